@@ -1,0 +1,52 @@
+# Every target does its own set-up: a virtual environment in .venv and, for the tests, the cross
+# compilers and emulators of the boards (installed when run as root on Debian or Ubuntu).
+#
+#   make demo      compile a face detector, find the faces in a photograph, draw them
+#   make test      lint, type check and every test that takes seconds
+#   make test-all  the same and the tests that take minutes
+#   make lint      ruff, mypy --strict, import-linter
+#   make format    let ruff format the Python files
+#   make clean     remove what the above made
+
+PYTHON ?= python3
+JOBS ?= 2
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-all lint format toolchains clean
+# Mutually independent targets would share one .venv.
+.NOTPARALLEL:
+
+help:
+	@sed -n 's/^#   //p' Makefile
+
+demo: $(READY)
+	PATH="$(CURDIR)/$(BIN):$$PATH" examples/face-detector/demo.sh
+
+test: lint toolchains
+	$(BIN)/python -m pytest -n $(JOBS) -m "not slow"
+
+test-all: lint toolchains
+	$(BIN)/python -m pytest -n $(JOBS)
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy -p edgeconv
+	$(BIN)/lint-imports
+
+format: $(READY)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+toolchains:
+	@tools/setup_toolchains.sh
+
+$(READY): pyproject.toml tools/setup_venv.sh
+	@tools/setup_venv.sh "$(PYTHON)" $(VENV)
+	@touch $@
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

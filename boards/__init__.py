@@ -1,0 +1,1 @@
+"""The board descriptions, one TOML file each; ``edgeconv.board`` reads them."""

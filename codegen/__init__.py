@@ -1,0 +1,1 @@
+"""Emission: from decisions to C text.  Imported as edgeconv.codegen."""

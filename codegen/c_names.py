@@ -1,0 +1,86 @@
+"""The only helpers that turn strings and numbers into C."""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+from collections.abc import Iterable, Sequence
+from textwrap import wrap
+
+# C11 and C++ both: the header is included from C++ too.
+_KEYWORDS = """
+auto break case char const continue default do double else enum extern float for goto if
+inline int long register restrict return short signed sizeof static struct switch typedef
+union unsigned void volatile while main and and_eq bitand bitor bool catch class compl delete
+explicit export false friend mutable namespace new not not_eq operator or or_eq private
+protected public template this throw true try typename using virtual xor xor_eq
+"""
+KEYWORDS = frozenset(_KEYWORDS.split())
+
+
+def identifier(name: str) -> str:
+    """``name`` as a C (and C++) identifier in lower snake case; never empty, never a keyword."""
+    text = re.sub(r"[^0-9A-Za-z]+", "_", name).strip("_").lower() or "x"
+    if text[0].isdigit():
+        text = f"n{text}"
+    return f"{text}_" if text in KEYWORDS else text
+
+
+def unique_identifiers(names: Iterable[str]) -> dict[str, str]:
+    """name -> identifier, numbered where two names would collide; stable in the given order."""
+    found: dict[str, str] = {}
+    taken: set[str] = set()
+    for name in names:
+        base = text = identifier(name)
+        number = 1
+        while text in taken:
+            number += 1
+            text = f"{base}_{number}"
+        taken.add(text)
+        found[name] = text
+    return found
+
+
+def c_float(value: float | str) -> str:
+    """A finite float32 as a decimal literal that reads back as the same float32."""
+    number = struct.unpack("<f", struct.pack("<f", float(value)))[0]
+    if not math.isfinite(number):
+        return "(1.0f / 0.0f)" if number > 0 else "(-1.0f / 0.0f)"
+    text = next(t for d in range(6, 10) if _same_float32(t := f"{number:.{d}g}", number))
+    return f"{text}f" if any(c in text for c in ".en") else f"{text}.0f"
+
+
+def _same_float32(text: str, number: float) -> bool:
+    try:
+        return bool(struct.unpack("<f", struct.pack("<f", float(text)))[0] == number)
+    except OverflowError:
+        return False
+
+
+def c_list(values: Sequence[int | float]) -> str:
+    """A braced initialiser, wrapped to the line length."""
+    items = [c_float(v) if isinstance(v, float) else str(v) for v in values]
+    return "{" + "\n    ".join(wrap(", ".join(items), 92)) + "}"
+
+
+def c_epilogue(epilogue: Sequence[str]) -> str:
+    """The initialiser of an ec_epilogue from ``ops.lowering.epilogue_param``."""
+    before, before_a, before_b, residual, after, after_a, after_b = epilogue
+    numbers = [c_float(v) for v in (before_a, before_b, after_a, after_b)]
+    return (
+        f"{{EC_ACT_{before.upper()}, {numbers[0]}, {numbers[1]}, {residual}, "
+        f"EC_ACT_{after.upper()}, {numbers[2]}, {numbers[3]}}}"
+    )
+
+
+def c_comment(text: str) -> str:
+    """Text that cannot end the comment it stands in, printable ASCII only."""
+    plain = "".join(c if " " <= c <= "~" else "?" for c in text)
+    return plain.replace("*/", "* /").replace("/*", "/ *")
+
+
+def c_string(text: str) -> str:
+    """A C string literal."""
+    escaped = c_comment(text).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

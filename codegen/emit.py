@@ -1,0 +1,228 @@
+"""Choice and memory map to the files of a project.  Makes no decision."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from edgeconv import __version__
+from edgeconv.codegen.amalgamate import amalgamate
+from edgeconv.codegen.c_names import c_comment, c_list, c_string, identifier, unique_identifiers
+from edgeconv.codegen.functions import Function, FunctionTable, environment
+from edgeconv.codegen.source_tree import SourceTree
+from edgeconv.codegen.weights import HEADER, MAGIC, VERSION, WeightImage, layout
+from edgeconv.ir.choice import Arg, ArgKind, Choice, Layer
+from edgeconv.ir.graph import Node, Tensor
+from edgeconv.ir.memory import MemoryMap, Place, Region
+from edgeconv.ops.lowering import merge_headers
+from edgeconv.targets import TARGETS
+
+
+@dataclass(frozen=True, slots=True)
+class EmitOptions:
+    """What the command line adds to the decisions.
+
+    ``name`` prefixes every symbol and file; ``command`` is quoted in the banner; ``flags`` are
+    the compiler options of the board; ``weights_as_c`` writes the image as a C array.
+    """
+
+    name: str
+    board: str
+    command: str
+    flags: tuple[str, ...] = ()
+    weights_as_c: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """A graph input or output as the API shows it.  ``at``: its place (io arena) or None."""
+
+    tensor: Tensor
+    ident: str
+    place: Place | None
+
+    @property
+    def shape(self) -> str:
+        return "x".join(map(str, self.tensor.shape)) or "scalar"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One line of ``name_run``: what is written above it and the call itself.
+
+    ``code`` is empty where every alias was granted: then nothing moves.  ``result`` is the C
+    expression of the first output, for tracing.
+    """
+
+    step: int
+    layer: Layer
+    comment: tuple[str, ...]
+    code: str
+    result: str
+    result_bytes: int
+
+
+def emit(choice: Choice, memory: MemoryMap, options: EmitOptions, report: str) -> SourceTree:
+    """The project: sources, build files, the weight image and ``report`` as report.json."""
+    return _Emitter(choice, memory, options).tree(report)
+
+
+class _Emitter:
+    def __init__(self, choice: Choice, memory: MemoryMap, options: EmitOptions) -> None:
+        self.choice, self.memory, self.options = choice, memory, options
+        self.name = identifier(options.name)
+        self.upper = self.name.upper()
+        self.env = environment()
+        self.env.filters.update(c_comment=c_comment, c_string=c_string, c_list=c_list)
+        self.target = TARGETS[choice.isa]
+        self.table = FunctionTable(self.env, self.name, self.target.lanes)
+        self.image = layout(choice, memory.order)
+        graph = choice.graph
+        self.idents = unique_identifiers(memory.places)
+        self.inputs = self._ports(graph.inputs)
+        self.outputs = self._ports(graph.outputs)
+
+    def _ports(self, names: tuple[str, ...]) -> list[Port]:
+        idents = unique_identifiers(names)
+        return [
+            Port(
+                self.choice.graph[name],
+                idents[name],
+                self.memory.places[name] if self.choice.io == "arena" else None,
+            )
+            for name in names
+        ]
+
+    def tensor_expression(self, name: str) -> str:
+        """C expression for the address of a tensor at run time."""
+        place = self.memory.places[name]
+        if place.region is Region.ARENA:
+            return f"AT({self.upper}_AT_{self.idents[name].upper()})"
+        ports = self.inputs if place.region is Region.INPUT else self.outputs
+        port = ports[place.index]
+        prefix = "input" if place.region is Region.INPUT else "output"
+        element = place.offset // 4
+        return f"{prefix}_{port.ident}" + (f" + {element}" if element else "")
+
+    def _argument(self, index: int, arg: Arg) -> str:
+        if arg.kind is ArgKind.WORKSPACE:
+            return f"AT({self.memory.workspaces[index].offset})"
+        if arg.kind is not ArgKind.WEIGHTS:
+            return self.tensor_expression(arg.ref)
+        offset = self.image.places[index, arg.ref].offset
+        return f"WT({offset})" if arg.c_type == "float" else f"(const {arg.c_type} *)WT({offset})"
+
+    def _call(self, step: int, index: int) -> Call:
+        layer = self.choice.layers[index]
+        copied = tuple((index, a) not in self.memory.granted for a in range(len(layer.aliases)))
+        code = ""
+        if not (layer.free_if_aliased and not any(copied)):
+            function = self.table.function_for(layer, copied)
+            arguments = ", ".join(self._argument(index, arg) for arg in layer.args)
+            code = f"{function.name}({arguments});"
+        output = layer.node.output
+        return Call(
+            step,
+            layer,
+            self._comment(layer),
+            code,
+            self.tensor_expression(output),
+            self.memory.places[output].bytes,
+        )
+
+    def _comment(self, layer: Layer) -> tuple[str, ...]:
+        """What the engineer on the board wants to know of a call."""
+        node, graph = layer.node, self.choice.graph
+        origin = ", ".join(dict.fromkeys(node.origin)) or node.name
+        reads = [
+            self._described(graph[name]) for name in node.reads() if name in self.memory.places
+        ]
+        head = f'{node.op} "{origin}"{_epilogue_words(node)}'
+        flow = f"{', '.join(reads)} -> {self._described(graph[node.output])}"
+        plan = ", ".join(f"{k} {v}" for k, v in layer.plan.items() if k != "predicted_slots")
+        work = f"{layer.macs} MACs; " if layer.macs else ""
+        weights = sum(blob.bytes for blob in layer.blobs)
+        tail = f"; {weights} bytes of weights" if weights else ""
+        lines = (head, flow, f"{work}{layer.algorithm}{f' ({plan})' if plan else ''}{tail}")
+        return tuple(c_comment(line) for line in lines)
+
+    def _described(self, tensor: Tensor) -> str:
+        shape = "x".join(map(str, tensor.shape)) or "scalar"
+        place = self.memory.places[tensor.name]
+        where = f"@{place.offset}" if place.region is Region.ARENA else f"@{place.region.value}"
+        return f"{shape} {tensor.layout} {tensor.storage} {where}"
+
+    def _arena_rows(self) -> list[tuple[str, str, Place]]:
+        """(enumerator, tensor, place) of everything in the arena, by offset."""
+        rows = [
+            (f"{self.upper}_AT_{self.idents[name].upper()}", name, place)
+            for name, place in self.memory.places.items()
+            if place.region is Region.ARENA
+        ]
+        return sorted(rows, key=lambda row: (row[2].offset, row[2].first, row[1]))
+
+    def _context(self) -> dict[str, object]:
+        """The variables of every project template."""
+        calls = [self._call(step, index) for step, index in enumerate(self.memory.order)]
+        headers = merge_headers(call.layer.headers for call in calls if call.code)
+        functions: list[Function] = list(self.table.functions.values())
+        return {
+            "name": self.name,
+            "NAME": self.upper,
+            "version": __version__,
+            "options": self.options,
+            "graph": self.choice.graph,
+            "isa": self.choice.isa,
+            "target": self.target,
+            "io_arena": self.choice.io == "arena",
+            "memory": self.memory,
+            "align": self.choice.align,
+            "arena_rows": self._arena_rows(),
+            "inputs": self.inputs,
+            "outputs": self.outputs,
+            "image": self.image,
+            "image_magic": int.from_bytes(MAGIC, "little"),
+            "image_version": VERSION,
+            "image_header": HEADER.size,
+            "runtime": list(amalgamate(self.target.header, headers)),
+            "functions": functions,
+            "calls": calls,
+            "macs": sum(layer.macs for layer in self.choice.layers),
+        }
+
+    def tree(self, report: str) -> SourceTree:
+        """Render every project template."""
+        context = self._context()
+        files = {
+            f"{self.name}.h": "model.h.j2",
+            f"{self.name}.c": "model.c.j2",
+            "main.c": "main.c.j2",
+            "CMakeLists.txt": "CMakeLists.txt.j2",
+            "CMakePresets.json": "CMakePresets.json.j2",
+            "README.md": "README.md.j2",
+        }
+        if not self.options.weights_as_c:
+            files[f"{self.name}_weights.S"] = "weights.S.j2"
+        texts = {path: self.env.get_template(t).render(context) for path, t in files.items()}
+        texts["report.json"] = report
+        as_c = self.options.weights_as_c
+        return SourceTree(
+            self.name,
+            texts,
+            self.image,
+            f"{self.name}_weights.{'c' if as_c else 'bin'}",
+            f"{self.name}_weights",
+            as_c,
+        )
+
+
+def weight_image(choice: Choice, memory: MemoryMap) -> WeightImage:
+    """Where the blobs of ``choice`` will lie, for reports made before emission."""
+    return layout(choice, memory.order)
+
+
+def _epilogue_words(node: Node) -> str:
+    epilogue = node.epilogue
+    words = [str(epilogue.before)] if epilogue.before.kind != "none" else []
+    words += ["residual"] if epilogue.residual else []
+    words += [str(epilogue.after)] if epilogue.after.kind != "none" else []
+    return f" + {' + '.join(words)}" if words else ""

@@ -1,0 +1,98 @@
+"""The weight image: one contiguous, aligned, versioned file, read in place.
+
+A 64-byte header (see ``HEADER``), then every blob at a multiple of ``ALIGN`` bytes, zero between.
+All numbers are little-endian.  ``layout_hash`` covers where each blob lies and how it is packed,
+not its values: an image trained anew for the same plan fits the same program.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import BinaryIO
+
+import numpy as np
+
+from edgeconv.errors import EdgeconvError
+from edgeconv.ir.choice import Blob, Choice
+
+MAGIC = b"ECWT"
+VERSION = 1
+ALIGN = 64
+# magic, version, bytes of the whole image, layout hash, CRC-32 of all after the header
+HEADER = struct.Struct("<4sIQQI36x")
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedBlob:
+    """A blob and its offset in the image, in bytes."""
+
+    blob: Blob
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class WeightImage:
+    """Where every blob lies.  ``places`` is keyed by (layer index, blob name)."""
+
+    places: dict[tuple[int, str], PlacedBlob]
+    bytes: int
+    layout_hash: int
+
+    def unique(self) -> list[PlacedBlob]:
+        """The blobs in image order, each once."""
+        by_offset = {placed.offset: placed for placed in self.places.values()}
+        return [by_offset[offset] for offset in sorted(by_offset)]
+
+
+def layout(choice: Choice, order: Sequence[int]) -> WeightImage:
+    """Place the blobs of the layers in execution order."""
+    places: dict[tuple[int, str], PlacedBlob] = {}
+    offset = HEADER.size
+    digest = hashlib.sha256(choice.isa.encode())
+    for index in order:
+        layer = choice.layers[index]
+        digest.update(repr((layer.algorithm, sorted(layer.plan.items()))).encode())
+        for blob in layer.blobs:
+            offset = -(-offset // ALIGN) * ALIGN
+            places[index, blob.name] = PlacedBlob(blob, offset)
+            digest.update(f"{blob.name} {offset} {blob.elements} {blob.storage}".encode())
+            offset += blob.bytes
+    total = -(-offset // ALIGN) * ALIGN
+    return WeightImage(places, total, int.from_bytes(digest.digest()[:8], "little"))
+
+
+def _payload(image: WeightImage) -> Iterator[bytes]:
+    """Everything after the header, blob by blob; each is packed, yielded and dropped."""
+    at = HEADER.size
+    for placed in image.unique():
+        if placed.offset > at:
+            yield bytes(placed.offset - at)
+        array = placed.blob.pack()
+        wanted = np.dtype(placed.blob.dtype).newbyteorder("<")
+        data = np.ascontiguousarray(array, dtype=wanted).tobytes()
+        if len(data) != placed.blob.bytes:
+            raise EdgeconvError(
+                "packed constant has a wrong size",
+                where=placed.blob.name,
+                got=f"{len(data)} bytes",
+                rule=f"planned {placed.blob.bytes}",
+            )
+        yield data
+        at = placed.offset + placed.blob.bytes
+    if image.bytes > at:
+        yield bytes(image.bytes - at)
+
+
+def write(image: WeightImage, out: BinaryIO) -> None:
+    """Write the image; ``out`` is seekable, since the header holds the CRC of what follows it."""
+    crc = 0
+    out.seek(HEADER.size)
+    for data in _payload(image):
+        crc = zlib.crc32(data, crc)
+        out.write(data)
+    out.seek(0)
+    out.write(HEADER.pack(MAGIC, VERSION, image.bytes, image.layout_hash, crc))

@@ -1,0 +1,28 @@
+"""What a convolution algorithm is: one sub-package each, found by scanning."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from edgeconv.algorithms.problem import ConvProblem
+from edgeconv.ir.choice import Layer
+from edgeconv.ir.graph import Graph, Node
+from edgeconv.ops.base import Layouts
+from edgeconv.targets import Target
+
+
+@dataclass(frozen=True, slots=True)
+class Algorithm:
+    """One way to compute a convolution.
+
+    ``applies`` and ``cost`` look at the problem alone, layouts aside; ``cost`` predicts the time
+    in multiply-add slots of the target's vector unit.  ``layouts`` lists what it reads and writes,
+    best first; ``lower`` makes the kernel call once layouts are decided.
+    """
+
+    name: str
+    applies: Callable[[ConvProblem, Target], bool]
+    cost: Callable[[ConvProblem, Target], float]
+    layouts: Layouts
+    lower: Callable[[Node, Graph, Target], Layer]

@@ -1,0 +1,108 @@
+"""Depthwise convolution by a direct vector kernel: a vector holds neighbouring channels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from edgeconv.algorithms.base import Algorithm
+from edgeconv.algorithms.packing import bias_blob, weights_of
+from edgeconv.algorithms.problem import ConvProblem, problem_of
+from edgeconv.algorithms.strips import flatten, segments
+from edgeconv.ir.choice import Alias, Arg, ArgKind, Blob, Layer
+from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.layout import ROW_MAJOR, blocked
+from edgeconv.ops.base import LayoutOption
+from edgeconv.ops.lowering import activation_headers, epilogue_param, output_arg, residual_args
+from edgeconv.targets import Target
+
+# Input columns under one strip that the kernel unrolls at the most (EC_UNROLL's own limit is 64).
+MOST_COLUMNS = 48
+
+
+def _rows(problem: ConvProblem, target: Target) -> int:
+    """mr: as many output pixels as the tile has, fewer under wide kernels and strides."""
+    reach = (problem.kernel[2] - 1) * problem.dilations[2]
+    fit = (MOST_COLUMNS - 1 - reach) // problem.strides[2] + 1
+    return max(1, min(target.depthwise_rows, fit))
+
+
+def _applies(problem: ConvProblem, target: Target) -> bool:
+    del target
+    reach = (problem.kernel[2] - 1) * problem.dilations[2]
+    return problem.is_depthwise and reach < MOST_COLUMNS
+
+
+def _cost(problem: ConvProblem, target: Target) -> float:
+    """Multiply-adds over whole vectors; each needs a load or a register that one filled."""
+    blocks = -(-problem.in_c // target.lanes)
+    pixels = problem.batch * math.prod(problem.out_size)
+    return blocks * pixels * (math.prod(problem.kernel) * 1.5 + 4)
+
+
+def _layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
+    del graph
+    xc = blocked(target.lanes)
+    fixed = (ROW_MAJOR,) * (sum(1 for name in node.inputs if name) - 1)
+    residual = (xc,) if node.epilogue.residual else ()
+    return (LayoutOption((xc, *fixed, *residual), (xc,)),)
+
+
+def pack_depthwise(weights: npt.NDArray[np.float32], lanes: int) -> npt.NDArray[np.float32]:
+    """Filters of shape (channels, 1, kernel ...) as (channel block, kernel position, channel)."""
+    channels, taps = weights.shape[0], math.prod(weights.shape[2:])
+    blocks = -(-channels // lanes)
+    padded = np.zeros((blocks * lanes, taps), np.float32)
+    padded[:channels] = weights.reshape(channels, taps)
+    return np.ascontiguousarray(padded.reshape(blocks, lanes, taps).transpose(0, 2, 1)).reshape(-1)
+
+
+def _lower(node: Node, graph: Graph, target: Target) -> Layer:
+    problem, lanes = problem_of(node, graph), target.lanes
+    blocks = -(-problem.in_c // lanes)
+    rows = _rows(problem, target)
+    cut = segments(problem, problem.out_size[2], rows)
+    weights = weights_of(node, graph)
+    residual = node.epilogue.residual
+    return Layer(
+        node=node,
+        algorithm="depthwise",
+        template="conv/depthwise.c.j2",
+        params={
+            "batch": problem.batch,
+            "blocks": blocks,
+            "in_size": problem.in_size,
+            "out_size": problem.out_size,
+            "kernel": problem.kernel,
+            "strides": problem.strides,
+            "dilations": problem.dilations,
+            "pads": problem.pads,
+            "segments": flatten(cut),
+            "epilogue": epilogue_param(node.epilogue),
+        },
+        args=(
+            Arg(ArgKind.INPUT, "in", node.inputs[0]),
+            Arg(ArgKind.WEIGHTS, "weights", "filters"),
+            Arg(ArgKind.WEIGHTS, "bias", "bias"),
+            *residual_args(node),
+            output_arg(node),
+        ),
+        headers=(*activation_headers(node.epilogue), "ec_conv_depthwise.h"),
+        blobs=(
+            Blob(
+                "filters",
+                blocks * lanes * math.prod(problem.kernel),
+                lambda: pack_depthwise(weights, lanes),
+            ),
+            bias_blob(node, graph, problem.out_c, lanes),
+        ),
+        aliases=(Alias(residual, node.output, residual),) if residual else (),
+        macs=problem.macs,
+        plan={"mr": max(s.rows for s in cut), "nr": lanes},
+    )
+
+
+ALGORITHM = Algorithm("depthwise", _applies, _cost, _layouts, _lower)

@@ -1,0 +1,139 @@
+"""From a direct plan to the parameters of its template."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from edgeconv.algorithms.direct.packing import pack_filters, packed_elements
+from edgeconv.algorithms.direct.plan import DirectPlan, FilterTile, filter_tiles, make_plan
+from edgeconv.algorithms.packing import bias_blob, weights_of
+from edgeconv.algorithms.problem import ConvProblem, Geometry
+from edgeconv.algorithms.strips import flatten
+from edgeconv.ir.choice import Alias, Arg, ArgKind, Blob, Layer, Param
+from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.layout import Order
+from edgeconv.ops.lowering import activation_headers, epilogue_param, output_arg, residual_args
+from edgeconv.targets import Target
+
+
+def _geometry_params(problem: ConvProblem, plan: DirectPlan) -> dict[str, Param]:
+    """Sizes and strides, with the rows as the plan walks them."""
+    source = Geometry.of(problem.in_layout, problem.in_c, problem.in_size)
+    target = Geometry.of(problem.out_layout, problem.out_c, problem.out_size)
+    in_size = problem.in_size
+    in_plane, in_row, out_plane, out_row = source.plane, source.row, target.plane, target.row
+    if problem.is_pointwise:  # the pixels follow each other: any regrouping has these strides
+        in_size = (plan.planes, plan.rows, plan.row)
+        in_row, out_row = plan.row * source.pixel, plan.row * target.pixel
+        in_plane, out_plane = plan.rows * in_row, plan.rows * out_row
+    return {
+        "in_block": source.block,
+        "in_block_step": source.block_step,
+        "in_size": in_size,
+        "in_steps": (in_plane, in_row, source.pixel),
+        "in_batch": source.batch,
+        "kernel": problem.kernel,
+        "strides": problem.strides,
+        "dilations": problem.dilations,
+        "pads": problem.pads,
+        "out_steps": (out_plane, out_row, target.pixel),
+        "out_batch": target.batch,
+    }
+
+
+def _tail_params(
+    problem: ConvProblem, plan: DirectPlan, tiles: int, lanes: int
+) -> dict[str, Param]:
+    """The last tile, where it has fewer vectors or its last vector stores fewer lanes.
+
+    A blocked layout has padding for a whole vector, so there every lane is stored.
+    """
+    padded = problem.out_layout.order is Order.BLOCKED
+    tail_lanes = lanes if padded else problem.out_c % lanes or lanes
+    vectors, cut = plan.tail_vectors, plan.tail_segments
+    if not vectors and tail_lanes < lanes:
+        vectors, cut = plan.vectors, plan.segments
+    return {
+        "full_tiles": tiles - bool(vectors),
+        "tail_vectors": vectors,
+        "tail_segments": flatten(cut),
+        "tail_lanes": tail_lanes,
+    }
+
+
+def lower_problem(
+    node: Node, graph: Graph, target: Target, problem: ConvProblem, algorithm: str
+) -> Layer:
+    """The kernel call of ``node`` (Conv or Dense), whose problem is given."""
+    lanes = target.lanes
+    plan = make_plan(problem, target)
+    tiles = filter_tiles(problem, plan, target)
+    step = Geometry.of(problem.out_layout, problem.out_c, problem.out_size)
+    out_vec = step.block_step if problem.out_layout.order is not Order.CHANNELS_LAST else lanes
+    params: dict[str, Param] = {
+        **_geometry_params(problem, plan),
+        "batch": problem.batch,
+        "out_vec": out_vec,
+        "planes": plan.planes,
+        "rows": plan.rows,
+        "chunk": plan.chunk,
+        "vectors": plan.vectors,
+        "segments": flatten(plan.segments),
+        **_tail_params(problem, plan, len(tiles), lanes),
+        "epilogue": epilogue_param(node.epilogue),
+        **_tile_params(problem, tiles, lanes),
+    }
+    residual = node.epilogue.residual
+    return Layer(
+        node=node,
+        algorithm=algorithm,
+        template="conv/direct.c.j2",
+        params=params,
+        args=(
+            Arg(ArgKind.INPUT, "in", node.inputs[0]),
+            Arg(ArgKind.WEIGHTS, "weights", "filters"),
+            Arg(ArgKind.WEIGHTS, "bias", "bias"),
+            *residual_args(node),
+            output_arg(node),
+        ),
+        headers=(*activation_headers(node.epilogue), "ec_conv_direct.h"),
+        blobs=_blobs(node, graph, problem, tiles, lanes),
+        aliases=(Alias(residual, node.output, residual),) if residual else (),
+        macs=problem.macs,
+        plan={
+            "mr": plan.largest_rows,
+            "nr": plan.vectors * lanes,
+            "row": plan.row,
+            "rows_per_pass": plan.chunk,
+            "predicted_slots": round(plan.cost),
+        },
+    )
+
+
+def _tile_params(problem: ConvProblem, tiles: list[FilterTile], lanes: int) -> dict[str, Param]:
+    """Where each tile's channels and filters begin; a table only when groups make them differ."""
+    taps = problem.kernel[0] * problem.kernel[1] * problem.kernel[2]
+    sizes = [(t.c1 - t.c0) * taps * t.vectors * lanes for t in tiles]
+    starts = tuple(int(n) for n in np.cumsum([0, *sizes[:-1]]))
+    grouped = problem.groups > 1
+    return {
+        "in_c": problem.in_c,
+        "tile_filters": sizes[0],
+        "tile_c0": tuple(t.c0 for t in tiles) if grouped else (),
+        "tile_c1": tuple(t.c1 for t in tiles) if grouped else (),
+        "tile_start": starts if grouped else (),
+    }
+
+
+def _blobs(
+    node: Node, graph: Graph, problem: ConvProblem, tiles: list[FilterTile], lanes: int
+) -> tuple[Blob, ...]:
+    weights = weights_of(node, graph)
+    return (
+        Blob(
+            "filters",
+            packed_elements(problem, tiles, lanes),
+            lambda: pack_filters(weights, problem, tiles, lanes),
+        ),
+        bias_blob(node, graph, problem.out_c, lanes),
+    )

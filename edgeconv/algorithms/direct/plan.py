@@ -1,0 +1,138 @@
+"""Plan of the direct convolution: register tile, strips, and the order of the loops around them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from edgeconv.algorithms.problem import ConvProblem
+from edgeconv.algorithms.strips import Segment, segments
+from edgeconv.targets import Target
+
+# Bytes of input that stay in the first- or second-level cache while every filter passes over them,
+# and bytes of filters that count as small.  Every core that edgeconv knows has 32 KiB of L1 or
+# more; where L2 is absent the smaller figure is used too, since filters then exceed the larger.
+INPUT_L1 = 24 * 1024
+INPUT_L2 = 384 * 1024
+FILTERS_L2 = 256 * 1024
+# Slots that one strip costs beside its multiply-adds: start, epilogue and store.
+STRIP_OVERHEAD = 24
+
+
+@dataclass(frozen=True, slots=True)
+class FilterTile:
+    """Filters [filter, filter + vectors * lanes) and the input channels [c0, c1) they read."""
+
+    filter: int
+    vectors: int
+    c0: int
+    c1: int
+
+
+@dataclass(frozen=True, slots=True)
+class DirectPlan:
+    """``vectors`` of filters per tile, ``tail_vectors`` in the last one (0: all are full).
+
+    Each plane of the output is ``rows`` rows of ``row`` pixels (a pointwise convolution may
+    regroup them); ``chunk`` rows at a time pass under all the filters.
+    """
+
+    vectors: int
+    tail_vectors: int
+    planes: int
+    rows: int
+    row: int
+    chunk: int
+    segments: tuple[Segment, ...]
+    tail_segments: tuple[Segment, ...]
+    cost: float
+
+    @property
+    def largest_rows(self) -> int:
+        """mr: output pixels of the largest strip."""
+        return max(s.rows for s in self.segments or self.tail_segments)
+
+
+def channel_range(problem: ConvProblem, first: int, count: int) -> tuple[int, int]:
+    """The input channels that filters [first, first + count) read: those of their groups."""
+    last = min(first + count, problem.out_c) - 1
+    group0, group1 = first // problem.group_out_c, last // problem.group_out_c
+    return group0 * problem.group_in_c, (group1 + 1) * problem.group_in_c
+
+
+def filter_tiles(problem: ConvProblem, plan: DirectPlan, target: Target) -> list[FilterTile]:
+    """The tiles of filters in the order in which they are packed and computed."""
+    lanes, total = target.lanes, -(-problem.out_c // target.lanes)
+    found: list[FilterTile] = []
+    for vector in range(0, total, plan.vectors):
+        vectors = min(plan.vectors, total - vector)
+        c0, c1 = channel_range(problem, vector * lanes, vectors * lanes)
+        found.append(FilterTile(vector * lanes, vectors, c0, c1))
+    return found
+
+
+def row_shapes(problem: ConvProblem) -> Iterator[tuple[int, int, int]]:
+    """(planes, rows, row) ways to walk the output pixels.
+
+    A pointwise convolution may take several rows as one, since its pixels follow each other in
+    memory; others walk the image as it is.
+    """
+    d, h, w = problem.out_size
+    yield d, h, w
+    if problem.is_pointwise:
+        for rows in (n for n in range(1, d * h) if d * h % n == 0):
+            yield 1, rows, d * h * w // rows
+
+
+def _strip_cost(rows: int, vectors: int, depth: int, target: Target) -> float:
+    """Slots of one strip: per step its multiply-adds, its loads or the latency."""
+    step = max(rows * vectors, rows + vectors, target.fma_slots)
+    return depth * step + 2 * rows * vectors + STRIP_OVERHEAD
+
+
+def _row_cost(cut: tuple[Segment, ...], vectors: int, depth: int, target: Target) -> float:
+    return sum(s.count * _strip_cost(s.rows, vectors, depth, target) for s in cut)
+
+
+def _chunk(problem: ConvProblem, rows: int) -> int:
+    """Output rows per pass over the filters, so that filters or input are read from near memory."""
+    taps = math.prod(problem.kernel)
+    filters = 4 * problem.out_c * problem.group_in_c * taps
+    budget = INPUT_L1 if filters <= FILTERS_L2 else INPUT_L2
+    in_bytes = 4 * problem.in_c * math.prod(problem.in_size)
+    fit = budget * rows * problem.out_size[0] // max(in_bytes, 1)
+    passes = -(-rows // max(1, min(rows, fit)))
+    return -(-rows // passes)  # even passes: 28 rows of which 27 fit are 14 and 14
+
+
+def make_plan(problem: ConvProblem, target: Target) -> DirectPlan:
+    """The cheapest plan over the target's tiles and the ways to walk the pixels."""
+    total = -(-problem.out_c // target.lanes)
+    best: DirectPlan | None = None
+    for planes, rows, row in row_shapes(problem):
+        for tile in target.tiles:
+            vectors = min(tile.vectors, total)
+            if vectors < tile.vectors and best:
+                continue  # another tile has exactly this many vectors
+            tail = total % vectors
+            cut = segments(problem, row, tile.rows)
+            tail_rows = max((t.rows for t in target.tiles if t.vectors >= tail), default=tile.rows)
+            tail_cut = segments(problem, row, tail_rows) if tail else ()
+            plan = DirectPlan(
+                vectors, tail, planes, rows, row, _chunk(problem, rows), cut, tail_cut, 0.0
+            )
+            cost = _plan_cost(problem, plan, target)
+            if best is None or cost < best.cost:
+                best = DirectPlan(vectors, tail, planes, rows, row, plan.chunk, cut, tail_cut, cost)
+    assert best is not None  # every target has a tile
+    return best
+
+
+def _plan_cost(problem: ConvProblem, plan: DirectPlan, target: Target) -> float:
+    taps = math.prod(problem.kernel)
+    total = 0.0
+    for tile in filter_tiles(problem, plan, target):
+        cut = plan.segments if tile.vectors == plan.vectors else plan.tail_segments
+        total += _row_cost(cut, tile.vectors, (tile.c1 - tile.c0) * taps, target)
+    return problem.batch * plan.planes * plan.rows * total

@@ -1,0 +1,120 @@
+"""A convolution, normalised: three spatial dimensions, explicit padding, known layouts."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from edgeconv.ir.graph import Graph, Node, Tensor
+from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Layout, Order, Shape
+
+Triple = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Geometry:
+    """Element strides of an image tensor in memory.
+
+    ``block`` channels lie side by side; ``block_step`` leads to the next block; ``plane``, ``row``
+    and ``pixel`` to the next slice, row and column; ``batch`` to the next image.
+    """
+
+    block: int
+    block_step: int
+    plane: int
+    row: int
+    pixel: int
+    batch: int
+
+    @staticmethod
+    def of(layout: Layout, channels: int, size: Triple) -> Geometry:
+        """The strides of ``layout`` for ``channels`` and a (depth, height, width) size."""
+        d, h, w = size
+        if layout.order is Order.CHANNELS_LAST:
+            pixel, block, blocks = channels, channels, 1
+        else:
+            pixel = block = layout.block
+            blocks = -(-channels // block)
+        step = d * h * w * pixel
+        return Geometry(block, step, h * w * pixel, w * pixel, pixel, blocks * step)
+
+
+@dataclass(frozen=True, slots=True)
+class ConvProblem:
+    """Everything an algorithm plans from.  Sizes are (depth, height, width); images have depth 1.
+
+    ``pads`` are those before the first slice, row and column: what lies after the last follows
+    from ``out_size``.
+    """
+
+    batch: int
+    in_c: int
+    out_c: int
+    groups: int
+    in_size: Triple
+    out_size: Triple
+    kernel: Triple
+    strides: Triple
+    dilations: Triple
+    pads: Triple
+    in_layout: Layout
+    out_layout: Layout
+
+    @property
+    def group_in_c(self) -> int:
+        """Input channels of one group."""
+        return self.in_c // self.groups
+
+    @property
+    def group_out_c(self) -> int:
+        """Output channels of one group."""
+        return self.out_c // self.groups
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates, those on padding included, as ONNX tools count them."""
+        pixels = self.batch * math.prod(self.out_size)
+        return pixels * self.out_c * self.group_in_c * math.prod(self.kernel)
+
+    @property
+    def is_depthwise(self) -> bool:
+        """One filter per input channel."""
+        return self.groups > 1 and self.group_in_c == self.group_out_c == 1
+
+    @property
+    def is_pointwise(self) -> bool:
+        """A 1x1 kernel at stride 1 without padding: a matrix product over the pixels."""
+        return self.kernel == self.strides == (1, 1, 1) and self.in_size == self.out_size
+
+
+def _triple(values: Shape, fill: int) -> Triple:
+    """The last three of ``values`` with ``fill`` in front."""
+    filled = (fill,) * 3 + tuple(values)
+    return filled[-3], filled[-2], filled[-1]
+
+
+def _widest(tensor: Tensor) -> Layout:
+    """The tensor's layout; CHANNELS_LAST where that names the same bytes in longer runs."""
+    if tensor.layout == ROW_MAJOR and CHANNELS_LAST.canonical(tensor.shape) == ROW_MAJOR:
+        return CHANNELS_LAST
+    return tensor.layout
+
+
+def problem_of(node: Node, graph: Graph) -> ConvProblem:
+    """The problem of a Conv node whose tensors' layouts are decided."""
+    x, w, y = graph[node.inputs[0]], graph[node.inputs[1]], graph[node.output]
+    rank = len(x.shape) - 2
+    return ConvProblem(
+        batch=x.shape[0],
+        in_c=x.shape[1],
+        out_c=w.shape[0],
+        groups=node.attrs["groups"],
+        in_size=_triple(x.shape[2:], 1),
+        out_size=_triple(y.shape[2:], 1),
+        kernel=_triple(node.attrs["kernel"], 1),
+        strides=_triple(node.attrs["strides"], 1),
+        dilations=_triple(node.attrs["dilations"], 1),
+        pads=_triple(node.attrs["pads"][:rank], 0),
+        in_layout=_widest(x),
+        out_layout=_widest(y),
+    )

@@ -1,0 +1,113 @@
+"""Time an emitted program on the machine at hand."""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from edgeconv.board import RunKind
+from edgeconv.build import run_binary
+from edgeconv.build.compile import Binary
+from edgeconv.build.project import Project
+from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.verify.inputs import ensure
+
+DEFAULT_RUNS = 20
+WARM_UP = 2  # runs that are not counted: caches, page tables and the clock settle
+_RUN = re.compile(r"run ([0-9.]+)")
+_LAYER = re.compile(r"layer ([0-9]+) ([0-9.]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class LayerTime:
+    """Median over the runs.  ``gflops`` counts two operations per multiply-accumulate; 0 for a
+    layer without any."""
+
+    name: str
+    op: str
+    median_ms: float
+    gflops: float
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Median and minimum over ``runs``, warm-up excluded.  ``layers`` only where asked for."""
+
+    board: str
+    isa: str
+    compiler: str
+    runs: int
+    median_ms: float
+    min_ms: float
+    gflops: float
+    layers: tuple[LayerTime, ...]
+
+
+def bench(
+    project: Project,
+    *,
+    runs: int = DEFAULT_RUNS,
+    layers: bool = False,
+    step: Callable[[str], None] = lambda _: None,
+) -> Timing:
+    """Build the project and time ``runs`` inferences on one thread.
+
+    ``layers`` times each layer as well, in a program that reads the clock between them.  Raises
+    EdgeconvError: the board is emulated here, where times mean nothing (exit status 2), or as
+    ``Project.build`` and ``run_binary`` do.
+    """
+    board = project.board()
+    if board.run.kind is not RunKind.NATIVE:
+        raise EdgeconvError(
+            "bench runs natively only",
+            where=f"board {board.name}",
+            rule="times under an emulator say nothing about the board",
+            hint=f"run it on a {board.arch} machine, or compile for board host",
+            code=Exit.USAGE,
+        )
+    step("building")
+    binary = project.build(trace=layers)
+    ensure(project)
+    step("timing")
+    arguments = ["--input", str(project.input_file.resolve()), "--output", "/dev/null"]
+    arguments += ["--runs", str(runs + WARM_UP)]
+    done = run_binary(binary.path, board, arguments, cwd=project.directory)
+    if done.status != 0:
+        raise EdgeconvError(
+            "the program failed", where=str(binary.path), got=done.stderr.strip() or "no message"
+        )
+    return _timing(project, binary, done.stdout, runs, layers)
+
+
+def _timing(project: Project, binary: Binary, printed: str, runs: int, layers: bool) -> Timing:
+    seconds = [float(text) for text in _RUN.findall(printed)][WARM_UP:]
+    median = statistics.median(seconds)
+    macs = project.report["model"]["macs"]
+    return Timing(
+        board=binary.board.name,
+        isa=binary.board.isa,
+        compiler=str(binary.compiler),
+        runs=runs,
+        median_ms=1e3 * median,
+        min_ms=1e3 * min(seconds),
+        gflops=_gflops(macs, median),
+        layers=_layer_times(project, printed) if layers else (),
+    )
+
+
+def _layer_times(project: Project, printed: str) -> tuple[LayerTime, ...]:
+    entries = project.report["layers"]
+    seconds: list[list[float]] = [[] for _ in entries]
+    for number, text in _LAYER.findall(printed):
+        seconds[int(number)].append(float(text))
+    medians = [statistics.median(times[WARM_UP:]) for times in seconds]
+    return tuple(
+        LayerTime(entry["name"], entry["op"], 1e3 * median, _gflops(entry["macs"], median))
+        for entry, median in zip(entries, medians, strict=True)
+    )
+
+
+def _gflops(macs: int, seconds: float) -> float:
+    return 2e-9 * macs / seconds if seconds > 0 else 0.0

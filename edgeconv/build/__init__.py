@@ -1,0 +1,25 @@
+"""Compilers, linkers and emulators: from a project directory to a program that has run.
+
+``find_compiler`` -> ``compile_project`` -> ``run_binary``; ``read_sections`` and
+``undefined_symbols`` look into what was built.
+"""
+
+from __future__ import annotations
+
+from edgeconv.build.compile import Binary, compile_project
+from edgeconv.build.elf import Sections, read_sections, undefined_symbols
+from edgeconv.build.run import Completed, find_emulator, run_binary
+from edgeconv.build.toolchain import Compiler, find_compiler
+
+__all__ = [
+    "Binary",
+    "Compiler",
+    "Completed",
+    "Sections",
+    "compile_project",
+    "find_compiler",
+    "find_emulator",
+    "read_sections",
+    "run_binary",
+    "undefined_symbols",
+]

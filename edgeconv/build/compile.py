@@ -1,0 +1,96 @@
+"""Compile and link the sources of one project for one board."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from edgeconv.board import Board
+from edgeconv.build.elf import Sections, read_sections
+from edgeconv.build.toolchain import Compiler, find_compiler
+from edgeconv.errors import EdgeconvError
+
+BASE_FLAGS = ("-std=c11", "-O3", "-ffp-contract=fast", "-Wall", "-Wextra", "-Wpedantic")
+_ERROR_LINE = re.compile(r"(?:fatal )?error:|undefined reference|ld(?:\.\S+)?:|Error:")
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """A linked program.  ``objects``: source name -> its object file."""
+
+    path: Path
+    board: Board
+    compiler: Compiler
+    objects: Mapping[str, Path]
+
+    def sections(self, sources: Iterable[str] | None = None) -> Sections:
+        """Sizes of the named sources' objects, or of the whole program with its C library."""
+        if sources is None:
+            return read_sections(self.path)
+        return sum((read_sections(self.objects[name]) for name in sources), Sections())
+
+
+def compile_project(
+    directory: Path,
+    board: Board,
+    *,
+    sources: Sequence[str],
+    out: Path,
+    extra_flags: Sequence[str] = (),
+    warnings_as_errors: bool = False,
+    compiler: Compiler | None = None,
+) -> Binary:
+    """Build ``sources`` (relative to ``directory``, C or assembly) into the program ``out``.
+
+    The compilers run in ``directory``, which is also the include path of C and of ``.incbin``.
+    Objects go to ``<out>.objects/`` and what the compilers print to ``<out>.log``.  ``extra_flags``
+    go to every compilation and to the link.  Raises EdgeconvError: no compiler (exit status 3), a
+    source that does not compile or link (1), with the first error and the log's path.
+    """
+    compiler = compiler or find_compiler(board)
+    out = out.resolve()
+    folder = out.with_name(f"{out.name}.objects")
+    folder.mkdir(parents=True, exist_ok=True)
+    log = out.with_name(f"{out.name}.log")
+    log.write_text("")
+    common = [*compiler.command, *BASE_FLAGS, *board.flags, *extra_flags]
+    common += ["-Werror"] if warnings_as_errors else []
+    objects: dict[str, Path] = {}
+    for source in sources:
+        objects[source] = folder / f"{source.replace('/', '_')}.o"
+        arguments = ["-I.", "-c", source, "-o", str(objects[source])]
+        _call([*common, *arguments], directory, log, f"{source} does not compile")
+    link = ["-static"] if board.toolchain.static else []
+    arguments = [*map(str, objects.values()), *link, "-o", str(out)]
+    _call([*common, *arguments], directory, log, f"{out.name} does not link")
+    return Binary(out, board, compiler, objects)
+
+
+def _call(command: Sequence[str], directory: Path, log: Path, failure: str) -> None:
+    """Run one compiler, its command line and output appended to ``log``."""
+    done = subprocess.run(
+        command,
+        cwd=directory,
+        text=True,
+        errors="replace",
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
+    )
+    with log.open("a") as stream:
+        stream.write(f"$ {shlex.join(command)}\n{done.stdout}")
+    if done.returncode != 0:
+        raise EdgeconvError(
+            failure,
+            got=_first_error(done.stdout) or f"exit status {done.returncode}",
+            hint=f"all of it is in {log}",
+        )
+
+
+def _first_error(output: str) -> str:
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    return next((line for line in lines if _ERROR_LINE.search(line)), lines[-1] if lines else "")

@@ -1,0 +1,186 @@
+"""An emitted project on disk: what it holds, and its program, built anew when sources change."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from edgeconv import board as boards
+from edgeconv.board import Board
+from edgeconv.build.compile import BASE_FLAGS, Binary, compile_project
+from edgeconv.build.toolchain import Compiler, find_compiler
+from edgeconv.errors import EdgeconvError, Exit
+
+REPORT = "report.json"
+SCHEMA = 1
+# Of a weight image only the header is hashed: it holds the CRC of the rest.
+IMAGE_HEADER_BYTES = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """A graph input or output: name in the model and logical shape (float32)."""
+
+    name: str
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A directory that ``edgeconv compile`` wrote.
+
+    ``name`` prefixes its files and symbols, ``report`` is the document in its report.json.
+    """
+
+    directory: Path
+    name: str
+    report: Mapping[str, Any]
+
+    @classmethod
+    def open(cls, directory: Path) -> Project:
+        """The project in ``directory``.
+
+        Raises EdgeconvError (exit status 2) when there is none, or one of another version.
+        """
+        path = directory / REPORT
+        try:
+            report = json.loads(path.read_text(encoding="utf-8"))
+            version, name = report["schema"], report["program"]["name"]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            defect = "missing" if isinstance(error, OSError) else "damaged"
+            raise EdgeconvError(
+                "not an edgeconv project",
+                where=str(directory),
+                rule=f"{REPORT} is {defect}",
+                hint="give a directory that `edgeconv compile` wrote",
+                code=Exit.USAGE,
+            ) from error
+        if version != SCHEMA:
+            raise EdgeconvError(
+                "project of another version",
+                where=str(path),
+                got=f"schema {version}",
+                rule=f"this edgeconv reads schema {SCHEMA}",
+                hint="compile the model again",
+                code=Exit.USAGE,
+            )
+        return cls(directory, name, report)
+
+    @property
+    def inputs(self) -> tuple[Port, ...]:
+        """The graph inputs in the model's order."""
+        return _ports(self.report["inputs"])
+
+    @property
+    def outputs(self) -> tuple[Port, ...]:
+        """The graph outputs in the model's order."""
+        return _ports(self.report["outputs"])
+
+    @property
+    def input_file(self) -> Path:
+        """What the program reads unless told otherwise: the inputs one after the other."""
+        return self.directory / f"{self.name}_input.bin"
+
+    @property
+    def expected_file(self) -> Path:
+        """What the program compares its outputs with unless told otherwise."""
+        return self.directory / f"{self.name}_expected.bin"
+
+    @property
+    def build_directory(self) -> Path:
+        """Where programs, objects and results go."""
+        return self.directory / "build"
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """What is compiled; the network itself is the first."""
+        kind = "c" if self.report["program"]["weights"] == "c" else "S"
+        return f"{self.name}.c", f"{self.name}_weights.{kind}", "main.c"
+
+    def board(self) -> Board:
+        """The board it was compiled for, as seen from this machine; raises as ``board.load``."""
+        return boards.load(self.report["board"])
+
+    def build(self, *, trace: bool = False) -> Binary:
+        """The program of main.c; compiled only when sources, compiler or flags have changed.
+
+        ``trace``: the one that reports every layer.  Raises as ``compile_project``.
+        """
+        board = self.board()
+        compiler = find_compiler(board)
+        flags = (f"-D{self.name.upper()}_TRACE",) if trace else ()
+        out = (self.build_directory / f"{self.name}{'_trace' if trace else ''}").resolve()
+        stamp = out.with_name(f"{out.name}.stamp")
+        state = self._state(board, compiler, flags)
+        if out.exists() and stamp.exists() and stamp.read_text() == state:
+            objects = out.with_name(f"{out.name}.objects")
+            return Binary(out, board, compiler, {s: objects / f"{s}.o" for s in self.sources})
+        stamp.unlink(missing_ok=True)
+        binary = compile_project(
+            self.directory,
+            board,
+            sources=self.sources,
+            out=out,
+            extra_flags=flags,
+            compiler=compiler,
+        )
+        stamp.write_text(state)
+        return binary
+
+    def _state(self, board: Board, compiler: Compiler, flags: tuple[str, ...]) -> str:
+        """A hash of everything that the program is made of."""
+        digest = hashlib.sha256(
+            repr((compiler, BASE_FLAGS, board.flags, board.toolchain.static, flags)).encode()
+        )
+        for path in self._inputs_of_build():
+            digest.update(path.name.encode())
+            if path.suffix == ".bin":
+                with path.open("rb") as image:
+                    digest.update(image.read(IMAGE_HEADER_BYTES))
+                status = path.stat()
+                digest.update(f"{status.st_size} {status.st_mtime_ns}".encode())
+            else:
+                with path.open("rb") as source:
+                    digest.update(hashlib.file_digest(source, "sha256").digest())
+        return digest.hexdigest()
+
+    def _inputs_of_build(self) -> Iterator[Path]:
+        names = [*self.sources, f"{self.name}.h"]
+        if self.sources[1].endswith(".S"):
+            names.append(f"{self.name}_weights.bin")
+        for name in names:
+            path = self.directory / name
+            if not path.is_file():
+                raise EdgeconvError(
+                    "incomplete project",
+                    where=str(path),
+                    rule="is missing",
+                    hint="compile the model again",
+                    code=Exit.USAGE,
+                )
+            yield path
+
+    def write_report(self, report: Mapping[str, Any]) -> Project:
+        """Replace report.json, at once; the project with the new report."""
+        with tempfile.NamedTemporaryFile(
+            "w", dir=self.directory, prefix=".report-", delete=False, encoding="utf-8"
+        ) as stream:
+            stream.write(render(report))
+        path = Path(stream.name)
+        path.chmod((self.directory / REPORT).stat().st_mode)
+        path.replace(self.directory / REPORT)
+        return Project(self.directory, self.name, report)
+
+
+def render(report: Mapping[str, Any]) -> str:
+    """A report as the text of report.json."""
+    return json.dumps(report, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _ports(entries: list[dict[str, Any]]) -> tuple[Port, ...]:
+    return tuple(Port(entry["name"], tuple(entry["shape"])) for entry in entries)

@@ -1,0 +1,87 @@
+"""Run a built program: directly, or under the emulator of its board."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from edgeconv.board import Board, RunKind
+from edgeconv.errors import EdgeconvError, Exit
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """How a program ended: its exit status and what it printed."""
+
+    status: int
+    stdout: str
+    stderr: str
+
+
+def find_emulator(board: Board) -> tuple[str, ...]:
+    """The command that a program's path follows; empty when the board is this machine.
+
+    Raises EdgeconvError (exit status 3) when the emulator is not installed, or when there is none.
+    """
+    if board.run.kind is RunKind.NATIVE:
+        return ()
+    if not board.run.command:
+        raise EdgeconvError(
+            "programs of this board cannot run here",
+            where=f"board {board.name}",
+            rule=f"it is {board.arch} and names no emulator",
+            hint=f"run on a {board.arch} machine, or add run.command to {board.path.name}",
+            code=Exit.MISSING_TOOL,
+        )
+    program, *arguments = board.run.command
+    path = shutil.which(program)
+    if path is None:
+        raise EdgeconvError(
+            "no emulator",
+            where=f"board {board.name}",
+            rule=f"needs {program}",
+            hint=board.run.install,
+            code=Exit.MISSING_TOOL,
+        )
+    return (path, *arguments)
+
+
+def run_binary(
+    path: Path,
+    board: Board,
+    arguments: Sequence[str] = (),
+    *,
+    cwd: Path | None = None,
+    timeout: float | None = None,
+) -> Completed:
+    """Run the program ``path`` with ``arguments`` in ``cwd`` for at most ``timeout`` seconds.
+
+    A non-zero exit status is the caller's to judge.  Raises EdgeconvError: no emulator (exit
+    status 3); the program cannot be started, was killed by a signal, or ran out of time (1).
+    """
+    command = [*find_emulator(board), str(path.resolve()), *arguments]
+    try:
+        done = subprocess.run(
+            command,
+            cwd=cwd,
+            text=True,
+            errors="replace",
+            capture_output=True,
+            timeout=timeout,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise _failed(path, board, f"still running after {timeout:g} s") from error
+    except OSError as error:
+        raise _failed(path, board, str(error.strerror)) from error
+    if done.returncode < 0:
+        raise _failed(path, board, signal.Signals(-done.returncode).name)
+    return Completed(done.returncode, done.stdout, done.stderr)
+
+
+def _failed(path: Path, board: Board, got: str) -> EdgeconvError:
+    return EdgeconvError("the program failed", where=f"{path} on board {board.name}", got=got)

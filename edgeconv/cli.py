@@ -1,0 +1,358 @@
+"""The command line: arguments -> pipeline -> printed result."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from rich.console import Console, RenderableType
+from rich.status import Status
+
+from edgeconv import __version__, pipeline, sizes
+from edgeconv import board as board_files
+from edgeconv.bench import DEFAULT_RUNS
+from edgeconv.build.project import Project
+from edgeconv.doctor import diagnose, diagnose_boards
+from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.report import boards as board_tables
+from edgeconv.report import doctor as doctor_tables
+from edgeconv.report import explain as explanation
+from edgeconv.report import files, outcome, text
+from edgeconv.verify import DEFAULT_TOLERANCE
+
+WIDTH = 100  # of what is printed; a narrower terminal's own
+DEBUG_VARIABLE = "EDGECONV_DEBUG"
+INTERRUPTED = 130  # 128 + SIGINT, as shells count
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns its exit status (``edgeconv.errors.Exit``)."""
+    try:
+        options = _parser().parse_args(arguments)
+        status = options.run(options)
+        sys.stdout.flush()
+        return int(status)
+    except EdgeconvError as error:
+        _say(f"error: {error.one_line()}", *error.details)
+        return int(error.code)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:  # the reader has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return int(Exit.OK)
+    except Exception as error:
+        if os.environ.get(DEBUG_VARIABLE):
+            traceback.print_exc()
+        what = " ".join(f"{type(error).__name__}: {error}".split())
+        _say(f"internal error, please report it with the output of {DEBUG_VARIABLE}=1: {what}")
+        return int(Exit.UNSATISFIED)
+
+
+class _Progress:
+    """What is going on, on a terminal only."""
+
+    def __init__(self) -> None:
+        console = Console(stderr=True)
+        self._status = Status("starting", console=console) if console.is_terminal else None
+
+    def __enter__(self) -> Callable[[str], None]:
+        if self._status:
+            self._status.start()
+        return self._step
+
+    def __exit__(self, *_: object) -> None:
+        if self._status:
+            self._status.stop()
+
+    def _step(self, what: str) -> None:
+        if self._status:
+            self._status.update(what)
+
+
+def _say(first: str, *more: str) -> None:
+    """Something beside the result, on stderr."""
+    print("\n".join([f"edgeconv: {first}", *(f"  {line}" for line in more)]), file=sys.stderr)
+
+
+def _show(options: argparse.Namespace, shown: RenderableType, document: Any) -> None:
+    """The result on stdout: ``document`` with --json, ``shown`` without."""
+    if options.json:
+        print(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
+        return
+    console = Console(highlight=False, emoji=False)
+    console.width = min(console.width, WIDTH) if console.is_terminal else WIDTH
+    console.print(shown)
+
+
+def _compile(options: argparse.Namespace) -> Exit:
+    wanted = _wanted(options)
+    directory = options.output or Path(wanted.prefix)
+    with _Progress() as step:
+        project, notes = pipeline.compile_model(wanted, directory, build=options.build, step=step)
+    for note in notes:
+        _say(f"note: {note}")
+    report, passed = project.report, True
+    if options.verify:
+        with _Progress() as step:
+            result = pipeline.verify_project(directory, model=options.model, step=step)
+        report, passed = Project.open(directory).report, result.passed
+        if not passed:
+            _say("error: the program differs from the model", result.one_line())
+    if options.report:
+        files.write(report, options.report)
+    _show(options, text.compiled(report, directory), report)
+    return Exit.OK if passed else Exit.UNSATISFIED
+
+
+def _verify(options: argparse.Namespace) -> Exit:
+    with _Progress() as step:
+        result = pipeline.verify_project(
+            options.directory,
+            model=options.model,
+            inputs=options.inputs,
+            layers=options.layers,
+            tolerance=options.tolerance,
+            step=step,
+        )
+    _show(options, outcome.verification(result), outcome.verification_json(result))
+    return Exit.OK if result.passed else Exit.UNSATISFIED
+
+
+def _bench(options: argparse.Namespace) -> Exit:
+    with _Progress() as step:
+        result = pipeline.bench_project(
+            options.directory, runs=options.runs, layers=options.layers, step=step
+        )
+    _show(options, outcome.timing(result), outcome.timing_json(result))
+    return Exit.OK
+
+
+def _explain(options: argparse.Namespace) -> Exit:
+    with _Progress() as step:
+        document, notes = pipeline.explain_model(_wanted(options), layer=options.layer, step=step)
+    for note in notes:
+        _say(f"note: {note}")
+    _show(options, explanation.render(document), document)
+    return Exit.OK
+
+
+def _report(options: argparse.Namespace) -> Exit:
+    report = Project.open(options.directory).report
+    _show(options, text.render(report), report)
+    return Exit.OK
+
+
+def _boards_list(options: argparse.Namespace) -> Exit:
+    found = [board_files.load(name) for name in board_files.names()]
+    documents = [board_tables.board_json(board) for board in found]
+    _show(options, board_tables.board_table(found), documents)
+    return Exit.OK
+
+
+def _boards_show(options: argparse.Namespace) -> Exit:
+    board = board_files.load(options.name)
+    _show(options, board_tables.board_details(board), board_tables.board_json(board))
+    return Exit.OK
+
+
+def _boards_check(options: argparse.Namespace) -> Exit:
+    board = board_files.check(options.file)
+    _show(options, board_tables.board_details(board), board_tables.board_json(board))
+    return Exit.OK
+
+
+def _doctor(options: argparse.Namespace) -> Exit:
+    with _Progress() as step:
+        step("looking for tools")
+        checks, found = diagnose(), diagnose_boards()
+    _show(options, doctor_tables.render(checks, found), doctor_tables.to_json(checks, found))
+    return Exit.OK
+
+
+def _wanted(options: argparse.Namespace) -> pipeline.CompileOptions:
+    return pipeline.CompileOptions(
+        model=options.model,
+        board=options.board,
+        name=options.name,
+        input_shapes=dict(options.input_shape),
+        algorithms=dict(options.algorithm),
+        ram=options.ram,
+        flash=options.flash,
+        io=options.io,
+        weights_as_c=options.weights == "c",
+    )
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse with errors of one line."""
+
+    def error(self, message: str) -> NoReturn:
+        hint = f"see `{self.prog} --help`"
+        raise EdgeconvError(message, hint=hint, code=Exit.USAGE)
+
+
+def _invalid(got: str, rule: str) -> EdgeconvError:
+    return EdgeconvError("invalid argument", got=repr(got), rule=rule, code=Exit.USAGE)
+
+
+def _pair(got: str) -> tuple[str, str]:
+    """``NAME=VALUE``; the name may hold ``=`` as ONNX names may."""
+    name, found, value = got.rpartition("=")
+    if not (name and found and value):
+        raise _invalid(got, "it reads NAME=VALUE")
+    return name, value
+
+
+def _shape(got: str) -> tuple[str, tuple[int, ...]]:
+    name, dims = _pair(got)
+    if not all(dim.isascii() and dim.isdigit() for dim in dims.split("x")):
+        raise _invalid(got, "a shape reads NAME=1x3x224x224")
+    return name, tuple(int(dim) for dim in dims.split("x"))
+
+
+def _count(got: str) -> int:
+    if not (got.isascii() and got.isdigit() and int(got) > 0):
+        raise _invalid(got, "a positive number is needed")
+    return int(got)
+
+
+def _one_thread(got: str) -> int:
+    if _count(got) != 1:
+        raise _invalid(f"--threads {got}", "this version emits programs of one thread")
+    return 1
+
+
+def _tolerance(got: str) -> float:
+    try:
+        value = float(got)
+    except ValueError:
+        value = -1.0
+    if not 0.0 <= value < float("inf"):
+        raise _invalid(got, "a tolerance is a number of at least 0, relative to the largest output")
+    return value
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="edgeconv",
+        description="Compile ONNX convolutional networks to standalone, dependency-free C.",
+        epilog="Exit status: 0 done; 1 the model or a budget cannot be satisfied, or verification "
+        "failed; 2 wrong usage; 3 a tool is missing.",
+    )
+    parser.add_argument("--version", action="version", version=f"edgeconv {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)
+    _add_compile(commands)
+    _add_project_commands(commands)
+    _add_explain(commands)
+    _add_boards(commands)
+    _command(commands, "doctor", _doctor, "which toolchains, emulators and runtimes are here")
+    return parser
+
+
+def _command(
+    commands: Any, name: str, run: Callable[[argparse.Namespace], Exit], about: str
+) -> argparse.ArgumentParser:
+    """A sub-command; every one of them has --json."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name, help=about, description=f"{about[0].upper()}{about[1:]}.", allow_abbrev=False
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    parser.set_defaults(run=run)
+    return parser
+
+
+def _add_model(parser: argparse.ArgumentParser) -> None:
+    """What compile and explain have in common."""
+    add = parser.add_argument
+    add("model", type=Path, metavar="MODEL.onnx")
+    add("--board", required=True, metavar="NAME", help="see `edgeconv boards`")
+    add("--name", default="", metavar="PREFIX", help="of files and symbols (the model's name)")
+    add(
+        "--input-shape",
+        action="append",
+        default=[],
+        type=_shape,
+        metavar="NAME=1x3x224x224",
+        help="shape of an input that the model leaves free; may be repeated",
+    )
+    add(
+        "--algorithm",
+        action="append",
+        default=[],
+        type=_pair,
+        metavar="LAYER=ALG",
+        help="use this algorithm for a convolution; may be repeated",
+    )
+    add("--ram", type=_size("--ram"), metavar="SIZE", help="budget, as 512K or 2M (the board's)")
+    add("--flash", type=_size("--flash"), metavar="SIZE", help="budget (the board's)")
+    add("--threads", type=_one_thread, default=1, metavar="N", help="1 in this version")
+    add("--weights", choices=("image", "c"), default="image", help="a binary file, or a C array")
+    add(
+        "--io",
+        choices=("caller", "arena"),
+        default="caller",
+        help="who owns inputs and outputs: the caller, or the arena, which reuses their bytes",
+    )
+
+
+def _size(option: str) -> Callable[[str], int]:
+    return lambda got: sizes.parse(got, option)
+
+
+def _add_compile(commands: Any) -> None:
+    parser = _command(commands, "compile", _compile, "compile a model to a C project")
+    _add_model(parser)
+    add = parser.add_argument
+    add("-o", "--output", type=Path, metavar="DIR", help="the project (./PREFIX)")
+    add("--build", action="store_true", help="compile the C too; code counts against --flash")
+    add("--verify", action="store_true", help="build, run, and compare with the model")
+    add("--report", type=Path, metavar="DIR", help="also write report.json and report.txt there")
+
+
+def _add_project_commands(commands: Any) -> None:
+    verify = _command(
+        commands, "verify", _verify, "build and run a project, and compare it with its model"
+    )
+    verify.add_argument("--inputs", type=Path, metavar="X.npz", help="instead of seeded ones")
+    verify.add_argument("--layers", action="store_true", help="compare every layer")
+    verify.add_argument("--model", type=Path, metavar="MODEL.onnx", help="if it has moved")
+    verify.add_argument(
+        "--tolerance",
+        type=_tolerance,
+        default=DEFAULT_TOLERANCE,
+        metavar="R",
+        help="largest error over largest output (%(default)s)",
+    )
+    bench = _command(commands, "bench", _bench, "time a project on this machine")
+    bench.add_argument(
+        "--runs", type=_count, default=DEFAULT_RUNS, metavar="N", help="(%(default)s)"
+    )
+    bench.add_argument(
+        "--threads", type=_one_thread, default=1, metavar="N", help="1 in this version"
+    )
+    bench.add_argument("--layers", action="store_true", help="time every layer")
+    report = _command(commands, "report", _report, "memory and time of a project, per layer")
+    for parser in (verify, bench, report):
+        parser.add_argument("directory", type=Path, metavar="DIR", help="what compile wrote")
+
+
+def _add_explain(commands: Any) -> None:
+    parser = _command(commands, "explain", _explain, "every choice and the numbers behind it")
+    _add_model(parser)
+    parser.add_argument("--layer", default="", metavar="L", help="this one only")
+
+
+def _add_boards(commands: Any) -> None:
+    boards = _command(commands, "boards", _boards_list, "the boards that can be compiled for")
+    actions = boards.add_subparsers(metavar="ACTION", parser_class=_Parser)
+    _command(actions, "list", _boards_list, "all of them")
+    show = _command(actions, "show", _boards_show, "everything about one board")
+    show.add_argument("name", metavar="NAME")
+    check = _command(actions, "check", _boards_check, "check a board file against the schema")
+    check.add_argument("file", type=Path, metavar="FILE")

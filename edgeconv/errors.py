@@ -1,0 +1,46 @@
+"""The one exception the tool raises on purpose, and its exit codes."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class Exit(IntEnum):
+    """Process exit status of the command line (docs/architecture.md, "Command line")."""
+
+    OK = 0
+    UNSATISFIED = 1  # the model or a budget cannot be satisfied, or verification failed
+    USAGE = 2  # wrong usage
+    MISSING_TOOL = 3  # a compiler, emulator or reference runtime is not installed
+
+
+class EdgeconvError(Exception):
+    """A problem the user can act on.
+
+    ``what`` failed, ``where`` (file, node, field), the value ``got``, the ``rule`` it breaks and
+    a ``hint`` naming the way out.  Printed on one line; ``details`` may add further lines (one per
+    unsupported node, say).
+    """
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        where: str = "",
+        got: str = "",
+        rule: str = "",
+        hint: str = "",
+        details: tuple[str, ...] = (),
+        code: Exit = Exit.UNSATISFIED,
+    ) -> None:
+        self.what, self.where, self.got, self.rule, self.hint = what, where, got, rule, hint
+        self.details = details
+        self.code = code
+        super().__init__(self.one_line())
+
+    def one_line(self) -> str:
+        """``what: where: got G; rule; hint`` with the empty parts left out."""
+        head = f"{self.what}: {self.where}" if self.where else self.what
+        tail = [f"got {self.got}" if self.got else "", self.rule, self.hint]
+        parts = [part for part in tail if part]
+        return f"{head}: {'; '.join(parts)}" if parts else head

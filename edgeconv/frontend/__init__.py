@@ -1,0 +1,8 @@
+"""ONNX -> ir.Graph; the only package that imports onnx."""
+
+from __future__ import annotations
+
+from edgeconv.frontend.load import load
+from edgeconv.frontend.reference import ReferenceRun, reference_outputs
+
+__all__ = ["ReferenceRun", "load", "reference_outputs"]

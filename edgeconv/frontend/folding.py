@@ -1,0 +1,72 @@
+"""Evaluation of nodes whose value is known when compiling."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+from onnx.reference import ReferenceEvaluator
+
+Values = npt.NDArray[Any]
+
+# Inputs of which only shape and type matter: operator -> their positions.
+_VALUE_FREE: dict[str, frozenset[int]] = {
+    "Shape": frozenset({0}),
+    "Size": frozenset({0}),
+    "EyeLike": frozenset({0}),
+    "CastLike": frozenset({1}),
+}
+
+# onnx.reference departs from the definition: of older versions, and for LRN of all of them.
+_UNRELIABLE = frozenset({"Hardmax", "LRN", "LogSoftmax", "Resize", "Softmax", "Upsample"})
+
+# onnx.reference starts here, with the meaning of all earlier versions.
+_FIRST_OPSET = {"DequantizeLinear": 19}
+
+
+def needed_inputs(node: onnx.NodeProto, reads: Sequence[str]) -> list[str]:
+    """The values among ``reads`` that the result of ``node`` depends on."""
+    free = _VALUE_FREE.get(node.op_type, frozenset())
+    spared = {name for position, name in enumerate(node.input) if position in free}
+    spared -= {name for position, name in enumerate(node.input) if position not in free}
+    return [name for name in reads if name not in spared]
+
+
+def placeholder(shape: tuple[int, ...], dtype: str) -> Values:
+    """An array that takes no memory, for an input of which only shape and type matter."""
+    return np.broadcast_to(np.zeros((), dtype), shape)
+
+
+def evaluate(
+    node: onnx.NodeProto,
+    schema: onnx.defs.OpSchema,
+    opsets: Mapping[str, int],
+    values: Mapping[str, Values],
+) -> list[Values] | None:
+    """The outputs of ``node``; None when they are random, no tensors, or not to be had here."""
+    if node.op_type == "Identity":
+        return [values[node.input[0]]]
+    if "seed" in schema.attributes or node.op_type in _UNRELIABLE:
+        return None
+    opset = max(opsets[""], _FIRST_OPSET.get(node.op_type, 0))
+    opsets = {**opsets, "": opset}
+    # A graph, because the evaluator runs a lone node in the newest opset.
+    graph = onnx.GraphProto(
+        name=node.op_type,
+        node=[node],
+        input=[onnx.ValueInfoProto(name=name) for name in values],
+        output=[onnx.ValueInfoProto(name=name) for name in node.output if name],
+    )
+    try:
+        with np.errstate(all="ignore"):
+            results = ReferenceEvaluator(graph, opsets=opsets).run(None, dict(values))
+    except Exception:  # whatever an operator of the reference raises: it is then not folded
+        return None
+    if not isinstance(results, list | tuple):
+        return None
+    if not all(isinstance(value, np.ndarray | np.generic) for value in results):
+        return None
+    return [np.asarray(value) for value in results]

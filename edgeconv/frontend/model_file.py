@@ -1,0 +1,176 @@
+"""Reading a model file without copying its weights.
+
+Protobuf parses a message into memory of its own and refuses more than 2 GiB.  So the file is
+mapped, its wire format is walked (https://protobuf.dev/programming-guides/encoding/), and every
+large ``raw_data`` is replaced by an external-data reference to the bytes of the file itself before
+protobuf sees the model.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import mmap
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import onnx
+from google.protobuf.message import DecodeError
+
+from edgeconv.errors import EdgeconvError, Exit
+
+# Messages to descend into: message -> field number -> message (onnx.proto).
+_CHILDREN: dict[str, dict[int, str]] = {
+    "model": {7: "graph"},
+    "graph": {1: "node", 5: "tensor"},
+    "node": {5: "attribute"},
+    "attribute": {5: "tensor", 6: "graph"},
+    "tensor": {},
+}
+_RAW_DATA = 9  # TensorProto
+_SMALL = 4096  # bytes below which a message is left to protobuf
+_VARINT, _FIXED64, _LENGTH, _FIXED32 = 0, 1, 2, 5
+
+SELF = ""  # external-data location that stands for the model file
+
+
+class _MalformedError(Exception):
+    """The bytes are no protobuf message, or end within one."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFile:
+    """A parsed model whose large tensors refer to ``content``, the mapped file."""
+
+    path: Path
+    model: onnx.ModelProto
+    content: mmap.mmap
+
+
+def map_file(path: Path) -> mmap.mmap:
+    """The bytes of ``path``, read only; raises OSError, or ValueError for an empty file."""
+    with path.open("rb") as file:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def read(path: Path) -> ModelFile:
+    """Map and parse ``path``.
+
+    Raises EdgeconvError: exit status 2 when the path cannot be read, 1 when the file is no model.
+    """
+    try:
+        content = map_file(path)
+    except IsADirectoryError:
+        raise _unreadable(path, "a directory", "give the .onnx file in it") from None
+    except FileNotFoundError:
+        raise _unreadable(path, "no such file", "") from None
+    except OSError as error:
+        raise _unreadable(path, error.strerror or str(error), "") from None
+    except ValueError:
+        raise _no_model(path, "an empty file") from None
+    model = onnx.ModelProto()
+    try:
+        model.ParseFromString(b"".join(_without_weights(content)))
+    except (_MalformedError, DecodeError):
+        starts_like_onnx = content[0] == 1 << 3 | _VARINT  # ir_version comes first
+        got = "a file that ends early or is damaged" if starts_like_onnx else "other data"
+        raise _no_model(path, got) from None
+    if not model.ir_version or not model.HasField("graph"):
+        raise _no_model(path, "a protobuf message without ir_version and graph")
+    return ModelFile(path, model, content)
+
+
+def digest(contents: Sequence[mmap.mmap]) -> Future[str]:
+    """SHA-256 of the files one after the other, computed in a thread of its own."""
+
+    def compute() -> str:
+        total = hashlib.sha256()
+        for content in contents:
+            total.update(content)
+        return total.hexdigest()
+
+    executor = ThreadPoolExecutor(max_workers=1)
+    future = executor.submit(compute)
+    executor.shutdown(wait=False)
+    return future
+
+
+def _unreadable(path: Path, got: str, hint: str) -> EdgeconvError:
+    return EdgeconvError(
+        "cannot read the model", where=str(path), got=got, hint=hint, code=Exit.USAGE
+    )
+
+
+def _no_model(path: Path, got: str) -> EdgeconvError:
+    rule = "an ONNX model in binary protobuf form is needed"
+    return EdgeconvError("not a readable ONNX model", where=str(path), got=got, rule=rule)
+
+
+def _varint(content: mmap.mmap, at: int, end: int) -> tuple[int, int]:
+    """The number at ``at`` and where it ends."""
+    value = shift = 0
+    while at < end and shift < 64:
+        byte = content[at]
+        value |= (byte & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 0x80:
+            return value, at
+    raise _MalformedError
+
+
+def _fields(content: mmap.mmap, at: int, end: int) -> Iterator[tuple[int, int, int, int, int]]:
+    """Number, wire type, start of the field, start and end of its value, for every field."""
+    while at < end:
+        start = at
+        tag, at = _varint(content, at, end)
+        number, wire = tag >> 3, tag & 7
+        value = at
+        if wire == _VARINT:
+            _, at = _varint(content, at, end)
+        elif wire == _LENGTH:
+            length, value = _varint(content, at, end)
+            at = value + length
+        elif wire in (_FIXED32, _FIXED64):
+            at += 4 if wire == _FIXED32 else 8
+        else:
+            raise _MalformedError
+        if number == 0 or at > end:
+            raise _MalformedError
+        yield number, wire, start, value, at
+
+
+def _encode(value: int) -> bytes:
+    encoded = bytearray()
+    while value >= 0x80:
+        encoded.append(value & 0x7F | 0x80)
+        value >>= 7
+    encoded.append(value)
+    return bytes(encoded)
+
+
+def _without_weights(content: mmap.mmap) -> list[bytes]:
+    return _rewritten(content, 0, len(content), "model")
+
+
+def _rewritten(content: mmap.mmap, at: int, end: int, message: str) -> list[bytes]:
+    """The message in pieces, its large ``raw_data`` turned into references."""
+    children, pieces = _CHILDREN[message], []
+    for number, wire, start, value, after in _fields(content, at, end):
+        large = wire == _LENGTH and after - value > _SMALL
+        if large and message == "tensor" and number == _RAW_DATA:
+            pieces.append(_reference(value, after - value))
+        elif large and number in children:
+            inner = b"".join(_rewritten(content, value, after, children[number]))
+            pieces += [_encode(number << 3 | _LENGTH), _encode(len(inner)), inner]
+        else:
+            pieces.append(content[start:after])
+    return pieces
+
+
+def _reference(offset: int, length: int) -> bytes:
+    """Fields of a TensorProto that say where in the model file its data lies."""
+    tensor = onnx.TensorProto(data_location=onnx.TensorProto.EXTERNAL)
+    for key, text in (("location", SELF), ("offset", str(offset)), ("length", str(length))):
+        tensor.external_data.add(key=key, value=text)
+    return tensor.SerializeToString()

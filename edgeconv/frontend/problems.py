@@ -1,0 +1,72 @@
+"""Everything in a model that edgeconv does not compile, told at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from edgeconv.errors import EdgeconvError
+
+_NAMES = 3  # how many nodes of one kind are named
+_LENGTH = 60  # characters of a name that are shown
+
+
+class RejectedNodeError(EdgeconvError):
+    """An importer refuses a node that is valid ONNX."""
+
+
+class Problems:
+    """What is unsupported, counted per kind in the order of its first appearance."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[tuple[str, str], list[str]] = {}
+        self._types: dict[str, list[str]] = {}
+
+    def node(self, operator: str, name: str, reason: str) -> None:
+        """``operator`` (domain.op_type-version) of the node ``name`` is refused for ``reason``."""
+        self._nodes.setdefault((operator, reason), []).append(name)
+
+    def value(self, dtype: str, name: str) -> None:
+        """The value ``name``, known at run time only, is no float32."""
+        self._types.setdefault(dtype, []).append(name)
+
+    @property
+    def operators(self) -> list[str]:
+        """The refused operators, each once."""
+        return list(dict.fromkeys(operator for operator, _ in self._nodes))
+
+    def __bool__(self) -> bool:
+        return bool(self._nodes or self._types)
+
+    def lines(self) -> tuple[str, ...]:
+        """One line per kind: what, how often, where first, why."""
+        return (
+            *(
+                f"{operator}: {_counted('node', names)}: {reason}"
+                for (operator, reason), names in self._nodes.items()
+            ),
+            *(
+                f"{dtype} values at run time: {_counted('tensor', names)}: only float32 is computed"
+                for dtype, names in self._types.items()
+            ),
+        )
+
+    def check(self, path: Path) -> None:
+        """Raise EdgeconvError when there are problems."""
+        if self:
+            lines = self.lines()
+            kinds = f"{len(lines)} unsupported {'kind' if len(lines) == 1 else 'kinds'} of node"
+            raise EdgeconvError(
+                "the model cannot be compiled",
+                where=str(path),
+                got=f"{kinds} or value",
+                details=lines,
+            )
+
+
+def _counted(what: str, names: list[str]) -> str:
+    shown = ", ".join(map(_shortened, names[:_NAMES])) + (", ..." if len(names) > _NAMES else "")
+    return f"{len(names)} {what}{'s' if len(names) > 1 else ''} ({shown})"
+
+
+def _shortened(name: str) -> str:
+    return name if len(name) <= _LENGTH else f"{name[: _LENGTH - 3]}..."

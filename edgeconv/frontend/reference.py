@@ -1,0 +1,115 @@
+"""The original model run by another engine: what compiled networks are compared with."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+from onnx.reference import ReferenceEvaluator
+
+from edgeconv.errors import EdgeconvError
+from edgeconv.frontend import model_file
+
+Values = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceRun:
+    """Values by ONNX name, and the engine (with its version) that computed them."""
+
+    values: Mapping[str, Values]
+    engine: str
+
+
+def reference_outputs(
+    path: str | Path, inputs: Mapping[str, Values], wanted: Sequence[str] | None = None
+) -> ReferenceRun:
+    """Run the model in ``path`` on ``inputs``, one array per graph input, of its static shape.
+
+    ``wanted`` names graph outputs or intermediate values; all graph outputs when it is None.
+    Names that the model's own nodes do not write are left out: the values that the frontend or a
+    pass made up exist in the compiled network only.  Runs ONNX Runtime when it is installed, else
+    the reference evaluator of the onnx package.
+
+    Raises EdgeconvError when the model cannot be read or the engine refuses it.
+    """
+    path = Path(path)
+    file = model_file.read(path)
+    known = {name for node in file.model.graph.node for name in node.output}
+    known |= {value.name for value in file.model.graph.output}
+    names = [value.name for value in file.model.graph.output] if wanted is None else wanted
+    names = list(dict.fromkeys(name for name in names if name in known))
+    installed = importlib.util.find_spec("onnxruntime") is not None
+    run = _onnxruntime if installed else _onnx_reference
+    try:
+        return run(file, inputs, names)
+    except (EdgeconvError, MemoryError):
+        raise
+    except Exception as error:  # engines raise types of their own, and the user acts on none
+        raise EdgeconvError(
+            "the reference engine refuses the model",
+            where=str(path),
+            got=" ".join(str(error).split()),
+        ) from error
+
+
+def _onnxruntime(
+    file: model_file.ModelFile, inputs: Mapping[str, Values], names: Sequence[str]
+) -> ReferenceRun:
+    """The stripped model with its weights read from the file by ONNX Runtime itself."""
+    import onnxruntime  # noqa: PLC0415 - optional
+
+    model = onnx.ModelProto()
+    model.CopyFrom(file.model)
+    for tensor in model.graph.initializer:
+        for entry in tensor.external_data:
+            if entry.key == "location" and entry.value == model_file.SELF:
+                entry.value = file.path.name
+    _fix_inputs(model.graph, inputs)
+    listed = {value.name for value in model.graph.output}
+    model.graph.output.extend(onnx.ValueInfoProto(name=n) for n in names if n not in listed)
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    folder = str(file.path.resolve().parent)
+    options.add_session_config_entry("session.model_external_initializers_file_folder_path", folder)
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
+    values = session.run(list(names), _float32(inputs))
+    engine = f"ONNX Runtime {onnxruntime.__version__}"
+    return ReferenceRun(dict(zip(names, values, strict=True)), engine)
+
+
+def _onnx_reference(
+    file: model_file.ModelFile, inputs: Mapping[str, Values], names: Sequence[str]
+) -> ReferenceRun:
+    model = onnx.load(str(file.path))
+    _fix_inputs(model.graph, inputs)
+    evaluator = ReferenceEvaluator(model)
+    found: Any = evaluator.run(None, _float32(inputs), intermediate=True)
+    values = {name: np.asarray(found[name]) for name in names}
+    return ReferenceRun(values, f"onnx.reference {onnx.__version__}")
+
+
+def _float32(inputs: Mapping[str, Values]) -> dict[str, Values]:
+    return {name: np.ascontiguousarray(value, np.float32) for name, value in inputs.items()}
+
+
+def _fix_inputs(graph: onnx.GraphProto, inputs: Mapping[str, Values]) -> None:
+    """Give the inputs the shapes of the arrays, and drop what the model derived from others."""
+    for value in graph.input:
+        if value.name in inputs:
+            shape = value.type.tensor_type.shape
+            del shape.dim[:]
+            shape.dim.extend(
+                onnx.TensorShapeProto.Dimension(dim_value=d) for d in inputs[value.name].shape
+            )
+    del graph.value_info[:]
+    for value in graph.output:
+        value.type.tensor_type.ClearField("shape")

@@ -1,0 +1,420 @@
+"""The walk over the nodes of a model: each is evaluated, imported, expanded or refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy.typing as npt
+import onnx
+from onnx import helper, numpy_helper, shape_inference
+
+from edgeconv.errors import EdgeconvError
+from edgeconv.frontend import folding, inlining
+from edgeconv.frontend.problems import Problems, RejectedNodeError
+from edgeconv.frontend.schedule import label, live_values, ordered, reads
+from edgeconv.frontend.weights import Weights
+from edgeconv.ir.graph import Array, Node, Tensor
+from edgeconv.ir.layout import Shape
+from edgeconv.ops import importers
+from edgeconv.ops.base import Source
+
+Values = npt.NDArray[Any]
+FunctionKey = tuple[str, str, str]  # domain, name, overload
+
+_INFERENCE_ELEMENTS = 1024  # constants up to this size are shown to shape inference
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Where nodes come from: their opsets, and the calls that they were expanded from.
+
+    ``origin`` is the model's own node, "" for the model's own nodes themselves.
+    """
+
+    opsets: Mapping[str, int]
+    origin: str = ""
+    calls: tuple[FunctionKey, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One node of the walk.  ``schema`` is None outside of the operator sets that onnx knows."""
+
+    node: onnx.NodeProto
+    name: str
+    scope: Scope
+    live: Collection[str]
+    schema: onnx.defs.OpSchema | None
+
+    @property
+    def operator(self) -> str:
+        """domain.op_type-version, for messages."""
+        version = f"-{self.schema.since_version}" if self.schema else ""
+        return f"{self.node.domain or 'ai.onnx'}.{self.node.op_type}{version}"
+
+
+class Walk:
+    """Imports nodes in order; the ``ImportContext`` of the importers.
+
+    ``tensors`` and ``nodes`` are the graph so far, ``problems`` what was refused.
+    """
+
+    def __init__(
+        self, weights: Weights, functions: Iterable[onnx.FunctionProto], reserved: Collection[str]
+    ) -> None:
+        self.tensors: dict[str, Tensor] = {}
+        self.nodes: list[Node] = []
+        self.problems = Problems()
+        self._weights = weights
+        self._functions = {(_domain(f.domain), f.name, f.overload): f for f in functions}
+        self._reserved = reserved
+        self._types: dict[str, onnx.TypeProto] = {}  # of values known at run time only
+        self._unknown: set[str] = set()  # values whose type or shape could not be worked out
+        self._names: set[str] = set()
+        self._importers = importers()
+
+    # -- ImportContext -------------------------------------------------------------------------
+
+    def tensor(self, name: str) -> Tensor:
+        """The tensor ``name``."""
+        return self.tensors[name]
+
+    def constant(self, name: str) -> Array | None:
+        """Its value when it is a constant."""
+        tensor = self.tensors.get(name)
+        return tensor.data if tensor else None
+
+    def add_constant(self, hint: str, value: Array) -> str:
+        """Add a constant under a name made from ``hint``; returns the name."""
+        name = self._fresh(hint)
+        self.define(name, value)
+        return name
+
+    def add_tensor(self, hint: str, shape: Shape, like: Tensor) -> str:
+        """Add an activation under a name made from ``hint``; returns the name."""
+        name = self._fresh(hint)
+        self.tensors[name] = Tensor(name, tuple(shape), like.dtype)
+        return name
+
+    def reject(self, source: Source, got: str, rule: str, hint: str = "") -> Exception:
+        """The error for a node that edgeconv does not compile."""
+        where = f"node {source.name!r} ({source.op_type})"
+        return RejectedNodeError("unsupported", where=where, got=got, rule=rule, hint=hint)
+
+    # -- values --------------------------------------------------------------------------------
+
+    def define(self, name: str, value: Values) -> None:
+        """Give the constant ``name`` its value."""
+        self.tensors[name] = Tensor(name, value.shape, value.dtype.name, data=value)
+
+    def declare(self, name: str, kind: onnx.TypeProto, *, report: bool = True) -> bool:
+        """Add a value known at run time; False when it is none that edgeconv computes.
+
+        ``report``: count it among the problems then.
+        """
+        self._types[name] = kind
+        elem = kind.tensor_type.elem_type
+        shape = _static_shape(kind)
+        if not kind.HasField("tensor_type") or shape is None:
+            self._unknown.add(name)
+            return False
+        if elem != onnx.TensorProto.FLOAT:
+            if report:
+                self.problems.value(onnx.TensorProto.DataType.Name(elem).lower(), name)
+            return False
+        self.tensors[name] = Tensor(name, shape)
+        return True
+
+    def _fresh(self, hint: str) -> str:
+        name, number = hint, 0
+        while name in self.tensors or name in self._types or name in self._reserved:
+            number += 1
+            name = f"{hint}.{number}"
+        return name
+
+    def _unique(self, hint: str) -> str:
+        name, number = hint, 0
+        while name in self._names:
+            number += 1
+            name = f"{hint}.{number}"
+        self._names.add(name)
+        return name
+
+    def _type(self, name: str) -> onnx.TypeProto:
+        value = self.constant(name)
+        if value is None:
+            return self._types[name]
+        elem = helper.np_dtype_to_tensor_dtype(value.dtype)
+        return helper.make_tensor_type_proto(elem, value.shape)
+
+    # -- nodes ---------------------------------------------------------------------------------
+
+    def run(self, nodes: Sequence[onnx.NodeProto], scope: Scope, outputs: Collection[str]) -> None:
+        """Import those of ``nodes`` that ``outputs`` depend on."""
+        nodes = ordered(nodes, {*self.tensors, *self._types, *self._unknown})
+        live = live_values(nodes, outputs)
+        for node in nodes:
+            if any(name in live for name in node.output):
+                schema = _schema(node, scope.opsets)
+                self._take(Step(node, self._unique(label(node)), scope, live, schema))
+
+    def _take(self, step: Step) -> None:
+        """The first way that applies."""
+        ways: tuple[Callable[[Step], bool], ...] = (
+            self._call_function,
+            self._choose_branch,
+            self._fold,
+            self._import,
+            self._expand,
+        )
+        if not any(way(step) for way in ways):
+            what = "no importer for it" if step.schema else "unknown to ONNX in this opset"
+            self._refuse(step, what)
+
+    def _refuse(self, step: Step, reason: str) -> None:
+        """Note a problem, and what can be told of the outputs nevertheless."""
+        self.problems.node(step.operator, step.scope.origin or step.name, reason)
+        self._skip(step)
+
+    def _skip(self, step: Step) -> None:
+        kinds: Mapping[str, onnx.TypeProto] = {}
+        if step.schema and not self._unknown.intersection(reads(step.node)):
+            try:
+                kinds = self._infer(step, step.schema)
+            except EdgeconvError:
+                kinds = {}
+        for name in filter(None, step.node.output):
+            if name in kinds:
+                self.declare(name, kinds[name], report=False)
+            else:
+                self._unknown.add(name)
+
+    def _infer(self, step: Step, schema: onnx.defs.OpSchema) -> dict[str, onnx.TypeProto]:
+        """Types of the outputs; EdgeconvError when the node contradicts its operator."""
+        names = reads(step.node)
+        known = {name: self.constant(name) for name in names}
+        data = {
+            name: numpy_helper.from_array(value, name)
+            for name, value in known.items()
+            if value is not None and value.size <= _INFERENCE_ELEMENTS
+        }
+        try:
+            return shape_inference.infer_node_outputs(
+                schema,
+                step.node,
+                {name: self._type(name) for name in names},
+                data,
+                opset_imports=[helper.make_opsetid(d, v) for d, v in step.scope.opsets.items()],
+            )
+        except (shape_inference.InferenceError, RuntimeError, ValueError) as error:
+            raise EdgeconvError(
+                "the model is invalid",
+                where=f"node {step.name!r} ({step.node.op_type})",
+                got=" ".join(str(error).split()),
+            ) from None
+
+    def _call_function(self, step: Step) -> bool:
+        """A function of the model itself: its nodes in place of the call."""
+        node, scope = step.node, step.scope
+        key = (_domain(node.domain), node.op_type, node.overload)
+        function = self._functions.get(key)
+        if function is None:
+            return False
+        if key in scope.calls:
+            raise EdgeconvError(
+                "the model is invalid",
+                where=f"node {step.name!r} ({node.op_type})",
+                got="a function that calls itself",
+                rule="functions must not be recursive",
+            )
+        attributes = {a.name: a for a in (*function.attribute_proto, *node.attribute)}
+        nodes = inlining.inlined_function(function, node, attributes, step.name)
+        opsets = {**scope.opsets, **_opsets(function.opset_import)}
+        inner = Scope(opsets, scope.origin or step.name, (*scope.calls, key))
+        self.run(nodes, inner, step.live)
+        return True
+
+    def _choose_branch(self, step: Step) -> bool:
+        """If with a constant condition: the nodes of the branch taken."""
+        if step.node.op_type != "If" or step.node.domain not in ("", "ai.onnx"):
+            return False
+        condition = self.constant(step.node.input[0])
+        if condition is None:
+            self._refuse(step, "its condition is computed at run time")
+            return True
+        branches = {attribute.name: attribute.g for attribute in step.node.attribute}
+        graph = branches["then_branch" if condition.any() else "else_branch"]
+        for name, tensor in inlining.branch_constants(graph, step.name).items():
+            self.define(name, self._weights.array(tensor))
+        nodes = inlining.inlined_branch(graph, step.node, step.name)
+        self.run(nodes, replace(step.scope, origin=step.scope.origin or step.name), step.live)
+        return True
+
+    def _fold(self, step: Step) -> bool:
+        """A node whose value is known: evaluate it."""
+        node, names = step.node, reads(step.node)
+        if step.schema is None or step.schema.domain:
+            return False
+        if node.op_type == "Constant" and node.attribute[0].name == "value":
+            self.define(node.output[0], self._weights.array(node.attribute[0].t))
+            return True
+        needed = folding.needed_inputs(node, names)
+        if any(name not in self.tensors for name in names) or any(
+            self.constant(name) is None for name in needed
+        ):
+            return False
+        values = {}
+        for name in names:
+            tensor = self.tensors[name]
+            empty = folding.placeholder(tensor.shape, tensor.dtype)
+            values[name] = tensor.data if tensor.data is not None else empty
+        results = folding.evaluate(node, step.schema, step.scope.opsets, values)
+        if results is None:
+            return False
+        for name, value in zip(filter(None, node.output), results, strict=True):
+            self.define(name, value)
+        return True
+
+    def _import(self, step: Step) -> bool:
+        """An operator with an importer: its canonical nodes."""
+        node, schema = step.node, step.schema
+        importer = self._importers.get(node.op_type)
+        if importer is None or schema is None or schema.domain or schema.deprecated:
+            return False
+        names = reads(node)
+        if self._unknown.intersection(names):
+            self._skip(step)
+            return True
+        kinds = self._infer(step, schema)
+        used = [name for name in node.output if name in step.live]
+        if all(self.constant(name) is not None for name in names):
+            self._refuse(step, "its inputs are all constant, and it cannot be evaluated here")
+            return True
+        if any(kinds.get(name) is None or _static_shape(kinds[name]) is None for name in used):
+            self._refuse(step, "the shape of its output depends on values computed at run time")
+            return True
+        computable = all(name in self.tensors for name in names)
+        for name in used:
+            computable &= self.declare(name, kinds[name])
+        if not computable:  # a type that is reported where the value arises
+            return True
+        empty = [name for name in used if 0 in self.tensors[name].shape]
+        if empty:
+            self._refuse(step, f"its output {empty[0]} has no elements")
+            return True
+        try:
+            self._append(importer(_source(step, schema), self), step)
+        except RejectedNodeError as error:
+            reason = "; ".join(filter(None, (f"got {error.got}", error.rule, error.hint)))
+            self.problems.node(step.operator, step.scope.origin or step.name, reason)
+        return True
+
+    def _append(self, nodes: Sequence[Node], step: Step) -> None:
+        origin = (step.scope.origin or step.name,)
+        for node in nodes:
+            name = node.name if node.name == step.name else self._unique(node.name)
+            self.nodes.append(replace(node, name=name, origin=node.origin or origin))
+
+    def _expand(self, step: Step) -> bool:
+        """An operator that ONNX defines by others: its definition in place of the node."""
+        if step.schema is None or self._unknown.intersection(reads(step.node)):
+            return False
+        function = self._definition(step, step.schema)
+        if function is None:
+            return False
+        attributes = {
+            name: attribute.default_value
+            for name, attribute in step.schema.attributes.items()
+            if attribute.default_value.type
+        }
+        attributes |= {attribute.name: attribute for attribute in step.node.attribute}
+        nodes = inlining.inlined_function(function, step.node, attributes, step.name)
+        opsets = {**step.scope.opsets, **_opsets(function.opset_import)}
+        outside, self.problems = self.problems, Problems()
+        try:
+            self.run(nodes, replace(step.scope, opsets=opsets, origin=step.name), step.live)
+        finally:
+            inside, self.problems = self.problems, outside
+        if inside:
+            # Not its parts are unsupported but the node itself.
+            reason = "; ".join(inside.operators or inside.lines())
+            self.problems.node(
+                step.operator, step.scope.origin or step.name, f"its definition needs {reason}"
+            )
+        return True
+
+    def _definition(self, step: Step, schema: Any) -> onnx.FunctionProto | None:
+        """The function that defines the operator, in the opset nearest to the model's.
+
+        ``schema`` is an OpSchema; onnx does not publish the types of what is used here.
+        """
+        dependent = schema.has_context_dependent_function
+        versions = (
+            schema.context_dependent_function_opset_versions
+            if dependent
+            else schema.function_opset_versions
+        )
+        if not versions:
+            return None
+        opset = step.scope.opsets.get(schema.domain, 0)
+        version = max((v for v in versions if v <= opset), default=min(versions))
+        if not dependent:
+            found = schema.get_function_with_opset_version(version)
+        else:
+            kinds = [
+                self._type(name).SerializeToString() if name else b"" for name in step.node.input
+            ]
+            found = schema.get_context_dependent_function_with_opset_version(
+                version, step.node.SerializeToString(), kinds
+            )
+        return onnx.FunctionProto.FromString(found) if isinstance(found, bytes) else found
+
+
+def _domain(name: str) -> str:
+    return "" if name == "ai.onnx" else name
+
+
+def _opsets(imports: Iterable[onnx.OperatorSetIdProto]) -> dict[str, int]:
+    return {_domain(entry.domain): entry.version for entry in imports}
+
+
+def _schema(node: onnx.NodeProto, opsets: Mapping[str, int]) -> onnx.defs.OpSchema | None:
+    domain = _domain(node.domain)
+    try:
+        return onnx.defs.get_schema(node.op_type, opsets.get(domain, 0), domain)
+    except onnx.defs.SchemaError:
+        return None
+
+
+def _static_shape(kind: onnx.TypeProto) -> Shape | None:
+    """The shape of a tensor type when every dimension is known."""
+    tensor = kind.tensor_type
+    if not tensor.HasField("shape") or not all(d.HasField("dim_value") for d in tensor.shape.dim):
+        return None
+    return tuple(d.dim_value for d in tensor.shape.dim)
+
+
+def _attribute(attribute: onnx.AttributeProto) -> Any:
+    value = helper.get_attribute_value(attribute)
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    if isinstance(value, onnx.TensorProto):
+        return numpy_helper.to_array(value)
+    if attribute.type == onnx.AttributeProto.STRINGS:
+        return [text.decode(errors="replace") for text in value]
+    return list(value) if isinstance(value, Sequence) and not isinstance(value, str) else value
+
+
+def _source(step: Step, schema: onnx.defs.OpSchema) -> Source:
+    """The node as importers see it: defaults filled in, unread outputs blank."""
+    node = step.node
+    attrs = {
+        name: _attribute(attribute.default_value)
+        for name, attribute in schema.attributes.items()
+        if attribute.default_value.type
+    }
+    attrs |= {attribute.name: _attribute(attribute) for attribute in node.attribute}
+    outputs = tuple(name if name in step.live else "" for name in node.output)
+    return Source(node.op_type, schema.since_version, step.name, tuple(node.input), outputs, attrs)

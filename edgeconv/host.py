@@ -1,0 +1,97 @@
+"""What the machine that runs edgeconv is: architecture, instruction sets, clock, data caches.
+
+Read from the kernel's files (Linux ``/proc/cpuinfo`` and ``/sys``); what cannot be read is absent
+from the result, never guessed.
+"""
+
+from __future__ import annotations
+
+import platform
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from edgeconv import sizes
+
+# uname -m spells some architectures differently by operating system.
+_ARCH_ALIASES = {"arm64": "aarch64", "amd64": "x86_64", "AMD64": "x86_64"}
+# Advanced SIMD is mandatory there, and /proc/cpuinfo exists on Linux only.
+_BASELINE_WORDS = {"aarch64": frozenset({"asimd", "fp"}), "x86_64": frozenset({"sse2"})}
+
+
+@dataclass(frozen=True, slots=True)
+class Cache:
+    """One level that holds data.  ``size`` and ``line`` in bytes; ``latency`` in core cycles from
+    load to use, None where no source states it."""
+
+    level: int
+    size: int
+    line: int
+    latency: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """The running machine.  ``words``: every word of /proc/cpuinfo in lower case, which is where
+    the feature flags of all architectures are.  ``clock_hz`` is None where it is not known."""
+
+    arch: str
+    cpu: str
+    words: frozenset[str]
+    clock_hz: int | None
+    cores: int
+    caches: tuple[Cache, ...]
+
+    def has(self, words: tuple[str, ...]) -> bool:
+        """Every one of ``words`` is in /proc/cpuinfo (compared without case)."""
+        return {word.lower() for word in words} <= self.words
+
+
+def detect(root: Path = Path("/"), machine: str | None = None) -> Host:
+    """Read ``root``/proc and ``root``/sys of a machine that calls itself ``machine``.
+
+    The arguments are for tests; the defaults describe the running machine.
+    """
+    name = machine or platform.machine()
+    arch = _ARCH_ALIASES.get(name, name)
+    text = _read(root / "proc/cpuinfo")
+    words = frozenset(re.findall(r"[a-z0-9_.+-]+", text.lower()))
+    return Host(
+        arch=arch,
+        cpu=_cpu_name(text) or arch,
+        words=words | _BASELINE_WORDS.get(arch, frozenset()),
+        clock_hz=_clock(root, text),
+        cores=max(1, len(re.findall(r"^processor\s*:", text, re.M))),
+        caches=tuple(sorted(_caches(root), key=lambda cache: cache.level)),
+    )
+
+
+def _read(path: Path) -> str:
+    """The text of a file of the kernel, "" when it cannot be read."""
+    try:
+        return path.read_text(errors="replace").strip()
+    except OSError:
+        return ""
+
+
+def _cpu_name(cpuinfo: str) -> str:
+    match = re.search(r"^(?:model name|cpu)\s*:\s*(.+)$", cpuinfo, re.M)
+    return match[1].strip() if match else ""
+
+
+def _clock(root: Path, cpuinfo: str) -> int | None:
+    """The highest clock the kernel may set, else the one it reports."""
+    khz = _read(root / "sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq")
+    if khz.isdigit():
+        return int(khz) * 1000
+    mhz = re.search(r"^(?:cpu MHz|clock)\s*:\s*([0-9.]+)(?:MHz)?\s*$", cpuinfo, re.M)
+    return round(float(mhz[1]) * 1e6) if mhz else None
+
+
+def _caches(root: Path) -> Iterator[Cache]:
+    for folder in sorted((root / "sys/devices/system/cpu/cpu0/cache").glob("index*")):
+        level, kind = _read(folder / "level"), _read(folder / "type")
+        size, line = _read(folder / "size"), _read(folder / "coherency_line_size")
+        if kind in ("Data", "Unified") and level.isdigit() and size and line.isdigit():
+            yield Cache(int(level), sizes.parse(size), int(line))

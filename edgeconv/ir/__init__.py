@@ -1,0 +1,1 @@
+"""The frozen dataclasses handed from stage to stage."""

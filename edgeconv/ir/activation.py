@@ -1,0 +1,42 @@
+"""Element-wise functions of one variable, the ones an epilogue may apply in registers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Activation:
+    """``kind`` names an entry EC_ACT_<KIND> of runtime_c/kernels/ec_activation.h.
+
+    ``alpha`` and ``beta`` mean, per kind:
+
+    ============== ======================================================
+    none           x
+    relu           max(x, 0)
+    clip           min(max(x, alpha), beta)
+    leaky_relu     x < 0 ? alpha * x : x
+    hard_sigmoid   min(max(alpha * x + beta, 0), 1)
+    hard_swish     x * hard_sigmoid(x; alpha, beta)
+    sigmoid        1 / (1 + exp(-x))
+    silu           x * sigmoid(x)
+    tanh           tanh(x)
+    gelu           x / 2 * (1 + erf(x / sqrt(2)))
+    gelu_tanh      x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3)))
+    elu            x < 0 ? alpha * (exp(x) - 1) : x
+    softplus       log(1 + exp(x))
+    erf, exp, log, sqrt, abs, neg, reciprocal, floor, ceil, round   the function of that name
+    ============== ======================================================
+    """
+
+    kind: str = "none"
+    alpha: float = 0.0
+    beta: float = 0.0
+
+    def __str__(self) -> str:
+        if self.kind in ("clip", "hard_sigmoid", "hard_swish"):
+            return f"{self.kind}({self.alpha:g}, {self.beta:g})"
+        return f"{self.kind}({self.alpha:g})" if self.kind in ("leaky_relu", "elu") else self.kind
+
+
+NONE = Activation()

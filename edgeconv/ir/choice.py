@@ -1,0 +1,105 @@
+"""What ``choose`` decides: one kernel call per node, with everything the emitter needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+import numpy as np
+import numpy.typing as npt
+
+from edgeconv.ir.graph import Graph, Node
+
+Scalar = int | float | str | bool
+Param = Scalar | tuple[int, ...] | tuple[float, ...] | tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """A constant of the weight image, already in the order in which its kernel reads it.
+
+    ``pack`` makes the array when the image is written, one blob at a time, so that a network of
+    any size needs the memory of its largest tensor only.  ``elements`` counts what it returns.
+    """
+
+    name: str
+    elements: int
+    pack: Callable[[], npt.NDArray[np.generic]] = field(compare=False, repr=False)
+    dtype: str = "float32"
+    storage: str = "float32"
+
+    @property
+    def bytes(self) -> int:
+        return self.elements * np.dtype(self.dtype).itemsize
+
+
+class ArgKind(Enum):
+    """Where a pointer argument of a kernel function points."""
+
+    INPUT = "input"  # a tensor that is read; ``ref`` is its name
+    OUTPUT = "output"  # a tensor that is written
+    WEIGHTS = "weights"  # a Blob of this layer; ``ref`` is the blob's name
+    WORKSPACE = "workspace"  # scratch inside the arena
+
+
+@dataclass(frozen=True, slots=True)
+class Arg:
+    """One pointer argument: its name inside the C function and what the caller passes."""
+
+    kind: ArgKind
+    c_name: str
+    ref: str = ""
+    c_type: str = "float"
+
+
+@dataclass(frozen=True, slots=True)
+class Alias:
+    """Permission to let two tensors of a layer share bytes: ``inner`` lies in ``outer``.
+
+    ``inner`` starts ``offset`` bytes after ``outer``.  With ``exact`` the bytes hold the same
+    values (a view of a Reshape, a slice, an input of Concat): no code is needed for that part of
+    the layer when the planner grants it, and nothing has to be dead.  Without, the output
+    overwrites the input, which must have no later reader and must not be a caller's input.
+    ``input`` is the layer input concerned.
+    """
+
+    input: str
+    inner: str
+    outer: str
+    offset: int = 0
+    exact: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One call of the emitted program.
+
+    ``template`` (under codegen/templates) renders the body of its C function from ``params``;
+    bodies that come out equal share one function.  ``headers`` are the kernel headers it uses.
+    A layer whose every alias is exact and granted needs no call at all (``free_if_aliased``).
+    """
+
+    node: Node
+    algorithm: str
+    template: str
+    params: Mapping[str, Param]
+    args: tuple[Arg, ...]
+    headers: tuple[str, ...]
+    blobs: tuple[Blob, ...] = ()
+    aliases: tuple[Alias, ...] = ()
+    workspace_bytes: int = 0
+    macs: int = 0
+    free_if_aliased: bool = False
+    plan: Mapping[str, Param] = field(default_factory=dict)  # what explain and report.json show
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The graph with every layout decided and every conversion inserted, and its kernel calls."""
+
+    graph: Graph
+    layers: tuple[Layer, ...]
+    isa: str
+    align: int  # bytes: of the arena, of every tensor in it and of every blob
+    io: str = "caller"  # or "arena"

@@ -1,0 +1,136 @@
+"""The graph that the frontend builds, the passes rewrite and ``choose`` decides on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from edgeconv.ir.activation import NONE, Activation
+from edgeconv.ir.layout import ROW_MAJOR, Layout, Shape
+
+Array = npt.NDArray[np.generic]
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A value: logical shape, element type, and how it is stored.
+
+    ``layout`` is the order of its elements, ``storage`` the format of each (``float32`` today).
+    ``data`` is set for constants only: the logical array.
+    """
+
+    name: str
+    shape: Shape
+    dtype: str = "float32"  # a numpy type name
+    layout: Layout = ROW_MAJOR
+    storage: str = "float32"
+    data: Array | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def is_constant(self) -> bool:
+        return self.data is not None
+
+    @property
+    def elements(self) -> int:
+        """Elements in memory, layout padding included."""
+        return self.layout.elements(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Logical elements."""
+        return math.prod(self.shape)
+
+    def constant(self) -> Array:
+        """The logical array of a constant; ValueError otherwise (a defect of the caller)."""
+        if self.data is None:
+            raise ValueError(f"tensor {self.name!r} is not a constant")
+        return self.data
+
+
+@dataclass(frozen=True, slots=True)
+class Epilogue:
+    """What happens to each output element in registers, in this order.
+
+    ``y = after(before(x) + residual)``, where ``residual`` names a tensor of the output's shape
+    ("" for none).  The bias is an ordinary input of the operators that have one.
+    """
+
+    before: Activation = NONE
+    residual: str = ""
+    after: Activation = NONE
+
+    @property
+    def is_empty(self) -> bool:
+        return self == Epilogue()
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One operation.  ``op`` names a module of ``edgeconv.ops``; attributes are canonical there.
+
+    ``inputs`` may hold "" for an absent optional input.  ``origin`` lists the ONNX nodes that this
+    node stands for, for messages and for the emitted comments.
+    """
+
+    name: str
+    op: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attrs: Mapping[str, Any] = field(default_factory=dict)
+    epilogue: Epilogue = Epilogue()
+    origin: tuple[str, ...] = ()
+
+    def reads(self) -> tuple[str, ...]:
+        """Every tensor read, the epilogue's residual included, without absent ones."""
+        names = (*self.inputs, self.epilogue.residual)
+        return tuple(name for name in names if name)
+
+    @property
+    def output(self) -> str:
+        """The first output."""
+        return self.outputs[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """A network: nodes in a valid execution order over named tensors.
+
+    ``inputs`` and ``outputs`` are the model's own, in its order.  Graphs are values: a pass
+    returns a new one (see ``edgeconv.ir.edit.Editor``).
+    """
+
+    name: str
+    nodes: tuple[Node, ...]
+    tensors: Mapping[str, Tensor]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    sha256: str = ""  # of the model file
+    notes: tuple[str, ...] = ()  # said once to the user: dimensions assumed, NaN weights, ...
+
+    def __getitem__(self, name: str) -> Tensor:
+        return self.tensors[name]
+
+    def consumers(self) -> dict[str, list[Node]]:
+        """Tensor name -> the nodes that read it (each once), in execution order."""
+        found: dict[str, list[Node]] = {name: [] for name in self.tensors}
+        for node in self.nodes:
+            for name in dict.fromkeys(node.reads()):
+                found[name].append(node)
+        return found
+
+    def producers(self) -> dict[str, Node]:
+        """Tensor name -> the node that writes it; graph inputs and constants are absent."""
+        return {name: node for node in self.nodes for name in node.outputs if name}
+
+    def activations(self) -> Iterator[Tensor]:
+        """The tensors that exist at run time only: everything but constants."""
+        return (t for t in self.tensors.values() if not t.is_constant)
+
+    def with_tensors(self, tensors: Mapping[str, Tensor]) -> Graph:
+        """The same graph with some tensors replaced."""
+        return replace(self, tensors={**self.tensors, **tensors})

@@ -1,0 +1,73 @@
+"""Scale and shift per channel (axis 1), and the normalisations that end in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from edgeconv.ir.activation import Activation
+from edgeconv.ir.graph import Node
+from edgeconv.ops.base import ImportContext, Operator, Source
+from edgeconv.ops.importing import Chain, Values, constant_input
+from edgeconv.ops.kernels.affine import layouts, lower
+
+
+def _parameters(source: Source, ctx: ImportContext, names: Sequence[str]) -> list[Values]:
+    """The constant inputs after the data in float64, each of one value per channel."""
+    shape = ctx.tensor(source.inputs[0]).shape
+    if len(shape) < 2:
+        raise ctx.reject(source, f"input {list(shape)}", "the data must be [N, C, ...]")
+    found: list[Values] = []
+    for index, name in enumerate(names, start=1):
+        value = constant_input(source, ctx, index, name)
+        if value is None or value.shape != (shape[1],):
+            got = "none" if value is None else str(list(value.shape))
+            raise ctx.reject(source, f"{name} {got}", f"{name} must be [{shape[1]}]")
+        found.append(value.astype(np.float64))
+    return found
+
+
+def _import_batch_normalization(source: Source, ctx: ImportContext) -> Sequence[Node]:
+    """y = (x - mean) / sqrt(var + epsilon) * scale + B with stored statistics."""
+    if source.attrs.get("training_mode", 0) or any(source.outputs[1:]):
+        got = f"training_mode with outputs {[name for name in source.outputs if name]}"
+        raise ctx.reject(source, got, "only inference is compiled", "export the model in eval mode")
+    if not source.attrs.get("spatial", 1):
+        raise ctx.reject(source, "spatial 0", "statistics must be per channel (spatial 1)")
+    scale, bias, mean, var = _parameters(source, ctx, ("scale", "B", "mean", "var"))
+    factor = scale / np.sqrt(var + float(source.attrs["epsilon"]))
+    chain = Chain(source, ctx)
+    constants = (chain.constant("scale", factor), chain.constant("shift", bias - mean * factor))
+    return chain.finish("Affine", (source.inputs[0], *constants))
+
+
+def _import_instance_normalization(source: Source, ctx: ImportContext) -> Sequence[Node]:
+    """y = (x - mean(x)) / sqrt(var(x) + epsilon) * scale + B, statistics per image and channel."""
+    scale, bias = _parameters(source, ctx, ("scale", "B"))
+    x = source.inputs[0]
+    shape = ctx.tensor(x).shape
+    axes, small = tuple(range(2, len(shape))), (*shape[:2], *(1 for _ in shape[2:]))
+    chain = Chain(source, ctx)
+    mean = chain.add("mean", "Reduce", (x,), small, kind="mean", axes=axes, keepdims=True)
+    centred = chain.add("centred", "Binary", (x, mean), shape, kind="sub")
+    squares = chain.add("squares", "Binary", (centred, centred), shape, kind="mul")
+    var = chain.add("var", "Reduce", (squares,), small, kind="mean", axes=axes, keepdims=True)
+    epsilon = chain.constant("epsilon", float(source.attrs["epsilon"]))
+    safe = chain.add("safe", "Binary", (var, epsilon), small, kind="add")
+    deviation = chain.unary("deviation", Activation("sqrt"), safe)
+    unit = chain.add("unit", "Binary", (centred, deviation), shape, kind="div")
+    constants = (chain.constant("scale", scale), chain.constant("shift", bias))
+    return chain.finish("Affine", (unit, *constants))
+
+
+OPERATOR = Operator(
+    name="Affine",
+    onnx={
+        "BatchNormalization": _import_batch_normalization,
+        "InstanceNormalization": _import_instance_normalization,
+    },
+    lower=lower,
+    layouts=layouts,
+    fuses=True,
+)

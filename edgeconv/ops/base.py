@@ -1,0 +1,100 @@
+"""What an operator is: how ONNX spells it, the layouts it takes, how it becomes a kernel call.
+
+Each module of ``edgeconv.ops`` sets ``OPERATOR`` to one Operator (or a tuple).  The frontend looks
+operators up by their ONNX names, everything later by ``Operator.name``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from edgeconv.ir.choice import Layer
+from edgeconv.ir.graph import Array, Graph, Node, Tensor
+from edgeconv.ir.layout import ROW_MAJOR, Layout, Shape
+from edgeconv.targets import Target
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """An ONNX node without ONNX: what an importer reads.
+
+    ``version`` is the operator's since_version in the model's opset.  Attributes are Python
+    numbers, strings, lists of them, or numpy arrays; the schema's defaults are filled in.
+    ``inputs`` and ``outputs`` may hold "": an absent input, an output that nothing reads.
+    """
+
+    op_type: str
+    version: int
+    name: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attrs: Mapping[str, Any]
+
+
+class ImportContext(Protocol):
+    """What the frontend offers an importer while it walks the model in order."""
+
+    def tensor(self, name: str) -> Tensor:
+        """The tensor, its static shape known."""
+        ...
+
+    def constant(self, name: str) -> Array | None:
+        """Its value when it is a constant."""
+        ...
+
+    def add_constant(self, hint: str, value: Array) -> str:
+        """Add a constant; returns its name."""
+        ...
+
+    def add_tensor(self, hint: str, shape: Shape, like: Tensor) -> str:
+        """Add an intermediate activation; returns its name."""
+        ...
+
+    def reject(self, source: Source, got: str, rule: str, hint: str = "") -> Exception:
+        """The error for a node that is valid ONNX but outside what edgeconv compiles."""
+        ...
+
+
+Importer = Callable[[Source, ImportContext], Sequence[Node]]
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutOption:
+    """One way to run a node: a layout per tensor of ``node.reads()`` and per output.
+
+    ``penalty`` is the extra work of this option, in elements moved, against the best one.
+    """
+
+    reads: tuple[Layout, ...]
+    writes: tuple[Layout, ...]
+    penalty: float = 0.0
+
+
+Lower = Callable[[Node, Graph, Target], Layer]
+Layouts = Callable[[Node, Graph, Target], Sequence[LayoutOption]]
+
+
+def row_major_only(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
+    """The layouts of an operator that works on the logical order only."""
+    del graph, target
+    return (LayoutOption((ROW_MAJOR,) * len(node.reads()), (ROW_MAJOR,) * len(node.outputs)),)
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """One IR operator.
+
+    ``onnx``: ONNX op_type (default domain) -> importer to canonical nodes, usually one node whose
+    ``op`` is this operator; an importer may also build other operators (Flatten makes a Reshape).
+    ``layouts``: the options, best first.  ``lower``: node with decided layouts -> kernel call.
+    ``macs``: multiply-accumulates of the node.  ``fuses``: the kernel applies ``node.epilogue``.
+    """
+
+    name: str
+    onnx: Mapping[str, Importer] = field(default_factory=dict)
+    lower: Lower | None = None
+    layouts: Layouts = row_major_only
+    macs: Callable[[Node, Graph], int] = lambda node, graph: 0
+    fuses: bool = False

@@ -1,0 +1,8 @@
+"""Change of layout or storage; inserted by ``choose``, never imported."""
+
+from __future__ import annotations
+
+from edgeconv.ops.base import Operator
+from edgeconv.ops.kernels.convert import lower
+
+OPERATOR = Operator(name="Convert", lower=lower)

@@ -1,0 +1,86 @@
+"""Fully connected layer: y = x w^T + b with constant weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from edgeconv.ir.graph import Graph, Node
+from edgeconv.ops.base import ImportContext, Operator, Source
+from edgeconv.ops.importing import Chain, Values, make_node, optional_input
+from edgeconv.ops.kernels.dense import lower
+
+
+def _scaled(value: Values, factor: float) -> Values:
+    return value if factor == 1.0 else np.asarray(value * np.float32(factor))
+
+
+def _dense_bias(chain: Chain, c: Values, beta: float, features: int) -> str:
+    """The constant ``beta * c`` as a bias [features]; "" when ``c`` is no row."""
+    if c.size not in (1, features) or (c.ndim and c.shape[-1] != c.size):
+        return ""
+    row = np.broadcast_to(_scaled(c, beta).reshape(-1), (features,))
+    return chain.constant("bias", row)
+
+
+def _gemm_product(chain: Chain, a: str, alpha: float) -> tuple[str, tuple[str, ...]]:
+    """Operator and inputs of alpha A' B'; what is constant is scaled and transposed here."""
+    source, ctx = chain.source, chain.ctx
+    b = source.inputs[1]
+    weights = ctx.constant(b)
+    if weights is not None:
+        w = _scaled(weights if source.attrs["transB"] else weights.T, alpha)
+        return "Dense", (a, b if w is weights else ctx.add_constant(f"{b}/w", w))
+    if source.attrs["transB"]:
+        b = chain.add("b", "Transpose", (b,), ctx.tensor(b).shape[::-1], perm=(1, 0))
+    if alpha != 1.0:
+        factor = chain.constant("alpha", alpha)
+        a = chain.add("scaled", "Binary", (a, factor), ctx.tensor(a).shape, kind="mul")
+    return "MatMul", (a, b)
+
+
+def _import_gemm(source: Source, ctx: ImportContext) -> Sequence[Node]:
+    """Y = alpha A' B' + beta C, as Dense where B is constant and C a constant row."""
+    chain = Chain(source, ctx)
+    a, c = source.inputs[0], optional_input(source, 2)
+    alpha, beta = float(source.attrs["alpha"]), float(source.attrs["beta"])
+    shape = ctx.tensor(source.outputs[0]).shape
+    if source.attrs["transA"]:
+        a = chain.add("a", "Transpose", (a,), ctx.tensor(a).shape[::-1], perm=(1, 0))
+    op, inputs = _gemm_product(chain, a, alpha)
+    addend = ctx.constant(c) if c else None
+    bias = _dense_bias(chain, addend, beta, shape[1]) if addend is not None else ""
+    if op == "Dense" and (bias or not c):
+        return chain.finish(op, (*inputs, bias))
+    product = (op, (*inputs, "") if op == "Dense" else inputs)
+    if not c:
+        return chain.finish(*product)
+    y = chain.add("product", *product, shape)
+    if addend is not None:
+        c = chain.constant("c", _scaled(addend, beta))
+    elif beta != 1.0:
+        factor = chain.constant("beta", beta)
+        c = chain.add("c", "Binary", (c, factor), ctx.tensor(c).shape, kind="mul")
+    return chain.finish("Binary", (y, c), kind="add")
+
+
+def _import_matmul(source: Source, ctx: ImportContext) -> Sequence[Node]:
+    a, b = source.inputs
+    weights = ctx.constant(b)
+    if weights is None or weights.ndim != 2:
+        return [make_node(source, "MatMul")]
+    return [make_node(source, "Dense", (a, ctx.add_constant(f"{b}/w", weights.T), ""))]
+
+
+def _macs(node: Node, graph: Graph) -> int:
+    return graph[node.output].size * graph[node.inputs[1]].shape[1]
+
+
+OPERATOR = Operator(
+    name="Dense",
+    onnx={"Gemm": _import_gemm, "MatMul": _import_matmul},
+    lower=lower,
+    macs=_macs,
+    fuses=True,
+)

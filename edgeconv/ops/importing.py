@@ -1,0 +1,199 @@
+"""What the ONNX importers of several operators share: parameters, windows, chains of nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from edgeconv.ir.activation import Activation
+from edgeconv.ir.graph import Array, Epilogue, Node
+from edgeconv.ir.layout import Shape
+from edgeconv.ops.base import ImportContext, Source
+
+Values = npt.NDArray[Any]  # numbers of any type
+
+
+def make_node(
+    source: Source, op: str, inputs: Sequence[str] | None = None, /, **attrs: Any
+) -> Node:
+    """The only node of ``source``: ``op`` on ``inputs`` (all of the source's by default)."""
+    inputs = source.inputs if inputs is None else inputs
+    return Node(source.name, op, tuple(inputs), source.outputs[:1], attrs)
+
+
+def make_unary(source: Source, function: Activation, data: str | None = None) -> Node:
+    """The only node of ``source``: ``function`` of its first input (or of ``data``)."""
+    inputs = (data or source.inputs[0],)
+    epilogue = Epilogue(before=function)
+    return Node(source.name, "Unary", inputs, source.outputs[:1], epilogue=epilogue)
+
+
+@dataclass(slots=True)
+class Chain:
+    """Canonical nodes, in order, that together do what one ONNX node does."""
+
+    source: Source
+    ctx: ImportContext
+    nodes: list[Node] = field(default_factory=list)
+
+    def add(
+        self,
+        step: str,
+        op: str,
+        inputs: Sequence[str],
+        shape: Shape,
+        epilogue: Epilogue = Epilogue(),
+        /,
+        **attrs: Any,
+    ) -> str:
+        """Append ``op`` with an intermediate result of ``shape``; returns the result's name."""
+        like = self.ctx.tensor(self.source.inputs[0])
+        output = self.ctx.add_tensor(f"{self.source.outputs[0]}/{step}", shape, like)
+        name = f"{self.source.name}/{step}"
+        self.nodes.append(Node(name, op, tuple(inputs), (output,), attrs, epilogue))
+        return output
+
+    def unary(self, step: str, function: Activation, data: str) -> str:
+        """Append ``function`` of ``data``; returns the result's name."""
+        shape = self.ctx.tensor(data).shape
+        return self.add(step, "Unary", (data,), shape, Epilogue(function))
+
+    def constant(self, step: str, value: float | Array) -> str:
+        """Add a float32 constant; returns its name."""
+        hint = f"{self.source.outputs[0]}/{step}"
+        return self.ctx.add_constant(hint, np.asarray(value, dtype=np.float32))
+
+    def finish(self, op: str, inputs: Sequence[str], /, **attrs: Any) -> list[Node]:
+        """Append the node that writes the source's output; returns all nodes."""
+        self.nodes.append(make_node(self.source, op, inputs, **attrs))
+        return self.nodes
+
+    def finish_unary(self, function: Activation, data: str) -> list[Node]:
+        """Append ``function`` of ``data``, which writes the source's output."""
+        self.nodes.append(make_unary(self.source, function, data))
+        return self.nodes
+
+
+def optional_input(source: Source, index: int) -> str:
+    """The name of input ``index``, "" when it is absent."""
+    return source.inputs[index] if index < len(source.inputs) else ""
+
+
+def constant_input(source: Source, ctx: ImportContext, index: int, what: str) -> Values | None:
+    """The value of input ``index``, None when it is absent.
+
+    ``what`` says in a message what the input means.  Rejects a value computed at run time.
+    """
+    name = optional_input(source, index)
+    if not name:
+        return None
+    value = ctx.constant(name)
+    if value is None:
+        raise ctx.reject(
+            source, f"{what} computed at run time", f"{what} must be constant"
+        )
+    return value
+
+
+def attribute_or_input(
+    source: Source, ctx: ImportContext, attribute: str, index: int
+) -> Values | None:
+    """A parameter that older versions of an operator hold in ``attribute``, newer ones in an input.
+
+    None when it is given in neither place.
+    """
+    if attribute in source.attrs:
+        return np.asarray(source.attrs[attribute])
+    return constant_input(source, ctx, index, attribute)
+
+
+def ints(value: Any) -> tuple[int, ...]:
+    """A tuple of Python ints from a list or an array."""
+    return tuple(int(v) for v in np.asarray(value).reshape(-1))
+
+
+def axis_of(value: int, rank: int) -> int:
+    """``value`` counted from the front."""
+    return int(value) + rank if value < 0 else int(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The sliding window of a convolution or a pool, one entry per spatial dimension.
+
+    ``pads`` holds all begins, then all ends.
+    """
+
+    kernel: Shape
+    strides: Shape
+    dilations: Shape
+    pads: Shape
+
+    def attrs(self) -> dict[str, Shape]:
+        """As attributes of a node."""
+        return {
+            "kernel": self.kernel,
+            "strides": self.strides,
+            "dilations": self.dilations,
+            "pads": self.pads,
+        }
+
+
+def _same_padding(source: Source, size: int, kernel: int, stride: int) -> tuple[int, int]:
+    """Begin and end padding for ceil(size / stride) outputs; ``kernel`` is the dilated span."""
+    total = max(0, (-(-size // stride) - 1) * stride + kernel - size)
+    small, large = total // 2, total - total // 2
+    return (small, large) if source.attrs["auto_pad"] == "SAME_UPPER" else (large, small)
+
+
+def window_of(source: Source, ctx: ImportContext, kernel: Shape) -> Window:
+    """Strides, dilations and explicit padding of ``source`` over its first input."""
+    spatial = ctx.tensor(source.inputs[0]).shape[2:]
+    rank = len(spatial)
+    strides = ints(source.attrs.get("strides") or [1] * rank)
+    dilations = ints(source.attrs.get("dilations") or [1] * rank)
+    auto_pad = source.attrs.get("auto_pad", "NOTSET")
+    pads = ints(source.attrs.get("pads") or [0] * (2 * rank))
+    for name, value, entries in (
+        ("kernel_shape", kernel, rank),
+        ("strides", strides, rank),
+        ("dilations", dilations, rank),
+        ("pads", pads, 2 * rank),
+    ):
+        if len(value) != entries or (name != "pads" and min(value, default=1) < 1):
+            rule = f"{entries} positive entries are needed for {rank} spatial dimensions"
+            raise ctx.reject(source, f"{name} {list(value)}", rule)
+    if min(pads, default=0) < 0:
+        raise ctx.reject(source, f"pads {list(pads)}", "padding must not be negative")
+    if auto_pad == "VALID":
+        pads = (0,) * (2 * rank)
+    elif auto_pad in ("SAME_UPPER", "SAME_LOWER"):
+        spans = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
+        pairs = [
+            _same_padding(source, size, span, stride)
+            for size, span, stride in zip(spatial, spans, strides, strict=True)
+        ]
+        pads = (*(begin for begin, _ in pairs), *(end for _, end in pairs))
+    elif auto_pad not in ("NOTSET", ""):
+        rule = "auto_pad is NOTSET, VALID, SAME_UPPER or SAME_LOWER"
+        raise ctx.reject(source, f"auto_pad {auto_pad!r}", rule)
+    return Window(kernel, strides, dilations, pads)
+
+
+def fold_pairs(
+    source: Source, ctx: ImportContext, combine: Callable[[Chain, str, str, int], str]
+) -> tuple[Chain, str]:
+    """All but the last combination of a variadic operator, from left to right.
+
+    ``combine`` appends the node for one pair and returns its result; returns the chain and the
+    name of the left operand of the last combination.
+    """
+    chain = Chain(source, ctx)
+    left = source.inputs[0]
+    for position, right in enumerate(source.inputs[1:-1], start=1):
+        left = combine(chain, left, right, position)
+    return chain, left

@@ -1,0 +1,65 @@
+"""Change of layout, inserted between operators that want different ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from edgeconv.ir.choice import Arg, ArgKind, Layer
+from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.layout import ROW_MAJOR, Layout, Order, Shape
+from edgeconv.ops.base import LayoutOption
+from edgeconv.ops.kernels.images import layouts_of, pixels
+from edgeconv.ops.kernels.moves import flat_copy, move_layer, plan_move
+from edgeconv.ops.kernels.nest import dense_strides, is_blocked, logical_strides
+from edgeconv.ops.lowering import output_arg
+from edgeconv.targets import Target
+
+_NAMES = {Order.ROW_MAJOR: "nchw", Order.CHANNELS_LAST: "nhwc", Order.BLOCKED: "blocks"}
+
+
+def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
+    """Every pair of different layouts; ``choose`` inserts the one that it needs."""
+    offered = layouts_of(graph[node.output].shape, target)
+    return [LayoutOption((a,), (b,)) for a in offered for b in offered if a != b]
+
+
+def _is_prefix(shape: Shape, have: Layout, want: Layout) -> bool:
+    """Whether the wanted bytes are the first ones of what is there."""
+    if have.canonical(shape) == want.canonical(shape):
+        return True
+    dense = want.canonical(shape) == ROW_MAJOR
+    return is_blocked(have) and dense and shape[0] == 1 and pixels(shape) == 1
+
+
+def lower(node: Node, graph: Graph, target: Target) -> Layer:
+    """A view, a transposition, or one of the conversions to and from channel blocks."""
+    del target
+    x, out = graph[node.inputs[0]], graph[node.output]
+    have, want, shape = x.layout, out.layout, x.shape
+    if _is_prefix(shape, have, want):
+        return flat_copy(node, graph, out.elements)
+    if not is_blocked(have) and not is_blocked(want):
+        sizes = want.physical_shape(shape)
+        order = list(range(len(shape)))
+        if want.order is Order.CHANNELS_LAST:
+            order = [0, *order[2:], 1]
+        strides = logical_strides(shape, have)
+        moves = [strides[d] for d in order]
+        return move_layer(node, graph, plan_move(sizes, moves, dense_strides(sizes)))
+    if is_blocked(have) and is_blocked(want):
+        raise ValueError(f"{node.name}: no conversion from {have} to {want}")
+    return Layer(
+        node=node,
+        algorithm="convert",
+        template="ops/convert.c.j2",
+        params={
+            "source": _NAMES[have.order],
+            "target": _NAMES[want.order],
+            "images": shape[0],
+            "channels": shape[1],
+            "pixels": pixels(shape),
+            "block": max(have.block, want.block),
+        },
+        args=(Arg(ArgKind.INPUT, "in", x.name), output_arg(node)),
+        headers=("ec_copy.h", "ec_transpose.h", "ec_convert.h"),
+    )

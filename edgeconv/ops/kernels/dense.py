@@ -1,0 +1,33 @@
+"""Dense (fully connected) layers: a pointwise convolution over rows that are channels-last."""
+
+from __future__ import annotations
+
+import math
+
+from edgeconv.algorithms.direct.lower import lower_problem
+from edgeconv.algorithms.problem import ConvProblem
+from edgeconv.ir.choice import Layer
+from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.layout import CHANNELS_LAST
+from edgeconv.targets import Target
+
+
+def lower(node: Node, graph: Graph, target: Target) -> Layer:
+    """y[m, n] = sum_k x[m, k] w[n, k] + b[n]: the rows m are pixels, k and n channels."""
+    x, w = graph[node.inputs[0]], graph[node.inputs[1]]
+    rows = (1, 1, math.prod(x.shape[:-1]))
+    problem = ConvProblem(
+        batch=1,
+        in_c=w.shape[1],
+        out_c=w.shape[0],
+        groups=1,
+        in_size=rows,
+        out_size=rows,
+        kernel=(1, 1, 1),
+        strides=(1, 1, 1),
+        dilations=(1, 1, 1),
+        pads=(0, 0, 0),
+        in_layout=CHANNELS_LAST,
+        out_layout=CHANNELS_LAST,
+    )
+    return lower_problem(node, graph, target, problem, "dense")

@@ -1,0 +1,110 @@
+"""Copies between strided arrays: the kernel of every operator that only moves data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from edgeconv.ir.choice import Alias, Arg, ArgKind, Blob, Layer, Param
+from edgeconv.ir.graph import Graph, Node
+from edgeconv.ops.kernels.nest import MOST_LOOPS, collapse
+from edgeconv.ops.lowering import FLOAT_BYTES, output_arg, read_arg
+
+HEADERS = ("ec_nest.h", "ec_copy.h", "ec_transpose.h", "ec_move.h")
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Loops that copy: sizes, strides in both arrays, and where the first element lies in ``in``."""
+
+    sizes: tuple[int, ...]
+    in_strides: tuple[int, ...]
+    out_strides: tuple[int, ...]
+    in_start: int = 0
+
+    @property
+    def is_block(self) -> bool:
+        """Whether the elements follow each other in both arrays."""
+        steps = (self.in_strides, self.out_strides)
+        return len(self.sizes) == 1 and (self.sizes == (1,) or steps == ((1,), (1,)))
+
+
+def plan_move(
+    sizes: Sequence[int], in_strides: Sequence[int], out_strides: Sequence[int], in_start: int = 0
+) -> Move:
+    """The loops in the order that writes the output from its first to its last byte, merged."""
+    order = sorted(range(len(sizes)), key=lambda d: -out_strides[d])
+    nest = collapse(
+        [sizes[d] for d in order],
+        [in_strides[d] for d in order],
+        [out_strides[d] for d in order],
+    )
+    return Move(nest.sizes, nest.strides[0], nest.strides[1], in_start)
+
+
+def _inner_loops(move: Move) -> tuple[int | None, int]:
+    """Which loop are the rows and which the innermost.
+
+    The innermost writes element after element.  Where it does not read so, but another loop does,
+    that one becomes the rows: both are then a matrix to transpose.
+    """
+    last = len(move.sizes) - 1
+    if move.in_strides[last] not in (0, 1):
+        for d in range(last - 1, -1, -1):
+            if move.in_strides[d] == 1:
+                return d, last
+    return (last - 1 if last else None), last
+
+
+def move_params(move: Move) -> dict[str, Param]:
+    """The members of ec_move."""
+    rows, inner = _inner_loops(move)
+    outer = [d for d in range(len(move.sizes)) if d not in (rows, inner)]
+    if len(outer) > MOST_LOOPS:
+        raise ValueError(f"{len(outer)} outer loops, at most {MOST_LOOPS}")
+    return {
+        "sizes": tuple(move.sizes[d] for d in outer) or (1,),
+        "in_outer": tuple(move.in_strides[d] for d in outer) or (0,),
+        "out_outer": tuple(move.out_strides[d] for d in outer) or (0,),
+        "rows": 1 if rows is None else move.sizes[rows],
+        "in_row": 0 if rows is None else move.in_strides[rows],
+        "out_row": 0 if rows is None else move.out_strides[rows],
+        "n": move.sizes[inner],
+        "in_step": move.in_strides[inner],
+        "out_step": move.out_strides[inner],
+        "in_start": move.in_start,
+    }
+
+
+def move_layer(node: Node, graph: Graph, move: Move) -> Layer:
+    """The call that performs ``move`` from the node's first input.
+
+    Where the elements follow each other in both tensors the output is a view into the input, and
+    the call disappears when the planner places it there.
+    """
+    name = node.inputs[0]
+    blobs: list[Blob] = []
+    source = read_arg(graph, name, "in", blobs)
+    view = move.is_block and source.kind is ArgKind.INPUT
+    alias = Alias(name, node.output, name, move.in_start * FLOAT_BYTES, exact=True)
+    return Layer(
+        node=node,
+        algorithm="view" if view else "copy",
+        template="ops/move.c.j2",
+        params=move_params(move),
+        args=(source, output_arg(node)),
+        headers=HEADERS,
+        blobs=tuple(blobs),
+        aliases=(alias,) if view else (),
+        free_if_aliased=view,
+    )
+
+
+def flat_copy(node: Node, graph: Graph, elements: int) -> Layer:
+    """The output is the first ``elements`` floats of the input's memory."""
+    return move_layer(node, graph, Move((elements,), (1,), (1,)))
+
+
+def table_arg(name: str) -> Arg:
+    """A pointer to a blob of int32."""
+    return Arg(ArgKind.WEIGHTS, name, name, "int32_t")

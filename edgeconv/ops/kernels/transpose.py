@@ -1,0 +1,50 @@
+"""Permuted dimensions: a view where a layout already has that order, a strided copy elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from edgeconv.ir.choice import Layer
+from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR
+from edgeconv.ops.base import LayoutOption
+from edgeconv.ops.kernels.moves import Move, move_layer, plan_move
+from edgeconv.ops.kernels.nest import logical_strides
+from edgeconv.targets import Target
+
+
+def _move(node: Node, graph: Graph, option: LayoutOption) -> Move:
+    """Loop d of the output reads dimension perm[d] of the input."""
+    x, out = graph[node.inputs[0]], graph[node.output]
+    in_strides = logical_strides(x.shape, option.reads[0])
+    return plan_move(
+        out.shape,
+        [in_strides[d] for d in node.attrs["perm"]],
+        logical_strides(out.shape, option.writes[0]),
+    )
+
+
+def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
+    """Pairs of layouts that make it a view first, then the copy of row-major tensors.
+
+    (N, C, H, W) to (N, H, W, C) reads channels-last: those bytes are the row-major result.
+    """
+    del target
+    free, copies = [], []
+    orders = (ROW_MAJOR, CHANNELS_LAST) if len(graph[node.output].shape) > 2 else (ROW_MAJOR,)
+    for read in orders:
+        for write in orders:
+            option = LayoutOption((read,), (write,))
+            if _move(node, graph, option).is_block:
+                free.append(option)
+            elif read == write == ROW_MAJOR:
+                size = float(graph[node.output].size)
+                copies.append(LayoutOption((read,), (write,), 2 * size))
+    return [*free, *copies]
+
+
+def lower(node: Node, graph: Graph, target: Target) -> Layer:
+    """A move with the strides of both layouts."""
+    del target
+    option = LayoutOption((graph[node.inputs[0]].layout,), (graph[node.output].layout,))
+    return move_layer(node, graph, _move(node, graph, option))

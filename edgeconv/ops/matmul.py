@@ -1,0 +1,13 @@
+"""Matrix product of two tensors, stacked and broadcast as in numpy (imported in dense.py)."""
+
+from __future__ import annotations
+
+from edgeconv.ir.graph import Graph, Node
+from edgeconv.ops.base import Operator
+
+
+def _macs(node: Node, graph: Graph) -> int:
+    return graph[node.output].size * graph[node.inputs[0]].shape[-1]
+
+
+OPERATOR = Operator(name="MatMul", macs=_macs)

@@ -1,0 +1,54 @@
+"""Max and average pooling, local and global."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from edgeconv.ir.graph import Node
+from edgeconv.ir.layout import Shape
+from edgeconv.ops.base import ImportContext, Operator, Source
+from edgeconv.ops.importing import Window, ints, make_node, window_of
+from edgeconv.ops.kernels.pool import layouts, lower
+
+
+def _check_windows(source: Source, ctx: ImportContext, window: Window, out: Shape) -> None:
+    """Reject a window that covers padding only: its maximum or average does not exist."""
+    spatial = ctx.tensor(source.inputs[0]).shape[2:]
+    for axis, (size, count) in enumerate(zip(spatial, out, strict=True)):
+        first = np.arange(count)[:, None] * window.strides[axis] - window.pads[axis]
+        taps = first + np.arange(window.kernel[axis])[None] * window.dilations[axis]
+        if not ((taps >= 0) & (taps < size)).any(axis=1).all():
+            got = f"input {list(spatial)}, kernel {list(window.kernel)}, pads {list(window.pads)}"
+            raise ctx.reject(source, got, "every window must cover at least one input element")
+
+
+def _local(source: Source, ctx: ImportContext, mode: str) -> Sequence[Node]:
+    if any(source.outputs[1:]):
+        raise ctx.reject(source, f"output Indices ({source.outputs[1]})", "only Y can be computed")
+    window = window_of(source, ctx, ints(source.attrs["kernel_shape"]))
+    _check_windows(source, ctx, window, ctx.tensor(source.outputs[0]).shape[2:])
+    counted = bool(source.attrs.get("count_include_pad", 0))
+    return [make_node(source, "Pool", mode=mode, **window.attrs(), count_include_pad=counted)]
+
+
+def _global(source: Source, ctx: ImportContext, mode: str) -> Sequence[Node]:
+    kernel = ctx.tensor(source.inputs[0]).shape[2:]
+    ones = (1,) * len(kernel)
+    window = Window(kernel, ones, ones, (0,) * (2 * len(kernel)))
+    return [make_node(source, "Pool", mode=mode, **window.attrs(), count_include_pad=False)]
+
+
+OPERATOR = Operator(
+    name="Pool",
+    onnx={
+        "MaxPool": lambda source, ctx: _local(source, ctx, "max"),
+        "AveragePool": lambda source, ctx: _local(source, ctx, "average"),
+        "GlobalMaxPool": lambda source, ctx: _global(source, ctx, "max"),
+        "GlobalAveragePool": lambda source, ctx: _global(source, ctx, "average"),
+    },
+    lower=lower,
+    layouts=layouts,
+    fuses=True,
+)

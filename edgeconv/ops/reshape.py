@@ -1,0 +1,56 @@
+"""Views: the elements in the same order under another static shape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from edgeconv.ir.graph import Node
+from edgeconv.ops.base import ImportContext, Operator, Source
+from edgeconv.ops.importing import Chain, make_node
+from edgeconv.ops.kernels.reshape import lower
+
+
+def _import_view(source: Source, ctx: ImportContext) -> Sequence[Node]:
+    """The frontend has already worked out the output's shape from the attributes and inputs."""
+    del ctx
+    return [make_node(source, "Reshape", source.inputs[:1])]
+
+
+def _import_depth_to_space(source: Source, ctx: ImportContext) -> Sequence[Node]:
+    n, c, h, w = ctx.tensor(source.inputs[0]).shape
+    block = int(source.attrs["blocksize"])
+    small = c // block**2
+    if source.attrs.get("mode", "DCR") == "DCR":
+        split, perm = (n, block, block, small, h, w), (0, 3, 4, 1, 5, 2)
+    else:
+        split, perm = (n, small, block, block, h, w), (0, 1, 4, 2, 5, 3)
+    chain = Chain(source, ctx)
+    x = chain.add("split", "Reshape", source.inputs, split)
+    x = chain.add("order", "Transpose", (x,), tuple(split[i] for i in perm), perm=perm)
+    return chain.finish("Reshape", (x,))
+
+
+def _import_space_to_depth(source: Source, ctx: ImportContext) -> Sequence[Node]:
+    n, c, h, w = ctx.tensor(source.inputs[0]).shape
+    block = int(source.attrs["blocksize"])
+    split = (n, c, h // block, block, w // block, block)
+    depth_first = source.attrs.get("mode", "DCR") == "DCR"
+    perm = (0, 3, 5, 1, 2, 4) if depth_first else (0, 1, 3, 5, 2, 4)
+    chain = Chain(source, ctx)
+    x = chain.add("split", "Reshape", source.inputs, split)
+    x = chain.add("order", "Transpose", (x,), tuple(split[i] for i in perm), perm=perm)
+    return chain.finish("Reshape", (x,))
+
+
+OPERATOR = Operator(
+    name="Reshape",
+    lower=lower,
+    onnx={
+        "Reshape": _import_view,
+        "Flatten": _import_view,
+        "Squeeze": _import_view,
+        "Unsqueeze": _import_view,
+        "DepthToSpace": _import_depth_to_space,
+        "SpaceToDepth": _import_space_to_depth,
+    },
+)

@@ -1,0 +1,61 @@
+"""Strided slices of any rank; Split is one slice per part."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+
+from edgeconv.ir.graph import Node
+from edgeconv.ops.base import ImportContext, Operator, Source
+from edgeconv.ops.importing import attribute_or_input, axis_of, constant_input, ints, make_node
+from edgeconv.ops.kernels.slice import layouts, lower
+
+
+def _import_slice(source: Source, ctx: ImportContext) -> Sequence[Node]:
+    """Clamping is that of Python's slices, as ONNX defines it."""
+    shape = ctx.tensor(source.inputs[0]).shape
+    first = attribute_or_input(source, ctx, "starts", 1)
+    last = attribute_or_input(source, ctx, "ends", 2)
+    assert first is not None
+    assert last is not None
+    given = attribute_or_input(source, ctx, "axes", 3)
+    axes = range(first.size) if given is None else ints(given)
+    jumps = constant_input(source, ctx, 4, "steps")
+    steps = [1] * len(shape)
+    starts = [0] * len(shape)
+    stride = (1,) * first.size if jumps is None else ints(jumps)
+    for begin, end, axis, step in zip(ints(first), ints(last), axes, stride, strict=True):
+        if step == 0:
+            raise ctx.reject(source, "step 0", "steps must not be zero")
+        axis = axis_of(axis, len(shape))
+        starts[axis], _, steps[axis] = slice(begin, end, step).indices(shape[axis])
+    return [make_node(source, "Slice", source.inputs[:1], starts=tuple(starts), steps=tuple(steps))]
+
+
+def _import_split(source: Source, ctx: ImportContext) -> Sequence[Node]:
+    shape = ctx.tensor(source.inputs[0]).shape
+    axis = axis_of(source.attrs["axis"], len(shape))
+    given = attribute_or_input(source, ctx, "split", 1)
+    if given is None:  # equal parts, the last may be smaller (opset 18)
+        parts = len(source.outputs)
+        size = -(-shape[axis] // parts)
+        sizes: tuple[int, ...] = (size,) * parts
+    else:
+        sizes = ints(given)
+    nodes = []
+    for part, (output, begin) in enumerate(
+        zip(source.outputs, accumulate(sizes[:-1], initial=0), strict=True)
+    ):
+        if output:
+            starts = tuple(begin if i == axis else 0 for i in range(len(shape)))
+            attrs = {"starts": starts, "steps": (1,) * len(shape)}
+            name = f"{source.name}/{part}"
+            nodes.append(Node(name, "Slice", source.inputs[:1], (output,), attrs))
+    return nodes
+
+
+OPERATOR = Operator(
+    name="Slice", onnx={"Slice": _import_slice, "Split": _import_split},
+    lower=lower,
+    layouts=layouts,
+)

@@ -1,0 +1,72 @@
+"""Recognise the channel shuffle of ShuffleNet: Reshape, Transpose, Reshape are one Gather.
+
+Zhang et al., "ShuffleNet", Section 3.1: channels seen as (groups, C / groups) are transposed.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from edgeconv.ir.edit import Editor
+from edgeconv.ir.graph import Graph
+from edgeconv.ir.layout import Shape
+from edgeconv.passes.base import Pass
+from edgeconv.passes.channels import CHANNELS, Indices
+
+
+def _shuffle(shape: Shape, split: Shape, perm: tuple[int, ...]) -> Indices | None:
+    """The channel that each output channel comes from; None when more than channels move.
+
+    ``shape`` is (N, C, spatial...), ``split`` what it is seen as: (N, g, C / g, ...) or, for
+    N = 1, (g, C / g, ...).
+    """
+    if shape[0] == 1 and split[0] != 1:
+        split, perm = (1, *split), (0, *(axis + 1 for axis in perm))
+    if len(split) < 3 or split[0] != shape[0] or split[1] * split[2] != shape[1]:
+        return None
+    if perm != (0, 2, 1, *range(3, len(split))):
+        return None
+    return np.arange(shape[1], dtype=np.int64).reshape(split[1:3]).T.reshape(-1)
+
+
+def _rewrite(position: int, editor: Editor) -> None:
+    """The node at ``position`` is the last Reshape of the three."""
+    node = editor.node(position)
+    transpose = editor.producer(node.inputs[0])
+    if transpose is None or transpose.op != "Transpose":
+        return
+    reshape = editor.producer(transpose.inputs[0])
+    if reshape is None or reshape.op != "Reshape":
+        return
+    shape = editor.shape(reshape.inputs[0])
+    if len(shape) < 3 or editor.shape(node.output) != shape or math.prod(shape) == 0:
+        return
+    perm = tuple(transpose.attrs["perm"])
+    indices = _shuffle(shape, editor.shape(reshape.output), perm)
+    if indices is None:
+        return
+    name = editor.add_constant(f"{node.output}.channels", indices)
+    origin = tuple(dict.fromkeys((*reshape.origin, *transpose.origin, *node.origin)))
+    inputs = (reshape.inputs[0], name)
+    attrs = {"axis": CHANNELS}
+    editor.update(position, op="Gather", inputs=inputs, attrs=attrs, origin=origin)
+
+
+def run(graph: Graph) -> Graph:
+    """Rewrite every channel shuffle as a Gather over axis 1."""
+    editor = Editor(graph)
+    for position in editor:
+        if editor.node(position).op == "Reshape":
+            _rewrite(position, editor)
+    return editor.finish()
+
+
+PASS = Pass(
+    name="channel_shuffle",
+    run=run,
+    requires="(N, C, ...) seen as (N, g, C / g, ...), transposed in the middle, and seen as before",
+    ensures="it is a Gather over axis 1 by a constant",
+    after=("compose_views",),
+)

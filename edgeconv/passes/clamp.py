@@ -1,0 +1,40 @@
+"""Activations that only limit their argument, and what two activations in a row amount to."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from edgeconv.ir.activation import Activation
+
+LARGEST = float(np.finfo(np.float32).max)  # ONNX's default bounds of Clip; as good as none
+
+# f(f(x)) == f(x)
+_IDEMPOTENT = frozenset({"abs", "floor", "ceil", "round"})
+
+
+def bounds(function: Activation) -> tuple[float, float] | None:
+    """(low, high) of an activation that is min(max(x, low), high); None for the others."""
+    if function.kind == "relu":
+        return 0.0, LARGEST
+    if function.kind == "clip":
+        return max(function.alpha, -LARGEST), min(function.beta, LARGEST)
+    return None
+
+
+def clamp(low: float, high: float) -> Activation:
+    """The activation min(max(x, low), high)."""
+    if low == 0 and high >= LARGEST:
+        return Activation("relu")
+    return Activation("clip", max(low, -LARGEST), min(high, LARGEST))
+
+
+def compose(first: Activation, then: Activation) -> Activation | None:
+    """One activation equal to ``then(first(x))``, when there is one."""
+    one, two = bounds(first), bounds(then)
+    if one is not None and two is not None:
+        low, high = (min(max(value, two[0]), two[1]) for value in one)
+        # with low > high, first is the constant high: min(max(x, low), high)
+        return clamp(low, high)
+    if first.kind == "none" or then.kind == "none":
+        return then if first.kind == "none" else first
+    return first if first == then and first.kind in _IDEMPOTENT else None

@@ -1,0 +1,60 @@
+"""A mean or maximum over all spatial dimensions is a global pool, which has the faster kernel."""
+
+from __future__ import annotations
+
+from edgeconv.ir.edit import Editor
+from edgeconv.ir.graph import Graph, Node
+from edgeconv.passes.base import Pass
+
+_MODES = {"mean": "average", "max": "max"}
+
+
+def _rewrite(position: int, editor: Editor) -> None:
+    node = editor.node(position)
+    source = editor.tensors[node.inputs[0]]
+    kernel = source.shape[2:]
+    pooled = (*source.shape[:2], *(1 for _ in kernel))
+    attrs = {
+        "mode": _MODES[node.attrs["kind"]],
+        "kernel": kernel,
+        "strides": (1,) * len(kernel),
+        "dilations": (1,) * len(kernel),
+        "pads": (0,) * (2 * len(kernel)),
+        "count_include_pad": False,
+    }
+    if node.attrs["keepdims"]:
+        editor.update(position, op="Pool", attrs=attrs)
+        return
+    output = editor.add_tensor(f"{node.output}.pooled", pooled, like=source)
+    pool = Node(
+        editor.fresh_node(f"{node.name}.pool"),
+        "Pool",
+        node.inputs,
+        (output,),
+        attrs,
+        origin=node.origin,
+    )
+    editor.insert(position, pool)
+    editor.update(position, op="Reshape", inputs=(output,), attrs={})
+
+
+def run(graph: Graph) -> Graph:
+    """Rewrite Reduce mean and max of (N, C, H, W) over H and W."""
+    editor = Editor(graph)
+    for position in editor:
+        node = editor.node(position)
+        if node.op != "Reduce" or node.attrs["kind"] not in _MODES or not node.epilogue.is_empty:
+            continue
+        rank = len(editor.shape(node.inputs[0]))
+        if rank == 4 and tuple(node.attrs["axes"]) == (2, 3):
+            _rewrite(position, editor)
+    return editor.finish()
+
+
+PASS = Pass(
+    name="reduce_to_pool",
+    run=run,
+    requires="Reduce mean or max of a rank-4 tensor over axes 2 and 3",
+    ensures="it is a Pool whose window is the whole input, and a Reshape unless keepdims",
+    after=("compose_views",),
+)

@@ -1,0 +1,223 @@
+"""The stages, in order: the only file that sees them all."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from edgeconv import bench as timing
+from edgeconv import board as boards
+from edgeconv import choose, frontend, memory, passes
+from edgeconv.board import Board
+from edgeconv.build import find_compiler
+from edgeconv.build.project import Project
+from edgeconv.build.project import render as render_report
+from edgeconv.codegen.c_names import identifier
+from edgeconv.codegen.emit import EmitOptions, emit, weight_image
+from edgeconv.codegen.source_tree import SourceTree
+from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.ir.choice import Choice
+from edgeconv.ir.layout import Shape
+from edgeconv.ir.memory import MemoryMap
+from edgeconv.report import document
+from edgeconv.report.document import Facts, Report
+from edgeconv.report.explain import explain
+from edgeconv.report.text import budget_lines
+from edgeconv.verify import DEFAULT_TOLERANCE, Verification, model_file, verify
+
+Step = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class CompileOptions:
+    """What to compile, for what, and what is asked of the result.
+
+    ``name``: prefix of files and symbols, "" for one made from the model's file name.  ``ram`` and
+    ``flash``: budgets in bytes; where absent, what the board has.
+    """
+
+    model: Path
+    board: str
+    name: str = ""
+    input_shapes: Mapping[str, Shape] = field(default_factory=dict)
+    algorithms: Mapping[str, str] = field(default_factory=dict)
+    ram: int | None = None
+    flash: int | None = None
+    io: str = "caller"
+    weights_as_c: bool = False
+
+    @property
+    def prefix(self) -> str:
+        """The prefix in use.  Raises EdgeconvError (exit status 2) when it is no C prefix."""
+        if not self.name:
+            return identifier(self.model.stem)
+        if identifier(self.name) != self.name:
+            raise EdgeconvError(
+                "--name",
+                got=repr(self.name),
+                rule="a prefix is a lower-case C identifier",
+                hint=f"{identifier(self.name)!r} would do",
+                code=Exit.USAGE,
+            )
+        return self.name
+
+    def command(self) -> str:
+        """The command line that says the same from any directory: what the banner quotes."""
+        words = ["edgeconv", "compile", self.model.name, "--board", self.board, *self._optional()]
+        return shlex.join(words)
+
+    def _optional(self) -> Iterator[str]:
+        if self.name:
+            yield from ("--name", self.name)
+        for name, shape in sorted(self.input_shapes.items()):
+            yield from ("--input-shape", f"{name}={'x'.join(map(str, shape))}")
+        for layer, algorithm in sorted(self.algorithms.items()):
+            yield from ("--algorithm", f"{layer}={algorithm}")
+        for option, size in (("--ram", self.ram), ("--flash", self.flash)):
+            if size is not None:
+                yield from (option, str(size))
+        if self.io != "caller":
+            yield from ("--io", self.io)
+        if self.weights_as_c:
+            yield from ("--weights", "c")
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """Every decision about a model on a board, and the report of them."""
+
+    options: CompileOptions
+    board: Board
+    choice: Choice
+    memory: MemoryMap
+    report: Report
+
+
+def decide(options: CompileOptions, step: Step = lambda _: None) -> Decided:
+    """Everything but emission.  Raises EdgeconvError for a model that cannot be compiled."""
+    name, board = options.prefix, boards.load(options.board)
+    step("reading the model")
+    graph = frontend.load(options.model, input_shapes=options.input_shapes)
+    step("simplifying the graph")
+    graph = passes.optimise(graph)
+    step("choosing layouts and kernels")
+    choice = choose.select(graph, board.target, io=options.io, algorithms=options.algorithms)
+    step("planning the memory")
+    plan = memory.plan(choice)
+    facts = Facts(
+        name=name,
+        model_file=options.model.name,
+        weights_bytes=weight_image(choice, plan).bytes,
+        weights_as_c=options.weights_as_c,
+        ram_budget=board.ram_bytes if options.ram is None else options.ram,
+        flash_budget=board.flash_bytes if options.flash is None else options.flash,
+    )
+    return Decided(options, board, choice, plan, document.build_report(choice, plan, board, facts))
+
+
+def compile_model(
+    options: CompileOptions, directory: Path, *, build: bool = False, step: Step = lambda _: None
+) -> tuple[Project, tuple[str, ...]]:
+    """Compile to ``directory``: the project, and the notes about the model for the user.
+
+    ``build`` compiles the C as well and holds the size of the code against the flash budget.
+    Raises EdgeconvError, and then ``directory`` is as it was: the model cannot be compiled, a
+    budget is exceeded, the directory cannot be written, the C cannot be built.
+    """
+    decided = decide(options, step)
+    _require_budgets(decided.report)
+    if build:
+        find_compiler(decided.board)  # before anything long
+    step("emitting")
+    tree = _emit(decided)
+    tree.write(directory.absolute(), _build_and_judge(step) if build else lambda _: None)
+    model_file.remember(decided.choice.graph.sha256, options.model)
+    return Project.open(directory), decided.choice.graph.notes
+
+
+def verify_project(
+    directory: Path,
+    *,
+    model: Path | None = None,
+    inputs: Path | None = None,
+    layers: bool = False,
+    tolerance: float = DEFAULT_TOLERANCE,
+    step: Step = lambda _: None,
+) -> Verification:
+    """Build and run the project, compare it with its model, and note the error in its report."""
+    project = Project.open(directory)
+    source = model_file.find(project, model)
+    result = verify(project, source, inputs=inputs, layers=layers, tolerance=tolerance, step=step)
+    report = project.report if layers else _with_sections(project)
+    project.write_report(document.with_accuracy(report, result))
+    return result
+
+
+def bench_project(
+    directory: Path, *, runs: int, layers: bool = False, step: Step = lambda _: None
+) -> timing.Timing:
+    """Build and time the project, and note the times in its report."""
+    project = Project.open(directory)
+    result = timing.bench(project, runs=runs, layers=layers, step=step)
+    report = project.report if layers else _with_sections(project)
+    project.write_report(document.with_times(report, result))
+    return result
+
+
+def explain_model(
+    options: CompileOptions, *, layer: str = "", step: Step = lambda _: None
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The choices for a model, and the notes about it; writes nothing."""
+    decided = decide(options, step)
+    explained = explain(decided.choice, decided.memory, decided.report, layer)
+    return explained, decided.choice.graph.notes
+
+
+def _emit(decided: Decided) -> SourceTree:
+    options = decided.options
+    emit_options = EmitOptions(
+        name=options.prefix,
+        board=decided.board.name,
+        command=options.command(),
+        flags=decided.board.flags,
+        weights_as_c=options.weights_as_c,
+    )
+    return emit(decided.choice, decided.memory, emit_options, render_report(decided.report))
+
+
+def _build_and_judge(step: Step) -> Callable[[Path], None]:
+    """Builds a written project; raises when it then exceeds the flash budget."""
+
+    def finish(directory: Path) -> None:
+        step("building")
+        project = Project.open(directory)
+        try:
+            report = _with_sections(project)
+        except EdgeconvError as error:  # whose hint is a log file that goes with the directory
+            hint = "compile without --build to keep what was emitted"
+            raise EdgeconvError(error.what, got=error.got, hint=hint, code=error.code) from error
+        _require_budgets(report)
+        project.write_report(report)
+
+    return finish
+
+
+def _with_sections(project: Project) -> Report:
+    """The project's report with the code sizes of its program, which is built if need be."""
+    network = project.sources[0]
+    return document.with_sections(project.report, project.build().sections([network]))
+
+
+def _require_budgets(report: Mapping[str, Any]) -> None:
+    lines = budget_lines(report)
+    if lines:
+        raise EdgeconvError(
+            "does not fit",
+            where=f"{report['model']['file']} on board {report['board']}",
+            got=lines[0],
+            hint="`edgeconv explain` shows what is live at the memory peak",
+            details=lines[1:],
+        )

@@ -1,0 +1,1 @@
+"""What was decided and measured, as text, JSON and HTML."""

@@ -1,0 +1,181 @@
+"""report.json, schema version 1: the numbers behind one compiled network (see schema.json)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from edgeconv.bench import Timing
+from edgeconv.board import Board
+from edgeconv.build import Sections
+from edgeconv.build.project import SCHEMA
+from edgeconv.ir.choice import Choice, Layer
+from edgeconv.ir.graph import Graph, Tensor
+from edgeconv.ir.memory import MemoryMap
+from edgeconv.verify.run import Verification
+
+Report = dict[str, Any]
+# What the emitted `name_model` holds: the addresses of the weights and of the arena.
+MODEL_POINTERS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the decisions do not say: how the program is called, of which file it is, and the
+    bytes it may take (None: no limit)."""
+
+    name: str
+    model_file: str
+    weights_bytes: int
+    weights_as_c: bool
+    ram_budget: int | None
+    flash_budget: int | None
+
+
+def build_report(choice: Choice, memory: MemoryMap, board: Board, facts: Facts) -> Report:
+    """The report of a network that has not been built yet: code sizes and times are null."""
+    graph = choice.graph
+    layers = [_layer(choice.layers[index], graph, memory) for index in memory.order]
+    report: Report = {
+        "schema": SCHEMA,
+        "model": {
+            "name": graph.name,
+            "file": facts.model_file,
+            "sha256": graph.sha256,
+            "macs": sum(layer["macs"] for layer in layers),
+        },
+        "program": {
+            "name": facts.name,
+            "weights": "c" if facts.weights_as_c else "image",
+            "io": choice.io,
+        },
+        "board": board.name,
+        "isa": choice.isa,
+        "threads": 1,
+        "inputs": [_port(graph[name]) for name in graph.inputs],
+        "outputs": [_port(graph[name]) for name in graph.outputs],
+        "ram": _ram(choice, memory, board),
+        "flash": {"weights": facts.weights_bytes, "code": None, "rodata": None, "total": None},
+        "budget": {"ram": facts.ram_budget, "flash": facts.flash_budget, "fits": True},
+        "accuracy": None,
+        "time": {"predicted_ms": None, "measured_ms": None},
+        "energy": {"predicted_mj": None, "source": None},
+        "layers": layers,
+    }
+    report["flash"]["total"] = facts.weights_bytes
+    return _judged(report)
+
+
+def with_sections(report: Mapping[str, Any], sections: Sections) -> Report:
+    """The report with the code and constants of the built network, weights not among them."""
+    rodata = sections.rodata + sections.data
+    weights = report["flash"]["weights"]
+    flash = {
+        "weights": weights,
+        "code": sections.text,
+        "rodata": rodata,
+        "total": weights + sections.text + rodata,
+    }
+    return _judged({**report, "flash": flash})
+
+
+def with_accuracy(report: Mapping[str, Any], verification: Verification) -> Report:
+    """The report with the error of the verified outputs: the worst of them in each measure."""
+    outputs = verification.outputs
+    accuracy = {
+        "sqnr_db": _number(min(output.sqnr_db for output in outputs)),
+        "max_abs_error": _number(max(output.max_abs for output in outputs)),
+        "top1_drop": None,
+        "samples": 1,
+    }
+    return {**report, "accuracy": accuracy}
+
+
+def with_times(report: Mapping[str, Any], timing: Timing) -> Report:
+    """The report with measured medians, of the layers too where those were timed."""
+    layers = report["layers"]
+    if timing.layers:
+        pairs = zip(layers, timing.layers, strict=True)
+        layers = [{**layer, "measured_ms": time.median_ms} for layer, time in pairs]
+    time = {**report["time"], "measured_ms": timing.median_ms}
+    return {**report, "time": time, "layers": layers}
+
+
+def excess(report: Mapping[str, Any]) -> list[tuple[str, int, int]]:
+    """(kind of memory, bytes needed, bytes allowed) for every budget that is exceeded."""
+    budget = report["budget"]
+    return [
+        (kind, report[kind]["total"], budget[kind])
+        for kind in ("ram", "flash")
+        if budget[kind] is not None and report[kind]["total"] > budget[kind]
+    ]
+
+
+def _judged(report: Report) -> Report:
+    return {**report, "budget": {**report["budget"], "fits": not excess(report)}}
+
+
+def _ram(choice: Choice, memory: MemoryMap, board: Board) -> Report:
+    """Bytes of RAM that one instance needs, the caller's buffers included."""
+    graph = choice.graph
+    ports = (*graph.inputs, *graph.outputs)
+    io = 0 if choice.io == "arena" else sum(_bytes(graph[name]) for name in ports)
+    model_struct = MODEL_POINTERS * (8 if "64" in board.arch else 4)
+    return {
+        "arena": memory.arena_bytes,
+        "arena_lower_bound": memory.lower_bound,
+        "workspace": max((place.bytes for place in memory.workspaces.values()), default=0),
+        "io": io,
+        "model_struct": model_struct,
+        "stack_bound": None,
+        "total": memory.arena_bytes + io + model_struct,
+    }
+
+
+def _layer(layer: Layer, graph: Graph, memory: MemoryMap) -> Report:
+    node = layer.node
+    source, output = _first_activation(layer, graph), graph[node.output]
+    storages = sorted({blob.storage for blob in layer.blobs})
+    return {
+        "name": node.name,
+        "op": node.op,
+        "macs": layer.macs,
+        "algorithm": layer.algorithm,
+        "plan": dict(layer.plan),
+        "layout_in": str(source.layout),
+        "layout_out": str(output.layout),
+        "storage": {"weights": ",".join(storages) or None, "output": output.storage},
+        "weight_bytes": sum(blob.bytes for blob in layer.blobs),
+        "output_bytes": memory.places[output.name].bytes,
+        "workspace_bytes": layer.workspace_bytes,
+        "traffic_bytes": {"L2": None, "L3": None, "DRAM": None},
+        "traffic_lower_bound_bytes": None,
+        "predicted_ms": None,
+        "measured_ms": None,
+        "predicted_mj": None,
+        "output": output.name,
+        "output_shape": list(output.shape),
+    }
+
+
+def _first_activation(layer: Layer, graph: Graph) -> Tensor:
+    """The first input that is no constant; the output for a layer that has none."""
+    names = [*layer.node.reads(), layer.node.output]
+    return next(graph[name] for name in names if not graph[name].is_constant)
+
+
+def _port(tensor: Tensor) -> Report:
+    return {"name": tensor.name, "shape": list(tensor.shape), "dtype": tensor.dtype}
+
+
+def _bytes(tensor: Tensor) -> int:
+    return tensor.elements * np.dtype(tensor.dtype).itemsize
+
+
+def _number(value: float) -> float | None:
+    """JSON has neither infinities nor NaN."""
+    return value if math.isfinite(value) else None

@@ -1,0 +1,229 @@
+"""Every choice and the numbers behind it, before anything is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.markup import escape
+from rich.table import Table
+
+from edgeconv.algorithms import applicable
+from edgeconv.algorithms.problem import problem_of
+from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.ir.choice import Choice, Layer
+from edgeconv.ir.graph import Node, Tensor
+from edgeconv.ir.memory import MemoryMap, Place, Region
+from edgeconv.registry import did_you_mean
+from edgeconv.report.text import plain_table
+from edgeconv.targets import TARGETS
+
+Document = dict[str, Any]
+
+
+def explain(
+    choice: Choice, memory: MemoryMap, report: Mapping[str, Any], layer: str = ""
+) -> Document:
+    """Layers in execution order with candidates, tensors and aliases; and the memory peak.
+
+    ``layer`` restricts the layers to the one of that name; EdgeconvError (exit status 2) when
+    there is none.
+    """
+    rows = [
+        {**entry, **_layer(choice, memory, step)} for step, entry in enumerate(report["layers"])
+    ]
+    if layer:
+        names = [row["name"] for row in rows]
+        if layer not in names:
+            hint = did_you_mean(layer, names)
+            raise EdgeconvError("no such layer", got=repr(layer), hint=hint, code=Exit.USAGE)
+        rows = [row for row in rows if row["name"] == layer]
+    return {
+        "model": report["model"],
+        "board": report["board"],
+        "isa": report["isa"],
+        "ram": report["ram"],
+        "flash": report["flash"],
+        "arena": {
+            "bytes": memory.arena_bytes,
+            "lower_bound": memory.lower_bound,
+            "optimal": memory.optimal,
+            "order_changed": memory.order != tuple(sorted(memory.order)),
+            "peak": _peak(choice, memory),
+        },
+        "layers": rows,
+    }
+
+
+def render(document: Mapping[str, Any]) -> Group:
+    """The document for people."""
+    arena = document["arena"]
+    proof = "proven minimal for its order" if arena["optimal"] else "no smaller one was found"
+    order = "changed to lower the peak" if arena["order_changed"] else "the model's own"
+    head = (
+        f"[bold]{escape(document['model']['name'])}[/] for board {escape(document['board'])} "
+        f"({document['isa']}): {document['model']['macs']:,} multiply-accumulates\n"
+        f"arena {arena['bytes']:,} bytes (lower bound {arena['lower_bound']:,}; {proof}); "
+        f"execution order: {order}"
+    )
+    lines: list[RenderableType] = [head, "", *_peak_lines(arena["peak"])]
+    for layer in document["layers"]:
+        lines += ["", *_layer_lines(layer)]
+    return Group(*lines)
+
+
+def _layer(choice: Choice, memory: MemoryMap, step: int) -> Document:
+    index = memory.order[step]
+    layer = choice.layers[index]
+    node, graph = layer.node, choice.graph
+    epilogue = node.epilogue
+    return {
+        "step": step,
+        "origin": list(node.origin),
+        "epilogue": {
+            "before": str(epilogue.before),
+            "residual": epilogue.residual or None,
+            "after": str(epilogue.after),
+        },
+        "candidates": _candidates(node, choice),
+        "reads": [_tensor(graph[n], memory) for n in node.reads() if not graph[n].is_constant],
+        "writes": [_tensor(graph[name], memory) for name in node.outputs if name],
+        "aliases": _aliases(layer, index, memory),
+        "workspace_offset": memory.workspaces[index].offset if index in memory.workspaces else None,
+    }
+
+
+def _candidates(node: Node, choice: Choice) -> list[Document]:
+    """The algorithms that could compute a convolution, cheapest first; costs in vector slots."""
+    if node.op != "Conv":
+        return []
+    target, graph = TARGETS[choice.isa], choice.graph
+    problem = problem_of(node, graph)
+    return [
+        {"algorithm": entry.name, "cost_slots": round(entry.cost(problem, target))}
+        for entry in applicable(node, graph, target)
+    ]
+
+
+def _tensor(tensor: Tensor, memory: MemoryMap) -> Document:
+    place = memory.places[tensor.name]
+    return {
+        "name": tensor.name,
+        "shape": list(tensor.shape),
+        "layout": str(tensor.layout),
+        "storage": tensor.storage,
+        "region": place.region.value,
+        "offset": place.offset,
+        "bytes": place.bytes,
+        "first": place.first,
+        "last": place.last,
+    }
+
+
+def _aliases(layer: Layer, index: int, memory: MemoryMap) -> list[Document]:
+    return [
+        {
+            "inner": alias.inner,
+            "outer": alias.outer,
+            "offset": alias.offset,
+            "kind": "view" if alias.exact else "in place",
+            "granted": (index, number) in memory.granted,
+        }
+        for number, alias in enumerate(layer.aliases)
+    ]
+
+
+def _peak(choice: Choice, memory: MemoryMap) -> Document:
+    """The first step at which most bytes of the arena are live, and what is live then."""
+    steps = range(-1, len(memory.order) + 1)
+    live = {step: _live(choice, memory, step) for step in steps}
+    step = max(steps, key=lambda s: (_covered(live[s].values(), memory.align), -s))
+    names = sorted(live[step], key=lambda name: (live[step][name].offset, name))
+    inside = 0 <= step < len(memory.order)
+    return {
+        "step": step,
+        "layer": choice.layers[memory.order[step]].node.name if inside else None,
+        "bytes": _covered(live[step].values(), memory.align),
+        "live": [
+            {
+                "name": name,
+                "offset": live[step][name].offset,
+                "bytes": live[step][name].bytes,
+                "first": live[step][name].first,
+                "last": live[step][name].last,
+            }
+            for name in names
+        ],
+    }
+
+
+def _live(choice: Choice, memory: MemoryMap, step: int) -> dict[str, Place]:
+    places = dict(memory.places)
+    for index, place in memory.workspaces.items():
+        places[f"workspace of {choice.layers[index].node.name}"] = place
+    return {
+        name: place
+        for name, place in places.items()
+        if place.region is Region.ARENA and place.bytes and place.first <= step <= place.last
+    }
+
+
+def _covered(places: Iterable[Place], align: int) -> int:
+    """Bytes of the arena that ``places`` take, those that several share counted once."""
+    total = reached = 0
+    for place in sorted(places, key=lambda place: place.offset):
+        low = place.offset // align * align
+        high = -(-(place.offset + place.bytes) // align) * align
+        total += max(0, high - max(low, reached))
+        reached = max(reached, high)
+    return total
+
+
+def _peak_lines(peak: Mapping[str, Any]) -> list[RenderableType]:
+    at = f"step {peak['step']}, {escape(peak['layer'])}" if peak["layer"] else "between runs"
+    table = plain_table("offset", "bytes", "steps", "live at the peak")
+    table.columns[0].justify = table.columns[1].justify = "right"
+    table.columns[3].overflow = "fold"
+    for row in peak["live"]:
+        lives = f"{row['first']} to {row['last']}"
+        table.add_row(f"{row['offset']:,}", f"{row['bytes']:,}", lives, escape(row["name"]))
+    return [f"memory peak: {peak['bytes']:,} bytes at {at}", table]
+
+
+def _layer_lines(layer: Mapping[str, Any]) -> list[RenderableType]:
+    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 1, 0, 2))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    table.add_row("algorithm", f"{layer['algorithm']}{_pairs(layer['plan'])}")
+    if layer["candidates"]:
+        costs = (f"{c['algorithm']} {c['cost_slots']:,}" for c in layer["candidates"])
+        table.add_row("candidates", f"{', '.join(costs)} (vector slots)")
+    words = [layer["epilogue"][key] for key in ("before", "residual", "after")]
+    fused = [escape(word) for word in words if word not in (None, "none")]
+    if fused:
+        table.add_row("fused", ", ".join(fused))
+    for label, key in (("reads", "reads"), ("writes", "writes")):
+        for tensor in layer[key]:
+            table.add_row(label, _tensor_line(tensor))
+    for alias in layer["aliases"]:
+        granted = "granted" if alias["granted"] else "not possible, copied"
+        inner, outer = escape(alias["inner"]), escape(alias["outer"])
+        table.add_row(alias["kind"], f"{inner} in {outer} + {alias['offset']}: {granted}")
+    numbers = {key: layer[key] for key in ("macs", "weight_bytes", "workspace_bytes")}
+    texts = [f"{value:,} {key.replace('_', ' ')}" for key, value in numbers.items() if value]
+    if texts:
+        table.add_row("size", "; ".join(texts).replace("macs", "MACs"))
+    origin = [name for name in layer["origin"] if name != layer["name"]]
+    title = f"[bold]{layer['step']}: {layer['op']} {escape(layer['name'])}[/]"
+    return [title + (f" [dim](of {escape(', '.join(origin))})[/]" if origin else ""), table]
+
+
+def _pairs(plan: Mapping[str, Any]) -> str:
+    return f" ({', '.join(f'{key} {value}' for key, value in plan.items())})" if plan else ""
+
+
+def _tensor_line(tensor: Mapping[str, Any]) -> str:
+    shape = "x".join(map(str, tensor["shape"])) or "scalar"
+    where = f"{tensor['region']} + {tensor['offset']:,}"
+    return f"{escape(tensor['name'])}: {shape} {tensor['layout']} {tensor['storage']}, {where}"

@@ -1,0 +1,33 @@
+"""A report as files: report.json, and report.txt for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from edgeconv.build.project import REPORT
+from edgeconv.build.project import render as to_json
+from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.report.text import render as to_text
+
+WIDTH = 100
+
+
+def write(report: Mapping[str, Any], directory: Path) -> None:
+    """Write both files; EdgeconvError (exit status 2) when ``directory`` cannot be written."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        (directory / REPORT).write_text(to_json(report), encoding="utf-8")
+        with (directory / "report.txt").open("w", encoding="utf-8") as stream:
+            Console(file=stream, width=WIDTH, highlight=False, emoji=False).print(to_text(report))
+    except OSError as error:
+        raise EdgeconvError(
+            "cannot write the report",
+            where=str(directory),
+            got=str(error.strerror),
+            hint="give a writable directory with --report",
+            code=Exit.USAGE,
+        ) from error

@@ -1,0 +1,111 @@
+"""The instruction sets that kernels exist for: one frozen row each.
+
+A row says what the emitter and the chooser must know of ``runtime_c/isa/ec_isa_<name>.h``; what a
+*board* adds (compiler, clock, caches, memory) is in its TOML file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """A register tile: ``rows`` output pixels (mr) by ``vectors`` of filters (nr / lanes)."""
+
+    rows: int
+    vectors: int
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One instruction set.
+
+    ``lanes``: float32 per vector, and the channel block x of NCHW[x]c.  ``tiles``: the largest
+    register tile for each number of filter vectors; accumulators and operands together fit the
+    register file, so that nothing spills.  ``fma_slots``: multiply-adds in flight that hide the
+    latency of one.  ``row_step``: the rows of a tile come in multiples of this.
+    ``packed_rows``: the tile needs its input pixels side by side in memory (outer-product units).
+    ``prototype``: only a part of the kernels exists, so that no board is detected to have it.
+    ``flags``: what GCC and Clang need.  ``guard``: the macro they then define.
+    ``cpu_flags``: words of /proc/cpuinfo that tell that the running CPU has it.
+    """
+
+    name: str
+    arch: str  # as uname -m prints it; "any" for portable C
+    lanes: int
+    align: int  # bytes
+    tiles: tuple[Tile, ...]
+    fma_slots: int
+    depthwise_rows: int  # output pixels of the depthwise tile
+    flags: tuple[str, ...] = ()
+    guard: str = ""
+    cpu_flags: tuple[str, ...] = ()
+    row_step: int = 1
+    packed_rows: bool = False
+    prototype: bool = False
+
+    @property
+    def header(self) -> str:
+        """File name of the ISA header."""
+        return f"ec_isa_{self.name}.h"
+
+
+_ROWS = (
+    Target(
+        name="portable",
+        arch="any",
+        lanes=1,
+        align=16,
+        tiles=(Tile(4, 4), Tile(4, 3), Tile(6, 2), Tile(8, 1), Tile(1, 8)),
+        fma_slots=4,
+        depthwise_rows=4,
+    ),
+    Target(
+        name="avx512",
+        arch="x86_64",
+        lanes=16,
+        align=64,
+        # rows * vectors accumulators + vectors filters + 1 pixel <= 32 registers
+        tiles=(
+            *(Tile(14, 2), Tile(9, 3), Tile(28, 1), Tile(6, 4), Tile(5, 5)),
+            *(Tile(4, 6), Tile(2, 8), Tile(1, 14)),
+        ),
+        fma_slots=8,
+        depthwise_rows=14,
+        flags=("-mavx512f", "-mavx512dq", "-mavx512vl", "-mavx512bw", "-mfma"),
+        guard="__AVX512F__",
+        cpu_flags=("avx512f", "avx512dq", "avx512vl", "avx512bw", "fma"),
+    ),
+    Target(
+        name="neon",
+        arch="aarch64",
+        lanes=4,
+        align=16,
+        # rows * vectors accumulators + rows pixels + vectors filters <= 32 registers
+        tiles=(Tile(8, 2), Tile(7, 3), Tile(5, 4), Tile(14, 1), Tile(2, 8)),
+        fma_slots=8,
+        depthwise_rows=8,
+        guard="__ARM_NEON",
+        cpu_flags=("asimd",),
+    ),
+    Target(
+        name="power10",
+        arch="ppc64le",
+        lanes=4,
+        align=16,
+        tiles=(Tile(8, 4), Tile(16, 2), Tile(4, 8)),
+        fma_slots=8,
+        depthwise_rows=8,
+        flags=("-mcpu=power10",),
+        guard="__MMA__",
+        cpu_flags=("power10",),
+        row_step=4,
+        packed_rows=True,
+        prototype=True,
+    ),
+)
+
+TARGETS: Mapping[str, Target] = MappingProxyType({row.name: row for row in _ROWS})

@@ -1,0 +1,9 @@
+"""Run what was emitted and compare it with the original model."""
+
+from __future__ import annotations
+
+from edgeconv.verify.compare import Difference, compare
+from edgeconv.verify.layers import LayerResult
+from edgeconv.verify.run import DEFAULT_TOLERANCE, Verification, verify
+
+__all__ = ["DEFAULT_TOLERANCE", "Difference", "LayerResult", "Verification", "compare", "verify"]

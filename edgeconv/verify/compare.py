@@ -1,0 +1,86 @@
+"""How far two tensors are apart."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Distance of a result from its reference, over all elements.
+
+    ``max_abs``: largest absolute difference; infinite where one side is NaN and the other is not,
+    and where an infinity meets anything else than itself.  ``largest``: largest finite magnitude
+    of the reference.  ``max_ulp``: largest number of float32 steps between two elements (large
+    without meaning where cancellation leaves a reference near zero).  ``sqnr_db``: signal to
+    noise ratio, 10 log10(sum ref^2 / sum (got - ref)^2).  ``worst``: index of the first element
+    with the largest difference, () for a scalar.
+    """
+
+    name: str
+    max_abs: float
+    largest: float
+    max_ulp: float
+    sqnr_db: float
+    worst: tuple[int, ...]
+
+    @property
+    def relative(self) -> float:
+        """``max_abs / largest``: the measure that tolerances apply to; absolute for all zeros."""
+        return self.max_abs / self.largest if self.largest > 0 else self.max_abs
+
+    def within(self, tolerance: float) -> bool:
+        """Whether the relative difference is at most ``tolerance``."""
+        return self.relative <= tolerance
+
+
+def compare(name: str, got: Floats, reference: npt.NDArray[np.generic]) -> Difference:
+    """Compare two arrays of one shape; ValueError when the shapes differ."""
+    if got.shape != reference.shape:
+        raise ValueError(f"{name}: shape {got.shape} against {reference.shape}")
+    if not got.size:
+        return Difference(name, 0.0, 0.0, 0.0, math.inf, ())
+    mine, theirs = got.astype(np.float64), reference.astype(np.float64)
+    same = (mine == theirs) | (np.isnan(mine) & np.isnan(theirs))
+    with np.errstate(invalid="ignore"):  # inf - inf: equal ones are masked, others count as inf
+        distance = np.where(same, 0.0, np.abs(mine - theirs))
+    distance = np.where(np.isnan(distance), np.inf, distance)
+    finite = np.abs(theirs[np.isfinite(theirs)])
+    ulps = np.where(same, 0.0, _steps(got, reference.astype(np.float32)))
+    ulps = np.where(np.isfinite(distance), ulps, np.inf)
+    worst = np.unravel_index(int(np.argmax(distance)), distance.shape)
+    return Difference(
+        name,
+        float(distance.max()),
+        float(finite.max(initial=0.0)),
+        float(ulps.max()),
+        _sqnr(theirs, distance),
+        tuple(int(i) for i in worst),
+    )
+
+
+def _steps(one: Floats, other: Floats) -> npt.NDArray[np.float64]:
+    """Float32 values between two arrays, element by element; both zeros are the same value."""
+    steps: npt.NDArray[np.float64] = np.abs(_rank(one) - _rank(other)).astype(np.float64)
+    return steps
+
+
+def _rank(values: Floats) -> npt.NDArray[np.int64]:
+    """Integers in the order of the floats, neighbours one apart."""
+    bits = np.ascontiguousarray(values).view(np.int32).astype(np.int64)
+    return np.where(bits < 0, -(bits & 0x7FFFFFFF), bits)
+
+
+def _sqnr(reference: npt.NDArray[np.float64], distance: npt.NDArray[np.float64]) -> float:
+    finite = np.isfinite(reference)
+    signal = float(np.square(reference[finite]).sum())
+    noise = float(np.square(distance).sum())
+    if noise == 0.0:
+        return math.inf
+    return 10.0 * math.log10(signal / noise) if signal > 0.0 else -math.inf

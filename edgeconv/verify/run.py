@@ -1,0 +1,134 @@
+"""Build a project, run it, and compare what it computes with the original model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from edgeconv.board import RunKind
+from edgeconv.build import run_binary
+from edgeconv.build.compile import Binary
+from edgeconv.build.project import Project
+from edgeconv.errors import EdgeconvError
+from edgeconv.frontend import reference_outputs
+from edgeconv.verify import layers as by_layer
+from edgeconv.verify.compare import Difference, compare
+from edgeconv.verify.inputs import from_npz, seeded, write_tensors
+from edgeconv.verify.layers import LayerResult
+
+DEFAULT_TOLERANCE = 1e-4
+Step = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """Outcome.  ``runtime`` computed the reference; ``ran`` is "natively" or names the emulator.
+
+    ``layers`` is empty unless they were asked for.
+    """
+
+    outputs: tuple[Difference, ...]
+    layers: tuple[LayerResult, ...]
+    tolerance: float
+    runtime: str
+    ran: str
+
+    @property
+    def passed(self) -> bool:
+        """Every output is within the tolerance."""
+        return all(output.within(self.tolerance) for output in self.outputs)
+
+    def one_line(self) -> str:
+        """The output that is furthest from its reference."""
+        worst = max(self.outputs, key=lambda output: output.relative)
+        return f"output {worst.name!r}: relative error {worst.relative:.3g}"
+
+    @property
+    def first_difference(self) -> LayerResult | None:
+        """The first layer beyond the tolerance, if layers were compared."""
+        return by_layer.first_difference(self.layers, self.tolerance)
+
+
+def verify(
+    project: Project,
+    model: Path,
+    *,
+    inputs: Path | None = None,
+    layers: bool = False,
+    tolerance: float = DEFAULT_TOLERANCE,
+    step: Step = lambda _: None,
+) -> Verification:
+    """Compare the program of ``project`` with ``model`` on seeded inputs or those of an .npz file.
+
+    Writes the inputs and the reference's outputs into the project, where main.c looks for them.
+    ``step`` is told what is going on.  Raises EdgeconvError: unusable inputs (exit status 2), a
+    missing compiler, emulator or reference runtime (3), a program that fails to build or run (1).
+    """
+    feeds = from_npz(inputs, project.inputs) if inputs else seeded(project.inputs)
+    step("building")
+    binary = project.build(trace=layers)
+    step("running the reference")
+    wanted = tuple(port.name for port in project.outputs)
+    inner = by_layer.tensors_of(project.report["layers"]) if layers else ()
+    reference = reference_outputs(model, feeds, (*wanted, *inner))
+    _require_outputs(wanted, reference.values)
+    write_tensors(project.input_file, feeds, [port.name for port in project.inputs])
+    write_tensors(project.expected_file, reference.values, wanted)
+    step(f"running {'under ' + way if (way := how(binary)) != 'natively' else way}")
+    got = _run(project, binary, layers=layers)
+    compared = [compare(name, array, reference.values[name]) for name, array in got.items()]
+    results: list[LayerResult] = []
+    if layers:
+        trace = project.build_directory / "layers.bin"
+        results = by_layer.compare_layers(project.report["layers"], trace, reference.values)
+        trace.unlink()
+    return Verification(tuple(compared), tuple(results), tolerance, reference.engine, way)
+
+
+def _require_outputs(wanted: Iterable[str], values: Mapping[str, object]) -> None:
+    for name in wanted:
+        if name not in values:
+            raise EdgeconvError(
+                "the reference has no value for an output",
+                got=repr(name),
+                rule="no node of the original model writes it",
+            )
+
+
+def how(binary: Binary) -> str:
+    """How the program runs here: "natively", or the emulator's name."""
+    run = binary.board.run
+    return "natively" if run.kind is RunKind.NATIVE else Path(run.command[0]).name
+
+
+def _run(project: Project, binary: Binary, *, layers: bool) -> dict[str, npt.NDArray[np.float32]]:
+    """The program's outputs by name; with ``layers`` it leaves build/layers.bin too."""
+    output = project.build_directory / "output.bin"
+    arguments = ["--output", str(output.resolve()), "--input", str(project.input_file.resolve())]
+    if layers:
+        arguments += ["--layers", str((project.build_directory / "layers.bin").resolve())]
+    done = run_binary(binary.path, binary.board, arguments, cwd=project.directory)
+    if done.status != 0:
+        raise EdgeconvError(
+            "the program failed",
+            where=str(binary.path),
+            got=f"exit status {done.status}",
+            rule=done.stderr.strip().partition("\n")[0],
+        )
+    data = np.fromfile(output, "<f4").astype(np.float32)
+    output.unlink()
+    sizes = [int(np.prod(port.shape, dtype=np.int64)) for port in project.outputs]
+    if data.size != sum(sizes):
+        raise EdgeconvError(
+            "the program wrote a wrong number of outputs",
+            where=str(binary.path),
+            got=str(data.size),
+            rule=f"expected {sum(sizes)}",
+        )
+    parts = np.split(data, np.cumsum(sizes)[:-1])
+    ports = zip(project.outputs, parts, strict=True)
+    return {port.name: part.reshape(port.shape) for port, part in ports}

@@ -1,0 +1,115 @@
+/* AVX-512: a vector of sixteen floats.  Meanings: see ec_isa_portable.h. */
+#ifndef EC_ISA_H
+#define EC_ISA_H
+
+#include <immintrin.h>
+
+#define EC_ISA_NAME "avx512"
+#define EC_VL 16
+#define EC_TILE_VECS 28 /* of 32 registers; the rest hold filters and the broadcast pixel */
+
+typedef __m512 ec_vec;
+
+EC_INLINE __mmask16 ec_mask(int n) { return (__mmask16)((1u << n) - 1u); }
+EC_INLINE ec_vec ec_load(const float *p) { return _mm512_loadu_ps(p); }
+EC_INLINE void ec_store(float *p, ec_vec v) { _mm512_storeu_ps(p, v); }
+EC_INLINE ec_vec ec_load_n(const float *p, int n) { return _mm512_maskz_loadu_ps(ec_mask(n), p); }
+EC_INLINE void ec_store_n(float *p, ec_vec v, int n) { _mm512_mask_storeu_ps(p, ec_mask(n), v); }
+EC_INLINE ec_vec ec_set1(float x) { return _mm512_set1_ps(x); }
+EC_INLINE ec_vec ec_add(ec_vec a, ec_vec b) { return _mm512_add_ps(a, b); }
+EC_INLINE ec_vec ec_sub(ec_vec a, ec_vec b) { return _mm512_sub_ps(a, b); }
+EC_INLINE ec_vec ec_mul(ec_vec a, ec_vec b) { return _mm512_mul_ps(a, b); }
+EC_INLINE ec_vec ec_div(ec_vec a, ec_vec b) { return _mm512_div_ps(a, b); }
+EC_INLINE ec_vec ec_fma(ec_vec a, ec_vec b, ec_vec c) { return _mm512_fmadd_ps(a, b, c); }
+/* The instruction gives its second operand where either is NaN. */
+EC_INLINE ec_vec ec_max(ec_vec a, ec_vec b) { return _mm512_max_ps(b, a); }
+EC_INLINE ec_vec ec_min(ec_vec a, ec_vec b) { return _mm512_min_ps(b, a); }
+EC_INLINE ec_vec ec_abs(ec_vec a) { return _mm512_abs_ps(a); }
+EC_INLINE ec_vec ec_select_lt(ec_vec a, ec_vec b, ec_vec x, ec_vec y)
+{
+    return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_LT_OQ), y, x);
+}
+EC_INLINE ec_vec ec_copysign(ec_vec a, ec_vec b)
+{
+    const __m512i sign = _mm512_set1_epi32((int)0x80000000u);
+    return _mm512_castsi512_ps(_mm512_ternarylogic_epi32(sign, _mm512_castps_si512(b),
+                                                         _mm512_castps_si512(a), 0xca));
+}
+EC_INLINE ec_vec ec_round(ec_vec a) { return _mm512_roundscale_ps(a, 8); }
+EC_INLINE ec_vec ec_exp2i(ec_vec n)
+{
+    const __m512i biased = _mm512_castps_si512(_mm512_add_ps(n, _mm512_set1_ps(12583039.0f)));
+    return _mm512_castsi512_ps(_mm512_slli_epi32(biased, 23));
+}
+EC_INLINE ec_vec ec_exponent(ec_vec a)
+{
+    const __m512i biased = _mm512_srli_epi32(_mm512_castps_si512(a), 23);
+    return _mm512_cvtepi32_ps(_mm512_sub_epi32(biased, _mm512_set1_epi32(127)));
+}
+EC_INLINE ec_vec ec_mantissa(ec_vec a)
+{
+    const __m512i fraction = _mm512_and_si512(_mm512_castps_si512(a), _mm512_set1_epi32(0x007fffff));
+    return _mm512_castsi512_ps(_mm512_or_si512(fraction, _mm512_set1_epi32(0x3f800000)));
+}
+EC_INLINE ec_vec ec_sqrt(ec_vec a) { return _mm512_sqrt_ps(a); }
+EC_INLINE ec_vec ec_load_strided(const float *p, ptrdiff_t step, int n)
+{
+    const __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    const __m512i at = _mm512_mullo_epi32(lane, _mm512_set1_epi32((int)step));
+    return _mm512_mask_i32gather_ps(_mm512_setzero_ps(), ec_mask(n), at, p, sizeof(float));
+}
+EC_INLINE void ec_transpose(ec_vec v[EC_VL])
+{
+    __m512d t[EC_VL];
+    EC_UNROLL
+    for (int i = 0; i < EC_VL; i += 2) { /* pairs of rows */
+        t[i] = _mm512_castps_pd(_mm512_unpacklo_ps(v[i], v[i + 1]));
+        t[i + 1] = _mm512_castps_pd(_mm512_unpackhi_ps(v[i], v[i + 1]));
+    }
+    EC_UNROLL
+    for (int i = 0; i < EC_VL; i += 4) { /* v[i + r], quarter q: column 4 q + r of rows i .. i + 3 */
+        v[i] = _mm512_castpd_ps(_mm512_unpacklo_pd(t[i], t[i + 2]));
+        v[i + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(t[i], t[i + 2]));
+        v[i + 2] = _mm512_castpd_ps(_mm512_unpacklo_pd(t[i + 1], t[i + 3]));
+        v[i + 3] = _mm512_castpd_ps(_mm512_unpackhi_pd(t[i + 1], t[i + 3]));
+    }
+    EC_UNROLL
+    for (int r = 0; r < 4; r++) { /* the quarters */
+        const __m512 even0 = _mm512_shuffle_f32x4(v[r], v[r + 4], 0x88);
+        const __m512 even1 = _mm512_shuffle_f32x4(v[r + 8], v[r + 12], 0x88);
+        const __m512 odd0 = _mm512_shuffle_f32x4(v[r], v[r + 4], 0xdd);
+        const __m512 odd1 = _mm512_shuffle_f32x4(v[r + 8], v[r + 12], 0xdd);
+        v[r] = _mm512_shuffle_f32x4(even0, even1, 0x88);
+        v[r + 4] = _mm512_shuffle_f32x4(odd0, odd1, 0x88);
+        v[r + 8] = _mm512_shuffle_f32x4(even0, even1, 0xdd);
+        v[r + 12] = _mm512_shuffle_f32x4(odd0, odd1, 0xdd);
+    }
+}
+EC_INLINE float ec_reduce_add(ec_vec a) { return _mm512_reduce_add_ps(a); }
+EC_INLINE float ec_reduce_max(ec_vec a) { return _mm512_reduce_max_ps(a); }
+EC_INLINE float ec_reduce_min(ec_vec a) { return _mm512_reduce_min_ps(a); }
+
+#include "ec_tile_lanes.h"
+
+EC_INLINE void ec_tile_mac(ec_tile *t, const float *a, ptrdiff_t a_row, ptrdiff_t a_k,
+                           const float *b, int kc, int mr, int nv, int lo, int hi)
+{
+    EC_NO_UNROLL
+    for (int k = 0; k < kc; k++, a += a_k, b += nv * EC_VL) {
+        ec_vec f[EC_TILE_VECS];
+        EC_UNROLL
+        for (int j = 0; j < nv; j++)
+            f[j] = ec_load(b + j * EC_VL);
+        EC_UNROLL
+        for (int p = 0; p < mr; p++) {
+            if (p < lo || p >= hi)
+                continue;
+            const ec_vec x = ec_set1(a[p * a_row]);
+            EC_UNROLL
+            for (int j = 0; j < nv; j++)
+                t->acc[p * nv + j] = ec_fma(x, f[j], t->acc[p * nv + j]);
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,104 @@
+/* Portable C: a vector of one float.  Every function here is the meaning of its counterparts in
+   the other ISA headers, per lane. */
+#ifndef EC_ISA_H
+#define EC_ISA_H
+
+#define EC_ISA_NAME "portable"
+#define EC_VL 1         /* float32 lanes of an ec_vec */
+#define EC_TILE_VECS 32 /* most vectors of accumulators in a tile */
+
+typedef float ec_vec;
+
+EC_INLINE ec_vec ec_load(const float *p) { return *p; }
+EC_INLINE void ec_store(float *p, ec_vec v) { *p = v; }
+/* The first n lanes, 0 <= n <= EC_VL; the others read as zero and are not written. */
+EC_INLINE ec_vec ec_load_n(const float *p, int n) { return n > 0 ? *p : 0.0f; }
+EC_INLINE void ec_store_n(float *p, ec_vec v, int n)
+{
+    if (n > 0)
+        *p = v;
+}
+EC_INLINE ec_vec ec_set1(float x) { return x; }
+EC_INLINE ec_vec ec_add(ec_vec a, ec_vec b) { return a + b; }
+EC_INLINE ec_vec ec_sub(ec_vec a, ec_vec b) { return a - b; }
+EC_INLINE ec_vec ec_mul(ec_vec a, ec_vec b) { return a * b; }
+EC_INLINE ec_vec ec_div(ec_vec a, ec_vec b) { return a / b; }
+EC_INLINE ec_vec ec_fma(ec_vec a, ec_vec b, ec_vec c) { return a * b + c; }
+/* A NaN in a comes through: max(a, b) and min(a, b) give a where a is NaN. */
+EC_INLINE ec_vec ec_max(ec_vec a, ec_vec b) { return a < b ? b : a; }
+EC_INLINE ec_vec ec_min(ec_vec a, ec_vec b) { return a > b ? b : a; }
+EC_INLINE ec_vec ec_abs(ec_vec a) { return ec_from_bits(ec_bits(a) & 0x7fffffffu); }
+/* a < b ? x : y, per lane. */
+EC_INLINE ec_vec ec_select_lt(ec_vec a, ec_vec b, ec_vec x, ec_vec y) { return a < b ? x : y; }
+/* Magnitude of a, sign of b. */
+EC_INLINE ec_vec ec_copysign(ec_vec a, ec_vec b)
+{
+    return ec_from_bits((ec_bits(a) & 0x7fffffffu) | (ec_bits(b) & 0x80000000u));
+}
+/* Nearest integer, ties to even, for |a| < 2^31; larger values are integers already. */
+EC_INLINE ec_vec ec_round(ec_vec a)
+{
+    const float magnitude = ec_abs(a);
+    if (!(magnitude < 8388608.0f))
+        return a;
+    const int32_t whole = (int32_t)magnitude;
+    const float part = magnitude - (float)whole;
+    const int32_t up = part > 0.5f || (part == 0.5f && (whole & 1));
+    return ec_copysign((float)(whole + up), a);
+}
+/* 2^n for an integral n, -126 <= n <= 127; anything, but no trap, where n is NaN.  The sum puts
+   n + 127 into the lowest bits: 12583039 is 1.5 * 2^23 + 127. */
+EC_INLINE ec_vec ec_exp2i(ec_vec n) { return ec_from_bits(ec_bits(n + 12583039.0f) << 23); }
+/* Exponent e and mantissa m of a positive normal number: a = m * 2^e, 1 <= m < 2. */
+EC_INLINE ec_vec ec_exponent(ec_vec a) { return (float)((int32_t)(ec_bits(a) >> 23) - 127); }
+EC_INLINE ec_vec ec_mantissa(ec_vec a)
+{
+    return ec_from_bits((ec_bits(a) & 0x007fffffu) | 0x3f800000u);
+}
+/* Square root by Newton's iteration on the reciprocal root, corrected once; no libm. */
+EC_INLINE ec_vec ec_sqrt(ec_vec a)
+{
+    if (!(a > 0.0f) || ec_bits(a) >= 0x7f800000u)
+        return a < 0.0f ? ec_from_bits(0x7fc00000u) : a;
+    const float scale = a < 1e-30f ? 1.0f / 1125899906842624.0f : 1.0f; /* 2^-50: root of 2^-100 */
+    const float x = a < 1e-30f ? a * 1.2676506002282294e30f : a;        /* 2^100 */
+    float y = ec_from_bits(0x5f375a86u - (ec_bits(x) >> 1));
+    for (int i = 0; i < 3; i++)
+        y = y * (1.5f - 0.5f * x * y * y);
+    const float root = x * y;
+    return (root + 0.5f * y * (x - root * root)) * scale;
+}
+/* p[0], p[step], ... in the first n lanes; the others are zero. */
+EC_INLINE ec_vec ec_load_strided(const float *p, ptrdiff_t step, int n)
+{
+    (void)step;
+    return ec_load_n(p, n);
+}
+/* The EC_VL x EC_VL matrix of which v holds the rows becomes the one of which it holds the columns. */
+EC_INLINE void ec_transpose(ec_vec v[EC_VL]) { (void)v; }
+EC_INLINE float ec_reduce_add(ec_vec a) { return a; }
+EC_INLINE float ec_reduce_max(ec_vec a) { return a; }
+EC_INLINE float ec_reduce_min(ec_vec a) { return a; }
+
+#include "ec_tile_lanes.h"
+
+/* t[p][j] += sum over k < kc of a[p * a_row + k * a_k] * b[(k * nv + j) * EC_VL ...], for the rows
+   p in [lo, hi) of the mr; the other rows stay as they are. */
+EC_INLINE void ec_tile_mac(ec_tile *t, const float *a, ptrdiff_t a_row, ptrdiff_t a_k,
+                           const float *b, int kc, int mr, int nv, int lo, int hi)
+{
+    EC_NO_UNROLL
+    for (int k = 0; k < kc; k++, a += a_k, b += nv * EC_VL) {
+        EC_UNROLL
+        for (int p = 0; p < mr; p++) {
+            if (p < lo || p >= hi)
+                continue;
+            const ec_vec x = ec_set1(a[p * a_row]);
+            EC_UNROLL
+            for (int j = 0; j < nv; j++)
+                t->acc[p * nv + j] = ec_fma(x, ec_load(b + j * EC_VL), t->acc[p * nv + j]);
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,134 @@
+/* POWER10: vectors of four floats (VSX), and a tile in the accumulators of the matrix unit (MMA).
+   Meanings: see ec_isa_portable.h.  An accumulator holds 4 x 4 floats and has no lane form: rows
+   come in fours and the pixels of a row group must lie side by side (a_row == 1), that is, packed. */
+#ifndef EC_ISA_H
+#define EC_ISA_H
+
+#include <altivec.h>
+#undef bool
+#undef pixel
+#undef vector
+
+#define EC_ISA_NAME "power10"
+#define EC_VL 4
+#define EC_TILE_VECS 32 /* eight accumulators of four vectors */
+
+typedef __vector float ec_vec;
+typedef __vector unsigned int ec_vec_u32;
+typedef __vector int ec_vec_s32;
+typedef __vector unsigned char ec_vec_u8;
+
+EC_INLINE ec_vec ec_load(const float *p) { return vec_xl(0, p); }
+EC_INLINE void ec_store(float *p, ec_vec v) { vec_xst(v, 0, p); }
+EC_INLINE ec_vec ec_load_n(const float *p, int n) { return vec_xl_len(p, (size_t)n * sizeof *p); }
+EC_INLINE void ec_store_n(float *p, ec_vec v, int n) { vec_xst_len(v, p, (size_t)n * sizeof *p); }
+EC_INLINE ec_vec ec_set1(float x) { return vec_splats(x); }
+EC_INLINE ec_vec ec_add(ec_vec a, ec_vec b) { return vec_add(a, b); }
+EC_INLINE ec_vec ec_sub(ec_vec a, ec_vec b) { return vec_sub(a, b); }
+EC_INLINE ec_vec ec_mul(ec_vec a, ec_vec b) { return vec_mul(a, b); }
+EC_INLINE ec_vec ec_div(ec_vec a, ec_vec b) { return vec_div(a, b); }
+EC_INLINE ec_vec ec_fma(ec_vec a, ec_vec b, ec_vec c) { return vec_madd(a, b, c); }
+EC_INLINE ec_vec ec_max(ec_vec a, ec_vec b) { return vec_sel(a, b, vec_cmplt(a, b)); }
+EC_INLINE ec_vec ec_min(ec_vec a, ec_vec b) { return vec_sel(a, b, vec_cmpgt(a, b)); }
+EC_INLINE ec_vec ec_abs(ec_vec a) { return vec_abs(a); }
+EC_INLINE ec_vec ec_select_lt(ec_vec a, ec_vec b, ec_vec x, ec_vec y)
+{
+    return vec_sel(y, x, vec_cmplt(a, b));
+}
+EC_INLINE ec_vec ec_copysign(ec_vec a, ec_vec b)
+{
+    return (ec_vec)vec_sel((ec_vec_u32)a, (ec_vec_u32)b, vec_splats(0x80000000u));
+}
+EC_INLINE ec_vec ec_round(ec_vec a) { return vec_rint(a); }
+EC_INLINE ec_vec ec_exp2i(ec_vec n)
+{
+    return (ec_vec)vec_sl((ec_vec_u32)vec_add(n, vec_splats(12583039.0f)), vec_splats(23u));
+}
+EC_INLINE ec_vec ec_exponent(ec_vec a)
+{
+    return vec_float(vec_sub((ec_vec_s32)vec_sr((ec_vec_u32)a, vec_splats(23u)), vec_splats(127)));
+}
+EC_INLINE ec_vec ec_mantissa(ec_vec a)
+{
+    return (ec_vec)vec_or(vec_and((ec_vec_u32)a, vec_splats(0x007fffffu)), vec_splats(0x3f800000u));
+}
+EC_INLINE ec_vec ec_sqrt(ec_vec a) { return vec_sqrt(a); }
+EC_INLINE ec_vec ec_load_strided(const float *p, ptrdiff_t step, int n)
+{
+    float lanes[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+    for (int i = 0; i < n; i++)
+        lanes[i] = p[i * step];
+    return ec_load(lanes);
+}
+EC_INLINE void ec_transpose(ec_vec v[EC_VL])
+{
+    const ec_vec a = vec_mergeh(v[0], v[2]), b = vec_mergel(v[0], v[2]);
+    const ec_vec c = vec_mergeh(v[1], v[3]), d = vec_mergel(v[1], v[3]);
+    v[0] = vec_mergeh(a, c);
+    v[1] = vec_mergel(a, c);
+    v[2] = vec_mergeh(b, d);
+    v[3] = vec_mergel(b, d);
+}
+EC_INLINE float ec_reduce_add(ec_vec a) { return (a[0] + a[2]) + (a[1] + a[3]); }
+EC_INLINE float ec_reduce_max(ec_vec a)
+{
+    const ec_vec half = ec_max(a, vec_sld(a, a, 8));
+    return ec_max(half, vec_sld(half, half, 4))[0];
+}
+EC_INLINE float ec_reduce_min(ec_vec a)
+{
+    const ec_vec half = ec_min(a, vec_sld(a, a, 8));
+    return ec_min(half, vec_sld(half, half, 4))[0];
+}
+
+/* Accumulator (p / 4) * nv + j holds rows p .. p + 3 of vector j; mr is a multiple of 4. */
+typedef struct ec_tile {
+    __vector_quad acc[EC_TILE_VECS / 4];
+} ec_tile;
+
+EC_INLINE void ec_tile_init(ec_tile *t, const float *bias, int mr, int nv)
+{
+    EC_UNROLL
+    for (int j = 0; j < nv; j++) {
+        const ec_vec_u8 start = (ec_vec_u8)(bias ? ec_load(bias + j * EC_VL) : ec_set1(0.0f));
+        EC_UNROLL
+        for (int p = 0; p < mr; p += 4)
+            __builtin_mma_assemble_acc(&t->acc[p / 4 * nv + j], start, start, start, start);
+    }
+}
+
+EC_INLINE void ec_tile_read(const ec_tile *t, ec_vec *rows, int mr, int nv)
+{
+    EC_UNROLL
+    for (int p = 0; p < mr; p += 4) {
+        EC_UNROLL
+        for (int j = 0; j < nv; j++) {
+            ec_vec four[4];
+            __vector_quad acc = t->acc[p / 4 * nv + j];
+            __builtin_mma_disassemble_acc(four, &acc);
+            EC_UNROLL
+            for (int i = 0; i < 4; i++)
+                rows[(p + i) * nv + j] = four[i];
+        }
+    }
+}
+
+/* a_row must be 1; rows outside [lo, hi) cannot be left out: the packing writes zeros there. */
+EC_INLINE void ec_tile_mac(ec_tile *t, const float *a, ptrdiff_t a_row, ptrdiff_t a_k,
+                           const float *b, int kc, int mr, int nv, int lo, int hi)
+{
+    (void)a_row, (void)lo, (void)hi;
+    EC_NO_UNROLL
+    for (int k = 0; k < kc; k++, a += a_k, b += nv * EC_VL) {
+        EC_UNROLL
+        for (int p = 0; p < mr; p += 4) {
+            const ec_vec_u8 x = (ec_vec_u8)ec_load(a + p);
+            EC_UNROLL
+            for (int j = 0; j < nv; j++)
+                __builtin_mma_xvf32gerpp(&t->acc[p / 4 * nv + j], x,
+                                         (ec_vec_u8)ec_load(b + j * EC_VL));
+        }
+    }
+}
+
+#endif

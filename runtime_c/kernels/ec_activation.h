@@ -1,0 +1,125 @@
+/* Element-wise functions on vectors, and the epilogue that kernels apply to results in registers.
+   kind and the numbers beside it are constants at every call, so one case remains.  The functions
+   of a header exist where it was included before this one. */
+#ifndef EC_ACTIVATION_H
+#define EC_ACTIVATION_H
+
+enum ec_act {
+    EC_ACT_NONE,
+    EC_ACT_RELU,
+    EC_ACT_CLIP,
+    EC_ACT_LEAKY_RELU,
+    EC_ACT_HARD_SIGMOID,
+    EC_ACT_HARD_SWISH,
+    EC_ACT_SIGMOID,
+    EC_ACT_SILU,
+    EC_ACT_TANH,
+    EC_ACT_GELU,
+    EC_ACT_GELU_TANH,
+    EC_ACT_ELU,
+    EC_ACT_SOFTPLUS,
+    EC_ACT_ERF,
+    EC_ACT_EXP,
+    EC_ACT_LOG,
+    EC_ACT_SQRT,
+    EC_ACT_ABS,
+    EC_ACT_NEG,
+    EC_ACT_RECIPROCAL,
+    EC_ACT_FLOOR,
+    EC_ACT_CEIL,
+    EC_ACT_ROUND
+};
+
+/* y = after(before(x) + residual); alpha and beta mean what ec_activate does with them. */
+typedef struct ec_epilogue {
+    int before;
+    float before_alpha, before_beta;
+    int has_residual;
+    int after;
+    float after_alpha, after_beta;
+} ec_epilogue;
+
+EC_INLINE ec_vec ec_clip(ec_vec x, float lo, float hi)
+{
+    return ec_min(ec_max(x, ec_set1(lo)), ec_set1(hi));
+}
+EC_INLINE ec_vec ec_hard_sigmoid(ec_vec x, float alpha, float beta)
+{
+    return ec_clip(ec_fma(x, ec_set1(alpha), ec_set1(beta)), 0.0f, 1.0f);
+}
+EC_INLINE ec_vec ec_neg(ec_vec x) { return ec_sub(ec_set1(-0.0f), x); }
+EC_INLINE ec_vec ec_floor(ec_vec x)
+{
+    const ec_vec near = ec_round(x);
+    return ec_select_lt(x, near, ec_sub(near, ec_set1(1.0f)), near);
+}
+
+EC_INLINE ec_vec ec_activate(int kind, float alpha, float beta, ec_vec x)
+{
+    const ec_vec zero = ec_set1(0.0f);
+    switch (kind) {
+    case EC_ACT_RELU: return ec_max(x, zero);
+    case EC_ACT_CLIP: return ec_clip(x, alpha, beta);
+    case EC_ACT_LEAKY_RELU: return ec_select_lt(x, zero, ec_mul(x, ec_set1(alpha)), x);
+    case EC_ACT_HARD_SIGMOID: return ec_hard_sigmoid(x, alpha, beta);
+    case EC_ACT_HARD_SWISH: return ec_mul(x, ec_hard_sigmoid(x, alpha, beta));
+    case EC_ACT_SQRT: return ec_sqrt(x);
+    case EC_ACT_ABS: return ec_abs(x);
+    case EC_ACT_NEG: return ec_neg(x);
+    case EC_ACT_RECIPROCAL: return ec_div(ec_set1(1.0f), x);
+    case EC_ACT_FLOOR: return ec_floor(x);
+    case EC_ACT_CEIL: return ec_neg(ec_floor(ec_neg(x)));
+    case EC_ACT_ROUND: return ec_round(x);
+#ifdef EC_EXP_H
+    case EC_ACT_EXP: return ec_exp(x);
+#endif
+#ifdef EC_EXPM1_H
+    case EC_ACT_ELU: return ec_select_lt(x, zero, ec_mul(ec_set1(alpha), ec_expm1(x)), x);
+#endif
+#ifdef EC_LOG_H
+    case EC_ACT_LOG: return ec_log(x);
+#endif
+#ifdef EC_SIGMOID_H
+    case EC_ACT_SIGMOID: return ec_sigmoid(x);
+    case EC_ACT_SILU: return ec_mul(x, ec_sigmoid(x));
+    case EC_ACT_GELU_TANH: return ec_gelu_tanh(x);
+#endif
+#ifdef EC_TANH_H
+    case EC_ACT_TANH: return ec_tanh(x);
+#endif
+#ifdef EC_ERF_H
+    case EC_ACT_ERF: return ec_erf(x);
+    case EC_ACT_GELU: return ec_gelu(x);
+#endif
+#ifdef EC_SOFTPLUS_H
+    case EC_ACT_SOFTPLUS: return ec_softplus(x);
+#endif
+    default: return x;
+    }
+}
+
+/* The first n lanes at p, n mostly a constant that equals EC_VL. */
+EC_INLINE ec_vec ec_read(const float *p, int n)
+{
+    return n == EC_VL ? ec_load(p) : ec_load_n(p, n);
+}
+EC_INLINE void ec_write(float *p, ec_vec v, int n)
+{
+    if (n == EC_VL)
+        ec_store(p, v);
+    else
+        ec_store_n(p, v, n);
+}
+
+/* Epilogue on one vector and store of its first n lanes at out + at; the residual has the output's
+   layout and may be the output itself. */
+EC_INLINE void ec_finish(const ec_epilogue e, ec_vec x, const float *residual, float *out,
+                         ptrdiff_t at, int n)
+{
+    x = ec_activate(e.before, e.before_alpha, e.before_beta, x);
+    if (e.has_residual)
+        x = ec_add(x, ec_read(residual + at, n));
+    ec_write(out + at, ec_activate(e.after, e.after_alpha, e.after_beta, x), n);
+}
+
+#endif

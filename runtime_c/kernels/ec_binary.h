@@ -1,0 +1,109 @@
+/* Functions of two tensors with broadcasting.  An operand that has the output's size may be the
+   output.  Needs ec_activation.h, ec_nest.h and, for EC_BINARY_POW, ec_pow.h before it. */
+#ifndef EC_BINARY_H
+#define EC_BINARY_H
+
+enum ec_binary_kind {
+    EC_BINARY_ADD,
+    EC_BINARY_SUB,
+    EC_BINARY_MUL,
+    EC_BINARY_DIV,
+    EC_BINARY_MIN,
+    EC_BINARY_MAX,
+    EC_BINARY_PRELU,      /* a < 0 ? a b : a */
+    EC_BINARY_POW,        /* a^b; the others take a constant b apart: */
+    EC_BINARY_SQUARE,     /* a^2 */
+    EC_BINARY_CUBE,       /* a^3 */
+    EC_BINARY_ROOT,       /* a^(1/2) */
+    EC_BINARY_RECIPROCAL, /* a^-1 */
+    EC_BINARY_FIRST       /* a^1 */
+};
+
+/* out[i][r][k] over a nest of outer loops, rows and the innermost n elements; the output is dense.
+   An operand moves by its outer strides, by its row stride and by its step, which is 1, or 0 where
+   the operand is broadcast.  All members are constants at the call. */
+typedef struct ec_binary {
+    int kind;
+    ec_nest outer;
+    int rows, n;
+    ptrdiff_t a_outer[EC_DIMS], b_outer[EC_DIMS];
+    ptrdiff_t a_row, b_row;
+    int a_step, b_step;
+} ec_binary;
+
+EC_INLINE ec_vec ec_binary_apply(int kind, ec_vec a, ec_vec b)
+{
+    switch (kind) {
+    case EC_BINARY_ADD: return ec_add(a, b);
+    case EC_BINARY_SUB: return ec_sub(a, b);
+    case EC_BINARY_MUL: return ec_mul(a, b);
+    case EC_BINARY_DIV: return ec_div(a, b);
+    case EC_BINARY_MIN: return ec_min(a, b);
+    case EC_BINARY_MAX: return ec_max(a, b);
+    case EC_BINARY_PRELU: return ec_select_lt(a, ec_set1(0.0f), ec_mul(a, b), a);
+#ifdef EC_POW_H
+    case EC_BINARY_POW: return ec_pow(a, b);
+#endif
+    case EC_BINARY_SQUARE: return ec_mul(a, a);
+    case EC_BINARY_CUBE: return ec_mul(ec_mul(a, a), a);
+    case EC_BINARY_ROOT: return ec_sqrt(a);
+    case EC_BINARY_RECIPROCAL: return ec_div(ec_set1(1.0f), a);
+    default: return a;
+    }
+}
+
+/* n <= EC_VL elements of an operand from p on, or its one element in every lane. */
+EC_INLINE ec_vec ec_binary_operand(const float *p, int step, int n)
+{
+    return step ? ec_read(p, n) : ec_set1(*p);
+}
+
+/* Rows of at most one vector.  The vector of an operand that all rows share is loaded once. */
+EC_INLINE void ec_binary_columns(const ec_binary *s, const ec_epilogue e, const float *a,
+                                 const float *b, const float *residual, float *out, ptrdiff_t at)
+{
+    const ec_vec a0 = ec_binary_operand(a, s->a_step, s->n);
+    const ec_vec b0 = ec_binary_operand(b, s->b_step, s->n);
+    for (int r = 0; r < s->rows; r++, at += s->n) {
+        const ec_vec x = s->a_row ? ec_binary_operand(a + r * s->a_row, s->a_step, s->n) : a0;
+        const ec_vec y = s->b_row ? ec_binary_operand(b + r * s->b_row, s->b_step, s->n) : b0;
+        ec_finish(e, ec_binary_apply(s->kind, x, y), residual, out, at, s->n);
+    }
+}
+
+/* One long row. */
+EC_INLINE void ec_binary_row(const ec_binary *s, const ec_epilogue e, const float *a,
+                             const float *b, const float *residual, float *out, ptrdiff_t at)
+{
+    const ec_vec a0 = ec_set1(*a), b0 = ec_set1(*b); /* a and b may lie in out: read them now */
+    const int tail = s->n % EC_VL;
+    int k = 0;
+    for (; k + EC_VL <= s->n; k += EC_VL) {
+        const ec_vec x = s->a_step ? ec_load(a + k) : a0, y = s->b_step ? ec_load(b + k) : b0;
+        ec_finish(e, ec_binary_apply(s->kind, x, y), residual, out, at + k, EC_VL);
+    }
+    if (tail) {
+        const ec_vec x = s->a_step ? ec_load_n(a + k, tail) : a0;
+        const ec_vec y = s->b_step ? ec_load_n(b + k, tail) : b0;
+        ec_finish(e, ec_binary_apply(s->kind, x, y), residual, out, at + k, tail);
+    }
+}
+
+EC_INLINE void ec_binary_run(const ec_binary *s, const ec_epilogue e, const float *a,
+                             const float *b, const float *residual, float *out)
+{
+    const int count = ec_nest_count(&s->outer);
+    for (int i = 0; i < count; i++) {
+        const float *pa = a + ec_nest_offset(&s->outer, s->a_outer, i);
+        const float *pb = b + ec_nest_offset(&s->outer, s->b_outer, i);
+        const ptrdiff_t at = (ptrdiff_t)i * s->rows * s->n;
+        if (s->n <= EC_VL)
+            ec_binary_columns(s, e, pa, pb, residual, out, at);
+        else
+            for (int r = 0; r < s->rows; r++)
+                ec_binary_row(s, e, pa + r * s->a_row, pb + r * s->b_row, residual, out,
+                              at + (ptrdiff_t)r * s->n);
+    }
+}
+
+#endif

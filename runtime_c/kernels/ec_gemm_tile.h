@@ -1,0 +1,22 @@
+/* The smallest complete use of a register tile: C[mr][nv * EC_VL] = bias + A B from packed panels,
+   A as k columns of mr, B as k rows of nv * EC_VL.  Every ISA's tile is tested with it. */
+#ifndef EC_GEMM_TILE_H
+#define EC_GEMM_TILE_H
+
+EC_INLINE void ec_gemm_tile(const float *a, const float *b, const float *bias, float *c,
+                            ptrdiff_t c_row, int k, int mr, int nv)
+{
+    ec_tile t;
+    ec_vec rows[EC_TILE_VECS];
+    ec_tile_init(&t, bias, mr, nv);
+    ec_tile_mac(&t, a, 1, mr, b, k, mr, nv, 0, mr);
+    ec_tile_read(&t, rows, mr, nv);
+    EC_UNROLL
+    for (int p = 0; p < mr; p++) {
+        EC_UNROLL
+        for (int j = 0; j < nv; j++)
+            ec_store(c + p * c_row + j * EC_VL, rows[p * nv + j]);
+    }
+}
+
+#endif

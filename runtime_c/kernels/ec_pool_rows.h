@@ -1,0 +1,65 @@
+/* Pooling of NCHW: window columns are reduced first, over whole input rows, then the results along
+   the row.  Needs ec_pool_op.h. */
+#ifndef EC_POOL_ROWS_H
+#define EC_POOL_ROWS_H
+
+/* line[i] = reduction of input column i over the window rows of output row (z, y). */
+EC_INLINE void ec_pool_line(const ec_pool s, const float *in, float *line, int z, int y, int width)
+{
+    const int iz = z * s.stride_d - s.pad_d, iy = y * s.stride_h - s.pad_h;
+    const int kz0 = ec_pool_from(iz, s.dilation_d, 0), ky0 = ec_pool_from(iy, s.dilation_h, 0);
+    const int kz1 = ec_pool_to(iz, s.kernel_d, s.dilation_d, s.in_d);
+    const int ky1 = ec_pool_to(iy, s.kernel_h, s.dilation_h, s.in_h);
+    for (int i = 0; i < width; i += EC_VL) {
+        const int n = ec_min_i(EC_VL, width - i);
+        ec_vec acc = ec_pool_start(s.max);
+        for (int kz = kz0; kz < kz1; kz++)
+            for (int ky = ky0; ky < ky1; ky++) {
+                const ptrdiff_t row =
+                    (ptrdiff_t)(iz + kz * s.dilation_d) * s.in_h + (iy + ky * s.dilation_h);
+                acc = ec_pool_add(s.max, acc, ec_read(in + row * s.in_w + i, n));
+            }
+        ec_write(line + i, acc, n);
+    }
+}
+
+/* `planes` images of one channel.  workspace: the padded line, then for an average out_w factors. */
+EC_INLINE void ec_pool_rows(const ec_pool s, const ec_epilogue e, const float *in,
+                            const float *residual, float *out, float *workspace, int planes)
+{
+    const int length = (s.out_w - 1) * s.stride_w + (s.kernel_w - 1) * s.dilation_w + 1;
+    const int width = ec_min_i(s.in_w, length - s.pad_w); /* input columns that any window reaches */
+    const ptrdiff_t in_step = (ptrdiff_t)s.in_d * s.in_h * s.in_w;
+    float *factor = workspace + length;
+
+    for (int i = 0; i < length; i++)
+        workspace[i] = s.max ? ec_from_bits(0xff800000u) : 0.0f;
+    for (int x = 0; x < s.out_w && !s.max; x++) {
+        const int ix = x * s.stride_w - s.pad_w;
+        const int count = ec_pool_count(ix, s.kernel_w, s.dilation_w, s.first_w, s.end_w);
+        factor[x] = 1.0f / (float)ec_max_i(count, 1);
+    }
+    for (int i = 0; i < planes * s.out_d * s.out_h; i++) {
+        const int y = i % s.out_h, z = i / s.out_h % s.out_d;
+        const int iz = z * s.stride_d - s.pad_d, iy = y * s.stride_h - s.pad_h;
+        const int count = ec_pool_count(iz, s.kernel_d, s.dilation_d, s.first_d, s.end_d) *
+                          ec_pool_count(iy, s.kernel_h, s.dilation_h, s.first_h, s.end_h);
+        const ec_vec scale = ec_set1(1.0f / (float)ec_max_i(count, 1));
+        ec_pool_line(s, in + i / (s.out_h * s.out_d) * in_step, workspace + s.pad_w, z, y, width);
+        for (int x = 0; x < s.out_w; x += EC_VL) {
+            const int n = ec_min_i(EC_VL, s.out_w - x);
+            ec_vec acc = ec_pool_start(s.max);
+            for (int kx = 0; kx < s.kernel_w; kx++) {
+                const float *a = workspace + x * s.stride_w + kx * s.dilation_w;
+                acc = ec_pool_add(s.max, acc, s.stride_w == 1
+                                                  ? ec_read(a, n)
+                                                  : ec_load_strided(a, s.stride_w, n));
+            }
+            if (!s.max)
+                acc = ec_mul(ec_mul(acc, ec_read(factor + x, n)), scale);
+            ec_finish(e, acc, residual, out, (ptrdiff_t)i * s.out_w + x, n);
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,278 @@
+"""Run kernels through the real path: lower() -> template -> compiler -> process, against numpy.
+
+A test describes operations and asks for one case per layout that the operator offers::
+
+    spec = Spec("Pool", {"x": x}, shape, attrs={...}, after=Activation("relu"), tolerance=4)
+    check(build, [case for spec in specs for case in spec.cases(build.target)], folder)
+
+What they must compute comes from the float64 interpreter of the tests.
+
+``build`` is the fixture of conftest.py: an instruction set, a compiler, and how to run what it makes.
+All cases become one C program; bodies that render equal share one function, as in what edgeconv
+emits.  Each case runs once with separate buffers, once per alias that its layer allows, and, when
+all aliases are exact, once with all of them granted.  Every buffer is an allocation of its exact
+size, so that the sanitizers of the native build see each byte read or written outside; outputs
+start as NaN.
+
+``tolerance`` is in units of 2^-23 of max(|expected|, scale): relative to each element with the
+default scale of 0.  0 asks for equality.  Constants are named in ``constants``.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from edgeconv.codegen.functions import FunctionTable, environment
+from edgeconv.ir.activation import NONE, Activation
+from edgeconv.ir.choice import Alias, ArgKind, Layer
+from edgeconv.ir.graph import Epilogue, Graph, Node, Tensor
+from edgeconv.ops import operators
+from edgeconv.ops.base import LayoutOption
+from edgeconv.ops.lowering import merge_headers
+from edgeconv.targets import Target
+from tests.ir_interpreter import evaluate
+
+ROOT = Path(__file__).resolve().parents[2]
+ULP = 2.0**-23
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Build:
+    """A target, the compiler command for it, and the command that runs its programs."""
+
+    name: str
+    target: Target
+    compiler: tuple[str, ...]
+    runner: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Case:
+    """A kernel call, the values of its run-time inputs, and what it must write."""
+
+    label: str
+    layer: Layer
+    graph: Graph
+    values: Mapping[str, Array]
+    expected: Array
+    tolerance: float
+    scale: float
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One operation: logical inputs by name in order ("" for an absent one), output shape, attributes.
+
+    ``residual``, when given, is the epilogue's.  ``options`` replaces what the operator offers.
+    """
+
+    op: str
+    inputs: Mapping[str, Array]
+    shape: tuple[int, ...]
+    attrs: Mapping[str, Any] = field(default_factory=dict)
+    constants: tuple[str, ...] = ()
+    before: Activation = NONE
+    residual: Array | None = None
+    after: Activation = NONE
+    tolerance: float = 0.0
+    scale: float = 0.0
+    options: tuple[LayoutOption, ...] = ()
+
+    def cases(self, target: Target) -> list[Case]:
+        """One case per layout option that the operator offers on ``target``."""
+        operator = operators()[self.op]
+        assert operator.lower is not None
+        arrays = {name: value for name, value in self.inputs.items() if name}
+        if self.residual is not None:
+            arrays["residual"] = self.residual
+        node = Node(
+            "node",
+            self.op,
+            tuple(self.inputs),
+            ("out",),
+            self.attrs,
+            Epilogue(self.before, "residual" if self.residual is not None else "", self.after),
+        )
+        tensors = {
+            name: Tensor(
+                name, value.shape, str(value.dtype), data=value if name in self.constants else None
+            )
+            for name, value in arrays.items()
+        }
+        tensors["out"] = Tensor("out", self.shape)
+        values = {name: value for name, value in arrays.items() if name not in self.constants}
+        graph = Graph("test", (node,), tensors, tuple(values), ("out",))
+        expected = evaluate(graph, values)["out"]
+        made = []
+        for option in self.options or operator.layouts(node, graph, target):
+            decided = {**dict(zip(node.reads(), option.reads, strict=True)), "out": option.writes[0]}
+            laid_out = graph.with_tensors(
+                {
+                    name: Tensor(t.name, t.shape, t.dtype, decided[name], data=t.data)
+                    for name, t in tensors.items()
+                }
+            )
+            shapes = " ".join(str(list(a.shape)) for a in arrays.values())
+            label = f"{self.op} {shapes} {dict(self.attrs)} {node.epilogue} in {option.writes[0]}"
+            layer = operator.lower(node, laid_out, target)
+            made.append(Case(label, layer, laid_out, values, expected, self.tolerance, self.scale))
+        return made
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One call: a function, its arguments as (buffer, offset), and the values put there first."""
+
+    case: Case
+    function: str
+    buffers: tuple[int, ...]
+    args: tuple[tuple[int, int], ...]
+    values: tuple[tuple[int, int, bytes], ...]
+    out: tuple[int, int, int]
+
+
+def _memory(case: Case, name: str, value: Array) -> bytes:
+    tensor = case.graph[name]
+    return tensor.layout.pack(value.astype(tensor.dtype)).tobytes()
+
+
+def _place(case: Case, granted: Sequence[Alias]) -> tuple[list[int], dict[str, tuple[int, int]]]:
+    """Buffer sizes, and the buffer and offset of every argument's tensor, blob or workspace."""
+    layer = case.layer
+    sizes: list[int] = []
+    places: dict[str, tuple[int, int]] = {}
+    inner = {alias.inner: alias for alias in granted}
+    blobs = {blob.name: blob.bytes for blob in layer.blobs}
+    for arg in layer.args:
+        if arg.kind is ArgKind.WEIGHTS:
+            size, key = blobs[arg.ref], f"blob {arg.ref}"
+        elif arg.kind is ArgKind.WORKSPACE:
+            size, key = layer.workspace_bytes, "workspace"
+        elif arg.ref in inner or arg.ref in places:
+            continue
+        else:
+            size, key = case.graph[arg.ref].elements * 4, arg.ref
+        places[key] = (len(sizes), 0)
+        sizes.append(size)
+    for alias in granted:
+        buffer, offset = places[alias.outer]
+        places[alias.inner] = (buffer, offset + alias.offset)
+    return sizes, places
+
+
+class _Program:
+    """Collects runs and writes them as C."""
+
+    def __init__(self, lanes: int) -> None:
+        self.table = FunctionTable(environment(), "test", lanes)
+        self.callers: dict[str, str] = {}
+        self.runs: list[_Run] = []
+        self.headers: list[tuple[str, ...]] = []
+
+    def add(self, case: Case, granted: Sequence[Alias]) -> None:
+        layer = case.layer
+        name = self._function(layer, tuple(alias not in granted for alias in layer.aliases))
+        self.headers.append(layer.headers)
+        sizes, places = _place(case, granted)
+        keys = {ArgKind.WEIGHTS: "blob {}", ArgKind.WORKSPACE: "workspace"}
+        args = tuple(places[keys.get(arg.kind, "{}").format(arg.ref)] for arg in layer.args)
+        values = [(*places[f"blob {b.name}"], b.pack().tobytes()) for b in layer.blobs]
+        read = dict.fromkeys(a.ref for a in layer.args if a.kind is ArgKind.INPUT)
+        values += [(*places[name], _memory(case, name, case.values[name])) for name in read]
+        buffer, offset = places[layer.node.output]
+        out = (buffer, offset, case.graph[layer.node.output].elements * 4)
+        self.runs.append(
+            _Run(case, name, tuple(sizes), args, tuple(values), out)
+        )
+
+    def _function(self, layer: Layer, copied: tuple[bool, ...]) -> str:
+        """The function that calls the kernel with an array of pointers; "nothing" if it is free."""
+        if layer.free_if_aliased and copied and not any(copied):
+            return "nothing"
+        name = self.table.function_for(layer, copied).name
+        passed = ", ".join(f"p[{i}]" for i in range(len(layer.args)))
+        self.callers[f"call_{name}"] = (
+            f"static void call_{name}(void *const *p)\n{{\n    {name}({passed});\n}}\n"
+        )
+        return f"call_{name}"
+
+    def source(self, target: Target) -> str:
+        """The program: reads the values of every run in turn, writes every output."""
+        includes = ["ec_common.h", f"isa/{target.header}"]
+        includes += [f"kernels/{name}" for name in merge_headers(self.headers)]
+        text = [f'#include "{name}"' for name in includes]
+        text += [f"__attribute__((noinline)) {f.text}" for f in self.table.functions.values()]
+        text += self.callers.values()
+        text.append("static __attribute__((unused)) void nothing(void *const *p) { (void)p; }")
+        most = max(len(run.args) for run in self.runs) + max(len(r.values) for r in self.runs) + 1
+        text.append(f"enum {{ MOST = {most}, ALIGN = {target.align} }};")
+        text.append((Path(__file__).parent / "run_table.c").read_text())
+        text.append("static const run runs[] = {")
+        for run in self.runs:
+            args = ", ".join(f"{{{b}, {o}, 0}}" for b, o in run.args)
+            values = ", ".join(f"{{{b}, {o}, {len(v)}}}" for b, o, v in run.values) or "{0, 0, 0}"
+            text.append(
+                f"    {{{run.function}, {len(run.buffers)}, {{{', '.join(map(str, run.buffers))}}},"
+                f" {len(run.args)}, {{{args}}}, {len(run.values)}, {{{values}}},"
+                f" {{{', '.join(map(str, run.out))}}}}},"
+            )
+        text.append("};")
+        text.append("int main(void) { return play(runs, sizeof runs / sizeof *runs); }")
+        return "\n".join(text) + "\n"
+
+
+def execute(build: Build, cases: Sequence[Case], folder: Path) -> list[tuple[Case, Array]]:
+    """Compile all cases into one program, run it, and return every run's logical output."""
+    program = _Program(build.target.lanes)
+    for case in cases:
+        aliases = case.layer.aliases
+        grants: list[tuple[Alias, ...]] = [(), *((alias,) for alias in aliases)]
+        if len(aliases) > 1 and all(alias.exact for alias in aliases):
+            grants.append(tuple(aliases))
+        for granted in grants:
+            program.add(case, granted)
+    source, binary = folder / "kernels.c", folder / "kernels"
+    source.write_text(program.source(build.target))
+    command = [*build.compiler, *build.target.flags, "-I", str(ROOT / "runtime_c"), str(source)]
+    compiled = subprocess.run(
+        [*command, "-o", str(binary)], capture_output=True, text=True, check=False
+    )
+    assert compiled.returncode == 0, compiled.stderr[:4000]
+    data = b"".join(value for run in program.runs for _, _, value in run.values)
+    done = subprocess.run([*build.runner, str(binary)], input=data, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()[:4000]
+    results, at = [], 0
+    for run in program.runs:
+        out = run.case.graph[run.case.layer.node.output]
+        memory = np.frombuffer(done.stdout, np.float32, out.elements, at)
+        results.append((run.case, out.layout.unpack(memory, out.shape)))
+        at += run.out[2]
+    assert at == len(done.stdout)
+    return results
+
+
+def check(build: Build, cases: Sequence[Case], folder: Path) -> None:
+    """Every run of every case is within its case's tolerance."""
+    assert cases, "no cases"
+    failures = []
+    for case, got in execute(build, cases, folder):
+        want = case.expected.astype(np.float64)
+        allowed = case.tolerance * ULP * np.maximum(np.abs(want), case.scale)
+        with np.errstate(invalid="ignore"):
+            bad = ~((np.abs(got - want) <= allowed) | (got == want) | (np.isnan(got) & np.isnan(want)))
+        if bad.any():
+            where = tuple(int(i) for i in np.argwhere(bad)[0])
+            failures.append(
+                f"{case.label}: {bad.sum()} of {bad.size} differ, first at {where}: "
+                f"got {got[where]!r}, expected {want[where]!r}"
+            )
+    assert not failures, f"{build.name}, {len(failures)} failed:\n" + "\n".join(failures[:20])

@@ -1,0 +1,120 @@
+"""Error of the transcendental functions, over every exponent and sign of float32.
+
+Bounds are in units in the last place of the exact result rounded to float32; results below the
+normal range are counted in units of the smallest denormal.  The same bounds stand in the headers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from edgeconv.ir.activation import Activation
+from tests.kernels.harness import Array, Build, Spec, execute
+
+SPECIAL = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-45, -1e-45, 3.4e38, -3.4e38], np.float32)
+
+ERF = np.vectorize(math.erf, otypes=[np.float64])
+
+
+def every_exponent(step: int) -> Array:
+    """Every ``step``-th bit pattern of float32 that is a number, and the special values."""
+    bits = np.arange(0, 2**32, step, dtype=np.uint64).astype(np.uint32)
+    values = bits.view(np.float32)
+    return np.concatenate([values[np.isfinite(values)], SPECIAL])
+
+
+def ulps(got: Array, want: Array) -> Array:
+    """|got - want| in units in the last place of ``want`` as float32."""
+    with np.errstate(all="ignore"):
+        rounded = want.astype(np.float32)
+        unit = np.spacing(np.abs(np.where(np.isfinite(rounded), rounded, 1))).astype(np.float64)
+        error = np.abs(got.astype(np.float64) - want) / unit
+        same = (got == rounded) | (np.isnan(got) & np.isnan(want))
+    return np.where(same, 0.0, error)
+
+
+def sigmoid(x: Array) -> Array:
+    z = np.exp(-np.abs(x))
+    return np.where(np.signbit(x), z, 1) / (1 + z)
+
+
+# name -> (float64 function, bound in ulp)
+FUNCTIONS: dict[str, tuple[Callable[[Array], Array], float]] = {
+    "exp": (np.exp, 1.5),
+    "log": (np.log, 1),
+    "sigmoid": (sigmoid, 2.5),
+    "tanh": (np.tanh, 3),
+    "erf": (lambda x: ERF(x), 1.5),
+    "softplus": (lambda x: np.logaddexp(0, x), 2),
+    "sqrt": (np.sqrt, 1),
+    "floor": (np.floor, 0),
+    "ceil": (np.ceil, 0),
+    "round": (np.rint, 0),
+}
+
+
+def run(build: Build, folder: Path, activation: Activation, x: Array) -> Array:
+    cases = Spec("Unary", {"x": x}, x.shape, before=activation).cases(build.target)
+    return execute(build, cases, folder)[0][1]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_ulp(build: Build, folder: Path, name: str) -> None:
+    function, bound = FUNCTIONS[name]
+    x = every_exponent(9973)
+    got = run(build, folder, Activation(name), x)
+    with np.errstate(all="ignore"):
+        want = function(x.astype(np.float64))
+    error = ulps(got, want)
+    worst = int(np.nanargmax(np.where(np.isnan(error), np.inf, error)))
+    print(f"{name}: {error[worst]:.2f} ulp at {x[worst]!r}")
+    assert error[worst] <= bound, f"{name}({x[worst]!r}) = {got[worst]!r}, exact {want[worst]!r}"
+
+
+def test_elu(build: Build, folder: Path) -> None:
+    x = every_exponent(9973)
+    got = run(build, folder, Activation("elu", 1.0), x)
+    with np.errstate(all="ignore"):
+        want = np.where(x < 0, np.expm1(np.minimum(x.astype(np.float64), 0)), x)
+    assert ulps(got, want).max() <= 2
+
+
+@pytest.mark.parametrize("name", ["gelu", "gelu_tanh"])
+def test_gelu(build: Build, folder: Path, name: str) -> None:
+    """The error is relative to x: near -x / 2 both sums cancel."""
+    x = every_exponent(9973)
+    x = x[np.abs(x) < 1e18]
+    got = run(build, folder, Activation(name), x).astype(np.float64)
+    exact = x.astype(np.float64)
+    inner = ERF(exact / math.sqrt(2))
+    if name == "gelu_tanh":
+        inner = np.tanh(math.sqrt(2 / math.pi) * (exact + 0.044715 * exact**3))
+    want = exact / 2 * (1 + inner)
+    error = np.abs(got - want) / np.maximum(np.abs(exact), 2.0**-126)
+    print(f"{name}: {error.max() / 2.0**-23:.2f} * 2^-23 |x|")
+    assert error.max() <= 1.25 * 2.0**-23
+
+
+def test_pow(build: Build, folder: Path) -> None:
+    """Relative error within (2 + 2 |y log x|) 2^-23, special values as in C."""
+    rng = np.random.default_rng(3)
+    x = np.exp(rng.uniform(-80, 80, 100_000)).astype(np.float32)
+    y = (rng.uniform(-80, 80, x.size) / np.maximum(np.abs(np.log(x.astype(float))), 1e-3)).astype(
+        np.float32
+    )
+    special = [(0, 2), (0, -1), (0, 0), (-2, 3), (-2, 4), (-2, 0.5), (5, 0), (1, 7), (-1, -3)]
+    x = np.concatenate([x, np.array([a for a, _ in special], np.float32)])
+    y = np.concatenate([y, np.array([b for _, b in special], np.float32)])
+    spec = Spec("Binary", {"a": x, "b": y}, x.shape, {"kind": "pow"})
+    got = execute(build, spec.cases(build.target), folder)[0][1].astype(np.float64)
+    with np.errstate(all="ignore"):
+        want = np.power(x.astype(np.float64), y.astype(np.float64))
+        power = np.abs(y * np.log(np.abs(x.astype(np.float64))))
+        error = np.abs(got - want) / np.abs(want)
+    fine = (got == want) | (np.isnan(got) & np.isnan(want)) | (error <= (2 + 2 * power) * 2.0**-23)
+    assert fine.all(), (x[~fine][:5], y[~fine][:5], got[~fine][:5], want[~fine][:5])

@@ -1,0 +1,60 @@
+"""runtime_c on its own: every CMake preset configures, builds without a warning and passes."""
+
+from __future__ import annotations
+
+import json
+import platform
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PRESETS: dict[str, dict[str, Any]] = {
+    preset["name"]: preset
+    for preset in json.loads((ROOT / "CMakePresets.json").read_text())["configurePresets"]
+}
+
+
+def cache_variables(name: str) -> dict[str, str]:
+    """The variables of a preset, inherited ones included."""
+    preset = PRESETS[name]
+    inherited = cache_variables(preset["inherits"]) if "inherits" in preset else {}
+    own: dict[str, str] = preset.get("cacheVariables", {})
+    return inherited | own
+
+
+def skip_without_tools(variables: dict[str, str]) -> None:
+    compiler = variables.get("CMAKE_C_COMPILER", "cc")
+    emulator = variables.get("CMAKE_CROSSCOMPILING_EMULATOR", "").partition(";")[0]
+    missing = [
+        tool for tool in ("cmake", "ctest", compiler, emulator) if tool and not shutil.which(tool)
+    ]
+    if missing:
+        pytest.skip(f"not installed: {', '.join(missing)}")
+    if not emulator and variables["EC_ARCH"] != platform.machine():
+        pytest.skip(f"native to {variables['EC_ARCH']}, this is {platform.machine()}")
+
+
+def run(*command: str) -> str:
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", [name for name in PRESETS if not PRESETS[name].get("hidden")])
+def test_preset(name: str, tmp_path: Path) -> None:
+    skip_without_tools(cache_variables(name))
+    build = str(tmp_path / "build")
+    run("cmake", "--preset", name, "-B", build)
+    run("cmake", "--build", build)
+    assert "100% tests passed" in run("ctest", "--test-dir", build, "--output-on-failure")
+
+
+def test_every_preset_can_be_built_and_tested() -> None:
+    document = json.loads((ROOT / "CMakePresets.json").read_text())
+    names = {name for name, preset in PRESETS.items() if not preset.get("hidden")}
+    assert {preset["name"] for preset in document["buildPresets"]} == names
+    assert {preset["name"] for preset in document["testPresets"]} == names

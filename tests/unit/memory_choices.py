@@ -1,0 +1,75 @@
+"""Small programs for the memory planner's tests: layers without kernels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from edgeconv.ir.choice import Alias, Choice, Layer
+from edgeconv.ir.graph import Graph, Node, Tensor
+
+
+@dataclass
+class Net:
+    """Builds a Choice layer by layer; sizes are bytes, every tensor is int8 unless stated."""
+
+    align: int = 1
+    io: str = "arena"
+    tensors: dict[str, Tensor] = field(default_factory=dict)
+    layers: list[Layer] = field(default_factory=list)
+    inputs: list[str] = field(default_factory=list)
+
+    def tensor(self, name: str, size: int, dtype: str = "int8") -> str:
+        items = size // {"int8": 1, "float32": 4}[dtype]
+        self.tensors[name] = Tensor(name, (items,), dtype)
+        return name
+
+    def input(self, name: str, size: int, dtype: str = "int8") -> str:
+        self.inputs.append(self.tensor(name, size, dtype))
+        return name
+
+    def layer(
+        self,
+        output: str,
+        size: int,
+        *reads: str,
+        aliases: tuple[Alias, ...] = (),
+        workspace: int = 0,
+        dtype: str = "int8",
+    ) -> str:
+        """A layer that computes ``output`` from ``reads``."""
+        self.tensor(output, size, dtype)
+        node = Node(f"make_{output}", "Test", reads, (output,))
+        self.layers.append(
+            Layer(node, "test", "", {}, (), (), aliases=aliases, workspace_bytes=workspace)
+        )
+        return output
+
+    def in_place(self, output: str, victim: str, *reads: str) -> str:
+        """An element-wise layer that may overwrite ``victim``, one of ``reads`` or the only one."""
+        tensor = self.tensors[victim]
+        size = self.bytes(victim)
+        alias = Alias(victim, output, victim)
+        return self.layer(output, size, *(reads or (victim,)), aliases=(alias,), dtype=tensor.dtype)
+
+    def concat(self, output: str, *reads: str) -> str:
+        """A Concat of contiguous parts."""
+        aliases, size = [], 0
+        for name in reads:
+            aliases.append(Alias(name, name, output, size, exact=True))
+            size += self.bytes(name)
+        dtype = self.tensors[reads[0]].dtype
+        return self.layer(output, size, *reads, aliases=tuple(aliases), dtype=dtype)
+
+    def view(self, output: str, of: str, offset: int = 0, size: int | None = None) -> str:
+        """A Reshape or a contiguous Slice."""
+        size = self.bytes(of) - offset if size is None else size
+        alias = Alias(of, output, of, offset, exact=True)
+        return self.layer(output, size, of, aliases=(alias,), dtype=self.tensors[of].dtype)
+
+    def choice(self, *outputs: str) -> Choice:
+        nodes = tuple(layer.node for layer in self.layers)
+        graph = Graph("test", nodes, self.tensors, tuple(self.inputs), outputs)
+        return Choice(graph, tuple(self.layers), "test", self.align, self.io)
+
+    def bytes(self, name: str) -> int:
+        return self.tensors[name].elements * {"int8": 1, "float32": 4}[self.tensors[name].dtype]

@@ -1,0 +1,240 @@
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from edgeconv import board as boards
+from edgeconv.board import Board, RunKind
+from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.host import Cache, Host
+from edgeconv.targets import TARGETS
+
+SHIPPED = boards.names()
+X86 = Host("x86_64", "Example CPU", frozenset({"sse2"}), None, 4, (Cache(1, 32768, 64),))
+AVX512 = replace(X86, words=frozenset(TARGETS["avx512"].cpu_flags))
+ARM = Host("aarch64", "Example Arm", frozenset({"asimd", "fp"}), 2_000_000_000, 8, ())
+POWER9 = Host("ppc64le", "POWER9", frozenset({"power9"}), None, 1, ())
+POWER10 = replace(POWER9, words=frozenset({"power10"}))
+
+MINIMAL = """\
+schema = 1
+name = "tiny"
+description = "A board"
+arch = "aarch64"
+isa = "neon"
+[toolchain]
+cc = ["aarch64-linux-gnu-gcc"]
+[run]
+kind = "qemu-user"
+command = ["qemu-aarch64"]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A user's folder of boards."""
+    monkeypatch.setenv(boards.FOLDERS_VARIABLE, str(tmp_path))
+    return tmp_path
+
+
+def write(folder: Path, text: str, name: str = "tiny") -> Path:
+    path = folder / f"{name}.toml"
+    path.write_text(text)
+    return path
+
+
+def message(path: Path, host: Host = X86) -> str:
+    """The error of a board file: one line, wrong usage."""
+    with pytest.raises(EdgeconvError) as caught:
+        boards.check(path, host)
+    assert caught.value.code is Exit.USAGE
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+    return str(caught.value).partition(str(path))[2]
+
+
+@pytest.mark.parametrize("host", [X86, AVX512, ARM, POWER9, POWER10], ids=lambda host: host.cpu)
+@pytest.mark.parametrize("name", SHIPPED)
+def test_every_shipped_board_loads_anywhere(name: str, host: Host) -> None:
+    board = boards.load(name, host)
+    assert board.name == name
+    assert board.target.arch in (board.arch, "any")
+    levels = [cache.level for cache in board.caches]
+    assert levels == sorted(set(levels))
+    sizes = [cache.size for cache in board.caches]
+    assert sizes == sorted(sizes), "a cache is larger than the one before it"
+    assert (board.run.kind is RunKind.QEMU_USER) == bool(board.run.command)
+
+
+def test_the_boards_of_the_first_release_are_there() -> None:
+    assert {"generic-c", "host", "jetson-tx1", "power10-s1024", "raspberry-pi-4"} <= set(SHIPPED)
+
+
+@pytest.mark.parametrize(
+    ("host", "isa"),
+    [
+        (X86, "portable"),
+        (AVX512, "avx512"),
+        (ARM, "neon"),
+        (POWER10, "portable"),  # its ISA row is a prototype
+        (Host("riscv64", "any", frozenset(), None, 1, ()), "portable"),
+    ],
+    ids=lambda value: value.arch if isinstance(value, Host) else value,
+)
+def test_host_gets_the_widest_isa_it_has(host: Host, isa: str) -> None:
+    board = boards.load("host", host)
+    assert (board.arch, board.isa, board.cpu) == (host.arch, isa, host.cpu)
+    assert (board.caches, board.clock_hz, board.cores) == (
+        host.caches,
+        host.clock_hz,
+        host.cores,
+    )
+    assert board.run.kind is RunKind.NATIVE
+
+
+def test_generic_c_is_portable_everywhere() -> None:
+    assert boards.load("generic-c", AVX512).isa == "portable"
+    assert boards.load("generic-c", ARM).isa == "portable"
+
+
+def test_flags_are_those_of_the_isa_then_the_boards() -> None:
+    assert boards.load("host", AVX512).flags == (*TARGETS["avx512"].flags, "-mtune=native")
+
+
+def test_another_architecture_is_cross_compiled_and_emulated() -> None:
+    board = boards.load("jetson-tx1", X86)
+    assert board.toolchain.cc[0] == "aarch64-linux-gnu-gcc"
+    assert board.toolchain.static
+    assert board.run.kind is RunKind.QEMU_USER
+    assert board.run.command[:3] == ("qemu-aarch64", "-cpu", "cortex-a57")
+
+
+def test_the_same_architecture_is_native() -> None:
+    board = boards.load("jetson-tx1", ARM)
+    assert board.toolchain.cc[0] == "cc"
+    assert not board.toolchain.static
+    assert (board.run.kind, board.run.command) == (RunKind.NATIVE, ())
+
+
+def test_the_same_architecture_without_the_features_is_emulated() -> None:
+    assert boards.load("power10-s1024", POWER9).run.kind is RunKind.QEMU_USER
+    assert boards.load("power10-s1024", POWER10).run.kind is RunKind.NATIVE
+
+
+def test_numbers_of_a_board() -> None:
+    board = boards.load("jetson-tx1", X86)
+    assert board.caches == (Cache(1, 32 * 1024, 64, 4), Cache(2, 2 * 1024**2, 64))
+    assert board.ram_bytes == 4 * 1024**3
+    assert board.clock_hz == 1_730_000_000
+
+
+def test_unknown_board_suggests(folder: Path) -> None:
+    write(folder, MINIMAL)
+    with pytest.raises(EdgeconvError, match=r"unknown board: got 'raspbery-pi'; .* raspberry-pi-4"):
+        boards.load("raspbery-pi")
+
+
+def test_user_folders_are_searched(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    second = folder / "second"
+    second.mkdir()
+    write(folder, MINIMAL)
+    write(second, MINIMAL.replace("tiny", "small"), "small")
+    monkeypatch.setenv(boards.FOLDERS_VARIABLE, os.pathsep.join([str(folder), str(second)]))
+    assert {"tiny", "small", *SHIPPED} == set(boards.names())
+    board = boards.load("tiny", X86)
+    assert (board.caches, board.memory, board.ram_bytes, board.clock_hz) == ((), (), None, None)
+
+
+def test_a_name_in_two_folders_is_an_error(folder: Path) -> None:
+    path = write(folder, MINIMAL, "host")
+    with pytest.raises(EdgeconvError, match="two boards of one name") as caught:
+        boards.names()
+    assert str(path) in str(caught.value)
+
+
+def test_missing_user_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(boards.FOLDERS_VARIABLE, str(tmp_path / "absent"))
+    with pytest.raises(EdgeconvError, match="no such folder of boards.*absent"):
+        boards.names()
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (('isa = "neon"', ""), ": 'isa' is a required property"),
+        (('arch = "aarch64"', "arch = 64"), ": arch: got 64; must be of type string"),
+        (("schema = 1", "schema = 2"), ": schema: got 2; must be 1"),
+        (("schema = 1", "schema = 1\nspeed = 3"), "'speed' was unexpected"),
+        (('kind = "qemu-user"', 'kind = "qemu"'), ': run.kind: got "qemu"; must be one of native'),
+        (('command = ["qemu-aarch64"]', ""), ": run: 'command' is a required property"),
+        (('cc = ["aarch64-linux-gnu-gcc"]', "cc = []"), ": toolchain.cc: got []; must have a len"),
+        (("[run]", 'flags = ["O2"]\n[run]'), ': toolchain.flags[0]: got "O2"; must match ^-'),
+        (('isa = "neon"', 'isa = "avx512"'), ": isa: got 'avx512'; it is for x86_64"),
+        (('isa = "neon"', 'isa = "auto"'), ': isa: got "auto"; only a board of arch "host"'),
+    ],
+)
+def test_violation_names_the_field(tmp_path: Path, change: tuple[str, str], expected: str) -> None:
+    assert change[0] in MINIMAL
+    assert expected in message(write(tmp_path, MINIMAL.replace(*change)))
+
+
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
+        ('level = 1\nsize = "32KB"\nline = 64', ": cache[0].size: got '32KB'; KB may mean"),
+        ('level = 1\nsize = "big"\nline = 64', ": cache[0].size: got 'big'; a size is"),
+        ("level = 1\nsize = 0\nline = 64", ": cache[0].size: got 0; must be at least 1"),
+        ("level = 9\nsize = 1024\nline = 64", ": cache[0].level: got 9; must be at most 4"),
+        ("level = 1\nsize = 1024", ": cache[0]: 'line' is a required property"),
+    ],
+)
+def test_violation_in_a_list_has_its_index(tmp_path: Path, entry: str, expected: str) -> None:
+    text = MINIMAL.replace("[toolchain]", f"[[cache]]\n{entry}\n[toolchain]")
+    assert expected in message(write(tmp_path, text))
+
+
+def test_unknown_isa_suggests(tmp_path: Path) -> None:
+    path = write(tmp_path, MINIMAL.replace('isa = "neon"', 'isa = "neo"'))
+    with pytest.raises(EdgeconvError, match="unknown ISA: got 'neo'; did you mean neon"):
+        boards.check(path, X86)
+
+
+def test_name_must_be_the_files(tmp_path: Path) -> None:
+    assert "name: got 'tiny'; the file is called other.toml" in message(
+        write(tmp_path, MINIMAL, "other")
+    )
+
+
+def test_not_toml(tmp_path: Path) -> None:
+    assert "line 1" in message(write(tmp_path, "name = x y\n"))
+
+
+def test_not_text(tmp_path: Path) -> None:
+    path = tmp_path / "tiny.toml"
+    path.write_bytes(b"\xff\xfe\x00")
+    assert "not UTF-8" in message(path)
+
+
+def test_no_such_file(tmp_path: Path) -> None:
+    assert "No such file" in message(tmp_path / "tiny.toml")
+
+
+def test_foreign_board_without_emulator_loads(tmp_path: Path) -> None:
+    text = MINIMAL.replace("qemu-user", "native").replace('command = ["qemu-aarch64"]', "")
+    board: Board = boards.check(write(tmp_path, text), X86)
+    assert board.run.kind is RunKind.NONE
+
+
+def test_build_only_board(tmp_path: Path) -> None:
+    text = MINIMAL.replace("qemu-user", "none").replace('command = ["qemu-aarch64"]', "")
+    assert boards.check(write(tmp_path, text), X86).run.kind is RunKind.NONE
+
+
+def test_the_documented_example_is_valid(tmp_path: Path) -> None:
+    page = Path(__file__).resolve().parents[2] / "docs" / "boards.md"
+    _, _, rest = page.read_text().partition("```toml\n")
+    board = boards.check(write(tmp_path, rest.partition("```")[0], "my-board"), X86)
+    assert (board.cores, board.ram_bytes, board.caches[0].latency) == (4, 1024**3, 4)

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import platform
+from pathlib import Path
+
+import pytest
+
+from edgeconv.host import Cache, detect
+
+X86 = """\
+processor\t: 0
+model name\t: Example CPU @ 2.10GHz
+cpu MHz\t\t: 2095.078
+flags\t\t: fpu sse2 avx2 fma avx512f
+
+processor\t: 1
+model name\t: Example CPU @ 2.10GHz
+cpu MHz\t\t: 2095.078
+flags\t\t: fpu sse2 avx2 fma avx512f
+"""
+POWER = """\
+processor\t: 0
+cpu\t\t: POWER10 (architected), altivec supported
+clock\t\t: 3900.000000MHz
+"""
+ARM = """\
+processor\t: 0
+Features\t: fp asimd evtstrm crc32
+CPU part\t: 0xd08
+"""
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "proc").mkdir()
+    return tmp_path
+
+
+def add_cache(root: Path, index: int, **files: str) -> None:
+    folder = root / f"sys/devices/system/cpu/cpu0/cache/index{index}"
+    folder.mkdir(parents=True)
+    for name, text in files.items():
+        (folder / name).write_text(f"{text}\n")
+
+
+def test_x86(root: Path) -> None:
+    (root / "proc/cpuinfo").write_text(X86)
+    host = detect(root, "x86_64")
+    assert (host.arch, host.cpu, host.cores) == ("x86_64", "Example CPU @ 2.10GHz", 2)
+    assert host.clock_hz == 2_095_078_000
+    assert host.has(("avx512f", "fma"))
+    assert not host.has(("avx512f", "avx512dq"))
+
+
+def test_power(root: Path) -> None:
+    (root / "proc/cpuinfo").write_text(POWER)
+    host = detect(root, "ppc64le")
+    assert host.cpu == "POWER10 (architected), altivec supported"
+    assert host.clock_hz == 3_900_000_000
+    assert host.has(("POWER10",))
+
+
+def test_arm_has_no_clock_there(root: Path) -> None:
+    (root / "proc/cpuinfo").write_text(ARM)
+    host = detect(root, "aarch64")
+    assert host.clock_hz is None
+    assert host.has(("asimd", "crc32"))
+
+
+def test_highest_clock_wins(root: Path) -> None:
+    (root / "proc/cpuinfo").write_text(X86)
+    folder = root / "sys/devices/system/cpu/cpu0/cpufreq"
+    folder.mkdir(parents=True)
+    (folder / "cpuinfo_max_freq").write_text("3200000\n")
+    assert detect(root, "x86_64").clock_hz == 3_200_000_000
+
+
+def test_data_caches_by_level(root: Path) -> None:
+    add_cache(root, 0, level="2", type="Unified", size="1024K", coherency_line_size="64")
+    add_cache(root, 1, level="1", type="Instruction", size="32K", coherency_line_size="64")
+    add_cache(root, 2, level="1", type="Data", size="48K", coherency_line_size="128")
+    assert detect(root, "x86_64").caches == (
+        Cache(1, 48 * 1024, 128),
+        Cache(2, 1024 * 1024, 64),
+    )
+
+
+def test_unreadable_cache_is_left_out(root: Path) -> None:
+    add_cache(root, 0, level="1", type="Data", size="", coherency_line_size="64")
+    assert detect(root, "x86_64").caches == ()
+
+
+def test_nothing_to_read(root: Path) -> None:
+    host = detect(root, "arm64")
+    assert (host.arch, host.cpu, host.cores) == ("aarch64", "aarch64", 1)
+    assert (host.clock_hz, host.caches) == (None, ())
+    assert host.has(("asimd",)), "Advanced SIMD is part of the architecture"
+
+
+def test_this_machine() -> None:
+    host = detect()
+    assert host.arch in (platform.machine(), "aarch64", "x86_64")
+    assert host.cores >= 1
+    assert all(cache.size > 0 and cache.line > 0 for cache in host.caches)

@@ -1,0 +1,37 @@
+"""Print the ISA rows of one CPU architecture for CMakeLists.txt, one a line.
+
+    python3 tools/list_isas.py x86_64
+    avx512|-mavx512f,-mavx512dq|avx512f,avx512dq|14,2;9,3
+
+Fields: name, compiler flags, words of /proc/cpuinfo that a CPU must have, register tiles (mr,nv).
+Needs nothing but Python.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from edgeconv.targets import TARGETS
+
+
+def rows(arch: str) -> list[str]:
+    """One line per ISA that a CPU of ``arch`` may have."""
+    return [
+        "|".join(
+            (
+                row.name,
+                ",".join(row.flags),
+                ",".join(row.cpu_flags),
+                ";".join(f"{tile.rows},{tile.vectors}" for tile in row.tiles),
+            )
+        )
+        for row in TARGETS.values()
+        if row.arch in (arch, "any")
+    ]
+
+
+if __name__ == "__main__":
+    sys.stdout.write("\n".join(rows(sys.argv[1])) + "\n")
