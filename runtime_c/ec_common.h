@@ -9,6 +9,9 @@
 /* Kernels are written once and specialised by constant arguments, so they must be inlined. */
 #define EC_INLINE static inline __attribute__((always_inline, unused))
 
+/* What gains nothing from constant arguments exists once, for all callers. */
+#define EC_SHARED static __attribute__((noinline, unused))
+
 /* Unroll a loop whose trip count is a constant once the function is inlined. */
 #if defined(__clang__)
 #define EC_UNROLL _Pragma("clang loop unroll(full)")
@@ -21,6 +24,10 @@
 /* Keeps the compiler from hoisting the loads of one unrolled step above those of the step before:
    with every vector register taken by an accumulator, that only makes it spill. */
 #define EC_STEP() __asm__ volatile("" ::: "memory")
+
+/* Bring a cache line near without waiting for it; any address may be named. */
+#define EC_LINE_FLOATS 16
+#define EC_PREFETCH(p) __builtin_prefetch((p), 0, 2)
 
 EC_INLINE int ec_min_i(int a, int b) { return a < b ? a : b; }
 EC_INLINE int ec_max_i(int a, int b) { return a > b ? a : b; }

@@ -136,10 +136,9 @@ class GraphBuilder:
 
     def affine(self, x: str, epilogue: Epilogue = Epilogue(), shift: bool = True) -> str:
         channels = self.shape(x)[1]
-        names = self.normal(channels), self.constant(np.zeros(channels))
-        if shift:
-            names = names[0], self.normal(channels)
-        return self.node("Affine", (x, *names), self.shape(x), {}, epilogue)
+        scale = self.normal(channels)
+        offset = self.normal(channels) if shift else self.constant(np.zeros(channels))
+        return self.node("Affine", (x, scale, offset), self.shape(x), {}, epilogue)
 
     def reshape(self, x: str, *shape: int) -> str:
         assert math.prod(shape) == math.prod(self.shape(x))

@@ -35,7 +35,7 @@ def needed_inputs(node: onnx.NodeProto, reads: Sequence[str]) -> list[str]:
     return [name for name in reads if name not in spared]
 
 
-def placeholder(shape: tuple[int, ...], dtype: str) -> Values:
+def placeholder(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Values:
     """An array that takes no memory, for an input of which only shape and type matter."""
     return np.broadcast_to(np.zeros((), dtype), shape)
 
@@ -44,11 +44,11 @@ def evaluate(
     node: onnx.NodeProto,
     schema: onnx.defs.OpSchema,
     opsets: Mapping[str, int],
-    values: Mapping[str, Values],
+    values: Mapping[str, Values | None],
 ) -> list[Values] | None:
     """The outputs of ``node``; None when they are random, no tensors, or not to be had here."""
     if node.op_type == "Identity":
-        return [values[node.input[0]]]
+        return [np.asarray(values[node.input[0]])]
     if "seed" in schema.attributes or node.op_type in _UNRELIABLE:
         return None
     opset = max(opsets[""], _FIRST_OPSET.get(node.op_type, 0))

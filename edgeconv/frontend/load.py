@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
@@ -30,7 +30,8 @@ def load(path: str | Path, *, input_shapes: Mapping[str, Shape] = _NO_SHAPES) ->
     ``input_shapes``: a shape per input name, where the model leaves dimensions free; a free first
     dimension (the batch) is 1 without it.  Whatever depends on constants and shapes only is
     evaluated.  Tensors keep their ONNX names, node names are unique, ``Node.origin`` names the
-    model's own nodes.  Weights are read-only views of the file wherever their form allows.
+    model's own nodes.  Weights are read-only views of the mapped file wherever their form allows:
+    the file must not change while the graph is in use.
 
     Raises EdgeconvError: status 2 for a path or a shape that does not fit, 1 for a file that is no
     valid model and for a model that cannot be compiled, with every reason in ``details``.
@@ -45,7 +46,11 @@ def load(path: str | Path, *, input_shapes: Mapping[str, Shape] = _NO_SHAPES) ->
     walk = Walk(weights, file.model.functions, _value_names(graph))
     for tensor in graph.initializer:
         walk.define(tensor.name, weights.array(tensor))
+    for sparse in graph.sparse_initializer:
+        walk.define(sparse.values.name, weights.dense(sparse))
     inputs = [value for value in graph.input if value.name not in walk.tensors]
+    outputs = [value.name for value in graph.output]
+    _check_ends(path, inputs, outputs, _value_names(graph))
     shapes, notes = fix_shapes(inputs, input_shapes, path)
     for value in inputs:
         kind = onnx.TypeProto()
@@ -55,16 +60,41 @@ def load(path: str | Path, *, input_shapes: Mapping[str, Shape] = _NO_SHAPES) ->
             onnx.TensorShapeProto.Dimension(dim_value=dim) for dim in shapes[value.name]
         )
         walk.declare(value.name, kind)
-    outputs = [value.name for value in graph.output]
     walk.run(graph.node, Scope(opsets), outputs)
     walk.problems.check(path)
+    for name in outputs:
+        if not walk.tensors[name].size:
+            got = f"output {name!r} of shape {list(walk.tensors[name].shape)}"
+            raise _invalid(path, got, "an output must have elements")
     return _finished(path, walk, [value.name for value in inputs], outputs, notes, digest)
+
+
+def _check_ends(
+    path: Path,
+    inputs: Sequence[onnx.ValueInfoProto],
+    outputs: Sequence[str],
+    known: Collection[str],
+) -> None:
+    """Inputs must be tensors, and outputs there and written."""
+    others = [value.name for value in inputs if not value.type.HasField("tensor_type")]
+    if others:
+        raise _invalid(path, f"input {others[0]!r}, which is no tensor", "inputs must be tensors")
+    if not outputs:
+        raise _invalid(path, "no outputs", "a model must have an output")
+    missing = [name for name in outputs if name not in known]
+    if missing:
+        raise _invalid(path, f"output {missing[0]!r}", "no node writes it")
+
+
+def _invalid(path: Path, got: str, rule: str) -> EdgeconvError:
+    return EdgeconvError("the model is invalid", where=str(path), got=got, rule=rule)
 
 
 def _value_names(graph: onnx.GraphProto) -> set[str]:
     """Every name that the model gives a value, so that no other is made up."""
     names = {name for node in graph.node for name in node.output}
     names.update(tensor.name for tensor in graph.initializer)
+    names.update(sparse.values.name for sparse in graph.sparse_initializer)
     return names.union(value.name for value in graph.input)
 
 

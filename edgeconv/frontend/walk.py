@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy.typing as npt
+import numpy as np
 import onnx
 from onnx import helper, numpy_helper, shape_inference
 
@@ -14,13 +14,12 @@ from edgeconv.errors import EdgeconvError
 from edgeconv.frontend import folding, inlining
 from edgeconv.frontend.problems import Problems, RejectedNodeError
 from edgeconv.frontend.schedule import label, live_values, ordered, reads
+from edgeconv.frontend.values import Values, static_shape
 from edgeconv.frontend.weights import Weights
-from edgeconv.ir.graph import Array, Node, Tensor
-from edgeconv.ir.layout import Shape
+from edgeconv.ir.graph import Node
 from edgeconv.ops import importers
 from edgeconv.ops.base import Source
 
-Values = npt.NDArray[Any]
 FunctionKey = tuple[str, str, str]  # domain, name, overload
 
 _INFERENCE_ELEMENTS = 1024  # constants up to this size are shown to shape inference
@@ -50,106 +49,28 @@ class Step:
 
     @property
     def operator(self) -> str:
-        """domain.op_type-version, for messages."""
-        version = f"-{self.schema.since_version}" if self.schema else ""
-        return f"{self.node.domain or 'ai.onnx'}.{self.node.op_type}{version}"
+        """domain.op_type-version, for messages; an unknown operator's version is its opset's."""
+        opset = self.scope.opsets.get(_domain(self.node.domain))
+        version = self.schema.since_version if self.schema else opset
+        name = f"{self.node.domain or 'ai.onnx'}.{self.node.op_type}"
+        return name if version is None else f"{name}-{version}"
 
 
-class Walk:
+class Walk(Values):
     """Imports nodes in order; the ``ImportContext`` of the importers.
 
-    ``tensors`` and ``nodes`` are the graph so far, ``problems`` what was refused.
+    ``nodes`` is the graph so far, ``problems`` what was refused.
     """
 
     def __init__(
         self, weights: Weights, functions: Iterable[onnx.FunctionProto], reserved: Collection[str]
     ) -> None:
-        self.tensors: dict[str, Tensor] = {}
+        super().__init__(reserved)
         self.nodes: list[Node] = []
-        self.problems = Problems()
         self._weights = weights
         self._functions = {(_domain(f.domain), f.name, f.overload): f for f in functions}
-        self._reserved = reserved
-        self._types: dict[str, onnx.TypeProto] = {}  # of values known at run time only
-        self._unknown: set[str] = set()  # values whose type or shape could not be worked out
         self._names: set[str] = set()
         self._importers = importers()
-
-    # -- ImportContext -------------------------------------------------------------------------
-
-    def tensor(self, name: str) -> Tensor:
-        """The tensor ``name``."""
-        return self.tensors[name]
-
-    def constant(self, name: str) -> Array | None:
-        """Its value when it is a constant."""
-        tensor = self.tensors.get(name)
-        return tensor.data if tensor else None
-
-    def add_constant(self, hint: str, value: Array) -> str:
-        """Add a constant under a name made from ``hint``; returns the name."""
-        name = self._fresh(hint)
-        self.define(name, value)
-        return name
-
-    def add_tensor(self, hint: str, shape: Shape, like: Tensor) -> str:
-        """Add an activation under a name made from ``hint``; returns the name."""
-        name = self._fresh(hint)
-        self.tensors[name] = Tensor(name, tuple(shape), like.dtype)
-        return name
-
-    def reject(self, source: Source, got: str, rule: str, hint: str = "") -> Exception:
-        """The error for a node that edgeconv does not compile."""
-        where = f"node {source.name!r} ({source.op_type})"
-        return RejectedNodeError("unsupported", where=where, got=got, rule=rule, hint=hint)
-
-    # -- values --------------------------------------------------------------------------------
-
-    def define(self, name: str, value: Values) -> None:
-        """Give the constant ``name`` its value."""
-        self.tensors[name] = Tensor(name, value.shape, value.dtype.name, data=value)
-
-    def declare(self, name: str, kind: onnx.TypeProto, *, report: bool = True) -> bool:
-        """Add a value known at run time; False when it is none that edgeconv computes.
-
-        ``report``: count it among the problems then.
-        """
-        self._types[name] = kind
-        elem = kind.tensor_type.elem_type
-        shape = _static_shape(kind)
-        if not kind.HasField("tensor_type") or shape is None:
-            self._unknown.add(name)
-            return False
-        if elem != onnx.TensorProto.FLOAT:
-            if report:
-                self.problems.value(onnx.TensorProto.DataType.Name(elem).lower(), name)
-            return False
-        self.tensors[name] = Tensor(name, shape)
-        return True
-
-    def _fresh(self, hint: str) -> str:
-        name, number = hint, 0
-        while name in self.tensors or name in self._types or name in self._reserved:
-            number += 1
-            name = f"{hint}.{number}"
-        return name
-
-    def _unique(self, hint: str) -> str:
-        name, number = hint, 0
-        while name in self._names:
-            number += 1
-            name = f"{hint}.{number}"
-        self._names.add(name)
-        return name
-
-    def _type(self, name: str) -> onnx.TypeProto:
-        value = self.constant(name)
-        if value is None:
-            return self._types[name]
-        elem = helper.np_dtype_to_tensor_dtype(value.dtype)
-        return helper.make_tensor_type_proto(elem, value.shape)
-
-    # -- nodes ---------------------------------------------------------------------------------
 
     def run(self, nodes: Sequence[onnx.NodeProto], scope: Scope, outputs: Collection[str]) -> None:
         """Import those of ``nodes`` that ``outputs`` depend on."""
@@ -159,6 +80,14 @@ class Walk:
             if any(name in live for name in node.output):
                 schema = _schema(node, scope.opsets)
                 self._take(Step(node, self._unique(label(node)), scope, live, schema))
+
+    def _unique(self, hint: str) -> str:
+        name, number = hint, 0
+        while name in self._names:
+            number += 1
+            name = f"{hint}.{number}"
+        self._names.add(name)
+        return name
 
     def _take(self, step: Step) -> None:
         """The first way that applies."""
@@ -170,8 +99,10 @@ class Walk:
             self._expand,
         )
         if not any(way(step) for way in ways):
-            what = "no importer for it" if step.schema else "unknown to ONNX in this opset"
-            self._refuse(step, what)
+            self._refuse(step, "not supported" if step.schema else "unknown to ONNX in this opset")
+        for name in step.node.output:
+            if name in step.live and not self._is_known(name):
+                self._refuse(step, f"nothing in its definition writes its output {name}")
 
     def _refuse(self, step: Step, reason: str) -> None:
         """Note a problem, and what can be told of the outputs nevertheless."""
@@ -261,15 +192,11 @@ class Walk:
             self.define(node.output[0], self._weights.array(node.attribute[0].t))
             return True
         needed = folding.needed_inputs(node, names)
-        if any(name not in self.tensors for name in names) or any(
-            self.constant(name) is None for name in needed
-        ):
+        if any(self.constant(name) is None for name in needed):
             return False
-        values = {}
-        for name in names:
-            tensor = self.tensors[name]
-            empty = folding.placeholder(tensor.shape, tensor.dtype)
-            values[name] = tensor.data if tensor.data is not None else empty
+        values = {name: self._value_or_placeholder(name) for name in names}
+        if any(value is None for value in values.values()):
+            return False
         results = folding.evaluate(node, step.schema, step.scope.opsets, values)
         if results is None:
             return False
@@ -292,7 +219,7 @@ class Walk:
         if all(self.constant(name) is not None for name in names):
             self._refuse(step, "its inputs are all constant, and it cannot be evaluated here")
             return True
-        if any(kinds.get(name) is None or _static_shape(kinds[name]) is None for name in used):
+        if any(kinds.get(name) is None or static_shape(kinds[name]) is None for name in used):
             self._refuse(step, "the shape of its output depends on values computed at run time")
             return True
         computable = all(name in self.tensors for name in names)
@@ -300,12 +227,13 @@ class Walk:
             computable &= self.declare(name, kinds[name])
         if not computable:  # a type that is reported where the value arises
             return True
-        empty = [name for name in used if 0 in self.tensors[name].shape]
-        if empty:
-            self._refuse(step, f"its output {empty[0]} has no elements")
+        filled = [name for name in used if self.tensors[name].size]
+        for name in set(used).difference(filled):  # nothing to compute: a constant
+            self.define(name, np.zeros(self.tensors[name].shape, np.float32))
+        if not filled:
             return True
         try:
-            self._append(importer(_source(step, schema), self), step)
+            self._append(importer(_source(step, schema, filled), self), step)
         except RejectedNodeError as error:
             reason = "; ".join(filter(None, (f"got {error.got}", error.rule, error.hint)))
             self.problems.node(step.operator, step.scope.origin or step.name, reason)
@@ -388,14 +316,6 @@ def _schema(node: onnx.NodeProto, opsets: Mapping[str, int]) -> onnx.defs.OpSche
         return None
 
 
-def _static_shape(kind: onnx.TypeProto) -> Shape | None:
-    """The shape of a tensor type when every dimension is known."""
-    tensor = kind.tensor_type
-    if not tensor.HasField("shape") or not all(d.HasField("dim_value") for d in tensor.shape.dim):
-        return None
-    return tuple(d.dim_value for d in tensor.shape.dim)
-
-
 def _attribute(attribute: onnx.AttributeProto) -> Any:
     value = helper.get_attribute_value(attribute)
     if isinstance(value, bytes):
@@ -407,8 +327,8 @@ def _attribute(attribute: onnx.AttributeProto) -> Any:
     return list(value) if isinstance(value, Sequence) and not isinstance(value, str) else value
 
 
-def _source(step: Step, schema: onnx.defs.OpSchema) -> Source:
-    """The node as importers see it: defaults filled in, unread outputs blank."""
+def _source(step: Step, schema: onnx.defs.OpSchema, wanted: Collection[str]) -> Source:
+    """The node as importers see it: defaults filled in, outputs that are not wanted blank."""
     node = step.node
     attrs = {
         name: _attribute(attribute.default_value)
@@ -416,5 +336,5 @@ def _source(step: Step, schema: onnx.defs.OpSchema) -> Source:
         if attribute.default_value.type
     }
     attrs |= {attribute.name: _attribute(attribute) for attribute in node.attribute}
-    outputs = tuple(name if name in step.live else "" for name in node.output)
+    outputs = tuple(name if name in wanted else "" for name in node.output)
     return Source(node.op_type, schema.since_version, step.name, tuple(node.input), outputs, attrs)

@@ -18,19 +18,13 @@ Values = npt.NDArray[Any]
 
 # Types whose elements lie in the file as numpy holds them in memory.
 _PLAIN = frozenset(
-    [
-        "float32",
-        "float64",
-        "float16",
-        "int8",
-        "uint8",
-        "int16",
-        "uint16",
-        "int32",
-        "uint32",
-        "int64",
-        "uint64",
-    ]
+    f"{kind}{bits}"
+    for kind, widths in {
+        "float": (16, 32, 64),
+        "int": (8, 16, 32, 64),
+        "uint": (8, 16, 32, 64),
+    }.items()
+    for bits in widths
 )
 
 
@@ -62,6 +56,20 @@ class Weights:
             return numpy_helper.to_array(tensor)
         except (ValueError, TypeError) as error:
             raise _broken(tensor, str(error), "its data must fill its shape") from None
+
+    def dense(self, sparse: onnx.SparseTensorProto) -> Values:
+        """The value of a sparse tensor; its indices are linear or one row per value."""
+        values, indices = self.array(sparse.values), self.array(sparse.indices)
+        full = np.zeros(tuple(sparse.dims), values.dtype)
+        try:
+            if indices.ndim == 1:
+                full.reshape(-1)[indices] = values
+            else:
+                full[tuple(indices.T)] = values
+        except (IndexError, ValueError) as error:
+            rule = "its indices must lie in its shape"
+            raise _broken(sparse.values, str(error), rule) from None
+        return full
 
     def _external(self, tensor: onnx.TensorProto) -> Values:
         entries = _entries(tensor)

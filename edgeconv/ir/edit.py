@@ -205,10 +205,10 @@ class Editor:
             self.changed = True
 
     def finish(self) -> Graph:
-        """The frozen graph, swept and in execution order; the very same one if unchanged."""
+        """The frozen graph, swept and in execution order; the very same one if nothing changed."""
+        self.sweep()
         if not self.changed:
             return self.graph
-        self.sweep()
         return replace(self.graph, nodes=tuple(self._in_order()), tensors=self.tensors)
 
     def _needed(self, name: str) -> bool:

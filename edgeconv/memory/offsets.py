@@ -13,7 +13,7 @@ from functools import cached_property
 
 from edgeconv.memory.blocks import Block, Rect, height, live_bytes
 
-PROMOTIONS = 60  # improvement rounds per start
+PROMOTIONS = 24  # improvement rounds per start
 
 
 @dataclass(frozen=True, slots=True)

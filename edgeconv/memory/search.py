@@ -8,7 +8,7 @@ from math import gcd
 from edgeconv.memory.blocks import Block, height
 from edgeconv.memory.offsets import Conflicts, Packing, Range
 
-SECONDS = 2.0  # of CP-SAT's deterministic clock: the same result on every machine
+SECONDS = 1.0  # of CP-SAT's deterministic clock: the same result on every machine
 PAIRS = 4000  # pairs of blocks in conflict above which presolving alone would take longer
 
 

@@ -19,7 +19,8 @@ def _import_concat(source: Source, ctx: ImportContext) -> Sequence[Node]:
 
 
 OPERATOR = Operator(
-    name="Concat", onnx={"Concat": _import_concat},
+    name="Concat",
+    onnx={"Concat": _import_concat},
     lower=lower,
     layouts=layouts,
 )

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from edgeconv.ops.base import Operator
-from edgeconv.ops.kernels.convert import lower
+from edgeconv.ops.kernels.convert import layouts, lower
 
-OPERATOR = Operator(name="Convert", lower=lower)
+OPERATOR = Operator(name="Convert", lower=lower, layouts=layouts)

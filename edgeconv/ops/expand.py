@@ -17,7 +17,8 @@ def _import_expand(source: Source, ctx: ImportContext) -> Sequence[Node]:
 
 
 OPERATOR = Operator(
-    name="Expand", onnx={"Expand": _import_expand},
+    name="Expand",
+    onnx={"Expand": _import_expand},
     lower=lower,
     layouts=layouts,
 )

@@ -27,7 +27,8 @@ def _import_gather(source: Source, ctx: ImportContext) -> Sequence[Node]:
 
 
 OPERATOR = Operator(
-    name="Gather", onnx={"Gather": _import_gather},
+    name="Gather",
+    onnx={"Gather": _import_gather},
     lower=lower,
     layouts=layouts,
 )

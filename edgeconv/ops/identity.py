@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from edgeconv.ir.graph import Node
 from edgeconv.ops.base import ImportContext, Operator, Source
 from edgeconv.ops.importing import constant_input, make_node
-from edgeconv.ops.kernels.reshape import lower
+from edgeconv.ops.kernels.reshape import layouts, lower
 
 
 def _import_copy(source: Source, ctx: ImportContext) -> Sequence[Node]:
@@ -27,6 +27,7 @@ def _import_dropout(source: Source, ctx: ImportContext) -> Sequence[Node]:
 OPERATOR = Operator(
     name="Identity",
     lower=lower,
+    layouts=layouts,
     onnx={
         "Identity": _import_copy,
         "Cast": _import_copy,

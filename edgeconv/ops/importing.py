@@ -93,9 +93,7 @@ def constant_input(source: Source, ctx: ImportContext, index: int, what: str) ->
         return None
     value = ctx.constant(name)
     if value is None:
-        raise ctx.reject(
-            source, f"{what} computed at run time", f"{what} must be constant"
-        )
+        raise ctx.reject(source, f"{what} computed at run time", f"{what} must be constant")
     return value
 
 

@@ -15,6 +15,7 @@ from edgeconv.ir.layout import Layout
 
 FLOAT_BYTES = 4
 
+_EPILOGUE = ("ec_lanes.h", "ec_activation.h")
 _EXP = ("ec_poly.h", "ec_exp.h")
 _SIGMOID = (*_EXP, "ec_sigmoid.h")
 _ERF = (*_EXP, "ec_erf.h")
@@ -39,7 +40,7 @@ def activation_headers(epilogue: Epilogue) -> tuple[str, ...]:
     """
     kinds: tuple[Activation, ...] = (epilogue.before, epilogue.after)
     return merge_headers(
-        [(*_ACTIVATION_NEEDS.get(kind.kind, ()), "ec_activation.h") for kind in kinds]
+        [(*_ACTIVATION_NEEDS.get(kind.kind, ()), *_EPILOGUE) for kind in kinds]
     )
 
 

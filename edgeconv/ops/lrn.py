@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from edgeconv.ir.graph import Node
 from edgeconv.ops.base import ImportContext, Operator, Source
 from edgeconv.ops.importing import make_node
+from edgeconv.ops.kernels.lrn import layouts, lower
 
 
 def _import_lrn(source: Source, ctx: ImportContext) -> Sequence[Node]:
@@ -17,4 +18,10 @@ def _import_lrn(source: Source, ctx: ImportContext) -> Sequence[Node]:
     return [make_node(source, "LRN", size=size, **factors)]
 
 
-OPERATOR = Operator(name="LRN", onnx={"LRN": _import_lrn})
+OPERATOR = Operator(
+    name="LRN",
+    onnx={"LRN": _import_lrn},
+    lower=lower,
+    layouts=layouts,
+    fuses=True,
+)

@@ -58,7 +58,8 @@ def _import_pad(source: Source, ctx: ImportContext) -> Sequence[Node]:
 
 
 OPERATOR = Operator(
-    name="Pad", onnx={"Pad": _import_pad},
+    name="Pad",
+    onnx={"Pad": _import_pad},
     lower=lower,
     layouts=layouts,
 )

@@ -11,6 +11,7 @@ from edgeconv.ir.graph import Node
 from edgeconv.ir.layout import Shape
 from edgeconv.ops.base import ImportContext, Importer, Operator, Source
 from edgeconv.ops.importing import Chain, attribute_or_input, axis_of, ints, make_node
+from edgeconv.ops.kernels.reduce import layouts, lower
 
 
 def _axes(source: Source, ctx: ImportContext) -> Shape:
@@ -64,7 +65,7 @@ def _import_lp_normalization(source: Source, ctx: ImportContext) -> Sequence[Nod
         raise ctx.reject(source, f"p {p}", "p is 1 or 2")
     small = tuple(1 if i == axis else size for i, size in enumerate(shape))
     norm = chain.add("norm", "Reduce", (x,), small, kind=f"l{p}", axes=(axis,), keepdims=True)
-    least = chain.constant("least", np.finfo(np.float32).tiny)
+    least = chain.constant("least", float(np.finfo(np.float32).tiny))
     safe = chain.add("safe", "Binary", (norm, least), small, kind="max")
     return chain.finish("Binary", (x, safe), kind="div")
 
@@ -84,4 +85,7 @@ OPERATOR = Operator(
         "ReduceLogSumExp": _import_log_sum_exp,
         "LpNormalization": _import_lp_normalization,
     },
+    lower=lower,
+    layouts=layouts,
+    fuses=True,
 )

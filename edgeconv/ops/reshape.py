@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from edgeconv.ir.graph import Node
 from edgeconv.ops.base import ImportContext, Operator, Source
 from edgeconv.ops.importing import Chain, make_node
-from edgeconv.ops.kernels.reshape import lower
+from edgeconv.ops.kernels.reshape import layouts, lower
 
 
 def _import_view(source: Source, ctx: ImportContext) -> Sequence[Node]:
@@ -45,6 +45,7 @@ def _import_space_to_depth(source: Source, ctx: ImportContext) -> Sequence[Node]
 OPERATOR = Operator(
     name="Reshape",
     lower=lower,
+    layouts=layouts,
     onnx={
         "Reshape": _import_view,
         "Flatten": _import_view,

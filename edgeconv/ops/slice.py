@@ -55,7 +55,8 @@ def _import_split(source: Source, ctx: ImportContext) -> Sequence[Node]:
 
 
 OPERATOR = Operator(
-    name="Slice", onnx={"Slice": _import_slice, "Split": _import_split},
+    name="Slice",
+    onnx={"Slice": _import_slice, "Split": _import_split},
     lower=lower,
     layouts=layouts,
 )

@@ -19,7 +19,8 @@ def _import_tile(source: Source, ctx: ImportContext) -> Sequence[Node]:
 
 
 OPERATOR = Operator(
-    name="Tile", onnx={"Tile": _import_tile},
+    name="Tile",
+    onnx={"Tile": _import_tile},
     lower=lower,
     layouts=layouts,
 )

@@ -17,7 +17,8 @@ def _import_transpose(source: Source, ctx: ImportContext) -> Sequence[Node]:
 
 
 OPERATOR = Operator(
-    name="Transpose", onnx={"Transpose": _import_transpose},
+    name="Transpose",
+    onnx={"Transpose": _import_transpose},
     lower=lower,
     layouts=layouts,
 )

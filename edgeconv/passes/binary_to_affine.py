@@ -1,4 +1,7 @@
-"""Arithmetic with one constant per channel becomes an Affine, which folds into weights."""
+"""Arithmetic with one constant per channel becomes an Affine, which folds into weights.
+
+A scalar stays a scalar, which takes less flash, unless it stands next to what it may fold into.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from edgeconv.ir.edit import Editor
-from edgeconv.ir.graph import Array, Graph, Node
+from edgeconv.ir.graph import Array, Graph
 from edgeconv.ir.layout import Shape
 from edgeconv.passes.base import Pass, fuses
+
+_FOLDS = frozenset({"Affine", "Conv"})
 
 Reals = npt.NDArray[np.float64]
 
@@ -41,8 +46,22 @@ def per_channel(value: Array, shape: Shape) -> Array | None:
     return np.broadcast_to(value.reshape(-1), (shape[1],))
 
 
-def _scale_shift(node: Node, editor: Editor) -> tuple[str, Array, Array] | None:
-    """(tensor, scale, shift) when ``node`` is such arithmetic on a tensor of rank 3 or more."""
+def _may_fold(position: int, editor: Editor) -> bool:
+    """Whether a Conv or Affine stands next to the node, with no other reader in between."""
+    node = editor.node(position)
+    reader = editor.sole_reader(node.output)
+    if reader is not None and editor.node(reader).op in _FOLDS and node.epilogue.is_empty:
+        return True
+    for name in node.inputs:
+        producer = editor.producer(name)
+        if producer is not None and producer.op in _FOLDS and producer.epilogue.is_empty:
+            return editor.sole_reader(name) == position
+    return False
+
+
+def _scale_shift(position: int, editor: Editor) -> tuple[str, Array, Array] | None:
+    """(tensor, scale, shift) when the node is such arithmetic on a tensor of rank 3 or more."""
+    node = editor.node(position)
     shape = editor.shape(node.output)
     for which, name in enumerate(node.inputs):
         value = editor.constant(name)
@@ -53,7 +72,7 @@ def _scale_shift(node: Node, editor: Editor) -> tuple[str, Array, Array] | None:
         if editor.constant(tensor) is not None or editor.shape(tensor) != shape or len(shape) < 3:
             return None
         channels = per_channel(value, shape)
-        if channels is None:
+        if channels is None or (value.size == 1 and not _may_fold(position, editor)):
             return None
         with np.errstate(divide="ignore", over="ignore"):
             pair = convert(channels.astype(np.float64))
@@ -71,7 +90,7 @@ def run(graph: Graph) -> Graph:
         node = editor.node(position)
         if node.op != "Binary" or not (node.epilogue.is_empty or fuses("Affine")):
             continue
-        found = _scale_shift(node, editor)
+        found = _scale_shift(position, editor)
         if found is not None:
             tensor, scale, shift = found
             names = (
@@ -86,7 +105,7 @@ PASS = Pass(
     name="binary_to_affine",
     run=run,
     requires="Binary add, sub, mul or div of a (N, C, ...) tensor of rank >= 3 with a constant "
-    "that varies along the channels only (a scalar included)",
+    "that varies along the channels only, or a scalar if a Conv or Affine is next to it",
     ensures="it is an Affine",
     after=("fold_dense_bias", "recognise_activations"),
 )

@@ -9,9 +9,7 @@ from edgeconv.passes.base import Pass
 
 def run(graph: Graph) -> Graph:
     """Keep what leads to a graph output."""
-    editor = Editor(graph)
-    editor.sweep()
-    return editor.finish()
+    return Editor(graph).finish()
 
 
 PASS = Pass(

@@ -83,4 +83,5 @@ def _sqnr(reference: npt.NDArray[np.float64], distance: npt.NDArray[np.float64])
     noise = float(np.square(distance).sum())
     if noise == 0.0:
         return math.inf
-    return 10.0 * math.log10(signal / noise) if signal > 0.0 else -math.inf
+    ratio = signal / noise
+    return 10.0 * math.log10(ratio) if ratio > 0.0 else -math.inf

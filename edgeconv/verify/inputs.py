@@ -64,9 +64,10 @@ def write_tensors(
 
 def _load(path: Path) -> dict[str, npt.NDArray[np.generic]]:
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            if not isinstance(archive, np.lib.npyio.NpzFile):
-                raise _invalid(path, "inputs are not an .npz archive", "a single array")
+        archive = np.load(path, allow_pickle=False)
+        if not isinstance(archive, np.lib.npyio.NpzFile):
+            raise _invalid(path, "inputs are not an .npz archive", "a single array")
+        with archive:
             return {name: archive[name] for name in archive.files}
     except OSError as error:
         raise _invalid(path, "cannot read the inputs", str(error.strerror or error)) from error

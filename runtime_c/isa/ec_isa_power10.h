@@ -113,6 +113,19 @@ EC_INLINE void ec_tile_read(const ec_tile *t, ec_vec *rows, int mr, int nv)
     }
 }
 
+EC_INLINE void ec_tile_write(ec_tile *t, const ec_vec *rows, int mr, int nv)
+{
+    EC_UNROLL
+    for (int p = 0; p < mr; p += 4) {
+        EC_UNROLL
+        for (int j = 0; j < nv; j++)
+            __builtin_mma_build_acc(&t->acc[p / 4 * nv + j], (ec_vec_u8)rows[p * nv + j],
+                                    (ec_vec_u8)rows[(p + 1) * nv + j],
+                                    (ec_vec_u8)rows[(p + 2) * nv + j],
+                                    (ec_vec_u8)rows[(p + 3) * nv + j]);
+    }
+}
+
 /* a_row must be 1; rows outside [lo, hi) cannot be left out: the packing writes zeros there. */
 EC_INLINE void ec_tile_mac(ec_tile *t, const float *a, ptrdiff_t a_row, ptrdiff_t a_k,
                            const float *b, int kc, int mr, int nv, int lo, int hi)

@@ -25,3 +25,11 @@ EC_INLINE void ec_tile_read(const ec_tile *t, ec_vec *rows, int mr, int nv)
     for (int i = 0; i < mr * nv; i++)
         rows[i] = t->acc[i];
 }
+
+/* The inverse of ec_tile_read. */
+EC_INLINE void ec_tile_write(ec_tile *t, const ec_vec *rows, int mr, int nv)
+{
+    EC_UNROLL
+    for (int i = 0; i < mr * nv; i++)
+        t->acc[i] = rows[i];
+}

@@ -1,6 +1,6 @@
 /* Element-wise functions on vectors, and the epilogue that kernels apply to results in registers.
    kind and the numbers beside it are constants at every call, so one case remains.  The functions
-   of a header exist where it was included before this one. */
+   of a header exist where it was included before this one.  Needs ec_lanes.h. */
 #ifndef EC_ACTIVATION_H
 #define EC_ACTIVATION_H
 
@@ -96,19 +96,6 @@ EC_INLINE ec_vec ec_activate(int kind, float alpha, float beta, ec_vec x)
 #endif
     default: return x;
     }
-}
-
-/* The first n lanes at p, n mostly a constant that equals EC_VL. */
-EC_INLINE ec_vec ec_read(const float *p, int n)
-{
-    return n == EC_VL ? ec_load(p) : ec_load_n(p, n);
-}
-EC_INLINE void ec_write(float *p, ec_vec v, int n)
-{
-    if (n == EC_VL)
-        ec_store(p, v);
-    else
-        ec_store_n(p, v, n);
 }
 
 /* Epilogue on one vector and store of its first n lanes at out + at; the residual has the output's

@@ -27,12 +27,54 @@ typedef struct ec_conv {
     ptrdiff_t out_vec;                          /* from one vector of channels to the next */
 } ec_conv;
 
-/* The output columns [column, column + mr) of row (z, y), channels [c0, c1), nv vectors of filters
-   of which the last keeps tail lanes.  edge: some kernel column may fall outside the input. */
-EC_INLINE void ec_conv_strip(const ec_conv s, const ec_epilogue e, const float *in,
+/* The input channels [c0, c1) of one pass over a strip.  Sums of passes before the last one wait in
+   the output.  While a pass computes, it fetches the filters that are wanted next: lines cache lines
+   from next on, which moves on strip by strip. */
+typedef struct ec_part {
+    int c0, c1;
+    int first, last;
+    const float *next;
+    int lines;
+} ec_part;
+
+/* Sums start as the bias; a strip's later passes go on from the output.  Where there are several
+   passes the residual comes in with the first one: its memory may be the output's. */
+EC_INLINE void ec_conv_begin(const ec_conv s, const ec_part *part, ec_tile *tile,
+                             const float *bias, const float *residual, const float *out,
+                             int mr, int nv, int tail)
+{
+    const float *const from = part->first ? residual : out;
+    ec_vec rows[EC_TILE_VECS];
+    ec_tile_init(tile, bias, mr, nv);
+    if (!from)
+        return;
+    ec_tile_read(tile, rows, mr, nv);
+    EC_UNROLL
+    for (int p = 0; p < mr; p++) {
+        EC_UNROLL
+        for (int j = 0; j < nv; j++) {
+            const ec_vec sum = ec_read(from + p * s.out_pixel + j * s.out_vec,
+                                       j < nv - 1 ? EC_VL : tail);
+            rows[p * nv + j] = part->first ? ec_add(rows[p * nv + j], sum) : sum;
+        }
+    }
+    ec_tile_write(tile, rows, mr, nv);
+}
+
+/* Filters ahead of use, a few lines per multiplication so that they do not queue. */
+EC_INLINE const float *ec_conv_fetch(const float *next, const float *end, int lines)
+{
+    for (int i = 0; i < lines && next < end; i++, next += EC_LINE_FLOATS)
+        EC_PREFETCH(next);
+    return next;
+}
+
+/* The output columns [column, column + mr) of row (z, y), nv vectors of filters of which the last
+   keeps tail lanes.  edge: some kernel column may fall outside the input. */
+EC_INLINE void ec_conv_strip(const ec_conv s, const ec_epilogue e, ec_part *part, const float *in,
                              const float *weights, const float *bias, const float *residual,
-                             float *out, int c0, int c1, int z, int y, int column, int mr, int nv,
-                             int tail, int edge)
+                             float *out, int z, int y, int column, int mr, int nv, int tail,
+                             int edge)
 {
     const int iz = z * s.stride_d - s.pad_d, iy = y * s.stride_h - s.pad_h;
     const int ix = column * s.stride_w - s.pad_w;
@@ -42,15 +84,30 @@ EC_INLINE void ec_conv_strip(const ec_conv s, const ec_epilogue e, const float *
     const int ky1 = ec_min_i(s.kernel_h, ec_ceil_div(s.in_h - iy, s.dilation_h));
     const ptrdiff_t nr = (ptrdiff_t)nv * EC_VL;
     const ptrdiff_t tile_row = s.stride_w * s.in_pixel;
-    const float *block = in + c0 / s.in_block * s.in_block_step;
-    const float *w_block = weights;
+    const ptrdiff_t at = z * s.out_plane + y * s.out_row + column * s.out_pixel;
+    const float *block = in + part->c0 / s.in_block * s.in_block_step;
+    const float *w_block = weights, *next = part->next;
+    const float *const next_end = next + (ptrdiff_t)part->lines * EC_LINE_FLOATS;
+    int lines = 0; /* per multiplication */
     ec_tile tile;
     ec_vec rows[EC_TILE_VECS];
 
-    ec_tile_init(&tile, bias, mr, nv);
-    for (int c = c0; c < c1; block += s.in_block_step) {
+    if (part->lines) {
+        const int macs = (kz1 - kz0) * (ky1 - ky0) * s.kernel_w * (part->c1 - part->c0);
+        lines = ec_ceil_div(part->lines * s.in_block, ec_max_i(macs, 1));
+    }
+    const int split = !(part->first && part->last);
+    ec_epilogue finish = e;
+    if (split) {
+        const float *const added = e.has_residual ? residual + at : NULL;
+        ec_conv_begin(s, part, &tile, bias, added, out + at, mr, nv, tail);
+        finish.has_residual = 0;
+    } else {
+        ec_tile_init(&tile, bias, mr, nv);
+    }
+    for (int c = part->c0; c < part->c1; block += s.in_block_step) {
         const int first = c % s.in_block;
-        const int kc = s.in_block == 1 ? 1 : ec_min_i(s.in_block - first, c1 - c);
+        const int kc = s.in_block == 1 ? 1 : ec_min_i(s.in_block - first, part->c1 - c);
         for (int kz = kz0; kz < kz1; kz++) {
             for (int ky = ky0; ky < ky1; ky++) {
                 const float *a = block + first + (iz + kz * s.dilation_d) * s.in_plane +
@@ -59,16 +116,18 @@ EC_INLINE void ec_conv_strip(const ec_conv s, const ec_epilogue e, const float *
                 if (!edge) {
                     for (int kx = 0; kx < s.kernel_w; kx++) {
                         EC_STEP();
+                        next = ec_conv_fetch(next, next_end, lines);
                         ec_tile_mac(&tile, a + kx * s.dilation_w * s.in_pixel, tile_row, 1,
                                     w + kx * (kc * nr), kc, mr, nv, 0, mr);
                     }
                 } else {
                     EC_UNROLL
                     for (int kx = 0; kx < s.kernel_w; kx++) {
-                        const int at = ix + kx * s.dilation_w; /* input column of tile row 0 */
-                        const int lo = ec_max_i(ec_ceil_div(-at, s.stride_w), 0);
-                        const int hi = ec_min_i(ec_ceil_div(s.in_w - at, s.stride_w), mr);
+                        const int ax = ix + kx * s.dilation_w; /* input column of tile row 0 */
+                        const int lo = ec_max_i(ec_ceil_div(-ax, s.stride_w), 0);
+                        const int hi = ec_min_i(ec_ceil_div(s.in_w - ax, s.stride_w), mr);
                         EC_STEP();
+                        next = ec_conv_fetch(next, next_end, lines);
                         if (lo < hi)
                             ec_tile_mac(&tile, a + kx * s.dilation_w * s.in_pixel, tile_row, 1,
                                         w + kx * (kc * nr), kc, mr, nv, lo, hi);
@@ -79,14 +138,19 @@ EC_INLINE void ec_conv_strip(const ec_conv s, const ec_epilogue e, const float *
         w_block += s.kernel_d * s.kernel_h * s.kernel_w * (kc * nr);
         c += kc;
     }
+    part->next = next_end;
     ec_tile_read(&tile, rows, mr, nv);
-    const ptrdiff_t at = z * s.out_plane + y * s.out_row + column * s.out_pixel;
     EC_UNROLL
     for (int p = 0; p < mr; p++) {
         EC_UNROLL
-        for (int j = 0; j < nv; j++)
-            ec_finish(e, rows[p * nv + j], residual, out, at + p * s.out_pixel + j * s.out_vec,
-                      j == nv - 1 ? tail : EC_VL);
+        for (int j = 0; j < nv; j++) {
+            const ptrdiff_t to = at + p * s.out_pixel + j * s.out_vec;
+            const int n = j < nv - 1 ? EC_VL : tail;
+            if (part->last)
+                ec_finish(finish, rows[p * nv + j], residual, out, to, n);
+            else
+                ec_write(out + to, rows[p * nv + j], n);
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 /* The smallest complete use of a register tile: C[mr][nv * EC_VL] = bias + A B from packed panels,
-   A as k columns of mr, B as k rows of nv * EC_VL.  Every ISA's tile is tested with it. */
+   A as k columns of mr, B as k rows of nv * EC_VL.  Halfway the tile is read out and written back, as
+   between the passes of a convolution.  Every ISA's tile is tested with it. */
 #ifndef EC_GEMM_TILE_H
 #define EC_GEMM_TILE_H
 
@@ -9,7 +10,12 @@ EC_INLINE void ec_gemm_tile(const float *a, const float *b, const float *bias, f
     ec_tile t;
     ec_vec rows[EC_TILE_VECS];
     ec_tile_init(&t, bias, mr, nv);
-    ec_tile_mac(&t, a, 1, mr, b, k, mr, nv, 0, mr);
+    const int half = k / 2;
+    ec_tile_mac(&t, a, 1, mr, b, half, mr, nv, 0, mr);
+    ec_tile_read(&t, rows, mr, nv);
+    ec_tile_write(&t, rows, mr, nv);
+    ec_tile_mac(&t, a + (ptrdiff_t)half * mr, 1, mr, b + (ptrdiff_t)half * nv * EC_VL, k - half, mr,
+                nv, 0, mr);
     ec_tile_read(&t, rows, mr, nv);
     EC_UNROLL
     for (int p = 0; p < mr; p++) {

@@ -27,7 +27,7 @@ EC_INLINE void ec_transpose_tile(const float *in, ptrdiff_t in_row, int rows, in
 }
 
 /* A matrix of any size; `padded` >= rows. */
-EC_INLINE void ec_transpose_matrix(const float *in, ptrdiff_t in_row, int rows, int cols,
+EC_SHARED void ec_transpose_matrix(const float *in, ptrdiff_t in_row, int rows, int cols,
                                    float *out, ptrdiff_t out_row, int padded)
 {
     for (int j = 0; j < cols; j += EC_VL)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from edgeconv.ir.activation import Activation
+from edgeconv.ir.graph import Epilogue
 from edgeconv.passes.binary_to_affine import run
 from tests.ir_builder import GraphBuilder, assert_same_results, ops
 
-SHAPES = [(), (1,), (3, 1, 1), (1, 3, 1, 1), (1, 1, 1, 1)]
+SHAPES = [(3, 1, 1), (1, 3, 1, 1)]
+SCALARS = [(), (1,), (1, 1, 1, 1)]
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -22,6 +25,38 @@ def test_one_constant_per_channel(shape: tuple[int, ...], kind: str, constant_fi
     divides_by_x = kind == "div" and constant_first
     assert ops(after) == (["Binary"] if divides_by_x else ["Affine"])
     assert_same_results(before, after)
+
+
+@pytest.mark.parametrize("shape", SCALARS)
+@pytest.mark.parametrize("kind", ["add", "mul"])
+@pytest.mark.parametrize("where", ["behind Conv", "before Conv", "behind Affine", "before Affine"])
+def test_a_scalar_next_to_what_it_folds_into(shape: tuple[int, ...], kind: str, where: str) -> None:
+    b = GraphBuilder()
+    x, c = b.input(2, 3, 4, 5), b.normal(*shape)
+    relation, op = where.split()
+    if relation == "behind":
+        x = b.conv(x, 3) if op == "Conv" else b.affine(x)
+    y = b.binary(kind, x, c)
+    if relation == "before":
+        y = b.conv(y, 3) if op == "Conv" else b.affine(y)
+    before = b.graph(y)
+    after = run(before)
+    assert "Binary" not in ops(after)
+    assert_same_results(before, after)
+
+
+def test_a_scalar_elsewhere_stays() -> None:
+    b = GraphBuilder()
+    x = b.input(2, 3, 4, 5)
+    shared, active = b.conv(x, 3), b.conv(x, 3, epilogue=Epilogue(Activation("relu")))
+    before = b.graph(
+        b.binary("add", x, 2.0),
+        b.binary("add", shared, 2.0),
+        b.unary(shared, "relu"),  # another reader
+        b.binary("add", active, 2.0),  # an activation in between
+        b.conv(b.binary("mul", x, 2.0, Epilogue(Activation("relu"))), 3),
+    )
+    assert run(before) is before
 
 
 def test_rank_three() -> None:

@@ -5,15 +5,31 @@ from __future__ import annotations
 import numpy as np
 
 from edgeconv.algorithms.direct.packing import pack_filters, packed_elements
-from edgeconv.algorithms.direct.plan import DirectPlan, FilterTile, filter_tiles, make_plan
+from edgeconv.algorithms.direct.plan import (
+    DirectPlan,
+    FilterTile,
+    channels_per_pass,
+    filter_tiles,
+    make_plan,
+    visits,
+)
 from edgeconv.algorithms.packing import bias_blob, weights_of
 from edgeconv.algorithms.problem import ConvProblem, Geometry
-from edgeconv.algorithms.strips import flatten
+from edgeconv.algorithms.strips import Segment, flatten
+from edgeconv.ir.activation import NONE
 from edgeconv.ir.choice import Alias, Arg, ArgKind, Blob, Layer, Param
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import Order
-from edgeconv.ops.lowering import activation_headers, epilogue_param, output_arg, residual_args
+from edgeconv.ops.lowering import (
+    FLOAT_BYTES,
+    activation_headers,
+    epilogue_param,
+    output_arg,
+    residual_args,
+)
 from edgeconv.targets import Target
+
+LINE_BYTES = 64  # EC_LINE_FLOATS of ec_common.h
 
 
 def _geometry_params(problem: ConvProblem, plan: DirectPlan) -> dict[str, Param]:
@@ -68,6 +84,9 @@ def lower_problem(
     lanes = target.lanes
     plan = make_plan(problem, target)
     tiles = filter_tiles(problem, plan, target)
+    # Later passes begin with the sums so far, so the residual must come in before the activation.
+    splits = not (node.epilogue.residual and node.epilogue.before != NONE)
+    channels = channels_per_pass(problem, plan, lanes) if splits else 0
     step = Geometry.of(problem.out_layout, problem.out_c, problem.out_size)
     out_vec = step.block_step if problem.out_layout.order is not Order.CHANNELS_LAST else lanes
     params: dict[str, Param] = {
@@ -82,6 +101,7 @@ def lower_problem(
         **_tail_params(problem, plan, len(tiles), lanes),
         "epilogue": epilogue_param(node.epilogue),
         **_tile_params(problem, tiles, lanes),
+        **_pass_params(problem, plan, channels, lanes),
     }
     residual = node.epilogue.residual
     return Layer(
@@ -105,9 +125,30 @@ def lower_problem(
             "nr": plan.vectors * lanes,
             "row": plan.row,
             "rows_per_pass": plan.chunk,
+            "channels_per_pass": channels or problem.in_c,
             "predicted_slots": round(plan.cost),
         },
     )
+
+
+def _pass_params(
+    problem: ConvProblem, plan: DirectPlan, channels: int, lanes: int
+) -> dict[str, Param]:
+    """Passes over the input channels, and the cache lines of filters each strip fetches ahead."""
+
+    def lines(vectors: int, cut: tuple[Segment, ...]) -> int:
+        if not channels or not cut:
+            return 0
+        taps = problem.kernel[0] * problem.kernel[1] * problem.kernel[2]
+        per_pass = channels * taps * vectors * lanes * FLOAT_BYTES
+        return -(-per_pass // (LINE_BYTES * visits(plan, cut)))
+
+    tail = plan.tail_segments or plan.segments
+    return {
+        "channels_per_pass": channels,
+        "lines": lines(plan.vectors, plan.segments),
+        "tail_lines": lines(plan.tail_vectors or plan.vectors, tail),
+    }
 
 
 def _tile_params(problem: ConvProblem, tiles: list[FilterTile], lanes: int) -> dict[str, Param]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.algorithms.strips import Segment, segments
+from edgeconv.ir.layout import Order
 from edgeconv.targets import Target
 
 # Bytes of input that stay in the first- or second-level cache while every filter passes over them,
@@ -16,6 +18,9 @@ from edgeconv.targets import Target
 INPUT_L1 = 24 * 1024
 INPUT_L2 = 384 * 1024
 FILTERS_L2 = 256 * 1024
+# Bytes of filters of one pass where input channels are taken in several: they stay in L1 while
+# every strip passes over them and the next ones are fetched.
+FILTERS_PASS = 20 * 1024
 # Slots that one strip costs beside its multiply-adds: start, epilogue and store.
 STRIP_OVERHEAD = 24
 
@@ -106,6 +111,30 @@ def _chunk(problem: ConvProblem, rows: int) -> int:
     return -(-rows // passes)  # even passes: 28 rows of which 27 fit are 14 and 14
 
 
+def channels_per_pass(problem: ConvProblem, plan: DirectPlan, lanes: int) -> int:
+    """Input channels that meet a tile of filters at a time; 0 where that is all of them.
+
+    Filters that do not fit L2 come from far, and the first strip that needs them would wait.  In
+    passes of a few channels every strip helps to fetch those of the next pass instead.  Worth it
+    only where several strips share the fetching, and possible where channels are blocked: there
+    the filters of a pass follow each other.
+    """
+    taps = math.prod(problem.kernel)
+    block = problem.in_layout.block
+    far = 4 * problem.out_c * problem.in_c * taps > FILTERS_L2
+    blocks = problem.in_layout.order is not Order.CHANNELS_LAST
+    if problem.groups > 1 or not far or not blocks or visits(plan, plan.segments) < 2:
+        return 0
+    channels = max(1, FILTERS_PASS // (4 * taps * plan.vectors * lanes * block)) * block
+    return channels if channels < problem.in_c else 0
+
+
+def visits(plan: DirectPlan, cut: tuple[Segment, ...]) -> int:
+    """Strips that pass over one tile of filters in one pass over the rows."""
+    return plan.planes * plan.chunk * sum(s.count for s in cut)
+
+
+@lru_cache(maxsize=4096)
 def make_plan(problem: ConvProblem, target: Target) -> DirectPlan:
     """The cheapest plan over the target's tiles and the ways to walk the pixels."""
     total = -(-problem.out_c // target.lanes)

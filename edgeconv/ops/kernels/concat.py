@@ -33,9 +33,7 @@ def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
             continue
         copied = 0.0 if _outer(node, graph, layout) == 1 else 2.0 * layout.elements(shape)
         options.append(
-            LayoutOption(
-                (layout,) * len(node.inputs), (layout,), copied + padding(shape, layout)
-            )
+            LayoutOption((layout,) * len(node.inputs), (layout,), copied + padding(shape, layout))
         )
     return options or [LayoutOption((ROW_MAJOR,) * len(node.inputs), (ROW_MAJOR,))]
 

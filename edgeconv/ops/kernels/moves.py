@@ -77,32 +77,42 @@ def move_params(move: Move) -> dict[str, Param]:
 
 
 def move_layer(node: Node, graph: Graph, move: Move) -> Layer:
-    """The call that performs ``move`` from the node's first input.
+    """The call that performs ``move`` from the node's first input."""
+    if move.is_block:
+        return flat_copy(node, graph, move.sizes[0], move.in_start)
+    blobs: list[Blob] = []
+    return Layer(
+        node=node,
+        algorithm="copy",
+        template="ops/move.c.j2",
+        params=move_params(move),
+        args=(read_arg(graph, node.inputs[0], "in", blobs), output_arg(node)),
+        headers=HEADERS,
+        blobs=tuple(blobs),
+    )
 
-    Where the elements follow each other in both tensors the output is a view into the input, and
-    the call disappears when the planner places it there.
+
+def flat_copy(node: Node, graph: Graph, elements: int, start: int = 0) -> Layer:
+    """The output is ``elements`` floats of the input's memory, from ``start`` on: a view.
+
+    The call disappears when the planner lays the output there.
     """
     name = node.inputs[0]
     blobs: list[Blob] = []
     source = read_arg(graph, name, "in", blobs)
-    view = move.is_block and source.kind is ArgKind.INPUT
-    alias = Alias(name, node.output, name, move.in_start * FLOAT_BYTES, exact=True)
+    view = source.kind is ArgKind.INPUT
+    alias = Alias(name, inner=node.output, outer=name, offset=start * FLOAT_BYTES, exact=True)
     return Layer(
         node=node,
-        algorithm="view" if view else "copy",
-        template="ops/move.c.j2",
-        params=move_params(move),
+        algorithm="view",
+        template="ops/flat_copy.c.j2",
+        params={"elements": elements, "start": start},
         args=(source, output_arg(node)),
-        headers=HEADERS,
+        headers=(),
         blobs=tuple(blobs),
         aliases=(alias,) if view else (),
         free_if_aliased=view,
     )
-
-
-def flat_copy(node: Node, graph: Graph, elements: int) -> Layer:
-    """The output is the first ``elements`` floats of the input's memory."""
-    return move_layer(node, graph, Move((elements,), (1,), (1,)))
 
 
 def table_arg(name: str) -> Arg:

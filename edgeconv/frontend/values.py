@@ -1,0 +1,112 @@
+"""The values of a model while it is walked: constants, activations, and what is not supported."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import onnx
+from onnx import helper
+
+from edgeconv.frontend.folding import placeholder
+from edgeconv.frontend.problems import Problems, RejectedNodeError
+from edgeconv.frontend.weights import Values as Array
+from edgeconv.ir.graph import Tensor
+from edgeconv.ir.layout import Shape
+from edgeconv.ops.base import Source
+
+
+class Values:
+    """What is known of every value; the ``ImportContext`` that importers see.
+
+    ``tensors`` holds the constants and the float32 activations of static shape, ``problems`` what
+    is neither.  ``reserved`` are names that no new value may take.
+    """
+
+    def __init__(self, reserved: Collection[str]) -> None:
+        self.tensors: dict[str, Tensor] = {}
+        self.problems = Problems()
+        self._reserved = reserved
+        self._types: dict[str, onnx.TypeProto] = {}  # of values known at run time only
+        self._unknown: set[str] = set()  # values whose type or shape could not be worked out
+
+    def tensor(self, name: str) -> Tensor:
+        """The tensor ``name``."""
+        return self.tensors[name]
+
+    def constant(self, name: str) -> Array | None:
+        """Its value when it is a constant."""
+        tensor = self.tensors.get(name)
+        return tensor.data if tensor else None
+
+    def add_constant(self, hint: str, value: Array) -> str:
+        """Add a constant under a name made from ``hint``; returns the name."""
+        name = self._fresh(hint)
+        self.define(name, value)
+        return name
+
+    def add_tensor(self, hint: str, shape: Shape, like: Tensor) -> str:
+        """Add an activation under a name made from ``hint``; returns the name."""
+        name = self._fresh(hint)
+        self.tensors[name] = Tensor(name, tuple(shape), like.dtype)
+        return name
+
+    def reject(self, source: Source, got: str, rule: str, hint: str = "") -> Exception:
+        """The error for a node that edgeconv does not compile."""
+        where = f"node {source.name!r} ({source.op_type})"
+        return RejectedNodeError("unsupported", where=where, got=got, rule=rule, hint=hint)
+
+    def define(self, name: str, value: Array) -> None:
+        """Give the constant ``name`` its value."""
+        self.tensors[name] = Tensor(name, value.shape, value.dtype.name, data=value)
+
+    def declare(self, name: str, kind: onnx.TypeProto, *, report: bool = True) -> bool:
+        """Add a value known at run time; False when it is none that edgeconv computes.
+
+        ``report``: count it among the problems then.
+        """
+        self._types[name] = kind
+        elem = kind.tensor_type.elem_type
+        shape = static_shape(kind)
+        if not kind.HasField("tensor_type") or shape is None:
+            self._unknown.add(name)
+            return False
+        if elem != onnx.TensorProto.FLOAT:
+            if report:
+                self.problems.value(onnx.TensorProto.DataType.Name(elem).lower(), name)
+            return False
+        self.tensors[name] = Tensor(name, shape)
+        return True
+
+    def _fresh(self, hint: str) -> str:
+        name, number = hint, 0
+        while name in self.tensors or name in self._types or name in self._reserved:
+            number += 1
+            name = f"{hint}.{number}"
+        return name
+
+    def _type(self, name: str) -> onnx.TypeProto:
+        value = self.constant(name)
+        if value is None:
+            return self._types[name]
+        elem = helper.np_dtype_to_tensor_dtype(value.dtype)
+        return helper.make_tensor_type_proto(elem, value.shape)
+
+    def _is_known(self, name: str) -> bool:
+        return name in self.tensors or name in self._types or name in self._unknown
+
+    def _value_or_placeholder(self, name: str) -> Array | None:
+        """The constant ``name``, else an array that stands for its shape and type if known."""
+        value = self.constant(name)
+        shape = static_shape(self._types[name]) if name in self._types else None
+        if value is not None or shape is None:
+            return value
+        dtype = helper.tensor_dtype_to_np_dtype(self._types[name].tensor_type.elem_type)
+        return placeholder(shape, dtype)
+
+
+def static_shape(kind: onnx.TypeProto) -> Shape | None:
+    """The shape of a tensor type when every dimension is known."""
+    tensor = kind.tensor_type
+    if not tensor.HasField("shape") or not all(d.HasField("dim_value") for d in tensor.shape.dim):
+        return None
+    return tuple(d.dim_value for d in tensor.shape.dim)

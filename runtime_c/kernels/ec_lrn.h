@@ -1,0 +1,84 @@
+/* Local response normalisation: x / (bias + scale * sum of x^2 over `size` neighbouring channels)^beta.
+   Needs ec_activation.h and, for EC_LRN_POW, ec_exp.h and ec_log.h before it. */
+#ifndef EC_LRN_H
+#define EC_LRN_H
+
+enum ec_lrn_power { EC_LRN_THREE_QUARTERS, EC_LRN_HALF, EC_LRN_ONE, EC_LRN_POW };
+
+/* All members are constants at the call; `below` of the `size` channels precede the one computed. */
+typedef struct ec_lrn {
+    int size, below;
+    float scale, bias;
+    int power; /* beta, when it has a formula of its own */
+    float beta;
+} ec_lrn;
+
+/* base^-beta */
+EC_INLINE ec_vec ec_lrn_factor(const ec_lrn s, ec_vec sum)
+{
+    const ec_vec base = ec_fma(sum, ec_set1(s.scale), ec_set1(s.bias));
+    switch (s.power) {
+    case EC_LRN_ONE: return ec_div(ec_set1(1.0f), base);
+    case EC_LRN_HALF: return ec_div(ec_set1(1.0f), ec_sqrt(base));
+#ifdef EC_LOG_H
+    case EC_LRN_POW: return ec_exp(ec_mul(ec_log(base), ec_set1(-s.beta)));
+#endif
+    default: {
+        const ec_vec root = ec_sqrt(base);
+        return ec_div(ec_set1(1.0f), ec_mul(root, ec_sqrt(root)));
+    }
+    }
+}
+
+/* NCHW: a vector holds neighbouring pixels. */
+EC_INLINE void ec_lrn_rows(const ec_lrn s, const ec_epilogue e, const float *in,
+                           const float *residual, float *out, int images, int channels, int pixels)
+{
+    for (int i = 0; i < images; i++)
+        for (int p = 0; p < pixels; p += EC_VL) {
+            const int n = ec_min_i(EC_VL, pixels - p);
+            const ptrdiff_t image = (ptrdiff_t)i * channels * pixels + p;
+            for (int c = 0; c < channels; c++) {
+                const int c0 = ec_max_i(c - s.below, 0);
+                const int c1 = ec_min_i(c - s.below + s.size, channels);
+                const ptrdiff_t at = image + (ptrdiff_t)c * pixels;
+                ec_vec sum = ec_set1(0.0f);
+                for (int k = c0; k < c1; k++) {
+                    const ec_vec x = ec_read(in + image + (ptrdiff_t)k * pixels, n);
+                    sum = ec_fma(x, x, sum);
+                }
+                ec_finish(e, ec_mul(ec_read(in + at, n), ec_lrn_factor(s, sum)), residual, out, at,
+                          n);
+            }
+        }
+}
+
+/* Channels side by side: vector v of a pixel lies v * vector floats after its first, pixels are
+   `pixel` floats apart and images `image`.  The squares of one pixel go to the workspace, `below`
+   zeros before and zeros up to `length` after them, so that neighbours are unaligned loads. */
+EC_INLINE void ec_lrn_lanes(const ec_lrn s, const ec_epilogue e, const float *in,
+                            const float *residual, float *out, float *workspace, int images,
+                            int channels, int pixels, ptrdiff_t image, ptrdiff_t pixel,
+                            ptrdiff_t vector, int padded, int length)
+{
+    for (int k = 0; k < length; k++)
+        workspace[k] = 0.0f;
+    for (int i = 0; i < images * pixels; i++) {
+        const ptrdiff_t first = i / pixels * image + i % pixels * pixel;
+        for (int c = 0; c < channels; c += EC_VL) {
+            const int n = ec_min_i(EC_VL, channels - c);
+            const ec_vec x = ec_read(in + first + c / EC_VL * vector, n);
+            ec_write(workspace + s.below + c, ec_mul(x, x), n);
+        }
+        for (int c = 0; c < channels; c += EC_VL) {
+            const int n = padded ? EC_VL : ec_min_i(EC_VL, channels - c);
+            const ptrdiff_t at = first + c / EC_VL * vector;
+            ec_vec sum = ec_load(workspace + c);
+            for (int k = 1; k < s.size; k++)
+                sum = ec_add(sum, ec_load(workspace + c + k));
+            ec_finish(e, ec_mul(ec_read(in + at, n), ec_lrn_factor(s, sum)), residual, out, at, n);
+        }
+    }
+}
+
+#endif

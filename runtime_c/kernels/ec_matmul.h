@@ -1,0 +1,79 @@
+/* Products of matrices that are both computed at run time, so neither is packed.
+   Needs ec_activation.h and ec_nest.h. */
+#ifndef EC_MATMUL_H
+#define EC_MATMUL_H
+
+enum { EC_MATMUL_ROWS = 4, EC_MATMUL_VECS = 4 };
+
+/* A stack of out[m][n] = a[m][k] b[k][n], all dense.  All members are constants at the call. */
+typedef struct ec_matmul {
+    ec_nest batch;
+    ptrdiff_t a_batch[EC_DIMS], b_batch[EC_DIMS];
+    int m, n, k;
+} ec_matmul;
+
+/* mr rows by nv vectors, of which the last keeps `tail` lanes. */
+EC_INLINE void ec_matmul_tile(const ec_matmul *s, const ec_epilogue e, const float *a,
+                              const float *b, const float *residual, float *out, ptrdiff_t at,
+                              int mr, int nv, int tail)
+{
+    ec_vec acc[EC_MATMUL_ROWS * EC_MATMUL_VECS], f[EC_MATMUL_VECS];
+    EC_UNROLL
+    for (int i = 0; i < mr * nv; i++)
+        acc[i] = ec_set1(0.0f);
+    EC_NO_UNROLL
+    for (int k = 0; k < s->k; k++) {
+        EC_UNROLL
+        for (int j = 0; j < nv; j++)
+            f[j] = ec_read(b + (ptrdiff_t)k * s->n + j * EC_VL, j == nv - 1 ? tail : EC_VL);
+        EC_UNROLL
+        for (int p = 0; p < mr; p++) {
+            const ec_vec x = ec_set1(a[(ptrdiff_t)p * s->k + k]);
+            EC_UNROLL
+            for (int j = 0; j < nv; j++)
+                acc[p * nv + j] = ec_fma(x, f[j], acc[p * nv + j]);
+        }
+    }
+    EC_UNROLL
+    for (int p = 0; p < mr; p++) {
+        EC_UNROLL
+        for (int j = 0; j < nv; j++)
+            ec_finish(e, acc[p * nv + j], residual, out, at + (ptrdiff_t)p * s->n + j * EC_VL,
+                      j == nv - 1 ? tail : EC_VL);
+    }
+}
+
+/* All rows of a stripe of nv vectors of columns. */
+EC_INLINE void ec_matmul_stripe(const ec_matmul *s, const ec_epilogue e, const float *a,
+                                const float *b, const float *residual, float *out, ptrdiff_t at,
+                                int nv, int tail)
+{
+    int i = 0;
+    for (; i + EC_MATMUL_ROWS <= s->m; i += EC_MATMUL_ROWS)
+        ec_matmul_tile(s, e, a + (ptrdiff_t)i * s->k, b, residual, out, at + (ptrdiff_t)i * s->n,
+                       EC_MATMUL_ROWS, nv, tail);
+    if (s->m % EC_MATMUL_ROWS)
+        ec_matmul_tile(s, e, a + (ptrdiff_t)i * s->k, b, residual, out, at + (ptrdiff_t)i * s->n,
+                       s->m % EC_MATMUL_ROWS, nv, tail);
+}
+
+EC_INLINE void ec_matmul_run(const ec_matmul *s, const ec_epilogue e, const float *a,
+                             const float *b, const float *residual, float *out)
+{
+    const int count = ec_nest_count(&s->batch), stripe = EC_MATMUL_VECS * EC_VL;
+    const int rest = s->n % stripe;
+    for (int i = 0; i < count; i++) {
+        const float *pa = a + ec_nest_offset(&s->batch, s->a_batch, i);
+        const float *pb = b + ec_nest_offset(&s->batch, s->b_batch, i);
+        const ptrdiff_t at = (ptrdiff_t)i * s->m * s->n;
+        int j = 0;
+        for (; j + stripe <= s->n; j += stripe)
+            ec_matmul_stripe(s, e, pa, pb + j, residual, out, at + j, EC_MATMUL_VECS, EC_VL);
+        if (rest) {
+            const int nv = (rest + EC_VL - 1) / EC_VL;
+            ec_matmul_stripe(s, e, pa, pb + j, residual, out, at + j, nv, rest - (nv - 1) * EC_VL);
+        }
+    }
+}
+
+#endif

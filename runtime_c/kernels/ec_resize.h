@@ -1,0 +1,99 @@
+/* Interpolation in up to three dimensions, as weighted sums of input elements; which and how much
+   comes in tables per dimension: tap t of output position i at [t * size + i].
+   Needs ec_activation.h. */
+#ifndef EC_RESIZE_H
+#define EC_RESIZE_H
+
+/* All members are constants at the call. */
+typedef struct ec_resize {
+    int in_d, in_h, in_w;
+    int out_d, out_h, out_w;
+    int taps_d, taps_h, taps_w;
+} ec_resize;
+
+/* The tables of the three dimensions follow each other. */
+typedef struct ec_resize_tables {
+    const int32_t *index_d, *index_h, *index_w;
+    const float *weight_d, *weight_h, *weight_w;
+} ec_resize_tables;
+
+EC_INLINE ec_resize_tables ec_resize_split(const ec_resize s, const int32_t *index,
+                                           const float *weight)
+{
+    const int h = s.taps_d * s.out_d, w = h + s.taps_h * s.out_h;
+    const ec_resize_tables t = {index,  index + h,  index + w,
+                                weight, weight + h, weight + w};
+    return t;
+}
+
+/* `lanes` elements side by side that are not interpolated: channels of NCHW[x]c and NHWC, or inner
+   dimensions. */
+EC_INLINE void ec_resize_lanes(const ec_resize s, const ec_epilogue e, const float *in,
+                               const int32_t *index, const float *weight, const float *residual,
+                               float *out, int outer, int lanes)
+{
+    const ec_resize_tables t = ec_resize_split(s, index, weight);
+    const ptrdiff_t image = (ptrdiff_t)s.in_d * s.in_h * s.in_w * lanes;
+    for (int i = 0; i < outer * s.out_d * s.out_h; i++) {
+        const int y = i % s.out_h, z = i / s.out_h % s.out_d;
+        const float *from = in + i / (s.out_h * s.out_d) * image;
+        for (int x = 0; x < s.out_w; x++)
+            for (int c = 0; c < lanes; c += EC_VL) {
+                const int n = ec_min_i(EC_VL, lanes - c);
+                ec_vec sum = ec_set1(0.0f);
+                for (int tz = 0; tz < s.taps_d; tz++)
+                    for (int ty = 0; ty < s.taps_h; ty++) {
+                        const int dz = tz * s.out_d + z, dy = ty * s.out_h + y;
+                        const float factor = t.weight_d[dz] * t.weight_h[dy];
+                        const ptrdiff_t row = (ptrdiff_t)t.index_d[dz] * s.in_h + t.index_h[dy];
+                        for (int tx = 0; tx < s.taps_w; tx++) {
+                            const int dx = tx * s.out_w + x;
+                            const ptrdiff_t at = (row * s.in_w + t.index_w[dx]) * lanes + c;
+                            sum = ec_fma(ec_read(from + at, n),
+                                         ec_set1(factor * t.weight_w[dx]), sum);
+                        }
+                    }
+                ec_finish(e, sum, residual, out, ((ptrdiff_t)i * s.out_w + x) * lanes + c, n);
+            }
+    }
+}
+
+/* The innermost dimension is interpolated: first a line of in_w sums of rows, in the workspace, then
+   along the line. */
+EC_INLINE void ec_resize_rows(const ec_resize s, const ec_epilogue e, const float *in,
+                              const int32_t *index, const float *weight, const float *residual,
+                              float *out, float *workspace, int outer)
+{
+    const ec_resize_tables t = ec_resize_split(s, index, weight);
+    const ptrdiff_t image = (ptrdiff_t)s.in_d * s.in_h * s.in_w;
+    for (int i = 0; i < outer * s.out_d * s.out_h; i++) {
+        const int y = i % s.out_h, z = i / s.out_h % s.out_d;
+        const float *from = in + i / (s.out_h * s.out_d) * image;
+        for (int k = 0; k < s.in_w; k += EC_VL) {
+            const int n = ec_min_i(EC_VL, s.in_w - k);
+            ec_vec sum = ec_set1(0.0f);
+            for (int tz = 0; tz < s.taps_d; tz++)
+                for (int ty = 0; ty < s.taps_h; ty++) {
+                    const int dz = tz * s.out_d + z, dy = ty * s.out_h + y;
+                    const ptrdiff_t row = (ptrdiff_t)t.index_d[dz] * s.in_h + t.index_h[dy];
+                    sum = ec_fma(ec_read(from + row * s.in_w + k, n),
+                                 ec_set1(t.weight_d[dz] * t.weight_h[dy]), sum);
+                }
+            ec_write(workspace + k, sum, n);
+        }
+        for (int x = 0; x < s.out_w; x += EC_VL) {
+            const int n = ec_min_i(EC_VL, s.out_w - x);
+            ec_vec sum = ec_set1(0.0f);
+            for (int tx = 0; tx < s.taps_w; tx++) {
+                const int dx = tx * s.out_w + x;
+                float lanes[EC_VL] = {0.0f};
+                for (int k = 0; k < n; k++)
+                    lanes[k] = workspace[t.index_w[dx + k]];
+                sum = ec_fma(ec_load(lanes), ec_read(t.weight_w + dx, n), sum);
+            }
+            ec_finish(e, sum, residual, out, (ptrdiff_t)i * s.out_w + x, n);
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,255 @@
+"""Bad input: an error of one line, the right exit status, nothing left behind, no traceback."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from edgeconv import pipeline
+from tests import onnx_models
+from tests.command import BOARD, Command
+
+Make = Callable[[Path], None]
+
+
+def truncated(path: Path) -> None:
+    onnx_models.save(onnx_models.residual(), path)
+    path.write_bytes(path.read_bytes()[:-1000])
+
+
+def no_onnx(path: Path) -> None:
+    path.write_text("This is not a model.\n")
+
+
+def empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def unknown_operators(path: Path) -> None:
+    nodes = [
+        helper.make_node("Blur", ["x"], ["a"], name="n1", domain="com.example"),
+        helper.make_node("Blur", ["a"], ["b"], name="n2", domain="com.example"),
+        helper.make_node("NonZero", ["b"], ["y"], name="n3"),
+    ]
+    model = onnx_models.model(nodes, {"x": (1, 3, 4, 4)}, {"y": None})
+    model.opset_import.append(helper.make_opsetid("com.example", 3))
+    onnx_models.save(model, path)
+
+
+def free_dimension(path: Path) -> None:
+    onnx_models.save(onnx_models.convolution(dims=(1, 3, "height", "width")), path)
+
+
+def missing_weights(path: Path) -> None:
+    onnx.save(
+        onnx_models.convolution(),
+        path,
+        save_as_external_data=True,
+        location="weights.data",
+        size_threshold=0,
+    )
+    (path.parent / "weights.data").unlink()
+
+
+def cycle(path: Path) -> None:
+    nodes = [
+        helper.make_node("Add", ["x", "b"], ["a"], name="first"),
+        helper.make_node("Relu", ["a"], ["b"], name="second"),
+    ]
+    onnx_models.save(onnx_models.model(nodes, {"x": (1, 2)}, {"b": None}), path)
+
+
+def string_tensor(path: Path) -> None:
+    node = helper.make_node("Identity", ["x"], ["y"], name="copy")
+    model = onnx_models.model([node], {"x": (1, 2)}, {"y": None}, input_type=TensorProto.STRING)
+    onnx_models.save(model, path)
+
+
+BAD_MODELS: list[tuple[Make, list[str]]] = [
+    (truncated, ["not a readable ONNX model", "net.onnx"]),
+    (no_onnx, ["not a readable ONNX model", "net.onnx"]),
+    (empty, ["not a readable ONNX model", "net.onnx"]),
+    (unknown_operators, ["Blur", "com.example", "NonZero"]),
+    (free_dimension, ["'x'", "'height'", "--input-shape x="]),
+    (missing_weights, ["weights.data", "No such file"]),
+    (cycle, ["cycle", "Add"]),
+    (string_tensor, ["string", "(x, y)"]),
+]
+
+
+@pytest.mark.parametrize(("make", "words"), BAD_MODELS, ids=lambda v: getattr(v, "__name__", ""))
+def test_models_that_cannot_be_compiled(
+    edgeconv: Command, tmp_path: Path, make: Make, words: list[str]
+) -> None:
+    make(tmp_path / "net.onnx")
+    out = tmp_path / "out"
+    done = edgeconv("compile", tmp_path / "net.onnx", "--board", BOARD, "-o", out)
+    assert done.status == 1
+    assert done.stdout == ""
+    first, *details = done.stderr.splitlines()
+    assert first.startswith("edgeconv: error: ")
+    assert all(line.startswith("  ") for line in details)
+    for word in words:
+        assert word.lower() in done.stderr.lower()
+    assert {path.name for path in tmp_path.iterdir()} == {"net.onnx"}
+
+
+def test_every_unsupported_node_is_listed_with_domain_version_and_count(
+    edgeconv: Command, tmp_path: Path
+) -> None:
+    unknown_operators(tmp_path / "net.onnx")
+    done = edgeconv("compile", tmp_path / "net.onnx", "--board", BOARD, "-o", tmp_path / "out")
+    (blur,) = (line for line in done.stderr.splitlines() if "Blur" in line)
+    assert blur.startswith("  com.example.Blur-3: 2 nodes (n1, n2)")
+    assert any("ai.onnx.NonZero-13: 1 node" in line for line in done.stderr.splitlines())
+
+
+def test_weights_that_are_not_numbers_are_a_warning(edgeconv: Command, tmp_path: Path) -> None:
+    weights = np.ones((4, 3, 3, 3), np.float32)
+    weights[1, 2, 0, 0] = np.nan
+    path = onnx_models.save(onnx_models.convolution(weights=weights), tmp_path / "net.onnx")
+    done = edgeconv.ok("compile", path, "--board", BOARD, "-o", tmp_path / "out")
+    (line,) = done.stderr.splitlines()
+    assert "'w'" in line
+    assert "NaN" in line
+
+
+def test_free_batch_dimension_is_one_and_said_once(edgeconv: Command, tmp_path: Path) -> None:
+    model = onnx_models.convolution(dims=("N", 3, 8, 8))
+    path = onnx_models.save(model, tmp_path / "net.onnx")
+    out = tmp_path / "out"
+    done = edgeconv.ok("compile", path, "--board", BOARD, "-o", out, "--json")
+    assert done.json()["inputs"] == [{"name": "x", "shape": [1, 3, 8, 8], "dtype": "float32"}]
+    assert len(done.stderr.splitlines()) == 1
+    assert "'x'" in done.stderr
+
+
+def test_input_shape_fills_free_dimensions(edgeconv: Command, tmp_path: Path) -> None:
+    model = onnx_models.convolution(dims=("N", 3, "h", "w"))
+    path = onnx_models.save(model, tmp_path / "net.onnx")
+    command = ["compile", path, "--board", BOARD, "-o", tmp_path / "out", "--json"]
+    report = edgeconv.ok(*command, "--input-shape", "x=2x3x5x7").json()
+    assert report["outputs"][0]["shape"] == [2, 4, 5, 7]
+    for shape, word in [("x=2x4x5x7", "3"), ("y=1x3x5x7", "'y'"), ("x=2x3x5", "dimensions")]:
+        done = edgeconv(*command, "--input-shape", shape)
+        assert done.status == 2
+        assert word in done.stderr
+
+
+USAGE: list[tuple[list[str], list[str]]] = [
+    ([], ["COMMAND", "--help"]),
+    (["compil"], ["compil"]),
+    (["compile"], ["MODEL.onnx", "--board"]),
+    (["compile", "net.onnx"], ["--board"]),
+    (["compile", "absent.onnx", "--board", BOARD], ["absent.onnx", "no such file"]),
+    (["compile", ".", "--board", BOARD], ["a directory"]),
+    (["compile", "net.onnx", "--board", "jetson-tx2"], ["unknown board", "jetson-tx1"]),
+    (["compile", "net.onnx", "--board", BOARD, "--ram", "64KB"], ["--ram", "64KiB"]),
+    (["compile", "net.onnx", "--board", BOARD, "--flash", "-1"], ["--flash"]),
+    (["compile", "net.onnx", "--board", BOARD, "--threads", "4"], ["--threads 4", "one thread"]),
+    (["compile", "net.onnx", "--board", BOARD, "--name", "9 lives"], ["'n9_lives' would do"]),
+    (["compile", "net.onnx", "--board", BOARD, "--input-shape", "x"], ["NAME=VALUE"]),
+    (["compile", "net.onnx", "--board", BOARD, "--input-shape", "x=1,3"], ["1x3x224x224"]),
+    (["compile", "net.onnx", "--board", BOARD, "--algorithm", "stem"], ["NAME=VALUE"]),
+    (
+        ["compile", "net.onnx", "--board", BOARD, "--algorithm", "stemm=direct"],
+        ["'stemm'", "did you mean stem"],
+    ),
+    (
+        ["compile", "net.onnx", "--board", BOARD, "--algorithm", "stem=dirct"],
+        ["'dirct'", "did you mean direct?"],
+    ),
+    (
+        ["compile", "net.onnx", "--board", BOARD, "--algorithm", "stem=depthwise"],
+        ["stem", "does not apply"],
+    ),
+    (["compile", "net.onnx", "--board", BOARD, "--weights", "gzip"], ["gzip", "image"]),
+    (["compile", "net.onnx", "--board", BOARD, "--calibration", "x.npz"], ["--calibration"]),
+    (["verify", "absent"], ["not an edgeconv project", "absent"]),
+    (["verify", "."], ["not an edgeconv project", "report.json"]),
+    (["verify", ".", "--tolerance", "nan"], ["'nan'"]),
+    (["bench", ".", "--runs", "0"], ["'0'"]),
+    (["report", "absent"], ["not an edgeconv project"]),
+    (["explain", "net.onnx", "--board", BOARD, "--layer", "steam"], ["did you mean stem"]),
+    (["boards", "show", "hots"], ["did you mean host"]),
+    (["boards", "check", "net.onnx"], ["net.onnx"]),
+    (["boards", "check", "absent.toml"], ["absent.toml"]),
+]
+
+
+@pytest.mark.parametrize(("arguments", "words"), USAGE, ids=lambda v: " ".join(v[:8]))
+def test_wrong_usage(
+    edgeconv: Command,
+    residual_model: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    words: list[str],
+) -> None:
+    monkeypatch.chdir(residual_model.parent)
+    done = edgeconv(*arguments)
+    assert done.status == 2, done.stderr
+    assert done.stdout == ""
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stderr.startswith("edgeconv: error: ")
+    for word in words:
+        assert word in done.stderr
+    assert [path.name for path in residual_model.parent.iterdir()] == ["net.onnx"]
+
+
+def test_interrupt_is_quiet(
+    edgeconv: Command, residual_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pipeline.frontend, "load", interrupted)
+    done = edgeconv("compile", residual_model, "--board", BOARD)
+    assert (done.status, done.stdout, done.stderr) == (130, "", "")
+
+
+@pytest.mark.parametrize("debug", [False, True])
+def test_defects_of_the_tool_ask_for_a_report(
+    edgeconv: Command, residual_model: Path, monkeypatch: pytest.MonkeyPatch, debug: bool
+) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("two\nlines")
+
+    monkeypatch.setattr(pipeline.passes, "optimise", broken)
+    monkeypatch.delenv("EDGECONV_DEBUG", raising=False)
+    if debug:
+        monkeypatch.setenv("EDGECONV_DEBUG", "1")
+    done = edgeconv("compile", residual_model, "--board", BOARD)
+    assert done.status == 1
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("edgeconv: internal error, please report it")
+    assert last.endswith("ZeroDivisionError: two lines")
+    assert ("Traceback" in done.stderr) == debug
+    assert (len(done.stderr.splitlines()) == 1) != debug
+
+
+def test_closed_pipe_is_quiet() -> None:
+    """`edgeconv boards | head -1` in a process of its own."""
+    command = f"{sys.executable} -m edgeconv boards --json | true; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(
+        ["bash", "-c", command], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert (done.stdout, done.stderr) == ("0\n", "")
+
+
+def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments, word in [(["--version"], "edgeconv "), (["--help"], "Exit status")]:
+        done = subprocess.run(
+            [sys.executable, "-m", "edgeconv", *arguments],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert word in done.stdout
+        assert done.stderr == ""

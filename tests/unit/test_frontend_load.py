@@ -1,0 +1,487 @@
+"""From a model to a graph: shapes, names, outputs, notes, and models that are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.frontend import load
+from edgeconv.ir.graph import Graph
+from tests.ir_interpreter import evaluate
+from tests.onnx_models import convolution, model, residual, save
+
+make = helper.make_node
+
+
+@pytest.fixture
+def loaded(tmp_path: Path):  # noqa: ANN201 - a function
+    """Load a ModelProto."""
+
+    def function(source: onnx.ModelProto, **shapes: tuple[int, ...]) -> Graph:
+        return load(save(source, tmp_path / "net.onnx"), input_shapes=shapes)
+
+    return function
+
+
+def relu(*dims: int | str | None) -> onnx.ModelProto:
+    return model([make("Relu", ["x"], ["y"], name="relu")], {"x": dims}, {"y": None})
+
+
+# -- shapes ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("batch", ["N", None, 0])
+def test_free_batch_is_one_and_said_once(batch: int | str | None, loaded) -> None:  # noqa: ANN001
+    graph = loaded(relu(batch, 3, 4))
+    assert graph["x"].shape == graph["y"].shape == (1, 3, 4)
+    assert len(graph.notes) == 1
+    assert "'x'" in graph.notes[0]
+
+
+def test_input_shape_sets_the_batch(loaded) -> None:  # noqa: ANN001
+    graph = loaded(relu("N", 3), x=(5, 3))
+    assert graph["y"].shape == (5, 3)
+    assert graph.notes == ()
+
+
+def test_free_dimension_is_named(loaded) -> None:  # noqa: ANN001
+    with pytest.raises(EdgeconvError) as caught:
+        loaded(relu("N", 3, "H", "W"))
+    for part in ("'x'", "dimension 2", "'H'", "--input-shape x=1x3x?x?"):
+        assert part in str(caught.value)
+    assert caught.value.code is Exit.UNSATISFIED
+
+
+def test_input_without_rank(loaded) -> None:  # noqa: ANN001
+    source = relu(1, 2)
+    source.graph.input[0].type.tensor_type.ClearField("shape")
+    with pytest.raises(EdgeconvError, match="no shape at all"):
+        loaded(source)
+    assert loaded(source, x=(2, 2))["y"].shape == (2, 2)
+
+
+def test_scalar_input(loaded) -> None:  # noqa: ANN001
+    assert loaded(relu())["y"].shape == ()
+
+
+@pytest.mark.parametrize(
+    ("shapes", "message"),
+    [
+        ({"z": (1, 3)}, "did you mean"),
+        ({"x": (1, 4)}, r"input 'x': got 1x4; the model's input is Nx3"),
+        ({"x": (1, 3, 1)}, "2 dimensions"),
+        ({"x": (0, 3)}, "must be positive"),
+    ],
+)
+def test_wrong_input_shape_is_wrong_usage(
+    shapes: dict[str, tuple[int, ...]],
+    message: str,
+    loaded,  # noqa: ANN001
+) -> None:
+    source = relu("N", 3)
+    source.graph.input[0].name = source.graph.node[0].input[0] = next(iter({"x"}))
+    if "z" in shapes:
+        shapes = {"X": (1, 3)}
+    with pytest.raises(EdgeconvError, match=message) as caught:
+        loaded(source, **shapes)
+    assert caught.value.code is Exit.USAGE
+
+
+def test_symbols_are_shared_between_inputs(loaded) -> None:  # noqa: ANN001
+    source = model(
+        [make("Add", ["a", "b"], ["y"])], {"a": ("N", "H"), "b": ("N", "H")}, {"y": None}
+    )
+    graph = loaded(source, a=(2, 7))
+    assert graph["b"].shape == (2, 7)
+    with pytest.raises(EdgeconvError, match="'H' is 7 elsewhere"):
+        loaded(source, a=(2, 7), b=(2, 8))
+
+
+def test_shape_computations_fold(loaded) -> None:  # noqa: ANN001
+    nodes = [
+        make("Shape", ["x"], ["s"]),
+        make("Gather", ["s", "zero"], ["n"], axis=0),
+        make("Unsqueeze", ["n", "axes"], ["n1"]),
+        make("Concat", ["n1", "rest"], ["target"], axis=0),
+        make("Reshape", ["x", "target"], ["y"]),
+    ]
+    constants = {"zero": np.array(0), "axes": np.array([0]), "rest": np.array([-1])}
+    graph = loaded(model(nodes, {"x": ("N", 3, 4)}, {"y": None}, constants))
+    assert [node.op for node in graph.nodes] == ["Reshape"]
+    assert graph["y"].shape == (1, 12)
+    assert set(graph.tensors) == {"x", "y"}
+
+
+# -- names and order -------------------------------------------------------------------------------
+
+
+def test_names_and_origin(loaded) -> None:  # noqa: ANN001
+    nodes = [
+        make("Relu", ["x"], ["a"], name="same"),
+        make("Relu", ["a"], ["b"], name="same"),
+        make("Mish", ["b"], ["c"], name="mish"),
+        make("Neg", ["c"], ["y"]),
+    ]
+    graph = loaded(model(nodes, {"x": (2,)}, {"y": None}, opset=18))
+    assert graph.name == "net"
+    names = [node.name for node in graph.nodes]
+    assert len(set(names)) == len(names)
+    assert names[:2] == ["same", "same.1"]
+    assert names[-1] == "Neg_y"
+    assert {node.origin for node in graph.nodes[2:-1]} == {("mish",)}
+    assert {"x", "a", "b", "c", "y"} <= set(graph.tensors)
+
+
+def test_nodes_are_sorted(loaded) -> None:  # noqa: ANN001
+    source = residual()
+    nodes = list(source.graph.node)
+    want = loaded(source)
+    del source.graph.node[:]
+    source.graph.node.extend(reversed(nodes))
+    got = loaded(source)
+    x = np.random.default_rng(0).standard_normal(want["image"].shape)
+    for name in want.outputs:
+        expected = evaluate(want, {"image": x})[name]
+        np.testing.assert_array_equal(evaluate(got, {"image": x})[name], expected)
+
+
+def test_made_up_names_avoid_those_of_the_model(loaded) -> None:  # noqa: ANN001
+    nodes = [
+        make("Sum", ["x", "x", "x"], ["s"]),
+        make("Neg", ["s"], ["s/add1"]),
+        make("Abs", ["s/add1"], ["y"]),
+    ]
+    graph = loaded(model(nodes, {"x": (2,)}, {"y": None}))
+    x = np.array([1.0, -2.0])
+    np.testing.assert_allclose(evaluate(graph, {"x": x})["y"], np.abs(3 * x))
+
+
+def test_dead_branches_do_not_matter(loaded) -> None:  # noqa: ANN001
+    nodes = [make("NonZero", ["x"], ["dead"]), make("Relu", ["x"], ["y"])]
+    assert [n.op for n in loaded(model(nodes, {"x": (2,)}, {"y": None})).nodes] == ["Unary"]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "message"),
+    [
+        ([make("Relu", ["nowhere"], ["y"], name="r")], "node 'r' .*undefined value 'nowhere'"),
+        (
+            [
+                make("Relu", ["x"], ["in"], name="fine"),
+                make("Add", ["in", "b"], ["a"], name="first"),
+                make("Relu", ["a"], ["b"], name="second"),
+                make("Relu", ["b"], ["y"], name="after"),
+            ],
+            "node '(first|second)' .*a cycle",
+        ),
+        (
+            [make("Relu", ["x"], ["y"], name="one"), make("Neg", ["x"], ["y"], name="two")],
+            "node 'two' .*a second value for 'y'",
+        ),
+        ([make("Relu", ["x"], ["z"])], "output 'y'; no node writes it"),
+        ([make("Concat", ["x", "w"], ["y"], name="cat", axis=0)], "node 'cat' .*Concat"),
+    ],
+)
+def test_invalid_graphs(nodes: Sequence[onnx.NodeProto], message: str, loaded) -> None:  # noqa: ANN001
+    constants = {"w": np.ones((2, 2), np.float32)}
+    with pytest.raises(EdgeconvError, match=message):
+        loaded(model(nodes, {"x": (2,)}, {"y": None}, constants))
+
+
+# -- outputs ---------------------------------------------------------------------------------------
+
+
+def test_input_as_output(loaded) -> None:  # noqa: ANN001
+    graph = loaded(model([], {"x": (2,)}, {"x": None}))
+    x = np.array([1.0, 2.0])
+    assert graph.inputs == ("x",)
+    assert graph.outputs != ("x",)
+    np.testing.assert_array_equal(evaluate(graph, {"x": x})[graph.outputs[0]], x)
+
+
+def test_constant_as_output_stays_a_constant_for_the_others(loaded) -> None:  # noqa: ANN001
+    value = np.array([3.0, 4.0], np.float32)
+    nodes = [make("Add", ["x", "c"], ["y"])]
+    graph = loaded(model(nodes, {"x": (2,)}, {"y": None, "c": None}, {"c": value}))
+    assert graph.outputs == ("y", "c")
+    add = next(node for node in graph.nodes if node.op == "Binary")
+    assert graph[add.inputs[1]].is_constant
+    np.testing.assert_array_equal(evaluate(graph, {"x": np.zeros(2)})["c"], value)
+
+
+def test_output_listed_twice(loaded) -> None:  # noqa: ANN001
+    source = relu(2)
+    source.graph.output.append(source.graph.output[0])
+    graph = loaded(source)
+    assert len(set(graph.outputs)) == 2
+    values = evaluate(graph, {"x": np.array([-1.0, 1.0])})
+    assert [values[name].tolist() for name in graph.outputs] == [[0, 1], [0, 1]]
+
+
+def test_no_outputs(loaded) -> None:  # noqa: ANN001
+    with pytest.raises(EdgeconvError, match="no outputs"):
+        loaded(model([], {"x": (2,)}, {}))
+
+
+# -- what cannot be compiled -----------------------------------------------------------------------
+
+
+def test_everything_unsupported_is_listed_at_once(loaded) -> None:  # noqa: ANN001
+    nodes = [
+        make("Sin", ["x"], ["a"], name="sin1"),
+        make("Sin", ["a"], ["b"], name="sin2"),
+        make("Conv", ["x", "b"], ["c"], name="dynamic_conv"),
+        make("Magic", ["c"], ["d"], name="magic", domain="my.ops"),
+        make("ThresholdedRelu", ["a"], ["e"], name="threshold"),
+        make("TopK", ["x", "k"], ["f", "g"], name="top"),
+        make("Sum", ["d", "e", "f"], ["y"]),
+    ]
+    source = model(nodes, {"x": (1, 1, 4, 4)}, {"y": None}, {"k": np.array([4])}, opset=17)
+    source.opset_import.append(helper.make_opsetid("my.ops", 1))
+    with pytest.raises(EdgeconvError) as caught:
+        loaded(source)
+    details = caught.value.details
+    assert caught.value.code is Exit.UNSATISFIED
+    assert [line.split(":")[0] for line in details] == [
+        "ai.onnx.Sin-7",
+        "ai.onnx.Conv-11",
+        "my.ops.Magic",
+        "ai.onnx.ThresholdedRelu-10",
+        "ai.onnx.TopK-11",
+    ]
+    assert "2 nodes (sin1, sin2)" in details[0]
+    assert "weights must be constant" in details[1]
+    assert "ai.onnx.Less-" in details[3]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        (TensorProto.FLOAT16, "float16"),
+        (TensorProto.DOUBLE, "double"),
+        (TensorProto.INT64, "int64"),
+        (TensorProto.UINT8, "uint8"),
+        (TensorProto.STRING, "string"),
+    ],
+)
+def test_other_types_at_run_time(kind: int, name: str, loaded) -> None:  # noqa: ANN001
+    source = model([make("Identity", ["x"], ["y"])], {"x": (1, 2)}, {"y": None}, input_type=kind)
+    with pytest.raises(EdgeconvError) as caught:
+        loaded(source)
+    assert caught.value.details[0].startswith(f"{name} values at run time: 2 tensors (x, y)")
+
+
+def test_cast_of_an_integer_input(loaded) -> None:  # noqa: ANN001
+    source = model(
+        [make("Cast", ["x"], ["y"], to=TensorProto.FLOAT)],
+        {"x": (1, 2)},
+        {"y": None},
+        input_type=TensorProto.INT32,
+    )
+    with pytest.raises(EdgeconvError) as caught:
+        loaded(source)
+    assert caught.value.details == (
+        "int32 values at run time: 1 tensor (x): only float32 is computed",
+    )
+
+
+def test_shape_from_values(loaded) -> None:  # noqa: ANN001
+    nodes = [
+        make("Cast", ["x"], ["s"], to=TensorProto.INT64),
+        make("Reshape", ["x", "s"], ["y"], name="dynamic"),
+    ]
+    with pytest.raises(EdgeconvError) as caught:
+        loaded(model(nodes, {"x": (2,)}, {"y": None}))
+    assert "Reshape-14: 1 node (dynamic): the shape of its output depends" in "".join(
+        caught.value.details
+    )
+
+
+def test_sequence_input(loaded) -> None:  # noqa: ANN001
+    source = relu(2)
+    source.graph.input[0].type.sequence_type.elem_type.tensor_type.elem_type = TensorProto.FLOAT
+    with pytest.raises(EdgeconvError, match="no tensor"):
+        loaded(source)
+
+
+@pytest.mark.parametrize(("opset", "way_out"), [(6, "version_converter"), (1000, "upgrade")])
+def test_opset_out_of_range(opset: int, way_out: str, loaded) -> None:  # noqa: ANN001
+    with pytest.raises(EdgeconvError, match=f"opset {opset}.*{way_out}"):
+        loaded(model([make("Relu", ["x"], ["y"])], {"x": (2,)}, {"y": None}, opset=opset))
+
+
+def test_every_opset_in_range(loaded) -> None:  # noqa: ANN001
+    for opset in range(7, onnx.defs.onnx_opset_version() + 1):
+        source = convolution()
+        source.opset_import[0].version = opset
+        assert [node.op for node in loaded(source).nodes] == ["Conv"]
+
+
+def test_newer_ir_version(loaded) -> None:  # noqa: ANN001
+    source = relu(2)
+    source.ir_version = onnx.IR_VERSION + 1
+    with pytest.raises(EdgeconvError, match="IR version"):
+        loaded(source)
+
+
+def test_unused_domains_do_not_matter(loaded) -> None:  # noqa: ANN001
+    source = relu(2)
+    source.opset_import.append(helper.make_opsetid("ai.onnx.ml", 2))
+    assert len(loaded(source).nodes) == 1
+
+
+# -- constants -------------------------------------------------------------------------------------
+
+
+def test_nan_weights_are_noted(loaded) -> None:  # noqa: ANN001
+    weights = np.ones((4, 3, 3, 3), np.float32)
+    assert loaded(convolution(weights=weights)).notes == ()
+    weights[0, 0, 0, 0] = np.nan
+    (note,) = loaded(convolution(weights=weights)).notes
+    assert "'w'" in note
+
+
+def test_initializers_listed_as_inputs(loaded) -> None:  # noqa: ANN001
+    source = convolution()
+    for tensor in source.graph.initializer:
+        value = helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims)
+        source.graph.input.append(value)
+    assert loaded(source).inputs == ("x",)
+
+
+def test_sparse_initializer(loaded) -> None:  # noqa: ANN001
+    values = numpy_helper.from_array(np.array([5.0, 6.0], np.float32), "c")
+    source = model([make("Add", ["x", "c"], ["y"])], {"x": (2, 3)}, {"y": None})
+    for indices in (np.array([1, 5]), np.array([[0, 1], [1, 2]])):
+        del source.graph.sparse_initializer[:]
+        source.graph.sparse_initializer.append(
+            helper.make_sparse_tensor(values, numpy_helper.from_array(indices), [2, 3])
+        )
+        got = evaluate(loaded(source), {"x": np.zeros((2, 3))})["y"]
+        assert got.tolist() == [[0, 5, 0], [0, 0, 6]]
+
+
+def test_quantised_weights_fold(loaded) -> None:  # noqa: ANN001
+    stored = np.arange(-6, 6, dtype=np.int8).reshape(4, 3)
+    nodes = [
+        make("DequantizeLinear", ["q", "scale", "zero"], ["w"], axis=0),
+        make("MatMul", ["x", "w"], ["y"]),
+    ]
+    constants = {
+        "q": stored,
+        "scale": np.array([1, 2, 3, 4], np.float32),
+        "zero": np.array([0, 1, 0, 1], np.int8),
+    }
+    graph = loaded(model(nodes, {"x": (1, 4)}, {"y": None}, constants, opset=13))
+    w = (stored.astype(float) - [[0], [1], [0], [1]]) * [[1], [2], [3], [4]]
+    got = evaluate(graph, {"x": np.eye(4)[:1]})["y"]
+    np.testing.assert_allclose(got[0], w[0])
+    assert [node.op for node in graph.nodes] == ["Dense"]
+
+
+def test_random_constants_are_refused(loaded) -> None:  # noqa: ANN001
+    nodes = [make("RandomNormal", [], ["r"], shape=[2]), make("Add", ["x", "r"], ["y"])]
+    with pytest.raises(EdgeconvError) as caught:
+        loaded(model(nodes, {"x": (2,)}, {"y": None}))
+    assert caught.value.details[0].startswith("ai.onnx.RandomNormal-1:")
+
+
+# -- functions and branches ------------------------------------------------------------------------
+
+
+def leaky_function() -> onnx.FunctionProto:
+    """Leaky(x; slope = 0.5) = max(x, slope * x), through a nested Twice(x) = x + x."""
+    slope = onnx.AttributeProto(
+        name="value_float", type=onnx.AttributeProto.FLOAT, ref_attr_name="slope"
+    )
+    constant = make("Constant", [], ["s"])
+    constant.attribute.append(slope)
+    nodes = [
+        constant,
+        make("Mul", ["x", "s"], ["scaled"]),
+        make("Max", ["x", "scaled"], ["larger"]),
+        make("Twice", ["larger"], ["y"], domain="local"),
+    ]
+    function = helper.make_function(
+        "local",
+        "Leaky",
+        ["x"],
+        ["y"],
+        nodes,
+        [helper.make_opsetid("", 17), helper.make_opsetid("local", 1)],
+    )
+    function.attribute_proto.append(helper.make_attribute("slope", 0.5))
+    return function
+
+
+def twice_function() -> onnx.FunctionProto:
+    return helper.make_function(
+        "local",
+        "Twice",
+        ["x"],
+        ["y"],
+        [make("Add", ["x", "x"], ["y"])],
+        [helper.make_opsetid("", 17)],
+    )
+
+
+def test_functions_of_the_model(loaded) -> None:  # noqa: ANN001
+    nodes = [
+        make("Leaky", ["x"], ["a"], domain="local", name="first"),
+        make("Leaky", ["a"], ["y"], domain="local", name="second", slope=0.25),
+    ]
+    source = model(nodes, {"x": (2,)}, {"y": None})
+    source.opset_import.append(helper.make_opsetid("local", 1))
+    source.functions.extend([leaky_function(), twice_function()])
+    graph = loaded(source)
+    got = evaluate(graph, {"x": np.array([3.0, -8.0])})["y"]
+    assert got.tolist() == [12.0, -4.0]
+    assert {node.origin for node in graph.nodes} == {("first",), ("second",)}
+
+
+def test_recursive_function(loaded) -> None:  # noqa: ANN001
+    loop = helper.make_function(
+        "local",
+        "Twice",
+        ["x"],
+        ["y"],
+        [make("Twice", ["x"], ["y"], domain="local")],
+        [helper.make_opsetid("local", 1)],
+    )
+    source = model([make("Twice", ["x"], ["y"], domain="local")], {"x": (2,)}, {"y": None})
+    source.functions.append(loop)
+    with pytest.raises(EdgeconvError, match="calls itself"):
+        loaded(source)
+
+
+def branch(name: str, op: str) -> onnx.GraphProto:
+    """A branch that reads ``x`` from around it and has a constant of its own."""
+    two = numpy_helper.from_array(np.array(2.0, np.float32), "two")
+    out = helper.make_tensor_value_info(f"{name}_out", TensorProto.FLOAT, None)
+    nodes = [make("Mul", ["x", "two"], ["t"]), make(op, ["t"], [f"{name}_out"])]
+    return helper.make_graph(nodes, name, [], [out], [two])
+
+
+@pytest.mark.parametrize(("condition", "want"), [(True, [6.0, 2.0]), (False, [-6.0, -2.0])])
+def test_if_with_a_constant_condition(condition: bool, want: list[float], loaded) -> None:  # noqa: ANN001
+    node = make("If", ["c"], ["y"], then_branch=branch("a", "Abs"), else_branch=branch("b", "Neg"))
+    graph = loaded(model([node], {"x": (2,)}, {"y": None}, {"c": np.array(condition)}))
+    got = evaluate(graph, {"x": np.array([3.0, 1.0])})["y"]
+    assert got.tolist() == want
+
+
+def test_if_at_run_time(loaded) -> None:  # noqa: ANN001
+    nodes = [
+        make("ReduceSum", ["x"], ["total"], keepdims=0),
+        make("Cast", ["total"], ["c"], to=TensorProto.BOOL),
+        make("If", ["c"], ["y"], then_branch=branch("a", "Abs"), else_branch=branch("b", "Neg")),
+    ]
+    with pytest.raises(EdgeconvError) as caught:
+        loaded(model(nodes, {"x": (2,)}, {"y": None}))
+    assert any("its condition is computed at run time" in line for line in caught.value.details)

@@ -1,0 +1,134 @@
+"""Every importer against the test cases that ONNX ships for its operators."""
+
+from __future__ import annotations
+
+import warnings
+from collections import defaultdict
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper
+
+from edgeconv.errors import EdgeconvError
+from edgeconv.frontend import load
+from edgeconv.ops import importers
+from tests.ir_interpreter import evaluate
+
+# Operators without an importer that their ONNX definition brings in.
+DEFINED_BY_OTHERS = (
+    "CenterCropPad",
+    "GroupNormalization",
+    "LayerNormalization",
+    "MeanVarianceNormalization",
+    "Mish",
+    "RMSNormalization",
+    "RotaryEmbedding",
+    "SwiGLU",
+)
+
+# Valid ONNX that is refused on purpose -> a part of the message.
+REFUSED = {
+    "test_batchnorm_epsilon_training_mode": "only inference is compiled",
+    "test_batchnorm_example_training_mode": "only inference is compiled",
+    "test_dropout_default_mask": "bool values at run time",
+    "test_dropout_default_mask_ratio": "bool values at run time",
+    "test_maxpool_with_argmax_2d_precomputed_pads": "int64 values at run time",
+    "test_maxpool_with_argmax_2d_precomputed_strides": "int64 values at run time",
+    "test_reshape_allowzero_reordered": "dimensions must be positive",
+    "test_resize_downsample_scales_cubic_align_corners": "align_corners is ambiguous",
+    "test_resize_downsample_scales_cubic_antialias": "antialiased",
+    "test_resize_downsample_scales_linear_align_corners": "align_corners is ambiguous",
+    "test_resize_downsample_scales_linear_antialias": "antialiased",
+    "test_resize_downsample_sizes_cubic_antialias": "antialiased",
+    "test_resize_downsample_sizes_linear_antialias": "antialiased",
+    "test_resize_tf_crop_and_resize": "tf_crop_and_resize",
+    "test_resize_tf_crop_and_resize_axes_2_3": "tf_crop_and_resize",
+    "test_resize_tf_crop_and_resize_axes_3_2": "tf_crop_and_resize",
+    "test_resize_tf_crop_and_resize_extrapolation_value": "tf_crop_and_resize",
+    "test_slice_start_out_of_bounds": "an output must have elements",
+    "test_split_zero_size_splits_opset13": "dimensions must be positive",
+    "test_split_zero_size_splits_opset18": "dimensions must be positive",
+}
+
+# Operators that ONNX has no float32 case for: test_ops_import.py has.
+NOT_COVERED = {"Cast", "CastLike"}
+
+
+@cache
+def cases() -> dict[str, list[Any]]:
+    """Operator -> its cases of one node whose data is float32 before and after."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from onnx.backend.test.loader import load_model_tests  # noqa: PLC0415 - takes seconds
+
+        found = load_model_tests(kind="node")
+    by_operator: dict[str, list[Any]] = defaultdict(list)
+    for case in found:
+        nodes = case.model.graph.node
+        inputs, outputs = case.data_sets[0]
+        arrays = [*inputs, *outputs]
+        if len(nodes) != 1 or not all(isinstance(a, np.ndarray | np.generic) for a in arrays):
+            continue
+        if inputs and inputs[0].dtype == np.float32 == outputs[0].dtype:
+            by_operator[nodes[0].op_type].append(case)
+    return by_operator
+
+
+def check_case(case: Any, folder: Path) -> None:
+    """Import ``case`` and compare every output; raises EdgeconvError when it is refused.
+
+    Inputs of other types than float32 become constants.  Where the operator demands it, so do all
+    but the first.
+    """
+    inputs, outputs = case.data_sets[0]
+    names = [value.name for value in case.model.graph.input]
+    arrays = dict(zip(names, map(np.asarray, inputs), strict=True))
+    integers = {name for name in names if arrays[name].dtype != np.float32}
+    refusal = None
+    for attempt, constants in enumerate((integers, set(names[1:]))):
+        model = onnx.ModelProto()
+        model.CopyFrom(case.model)
+        del model.graph.input[:]
+        model.graph.input.extend(v for v in case.model.graph.input if v.name not in constants)
+        for name in sorted(constants):
+            model.graph.initializer.append(numpy_helper.from_array(arrays[name], name))
+        feeds = {name: arrays[name] for name in names if name not in constants}
+        path = folder / f"{case.name}{attempt}.onnx"
+        onnx.save(model, path)
+        try:
+            graph = load(path, input_shapes={name: a.shape for name, a in feeds.items()})
+        except EdgeconvError as error:
+            refusal = error
+            continue
+        values = evaluate(graph, feeds)
+        for name, want in zip(graph.outputs, outputs, strict=True):
+            np.testing.assert_allclose(
+                values[name], want, case.rtol, max(case.atol, 1e-6), err_msg=case.name
+            )
+        return
+    assert refusal is not None
+    raise refusal
+
+
+def expected_refusal(name: str) -> str:
+    """A part of the message with which case ``name`` must be refused; "" when it must not be."""
+    return "dimensions must be positive" if "_empty_set" in name else REFUSED.get(name, "")
+
+
+@pytest.mark.parametrize("operator", sorted({*importers(), *DEFINED_BY_OTHERS} - NOT_COVERED))
+def test_onnx_cases(operator: str, tmp_path: Path) -> None:
+    assert cases()[operator], "ONNX ships no case"
+    for case in cases()[operator]:
+        expected = expected_refusal(case.name)
+        try:
+            check_case(case, tmp_path)
+        except EdgeconvError as error:
+            message = "\n".join((str(error), *error.details))
+            assert expected, f"{case.name} is refused: {message}"
+            assert expected in message, case.name
+        else:
+            assert not expected, f"{case.name} is not refused"

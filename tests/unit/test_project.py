@@ -1,0 +1,131 @@
+"""An emitted project on disk: recognised, built once, told apart from its neighbours."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from edgeconv.build import undefined_symbols
+from edgeconv.build.project import Project
+from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.pipeline import CompileOptions, compile_model
+from edgeconv.verify import model_file
+from tests.command import BOARD
+
+
+@pytest.fixture
+def project(residual_model: Path, tmp_path: Path) -> Project:
+    return compile_model(CompileOptions(residual_model, BOARD), tmp_path / "out")[0]
+
+
+def test_project_knows_its_ports(project: Project) -> None:
+    assert [(p.name, p.shape) for p in project.inputs] == [("image", (1, 3, 9, 9))]
+    assert [p.name for p in project.outputs] == ["features", "p"]
+    assert project.sources == ("net.c", "net_weights.S", "main.c")
+
+
+def test_program_is_built_once_per_state(project: Project) -> None:
+    binary = project.build()
+    built = binary.path.stat().st_mtime_ns
+    assert project.build() == binary
+    assert binary.path.stat().st_mtime_ns == built
+    assert project.build(trace=True).path != binary.path
+    assert "main" in undefined_symbols(binary.path) or binary.sections(["net.c"]).text > 0
+
+
+@pytest.mark.parametrize("name", ["net.c", "net.h", "main.c", "net_weights.S", "net_weights.bin"])
+def test_program_is_built_anew_when_a_source_changes(project: Project, name: str) -> None:
+    built = project.build().path.stat().st_mtime_ns
+    path = project.directory / name
+    data = path.read_bytes()
+    if name.endswith(".bin"):
+        path.write_bytes(data[:30] + b"\1" + data[31:])
+    else:
+        path.write_bytes(data + b"\n/* changed */\n")
+    assert project.build().path.stat().st_mtime_ns > built
+
+
+def test_build_that_failed_is_not_taken_for_done(project: Project) -> None:
+    project.build()
+    source = project.directory / "net.c"
+    good = source.read_bytes()
+    source.write_bytes(good + b"nonsense;\n")
+    for _ in range(2):
+        with pytest.raises(EdgeconvError, match=r"net\.c does not compile"):
+            project.build()
+    source.write_bytes(good)
+    project.build()
+
+
+def test_source_that_is_missing_is_named(project: Project) -> None:
+    (project.directory / "net_weights.bin").unlink()
+    with pytest.raises(EdgeconvError, match=r"net_weights\.bin") as caught:
+        project.build()
+    assert caught.value.code is Exit.USAGE
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("{", "damaged"),
+        ("[]", "damaged"),
+        ('{"schema": 1}', "damaged"),
+        ('{"schema": 99, "program": {"name": "net"}}', "schema 99"),
+        (None, "missing"),
+    ],
+)
+def test_other_directories_are_refused(tmp_path: Path, text: str | None, word: str) -> None:
+    if text is not None:
+        (tmp_path / "report.json").write_text(text)
+    with pytest.raises(EdgeconvError, match=word) as caught:
+        Project.open(tmp_path)
+    assert caught.value.code is Exit.USAGE
+
+
+def test_report_is_replaced_at_once(project: Project) -> None:
+    mode = (project.directory / "report.json").stat().st_mode
+    changed = project.write_report({**project.report, "extra": 1})
+    assert changed.report["extra"] == 1
+    path = project.directory / "report.json"
+    assert json.loads(path.read_text())["extra"] == 1
+    assert path.stat().st_mode == mode
+    with pytest.raises(ValueError, match="JSON"):
+        project.write_report({"x": float("nan")})
+    assert json.loads(path.read_text())["extra"] == 1
+    assert not list(project.directory.glob(".report-*"))
+
+
+def test_model_is_found_where_it_was_compiled_from(project: Project, residual_model: Path) -> None:
+    assert model_file.find(project) == residual_model.resolve()
+    moved = residual_model.rename(project.directory / "net.onnx")
+    assert model_file.find(project) == moved.resolve()
+    elsewhere = moved.rename(residual_model.parent / "other.onnx")
+    with pytest.raises(EdgeconvError, match="is gone") as caught:
+        model_file.find(project)
+    assert "--model" in str(caught.value)
+    assert model_file.find(project, elsewhere) == elsewhere
+
+
+def test_model_that_has_changed_is_not_used(project: Project, residual_model: Path) -> None:
+    data = residual_model.read_bytes()
+    at = data.index(np.float32(0.5).tobytes()[2:])
+    residual_model.write_bytes(data[:at] + b"\0" + data[at + 1 :])
+    with pytest.raises(EdgeconvError, match="has changed"):
+        model_file.find(project)
+    with pytest.raises(EdgeconvError, match="not the model that the project") as caught:
+        model_file.find(project, residual_model)
+    assert caught.value.code is Exit.USAGE
+    with pytest.raises(EdgeconvError, match="no such model"):
+        model_file.find(project, residual_model.with_name("absent.onnx"))
+
+
+def test_models_are_found_without_a_cache(
+    project: Project, residual_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file" / "cache"))
+    compile_model(CompileOptions(residual_model, BOARD), tmp_path / "again")
+    assert model_file.find(project) == residual_model.resolve(), "it lies beside the project"

@@ -1,0 +1,146 @@
+"""report.json: complete, valid, and consistent with the memory map it was made from."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from jsonschema import Draft202012Validator
+
+from edgeconv import pipeline
+from edgeconv.bench import LayerTime, Timing
+from edgeconv.build import Sections
+from edgeconv.pipeline import CompileOptions, Decided
+from edgeconv.report import document, files
+from edgeconv.report.text import budget_lines
+from edgeconv.verify import Verification, compare
+from tests.command import BOARD
+
+
+@pytest.fixture
+def decided(residual_model: Path) -> Decided:
+    return pipeline.decide(CompileOptions(residual_model, BOARD))
+
+
+@pytest.fixture
+def validator() -> Draft202012Validator:
+    schema = json.loads((resources.files("edgeconv.report") / "schema.json").read_text())
+    Draft202012Validator.check_schema(schema)
+    return Draft202012Validator(schema)
+
+
+def test_report_is_valid_from_the_start_and_once_all_is_known(
+    decided: Decided, validator: Draft202012Validator
+) -> None:
+    report = decided.report
+    validator.validate(report)
+    filled = document.with_sections(report, Sections(text=100, rodata=20, data=4, bss=0))
+    filled = document.with_times(filled, timing(len(report["layers"])))
+    filled = document.with_accuracy(filled, verification(math.nan))
+    validator.validate(filled)
+    json.dumps(filled, allow_nan=False)
+    assert filled["flash"]["code"] == 100
+    assert filled["flash"]["rodata"] == 24
+    assert filled["flash"]["total"] == report["flash"]["weights"] + 124
+    assert filled["time"]["measured_ms"] == 2.0
+    assert [layer["measured_ms"] for layer in filled["layers"]] == [0.5] * len(report["layers"])
+    assert filled["accuracy"] == {
+        "sqnr_db": None, "max_abs_error": None, "top1_drop": None, "samples": 1,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "path",
+    [("model", "sha256"), ("ram", "arena_lower_bound"), ("budget", "fits"), ("layers", 0, "plan")],
+)
+def test_schema_misses_nothing(
+    decided: Decided, validator: Draft202012Validator, path: tuple[str | int, ...]
+) -> None:
+    damaged: Any = copy.deepcopy(decided.report)
+    part = damaged
+    for key in path[:-1]:
+        part = part[key]
+    del part[path[-1]]
+    assert not validator.is_valid(damaged)
+
+
+def test_numbers_agree_with_one_another(decided: Decided) -> None:
+    report, memory = decided.report, decided.memory
+    ram = report["ram"]
+    assert ram["arena"] == memory.arena_bytes
+    assert ram["arena"] >= ram["arena_lower_bound"] > 0
+    # image 3x9x9 in; features 8x5x5 and p 6 out: float32
+    assert ram["io"] == 4 * (3 * 9 * 9 + 8 * 5 * 5 + 6)
+    assert ram["total"] == ram["arena"] + ram["io"] + ram["model_struct"]
+    assert report["model"]["macs"] == sum(layer["macs"] for layer in report["layers"])
+    names = [decided.choice.layers[index].node.name for index in memory.order]
+    assert [layer["name"] for layer in report["layers"]] == names
+    weights = sum(layer["weight_bytes"] for layer in report["layers"])
+    assert weights <= report["flash"]["weights"]
+    stem = next(layer for layer in report["layers"] if layer["name"] == "stem")
+    assert stem["macs"] == 8 * 5 * 5 * 3 * 3 * 3
+    assert stem["output_shape"] == [1, 8, 5, 5]
+    assert stem["storage"] == {"weights": "float32", "output": "float32"}
+
+
+def test_arena_io_counts_once(residual_model: Path) -> None:
+    report = pipeline.decide(CompileOptions(residual_model, BOARD, io="arena")).report
+    assert report["program"]["io"] == "arena"
+    assert report["ram"]["io"] == 0
+    assert report["ram"]["total"] == report["ram"]["arena"] + report["ram"]["model_struct"]
+
+
+@pytest.mark.parametrize(
+    ("ram", "flash", "exceeded"),
+    [(0, None, ["ram"]), (None, 0, ["flash"]), (0, 0, ["ram", "flash"]), (1 << 30, 1 << 30, [])],
+)
+def test_budgets_are_judged(
+    residual_model: Path, ram: int | None, flash: int | None, exceeded: list[str]
+) -> None:
+    report = pipeline.decide(CompileOptions(residual_model, BOARD, ram=ram, flash=flash)).report
+    assert report["budget"] == {"ram": ram, "flash": flash, "fits": not exceeded}
+    assert [line.partition(":")[0] for line in budget_lines(report)] == exceeded
+    assert all("bytes needed, 0 allowed" in line for line in budget_lines(report))
+
+
+def test_budget_is_judged_again_with_the_code(residual_model: Path) -> None:
+    weights = pipeline.decide(CompileOptions(residual_model, BOARD)).report["flash"]["weights"]
+    report = pipeline.decide(CompileOptions(residual_model, BOARD, flash=weights)).report
+    assert report["budget"]["fits"]
+    assert not document.with_sections(report, Sections(text=1))["budget"]["fits"]
+
+
+def test_boards_bring_their_budgets(residual_model: Path) -> None:
+    report = pipeline.decide(CompileOptions(residual_model, "jetson-tx1")).report
+    assert report["budget"]["ram"] == 4 << 30
+    own = pipeline.decide(CompileOptions(residual_model, "jetson-tx1", ram=1 << 20)).report
+    assert own["budget"]["ram"] == 1 << 20
+
+
+def test_text_fits_a_hundred_columns(decided: Decided, tmp_path: Path) -> None:
+    report = copy.deepcopy(decided.report)
+    report["layers"][0]["name"] = "a/very/long/name" * 20
+    report["layers"][1]["name"] = "[bold]markup[/] is text"
+    files.write(report, tmp_path)
+    text = (tmp_path / "report.txt").read_text()
+    assert max(map(len, text.splitlines())) <= files.WIDTH
+    assert "[bold]markup[/] is text" in text
+    joined = "".join(text.split())
+    assert joined.count("a/very/long/name") == 20
+    assert json.loads((tmp_path / "report.json").read_text()) == report
+
+
+def timing(layers: int) -> Timing:
+    times = tuple(LayerTime("x", "Conv", 0.5, 1.0) for _ in range(layers))
+    return Timing(BOARD, "portable", "cc 12.2.0", 20, 2.0, 1.5, 1.0, times)
+
+
+def verification(value: float) -> Verification:
+    difference = compare("y", np.full(3, value, np.float32), np.ones(3, np.float32))
+    return Verification((difference,), (), 1e-4, "none", "natively")
