@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from edgeconv.pipeline import CompileOptions, compile_model
 from tests import onnx_models
-from tests.command import Command
+from tests.command import BOARD, Command
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -22,6 +24,22 @@ def private_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def edgeconv(capsys: pytest.CaptureFixture[str]) -> Command:
     """The command line."""
     return Command(capsys)
+
+
+@pytest.fixture(scope="session")
+def _built_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("built")
+    model = onnx_models.save(onnx_models.residual(), folder / "net.onnx")
+    project, _ = compile_model(CompileOptions(model, BOARD), folder / "net")
+    project.build()
+    project.build(trace=True)
+    return project.directory
+
+
+@pytest.fixture
+def built_project(_built_once: Path, tmp_path: Path) -> Path:
+    """A copy of the project of ``onnx_models.residual``, its programs built already."""
+    return shutil.copytree(_built_once, tmp_path / "project")
 
 
 @pytest.fixture

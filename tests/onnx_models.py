@@ -84,7 +84,7 @@ def residual(channels: int = 8, size: int = 9) -> onnx.ModelProto:
         make("Flatten", ["pooled"], ["flat"], name="flatten"),
         make("Gemm", ["flat", weight("w4", 6, c + 5), weight("b4", 6)], ["logits"], name="dense",
              transB=1),
-        make("Sigmoid", ["logits"], ["p"], name="softmax"),
+        make("Softmax", ["logits"], ["p"], name="softmax", axis=1),
     ]  # fmt: skip
     outputs: dict[str, Dims | None] = {"features": None, "p": None}
     return model(nodes, {"image": (1, 3, size, size)}, outputs, constants)

@@ -167,10 +167,11 @@ class Project:
 
     def write_report(self, report: Mapping[str, Any]) -> Project:
         """Replace report.json, at once; the project with the new report."""
+        text = render(report)
         with tempfile.NamedTemporaryFile(
             "w", dir=self.directory, prefix=".report-", delete=False, encoding="utf-8"
         ) as stream:
-            stream.write(render(report))
+            stream.write(text)
         path = Path(stream.name)
         path.chmod((self.directory / REPORT).stat().st_mode)
         path.replace(self.directory / REPORT)

@@ -14,9 +14,11 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import onnx
-from google.protobuf.message import DecodeError
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import DecodeError, Message
 
 from edgeconv.errors import EdgeconvError, Exit
 
@@ -72,6 +74,7 @@ def read(path: Path) -> ModelFile:
     model = onnx.ModelProto()
     try:
         model.ParseFromString(b"".join(_without_weights(content)))
+        _check_text(model)
     except (_MalformedError, DecodeError):
         starts_like_onnx = content[0] == 1 << 3 | _VARINT  # ir_version comes first
         got = "a file that ends early or is damaged" if starts_like_onnx else "other data"
@@ -79,6 +82,18 @@ def read(path: Path) -> ModelFile:
     if not model.ir_version or not model.HasField("graph"):
         raise _no_model(path, "a protobuf message without ir_version and graph")
     return ModelFile(path, model, content)
+
+
+def _check_text(message: Any) -> None:
+    """Raise _MalformedError where a string is no UTF-8: protobuf would hand it out as bytes."""
+    for descriptor, value in message.ListFields():
+        values = [value] if isinstance(value, Message | str | bytes) else value
+        if descriptor.type == FieldDescriptor.TYPE_STRING:
+            if any(isinstance(text, bytes) for text in values):
+                raise _MalformedError
+        elif descriptor.type == FieldDescriptor.TYPE_MESSAGE:
+            for inner in values:
+                _check_text(inner)
 
 
 def digest(contents: Sequence[mmap.mmap]) -> Future[str]:

@@ -17,8 +17,10 @@ def _import_copy(source: Source, ctx: ImportContext) -> Sequence[Node]:
 
 
 def _import_dropout(source: Source, ctx: ImportContext) -> Sequence[Node]:
+    ratio = constant_input(source, ctx, 1, "ratio")
     training = constant_input(source, ctx, 2, "training_mode")
-    if (training is not None and training.any()) or any(source.outputs[1:]):
+    drops = training is not None and training.any() and (ratio is None or ratio.any())
+    if drops or any(source.outputs[1:]):
         rule = "only inference is compiled"
         raise ctx.reject(source, "training mode or a mask", rule, "export the model in eval mode")
     return [make_node(source, "Identity", source.inputs[:1])]

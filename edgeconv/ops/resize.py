@@ -18,6 +18,7 @@ from edgeconv.ops.importing import (
     ints,
     make_node,
 )
+from edgeconv.ops.kernels.resize import layouts, lower
 
 _COORDINATES = (
     *("asymmetric", "half_pixel", "pytorch_half_pixel", "half_pixel_symmetric"),
@@ -111,4 +112,9 @@ def _import_resize(source: Source, ctx: ImportContext) -> Sequence[Node]:
     return [make_node(source, "Resize", source.inputs[:1], **modes, scales=scales)]
 
 
-OPERATOR = Operator(name="Resize", onnx={"Resize": _import_resize, "Upsample": _import_resize})
+OPERATOR = Operator(
+    name="Resize", onnx={"Resize": _import_resize, "Upsample": _import_resize},
+    lower=lower,
+    layouts=layouts,
+    fuses=True,
+)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from edgeconv.ir.graph import Node
 from edgeconv.ops.base import ImportContext, Importer, Operator, Source
 from edgeconv.ops.importing import Chain, axis_of, make_node
+from edgeconv.ops.kernels.softmax import layouts, lower
 
 
 def _importer(log: bool) -> Importer:
@@ -30,5 +31,7 @@ def _importer(log: bool) -> Importer:
 
 
 OPERATOR = Operator(
-    name="Softmax", onnx={"Softmax": _importer(log=False), "LogSoftmax": _importer(log=True)}
+    name="Softmax", onnx={"Softmax": _importer(log=False), "LogSoftmax": _importer(log=True)},
+    lower=lower,
+    layouts=layouts,
 )

@@ -128,8 +128,7 @@ EC_INLINE void ec_tile_mac(ec_tile *t, const float *a, ptrdiff_t a_row, ptrdiff_
             ec_vec x[EC_TILE_VECS];
             EC_UNROLL
             for (int p = 0; p < mr; p++)
-                if (p >= lo && p < hi)
-                    x[p] = ec_load(a + p * a_row);
+                x[p] = p >= lo && p < hi ? ec_load(a + p * a_row) : ec_set1(0.0f);
             EC_TILE_LANE(0);
             EC_TILE_LANE(1);
             EC_TILE_LANE(2);

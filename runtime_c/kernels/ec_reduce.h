@@ -18,12 +18,10 @@ enum ec_reduce_kind {
    constants at the call. */
 typedef struct ec_reduce {
     int kind;
+    float factor; /* of a mean */
     ec_nest kept, reduced;
     ptrdiff_t kept_step[EC_DIMS], reduced_step[EC_DIMS];
-    int rows; /* ec_reduce_columns: innermost reduced loop */
-    ptrdiff_t row_step;
     int n;
-    float scale; /* of a mean */
 } ec_reduce;
 
 enum { EC_REDUCE_CHAINS = 4 }; /* accumulators, so that additions need not wait for each other */
@@ -78,7 +76,7 @@ EC_INLINE void ec_reduce_finish(const ec_reduce *s, const ec_epilogue e, ec_vec 
                                 const float *residual, float *out, ptrdiff_t at, int n)
 {
     if (s->kind == EC_REDUCE_MEAN)
-        x = ec_mul(x, ec_set1(s->scale));
+        x = ec_mul(x, ec_set1(s->factor));
     if (s->kind == EC_REDUCE_L2)
         x = ec_sqrt(x);
     ec_finish(e, x, residual, out, at, n);
@@ -152,18 +150,20 @@ EC_INLINE void ec_reduce_rows(const ec_reduce *s, const ec_epilogue e, const flo
 EC_INLINE void ec_reduce_strip(const ec_reduce *s, const ec_epilogue e, const float *in,
                                const float *residual, float *out, ptrdiff_t at, int wide, int n)
 {
-    const int count = ec_nest_count(&s->reduced), rows_at_once = wide ? 1 : EC_REDUCE_CHAINS;
-    const ptrdiff_t step = wide ? EC_VL : s->row_step;
+    const int count = ec_nest_count(&s->reduced), rows = s->reduced.size[s->reduced.dims - 1];
+    const ptrdiff_t row_step = s->reduced_step[s->reduced.dims - 1];
+    const ptrdiff_t step = wide ? EC_VL : row_step;
+    const int at_once = wide ? 1 : EC_REDUCE_CHAINS;
     ec_vec acc[EC_REDUCE_CHAINS];
     ec_reduce_start(s->kind, acc);
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count; i += rows) {
         const float *row = in + ec_nest_offset(&s->reduced, s->reduced_step, i);
         int r = 0;
-        for (; r + rows_at_once <= s->rows; r += rows_at_once, row += rows_at_once * s->row_step)
+        for (; r + at_once <= rows; r += at_once, row += at_once * row_step)
             EC_UNROLL
             for (int u = 0; u < EC_REDUCE_CHAINS; u++)
                 acc[u] = ec_reduce_add_element(s->kind, acc[u], ec_read(row + u * step, n));
-        for (; r < s->rows; r++, row += s->row_step)
+        for (; r < rows; r++, row += row_step)
             acc[0] = ec_reduce_add_element(s->kind, acc[0], ec_read(row, n));
     }
     if (wide) {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,13 +14,14 @@ from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.frontend import load
 from edgeconv.ir.graph import Graph
 from tests.ir_interpreter import evaluate
-from tests.onnx_models import convolution, model, residual, save
+from tests.onnx_models import Values, convolution, model, residual, save
 
 make = helper.make_node
+Load = Callable[..., Graph]
 
 
 @pytest.fixture
-def loaded(tmp_path: Path):  # noqa: ANN201 - a function
+def loaded(tmp_path: Path) -> Load:
     """Load a ModelProto."""
 
     def function(source: onnx.ModelProto, **shapes: tuple[int, ...]) -> Graph:
@@ -37,20 +38,20 @@ def relu(*dims: int | str | None) -> onnx.ModelProto:
 
 
 @pytest.mark.parametrize("batch", ["N", None, 0])
-def test_free_batch_is_one_and_said_once(batch: int | str | None, loaded) -> None:  # noqa: ANN001
+def test_free_batch_is_one_and_said_once(batch: int | str | None, loaded: Load) -> None:
     graph = loaded(relu(batch, 3, 4))
     assert graph["x"].shape == graph["y"].shape == (1, 3, 4)
     assert len(graph.notes) == 1
     assert "'x'" in graph.notes[0]
 
 
-def test_input_shape_sets_the_batch(loaded) -> None:  # noqa: ANN001
+def test_input_shape_sets_the_batch(loaded: Load) -> None:
     graph = loaded(relu("N", 3), x=(5, 3))
     assert graph["y"].shape == (5, 3)
     assert graph.notes == ()
 
 
-def test_free_dimension_is_named(loaded) -> None:  # noqa: ANN001
+def test_free_dimension_is_named(loaded: Load) -> None:
     with pytest.raises(EdgeconvError) as caught:
         loaded(relu("N", 3, "H", "W"))
     for part in ("'x'", "dimension 2", "'H'", "--input-shape x=1x3x?x?"):
@@ -58,7 +59,7 @@ def test_free_dimension_is_named(loaded) -> None:  # noqa: ANN001
     assert caught.value.code is Exit.UNSATISFIED
 
 
-def test_input_without_rank(loaded) -> None:  # noqa: ANN001
+def test_input_without_rank(loaded: Load) -> None:
     source = relu(1, 2)
     source.graph.input[0].type.tensor_type.ClearField("shape")
     with pytest.raises(EdgeconvError, match="no shape at all"):
@@ -66,14 +67,14 @@ def test_input_without_rank(loaded) -> None:  # noqa: ANN001
     assert loaded(source, x=(2, 2))["y"].shape == (2, 2)
 
 
-def test_scalar_input(loaded) -> None:  # noqa: ANN001
+def test_scalar_input(loaded: Load) -> None:
     assert loaded(relu())["y"].shape == ()
 
 
 @pytest.mark.parametrize(
     ("shapes", "message"),
     [
-        ({"z": (1, 3)}, "did you mean"),
+        ({"xx": (1, 3)}, r"got input 'xx'.*did you mean x\?"),
         ({"x": (1, 4)}, r"input 'x': got 1x4; the model's input is Nx3"),
         ({"x": (1, 3, 1)}, "2 dimensions"),
         ({"x": (0, 3)}, "must be positive"),
@@ -82,18 +83,15 @@ def test_scalar_input(loaded) -> None:  # noqa: ANN001
 def test_wrong_input_shape_is_wrong_usage(
     shapes: dict[str, tuple[int, ...]],
     message: str,
-    loaded,  # noqa: ANN001
+    loaded: Load,
 ) -> None:
     source = relu("N", 3)
-    source.graph.input[0].name = source.graph.node[0].input[0] = next(iter({"x"}))
-    if "z" in shapes:
-        shapes = {"X": (1, 3)}
     with pytest.raises(EdgeconvError, match=message) as caught:
         loaded(source, **shapes)
     assert caught.value.code is Exit.USAGE
 
 
-def test_symbols_are_shared_between_inputs(loaded) -> None:  # noqa: ANN001
+def test_symbols_are_shared_between_inputs(loaded: Load) -> None:
     source = model(
         [make("Add", ["a", "b"], ["y"])], {"a": ("N", "H"), "b": ("N", "H")}, {"y": None}
     )
@@ -103,7 +101,7 @@ def test_symbols_are_shared_between_inputs(loaded) -> None:  # noqa: ANN001
         loaded(source, a=(2, 7), b=(2, 8))
 
 
-def test_shape_computations_fold(loaded) -> None:  # noqa: ANN001
+def test_shape_computations_fold(loaded: Load) -> None:
     nodes = [
         make("Shape", ["x"], ["s"]),
         make("Gather", ["s", "zero"], ["n"], axis=0),
@@ -121,7 +119,7 @@ def test_shape_computations_fold(loaded) -> None:  # noqa: ANN001
 # -- names and order -------------------------------------------------------------------------------
 
 
-def test_names_and_origin(loaded) -> None:  # noqa: ANN001
+def test_names_and_origin(loaded: Load) -> None:
     nodes = [
         make("Relu", ["x"], ["a"], name="same"),
         make("Relu", ["a"], ["b"], name="same"),
@@ -138,7 +136,7 @@ def test_names_and_origin(loaded) -> None:  # noqa: ANN001
     assert {"x", "a", "b", "c", "y"} <= set(graph.tensors)
 
 
-def test_nodes_are_sorted(loaded) -> None:  # noqa: ANN001
+def test_nodes_are_sorted(loaded: Load) -> None:
     source = residual()
     nodes = list(source.graph.node)
     want = loaded(source)
@@ -151,7 +149,7 @@ def test_nodes_are_sorted(loaded) -> None:  # noqa: ANN001
         np.testing.assert_array_equal(evaluate(got, {"image": x})[name], expected)
 
 
-def test_made_up_names_avoid_those_of_the_model(loaded) -> None:  # noqa: ANN001
+def test_made_up_names_avoid_those_of_the_model(loaded: Load) -> None:
     nodes = [
         make("Sum", ["x", "x", "x"], ["s"]),
         make("Neg", ["s"], ["s/add1"]),
@@ -162,7 +160,7 @@ def test_made_up_names_avoid_those_of_the_model(loaded) -> None:  # noqa: ANN001
     np.testing.assert_allclose(evaluate(graph, {"x": x})["y"], np.abs(3 * x))
 
 
-def test_dead_branches_do_not_matter(loaded) -> None:  # noqa: ANN001
+def test_dead_branches_do_not_matter(loaded: Load) -> None:
     nodes = [make("NonZero", ["x"], ["dead"]), make("Relu", ["x"], ["y"])]
     assert [n.op for n in loaded(model(nodes, {"x": (2,)}, {"y": None})).nodes] == ["Unary"]
 
@@ -188,7 +186,7 @@ def test_dead_branches_do_not_matter(loaded) -> None:  # noqa: ANN001
         ([make("Concat", ["x", "w"], ["y"], name="cat", axis=0)], "node 'cat' .*Concat"),
     ],
 )
-def test_invalid_graphs(nodes: Sequence[onnx.NodeProto], message: str, loaded) -> None:  # noqa: ANN001
+def test_invalid_graphs(nodes: Sequence[onnx.NodeProto], message: str, loaded: Load) -> None:
     constants = {"w": np.ones((2, 2), np.float32)}
     with pytest.raises(EdgeconvError, match=message):
         loaded(model(nodes, {"x": (2,)}, {"y": None}, constants))
@@ -197,7 +195,7 @@ def test_invalid_graphs(nodes: Sequence[onnx.NodeProto], message: str, loaded) -
 # -- outputs ---------------------------------------------------------------------------------------
 
 
-def test_input_as_output(loaded) -> None:  # noqa: ANN001
+def test_input_as_output(loaded: Load) -> None:
     graph = loaded(model([], {"x": (2,)}, {"x": None}))
     x = np.array([1.0, 2.0])
     assert graph.inputs == ("x",)
@@ -205,7 +203,7 @@ def test_input_as_output(loaded) -> None:  # noqa: ANN001
     np.testing.assert_array_equal(evaluate(graph, {"x": x})[graph.outputs[0]], x)
 
 
-def test_constant_as_output_stays_a_constant_for_the_others(loaded) -> None:  # noqa: ANN001
+def test_constant_as_output_stays_a_constant_for_the_others(loaded: Load) -> None:
     value = np.array([3.0, 4.0], np.float32)
     nodes = [make("Add", ["x", "c"], ["y"])]
     graph = loaded(model(nodes, {"x": (2,)}, {"y": None, "c": None}, {"c": value}))
@@ -215,7 +213,7 @@ def test_constant_as_output_stays_a_constant_for_the_others(loaded) -> None:  # 
     np.testing.assert_array_equal(evaluate(graph, {"x": np.zeros(2)})["c"], value)
 
 
-def test_output_listed_twice(loaded) -> None:  # noqa: ANN001
+def test_output_listed_twice(loaded: Load) -> None:
     source = relu(2)
     source.graph.output.append(source.graph.output[0])
     graph = loaded(source)
@@ -224,7 +222,7 @@ def test_output_listed_twice(loaded) -> None:  # noqa: ANN001
     assert [values[name].tolist() for name in graph.outputs] == [[0, 1], [0, 1]]
 
 
-def test_no_outputs(loaded) -> None:  # noqa: ANN001
+def test_no_outputs(loaded: Load) -> None:
     with pytest.raises(EdgeconvError, match="no outputs"):
         loaded(model([], {"x": (2,)}, {}))
 
@@ -232,7 +230,7 @@ def test_no_outputs(loaded) -> None:  # noqa: ANN001
 # -- what cannot be compiled -----------------------------------------------------------------------
 
 
-def test_everything_unsupported_is_listed_at_once(loaded) -> None:  # noqa: ANN001
+def test_everything_unsupported_is_listed_at_once(loaded: Load) -> None:
     nodes = [
         make("Sin", ["x"], ["a"], name="sin1"),
         make("Sin", ["a"], ["b"], name="sin2"),
@@ -251,7 +249,7 @@ def test_everything_unsupported_is_listed_at_once(loaded) -> None:  # noqa: ANN0
     assert [line.split(":")[0] for line in details] == [
         "ai.onnx.Sin-7",
         "ai.onnx.Conv-11",
-        "my.ops.Magic",
+        "my.ops.Magic-1",
         "ai.onnx.ThresholdedRelu-10",
         "ai.onnx.TopK-11",
     ]
@@ -270,14 +268,14 @@ def test_everything_unsupported_is_listed_at_once(loaded) -> None:  # noqa: ANN0
         (TensorProto.STRING, "string"),
     ],
 )
-def test_other_types_at_run_time(kind: int, name: str, loaded) -> None:  # noqa: ANN001
+def test_other_types_at_run_time(kind: int, name: str, loaded: Load) -> None:
     source = model([make("Identity", ["x"], ["y"])], {"x": (1, 2)}, {"y": None}, input_type=kind)
     with pytest.raises(EdgeconvError) as caught:
         loaded(source)
     assert caught.value.details[0].startswith(f"{name} values at run time: 2 tensors (x, y)")
 
 
-def test_cast_of_an_integer_input(loaded) -> None:  # noqa: ANN001
+def test_cast_of_an_integer_input(loaded: Load) -> None:
     source = model(
         [make("Cast", ["x"], ["y"], to=TensorProto.FLOAT)],
         {"x": (1, 2)},
@@ -291,7 +289,7 @@ def test_cast_of_an_integer_input(loaded) -> None:  # noqa: ANN001
     )
 
 
-def test_shape_from_values(loaded) -> None:  # noqa: ANN001
+def test_shape_from_values(loaded: Load) -> None:
     nodes = [
         make("Cast", ["x"], ["s"], to=TensorProto.INT64),
         make("Reshape", ["x", "s"], ["y"], name="dynamic"),
@@ -303,7 +301,7 @@ def test_shape_from_values(loaded) -> None:  # noqa: ANN001
     )
 
 
-def test_sequence_input(loaded) -> None:  # noqa: ANN001
+def test_sequence_input(loaded: Load) -> None:
     source = relu(2)
     source.graph.input[0].type.sequence_type.elem_type.tensor_type.elem_type = TensorProto.FLOAT
     with pytest.raises(EdgeconvError, match="no tensor"):
@@ -311,26 +309,26 @@ def test_sequence_input(loaded) -> None:  # noqa: ANN001
 
 
 @pytest.mark.parametrize(("opset", "way_out"), [(6, "version_converter"), (1000, "upgrade")])
-def test_opset_out_of_range(opset: int, way_out: str, loaded) -> None:  # noqa: ANN001
+def test_opset_out_of_range(opset: int, way_out: str, loaded: Load) -> None:
     with pytest.raises(EdgeconvError, match=f"opset {opset}.*{way_out}"):
         loaded(model([make("Relu", ["x"], ["y"])], {"x": (2,)}, {"y": None}, opset=opset))
 
 
-def test_every_opset_in_range(loaded) -> None:  # noqa: ANN001
+def test_every_opset_in_range(loaded: Load) -> None:
     for opset in range(7, onnx.defs.onnx_opset_version() + 1):
         source = convolution()
         source.opset_import[0].version = opset
         assert [node.op for node in loaded(source).nodes] == ["Conv"]
 
 
-def test_newer_ir_version(loaded) -> None:  # noqa: ANN001
+def test_newer_ir_version(loaded: Load) -> None:
     source = relu(2)
     source.ir_version = onnx.IR_VERSION + 1
     with pytest.raises(EdgeconvError, match="IR version"):
         loaded(source)
 
 
-def test_unused_domains_do_not_matter(loaded) -> None:  # noqa: ANN001
+def test_unused_domains_do_not_matter(loaded: Load) -> None:
     source = relu(2)
     source.opset_import.append(helper.make_opsetid("ai.onnx.ml", 2))
     assert len(loaded(source).nodes) == 1
@@ -339,7 +337,7 @@ def test_unused_domains_do_not_matter(loaded) -> None:  # noqa: ANN001
 # -- constants -------------------------------------------------------------------------------------
 
 
-def test_nan_weights_are_noted(loaded) -> None:  # noqa: ANN001
+def test_nan_weights_are_noted(loaded: Load) -> None:
     weights = np.ones((4, 3, 3, 3), np.float32)
     assert loaded(convolution(weights=weights)).notes == ()
     weights[0, 0, 0, 0] = np.nan
@@ -347,7 +345,7 @@ def test_nan_weights_are_noted(loaded) -> None:  # noqa: ANN001
     assert "'w'" in note
 
 
-def test_initializers_listed_as_inputs(loaded) -> None:  # noqa: ANN001
+def test_initializers_listed_as_inputs(loaded: Load) -> None:
     source = convolution()
     for tensor in source.graph.initializer:
         value = helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims)
@@ -355,7 +353,7 @@ def test_initializers_listed_as_inputs(loaded) -> None:  # noqa: ANN001
     assert loaded(source).inputs == ("x",)
 
 
-def test_sparse_initializer(loaded) -> None:  # noqa: ANN001
+def test_sparse_initializer(loaded: Load) -> None:
     values = numpy_helper.from_array(np.array([5.0, 6.0], np.float32), "c")
     source = model([make("Add", ["x", "c"], ["y"])], {"x": (2, 3)}, {"y": None})
     for indices in (np.array([1, 5]), np.array([[0, 1], [1, 2]])):
@@ -367,13 +365,13 @@ def test_sparse_initializer(loaded) -> None:  # noqa: ANN001
         assert got.tolist() == [[0, 5, 0], [0, 0, 6]]
 
 
-def test_quantised_weights_fold(loaded) -> None:  # noqa: ANN001
+def test_quantised_weights_fold(loaded: Load) -> None:
     stored = np.arange(-6, 6, dtype=np.int8).reshape(4, 3)
     nodes = [
         make("DequantizeLinear", ["q", "scale", "zero"], ["w"], axis=0),
         make("MatMul", ["x", "w"], ["y"]),
     ]
-    constants = {
+    constants: dict[str, Values] = {
         "q": stored,
         "scale": np.array([1, 2, 3, 4], np.float32),
         "zero": np.array([0, 1, 0, 1], np.int8),
@@ -385,7 +383,7 @@ def test_quantised_weights_fold(loaded) -> None:  # noqa: ANN001
     assert [node.op for node in graph.nodes] == ["Dense"]
 
 
-def test_random_constants_are_refused(loaded) -> None:  # noqa: ANN001
+def test_random_constants_are_refused(loaded: Load) -> None:
     nodes = [make("RandomNormal", [], ["r"], shape=[2]), make("Add", ["x", "r"], ["y"])]
     with pytest.raises(EdgeconvError) as caught:
         loaded(model(nodes, {"x": (2,)}, {"y": None}))
@@ -431,7 +429,7 @@ def twice_function() -> onnx.FunctionProto:
     )
 
 
-def test_functions_of_the_model(loaded) -> None:  # noqa: ANN001
+def test_functions_of_the_model(loaded: Load) -> None:
     nodes = [
         make("Leaky", ["x"], ["a"], domain="local", name="first"),
         make("Leaky", ["a"], ["y"], domain="local", name="second", slope=0.25),
@@ -445,7 +443,7 @@ def test_functions_of_the_model(loaded) -> None:  # noqa: ANN001
     assert {node.origin for node in graph.nodes} == {("first",), ("second",)}
 
 
-def test_recursive_function(loaded) -> None:  # noqa: ANN001
+def test_recursive_function(loaded: Load) -> None:
     loop = helper.make_function(
         "local",
         "Twice",
@@ -469,14 +467,14 @@ def branch(name: str, op: str) -> onnx.GraphProto:
 
 
 @pytest.mark.parametrize(("condition", "want"), [(True, [6.0, 2.0]), (False, [-6.0, -2.0])])
-def test_if_with_a_constant_condition(condition: bool, want: list[float], loaded) -> None:  # noqa: ANN001
+def test_if_with_a_constant_condition(condition: bool, want: list[float], loaded: Load) -> None:
     node = make("If", ["c"], ["y"], then_branch=branch("a", "Abs"), else_branch=branch("b", "Neg"))
     graph = loaded(model([node], {"x": (2,)}, {"y": None}, {"c": np.array(condition)}))
     got = evaluate(graph, {"x": np.array([3.0, 1.0])})["y"]
     assert got.tolist() == want
 
 
-def test_if_at_run_time(loaded) -> None:  # noqa: ANN001
+def test_if_at_run_time(loaded: Load) -> None:
     nodes = [
         make("ReduceSum", ["x"], ["total"], keepdims=0),
         make("Cast", ["total"], ["c"], to=TensorProto.BOOL),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import mmap
 import shutil
@@ -84,14 +85,9 @@ def test_damaged_model_gives_a_message_or_a_graph(data: st.DataObject, tmp_path:
         content[at : at + data.draw(st.integers(0, 2))] = data.draw(st.binary(max_size=3))
     path = tmp_path / f"{data.draw(st.uuids())}.onnx"
     path.write_bytes(content)
-    try:
-        graph = load(path)
-    except EdgeconvError as error:
-        assert str(error)
-    else:
-        assert graph.outputs
-    finally:
-        path.unlink()
+    with contextlib.suppress(EdgeconvError):
+        assert load(path).outputs
+    path.unlink()
 
 
 def test_digest_is_of_the_file(tmp_path: Path) -> None:

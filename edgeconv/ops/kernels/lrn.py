@@ -2,76 +2,80 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-from edgeconv.ir.choice import Arg, ArgKind, Blob, Layer
-from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.choice import Arg, ArgKind, Layer, Param
+from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.layout import Order
 from edgeconv.ops.base import LayoutOption
-from edgeconv.ops.kernels.images import layouts_of, padding, pixels
-from edgeconv.ops.kernels.nest import is_blocked
+from edgeconv.ops.kernels.images import pixels, same_everywhere
 from edgeconv.ops.lowering import (
     FLOAT_BYTES,
     activation_headers,
     epilogue_param,
-    in_place,
     merge_headers,
     output_arg,
-    read_arg,
     residual_args,
+    residual_in_place,
 )
 from edgeconv.targets import Target
 
-_ROOTS = (0.5, 0.75, 1.0)  # powers that ec_lrn.h makes of square roots
-_POW_HEADERS = ("ec_poly.h", "ec_exp.h", "ec_log.h", "ec_pow.h", "ec_lrn.h")
+_POWERS = {0.75: "three_quarters", 0.5: "half", 1.0: "one"}
 
 
 def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
     """Any, the same for input and output."""
-    shape = graph[node.output].shape
-    return [
-        LayoutOption((layout,) * len(node.reads()), (layout,), padding(shape, layout))
-        for layout in layouts_of(shape, target)
-    ]
+    return same_everywhere(node, graph, target)
+
+
+def _steps(x: Tensor, lanes: int) -> dict[str, Param]:
+    """Where channels lie side by side: from image to image, pixel to pixel, vector to vector."""
+    count, c = pixels(x.shape), x.shape[1]
+    if x.layout.order is Order.CHANNELS_LAST:
+        return {"steps": (count * c, c, lanes), "padded": False}
+    blocks = math.ceil(c / lanes)
+    return {"steps": (blocks * count * lanes, lanes, count * lanes), "padded": True}
 
 
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
-    """Vectors of pixels for row-major tensors, of channels for the others."""
-    x, out = graph[node.inputs[0]], graph[node.output]
-    lanes, size = target.lanes, int(node.attrs["size"])
-    channels, area = x.shape[1], pixels(x.shape)
-    rows = out.layout.order is Order.ROW_MAJOR
-    beside = -(-channels // lanes) * lanes  # channels as whole vectors
-    line = (channels + size - 1) * lanes if rows else beside + size - 1
-    blobs: list[Blob] = []
-    beta = float(node.attrs["beta"])
+    """Vectors of pixels in row-major order, vectors of channels elsewhere."""
+    x = graph[node.inputs[0]]
+    size, beta = int(node.attrs["size"]), float(node.attrs["beta"])
+    power = _POWERS.get(beta, "pow")
+    rows = x.layout.order is Order.ROW_MAJOR
+    steps: dict[str, Param] = {} if rows else _steps(x, target.lanes)
+    length = 0 if rows else math.ceil(x.shape[1] / target.lanes) * target.lanes + size - 1
     return Layer(
         node=node,
         algorithm="lrn",
-        template="ops/lrn.c.j2",
+        template=f"ops/lrn_{'rows' if rows else 'lanes'}.c.j2",
         params={
             "size": size,
-            "alpha_by_size": float(node.attrs["alpha"]) / size,
-            "beta": beta,
+            "below": (size - 1) // 2,
+            "scale": float(node.attrs["alpha"]) / size,
             "bias": float(node.attrs["bias"]),
-            "sizes": (x.shape[0], channels, area),
-            "vector": 0 if rows else (area * lanes if is_blocked(out.layout) else lanes),
-            "blocked": is_blocked(out.layout),
+            "power": power,
+            "beta": beta,
+            "images": x.shape[0],
+            "channels": x.shape[1],
+            "pixels": pixels(x.shape),
+            "length": length,
+            **steps,
             "epilogue": epilogue_param(node.epilogue),
         },
         args=(
-            read_arg(graph, node.inputs[0], "in", blobs),
+            Arg(ArgKind.INPUT, "in", node.inputs[0]),
             *residual_args(node),
             output_arg(node),
-            Arg(ArgKind.WORKSPACE, "workspace"),
+            *(() if rows else (Arg(ArgKind.WORKSPACE, "workspace"),)),
         ),
         headers=merge_headers(
             [
                 (*activation_headers(node.epilogue), "ec_lrn.h"),
-                () if beta in _ROOTS else _POW_HEADERS,
+                ("ec_poly.h", "ec_exp.h", "ec_log.h", "ec_lrn.h") if power == "pow" else (),
             ]
         ),
-        blobs=tuple(blobs),
-        aliases=in_place(node, graph, (node.inputs[0], node.epilogue.residual)),
-        workspace_bytes=line * FLOAT_BYTES,
+        aliases=residual_in_place(node, graph),
+        workspace_bytes=length * FLOAT_BYTES,
     )

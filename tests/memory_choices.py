@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from edgeconv.ir.choice import Alias, Choice, Layer
@@ -73,3 +74,23 @@ class Net:
 
     def bytes(self, name: str) -> int:
         return self.tensors[name].elements * {"int8": 1, "float32": 4}[self.tensors[name].dtype]
+
+
+def scheduled(tensors: Sequence[tuple[int, int, int]]) -> Choice:
+    """Tensors of given (bytes, first step, last step), in an order that nothing can change.
+
+    Tokens of no bytes chain the layers.
+    """
+    net = Net(io="caller")
+    names = [f"t{i}" for i in range(len(tensors))]
+    for name, (size, _, _) in zip(names, tensors, strict=True):
+        net.tensor(name, size)
+    for step in range(max(last for _, _, last in tensors) + 1):
+        net.tensor(f"token{step}", 0)
+        both = list(zip(names, tensors, strict=True))
+        reads = [name for name, (_, first, last) in both if first < last == step]
+        writes = [name for name, (_, first, _) in both if first == step]
+        before = [f"token{step - 1}"] if step else []
+        node = Node(f"step{step}", "Test", (*before, *reads), (f"token{step}", *writes))
+        net.layers.append(Layer(node, "test", "", {}, (), ()))
+    return net.choice()

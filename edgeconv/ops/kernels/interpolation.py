@@ -1,0 +1,70 @@
+"""ONNX Resize in one dimension: which input elements make an output element, and with which weights.
+
+The equations are those of the ONNX operator's definition.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Taps = list[tuple[int, float]]
+
+# (output position, scale, input size, output size) -> position in the input
+_POSITION: Mapping[str, Callable[[int, float, int, int], float]] = {
+    "asymmetric": lambda i, scale, size, out: i / scale,
+    "half_pixel": lambda i, scale, size, out: (i + 0.5) / scale - 0.5,
+    "pytorch_half_pixel": lambda i, scale, size, out: (i + 0.5) / scale - 0.5 if out > 1 else 0.0,
+    "tf_half_pixel_for_nn": lambda i, scale, size, out: (i + 0.5) / scale,
+    "align_corners": lambda i, scale, size, out: i * (size - 1) / (out - 1) if out > 1 else 0.0,
+    "half_pixel_symmetric": lambda i, scale, size, out: (
+        size / 2 * (1 - out / (scale * size)) + (i + 0.5) / scale - 0.5
+    ),
+}
+_ROUND: Mapping[str, Callable[[float], int]] = {
+    "floor": math.floor,
+    "ceil": math.ceil,
+    "round_prefer_floor": lambda x: math.ceil(x - 0.5),
+    "round_prefer_ceil": lambda x: math.floor(x + 0.5),
+}
+
+
+def _cubic(distance: float, a: float) -> float:
+    """Keys' convolution kernel (1981) with parameter ``a``, for distances up to 2."""
+    d = abs(distance)
+    if d <= 1:
+        return ((a + 2) * d - (a + 3)) * d * d + 1
+    return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
+
+
+def _taps(x: float, size: int, attrs: Mapping[str, Any]) -> Taps:
+    """Input elements and weights for position ``x``; outside, the nearest border element counts."""
+    mode = attrs["mode"]
+    if mode == "nearest":
+        return [(min(max(_ROUND[attrs["nearest_mode"]](x), 0), size - 1), 1.0)]
+    low = math.floor(x)
+    if mode == "linear":
+        taps = [(low, 1 - (x - low)), (low + 1, x - low)]
+    else:
+        taps = [(k, _cubic(x - k, attrs["cubic_coeff_a"])) for k in range(low - 1, low + 3)]
+    if attrs.get("exclude_outside"):
+        total = sum(weight for k, weight in taps if 0 <= k < size)
+        taps = [(k, weight / total if 0 <= k < size else 0.0) for k, weight in taps]
+    return [(min(max(k, 0), size - 1), weight) for k, weight in taps]
+
+
+def tables(
+    size: int, out: int, scale: float, attrs: Mapping[str, Any]
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
+    """Indices and weights of shape (taps, out) that resize ``size`` elements to ``out``."""
+    if size == out and scale == 1.0:
+        return np.arange(out, dtype=np.int32)[None], np.ones((1, out), np.float32)
+    position = _POSITION[attrs["coordinate_transformation_mode"]]
+    taps = [_taps(position(i, scale, size, out), size, attrs) for i in range(out)]
+    index = np.array([[k for k, _ in tap] for tap in taps], np.int32)
+    weight = np.array([[w for _, w in tap] for tap in taps], np.float32)
+    return np.ascontiguousarray(index.T), np.ascontiguousarray(weight.T)

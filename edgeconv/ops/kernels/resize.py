@@ -1,0 +1,102 @@
+"""Interpolation along up to three neighbouring dimensions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from edgeconv.errors import EdgeconvError
+from edgeconv.ir.choice import Arg, ArgKind, Blob, Layer
+from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.layout import Layout, Order
+from edgeconv.ops.base import LayoutOption
+from edgeconv.ops.kernels.images import same_everywhere, volume
+from edgeconv.ops.kernels.interpolation import tables
+from edgeconv.ops.kernels.moves import table_arg
+from edgeconv.ops.lowering import (
+    FLOAT_BYTES,
+    activation_headers,
+    epilogue_param,
+    output_arg,
+    residual_args,
+    residual_in_place,
+)
+from edgeconv.targets import Target
+
+_MOST = 3
+
+
+def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
+    """Channels side by side are best; channel blocks only where channels are not interpolated."""
+    shapes = graph[node.inputs[0]].shape, graph[node.output].shape
+    size = float(graph[node.output].size)
+
+    def penalty(layout: Layout) -> float:
+        return size if layout.order is Order.ROW_MAJOR and target.lanes > 1 else 0.0
+
+    options = same_everywhere(node, graph, target, penalty)
+    spatial = len(shapes[0]) < 3 or shapes[0][1] == shapes[1][1]
+    return [o for o in options if spatial or o.writes[0].order is not Order.BLOCKED]
+
+
+def _in_memory_order(
+    node: Node, graph: Graph, layout: Layout
+) -> tuple[list[int], list[int], list[float]]:
+    """Input size, output size and scale of every dimension in memory."""
+    x, out = graph[node.inputs[0]].shape, graph[node.output].shape
+    scales = [float(scale) for scale in node.attrs["scales"]]
+    if layout.order is Order.CHANNELS_LAST:
+        scales = [scales[0], *scales[2:], scales[1]]
+    elif layout.order is Order.BLOCKED:
+        scales = [*scales, 1.0]
+    return list(layout.physical_shape(x)), list(layout.physical_shape(out)), scales
+
+
+def lower(node: Node, graph: Graph, target: Target) -> Layer:
+    """Tables per dimension; dimensions inside the interpolated ones are lanes, those outside loops."""
+    del target
+    sizes, outs, scales = _in_memory_order(node, graph, graph[node.output].layout)
+    resized = [d for d, (n, m, s) in enumerate(zip(sizes, outs, scales, strict=True)) if n != m or s != 1]
+    first, last = (resized[0], resized[-1] + 1) if resized else (len(sizes) - 1, len(sizes))
+    if last - first > _MOST:
+        raise EdgeconvError(
+            "unsupported Resize",
+            where=node.name,
+            got=f"scales {list(node.attrs['scales'])}",
+            rule=f"at most {_MOST} neighbouring dimensions are interpolated",
+            hint="split the node in two",
+        )
+    made = [tables(sizes[d], outs[d], scales[d], node.attrs) for d in range(first, last)]
+    index = np.concatenate([np.zeros(_MOST - len(made), np.int32), *(i.ravel() for i, _ in made)])
+    weight = np.concatenate([np.ones(_MOST - len(made), np.float32), *(w.ravel() for _, w in made)])
+    lanes = math.prod(outs[last:])
+    return Layer(
+        node=node,
+        algorithm=f"resize_{node.attrs['mode']}",
+        template="ops/resize.c.j2",
+        params={
+            "in_size": volume(tuple(sizes[first:last]), 1),
+            "out_size": volume(tuple(outs[first:last]), 1),
+            "taps": volume(tuple(i.shape[0] for i, _ in made), 1),
+            "outer": math.prod(outs[:first]),
+            "inner": lanes,
+            "epilogue": epilogue_param(node.epilogue),
+        },
+        args=(
+            Arg(ArgKind.INPUT, "in", node.inputs[0]),
+            table_arg("index"),
+            Arg(ArgKind.WEIGHTS, "weight", "weight"),
+            *residual_args(node),
+            output_arg(node),
+            *((Arg(ArgKind.WORKSPACE, "workspace"),) if lanes == 1 else ()),
+        ),
+        headers=(*activation_headers(node.epilogue), "ec_resize.h"),
+        blobs=(
+            Blob("index", index.size, lambda: index, dtype="int32"),
+            Blob("weight", weight.size, lambda: weight),
+        ),
+        aliases=residual_in_place(node, graph),
+        workspace_bytes=sizes[last - 1] * FLOAT_BYTES if lanes == 1 else 0,
+    )
