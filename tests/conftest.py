@@ -11,6 +11,11 @@ import pytest
 from edgeconv.pipeline import CompileOptions, compile_model
 from tests import onnx_models
 from tests.command import BOARD, Command
+from tests.kernels import builds
+
+
+def pytest_report_header() -> list[str]:
+    return builds.describe()
 
 
 @pytest.fixture(autouse=True, scope="session")

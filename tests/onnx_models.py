@@ -36,9 +36,7 @@ def model(
         ],
         [numpy_helper.from_array(value, name) for name, value in (constants or {}).items()],
     )
-    return helper.make_model(
-        graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9
-    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9)
 
 
 def convolution(
@@ -82,7 +80,8 @@ def residual(channels: int = 8, size: int = 9) -> onnx.ModelProto:
         make("Concat", ["left", "right"], ["both"], name="concat", axis=1),
         make("GlobalAveragePool", ["both"], ["pooled"], name="pool"),
         make("Flatten", ["pooled"], ["flat"], name="flatten"),
-        make("Gemm", ["flat", weight("w4", 6, c + 5), weight("b4", 6)], ["logits"], name="dense",
+        make("Sigmoid", ["flat"], ["gate"], name="gate"),
+        make("Gemm", ["gate", weight("w4", 6, c + 5), weight("b4", 6)], ["logits"], name="dense",
              transB=1),
         make("Softmax", ["logits"], ["p"], name="softmax", axis=1),
     ]  # fmt: skip

@@ -4,7 +4,7 @@
 # and this says which.  Only the lack of a native C compiler is an error.
 set -uo pipefail
 
-# command | package(s) | what is not tested without it
+# command or header | package(s) | what is not tested without it
 tools=(
     "cc|gcc libc6-dev|anything that runs emitted C"
     "aarch64-linux-gnu-gcc|gcc-aarch64-linux-gnu libc6-dev-arm64-cross|boards jetson-tx1, raspberry-pi-4 (AArch64 NEON)"
@@ -13,14 +13,15 @@ tools=(
     "qemu-ppc64le|qemu-user|running board power10-s1024"
     "clang|clang|emitted C under Clang"
     "cmake|cmake|CMake presets, runtime_c on its own"
+    "simde/x86/avx512.h|libsimde-dev|AVX-512 kernels on a CPU without AVX-512 (through SIMDe)"
 )
 
 have() { # clang may be installed under its versioned name only
-    if [ "$1" = clang ]; then
-        [ -n "$(compgen -c clang | grep -Ex 'clang(-[0-9]+)?')" ]
-    else
-        command -v "$1" >/dev/null
-    fi
+    case "$1" in
+    clang) [ -n "$(compgen -c clang | grep -Ex 'clang(-[0-9]+)?')" ] ;;
+    *.h) echo "#include <$1>" | cc -E -x c -o /dev/null - 2>/dev/null ;;
+    *) command -v "$1" >/dev/null ;;
+    esac
 }
 
 missing_packages() {

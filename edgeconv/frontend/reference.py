@@ -15,6 +15,7 @@ from onnx.reference import ReferenceEvaluator
 
 from edgeconv.errors import EdgeconvError
 from edgeconv.frontend import model_file
+from edgeconv.frontend.schedule import subgraphs
 
 Values = npt.NDArray[Any]
 
@@ -71,6 +72,8 @@ def _onnxruntime(
         for entry in tensor.external_data:
             if entry.key == "location" and entry.value == model_file.SELF:
                 entry.value = file.path.name
+    for node in model.graph.node:
+        _restore_attributes(node, file)
     _fix_inputs(model.graph, inputs)
     listed = {value.name for value in model.graph.output}
     model.graph.output.extend(onnx.ValueInfoProto(name=n) for n in names if n not in listed)
@@ -95,6 +98,22 @@ def _onnx_reference(
     found: Any = evaluator.run(None, _float32(inputs), intermediate=True)
     values = {name: np.asarray(found[name]) for name in names}
     return ReferenceRun(values, f"onnx.reference {onnx.__version__}")
+
+
+def _restore_attributes(node: onnx.NodeProto, file: model_file.ModelFile) -> None:
+    """Put the data of constants inside of nodes back: engines look for initializers only."""
+    tensors = [attribute.t for attribute in node.attribute if attribute.HasField("t")]
+    for graph in subgraphs(node):
+        tensors += graph.initializer
+        for inner in graph.node:
+            _restore_attributes(inner, file)
+    for tensor in tensors:
+        entries = {entry.key: entry.value for entry in tensor.external_data}
+        if entries.get("location") == model_file.SELF:
+            start = int(entries["offset"])
+            tensor.raw_data = file.content[start : start + int(entries["length"])]
+            tensor.ClearField("external_data")
+            tensor.ClearField("data_location")
 
 
 def _float32(inputs: Mapping[str, Values]) -> dict[str, Values]:

@@ -72,7 +72,7 @@ class Values:
             return False
         if elem != onnx.TensorProto.FLOAT:
             if report:
-                self.problems.value(onnx.TensorProto.DataType.Name(elem).lower(), name)
+                self.problems.value(_type_name(elem), name)
             return False
         self.tensors[name] = Tensor(name, shape)
         return True
@@ -110,3 +110,8 @@ def static_shape(kind: onnx.TypeProto) -> Shape | None:
     if not tensor.HasField("shape") or not all(d.HasField("dim_value") for d in tensor.shape.dim):
         return None
     return tuple(d.dim_value for d in tensor.shape.dim)
+
+
+def _type_name(elem: int) -> str:
+    known = elem in onnx.TensorProto.DataType.values()
+    return onnx.TensorProto.DataType.Name(elem).lower() if known else f"type {elem}"

@@ -13,7 +13,7 @@ from onnx import helper, numpy_helper, shape_inference
 from edgeconv.errors import EdgeconvError
 from edgeconv.frontend import folding, inlining
 from edgeconv.frontend.problems import Problems, RejectedNodeError
-from edgeconv.frontend.schedule import label, live_values, ordered, reads
+from edgeconv.frontend.schedule import label, live_values, ordered, reads, subgraphs
 from edgeconv.frontend.values import Values, static_shape
 from edgeconv.frontend.weights import Weights
 from edgeconv.ir.graph import Node
@@ -21,6 +21,14 @@ from edgeconv.ops import importers
 from edgeconv.ops.base import Source
 
 FunctionKey = tuple[str, str, str]  # domain, name, overload
+
+# What onnx raises for a node that is wrong.
+_INVALID = (
+    onnx.checker.ValidationError,
+    shape_inference.InferenceError,
+    RuntimeError,
+    ValueError,
+)
 
 _INFERENCE_ELEMENTS = 1024  # constants up to this size are shown to shape inference
 
@@ -89,8 +97,16 @@ class Walk(Values):
         self._names.add(name)
         return name
 
+    def _prefix(self, step: Step) -> str:
+        """What the values inside of ``step`` are named under; no value of the model is."""
+        prefix = step.name
+        while any(name.startswith(f"{prefix}/") for name in self._reserved):
+            prefix += ".body"
+        return prefix
+
     def _take(self, step: Step) -> None:
         """The first way that applies."""
+        self._check(step)
         ways: tuple[Callable[[Step], bool], ...] = (
             self._call_function,
             self._choose_branch,
@@ -103,6 +119,19 @@ class Walk(Values):
         for name in step.node.output:
             if name in step.live and not self._is_known(name):
                 self._refuse(step, f"nothing in its definition writes its output {name}")
+
+    def _check(self, step: Step) -> None:
+        """EdgeconvError when the node breaks its operator's signature."""
+        # Out of its context onnx cannot check data in the file and values from around a branch.
+        if step.schema is None or step.node.op_type == "Constant" or any(subgraphs(step.node)):
+            return
+        context = onnx.checker.C.CheckerContext()
+        context.ir_version = onnx.IR_VERSION
+        context.opset_imports = dict(step.scope.opsets)
+        try:
+            onnx.checker.check_node(step.node, context)
+        except _INVALID as error:
+            raise _invalid(step, str(error)) from None
 
     def _refuse(self, step: Step, reason: str) -> None:
         """Note a problem, and what can be told of the outputs nevertheless."""
@@ -139,12 +168,8 @@ class Walk(Values):
                 data,
                 opset_imports=[helper.make_opsetid(d, v) for d, v in step.scope.opsets.items()],
             )
-        except (shape_inference.InferenceError, RuntimeError, ValueError) as error:
-            raise EdgeconvError(
-                "the model is invalid",
-                where=f"node {step.name!r} ({step.node.op_type})",
-                got=" ".join(str(error).split()),
-            ) from None
+        except _INVALID as error:
+            raise _invalid(step, str(error)) from None
 
     def _call_function(self, step: Step) -> bool:
         """A function of the model itself: its nodes in place of the call."""
@@ -154,14 +179,9 @@ class Walk(Values):
         if function is None:
             return False
         if key in scope.calls:
-            raise EdgeconvError(
-                "the model is invalid",
-                where=f"node {step.name!r} ({node.op_type})",
-                got="a function that calls itself",
-                rule="functions must not be recursive",
-            )
+            raise _invalid(step, "a function that calls itself", "functions must not be recursive")
         attributes = {a.name: a for a in (*function.attribute_proto, *node.attribute)}
-        nodes = inlining.inlined_function(function, node, attributes, step.name)
+        nodes = inlining.inlined_function(function, node, attributes, self._prefix(step))
         opsets = {**scope.opsets, **_opsets(function.opset_import)}
         inner = Scope(opsets, scope.origin or step.name, (*scope.calls, key))
         self.run(nodes, inner, step.live)
@@ -177,9 +197,10 @@ class Walk(Values):
             return True
         branches = {attribute.name: attribute.g for attribute in step.node.attribute}
         graph = branches["then_branch" if condition.any() else "else_branch"]
-        for name, tensor in inlining.branch_constants(graph, step.name).items():
+        prefix = self._prefix(step)
+        for name, tensor in inlining.branch_constants(graph, prefix).items():
             self.define(name, self._weights.array(tensor))
-        nodes = inlining.inlined_branch(graph, step.node, step.name)
+        nodes = inlining.inlined_branch(graph, step.node, prefix)
         self.run(nodes, replace(step.scope, origin=step.scope.origin or step.name), step.live)
         return True
 
@@ -219,9 +240,13 @@ class Walk(Values):
         if all(self.constant(name) is not None for name in names):
             self._refuse(step, "its inputs are all constant, and it cannot be evaluated here")
             return True
-        if any(kinds.get(name) is None or static_shape(kinds[name]) is None for name in used):
+        found = [static_shape(kinds[name]) if name in kinds else None for name in used]
+        if None in found:
             self._refuse(step, "the shape of its output depends on values computed at run time")
             return True
+        for shape in found:
+            if min(shape or (), default=0) < 0:
+                raise _invalid(step, f"an output of shape {shape}", "sizes are not negative")
         computable = all(name in self.tensors for name in names)
         for name in used:
             computable &= self.declare(name, kinds[name])
@@ -258,7 +283,7 @@ class Walk(Values):
             if attribute.default_value.type
         }
         attributes |= {attribute.name: attribute for attribute in step.node.attribute}
-        nodes = inlining.inlined_function(function, step.node, attributes, step.name)
+        nodes = inlining.inlined_function(function, step.node, attributes, self._prefix(step))
         opsets = {**step.scope.opsets, **_opsets(function.opset_import)}
         outside, self.problems = self.problems, Problems()
         try:
@@ -298,6 +323,11 @@ class Walk(Values):
                 version, step.node.SerializeToString(), kinds
             )
         return onnx.FunctionProto.FromString(found) if isinstance(found, bytes) else found
+
+
+def _invalid(step: Step, got: str, rule: str = "") -> EdgeconvError:
+    where = f"node {step.name!r} ({step.node.op_type})"
+    return EdgeconvError("the model is invalid", where=where, got=" ".join(got.split()), rule=rule)
 
 
 def _domain(name: str) -> str:

@@ -50,6 +50,8 @@ class Weights:
 
         Raises EdgeconvError when external data is missing, too short or outside of the folder.
         """
+        if tensor.data_type not in onnx.TensorProto.DataType.values()[1:]:
+            raise _broken(tensor, f"element type {tensor.data_type}", "ONNX defines no such type")
         if tensor.data_location == onnx.TensorProto.EXTERNAL:
             return self._external(tensor)
         try:

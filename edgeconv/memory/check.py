@@ -41,8 +41,8 @@ def check(choice: Choice, memory_map: MemoryMap) -> MemoryMap:
     lifetimes = _check_order(choice, memory_map)
     _check_places(choice, memory_map, lifetimes)
     _check_granted(choice, memory_map)
-    _check_sizes(memory_map)
     _Replay(choice, memory_map).run()
+    _check_sizes(memory_map)
     return memory_map
 
 

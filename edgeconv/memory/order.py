@@ -162,7 +162,7 @@ class _Search:
                         found[then.done] = then
                 if self.moves >= allowance:
                     break
-            states = sorted(found.values(), key=lambda s: (s.peak, s.live))
+            states = sorted(found.values(), key=lambda s: s.peak + s.live)
         return states[0].path() if states else None
 
     def _moves(self, state: _State) -> list[_State]:

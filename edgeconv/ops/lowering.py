@@ -39,9 +39,7 @@ def activation_headers(epilogue: Epilogue) -> tuple[str, ...]:
     Functions without libm come first: ec_activation.h offers those that it finds included.
     """
     kinds: tuple[Activation, ...] = (epilogue.before, epilogue.after)
-    return merge_headers(
-        [(*_ACTIVATION_NEEDS.get(kind.kind, ()), *_EPILOGUE) for kind in kinds]
-    )
+    return merge_headers([(*_ACTIVATION_NEEDS.get(kind.kind, ()), *_EPILOGUE) for kind in kinds])
 
 
 def merge_headers(lists: Iterable[tuple[str, ...]]) -> tuple[str, ...]:

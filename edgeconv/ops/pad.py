@@ -44,6 +44,9 @@ def _import_pad(source: Source, ctx: ImportContext) -> Sequence[Node]:
         ends = tuple(max(0, -pad) for pad in pads[rank:])
         shape = tuple(size - s - e for size, s, e in zip(shape, starts, ends, strict=True))
         ones = (1,) * rank
+        if min(shape) < 1:
+            got = f"pads {list(pads)} of input {list(ctx.tensor(x).shape)}"
+            raise ctx.reject(source, got, "cropping must leave an element")
         if not any(grown):
             return chain.finish("Slice", (x,), starts=starts, steps=ones)
         x = chain.add("crop", "Slice", (x,), shape, starts=starts, steps=ones)

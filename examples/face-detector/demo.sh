@@ -11,13 +11,14 @@ photos=()
 for photo in "$@"; do
     photos+=("$(realpath "$photo")")
 done
+out=${OUT:+$(realpath -m "$OUT")} # before the folder changes
 cd "$(dirname "$0")"
 . ../board.sh
 
 board=${BOARD:-host}
-out=$(realpath -m "${OUT:-out/$board}")
-mkdir -p "$out"
+out=${out:-$PWD/out/$board}
 use_board "$board"
+mkdir -p "$out"
 [ "${#photos[@]}" -gt 0 ] || photos=("$PWD"/*.jpg)
 [ "${#emulator[@]}" -gt 0 ] && default_runs=1 || default_runs=20
 

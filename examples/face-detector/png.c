@@ -9,8 +9,8 @@
 
 struct writer {
     FILE *file;
-    uint32_t crc;   /* of the chunk so far */
-    uint32_t a, b;  /* Adler-32 of the uncompressed bytes so far */
+    uint32_t crc;  /* of the chunk so far */
+    uint32_t a, b; /* Adler-32 of the uncompressed bytes so far */
 };
 
 static void put(struct writer *w, const void *data, size_t bytes)
@@ -97,9 +97,5 @@ const char *png_write(const struct image *image, const char *path)
         return "cannot be created";
     put_picture(&w, image);
     const int failed = ferror(w.file);
-    if (fclose(w.file) || failed) {
-        remove(path);
-        return "cannot be written";
-    }
-    return NULL;
+    return fclose(w.file) || failed ? "cannot be written completely" : NULL;
 }

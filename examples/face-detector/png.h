@@ -4,7 +4,7 @@
 
 #include "image.h"
 
-/* Returns NULL, or what went wrong; nothing is left at `path` then. */
+/* Returns NULL, or what went wrong. */
 const char *png_write(const struct image *image, const char *path);
 
 #endif

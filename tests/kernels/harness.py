@@ -7,7 +7,7 @@ A test describes operations and asks for one case per layout that the operator o
 
 What they must compute comes from the float64 interpreter of the tests.
 
-``build`` is the fixture of conftest.py: an instruction set, a compiler, and how to run what it makes.
+``build`` is the fixture of conftest.py: an instruction set, a compiler, how to run its programs.
 All cases become one C program; bodies that render equal share one function, as in what edgeconv
 emits.  Each case runs once with separate buffers, once per alias that its layer allows, and, when
 all aliases are exact, once with all of them granted.  Every buffer is an allocation of its exact
@@ -70,7 +70,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Spec:
-    """One operation: logical inputs by name in order ("" for an absent one), output shape, attributes.
+    """One operation: logical inputs by name in order ("" for an absent one), output shape.
 
     ``residual``, when given, is the epilogue's.  ``options`` replaces what the operator offers.
     """
@@ -114,7 +114,10 @@ class Spec:
         expected = evaluate(graph, values)["out"]
         made = []
         for option in self.options or operator.layouts(node, graph, target):
-            decided = {**dict(zip(node.reads(), option.reads, strict=True)), "out": option.writes[0]}
+            decided = {
+                **dict(zip(node.reads(), option.reads, strict=True)),
+                "out": option.writes[0],
+            }
             laid_out = graph.with_tensors(
                 {
                     name: Tensor(t.name, t.shape, t.dtype, decided[name], data=t.data)
@@ -190,9 +193,7 @@ class _Program:
         values += [(*places[name], _memory(case, name, case.values[name])) for name in read]
         buffer, offset = places[layer.node.output]
         out = (buffer, offset, case.graph[layer.node.output].elements * 4)
-        self.runs.append(
-            _Run(case, name, tuple(sizes), args, tuple(values), out)
-        )
+        self.runs.append(_Run(case, name, tuple(sizes), args, tuple(values), out))
 
     def _function(self, layer: Layer, copied: tuple[bool, ...]) -> str:
         """The function that calls the kernel with an array of pointers; "nothing" if it is free."""
@@ -248,14 +249,16 @@ def execute(build: Build, cases: Sequence[Case], folder: Path) -> list[tuple[Cas
     )
     assert compiled.returncode == 0, compiled.stderr[:4000]
     data = b"".join(value for run in program.runs for _, _, value in run.values)
-    done = subprocess.run([*build.runner, str(binary)], input=data, capture_output=True, check=False)
+    done = subprocess.run(
+        [*build.runner, str(binary)], input=data, capture_output=True, check=False
+    )
     assert done.returncode == 0, done.stderr.decode()[:4000]
     results, at = [], 0
-    for run in program.runs:
-        out = run.case.graph[run.case.layer.node.output]
+    for played in program.runs:
+        out = played.case.graph[played.case.layer.node.output]
         memory = np.frombuffer(done.stdout, np.float32, out.elements, at)
-        results.append((run.case, out.layout.unpack(memory, out.shape)))
-        at += run.out[2]
+        results.append((played.case, out.layout.unpack(memory, out.shape)))
+        at += played.out[2]
     assert at == len(done.stdout)
     return results
 
@@ -268,7 +271,9 @@ def check(build: Build, cases: Sequence[Case], folder: Path) -> None:
         want = case.expected.astype(np.float64)
         allowed = case.tolerance * ULP * np.maximum(np.abs(want), case.scale)
         with np.errstate(invalid="ignore"):
-            bad = ~((np.abs(got - want) <= allowed) | (got == want) | (np.isnan(got) & np.isnan(want)))
+            bad = ~(
+                (np.abs(got - want) <= allowed) | (got == want) | (np.isnan(got) & np.isnan(want))
+            )
         if bad.any():
             where = tuple(int(i) for i in np.argwhere(bad)[0])
             failures.append(

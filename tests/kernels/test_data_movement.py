@@ -130,10 +130,10 @@ def test_pad(build: Build, folder: Path) -> None:
                 continue  # numpy, the oracle, and ONNX differ where a border exceeds the tensor
             x = numbers(2, c, 4, 5)
             shape = tuple(s + pads[d] + pads[4 + d] for d, s in enumerate(x.shape))
-            specs.append(
-                Spec("Pad", {"x": x}, shape, {"pads": pads, "mode": mode, "value": -1.5})
-            )
-        specs.append(Spec("Pad", {"x": numbers(6)}, (9,), {"pads": (2, 1), "mode": mode, "value": 0.0}))
+            specs.append(Spec("Pad", {"x": x}, shape, {"pads": pads, "mode": mode, "value": -1.5}))
+        specs.append(
+            Spec("Pad", {"x": numbers(6)}, (9,), {"pads": (2, 1), "mode": mode, "value": 0.0})
+        )
     run(build, folder, specs)
 
 
@@ -151,7 +151,13 @@ def test_gather_expand_tile(build: Build, folder: Path) -> None:
     ):
         shape = np.take(x, index, axis).shape
         specs.append(Spec("Gather", {"x": x, "index": index}, shape, {"axis": axis}, ("index",)))
-    for one, shape in (((3, 1), (2, 3, 4)), ((1,), (5,)), ((2, 1, 6), (2, 3, 6)), ((), (2, 2)), ((4, 1), (4, 1))):
+    for one, shape in (
+        ((3, 1), (2, 3, 4)),
+        ((1,), (5,)),
+        ((2, 1, 6), (2, 3, 6)),
+        ((), (2, 2)),
+        ((4, 1), (4, 1)),
+    ):
         specs.append(Spec("Expand", {"x": numbers(*one)}, shape))
     for repeats in ((1, 2, 1, 3), (2, 1, 1, 1), (1, 1, 2, 1), (1, 1, 1, 1)):
         shape = tuple(r * s for r, s in zip(repeats, x.shape, strict=True))

@@ -32,8 +32,14 @@ def test_unary_sizes(build: Build, folder: Path) -> None:
         specs += [
             Spec("Unary", {"x": x}, x.shape, before=CLIP),
             Spec(
-                "Unary", {"x": x}, x.shape, before=RELU, residual=numbers(*x.shape), after=CLIP,
-                tolerance=1, scale=1,
+                "Unary",
+                {"x": x},
+                x.shape,
+                before=RELU,
+                residual=numbers(*x.shape),
+                after=CLIP,
+                tolerance=1,
+                scale=1,
             ),
         ]
     check(build, [case for spec in specs for case in spec.cases(build.target)], folder)
@@ -62,7 +68,9 @@ BROADCASTS = (
 )
 
 
-@pytest.mark.parametrize("constant", [(), ("a",), ("b",)], ids=["tensors", "constant a", "constant b"])
+@pytest.mark.parametrize(
+    "constant", [(), ("a",), ("b",)], ids=["tensors", "constant a", "constant b"]
+)
 def test_binary_broadcasting(build: Build, folder: Path, constant: tuple[str, ...]) -> None:
     specs = []
     for one, other in BROADCASTS:
@@ -73,8 +81,15 @@ def test_binary_broadcasting(build: Build, folder: Path, constant: tuple[str, ..
         )
         specs.append(
             Spec(
-                "Binary", {"a": b, "b": a}, shape, {"kind": "mul"}, constant,
-                residual=numbers(*shape), after=RELU, tolerance=2, scale=2,
+                "Binary",
+                {"a": b, "b": a},
+                shape,
+                {"kind": "mul"},
+                constant,
+                residual=numbers(*shape),
+                after=RELU,
+                tolerance=2,
+                scale=2,
             )
         )
     check(build, [case for spec in specs for case in spec.cases(build.target)], folder)
@@ -111,15 +126,29 @@ def test_affine(build: Build, folder: Path) -> None:
             inputs = {"x": numbers(*shape), "scale": numbers(c), "shift": numbers(c)}
             specs.append(
                 Spec(
-                    "Affine", inputs, shape, {}, ("scale", "shift"), after=RELU, tolerance=2, scale=4
+                    "Affine",
+                    inputs,
+                    shape,
+                    {},
+                    ("scale", "shift"),
+                    after=RELU,
+                    tolerance=2,
+                    scale=4,
                 )
             )
     x = numbers(2, 6, 3, 5)
     inputs = {"x": x, "scale": numbers(6), "shift": numbers(6)}
     specs.append(
         Spec(
-            "Affine", inputs, x.shape, {}, ("scale", "shift"), residual=x + 1, after=RELU,
-            tolerance=2, scale=4,
+            "Affine",
+            inputs,
+            x.shape,
+            {},
+            ("scale", "shift"),
+            residual=x + 1,
+            after=RELU,
+            tolerance=2,
+            scale=4,
         )
     )
     check(build, [case for spec in specs for case in spec.cases(build.target)], folder)

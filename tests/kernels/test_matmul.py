@@ -41,8 +41,15 @@ def test_matmul(build: Build, folder: Path) -> None:
         specs.append(Spec("MatMul", {"a": x, "b": y}, out, after=RELU, tolerance=8, scale=4))
     specs.append(
         Spec(
-            "MatMul", {"a": numbers(6, 5), "b": numbers(5, 20)}, (6, 20), {}, ("b",), RELU,
-            numbers(6, 20), tolerance=8, scale=4,
+            "MatMul",
+            {"a": numbers(6, 5), "b": numbers(5, 20)},
+            (6, 20),
+            {},
+            ("b",),
+            RELU,
+            numbers(6, 20),
+            tolerance=8,
+            scale=4,
         )
     )
     run(build, folder, specs)

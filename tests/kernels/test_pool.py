@@ -43,7 +43,9 @@ def out_sizes(window: Window, ceil_mode: bool) -> tuple[int, ...]:
     return tuple(sizes)
 
 
-def spec_of(window: Window, channels: int, mode: str, ceil_mode: bool, padding_counts: bool) -> Spec:
+def spec_of(
+    window: Window, channels: int, mode: str, ceil_mode: bool, padding_counts: bool
+) -> Spec:
     size, kernel, strides, dilations, pads = window
     x: Array = rng.uniform(-2, 2, (2, channels, *size)).astype(np.float32)
     attrs = {
@@ -81,8 +83,16 @@ def test_epilogue(build: Build, folder: Path, mode: str) -> None:
             residual: Array = rng.uniform(-2, 2, plain.shape).astype(np.float32)
             specs.append(
                 Spec(
-                    "Pool", plain.inputs, plain.shape, plain.attrs, (), Activation("abs"), residual,
-                    Activation("relu"), 3, 2,
+                    "Pool",
+                    plain.inputs,
+                    plain.shape,
+                    plain.attrs,
+                    (),
+                    Activation("abs"),
+                    residual,
+                    Activation("relu"),
+                    3,
+                    2,
                 )
             )
     check(build, [case for spec in specs for case in spec.cases(build.target)], folder)

@@ -36,7 +36,7 @@ RESIZES = (
 )
 
 
-@pytest.mark.parametrize("how", RESIZES, ids=lambda how: "-".join(how))
+@pytest.mark.parametrize("how", RESIZES, ids="-".join)
 def test_resize(build: Build, folder: Path, how: tuple[str, str, str]) -> None:
     lanes = build.target.lanes
     mode, coordinates, nearest = how
@@ -67,7 +67,9 @@ def test_resize(build: Build, folder: Path, how: tuple[str, str, str]) -> None:
             }
             x = numbers(*shape)
             specs.append(
-                Spec("Resize", {"x": x}, out, attrs, tolerance=0 if mode == "nearest" else 8, scale=2)
+                Spec(
+                    "Resize", {"x": x}, out, attrs, tolerance=0 if mode == "nearest" else 8, scale=2
+                )
             )
     specs.append(
         Spec(

@@ -37,8 +37,12 @@ def test_softmax(build: Build, folder: Path, log: bool) -> None:
         x = numbers(*shape, reach=30.0)
         specs.append(
             Spec(
-                "Softmax", {"x": x}, shape, {"axis": axis, "log": log},
-                tolerance=8 if log else 40, scale=60 if log else 1e-30,
+                "Softmax",
+                {"x": x},
+                shape,
+                {"axis": axis, "log": log},
+                tolerance=8 if log else 40,
+                scale=60 if log else 1e-30,
             )
         )
     run(build, folder, specs)

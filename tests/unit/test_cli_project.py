@@ -70,9 +70,7 @@ def test_verify_fails_beyond_the_tolerance(edgeconv: Command, project: Path) -> 
     edgeconv.ok("verify", project, "--tolerance", "0.5")
 
 
-def test_verify_takes_inputs_of_the_user(
-    edgeconv: Command, project: Path, tmp_path: Path
-) -> None:
+def test_verify_takes_inputs_of_the_user(edgeconv: Command, project: Path, tmp_path: Path) -> None:
     image = np.full((1, 3, 9, 9), 7, np.float32)
     np.savez(tmp_path / "mine.npz", image=image)
     edgeconv.ok("verify", project, "--inputs", tmp_path / "mine.npz")

@@ -160,6 +160,17 @@ def test_made_up_names_avoid_those_of_the_model(loaded: Load) -> None:
     np.testing.assert_allclose(evaluate(graph, {"x": x})["y"], np.abs(3 * x))
 
 
+def test_values_of_a_definition_avoid_those_of_the_model(loaded: Load) -> None:
+    nodes = [make("Mish", ["x"], ["m"], name="mish")]
+    inner = loaded(model(nodes, {"x": (2,)}, {"m": None}, opset=18)).nodes
+    taken = inner[0].output
+    nodes += [make("Neg", ["m"], [taken]), make("Neg", [taken], ["y"])]
+    graph = loaded(model(nodes, {"x": (2,)}, {"y": None}, opset=18))
+    x = np.array([1.0, -2.0])
+    want = x * np.tanh(np.log1p(np.exp(x)))
+    np.testing.assert_allclose(evaluate(graph, {"x": x})["y"], want, rtol=1e-6)
+
+
 def test_dead_branches_do_not_matter(loaded: Load) -> None:
     nodes = [make("NonZero", ["x"], ["dead"]), make("Relu", ["x"], ["y"])]
     assert [n.op for n in loaded(model(nodes, {"x": (2,)}, {"y": None})).nodes] == ["Unary"]

@@ -16,6 +16,7 @@ from onnx import TensorProto, helper
 from edgeconv.errors import EdgeconvError
 from edgeconv.frontend import load, reference_outputs
 from edgeconv.ir.graph import Graph
+from edgeconv.ops import operators
 from tests.ir_interpreter import evaluate
 from tests.onnx_models import Values, model, save
 
@@ -418,3 +419,22 @@ def test_refusals(source: onnx.ModelProto, message: str, tmp_path: Path) -> None
     line = refusal(source, tmp_path)
     assert "1 node (node)" in line
     assert message in line
+
+
+@pytest.mark.parametrize(
+    ("source", "shape", "macs"),
+    [
+        (node_model("Conv", 11, [(1, 4, 6, 6)], [weights(8, 2, 3, 3)], group=2), (1, 4, 6, 6),
+         8 * 4 * 4 * 2 * 9),
+        (node_model("Gemm", 11, [(3, 4)], [weights(4, 5)]), (3, 4), 3 * 4 * 5),
+        (node_model("MatMul", 11, [(2, 3, 4)], [weights(2, 4, 5)]), (2, 3, 4), 2 * 3 * 4 * 5),
+        (node_model("Relu", 11, [(3, 4)]), (3, 4), 0),
+    ],
+    ids=["Conv", "Dense", "MatMul", "Unary"],
+)  # fmt: skip
+def test_multiply_accumulates(
+    source: onnx.ModelProto, shape: tuple[int, ...], macs: int, tmp_path: Path
+) -> None:
+    graph = check_model(source, {"x0": shape}, tmp_path)
+    (node,) = graph.nodes
+    assert operators()[node.op].macs(node, graph) == macs

@@ -107,7 +107,9 @@ def test_report_is_replaced_at_once(project: Project) -> None:
     assert not list(project.directory.glob(".report-*"))
 
 
-def test_model_is_found_where_it_was_compiled_from(own_project: Project, residual_model: Path) -> None:
+def test_model_is_found_where_it_was_compiled_from(
+    own_project: Project, residual_model: Path
+) -> None:
     assert model_file.find(own_project) == residual_model.resolve()
     moved = residual_model.rename(own_project.directory / "net.onnx")
     assert model_file.find(own_project) == moved.resolve()

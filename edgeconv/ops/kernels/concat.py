@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from itertools import accumulate
 
-from edgeconv.ir.choice import Alias, ArgKind, Blob, Layer
+from edgeconv.ir.choice import Alias, Arg, ArgKind, Blob, Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import ROW_MAJOR, Layout, Order
 from edgeconv.ops.base import LayoutOption
@@ -46,7 +46,9 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
     runs = [out.layout.elements(graph[name].shape) // outer for name in node.inputs]
     starts = [0, *accumulate(runs)][:-1]
     blobs: list[Blob] = []
-    args, aliases, alias_of = [], [], []
+    args: list[Arg] = []
+    aliases: list[Alias] = []
+    alias_of: list[int] = []
     for number, name in enumerate(node.inputs):
         arg = read_arg(graph, name, f"in{number}", blobs)
         if arg.kind is ArgKind.WEIGHTS:

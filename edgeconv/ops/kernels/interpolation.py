@@ -1,4 +1,4 @@
-"""ONNX Resize in one dimension: which input elements make an output element, and with which weights.
+"""ONNX Resize in one dimension: which input elements make an output element, with which weights.
 
 The equations are those of the ONNX operator's definition.
 """

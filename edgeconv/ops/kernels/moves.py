@@ -15,7 +15,7 @@ HEADERS = ("ec_nest.h", "ec_copy.h", "ec_transpose.h", "ec_move.h")
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """Loops that copy: sizes, strides in both arrays, and where the first element lies in ``in``."""
+    """Loops that copy: sizes, strides in both arrays, and where the first element is read."""
 
     sizes: tuple[int, ...]
     in_strides: tuple[int, ...]

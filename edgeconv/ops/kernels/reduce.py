@@ -65,9 +65,7 @@ def _loops(node: Node, graph: Graph) -> tuple[str, dict[str, Param]]:
     # the innermost elements are neighbours in memory; a single element counts as reduced
     inner_size, _, inner_move = loops.pop()
     kept = [(size, step) for size, step, move in loops if move] or [(1, 0)]
-    below = [(size, step) for size, step, move in loops if not move]
-    rows, row_step = below.pop() if inner_move and below else (1, 0)
-    below = below or [(1, 0)]
+    below = [(size, step) for size, step, move in loops if not move] or [(1, 0)]
     if max(len(kept), len(below)) > MOST_LOOPS:
         raise ValueError(f"{len(loops)} loops, at most {MOST_LOOPS} of a kind")
     return "columns" if inner_move else "rows", {
@@ -75,8 +73,6 @@ def _loops(node: Node, graph: Graph) -> tuple[str, dict[str, Param]]:
         "kept_step": tuple(step for _, step in kept),
         "reduced": tuple(size for size, _ in below),
         "reduced_step": tuple(step for _, step in below),
-        "rows": rows,
-        "row_step": row_step,
         "n": inner_size,
     }
 
@@ -93,7 +89,7 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
         params={
             "kernel_function": kernel,
             "kind": str(node.attrs["kind"]),
-            "scale": 1.0 / max(math.prod(shape[a] for a in node.attrs["axes"]), 1),
+            "factor": 1.0 / max(math.prod(shape[a] for a in node.attrs["axes"]), 1),
             **loops,
             "epilogue": epilogue_param(node.epilogue),
         },

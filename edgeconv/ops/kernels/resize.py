@@ -55,10 +55,12 @@ def _in_memory_order(
 
 
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
-    """Tables per dimension; dimensions inside the interpolated ones are lanes, those outside loops."""
+    """Tables per dimension; dimensions inside the interpolated ones are lanes, outer ones loops."""
     del target
     sizes, outs, scales = _in_memory_order(node, graph, graph[node.output].layout)
-    resized = [d for d, (n, m, s) in enumerate(zip(sizes, outs, scales, strict=True)) if n != m or s != 1]
+    resized = [
+        d for d, (n, m, s) in enumerate(zip(sizes, outs, scales, strict=True)) if n != m or s != 1
+    ]
     first, last = (resized[0], resized[-1] + 1) if resized else (len(sizes) - 1, len(sizes))
     if last - first > _MOST:
         raise EdgeconvError(

@@ -30,9 +30,9 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
         },
         args=(Arg(ArgKind.INPUT, "x", node.inputs[0]), output_arg(node)),
         headers=(
-            *("ec_lanes.h", "ec_poly.h", "ec_exp.h"),
+            *("ec_poly.h", "ec_exp.h"),
             *(("ec_log.h",) if log else ()),
-            "ec_softmax.h",
+            *("ec_lanes.h", "ec_softmax.h"),
         ),
         aliases=in_place(node, graph, (node.inputs[0],)),
     )

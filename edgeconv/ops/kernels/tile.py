@@ -13,7 +13,7 @@ __all__ = ["layouts", "lower"]
 
 
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
-    """A move with two loops per dimension: the repeats, which stay in place, and the input's own."""
+    """A move with two loops per dimension: the repeats, which stay in place, and the input."""
     del target
     x = graph[node.inputs[0]]
     sizes: list[int] = []

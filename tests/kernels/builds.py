@@ -1,0 +1,122 @@
+"""How the kernels of a target are compiled and run here: natively, under QEMU, or through SIMDe.
+
+SIMDe spells intrinsics out in plain C.  It stands in for a processor that has no AVX-512, so that
+those kernels are tested on every machine; ``describe`` says which of the two a test run did.
+"""
+
+from __future__ import annotations
+
+import functools
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from edgeconv import host
+from edgeconv.targets import TARGETS, Target
+from tests.kernels.harness import Build
+
+COMPILERS = ("gcc", "clang")
+
+_STRICT = ("-std=c11", "-D_POSIX_C_SOURCE=200112L", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
+_SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+_OPTIONS = {"gcc": ("-O1", *_SANITIZE), "clang": ("-O2",)}
+_QEMU_CPU = {"power10": ("-cpu", "power10")}
+_SHIMS = {"avx512": Path(__file__).parent / "simde"}  # the folder of a stand-in <immintrin.h>
+
+
+def _find(*names: str) -> str:
+    """The first of these programs that is installed."""
+    for name in names:
+        if shutil.which(name):
+            return name
+    pytest.skip(f"{names[0]} is not installed")
+
+
+def _find_compiler(name: str) -> str:
+    return _find(name, *(f"{name}-{version}" for version in range(21, 14, -1)))
+
+
+def is_native(target: Target) -> bool:
+    """This machine's architecture has the target, whether or not this very CPU does."""
+    return target.arch in ("any", host.detect().arch)
+
+
+def runs_here(target: Target) -> bool:
+    """This CPU executes the target's instructions."""
+    return is_native(target) and host.detect().has(target.cpu_flags)
+
+
+def native(target: Target, compiler: str) -> Build:
+    """Run by this CPU; skips when it cannot."""
+    if not runs_here(target):
+        pytest.skip(f"this CPU has no {target.name}")
+    found = _find_compiler(compiler)
+    return Build(
+        f"{target.name} with {compiler}", target, (found, *_OPTIONS[compiler], *_STRICT)
+    )
+
+
+def emulated(target: Target) -> Build:
+    """Cross-compiled and run under QEMU; skips when either is missing."""
+    triple = {"ppc64le": "powerpc64le"}.get(target.arch, target.arch)
+    compiler = _find(f"{triple}-linux-gnu-gcc")
+    qemu = _find(f"qemu-{target.arch}", f"qemu-{target.arch}-static")
+    return Build(
+        f"{target.name} under QEMU",
+        target,
+        (compiler, "-O2", "-static", *_STRICT),
+        (qemu, *_QEMU_CPU.get(target.name, ())),
+    )
+
+
+@functools.cache
+def has_simde(compiler: str) -> bool:
+    """The compiler finds SIMDe's headers."""
+    probe = [compiler, "-E", "-x", "c", "-o", "/dev/null", "-"]
+    source = "#include <simde/x86/avx512.h>\n"
+    return not subprocess.run(probe, input=source, text=True, capture_output=True).returncode
+
+
+def with_simde(target: Target, compiler: str) -> Build:
+    """The target's intrinsics in plain C, for any CPU; skips when SIMDe is missing."""
+    found = _find_compiler(compiler)
+    if not has_simde(found):
+        pytest.skip("SIMDe is not installed (libsimde-dev)")
+    return Build(
+        f"{target.name} through SIMDe with {compiler}",
+        replace(target, flags=()),  # those are what the CPU lacks
+        (
+            *(found, *_OPTIONS[compiler], *_STRICT),
+            *("-isystem", str(_SHIMS[target.name])),
+            "-Wno-psabi",  # no vector is passed between separately compiled functions
+            *("-Wl,--no-as-needed", "-lm"),  # SIMDe rounds and takes roots with libm
+        ),
+    )
+
+
+def find(target: Target, compiler: str) -> Build:
+    """The most faithful way to run ``target`` here; skips, by name, what is missing."""
+    if runs_here(target):
+        return native(target, compiler)
+    if target.name in _SHIMS:
+        return with_simde(target, compiler)
+    return native(target, compiler) if is_native(target) else emulated(target)
+
+
+def describe() -> list[str]:
+    """One line per target that SIMDe can stand in for: how its kernels are run here."""
+    lines = []
+    for name in _SHIMS:
+        how = "run by this CPU"
+        if not runs_here(TARGETS[name]):
+            found = next((name for name in ("gcc", "clang", "cc") if shutil.which(name)), "")
+            how = "this CPU lacks them, " + (
+                "run in plain C through SIMDe"
+                if found and has_simde(found)
+                else "skipped for want of SIMDe (libsimde-dev)"
+            )
+        lines.append(f"{name} kernels: {how}")
+    return lines

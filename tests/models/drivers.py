@@ -1,0 +1,205 @@
+"""C and C++ programs around emitted networks, as an engineer might write them."""
+
+from __future__ import annotations
+
+CPP = """\
+#include "net.h"
+
+class Network {
+  public:
+    int start() { return net_init(&model_, net_weights, NET_WEIGHTS_BYTES, arena_, sizeof arena_); }
+    int run(const float *image, float *features, float *p) const
+    {
+        return net_run(&model_, image, features, p);
+    }
+
+  private:
+    net_model model_;
+    alignas(NET_ARENA_ALIGN) unsigned char arena_[NET_ARENA_BYTES];
+};
+
+int use(const float *image, float *features, float *p)
+{
+    static Network network;
+    return network.start() || network.run(image, features, p);
+}
+"""
+
+TWO_NETWORKS = """\
+#include "digits.h"
+#include "net.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static void read_floats(const char *path, float *to, size_t count)
+{
+    FILE *file = fopen(path, "rb");
+    if (!file || fread(to, sizeof *to, count, file) != count)
+        exit(2);
+    fclose(file);
+}
+
+static int equal(const float *got, const char *path, size_t count)
+{
+    static float want[4096];
+    float largest = 0.0f, worst = 0.0f;
+    read_floats(path, want, count);
+    for (size_t i = 0; i < count; i++) {
+        largest = fmaxf(largest, fabsf(want[i]));
+        worst = fmaxf(worst, fabsf(got[i] - want[i]));
+    }
+    return worst <= 1e-4f * largest;
+}
+
+static _Alignas(64) unsigned char digits_arena[DIGITS_ARENA_BYTES];
+static _Alignas(64) unsigned char net_arena[NET_ARENA_BYTES];
+static float image[DIGITS_INPUT_IMAGE_ELEMENTS + NET_INPUT_IMAGE_ELEMENTS];
+static float out[4096];
+
+int main(void)
+{
+    digits_model digits;
+    net_model net;
+    if (digits_init(
+            &digits, digits_weights, DIGITS_WEIGHTS_BYTES, digits_arena, sizeof digits_arena))
+        return 2;
+    if (net_init(&net, net_weights, NET_WEIGHTS_BYTES, net_arena, sizeof net_arena))
+        return 2;
+    read_floats("digits_input.bin", image, DIGITS_INPUT_IMAGE_ELEMENTS);
+    digits_run(&digits, image, out);
+    puts(equal(out, "digits_expected.bin", DIGITS_OUTPUT_LOGITS_ELEMENTS) ? "digits equal" : "no");
+    read_floats("net_input.bin", image, NET_INPUT_IMAGE_ELEMENTS);
+    net_run(&net, image, out, out + NET_OUTPUT_FEATURES_ELEMENTS);
+    puts(equal(out, "net_expected.bin", NET_OUTPUT_FEATURES_ELEMENTS + NET_OUTPUT_P_ELEMENTS)
+             ? "net equal"
+             : "no");
+    return 0;
+}
+"""
+
+THREADS = """\
+#include "net.h"
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { THREADS = 8, RUNS = 50 };
+typedef struct worker {
+    _Alignas(64) unsigned char arena[NET_ARENA_BYTES];
+    float features[NET_OUTPUT_FEATURES_ELEMENTS], p[NET_OUTPUT_P_ELEMENTS];
+    pthread_t thread;
+    int result;
+} worker;
+
+static worker workers[THREADS];
+static float image[NET_INPUT_IMAGE_ELEMENTS];
+
+static void *work(void *argument)
+{
+    worker *w = argument;
+    net_model model;
+    w->result = net_init(&model, net_weights, NET_WEIGHTS_BYTES, w->arena, sizeof w->arena);
+    for (int i = 0; i < RUNS && !w->result; i++)
+        w->result = net_run(&model, image, w->features, w->p);
+    return NULL;
+}
+
+int main(void)
+{
+    FILE *file = fopen("net_input.bin", "rb");
+    if (!file || fread(image, sizeof image, 1, file) != 1)
+        return 2;
+    fclose(file);
+    for (int i = 0; i < THREADS; i++)
+        if (pthread_create(&workers[i].thread, NULL, work, &workers[i]))
+            return 2;
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(workers[i].thread, NULL);
+    for (int i = 0; i < THREADS; i++) {
+        if (workers[i].result || memcmp(workers[i].p, workers[0].p, sizeof workers[0].p)
+            || memcmp(workers[i].features, workers[0].features, sizeof workers[0].features)) {
+            printf("thread %d differs\\n", i);
+            return 1;
+        }
+    }
+    puts("identical");
+    return 0;
+}
+"""
+
+READ_ONLY_INPUT = """\
+#define _DEFAULT_SOURCE
+#include "net.h"
+#include <stdio.h>
+#include <sys/mman.h>
+
+static _Alignas(64) unsigned char arena[NET_ARENA_BYTES];
+static float features[NET_OUTPUT_FEATURES_ELEMENTS], p[NET_OUTPUT_P_ELEMENTS];
+
+int main(void)
+{
+    const size_t bytes = sizeof(float) * NET_INPUT_IMAGE_ELEMENTS;
+    const void *image = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    net_model model;
+    if (image == MAP_FAILED)
+        return 2;
+    if (net_init(&model, net_weights, NET_WEIGHTS_BYTES, arena, sizeof arena) != NET_OK)
+        return 2;
+    if (net_run(&model, image, features, p) != NET_OK)
+        return 1;
+    puts("ok");
+    return 0;
+}
+"""
+
+INIT = """\
+#include "net.h"
+#include <stdio.h>
+#include <string.h>
+
+static _Alignas(64) unsigned char arena[NET_ARENA_BYTES + 64], image[NET_WEIGHTS_BYTES];
+static net_model model;
+
+static void try_init(const void *weights, size_t weights_bytes, void *memory, size_t bytes)
+{
+    puts(net_strerror(net_init(&model, weights, weights_bytes, memory, bytes)));
+}
+
+/* The image with one byte changed. */
+static const void *changed(size_t at)
+{
+    memcpy(image, net_weights, sizeof image);
+    image[at] ^= 1;
+    return image;
+}
+
+int main(void)
+{
+    const size_t size = NET_WEIGHTS_BYTES, room = NET_ARENA_BYTES;
+    try_init(net_weights, size, arena, sizeof arena);
+    puts(net_strerror(net_init(NULL, net_weights, size, arena, room)));
+    try_init(NULL, size, arena, room);
+    try_init(net_weights, size, NULL, room);
+    try_init(net_weights, size, arena, room - 1);
+    try_init(net_weights, size, arena + 1, room);
+    try_init(net_weights, size - 1, arena, room);
+    try_init(changed(0), size, arena, room);
+    try_init(changed(16), size, arena, room);
+    try_init(changed(size / 2), size, arena, room);
+    memcpy(image, net_weights, sizeof image);
+    if (net_init(&model, image, size, arena, room) == NET_OK && model.weights == image)
+        puts("a copy of the image will do");
+    return 0;
+}
+"""
+
+CMAKE = """\
+cmake_minimum_required(VERSION 3.16)
+project(both C ASM)
+add_subdirectory(digits)
+add_subdirectory(net)
+add_executable(both main.c)
+target_link_libraries(both PRIVATE digits net m)
+"""

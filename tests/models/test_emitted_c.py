@@ -1,0 +1,344 @@
+"""What the emitted C promises: no warnings, freestanding, re-entrant, every variant the same."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from edgeconv import board as boards
+from edgeconv.board import Board, RunKind
+from edgeconv.build import compile_project, find_compiler, run_binary, undefined_symbols
+from edgeconv.build.project import Project
+from edgeconv.build.toolchain import Compiler, probe
+from edgeconv.errors import EdgeconvError
+from edgeconv.pipeline import CompileOptions, compile_model, verify_project
+from tests import onnx_models
+from tests.models import drivers
+
+ROOT = Path(__file__).resolve().parents[2]
+DIGITS = ROOT / "examples" / "digits" / "digits-cnn.onnx"
+BOARDS = ("host", "generic-c")
+MODELS = ("digits", "net")
+COMPILERS = ("gcc", "clang")
+STRICT = ("-Wshadow", "-Wvla", "-Wdouble-promotion")
+SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1")
+LIBC = {"memcpy", "memset", "memmove", "memcmp"}
+# What a position-independent object names besides functions.
+LINKER_SYMBOLS = {"_GLOBAL_OFFSET_TABLE_"}
+
+
+@dataclass(frozen=True, slots=True)
+class Emitted:
+    """A verified project."""
+
+    project: Project
+
+    @property
+    def directory(self) -> Path:
+        return self.project.directory
+
+    def outputs(self) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
+        """What the reference computed for the project's input file."""
+        return np.fromfile(self.project.expected_file, "<f4")
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("models")
+    return {
+        "digits": DIGITS,
+        "net": onnx_models.save(onnx_models.residual(), folder / "net.onnx"),
+    }
+
+
+def emit(
+    model: Path, board: str, directory: Path, name: str, *, io: str = "caller", as_c: bool = False
+) -> Emitted:
+    """Compile and verify."""
+    options = CompileOptions(model, board, name=name, io=io, weights_as_c=as_c)
+    project, _ = compile_model(options, directory)
+    result = verify_project(directory, model=model)
+    assert result.passed, result.one_line()
+    return Emitted(project)
+
+
+@pytest.fixture(scope="module")
+def emitted(
+    models: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
+) -> dict[tuple[str, str], Emitted]:
+    """By model and board."""
+    folder = tmp_path_factory.mktemp("emitted")
+    return {
+        (name, board): emit(models[name], board, folder / f"{name}-{board}", name)
+        for name in MODELS
+        for board in BOARDS
+    }
+
+
+def compiler(name: str) -> Compiler:
+    found = probe(name)
+    if found is None:
+        pytest.skip(f"{name} is not installed")
+    return found
+
+
+def run(*command: str | Path, cwd: Path | None = None) -> str:
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def flags(board: str) -> Sequence[str]:
+    return boards.load(board).flags
+
+
+@pytest.mark.parametrize("compiler_name", COMPILERS)
+@pytest.mark.parametrize("board", BOARDS)
+@pytest.mark.parametrize("model", MODELS)
+def test_no_warnings(
+    emitted: dict[tuple[str, str], Emitted],
+    tmp_path: Path,
+    model: str,
+    board: str,
+    compiler_name: str,
+) -> None:
+    """-std=c11 -Wall -Wextra -Wpedantic -Werror, and some more."""
+    project = emitted[model, board].project
+    compile_project(
+        project.directory,
+        boards.load(board),
+        sources=project.sources,
+        out=tmp_path / "program",
+        extra_flags=STRICT,
+        warnings_as_errors=True,
+        compiler=compiler(compiler_name),
+    )
+
+
+@pytest.mark.parametrize("board", BOARDS)
+@pytest.mark.parametrize("model", MODELS)
+def test_sanitizers_find_nothing(
+    emitted: dict[tuple[str, str], Emitted], tmp_path: Path, model: str, board: str
+) -> None:
+    project = emitted[model, board].project
+    loaded = boards.load(board)
+    binary = compile_project(
+        project.directory,
+        loaded,
+        sources=project.sources,
+        out=tmp_path / "program",
+        extra_flags=SANITIZERS,
+        compiler=compiler("gcc"),
+    )
+    done = run_binary(binary.path, loaded, ["--runs", "2"], cwd=project.directory)
+    assert done.status == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines()[-1].startswith("equal")
+
+
+@pytest.mark.parametrize("board", ["host", "generic-c", "jetson-tx1"])
+@pytest.mark.parametrize("model", MODELS)
+def test_network_needs_four_functions_at_most(
+    models: dict[str, Path], tmp_path: Path, model: str, board: str
+) -> None:
+    loaded = boards.load(board)
+    try:
+        found = find_compiler(loaded)
+    except EdgeconvError as error:
+        pytest.skip(str(error))
+    project, _ = compile_model(CompileOptions(models[model], board), tmp_path / "out")
+    binary = compile_project(
+        project.directory,
+        loaded,
+        sources=project.sources,
+        out=tmp_path / "program",
+        compiler=found,
+    )
+    network = binary.objects[project.sources[0]]
+    assert set(undefined_symbols(network)) - LINKER_SYMBOLS <= LIBC
+    weights = binary.objects[project.sources[1]]
+    assert not undefined_symbols(weights)
+    assert binary.sections([project.sources[0]]).data == 0, "no mutable globals"
+    assert binary.sections([project.sources[0]]).bss == 0, "no mutable globals"
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_freestanding_headers_suffice(
+    emitted: dict[tuple[str, str], Emitted], tmp_path: Path, board: str
+) -> None:
+    """-ffreestanding, without any header of the C library but those a compiler brings."""
+    project = emitted["net", board].project
+    found = compiler("gcc")
+    command = [*found.command, "-std=c11", "-ffreestanding", *flags(board), "-Werror", "-c"]
+    output = run(*command, "-H", "-I.", "net.c", "-o", tmp_path / "net.o", cwd=project.directory)
+    assert output == ""
+
+
+@pytest.mark.parametrize("compiler_name", ["g++", "clang++"])
+def test_header_is_valid_cpp(
+    emitted: dict[tuple[str, str], Emitted], tmp_path: Path, compiler_name: str
+) -> None:
+    found = shutil.which(compiler_name) or shutil.which(f"{compiler_name}-19")
+    if found is None:
+        pytest.skip(f"{compiler_name} is not installed")
+    source = tmp_path / "use.cpp"
+    source.write_text(drivers.CPP)
+    directory = emitted["net", "generic-c"].directory
+    strict = ("-std=c++11", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
+    run(found, *strict, "-I", directory, "-c", source, "-o", tmp_path / "use.o")
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_two_networks_in_one_program(
+    emitted: dict[tuple[str, str], Emitted], tmp_path: Path, board: str
+) -> None:
+    (tmp_path / "main.c").write_text(drivers.TWO_NETWORKS)
+    found = find_compiler(boards.load(board))
+    sources: list[Path] = [tmp_path / "main.c"]
+    includes: list[str] = []
+    for name in MODELS:
+        project = emitted[name, board].project
+        sources += [project.directory / source for source in project.sources[:2]]
+        includes += ["-I", str(project.directory)]
+        shutil.copy(project.input_file, tmp_path)
+        shutil.copy(project.expected_file, tmp_path)
+    build = [*found.command, "-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", *flags(board)]
+    run(*build, *includes, *sources, "-o", tmp_path / "both", "-lm", cwd=tmp_path)
+    assert run(tmp_path / "both", cwd=tmp_path) == "digits equal\nnet equal\n"
+
+
+@pytest.mark.parametrize("sanitizer", [[], ["-fsanitize=thread", "-g"]])
+@pytest.mark.parametrize("board", BOARDS)
+def test_eight_threads_agree(
+    emitted: dict[tuple[str, str], Emitted], tmp_path: Path, board: str, sanitizer: list[str]
+) -> None:
+    project = emitted["net", board].project
+    (tmp_path / "main.c").write_text(drivers.THREADS)
+    found = find_compiler(boards.load(board))
+    build = [*found.command, "-std=c11", "-O2", "-pthread", *sanitizer, *flags(board)]
+    sources = [project.directory / source for source in project.sources[:2]]
+    includes = ["-I", project.directory]
+    run(*build, *includes, tmp_path / "main.c", *sources, "-o", tmp_path / "threads")
+    shutil.copy(project.input_file, tmp_path)
+    assert run(tmp_path / "threads", cwd=tmp_path) == "identical\n"
+
+
+@pytest.mark.parametrize(("model", "board"), [("digits", "generic-c"), ("net", "host")])
+def test_variants_compute_the_same_bits(
+    emitted: dict[tuple[str, str], Emitted],
+    models: dict[str, Path],
+    tmp_path: Path,
+    model: str,
+    board: str,
+) -> None:
+    plain = emitted[model, board]
+    results = [result_of(plain)]
+    for io, as_c in (("arena", False), ("caller", True), ("arena", True)):
+        directory = tmp_path / f"{io}-{as_c}"
+        variant = emit(models[model], board, directory, model, io=io, as_c=as_c)
+        results.append(result_of(variant))
+    assert all(np.array_equal(result, results[0]) for result in results)
+
+
+def result_of(emitted: Emitted) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
+    """The program's output after three runs on its input file."""
+    project = emitted.project
+    binary = project.build()
+    path = (project.build_directory / "result.bin").resolve()
+    done = run_binary(
+        binary.path, binary.board, ["--output", str(path), "--runs", "3"], cwd=project.directory
+    )
+    assert done.status == 0, done.stderr
+    return np.fromfile(path, "<f4")
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_inputs_are_never_written(
+    emitted: dict[tuple[str, str], Emitted], tmp_path: Path, board: str
+) -> None:
+    """The input lies in memory that cannot be written."""
+    project = emitted["net", board].project
+    (tmp_path / "main.c").write_text(drivers.READ_ONLY_INPUT)
+    found = find_compiler(boards.load(board))
+    sources = [project.directory / source for source in project.sources[:2]]
+    build = [*found.command, "-std=c11", "-O2", *flags(board), "-I", project.directory]
+    run(*build, tmp_path / "main.c", *sources, "-o", tmp_path / "program")
+    assert run(tmp_path / "program") == "ok\n"
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_init_refuses_what_cannot_work(
+    emitted: dict[tuple[str, str], Emitted], tmp_path: Path, board: str
+) -> None:
+    project = emitted["net", board].project
+    (tmp_path / "main.c").write_text(drivers.INIT)
+    found = find_compiler(boards.load(board))
+    sources = [project.directory / source for source in project.sources[:2]]
+    build = [*found.command, "-std=c11", *flags(board), "-I", project.directory]
+    run(*build, tmp_path / "main.c", *sources, "-o", tmp_path / "program")
+    assert run(tmp_path / "program").splitlines() == [
+        "ok",
+        "a pointer is null",
+        "a pointer is null",
+        "a pointer is null",
+        "arena too small",
+        "arena or weights misaligned",
+        "weight image has a wrong size",
+        "not a weight image of this version",
+        "weight image of another model, board or plan",
+        "weight image damaged",
+        "a copy of the image will do",
+    ]
+
+
+def test_cmake_builds_and_its_program_agrees(
+    emitted: dict[tuple[str, str], Emitted], tmp_path: Path
+) -> None:
+    if not shutil.which("cmake"):
+        pytest.skip("cmake is not installed")
+    project = emitted["digits", "host"].project
+    source = shutil.copytree(
+        project.directory, tmp_path / "digits", ignore=shutil.ignore_patterns("build")
+    )
+    run("cmake", "--preset", "release", cwd=source)
+    run("cmake", "--build", "--preset", "release", cwd=source)
+    output = run(source / "build" / "digits_main", cwd=source)
+    assert output.splitlines()[-1].startswith("equal")
+
+
+def test_cmake_project_is_a_subdirectory_of_others(
+    emitted: dict[tuple[str, str], Emitted], tmp_path: Path
+) -> None:
+    if not shutil.which("cmake"):
+        pytest.skip("cmake is not installed")
+    for name in MODELS:
+        shutil.copytree(
+            emitted[name, "host"].directory,
+            tmp_path / name,
+            ignore=shutil.ignore_patterns("build"),
+        )
+        shutil.copy(emitted[name, "host"].project.input_file, tmp_path)
+        shutil.copy(emitted[name, "host"].project.expected_file, tmp_path)
+    (tmp_path / "main.c").write_text(drivers.TWO_NETWORKS)
+    (tmp_path / "CMakeLists.txt").write_text(drivers.CMAKE)
+    run("cmake", "-S", ".", "-B", "out", cwd=tmp_path)
+    run("cmake", "--build", "out", cwd=tmp_path)
+    assert run(tmp_path / "out" / "both", cwd=tmp_path) == "digits equal\nnet equal\n"
+
+
+def test_source_says_when_it_is_compiled_for_another_cpu(
+    emitted: dict[tuple[str, str], Emitted], tmp_path: Path
+) -> None:
+    project = emitted["net", "host"].project
+    board: Board = boards.load("host")
+    if not board.target.guard:
+        pytest.skip("the host runs portable C")
+    assert board.run.kind is RunKind.NATIVE
+    bare = replace(board, isa="portable", toolchain=replace(board.toolchain, flags=()))
+    with pytest.raises(EdgeconvError, match=f"compile net.c for {board.isa}"):
+        compile_project(project.directory, bare, sources=project.sources, out=tmp_path / "program")

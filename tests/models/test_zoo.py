@@ -1,0 +1,112 @@
+"""Whole networks: planned to the lower bound, and equal to the reference on every kind of board.
+
+The folder that EDGECONV_ZOO names is searched for float32 models; those that the onnx package
+brings (real topologies, constant weights) are always there.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import onnx
+import pytest
+
+from edgeconv import board as boards
+from edgeconv import memory, pipeline
+from edgeconv.board import RunKind
+from edgeconv.build import find_compiler, find_emulator
+from edgeconv.errors import EdgeconvError
+from edgeconv.frontend import model_file
+from edgeconv.pipeline import CompileOptions
+
+BOARDS = ("host", "generic-c", "jetson-tx1")
+LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
+PLANNING_SECONDS = 5
+EMULATED_MACS = 500_000_000  # more take minutes under an emulator
+QUICK_BYTES = 2_000_000  # of a model file of the zoo
+QUICK_WEIGHTS = 2_000_000  # elements, of a model whose weights are made from their shapes
+# Bytes of RAM on generic-c with inputs and outputs in the arena; TensorFlow Lite Micro's recorded
+# arenas for the same networks are 6,224, 203,376 and 324,800.
+RAM_LIMITS = {
+    "mlperf-tiny-ad": 5_400,
+    "mlperf-tiny-resnet8": 140_000,
+    "mlperf-tiny-vww": 230_000,
+}
+
+
+def zoo() -> list[Path]:
+    folder = os.environ.get("EDGECONV_ZOO")
+    return sorted(Path(folder).glob("*.onnx")) if folder else []
+
+
+def is_quick(path: Path) -> bool:
+    if path.parent != LIGHT:
+        return path.stat().st_size <= QUICK_BYTES
+    model = onnx.load(path)
+    made = {node.input[0] for node in model.graph.node if node.op_type == "ConstantOfShape"}
+    shapes = (onnx.numpy_helper.to_array(t) for t in model.graph.initializer if t.name in made)
+    return sum(int(shape.prod()) for shape in shapes) <= QUICK_WEIGHTS
+
+
+def parameters() -> list[object]:
+    """Every model on every board; those that take long are marked."""
+    found: list[object] = []
+    for path in [*zoo(), *sorted(LIGHT.glob("*.onnx"))]:
+        marks = [] if is_quick(path) else [pytest.mark.slow]
+        for name in BOARDS:
+            found.append(pytest.param(path, name, marks=marks, id=f"{path.stem}-{name}"))
+    return found
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Iterator[Path]:
+    """Where a project may go; removed at once, since pytest keeps what tests leave."""
+    yield tmp_path / "out"
+    shutil.rmtree(tmp_path, ignore_errors=True)
+
+
+def skip_integer_network(path: Path) -> None:
+    operators = {node.op_type for node in model_file.read(path).model.graph.node}
+    if operators & {"QuantizeLinear", "DequantizeLinear"}:
+        pytest.skip("an integer network; this version compiles float32")
+
+
+def skip_without_tools(board: boards.Board) -> None:
+    try:
+        find_compiler(board)
+        find_emulator(board)
+    except EdgeconvError as error:
+        pytest.skip(str(error))
+
+
+@pytest.mark.parametrize(("path", "board"), parameters())
+def test_network(path: Path, board: str, directory: Path) -> None:
+    skip_integer_network(path)
+    loaded = boards.load(board)
+    skip_without_tools(loaded)
+    options = CompileOptions(path, board)
+    decided = pipeline.decide(options)
+    start = time.monotonic()
+    planned = memory.plan(decided.choice)
+    assert time.monotonic() - start <= PLANNING_SECONDS
+    assert planned.arena_bytes == planned.lower_bound
+    assert planned.optimal
+    macs = decided.report["model"]["macs"]
+    if loaded.run.kind is RunKind.QEMU_USER and macs > EMULATED_MACS:
+        pytest.skip(f"{macs} multiply-accumulates take too long in an emulator")
+    pipeline.compile_model(options, directory)
+    result = pipeline.verify_project(directory, model=path)
+    assert result.passed, result.one_line()
+
+
+@pytest.mark.parametrize(("name", "limit"), RAM_LIMITS.items())
+def test_ram_is_below_the_recorded_arenas_of_others(name: str, limit: int) -> None:
+    found = [path for path in zoo() if path.stem == name]
+    if not found:
+        pytest.skip(f"needs {name}.onnx in the folder that EDGECONV_ZOO names")
+    report = pipeline.decide(CompileOptions(found[0], "generic-c", io="arena")).report
+    assert report["ram"]["total"] <= limit

@@ -1,0 +1,166 @@
+"""Whole plans, executed byte by byte by an interpreter that knows nothing of the planner."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+
+from edgeconv.ir.choice import Alias, Choice, Layer
+from edgeconv.ir.memory import MemoryMap, Place, Region
+from edgeconv.memory import plan
+from tests.memory_choices import Net
+from tests.memory_strategies import choices
+
+Bytes = npt.NDArray[np.int64]  # one number per byte: no two bytes ever made have the same one
+
+
+class Machine:
+    """Runs a program: every byte that a layer makes gets a new number."""
+
+    def __init__(self, choice: Choice, memory_map: MemoryMap) -> None:
+        self.choice, self.map = choice, memory_map
+        self.next = 1
+        self.values: dict[str, Bytes] = {}  # what a tensor must hold
+        graph = choice.graph
+        self.memory = {(Region.ARENA, 0): np.zeros(memory_map.arena_bytes, np.int64)}
+        for region, names in ((Region.INPUT, graph.inputs), (Region.OUTPUT, graph.outputs)):
+            for index, name in enumerate(names):
+                self.memory[region, index] = np.zeros(graph[name].size, np.int64)
+
+    def at(self, place: Place) -> Bytes:
+        memory = self.memory[place.region, place.index]
+        assert 0 <= place.offset <= place.offset + place.bytes <= len(memory)
+        return memory[place.offset : place.offset + place.bytes]
+
+    def fresh(self, size: int) -> Bytes:
+        self.next += size
+        return np.arange(self.next - size, self.next)
+
+    def holds(self, name: str) -> bool:
+        return bool(np.array_equal(self.at(self.map.places[name]), self.values[name]))
+
+    def run(self) -> None:
+        for name in self.choice.graph.inputs:
+            place = self.map.places[name]
+            self.values[name] = self.at(place)[:] = self.fresh(place.bytes)
+        inputs = {key: m.copy() for key, m in self.memory.items() if key[0] is Region.INPUT}
+        for index in self.map.order:
+            self.execute(index, self.choice.layers[index])
+        assert all(self.holds(name) for name in self.choice.graph.outputs)
+        assert all(np.array_equal(self.memory[key], m) for key, m in inputs.items())
+
+    def execute(self, index: int, layer: Layer) -> None:
+        """Read the inputs, make the output, and see what is left of the inputs meanwhile."""
+        reads, output = layer.node.reads(), layer.node.output
+        assert all(self.holds(name) for name in reads)
+        place = self.map.places[output]
+        value, written = self.fresh(place.bytes), np.ones(place.bytes, bool)
+        overwritten = set()
+        for k, alias in enumerate(layer.aliases):
+            granted = (index, k) in self.map.granted
+            if alias.exact:
+                self.make_exact(alias, output, value, written, granted)
+            elif granted:
+                overwritten.add(alias.input)
+        self.at(place)[written] = value[written]
+        self.values[output] = value
+        if index in self.map.workspaces:
+            scratch = self.at(self.map.workspaces[index])
+            scratch[:] = self.fresh(len(scratch))
+        assert self.holds(output)
+        assert all(self.holds(name) for name in reads if name not in overwritten)
+        assert len(overwritten) <= 1
+
+    def make_exact(
+        self, alias: Alias, output: str, value: Bytes, written: npt.NDArray[np.bool_], granted: bool
+    ) -> None:
+        """Values that equal an input's; they need no writing where the alias is granted."""
+        source = self.values[alias.input]
+        if alias.inner == output:
+            value[:] = source[alias.offset : alias.offset + len(value)]
+            part = slice(0, len(value))
+        else:
+            part = slice(alias.offset, alias.offset + len(source))
+            value[part] = source
+        if granted:
+            written[part] = False
+
+
+def assert_consistent(choice: Choice, memory_map: MemoryMap) -> None:
+    Machine(choice, memory_map).run()
+    assert memory_map.arena_bytes >= memory_map.lower_bound
+    if choice.io == "arena":
+        assert {place.region for place in memory_map.places.values()} == {Region.ARENA}
+
+
+@settings(max_examples=300, deadline=None)
+@given(choices(max_layers=12))
+def test_random_programs(choice: Choice) -> None:
+    """``plan`` runs ``check`` itself; the machine must agree."""
+    assert_consistent(choice, plan(choice))
+
+
+@settings(max_examples=10, deadline=None)
+@given(choices(max_layers=30))
+def test_same_choice_same_map(choice: Choice) -> None:
+    assert plan(choice) == plan(choice)
+
+
+def test_empty_program() -> None:
+    net = Net(io="arena")
+    net.input("x", 5)
+    memory_map = plan(net.choice())
+    assert (memory_map.order, memory_map.arena_bytes) == ((), 5)
+
+
+def test_program_without_arena() -> None:
+    net = Net(io="caller")
+    net.input("x", 5)
+    net.layer("y", 5, "x")
+    memory_map = plan(net.choice("y"))
+    assert (memory_map.arena_bytes, memory_map.lower_bound, memory_map.optimal) == (0, 0, True)
+
+
+def densenet(io: str, side: int) -> Choice:
+    """The structure of DenseNet-121, unfused, ``side`` x ``side`` pixels after the stem."""
+    pixels = side * side
+    net = Net(align=64, io=io)
+    last = net.layer("stem", 64 * pixels * 4, net.input("x", 3 * 16 * pixels * 4))
+    channels = 64
+    for stage, depth in enumerate((6, 12, 24, 16)):
+        features = [last]
+        for i in range(depth):
+            name = f"s{stage}l{i}"
+            whole = net.concat(f"{name}cat", *features) if i else last
+            bn = net.in_place(f"{name}bn", whole)
+            thin = net.layer(f"{name}1x1", 128 * pixels * 4, net.in_place(f"{name}relu", bn))
+            relu = net.in_place(f"{name}relu2", net.in_place(f"{name}bn2", thin))
+            features.append(net.layer(f"{name}3x3", 32 * pixels * 4, relu, workspace=4096))
+        channels = (channels + 32 * depth) // 2
+        whole = net.concat(f"s{stage}cat", *features)
+        pixels //= 4
+        last = net.layer(f"s{stage}down", channels * pixels * 4, whole)
+    net.view("flat", last)
+    net.in_place("softmax", "flat")
+    return net.choice("softmax")
+
+
+@pytest.mark.parametrize("io", ["caller", "arena"])
+def test_densenet_meets_its_bound_quickly(io: str) -> None:
+    choice = densenet(io, side=56)
+    start = time.process_time()
+    memory_map = plan(choice)
+    assert time.process_time() - start < 5
+    assert memory_map.arena_bytes == memory_map.lower_bound
+    for i, layer in enumerate(choice.layers):
+        exact = [alias for alias in layer.aliases if alias.exact]
+        assert all((i, layer.aliases.index(alias)) in memory_map.granted for alias in exact)
+
+
+def test_densenet_runs() -> None:
+    choice = densenet("arena", side=8)
+    assert_consistent(choice, plan(choice))
