@@ -31,24 +31,28 @@ class SourceTree:
     def write(self, directory: Path, finish: Callable[[Path], None] = lambda _: None) -> None:
         """Create ``directory`` with every file, replacing a project that stands there already.
 
-        Written beside the target and renamed at the end, so that a failure leaves nothing behind.
-        ``finish`` is called with the place it was written to, before it is renamed; what it raises
-        counts as a failure.  Raises EdgeconvError when the target is something else than an
+        Written to a folder of its own and renamed at the end, so that a failure leaves nothing
+        behind; that folder is in the target where this exists, which may be a mount point or the
+        working directory.  ``finish`` is called with the folder before it is renamed; what it
+        raises counts as a failure.  Raises EdgeconvError when the target is something else than an
         edgeconv project, or when it cannot be written.
         """
         self._check_target(directory)
+        replaced = directory.is_dir()
         try:
             directory.parent.mkdir(parents=True, exist_ok=True)
-            staging = Path(tempfile.mkdtemp(prefix=f".{directory.name}-", dir=directory.parent))
+            beside = directory if replaced else directory.parent
+            staging = Path(tempfile.mkdtemp(prefix=f".{directory.name}-", dir=beside))
         except OSError as error:
             raise _cannot_write(directory, error) from error
         try:
             self._fill(staging)
             finish(staging)
-            staging.chmod(0o777 & ~_umask())
-            if directory.exists():
-                shutil.rmtree(directory)
-            staging.rename(directory)
+            if replaced:
+                _replace_contents(directory, staging)
+            else:
+                staging.chmod(0o777 & ~_umask())
+                staging.rename(directory)
         except OSError as error:
             raise _cannot_write(directory, error) from error
         finally:
@@ -98,6 +102,19 @@ class SourceTree:
                     out.write(",".join(map(str, data[at : at + 24])) + ",\n")
             out.write("};\n")
         binary.unlink()
+
+
+def _replace_contents(directory: Path, staging: Path) -> None:
+    """Everything in ``directory`` gives way to what is in ``staging``, one of its folders."""
+    for old in directory.iterdir():
+        if old == staging:
+            continue
+        if old.is_dir() and not old.is_symlink():
+            shutil.rmtree(old)
+        else:
+            old.unlink()
+    for new in staging.iterdir():
+        new.rename(directory / new.name)
 
 
 def _umask() -> int:

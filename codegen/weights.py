@@ -14,10 +14,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
 
-import numpy as np
-
 from edgeconv.errors import EdgeconvError
 from edgeconv.ir.choice import Blob, Choice
+from edgeconv.storage import formats
 
 MAGIC = b"ECWT"
 VERSION = 1
@@ -71,9 +70,9 @@ def _payload(image: WeightImage) -> Iterator[bytes]:
     for placed in image.unique():
         if placed.offset > at:
             yield bytes(placed.offset - at)
-        array = placed.blob.pack()
-        wanted = np.dtype(placed.blob.dtype).newbyteorder("<")
-        data = np.ascontiguousarray(array, dtype=wanted).tobytes()
+        blob = placed.blob
+        kind = blob.storage if blob.dtype == "float32" else blob.dtype
+        data = formats()[kind].encode(blob.pack())
         if len(data) != placed.blob.bytes:
             raise EdgeconvError(
                 "packed constant has a wrong size",

@@ -256,13 +256,21 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _command(
-    commands: Any, name: str, run: Callable[[argparse.Namespace], Exit], about: str
+    commands: Any,
+    name: str,
+    run: Callable[[argparse.Namespace], Exit],
+    about: str,
+    *,
+    nested: bool = False,
 ) -> argparse.ArgumentParser:
-    """A sub-command; every one of them has --json."""
+    """A sub-command; every one has --json, a nested one leaves the outer's value as it is."""
     parser: argparse.ArgumentParser = commands.add_parser(
         name, help=about, description=f"{about[0].upper()}{about[1:]}.", allow_abbrev=False
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    default = argparse.SUPPRESS if nested else False
+    parser.add_argument(
+        "--json", action="store_true", default=default, help="print one JSON document"
+    )
     parser.set_defaults(run=run)
     return parser
 
@@ -351,8 +359,9 @@ def _add_explain(commands: Any) -> None:
 def _add_boards(commands: Any) -> None:
     boards = _command(commands, "boards", _boards_list, "the boards that can be compiled for")
     actions = boards.add_subparsers(metavar="ACTION", parser_class=_Parser)
-    _command(actions, "list", _boards_list, "all of them")
-    show = _command(actions, "show", _boards_show, "everything about one board")
+    _command(actions, "list", _boards_list, "all of them", nested=True)
+    show = _command(actions, "show", _boards_show, "everything about one board", nested=True)
     show.add_argument("name", metavar="NAME")
-    check = _command(actions, "check", _boards_check, "check a board file against the schema")
+    about = "check a board file against the schema"
+    check = _command(actions, "check", _boards_check, about, nested=True)
     check.add_argument("file", type=Path, metavar="FILE")

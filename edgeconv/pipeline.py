@@ -133,7 +133,7 @@ def compile_model(
         find_compiler(decided.board)  # before anything long
     step("emitting")
     tree = _emit(decided)
-    tree.write(directory.absolute(), _build_and_judge(step) if build else lambda _: None)
+    tree.write(directory.resolve(), _build_and_judge(step) if build else lambda _: None)
     model_file.remember(decided.choice.graph.sha256, options.model)
     return Project.open(directory), decided.choice.graph.notes
 

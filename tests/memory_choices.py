@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from edgeconv.ir.choice import Alias, Choice, Layer
 from edgeconv.ir.graph import Graph, Node, Tensor
 
@@ -20,8 +22,7 @@ class Net:
     inputs: list[str] = field(default_factory=list)
 
     def tensor(self, name: str, size: int, dtype: str = "int8") -> str:
-        items = size // {"int8": 1, "float32": 4}[dtype]
-        self.tensors[name] = Tensor(name, (items,), dtype)
+        self.tensors[name] = Tensor(name, (size // np.dtype(dtype).itemsize,), dtype)
         return name
 
     def input(self, name: str, size: int, dtype: str = "int8") -> str:
@@ -47,10 +48,9 @@ class Net:
 
     def in_place(self, output: str, victim: str, *reads: str) -> str:
         """An element-wise layer that may overwrite ``victim``, one of ``reads`` or the only one."""
-        tensor = self.tensors[victim]
-        size = self.bytes(victim)
-        alias = Alias(victim, output, victim)
-        return self.layer(output, size, *(reads or (victim,)), aliases=(alias,), dtype=tensor.dtype)
+        offer = (Alias(victim, output, victim),)
+        size, dtype = self.bytes(victim), self.dtype(victim)
+        return self.layer(output, size, *(reads or (victim,)), aliases=offer, dtype=dtype)
 
     def concat(self, output: str, *reads: str) -> str:
         """A Concat of contiguous parts."""
@@ -58,14 +58,13 @@ class Net:
         for name in reads:
             aliases.append(Alias(name, name, output, size, exact=True))
             size += self.bytes(name)
-        dtype = self.tensors[reads[0]].dtype
-        return self.layer(output, size, *reads, aliases=tuple(aliases), dtype=dtype)
+        return self.layer(output, size, *reads, aliases=tuple(aliases), dtype=self.dtype(reads[0]))
 
     def view(self, output: str, of: str, offset: int = 0, size: int | None = None) -> str:
         """A Reshape or a contiguous Slice."""
         size = self.bytes(of) - offset if size is None else size
         alias = Alias(of, output, of, offset, exact=True)
-        return self.layer(output, size, of, aliases=(alias,), dtype=self.tensors[of].dtype)
+        return self.layer(output, size, of, aliases=(alias,), dtype=self.dtype(of))
 
     def choice(self, *outputs: str) -> Choice:
         nodes = tuple(layer.node for layer in self.layers)
@@ -73,7 +72,14 @@ class Net:
         return Choice(graph, tuple(self.layers), "test", self.align, self.io)
 
     def bytes(self, name: str) -> int:
-        return self.tensors[name].elements * {"int8": 1, "float32": 4}[self.tensors[name].dtype]
+        return self.tensors[name].elements * self.item(name)
+
+    def dtype(self, name: str) -> str:
+        return self.tensors[name].dtype
+
+    def item(self, name: str) -> int:
+        """Bytes of an element."""
+        return np.dtype(self.dtype(name)).itemsize
 
 
 def scheduled(tensors: Sequence[tuple[int, int, int]]) -> Choice:

@@ -64,18 +64,18 @@ class Values:
 
         ``report``: count it among the problems then.
         """
-        self._types[name] = kind
-        elem = kind.tensor_type.elem_type
-        shape = static_shape(kind)
-        if not kind.HasField("tensor_type") or shape is None:
+        elem, shape = kind.tensor_type.elem_type, static_shape(kind)
+        known = elem in onnx.TensorProto.DataType.values()
+        if report and elem != onnx.TensorProto.FLOAT:
+            type_name = onnx.TensorProto.DataType.Name(elem).lower() if known else f"type {elem}"
+            self.problems.value(type_name, name)
+        if not known or not kind.HasField("tensor_type") or shape is None:
             self._unknown.add(name)
             return False
-        if elem != onnx.TensorProto.FLOAT:
-            if report:
-                self.problems.value(_type_name(elem), name)
-            return False
-        self.tensors[name] = Tensor(name, shape)
-        return True
+        self._types[name] = kind
+        if elem == onnx.TensorProto.FLOAT:
+            self.tensors[name] = Tensor(name, shape)
+        return elem == onnx.TensorProto.FLOAT
 
     def _fresh(self, hint: str) -> str:
         name, number = hint, 0
@@ -110,8 +110,3 @@ def static_shape(kind: onnx.TypeProto) -> Shape | None:
     if not tensor.HasField("shape") or not all(d.HasField("dim_value") for d in tensor.shape.dim):
         return None
     return tuple(d.dim_value for d in tensor.shape.dim)
-
-
-def _type_name(elem: int) -> str:
-    known = elem in onnx.TensorProto.DataType.values()
-    return onnx.TensorProto.DataType.Name(elem).lower() if known else f"type {elem}"

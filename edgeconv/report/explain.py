@@ -64,7 +64,7 @@ def render(document: Mapping[str, Any]) -> Group:
     head = (
         f"[bold]{escape(document['model']['name'])}[/] for board {escape(document['board'])} "
         f"({document['isa']}): {document['model']['macs']:,} multiply-accumulates\n"
-        f"arena {arena['bytes']:,} bytes (lower bound {arena['lower_bound']:,}; {proof}); "
+        f"arena: {arena['bytes']:,} bytes (lower bound {arena['lower_bound']:,}; {proof})\n"
         f"execution order: {order}"
     )
     lines: list[RenderableType] = [head, "", *_peak_lines(arena["peak"])]

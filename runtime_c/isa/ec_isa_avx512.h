@@ -58,6 +58,11 @@ EC_INLINE ec_vec ec_load_strided(const float *p, ptrdiff_t step, int n)
     const __m512i at = _mm512_mullo_epi32(lane, _mm512_set1_epi32((int)step));
     return _mm512_mask_i32gather_ps(_mm512_setzero_ps(), ec_mask(n), at, p, sizeof(float));
 }
+EC_INLINE ec_vec ec_load_indexed(const float *p, const int32_t *index, int n)
+{
+    const __m512i at = _mm512_maskz_loadu_epi32(ec_mask(n), index);
+    return _mm512_mask_i32gather_ps(_mm512_setzero_ps(), ec_mask(n), at, p, sizeof(float));
+}
 EC_INLINE void ec_transpose(ec_vec v[EC_VL])
 {
     __m512d t[EC_VL];

@@ -67,6 +67,13 @@ EC_INLINE ec_vec ec_load_strided(const float *p, ptrdiff_t step, int n)
         lanes[i] = p[i * step];
     return ec_load(lanes);
 }
+EC_INLINE ec_vec ec_load_indexed(const float *p, const int32_t *index, int n)
+{
+    float lanes[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+    for (int i = 0; i < n; i++)
+        lanes[i] = p[index[i]];
+    return ec_load(lanes);
+}
 EC_INLINE void ec_transpose(ec_vec v[EC_VL])
 {
     const float32x4x2_t a = vtrnq_f32(v[0], v[1]), b = vtrnq_f32(v[2], v[3]);

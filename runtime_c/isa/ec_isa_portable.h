@@ -39,12 +39,8 @@ EC_INLINE ec_vec ec_copysign(ec_vec a, ec_vec b)
 EC_INLINE ec_vec ec_round(ec_vec a)
 {
     const float magnitude = ec_abs(a);
-    if (!(magnitude < 8388608.0f))
-        return a;
-    const int32_t whole = (int32_t)magnitude;
-    const float part = magnitude - (float)whole;
-    const int32_t up = part > 0.5f || (part == 0.5f && (whole & 1));
-    return ec_copysign((float)(whole + up), a);
+    const float sum = magnitude + 8388608.0f; /* 2^23: the sum has no room for a fraction */
+    return ec_copysign(magnitude < 8388608.0f ? sum - 8388608.0f : magnitude, a);
 }
 /* 2^n for an integral n, -126 <= n <= 127; anything, but no trap, where n is NaN.  The sum puts
    n + 127 into the lowest bits: 12583039 is 1.5 * 2^23 + 127. */
@@ -55,24 +51,31 @@ EC_INLINE ec_vec ec_mantissa(ec_vec a)
 {
     return ec_from_bits((ec_bits(a) & 0x007fffffu) | 0x3f800000u);
 }
-/* Square root by Newton's iteration on the reciprocal root, corrected once; no libm. */
+/* Square root by Newton's iteration on the reciprocal root, corrected once; no libm, no branch. */
 EC_INLINE ec_vec ec_sqrt(ec_vec a)
 {
-    if (!(a > 0.0f) || ec_bits(a) >= 0x7f800000u)
-        return a < 0.0f ? ec_from_bits(0x7fc00000u) : a;
-    const float scale = a < 1e-30f ? 1.0f / 1125899906842624.0f : 1.0f; /* 2^-50: root of 2^-100 */
-    const float x = a < 1e-30f ? a * 1.2676506002282294e30f : a;        /* 2^100 */
+    const int small = a < 1e-30f; /* the iteration would underflow: take the root of 2^100 a */
+    const float x = a * (small ? 1.2676506002282294e30f : 1.0f);
     float y = ec_from_bits(0x5f375a86u - (ec_bits(x) >> 1));
+    EC_UNROLL
     for (int i = 0; i < 3; i++)
         y = y * (1.5f - 0.5f * x * y * y);
     const float root = x * y;
-    return (root + 0.5f * y * (x - root * root)) * scale;
+    const float positive =
+        (root + 0.5f * y * (x - root * root)) * (small ? 1.0f / 1125899906842624.0f : 1.0f);
+    const float other = a < 0.0f ? ec_from_bits(0x7fc00000u) : a; /* zeros, infinity, NaN */
+    return a > 0.0f && a < ec_from_bits(0x7f800000u) ? positive : other;
 }
 /* p[0], p[step], ... in the first n lanes; the others are zero. */
 EC_INLINE ec_vec ec_load_strided(const float *p, ptrdiff_t step, int n)
 {
     (void)step;
     return ec_load_n(p, n);
+}
+/* p[index[0]], p[index[1]], ... in the first n lanes; the others are zero. */
+EC_INLINE ec_vec ec_load_indexed(const float *p, const int32_t *index, int n)
+{
+    return n > 0 ? p[*index] : 0.0f;
 }
 /* The EC_VL x EC_VL matrix of which v holds the rows becomes the one of which it holds the columns. */
 EC_INLINE void ec_transpose(ec_vec v[EC_VL]) { (void)v; }

@@ -60,6 +60,13 @@ EC_INLINE ec_vec ec_load_strided(const float *p, ptrdiff_t step, int n)
         lanes[i] = p[i * step];
     return ec_load(lanes);
 }
+EC_INLINE ec_vec ec_load_indexed(const float *p, const int32_t *index, int n)
+{
+    float lanes[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+    for (int i = 0; i < n; i++)
+        lanes[i] = p[index[i]];
+    return ec_load(lanes);
+}
 EC_INLINE void ec_transpose(ec_vec v[EC_VL])
 {
     const ec_vec a = vec_mergeh(v[0], v[2]), b = vec_mergel(v[0], v[2]);

@@ -53,32 +53,38 @@ EC_INLINE void ec_lrn_rows(const ec_lrn s, const ec_epilogue e, const float *in,
         }
 }
 
+enum { EC_LRN_PIXELS = 8 }; /* pixels per pass: their squares are stored well before they are read */
+
 /* Channels side by side: vector v of a pixel lies v * vector floats after its first, pixels are
-   `pixel` floats apart and images `image`.  The squares of one pixel go to the workspace, `below`
-   zeros before and zeros up to `length` after them, so that neighbours are unaligned loads. */
+   `pixel` floats apart and images `image`.  The squares go to the workspace, `length` floats per
+   pixel: `below` zeros, the squares, and zeros again, so that neighbours are unaligned loads. */
 EC_INLINE void ec_lrn_lanes(const ec_lrn s, const ec_epilogue e, const float *in,
                             const float *residual, float *out, float *workspace, int images,
                             int channels, int pixels, ptrdiff_t image, ptrdiff_t pixel,
                             ptrdiff_t vector, int padded, int length)
 {
-    for (int k = 0; k < length; k++)
-        workspace[k] = 0.0f;
-    for (int i = 0; i < images * pixels; i++) {
-        const ptrdiff_t first = i / pixels * image + i % pixels * pixel;
-        for (int c = 0; c < channels; c += EC_VL) {
-            const int n = ec_min_i(EC_VL, channels - c);
-            const ec_vec x = ec_read(in + first + c / EC_VL * vector, n);
-            ec_write(workspace + s.below + c, ec_mul(x, x), n);
+    memset(workspace, 0, (size_t)EC_LRN_PIXELS * (size_t)length * sizeof *workspace);
+    for (int i = 0; i < images; i++)
+        for (int p0 = 0; p0 < pixels; p0 += EC_LRN_PIXELS) {
+            const int p1 = ec_min_i(p0 + EC_LRN_PIXELS, pixels);
+            for (int p = p0; p < p1; p++)
+                for (int c = 0; c < channels; c += EC_VL) {
+                    const int n = ec_min_i(EC_VL, channels - c);
+                    const ec_vec x = ec_read(in + i * image + p * pixel + c / EC_VL * vector, n);
+                    ec_write(workspace + (p - p0) * length + s.below + c, ec_mul(x, x), n);
+                }
+            for (int p = p0; p < p1; p++)
+                for (int c = 0; c < channels; c += EC_VL) {
+                    const int n = padded ? EC_VL : ec_min_i(EC_VL, channels - c);
+                    const ptrdiff_t at = i * image + p * pixel + c / EC_VL * vector;
+                    const float *squares = workspace + (p - p0) * length + c;
+                    ec_vec sum = ec_load(squares);
+                    for (int k = 1; k < s.size; k++)
+                        sum = ec_add(sum, ec_load(squares + k));
+                    ec_finish(e, ec_mul(ec_read(in + at, n), ec_lrn_factor(s, sum)), residual, out,
+                              at, n);
+                }
         }
-        for (int c = 0; c < channels; c += EC_VL) {
-            const int n = padded ? EC_VL : ec_min_i(EC_VL, channels - c);
-            const ptrdiff_t at = first + c / EC_VL * vector;
-            ec_vec sum = ec_load(workspace + c);
-            for (int k = 1; k < s.size; k++)
-                sum = ec_add(sum, ec_load(workspace + c + k));
-            ec_finish(e, ec_mul(ec_read(in + at, n), ec_lrn_factor(s, sum)), residual, out, at, n);
-        }
-    }
 }
 
 #endif

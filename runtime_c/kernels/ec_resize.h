@@ -86,10 +86,8 @@ EC_INLINE void ec_resize_rows(const ec_resize s, const ec_epilogue e, const floa
             ec_vec sum = ec_set1(0.0f);
             for (int tx = 0; tx < s.taps_w; tx++) {
                 const int dx = tx * s.out_w + x;
-                float lanes[EC_VL] = {0.0f};
-                for (int k = 0; k < n; k++)
-                    lanes[k] = workspace[t.index_w[dx + k]];
-                sum = ec_fma(ec_load(lanes), ec_read(t.weight_w + dx, n), sum);
+                const ec_vec tap = ec_load_indexed(workspace, t.index_w + dx, n);
+                sum = ec_fma(tap, ec_read(t.weight_w + dx, n), sum);
             }
             ec_finish(e, sum, residual, out, (ptrdiff_t)i * s.out_w + x, n);
         }

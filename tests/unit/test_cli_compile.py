@@ -13,6 +13,7 @@ from typing import BinaryIO
 import pytest
 
 from edgeconv.codegen import source_tree
+from tests import onnx_models
 from tests.command import BOARD, Command
 
 BUILT = ("build", "report.json")  # what depends on the compiler of the machine
@@ -109,6 +110,36 @@ def test_compiling_again_replaces_the_project(
     assert not (out / "net_weights.bin").exists()
 
 
+@pytest.mark.parametrize("first", ["empty", "project"])
+def test_working_directory_may_be_the_project(
+    edgeconv: Command,
+    residual_model: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    first: str,
+) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    monkeypatch.chdir(out)
+    if first == "project":
+        edgeconv.ok("compile", residual_model, "--board", BOARD, "-o", ".", "--name", "other")
+    edgeconv.ok("compile", residual_model, "--board", BOARD, "-o", ".")
+    assert (out / "net.c").is_file()
+    assert not (out / "other.c").exists()
+    assert Path.cwd() == out, "the directory itself was kept"
+
+
+def test_link_to_a_project_stays_a_link(
+    edgeconv: Command, residual_model: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "real").mkdir()
+    link = tmp_path / "link"
+    link.symlink_to("real")
+    edgeconv.ok("compile", residual_model, "--board", BOARD, "-o", link)
+    assert link.is_symlink()
+    assert (tmp_path / "real" / "net.c").is_file()
+
+
 def test_other_directories_are_not_replaced(
     edgeconv: Command, residual_model: Path, tmp_path: Path
 ) -> None:
@@ -192,6 +223,17 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         pytest.skip("mounting a file system needs privileges")
     yield mount
     subprocess.run(["umount", str(mount)], check=True)
+
+
+def test_mount_point_may_be_the_project(
+    edgeconv: Command, residual_model: Path, small_disk: Path
+) -> None:
+    done = edgeconv("compile", residual_model, "--board", BOARD, "-o", small_disk, "--weights", "c")
+    assert done.status == 1, "its C array does not fit on it"
+    assert entries(small_disk) == set()
+    small = onnx_models.save(onnx_models.convolution(), residual_model.with_name("small.onnx"))
+    edgeconv.ok("compile", small, "--board", BOARD, "-o", small_disk)
+    assert "small.c" in entries(small_disk)
 
 
 def test_full_disk_leaves_nothing_behind(

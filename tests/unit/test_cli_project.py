@@ -201,6 +201,7 @@ def test_explain_writes_nothing(
 def test_boards_are_listed_shown_and_checked(edgeconv: Command) -> None:
     listed = edgeconv.ok("boards", "list", "--json").json()
     assert [board["name"] for board in listed] == list(boards.names())
+    assert edgeconv.ok("boards", "--json", "list").json() == listed
     assert edgeconv.ok("boards").stdout == edgeconv.ok("boards", "list").stdout
     shown = edgeconv.ok("boards", "show", "jetson-tx1", "--json").json()
     assert shown in listed

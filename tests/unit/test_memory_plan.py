@@ -29,7 +29,8 @@ class Machine:
         self.memory = {(Region.ARENA, 0): np.zeros(memory_map.arena_bytes, np.int64)}
         for region, names in ((Region.INPUT, graph.inputs), (Region.OUTPUT, graph.outputs)):
             for index, name in enumerate(names):
-                self.memory[region, index] = np.zeros(graph[name].size, np.int64)
+                size = memory_map.places[name].bytes
+                self.memory[region, index] = np.zeros(size, np.int64)
 
     def at(self, place: Place) -> Bytes:
         memory = self.memory[place.region, place.index]

@@ -21,6 +21,7 @@ from edgeconv.ops.lowering import (
 )
 from edgeconv.targets import Target
 
+_PIXELS = 8  # EC_LRN_PIXELS of ec_lrn.h
 _POWERS = {0.75: "three_quarters", 0.5: "half", 1.0: "one"}
 
 
@@ -77,5 +78,5 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
             ]
         ),
         aliases=residual_in_place(node, graph),
-        workspace_bytes=length * FLOAT_BYTES,
+        workspace_bytes=_PIXELS * length * FLOAT_BYTES,
     )

@@ -34,7 +34,7 @@ def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
     size = float(graph[node.output].size)
 
     def penalty(layout: Layout) -> float:
-        return size if layout.order is Order.ROW_MAJOR and target.lanes > 1 else 0.0
+        return 4.0 * size if layout.order is Order.ROW_MAJOR and target.lanes > 1 else 0.0
 
     options = same_everywhere(node, graph, target, penalty)
     spatial = len(shapes[0]) < 3 or shapes[0][1] == shapes[1][1]

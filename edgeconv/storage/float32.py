@@ -1,0 +1,19 @@
+"""IEEE binary32: the compute type itself."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from edgeconv.storage.base import StorageFormat
+
+
+def _encode(array: npt.NDArray[np.generic]) -> bytes:
+    return np.ascontiguousarray(array, dtype="<f4").tobytes()
+
+
+def _decode(data: bytes) -> npt.NDArray[np.generic]:
+    return np.frombuffer(data, dtype="<f4")
+
+
+FORMAT = StorageFormat("float32", 4, _encode, _decode)

@@ -1,0 +1,24 @@
+"""Every storage format: encode and decode are inverses up to its stated error."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from edgeconv.storage import formats
+from edgeconv.storage.base import StorageFormat
+
+
+@pytest.mark.parametrize("entry", formats().values(), ids=lambda f: f.name)
+def test_round_trip(entry: StorageFormat) -> None:
+    values = np.array([0, 1, -1, 3, 1000, -12345], np.float32).reshape(2, 3)
+    data = entry.encode(values)
+    assert len(data) == entry.element_bytes * values.size
+    decoded = entry.decode(data).astype(np.float64)
+    np.testing.assert_allclose(decoded, values.reshape(-1), rtol=entry.relative_error)
+
+
+def test_little_endian_in_c_order() -> None:
+    columns = np.asfortranarray(np.array([[1, 2], [3, 4]], np.int32))
+    expected = bytes([1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4, 0, 0, 0])
+    assert formats()["int32"].encode(columns) == expected
