@@ -19,9 +19,18 @@ protected public template this throw true try typename using virtual xor xor_eq
 KEYWORDS = frozenset(_KEYWORDS.split())
 
 
+# Exporters join the names of whatever they fused; the end of such a name tells most.
+MOST_NAME = 40
+
+
 def identifier(name: str) -> str:
-    """``name`` as a C (and C++) identifier in lower snake case; never empty, never a keyword."""
+    """``name`` as a C (and C++) identifier in lower snake case; never empty, never a keyword.
+
+    At most MOST_NAME characters: longer names lose words from the front.
+    """
     text = re.sub(r"[^0-9A-Za-z]+", "_", name).strip("_").lower() or "x"
+    if len(text) > MOST_NAME:
+        text = text[-MOST_NAME:].partition("_")[2] or text[-MOST_NAME:]
     if text[0].isdigit():
         text = f"n{text}"
     return f"{text}_" if text in KEYWORDS else text
@@ -74,13 +83,15 @@ def c_epilogue(epilogue: Sequence[str]) -> str:
     )
 
 
+def shortened(text: str, most: int = 72) -> str:
+    """``text``, its middle left out where it is longer than ``most`` characters."""
+    if len(text) <= most:
+        return text
+    keep = (most - 5) // 2
+    return f"{text[:keep]} ... {text[-keep:]}"
+
+
 def c_comment(text: str) -> str:
     """Text that cannot end the comment it stands in, printable ASCII only."""
     plain = "".join(c if " " <= c <= "~" else "?" for c in text)
     return plain.replace("*/", "* /").replace("/*", "/ *")
-
-
-def c_string(text: str) -> str:
-    """A C string literal."""
-    escaped = c_comment(text).replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'

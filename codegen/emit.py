@@ -6,7 +6,12 @@ from dataclasses import dataclass
 
 from edgeconv import __version__
 from edgeconv.codegen.amalgamate import amalgamate
-from edgeconv.codegen.c_names import c_comment, c_list, c_string, identifier, unique_identifiers
+from edgeconv.codegen.c_names import (
+    c_comment,
+    identifier,
+    shortened,
+    unique_identifiers,
+)
 from edgeconv.codegen.functions import Function, FunctionTable, environment
 from edgeconv.codegen.source_tree import SourceTree
 from edgeconv.codegen.weights import HEADER, MAGIC, VERSION, WeightImage, layout
@@ -72,7 +77,7 @@ class _Emitter:
         self.name = identifier(options.name)
         self.upper = self.name.upper()
         self.env = environment()
-        self.env.filters.update(c_comment=c_comment, c_string=c_string, c_list=c_list)
+        self.env.filters.update(c_comment=c_comment, shortened=shortened)
         self.target = TARGETS[choice.isa]
         self.table = FunctionTable(self.env, self.name, self.target.lanes)
         self.image = layout(choice, memory.order)
@@ -132,7 +137,7 @@ class _Emitter:
     def _comment(self, layer: Layer) -> tuple[str, ...]:
         """What the engineer on the board wants to know of a call."""
         node, graph = layer.node, self.choice.graph
-        origin = ", ".join(dict.fromkeys(node.origin)) or node.name
+        origin = ", ".join(shortened(name) for name in dict.fromkeys(node.origin)) or node.name
         reads = [
             self._described(graph[name]) for name in node.reads() if name in self.memory.places
         ]
@@ -149,7 +154,8 @@ class _Emitter:
         shape = "x".join(map(str, tensor.shape)) or "scalar"
         place = self.memory.places[tensor.name]
         where = f"@{place.offset}" if place.region is Region.ARENA else f"@{place.region.value}"
-        return f"{shape} {tensor.layout} {tensor.storage} {where}"
+        layout = f" {tensor.layout}" if len(tensor.shape) > 2 else ""
+        return f"{shape}{layout} {tensor.storage} {where}"
 
     def _arena_rows(self) -> list[tuple[str, str, Place]]:
         """(enumerator, tensor, place) of everything in the arena, by offset."""

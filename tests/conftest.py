@@ -14,6 +14,14 @@ from tests.command import BOARD, Command
 from tests.kernels import builds
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--regenerate-golden",
+        action="store_true",
+        help="write the expected output under tests/golden anew",
+    )
+
+
 def pytest_report_header() -> list[str]:
     return builds.describe()
 

@@ -64,11 +64,13 @@ def spec_of(
 @pytest.mark.parametrize("window", WINDOWS, ids=str)
 def test_windows(build: Build, folder: Path, window: Window) -> None:
     lanes = build.target.lanes
+    roundings = {out_sizes(window, ceil_mode): ceil_mode for ceil_mode in (False, True)}
     specs = [
         spec_of(window, channels, mode, ceil_mode, padding_counts)
         for channels in {lanes, lanes + 1}
-        for ceil_mode in (False, True)
+        for ceil_mode in roundings.values()
         for mode, padding_counts in (("max", False), ("average", False), ("average", True))
+        if not padding_counts or any(window[4])
     ]
     check(build, [case for spec in specs for case in spec.cases(build.target)], folder)
 

@@ -344,6 +344,15 @@ class TestView:
         assert memory_map.granted == frozenset()
         assert memory_map.places["a"].region is Region.ARENA
 
+    def test_a_callers_buffer_is_aligned_for_its_own_type_only(self) -> None:
+        net = Net(align=8, io="caller")
+        net.input("x", 8)
+        net.layer("a", 8, "x", dtype="float32")
+        net.layer("y", 8, "a", aliases=(Alias("a", "y", "a"),))
+        memory_map = plan(net.choice("y"))
+        assert memory_map.granted == frozenset()
+        assert memory_map.places["a"].region is Region.ARENA
+
     def test_a_graph_output_may_be_read_later(self) -> None:
         net = Net(io="caller")
         net.input("x", 10)
@@ -436,6 +445,14 @@ class TestInconsistentChoice:
         net.layers.reverse()
         with pytest.raises(InvariantError, match="reads 'a' before it is written"):
             plan(net.choice("b"))
+
+    def test_two_layers_write_one_tensor(self) -> None:
+        net = Net()
+        net.input("x", 10)
+        net.layer("y", 10, "x")
+        net.layer("y", 10, "x")
+        with pytest.raises(InvariantError, match="writes 'y' a second time"):
+            plan(net.choice("y"))
 
     def test_missing_output(self) -> None:
         net = Net()

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
-from edgeconv.ir.choice import Choice
+from edgeconv.ir.choice import Alias, Choice
 from edgeconv.memory import order, plan
 from edgeconv.memory.alias import share
 from edgeconv.memory.blocks import live_bytes, rectangles
 from edgeconv.memory.lifetimes import lifetimes
+from edgeconv.memory.live_model import LiveModel
 from edgeconv.memory.program import Program, of_choice
 from tests.memory_choices import Net
 from tests.memory_strategies import choices
@@ -86,6 +87,64 @@ def test_looks_at_the_segment_of_the_peak_only() -> None:
     net.layer("y", 5, "sum")
     choice = net.choice("y")
     assert plan(choice).order == model_order(choice)
+
+
+def test_a_step_that_frees_memory_waits_when_it_needs_more_at_once() -> None:
+    net = Net(io="arena")
+    net.input("x", 10)
+    net.input("big", 50)
+    net.layer("a", 5, "x", workspace=100)
+    net.layer("b", 1, "big")
+    net.layer("y", 1, "a", "b")
+    memory_map = plan(net.choice("y"))
+    assert memory_map.order == (1, 0, 2)
+    assert memory_map.arena_bytes == 10 + 1 + 5 + 100
+
+
+def test_bytes_that_a_live_view_holds_are_not_overwritten() -> None:
+    net = Net(io="arena")
+    net.input("x", 10)
+    net.layer("a", 10, "x")
+    net.view("v", "a", 0, 4)
+    net.in_place("b", "a", "a", "v")
+    net.layer("y", 1, "b")
+    program = of_choice(net.choice("y"))
+    model = LiveModel(program, share(program, lifetimes(program, range(4))).blocks)
+    assert model.step(2, done=0b0011, live=10) == (20, 10)  # v is read by the same layer
+
+
+def test_a_better_bound_that_packs_no_better_keeps_the_models_order() -> None:
+    """Running t0 and t2 first would lower the bound, but the parts of t3 cannot move."""
+    net = Net(io="arena")
+    net.input("in0", 6)
+    net.input("in1", 8)
+    net.layer("t0", 6, "in1", "in0")
+    net.layer("t1", 10, "in0", workspace=12)
+    net.layer("t2", 6, "in0", "t0", aliases=(Alias("in0", "t2", "in0"), Alias("t0", "t2", "t0")))
+    net.concat("t3", "t1", "t1", "in1")
+    choice = net.choice("t2", "t3")
+    own = bound(of_choice(choice), model_order(choice))
+    memory_map = plan(choice)
+    assert memory_map.order == model_order(choice)
+    assert memory_map.lower_bound == own < memory_map.arena_bytes
+
+
+def test_a_better_bound_that_packs_better_is_taken() -> None:
+    """The new order misses its bound and even the old order's, which the old one misses more."""
+    net = Net(io="arena")
+    net.input("in0", 12)
+    net.input("in1", 11)
+    net.layer("t0", 4, "in0", workspace=8)
+    net.view("t1", "in1", 1, 7)
+    net.in_place("t2", "in0")
+    net.view("t3", "t2", 9, 1)
+    net.layer("t4", 11, "t3", "in0", "in1")
+    net.layer("t5", 7, "t4", "t1")
+    choice = net.choice("t0", "t5")
+    own = bound(of_choice(choice), model_order(choice))
+    memory_map = plan(choice)
+    assert memory_map.order != model_order(choice)
+    assert memory_map.lower_bound < own < memory_map.arena_bytes
 
 
 def branches(count: int) -> Choice:

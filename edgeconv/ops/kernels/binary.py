@@ -13,11 +13,11 @@ from edgeconv.ir.layout import ROW_MAJOR, Layout, Shape
 from edgeconv.ops.base import LayoutOption
 from edgeconv.ops.kernels.images import layouts_of, padding
 from edgeconv.ops.kernels.nest import (
-    MOST_LOOPS,
     Nest,
     broadcast_strides,
     collapse,
     dense_strides,
+    require_loops,
 )
 from edgeconv.ops.lowering import (
     activation_headers,
@@ -94,14 +94,13 @@ def _operand(
     )
 
 
-def loop_params(nest: Nest) -> dict[str, Param]:
+def _loop_params(node: Node, nest: Nest) -> dict[str, Param]:
     """The loops as ec_binary takes them: outer nest, rows and the innermost loop."""
     depth = len(nest.sizes)
     a, b = nest.strides
     rows = nest.sizes[-2] if depth > 1 else 1
     outer = nest.outer(max(depth - 2, 0))
-    if len(outer.sizes) > MOST_LOOPS:
-        raise ValueError(f"{len(outer.sizes)} outer loops, at most {MOST_LOOPS}")
+    require_loops(node, len(outer.sizes))
     return {
         "sizes": outer.sizes,
         "a_outer": outer.strides[0],
@@ -136,7 +135,7 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
         params={
             "kind": kind,
             "b_name": "a" if alone else "b",
-            **loop_params(nest),
+            **_loop_params(node, nest),
             "epilogue": epilogue_param(node.epilogue),
         },
         args=(a, *(() if alone else (b,)), *residual_args(node), output_arg(node)),

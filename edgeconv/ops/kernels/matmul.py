@@ -6,7 +6,7 @@ from edgeconv.ir.choice import Blob, Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import ROW_MAJOR
 from edgeconv.ops.base import row_major_only as layouts
-from edgeconv.ops.kernels.nest import MOST_LOOPS, broadcast_strides, collapse, dense_strides
+from edgeconv.ops.kernels.nest import broadcast_strides, collapse, dense_strides, require_loops
 from edgeconv.ops.lowering import (
     activation_headers,
     epilogue_param,
@@ -32,8 +32,7 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
     a_moves = broadcast_strides(a_full[:-2], ROW_MAJOR, stack, ROW_MAJOR)
     b_moves = broadcast_strides(b_full[:-2], ROW_MAJOR, stack, ROW_MAJOR)
     batch = collapse(stack, a_moves, b_moves, dense_strides(stack))
-    if len(batch.sizes) > MOST_LOOPS:
-        raise ValueError(f"{len(batch.sizes)} stacking loops, at most {MOST_LOOPS}")
+    require_loops(node, len(batch.sizes))
     blobs: list[Blob] = []
     return Layer(
         node=node,

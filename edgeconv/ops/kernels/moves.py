@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from edgeconv.ir.choice import Alias, Arg, ArgKind, Blob, Layer, Param
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.ops.kernels.nest import MOST_LOOPS, collapse
+from edgeconv.ops.kernels.nest import collapse, require_loops
 from edgeconv.ops.lowering import FLOAT_BYTES, output_arg, read_arg
 
 HEADERS = ("ec_nest.h", "ec_copy.h", "ec_transpose.h", "ec_move.h")
@@ -56,12 +56,11 @@ def _inner_loops(move: Move) -> tuple[int | None, int]:
     return (last - 1 if last else None), last
 
 
-def move_params(move: Move) -> dict[str, Param]:
+def _move_params(node: Node, move: Move) -> dict[str, Param]:
     """The members of ec_move."""
     rows, inner = _inner_loops(move)
     outer = [d for d in range(len(move.sizes)) if d not in (rows, inner)]
-    if len(outer) > MOST_LOOPS:
-        raise ValueError(f"{len(outer)} outer loops, at most {MOST_LOOPS}")
+    require_loops(node, len(outer))
     return {
         "sizes": tuple(move.sizes[d] for d in outer) or (1,),
         "in_outer": tuple(move.in_strides[d] for d in outer) or (0,),
@@ -85,7 +84,7 @@ def move_layer(node: Node, graph: Graph, move: Move) -> Layer:
         node=node,
         algorithm="copy",
         template="ops/move.c.j2",
-        params=move_params(move),
+        params=_move_params(node, move),
         args=(read_arg(graph, node.inputs[0], "in", blobs), output_arg(node)),
         headers=HEADERS,
         blobs=tuple(blobs),

@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from edgeconv.errors import EdgeconvError
+from edgeconv.ir.graph import Node
 from edgeconv.ir.layout import Layout, Order, Shape
 
 MOST_LOOPS = 8  # EC_DIMS of ec_nest.h
@@ -24,6 +26,18 @@ def logical_strides(shape: Shape, layout: Layout) -> tuple[int, ...]:
         n, *spatial, c = dense_strides(layout.physical_shape(shape))
         return (n, c, *spatial)
     raise ValueError(f"{layout} has no single channel stride")
+
+
+def require_loops(node: Node, count: int) -> None:
+    """Raise EdgeconvError when a nest of ``count`` loops is deeper than the kernels take."""
+    if count > MOST_LOOPS:
+        raise EdgeconvError(
+            f"unsupported {node.op}",
+            where=node.name,
+            got=f"{count} dimensions that do not merge",
+            rule=f"kernels take {MOST_LOOPS} beyond the innermost two",
+            hint="reshape to fewer dimensions around the node",
+        )
 
 
 def is_blocked(layout: Layout) -> bool:

@@ -11,7 +11,7 @@ from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import Layout, Order
 from edgeconv.ops.base import LayoutOption
 from edgeconv.ops.kernels.images import layouts_of
-from edgeconv.ops.kernels.nest import MOST_LOOPS
+from edgeconv.ops.kernels.nest import require_loops
 from edgeconv.ops.lowering import output_arg, read_arg
 from edgeconv.targets import Target
 
@@ -63,8 +63,7 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
     run = dims.pop()[0] if len(dims) > 1 and dims[-1][0] == dims[-1][1] else 1
     in_row, row, begin = dims.pop()
     outer = dims or [(1, 1, 0)]
-    if len(outer) > MOST_LOOPS:
-        raise ValueError(f"{len(outer)} outer loops, at most {MOST_LOOPS}")
+    require_loops(node, len(outer))
     blobs: list[Blob] = []
     return Layer(
         node=node,

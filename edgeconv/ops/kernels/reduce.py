@@ -10,7 +10,7 @@ from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import ROW_MAJOR, Layout, Order
 from edgeconv.ops.base import LayoutOption
 from edgeconv.ops.kernels.images import layouts_of
-from edgeconv.ops.kernels.nest import MOST_LOOPS, collapse, dense_strides
+from edgeconv.ops.kernels.nest import collapse, dense_strides, require_loops
 from edgeconv.ops.lowering import (
     activation_headers,
     epilogue_param,
@@ -66,8 +66,7 @@ def _loops(node: Node, graph: Graph) -> tuple[str, dict[str, Param]]:
     inner_size, _, inner_move = loops.pop()
     kept = [(size, step) for size, step, move in loops if move] or [(1, 0)]
     below = [(size, step) for size, step, move in loops if not move] or [(1, 0)]
-    if max(len(kept), len(below)) > MOST_LOOPS:
-        raise ValueError(f"{len(loops)} loops, at most {MOST_LOOPS} of a kind")
+    require_loops(node, max(len(kept), len(below)))
     return "columns" if inner_move else "rows", {
         "kept": tuple(size for size, _ in kept),
         "kept_step": tuple(step for _, step in kept),

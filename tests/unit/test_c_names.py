@@ -1,0 +1,84 @@
+"""Strings and numbers as C."""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from edgeconv.codegen.c_names import (
+    KEYWORDS,
+    MOST_NAME,
+    c_comment,
+    c_float,
+    c_list,
+    identifier,
+    shortened,
+    unique_identifiers,
+)
+
+
+def as_float32(number: float) -> float:
+    return float(struct.unpack("<f", struct.pack("<f", number))[0])
+
+
+@given(st.floats(width=32, allow_nan=False, allow_infinity=False))
+def test_floats_read_back_as_the_same_float32(number: float) -> None:
+    text = c_float(number)
+    assert re.fullmatch(r"-?\d[\d.]*(e[+-]\d+)?f", text), text
+    assert as_float32(float(text[:-1])) == number
+    assert math.copysign(1, float(text[:-1])) == math.copysign(1, number)
+
+
+def test_infinities_are_constant_expressions() -> None:
+    assert c_float(math.inf) == "(1.0f / 0.0f)"
+    assert c_float(-math.inf) == "(-1.0f / 0.0f)"
+
+
+@given(st.text())
+def test_identifiers_are_identifiers(name: str) -> None:
+    text = identifier(name)
+    assert re.fullmatch(r"[a-z][a-z0-9_]*", text)
+    assert text not in KEYWORDS
+    assert len(text) <= MOST_NAME + 2
+
+
+def test_long_names_keep_their_end() -> None:
+    text = identifier(
+        "model/activation/Relu;model/batch_norm/FusedBatchNormV3;model/conv2d_9/Conv2D"
+    )
+    assert text.endswith("conv2d_9_conv2d")
+
+
+@given(st.lists(st.text(max_size=60), unique=True))
+def test_unique_identifiers_differ(names: list[str]) -> None:
+    found = unique_identifiers(names)
+    assert list(found) == names
+    assert len(set(found.values())) == len(names)
+
+
+@given(st.text())
+def test_comments_cannot_end_themselves(text: str) -> None:
+    comment = c_comment(text)
+    assert "*/" not in comment
+    assert "/*" not in comment
+    assert comment.isascii()
+    assert "\n" not in comment
+
+
+@given(st.text(), st.integers(20, 80))
+def test_shortened(text: str, most: int) -> None:
+    short = shortened(text, most)
+    assert len(short) <= most
+    assert short == text or " ... " in short
+
+
+def test_lists_wrap() -> None:
+    text = c_list(tuple(range(200)))
+    assert max(map(len, text.splitlines())) <= 100
+    numbers = [int(n) for n in text.strip("{}").replace("\n", " ").split(",")]
+    assert numbers == list(np.arange(200))

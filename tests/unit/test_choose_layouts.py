@@ -1,0 +1,84 @@
+"""Layouts flow through the network; conversions stand only where an operator needs them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from edgeconv.choose.layouts import assign
+from edgeconv.ir.activation import Activation
+from edgeconv.ir.check import check
+from edgeconv.ir.graph import Epilogue, Graph, Node, Tensor
+from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, blocked
+from edgeconv.targets import TARGETS
+
+AVX512 = TARGETS["avx512"]
+
+
+def conv(name: str, source: str, result: str, residual: str = "") -> Node:
+    attrs = {"kernel": (3, 3), "strides": (1, 1), "dilations": (1, 1), "pads": (1,) * 4}
+    epilogue = Epilogue(Activation("relu"), residual)
+    return Node(name, "Conv", (source, f"{name}.w", ""), (result,), attrs | {"groups": 1}, epilogue)
+
+
+def network(
+    nodes: list[Node], shapes: dict[str, tuple[int, ...]], outputs: tuple[str, ...]
+) -> Graph:
+    tensors = {name: Tensor(name, shape) for name, shape in shapes.items()}
+    for node in nodes:
+        if node.op == "Conv":
+            out_c, in_c = shapes[node.output][1], shapes[node.inputs[0]][1]
+            weights = np.zeros((out_c, in_c, 3, 3), np.float32)
+            tensors[node.inputs[1]] = Tensor(node.inputs[1], weights.shape, data=weights)
+    return check(Graph("g", tuple(nodes), tensors, ("x",), outputs), "test")
+
+
+def converts(graph: Graph) -> list[tuple[str, str]]:
+    return [(n.inputs[0], n.output) for n in graph.nodes if n.op == "Convert"]
+
+
+def test_blocks_flow_from_the_first_convolution_to_the_output() -> None:
+    shapes = {"x": (1, 3, 8, 8), "a": (1, 32, 8, 8), "b": (1, 32, 8, 8), "y": (1, 32, 8, 8)}
+    nodes = [conv("c0", "x", "a"), conv("c1", "a", "b"), conv("c2", "b", "y", residual="a")]
+    graph = check(assign(network(nodes, shapes, ("y",)), AVX512), "assign")
+    assert graph["x"].layout == ROW_MAJOR
+    assert graph["a"].layout == graph["b"].layout == blocked(16)
+    assert len(converts(graph)) == 1  # the output, as the caller wants it
+    assert converts(graph)[0][1] == "y"
+    assert graph["y"].layout == ROW_MAJOR
+
+
+def test_transposed_output_is_written_channels_last() -> None:
+    shapes = {"x": (1, 32, 8, 8), "a": (1, 6, 8, 8), "y": (1, 8, 8, 6)}
+    nodes = [conv("c0", "x", "a"), Node("t", "Transpose", ("a",), ("y",), {"perm": (0, 2, 3, 1)})]
+    graph = check(assign(network(nodes, shapes, ("y",)), AVX512), "assign")
+    assert graph["a"].layout == CHANNELS_LAST
+    assert converts(graph) == []
+
+
+def test_one_conversion_serves_every_reader() -> None:
+    shapes = {"x": (1, 3, 8, 8), "a": (1, 32, 8, 8), "p": (1, 2048), "q": (1, 8, 16, 16)}
+    nodes = [
+        conv("c0", "x", "a"),
+        Node("r", "Reshape", ("a",), ("p",)),
+        Node("s", "Reshape", ("a",), ("q",)),
+    ]
+    graph = check(assign(network(nodes, shapes, ("p", "q")), AVX512), "assign")
+    assert len(converts(graph)) == 1
+
+
+def test_output_read_again_inside_keeps_its_layout_there() -> None:
+    shapes = {"x": (1, 3, 8, 8), "a": (1, 32, 8, 8), "y": (1, 32, 8, 8)}
+    nodes = [conv("c0", "x", "a"), conv("c1", "a", "y")]
+    graph = check(assign(network(nodes, shapes, ("a", "y")), AVX512), "assign")
+    assert graph.outputs == ("a", "y")
+    assert graph["a"].layout == graph["y"].layout == ROW_MAJOR
+    assert {target for _, target in converts(graph)} == {"a", "y"}
+    second = next(n for n in graph.nodes if n.name == "c1")
+    assert graph[second.inputs[0]].layout == blocked(16)
+
+
+def test_portable_needs_no_conversion() -> None:
+    shapes = {"x": (1, 3, 8, 8), "a": (1, 5, 8, 8), "y": (1, 5, 8, 8)}
+    nodes = [conv("c0", "x", "a"), conv("c1", "a", "y")]
+    graph = assign(network(nodes, shapes, ("y",)), TARGETS["portable"])
+    assert converts(graph) == []

@@ -1,0 +1,113 @@
+"""README and docs: their commands are ones that the command line takes, their links lead somewhere."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from edgeconv import cli
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted(
+    path
+    for pattern in ("README.md", "docs/*.md", "examples/*/README.md")
+    for path in ROOT.glob(pattern)
+)
+SYNOPSES = ROOT / "docs" / "architecture.md"
+
+pytestmark = pytest.mark.skipif(
+    not (ROOT / "README.md").is_file(), reason="not run from a source checkout"
+)
+
+
+def code_lines(page: Path) -> Iterator[str]:
+    """The lines of fenced and of indented code blocks, continuation lines joined."""
+    fenced, joined = False, ""
+    for line in [*page.read_text(encoding="utf-8").splitlines(), ""]:
+        marker = line.lstrip().startswith("```")
+        fenced ^= marker
+        inside = not marker and (fenced or line.startswith("    "))
+        if joined and inside and line.startswith("         "):
+            joined += " " + line.strip()
+            continue
+        if joined:
+            yield joined
+        joined = line.strip() if inside else ""
+
+
+def commands(page: Path) -> Iterator[str]:
+    """The ``edgeconv`` commands in a page's code blocks."""
+    return (line for line in code_lines(page) if line.startswith("edgeconv "))
+
+
+def is_synopsis(command: str) -> bool:
+    return "[" in command
+
+
+def parsers() -> dict[str, argparse.ArgumentParser]:
+    """Sub-command -> its parser."""
+    actions = cli._parser()._actions
+    (choices,) = (a.choices for a in actions if isinstance(a, argparse._SubParsersAction))
+    assert isinstance(choices, dict)
+    return choices
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_commands_are_valid(page: Path) -> None:
+    for command in commands(page):
+        if not is_synopsis(command):
+            cli._parser().parse_args(shlex.split(command, comments=True)[1:])
+
+
+def test_there_are_commands() -> None:
+    assert sum(1 for page in PAGES for _ in commands(page)) > 15
+
+
+def test_synopses_name_every_option() -> None:
+    """The page's command line has exactly the sub-commands and options of the real one."""
+    documented: dict[str, set[str]] = {}
+    for command in commands(SYNOPSES):
+        name = command.split()[1]
+        documented[name] = set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", command))
+    actual = parsers()
+    assert documented.keys() == actual.keys()
+    for name, parser in actual.items():
+        spellings = [
+            set(action.option_strings)
+            for action in parser._actions
+            if action.option_strings and "--help" not in action.option_strings
+        ]
+        unknown = documented[name] - set().union(*spellings)
+        missing = [options for options in spellings if not options & documented[name]]
+        assert not unknown and not missing, f"{name}: unknown {unknown}, missing {missing}"
+
+
+def test_make_targets_exist() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for page in PAGES:
+        for line in code_lines(page):
+            if line.startswith("make "):
+                assert line.split()[1] in targets, f"{page.name}: {line}"
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    kept = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings)
+    return {heading.replace(" ", "-") for heading in kept}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), f"{page.name}: {link}"
+        assert not anchor or anchor in anchors(target), f"{page.name}: {link}"

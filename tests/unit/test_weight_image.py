@@ -1,0 +1,107 @@
+"""The weight image and the writing of projects."""
+
+from __future__ import annotations
+
+import io
+import struct
+import zlib
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from edgeconv.codegen import weights
+from edgeconv.codegen.source_tree import SourceTree
+from edgeconv.errors import EdgeconvError
+from edgeconv.ir.choice import Blob, Choice, Layer
+from edgeconv.ir.graph import Graph, Node
+
+
+def a_choice(*values: np.ndarray) -> Choice:
+    """A choice of one layer per value, each with that blob."""
+    layers = tuple(
+        Layer(
+            node=Node(f"n{i}", "Unary", ("x",), ("y",)),
+            algorithm="test",
+            template="",
+            params={},
+            args=(),
+            headers=(),
+            blobs=(Blob("w", value.size, lambda value=value: value, str(value.dtype)),),
+        )
+        for i, value in enumerate(values)
+    )
+    return Choice(Graph("g", (), {}, (), ()), layers, "portable", 16)
+
+
+VALUES = (np.arange(5, dtype=np.float32), np.arange(7, dtype=np.int32), np.ones(33, np.float32))
+
+
+def image_bytes(choice: Choice, order: tuple[int, ...] = (0, 1, 2)) -> tuple[bytes, object]:
+    image = weights.layout(choice, order)
+    out = io.BytesIO()
+    weights.write(image, out)
+    return out.getvalue(), image
+
+
+def test_header_crc_and_alignment() -> None:
+    data, image = image_bytes(a_choice(*VALUES))
+    magic, version, size, layout_hash, crc = struct.unpack_from("<4sIQQI", data)
+    assert (magic, version, size) == (b"ECWT", 1, len(data))
+    assert layout_hash == image.layout_hash
+    assert crc == zlib.crc32(data[weights.HEADER.size :])
+    for (index, _), placed in image.places.items():
+        assert placed.offset % weights.ALIGN == 0
+        stored = np.frombuffer(data, VALUES[index].dtype, VALUES[index].size, placed.offset)
+        np.testing.assert_array_equal(stored, VALUES[index])
+
+
+def test_layout_hash_is_of_places_not_values() -> None:
+    _, image = image_bytes(a_choice(*VALUES))
+    _, retrained = image_bytes(a_choice(VALUES[0] + 1, VALUES[1], VALUES[2] * 3))
+    _, reordered = image_bytes(a_choice(*VALUES), (2, 0, 1))
+    assert image.layout_hash == retrained.layout_hash
+    assert image.layout_hash != reordered.layout_hash
+
+
+def test_wrong_size_is_refused() -> None:
+    choice = a_choice(VALUES[0])
+    layer = choice.layers[0]
+    lying = replace(layer, blobs=(replace(layer.blobs[0], elements=4),))
+    with pytest.raises(EdgeconvError, match="wrong size"):
+        image_bytes(replace(choice, layers=(lying,)), (0,))
+
+
+def a_tree(as_c: bool = False) -> SourceTree:
+    image = weights.layout(a_choice(*VALUES), (0, 1, 2))
+    name = "w.c" if as_c else "w.bin"
+    return SourceTree("t", {"report.json": "{}", "a/b.txt": "x\n"}, image, name, "w", as_c)
+
+
+def test_c_image_has_the_same_bytes(tmp_path: Path) -> None:
+    a_tree().write(tmp_path / "bin")
+    a_tree(as_c=True).write(tmp_path / "c")
+    text = (tmp_path / "c" / "w.c").read_text()
+    numbers = text.partition("= {")[2].partition("}")[0]
+    listed = bytes(int(n) for n in numbers.replace("\n", "").split(",") if n)
+    assert listed == (tmp_path / "bin" / "w.bin").read_bytes()
+
+
+def test_foreign_directory_is_left_alone(tmp_path: Path) -> None:
+    target = tmp_path / "mine"
+    target.mkdir()
+    (target / "precious.txt").write_text("x")
+    with pytest.raises(EdgeconvError, match="not an edgeconv project"):
+        a_tree().write(target)
+    assert [p.name for p in target.iterdir()] == ["precious.txt"]
+
+
+def test_failure_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("edgeconv.codegen.source_tree.write", full)
+    with pytest.raises(EdgeconvError, match="No space left"):
+        a_tree().write(tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
