@@ -217,7 +217,7 @@ def _require_budgets(report: Mapping[str, Any]) -> None:
         raise EdgeconvError(
             "does not fit",
             where=f"{report['model']['file']} on board {report['board']}",
-            got=lines[0],
+            rule=lines[0],
             hint="`edgeconv explain` shows what is live at the memory peak",
             details=lines[1:],
         )

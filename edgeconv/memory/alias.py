@@ -45,26 +45,20 @@ def share(program: Program, spans: Mapping[str, Span], *, in_place: bool = True)
         for k, alias in enumerate(aliases)
         if alias.input in program.sizes
     ]
-    exact = [(i, alias) for i, _, alias in candidates if alias.exact]
-    for _, alias in sorted(exact, key=lambda c: (-program.sizes[c[1].inner], _step(c[1], spans))):
-        groups.join_exact(alias)
+    exact = [alias for _, _, alias in candidates if alias.exact]
+    for alias in sorted(exact, key=lambda a: (-program.sizes[a.inner], spans[_output(a)].first)):
+        groups.join(alias)
     if in_place:
         load = _load(program, spans, groups.blocks())
-        overwriting = [(i, alias) for i, _, alias in candidates if not alias.exact]
-        for i, alias in sorted(overwriting, key=lambda c: _by_load(_step(c[1], spans), load)):
-            if program.reads[i].count(alias.input) == 1:
-                groups.join_in_place(alias)
+        overwriting = [
+            (spans[_output(alias)].first, alias)
+            for i, _, alias in candidates
+            if not alias.exact and program.reads[i].count(alias.input) == 1
+        ]
+        for _, alias in sorted(overwriting, key=lambda c: (-load[c[0] + 1], c[0])):
+            groups.join_in_place(alias)
     granted = frozenset((i, k) for i, k, alias in candidates if groups.holds(alias))
     return Sharing(groups.blocks(), granted)
-
-
-def _step(alias: Alias, spans: Mapping[str, Span]) -> int:
-    """The step of the layer: it writes the output, and the input was written before."""
-    return max(spans[alias.inner].first, spans[alias.outer].first)
-
-
-def _by_load(step: int, load: list[int]) -> tuple[int, int]:
-    return -load[step + 1], step
 
 
 def _load(
@@ -96,42 +90,12 @@ class _Groups:
                     assert output in program.writes[i]
                     self._exact.setdefault(output, []).append(alias)
 
-    def join_exact(self, alias: Alias) -> None:
-        """Grant ``alias`` unless that would clobber a live tensor or leave a caller's buffer."""
-        self._join(alias)
+    def join(self, alias: Alias) -> bool:
+        """Make one block of two, with ``inner`` at its place in ``outer``.
 
-    def join_in_place(self, alias: Alias) -> None:
-        """Let the output of ``alias`` take the bytes of its input if that is dead afterwards."""
-        output, sizes = _output(alias), self._program.sizes
-        start = alias.offset if output == alias.inner else -alias.offset
-        fits = start >= 0 and start + sizes[output] <= self._program.round_up(sizes[alias.input])
-        dies = self._spans[alias.input].last == self._spans[output].first
-        if fits and dies and output not in self._overwrites:
-            self._overwrites[output] = alias.input
-            if self._block[alias.inner] == self._block[alias.outer] or not self._join(alias):
-                del self._overwrites[output]
-
-    def holds(self, alias: Alias) -> bool:
-        """Whether ``alias`` is granted."""
-        if alias.exact:
-            return self._in_position(alias)
-        return self._overwrites.get(_output(alias)) == alias.input and self._in_position(alias)
-
-    def blocks(self) -> tuple[Mapping[str, int], ...]:
-        """The blocks in the order of their first tensors; see Sharing."""
-        found = []
-        for members, buffer in zip(self._members, self._buffer, strict=True):
-            if members:
-                base = self._offset[buffer] if buffer else self._lowest(members)
-                found.append({name: self._offset[name] - base for name in members})
-        return tuple(found)
-
-    def _in_position(self, alias: Alias) -> bool:
-        same = self._block[alias.inner] == self._block[alias.outer]
-        return same and self._offset[alias.inner] - self._offset[alias.outer] == alias.offset
-
-    def _join(self, alias: Alias) -> bool:
-        """Make one block of two, with ``inner`` at its place in ``outer``; False undoes it."""
+        False, and nothing changes, when they are one already or when that would clobber a live
+        tensor, misalign elements or leave a caller's buffer.
+        """
         keep, move = self._block[alias.outer], self._block[alias.inner]
         shift = self._offset[alias.outer] + alias.offset - self._offset[alias.inner]
         if keep == move or (self._buffer[keep] and self._buffer[move]):
@@ -152,6 +116,36 @@ class _Groups:
             return True
         self._relabel(moved, move, -shift)
         return False
+
+    def join_in_place(self, alias: Alias) -> None:
+        """Let the output of ``alias`` take the bytes of its input if that is dead afterwards."""
+        output, sizes = _output(alias), self._program.sizes
+        start = alias.offset if output == alias.inner else -alias.offset
+        fits = start >= 0 and start + sizes[output] <= self._program.round_up(sizes[alias.input])
+        dies = self._spans[alias.input].last == self._spans[output].first
+        if fits and dies and output not in self._overwrites:
+            self._overwrites[output] = alias.input
+            if self._block[alias.inner] == self._block[alias.outer] or not self.join(alias):
+                del self._overwrites[output]
+
+    def holds(self, alias: Alias) -> bool:
+        """Whether ``alias`` is granted."""
+        if alias.exact:
+            return self._in_position(alias)
+        return self._overwrites.get(_output(alias)) == alias.input and self._in_position(alias)
+
+    def blocks(self) -> tuple[Mapping[str, int], ...]:
+        """The blocks in the order of their first tensors; see Sharing."""
+        found = []
+        for members, buffer in zip(self._members, self._buffer, strict=True):
+            if members:
+                base = self._offset[buffer] if buffer else self._lowest(members)
+                found.append({name: self._offset[name] - base for name in members})
+        return tuple(found)
+
+    def _in_position(self, alias: Alias) -> bool:
+        same = self._block[alias.inner] == self._block[alias.outer]
+        return same and self._offset[alias.inner] - self._offset[alias.outer] == alias.offset
 
     def _relabel(self, names: list[str], block: int, shift: int) -> None:
         for name in names:

@@ -93,7 +93,8 @@ def _offsets(layout: _Layout) -> tuple[Packing, bool]:
 
 def _to_map(layout: _Layout, packing: Packing, optimal: bool) -> MemoryMap:
     program, spans = layout.program, layout.spans
-    bases = dict(zip(layout.owned, packing.bases, strict=False))
+    count = len(layout.owned)
+    bases = dict(zip(layout.owned, packing.bases[:count], strict=True))
     places: dict[str, Place] = {}
     for i, offsets in enumerate(layout.sharing.blocks):
         buffer = next((program.buffers[name] for name in offsets if name in program.buffers), None)
@@ -101,14 +102,13 @@ def _to_map(layout: _Layout, packing: Packing, optimal: bool) -> MemoryMap:
         for name, offset in offsets.items():
             start = bases.get(i, 0) + offset
             places[name] = Place(region, start, program.sizes[name], *spans[name], index)
-    scratch = zip(layout.workspaces, packing.bases[len(layout.owned) :], strict=True)
     step = {layer: step for step, layer in enumerate(layout.order)}
     return MemoryMap(
         order=layout.order,
         places={name: places[name] for name in program.sizes},
         workspaces={
             i: Place(Region.ARENA, base, program.workspaces[i], step[i], step[i])
-            for i, base in scratch
+            for i, base in zip(layout.workspaces, packing.bases[count:], strict=True)
         },
         granted=layout.sharing.granted,
         arena_bytes=packing.height,

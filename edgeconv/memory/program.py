@@ -59,8 +59,6 @@ def of_choice(choice: Choice) -> Program:
     """The planner's view of ``choice``; raises InvariantError when it is inconsistent."""
     if choice.io not in ("caller", "arena"):
         raise InvariantError(f"memory: io is {choice.io!r}, must be 'caller' or 'arena'")
-    if choice.align < 1:
-        raise InvariantError(f"memory: align is {choice.align}, must be positive")
     graph, nodes = choice.graph, [layer.node for layer in choice.layers]
     placed = {*graph.inputs, *(name for node in nodes for name in node.outputs if name)}
     placed = {name for name in placed if not graph[name].is_constant}
@@ -78,6 +76,7 @@ def of_choice(choice: Choice) -> Program:
         buffers=_caller_buffers(graph) if choice.io == "caller" else {},
         align=choice.align,
     )
+    _check_align(program)
     _check_dataflow(program)
     _check_aliases(program)
     return program
@@ -101,6 +100,12 @@ def _caller_buffers(graph: Graph) -> dict[str, tuple[Region, int]]:
                 raise InvariantError(f"memory: {name!r} is padded in the caller's buffer")
             buffers[name] = (region, index)
     return buffers
+
+
+def _check_align(program: Program) -> None:
+    for name, size in program.itemsizes.items():
+        if program.align < 1 or program.align % size:
+            raise InvariantError(f"memory: align {program.align} misaligns {name!r}")
 
 
 def _check_dataflow(program: Program) -> None:

@@ -1,6 +1,19 @@
-/* NCHW[x]c to and from NCHW and NHWC.  Needs ec_copy.h and ec_transpose.h. */
+/* From one of NCHW, NHWC and NCHW[x]c to another.  Needs ec_copy.h and ec_transpose.h. */
 #ifndef EC_CONVERT_H
 #define EC_CONVERT_H
+
+EC_INLINE void ec_nchw_to_nhwc(const float *in, float *out, int images, int channels, int pixels)
+{
+    const ptrdiff_t image = (ptrdiff_t)channels * pixels;
+    for (int i = 0; i < images; i++)
+        ec_transpose_matrix(in + i * image, pixels, channels, pixels, out + i * image, channels,
+                            channels);
+}
+
+EC_INLINE void ec_nhwc_to_nchw(const float *in, float *out, int images, int channels, int pixels)
+{
+    ec_nchw_to_nhwc(in, out, images, pixels, channels); /* the same with both exchanged */
+}
 
 /* The channels of block i, counted over all images. */
 EC_INLINE int ec_block_channels(int i, int channels, int block)

@@ -3,7 +3,7 @@
 #define EC_ERF_H
 
 /* Two polynomials: (erf(x) / x - 1)(x^2) below 1, log(1 - erf(x)) from there to 4, where erf is 1. */
-EC_INLINE ec_vec ec_erf(ec_vec x)
+EC_MATH ec_vec ec_erf(ec_vec x)
 {
     static const float small[] = {7.85385782e-5f,  -8.01019254e-4f, 5.18832775e-3f, -2.68538110e-2f,
                                   1.12835854e-1f, -3.76126260e-1f, 1.28379166e-1f};
@@ -17,7 +17,7 @@ EC_INLINE ec_vec ec_erf(ec_vec x)
 }
 
 /* x / 2 (1 + erf(x / sqrt(2))); the sum cancels for negative x, so its error, 2^-23 |x|, is relative to x. */
-EC_INLINE ec_vec ec_gelu(ec_vec x)
+EC_MATH ec_vec ec_gelu(ec_vec x)
 {
     const ec_vec half = ec_mul(x, ec_set1(0.5f));
     return ec_fma(half, ec_erf(ec_mul(x, ec_set1(0.707106781f))), half);

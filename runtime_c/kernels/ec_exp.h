@@ -12,7 +12,7 @@ EC_INLINE ec_vec ec_exp_reduce(ec_vec x, ec_vec *n)
 }
 
 /* 2^n exp(r), exp(r) by its Taylor polynomial of degree 7. */
-EC_INLINE ec_vec ec_exp(ec_vec x)
+EC_MATH ec_vec ec_exp(ec_vec x)
 {
     static const float c[] = {1.0f / 5040, 1.0f / 720, 1.0f / 120, 1.0f / 24,
                               1.0f / 6,    0.5f,       1.0f,       1.0f};

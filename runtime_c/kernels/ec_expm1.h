@@ -3,7 +3,7 @@
 #define EC_EXPM1_H
 
 /* 2^n (exp(r) - 1) + (2^n - 1), all of it halved so that 2^n stays in range for every result. */
-EC_INLINE ec_vec ec_expm1(ec_vec x)
+EC_MATH ec_vec ec_expm1(ec_vec x)
 {
     static const float c[] = {1.0f / 40320, 1.0f / 5040, 1.0f / 720, 1.0f / 120,
                               1.0f / 24,    1.0f / 6,    0.5f};

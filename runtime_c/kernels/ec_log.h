@@ -4,7 +4,7 @@
 #define EC_LOG_H
 
 /* x = m 2^e, sqrt(1/2) <= m < sqrt(2), f = m - 1: log(x) = e ln(2) + f - f^2 / 2 + f^3 P(f). */
-EC_INLINE ec_vec ec_log(ec_vec x)
+EC_MATH ec_vec ec_log(ec_vec x)
 {
     static const float c[] = {-7.63442963e-2f, 1.27615497e-1f,  -1.31601945e-1f, 1.42017618e-1f,
                               -1.66233569e-1f, 2.00012267e-1f, -2.50008225e-1f, 3.33333313e-1f};

@@ -3,7 +3,7 @@
 #define EC_POW_H
 
 /* A negative x needs an integral y, whose parity gives the sign; NaN otherwise.  x^0 is 1. */
-EC_INLINE ec_vec ec_pow(ec_vec x, ec_vec y)
+EC_MATH ec_vec ec_pow(ec_vec x, ec_vec y)
 {
     const ec_vec zero = ec_set1(0.0f), one = ec_set1(1.0f), least = ec_set1(1.17549435e-38f);
     const ec_vec half = ec_mul(y, ec_set1(0.5f));

@@ -3,7 +3,7 @@
 #define EC_SOFTPLUS_H
 
 /* max(x, 0) + log(1 + z), z = exp(-|x|); what 1 + z rounds away is added to its logarithm. */
-EC_INLINE ec_vec ec_softplus(ec_vec x)
+EC_MATH ec_vec ec_softplus(ec_vec x)
 {
     const ec_vec one = ec_set1(1.0f);
     const ec_vec z = ec_exp(ec_sub(ec_set1(0.0f), ec_abs(x)));

@@ -33,13 +33,13 @@ def tiny() -> onnx.ModelProto:
         return name
 
     make = helper.make_node
-    padded = {"pads": [1, 1, 1, 1]}
+    pads = [1, 1, 1, 1]
     nodes = [
         make("Conv", ["image", weight("w0", 4, 3, 3, 3), weight("b0", 4)], ["c0"], "stem",
-             strides=[2, 2], **padded),
+             strides=[2, 2], pads=pads),
         make("Relu", ["c0"], ["r0"], "stem_relu"),
         make("Conv", ["r0", weight("w1", 4, 1, 3, 3), weight("b1", 4)], ["c1"], "depthwise",
-             group=4, **padded),
+             group=4, pads=pads),
         make("Relu", ["c1"], ["r1"], "depthwise_relu"),
         make("Conv", ["r1", weight("w2", 4, 4, 1, 1), weight("b2", 4)], ["c2"], "pointwise"),
         make("Add", ["c2", "r0"], ["sum"], "add"),

@@ -276,19 +276,19 @@ int tiny_run(const tiny_model *model, const float *input_image, float *output_p)
     DONE(3, AT(TINY_AT_POOLED), 144);
 
     /* 4: Reshape "flatten"
-       1x4x3x3 NCHW float32 @576 -> 1x36 NCHW float32 @576
+       1x4x3x3 NCHW float32 @576 -> 1x36 float32 @576
        view */
     /* nothing moves: the result lies where it is needed */
     DONE(4, AT(TINY_AT_FLAT), 144);
 
     /* 5: Dense "dense"
-       1x36 NCHW float32 @576 -> 1x3 NCHW float32 @output
+       1x36 float32 @576 -> 1x3 float32 @output
        108 MACs; dense (mr 1, nr 3, row 1, rows_per_pass 1, channels_per_pass 36); 444 bytes of weights */
     tiny_dense_1(AT(TINY_AT_FLAT), WT(960), WT(1408), output_p);
     DONE(5, output_p, 12);
 
     /* 6: Softmax "softmax"
-       1x3 NCHW float32 @output -> 1x3 NCHW float32 @output
+       1x3 float32 @output -> 1x3 float32 @output
        softmax */
     tiny_softmax_1(output_p, output_p);
     DONE(6, output_p, 12);

@@ -54,9 +54,7 @@ def native(target: Target, compiler: str) -> Build:
     if not runs_here(target):
         pytest.skip(f"this CPU has no {target.name}")
     found = _find_compiler(compiler)
-    return Build(
-        f"{target.name} with {compiler}", target, (found, *_OPTIONS[compiler], *_STRICT)
-    )
+    return Build(f"{target.name} with {compiler}", target, (found, *_OPTIONS[compiler], *_STRICT))
 
 
 def emulated(target: Target) -> Build:
@@ -77,7 +75,8 @@ def has_simde(compiler: str) -> bool:
     """The compiler finds SIMDe's headers."""
     probe = [compiler, "-E", "-x", "c", "-o", "/dev/null", "-"]
     source = "#include <simde/x86/avx512.h>\n"
-    return not subprocess.run(probe, input=source, text=True, capture_output=True).returncode
+    done = subprocess.run(probe, input=source, text=True, capture_output=True, check=False)
+    return done.returncode == 0
 
 
 def with_simde(target: Target, compiler: str) -> Build:

@@ -16,7 +16,7 @@ from tests.kernels.harness import Build
         f"{name}-{compiler}"
         for name, target in TARGETS.items()
         for compiler in builds.COMPILERS
-        if compiler == "gcc" or builds.is_native(target)
+        if compiler == "gcc" or builds.runs_here(target)
     ]
 )
 def build(request: pytest.FixtureRequest) -> Build:

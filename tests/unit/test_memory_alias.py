@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from edgeconv.ir.check import InvariantError
 from edgeconv.ir.choice import Alias, Choice
 from edgeconv.ir.graph import Tensor
-from edgeconv.ir.layout import blocked
 from edgeconv.ir.memory import MemoryMap, Region
 from edgeconv.memory import plan
 from tests.memory_choices import Net
@@ -413,65 +411,3 @@ class TestArena:
         memory_map = plan(net.choice("y"))
         assert all(place.offset % 64 == 0 for place in memory_map.places.values())
         assert memory_map.arena_bytes % 64 == 0
-
-
-class TestInconsistentChoice:
-    def test_alias_that_leaves_the_outer_tensor(self) -> None:
-        net = Net()
-        net.input("x", 10)
-        net.view("y", "x", 5, 6)
-        with pytest.raises(InvariantError, match="leaves the outer tensor"):
-            plan(net.choice("y"))
-
-    def test_alias_of_other_tensors(self) -> None:
-        net = Net()
-        net.input("x", 10)
-        net.layer("a", 10, "x")
-        net.layer("y", 10, "x", "a", aliases=(Alias("x", "a", "x", exact=True),))
-        with pytest.raises(InvariantError, match="not of an input and an output"):
-            plan(net.choice("y"))
-
-    def test_input_as_output_needs_a_copy(self) -> None:
-        net = Net(io="caller")
-        net.input("x", 10)
-        with pytest.raises(InvariantError, match="two of the caller's buffers"):
-            plan(net.choice("x"))
-
-    def test_order_of_layers(self) -> None:
-        net = Net()
-        net.input("x", 10)
-        net.layer("a", 10, "x")
-        net.layer("b", 10, "a")
-        net.layers.reverse()
-        with pytest.raises(InvariantError, match="reads 'a' before it is written"):
-            plan(net.choice("b"))
-
-    def test_two_layers_write_one_tensor(self) -> None:
-        net = Net()
-        net.input("x", 10)
-        net.layer("y", 10, "x")
-        net.layer("y", 10, "x")
-        with pytest.raises(InvariantError, match="writes 'y' a second time"):
-            plan(net.choice("y"))
-
-    def test_missing_output(self) -> None:
-        net = Net()
-        net.input("x", 10)
-        net.tensor("y", 10)
-        with pytest.raises(InvariantError, match="'y' is never written"):
-            plan(net.choice("y"))
-
-    def test_padded_layout_in_a_callers_buffer(self) -> None:
-        net = Net(io="caller")
-        net.input("x", 10)
-        net.layer("y", 3, "x")
-        net.tensors["y"] = Tensor("y", (1, 3, 1, 1), "int8", blocked(8))
-        with pytest.raises(InvariantError, match="padded"):
-            plan(net.choice("y"))
-
-    def test_unknown_io(self) -> None:
-        net = Net(io="stack")
-        net.input("x", 10)
-        net.layer("y", 3, "x")
-        with pytest.raises(InvariantError, match="'stack'"):
-            plan(net.choice("y"))

@@ -9,8 +9,8 @@ from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import ROW_MAJOR, Layout, Order, Shape
 from edgeconv.ops.base import LayoutOption
 from edgeconv.ops.kernels.images import layouts_of, pixels
-from edgeconv.ops.kernels.moves import flat_copy, move_layer, plan_move
-from edgeconv.ops.kernels.nest import dense_strides, is_blocked, logical_strides
+from edgeconv.ops.kernels.moves import flat_copy
+from edgeconv.ops.kernels.nest import is_blocked
 from edgeconv.ops.lowering import output_arg
 from edgeconv.targets import Target
 
@@ -32,20 +32,12 @@ def _is_prefix(shape: Shape, have: Layout, want: Layout) -> bool:
 
 
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
-    """A view, a transposition, or one of the conversions to and from channel blocks."""
+    """A view where the bytes are the same ones, else transpositions image by image."""
     del target
     x, out = graph[node.inputs[0]], graph[node.output]
     have, want, shape = x.layout, out.layout, x.shape
     if _is_prefix(shape, have, want):
         return flat_copy(node, graph, out.elements)
-    if not is_blocked(have) and not is_blocked(want):
-        sizes = want.physical_shape(shape)
-        order = list(range(len(shape)))
-        if want.order is Order.CHANNELS_LAST:
-            order = [0, *order[2:], 1]
-        strides = logical_strides(shape, have)
-        moves = [strides[d] for d in order]
-        return move_layer(node, graph, plan_move(sizes, moves, dense_strides(sizes)))
     if is_blocked(have) and is_blocked(want):
         raise ValueError(f"{node.name}: no conversion from {have} to {want}")
     return Layer(
