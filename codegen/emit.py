@@ -110,7 +110,7 @@ class _Emitter:
 
     def _argument(self, index: int, arg: Arg) -> str:
         if arg.kind is ArgKind.WORKSPACE:
-            return f"AT({self.memory.workspaces[index].offset})"
+            return f"AT({self._workspace(index)})"
         if arg.kind is not ArgKind.WEIGHTS:
             return self.tensor_expression(arg.ref)
         offset = self.image.places[index, arg.ref].offset
@@ -158,13 +158,21 @@ class _Emitter:
         return f"{shape}{layout} {tensor.storage} {where}"
 
     def _arena_rows(self) -> list[tuple[str, str, Place]]:
-        """(enumerator, tensor, place) of everything in the arena, by offset."""
+        """(enumerator, what it is, place) of everything in the arena, by offset."""
         rows = [
             (f"{self.upper}_AT_{self.idents[name].upper()}", name, place)
             for name, place in self.memory.places.items()
             if place.region is Region.ARENA
         ]
+        rows += [
+            (self._workspace(index), f"workspace of step {place.first}", place)
+            for index, place in self.memory.workspaces.items()
+        ]
         return sorted(rows, key=lambda row: (row[2].offset, row[2].first, row[1]))
+
+    def _workspace(self, index: int) -> str:
+        """The enumerator of a layer's workspace; steps are unique, tensors never called so."""
+        return f"{self.upper}_WORKSPACE_{self.memory.workspaces[index].first}"
 
     def _context(self) -> dict[str, object]:
         """The variables of every project template."""

@@ -1,8 +1,9 @@
 """The weight image: one contiguous, aligned, versioned file, read in place.
 
 A 64-byte header (see ``HEADER``), then every blob at a multiple of ``ALIGN`` bytes, zero between.
-All numbers are little-endian.  ``layout_hash`` covers where each blob lies and how it is packed,
-not its values: an image trained anew for the same plan fits the same program.
+All numbers are little-endian.  ``layout_hash`` covers what each layer does, where its blobs lie
+and how they are packed, not their values: an image trained anew for the same plan fits the same
+program.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def layout(choice: Choice, order: Sequence[int]) -> WeightImage:
     digest = hashlib.sha256(choice.isa.encode())
     for index in order:
         layer = choice.layers[index]
-        digest.update(repr((layer.algorithm, sorted(layer.plan.items()))).encode())
+        digest.update(repr((layer.algorithm, sorted(layer.params.items()))).encode())
         for blob in layer.blobs:
             offset = -(-offset // ALIGN) * ALIGN
             places[index, blob.name] = PlacedBlob(blob, offset)

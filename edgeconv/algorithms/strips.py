@@ -43,6 +43,7 @@ def segments(problem: ConvProblem, row: int, largest: int) -> tuple[Segment, ...
     same side (long kernels, wide dilations) are one loop and find them at run time.
     """
     stride, pad = problem.strides[2], problem.pads[2]
+    in_w = row if problem.is_pointwise else problem.in_size[2]  # rows may be regrouped
     reach = (problem.kernel[2] - 1) * problem.dilations[2]
     found: list[Segment] = []
     sides: list[tuple[bool, bool]] = []
@@ -50,7 +51,7 @@ def segments(problem: ConvProblem, row: int, largest: int) -> tuple[Segment, ...
     for rows in widths(row, largest):
         first = column * stride - pad
         last = (column + rows - 1) * stride - pad + reach
-        side = first < 0, last >= problem.in_size[2]
+        side = first < 0, last >= in_w
         before = found[-1] if found else None
         if before and before.rows == rows and sides[-1] == side:
             found[-1] = Segment(before.column, before.count + 1, rows, any(side))

@@ -12,7 +12,8 @@ def _macs(node: Node, graph: Graph) -> int:
 
 
 OPERATOR = Operator(
-    name="MatMul", macs=_macs,
+    name="MatMul",
+    macs=_macs,
     lower=lower,
     layouts=layouts,
     fuses=True,

@@ -113,7 +113,8 @@ def _import_resize(source: Source, ctx: ImportContext) -> Sequence[Node]:
 
 
 OPERATOR = Operator(
-    name="Resize", onnx={"Resize": _import_resize, "Upsample": _import_resize},
+    name="Resize",
+    onnx={"Resize": _import_resize, "Upsample": _import_resize},
     lower=lower,
     layouts=layouts,
     fuses=True,

@@ -31,7 +31,8 @@ def _importer(log: bool) -> Importer:
 
 
 OPERATOR = Operator(
-    name="Softmax", onnx={"Softmax": _importer(log=False), "LogSoftmax": _importer(log=True)},
+    name="Softmax",
+    onnx={"Softmax": _importer(log=False), "LogSoftmax": _importer(log=True)},
     lower=lower,
     layouts=layouts,
 )

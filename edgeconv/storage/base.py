@@ -13,9 +13,9 @@ import numpy.typing as npt
 class StorageFormat:
     """One way to keep numbers in memory.
 
-    ``element_bytes``: bytes of one element.  ``encode`` brings an array of any shape to its bytes, little-endian,
-    in C order; ``decode`` is its inverse up to the format's precision and gives a flat array of
-    the compute type.  ``relative_error`` bounds the rounding of a normal value.
+    ``element_bytes``: bytes of one element.  ``encode`` brings an array of any shape to its bytes,
+    little-endian, in C order; ``decode`` is its inverse up to the format's precision and gives a
+    flat array of the compute type.  ``relative_error`` bounds the rounding of a normal value.
     """
 
     name: str

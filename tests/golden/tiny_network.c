@@ -5,19 +5,22 @@
    576         576         1-2      r1
    576         144         3-4      pooled
    576         144         4-5      flat
+   720         24          3-3      workspace of step 3
 */
 enum {
     TINY_AT_R0 = 0,
     TINY_AT_R2 = 0,
     TINY_AT_R1 = 576,
     TINY_AT_POOLED = 576,
-    TINY_AT_FLAT = 576
+    TINY_AT_FLAT = 576,
+    TINY_WORKSPACE_3 = 720
 };
 _Static_assert(TINY_AT_R0 + 576 <= TINY_ARENA_BYTES, "arena map");
 _Static_assert(TINY_AT_R2 + 576 <= TINY_ARENA_BYTES, "arena map");
 _Static_assert(TINY_AT_R1 + 576 <= TINY_ARENA_BYTES, "arena map");
 _Static_assert(TINY_AT_POOLED + 144 <= TINY_ARENA_BYTES, "arena map");
 _Static_assert(TINY_AT_FLAT + 144 <= TINY_ARENA_BYTES, "arena map");
+_Static_assert(TINY_WORKSPACE_3 + 24 <= TINY_ARENA_BYTES, "arena map");
 
 /* One function per distinct layer plan; equal layers share one. */
 
@@ -122,9 +125,8 @@ static void tiny_direct_3(const float *in, const float *weights, const float *bi
                 ec_part part = {c0, c1, 1, 1, w, 0};
                 for (int z = 0; z < PLANES; z++)
                     for (int y = y0; y < y1; y++) {
-                        ec_conv_strip(s, e, &part, in, w, b, r, o, z, y, 0, 4, VECTORS, EC_VL, 0);
-                        for (int x = 4; x < 36; x += 4)
-                            ec_conv_strip(s, e, &part, in, w, b, r, o, z, y, x, 4, VECTORS, EC_VL, 1);
+                        for (int x = 0; x < 36; x += 4)
+                            ec_conv_strip(s, e, &part, in, w, b, r, o, z, y, x, 4, VECTORS, EC_VL, 0);
                     }
             }
         }
@@ -225,7 +227,7 @@ int tiny_init(tiny_model *model, const void *weights, size_t weights_bytes, void
     /* header: magic, version, bytes (64 bits), layout hash (64 bits), CRC of what follows */
     if (tiny_u32(image) != 0x54574345u || tiny_u32(image + 4) != 1)
         return TINY_E_WEIGHTS_FORMAT;
-    if (tiny_u32(image + 16) != 0x9fd2cc77u || tiny_u32(image + 20) != 0xd4cba767u)
+    if (tiny_u32(image + 16) != 0x51b816f9u || tiny_u32(image + 20) != 0x2d712878u)
         return TINY_E_WEIGHTS_LAYOUT;
 #ifndef TINY_NO_CRC
     if (tiny_crc32(image + 64, weights_bytes - 64) != tiny_u32(image + 24))
@@ -272,7 +274,7 @@ int tiny_run(const tiny_model *model, const float *input_image, float *output_p)
     /* 3: Pool "pool"
        1x4x6x6 NCHW float32 @0 -> 1x4x3x3 NCHW float32 @576
        pool_rows */
-    tiny_pool_rows_1(AT(TINY_AT_R2), AT(TINY_AT_POOLED), AT(720));
+    tiny_pool_rows_1(AT(TINY_AT_R2), AT(TINY_AT_POOLED), AT(TINY_WORKSPACE_3));
     DONE(3, AT(TINY_AT_POOLED), 144);
 
     /* 4: Reshape "flatten"
