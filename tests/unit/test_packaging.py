@@ -96,7 +96,7 @@ def test_wheel_holds_every_source_and_data_file(wheel: Path) -> None:
     packed = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     assert "edgeconv/boards/host.toml" in expected
     assert expected - packed == set()
-    assert packed - expected == {"edgeconv/py.typed"}
+    assert packed - expected == {"edgeconv/py.typed", "edgeconv/report/schema.json"}
 
 
 def test_wheel_has_one_top_level_name_and_the_licence(wheel: Path) -> None:
