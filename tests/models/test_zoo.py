@@ -22,6 +22,7 @@ from edgeconv.build import find_compiler, find_emulator
 from edgeconv.errors import EdgeconvError
 from edgeconv.frontend import model_file
 from edgeconv.pipeline import CompileOptions
+from tests.models.seeded import seeded
 
 BOARDS = ("host", "generic-c", "jetson-tx1")
 LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
@@ -104,6 +105,24 @@ def test_network(path: Path, board: str, directory: Path) -> None:
         pytest.skip(f"{macs} multiply-accumulates take too long in an emulator")
     pipeline.compile_model(options, directory)
     result = pipeline.verify_project(directory, model=path)
+    assert result.passed, result.one_line()
+
+
+@pytest.mark.parametrize(
+    ("path", "board"),
+    [
+        pytest.param(path, name, marks=[] if is_quick(path) else [pytest.mark.slow])
+        for path in sorted(LIGHT.glob("*.onnx"))
+        for name in ("host", "generic-c")
+    ],
+    ids=lambda value: value.stem if isinstance(value, Path) else value,
+)
+def test_light_network_with_seeded_weights(path: Path, board: str, tmp_path: Path) -> None:
+    """The constant weights of the light models hide a kernel that mixes up channels."""
+    model = seeded(path, tmp_path)
+    pipeline.compile_model(CompileOptions(model, board), tmp_path / "out")
+    result = pipeline.verify_project(tmp_path / "out", model=model)
+    shutil.rmtree(tmp_path / "out")
     assert result.passed, result.one_line()
 
 
