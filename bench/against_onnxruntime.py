@@ -1,0 +1,95 @@
+"""One core, edgeconv and ONNX Runtime in turn: the ratio of their medians, round by round.
+
+    python bench/against_onnxruntime.py MODEL.onnx [--rounds 3] [--runs 15] [--cpu 0]
+
+Absolute times hold for one machine at one moment; the ratio of runs made in turn on the same core
+travels better.  Every run is a process of its own, pinned to ``--cpu``; input is N(0, 1), seed 0.
+Prints the ratio ONNX Runtime / edgeconv (above 1: edgeconv is faster).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+WARM_UP = 3
+
+
+def onnxruntime_median_ms(model: str, runs: int) -> float:
+    """Median latency in milliseconds of ``runs`` runs on one thread, in this process."""
+    import numpy as np  # noqa: PLC0415 - only the child process needs these
+    import onnxruntime as ort  # noqa: PLC0415
+
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    session = ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    rng = np.random.default_rng(0)
+    feed = {
+        port.name: rng.standard_normal(
+            [size if isinstance(size, int) and size > 0 else 1 for size in port.shape], np.float32
+        )
+        for port in session.get_inputs()
+    }
+    samples = []
+    for _ in range(WARM_UP + runs):
+        start = time.perf_counter()
+        session.run(None, feed)
+        samples.append((time.perf_counter() - start) * 1e3)
+    return statistics.median(samples[WARM_UP:])
+
+
+def pinned(command: list[str], cpu: int) -> str:
+    """stdout of ``command`` run on one core."""
+    return subprocess.run(
+        command,
+        check=True,
+        capture_output=True,
+        text=True,
+        preexec_fn=lambda: os.sched_setaffinity(0, {cpu}),
+    ).stdout
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("model")
+    parser.add_argument("--board", default="host")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--runs", type=int, default=15)
+    parser.add_argument("--cpu", type=int, default=0)
+    parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.child:
+        print(onnxruntime_median_ms(args.model, args.runs))
+        return
+    tool = [sys.executable, "-m", "edgeconv"]
+    ratios = []
+    with tempfile.TemporaryDirectory() as folder:
+        project = str(Path(folder) / "model")
+        compiled = [*tool, "compile", args.model, "--board", args.board, "-o", project, "--build"]
+        subprocess.run(compiled, check=True, stdout=subprocess.DEVNULL)
+        for _ in range(args.rounds):
+            ours = json.loads(
+                pinned([*tool, "bench", project, "--json", "--runs", str(args.runs)], args.cpu)
+            )["median_ms"]
+            child = [sys.executable, __file__, args.model, "--child", "--runs", str(args.runs)]
+            theirs = float(pinned(child, args.cpu))
+            ratios.append(theirs / ours)
+            print(
+                f"edgeconv {ours:9.3f} ms   ONNX Runtime {theirs:9.3f} ms   ratio {ratios[-1]:.3f}"
+            )
+    print(
+        f"ONNX Runtime / edgeconv: min {min(ratios):.3f}, median {statistics.median(ratios):.3f}, "
+        f"max {max(ratios):.3f}"
+    )
+
+
+if __name__ == "__main__":
+    main()
