@@ -80,6 +80,20 @@ _ROWS = (
         cpu_flags=("avx512f", "avx512dq", "avx512vl", "avx512bw", "fma"),
     ),
     Target(
+        name="avx2",
+        arch="x86_64",
+        lanes=8,
+        align=32,
+        # rows * vectors accumulators + vectors filters + 1 pixel <= 16 registers; the filters of a
+        # single row are operands in memory
+        tiles=(Tile(6, 2), Tile(4, 3), Tile(14, 1), Tile(2, 5), Tile(1, 14)),
+        fma_slots=10,  # two units with a latency of 5, as Haswell has them
+        depthwise_rows=12,
+        flags=("-mavx2", "-mfma"),
+        guard="__AVX2__",
+        cpu_flags=("avx2", "fma"),
+    ),
+    Target(
         name="neon",
         arch="aarch64",
         lanes=4,

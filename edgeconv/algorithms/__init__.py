@@ -32,10 +32,19 @@ def applicable(node: Node, graph: Graph, target: Target) -> list[Algorithm]:
 def select(node: Node, graph: Graph, target: Target) -> Algorithm:
     """The algorithm named by the node's ``algorithm`` attribute, else the cheapest.
 
-    Raises EdgeconvError when the named one does not exist or cannot compute this convolution.
+    Raises EdgeconvError when the named one does not exist or cannot compute this convolution, and
+    when no algorithm can on this target.
     """
     fitting = applicable(node, graph, target)
     wanted = node.attrs.get("algorithm")
+    if not fitting:
+        raise EdgeconvError(
+            "no convolution algorithm",
+            where=node.name,
+            got=f"ISA {target.name}",
+            rule="its register tile has no convolution kernel yet",
+            hint='use a board of another ISA, or isa = "portable" in the board file',
+        )
     if wanted is None:
         return fitting[0]
     chosen = lookup("convolution algorithm", wanted, algorithms())
