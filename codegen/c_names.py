@@ -83,14 +83,6 @@ def c_epilogue(epilogue: Sequence[str]) -> str:
     )
 
 
-def shortened(text: str, most: int = 72) -> str:
-    """``text``, its middle left out where it is longer than ``most`` characters."""
-    if len(text) <= most:
-        return text
-    keep = (most - 5) // 2
-    return f"{text[:keep]} ... {text[-keep:]}"
-
-
 def c_comment(text: str) -> str:
     """Text that cannot end the comment it stands in, printable ASCII only."""
     plain = "".join(c if " " <= c <= "~" else "?" for c in text)

@@ -9,7 +9,6 @@ from edgeconv.codegen.amalgamate import amalgamate
 from edgeconv.codegen.c_names import (
     c_comment,
     identifier,
-    shortened,
     unique_identifiers,
 )
 from edgeconv.codegen.functions import Function, FunctionTable, environment
@@ -18,6 +17,7 @@ from edgeconv.codegen.weights import HEADER, MAGIC, VERSION, WeightImage, layout
 from edgeconv.ir.choice import Arg, ArgKind, Choice, Layer
 from edgeconv.ir.graph import Node, Tensor
 from edgeconv.ir.memory import MemoryMap, Place, Region
+from edgeconv.names import shortened
 from edgeconv.ops.lowering import merge_headers
 from edgeconv.targets import TARGETS
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import json
 import os
 import sys
@@ -30,6 +31,9 @@ WIDTH = 100  # of what is printed; a narrower terminal's own
 DEBUG_VARIABLE = "EDGECONV_DEBUG"
 INTERRUPTED = 130  # 128 + SIGINT, as shells count
 
+# What the file system may refuse at any time, and no fault of the program.
+_REFUSALS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.ENOTDIR)
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit status (``edgeconv.errors.Exit``)."""
@@ -47,6 +51,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return int(Exit.OK)
     except Exception as error:
+        if isinstance(error, OSError) and error.errno in _REFUSALS:
+            _say(f"error: cannot write: {error.filename or 'the output'}: got {error.strerror}")
+            return int(Exit.UNSATISFIED)
         if os.environ.get(DEBUG_VARIABLE):
             traceback.print_exc()
         what = " ".join(f"{type(error).__name__}: {error}".split())
@@ -353,7 +360,7 @@ def _add_project_commands(commands: Any) -> None:
 def _add_explain(commands: Any) -> None:
     parser = _command(commands, "explain", _explain, "every choice and the numbers behind it")
     _add_model(parser)
-    parser.add_argument("--layer", default="", metavar="L", help="this one only")
+    parser.add_argument("--layer", default="", metavar="L", help="this one only, by name or number")
 
 
 def _add_boards(commands: Any) -> None:

@@ -6,14 +6,14 @@ does not depend on the file system; a name defined twice is an error that names 
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import pkgutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from types import ModuleType
 from typing import TypeVar
 
 from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.names import did_you_mean
 
 Entry = TypeVar("Entry")
 
@@ -40,13 +40,6 @@ def scan(package: ModuleType, attribute: str, kind: type[Entry]) -> dict[str, En
                 raise ValueError(f"{name!r} defined by {origin[name]} and by {module.__name__}")
             found[name], origin[name] = entry, module.__name__
     return found
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A hint naming the closest known names, or all of them when none is close."""
-    names = sorted(known)
-    close = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
-    return f"did you mean {', '.join(close)}?" if close else f"known: {', '.join(names)}"
 
 
 def lookup(what: str, name: str, entries: Mapping[str, Entry]) -> Entry:

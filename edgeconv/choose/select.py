@@ -10,8 +10,8 @@ from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.ir.check import check
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.graph import Graph
+from edgeconv.names import did_you_mean
 from edgeconv.ops import operators
-from edgeconv.registry import did_you_mean
 from edgeconv.targets import Target
 
 

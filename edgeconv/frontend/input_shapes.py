@@ -9,7 +9,7 @@ import onnx
 
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.ir.layout import Shape
-from edgeconv.registry import did_you_mean
+from edgeconv.names import did_you_mean
 
 Dim = int | str  # a size, or the symbol of a free dimension ("" when it has none)
 
@@ -40,13 +40,17 @@ def fix_shapes(
         _bind(name, declared[name], shape, symbols)
     shapes: dict[str, Shape] = {}
     notes: list[str] = []
+    free: dict[str, str] = {}  # input -> what it lacks
+    examples: list[str] = []
     for name in names:
         dims = declared[name]
         if name in wanted:
             shapes[name] = tuple(wanted[name])
             continue
         if dims is None:
-            raise _free(name, "no shape at all", "")
+            free[name] = "no shape at all"
+            examples.append(f"{name}=1x3x224x224")
+            continue
         known = [symbols.get(d, d) if isinstance(d, str) else d for d in dims]
         if known and isinstance(known[0], str):
             symbol, known[0] = known[0], 1
@@ -54,12 +58,16 @@ def fix_shapes(
                 symbols[symbol] = 1
             named = f" {symbol!r}" if symbol else ""
             notes.append(f"input {name!r}: its free first dimension{named} (batch) is taken as 1")
-        free = [(axis, d) for axis, d in enumerate(known) if isinstance(d, str)]
-        if free:
-            axis, symbol = free[0][0], str(free[0][1])
-            got = f"dimension {axis}" + (f" ({symbol!r})" if symbol else "") + " without a size"
-            raise _free(name, got, "x".join("?" if isinstance(d, str) else str(d) for d in known))
+        lacking = [(axis, d) for axis, d in enumerate(known) if isinstance(d, str)]
+        if lacking:
+            axis, symbol = lacking[0]
+            named = f" ({symbol!r})" if symbol else ""
+            free[name] = f"dimension {axis}{named} without a size"
+            sizes = ("?" if isinstance(d, str) else str(d) for d in known)
+            examples.append(f"{name}={'x'.join(sizes)}")
         shapes[name] = tuple(d for d in known if isinstance(d, int))
+    if free:
+        raise _free(free, examples)
     return shapes, notes
 
 
@@ -68,7 +76,12 @@ def _declared(value: onnx.ValueInfoProto) -> tuple[Dim, ...] | None:
     tensor = value.type.tensor_type
     if not tensor.HasField("shape"):
         return None
-    return tuple(d.dim_value if d.dim_value > 0 else d.dim_param for d in tensor.shape.dim)
+    return tuple(d.dim_value if d.dim_value > 0 else _symbol(d.dim_param) for d in tensor.shape.dim)
+
+
+def _symbol(name: str) -> str:
+    """``name``, or "" where it is none: some exporters write "?" for every free dimension."""
+    return name if any(c.isalpha() for c in name) else ""
 
 
 def _bind(name: str, dims: tuple[Dim, ...] | None, shape: Shape, symbols: dict[str, int]) -> None:
@@ -94,11 +107,12 @@ def _conflict(name: str, given: str, rule: str) -> EdgeconvError:
     )
 
 
-def _free(name: str, got: str, example: str) -> EdgeconvError:
+def _free(free: Mapping[str, str], examples: Sequence[str]) -> EdgeconvError:
+    name, got = next(iter(free.items()))
     return EdgeconvError(
         "the shape of an input is not static",
         where=f"input {name!r}",
         got=got,
         rule="every dimension needs a size when C is generated",
-        hint=f"give it with --input-shape {name}={example or '1x3x224x224'}",
+        hint="give it with " + " ".join(f"--input-shape {example}" for example in examples),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from edgeconv.errors import EdgeconvError
+from edgeconv.names import shortened
 
 _NAMES = 3  # how many nodes of one kind are named
 _LENGTH = 60  # characters of a name that are shown
@@ -64,9 +65,7 @@ class Problems:
 
 
 def _counted(what: str, names: list[str]) -> str:
-    shown = ", ".join(map(_shortened, names[:_NAMES])) + (", ..." if len(names) > _NAMES else "")
+    shown = ", ".join(shortened(name, _LENGTH) for name in names[:_NAMES]) + (
+        ", ..." if len(names) > _NAMES else ""
+    )
     return f"{len(names)} {what}{'s' if len(names) > 1 else ''} ({shown})"
-
-
-def _shortened(name: str) -> str:
-    return name if len(name) <= _LENGTH else f"{name[: _LENGTH - 3]}..."

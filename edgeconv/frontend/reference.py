@@ -19,6 +19,8 @@ from edgeconv.frontend.schedule import subgraphs
 
 Values = npt.NDArray[Any]
 
+_BETTER_ENGINE = "ONNX Runtime knows more operators: pip install 'edgeconv[verify]'"
+
 
 @dataclass(frozen=True, slots=True)
 class ReferenceRun:
@@ -56,7 +58,8 @@ def reference_outputs(
         raise EdgeconvError(
             "the reference engine refuses the model",
             where=str(path),
-            got=" ".join(str(error).split()),
+            got=" ".join(str(error).split()).rstrip("."),
+            hint="" if installed else _BETTER_ENGINE,
         ) from error
 
 

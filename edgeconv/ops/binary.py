@@ -43,6 +43,15 @@ def _import_mean(source: Source, ctx: ImportContext) -> Sequence[Node]:
     return chain.finish("Binary", (total, share), kind="mul")
 
 
+def _import_prelu(source: Source, ctx: ImportContext) -> Sequence[Node]:
+    """The slope must not be wider than the data; runtimes that allow it widen the output."""
+    x, slope = (ctx.tensor(name).shape for name in source.inputs)
+    if np.broadcast_shapes(x, slope) != x:
+        got = f"slope {list(slope)}, data {list(x)}"
+        raise ctx.reject(source, got, "the slope must broadcast to the data's shape")
+    return [make_node(source, "Binary", kind="prelu")]
+
+
 def _import_pow(source: Source, ctx: ImportContext) -> Sequence[Node]:
     """The exponent may be of another type than the base: a constant one becomes float32."""
     base, exponent = source.inputs
@@ -59,7 +68,7 @@ OPERATOR = Operator(
         "Sub": _pairwise("sub"),
         "Mul": _pairwise("mul"),
         "Div": _pairwise("div"),
-        "PRelu": _pairwise("prelu"),
+        "PRelu": _import_prelu,
         "Pow": _import_pow,
         "Sum": _variadic("add"),
         "Min": _variadic("min"),

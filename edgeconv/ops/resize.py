@@ -27,13 +27,13 @@ _COORDINATES = (
 
 
 def _exact(scale: float, size: int, out: int) -> float:
-    """The ratio out / size when ``scale`` is its float32 rounding, else ``scale``.
+    """The number that ``scale`` is the float32 rounding of: the ratio out / size, else a decimal.
 
-    The float32 nearest to 1/3 divides 1 into a little less than 3: with the floor of the source
-    position, an element would come from its neighbour.
+    The float32 nearest to 1/3 divides 1 into a little less than 3, the one nearest to 0.7 divides
+    3.5 into a little more than 5: an element would come from its neighbour.
     """
-    ratio = out / size
-    return ratio if np.float32(ratio) == np.float32(scale) else scale
+    ratio, rounded = out / size, np.float32(scale)
+    return ratio if np.float32(ratio) == rounded else float(str(rounded))
 
 
 def _from_sizes(source: Source, sizes: Shape, axes: Shape, shape: Shape, out: Shape) -> list[float]:

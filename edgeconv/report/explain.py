@@ -15,7 +15,7 @@ from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.ir.choice import Choice, Layer
 from edgeconv.ir.graph import Node, Tensor
 from edgeconv.ir.memory import MemoryMap, Place, Region
-from edgeconv.registry import did_you_mean
+from edgeconv.names import did_you_mean
 from edgeconv.report.text import plain_table
 from edgeconv.targets import TARGETS
 
@@ -27,18 +27,14 @@ def explain(
 ) -> Document:
     """Layers in execution order with candidates, tensors and aliases; and the memory peak.
 
-    ``layer`` restricts the layers to the one of that name; EdgeconvError (exit status 2) when
-    there is none.
+    ``layer`` restricts the layers to the one of that name or, where none has it, of that number;
+    EdgeconvError (exit status 2) when there is none.
     """
     rows = [
         {**entry, **_layer(choice, memory, step)} for step, entry in enumerate(report["layers"])
     ]
     if layer:
-        names = [row["name"] for row in rows]
-        if layer not in names:
-            hint = did_you_mean(layer, names)
-            raise EdgeconvError("no such layer", got=repr(layer), hint=hint, code=Exit.USAGE)
-        rows = [row for row in rows if row["name"] == layer]
+        rows = [_selected(rows, layer)]
     return {
         "model": report["model"],
         "board": report["board"],
@@ -54,6 +50,17 @@ def explain(
         },
         "layers": rows,
     }
+
+
+def _selected(rows: list[Document], layer: str) -> Document:
+    by_name = {row["name"]: row for row in rows}
+    if layer in by_name:
+        return by_name[layer]
+    if layer.isdecimal() and int(layer) < len(rows):
+        return rows[int(layer)]
+    hint = did_you_mean(layer, by_name)
+    rule = f"a layer has a name, and a number from 0 to {len(rows) - 1}" if rows else ""
+    raise EdgeconvError("no such layer", got=repr(layer), rule=rule, hint=hint, code=Exit.USAGE)
 
 
 def render(document: Mapping[str, Any]) -> Group:

@@ -10,7 +10,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from edgeconv.bench import Timing
-from edgeconv.report.text import plain_table
+from edgeconv.names import shortened
+from edgeconv.report.text import NAME_WIDTH, plain_table
 from edgeconv.verify import Difference, Verification
 
 
@@ -69,11 +70,10 @@ def timing(result: Timing) -> Group:
         total = sum(layer.median_ms for layer in result.layers)
         table = plain_table("", "layer", "op", "median ms", "share", "GFLOP/s")
         _justify(table, 0, 3, 4, 5)
-        table.columns[1].overflow = "fold"
         for number, layer in enumerate(result.layers):
             table.add_row(
                 str(number),
-                escape(layer.name),
+                escape(shortened(layer.name, NAME_WIDTH)),
                 layer.op,
                 f"{layer.median_ms:.4f}",
                 f"{layer.median_ms / total:.1%}" if total else "",
@@ -111,9 +111,8 @@ def timing_json(result: Timing) -> dict[str, Any]:
 def _layer_table(result: Verification) -> Table:
     table = plain_table("", "layer", "op", "relative error", "ULP", "")
     _justify(table, 0, 3, 4)
-    table.columns[1].overflow = "fold"
     for number, layer in enumerate(result.layers):
-        row = [str(number), escape(layer.name), layer.op]
+        row = [str(number), escape(shortened(layer.name, NAME_WIDTH)), layer.op]
         difference = layer.difference
         if difference is None:
             table.add_row(*row, "", "", f"{layer.skipped}: nothing to compare with")

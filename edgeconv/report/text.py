@@ -10,8 +10,11 @@ from rich.console import Group
 from rich.markup import escape
 from rich.table import Table
 
+from edgeconv.names import shortened
 from edgeconv.report.document import excess
 from edgeconv.sizes import human
+
+NAME_WIDTH = 30  # of a layer in a table; report.json and `explain` have all of it
 
 
 def render(report: Mapping[str, Any]) -> Group:
@@ -53,11 +56,10 @@ def layer_table(layers: Iterable[Mapping[str, Any]]) -> Table:
     table = plain_table("", "layer", "op", "algorithm", "MACs", "weights", "output", "layout")
     for column in (0, 4, 5, 6):
         table.columns[column].justify = "right"
-    table.columns[1].overflow = "fold"
     for number, layer in enumerate(layers):
         table.add_row(
             str(number),
-            escape(layer["name"]),
+            escape(shortened(layer["name"], NAME_WIDTH)),
             layer["op"],
             layer["algorithm"],
             f"{layer['macs']:,}" if layer["macs"] else "",

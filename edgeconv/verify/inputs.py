@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from edgeconv.build.project import Port, Project
 from edgeconv.errors import EdgeconvError, Exit
-from edgeconv.registry import did_you_mean
+from edgeconv.names import did_you_mean
 
 Floats = npt.NDArray[np.float32]
 SEED = 0
@@ -72,7 +72,8 @@ def _load(path: Path) -> dict[str, npt.NDArray[np.generic]]:
     except OSError as error:
         raise _invalid(path, "cannot read the inputs", str(error.strerror or error)) from error
     except (ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise _invalid(path, "inputs are not an .npz archive of numbers", str(error)) from error
+        what = "inputs are not an .npz archive of numbers"
+        raise _invalid(path, what, "other data", hint="write it with numpy.savez") from error
 
 
 def _checked(path: Path, port: Port, arrays: Mapping[str, npt.NDArray[np.generic]]) -> Floats:

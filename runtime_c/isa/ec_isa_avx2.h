@@ -6,7 +6,7 @@
 
 #define EC_ISA_NAME "avx2"
 #define EC_VL 8
-#define EC_TILE_VECS 14 /* of 16 registers; the rest hold filters and the broadcast pixel */
+#define EC_TILE_VECS 12 /* of 16 registers; the rest hold filters and the broadcast pixel */
 
 typedef __m256 ec_vec;
 
@@ -89,7 +89,7 @@ EC_INLINE void ec_transpose(ec_vec v[EC_VL])
         v[r + 4] = _mm256_permute2f128_ps(upper, v[r + 4], 0x31);
     }
 }
-/* One lane of a and the one half a vector further, then half of that, until one lane is left. */
+/* The upper half is combined with the lower one until one lane is left. */
 EC_INLINE float ec_reduce_add(ec_vec a)
 {
     const __m128 four = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
@@ -110,28 +110,6 @@ EC_INLINE float ec_reduce_min(ec_vec a)
 }
 
 #include "ec_tile_lanes.h"
-
-EC_INLINE void ec_tile_mac(ec_tile *t, const float *a, ptrdiff_t a_row, ptrdiff_t a_k,
-                           const float *b, int kc, int mr, int nv, int lo, int hi)
-{
-    EC_NO_UNROLL
-    for (int k = 0; k < kc; k++, a += a_k, b += nv * EC_VL) {
-        ec_vec f[EC_TILE_VECS];
-        EC_UNROLL
-        for (int j = 0; j < nv; j++)
-            f[j] = ec_load(b + j * EC_VL);
-        EC_UNROLL
-        for (int p = 0; p < mr; p++) {
-            if (p < lo || p >= hi)
-                continue;
-            if (mr > 1)
-                EC_STEP(); /* the filters are in registers: one is left, for a single pixel */
-            const ec_vec x = ec_set1(a[p * a_row]);
-            EC_UNROLL
-            for (int j = 0; j < nv; j++)
-                t->acc[p * nv + j] = ec_fma(x, f[j], t->acc[p * nv + j]);
-        }
-    }
-}
+#include "ec_tile_broadcast.h"
 
 #endif

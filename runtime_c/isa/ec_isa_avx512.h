@@ -95,26 +95,6 @@ EC_INLINE float ec_reduce_max(ec_vec a) { return _mm512_reduce_max_ps(a); }
 EC_INLINE float ec_reduce_min(ec_vec a) { return _mm512_reduce_min_ps(a); }
 
 #include "ec_tile_lanes.h"
-
-EC_INLINE void ec_tile_mac(ec_tile *t, const float *a, ptrdiff_t a_row, ptrdiff_t a_k,
-                           const float *b, int kc, int mr, int nv, int lo, int hi)
-{
-    EC_NO_UNROLL
-    for (int k = 0; k < kc; k++, a += a_k, b += nv * EC_VL) {
-        ec_vec f[EC_TILE_VECS];
-        EC_UNROLL
-        for (int j = 0; j < nv; j++)
-            f[j] = ec_load(b + j * EC_VL);
-        EC_UNROLL
-        for (int p = 0; p < mr; p++) {
-            if (p < lo || p >= hi)
-                continue;
-            const ec_vec x = ec_set1(a[p * a_row]);
-            EC_UNROLL
-            for (int j = 0; j < nv; j++)
-                t->acc[p * nv + j] = ec_fma(x, f[j], t->acc[p * nv + j]);
-        }
-    }
-}
+#include "ec_tile_broadcast.h"
 
 #endif

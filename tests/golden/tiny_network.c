@@ -216,7 +216,7 @@ int tiny_init(tiny_model *model, const void *weights, size_t weights_bytes, void
     size_t arena_bytes)
 {
     const unsigned char *const image = weights;
-    if (!model || !weights || (!arena && TINY_ARENA_BYTES > 0))
+    if (!model || !weights || !arena)
         return TINY_E_NULL;
     if (arena_bytes < TINY_ARENA_BYTES)
         return TINY_E_ARENA_SIZE;

@@ -203,3 +203,24 @@ add_subdirectory(net)
 add_executable(both main.c)
 target_link_libraries(both PRIVATE digits net m)
 """
+
+# A network that needs no arena.
+NO_ARENA = r"""
+#include "relu.h"
+#include <stdio.h>
+
+int main(void)
+{
+    static const float in[6] = {-1.0f, 2.0f, -3.0f, 4.0f, -5.0f, 6.0f};
+    float out[6];
+    relu_model model;
+    int status = relu_init(&model, relu_weights, RELU_WEIGHTS_BYTES, NULL, RELU_ARENA_BYTES);
+    if (status == RELU_OK)
+        status = relu_run(&model, in, out);
+    if (status == RELU_OK && out[0] == 0.0f && out[5] == 6.0f)
+        puts("ok");
+    else
+        puts(relu_strerror(status));
+    return 0;
+}
+"""

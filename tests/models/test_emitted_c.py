@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from onnx import helper
 
 from edgeconv import board as boards
 from edgeconv.board import Board, RunKind
@@ -177,6 +179,45 @@ def test_freestanding_headers_suffice(
     command = [*found.command, "-std=c11", "-ffreestanding", *flags(board), "-Werror", "-c"]
     output = run(*command, "-H", "-I.", "net.c", "-o", tmp_path / "net.o", cwd=project.directory)
     assert output == ""
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_readme_tells_how_to_compile_by_hand(
+    emitted: dict[tuple[str, str], Emitted], tmp_path: Path, board: str
+) -> None:
+    source = emitted["net", board].directory
+    lines = (source / "README.md").read_text().splitlines()
+    (line,) = [line for line in lines if line.startswith("    cc ")]
+    folder = shutil.copytree(source, tmp_path / "any", ignore=shutil.ignore_patterns("build"))
+    run(*compiler("cc").command, *shlex.split(line)[1:], "-Werror", cwd=folder)
+    assert (folder / "net.o").is_file()
+    assert (folder / "net_weights.o").is_file()
+
+
+def test_network_without_an_arena(tmp_path: Path) -> None:
+    """One layer reads the input and writes the output: nothing lies in between."""
+    nodes = [helper.make_node("Relu", ["a|b"], ["y"])]
+    model = onnx_models.model(nodes, {"a|b": (1, 2, 3)}, {"y": None})
+    path = onnx_models.save(model, tmp_path / "relu.onnx")
+    directory = emit(path, "generic-c", tmp_path / "out", "relu").directory
+    (tmp_path / "main.c").write_text(drivers.NO_ARENA)
+    strict = ("-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I", directory)
+    sources = (tmp_path / "main.c", directory / "relu.c", directory / "relu_weights.S")
+    run(*compiler("gcc").command, *strict, *sources, "-o", tmp_path / "program")
+    assert run(tmp_path / "program") == "ok\n"
+    assert r"| input `a\|b` | float32 1x2x3 |" in (directory / "README.md").read_text()
+
+
+def test_big_endian_is_refused(emitted: dict[tuple[str, str], Emitted]) -> None:
+    """The kernels read the little-endian image in place: elsewhere the results would be wrong."""
+    command = [*compiler("gcc").command, "-fsyntax-only", "-std=c11", "net.c"]
+    order = ["-U__BYTE_ORDER__", "-D__BYTE_ORDER__=__ORDER_BIG_ENDIAN__"]
+    directory = emitted["net", "generic-c"].directory
+    run(*command, cwd=directory)
+    done = subprocess.run(
+        [*command, *order], cwd=directory, capture_output=True, text=True, check=False
+    )
+    assert "the weight image of net is little-endian" in done.stderr
 
 
 @pytest.mark.parametrize("compiler_name", ["g++", "clang++"])

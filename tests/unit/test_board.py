@@ -14,7 +14,8 @@ from edgeconv.targets import TARGETS
 
 SHIPPED = boards.names()
 X86 = Host("x86_64", "Example CPU", frozenset({"sse2"}), None, 4, (Cache(1, 32768, 64),))
-AVX512 = replace(X86, words=frozenset(TARGETS["avx512"].cpu_flags))
+AVX2 = replace(X86, words=frozenset({"sse2", "avx2", "fma"}))
+AVX512 = replace(X86, words=AVX2.words | frozenset(TARGETS["avx512"].cpu_flags))
 ARM = Host("aarch64", "Example Arm", frozenset({"asimd", "fp"}), 2_000_000_000, 8, ())
 POWER9 = Host("ppc64le", "POWER9", frozenset({"power9"}), None, 1, ())
 POWER10 = replace(POWER9, words=frozenset({"power10"}))
@@ -56,7 +57,7 @@ def message(path: Path, host: Host = X86) -> str:
     return str(caught.value).partition(str(path))[2]
 
 
-@pytest.mark.parametrize("host", [X86, AVX512, ARM, POWER9, POWER10], ids=lambda host: host.cpu)
+@pytest.mark.parametrize("host", [X86, AVX2, AVX512, ARM, POWER9, POWER10], ids=lambda h: h.cpu)
 @pytest.mark.parametrize("name", SHIPPED)
 def test_every_shipped_board_loads_anywhere(name: str, host: Host) -> None:
     board = boards.load(name, host)
@@ -77,7 +78,9 @@ def test_the_boards_of_the_first_release_are_there() -> None:
     ("host", "isa"),
     [
         (X86, "portable"),
+        (AVX2, "avx2"),
         (AVX512, "avx512"),
+        (replace(AVX2, words=frozenset({"avx2"})), "portable"),  # the kernels need FMA too
         (ARM, "neon"),
         (POWER10, "portable"),  # its ISA row is a prototype
         (Host("riscv64", "any", frozenset(), None, 1, ()), "portable"),
@@ -102,6 +105,14 @@ def test_generic_c_is_portable_everywhere() -> None:
 
 def test_flags_are_those_of_the_isa_then_the_boards() -> None:
     assert boards.load("host", AVX512).flags == (*TARGETS["avx512"].flags, "-mtune=native")
+
+
+def test_a_board_without_the_instructions_is_emulated() -> None:
+    board = boards.load("x86-64-v3", X86)
+    assert (board.isa, board.run.kind) == ("avx2", RunKind.QEMU_USER)
+    assert board.run.command[:3] == ("qemu-x86_64", "-cpu", "max")
+    assert boards.load("x86-64-v3", AVX2).run.kind is RunKind.NATIVE
+    assert boards.load("x86-64-v3", AVX512).isa == "avx2"
 
 
 def test_another_architecture_is_cross_compiled_and_emulated() -> None:

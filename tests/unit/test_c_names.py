@@ -17,7 +17,6 @@ from edgeconv.codegen.c_names import (
     c_float,
     c_list,
     identifier,
-    shortened,
     unique_identifiers,
 )
 
@@ -68,13 +67,6 @@ def test_comments_cannot_end_themselves(text: str) -> None:
     assert "/*" not in comment
     assert comment.isascii()
     assert "\n" not in comment
-
-
-@given(st.text(), st.integers(20, 80))
-def test_shortened(text: str, most: int) -> None:
-    short = shortened(text, most)
-    assert len(short) <= most
-    assert short == text or " ... " in short
 
 
 def test_lists_wrap() -> None:

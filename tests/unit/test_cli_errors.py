@@ -234,6 +234,18 @@ def test_defects_of_the_tool_ask_for_a_report(
     assert (len(done.stderr.splitlines()) == 1) != debug
 
 
+def test_build_folder_that_cannot_be_written(
+    edgeconv: Command, residual_model: Path, tmp_path: Path
+) -> None:
+    edgeconv.ok("compile", residual_model, "--board", BOARD, "-o", tmp_path / "out")
+    (tmp_path / "out" / "build").write_text("in the way")
+    for command in ("verify", "bench"):
+        done = edgeconv(command, tmp_path / "out")
+        assert done.status == 1
+        (line,) = done.stderr.splitlines()
+        assert line.startswith(f"edgeconv: error: cannot write: {tmp_path / 'out' / 'build'}")
+
+
 def test_closed_pipe_is_quiet() -> None:
     """`edgeconv boards | head -1` in a process of its own."""
     command = f"{sys.executable} -m edgeconv boards --json | true; echo ${{PIPESTATUS[0]}}"

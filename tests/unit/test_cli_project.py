@@ -186,8 +186,9 @@ def test_explain_tells_choices_and_what_fills_the_memory(
     text = edgeconv.ok(*command).stdout
     assert all(name in text for name in by_name)
     assert max(map(len, text.splitlines())) <= 100
-    (only,) = edgeconv.ok(*command, "--layer", "stem", "--json").json()["layers"]
-    assert only["name"] == "stem"
+    for layer in ("stem", str(by_name["stem"]["step"])):
+        (only,) = edgeconv.ok(*command, "--layer", layer, "--json").json()["layers"]
+        assert only["name"] == "stem"
 
 
 def test_explain_writes_nothing(

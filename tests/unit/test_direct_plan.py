@@ -38,7 +38,7 @@ def problems(draw: st.DrawFn) -> ConvProblem:
     out = (width + 2 * pad - dilation * (kernel - 1) - 1) // stride + 1
     if out < 1:
         width, out = width + dilation * kernel, 1 + (width + 2 * pad + dilation - 1) // stride
-    lanes = draw(st.sampled_from([1, 4, 16]))
+    lanes = draw(st.sampled_from([1, 4, 8, 16]))
     return ConvProblem(
         batch=1,
         in_c=in_c,

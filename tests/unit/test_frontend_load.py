@@ -59,6 +59,19 @@ def test_free_dimension_is_named(loaded: Load) -> None:
     assert caught.value.code is Exit.UNSATISFIED
 
 
+def test_all_inputs_that_lack_sizes_are_named(loaded: Load) -> None:
+    source = model([make("Add", ["a", "b"], ["y"])], {"a": (1, "H"), "b": (1, None)}, {"y": None})
+    with pytest.raises(EdgeconvError, match=r"--input-shape a=1x\? --input-shape b=1x\?$"):
+        loaded(source)
+
+
+def test_question_marks_are_no_symbol(loaded: Load) -> None:
+    graph = loaded(relu("?", 3, "?", "?"), x=(1, 3, 5, 7))
+    assert graph["x"].shape == (1, 3, 5, 7)
+    with pytest.raises(EdgeconvError, match="dimension 2 without a size"):
+        loaded(relu("?", 3, "?", "?"))
+
+
 def test_input_without_rank(loaded: Load) -> None:
     source = relu(1, 2)
     source.graph.input[0].type.tensor_type.ClearField("shape")

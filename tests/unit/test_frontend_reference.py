@@ -87,8 +87,9 @@ def test_graph_outputs_are_the_default(engine: str, tmp_path: Path) -> None:
 
 def test_the_engine_refuses(engine: str, tmp_path: Path) -> None:
     path = save(residual(), tmp_path / "model.onnx")
-    with pytest.raises(EdgeconvError, match="the reference engine refuses the model"):
+    with pytest.raises(EdgeconvError, match="the reference engine refuses the model") as caught:
         reference_outputs(path, {"image": np.zeros((1, 2, 9, 9), np.float32)})
+    assert ("edgeconv[verify]" in str(caught.value)) == (engine == "onnx.reference")
 
 
 @pytest.mark.parametrize("path", zoo(), ids=lambda path: path.stem)

@@ -277,12 +277,13 @@ def test_resize_to_sizes(attrs: dict[str, Any], size: tuple[int, int], tmp_path:
     check_model(source, {"x0": (1, 2, 5, 6)}, tmp_path)
 
 
-@pytest.mark.parametrize("scale", [1 / 3, 0.3, 0.5, 1.5, 2.0, 2.6])
+@pytest.mark.parametrize("scale", [1 / 3, 0.3, 0.5, 0.7, 1.5, 2.0, 2.6])
 @pytest.mark.parametrize("mode", ["nearest", "linear"])
-def test_resize_by_scales(scale: float, mode: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("size", [7, 9])  # 7 * 0.7: an element lies half way between two
+def test_resize_by_scales(scale: float, mode: str, size: int, tmp_path: Path) -> None:
     scales = f32(1, 1, scale, 2)
-    source = node_model("Resize", 11, [(1, 1, 9, 4)], [f32(), scales], mode=mode)
-    check_model(source, {"x0": (1, 1, 9, 4)}, tmp_path)
+    source = node_model("Resize", 11, [(1, 1, size, 4)], [f32(), scales], mode=mode)
+    check_model(source, {"x0": (1, 1, size, 4)}, tmp_path)
 
 
 @pytest.mark.parametrize("policy", ["stretch", "not_larger", "not_smaller"])
@@ -402,6 +403,10 @@ def refusal(source: onnx.ModelProto, folder: Path) -> str:
         (
             node_model("Gather", 11, [(1, 3)], [np.array([3], I64)], axis=1),
             "axis 1 has 3 elements",
+        ),
+        (
+            node_model("PRelu", 11, [(1, 3, 1)], [weights(3, 5)]),
+            "slope [3, 5], data [1, 3, 1]; the slope must broadcast to the data's shape",
         ),
         (
             node_model("Resize", 10, [(1, 1, 4, 4)], [f32(1, 1, 2, 0.5)]),

@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 from edgeconv.errors import EdgeconvError, Exit
-from edgeconv.registry import did_you_mean, lookup, scan
+from edgeconv.registry import lookup, scan
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,3 @@ def test_lookup_suggests_the_closest_name() -> None:
         lookup("board", "jetson-xt1", known)
     assert caught.value.code is Exit.USAGE
     assert "raspberry" not in str(caught.value)
-
-
-def test_far_names_list_all_that_are_known() -> None:
-    assert did_you_mean("qqqq", ["b", "a"]) == "known: a, b"
