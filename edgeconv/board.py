@@ -10,7 +10,7 @@ import json
 import os
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cache
 from importlib import resources
@@ -21,8 +21,9 @@ from jsonschema import Draft202012Validator, FormatChecker
 from jsonschema.exceptions import ValidationError
 
 from edgeconv import sizes
+from edgeconv.cache import Cache
 from edgeconv.errors import EdgeconvError, Exit
-from edgeconv.host import Cache, Host, detect
+from edgeconv.host import Host, detect
 from edgeconv.registry import lookup
 from edgeconv.targets import TARGETS, Target
 
@@ -90,8 +91,8 @@ class Board:
 
     @property
     def target(self) -> Target:
-        """The instruction set that kernels are chosen for."""
-        return TARGETS[self.isa]
+        """The instruction set and the caches that kernels are chosen for."""
+        return replace(TARGETS[self.isa], caches=self.caches)
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -270,14 +271,14 @@ def _bytes(size: int | str) -> int:
 
 
 def _isa(path: Path, isa: str, arch: str, host: Host | None) -> str:
-    """The row's name; "auto" picks the widest complete one that ``host`` has."""
+    """The row's name; "auto" picks the widest one that ``host`` has."""
     if isa == "auto":
         if host is None:
             raise _invalid(path, "isa", '"auto"', 'only a board of arch "host" can be detected')
         fits = (
             row
             for row in TARGETS.values()
-            if row.arch in (arch, "any") and host.has(row.cpu_flags) and not row.prototype
+            if row.arch in (arch, "any") and host.has(row.cpu_flags)
         )
         return max(fits, key=lambda row: row.lanes).name
     row = lookup("ISA", isa, TARGETS)

@@ -13,22 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from edgeconv import sizes
+from edgeconv.cache import Cache
 
 # uname -m spells some architectures differently by operating system.
 _ARCH_ALIASES = {"arm64": "aarch64", "amd64": "x86_64", "AMD64": "x86_64"}
 # Advanced SIMD is mandatory there, and /proc/cpuinfo exists on Linux only.
 _BASELINE_WORDS = {"aarch64": frozenset({"asimd", "fp"}), "x86_64": frozenset({"sse2"})}
-
-
-@dataclass(frozen=True, slots=True)
-class Cache:
-    """One level that holds data.  ``size`` and ``line`` in bytes; ``latency`` in core cycles from
-    load to use, None where no source states it."""
-
-    level: int
-    size: int
-    line: int
-    latency: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

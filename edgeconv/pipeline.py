@@ -172,7 +172,7 @@ def explain_model(
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The choices for a model, and the notes about it; writes nothing."""
     decided = decide(options, step)
-    explained = explain(decided.choice, decided.memory, decided.report, layer)
+    explained = explain(decided.choice, decided.memory, decided.report, decided.board.target, layer)
     return explained, decided.choice.graph.notes
 
 

@@ -10,10 +10,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from edgeconv.cache import Cache
+
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """A register tile: ``rows`` output pixels (mr) by ``vectors`` of filters (nr / lanes)."""
+    """A register tile: ``rows`` that are broadcast by ``vectors`` of ``lanes``.
+
+    In direct convolution rows are output pixels and vectors are of filters; in the outer product of
+    SConv rows are filters (N_f) and vectors are of output pixels (N_win).
+    """
 
     rows: int
     vectors: int
@@ -26,11 +32,14 @@ class Target:
     ``lanes``: float32 per vector, and the channel block x of NCHW[x]c.  ``tiles``: the largest
     register tile for each number of filter vectors; accumulators and operands together fit the
     register file, so that nothing spills.  ``fma_slots``: multiply-adds in flight that hide the
-    latency of one.  ``row_step``: the rows of a tile come in multiples of this.
-    ``packed_rows``: the tile needs its input pixels side by side in memory (outer-product units).
-    ``prototype``: only a part of the kernels exists, so that no board is detected to have it.
+    latency of one.  ``outer``: the tiles of the outer product over packed panels, whose rows come
+    in multiples of ``outer_step``; it does ``outer_rate`` times the multiply-adds of a vector
+    instruction per unit of time (a matrix unit more than one).
     ``flags``: what GCC and Clang need.  ``guard``: the macro they then define.
     ``cpu_flags``: words of /proc/cpuinfo that tell that the running CPU has it.
+    ``flushes_subnormals``: its vector instructions may read a subnormal number as zero of its sign
+    and write zero for a subnormal result; what the scalar unit does stays exact.
+    ``caches``: those of the board, by level; the rows below have none.
     """
 
     name: str
@@ -38,14 +47,16 @@ class Target:
     lanes: int
     align: int  # bytes
     tiles: tuple[Tile, ...]
+    outer: tuple[Tile, ...]
     fma_slots: int
     depthwise_rows: int  # output pixels of the depthwise tile
     flags: tuple[str, ...] = ()
     guard: str = ""
     cpu_flags: tuple[str, ...] = ()
-    row_step: int = 1
-    packed_rows: bool = False
-    prototype: bool = False
+    outer_step: int = 1
+    outer_rate: float = 1.0
+    flushes_subnormals: bool = False
+    caches: tuple[Cache, ...] = ()
 
     @property
     def header(self) -> str:
@@ -60,6 +71,7 @@ _ROWS = (
         lanes=1,
         align=16,
         tiles=(Tile(4, 4), Tile(4, 3), Tile(6, 2), Tile(8, 1), Tile(1, 8)),
+        outer=(Tile(4, 4), Tile(4, 2), Tile(2, 8), Tile(8, 2), Tile(1, 8)),
         fma_slots=4,
         depthwise_rows=4,
     ),
@@ -73,6 +85,7 @@ _ROWS = (
             *(Tile(14, 2), Tile(9, 3), Tile(28, 1), Tile(6, 4), Tile(5, 5)),
             *(Tile(4, 6), Tile(2, 8), Tile(1, 14)),
         ),
+        outer=(Tile(14, 2), Tile(9, 3), Tile(28, 1), Tile(6, 4), Tile(4, 6), Tile(2, 8)),
         fma_slots=8,
         depthwise_rows=14,
         flags=("-mavx512f", "-mavx512dq", "-mavx512vl", "-mavx512bw", "-mfma"),
@@ -87,6 +100,7 @@ _ROWS = (
         # rows * vectors accumulators + vectors filters + 1 pixel <= 15 of 16 registers: with none
         # free, compilers spill one; the filters of a single row are operands in memory
         tiles=(Tile(6, 2), Tile(3, 3), Tile(12, 1), Tile(2, 4), Tile(1, 12)),
+        outer=(Tile(6, 2), Tile(4, 3), Tile(12, 1), Tile(2, 4)),
         fma_slots=8,
         depthwise_rows=10,
         flags=("-mavx2", "-mfma"),
@@ -100,25 +114,46 @@ _ROWS = (
         align=16,
         # rows * vectors accumulators + rows pixels + vectors filters <= 32 registers
         tiles=(Tile(8, 2), Tile(7, 3), Tile(5, 4), Tile(14, 1), Tile(2, 8)),
+        # rows * vectors accumulators + vectors of pixels + one vector of filters <= 32 registers
+        outer=(Tile(8, 3), Tile(12, 2), Tile(16, 1), Tile(4, 5)),
+        outer_step=4,  # filters are loaded four at a time and multiplied by lane
         fma_slots=8,
         depthwise_rows=8,
         guard="__ARM_NEON",
         cpu_flags=("asimd",),
     ),
     Target(
+        name="neon_armv7",
+        arch="armv7l",
+        lanes=4,
+        align=16,
+        # 12 accumulators + half a register per row + one vector of filters <= 16 registers
+        tiles=(Tile(6, 2), Tile(4, 3), Tile(3, 4), Tile(10, 1), Tile(2, 6), Tile(1, 12)),
+        # 12 accumulators + a quarter of a register per row + one vector of pixels <= 16 registers
+        outer=(Tile(4, 3), Tile(12, 1), Tile(4, 2), Tile(8, 1)),
+        outer_step=4,  # filters are loaded four at a time and multiplied by lane
+        fma_slots=8,
+        depthwise_rows=8,
+        flags=("-march=armv7-a", "-mfpu=neon-vfpv4", "-mfloat-abi=hard"),
+        guard="__ARM_FEATURE_FMA",
+        cpu_flags=("neon", "vfpv4"),
+        flushes_subnormals=True,
+    ),
+    Target(
         name="power10",
         arch="ppc64le",
         lanes=4,
         align=16,
-        tiles=(Tile(8, 4), Tile(16, 2), Tile(4, 8)),
+        # VSX has 64 registers, of which half hold sums and the others operands and addresses
+        tiles=(Tile(8, 4), Tile(16, 2), Tile(10, 3), Tile(32, 1), Tile(4, 8)),
+        outer=(Tile(8, 4), Tile(16, 2), Tile(4, 8)),  # all eight accumulators of 4 x 4
+        outer_step=4,
+        outer_rate=2.0,  # two outer products of 4 x 4 per cycle, or four vector multiply-adds
         fma_slots=8,
         depthwise_rows=8,
         flags=("-mcpu=power10",),
         guard="__MMA__",
         cpu_flags=("power10",),
-        row_step=4,
-        packed_rows=True,
-        prototype=True,
     ),
 )
 

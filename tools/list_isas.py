@@ -1,9 +1,10 @@
 """Print the ISA rows of one CPU architecture for CMakeLists.txt, one a line.
 
     python3 tools/list_isas.py x86_64
-    avx512|-mavx512f,-mavx512dq|avx512f,avx512dq|14,2;9,3
+    avx512|-mavx512f,-mavx512dq|avx512f,avx512dq|14,2;9,3|14,2;6,4
 
-Fields: name, compiler flags, words of /proc/cpuinfo that a CPU must have, register tiles (mr,nv).
+Fields: name, compiler flags, words of /proc/cpuinfo that a CPU must have, register tiles (mr,nv), those
+of the outer product.
 Needs nothing but Python.
 """
 
@@ -25,7 +26,10 @@ def rows(arch: str) -> list[str]:
                 row.name,
                 ",".join(row.flags),
                 ",".join(row.cpu_flags),
-                ";".join(f"{tile.rows},{tile.vectors}" for tile in row.tiles),
+                *(
+                    ";".join(f"{tile.rows},{tile.vectors}" for tile in tiles)
+                    for tiles in (row.tiles, row.outer)
+                ),
             )
         )
         for row in TARGETS.values()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 
 from edgeconv.algorithms.base import Algorithm
@@ -14,6 +15,10 @@ from edgeconv.ir.graph import Graph, Node
 from edgeconv.ops.base import LayoutOption
 from edgeconv.registry import lookup, scan
 from edgeconv.targets import Target
+
+# Elements that a core moves between layouts in the time of one multiply-add slot: a slot is half a
+# cycle or a cycle, and a conversion streams about two elements per cycle through L2.
+ELEMENTS_PER_SLOT = 2.0
 
 
 @cache
@@ -29,24 +34,16 @@ def applicable(node: Node, graph: Graph, target: Target) -> list[Algorithm]:
     return sorted(fitting, key=lambda entry: entry.cost(problem, target))
 
 
-def select(node: Node, graph: Graph, target: Target) -> Algorithm:
-    """The algorithm named by the node's ``algorithm`` attribute, else the cheapest.
+def candidates(node: Node, graph: Graph, target: Target) -> list[Algorithm]:
+    """Those that the layout search may pick from, cheapest first: the one that the node's
+    ``algorithm`` attribute names, else all applicable ones.
 
-    Raises EdgeconvError when the named one does not exist or cannot compute this convolution, and
-    when no algorithm can on this target.
+    Raises EdgeconvError when the named one does not exist or cannot compute this convolution.
     """
     fitting = applicable(node, graph, target)
     wanted = node.attrs.get("algorithm")
-    if not fitting:
-        raise EdgeconvError(
-            "no convolution algorithm",
-            where=node.name,
-            got=f"ISA {target.name}",
-            rule="its register tile has no convolution kernel yet",
-            hint='use a board of another ISA, or isa = "portable" in the board file',
-        )
     if wanted is None:
-        return fitting[0]
+        return fitting
     chosen = lookup("convolution algorithm", wanted, algorithms())
     if chosen not in fitting:
         raise EdgeconvError(
@@ -56,12 +53,33 @@ def select(node: Node, graph: Graph, target: Target) -> Algorithm:
             hint=f"here: {', '.join(entry.name for entry in fitting)}",
             code=Exit.USAGE,
         )
-    return chosen
+    return [chosen]
 
 
 def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
-    """Layout options of the selected algorithm."""
-    return select(node, graph, target).layouts(node, graph, target)
+    """Layout options of all candidates; a slower algorithm's carry the difference as a penalty."""
+    problem = problem_of(node, graph)
+    found = candidates(node, graph, target)
+    costs = [entry.cost(problem, target) for entry in found]
+    return [
+        replace(option, penalty=option.penalty + ELEMENTS_PER_SLOT * (cost - costs[0]))
+        for cost, entry in zip(costs, found, strict=True)
+        for option in entry.layouts(node, graph, target)
+    ]
+
+
+def select(node: Node, graph: Graph, target: Target) -> Algorithm:
+    """The cheapest candidate that reads and writes the layouts decided in ``graph``."""
+    reads = tuple(graph[name].layout for name in node.reads())
+    writes = tuple(graph[name].layout for name in node.outputs)
+    return next(
+        entry
+        for entry in candidates(node, graph, target)
+        if any(
+            (option.reads, option.writes) == (reads, writes)
+            for option in entry.layouts(node, graph, target)
+        )
+    )
 
 
 def lower(node: Node, graph: Graph, target: Target) -> Layer:

@@ -13,17 +13,21 @@ from edgeconv.algorithms import applicable
 from edgeconv.algorithms.problem import problem_of
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.ir.choice import Choice, Layer
-from edgeconv.ir.graph import Node, Tensor
+from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.memory import MemoryMap, Place, Region
 from edgeconv.names import did_you_mean
 from edgeconv.report.text import plain_table
-from edgeconv.targets import TARGETS
+from edgeconv.targets import Target
 
 Document = dict[str, Any]
 
 
 def explain(
-    choice: Choice, memory: MemoryMap, report: Mapping[str, Any], layer: str = ""
+    choice: Choice,
+    memory: MemoryMap,
+    report: Mapping[str, Any],
+    target: Target,
+    layer: str = "",
 ) -> Document:
     """Layers in execution order with candidates, tensors and aliases; and the memory peak.
 
@@ -31,7 +35,8 @@ def explain(
     EdgeconvError (exit status 2) when there is none.
     """
     rows = [
-        {**entry, **_layer(choice, memory, step)} for step, entry in enumerate(report["layers"])
+        {**entry, **_layer(choice, memory, target, step)}
+        for step, entry in enumerate(report["layers"])
     ]
     if layer:
         rows = [_selected(rows, layer)]
@@ -80,7 +85,7 @@ def render(document: Mapping[str, Any]) -> Group:
     return Group(*lines)
 
 
-def _layer(choice: Choice, memory: MemoryMap, step: int) -> Document:
+def _layer(choice: Choice, memory: MemoryMap, target: Target, step: int) -> Document:
     index = memory.order[step]
     layer = choice.layers[index]
     node, graph = layer.node, choice.graph
@@ -93,7 +98,7 @@ def _layer(choice: Choice, memory: MemoryMap, step: int) -> Document:
             "residual": epilogue.residual or None,
             "after": str(epilogue.after),
         },
-        "candidates": _candidates(node, choice),
+        "candidates": _candidates(node, choice.graph, target),
         "reads": [_tensor(graph[n], memory) for n in node.reads() if not graph[n].is_constant],
         "writes": [_tensor(graph[name], memory) for name in node.outputs if name],
         "aliases": _aliases(layer, index, memory),
@@ -101,11 +106,10 @@ def _layer(choice: Choice, memory: MemoryMap, step: int) -> Document:
     }
 
 
-def _candidates(node: Node, choice: Choice) -> list[Document]:
+def _candidates(node: Node, graph: Graph, target: Target) -> list[Document]:
     """The algorithms that could compute a convolution, cheapest first; costs in vector slots."""
     if node.op != "Conv":
         return []
-    target, graph = TARGETS[choice.isa], choice.graph
     problem = problem_of(node, graph)
     return [
         {"algorithm": entry.name, "cost_slots": round(entry.cost(problem, target))}

@@ -61,6 +61,39 @@ EC_INLINE ec_vec ec_load_strided(const float *p, ptrdiff_t step, int n)
     const __m256 mask = _mm256_castsi256_ps(ec_mask(n));
     return _mm256_mask_i32gather_ps(_mm256_setzero_ps(), p, at, mask, sizeof(float));
 }
+EC_INLINE ec_vec ec_load_span(const float *p, int lo, int hi)
+{
+    const __m256i outside = ec_mask(ec_max_i(0, ec_min_i(lo, EC_VL)));
+    const __m256i inside = ec_mask(ec_max_i(0, ec_min_i(hi, EC_VL)));
+    return _mm256_maskload_ps(p, _mm256_andnot_si256(outside, inside));
+}
+/* Bytes shift within halves only: the vector half a step ahead brings the other half's lanes. */
+#define EC_SHIFT(N, A, B)                                                                          \
+    case N:                                                                                        \
+        return _mm256_castsi256_ps(_mm256_alignr_epi8(_mm256_castps_si256(B),                      \
+                                                      _mm256_castps_si256(A), (N) % 4 * 4))
+EC_INLINE ec_vec ec_shift(ec_vec a, ec_vec b, int n)
+{
+    const ec_vec half = _mm256_permute2f128_ps(a, b, 0x21);
+    switch (n) {
+        EC_SHIFT(1, a, half);
+        EC_SHIFT(2, a, half);
+        EC_SHIFT(3, a, half);
+        EC_SHIFT(5, half, b);
+        EC_SHIFT(6, half, b);
+        EC_SHIFT(7, half, b);
+    case 4: return half;
+    default: return a;
+    }
+}
+#undef EC_SHIFT
+EC_INLINE void ec_deinterleave(ec_vec a, ec_vec b, ec_vec *even, ec_vec *odd)
+{
+    const __m256d e = _mm256_castps_pd(_mm256_shuffle_ps(a, b, 0x88)); /* pairs a, b, a, b */
+    const __m256d o = _mm256_castps_pd(_mm256_shuffle_ps(a, b, 0xdd));
+    *even = _mm256_castpd_ps(_mm256_permute4x64_pd(e, 0xd8));
+    *odd = _mm256_castpd_ps(_mm256_permute4x64_pd(o, 0xd8));
+}
 EC_INLINE ec_vec ec_load_indexed(const float *p, const int32_t *index, int n)
 {
     const __m256i lanes = ec_mask(n), at = _mm256_maskload_epi32(index, lanes);
@@ -111,5 +144,6 @@ EC_INLINE float ec_reduce_min(ec_vec a)
 
 #include "ec_tile_lanes.h"
 #include "ec_tile_broadcast.h"
+#include "ec_outer_lanes.h"
 
 #endif

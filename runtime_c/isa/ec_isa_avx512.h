@@ -58,6 +58,45 @@ EC_INLINE ec_vec ec_load_strided(const float *p, ptrdiff_t step, int n)
     const __m512i at = _mm512_mullo_epi32(lane, _mm512_set1_epi32((int)step));
     return _mm512_mask_i32gather_ps(_mm512_setzero_ps(), ec_mask(n), at, p, sizeof(float));
 }
+EC_INLINE ec_vec ec_load_span(const float *p, int lo, int hi)
+{
+    const unsigned first = ec_mask(ec_max_i(0, ec_min_i(lo, EC_VL)));
+    const unsigned last = ec_mask(ec_max_i(0, ec_min_i(hi, EC_VL)));
+    return _mm512_maskz_loadu_ps((__mmask16)(last & ~first), p);
+}
+#define EC_SHIFT(N)                                                                                \
+    case N:                                                                                        \
+        return _mm512_castsi512_ps(                                                                \
+            _mm512_alignr_epi32(_mm512_castps_si512(b), _mm512_castps_si512(a), N))
+EC_INLINE ec_vec ec_shift(ec_vec a, ec_vec b, int n)
+{
+    switch (n) {
+        EC_SHIFT(1);
+        EC_SHIFT(2);
+        EC_SHIFT(3);
+        EC_SHIFT(4);
+        EC_SHIFT(5);
+        EC_SHIFT(6);
+        EC_SHIFT(7);
+        EC_SHIFT(8);
+        EC_SHIFT(9);
+        EC_SHIFT(10);
+        EC_SHIFT(11);
+        EC_SHIFT(12);
+        EC_SHIFT(13);
+        EC_SHIFT(14);
+        EC_SHIFT(15);
+    default: return a;
+    }
+}
+#undef EC_SHIFT
+EC_INLINE void ec_deinterleave(ec_vec a, ec_vec b, ec_vec *even, ec_vec *odd)
+{
+    const __m512i lane =
+        _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    *even = _mm512_permutex2var_ps(a, lane, b);
+    *odd = _mm512_permutex2var_ps(a, _mm512_add_epi32(lane, _mm512_set1_epi32(1)), b);
+}
 EC_INLINE ec_vec ec_load_indexed(const float *p, const int32_t *index, int n)
 {
     const __m512i at = _mm512_maskz_loadu_epi32(ec_mask(n), index);
@@ -96,5 +135,6 @@ EC_INLINE float ec_reduce_min(ec_vec a) { return _mm512_reduce_min_ps(a); }
 
 #include "ec_tile_lanes.h"
 #include "ec_tile_broadcast.h"
+#include "ec_outer_lanes.h"
 
 #endif

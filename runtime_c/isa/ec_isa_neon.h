@@ -6,7 +6,7 @@
 
 #define EC_ISA_NAME "neon"
 #define EC_VL 4
-#define EC_TILE_VECS 21 /* of 32 registers; the rest hold filters and pixels */
+#define EC_TILE_VECS 24 /* of 32 registers; the rest hold filters and pixels */
 
 typedef float32x4_t ec_vec;
 
@@ -66,6 +66,30 @@ EC_INLINE ec_vec ec_load_strided(const float *p, ptrdiff_t step, int n)
     for (int i = 0; i < n; i++)
         lanes[i] = p[i * step];
     return ec_load(lanes);
+}
+EC_INLINE ec_vec ec_load_span(const float *p, int lo, int hi)
+{
+    float lanes[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+    if (lo <= 0 && hi >= 4)
+        return ec_load(p);
+    for (int i = ec_max_i(lo, 0); i < ec_min_i(hi, 4); i++)
+        lanes[i] = p[i];
+    return ec_load(lanes);
+}
+EC_INLINE ec_vec ec_shift(ec_vec a, ec_vec b, int n)
+{
+    switch (n) {
+    case 1: return vextq_f32(a, b, 1);
+    case 2: return vextq_f32(a, b, 2);
+    case 3: return vextq_f32(a, b, 3);
+    default: return a;
+    }
+}
+EC_INLINE void ec_deinterleave(ec_vec a, ec_vec b, ec_vec *even, ec_vec *odd)
+{
+    const float32x4x2_t parts = vuzpq_f32(a, b);
+    *even = parts.val[0];
+    *odd = parts.val[1];
 }
 EC_INLINE ec_vec ec_load_indexed(const float *p, const int32_t *index, int n)
 {
@@ -146,5 +170,38 @@ EC_INLINE void ec_tile_mac(ec_tile *t, const float *a, ptrdiff_t a_row, ptrdiff_
         ec_tile_mac1(t, a, a_row, b, mr, nv, lo, hi);
 }
 #undef EC_TILE_LANE
+
+/* One step of the outer product.  mr is a multiple of four: four filters are one load, multiplied
+   by lane. */
+#define EC_OUTER_LANE(LANE)                                                                        \
+    do {                                                                                           \
+        EC_UNROLL                                                                                  \
+        for (int j = 0; j < nv; j++)                                                               \
+            t->acc[(p + LANE) * nv + j] =                                                          \
+                vfmaq_laneq_f32(t->acc[(p + LANE) * nv + j], y[j], x, LANE);                       \
+    } while (0)
+
+#define EC_OUTER_MAC
+EC_INLINE void ec_outer_mac(ec_tile *t, const float *a, const float *b, int kc, int mr, int nv)
+{
+    EC_NO_UNROLL
+    for (int k = 0; k < kc; k++, a += mr, b += nv * EC_VL) {
+        ec_vec y[EC_TILE_VECS];
+        EC_UNROLL
+        for (int j = 0; j < nv; j++)
+            y[j] = ec_load(b + j * EC_VL);
+        EC_UNROLL
+        for (int p = 0; p < mr; p += 4) {
+            const ec_vec x = ec_load(a + p);
+            EC_OUTER_LANE(0);
+            EC_OUTER_LANE(1);
+            EC_OUTER_LANE(2);
+            EC_OUTER_LANE(3);
+        }
+    }
+}
+#undef EC_OUTER_LANE
+
+#include "ec_outer_lanes.h"
 
 #endif

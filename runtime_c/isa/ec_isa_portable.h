@@ -72,6 +72,25 @@ EC_INLINE ec_vec ec_load_strided(const float *p, ptrdiff_t step, int n)
     (void)step;
     return ec_load_n(p, n);
 }
+/* Lanes [lo, hi) of the vector at p; the others read as zero and are not touched.  lo may be
+   negative, hi beyond EC_VL, and the span empty. */
+EC_INLINE ec_vec ec_load_span(const float *p, int lo, int hi)
+{
+    return lo <= 0 && hi > 0 ? *p : 0.0f;
+}
+/* Lanes n and up of a followed by the first n of b, 0 <= n < EC_VL: the window that a vector shift
+   across two registers sees.  n is a constant once inlined. */
+EC_INLINE ec_vec ec_shift(ec_vec a, ec_vec b, int n)
+{
+    (void)b, (void)n;
+    return a;
+}
+/* Lanes 0, 2, 4 ... and 1, 3, 5 ... of a followed by b. */
+EC_INLINE void ec_deinterleave(ec_vec a, ec_vec b, ec_vec *even, ec_vec *odd)
+{
+    *even = a;
+    *odd = b;
+}
 /* p[index[0]], p[index[1]], ... in the first n lanes; the others are zero. */
 EC_INLINE ec_vec ec_load_indexed(const float *p, const int32_t *index, int n)
 {
@@ -103,5 +122,7 @@ EC_INLINE void ec_tile_mac(ec_tile *t, const float *a, ptrdiff_t a_row, ptrdiff_
         }
     }
 }
+
+#include "ec_outer_lanes.h"
 
 #endif

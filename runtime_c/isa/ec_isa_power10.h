@@ -1,6 +1,6 @@
-/* POWER10: vectors of four floats (VSX), and a tile in the accumulators of the matrix unit (MMA).
-   Meanings: see ec_isa_portable.h.  An accumulator holds 4 x 4 floats and has no lane form: rows
-   come in fours and the pixels of a row group must lie side by side (a_row == 1), that is, packed. */
+/* POWER10: vectors of four floats (VSX), and an outer-product tile in the accumulators of the matrix
+   unit (MMA).  Meanings: see ec_isa_portable.h and ec_outer_lanes.h.  An accumulator holds 4 x 4
+   floats and has no lane form, so that its rows come in fours. */
 #ifndef EC_ISA_H
 #define EC_ISA_H
 
@@ -11,7 +11,7 @@
 
 #define EC_ISA_NAME "power10"
 #define EC_VL 4
-#define EC_TILE_VECS 32 /* eight accumulators of four vectors */
+#define EC_TILE_VECS 32 /* of 64 registers, or the eight accumulators of four vectors each */
 
 typedef __vector float ec_vec;
 typedef __vector unsigned int ec_vec_u32;
@@ -60,6 +60,32 @@ EC_INLINE ec_vec ec_load_strided(const float *p, ptrdiff_t step, int n)
         lanes[i] = p[i * step];
     return ec_load(lanes);
 }
+EC_INLINE ec_vec ec_load_span(const float *p, int lo, int hi)
+{
+    float lanes[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+    if (lo <= 0 && hi >= 4)
+        return ec_load(p);
+    for (int i = ec_max_i(lo, 0); i < ec_min_i(hi, 4); i++)
+        lanes[i] = p[i];
+    return ec_load(lanes);
+}
+/* Lanes lie in reverse in a little-endian register, so that the shift counts from the other end. */
+EC_INLINE ec_vec ec_shift(ec_vec a, ec_vec b, int n)
+{
+    switch (n) {
+    case 1: return vec_sld(b, a, 12);
+    case 2: return vec_sld(b, a, 8);
+    case 3: return vec_sld(b, a, 4);
+    default: return a;
+    }
+}
+EC_INLINE void ec_deinterleave(ec_vec a, ec_vec b, ec_vec *even, ec_vec *odd)
+{
+    const ec_vec x = vec_mergeh(a, b), y = vec_mergel(a, b); /* a0 b0 a1 b1, a2 b2 a3 b3 */
+    const ec_vec e = vec_mergeh(x, y), o = vec_mergel(x, y); /* a0 a2 b0 b2, a1 a3 b1 b3 */
+    *even = e;
+    *odd = o;
+}
 EC_INLINE ec_vec ec_load_indexed(const float *p, const int32_t *index, int n)
 {
     float lanes[4] = {0.0f, 0.0f, 0.0f, 0.0f};
@@ -88,23 +114,22 @@ EC_INLINE float ec_reduce_min(ec_vec a)
     return ec_min(half, vec_sld(half, half, 4))[0];
 }
 
-/* Accumulator (p / 4) * nv + j holds rows p .. p + 3 of vector j; mr is a multiple of 4. */
-typedef struct ec_tile {
-    __vector_quad acc[EC_TILE_VECS / 4];
-} ec_tile;
+#include "ec_tile_lanes.h"
+#include "ec_tile_broadcast.h"
 
-EC_INLINE void ec_tile_init(ec_tile *t, const float *bias, int mr, int nv)
+/* Accumulator (p / 4) * nv + j holds rows p .. p + 3 of vector j; mr is a multiple of 4. */
+typedef struct ec_outer {
+    __vector_quad acc[EC_TILE_VECS / 4];
+} ec_outer;
+
+EC_INLINE void ec_outer_init(ec_outer *t, int mr, int nv)
 {
     EC_UNROLL
-    for (int j = 0; j < nv; j++) {
-        const ec_vec_u8 start = (ec_vec_u8)(bias ? ec_load(bias + j * EC_VL) : ec_set1(0.0f));
-        EC_UNROLL
-        for (int p = 0; p < mr; p += 4)
-            __builtin_mma_assemble_acc(&t->acc[p / 4 * nv + j], start, start, start, start);
-    }
+    for (int i = 0; i < mr / 4 * nv; i++)
+        __builtin_mma_xxsetaccz(&t->acc[i]);
 }
 
-EC_INLINE void ec_tile_read(const ec_tile *t, ec_vec *rows, int mr, int nv)
+EC_INLINE void ec_outer_read(const ec_outer *t, ec_vec *rows, int mr, int nv)
 {
     EC_UNROLL
     for (int p = 0; p < mr; p += 4) {
@@ -120,26 +145,10 @@ EC_INLINE void ec_tile_read(const ec_tile *t, ec_vec *rows, int mr, int nv)
     }
 }
 
-EC_INLINE void ec_tile_write(ec_tile *t, const ec_vec *rows, int mr, int nv)
+EC_INLINE void ec_outer_mac(ec_outer *t, const float *a, const float *b, int kc, int mr, int nv)
 {
-    EC_UNROLL
-    for (int p = 0; p < mr; p += 4) {
-        EC_UNROLL
-        for (int j = 0; j < nv; j++)
-            __builtin_mma_build_acc(&t->acc[p / 4 * nv + j], (ec_vec_u8)rows[p * nv + j],
-                                    (ec_vec_u8)rows[(p + 1) * nv + j],
-                                    (ec_vec_u8)rows[(p + 2) * nv + j],
-                                    (ec_vec_u8)rows[(p + 3) * nv + j]);
-    }
-}
-
-/* a_row must be 1; rows outside [lo, hi) cannot be left out: the packing writes zeros there. */
-EC_INLINE void ec_tile_mac(ec_tile *t, const float *a, ptrdiff_t a_row, ptrdiff_t a_k,
-                           const float *b, int kc, int mr, int nv, int lo, int hi)
-{
-    (void)a_row, (void)lo, (void)hi;
     EC_NO_UNROLL
-    for (int k = 0; k < kc; k++, a += a_k, b += nv * EC_VL) {
+    for (int k = 0; k < kc; k++, a += mr, b += nv * EC_VL) {
         EC_UNROLL
         for (int p = 0; p < mr; p += 4) {
             const ec_vec_u8 x = (ec_vec_u8)ec_load(a + p);

@@ -10,7 +10,6 @@ import math
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from edgeconv.ir.activation import NONE, Activation
 from edgeconv.targets import Target
@@ -71,8 +70,6 @@ def conv(
 
 
 def run(build: Build, folder: Path, *specs: Spec) -> None:
-    if build.target.packed_rows:
-        pytest.skip(f"{build.target.name}: its tile reads packed pixels; no convolution packs yet")
     check(build, [case for spec in specs for case in spec.cases(build.target)], folder)
 
 

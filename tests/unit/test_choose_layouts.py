@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from edgeconv.choose.layouts import assign
-from edgeconv.errors import EdgeconvError
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.check import check
 from edgeconv.ir.graph import Epilogue, Graph, Node, Tensor
@@ -84,9 +82,3 @@ def test_portable_needs_no_conversion() -> None:
     nodes = [conv("c0", "x", "a"), conv("c1", "a", "y")]
     graph = assign(network(nodes, shapes, ("y",)), TARGETS["portable"])
     assert converts(graph) == []
-
-
-def test_a_prototype_isa_is_refused_by_name() -> None:
-    shapes = {"x": (1, 3, 8, 8), "y": (1, 5, 8, 8)}
-    with pytest.raises(EdgeconvError, match="c0.*power10"):
-        assign(network([conv("c0", "x", "y")], shapes, ("y",)), TARGETS["power10"])

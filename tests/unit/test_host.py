@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from edgeconv.host import Cache, detect
+from edgeconv.cache import Cache
+from edgeconv.host import detect
 
 X86 = """\
 processor\t: 0

@@ -1,0 +1,40 @@
+"""The levels of memory that slicing counts on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from edgeconv.cache import Cache
+
+# Cycles of an access to L1, L2, L3 where the board names none, and to memory.  With the last three
+# the cost model makes every choice of the paper's Table 2.
+CACHE_CYCLES = (4, 10, 40)
+MEMORY_CYCLES = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """Bytes for tiles at each cache level; cycles of an access to each and, last, to memory."""
+
+    budgets: tuple[int, ...]
+    cycles: tuple[int, ...]
+    line: int
+
+    @staticmethod
+    def of(caches: Sequence[Cache], share: float | Sequence[float], memory: int) -> Levels:
+        """The nearest three of ``caches``.  ValueError without a cache or a share in (0, 1]."""
+        used = sorted(caches, key=lambda cache: cache.level)[: len(CACHE_CYCLES)]
+        shares = (share,) * len(used) if isinstance(share, float | int) else tuple(share)
+        if not used or len(shares) < len(used) or not all(0 < part <= 1 for part in shares):
+            raise ValueError(f"{len(used)} cache levels with shares {shares}")
+        named = [cache.latency for cache in used]
+        return Levels(
+            budgets=tuple(int(c.size * part) for c, part in zip(used, shares, strict=False)),
+            cycles=(*(n or d for n, d in zip(named, CACHE_CYCLES, strict=False)), memory),
+            line=used[0].line,
+        )
+
+    def price(self, index: int) -> int:
+        """Cycles of an access to level ``index`` (0 is L1), to memory where there is none."""
+        return self.cycles[min(index, len(self.cycles) - 1)]

@@ -1,0 +1,115 @@
+"""From an SConv plan to the parameters of its template."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from edgeconv.algorithms.packing import bias_blob, weights_of
+from edgeconv.algorithms.problem import ConvProblem, problem_of
+from edgeconv.algorithms.sconv.packing import pack_filters
+from edgeconv.algorithms.sconv.plan import SconvPlan, make_plan
+from edgeconv.algorithms.sconv.slicing import Schedule
+from edgeconv.ir.activation import NONE
+from edgeconv.ir.choice import Alias, Arg, ArgKind, Blob, Layer, Param
+from edgeconv.ir.graph import Graph, Node
+from edgeconv.ops.lowering import (
+    activation_headers,
+    epilogue_param,
+    output_arg,
+    residual_args,
+)
+from edgeconv.targets import Target
+
+
+def _slicing_params(problem: ConvProblem, plan: SconvPlan) -> dict[str, Param]:
+    slicing = plan.slicing
+    taps = math.prod(problem.kernel)
+    return {
+        "in_c": problem.group_in_c,
+        "out_c": problem.group_out_c,
+        "nc": slicing.nc,
+        "k1": slicing.k1,
+        "k2": slicing.k2,
+        "k3": slicing.k3,
+        "input_stationary": slicing.input_stationary,
+        "in_tiles": slicing.in_tiles,
+        "filter_tiles": slicing.filter_tiles,
+        "n_f": slicing.n_f,
+        "vectors": plan.vectors,
+        "last_filters": slicing.last_n_f,
+        "last_rows": plan.last_rows,
+        "last_pixels": slicing.last_n_win,
+        "last_vectors": plan.last_vectors,
+        "in_step": problem.group_in_c * math.prod(problem.in_size),
+        "filter_step": sum(plan.filter_widths) * problem.group_in_c * taps,
+        "out_step": problem.group_out_c * math.prod(problem.out_size),
+    }
+
+
+def lower(node: Node, graph: Graph, target: Target) -> Layer:
+    """The kernel call of a Conv node whose input and output are NCHW.
+
+    The node's ``schedule`` attribute ("IS", "WS") overrides the analysis, for comparisons.
+    """
+    problem = problem_of(node, graph)
+    wanted = node.attrs.get("schedule")
+    plan = make_plan(problem, target, Schedule(wanted) if wanted else None)
+    slicing, residual = plan.slicing, node.epilogue.residual
+    weights = weights_of(node, graph)
+    widths = plan.filter_widths
+    # Sums that wait in the output between channel sets would overwrite a residual that lies there:
+    # then it comes in with the first set, or, when it must wait for the activation, lies elsewhere.
+    several = slicing.nc < problem.group_in_c
+    in_place = bool(residual) and not (several and node.epilogue.before != NONE)
+    residual_first = several and in_place
+    finish = replace(node.epilogue, residual="") if residual_first else node.epilogue
+    return Layer(
+        node=node,
+        algorithm="sconv",
+        template="conv/sconv.c.j2",
+        params={
+            "batch": problem.batch,
+            "groups": problem.groups,
+            "in_size": problem.in_size,
+            "out_size": problem.out_size,
+            "kernel": problem.kernel,
+            "strides": problem.strides,
+            "dilations": problem.dilations,
+            "pads": problem.pads,
+            "has_residual": bool(residual),
+            "residual_first": residual_first,
+            "epilogue": epilogue_param(finish),
+            **_slicing_params(problem, plan),
+        },
+        args=(
+            Arg(ArgKind.INPUT, "in", node.inputs[0]),
+            Arg(ArgKind.WEIGHTS, "filters", "filters"),
+            Arg(ArgKind.WEIGHTS, "bias", "bias"),
+            *residual_args(node),
+            output_arg(node),
+            Arg(ArgKind.WORKSPACE, "panels"),
+        ),
+        headers=(*activation_headers(node.epilogue), "ec_sconv_pack.h", "ec_sconv.h"),
+        blobs=(
+            Blob(
+                "filters",
+                problem.groups * sum(widths) * problem.group_in_c * math.prod(problem.kernel),
+                lambda: pack_filters(weights, problem.groups, slicing.nc, widths),
+            ),
+            bias_blob(node, graph, problem.out_c, target.lanes),
+        ),
+        aliases=(Alias(residual, node.output, residual),) if in_place else (),
+        workspace_bytes=slicing.workspace,
+        macs=problem.macs,
+        plan={
+            "n_win": slicing.n_win,
+            "n_f": slicing.n_f,
+            "nc": slicing.nc,
+            "k1": slicing.k1,
+            "k2": slicing.k2,
+            "k3": slicing.k3,
+            "schedule": slicing.schedule.value,
+            "predicted_slots": round(plan.cost),
+        },
+    )
