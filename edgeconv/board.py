@@ -83,6 +83,7 @@ class Board:
     cpu: str
     cores: int | None
     clock_hz: int | None
+    prefetch: bool  # whether kernels fetch ahead in software
     caches: tuple[Cache, ...]  # by level; those that hold data
     memory: tuple[Memory, ...]
     toolchain: Toolchain
@@ -92,7 +93,7 @@ class Board:
     @property
     def target(self) -> Target:
         """The instruction set and the caches that kernels are chosen for."""
-        return replace(TARGETS[self.isa], caches=self.caches)
+        return replace(TARGETS[self.isa], caches=self.caches, prefetch=self.prefetch)
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -256,6 +257,7 @@ def _build(path: Path, data: Mapping[str, Any], host: Host) -> Board:
         cpu=data.get("cpu", host.cpu if here else arch),
         cores=data.get("cores", host.cores if here else None),
         clock_hz=data.get("clock_hz", host.clock_hz if here else None),
+        prefetch=data.get("prefetch", False),
         caches=caches or (host.caches if here else ()),
         memory=tuple(
             Memory(m["name"], m["kind"], _bytes(m["size"])) for m in data.get("memory", ())

@@ -39,7 +39,8 @@ class Target:
     ``cpu_flags``: words of /proc/cpuinfo that tell that the running CPU has it.
     ``flushes_subnormals``: its vector instructions may read a subnormal number as zero of its sign
     and write zero for a subnormal result; what the scalar unit does stays exact.
-    ``caches``: those of the board, by level; the rows below have none.
+    ``caches``: those of the board, by level; the rows below have none.  ``prefetch``: the board's
+    core wants to be told what will be read next.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Target:
     outer_rate: float = 1.0
     flushes_subnormals: bool = False
     caches: tuple[Cache, ...] = ()
+    prefetch: bool = False
 
     @property
     def header(self) -> str:

@@ -16,6 +16,8 @@ typedef struct ec_slices {
     int last_filters, last_rows;   /* filters of the last tile, and the rows they take */
     int last_pixels, last_nv;      /* pixels of the last panel, and the vectors they take */
     int start_with_residual;       /* sums begin with it; else the epilogue adds it, if at all */
+    int streams_filters;           /* whether filters or panels pass by what stays in L1 */
+    int prefetch;                  /* fetch the next of those that pass by during a multiplication */
 } ec_slices;
 
 /* Memory of one group of one image.  panels: room for the input tiles that are packed at a time. */
@@ -30,17 +32,38 @@ typedef struct ec_channel_set {
     int nc, kc, first, last;
 } ec_channel_set;
 
+/* kc steps of the outer product.  next, unless NULL, is the tile that streams past after this one: a
+   few of its lines are fetched before every few steps, so that they do not queue. */
+EC_INLINE void ec_sconv_multiply(ec_outer *t, const float *a, const float *b, int kc,
+                                 const float *next, int next_step, int mr, int nv)
+{
+    enum { STEPS = 16 };
+    if (!next) {
+        ec_outer_mac(t, a, b, kc, mr, nv);
+        return;
+    }
+    for (int k = 0; k < kc; k += STEPS) {
+        const float *const end = next + STEPS * next_step;
+        for (; next < end; next += EC_LINE_FLOATS)
+            EC_PREFETCH(next);
+        ec_outer_mac(t, a + k * mr, b + k * nv * EC_VL, ec_min_i(STEPS, kc - k), mr, nv);
+    }
+}
+
 /* The micro-kernel: kc steps of filters a and pixels b into the tile at out + at: mr filters, of which
    `rows` exist, by nv vectors, of which `count` pixels exist; channels lie `plane` apart. */
-EC_INLINE void ec_sconv_micro(const ec_epilogue e, const ec_operands o, int start_with_residual,
+EC_INLINE void ec_sconv_micro(const ec_slices s, const ec_epilogue e, const ec_operands o,
                               const ec_channel_set set, const float *a, const float *b,
                               const float *bias, ptrdiff_t at, ptrdiff_t plane, int count, int rows,
                               int mr, int nv)
 {
+    const float *const after = s.streams_filters ? a + (ptrdiff_t)set.kc * mr
+                                                 : b + (ptrdiff_t)set.kc * nv * EC_VL;
     ec_outer t;
     ec_vec sum[EC_TILE_VECS];
     ec_outer_init(&t, mr, nv);
-    ec_outer_mac(&t, a, b, set.kc, mr, nv);
+    ec_sconv_multiply(&t, a, b, set.kc, s.prefetch ? after : NULL,
+                      s.streams_filters ? mr : nv * EC_VL, mr, nv);
     ec_outer_read(&t, sum, mr, nv);
     EC_UNROLL
     for (int p = 0; p < rows; p++, at += plane) {
@@ -53,7 +76,7 @@ EC_INLINE void ec_sconv_micro(const ec_epilogue e, const ec_operands o, int star
                 x = ec_add(x, ec_read(o.out + to, n)); /* what the sets before have summed */
             else
                 x = ec_add(x, ec_set1(bias[p]));
-            if (set.first && start_with_residual)
+            if (set.first && s.start_with_residual)
                 x = ec_add(x, ec_read(o.residual + to, n));
             if (set.last)
                 ec_finish(e, x, o.residual, o.out, to, n);
@@ -68,7 +91,7 @@ EC_INLINE void ec_sconv_tile(const ec_sconv s, const ec_slices p, const ec_epilo
                              const ec_operands o, const ec_channel_set set, int f, int i,
                              const float *b)
 {
-    const int n_win = p.nv * EC_VL, starts = p.start_with_residual;
+    const int n_win = p.nv * EC_VL;
     const ptrdiff_t plane = (ptrdiff_t)s.out_d * s.out_h * s.out_w;
     const ptrdiff_t at = f * p.n_f * plane + (ptrdiff_t)i * n_win;
     const float *const a = set.filters + (ptrdiff_t)f * p.n_f * set.kc;
@@ -76,15 +99,15 @@ EC_INLINE void ec_sconv_tile(const ec_sconv s, const ec_slices p, const ec_epilo
     const int few = p.last_filters < p.n_f && f == p.filter_tiles - 1;
     const int narrow = p.last_pixels < n_win && i == p.in_tiles - 1;
     if (!few && !narrow)
-        ec_sconv_micro(e, o, starts, set, a, b, bias, at, plane, n_win, p.n_f, p.n_f, p.nv);
+        ec_sconv_micro(p, e, o, set, a, b, bias, at, plane, n_win, p.n_f, p.n_f, p.nv);
     else if (!few)
-        ec_sconv_micro(e, o, starts, set, a, b, bias, at, plane, p.last_pixels, p.n_f, p.n_f,
+        ec_sconv_micro(p, e, o, set, a, b, bias, at, plane, p.last_pixels, p.n_f, p.n_f,
                        p.last_nv);
     else if (!narrow)
-        ec_sconv_micro(e, o, starts, set, a, b, bias, at, plane, n_win, p.last_filters,
+        ec_sconv_micro(p, e, o, set, a, b, bias, at, plane, n_win, p.last_filters,
                        p.last_rows, p.nv);
     else
-        ec_sconv_micro(e, o, starts, set, a, b, bias, at, plane, p.last_pixels, p.last_filters,
+        ec_sconv_micro(p, e, o, set, a, b, bias, at, plane, p.last_pixels, p.last_filters,
                        p.last_rows, p.last_nv);
 }
 

@@ -40,7 +40,9 @@ def run(build: Build, folder: Path, *specs: Spec) -> None:
 
 def run_once(build: Build, folder: Path, *specs: Spec) -> None:
     """All of ``specs`` as the analysis slices them."""
-    check(build, [case for spec in specs for case in sconv(spec, build.target)], folder)
+    fetching = replace(build.target, prefetch=True)
+    cases = [case for spec in specs for case in sconv(spec, build.target)]
+    check(build, cases + sconv(specs[0], fetching), folder)
 
 
 def widest(target: Target) -> tuple[int, int]:

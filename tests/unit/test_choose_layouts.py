@@ -15,9 +15,11 @@ AVX512 = TARGETS["avx512"]
 
 
 def conv(name: str, source: str, result: str, residual: str = "") -> Node:
-    attrs = {"kernel": (3, 3), "strides": (1, 1), "dilations": (1, 1), "pads": (1,) * 4}
+    """A direct convolution: the algorithm that offers a choice of layouts."""
+    sizes = {"kernel": (3, 3), "strides": (1, 1), "dilations": (1, 1), "pads": (1,) * 4}
+    attrs = {**sizes, "groups": 1, "algorithm": "direct"}
     epilogue = Epilogue(Activation("relu"), residual)
-    return Node(name, "Conv", (source, f"{name}.w", ""), (result,), attrs | {"groups": 1}, epilogue)
+    return Node(name, "Conv", (source, f"{name}.w", ""), (result,), attrs, epilogue)
 
 
 def network(

@@ -79,6 +79,7 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
             "pads": problem.pads,
             "has_residual": bool(residual),
             "residual_first": residual_first,
+            "prefetch": target.prefetch,
             "epilogue": epilogue_param(finish),
             **_slicing_params(problem, plan),
         },

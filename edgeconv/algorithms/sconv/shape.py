@@ -26,6 +26,11 @@ class Window:
         d, h, w = ((k - 1) * step + 1 for k, step in zip(self.kernel, self.dilations, strict=True))
         return d, h, w
 
+    @property
+    def pointwise(self) -> bool:
+        """Every output pixel reads the input element at its own place."""
+        return self.kernel == self.strides == (1, 1, 1) and self.in_size == self.out_size
+
     def used(self, axis: int) -> int:
         """Input positions along ``axis`` that some window reads."""
         return _used(
@@ -143,8 +148,8 @@ class Shape:
         if run >= self.pixels:
             return plane
         w = self.window
-        if w is None:
-            return min(plane, run * size + slack)
+        if w is None or w.pointwise:  # runs follow each other from the start of the channel on
+            return min(plane, run * size + line - math.gcd(run * size, self.pixels * size, line))
         (in_d, in_h, in_w), out_w = w.in_size, w.out_size[2]
         (kernel_d, kernel_h, _), (_, stride_h, stride_w) = w.kernel, w.strides
         (_, reach_h, reach_w) = w.reach
