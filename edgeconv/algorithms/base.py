@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from edgeconv.algorithms.problem import ConvProblem
+from edgeconv.algorithms.traffic import Crossing
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ops.base import Layouts
@@ -18,7 +19,8 @@ class Algorithm:
 
     ``applies`` and ``cost`` look at the problem alone, layouts aside; ``cost`` predicts the time
     in multiply-add slots of the target's vector unit.  ``layouts`` lists what it reads and writes,
-    best first; ``lower`` makes the kernel call once layouts are decided.
+    best first; ``lower`` makes the kernel call once layouts are decided.  ``traffic`` predicts what
+    crosses behind each of the target's caches, nearest first.
     """
 
     name: str
@@ -26,3 +28,4 @@ class Algorithm:
     cost: Callable[[ConvProblem, Target], float]
     layouts: Layouts
     lower: Callable[[Node, Graph, Target], Layer]
+    traffic: Callable[[ConvProblem, Target], tuple[Crossing, ...]]

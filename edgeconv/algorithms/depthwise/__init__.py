@@ -12,6 +12,7 @@ from edgeconv.algorithms.base import Algorithm
 from edgeconv.algorithms.packing import bias_blob, weights_of
 from edgeconv.algorithms.problem import ConvProblem, problem_of
 from edgeconv.algorithms.strips import flatten, segments
+from edgeconv.algorithms.traffic import Crossing, lost
 from edgeconv.ir.choice import Alias, Arg, ArgKind, Blob, Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import ROW_MAJOR, blocked
@@ -105,4 +106,28 @@ def _lower(node: Node, graph: Graph, target: Target) -> Layer:
     )
 
 
-ALGORITHM = Algorithm("depthwise", _applies, _cost, _layouts, _lower)
+def _traffic(problem: ConvProblem, target: Target) -> tuple[Crossing, ...]:
+    """Every operand once, as long as the input rows under one output row stay near."""
+    blocks = -(-problem.in_c // target.lanes)
+    (in_d, in_h, in_w), (kernel_d, kernel_h, _) = problem.in_size, problem.kernel
+    (_, stride_h, _), lane_bytes = problem.strides, 4 * target.lanes
+    image = lane_bytes * in_d * in_h * in_w
+    rows = lane_bytes * min(kernel_d * kernel_h, in_d * in_h) * in_w
+    result = lane_bytes * math.prod(problem.out_size)
+    filters = lane_bytes * math.prod(problem.kernel)
+    reloads = max(1.0, kernel_d * kernel_h / stride_h)
+    return tuple(
+        Crossing(
+            level=cache.level,
+            input=image * (reloads if lost(rows, cache.size) else 1),
+            packed=0.0,
+            filters=filters,
+            output_reads=0.0,
+            packed_writes=0.0,
+            output_writes=result,
+        ).times(blocks * problem.batch)
+        for cache in sorted(target.caches, key=lambda cache: cache.level)
+    )
+
+
+ALGORITHM = Algorithm("depthwise", _applies, _cost, _layouts, _lower, _traffic)

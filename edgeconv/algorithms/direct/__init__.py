@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from edgeconv.algorithms.base import Algorithm
 from edgeconv.algorithms.direct.lower import lower_problem
 from edgeconv.algorithms.direct.plan import make_plan
+from edgeconv.algorithms.direct.traffic import traffic
 from edgeconv.algorithms.problem import ConvProblem, problem_of
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
@@ -53,4 +54,4 @@ def _lower(node: Node, graph: Graph, target: Target) -> Layer:
     return lower_problem(node, graph, target, problem_of(node, graph), "direct")
 
 
-ALGORITHM = Algorithm("direct", _applies, _cost, _layouts, _lower)
+ALGORITHM = Algorithm("direct", _applies, _cost, _layouts, _lower, traffic)

@@ -8,6 +8,9 @@ from edgeconv.algorithms.base import Algorithm
 from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.algorithms.sconv.lower import lower
 from edgeconv.algorithms.sconv.plan import make_plan
+from edgeconv.algorithms.sconv.shape import Shape
+from edgeconv.algorithms.sconv.traffic import traffic
+from edgeconv.algorithms.traffic import Crossing
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import ROW_MAJOR
 from edgeconv.ops.base import LayoutOption
@@ -29,4 +32,10 @@ def _layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]
     return (LayoutOption((ROW_MAJOR,) * len(node.reads()), (ROW_MAJOR,)),)
 
 
-ALGORITHM = Algorithm("sconv", _applies, _cost, _layouts, lower)
+def _traffic(problem: ConvProblem, target: Target) -> tuple[Crossing, ...]:
+    """Group by group and image by image, as the kernel goes."""
+    one = traffic(make_plan(problem, target).slicing, Shape.of(problem), target.caches)
+    return tuple(crossing.times(problem.batch * problem.groups) for crossing in one)
+
+
+ALGORITHM = Algorithm("sconv", _applies, _cost, _layouts, lower, _traffic)

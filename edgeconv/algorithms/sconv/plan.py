@@ -73,16 +73,19 @@ def _step(rows: int, vectors: int, target: Target) -> float:
     return max(rows * vectors / target.outer_rate, loads, target.fma_slots)
 
 
-def _compute_cost(problem: ConvProblem, target: Target, tile: Tile) -> float:
-    """Slots of all micro-kernel calls of one group of one image."""
+def _compute_cost(problem: ConvProblem, target: Target, tile: Tile, sets: int) -> float:
+    """Slots of all micro-kernel calls of one group of one image, ``sets`` of channels in turn.
+
+    Every set but the first reads the sums so far, every one writes them.
+    """
     depth = problem.group_in_c * math.prod(problem.kernel)
     whole, tail = divmod(-(-math.prod(problem.out_size) // target.lanes), tile.vectors)
     full, left = divmod(problem.group_out_c, tile.rows)
     total = 0.0
     for rows, tiles_of in ((tile.rows, full), (_round_up(left, target.outer_step), bool(left))):
         for vectors, panels in ((tile.vectors, whole), (tail, bool(tail))):
-            each = depth * _step(rows, vectors, target) + 2 * rows * vectors + BLOCK_OVERHEAD
-            total += tiles_of * panels * each
+            each = sets * (2 * rows * vectors + BLOCK_OVERHEAD) - rows * vectors
+            total += tiles_of * panels * (depth * _step(rows, vectors, target) + each)
     return total
 
 
@@ -130,7 +133,8 @@ def _plan(
         )
     except ValueError:
         return None
-    cost = _compute_cost(problem, target, tile) + _packing_cost(problem, target, slicing)
+    cost = _compute_cost(problem, target, tile, slicing.channel_sets)
+    cost += _packing_cost(problem, target, slicing)
     return SconvPlan(
         slicing=slicing,
         vectors=tile.vectors,

@@ -16,44 +16,8 @@ from dataclasses import dataclass
 from edgeconv.algorithms.sconv.search import parts
 from edgeconv.algorithms.sconv.shape import Shape
 from edgeconv.algorithms.sconv.slicing import Slicing
+from edgeconv.algorithms.traffic import Crossing
 from edgeconv.cache import Cache
-
-
-@dataclass(frozen=True, slots=True)
-class Crossing:
-    """Bytes between the cache of ``level`` and the next one behind it (or memory).
-
-    Into the cache: lines of the unpacked ``input``, of packed tiles (``packed``: to write them, and
-    read again once evicted), of ``filters``, of output to go on summing (``output_reads``).  Out of
-    it: packed tiles and output.
-    """
-
-    level: int
-    input: float
-    packed: float
-    filters: float
-    output_reads: float
-    packed_writes: float
-    output_writes: float
-
-    @property
-    def reads(self) -> float:
-        """Bytes into the cache."""
-        return self.input + self.packed + self.filters + self.output_reads
-
-    @property
-    def writes(self) -> float:
-        """Bytes out of the cache."""
-        return self.packed_writes + self.output_writes
-
-    @property
-    def total(self) -> float:
-        """Bytes either way."""
-        return self.reads + self.writes
-
-    def misses(self, line: int) -> float:
-        """Lines brought in where a write fetches its line first, as cache simulators count them."""
-        return (self.input + self.packed + self.filters + self.output_writes) / line
 
 
 def traffic(slicing: Slicing, shape: Shape, caches: Sequence[Cache]) -> tuple[Crossing, ...]:

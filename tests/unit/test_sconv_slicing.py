@@ -1,0 +1,393 @@
+"""Convolution Slicing Analysis: the papers' numbers, the constraints, other hierarchies."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import partial
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from edgeconv.algorithms.problem import ConvProblem
+from edgeconv.algorithms.sconv.search import Search
+from edgeconv.algorithms.sconv.shape import Shape, Window
+from edgeconv.algorithms.sconv.slicing import (
+    Residency,
+    Schedule,
+    Slicing,
+    slice_convolution,
+    slice_first,
+)
+from edgeconv.cache import Cache
+from edgeconv.ir.layout import ROW_MAJOR
+
+IS, WS = Schedule.INPUT_STATIONARY, Schedule.WEIGHT_STATIONARY
+
+
+def hierarchy(*sizes: int, line: int = 64) -> tuple[Cache, ...]:
+    """Caches of so many KiB, the nearest first."""
+    return tuple(Cache(n, size * 1024, line) for n, size in enumerate(sizes, 1))
+
+
+def same(out_c: int, in_c: int, size: int, kernel: int) -> Shape:
+    """A square image, "same" padding, stride 1."""
+    image, pad = (1, size, size), kernel // 2
+    window = Window(image, image, (1, kernel, kernel), pads=(0, pad, pad))
+    return Shape(in_c, out_c, kernel**2, size**2, window=window)
+
+
+# The paper's machines (Table 1): tile of the micro-kernel and caches.
+X86 = (16, 24, hierarchy(32, 1024, 4096))
+POWER10 = (16, 8, hierarchy(32, 1024, 4096, line=128))
+LAYERS = {
+    "VGG16-2": same(64, 64, 224, 3),
+    "GoogleNet-50": same(128, 32, 7, 5),
+    "SqueezeNet-6": same(64, 16, 55, 1),
+    "ResNet152-39": same(1024, 256, 14, 1),
+    "VGG16-1": same(64, 3, 224, 3),
+}
+# Table 2: Nc, K2, K3 and the schedule.
+X86_TABLE = {
+    "VGG16-2": (17, 72, 3, WS),
+    "GoogleNet-50": (6, 4, 6, WS),
+    "SqueezeNet-6": (16, 190, 3, WS),
+    "ResNet152-39": (154, 13, 43, WS),
+    "VGG16-1": (3, 256, 3, WS),
+}
+POWER10_TABLE = {
+    "VGG16-2": (29, 8, 196, IS),
+    "GoogleNet-50": (10, 16, 4, IS),
+    "SqueezeNet-6": (16, 8, 190, IS),
+    "ResNet152-39": (256, 94, 13, IS),
+    "VGG16-1": (3, 8, 1935, IS),
+}
+
+
+def choice(s: Slicing) -> tuple[int, int, int, Schedule]:
+    return s.nc, s.k2, s.k3, s.schedule
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_table_2_of_sconv(layer: str) -> None:
+    assert choice(slice_convolution(LAYERS[layer], *X86)) == X86_TABLE[layer]
+    assert choice(slice_convolution(LAYERS[layer], *POWER10)) == POWER10_TABLE[layer]
+
+
+def test_example_of_sconv_transform() -> None:
+    """1x32x152x152 by 256x32x3x3, stride 2: Nc 32, K2 32 and K3 87 without a rest but R_K3 = 3.
+
+    That paper leaves the last 9 pixels to a kernel of their own: its 351 tiles are 4 x 87 + 3.
+    """
+    shape = Shape(in_c=32, out_c=256, taps=9, pixels=75 * 75)
+    s = slice_convolution(shape, 16, 8, hierarchy(48, 1024, 4096), rule=Residency.PRINTED)
+    assert choice(s) == (32, 32, 87, IS)
+    assert (s.channel_sets, s.last_nc, s.filter_tiles, s.last_k2) == (1, 32, 32, 32)
+    assert (s.in_tiles, s.last_n_win, s.stationary_chunks, s.last_k3) == (352, 9, 5, 3 + 1)
+
+
+@pytest.mark.parametrize(
+    ("layer", "machine", "nc"),
+    [("VGG16-2", X86, 16), ("GoogleNet-50", X86, 4), ("GoogleNet-50", POWER10, 8)],
+)
+def test_halving_finds_the_channel_sets_of_section_7_2(
+    layer: str, machine: tuple[int, int, tuple[Cache, ...]], nc: int
+) -> None:
+    assert slice_convolution(LAYERS[layer], *machine, search=Search.HALVING).nc == nc
+
+
+def test_even_parts() -> None:
+    """Four sets of 16 channels in the place of three of 17 and one of 13."""
+    binary = slice_convolution(LAYERS["VGG16-2"], *X86)
+    even = slice_convolution(LAYERS["VGG16-2"], *X86, search=Search.EVEN)
+    assert (binary.nc, binary.last_nc, binary.channel_sets) == (17, 13, 4)
+    assert (even.nc, even.last_nc, even.channel_sets) == (16, 16, 4)
+
+
+def test_cost_model_by_hand() -> None:
+    """Equations 7 to 14 of ResNet152-39 on POWER10: all tiles fit, every term is cold or L2."""
+    s = slice_convolution(LAYERS["ResNet152-39"], *POWER10)
+    inputs, filters = 13 * 16 * 256 * 4, 128 * 8 * 256 * 4
+    assert (s.in_tiles * s.in_bytes, s.filter_tiles * s.filter_bytes) == (inputs, filters)
+    assert s.lines.memory == (inputs + filters) / 128
+    assert s.lines.l3 == pytest.approx((128 / 94 - 1) * inputs / 128)
+    assert s.lines.l2 == 12 * filters / 128
+    assert s.cost == pytest.approx(200 * s.lines.memory + 40 * s.lines.l3 + 10 * s.lines.l2)
+
+
+def test_named_latencies_are_used() -> None:
+    n_win, n_f, caches = X86
+    named = tuple(replace(cache, latency=5) for cache in caches)
+    s = slice_convolution(LAYERS["VGG16-2"], n_win, n_f, named, memory_cycles=5)
+    assert s.cost == pytest.approx(5 * (s.lines.l2 + s.lines.l3 + s.lines.memory))
+
+
+def test_packing_turns_vgg16_2_to_input_stationary() -> None:
+    """Section 7.7: packing outweighs the faster micro-kernels of weight stationary in VGG16-2."""
+    packed = {name: slice_convolution(s, *X86, count_packing=True) for name, s in LAYERS.items()}
+    assert packed["VGG16-2"].schedule is IS
+    assert {packed[n].schedule for n in ("GoogleNet-50", "SqueezeNet-6", "ResNet152-39")} == {WS}
+    for name, shape in LAYERS.items():
+        assert slice_convolution(shape, *POWER10, count_packing=True).schedule is IS, name
+
+
+def test_packing_keeps_nine_of_the_13_of_vgg16() -> None:
+    """Section 7.7: weight stationary is the faster one in 9 of VGG16's 13 convolutions."""
+    sizes = [(64, 3, 224), (64, 64, 224), (128, 64, 112), (128, 128, 112), (256, 128, 56)]
+    sizes += [(256, 256, 56)] * 2 + [(512, 256, 28)] + [(512, 512, 28)] * 2 + [(512, 512, 14)] * 3
+    chosen = [slice_convolution(same(*size, 3), *X86, count_packing=True) for size in sizes]
+    assert [s.schedule for s in chosen] == [IS] * 4 + [WS] * 9
+
+
+def test_fill_l1_with_few_channels() -> None:
+    """VGG16-1 has three channels: one tile of each leaves most of L1 unused."""
+    one = slice_convolution(LAYERS["VGG16-1"], *X86, schedule=IS)
+    several = slice_convolution(LAYERS["VGG16-1"], *X86, schedule=IS, fill_l1=True)
+    assert one.k1 == 1
+    assert several.k1 == 6  # 6 (1728 + 1536) + 2 * 2592 <= 26214
+    assert several.workspace == 6 * 1728
+    assert several.k3 % 6 == 0
+    assert one.in_tiles % several.k1 == several.last_k1
+
+
+def test_two_levels() -> None:
+    """Without L3 its share of the traffic is memory's, and all stationary tiles are one chunk."""
+    n_win, n_f, caches = POWER10
+    shape = LAYERS["ResNet152-39"]
+    three, two = (
+        slice_convolution(shape, n_win, n_f, c, schedule=IS) for c in (caches, caches[:2])
+    )
+    assert (two.nc, two.k2, two.k3) == (three.nc, three.k2, three.in_tiles)
+    assert two.lines.l2 == three.lines.l2
+    assert two.lines.l3 == 0 < three.lines.l3
+    assert two.lines.memory == pytest.approx(three.lines.memory + three.lines.l3)
+
+
+def test_one_level() -> None:
+    s = slice_convolution(LAYERS["ResNet152-39"], 8, 8, hierarchy(16), schedule=IS)
+    assert (s.k2, s.k3) == (s.filter_tiles, s.in_tiles)
+    assert (s.lines.l2, s.lines.l3) == (0, 0)
+    assert s.cost == 200 * s.lines.memory
+
+
+def test_scratchpad_takes_all_of_its_bytes() -> None:
+    """4 + 4 bytes a channel and 16 for the sum: 112 bytes hold the tiles of 6 channels exactly."""
+    pad = (Cache(1, 112, 4),)
+    shape = Shape(in_c=64, out_c=8, taps=1, pixels=64)
+    s = slice_convolution(shape, 2, 2, pad, share=1.0)
+    assert s.nc == 6
+    assert s.in_bytes + s.filter_bytes + s.out_bytes == 112
+    assert slice_convolution(shape, 2, 2, pad, share=0.8).nc == 4
+
+
+def test_a_share_for_each_level() -> None:
+    caches = (Cache(1, 16384, 4), Cache(2, 1 << 20, 64))
+    s = slice_convolution(LAYERS["ResNet152-39"], 16, 8, caches, share=(1.0, 0.5), schedule=IS)
+    assert s.nc == (16384 - 512) // (24 * 4)
+    assert s.k2 == (524288 - s.in_bytes) // (s.filter_bytes + 512)
+
+
+def test_workspace_limit() -> None:
+    shape, limit = LAYERS["VGG16-2"], 40_000
+    for schedule in Schedule:
+        bounded = slice_convolution(
+            shape, *X86, schedule=schedule, fill_l1=True, workspace_limit=limit
+        )
+        assert bounded.workspace <= limit
+    free, bounded = (
+        slice_convolution(shape, *X86, schedule=WS, workspace_limit=n) for n in (None, limit)
+    )
+    assert (free.k2, bounded.k2) == (72, limit // bounded.in_bytes)
+    assert slice_convolution(shape, *X86, workspace_limit=16 * 9 * 4 * 5).nc == 5
+
+
+def test_not_even_one_channel() -> None:
+    huge = Shape(in_c=3, out_c=64, taps=31 * 31, pixels=196)
+    with pytest.raises(ValueError, match=r"needs 155296 bytes .* limits are 26214 and none"):
+        slice_convolution(huge, *X86)
+    slicer = partial(slice_convolution, caches=X86[2])
+    s = slice_first(huge, [(16, 24), (16, 1), (4, 2), (2, 2)], slicer)
+    assert (s.n_win, s.n_f, s.nc) == (4, 2, 1)
+    with pytest.raises(ValueError, match="16 pixels and 1 filters"):
+        slice_first(huge, [(16, 24), (16, 1)], slicer)
+
+
+@pytest.mark.parametrize(
+    ("caches", "share"), [((), 0.8), (hierarchy(32), 0.0), (hierarchy(32, 256), (0.8,))]
+)
+def test_no_level_to_slice_for(caches: tuple[Cache, ...], share: float | tuple[float]) -> None:
+    with pytest.raises(ValueError, match="cache levels with shares"):
+        slice_convolution(LAYERS["VGG16-1"], 16, 8, caches, share=share)
+
+
+def test_shape_of_a_problem() -> None:
+    problem = ConvProblem(
+        batch=2,
+        in_c=8,
+        out_c=12,
+        groups=4,
+        in_size=(1, 9, 9),
+        out_size=(1, 5, 5),
+        kernel=(1, 1, 1),
+        strides=(1, 2, 2),
+        dilations=(1, 1, 1),
+        pads=(0, 0, 0),
+        in_layout=ROW_MAJOR,
+        out_layout=ROW_MAJOR,
+    )
+    shape = Shape.of(problem)
+    assert (shape.in_c, shape.out_c, shape.taps, shape.pixels) == (2, 3, 1, 25)
+    assert shape.macs * problem.groups * problem.batch == problem.macs
+    assert shape.input_bytes == 2 * 25 * 4  # every other row and column
+    with pytest.raises(ValueError, match="24 pixels in an output of"):
+        replace(shape, pixels=24)
+    with pytest.raises(ValueError, match="a convolution of"):
+        replace(shape, in_c=0)
+
+
+# Properties
+
+
+@st.composite
+def shapes(draw: st.DrawFn) -> Shape:
+    kernel = draw(st.sampled_from([1, 3, 5, 7]))
+    return Shape(
+        in_c=draw(st.integers(1, 600)),
+        out_c=draw(st.integers(1, 600)),
+        taps=kernel * kernel,
+        pixels=draw(st.integers(1, 5000)),
+    )
+
+
+@st.composite
+def hierarchies(draw: st.DrawFn) -> tuple[Cache, ...]:
+    l1 = draw(st.sampled_from([8, 16, 32, 48]))
+    l2 = l1 * draw(st.sampled_from([4, 8, 32]))
+    return hierarchy(*(l1, l2, l2 * draw(st.sampled_from([2, 4, 16])))[: draw(st.integers(1, 3))])
+
+
+TILES = st.tuples(st.sampled_from([1, 4, 8, 16, 48]), st.sampled_from([1, 4, 6, 8, 24]))
+SLICERS = st.builds(
+    lambda **options: partial(slice_convolution, **options),
+    caches=hierarchies(),
+    rule=st.sampled_from(Residency),
+    schedule=st.sampled_from(Schedule),
+    fill_l1=st.booleans(),
+    workspace_limit=st.sampled_from([None, 20_000, 100_000]),
+)
+
+
+def l1_bytes(s: Slicing, nc: int, k1: int) -> int:
+    """Bytes of k1 stationary tiles of nc channels, their outputs, and what streams past."""
+    size, passing = (part[1] // s.nc * nc for part in (s.stationary, s.streaming))
+    return k1 * (size + s.out_bytes) + min(k1, 2) * passing
+
+
+def l2_bytes(s: Slicing, k2: int) -> int:
+    return s.k1 * s.stationary[1] + k2 * (s.streaming[1] + s.k1 * s.out_bytes)
+
+
+def l3_bytes(s: Slicing, rule: Residency, k3: int) -> int:
+    outputs = s.k2 * s.out_bytes * (s.k1 if rule is Residency.RESIDENT else k3)
+    return k3 * s.stationary[1] + s.k2 * s.streaming[1] + outputs
+
+
+def workspace_fits(slicer: partial[Slicing], size: int) -> bool:
+    limit = slicer.keywords["workspace_limit"]
+    return limit is None or size <= limit
+
+
+@given(shapes(), TILES, SLICERS, st.sampled_from(Search))
+def test_constraints_hold(
+    shape: Shape, tile: tuple[int, int], slicer: partial[Slicing], search: Search
+) -> None:
+    s = slice_first(shape, [tile, (1, 1)], partial(slicer, search=search))
+    budgets = [int(0.8 * cache.size) for cache in slicer.keywords["caches"]]
+    assert l1_bytes(s, s.nc, s.k1) <= budgets[0]
+    assert len(budgets) < 2 or s.k2 == 1 or l2_bytes(s, s.k2) <= budgets[1]
+    rule = slicer.keywords["rule"]
+    assert len(budgets) < 3 or s.k3 == s.k1 or l3_bytes(s, rule, s.k3) <= budgets[2]
+    assert workspace_fits(slicer, s.workspace)
+
+
+@given(shapes(), TILES, SLICERS)
+def test_binary_search_leaves_no_room(
+    shape: Shape, tile: tuple[int, int], slicer: partial[Slicing]
+) -> None:
+    s = slice_first(shape, [tile, (1, 1)], slicer)
+    budgets = [int(0.8 * cache.size) for cache in slicer.keywords["caches"]]
+    (count, size), (passing, passing_size) = s.stationary, s.streaming
+    if s.nc < shape.in_c:
+        workspace = s.in_bytes // s.nc * (s.nc + 1)
+        assert l1_bytes(s, s.nc + 1, 1) > budgets[0] or not workspace_fits(slicer, workspace)
+    if slicer.keywords["fill_l1"] and s.k1 < count:
+        packed = (s.k1 + 1) * size if s.input_stationary else 0
+        assert l1_bytes(s, s.nc, s.k1 + 1) > budgets[0] or not workspace_fits(slicer, packed)
+    if s.k2 < passing:
+        packed = 0 if s.input_stationary else (s.k2 + 1) * passing_size
+        full = len(budgets) > 1 and l2_bytes(s, s.k2 + 1) > budgets[1]
+        assert full or not workspace_fits(slicer, packed)
+    if s.k3 < count:
+        more = min(count, s.k3 + s.k1)
+        assert l3_bytes(s, slicer.keywords["rule"], more) > budgets[2]
+
+
+@given(shapes(), TILES, SLICERS, st.sampled_from(Search))
+def test_parts_cover_everything(
+    shape: Shape, tile: tuple[int, int], slicer: partial[Slicing], search: Search
+) -> None:
+    s = slice_first(shape, [tile, (1, 1)], partial(slicer, search=search))
+    (count, _), (passing, _) = s.stationary, s.streaming
+    for whole, part, rest, number in (
+        (shape.in_c, s.nc, s.last_nc, s.channel_sets),
+        (shape.pixels, s.n_win, s.last_n_win, s.in_tiles),
+        (shape.out_c, s.n_f, s.last_n_f, s.filter_tiles),
+        (passing, s.k2, s.last_k2, s.streaming_chunks),
+        (count, s.k3, s.last_k3, s.stationary_chunks),
+    ):
+        assert (number - 1) * part + rest == whole
+        assert 1 <= rest <= part
+    assert s.k3 % s.k1 == 0 or s.k3 == count  # groups do not straddle chunks
+    assert (s.last_k3 - s.last_k1) % s.k1 == 0
+
+
+@given(shapes(), TILES, SLICERS)
+def test_halving_and_even_parts_take_no_more_than_binary_search(
+    shape: Shape, tile: tuple[int, int], slicer: partial[Slicing]
+) -> None:
+    binary, halved, even = (
+        slice_first(shape, [tile, (1, 1)], partial(slicer, search=search))
+        for search in (Search.BINARY, Search.HALVING, Search.EVEN)
+    )
+    assert max(halved.nc, even.nc) <= binary.nc
+    assert even.channel_sets == binary.channel_sets
+
+
+@given(st.integers(1, 3000), st.integers(0, 3000))
+def test_search(most: int, room: int) -> None:
+    found = {search: search.largest(most, lambda value: value <= room) for search in Search}
+    assert found[Search.BINARY] == min(most, room)
+    halved = found[Search.HALVING]
+    assert halved <= room
+    assert halved in {most >> n for n in range(13)}
+    assert 2 * halved + 1 > min(most, room)
+    if room:
+        parts = math.ceil(most / min(most, room))
+        assert math.ceil(most / found[Search.EVEN]) <= parts
+        assert found[Search.EVEN] == math.ceil(most / parts)
+
+
+@given(shapes(), TILES, SLICERS, st.integers(0, 2))
+def test_a_larger_cache_takes_more(
+    shape: Shape, tile: tuple[int, int], slicer: partial[Slicing], level: int
+) -> None:
+    """The number that a level decides grows with it, the nearer ones being as they were."""
+    caches = list(slicer.keywords["caches"])
+    level = min(level, len(caches) - 1)
+    small = slice_first(shape, [tile, (1, 1)], slicer)
+    caches[level] = replace(caches[level], size=2 * caches[level].size)
+    large = slice_first(shape, [(small.n_win, small.n_f)], partial(slicer, caches=tuple(caches)))
+    order = [(s.nc, s.k2, s.k3) for s in (small, large)]
+    assert order[0][:level] == order[1][:level]
+    assert order[0][level] <= order[1][level]
