@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -219,26 +220,31 @@ def _reduce(inputs: Inputs, attrs: Mapping[str, Any], shape: tuple[int, ...]) ->
     return np.asarray(reduce(_need(inputs[0]), axis=attrs["axes"], keepdims=attrs["keepdims"]))
 
 
-def _source_position(i: int, size: int, out: int, scale: float, mode: str) -> float:
+HALF = Fraction(1, 2)
+
+
+def _source_position(i: int, size: int, out: int, scale: Fraction, mode: str) -> Fraction:
     """Coordinate in the input of output element ``i`` (ONNX Resize, one dimension)."""
     length = scale * size
-    table: dict[str, Callable[[], float]] = {
+    table: dict[str, Callable[[], Fraction]] = {
         "asymmetric": lambda: i / scale,
-        "half_pixel": lambda: (i + 0.5) / scale - 0.5,
-        "pytorch_half_pixel": lambda: (i + 0.5) / scale - 0.5 if out > 1 else 0.0,
-        "tf_half_pixel_for_nn": lambda: (i + 0.5) / scale,
-        "align_corners": lambda: i * (size - 1) / (out - 1) if out > 1 else 0.0,
-        "half_pixel_symmetric": lambda: size / 2 * (1 - out / length) + (i + 0.5) / scale - 0.5,
+        "half_pixel": lambda: (i + HALF) / scale - HALF,
+        "pytorch_half_pixel": lambda: (i + HALF) / scale - HALF if out > 1 else Fraction(0),
+        "tf_half_pixel_for_nn": lambda: (i + HALF) / scale,
+        "align_corners": lambda: Fraction(i * (size - 1), out - 1) if out > 1 else Fraction(0),
+        "half_pixel_symmetric": lambda: (
+            size * HALF * (1 - out / length) + (i + HALF) / scale - HALF
+        ),
     }
     return table[mode]()
 
 
-def _nearest(x: float, mode: str) -> float:
-    table: dict[str, Callable[[float], float]] = {
+def _nearest(x: Fraction, mode: str) -> int:
+    table: dict[str, Callable[[Fraction], int]] = {
         "floor": math.floor,
         "ceil": math.ceil,
-        "round_prefer_floor": lambda v: math.ceil(v - 0.5),
-        "round_prefer_ceil": lambda v: math.floor(v + 0.5),
+        "round_prefer_floor": lambda v: math.ceil(v - HALF),
+        "round_prefer_ceil": lambda v: math.floor(v + HALF),
     }
     return table[mode](x)
 
@@ -247,11 +253,13 @@ def _resize_weights(size: int, out: int, scale: float, attrs: Mapping[str, Any])
     """Matrix (out, size) that resizes one dimension."""
     weights = np.zeros((out, size))
     mode, a = attrs["mode"], attrs["cubic_coeff_a"]
+    exact = Fraction(scale).limit_denominator(10**7)  # 1/3 and 0.7 themselves
     for i in range(out):
-        x = _source_position(i, size, out, scale, attrs["coordinate_transformation_mode"])
+        position = _source_position(i, size, out, exact, attrs["coordinate_transformation_mode"])
         if mode == "nearest":
-            weights[i, min(max(int(_nearest(x, attrs["nearest_mode"])), 0), size - 1)] = 1
+            weights[i, min(max(_nearest(position, attrs["nearest_mode"]), 0), size - 1)] = 1
             continue
+        x = float(position)
         low = math.floor(x)
         reach = range(low, low + 2) if mode == "linear" else range(low - 1, low + 3)
         taps = []

@@ -12,6 +12,7 @@ from onnx import helper, numpy_helper, shape_inference
 
 from edgeconv.errors import EdgeconvError
 from edgeconv.frontend import folding, inlining
+from edgeconv.frontend.inference import inferable
 from edgeconv.frontend.problems import Problems, RejectedNodeError
 from edgeconv.frontend.schedule import label, live_values, ordered, reads, subgraphs
 from edgeconv.frontend.values import Values, static_shape
@@ -160,11 +161,14 @@ class Walk(Values):
             for name, value in known.items()
             if value is not None and value.size <= _INFERENCE_ELEMENTS
         }
+        kinds = {name: self._type(name) for name in names}
+        shape = static_shape(kinds[names[0]]) if names else None
+        schema, node = inferable(schema, step.node, shape)
         try:
             return shape_inference.infer_node_outputs(
                 schema,
-                step.node,
-                {name: self._type(name) for name in names},
+                node,
+                kinds,
                 data,
                 opset_imports=[helper.make_opsetid(d, v) for d, v in step.scope.opsets.items()],
             )

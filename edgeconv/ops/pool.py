@@ -24,11 +24,32 @@ def _check_windows(source: Source, ctx: ImportContext, window: Window, out: Shap
             raise ctx.reject(source, got, "every window must cover at least one input element")
 
 
+def _check_same(source: Source, ctx: ImportContext, window: Window, out: Shape) -> None:
+    """Reject SAME where strides leave out more than one element.
+
+    The formula of auto_pad is negative there.  Frameworks that pad this way (TensorFlow) take no
+    padding and skip elements at the end; ONNX Runtime crops at both ends in AveragePool since
+    version 19 and refuses all else.  One element too few is skipped at the end by all of them.
+    """
+    if not source.attrs.get("auto_pad", "").startswith("SAME"):
+        return
+    spatial = ctx.tensor(source.inputs[0]).shape[2:]
+    for axis, (size, count) in enumerate(zip(spatial, out, strict=True)):
+        span = (window.kernel[axis] - 1) * window.dilations[axis] + 1
+        if (count - 1) * window.strides[axis] + span < size - 1:
+            got = f"{source.attrs['auto_pad']} of input {list(spatial)}, "
+            got += f"kernel {list(window.kernel)}, strides {list(window.strides)}"
+            rule = "auto_pad is ambiguous where the windows leave out more than one element"
+            raise ctx.reject(source, got, rule, "state pads instead of auto_pad")
+
+
 def _local(source: Source, ctx: ImportContext, mode: str) -> Sequence[Node]:
     if any(source.outputs[1:]):
         raise ctx.reject(source, f"output Indices ({source.outputs[1]})", "only Y can be computed")
     window = window_of(source, ctx, ints(source.attrs["kernel_shape"]))
-    _check_windows(source, ctx, window, ctx.tensor(source.outputs[0]).shape[2:])
+    out = ctx.tensor(source.outputs[0]).shape[2:]
+    _check_same(source, ctx, window, out)
+    _check_windows(source, ctx, window, out)
     counted = bool(source.attrs.get("count_include_pad", 0))
     return [make_node(source, "Pool", mode=mode, **window.attrs(), count_include_pad=counted)]
 

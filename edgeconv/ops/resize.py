@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -27,13 +28,15 @@ _COORDINATES = (
 
 
 def _exact(scale: float, size: int, out: int) -> float:
-    """The number that ``scale`` is the float32 rounding of: the ratio out / size, else a decimal.
+    """The number that ``scale`` is the float32 rounding of: out / size, else the simplest fraction.
 
     The float32 nearest to 1/3 divides 1 into a little less than 3, the one nearest to 0.7 divides
     3.5 into a little more than 5: an element would come from its neighbour.
     """
-    ratio, rounded = out / size, np.float32(scale)
-    return ratio if np.float32(ratio) == rounded else float(str(rounded))
+    rounded = np.float32(scale)
+    near = (Fraction(scale).limit_denominator(10**digits) for digits in range(1, 8))
+    candidates = (out / size, *(float(fraction) for fraction in near))
+    return next((number for number in candidates if np.float32(number) == rounded), scale)
 
 
 def _from_sizes(source: Source, sizes: Shape, axes: Shape, shape: Shape, out: Shape) -> list[float]:

@@ -99,10 +99,16 @@ CASES: list[tuple[str, int, list[tuple[int, ...]], list[Any], dict[str, Any]]] =
     ("Unsqueeze", 13, [(3, 2)], [np.array([-1, 1], I64)], {}),
     ("Slice", 7, [IMAGE], [], {"starts": [1, 0], "ends": [3, -2], "axes": [1, 3]}),
     ("Slice", 7, [IMAGE], [], {"starts": [0, -2], "ends": [1, 1000]}),
+    ("Slice", 7, [IMAGE], [], {"starts": [1, 2], "ends": [3, -1], "axes": [3, 1]}),
+    ("Slice", 7, [IMAGE], [], {"starts": [2, -9], "ends": [9, -1], "axes": [-1, 1]}),
     ("Slice", 10, [IMAGE], [np.array([-1], I64), np.array([-1000], I64), np.array([2], I64),
                             np.array([-2], I64)], {}),
     ("Slice", 13, [IMAGE], [np.array([1, 1], I64), np.array([2**62, 5], I64),
                             np.array([-1, -3], I64), np.array([3, 2], I64)], {}),
+    ("MaxPool", 12, [(1, 1, 7)], [], {"kernel_shape": [2], "strides": [2], "pads": [1, 1],
+                                      "ceil_mode": 1}),
+    ("AveragePool", 11, [(1, 1, 7)], [], {"kernel_shape": [2], "strides": [2], "pads": [1, 1],
+                                          "ceil_mode": 1}),
     ("Pad", 7, [IMAGE], [], {"pads": [0, 1, 2, 0, 0, 0, 1, 3], "value": 1.5}),
     ("Pad", 7, [IMAGE], [], {"pads": [0, 0, 2, 1, 0, 0, 1, 3], "mode": "reflect"}),
     ("Pad", 11, [IMAGE], [np.array([0, 0, -2, 1, 0, -1, 1, 0], I64), np.float32(2)], {}),
@@ -286,6 +292,30 @@ def test_resize_by_scales(scale: float, mode: str, size: int, tmp_path: Path) ->
     check_model(source, {"x0": (1, 1, size, 4)}, tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("size", "scale", "coordinates", "rounding"),
+    [
+        (16, 0.7, "half_pixel", "round_prefer_floor"),  # 10.5 / 0.7 - 0.5 is 14.5
+        (17, 0.7, "pytorch_half_pixel", "round_prefer_floor"),
+        (4, 1 / 3, "half_pixel", "floor"),  # 0.5 / (1 / 3) - 0.5 is 1
+        (7, 1 / 3, "asymmetric", "floor"),
+        (7, 0.5, "half_pixel_symmetric", "ceil"),
+        (7, 0.6, "half_pixel_symmetric", "round_prefer_floor"),
+    ],
+)
+def test_resize_to_the_exact_neighbour(
+    size: int, scale: float, coordinates: str, rounding: str, tmp_path: Path
+) -> None:
+    """Where a position is whole or half way between two, it must not be rounded before that."""
+    shape = (1, 1, size, 1)
+    attrs: dict[str, Any] = {
+        "coordinate_transformation_mode": coordinates, "nearest_mode": rounding,
+    }  # fmt: skip
+    scales = f32(1, 1, scale, 1)
+    source = node_model("Resize", 19, [shape], [None, scales], mode="nearest", **attrs)
+    check_model(source, {"x0": shape}, tmp_path)
+
+
 @pytest.mark.parametrize("policy", ["stretch", "not_larger", "not_smaller"])
 def test_resize_with_axes(policy: str, tmp_path: Path) -> None:
     source = node_model(
@@ -359,7 +389,7 @@ def test_pool_windows(
     sizes, attrs = window
     if "auto_pad" not in attrs:
         attrs["ceil_mode"] = ceil_mode
-    else:  # the engine refuses what SAME would crop
+    else:  # where SAME leaves out elements the engine refuses, or crops
         assume(all(k >= s for k, s in zip(attrs["kernel_shape"], attrs["strides"], strict=True)))
     if average:
         attrs["count_include_pad"] = count_include_pad
@@ -371,6 +401,24 @@ def test_pool_windows(
         if "every window must cover" not in "".join(error.details):
             raise
         reject()
+
+
+@pytest.mark.parametrize("auto_pad", ["SAME_UPPER", "SAME_LOWER"])
+@pytest.mark.parametrize(("kernel", "stride"), [(1, 2), (2, 3)])
+def test_same_that_leaves_out_one_element(
+    auto_pad: str, kernel: int, stride: int, tmp_path: Path
+) -> None:
+    """Nothing is padded; what is left out is the last element."""
+    shape = (1, 2, 2 * stride, 6 * stride)
+    attrs: dict[str, Any] = {
+        "kernel_shape": [kernel] * 2, "strides": [stride] * 2, "auto_pad": auto_pad,
+    }  # fmt: skip
+    source = node_model("AveragePool", 22, [shape], **attrs)
+    (node,) = check_model(source, {"x0": shape}, tmp_path).nodes
+    assert node.attrs["pads"] == (0, 0, 0, 0)
+    maximum = node_model("MaxPool", 12, [shape], **attrs)  # which ONNX Runtime refuses
+    (node,) = load(save(maximum, tmp_path / "maximum.onnx")).nodes
+    assert node.attrs["pads"] == (0, 0, 0, 0)
 
 
 def refusal(source: onnx.ModelProto, folder: Path) -> str:
@@ -387,6 +435,11 @@ def refusal(source: onnx.ModelProto, folder: Path) -> str:
         (
             node_model("MaxPool", 12, [(1, 1, 4, 4)], kernel_shape=[2, 2], pads=[2, 0, 0, 0]),
             "every window must cover at least one input element",
+        ),
+        (
+            node_model("MaxPool", 12, [(1, 1, 6, 3)], kernel_shape=[1, 1], strides=[3, 1],
+                       auto_pad="SAME_UPPER"),
+            "auto_pad is ambiguous where the windows leave out more than one element",
         ),
         (
             node_model("Conv", 11, [(1, 4, 5, 5), (4, 4, 3, 3)]),

@@ -1,12 +1,14 @@
 """ONNX Resize in one dimension: which input elements make an output element, with which weights.
 
-The equations are those of the ONNX operator's definition.
+The equations are those of the ONNX operator's definition.  Positions are rational numbers: one that
+lies on an element or half way between two is to be recognised as such.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -14,22 +16,30 @@ import numpy.typing as npt
 
 Taps = list[tuple[int, float]]
 
+_HALF = Fraction(1, 2)
+# Denominators that are told apart; the ratio of any two sizes up to it survives as a float.
+_DENOMINATOR = 10**7
+
 # (output position, scale, input size, output size) -> position in the input
-_POSITION: Mapping[str, Callable[[int, float, int, int], float]] = {
+_POSITION: Mapping[str, Callable[[int, Fraction, int, int], Fraction]] = {
     "asymmetric": lambda i, scale, size, out: i / scale,
-    "half_pixel": lambda i, scale, size, out: (i + 0.5) / scale - 0.5,
-    "pytorch_half_pixel": lambda i, scale, size, out: (i + 0.5) / scale - 0.5 if out > 1 else 0.0,
-    "tf_half_pixel_for_nn": lambda i, scale, size, out: (i + 0.5) / scale,
-    "align_corners": lambda i, scale, size, out: i * (size - 1) / (out - 1) if out > 1 else 0.0,
+    "half_pixel": lambda i, scale, size, out: (i + _HALF) / scale - _HALF,
+    "pytorch_half_pixel": lambda i, scale, size, out: (
+        (i + _HALF) / scale - _HALF if out > 1 else Fraction(0)
+    ),
+    "tf_half_pixel_for_nn": lambda i, scale, size, out: (i + _HALF) / scale,
+    "align_corners": lambda i, scale, size, out: (
+        Fraction(i * (size - 1), out - 1) if out > 1 else Fraction(0)
+    ),
     "half_pixel_symmetric": lambda i, scale, size, out: (
-        size / 2 * (1 - out / (scale * size)) + (i + 0.5) / scale - 0.5
+        size * _HALF * (1 - out / (scale * size)) + (i + _HALF) / scale - _HALF
     ),
 }
-_ROUND: Mapping[str, Callable[[float], int]] = {
+_ROUND: Mapping[str, Callable[[Fraction], int]] = {
     "floor": math.floor,
     "ceil": math.ceil,
-    "round_prefer_floor": lambda x: math.ceil(x - 0.5),
-    "round_prefer_ceil": lambda x: math.floor(x + 0.5),
+    "round_prefer_floor": lambda x: math.ceil(x - _HALF),
+    "round_prefer_ceil": lambda x: math.floor(x + _HALF),
 }
 
 
@@ -41,16 +51,18 @@ def _cubic(distance: float, a: float) -> float:
     return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
 
 
-def _taps(x: float, size: int, attrs: Mapping[str, Any]) -> Taps:
+def _taps(x: Fraction, size: int, attrs: Mapping[str, Any]) -> Taps:
     """Input elements and weights for position ``x``; outside, the nearest border element counts."""
     mode = attrs["mode"]
     if mode == "nearest":
         return [(min(max(_ROUND[attrs["nearest_mode"]](x), 0), size - 1), 1.0)]
     low = math.floor(x)
+    beyond = float(x - low)
     if mode == "linear":
-        taps = [(low, 1 - (x - low)), (low + 1, x - low)]
+        taps = [(low, 1 - beyond), (low + 1, beyond)]
     else:
-        taps = [(k, _cubic(x - k, attrs["cubic_coeff_a"])) for k in range(low - 1, low + 3)]
+        a = attrs["cubic_coeff_a"]
+        taps = [(low + k, _cubic(beyond - k, a)) for k in range(-1, 3)]
     if attrs.get("exclude_outside"):
         total = sum(weight for k, weight in taps if 0 <= k < size)
         taps = [(k, weight / total if 0 <= k < size else 0.0) for k, weight in taps]
@@ -64,7 +76,8 @@ def tables(
     if size == out and scale == 1.0:
         return np.arange(out, dtype=np.int32)[None], np.ones((1, out), np.float32)
     position = _POSITION[attrs["coordinate_transformation_mode"]]
-    taps = [_taps(position(i, scale, size, out), size, attrs) for i in range(out)]
+    exact = Fraction(scale).limit_denominator(_DENOMINATOR)
+    taps = [_taps(position(i, exact, size, out), size, attrs) for i in range(out)]
     index = np.array([[k for k, _ in tap] for tap in taps], np.int32)
     weight = np.array([[w for _, w in tap] for tap in taps], np.float32)
     return np.ascontiguousarray(index.T), np.ascontiguousarray(weight.T)

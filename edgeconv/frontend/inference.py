@@ -1,0 +1,68 @@
+"""Where onnx's shape inference falls short of ONNX Runtime: nodes in a spelling it understands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import onnx
+from onnx import helper
+
+from edgeconv.ir.layout import Shape
+
+Spelling = tuple[onnx.defs.OpSchema, onnx.NodeProto]
+
+
+def inferable(schema: onnx.defs.OpSchema, node: onnx.NodeProto, shape: Shape | None) -> Spelling:
+    """``node`` of ``schema``, or a node whose outputs have the shapes that those of ``node`` have.
+
+    ``shape``: of the first input, None if unknown.
+    """
+    way = None if schema.domain or shape is None else _WAYS.get(schema.name)
+    return (schema, node) if way is None or shape is None else way(schema, node, shape)
+
+
+def _slice(schema: onnx.defs.OpSchema, node: onnx.NodeProto, shape: Shape) -> Spelling:
+    """Slice-1 with ascending axes and bounds within the input.
+
+    Its inference gives up on all else, which exporters wrote nevertheless.
+    """
+    if schema.since_version > 1:
+        return schema, node
+    given = {a.name: list(a.ints) for a in node.attribute}
+    starts, ends = given.get("starts", []), given.get("ends", [])
+    axes = np.array(given.get("axes", range(len(starts))), np.int64)
+    axes = np.where(axes < 0, axes + len(shape), axes)
+    sound = len(starts) == len(ends) == axes.size == len(set(axes.tolist()))
+    if not sound or not all(0 <= axis < len(shape) for axis in axes):
+        return schema, node  # for shape inference to reject
+    order = np.argsort(axes).tolist()
+    bounds = [slice(starts[i], ends[i]).indices(shape[axes[i]]) for i in order]
+    plain = helper.make_node(
+        "Slice",
+        node.input,
+        node.output,
+        node.name,
+        axes=axes[order].tolist(),
+        starts=[begin for begin, _, _ in bounds],
+        ends=[max(begin, end) for begin, end, _ in bounds],
+    )
+    return schema, plain
+
+
+def _pool(schema: onnx.defs.OpSchema, node: onnx.NodeProto, _: Shape) -> Spelling:
+    """A pool with ``ceil_mode`` by the newest version's inference.
+
+    That of older versions counts windows that start in the padding at the end.  No framework has
+    them, and the newest version's text says so.
+    """
+    if any(a.name == "ceil_mode" and a.i for a in node.attribute):
+        schema = onnx.defs.get_schema(schema.name)
+    return schema, node
+
+
+_WAYS: dict[str, Callable[[onnx.defs.OpSchema, onnx.NodeProto, Shape], Spelling]] = {
+    "AveragePool": _pool,
+    "MaxPool": _pool,
+    "Slice": _slice,
+}
