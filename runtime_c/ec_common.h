@@ -28,6 +28,7 @@
 /* Bring a cache line near without waiting for it; any address may be named. */
 #define EC_LINE_FLOATS 16
 #define EC_PREFETCH(p) __builtin_prefetch((p), 0, 2)
+#define EC_PREFETCH_L1(p) __builtin_prefetch((p), 0, 3) /* as near as it gets */
 
 EC_INLINE int ec_min_i(int a, int b) { return a < b ? a : b; }
 EC_INLINE int ec_max_i(int a, int b) { return a > b ? a : b; }

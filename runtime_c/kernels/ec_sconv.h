@@ -45,7 +45,7 @@ EC_INLINE void ec_sconv_multiply(ec_outer *t, const float *a, const float *b, in
     for (int k = 0; k < kc; k += STEPS) {
         const float *const end = next + STEPS * next_step;
         for (; next < end; next += EC_LINE_FLOATS)
-            EC_PREFETCH(next);
+            EC_PREFETCH_L1(next);
         ec_outer_mac(t, a + k * mr, b + k * nv * EC_VL, ec_min_i(STEPS, kc - k), mr, nv);
     }
 }
