@@ -8,9 +8,14 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True)
 class Cache:
     """One level that holds data.  ``size`` and ``line`` in bytes; ``latency`` in core cycles from
-    load to use, None where no source states it."""
+    load to use, ``ways`` the lines that a set holds, each None where no source states it."""
 
     level: int
     size: int
     line: int
     latency: int | None = None
+    ways: int | None = None
+
+
+# Taken where a board names no cache: what application cores have at least.
+ASSUMED = (Cache(1, 32 * 1024, 64), Cache(2, 256 * 1024, 64))

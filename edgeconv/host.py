@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import platform
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +16,16 @@ from pathlib import Path
 from edgeconv import sizes
 from edgeconv.cache import Cache
 
-# uname -m spells some architectures differently by operating system.
-_ARCH_ALIASES = {"arm64": "aarch64", "amd64": "x86_64", "AMD64": "x86_64"}
-# Advanced SIMD is mandatory there, and /proc/cpuinfo exists on Linux only.
-_BASELINE_WORDS = {"aarch64": frozenset({"asimd", "fp"}), "x86_64": frozenset({"sse2"})}
+# uname -m spells some architectures differently by operating system; armv8l is a 64-bit processor
+# that runs 32-bit programs.
+_ARCH_ALIASES = {"arm64": "aarch64", "amd64": "x86_64", "AMD64": "x86_64", "armv8l": "armv7l"}
+# Mandatory there, by either name, and /proc/cpuinfo exists on Linux only; on a 64-bit kernel it
+# describes the 64-bit state to 32-bit programs too.
+_BASELINE_WORDS = {
+    "aarch64": frozenset({"asimd", "fp"}),
+    "armv8l": frozenset({"neon", "vfpv4"}),
+    "x86_64": frozenset({"sse2"}),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +50,25 @@ def detect(root: Path = Path("/"), machine: str | None = None) -> Host:
 
     The arguments are for tests; the defaults describe the running machine.
     """
-    name = machine or platform.machine()
+    name = machine or _machine()
     arch = _ARCH_ALIASES.get(name, name)
     text = _read(root / "proc/cpuinfo")
     words = frozenset(re.findall(r"[a-z0-9_.+-]+", text.lower()))
+    baseline = (_BASELINE_WORDS.get(key, frozenset()) for key in (arch, name))
     return Host(
         arch=arch,
         cpu=_cpu_name(text) or arch,
-        words=words | _BASELINE_WORDS.get(arch, frozenset()),
+        words=words.union(*baseline),
         clock_hz=_clock(root, text),
         cores=max(1, len(re.findall(r"^processor\s*:", text, re.M))),
         caches=tuple(sorted(_caches(root), key=lambda cache: cache.level)),
     )
+
+
+def _machine() -> str:
+    """What uname -m prints, but for a 32-bit system on a 64-bit Arm kernel, which it leaves out."""
+    name = platform.machine()
+    return "armv8l" if name == "aarch64" and sys.maxsize < 2**32 else name
 
 
 def _read(path: Path) -> str:

@@ -32,9 +32,11 @@ class Target:
     ``lanes``: float32 per vector, and the channel block x of NCHW[x]c.  ``tiles``: the largest
     register tile for each number of filter vectors; accumulators and operands together fit the
     register file, so that nothing spills.  ``fma_slots``: multiply-adds in flight that hide the
-    latency of one.  ``outer``: the tiles of the outer product over packed panels, whose rows come
-    in multiples of ``outer_step``; it does ``outer_rate`` times the multiply-adds of a vector
-    instruction per unit of time (a matrix unit more than one).
+    latency of one.  ``registers``: vector registers, of ``lanes`` float32 each; portable C, whose
+    machine is not known, is taken to have the words of NEON's.  ``outer``: the tiles of the outer
+    product over packed panels, whose rows come in multiples of ``outer_step``; it does
+    ``outer_rate`` times the multiply-adds of a vector instruction per unit of time (a matrix unit
+    more than one).
     ``flags``: what GCC and Clang need.  ``guard``: the macro they then define.
     ``cpu_flags``: words of /proc/cpuinfo that tell that the running CPU has it.
     ``flushes_subnormals``: its vector instructions may read a subnormal number as zero of its sign
@@ -47,6 +49,7 @@ class Target:
     arch: str  # as uname -m prints it; "any" for portable C
     lanes: int
     align: int  # bytes
+    registers: int
     tiles: tuple[Tile, ...]
     outer: tuple[Tile, ...]
     fma_slots: int
@@ -72,6 +75,7 @@ _ROWS = (
         arch="any",
         lanes=1,
         align=16,
+        registers=128,
         tiles=(Tile(4, 4), Tile(4, 3), Tile(6, 2), Tile(8, 1), Tile(1, 8)),
         outer=(Tile(4, 4), Tile(4, 2), Tile(2, 8), Tile(8, 2), Tile(1, 8)),
         fma_slots=4,
@@ -82,12 +86,13 @@ _ROWS = (
         arch="x86_64",
         lanes=16,
         align=64,
+        registers=32,
         # rows * vectors accumulators + vectors filters + 1 pixel <= 32 registers
         tiles=(
             *(Tile(14, 2), Tile(9, 3), Tile(28, 1), Tile(6, 4), Tile(5, 5)),
             *(Tile(4, 6), Tile(2, 8), Tile(1, 14)),
         ),
-        outer=(Tile(14, 2), Tile(9, 3), Tile(28, 1), Tile(6, 4), Tile(4, 6), Tile(2, 8)),
+        outer=(Tile(9, 3), Tile(14, 2), Tile(28, 1), Tile(6, 4), Tile(4, 6), Tile(2, 8)),
         fma_slots=8,
         depthwise_rows=14,
         flags=("-mavx512f", "-mavx512dq", "-mavx512vl", "-mavx512bw", "-mfma"),
@@ -99,10 +104,11 @@ _ROWS = (
         arch="x86_64",
         lanes=8,
         align=32,
+        registers=16,
         # rows * vectors accumulators + vectors filters + 1 pixel <= 15 of 16 registers: with none
         # free, compilers spill one; the filters of a single row are operands in memory
         tiles=(Tile(6, 2), Tile(3, 3), Tile(12, 1), Tile(2, 4), Tile(1, 12)),
-        outer=(Tile(6, 2), Tile(4, 3), Tile(12, 1), Tile(2, 4)),
+        outer=(Tile(6, 2), Tile(3, 3), Tile(12, 1), Tile(2, 4)),
         fma_slots=8,
         depthwise_rows=10,
         flags=("-mavx2", "-mfma"),
@@ -114,6 +120,7 @@ _ROWS = (
         arch="aarch64",
         lanes=4,
         align=16,
+        registers=32,
         # rows * vectors accumulators + rows pixels + vectors filters <= 32 registers
         tiles=(Tile(8, 2), Tile(7, 3), Tile(5, 4), Tile(14, 1), Tile(2, 8)),
         # rows * vectors accumulators + vectors of pixels + one vector of filters <= 32 registers
@@ -129,13 +136,14 @@ _ROWS = (
         arch="armv7l",
         lanes=4,
         align=16,
-        # 12 accumulators + half a register per row + one vector of filters <= 16 registers
+        registers=16,
+        # rows * vectors accumulators + rows / 2 of pixels + one vector of filters <= 16 registers
         tiles=(Tile(6, 2), Tile(4, 3), Tile(3, 4), Tile(10, 1), Tile(2, 6), Tile(1, 12)),
-        # 12 accumulators + a quarter of a register per row + one vector of pixels <= 16 registers
+        # rows * vectors accumulators + rows / 4 of filters + one vector of pixels <= 16 registers
         outer=(Tile(4, 3), Tile(12, 1), Tile(4, 2), Tile(8, 1)),
         outer_step=4,  # filters are loaded four at a time and multiplied by lane
         fma_slots=8,
-        depthwise_rows=8,
+        depthwise_rows=6,
         flags=("-march=armv7-a", "-mfpu=neon-vfpv4", "-mfloat-abi=hard"),
         guard="__ARM_FEATURE_FMA",
         cpu_flags=("neon", "vfpv4"),
@@ -146,6 +154,7 @@ _ROWS = (
         arch="ppc64le",
         lanes=4,
         align=16,
+        registers=64,
         # VSX has 64 registers, of which half hold sums and the others operands and addresses
         tiles=(Tile(8, 4), Tile(16, 2), Tile(10, 3), Tile(32, 1), Tile(4, 8)),
         outer=(Tile(8, 4), Tile(16, 2), Tile(4, 8)),  # all eight accumulators of 4 x 4

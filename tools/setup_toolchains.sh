@@ -9,10 +9,14 @@ tools=(
     "cc|gcc libc6-dev|anything that runs emitted C"
     "aarch64-linux-gnu-gcc|gcc-aarch64-linux-gnu libc6-dev-arm64-cross|boards jetson-tx1, raspberry-pi-4 (AArch64 NEON)"
     "qemu-aarch64|qemu-user|running boards jetson-tx1, raspberry-pi-4"
+    "arm-linux-gnueabihf-gcc|gcc-arm-linux-gnueabihf libc6-dev-armhf-cross|boards odroid-xu3, odroid-xu3-a7 (ARMv7 NEON)"
+    "qemu-arm|qemu-user|running boards odroid-xu3, odroid-xu3-a7"
     "powerpc64le-linux-gnu-gcc|gcc-powerpc64le-linux-gnu libc6-dev-ppc64el-cross|board power10-s1024 (POWER10)"
     "qemu-ppc64le|qemu-user|running board power10-s1024"
     "clang|clang|emitted C under Clang"
+    "valgrind|valgrind|predicted traffic against a simulated cache"
     "cmake|cmake|CMake presets, runtime_c on its own"
+    "llvm-mca-19|llvm-19|the micro-kernels on models of CPUs (llvm-mca)"
     "simde/x86/avx512.h|libsimde-dev|AVX-512 kernels on a CPU without AVX-512 (through SIMDe)"
 )
 

@@ -7,6 +7,11 @@
 #define EC_ISA_NAME "avx512"
 #define EC_VL 16
 #define EC_TILE_VECS 28 /* of 32 registers; the rest hold filters and the broadcast pixel */
+/* On Zen 4, loading a pixel into 16 lanes takes a slot of the multiply-add unit (so says LLVM's model
+   of it), unless the multiply-add itself loads the pixel. */
+#if !defined(EC_BROADCAST_OPERANDS) && (defined(__znver4__) || defined(__tune_znver4__))
+#define EC_BROADCAST_OPERANDS
+#endif
 
 typedef __m512 ec_vec;
 

@@ -131,6 +131,19 @@ EC_INLINE void ec_tile_mac1(ec_tile *t, const float *a, ptrdiff_t a_row, const f
     }
 }
 
+/* sum + f * lane n of x.  Assembly, because it adds in place: among the many multiply-adds of a
+   round, GCC gives the sum of vfmaq_laneq_f32 a new register, which it then has to move. */
+EC_INLINE ec_vec ec_fma_lane(ec_vec sum, ec_vec f, ec_vec x, int n)
+{
+    switch (n) {
+    case 0: __asm__("fmla %0.4s, %1.4s, %2.s[0]" : "+w"(sum) : "w"(f), "w"(x)); break;
+    case 1: __asm__("fmla %0.4s, %1.4s, %2.s[1]" : "+w"(sum) : "w"(f), "w"(x)); break;
+    case 2: __asm__("fmla %0.4s, %1.4s, %2.s[2]" : "+w"(sum) : "w"(f), "w"(x)); break;
+    default: __asm__("fmla %0.4s, %1.4s, %2.s[3]" : "+w"(sum) : "w"(f), "w"(x)); break;
+    }
+    return sum;
+}
+
 /* Channel LANE of four: the pixels' four channels x[p] are in registers already. */
 #define EC_TILE_LANE(LANE)                                                                         \
     do {                                                                                           \
@@ -145,7 +158,7 @@ EC_INLINE void ec_tile_mac1(ec_tile *t, const float *a, ptrdiff_t a_row, const f
                 continue;                                                                          \
             EC_UNROLL                                                                              \
             for (int j = 0; j < nv; j++)                                                           \
-                t->acc[p * nv + j] = vfmaq_laneq_f32(t->acc[p * nv + j], f[j], x[p], LANE);        \
+                t->acc[p * nv + j] = ec_fma_lane(t->acc[p * nv + j], f[j], x[p], LANE);            \
         }                                                                                          \
     } while (0)
 

@@ -65,8 +65,9 @@ EC_INLINE ec_vec ec_load_span(const float *p, int lo, int hi)
     float lanes[4] = {0.0f, 0.0f, 0.0f, 0.0f};
     if (lo <= 0 && hi >= 4)
         return ec_load(p);
-    for (int i = ec_max_i(lo, 0); i < ec_min_i(hi, 4); i++)
-        lanes[i] = p[i];
+    for (int i = 0; i < 4; i++)
+        if (i >= lo && i < hi)
+            lanes[i] = p[i];
     return ec_load(lanes);
 }
 /* Lanes lie in reverse in a little-endian register, so that the shift counts from the other end. */
@@ -145,18 +146,67 @@ EC_INLINE void ec_outer_read(const ec_outer *t, ec_vec *rows, int mr, int nv)
     }
 }
 
+/* The operands of one step: mr filters x, nv vectors of pixels y. */
+typedef struct ec_outer_step {
+    ec_vec_u8 x[EC_TILE_VECS / 4], y[EC_TILE_VECS / 4];
+} ec_outer_step;
+
+EC_INLINE void ec_outer_load(ec_outer_step *s, const float *a, const float *b, int mr, int nv)
+{
+    EC_UNROLL
+    for (int p = 0; p < mr / 4; p++)
+        s->x[p] = (ec_vec_u8)ec_load(a + 4 * p);
+    EC_UNROLL
+    for (int j = 0; j < nv; j++)
+        s->y[j] = (ec_vec_u8)ec_load(b + j * EC_VL);
+}
+
+EC_INLINE void ec_outer_add(ec_outer *t, ec_outer_step *s, int mr, int nv)
+{
+    EC_UNROLL
+    for (int p = 0; p < mr / 4; p++) {
+        EC_UNROLL
+        for (int j = 0; j < nv; j++)
+            __builtin_mma_xvf32gerpp(&t->acc[p * nv + j], s->x[p], s->y[j]);
+    }
+    EC_STEP();
+}
+
+#define EC_OUTER_AHEAD 4 /* steps whose operands are in registers, at most */
+
+/* A step takes four cycles, a load six: operands are loaded some steps ahead, as many as the 32
+   registers beside the accumulators hold.  A round of the loop is that many steps, so that each finds
+   its operands in registers of its own.  Those loaded ahead of the last round's end are loaded
+   again: used there, they would be copied in every round. */
 EC_INLINE void ec_outer_mac(ec_outer *t, const float *a, const float *b, int kc, int mr, int nv)
 {
+    const int nr = nv * EC_VL;
+    const int ahead = EC_OUTER_AHEAD * (mr / 4 + nv) <= 28 ? EC_OUTER_AHEAD : EC_OUTER_AHEAD - 1;
+    const int alone = kc < 2 * ahead - 1 ? kc : (kc - (ahead - 1)) % ahead;
+    ec_outer_step s[EC_OUTER_AHEAD];
     EC_NO_UNROLL
-    for (int k = 0; k < kc; k++, a += mr, b += nv * EC_VL) {
+    for (int k = 0; k < alone; k++, a += mr, b += nr) {
+        ec_outer_load(&s[0], a, b, mr, nv);
+        ec_outer_add(t, &s[0], mr, nv);
+    }
+    if (alone == kc)
+        return;
+    EC_UNROLL
+    for (int i = 0; i < ahead - 1; i++)
+        ec_outer_load(&s[i], a + i * mr, b + i * nr, mr, nv);
+    EC_NO_UNROLL
+    for (int k = kc - alone; k >= ahead; k -= ahead, a += ahead * mr, b += ahead * nr) {
         EC_UNROLL
-        for (int p = 0; p < mr; p += 4) {
-            const ec_vec_u8 x = (ec_vec_u8)ec_load(a + p);
-            EC_UNROLL
-            for (int j = 0; j < nv; j++)
-                __builtin_mma_xvf32gerpp(&t->acc[p / 4 * nv + j], x,
-                                         (ec_vec_u8)ec_load(b + j * EC_VL));
+        for (int i = 0; i < ahead; i++) {
+            const int next = i + ahead - 1;
+            ec_outer_load(&s[next % ahead], a + next * mr, b + next * nr, mr, nv);
+            ec_outer_add(t, &s[i], mr, nv);
         }
+    }
+    EC_UNROLL
+    for (int i = 0; i < ahead - 1; i++) {
+        ec_outer_load(&s[i], a + i * mr, b + i * nr, mr, nv);
+        ec_outer_add(t, &s[i], mr, nv);
     }
 }
 

@@ -2,6 +2,10 @@
    vectors (filters).  mr and nv are constants at every call, mr * nv <= EC_TILE_VECS.
    Included by the ISA headers, which add ec_tile_mac. */
 
+#ifndef EC_TILE_BEGIN
+#define EC_TILE_BEGIN() ((void)0) /* before the first accumulator is set */
+#endif
+
 typedef struct ec_tile {
     ec_vec acc[EC_TILE_VECS];
 } ec_tile;
@@ -9,6 +13,7 @@ typedef struct ec_tile {
 /* Every row becomes the nv vectors at bias, or zero without one. */
 EC_INLINE void ec_tile_init(ec_tile *t, const float *bias, int mr, int nv)
 {
+    EC_TILE_BEGIN();
     EC_UNROLL
     for (int j = 0; j < nv; j++) {
         const ec_vec start = bias ? ec_load(bias + j * EC_VL) : ec_set1(0.0f);

@@ -16,8 +16,7 @@ typedef struct ec_slices {
     int last_filters, last_rows;   /* filters of the last tile, and the rows they take */
     int last_pixels, last_nv;      /* pixels of the last panel, and the vectors they take */
     int start_with_residual;       /* sums begin with it; else the epilogue adds it, if at all */
-    int streams_filters;           /* whether filters or panels pass by what stays in L1 */
-    int prefetch;                  /* fetch the next of those that pass by during a multiplication */
+    int prefetch;                  /* fetch the next filter tile during the multiplications by one */
 } ec_slices;
 
 /* Memory of one group of one image.  panels: room for the input tiles that are packed at a time. */
@@ -32,19 +31,26 @@ typedef struct ec_channel_set {
     int nc, kc, first, last;
 } ec_channel_set;
 
-/* kc steps of the outer product.  next, unless NULL, is the tile that streams past after this one: a
-   few of its lines are fetched before every few steps, so that they do not queue. */
+/* Filters that are wanted next: `lines` cache lines from `from` on, fetched during a multiplication. */
+typedef struct ec_ahead {
+    const float *from;
+    int lines;
+} ec_ahead;
+
+/* kc steps of the outer product; a few lines ahead are fetched before every few steps, so that they
+   do not queue. */
 EC_INLINE void ec_sconv_multiply(ec_outer *t, const float *a, const float *b, int kc,
-                                 const float *next, int next_step, int mr, int nv)
+                                 const ec_ahead ahead, int mr, int nv)
 {
     enum { STEPS = 16 };
-    if (!next) {
+    if (!ahead.lines) {
         ec_outer_mac(t, a, b, kc, mr, nv);
         return;
     }
+    const int lines = ec_ceil_div(ahead.lines, ec_ceil_div(kc, STEPS));
+    const float *next = ahead.from;
     for (int k = 0; k < kc; k += STEPS) {
-        const float *const end = next + STEPS * next_step;
-        for (; next < end; next += EC_LINE_FLOATS)
+        for (int i = 0; i < lines; i++, next += EC_LINE_FLOATS)
             EC_PREFETCH_L1(next);
         ec_outer_mac(t, a + k * mr, b + k * nv * EC_VL, ec_min_i(STEPS, kc - k), mr, nv);
     }
@@ -54,16 +60,13 @@ EC_INLINE void ec_sconv_multiply(ec_outer *t, const float *a, const float *b, in
    `rows` exist, by nv vectors, of which `count` pixels exist; channels lie `plane` apart. */
 EC_INLINE void ec_sconv_micro(const ec_slices s, const ec_epilogue e, const ec_operands o,
                               const ec_channel_set set, const float *a, const float *b,
-                              const float *bias, ptrdiff_t at, ptrdiff_t plane, int count, int rows,
-                              int mr, int nv)
+                              const ec_ahead ahead, const float *bias, ptrdiff_t at,
+                              ptrdiff_t plane, int count, int rows, int mr, int nv)
 {
-    const float *const after = s.streams_filters ? a + (ptrdiff_t)set.kc * mr
-                                                 : b + (ptrdiff_t)set.kc * nv * EC_VL;
     ec_outer t;
     ec_vec sum[EC_TILE_VECS];
     ec_outer_init(&t, mr, nv);
-    ec_sconv_multiply(&t, a, b, set.kc, s.prefetch ? after : NULL,
-                      s.streams_filters ? mr : nv * EC_VL, mr, nv);
+    ec_sconv_multiply(&t, a, b, set.kc, ahead, mr, nv);
     ec_outer_read(&t, sum, mr, nv);
     EC_UNROLL
     for (int p = 0; p < rows; p++, at += plane) {
@@ -86,10 +89,11 @@ EC_INLINE void ec_sconv_micro(const ec_slices s, const ec_epilogue e, const ec_o
     }
 }
 
-/* Filter tile f on panel i, which is packed at b. */
+/* Filter tile f on panel i, which is packed at b and is one of `panels` that the tile meets in turn,
+   the one of number `turn`: each of them fetches a share of the next tile. */
 EC_INLINE void ec_sconv_tile(const ec_sconv s, const ec_slices p, const ec_epilogue e,
                              const ec_operands o, const ec_channel_set set, int f, int i,
-                             const float *b)
+                             const float *b, int turn, int panels)
 {
     const int n_win = p.nv * EC_VL;
     const ptrdiff_t plane = (ptrdiff_t)s.out_d * s.out_h * s.out_w;
@@ -98,16 +102,21 @@ EC_INLINE void ec_sconv_tile(const ec_sconv s, const ec_slices p, const ec_epilo
     const float *const bias = o.bias + f * p.n_f;
     const int few = p.last_filters < p.n_f && f == p.filter_tiles - 1;
     const int narrow = p.last_pixels < n_win && i == p.in_tiles - 1;
+    ec_ahead ahead = {NULL, 0};
+    if (p.prefetch) {
+        ahead.lines = ec_ceil_div(p.n_f * set.kc, panels * EC_LINE_FLOATS);
+        ahead.from = a + (ptrdiff_t)p.n_f * set.kc + (ptrdiff_t)turn * ahead.lines * EC_LINE_FLOATS;
+    }
     if (!few && !narrow)
-        ec_sconv_micro(p, e, o, set, a, b, bias, at, plane, n_win, p.n_f, p.n_f, p.nv);
+        ec_sconv_micro(p, e, o, set, a, b, ahead, bias, at, plane, n_win, p.n_f, p.n_f, p.nv);
     else if (!few)
-        ec_sconv_micro(p, e, o, set, a, b, bias, at, plane, p.last_pixels, p.n_f, p.n_f,
+        ec_sconv_micro(p, e, o, set, a, b, ahead, bias, at, plane, p.last_pixels, p.n_f, p.n_f,
                        p.last_nv);
     else if (!narrow)
-        ec_sconv_micro(p, e, o, set, a, b, bias, at, plane, n_win, p.last_filters,
+        ec_sconv_micro(p, e, o, set, a, b, ahead, bias, at, plane, n_win, p.last_filters,
                        p.last_rows, p.nv);
     else
-        ec_sconv_micro(p, e, o, set, a, b, bias, at, plane, p.last_pixels, p.last_filters,
+        ec_sconv_micro(p, e, o, set, a, b, ahead, bias, at, plane, p.last_pixels, p.last_filters,
                        p.last_rows, p.last_nv);
 }
 
@@ -153,7 +162,8 @@ EC_INLINE void ec_sconv_input_stationary(const ec_sconv s, const ec_slices p, co
                     for (int f = f2; f < f2_end; f++)
                         for (int i = i1; i < i1_end; i++)
                             ec_sconv_tile(s, p, e, o, set, f, i,
-                                          o.panels + (i - i1) * (set.kc * n_win));
+                                          o.panels + (i - i1) * (set.kc * n_win), i - i1,
+                                          i1_end - i1);
                 }
             }
         }
@@ -178,7 +188,8 @@ EC_INLINE void ec_sconv_weight_stationary(const ec_sconv s, const ec_slices p, c
                     for (int i = i2; i < i2_end; i++)
                         for (int f = f1; f < f1_end; f++)
                             ec_sconv_tile(s, p, e, o, set, f, i,
-                                          o.panels + (i - i2) * (set.kc * n_win));
+                                          o.panels + (i - i2) * (set.kc * n_win), i - i2,
+                                          i2_end - i2);
                 }
             }
         }

@@ -23,7 +23,10 @@ COMPILERS = ("gcc", "clang")
 _STRICT = ("-std=c11", "-D_POSIX_C_SOURCE=200112L", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
 _SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 _OPTIONS = {"gcc": ("-O1", *_SANITIZE), "clang": ("-O2",)}
-_QEMU_CPU = {"power10": ("-cpu", "power10")}
+_QEMU_CPU = {"power10": ("-cpu", "power10"), "neon_armv7": ("-cpu", "cortex-a15")}
+# What the toolchain and the emulator of an architecture are called, where not by its own name.
+_TRIPLES = {"ppc64le": "powerpc64le-linux-gnu", "armv7l": "arm-linux-gnueabihf"}
+_QEMU_NAMES = {"armv7l": "arm"}
 _SHIMS = {"avx512": Path(__file__).parent / "simde"}  # the folder of a stand-in <immintrin.h>
 
 
@@ -49,19 +52,19 @@ def runs_here(target: Target) -> bool:
     return is_native(target) and host.detect().has(target.cpu_flags)
 
 
-def native(target: Target, compiler: str) -> Build:
-    """Run by this CPU; skips when it cannot."""
+def native(target: Target, compiler: str, options: tuple[str, ...] = ()) -> Build:
+    """Run by this CPU; skips when it cannot.  ``options`` replace the compiler's own."""
     if not runs_here(target):
         pytest.skip(f"this CPU has no {target.name}")
-    found = _find_compiler(compiler)
-    return Build(f"{target.name} with {compiler}", target, (found, *_OPTIONS[compiler], *_STRICT))
+    command = (_find_compiler(compiler), *(options or _OPTIONS[compiler]), *_STRICT)
+    return Build(f"{target.name} with {compiler}", target, command)
 
 
 def emulated(target: Target) -> Build:
     """Cross-compiled and run under QEMU; skips when either is missing."""
-    triple = {"ppc64le": "powerpc64le"}.get(target.arch, target.arch)
-    compiler = _find(f"{triple}-linux-gnu-gcc")
-    qemu = _find(f"qemu-{target.arch}", f"qemu-{target.arch}-static")
+    compiler = _find(f"{_TRIPLES.get(target.arch, f'{target.arch}-linux-gnu')}-gcc")
+    name = _QEMU_NAMES.get(target.arch, target.arch)
+    qemu = _find(f"qemu-{name}", f"qemu-{name}-static")
     return Build(
         f"{target.name} under QEMU",
         target,
@@ -79,7 +82,7 @@ def has_simde(compiler: str) -> bool:
     return done.returncode == 0
 
 
-def with_simde(target: Target, compiler: str) -> Build:
+def with_simde(target: Target, compiler: str, options: tuple[str, ...] = ()) -> Build:
     """The target's intrinsics in plain C, for any CPU; skips when SIMDe is missing."""
     found = _find_compiler(compiler)
     if not has_simde(found):
@@ -88,7 +91,7 @@ def with_simde(target: Target, compiler: str) -> Build:
         f"{target.name} through SIMDe with {compiler}",
         replace(target, flags=()),  # those are what the CPU lacks
         (
-            *(found, *_OPTIONS[compiler], *_STRICT),
+            *(found, *(options or _OPTIONS[compiler]), *_STRICT),
             *("-isystem", str(_SHIMS[target.name])),
             "-Wno-psabi",  # no vector is passed between separately compiled functions
             *("-Wl,--no-as-needed", "-lm"),  # SIMDe rounds and takes roots with libm
@@ -96,13 +99,13 @@ def with_simde(target: Target, compiler: str) -> Build:
     )
 
 
-def find(target: Target, compiler: str) -> Build:
+def find(target: Target, compiler: str, options: tuple[str, ...] = ()) -> Build:
     """The most faithful way to run ``target`` here; skips, by name, what is missing."""
     if runs_here(target):
-        return native(target, compiler)
+        return native(target, compiler, options)
     if target.name in _SHIMS:
-        return with_simde(target, compiler)
-    return native(target, compiler) if is_native(target) else emulated(target)
+        return with_simde(target, compiler, options)
+    return native(target, compiler, options) if is_native(target) else emulated(target)
 
 
 def describe() -> list[str]:

@@ -21,7 +21,7 @@ default scale of 0.  0 asks for equality.  Constants are named in ``constants``.
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -132,20 +132,32 @@ class Spec:
 
 
 @dataclass(frozen=True)
-class _Run:
-    """One call: a function, its arguments as (buffer, offset), and the values put there first."""
+class Run:
+    """One call: a function, its arguments as (buffer, offset), and the places of its values.
+
+    ``values`` are (buffer, offset, bytes) in the order of ``values_of``, ``out`` likewise.
+    """
 
     case: Case
     function: str
     buffers: tuple[int, ...]
     args: tuple[tuple[int, int], ...]
-    values: tuple[tuple[int, int, bytes], ...]
+    values: tuple[tuple[int, int, int], ...]
     out: tuple[int, int, int]
 
 
-def _memory(case: Case, name: str, value: Array) -> bytes:
-    tensor = case.graph[name]
-    return tensor.layout.pack(value.astype(tensor.dtype)).tobytes()
+def _tensors_read(layer: Layer) -> list[str]:
+    """The tensors that a kernel call reads, each once."""
+    return list(dict.fromkeys(a.ref for a in layer.args if a.kind is ArgKind.INPUT))
+
+
+def values_of(case: Case) -> Iterator[bytes]:
+    """What a program reads from stdin for one run: packed constants, then inputs, as in memory."""
+    for blob in case.layer.blobs:
+        yield blob.pack().tobytes()
+    for name in _tensors_read(case.layer):
+        tensor = case.graph[name]
+        yield tensor.layout.pack(case.values[name].astype(tensor.dtype, copy=False)).tobytes()
 
 
 def _place(case: Case, granted: Sequence[Alias]) -> tuple[list[int], dict[str, tuple[int, int]]]:
@@ -172,13 +184,13 @@ def _place(case: Case, granted: Sequence[Alias]) -> tuple[list[int], dict[str, t
     return sizes, places
 
 
-class _Program:
-    """Collects runs and writes them as C."""
+class Program:
+    """Collects runs, each one kernel call with the aliases it was granted, and writes them as C."""
 
     def __init__(self, lanes: int) -> None:
         self.table = FunctionTable(environment(), "test", lanes)
         self.callers: dict[str, str] = {}
-        self.runs: list[_Run] = []
+        self.runs: list[Run] = []
         self.headers: list[tuple[str, ...]] = []
 
     def add(self, case: Case, granted: Sequence[Alias]) -> None:
@@ -188,12 +200,11 @@ class _Program:
         sizes, places = _place(case, granted)
         keys = {ArgKind.WEIGHTS: "blob {}", ArgKind.WORKSPACE: "workspace"}
         args = tuple(places[keys.get(arg.kind, "{}").format(arg.ref)] for arg in layer.args)
-        values = [(*places[f"blob {b.name}"], b.pack().tobytes()) for b in layer.blobs]
-        read = dict.fromkeys(a.ref for a in layer.args if a.kind is ArgKind.INPUT)
-        values += [(*places[name], _memory(case, name, case.values[name])) for name in read]
+        values = [(*places[f"blob {blob.name}"], blob.bytes) for blob in layer.blobs]
+        values += [(*places[n], case.graph[n].elements * 4) for n in _tensors_read(layer)]
         buffer, offset = places[layer.node.output]
         out = (buffer, offset, case.graph[layer.node.output].elements * 4)
-        self.runs.append(_Run(case, name, tuple(sizes), args, tuple(values), out))
+        self.runs.append(Run(case, name, tuple(sizes), args, tuple(values), out))
 
     def _function(self, layer: Layer, copied: tuple[bool, ...]) -> str:
         """The function that calls the kernel with an array of pointers; "nothing" if it is free."""
@@ -207,7 +218,10 @@ class _Program:
         return f"call_{name}"
 
     def source(self, target: Target) -> str:
-        """The program: reads the values of every run in turn, writes every output."""
+        """The program: reads the values of every run in turn, writes every output.
+
+        Its argument, if any, is the number of the run to begin with.
+        """
         includes = ["ec_common.h", f"isa/{target.header}"]
         includes += [f"kernels/{name}" for name in merge_headers(self.headers)]
         text = [f'#include "{name}"' for name in includes]
@@ -220,20 +234,35 @@ class _Program:
         text.append("static const run runs[] = {")
         for run in self.runs:
             args = ", ".join(f"{{{b}, {o}, 0}}" for b, o in run.args)
-            values = ", ".join(f"{{{b}, {o}, {len(v)}}}" for b, o, v in run.values) or "{0, 0, 0}"
+            values = ", ".join(f"{{{b}, {o}, {v}}}" for b, o, v in run.values) or "{0, 0, 0}"
             text.append(
                 f"    {{{run.function}, {len(run.buffers)}, {{{', '.join(map(str, run.buffers))}}},"
                 f" {len(run.args)}, {{{args}}}, {len(run.values)}, {{{values}}},"
                 f" {{{', '.join(map(str, run.out))}}}}},"
             )
         text.append("};")
-        text.append("int main(void) { return play(runs, sizeof runs / sizeof *runs); }")
+        text += ["int main(int argc, char **argv)", "{"]
+        text.append("    const size_t first = argc > 1 ? strtoul(argv[1], NULL, 10) : 0;")
+        text += ["    return play(runs + first, sizeof runs / sizeof *runs - first);", "}"]
         return "\n".join(text) + "\n"
+
+
+def compile_program(build: Build, program: Program, folder: Path) -> Path:
+    """The binary, beside its source in ``folder``; RuntimeError with the compiler's message."""
+    source, binary = folder / "kernels.c", folder / "kernels"
+    source.write_text(program.source(build.target))
+    command = [*build.compiler, *build.target.flags, "-I", str(ROOT / "runtime_c"), str(source)]
+    compiled = subprocess.run(
+        [*command, "-o", str(binary)], capture_output=True, text=True, check=False
+    )
+    if compiled.returncode:
+        raise RuntimeError(f"{build.name}: {compiled.stderr[:4000]}")
+    return binary
 
 
 def execute(build: Build, cases: Sequence[Case], folder: Path) -> list[tuple[Case, Array]]:
     """Compile all cases into one program, run it, and return every run's logical output."""
-    program = _Program(build.target.lanes)
+    program = Program(build.target.lanes)
     for case in cases:
         aliases = case.layer.aliases
         grants: list[tuple[Alias, ...]] = [(), *((alias,) for alias in aliases)]
@@ -241,14 +270,8 @@ def execute(build: Build, cases: Sequence[Case], folder: Path) -> list[tuple[Cas
             grants.append(tuple(aliases))
         for granted in grants:
             program.add(case, granted)
-    source, binary = folder / "kernels.c", folder / "kernels"
-    source.write_text(program.source(build.target))
-    command = [*build.compiler, *build.target.flags, "-I", str(ROOT / "runtime_c"), str(source)]
-    compiled = subprocess.run(
-        [*command, "-o", str(binary)], capture_output=True, text=True, check=False
-    )
-    assert compiled.returncode == 0, compiled.stderr[:4000]
-    data = b"".join(value for run in program.runs for _, _, value in run.values)
+    binary = compile_program(build, program, folder)
+    data = b"".join(value for run in program.runs for value in values_of(run.case))
     done = subprocess.run(
         [*build.runner, str(binary)], input=data, capture_output=True, check=False
     )

@@ -46,6 +46,8 @@ static int play(const run *runs, size_t count)
         r->call(pointer);
         if (r->out.bytes && fwrite(buffer[r->out.buffer] + r->out.offset, r->out.bytes, 1, stdout) != 1)
             return 4;
+        if (fflush(stdout))
+            return 4;
         for (int i = 0; i < r->buffers; i++)
             free(buffer[i]);
     }

@@ -8,8 +8,8 @@ import pytest
 
 from edgeconv import board as boards
 from edgeconv.board import Board, RunKind
-from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.cache import Cache
+from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.host import Host
 from edgeconv.targets import TARGETS
 
@@ -18,6 +18,7 @@ X86 = Host("x86_64", "Example CPU", frozenset({"sse2"}), None, 4, (Cache(1, 3276
 AVX2 = replace(X86, words=frozenset({"sse2", "avx2", "fma"}))
 AVX512 = replace(X86, words=AVX2.words | frozenset(TARGETS["avx512"].cpu_flags))
 ARM = Host("aarch64", "Example Arm", frozenset({"asimd", "fp"}), 2_000_000_000, 8, ())
+ARMV7 = Host("armv7l", "32-bit Arm", frozenset({"neon", "vfpv4"}), None, 8, ())
 POWER9 = Host("ppc64le", "POWER9", frozenset({"power9"}), None, 1, ())
 POWER10 = replace(POWER9, words=frozenset({"power10"}))
 
@@ -58,7 +59,9 @@ def message(path: Path, host: Host = X86) -> str:
     return str(caught.value).partition(str(path))[2]
 
 
-@pytest.mark.parametrize("host", [X86, AVX2, AVX512, ARM, POWER9, POWER10], ids=lambda h: h.cpu)
+@pytest.mark.parametrize(
+    "host", [X86, AVX2, AVX512, ARM, ARMV7, POWER9, POWER10], ids=lambda h: h.cpu
+)
 @pytest.mark.parametrize("name", SHIPPED)
 def test_every_shipped_board_loads_anywhere(name: str, host: Host) -> None:
     board = boards.load(name, host)
@@ -83,6 +86,8 @@ def test_the_boards_of_the_first_release_are_there() -> None:
         (AVX512, "avx512"),
         (replace(AVX2, words=frozenset({"avx2"})), "portable"),  # the kernels need FMA too
         (ARM, "neon"),
+        (ARMV7, "neon_armv7"),
+        (replace(ARMV7, words=frozenset({"neon", "vfpv3"})), "portable"),  # no fused multiply-add
         (POWER10, "power10"),
         (Host("riscv64", "any", frozenset(), None, 1, ()), "portable"),
     ],
@@ -134,6 +139,8 @@ def test_the_same_architecture_is_native() -> None:
 def test_the_same_architecture_without_the_features_is_emulated() -> None:
     assert boards.load("power10-s1024", POWER9).run.kind is RunKind.QEMU_USER
     assert boards.load("power10-s1024", POWER10).run.kind is RunKind.NATIVE
+    assert boards.load("odroid-xu3", replace(ARMV7, words=frozenset())).run.command[0] == "qemu-arm"
+    assert boards.load("odroid-xu3", ARMV7).run.kind is RunKind.NATIVE
 
 
 def test_numbers_of_a_board() -> None:

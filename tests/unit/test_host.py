@@ -29,6 +29,11 @@ processor\t: 0
 Features\t: fp asimd evtstrm crc32
 CPU part\t: 0xd08
 """
+ARMV7 = """\
+processor\t: 0
+model name\t: ARMv7 Processor rev 3 (v7l)
+Features\t: half thumb fastmult vfp edsp neon vfpv3 tls vfpv4 idiva idivt
+"""
 
 
 @pytest.fixture
@@ -66,6 +71,24 @@ def test_arm_has_no_clock_there(root: Path) -> None:
     host = detect(root, "aarch64")
     assert host.clock_hz is None
     assert host.has(("asimd", "crc32"))
+
+
+def test_32_bit_arm(root: Path) -> None:
+    (root / "proc/cpuinfo").write_text(ARMV7)
+    host = detect(root, "armv7l")
+    assert (host.arch, host.cpu) == ("armv7l", "ARMv7 Processor rev 3 (v7l)")
+    assert host.has(("neon", "vfpv4"))
+
+
+def test_32_bit_system_on_a_64_bit_arm(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (root / "proc/cpuinfo").write_text(ARM)
+    assert detect(root, "armv8l").arch == "armv7l"
+    monkeypatch.setattr("platform.machine", lambda: "aarch64")
+    assert detect(root).arch == "aarch64"
+    monkeypatch.setattr("sys.maxsize", 2**31 - 1)
+    host = detect(root)
+    assert host.arch == "armv7l"
+    assert host.has(("neon", "vfpv4")), "part of the architecture's 32-bit state"
 
 
 def test_highest_clock_wins(root: Path) -> None:

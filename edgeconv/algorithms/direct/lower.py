@@ -86,7 +86,7 @@ def lower_problem(
     tiles = filter_tiles(problem, plan, target)
     # Later passes begin with the sums so far, so the residual must come in before the activation.
     splits = not (node.epilogue.residual and node.epilogue.before != NONE)
-    channels = channels_per_pass(problem, plan, lanes) if splits else 0
+    channels = channels_per_pass(problem, plan, target) if splits else 0
     step = Geometry.of(problem.out_layout, problem.out_c, problem.out_size)
     out_vec = step.block_step if problem.out_layout.order is not Order.CHANNELS_LAST else lanes
     params: dict[str, Param] = {

@@ -9,18 +9,15 @@ from functools import lru_cache
 
 from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.algorithms.strips import Segment, segments
+from edgeconv.cache import ASSUMED
 from edgeconv.ir.layout import Order
 from edgeconv.targets import Target
 
-# Bytes of input that stay in the first- or second-level cache while every filter passes over them,
-# and bytes of filters that count as small.  Every core that edgeconv knows has 32 KiB of L1 or
-# more; where L2 is absent the smaller figure is used too, since filters then exceed the larger.
-INPUT_L1 = 24 * 1024
-INPUT_L2 = 384 * 1024
-FILTERS_L2 = 256 * 1024
-# Bytes of filters of one pass where input channels are taken in several: they stay in L1 while
-# every strip passes over them and the next ones are fetched.
-FILTERS_PASS = 20 * 1024
+# Shares of a cache.  Of L1: the input that stays while every filter passes over it, and the
+# filters of one pass where input channels are taken in several, which stay while every strip passes
+# over them and the next ones are fetched.  Of L2: the input likewise, and what counts as near.
+INPUT_OF_L1, FILTERS_OF_L1 = 1 / 2, 5 / 12
+INPUT_OF_L2, FILTERS_OF_L2 = 3 / 8, 1 / 4
 # Slots that one strip costs beside its multiply-adds: start, epilogue and store.
 STRIP_OVERHEAD = 24
 
@@ -100,18 +97,29 @@ def _row_cost(cut: tuple[Segment, ...], vectors: int, depth: int, target: Target
     return sum(s.count * _strip_cost(s.rows, vectors, depth, target) for s in cut)
 
 
-def _chunk(problem: ConvProblem, rows: int) -> int:
+def _near(target: Target) -> tuple[int, int]:
+    """Bytes of the two nearest caches; a core without L2 is taken to have none but L1."""
+    caches = target.caches or ASSUMED
+    return caches[0].size, caches[min(1, len(caches) - 1)].size
+
+
+def _filters_are_far(problem: ConvProblem, target: Target) -> bool:
+    """The filters, those of all groups counted as dense, do not stay in L2."""
+    filters = 4 * problem.out_c * problem.group_in_c * math.prod(problem.kernel)
+    return filters > FILTERS_OF_L2 * _near(target)[1]
+
+
+def _chunk(problem: ConvProblem, rows: int, target: Target) -> int:
     """Output rows per pass over the filters, so that filters or input are read from near memory."""
-    taps = math.prod(problem.kernel)
-    filters = 4 * problem.out_c * problem.group_in_c * taps
-    budget = INPUT_L1 if filters <= FILTERS_L2 else INPUT_L2
+    l1, l2 = _near(target)
+    budget = INPUT_OF_L2 * l2 if _filters_are_far(problem, target) else INPUT_OF_L1 * l1
     in_bytes = 4 * problem.in_c * math.prod(problem.in_size)
-    fit = budget * rows * problem.out_size[0] // max(in_bytes, 1)
+    fit = int(budget * rows * problem.out_size[0] / max(in_bytes, 1))
     passes = -(-rows // max(1, min(rows, fit)))
     return -(-rows // passes)  # even passes: 28 rows of which 27 fit are 14 and 14
 
 
-def channels_per_pass(problem: ConvProblem, plan: DirectPlan, lanes: int) -> int:
+def channels_per_pass(problem: ConvProblem, plan: DirectPlan, target: Target) -> int:
     """Input channels that meet a tile of filters at a time; 0 where that is all of them.
 
     Filters that do not fit L2 come from far, and the first strip that needs them would wait.  In
@@ -121,11 +129,12 @@ def channels_per_pass(problem: ConvProblem, plan: DirectPlan, lanes: int) -> int
     """
     taps = math.prod(problem.kernel)
     block = problem.in_layout.block
-    far = 4 * problem.out_c * problem.in_c * taps > FILTERS_L2
     blocks = problem.in_layout.order is not Order.CHANNELS_LAST
+    far = _filters_are_far(problem, target)
     if problem.groups > 1 or not far or not blocks or visits(plan, plan.segments) < 2:
         return 0
-    channels = max(1, FILTERS_PASS // (4 * taps * plan.vectors * lanes * block)) * block
+    per_block = 4 * taps * plan.vectors * target.lanes * block
+    channels = max(1, int(FILTERS_OF_L1 * _near(target)[0]) // per_block) * block
     return channels if channels < problem.in_c else 0
 
 
@@ -149,7 +158,7 @@ def make_plan(problem: ConvProblem, target: Target) -> DirectPlan:
             tail_rows = max((t.rows for t in target.tiles if t.vectors >= tail), default=tile.rows)
             tail_cut = segments(problem, row, tail_rows) if tail else ()
             plan = DirectPlan(
-                vectors, tail, planes, rows, row, _chunk(problem, rows), cut, tail_cut, 0.0
+                vectors, tail, planes, rows, row, _chunk(problem, rows, target), cut, tail_cut, 0.0
             )
             cost = _plan_cost(problem, plan, target)
             if best is None or cost < best.cost:

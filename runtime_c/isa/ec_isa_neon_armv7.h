@@ -1,0 +1,270 @@
+/* 32-bit ARM with NEON and VFPv4: a vector of four floats.  Meanings: see ec_isa_portable.h.
+   NEON of ARMv7 reads subnormal numbers as zero and writes zero for them, and divides, takes roots
+   and rounds in several steps; these are exact to rounding where no subnormal is involved. */
+#ifndef EC_ISA_H
+#define EC_ISA_H
+
+#include <arm_neon.h>
+
+#define EC_ISA_NAME "neon_armv7"
+#define EC_VL 4
+#define EC_TILE_VECS 12 /* of 16 registers; the rest hold filters and pixels */
+
+typedef float32x4_t ec_vec;
+
+EC_INLINE ec_vec ec_load(const float *p) { return vld1q_f32(p); }
+EC_INLINE void ec_store(float *p, ec_vec v) { vst1q_f32(p, v); }
+EC_INLINE ec_vec ec_load_n(const float *p, int n)
+{
+    float lanes[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+    for (int i = 0; i < n; i++)
+        lanes[i] = p[i];
+    return vld1q_f32(lanes);
+}
+EC_INLINE void ec_store_n(float *p, ec_vec v, int n)
+{
+    float lanes[4];
+    vst1q_f32(lanes, v);
+    for (int i = 0; i < n; i++)
+        p[i] = lanes[i];
+}
+EC_INLINE ec_vec ec_set1(float x) { return vdupq_n_f32(x); }
+EC_INLINE ec_vec ec_add(ec_vec a, ec_vec b) { return vaddq_f32(a, b); }
+EC_INLINE ec_vec ec_sub(ec_vec a, ec_vec b) { return vsubq_f32(a, b); }
+EC_INLINE ec_vec ec_mul(ec_vec a, ec_vec b) { return vmulq_f32(a, b); }
+EC_INLINE ec_vec ec_fma(ec_vec a, ec_vec b, ec_vec c) { return vfmaq_f32(c, a, b); }
+EC_INLINE ec_vec ec_max(ec_vec a, ec_vec b) { return vmaxq_f32(a, b); }
+EC_INLINE ec_vec ec_min(ec_vec a, ec_vec b) { return vminq_f32(a, b); }
+EC_INLINE ec_vec ec_abs(ec_vec a) { return vabsq_f32(a); }
+/* a < b, all bits of a lane or none.  Not vcltq_f32: GCC 12 compares its lanes one by one in scalar
+   registers, because the vector instruction takes subnormals for zero. */
+EC_INLINE uint32x4_t ec_less(ec_vec a, ec_vec b)
+{
+    uint32x4_t less;
+    __asm__("vcgt.f32 %q0, %q2, %q1" : "=w"(less) : "w"(a), "w"(b));
+    return less;
+}
+EC_INLINE ec_vec ec_select_lt(ec_vec a, ec_vec b, ec_vec x, ec_vec y)
+{
+    return vbslq_f32(ec_less(a, b), x, y);
+}
+EC_INLINE ec_vec ec_copysign(ec_vec a, ec_vec b)
+{
+    return vbslq_f32(vdupq_n_u32(0x80000000u), b, a);
+}
+/* As in portable C: 2^23 leaves no room for a fraction. */
+EC_INLINE ec_vec ec_round(ec_vec a)
+{
+    const ec_vec limit = vdupq_n_f32(8388608.0f), magnitude = vabsq_f32(a);
+    const ec_vec whole = vsubq_f32(vaddq_f32(magnitude, limit), limit);
+    return ec_copysign(ec_select_lt(magnitude, limit, whole, magnitude), a);
+}
+EC_INLINE ec_vec ec_exp2i(ec_vec n)
+{
+    const uint32x4_t biased = vreinterpretq_u32_f32(vaddq_f32(n, vdupq_n_f32(12583039.0f)));
+    return vreinterpretq_f32_u32(vshlq_n_u32(biased, 23));
+}
+EC_INLINE ec_vec ec_exponent(ec_vec a)
+{
+    const int32x4_t biased = vreinterpretq_s32_u32(vshrq_n_u32(vreinterpretq_u32_f32(a), 23));
+    return vcvtq_f32_s32(vsubq_s32(biased, vdupq_n_s32(127)));
+}
+EC_INLINE ec_vec ec_mantissa(ec_vec a)
+{
+    const uint32x4_t fraction = vandq_u32(vreinterpretq_u32_f32(a), vdupq_n_u32(0x007fffffu));
+    return vreinterpretq_f32_u32(vorrq_u32(fraction, vdupq_n_u32(0x3f800000u)));
+}
+/* The power of two that brings a normal number into [1, 2) ([2, 4) from 2^127 on), as bits. */
+EC_INLINE int32x4_t ec_scale_of(ec_vec a)
+{
+    const int32x4_t exponent = vandq_s32(vreinterpretq_s32_f32(a), vdupq_n_s32(0x7f800000));
+    return vmaxq_s32(vsubq_s32(vdupq_n_s32(0x7f000000), exponent), vdupq_n_s32(0x00800000));
+}
+/* The quotient of the mantissas by Newton's iteration on the reciprocal, corrected by the
+   remainder, which a fused multiply-subtract leaves exact; then the exponents, in two halves as
+   their difference may be twice the range.  A quotient of mantissas below 1/4, or not a number,
+   says that an operand is zero, infinite or NaN: then it is the result as it stands. */
+EC_INLINE ec_vec ec_div(ec_vec a, ec_vec b)
+{
+    const int32x4_t up_a = ec_scale_of(a), up_b = ec_scale_of(b);
+    const ec_vec x = vmulq_f32(a, vreinterpretq_f32_s32(up_a));
+    const ec_vec y = vmulq_f32(b, vreinterpretq_f32_s32(up_b));
+    ec_vec r = vrecpeq_f32(y);
+    r = vmulq_f32(r, vrecpsq_f32(y, r));
+    r = vmulq_f32(r, vrecpsq_f32(y, r));
+    const ec_vec plain = vmulq_f32(x, r);
+    const ec_vec exact = vfmaq_f32(plain, vfmsq_f32(x, plain, y), r);
+    const ec_vec quotient = vbslq_f32(vcageq_f32(exact, vdupq_n_f32(0.25f)), exact, plain);
+    const int32x4_t one = vdupq_n_s32(0x3f800000), power = vsubq_s32(up_b, up_a);
+    const int32x4_t half = vandq_s32(vshrq_n_s32(power, 1), vdupq_n_s32((int32_t)0xff800000u));
+    const int32x4_t rest = vsubq_s32(power, half);
+    return vmulq_f32(vmulq_f32(quotient, vreinterpretq_f32_s32(vaddq_s32(half, one))),
+                     vreinterpretq_f32_s32(vaddq_s32(rest, one)));
+}
+/* Newton's iteration on the reciprocal root, corrected by the remainder of the square. */
+EC_INLINE ec_vec ec_sqrt(ec_vec a)
+{
+    /* The remainder of a small number would underflow: take the root of 2^100 a. */
+    const uint32x4_t small = ec_less(a, vdupq_n_f32(1e-30f));
+    const ec_vec one = vdupq_n_f32(1.0f);
+    const ec_vec x = vmulq_f32(a, vbslq_f32(small, vdupq_n_f32(1.2676506002282294e30f), one));
+    ec_vec y = vrsqrteq_f32(x);
+    y = vmulq_f32(y, vrsqrtsq_f32(vmulq_f32(x, y), y));
+    y = vmulq_f32(y, vrsqrtsq_f32(vmulq_f32(x, y), y));
+    const ec_vec plain = vmulq_f32(x, y);
+    const ec_vec half = vmulq_f32(y, vdupq_n_f32(0.5f));
+    const ec_vec root = vfmaq_f32(plain, vfmsq_f32(x, plain, plain), half);
+    const ec_vec down = vbslq_f32(small, vdupq_n_f32(1.0f / 1125899906842624.0f), one);
+    /* Zeros, infinity and NaN are their own roots, as no step above says; below zero y is NaN. */
+    const uint32x4_t number =
+        vandq_u32(ec_less(vdupq_n_f32(0.0f), vabsq_f32(a)),
+                  ec_less(a, vreinterpretq_f32_u32(vdupq_n_u32(0x7f800000u))));
+    return vbslq_f32(number, vmulq_f32(root, down), vaddq_f32(a, a));
+}
+EC_INLINE ec_vec ec_load_strided(const float *p, ptrdiff_t step, int n)
+{
+    float lanes[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+    for (int i = 0; i < n; i++)
+        lanes[i] = p[i * step];
+    return ec_load(lanes);
+}
+EC_INLINE ec_vec ec_load_span(const float *p, int lo, int hi)
+{
+    float lanes[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+    if (lo <= 0 && hi >= 4)
+        return ec_load(p);
+    for (int i = ec_max_i(lo, 0); i < ec_min_i(hi, 4); i++)
+        lanes[i] = p[i];
+    return ec_load(lanes);
+}
+EC_INLINE ec_vec ec_shift(ec_vec a, ec_vec b, int n)
+{
+    switch (n) {
+    case 1: return vextq_f32(a, b, 1);
+    case 2: return vextq_f32(a, b, 2);
+    case 3: return vextq_f32(a, b, 3);
+    default: return a;
+    }
+}
+EC_INLINE void ec_deinterleave(ec_vec a, ec_vec b, ec_vec *even, ec_vec *odd)
+{
+    const float32x4x2_t parts = vuzpq_f32(a, b);
+    *even = parts.val[0];
+    *odd = parts.val[1];
+}
+EC_INLINE ec_vec ec_load_indexed(const float *p, const int32_t *index, int n)
+{
+    float lanes[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+    for (int i = 0; i < n; i++)
+        lanes[i] = p[index[i]];
+    return ec_load(lanes);
+}
+EC_INLINE void ec_transpose(ec_vec v[EC_VL])
+{
+    const float32x4x2_t a = vtrnq_f32(v[0], v[1]), b = vtrnq_f32(v[2], v[3]);
+    v[0] = vcombine_f32(vget_low_f32(a.val[0]), vget_low_f32(b.val[0]));
+    v[1] = vcombine_f32(vget_low_f32(a.val[1]), vget_low_f32(b.val[1]));
+    v[2] = vcombine_f32(vget_high_f32(a.val[0]), vget_high_f32(b.val[0]));
+    v[3] = vcombine_f32(vget_high_f32(a.val[1]), vget_high_f32(b.val[1]));
+}
+/* Pairs are joined twice; the second lane of the result repeats the first. */
+EC_INLINE float ec_reduce_add(ec_vec a)
+{
+    const float32x2_t pairs = vpadd_f32(vget_low_f32(a), vget_high_f32(a));
+    return vget_lane_f32(vpadd_f32(pairs, pairs), 0);
+}
+EC_INLINE float ec_reduce_max(ec_vec a)
+{
+    const float32x2_t pairs = vpmax_f32(vget_low_f32(a), vget_high_f32(a));
+    return vget_lane_f32(vpmax_f32(pairs, pairs), 0);
+}
+EC_INLINE float ec_reduce_min(ec_vec a)
+{
+    const float32x2_t pairs = vpmin_f32(vget_low_f32(a), vget_high_f32(a));
+    return vget_lane_f32(vpmin_f32(pairs, pairs), 0);
+}
+
+/* A tile takes nearly all registers.  Constants of the epilogue that are kept in some from one tile
+   to the next cost GCC a spill of accumulators in the innermost loop; here they are given up. */
+#define EC_TILE_BEGIN()                                                                            \
+    __asm__ volatile("" ::: "d0", "d1", "d2", "d3", "d4", "d5", "d6", "d7", "d8", "d9", "d10",     \
+                     "d11", "d12", "d13", "d14", "d15", "d16", "d17", "d18", "d19", "d20", "d21",  \
+                     "d22", "d23", "d24", "d25", "d26", "d27", "d28", "d29", "d30", "d31")
+
+#include "ec_tile_lanes.h"
+
+/* sum + f * lane n of x, n = 0 or 1.  ARMv7 multiplies by lane in the unfused form only: the
+   product is rounded before it is added.  The fused one would cost a vdup for every pixel.
+   Assembly, because the order of the multiply-adds is what keeps a full register file from
+   spilling, and compilers change that of intrinsics. */
+EC_INLINE ec_vec ec_mla_lane(ec_vec sum, ec_vec f, float32x2_t x, int n)
+{
+    if (n)
+        __asm__ volatile("vmla.f32 %q0, %q1, %P2[1]" : "+w"(sum) : "w"(f), "t"(x));
+    else
+        __asm__ volatile("vmla.f32 %q0, %q1, %P2[0]" : "+w"(sum) : "w"(f), "t"(x));
+    return sum;
+}
+
+/* One or two channels: those of a pixel share a d register while filters pass by, one vector at a
+   time. */
+EC_INLINE void ec_tile_step(ec_tile *t, const float *a, ptrdiff_t a_row, const float *b,
+                            int channels, int mr, int nv, int lo, int hi)
+{
+    float32x2_t x[EC_TILE_VECS];
+    EC_UNROLL
+    for (int p = 0; p < mr; p++)
+        if (p >= lo && p < hi)
+            x[p] = channels == 2 ? vld1_f32(a + p * a_row) : vld1_dup_f32(a + p * a_row);
+    EC_UNROLL
+    for (int j = 0; j < channels * nv; j++) {
+        EC_STEP();
+        const ec_vec f = ec_load(b + j * EC_VL);
+        EC_UNROLL
+        for (int p = 0; p < mr; p++)
+            if (p >= lo && p < hi)
+                t->acc[p * nv + j % nv] = ec_mla_lane(t->acc[p * nv + j % nv], f, x[p], j / nv);
+    }
+}
+
+EC_INLINE void ec_tile_mac(ec_tile *t, const float *a, ptrdiff_t a_row, ptrdiff_t a_k,
+                           const float *b, int kc, int mr, int nv, int lo, int hi)
+{
+    int k = 0;
+    if (a_k == 1) /* channels lie side by side: half of the loads */
+        EC_NO_UNROLL
+        for (; k + 2 <= kc; k += 2, a += 2, b += 2 * nv * EC_VL)
+            ec_tile_step(t, a, a_row, b, 2, mr, nv, lo, hi);
+    EC_NO_UNROLL
+    for (; k < kc; k++, a += a_k, b += nv * EC_VL)
+        ec_tile_step(t, a, a_row, b, 1, mr, nv, lo, hi);
+}
+
+/* Filters are loaded four at a time and multiplied by lane, so mr is a multiple of four; vectors of
+   pixels pass by. */
+#define EC_OUTER_MAC
+EC_INLINE void ec_outer_mac(ec_tile *t, const float *a, const float *b, int kc, int mr, int nv)
+{
+    EC_NO_UNROLL
+    for (int k = 0; k < kc; k++, a += mr, b += nv * EC_VL) {
+        ec_vec x[EC_TILE_VECS / 4];
+        EC_UNROLL
+        for (int p = 0; p < mr; p += 4)
+            x[p / 4] = ec_load(a + p);
+        EC_UNROLL
+        for (int j = 0; j < nv; j++) {
+            EC_STEP();
+            const ec_vec y = ec_load(b + j * EC_VL);
+            EC_UNROLL
+            for (int p = 0; p < mr; p++) {
+                const ec_vec four = x[p / 4];
+                const float32x2_t two = p & 2 ? vget_high_f32(four) : vget_low_f32(four);
+                t->acc[p * nv + j] = ec_mla_lane(t->acc[p * nv + j], y, two, p & 1);
+            }
+        }
+    }
+}
+
+#include "ec_outer_lanes.h"
+
+#endif

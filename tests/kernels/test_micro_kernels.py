@@ -1,0 +1,158 @@
+"""The micro-kernels' inner loops, as compiled: no spill, no accumulator that moves, and as many
+multiply-adds as llvm-mca's model of a CPU can do.  ``python bench/micro_kernels.py`` prints them.
+"""
+
+from __future__ import annotations
+
+import pytest
+from innerloop.assembly import functions, loops
+from innerloop.mca import VERSION, bound, cycles, find_mca, independent
+from innerloop.models import ENOUGH, MODELS, Model
+from innerloop.program import find_compiler, inner_loops, kernels
+from innerloop.syntax import SYNTAXES, Instruction
+
+from edgeconv.targets import TARGETS
+
+VECTOR_ISAS = [name for name, target in TARGETS.items() if target.lanes > 1]
+PAIRS = [(isa, model) for isa, models in MODELS.items() for model in models]
+
+
+def compiler_for(isa: str, family: str) -> tuple[str, ...]:
+    command = find_compiler(TARGETS[isa], family)
+    if command is None:
+        pytest.skip(f"no {family} for {TARGETS[isa].arch} is installed")
+    return command
+
+
+def test_every_vector_isa_has_a_model() -> None:
+    assert list(MODELS) == VECTOR_ISAS
+
+
+@pytest.mark.parametrize("family", ["gcc", "clang"])
+@pytest.mark.parametrize("isa", VECTOR_ISAS)
+def test_inner_loops_neither_spill_nor_move_accumulators(isa: str, family: str) -> None:
+    """Tuned for no CPU in particular, as emitted projects are unless their board says more."""
+    target = TARGETS[isa]
+    found = inner_loops(target, compiler_for(isa, family))
+    assert list(found) == list(kernels(target))
+    for kernel, of_kernel in found.items():
+        assert of_kernel, f"{kernel}: no loop multiplies and adds"
+        assert of_kernel[0].multiply_adds >= kernel.products(target), str(kernel)
+        for loop in of_kernel:
+            assert not loop.spills, f"{kernel}: {loop.spills} spills"
+            assert not loop.reloads, f"{kernel}: {loop.reloads} accumulators move"
+
+
+@pytest.mark.parametrize(("isa", "model"), PAIRS, ids=[f"{i}-{m.name}" for i, m in PAIRS])
+def test_first_outer_tile_reaches_the_bound_of_the_model(isa: str, model: Model) -> None:
+    mca = find_mca()
+    if mca is None:
+        pytest.skip(f"llvm-mca of LLVM {VERSION} is not installed")
+    target = TARGETS[isa]
+    first = next(kernels(target))
+    found = inner_loops(target, compiler_for(isa, "gcc"), model.flags_of("gcc"), (first,))
+    loop, syntax = found[first][0], SYNTAXES[target.arch]
+    rate = loop.multiply_adds / cycles(mca, loop.body, syntax, model.name)
+    assert rate >= model.least * bound(mca, loop, syntax, model.name)
+    assert rate <= 1.001 * bound(mca, loop, syntax, model.name)
+
+
+def test_a_first_tile_that_falls_short_is_an_exception() -> None:
+    assert [model.name for _, model in PAIRS if model.least < ENOUGH] == ["cortex-a15"]
+
+
+SPILLING = {
+    "x86_64": """
+.L2:
+    vmovups (%rsi), %zmm1
+    vfmadd231ps (%rdi){1to16}, %zmm1, %zmm0
+    vmovups %zmm0, -56(%rsp)
+    vmovaps %zmm3, %zmm0
+    jne .L2
+""",
+    "aarch64": """
+.L2:
+    ldp q1, q2, [x0], 32
+    fmla v0.4s, v1.4s, v2.s[3]
+    str q0, [sp, 16]
+    mov v0.16b, v3.16b
+    bne .L2
+""",
+    "armv7l": """
+.L2:
+    vld1.32 {d2-d3}, [r0]!
+    vmla.f32 q0, q1, d4[1]
+    vstr d0, [sp, #8]
+    vmov q0, q3
+    bne .L2
+""",
+    "ppc64le": """
+.L2:
+    lxv 33,0(3)
+    xvf32gerpp 4,33,42
+    stxv 40,32(1)
+    xxlor 17,40,40
+    bdnz .L2
+""",
+}
+
+
+@pytest.mark.parametrize("arch", SYNTAXES)
+def test_spills_and_moved_accumulators_are_seen(arch: str) -> None:
+    """One of each in every architecture's writing."""
+    (loop,) = loops(SPILLING[arch].splitlines(), SYNTAXES[arch])
+    assert (loop.multiply_adds, loop.spills, loop.reloads) == (1, 1, 1)
+    assert loop.loads == (2 if arch == "x86_64" else 1)
+    assert loop.others == 1
+
+
+def test_only_innermost_loops_count() -> None:
+    text = """
+    .type f, @function
+f:
+.L1:
+    pushq %rbx
+.L2:
+    vfmadd231ps %ymm1, %ymm2, %ymm3
+    jne .L2
+    vmovups %ymm3, (%rdi)
+    jne .L1
+    ret
+    .size f, .-f
+"""
+    (loop,) = loops(functions(text)["f"], SYNTAXES["x86_64"])
+    assert (loop.multiply_adds, loop.spills) == (1, 0)
+
+
+def test_code_behind_the_return_is_no_loop() -> None:
+    text = """
+    je .L3
+.L2:
+    vfmadd231ps %ymm1, %ymm2, %ymm3
+    vmovups %ymm3, (%rdi)
+    ret
+.L3:
+    vxorps %ymm3, %ymm3, %ymm3
+    jmp .L2
+"""
+    assert not loops(text.splitlines(), SYNTAXES["x86_64"])
+
+
+@pytest.mark.parametrize(
+    ("arch", "text", "count"),
+    [
+        ("x86_64", "vfmadd231ps 4(%rax){1to16}, %zmm1, %zmm30", 15),
+        ("aarch64", "fmla v5.4s, v2.4s, v0.s[3]", 30),
+        ("armv7l", "vmla.f32 q5, q8, d6[0]", 14),
+        ("ppc64le", "xvf32gerpp 4, 33, 42", 8),
+        ("ppc64le", "xvmaddasp 4, 33, 42", 32),
+    ],
+)
+def test_independent_multiply_adds_share_no_register(arch: str, text: str, count: int) -> None:
+    mnemonic, _, rest = text.partition(" ")
+    syntax = SYNTAXES[arch]
+    block = independent(Instruction(mnemonic, tuple(rest.split(", "))), syntax)
+    written = [syntax.written(instruction) for instruction in block]
+    assert len(block) == count
+    assert len(frozenset().union(*written)) == sum(map(len, written))
+    assert not any(syntax.loads(instruction) for instruction in block)
