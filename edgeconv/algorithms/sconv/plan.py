@@ -8,19 +8,21 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from edgeconv.algorithms.problem import ConvProblem
+from edgeconv.algorithms.sconv.levels import MEMORY_CYCLES, SHARE, Levels
+from edgeconv.algorithms.sconv.search import Search
 from edgeconv.algorithms.sconv.shape import Shape
 from edgeconv.algorithms.sconv.slicing import Schedule, Slicing, slice_convolution
-from edgeconv.cache import Cache
+from edgeconv.cache import ASSUMED, Cache
 from edgeconv.targets import Target, Tile
 
-# Taken where a board names no cache: what the smallest application core has.
-ASSUMED_CACHES = (Cache(1, 32 * 1024, 64), Cache(2, 256 * 1024, 64))
 # Slots that one micro-kernel call costs beside its multiply-adds: start, epilogue and store.
 BLOCK_OVERHEAD = 24
 # Slots to pack one vector: a load, a shift, a store and their share of the loops; of a pointwise
 # convolution a load and a store.
 PACK_SLOTS = 8
 COPY_SLOTS = 4
+# Packed panels take at most this part of what im2col would take, or as much as fits L1.
+WORKSPACE_OF_IM2COL = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +105,7 @@ def make_plan(problem: ConvProblem, target: Target, schedule: Schedule | None = 
     Where one channel fits L1 with none of them, smaller tiles are tried, then farther caches in
     the place of L1: the panels of a very large kernel stream from there.
     """
-    caches = target.caches or ASSUMED_CACHES
+    caches = target.caches or ASSUMED
     while True:
         for shapes in (tiles, smaller_tiles):
             candidates = dict.fromkeys(shapes(problem, target))
@@ -122,17 +124,67 @@ def _plan(
     schedule: Schedule | None,
 ) -> SconvPlan | None:
     """The plan with one tile; None when not even one channel fits the nearest cache."""
+    wanted = (schedule,) if schedule else tuple(Schedule)
     try:
-        slicing = slice_convolution(
-            Shape.of(problem),
-            tile.vectors * target.lanes,
-            tile.rows,
-            caches,
-            schedule=schedule,
-            count_packing=True,
-        )
+        slicings = [_sliced(problem, target, tile, caches, entry) for entry in wanted]
     except ValueError:
         return None
+    levels = Levels.of(caches, SHARE, MEMORY_CYCLES)
+    best = min(slicings, key=lambda s: schedule_cycles(s, levels, prefetch=target.prefetch))
+    return plan_of(problem, target, tile, best)
+
+
+def _sliced(
+    problem: ConvProblem,
+    target: Target,
+    tile: Tile,
+    caches: tuple[Cache, ...],
+    schedule: Schedule,
+) -> Slicing:
+    """The analysis under one schedule.
+
+    Parts are as few as binary search finds, but even: 64 channels are 4 x 16, not 3 x 17 + 13.
+    Input panels fill L1, which also lengthens the runs in which outputs are written; several
+    stationary filter tiles would shorten them.
+    """
+    return slice_convolution(
+        Shape.of(problem),
+        tile.vectors * target.lanes,
+        tile.rows,
+        caches,
+        schedule=schedule,
+        search=Search.EVEN,
+        fill_l1=schedule is Schedule.INPUT_STATIONARY,
+        workspace_limit=max(caches[0].size, im2col_bytes(problem) // WORKSPACE_OF_IM2COL),
+    )
+
+
+def im2col_bytes(problem: ConvProblem) -> int:
+    """The matrix that im2col would make of one group of one image."""
+    pixels = math.prod(problem.out_size)
+    return 4 * problem.group_in_c * math.prod(problem.kernel) * pixels
+
+
+def schedule_cycles(slicing: Slicing, levels: Levels, *, prefetch: bool) -> float:
+    """By what the schedule is chosen: the paper's cost model (Equation 6) and what it leaves out.
+
+    Packed panels that overflow L1 are written to L2 and read from there.  Output is written in
+    runs: what one channel gets before the kernel turns to the next one.  No prefetcher follows from
+    run to run, so that each waits for its first line, and every channel set visits it again.  On
+    the other hand, filters that are prefetched come from a cache at no cost.
+    """
+    out_c = (slicing.filter_tiles - 1) * slicing.n_f + slicing.last_n_f
+    run = slicing.k1 if slicing.input_stationary else slicing.k2
+    runs = slicing.channel_sets * out_c * -(-slicing.in_tiles // run)
+    overflow = slicing.workspace > levels.budgets[0] and slicing.packs * slicing.channel_sets
+    packed = overflow * slicing.in_tiles * slicing.in_bytes / levels.line
+    near, far, memory = slicing.level_costs
+    streamed = 0.0 if prefetch else near + far
+    return streamed + memory + levels.price(1) * packed + levels.price(2) * runs
+
+
+def plan_of(problem: ConvProblem, target: Target, tile: Tile, slicing: Slicing) -> SconvPlan:
+    """The plan with this tile and slicing."""
     cost = _compute_cost(problem, target, tile, slicing.channel_sets)
     cost += _packing_cost(problem, target, slicing)
     return SconvPlan(

@@ -1,0 +1,1 @@
+"""What ``bench/convolutions.py`` is made of: the convolutions of a model, each timed alone."""

@@ -1,0 +1,135 @@
+"""Time the candidates of a convolution in turn, after checking that they agree."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from convtime.cases import Candidate, Convolution
+from convtime.program import Arena, Floats, Library
+from edgeconv.errors import EdgeconvError
+from edgeconv.ir.choice import ArgKind
+from edgeconv.ir.graph import Tensor
+
+FLOAT_BYTES = 4
+TOLERANCE = 1e-5  # of the largest output: sums of some thousand products in another order
+MOST_CALLS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """``rounds`` turns of each candidate, of about ``turn_s`` seconds."""
+
+    rounds: int
+    turn_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One convolution.  ``seconds``: the median over the rounds, by candidate.
+
+    ``chosen``: the algorithm of the lowest predicted cost.  ``schedule``: what SConv's analysis
+    chose.  ``peak``: GFLOP/s of the core, the better of right before and right after.
+    """
+
+    convolution: Convolution
+    seconds: Mapping[str, float]
+    chosen: str
+    schedule: str
+    workspace_bytes: int
+    peak: float
+
+    @property
+    def flops(self) -> int:
+        """Two per multiply-accumulate, those on padding included."""
+        return 2 * self.convolution.problem.macs
+
+    def gflops(self, name: str) -> float:
+        """Rate of a candidate."""
+        return 1e-9 * self.flops / self.seconds[name]
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    candidate: Candidate
+    function: str
+    pointers: tuple[int, ...]
+    output: Tensor
+    values: Floats  # what is written to the output
+
+
+def measure(
+    convolution: Convolution,
+    functions: Sequence[tuple[Candidate, str]],
+    library: Library,
+    align: int,
+    effort: Effort,
+) -> dict[str, float]:
+    """Median seconds of every candidate; ``functions`` names the C function of each.
+
+    Raises EdgeconvError when the output of one is not that of the first.
+    """
+    calls = _prepare(functions, align)
+    _require_agreement(convolution, calls, library)
+    samples: dict[str, list[float]] = {call.candidate.name: [] for call in calls}
+    repeats = {}
+    for call in calls:
+        once = library.seconds(call.function, call.pointers, 1)
+        repeats[call.candidate.name] = max(1, min(MOST_CALLS, round(effort.turn_s / once)))
+    for _ in range(effort.rounds):
+        for call in calls:
+            name = call.candidate.name
+            samples[name].append(library.seconds(call.function, call.pointers, repeats[name]))
+    return {name: statistics.median(times) for name, times in samples.items()}
+
+
+def _prepare(functions: Sequence[tuple[Candidate, str]], align: int) -> list[_Call]:
+    """Operands in memory: every candidate has its own, inputs of one layout are shared."""
+    rng = np.random.default_rng(1)
+    first = functions[0][0].graph
+    image = rng.standard_normal(first["x"].shape, np.float32)
+    sizes = [candidate.graph["x"].elements * FLOAT_BYTES for candidate, _ in functions]
+    for candidate, _ in functions:
+        layer = candidate.layer
+        sizes += [candidate.graph["y"].elements * FLOAT_BYTES, layer.workspace_bytes]
+        sizes += [blob.bytes for blob in layer.blobs]
+    arena = Arena(sizes, align)
+    inputs: dict[Tensor, Floats] = {}
+    calls = []
+    for candidate, function in functions:
+        x, y, layer = candidate.graph["x"], candidate.graph["y"], candidate.layer
+        if x not in inputs:
+            inputs[x] = arena.take(x.elements * FLOAT_BYTES)
+            inputs[x][:] = x.layout.pack(image).reshape(-1)
+        memory = {ArgKind.INPUT: {x.name: inputs[x]}, ArgKind.WEIGHTS: {}, ArgKind.OUTPUT: {}}
+        for blob in layer.blobs:
+            memory[ArgKind.WEIGHTS][blob.name] = arena.take(blob.bytes)
+            memory[ArgKind.WEIGHTS][blob.name][:] = blob.pack().reshape(-1)
+        values = memory[ArgKind.OUTPUT][y.name] = arena.take(y.elements * FLOAT_BYTES)
+        memory[ArgKind.WORKSPACE] = {"": arena.take(layer.workspace_bytes)}
+        pointers = tuple(memory[arg.kind][arg.ref].ctypes.data for arg in layer.args)
+        calls.append(_Call(candidate, function, pointers, y, values))
+    return calls
+
+
+def _require_agreement(convolution: Convolution, calls: Sequence[_Call], library: Library) -> None:
+    want: Floats | None = None
+    for call in calls:
+        call.values.fill(np.nan)
+        library.seconds(call.function, call.pointers, 1)
+        if not call.candidate.is_whole:
+            continue
+        got = call.output.layout.unpack(call.values, call.output.shape).astype(np.float32)
+        if want is None:
+            want = got
+        error = float(np.max(np.abs(got - want)) / np.max(np.abs(want)))
+        if not error <= TOLERANCE:  # NaN is no agreement either
+            raise EdgeconvError(
+                "wrong result",
+                where=f"{call.candidate.name}: {convolution.label}",
+                got=f"a difference of {error:.2g} of the largest output",
+                rule=f"from {calls[0].candidate.name} by at most {TOLERANCE:g}",
+            )

@@ -1,0 +1,154 @@
+"""The micro-kernels of a target, one function per register tile, compiled to assembly."""
+
+from __future__ import annotations
+
+import functools
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from edgeconv.build.compile import BASE_FLAGS
+from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.targets import Target, Tile
+from innerloop.assembly import Loop, functions, loops
+from innerloop.syntax import SYNTAXES
+
+RUNTIME = Path(__file__).resolve().parents[2] / "runtime_c"
+_CLANG_VERSIONS = tuple(f"clang-{version}" for version in range(22, 14, -1))
+_TRIPLES = {
+    "x86_64": "x86_64-linux-gnu",
+    "aarch64": "aarch64-linux-gnu",
+    "armv7l": "arm-linux-gnueabihf",
+    "ppc64le": "powerpc64le-linux-gnu",
+}
+
+# As in the kernels: sums stay in the tile while kc steps pass, and are stored afterwards.  The
+# pixels of the direct tile lie one block of channels apart.
+_SOURCE = """\
+#include "ec_common.h"
+#include "isa/{header}"
+
+EC_INLINE void store(const ec_vec *rows, float *out, ptrdiff_t out_row, int mr, int nv)
+{{
+    EC_UNROLL
+    for (int p = 0; p < mr; p++) {{
+        EC_UNROLL
+        for (int j = 0; j < nv; j++)
+            ec_store(out + p * out_row + j * EC_VL, rows[p * nv + j]);
+    }}
+}}
+
+#define OUTER(MR, NV)                                                                       \\
+    void outer_##MR##_##NV(const float *a, const float *b, float *out, ptrdiff_t row, int kc) \\
+    {{                                                                                       \\
+        ec_outer tile;                                                                      \\
+        ec_vec rows[EC_TILE_VECS];                                                          \\
+        ec_outer_init(&tile, MR, NV);                                                       \\
+        ec_outer_mac(&tile, a, b, kc, MR, NV);                                              \\
+        ec_outer_read(&tile, rows, MR, NV);                                                 \\
+        store(rows, out, row, MR, NV);                                                      \\
+    }}
+
+#define DIRECT(MR, NV)                                                                      \\
+    void direct_##MR##_##NV(const float *a, const float *b, const float *bias, float *out,  \\
+                            ptrdiff_t row, int kc)                                          \\
+    {{                                                                                       \\
+        ec_tile tile;                                                                       \\
+        ec_vec rows[EC_TILE_VECS];                                                          \\
+        ec_tile_init(&tile, bias, MR, NV);                                                  \\
+        ec_tile_mac(&tile, a, EC_VL, 1, b, kc, MR, NV, 0, MR);                              \\
+        ec_tile_read(&tile, rows, MR, NV);                                                  \\
+        store(rows, out, row, MR, NV);                                                      \\
+    }}
+
+{kernels}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """``kind``: "outer" (SConv) or "direct"; the macro of that name makes its function."""
+
+    kind: str
+    tile: Tile
+
+    @property
+    def function(self) -> str:
+        """The name of its function."""
+        return f"{self.kind}_{self.tile.rows}_{self.tile.vectors}"
+
+    def products(self, target: Target) -> int:
+        """Multiply-adds of one step; an instruction of a matrix unit does ``outer_step`` rows."""
+        rows = self.tile.rows
+        if self.kind == "outer" and target.outer_rate > 1:
+            rows //= target.outer_step
+        return rows * self.tile.vectors
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.tile.rows} x {self.tile.vectors}"
+
+
+def kernels(target: Target) -> Iterator[Kernel]:
+    """All of a target, each kind in the order of the row in edgeconv/targets.py."""
+    yield from (Kernel("outer", tile) for tile in target.outer)
+    yield from (Kernel("direct", tile) for tile in target.tiles)
+
+
+@functools.cache
+def find_compiler(target: Target, family: str) -> tuple[str, ...] | None:
+    """The command of "gcc" or "clang" that compiles for ``target`` here; None without one."""
+    triple = _TRIPLES[target.arch]
+    if family == "gcc":
+        candidates: list[tuple[str, ...]] = [(f"{triple}-gcc",)]
+    else:
+        candidates = [(name, f"--target={triple}") for name in ("clang", *_CLANG_VERSIONS)]
+    return next((c for c in candidates if shutil.which(c[0]) and _compiles(c)), None)
+
+
+def _compiles(command: tuple[str, ...]) -> bool:
+    """It has the headers of a C library."""
+    source = "#include <stdint.h>\n#include <string.h>\n"
+    done = subprocess.run(
+        [*command, "-fsyntax-only", "-x", "c", "-"],
+        input=source,
+        text=True,
+        capture_output=True,
+        check=False,
+    )
+    return done.returncode == 0
+
+
+def inner_loops(
+    target: Target,
+    compiler: tuple[str, ...],
+    flags: tuple[str, ...] = (),
+    only: tuple[Kernel, ...] = (),
+) -> dict[Kernel, list[Loop]]:
+    """Per micro-kernel (all, or ``only`` these) its innermost loops, the longest first.
+
+    Compiled as emitted projects are, with ``flags`` after those of the target.  Raises
+    EdgeconvError when the compiler fails.
+    """
+    every = only or tuple(kernels(target))
+    macros = (f"{k.kind.upper()}({k.tile.rows}, {k.tile.vectors})" for k in every)
+    source = _SOURCE.format(header=target.header, kernels="\n".join(macros))
+    command = [*compiler, *BASE_FLAGS, *target.flags, *flags, f"-I{RUNTIME}"]
+    done = subprocess.run(
+        [*command, "-S", "-x", "c", "-", "-o", "-"],
+        input=source,
+        text=True,
+        capture_output=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise EdgeconvError(
+            "micro-kernels do not compile",
+            where=f"{target.name} with {compiler[0]}",
+            got=done.stderr.strip().partition("\n")[0],
+            code=Exit.UNSATISFIED,
+        )
+    found = functions(done.stdout)
+    syntax = SYNTAXES[target.arch]
+    return {kernel: loops(found[kernel.function], syntax) for kernel in every}
