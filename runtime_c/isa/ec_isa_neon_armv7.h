@@ -240,29 +240,80 @@ EC_INLINE void ec_tile_mac(ec_tile *t, const float *a, ptrdiff_t a_row, ptrdiff_
         ec_tile_step(t, a, a_row, b, 1, mr, nv, lo, hi);
 }
 
-/* Filters are loaded four at a time and multiplied by lane, so mr is a multiple of four; vectors of
-   pixels pass by. */
+/* sum + y * lane n of x, n < 4. */
+EC_INLINE ec_vec ec_mla_quad(ec_vec sum, ec_vec y, ec_vec x, int n)
+{
+    return ec_mla_lane(sum, y, n & 2 ? vget_high_f32(x) : vget_low_f32(x), n & 1);
+}
+
+/* Eight floats by one instruction, which also moves p on.  It wants four d registers in a row:
+   Clang has no name for such an operand, and up to version 19 its vld1q_f32_x2 takes the address
+   for a multiple of 32 bytes, hence registers by number. */
+#define EC_LOAD_PAIR(p, lo, hi, q_lo, q_hi)                                                        \
+    do {                                                                                           \
+        register ec_vec lo_ __asm__(q_lo), hi_ __asm__(q_hi);                                      \
+        __asm__ volatile("vld1.32 {%e0-%f1}, [%2]!"                                                \
+                         : "=w"(lo_), "=w"(hi_), "+r"(p)::"memory");                               \
+        lo = lo_;                                                                                  \
+        hi = hi_;                                                                                  \
+    } while (0)
+
+/* Filters are multiplied by lane, four to a vector.  Of filters and pixels, one operand has a single
+   vector per step; two steps of it stay in registers while those of the other pass by. */
+EC_INLINE void ec_outer_pair(ec_tile *t, const float **a, const float **b, int mr, int nv)
+{
+    const int by_pixels = mr == 4, passing = by_pixels ? nv : mr / 4;
+    const float *kept = by_pixels ? *a : *b, *next = by_pixels ? *b : *a;
+    ec_vec x[2], y[2];
+    EC_LOAD_PAIR(kept, x[0], x[1], "q0", "q1");
+    EC_UNROLL
+    for (int i = 0; i < 2 * passing; i++) {
+        if (i % 2 == 0)
+            EC_LOAD_PAIR(next, y[0], y[1], "q2", "q3");
+        const int step = i / passing, v = i % passing;
+        EC_UNROLL
+        for (int p = 0; p < 4; p++) {
+            ec_vec *sum = &t->acc[by_pixels ? p * nv + v : 4 * v + p];
+            *sum = by_pixels ? ec_mla_quad(*sum, y[i % 2], x[step], p)
+                             : ec_mla_quad(*sum, x[step], y[i % 2], p);
+        }
+    }
+    *a = by_pixels ? kept : next;
+    *b = by_pixels ? next : kept;
+}
+
+/* One step: as above, a vector at a time. */
+EC_INLINE void ec_outer_one(ec_tile *t, const float *a, const float *b, int mr, int nv)
+{
+    ec_vec x[EC_TILE_VECS / 4];
+    EC_UNROLL
+    for (int p = 0; p < mr; p += 4)
+        x[p / 4] = ec_load(a + p);
+    EC_UNROLL
+    for (int j = 0; j < nv; j++) {
+        EC_STEP();
+        const ec_vec y = ec_load(b + j * EC_VL);
+        EC_UNROLL
+        for (int p = 0; p < mr; p++)
+            t->acc[p * nv + j] = ec_mla_quad(t->acc[p * nv + j], y, x[p / 4], p % 4);
+    }
+}
+
+/* mr is 4, or a multiple of it where nv is 1.  Loads and multiply-adds may share a port, and so may
+   what counts the rounds: hence pairs, and eight steps to a round. */
 #define EC_OUTER_MAC
 EC_INLINE void ec_outer_mac(ec_tile *t, const float *a, const float *b, int kc, int mr, int nv)
 {
+    int k = 0;
     EC_NO_UNROLL
-    for (int k = 0; k < kc; k++, a += mr, b += nv * EC_VL) {
-        ec_vec x[EC_TILE_VECS / 4];
+    for (; k + 8 <= kc; k += 8) {
         EC_UNROLL
-        for (int p = 0; p < mr; p += 4)
-            x[p / 4] = ec_load(a + p);
-        EC_UNROLL
-        for (int j = 0; j < nv; j++) {
-            EC_STEP();
-            const ec_vec y = ec_load(b + j * EC_VL);
-            EC_UNROLL
-            for (int p = 0; p < mr; p++) {
-                const ec_vec four = x[p / 4];
-                const float32x2_t two = p & 2 ? vget_high_f32(four) : vget_low_f32(four);
-                t->acc[p * nv + j] = ec_mla_lane(t->acc[p * nv + j], y, two, p & 1);
-            }
-        }
+        for (int pair = 0; pair < 4; pair++)
+            ec_outer_pair(t, &a, &b, mr, nv);
     }
+    EC_NO_UNROLL
+    for (; k < kc; k++, a += mr, b += nv * EC_VL)
+        ec_outer_one(t, a, b, mr, nv);
 }
 
 #include "ec_outer_lanes.h"

@@ -3,9 +3,8 @@
    of them meets, in the order in which the micro-kernel reads them.
 
    Panel: [channel][kernel slice, row, column][nv * EC_VL pixels].  A panel crosses the ends of output
-   rows (seeds of the row breaks in Equation 2 of Ferrari et al., 2024): every stretch of one output
-   row is packed on its own.  What lies outside the input is written as zero here, so that no padded
-   copy of the input exists.  Needs ec_lanes.h. */
+   rows; every stretch of one row is packed on its own.  What lies outside the input is written as
+   zero here, so that no padded copy of the input exists.  Needs ec_lanes.h. */
 #ifndef EC_SCONV_PACK_H
 #define EC_SCONV_PACK_H
 
