@@ -245,7 +245,7 @@ def _build(path: Path, data: Mapping[str, Any], host: Host) -> Board:
     here = data["arch"] == "host"
     arch = host.arch if here else data["arch"]
     caches = tuple(
-        Cache(c["level"], _bytes(c["size"]), c["line"], c.get("latency"))
+        Cache(c["level"], _bytes(c["size"]), c["line"], c.get("latency"), c.get("ways"))
         for c in sorted(data.get("cache", ()), key=lambda c: int(c["level"]))
     )
     native = _is_native(data["run"], arch, host)

@@ -142,7 +142,9 @@ def _bench(options: argparse.Namespace) -> Exit:
 
 def _explain(options: argparse.Namespace) -> Exit:
     with _Progress() as step:
-        document, notes = pipeline.explain_model(_wanted(options), layer=options.layer, step=step)
+        document, notes = pipeline.explain_model(
+            _wanted(options), layer=options.layer, threads=options.threads, step=step
+        )
     for note in notes:
         _say(f"note: {note}")
     _show(options, explanation.render(document), document)
@@ -306,7 +308,6 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
     )
     add("--ram", type=_size("--ram"), metavar="SIZE", help="budget, as 512K or 2M (the board's)")
     add("--flash", type=_size("--flash"), metavar="SIZE", help="budget (the board's)")
-    add("--threads", type=_one_thread, default=1, metavar="N", help="1 in this version")
     add("--weights", choices=("image", "c"), default="image", help="a binary file, or a C array")
     add(
         "--io",
@@ -324,6 +325,7 @@ def _add_compile(commands: Any) -> None:
     parser = _command(commands, "compile", _compile, "compile a model to a C project")
     _add_model(parser)
     add = parser.add_argument
+    add("--threads", type=_one_thread, default=1, metavar="N", help="1 in this version")
     add("-o", "--output", type=Path, metavar="DIR", help="the project (./PREFIX)")
     add("--build", action="store_true", help="compile the C too; code counts against --flash")
     add("--verify", action="store_true", help="build, run, and compare with the model")
@@ -360,7 +362,9 @@ def _add_project_commands(commands: Any) -> None:
 def _add_explain(commands: Any) -> None:
     parser = _command(commands, "explain", _explain, "every choice and the numbers behind it")
     _add_model(parser)
-    parser.add_argument("--layer", default="", metavar="L", help="this one only, by name or number")
+    add = parser.add_argument
+    add("--layer", default="", metavar="L", help="this one only, by name or number")
+    add("--threads", type=_count, metavar="P", help="bounds on what one of P processors moves, too")
 
 
 def _add_boards(commands: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +20,14 @@ from edgeconv.codegen.emit import EmitOptions, emit, weight_image
 from edgeconv.codegen.source_tree import SourceTree
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.ir.choice import Choice
+from edgeconv.ir.graph import Graph
 from edgeconv.ir.layout import Shape
 from edgeconv.ir.memory import MemoryMap
 from edgeconv.report import document
 from edgeconv.report.document import Facts, Report
 from edgeconv.report.explain import explain
 from edgeconv.report.text import budget_lines
+from edgeconv.targets import Target
 from edgeconv.verify import DEFAULT_TOLERANCE, Verification, model_file, verify
 
 Step = Callable[[str], None]
@@ -98,17 +100,30 @@ class Decided:
 
 def decide(options: CompileOptions, step: Step = lambda _: None) -> Decided:
     """Everything but emission.  Raises EdgeconvError for a model that cannot be compiled."""
-    name, board = options.prefix, boards.load(options.board)
+    board = boards.load(options.board)
     step("reading the model")
     graph = frontend.load(options.model, input_shapes=options.input_shapes)
     step("simplifying the graph")
     graph = passes.optimise(graph)
     step("choosing layouts and kernels")
-    choice = choose.select(graph, board.target, io=options.io, algorithms=options.algorithms)
-    step("planning the memory")
+    decided = _choose(options, board, graph, board.target)
+    if decided.report["budget"]["ram"] and budget_lines(decided.report):
+        step("choosing again without workspaces")
+        lean = replace(board.target, outer=())  # no algorithm that packs its input
+        try:
+            smaller = _choose(options, board, graph, lean)
+        except EdgeconvError:  # the user asked for one that does
+            return decided
+        return min((decided, smaller), key=lambda d: d.report["ram"]["total"])
+    return decided
+
+
+def _choose(options: CompileOptions, board: Board, graph: Graph, target: Target) -> Decided:
+    """Kernels for ``target``, their memory, and the report of both."""
+    choice = choose.select(graph, target, io=options.io, algorithms=options.algorithms)
     plan = memory.plan(choice)
     facts = Facts(
-        name=name,
+        name=options.prefix,
         model_file=options.model.name,
         weights_bytes=weight_image(choice, plan).bytes,
         weights_as_c=options.weights_as_c,
@@ -168,11 +183,22 @@ def bench_project(
 
 
 def explain_model(
-    options: CompileOptions, *, layer: str = "", step: Step = lambda _: None
+    options: CompileOptions,
+    *,
+    layer: str = "",
+    threads: int | None = None,
+    step: Step = lambda _: None,
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The choices for a model, and the notes about it; writes nothing."""
+    """The choices for a model, and the notes about it; writes nothing.
+
+    ``layer``: only this one, by name or number.  ``threads``: adds the bounds on what one of so
+    many processors moves.
+    """
     decided = decide(options, step)
-    explained = explain(decided.choice, decided.memory, decided.report, decided.board.target, layer)
+    step("comparing with the lower bounds")
+    explained = explain(
+        decided.choice, decided.memory, decided.report, decided.board.target, layer, threads
+    )
     return explained, decided.choice.graph.notes
 
 

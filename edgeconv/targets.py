@@ -78,6 +78,7 @@ _ROWS = (
         registers=128,
         tiles=(Tile(4, 4), Tile(4, 3), Tile(6, 2), Tile(8, 1), Tile(1, 8)),
         outer=(Tile(4, 4), Tile(4, 2), Tile(2, 8), Tile(8, 2), Tile(1, 8)),
+        outer_rate=2.0,  # compilers vectorise the products of packed panels
         fma_slots=4,
         depthwise_rows=4,
     ),

@@ -6,7 +6,6 @@ import math
 from itertools import product
 
 import numpy as np
-from scipy.optimize import linprog
 
 from edgeconv.bounds.blocking import Blocking
 from edgeconv.bounds.local_search import (
@@ -58,6 +57,8 @@ def relaxed_sizes(shape: ConvShape, precision: Precision, memory_words: float) -
     gets an equal part.  An axis whose taps are all of different phases reads no halo, and stays
     out of that.  All ones where the program has no solution, the memory being too small for it.
     """
+    from scipy.optimize import linprog  # noqa: PLC0415 - half a second, and few commands need it
+
     limits = limits_of(shape)
     room = math.log(memory_words / precision.total)
     outs = [FIXED + PER_AXIS * axis for axis in range(len(shape.axes))]

@@ -16,6 +16,8 @@ from edgeconv.build.project import SCHEMA
 from edgeconv.ir.choice import Choice, Layer
 from edgeconv.ir.graph import Graph, Tensor
 from edgeconv.ir.memory import MemoryMap
+from edgeconv.report.movement import traffic
+from edgeconv.targets import Target
 from edgeconv.verify.run import Verification
 
 Report = dict[str, Any]
@@ -39,7 +41,8 @@ class Facts:
 def build_report(choice: Choice, memory: MemoryMap, board: Board, facts: Facts) -> Report:
     """The report of a network that has not been built yet: code sizes and times are null."""
     graph = choice.graph
-    layers = [_layer(choice.layers[index], graph, memory) for index in memory.order]
+    target = board.target
+    layers = [_layer(choice.layers[index], graph, memory, target) for index in memory.order]
     report: Report = {
         "schema": SCHEMA,
         "model": {
@@ -136,8 +139,9 @@ def _ram(choice: Choice, memory: MemoryMap, board: Board) -> Report:
     }
 
 
-def _layer(layer: Layer, graph: Graph, memory: MemoryMap) -> Report:
+def _layer(layer: Layer, graph: Graph, memory: MemoryMap, target: Target) -> Report:
     node = layer.node
+    moved, bound = traffic(layer, graph, target)
     source, output = _first_activation(layer, graph), graph[node.output]
     storages = sorted({blob.storage for blob in layer.blobs})
     return {
@@ -152,8 +156,8 @@ def _layer(layer: Layer, graph: Graph, memory: MemoryMap) -> Report:
         "weight_bytes": sum(blob.bytes for blob in layer.blobs),
         "output_bytes": memory.places[output.name].bytes,
         "workspace_bytes": layer.workspace_bytes,
-        "traffic_bytes": {"L2": None, "L3": None, "DRAM": None},
-        "traffic_lower_bound_bytes": None,
+        "traffic_bytes": moved,
+        "traffic_lower_bound_bytes": bound,
         "predicted_ms": None,
         "measured_ms": None,
         "predicted_mj": None,

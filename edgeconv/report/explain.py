@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -16,6 +16,9 @@ from edgeconv.ir.choice import Choice, Layer
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.memory import MemoryMap, Place, Region
 from edgeconv.names import did_you_mean
+from edgeconv.report.movement import movement
+from edgeconv.report.movement_text import convolution_tables
+from edgeconv.report.slicing import slicing
 from edgeconv.report.text import plain_table
 from edgeconv.targets import Target
 
@@ -28,18 +31,25 @@ def explain(
     report: Mapping[str, Any],
     target: Target,
     layer: str = "",
+    threads: int | None = None,
 ) -> Document:
-    """Layers in execution order with candidates, tensors and aliases; and the memory peak.
+    """Layers in execution order with candidates, data movement, tensors and aliases; and the
+    memory peak.
 
     ``layer`` restricts the layers to the one of that name or, where none has it, of that number;
-    EdgeconvError (exit status 2) when there is none.
+    EdgeconvError (exit status 2) when there is none.  ``threads`` adds bounds for so many
+    processors.
     """
+    entries = report["layers"]
+    steps = [_selected(entries, layer)] if layer else range(len(entries))
     rows = [
-        {**entry, **_layer(choice, memory, target, step)}
-        for step, entry in enumerate(report["layers"])
+        {
+            **entries[step],
+            **_layer(choice, memory, target, step),
+            **_convolution(choice, target, memory.order[step], threads),
+        }
+        for step in steps
     ]
-    if layer:
-        rows = [_selected(rows, layer)]
     return {
         "model": report["model"],
         "board": report["board"],
@@ -57,12 +67,13 @@ def explain(
     }
 
 
-def _selected(rows: list[Document], layer: str) -> Document:
-    by_name = {row["name"]: row for row in rows}
+def _selected(rows: Sequence[Mapping[str, Any]], layer: str) -> int:
+    """The step of the layer."""
+    by_name = {row["name"]: step for step, row in enumerate(rows)}
     if layer in by_name:
         return by_name[layer]
     if layer.isdecimal() and int(layer) < len(rows):
-        return rows[int(layer)]
+        return int(layer)
     hint = did_you_mean(layer, by_name)
     rule = f"a layer has a name, and a number from 0 to {len(rows) - 1}" if rows else ""
     raise EdgeconvError("no such layer", got=repr(layer), rule=rule, hint=hint, code=Exit.USAGE)
@@ -103,6 +114,15 @@ def _layer(choice: Choice, memory: MemoryMap, target: Target, step: int) -> Docu
         "writes": [_tensor(graph[name], memory) for name in node.outputs if name],
         "aliases": _aliases(layer, index, memory),
         "workspace_offset": memory.workspaces[index].offset if index in memory.workspaces else None,
+    }
+
+
+def _convolution(choice: Choice, target: Target, index: int, threads: int | None) -> Document:
+    """What is known of convolutions only; null for other layers."""
+    layer = choice.layers[index]
+    return {
+        "movement": movement(layer, choice.graph, target, threads),
+        "slicing": slicing(layer.node, choice.graph, target),
     }
 
 
@@ -227,7 +247,8 @@ def _layer_lines(layer: Mapping[str, Any]) -> list[RenderableType]:
         table.add_row("size", "; ".join(texts).replace("macs", "MACs"))
     origin = [name for name in layer["origin"] if name != layer["name"]]
     title = f"[bold]{layer['step']}: {layer['op']} {escape(layer['name'])}[/]"
-    return [title + (f" [dim](of {escape(', '.join(origin))})[/]" if origin else ""), table]
+    title += f" [dim](of {escape(', '.join(origin))})[/]" if origin else ""
+    return [title, table, *convolution_tables(layer)]
 
 
 def _pairs(plan: Mapping[str, Any]) -> str:

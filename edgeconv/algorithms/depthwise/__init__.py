@@ -8,11 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from edgeconv.algorithms.axis import axes_of
 from edgeconv.algorithms.base import Algorithm
 from edgeconv.algorithms.packing import bias_blob, weights_of
 from edgeconv.algorithms.problem import ConvProblem, problem_of
 from edgeconv.algorithms.strips import flatten, segments
-from edgeconv.algorithms.traffic import Crossing, lost
+from edgeconv.algorithms.traffic import Crossing, Runs, lost
 from edgeconv.ir.choice import Alias, Arg, ArgKind, Blob, Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import ROW_MAJOR, blocked
@@ -107,27 +108,32 @@ def _lower(node: Node, graph: Graph, target: Target) -> Layer:
 
 
 def _traffic(problem: ConvProblem, target: Target) -> tuple[Crossing, ...]:
-    """Every operand once, as long as the input rows under one output row stay near."""
-    blocks = -(-problem.in_c // target.lanes)
-    (in_d, in_h, in_w), (kernel_d, kernel_h, _) = problem.in_size, problem.kernel
-    (_, stride_h, _), lane_bytes = problem.strides, 4 * target.lanes
-    image = lane_bytes * in_d * in_h * in_w
-    rows = lane_bytes * min(kernel_d * kernel_h, in_d * in_h) * in_w
+    """Block by block of channels, each operand once; input rows again as far as they were evicted
+    before the next output row, and filters before the next image."""
+    blocks, lane_bytes = -(-problem.in_c // target.lanes), 4 * target.lanes
+    depth, height, width = axes_of(problem)
+    in_row, out_row = lane_bytes * width.size, lane_bytes * width.out
+    image = float(in_row * depth.all_read * height.all_read)
+    apart = float(in_row * depth.in_parts(1) * height.in_parts(1))
     result = lane_bytes * math.prod(problem.out_size)
-    filters = lane_bytes * math.prod(problem.kernel)
-    reloads = max(1.0, kernel_d * kernel_h / stride_h)
-    return tuple(
-        Crossing(
-            level=cache.level,
-            input=image * (reloads if lost(rows, cache.size) else 1),
-            packed=0.0,
-            filters=filters,
-            output_reads=0.0,
-            packed_writes=0.0,
-            output_writes=result,
-        ).times(blocks * problem.batch)
-        for cache in sorted(target.caches, key=lambda cache: cache.level)
-    )
+    filters = Runs(1, lane_bytes * math.prod(problem.kernel))
+    window = Runs(depth.kernel, in_row * min(height.kernel * height.sharing, height.size))
+    found = []
+    for cache in sorted(target.caches, key=lambda cache: cache.level):
+        rows = lost(cache, window, filters, Runs(1, out_row))
+        images = lost(cache, Runs(1, blocks * filters.bytes), Runs(1, blocks * (image + result)))
+        found.append(
+            Crossing(
+                level=cache.level,
+                input=problem.batch * blocks * (image + rows * (apart - image)),
+                packed=0.0,
+                filters=(1 + (problem.batch - 1) * images) * blocks * filters.bytes,
+                output_reads=0.0,
+                packed_writes=0.0,
+                output_writes=float(problem.batch * blocks * result),
+            )
+        )
+    return tuple(found)
 
 
 ALGORITHM = Algorithm("depthwise", _applies, _cost, _layouts, _lower, _traffic)

@@ -1,145 +1,244 @@
 """Bytes that the direct convolution moves between neighbouring levels of memory.
 
-The loop nest of its template: chunks of output rows; tiles of filters; passes over the input
-channels; rows of the chunk; strips.  Each operand's reuse is decided by reuse distance: the
-distinct bytes that the loops inside touch before they come back to it.
+The loop nest of its template: images; chunks of output rows; tiles of filters; passes over the
+input channels; planes and rows of the chunk; strips.  An operand comes in again for the next round
+of a loop as far as it was evicted since its last use (`edgeconv.algorithms.traffic.lost`), which
+depends on what the loops inside have touched meanwhile.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 
+from edgeconv.algorithms.direct.footprint import FLOAT_BYTES, Input, Output
 from edgeconv.algorithms.direct.plan import (
     DirectPlan,
     channels_per_pass,
     filter_tiles,
     make_plan,
-    visits,
 )
 from edgeconv.algorithms.problem import ConvProblem
-from edgeconv.algorithms.traffic import Crossing, lost
+from edgeconv.algorithms.strips import Segment
+from edgeconv.algorithms.traffic import Crossing, Runs, lost
 from edgeconv.cache import Cache
 from edgeconv.targets import Target
-
-FLOAT_BYTES = 4
 
 
 def traffic(problem: ConvProblem, target: Target) -> tuple[Crossing, ...]:
     """What crosses behind each of the target's caches, nearest first, for the whole batch."""
     plan = make_plan(problem, target)
-    return tuple(
-        _Nest.of(problem, plan, target, cache).crossing().times(problem.batch)
-        for cache in sorted(target.caches, key=lambda cache: cache.level)
-    )
+    kinds = _tile_kinds(problem, plan, target)
+    found = []
+    for cache in sorted(target.caches, key=lambda cache: cache.level):
+        nest = _Nest(
+            problem=problem,
+            plan=plan,
+            cache=cache,
+            lane_bytes=FLOAT_BYTES * target.lanes,
+            channels=channels_per_pass(problem, plan, target) or problem.in_c,
+            input=Input.of(problem, plan, cache.line),
+            output=Output.of(problem, plan, target, cache.line),
+            tiles=tuple(kinds.items()),
+        )
+        found.append(nest.crossing())
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tile:
+    """Tiles of ``vectors`` of filters that read ``channels`` from ``first`` on (a place in their
+    block), the last ``again`` of which the tile before has read too."""
+
+    vectors: int
+    first: int
+    channels: int
+    again: int
+
+
+def _tile_kinds(problem: ConvProblem, plan: DirectPlan, target: Target) -> Counter[_Tile]:
+    """How many tiles there are of each kind."""
+    kinds: Counter[_Tile] = Counter()
+    block, end = problem.in_layout.block, 0
+    for tile in filter_tiles(problem, plan, target):
+        again = max(0, min(end, tile.c1) - tile.c0)
+        kinds[_Tile(tile.vectors, tile.c0 % block, tile.c1 - tile.c0, again)] += 1
+        end = tile.c1
+    return kinds
 
 
 @dataclass(frozen=True, slots=True)
 class _Nest:
-    """One image; sizes in bytes.  ``share`` of the channels pass at a time."""
+    """The loops of one image behind one cache."""
 
+    problem: ConvProblem
+    plan: DirectPlan
     cache: Cache
-    tiles: int
-    chunks: int
-    passes: int
-    visits: int  # strips under one tile of filters in one chunk
-    filters: float  # all of them
-    input: float  # what one chunk of rows reads, all channels
-    output: float  # all of it
-    rows_input: float  # what one output row reads, all channels
-    reads_all: bool  # every tile of filters reads every input channel
-    whole_input: float  # what the image reads, once
+    lane_bytes: int
+    channels: int  # per pass
+    input: Input
+    output: Output
+    tiles: tuple[tuple[_Tile, int], ...]
 
-    @staticmethod
-    def of(problem: ConvProblem, plan: DirectPlan, target: Target, cache: Cache) -> _Nest:
-        """The loops of ``plan``."""
-        tiles = filter_tiles(problem, plan, target)
-        taps = math.prod(problem.kernel)
-        filters = sum((t.c1 - t.c0) * taps * t.vectors * target.lanes for t in tiles)
-        channels = channels_per_pass(problem, plan, target.lanes) or problem.in_c
-        chunks = -(-plan.rows // plan.chunk)
-        one, chunk = (_rows_read(problem, plan, rows) for rows in (1, plan.chunk))
-        whole = _rows_read(problem, plan, plan.rows)
-        return _Nest(
-            cache=cache,
-            tiles=len(tiles),
-            chunks=chunks,
-            passes=-(-problem.in_c // channels),
-            visits=visits(plan, plan.segments or plan.tail_segments),
-            filters=FLOAT_BYTES * filters,
-            input=chunk,
-            output=FLOAT_BYTES * problem.out_c * math.prod(problem.out_size),
-            rows_input=one,
-            reads_all=problem.groups == 1,
-            whole_input=whole,
+    @property
+    def chunks(self) -> int:
+        return -(-self.plan.rows // self.plan.chunk)
+
+    @property
+    def all_filters(self) -> float:
+        """Bytes of all filters whose place some pixel meets."""
+        return sum(count * self.filters(tile) for tile, count in self.tiles)
+
+    def filters(self, tile: _Tile) -> float:
+        """Bytes of the filters of a tile, padding to whole vectors included."""
+        return float(
+            tile.channels * math.prod(self.problem.kernel) * tile.vectors * self.lane_bytes
         )
-
-    @property
-    def tile_filters(self) -> float:
-        """Filters of one tile in one pass."""
-        return self.filters / self.tiles / self.passes
-
-    @property
-    def chunk_output(self) -> float:
-        """Output of one tile in one chunk."""
-        return self.output / self.tiles / self.chunks
-
-    @property
-    def pass_input(self) -> float:
-        """Input of one chunk in one pass, as one tile reads it."""
-        return self.input / self.passes / (1 if self.reads_all else self.tiles)
 
     def crossing(self) -> Crossing:
-        """What crosses behind the cache."""
-        again = 2 * self.output * (self.passes - 1) * self._sums_leave()
+        """What crosses behind the cache for the whole batch."""
+        batch, parts = self.problem.batch, [(_Part(self, t), n) for t, n in self.tiles]
+        rounds = batch * self.chunks
+        again = (rounds - 1) * self._chunk_lost() * self.met
+        filters = sum(n * (p.filters * (1 + again) + batch * p.streamed()) for p, n in parts)
+        output = self.output.bytes + sum(n * p.sums() for p, n in parts)
+        output += max(p.split_lost() for p, _ in parts) * self.output.split(
+            parts[0][0].tile_filters
+        )
+        whole = self.input.sweep(self.plan.rows)
+        image = max(self.input.covering(whole), whole.bytes)
+        halo = max(0.0, self.chunked(self.input) - image) * max(p.halo_lost() for p, _ in parts)
+        image += halo + sum(n * p.input() for p, n in parts)
         return Crossing(
             level=self.cache.level,
-            input=self._input(),
+            input=batch * image,
             packed=0.0,
-            filters=self._filters(),
-            output_reads=again / 2,
+            filters=filters,
+            output_reads=batch * (output - self.output.bytes),
             packed_writes=0.0,
-            output_writes=self.output + again / 2,
+            output_writes=batch * output,
         )
 
-    def _lost(self, touched: float) -> bool:
-        return lost(touched, self.cache.size)
+    @property
+    def met(self) -> float:
+        """The share of the kernel's rows that an output row meets in the input, on average."""
+        return self.input.depth.met * self.input.height.met
 
-    def _sums_leave(self) -> bool:
-        """Partial sums are evicted between two passes over the channels."""
-        return self._lost(self.tile_filters + self.pass_input + self.chunk_output)
+    def chunked(self, channels: Input) -> float:
+        """Lines of these channels of the image, chunk by chunk."""
+        return self.chunks * channels.covering(channels.sweep(self.plan.chunk))
 
-    def _filters(self) -> float:
-        strip = (self.pass_input + self.chunk_output) / max(self.visits, 1)
-        if self._lost(self.tile_filters + strip):  # they stream past every strip
-            return self.filters * self.visits * self.chunks
-        everything = self.filters + self.input + self.chunk_output * self.tiles
-        return self.filters * (self.chunks if self._lost(everything) else 1)
+    def lost(self, own: Runs, *others: Runs) -> float:
+        """See `edgeconv.algorithms.traffic.lost`."""
+        return lost(self.cache, own, *others)
 
-    def _input(self) -> float:
-        held = self.tile_filters * self.passes + self.chunk_output
-        sweeps = self.tiles if self.reads_all and self._lost(self.input + held) else 1
-        everything = self.filters + self.input + self.chunk_output * self.tiles
-        # The rows that two chunks share come again unless they are still there.
-        once = self.input * self.chunks if self._lost(everything) else self.whole_input
-        if sweeps == 1:
-            return max(once, self.whole_input)
-        return sweeps * self.input * self.chunks
+    def _chunk_lost(self) -> float:
+        """The share of the filters evicted from one chunk to the next."""
+        chunk = self.plan.chunk
+        if sum(count for _, count in self.tiles) == 1 and self.channels >= self.problem.in_c:
+            return _Part(self, self.tiles[0][0]).strip_lost  # nothing else comes between
+        filters = Runs(1, self.all_filters)
+        return self.lost(filters, self.input.sweep(chunk), self.output.sweep(chunk))
 
 
-def _rows_read(problem: ConvProblem, plan: DirectPlan, rows: int) -> float:
-    """Bytes of the input that ``rows`` neighbouring output rows of every plane read.
+class _Part:
+    """One tile of filters; all results are bytes per image."""
 
-    Rows that no kernel position meets are left out; columns between those that are read lie in the
-    same lines as they do, blocked channels fill lines of their own.
-    """
-    if problem.is_pointwise:
-        pixels = rows * plan.row * plan.planes
-        return FLOAT_BYTES * problem.in_c * float(pixels)
-    (in_d, in_h, in_w), (_, kernel_h, kernel_w) = problem.in_size, problem.kernel
-    (_, stride_h, stride_w), (_, dilation_h, _) = problem.strides, problem.dilations
-    dense = (rows - 1) * stride_h + (kernel_h - 1) * dilation_h + 1
-    read = min(dense, rows * kernel_h, in_h)
-    wide = problem.in_layout.block * FLOAT_BYTES >= 64  # a pixel's channels fill whole lines
-    columns = min(in_w, plan.row * kernel_w) if wide and stride_w > kernel_w else in_w
-    return FLOAT_BYTES * problem.in_c * float(in_d * read * columns)
+    def __init__(self, nest: _Nest, tile: _Tile) -> None:
+        plan = nest.plan
+        self.nest, self.tile = nest, tile
+        own_tail = bool(plan.tail_segments) and tile.vectors == plan.tail_vectors
+        self.cut: tuple[Segment, ...] = plan.tail_segments if own_tail else plan.segments
+        self.strips = sum(s.count for s in self.cut)
+        self.passes = -(-tile.channels // nest.channels)
+        self.tile_filters = tile.vectors * nest.lane_bytes // FLOAT_BYTES
+        self.filters = nest.filters(tile)
+        self.input_all = nest.input.some(tile.channels, tile.first)
+        self.input_pass = nest.input.some(min(nest.channels, tile.channels), tile.first)
+        self.output = nest.output.some(tile.vectors)
+        self.pixels = max(s.rows for s in self.cut)
+        # The operands of a strip beside its input: filters of a pass, bias, sums written and read.
+        self.held = Runs(1, self.filters / self.passes)
+        self.bias = Runs(1, tile.vectors * nest.lane_bytes)
+        self.strip_lost = self._strip_lost()
+
+    def _results(self, pixels: int) -> tuple[Runs, ...]:
+        return (self.output.pixels(pixels),) * min(self.passes, 2)
+
+    def _strip_lost(self) -> float:
+        """The share of the filters evicted from one strip to the next."""
+        strip, results = self.input_pass.strip(self.pixels), self._results(self.pixels)
+        return self.nest.lost(self.held, strip, self.bias, *results)
+
+    def streamed(self) -> float:
+        """Filters read again strip by strip."""
+        plan = self.nest.plan
+        strips = plan.planes * plan.rows * self.strips - self.nest.chunks
+        return strips * self.strip_lost * self.nest.met * self.filters
+
+    def input(self) -> float:
+        """Input that comes in again for this tile."""
+        nest, plan, some = self.nest, self.nest.plan, self.input_all
+        again = self.tile.again / self.tile.channels * self._tile_lost() * nest.chunked(some)
+        # By ever larger parts of the image whose neighbours share nothing.
+        planes = plan.planes
+        strips = self.strips * plan.rows * planes * some.covering(some.strip(self.pixels))
+        rows = plan.rows * planes * some.covering(some.rows(1))
+        chunks = nest.chunks * planes * some.covering(some.rows(plan.chunk))
+        whole = nest.chunked(some)
+        return (
+            again
+            + max(0.0, strips - rows) * self._column_lost()
+            + max(0.0, rows - chunks) * self._row_lost()
+            + max(0.0, chunks - whole) * self._plane_lost()
+        )
+
+    def _column_lost(self) -> float:
+        """The share of the input evicted from one strip to the next."""
+        strip = self.input_pass.strip(self.pixels)
+        return self.nest.lost(strip, self.held, self.bias, *self._results(self.pixels))
+
+    def _row_lost(self) -> float:
+        """The same from one row to the next that reads it."""
+        rows = min(self.nest.input.height.sharing, self.nest.plan.chunk)
+        some, row = self.input_pass.rows(rows), self.output.pixels(rows * self.nest.plan.row)
+        return self.nest.lost(some, self.held, row)
+
+    def _plane_lost(self) -> float:
+        """The same from one plane to the next."""
+        chunk = self.nest.plan.chunk
+        row = self.output.pixels(chunk * self.nest.plan.row)
+        return self.nest.lost(self.input_pass.rows(chunk), self.held, row)
+
+    def _tile_lost(self) -> float:
+        """The same from one tile to the next."""
+        chunk = self.nest.plan.chunk
+        filters = Runs(1, self.filters)
+        return self.nest.lost(self.input_all.sweep(chunk), filters, self.output.sweep(chunk))
+
+    def halo_lost(self) -> float:
+        """The share of the rows that two chunks read evicted from one to the other."""
+        nest, chunk = self.nest, self.nest.plan.chunk
+        if nest.problem.groups > 1:  # all the other groups come between
+            filters, output = Runs(1, nest.all_filters), nest.output.sweep(chunk)
+            return nest.lost(nest.input.sweep(chunk), filters, output)
+        if self.passes > 1 or nest.plan.planes > 1:
+            return self._tile_lost()
+        some, row = self.input_pass.rows(1), self.output.pixels(nest.plan.row)
+        return nest.lost(some, self.held, self.held, row)
+
+    def sums(self) -> float:
+        """Output that comes in again: between passes, and lines that two strips share."""
+        nest, chunk = self.nest, self.nest.plan.chunk
+        lost = nest.lost(self.output.sweep(chunk), self.held, self.input_pass.sweep(chunk))
+        again = (self.passes - 1) * lost * self.output.bytes
+        strip = self.input_pass.strip(self.pixels)
+        straddled = nest.lost(self.output.pixels(self.pixels), self.held, strip)
+        return again + self.passes * straddled * self.output.straddled(self.cut)
+
+    def split_lost(self) -> float:
+        """The share of output evicted from one tile to the next."""
+        chunk = self.nest.plan.chunk
+        filters = Runs(1, self.filters)
+        return self.nest.lost(self.output.sweep(chunk), filters, self.input_all.sweep(chunk))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from edgeconv.algorithms.base import Algorithm
 from edgeconv.algorithms.problem import ConvProblem
+from edgeconv.algorithms.sconv.blocked import final_plan
 from edgeconv.algorithms.sconv.lower import lower
 from edgeconv.algorithms.sconv.plan import make_plan
 from edgeconv.algorithms.sconv.shape import Shape
@@ -18,8 +19,8 @@ from edgeconv.targets import Target
 
 
 def _applies(problem: ConvProblem, target: Target) -> bool:
-    del problem, target
-    return True
+    del problem
+    return bool(target.outer)  # none when no memory may be taken for packed panels
 
 
 def _cost(problem: ConvProblem, target: Target) -> float:
@@ -34,8 +35,8 @@ def _layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]
 
 def _traffic(problem: ConvProblem, target: Target) -> tuple[Crossing, ...]:
     """Group by group and image by image, as the kernel goes."""
-    one = traffic(make_plan(problem, target).slicing, Shape.of(problem), target.caches)
-    return tuple(crossing.times(problem.batch * problem.groups) for crossing in one)
+    slicing, one = final_plan(problem, target).slicing, Shape.of(problem)
+    return traffic(slicing, one, target.caches, problem.groups, problem.batch)
 
 
 ALGORITHM = Algorithm("sconv", _applies, _cost, _layouts, lower, _traffic)

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from edgeconv.algorithms.packing import bias_blob, weights_of
 from edgeconv.algorithms.problem import ConvProblem, problem_of
+from edgeconv.algorithms.sconv.blocked import final_plan
 from edgeconv.algorithms.sconv.packing import pack_filters
-from edgeconv.algorithms.sconv.plan import SconvPlan, make_plan
+from edgeconv.algorithms.sconv.plan import SconvPlan
 from edgeconv.algorithms.sconv.slicing import Schedule
 from edgeconv.ir.activation import NONE
 from edgeconv.ir.choice import Alias, Arg, ArgKind, Blob, Layer, Param
@@ -54,7 +55,7 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
     """
     problem = problem_of(node, graph)
     wanted = node.attrs.get("schedule")
-    plan = make_plan(problem, target, Schedule(wanted) if wanted else None)
+    plan = final_plan(problem, target, Schedule(wanted) if wanted else None)
     slicing, residual = plan.slicing, node.epilogue.residual
     weights = weights_of(node, graph)
     widths = plan.filter_widths

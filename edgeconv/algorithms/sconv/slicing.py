@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from edgeconv.algorithms.sconv.levels import MEMORY_CYCLES, Levels
+from edgeconv.algorithms.sconv.levels import MEMORY_CYCLES, SHARE, Levels
 from edgeconv.algorithms.sconv.search import Search, last, parts
 from edgeconv.algorithms.sconv.shape import Shape
 from edgeconv.cache import Cache
@@ -58,7 +58,8 @@ class Slicing:
     Sizes in bytes: ``in_bytes`` of a packed input tile (``n_win`` pixels by ``nc`` channels by the
     kernel positions), ``filter_bytes`` of a filter tile (``n_f`` filters), ``out_bytes`` of an
     output tile.  ``last_x`` is the size of the last part where ``x`` does not divide: it equals
-    ``x`` where it does.  ``cost`` (Equation 6) and ``packing_cost`` in cycles.
+    ``x`` where it does.  ``cost`` (Equation 6), its parts for the lines from L2, L3 and memory in
+    ``level_costs``, and ``packing_cost`` in cycles.
     """
 
     n_win: int
@@ -81,6 +82,7 @@ class Slicing:
     last_n_win: int
     last_n_f: int
     lines: Lines = Lines(0, 0, 0)
+    level_costs: tuple[float, float, float] = (0, 0, 0)
     cost: float = 0
     packing_cost: float = 0
 
@@ -133,7 +135,7 @@ def slice_convolution(
     n_f: int,
     caches: Sequence[Cache],
     *,
-    share: float | Sequence[float] = 0.8,
+    share: float | Sequence[float] = SHARE,
     rule: Residency = Residency.RESIDENT,
     search: Search = Search.BINARY,
     schedule: Schedule | None = None,
@@ -219,13 +221,32 @@ def _slice(
     """The slicing under one schedule."""
     nc = _channels(shape, n_win, n_f, levels, options)
     panel = nc * shape.taps * shape.element_bytes
-    in_tiles, filter_tiles = parts(shape.pixels, n_win), parts(shape.out_c, n_f)
-    inputs, filters = (in_tiles, n_win * panel), (filter_tiles, n_f * panel)
+    inputs = parts(shape.pixels, n_win), n_win * panel
+    filters = parts(shape.out_c, n_f), n_f * panel
     packs_early = schedule is Schedule.WEIGHT_STATIONARY
     stationary, streaming = (filters, inputs) if packs_early else (inputs, filters)
     out = n_win * n_f * shape.element_bytes
-    k1, k2, k3 = _counts(stationary, streaming, out, levels, options, packs_early=packs_early)
-    last_k3 = last(stationary[0], k3)
+    counts = _counts(stationary, streaming, out, levels, options, packs_early=packs_early)
+    return sliced_as(shape, n_win, n_f, nc, counts, schedule, levels)
+
+
+def sliced_as(
+    shape: Shape,
+    n_win: int,
+    n_f: int,
+    nc: int,
+    counts: tuple[int, int, int],
+    schedule: Schedule,
+    levels: Levels,
+) -> Slicing:
+    """The slicing with the given sizes, and ``counts`` (K1, K2, K3), whether they fit or not."""
+    k1, k2, k3 = counts
+    panel = nc * shape.taps * shape.element_bytes
+    in_tiles, filter_tiles = parts(shape.pixels, n_win), parts(shape.out_c, n_f)
+    stationary, streaming = in_tiles, filter_tiles
+    if schedule is Schedule.WEIGHT_STATIONARY:
+        stationary, streaming = filter_tiles, in_tiles
+    last_k3 = last(stationary, k3)
     sliced = Slicing(
         n_win=n_win,
         n_f=n_f,
@@ -236,23 +257,28 @@ def _slice(
         schedule=schedule,
         in_tiles=in_tiles,
         filter_tiles=filter_tiles,
-        in_bytes=inputs[1],
-        filter_bytes=filters[1],
-        out_bytes=out,
+        in_bytes=n_win * panel,
+        filter_bytes=n_f * panel,
+        out_bytes=n_win * n_f * shape.element_bytes,
         channel_sets=parts(shape.in_c, nc),
         last_nc=last(shape.in_c, nc),
         last_k1=last(last_k3, k1),
-        last_k2=last(streaming[0], k2),
+        last_k2=last(streaming, k2),
         last_k3=last_k3,
         last_n_win=last(shape.pixels, n_win),
         last_n_f=last(shape.out_c, n_f),
     )
     lines = _lines(sliced, shape, levels)
-    cycles = (levels.price(1), levels.price(2), levels.price(3))
+    costs = (
+        levels.price(1) * lines.l2,
+        levels.price(2) * lines.l3,
+        levels.price(3) * lines.memory,
+    )
     return replace(
         sliced,
         lines=lines,
-        cost=cycles[0] * lines.l2 + cycles[1] * lines.l3 + cycles[2] * lines.memory,
+        level_costs=costs,
+        cost=sum(costs),
         packing_cost=_packing_cycles(sliced, shape, levels),
     )
 

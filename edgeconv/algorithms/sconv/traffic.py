@@ -20,34 +20,42 @@ from edgeconv.algorithms.traffic import Crossing
 from edgeconv.cache import Cache
 
 
-def traffic(slicing: Slicing, shape: Shape, caches: Sequence[Cache]) -> tuple[Crossing, ...]:
-    """What crosses behind each of ``caches``, nearest first, for one group of one image."""
+def traffic(
+    slicing: Slicing, shape: Shape, caches: Sequence[Cache], groups: int = 1, batch: int = 1
+) -> tuple[Crossing, ...]:
+    """What crosses behind each of ``caches``, nearest first, for ``groups`` such convolutions of
+    each of ``batch`` images, one after the other in the same packed tiles."""
     return tuple(
-        _crossing(slicing, shape, cache) for cache in sorted(caches, key=lambda c: c.level)
+        _crossing(slicing, shape, cache, groups, batch)
+        for cache in sorted(caches, key=lambda c: c.level)
     )
 
 
-def _crossing(slicing: Slicing, shape: Shape, cache: Cache) -> Crossing:
+def _crossing(slicing: Slicing, shape: Shape, cache: Cache, groups: int, batch: int) -> Crossing:
     full = slicing.channel_sets - 1
     sets = [(full, _Set(slicing, shape, cache, slicing.nc))] if full else []
     sets.append((1, _Set(slicing, shape, cache, slicing.last_nc)))
-    packed = [(times * s.packed_bytes * slicing.packs, s) for times, s in sets]
+    rounds = groups * batch
+    packed = [(rounds * times * s.packed_bytes * slicing.packs, s) for times, s in sets]
     packed_total = sum(size for size, _ in packed)
     cold = min(slicing.workspace, packed_total)
     again = 1 - cold / packed_total
     first = sets[0][1]
     passes = 1 + full * first.lost(first.across_set())
     output = passes * first.output_pass()
+    # Filters come in again for the next image unless everything has fitted.
+    image = groups * shape.compulsory_bytes + slicing.workspace
+    images = 1 + (batch - 1) * (image > cache.size)
     return Crossing(
         level=cache.level,
-        input=sum(times * s.input() for times, s in sets),
+        input=rounds * sum(times * s.input() for times, s in sets),
         packed=cold
         + sum(again * size * s.repacks_lost() for size, s in packed)
-        + sum(times * s.packed_reads() for times, s in sets),
-        filters=sum(times * s.filters() for times, s in sets),
-        output_reads=output - shape.output_bytes,
+        + rounds * sum(times * s.packed_reads() for times, s in sets),
+        filters=groups * images * sum(times * s.filters() for times, s in sets),
+        output_reads=rounds * (output - shape.output_bytes),
         packed_writes=sum(size * s.packed_lost() for size, s in packed),
-        output_writes=output,
+        output_writes=rounds * output,
     )
 
 

@@ -1,0 +1,178 @@
+"""The memory under the loops of a direct convolution, as runs of neighbouring bytes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from edgeconv.algorithms.axis import Axis, axes_of
+from edgeconv.algorithms.direct.plan import DirectPlan
+from edgeconv.algorithms.problem import ConvProblem
+from edgeconv.algorithms.strips import Segment
+from edgeconv.algorithms.traffic import Runs
+from edgeconv.ir.layout import Order
+from edgeconv.targets import Target
+
+FLOAT_BYTES = 4
+
+
+def _axes(problem: ConvProblem, plan: DirectPlan) -> tuple[Axis, Axis, Axis]:
+    """Planes, rows and columns; pointwise ones as the plan has regrouped them."""
+    if not problem.is_pointwise:
+        return axes_of(problem)
+    d, h, w = (Axis(n, n, 1, 1, 1, 0) for n in (plan.planes, plan.rows, plan.row))
+    return d, h, w
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """The input channels of a pass: ``blocks`` of them lie apart, ``pixel`` bytes of each block
+    belong to one pixel.  ``packed``: pixels follow each other without a gap."""
+
+    blocks: float
+    pixel: int
+    packed: bool
+    line: int
+    depth: Axis
+    height: Axis
+    width: Axis
+
+    @staticmethod
+    def of(problem: ConvProblem, plan: DirectPlan, line: int) -> Input:
+        """All channels."""
+        last = problem.in_layout.order is Order.CHANNELS_LAST
+        block = problem.in_c if last else problem.in_layout.block
+        depth, height, width = _axes(problem, plan)
+        blocks = -(-problem.in_c // block)
+        return Input(blocks, FLOAT_BYTES * block, True, line, depth, height, width)
+
+    def some(self, channels: float, first: int = 0) -> Input:
+        """``channels`` of them from ``first`` on."""
+        block = self.pixel // FLOAT_BYTES
+        if self.blocks == 1 and channels < block:  # part of every pixel
+            return replace(self, pixel=FLOAT_BYTES * round(channels), packed=False)
+        return replace(self, blocks=(first % block + channels + block - 1) // block)
+
+    def strip(self, pixels: int) -> Runs:
+        """Under one strip."""
+        rows = self.height.in_parts(1) / self.height.out
+        return self._stack(self._planes, rows, self._columns(pixels))
+
+    def rows(self, count: int) -> Runs:
+        """Under ``count`` output rows of one plane."""
+        return self._stack(self._planes, self._rows(count), self._columns(self.width.out))
+
+    def sweep(self, count: int) -> Runs:
+        """Under ``count`` output rows of every plane."""
+        columns = self._columns(self.width.out)
+        return self._stack(self.depth.all_read, self._rows(count), columns)
+
+    def covering(self, runs: Runs) -> float:
+        """Bytes of the lines of ``runs``, which begin at any pixel or row."""
+        rows = runs.size >= self.width.size * self.pixel
+        unit = self.pixel * (self.width.size if rows and self.packed else 1)
+        return runs.groups * runs.count * (runs.size + self.line - math.gcd(unit, self.line))
+
+    @property
+    def _step(self) -> int:
+        """Bytes from one block to the next."""
+        return self.depth.size * self.height.size * self.width.size * self.pixel
+
+    @property
+    def _planes(self) -> float:
+        """Read by one output plane, on average."""
+        return self.depth.in_parts(1) / self.depth.out
+
+    def _rows(self, count: int) -> float:
+        """Read by ``count`` output rows, on average."""
+        return self.height.in_parts(count) / -(-self.height.out // count)
+
+    def _columns(self, pixels: int) -> Runs:
+        """Of one row, under ``pixels`` neighbouring outputs: whole lines unless they lie apart."""
+        w = self.width
+        span = min((pixels - 1) * w.stride + (w.kernel - 1) * w.dilation + 1, w.size)
+        read = min(w.read(max(0, (w.out - pixels) // 2), pixels), span)
+        if self.packed and span * self.pixel < read * (self.line + self.pixel):
+            return Runs(1, span * self.pixel)
+        return Runs(read, self.pixel)
+
+    def _stack(self, planes: float, rows: float, columns: Runs) -> Runs:
+        """These columns of so many planes and rows of every block; what touches is one run."""
+        h, d = self.height, self.depth
+        whole_rows = columns.size == self.width.size * self.pixel and self.packed
+        dense = h.dilation == 1 and h.stride <= h.kernel
+        if not whole_rows or not dense:
+            return Runs(self.blocks, columns.size, self._step, planes * rows * columns.count)
+        if rows < h.size or planes < d.size:
+            return Runs(self.blocks, rows * columns.size, self._step, planes)
+        return Runs(1, self.blocks * planes * rows * columns.size)
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """The output under a tile of ``vectors`` of filters.  ``last``: channels are innermost."""
+
+    vectors: int
+    filters: int
+    lane_bytes: int
+    last: bool
+    line: int
+    planes: int
+    height: int
+    row: int
+
+    @staticmethod
+    def of(problem: ConvProblem, plan: DirectPlan, target: Target, line: int) -> Output:
+        """Under all filters."""
+        last = problem.out_layout.order is Order.CHANNELS_LAST
+        vectors = -(-problem.out_c // target.lanes)
+        filters = problem.out_c if last else vectors * target.lanes
+        lanes = FLOAT_BYTES * target.lanes
+        return Output(vectors, filters, lanes, last, line, plan.planes, plan.rows, plan.row)
+
+    def some(self, vectors: int) -> Output:
+        """Under ``vectors`` of them."""
+        filters = min(self.filters, vectors * self.lane_bytes // FLOAT_BYTES)
+        return replace(self, vectors=vectors, filters=filters)
+
+    @property
+    def bytes(self) -> int:
+        """All of it."""
+        return FLOAT_BYTES * self.filters * self.planes * self.height * self.row
+
+    def pixels(self, count: int) -> Runs:
+        """``count`` neighbouring pixels of a row."""
+        if self.last:
+            return Runs(count, FLOAT_BYTES * self.filters)
+        return Runs(self.vectors, count * self.lane_bytes, self._step)
+
+    @property
+    def _step(self) -> int:
+        """Bytes from one vector of filters to the next."""
+        return self.planes * self.height * self.row * self.lane_bytes
+
+    def sweep(self, rows: int) -> Runs:
+        """``rows`` rows of every plane."""
+        pixels = rows * self.row
+        if self.last:
+            return Runs(self.planes * pixels, FLOAT_BYTES * self.filters)
+        if rows >= self.height:
+            return Runs(1, self.bytes)
+        return Runs(self.vectors, pixels * self.lane_bytes, self._step, self.planes)
+
+    def straddled(self, cut: tuple[Segment, ...]) -> float:
+        """Bytes of the lines that two strips of a row share, over the whole output."""
+        step = FLOAT_BYTES * self.filters if self.last else self.lane_bytes
+        if self.last:
+            return 0.0  # tiles share lines there rather than strips
+        apart = self.line - math.gcd(*(s.rows * step for s in cut), self.line)
+        strips = sum(s.count for s in cut)
+        return self.vectors * self.planes * self.height * (strips - 1) * float(apart)
+
+    def split(self, tile: int) -> float:
+        """Bytes of the lines that two tiles of ``tile`` filters share, over the whole output."""
+        if not self.last:
+            return 0.0
+        apart = self.line - math.gcd(FLOAT_BYTES * tile, self.line)
+        pixels = self.planes * self.height * self.row
+        return (-(-self.filters // tile) - 1) * pixels * float(apart)

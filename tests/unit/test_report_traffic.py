@@ -1,0 +1,163 @@
+"""Traffic in report.json, and that no algorithm is predicted to move less than any order has to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edgeconv import board as boards
+from edgeconv import pipeline
+from edgeconv.algorithms import algorithms
+from edgeconv.algorithms.movement import WORD_BYTES, conv_shape, fast_words
+from edgeconv.algorithms.problem import ConvProblem, Triple
+from edgeconv.algorithms.sconv.blocked import blocked_plan
+from edgeconv.algorithms.sconv.plan import make_plan
+from edgeconv.algorithms.sconv.shape import Shape
+from edgeconv.algorithms.sconv.slicing import Schedule
+from edgeconv.algorithms.sconv.traffic import traffic as sconv_traffic
+from edgeconv.algorithms.traffic import Crossing
+from edgeconv.bounds import Precision, sequential_bound
+from edgeconv.cache import Cache
+from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Layout, blocked
+from edgeconv.pipeline import CompileOptions
+from edgeconv.report import document, movement
+from edgeconv.report.document import Facts
+from edgeconv.storage import formats
+from edgeconv.targets import TARGETS, Target
+from tests.command import BOARD
+
+FACTS = Facts("net", "net.onnx", 0, weights_as_c=False, ram_budget=None, flash_budget=None)
+
+
+@st.composite
+def machines(draw: st.DrawFn) -> Target:
+    """An instruction set with one to three caches, from a few hundred bytes to megabytes."""
+    line = draw(st.sampled_from([32, 64, 128]))
+    sizes: list[int] = []
+    for _ in range(draw(st.integers(1, 3))):
+        sizes.append((sizes[-1] if sizes else 512) << draw(st.integers(1, 6)))
+    ways = draw(st.sampled_from([None, 2, 4, 8, 16]))
+    caches = (Cache(n, size, line, ways=ways) for n, size in enumerate(sizes, 1))
+    return replace(draw(st.sampled_from(list(TARGETS.values()))), caches=tuple(caches))
+
+
+Axis = tuple[int, int, int, int, int, int]  # input size, output size, kernel, stride, dilation, pad
+FLAT: Axis = (1, 1, 1, 1, 1, 0)
+
+
+@st.composite
+def axes(draw: st.DrawFn, most: int) -> Axis:
+    """One dimension of up to ``most`` outputs; the input may be longer than needed."""
+    out, kernel = draw(st.integers(1, most)), draw(st.sampled_from([1, 1, 2, 3, 3, 5, 7]))
+    stride, dilation = draw(st.integers(1, 3)), draw(st.sampled_from([1, 1, 1, 2, 4]))
+    reach = (kernel - 1) * dilation + 1
+    before, after = draw(st.integers(0, reach - 1)), draw(st.integers(0, reach - 1))
+    unused = draw(st.integers(0, stride - 1))
+    size = (out - 1) * stride + reach - before - after + unused
+    return max(1, size), out, kernel, stride, dilation, before
+
+
+@st.composite
+def problems(draw: st.DrawFn, lanes: int) -> ConvProblem:
+    """Any convolution of up to three dimensions, with the layouts that algorithms read."""
+    depth = draw(st.one_of(st.just(FLAT), axes(4)))
+    height, width = draw(axes(40)), draw(axes(60))
+    sizes: list[Triple] = list(zip(depth, height, width, strict=True))
+    in_size, out_size, kernel, strides, dilations, pads = sizes
+    groups = draw(st.sampled_from([1, 1, 1, 2, 6]))
+    per_group = st.integers(1, 1 if groups > 1 and draw(st.booleans()) else 300)
+    layouts: list[Layout] = [ROW_MAJOR, CHANNELS_LAST, blocked(lanes)]
+    return ConvProblem(
+        batch=draw(st.sampled_from([1, 1, 2, 3])),
+        in_c=groups * draw(per_group),
+        out_c=groups * draw(per_group),
+        groups=groups,
+        in_size=in_size,
+        out_size=out_size,
+        kernel=kernel,
+        strides=strides,
+        dilations=dilations,
+        pads=pads,
+        in_layout=draw(st.sampled_from(layouts)),
+        out_layout=draw(st.sampled_from(layouts)),
+    )
+
+
+def predictions(problem: ConvProblem, target: Target) -> Iterator[tuple[str, tuple[Crossing, ...]]]:
+    """Of every algorithm that applies, and of SConv's plans that lost."""
+    for name, entry in algorithms().items():
+        if entry.applies(problem, target):
+            yield name, entry.traffic(problem, target)
+    one, groups, batch = Shape.of(problem), problem.groups, problem.batch
+    plans = {entry.value: make_plan(problem, target, entry) for entry in Schedule}
+    plans["blocking"] = blocked_plan(problem, target)
+    for name, plan in plans.items():
+        yield name, sconv_traffic(plan.slicing, one, target.caches, groups, batch)
+
+
+@settings(deadline=None, max_examples=120)
+@given(st.data())
+def test_nothing_moves_less_than_any_order_has_to(data: st.DataObject) -> None:
+    target = data.draw(machines())
+    problem = data.draw(problems(target.lanes))
+    shape = conv_shape(problem)
+    bounds = [
+        sequential_bound(shape, Precision(), fast_words(target, cache)) for cache in target.caches
+    ]
+    for name, crossings in predictions(problem, target):
+        assert len(crossings) == len(bounds)
+        for cache, crossing, bound in zip(target.caches, crossings, bounds, strict=True):
+            assert crossing.level == cache.level
+            words = crossing.total / WORD_BYTES
+            assert words >= bound.words * (1 - 1e-12), (name, cache, bound.binding)
+
+
+def test_memory_in_front_is_all_that_is_nearer() -> None:
+    caches = (Cache(1, 32 << 10, 64), Cache(2, 1 << 20, 64))
+    target = replace(TARGETS["avx2"], caches=caches)
+    registers = 16 * 8
+    assert fast_words(target, caches[0]) == 8192 + registers
+    assert fast_words(target, caches[1]) == 8192 + 262144 + registers
+
+
+@pytest.mark.parametrize(
+    ("levels", "known"), [(0, ()), (1, ("DRAM",)), (2, ("L2", "DRAM")), (3, ("L2", "L3", "DRAM"))]
+)
+def test_bytes_come_from_the_levels_that_there_are(
+    residual_model: Path, levels: int, known: tuple[str, ...]
+) -> None:
+    options = CompileOptions(residual_model, BOARD)
+    board = boards.load(BOARD)
+    caches = tuple(Cache(n, 4096 << 3 * n, 64) for n in range(1, levels + 1))
+    decided = pipeline.decide(options)
+    report = document.build_report(
+        decided.choice, decided.memory, replace(board, caches=caches), FACTS
+    )
+    for layer in report["layers"]:
+        traffic, bound = layer["traffic_bytes"], layer["traffic_lower_bound_bytes"]
+        assert list(traffic) == ["L2", "L3", "DRAM"]
+        expected = known if layer["op"] == "Conv" else ()
+        assert tuple(name for name in traffic if traffic[name] is not None) == expected
+        assert (bound is None) == (not expected)
+        if expected:
+            # Everything fits the last cache: weights, input and output cross once.
+            assert traffic["DRAM"] >= bound >= layer["output_bytes"]
+            crossed = [traffic[name] for name in expected]
+            assert crossed == sorted(crossed, reverse=True)
+
+
+def test_words_follow_the_storage_formats(
+    monkeypatch: pytest.MonkeyPatch, residual_model: Path
+) -> None:
+    choice = pipeline.decide(CompileOptions(residual_model, BOARD)).choice
+    layer = next(layer for layer in choice.layers if layer.node.op == "Conv")
+    assert movement.precision_of(layer, choice.graph) == Precision(1.0, 1.0, 1.0)
+    half = replace(formats()["float32"], name="half", element_bytes=2)
+    monkeypatch.setattr(movement, "formats", lambda: {**formats(), "half": half})
+    blobs = tuple(replace(blob, storage="half") for blob in layer.blobs)
+    assert movement.precision_of(replace(layer, blobs=blobs), choice.graph) == Precision(1, 0.5, 1)
