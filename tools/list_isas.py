@@ -3,8 +3,8 @@
     python3 tools/list_isas.py x86_64
     avx512|-mavx512f,-mavx512dq|avx512f,avx512dq|14,2;9,3|14,2;6,4
 
-Fields: name, compiler flags, words of /proc/cpuinfo that a CPU must have, register tiles (mr,nv), those
-of the outer product.
+Fields: name, compiler flags, words of /proc/cpuinfo that a CPU must have, register tiles (mr,nv),
+those of the outer product.
 Needs nothing but Python.
 """
 
