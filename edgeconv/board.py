@@ -278,9 +278,7 @@ def _isa(path: Path, isa: str, arch: str, host: Host | None) -> str:
         if host is None:
             raise _invalid(path, "isa", '"auto"', 'only a board of arch "host" can be detected')
         fits = (
-            row
-            for row in TARGETS.values()
-            if row.arch in (arch, "any") and host.has(row.cpu_flags)
+            row for row in TARGETS.values() if row.arch in (arch, "any") and host.has(row.cpu_flags)
         )
         return max(fits, key=lambda row: row.lanes).name
     row = lookup("ISA", isa, TARGETS)
