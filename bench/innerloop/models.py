@@ -13,14 +13,12 @@ ENOUGH = 0.95  # of a model's multiply-adds per cycle
 class Model:
     """A CPU by LLVM's name, and the flags that a board of this CPU gives to the compiler.
 
-    ``gcc``: to GCC 12 instead, which does not know them all.  ``least``: the share of the bound
-    that the first tile reaches at least.
+    ``gcc``: to GCC 12 instead, which does not know them all.
     """
 
     name: str
     flags: tuple[str, ...]
     gcc: tuple[str, ...] = ()
-    least: float = ENOUGH
 
     def flags_of(self, family: str) -> tuple[str, ...]:
         """What ``family`` ("gcc" or "clang") is told."""
@@ -44,7 +42,7 @@ MODELS: Mapping[str, tuple[Model, ...]] = MappingProxyType(
             Model(name, (f"-mcpu={name}",)) for name in ("cortex-a57", "cortex-a72", "neoverse-n1")
         ),
         # LLVM has no model of cortex-a7, and takes cortex-a15 for a cortex-a9.
-        "neon_armv7": (Model("cortex-a15", ("-mtune=cortex-a15",), least=0.65),),
+        "neon_armv7": (_tuned("cortex-a15"),),
         "power10": (Model("pwr10", ()),),
     }
 )

@@ -142,6 +142,12 @@ EC_INLINE float ec_reduce_min(ec_vec a)
     return _mm_cvtss_f32(_mm_min_ss(two, _mm_movehdup_ps(two)));
 }
 
+/* A tile takes nearly all registers.  Constants of the epilogue that are kept in some from one tile
+   to the next cost GCC a spill in the innermost loop; here they are given up. */
+#define EC_TILE_BEGIN()                                                                            \
+    __asm__ volatile("" ::: "ymm0", "ymm1", "ymm2", "ymm3", "ymm4", "ymm5", "ymm6", "ymm7",        \
+                     "ymm8", "ymm9", "ymm10", "ymm11", "ymm12", "ymm13", "ymm14", "ymm15")
+
 #include "ec_tile_lanes.h"
 #include "ec_tile_broadcast.h"
 #include "ec_outer_lanes.h"

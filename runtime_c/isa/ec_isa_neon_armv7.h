@@ -246,7 +246,15 @@ EC_INLINE ec_vec ec_mla_quad(ec_vec sum, ec_vec y, ec_vec x, int n)
     return ec_mla_lane(sum, y, n & 2 ? vget_high_f32(x) : vget_low_f32(x), n & 1);
 }
 
-/* Eight floats by one instruction, which also moves p on.  It wants four d registers in a row:
+/* Four floats; p moves on. */
+EC_INLINE ec_vec ec_load_next(const float **p)
+{
+    ec_vec v;
+    __asm__ volatile("vld1.32 {%e0-%f0}, [%1]!" : "=w"(v), "+r"(*p)::"memory");
+    return v;
+}
+
+/* Eight floats by one instruction; p moves on.  It wants four d registers in a row, q_lo and q_hi:
    Clang has no name for such an operand, and up to version 19 its vld1q_f32_x2 takes the address
    for a multiple of 32 bytes, hence registers by number. */
 #define EC_LOAD_PAIR(p, lo, hi, q_lo, q_hi)                                                        \
@@ -258,7 +266,7 @@ EC_INLINE ec_vec ec_mla_quad(ec_vec sum, ec_vec y, ec_vec x, int n)
         hi = hi_;                                                                                  \
     } while (0)
 
-/* Filters are multiplied by lane, four to a vector.  Of filters and pixels, one operand has a single
+/* Filters are multiplied by lane, four to a vector.  Of filters and pixels, one has a single
    vector per step; two steps of it stay in registers while those of the other pass by. */
 EC_INLINE void ec_outer_pair(ec_tile *t, const float **a, const float **b, int mr, int nv)
 {
@@ -283,16 +291,15 @@ EC_INLINE void ec_outer_pair(ec_tile *t, const float **a, const float **b, int m
 }
 
 /* One step: as above, a vector at a time. */
-EC_INLINE void ec_outer_one(ec_tile *t, const float *a, const float *b, int mr, int nv)
+EC_INLINE void ec_outer_one(ec_tile *t, const float **a, const float **b, int mr, int nv)
 {
     ec_vec x[EC_TILE_VECS / 4];
     EC_UNROLL
     for (int p = 0; p < mr; p += 4)
-        x[p / 4] = ec_load(a + p);
+        x[p / 4] = ec_load_next(a);
     EC_UNROLL
     for (int j = 0; j < nv; j++) {
-        EC_STEP();
-        const ec_vec y = ec_load(b + j * EC_VL);
+        const ec_vec y = ec_load_next(b);
         EC_UNROLL
         for (int p = 0; p < mr; p++)
             t->acc[p * nv + j] = ec_mla_quad(t->acc[p * nv + j], y, x[p / 4], p % 4);
@@ -300,20 +307,22 @@ EC_INLINE void ec_outer_one(ec_tile *t, const float *a, const float *b, int mr, 
 }
 
 /* mr is 4, or a multiple of it where nv is 1.  Loads and multiply-adds may share a port, and so may
-   what counts the rounds: hence pairs, and eight steps to a round. */
+   what counts the rounds: hence pairs, eight steps to a round, and a count that ends at zero.  The
+   counts pass through assembly: of a constant kc GCC would peel the rounds off, and spill. */
 #define EC_OUTER_MAC
 EC_INLINE void ec_outer_mac(ec_tile *t, const float *a, const float *b, int kc, int mr, int nv)
 {
-    int k = 0;
+    int rounds = kc / 8, steps = kc % 8;
+    __asm__("" : "+r"(rounds), "+r"(steps));
     EC_NO_UNROLL
-    for (; k + 8 <= kc; k += 8) {
+    for (; rounds != 0; rounds--) {
         EC_UNROLL
         for (int pair = 0; pair < 4; pair++)
             ec_outer_pair(t, &a, &b, mr, nv);
     }
     EC_NO_UNROLL
-    for (; k < kc; k++, a += mr, b += nv * EC_VL)
-        ec_outer_one(t, a, b, mr, nv);
+    for (; steps != 0; steps--)
+        ec_outer_one(t, &a, &b, mr, nv);
 }
 
 #include "ec_outer_lanes.h"

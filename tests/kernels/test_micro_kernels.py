@@ -53,12 +53,8 @@ def test_first_outer_tile_reaches_the_bound_of_the_model(isa: str, model: Model)
     found = inner_loops(target, compiler_for(isa, "gcc"), model.flags_of("gcc"), (first,))
     loop, syntax = found[first][0], SYNTAXES[target.arch]
     rate = loop.multiply_adds / cycles(mca, loop.body, syntax, model.name)
-    assert rate >= model.least * bound(mca, loop, syntax, model.name)
+    assert rate >= ENOUGH * bound(mca, loop, syntax, model.name)
     assert rate <= 1.001 * bound(mca, loop, syntax, model.name)
-
-
-def test_a_first_tile_that_falls_short_is_an_exception() -> None:
-    assert [model.name for _, model in PAIRS if model.least < ENOUGH] == ["cortex-a15"]
 
 
 SPILLING = {
