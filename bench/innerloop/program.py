@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -109,15 +109,21 @@ def find_compiler(target: Target, family: str) -> tuple[str, ...] | None:
 
 def _compiles(command: tuple[str, ...]) -> bool:
     """It has the headers of a C library."""
-    source = "#include <stdint.h>\n#include <string.h>\n"
+    headers = "#include <stdint.h>\n#include <string.h>\n"
     done = subprocess.run(
         [*command, "-fsyntax-only", "-x", "c", "-"],
-        input=source,
+        input=headers,
         text=True,
         capture_output=True,
         check=False,
     )
     return done.returncode == 0
+
+
+def source(target: Target, every: Iterable[Kernel]) -> str:
+    """C of one function per micro-kernel; ``RUNTIME`` is its include path."""
+    macros = (f"{k.kind.upper()}({k.tile.rows}, {k.tile.vectors})" for k in every)
+    return _SOURCE.format(header=target.header, kernels="\n".join(macros))
 
 
 def inner_loops(
@@ -132,12 +138,10 @@ def inner_loops(
     EdgeconvError when the compiler fails.
     """
     every = only or tuple(kernels(target))
-    macros = (f"{k.kind.upper()}({k.tile.rows}, {k.tile.vectors})" for k in every)
-    source = _SOURCE.format(header=target.header, kernels="\n".join(macros))
     command = [*compiler, *BASE_FLAGS, *target.flags, *flags, f"-I{RUNTIME}"]
     done = subprocess.run(
         [*command, "-S", "-x", "c", "-", "-o", "-"],
-        input=source,
+        input=source(target, every),
         text=True,
         capture_output=True,
         check=False,
