@@ -53,23 +53,6 @@ EC_INLINE ec_vec ec_mantissa(ec_vec a)
     return (ec_vec)vec_or(vec_and((ec_vec_u32)a, vec_splats(0x007fffffu)), vec_splats(0x3f800000u));
 }
 EC_INLINE ec_vec ec_sqrt(ec_vec a) { return vec_sqrt(a); }
-EC_INLINE ec_vec ec_load_strided(const float *p, ptrdiff_t step, int n)
-{
-    float lanes[4] = {0.0f, 0.0f, 0.0f, 0.0f};
-    for (int i = 0; i < n; i++)
-        lanes[i] = p[i * step];
-    return ec_load(lanes);
-}
-EC_INLINE ec_vec ec_load_span(const float *p, int lo, int hi)
-{
-    float lanes[4] = {0.0f, 0.0f, 0.0f, 0.0f};
-    if (lo <= 0 && hi >= 4)
-        return ec_load(p);
-    for (int i = 0; i < 4; i++)
-        if (i >= lo && i < hi)
-            lanes[i] = p[i];
-    return ec_load(lanes);
-}
 /* Lanes lie in reverse in a little-endian register, so that the shift counts from the other end. */
 EC_INLINE ec_vec ec_shift(ec_vec a, ec_vec b, int n)
 {
@@ -87,13 +70,8 @@ EC_INLINE void ec_deinterleave(ec_vec a, ec_vec b, ec_vec *even, ec_vec *odd)
     *even = e;
     *odd = o;
 }
-EC_INLINE ec_vec ec_load_indexed(const float *p, const int32_t *index, int n)
-{
-    float lanes[4] = {0.0f, 0.0f, 0.0f, 0.0f};
-    for (int i = 0; i < n; i++)
-        lanes[i] = p[index[i]];
-    return ec_load(lanes);
-}
+#include "ec_lanes_four.h"
+
 EC_INLINE void ec_transpose(ec_vec v[EC_VL])
 {
     const ec_vec a = vec_mergeh(v[0], v[2]), b = vec_mergel(v[0], v[2]);
