@@ -34,6 +34,17 @@ static inline __m512 ec_vector_of(ec_lanes16 lanes)
     return v;
 }
 
+/* Lanes n and up of low, then the first n of high. */
+static inline __m512i _mm512_alignr_epi32(__m512i high, __m512i low, int n)
+{
+    int lanes[32];
+    __m512i v;
+    memcpy(lanes, &low, 64);
+    memcpy(lanes + 16, &high, 64);
+    memcpy(&v, lanes + n, sizeof v);
+    return v;
+}
+
 /* SIMDe's keeps the sign of -0. */
 #undef _mm512_abs_ps
 static inline __m512 _mm512_abs_ps(__m512 a)

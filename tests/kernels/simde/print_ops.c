@@ -46,6 +46,15 @@ static void put_numbers(const float *p)
     ec_transpose(rows);
     for (int i = 0; i < EC_VL; i++)
         put(rows[i]);
+    ec_vec even, odd;
+    ec_deinterleave(a, b, &even, &odd);
+    put(even);
+    put(odd);
+    EC_UNROLL
+    for (int n = 0; n < EC_VL; n++)
+        put(ec_shift(a, b, n));
+    for (int n = -2; n <= EC_VL + 2; n++)
+        put(ec_load_span(p, n, n + EC_VL / 2));
     for (int n = 0; n <= EC_VL; n++) {
         float written[EC_VL] = {0};
         put(ec_load_n(p, n));
