@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -79,39 +80,54 @@ def measure(
     for call in calls:
         once = library.seconds(call.function, call.pointers, 1)
         repeats[call.candidate.name] = max(1, min(MOST_CALLS, round(effort.turn_s / once)))
+    order = random.Random(1)
     for _ in range(effort.rounds):
-        for call in calls:
+        for call in order.sample(calls, len(calls)):  # nobody always follows the same neighbour
             name = call.candidate.name
             samples[name].append(library.seconds(call.function, call.pointers, repeats[name]))
     return {name: statistics.median(times) for name, times in samples.items()}
 
 
 def _prepare(functions: Sequence[tuple[Candidate, str]], align: int) -> list[_Call]:
-    """Operands in memory: every candidate has its own, inputs of one layout are shared."""
+    """Operands in memory.
+
+    Tensors of one layout, equal constants and workspaces are shared: where memory lies decides
+    which cache lines collide, and would tell apart candidates that are the same.
+    """
     rng = np.random.default_rng(1)
     first = functions[0][0].graph
     image = rng.standard_normal(first["x"].shape, np.float32)
-    sizes = [candidate.graph["x"].elements * FLOAT_BYTES for candidate, _ in functions]
+    workspace = max(candidate.layer.workspace_bytes for candidate, _ in functions)
+    sizes = [workspace]
     for candidate, _ in functions:
-        layer = candidate.layer
-        sizes += [candidate.graph["y"].elements * FLOAT_BYTES, layer.workspace_bytes]
-        sizes += [blob.bytes for blob in layer.blobs]
+        sizes += [candidate.graph[name].elements * FLOAT_BYTES for name in ("x", "y")]
+        sizes += [blob.bytes for blob in candidate.layer.blobs]
     arena = Arena(sizes, align)
-    inputs: dict[Tensor, Floats] = {}
+    panels = arena.take(workspace)
+    tensors: dict[Tensor, Floats] = {}
+    constants: dict[bytes, Floats] = {}
     calls = []
     for candidate, function in functions:
         x, y, layer = candidate.graph["x"], candidate.graph["y"], candidate.layer
-        if x not in inputs:
-            inputs[x] = arena.take(x.elements * FLOAT_BYTES)
-            inputs[x][:] = x.layout.pack(image).reshape(-1)
-        memory = {ArgKind.INPUT: {x.name: inputs[x]}, ArgKind.WEIGHTS: {}, ArgKind.OUTPUT: {}}
+        for tensor in (x, y):
+            if tensor not in tensors:
+                tensors[tensor] = arena.take(tensor.elements * FLOAT_BYTES)
+        tensors[x][:] = x.layout.pack(image).reshape(-1)
+        weights = {}
         for blob in layer.blobs:
-            memory[ArgKind.WEIGHTS][blob.name] = arena.take(blob.bytes)
-            memory[ArgKind.WEIGHTS][blob.name][:] = blob.pack().reshape(-1)
-        values = memory[ArgKind.OUTPUT][y.name] = arena.take(y.elements * FLOAT_BYTES)
-        memory[ArgKind.WORKSPACE] = {"": arena.take(layer.workspace_bytes)}
+            value = np.ascontiguousarray(blob.pack()).reshape(-1)
+            if value.tobytes() not in constants:
+                constants[value.tobytes()] = arena.take(blob.bytes)
+                constants[value.tobytes()][:] = value
+            weights[blob.name] = constants[value.tobytes()]
+        memory = {
+            ArgKind.INPUT: {x.name: tensors[x]},
+            ArgKind.WEIGHTS: weights,
+            ArgKind.OUTPUT: {y.name: tensors[y]},
+            ArgKind.WORKSPACE: {"": panels},
+        }
         pointers = tuple(memory[arg.kind][arg.ref].ctypes.data for arg in layer.args)
-        calls.append(_Call(candidate, function, pointers, y, values))
+        calls.append(_Call(candidate, function, pointers, y, tensors[y]))
     return calls
 
 

@@ -21,6 +21,11 @@ BLOCK_OVERHEAD = 24
 # convolution a load and a store.
 PACK_SLOTS = 8
 COPY_SLOTS = 4
+# What schedule_cycles weighs with, fitted to `bench/convolutions.py --schedules` on Zen 5: the
+# share of a streamed line's latency that prefetching leaves, and the accesses to L3 that the start
+# of a run of output is worth, a page walk included.
+STREAMED = 0.1
+RUN_MISSES = 1.5
 # Packed panels take at most this part of what im2col would take, or as much as fits L1.
 WORKSPACE_OF_IM2COL = 100
 
@@ -171,7 +176,7 @@ def schedule_cycles(slicing: Slicing, levels: Levels, *, prefetch: bool) -> floa
     Packed panels that overflow L1 are written to L2 and read from there.  Output is written in
     runs: what one channel gets before the kernel turns to the next one.  No prefetcher follows from
     run to run, so that each waits for its first line, and every channel set visits it again.  On
-    the other hand, filters that are prefetched come from a cache at no cost.
+    the other hand, little is left of the latency of lines that stream in order and are prefetched.
     """
     out_c = (slicing.filter_tiles - 1) * slicing.n_f + slicing.last_n_f
     run = slicing.k1 if slicing.input_stationary else slicing.k2
@@ -179,8 +184,8 @@ def schedule_cycles(slicing: Slicing, levels: Levels, *, prefetch: bool) -> floa
     overflow = slicing.workspace > levels.budgets[0] and slicing.packs * slicing.channel_sets
     packed = overflow * slicing.in_tiles * slicing.in_bytes / levels.line
     near, far, memory = slicing.level_costs
-    streamed = 0.0 if prefetch else near + far
-    return streamed + memory + levels.price(1) * packed + levels.price(2) * runs
+    streamed = (near + far) * (STREAMED if prefetch else 1)
+    return streamed + memory + levels.price(1) * packed + RUN_MISSES * levels.price(2) * runs
 
 
 def plan_of(problem: ConvProblem, target: Target, tile: Tile, slicing: Slicing) -> SconvPlan:
