@@ -139,12 +139,15 @@ EC_INLINE float ec_reduce_max(ec_vec a) { return _mm512_reduce_max_ps(a); }
 EC_INLINE float ec_reduce_min(ec_vec a) { return _mm512_reduce_min_ps(a); }
 
 /* A tile takes nearly all registers.  Constants of the epilogue that are kept in some from one tile
-   to the next cost GCC a spill in the innermost loop; here they are given up. */
+   to the next cost GCC a spill in the innermost loop; here they are given up.  (Intrinsics may stand
+   for plain C, on a CPU without these registers.) */
+#ifdef __AVX512F__
 #define EC_TILE_BEGIN()                                                                            \
     __asm__ volatile("" ::: "zmm0", "zmm1", "zmm2", "zmm3", "zmm4", "zmm5", "zmm6", "zmm7",        \
                      "zmm8", "zmm9", "zmm10", "zmm11", "zmm12", "zmm13", "zmm14", "zmm15",         \
                      "zmm16", "zmm17", "zmm18", "zmm19", "zmm20", "zmm21", "zmm22", "zmm23",       \
                      "zmm24", "zmm25", "zmm26", "zmm27", "zmm28", "zmm29", "zmm30", "zmm31")
+#endif
 
 #include "ec_tile_lanes.h"
 #include "ec_tile_broadcast.h"
