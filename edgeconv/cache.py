@@ -7,14 +7,18 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Cache:
-    """One level that holds data.  ``size`` and ``line`` in bytes; ``latency`` in core cycles from
-    load to use, ``ways`` the lines that a set holds, each None where no source states it."""
+    """One level that holds data.  ``size`` and ``line`` in bytes.
+
+    None where no source states it: ``latency`` in core cycles from load to use, ``ways`` the lines
+    that a set holds, ``bandwidth`` the bytes per core cycle that one core reads from it.
+    """
 
     level: int
     size: int
     line: int
     latency: int | None = None
     ways: int | None = None
+    bandwidth: float | None = None
 
 
 # Taken where a board names no cache: what application cores have at least.

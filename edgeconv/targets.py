@@ -37,6 +37,7 @@ class Target:
     product over packed panels, whose rows come in multiples of ``outer_step``; it does
     ``outer_rate`` times the multiply-adds of a vector instruction per unit of time (a matrix unit
     more than one).
+    ``runtime``: the row whose ISA header it uses, where that is not its own.
     ``flags``: what GCC and Clang need.  ``guard``: the macro they then define.
     ``cpu_flags``: words of /proc/cpuinfo that tell that the running CPU has it.
     ``flushes_subnormals``: its vector instructions may read a subnormal number as zero of its sign
@@ -54,6 +55,7 @@ class Target:
     outer: tuple[Tile, ...]
     fma_slots: int
     depthwise_rows: int  # output pixels of the depthwise tile
+    runtime: str = ""
     flags: tuple[str, ...] = ()
     guard: str = ""
     cpu_flags: tuple[str, ...] = ()
@@ -66,7 +68,7 @@ class Target:
     @property
     def header(self) -> str:
         """File name of the ISA header."""
-        return f"ec_isa_{self.name}.h"
+        return f"ec_isa_{self.runtime or self.name}.h"
 
 
 _ROWS = (
@@ -79,6 +81,19 @@ _ROWS = (
         tiles=(Tile(4, 4), Tile(4, 3), Tile(6, 2), Tile(8, 1), Tile(1, 8)),
         outer=(Tile(4, 4), Tile(4, 2), Tile(2, 8), Tile(8, 2), Tile(1, 8)),
         outer_rate=2.0,  # compilers vectorise the products of packed panels
+        fma_slots=4,
+        depthwise_rows=4,
+    ),
+    Target(
+        name="scalar",  # a microcontroller: nothing is vectorised, and RAM is worth more than time
+        runtime="portable",
+        arch="any",
+        lanes=1,
+        align=16,
+        registers=32,
+        # rows * vectors accumulators + vectors filters + rows pixels <= 32 registers of the FPU
+        tiles=(Tile(4, 4), Tile(5, 3), Tile(8, 2), Tile(12, 1), Tile(2, 8), Tile(1, 8)),
+        outer=(Tile(4, 4), Tile(4, 2), Tile(8, 2), Tile(1, 8)),
         fma_slots=4,
         depthwise_rows=4,
     ),

@@ -6,24 +6,21 @@ PATH is); they are scanned, never listed.  ``boards/schema.json`` says what a fi
 
 from __future__ import annotations
 
-import json
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
-from functools import cache
 from importlib import resources
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
-from jsonschema import Draft202012Validator, FormatChecker
-from jsonschema.exceptions import ValidationError
-
-from edgeconv import sizes
+from edgeconv.board.file import BARE_METAL, invalid, read
 from edgeconv.cache import Cache
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.host import Host, detect
+from edgeconv.names import did_you_mean
+from edgeconv.quantities import parse
 from edgeconv.registry import lookup
 from edgeconv.targets import TARGETS, Target
 
@@ -36,16 +33,54 @@ class RunKind(Enum):
 
     NATIVE = "native"
     QEMU_USER = "qemu-user"
+    QEMU_SYSTEM = "qemu-system"  # boots the image; files over semihosting
     NONE = "none"  # not at all: build only
+
+
+FLASH = "flash"
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """A memory region; ``kind`` is "ram" or "flash", ``size`` in bytes."""
+    """A memory region.  ``kind``: "flash", "tcm" (tightly coupled), "sram" or "dram".
+
+    ``size`` in bytes; ``base`` the address of its first byte, where firmware must know it;
+    ``bandwidth`` what one core reads, in bytes per second; ``latency`` from load to use, in
+    seconds.  None: the file does not say.
+    """
 
     name: str
     kind: str
     size: int
+    base: int | None = None
+    bandwidth: float | None = None
+    latency: float | None = None
+
+    @property
+    def is_flash(self) -> bool:
+        """Code and weights lie here, variables do not."""
+        return self.kind == FLASH
+
+
+@dataclass(frozen=True, slots=True)
+class Energy:
+    """``mac``: joules of one float32 multiply-add.  ``byte``: joules per byte that crosses between
+    a level ("L1", "L2", "L3", "memory", "flash") and the one in front of it.  ``idle``: watts that
+    the board draws meanwhile.  ``source``: where the numbers come from, in words."""
+
+    mac: float
+    byte: Mapping[str, float]
+    idle: float
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Firmware:
+    """``stack``: bytes kept free for it while memory is planned.  ``interrupts``: external ones,
+    in the vector table."""
+
+    stack: int
+    interrupts: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +118,14 @@ class Board:
     cpu: str
     cores: int | None
     clock_hz: int | None
+    macs_per_cycle: float | None  # float32 multiply-adds of one core, at its best
+    fpu: str  # as -mfpu names it; "" where the architecture has one kind only
+    float_abi: str  # as -mfloat-abi names it, or ""
     prefetch: bool  # whether kernels fetch ahead in software
     caches: tuple[Cache, ...]  # by level; those that hold data
-    memory: tuple[Memory, ...]
+    memory: tuple[Memory, ...]  # of each kind the fastest first
+    energy: Energy | None
+    firmware: Firmware | None  # of a board that starts without an operating system
     toolchain: Toolchain
     run: Run
     path: Path
@@ -97,22 +137,35 @@ class Board:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """Compiler flags: those of the ISA, then the board's."""
-        return (*self.target.flags, *self.toolchain.flags)
+        """Compiler flags: those of the ISA, then the board's, then those of its FPU."""
+        fpu = (f"-mfpu={self.fpu}",) if self.fpu not in ("", "none") else ()
+        abi = (f"-mfloat-abi={self.float_abi}",) if self.float_abi else ()
+        return (*self.target.flags, *self.toolchain.flags, *fpu, *abi)
+
+    @property
+    def bare_metal(self) -> bool:
+        """Firmware that starts from reset, rather than a program under an operating system."""
+        return self.firmware is not None
+
+    @property
+    def ram(self) -> tuple[Memory, ...]:
+        """The regions that hold variables, fastest first."""
+        return tuple(region for region in self.memory if not region.is_flash)
+
+    @property
+    def flash(self) -> tuple[Memory, ...]:
+        """The regions that hold code and weights, fastest first."""
+        return tuple(region for region in self.memory if region.is_flash)
 
     @property
     def ram_bytes(self) -> int | None:
         """All RAM, None when the file names none."""
-        return self._total("ram")
+        return _total(self.ram)
 
     @property
     def flash_bytes(self) -> int | None:
         """All flash, None when the file names none."""
-        return self._total("flash")
-
-    def _total(self, kind: str) -> int | None:
-        found = [region.size for region in self.memory if region.kind == kind]
-        return sum(found) if found else None
+        return _total(self.flash)
 
 
 def names() -> tuple[str, ...]:
@@ -131,11 +184,11 @@ def load(name: str, host: Host | None = None) -> Board:
 
 def check(path: Path, host: Host | None = None) -> Board:
     """The board that the file ``path`` describes; raises as ``load`` does."""
-    data = _read(path)
-    _validate(path, data)
-    if data["name"] != path.stem:
-        raise _invalid(path, "name", repr(data["name"]), f"the file is called {path.name}")
-    return _build(path, data, host or detect())
+    return _build(path, read(path), host or detect())
+
+
+def _total(regions: tuple[Memory, ...]) -> int | None:
+    return sum(region.size for region in regions) if regions else None
 
 
 def _folders() -> list[Path]:
@@ -169,84 +222,11 @@ def _files() -> dict[str, Path]:
     return found
 
 
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
-        raise EdgeconvError(
-            "cannot read the board file", where=str(path), rule=str(reason), code=Exit.USAGE
-        ) from error
-    except tomllib.TOMLDecodeError as error:
-        raise EdgeconvError(
-            "board file is not TOML", where=str(path), rule=str(error), code=Exit.USAGE
-        ) from error
-
-
-@cache
-def _validator() -> Draft202012Validator:
-    formats = FormatChecker(formats=())
-    formats.checks("size", raises=EdgeconvError)(_is_size)
-    schema = json.loads((resources.files("edgeconv.boards") / "schema.json").read_text())
-    return Draft202012Validator(schema, format_checker=formats)
-
-
-def _is_size(value: object) -> bool:
-    """Strings only: integers are sizes as they stand.  Raises EdgeconvError as sizes.parse does."""
-    return not isinstance(value, str) or sizes.parse(value) > 0
-
-
-def _validate(path: Path, data: Mapping[str, Any]) -> None:
-    """Raise for the first violation in file order of depth: the outermost field that is wrong."""
-    errors = sorted(
-        _validator().iter_errors(data),
-        key=lambda error: (len(error.absolute_path), error.json_path),
-    )
-    if errors:
-        raise _violation(path, errors[0])
-
-
-def _violation(path: Path, error: ValidationError) -> EdgeconvError:
-    field = error.json_path.removeprefix("$").lstrip(".")
-    if isinstance(error.cause, EdgeconvError):  # a size that does not parse
-        cause = error.cause
-        return _invalid(path, field, cause.got, cause.rule, cause.hint)
-    if error.validator in ("required", "additionalProperties"):
-        return _invalid(path, field, "", error.message)
-    hint = str(error.schema.get("description", "")) if isinstance(error.schema, dict) else ""
-    return _invalid(path, field, json.dumps(error.instance, default=str), _rule(error), hint)
-
-
-def _rule(error: ValidationError) -> str:
-    """The broken rule without the value, which the message names already."""
-    rules = {
-        "type": "must be of type",
-        "enum": "must be one of",
-        "const": "must be",
-        "pattern": "must match",
-        "minimum": "must be at least",
-        "maximum": "must be at most",
-        "minLength": "must have a length of at least",
-        "minItems": "must have a length of at least",
-    }
-    value = error.validator_value
-    text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-    return f"{rules[error.validator]} {text}" if error.validator in rules else error.message
-
-
-def _invalid(path: Path, field: str, got: str, rule: str, hint: str = "") -> EdgeconvError:
-    where = f"{path}: {field}" if field else str(path)
-    return EdgeconvError(
-        "invalid board file", where=where, got=got, rule=rule, hint=hint, code=Exit.USAGE
-    )
-
-
-def _build(path: Path, data: Mapping[str, Any], host: Host) -> Board:
+def _build(path: Path, data: Data, host: Host) -> Board:
     here = data["arch"] == "host"
     arch = host.arch if here else data["arch"]
     caches = tuple(
-        Cache(c["level"], _bytes(c["size"]), c["line"], c.get("latency"), c.get("ways"))
-        for c in sorted(data.get("cache", ()), key=lambda c: int(c["level"]))
+        _cache(entry) for entry in sorted(data.get("cache", ()), key=lambda c: int(c["level"]))
     )
     native = _is_native(data["run"], arch, host)
     return Board(
@@ -256,42 +236,98 @@ def _build(path: Path, data: Mapping[str, Any], host: Host) -> Board:
         isa=_isa(path, data["isa"], arch, host if here else None),
         cpu=data.get("cpu", host.cpu if here else arch),
         cores=data.get("cores", host.cores if here else None),
-        clock_hz=data.get("clock_hz", host.clock_hz if here else None),
+        clock_hz=_clock(data, host if here else None),
+        macs_per_cycle=data.get("macs_per_cycle"),
+        fpu=data.get("fpu", ""),
+        float_abi=data.get("float_abi", ""),
         prefetch=data.get("prefetch", False),
         caches=caches or (host.caches if here else ()),
-        memory=tuple(
-            Memory(m["name"], m["kind"], _bytes(m["size"])) for m in data.get("memory", ())
-        ),
+        memory=tuple(_memory(entry) for entry in data.get("memory", ())),
+        energy=_energy(data["energy"]) if "energy" in data else None,
+        firmware=_firmware(data["firmware"]) if data.get("os") == BARE_METAL else None,
         toolchain=_toolchain(data["toolchain"], native),
         run=_run(data["run"], native),
         path=path,
     )
 
 
-def _bytes(size: int | str) -> int:
-    return sizes.parse(size) if isinstance(size, str) else size
+Data = Mapping[str, Any]
+
+
+def _size(text: str) -> int:
+    return int(parse(text, "size"))
+
+
+def _optional(data: Data, key: str, dimension: str) -> float | None:
+    return parse(data[key], dimension) if key in data else None
+
+
+def _clock(data: Data, host: Host | None) -> int | None:
+    found = _optional(data, "clock", "frequency")
+    return round(found) if found is not None else (host.clock_hz if host else None)
+
+
+def _cache(data: Data) -> Cache:
+    latency = _optional(data, "latency", "cycles")
+    return Cache(
+        data["level"],
+        _size(data["size"]),
+        _size(data["line"]),
+        None if latency is None else round(latency),
+        data.get("ways"),
+        _optional(data, "bandwidth", "bytes per cycle"),
+    )
+
+
+def _memory(data: Data) -> Memory:
+    return Memory(
+        data["name"],
+        data["kind"],
+        _size(data["size"]),
+        data.get("base"),
+        _optional(data, "bandwidth", "bytes per second"),
+        _optional(data, "latency", "time"),
+    )
+
+
+def _energy(data: Data) -> Energy:
+    return Energy(
+        mac=parse(data["mac"], "energy"),
+        byte=MappingProxyType(
+            {level: parse(text, "energy") for level, text in data.get("byte", {}).items()}
+        ),
+        idle=_optional(data, "idle", "power") or 0.0,
+        source=data["source"],
+    )
+
+
+def _firmware(data: Data) -> Firmware:
+    return Firmware(_size(data["stack"]), data.get("interrupts", 0))
 
 
 def _isa(path: Path, isa: str, arch: str, host: Host | None) -> str:
     """The row's name; "auto" picks the widest one that ``host`` has."""
     if isa == "auto":
         if host is None:
-            raise _invalid(path, "isa", '"auto"', 'only a board of arch "host" can be detected')
+            raise invalid(path, "isa", '"auto"', 'only a board of arch "host" can be detected')
         fits = (
             row for row in TARGETS.values() if row.arch in (arch, "any") and host.has(row.cpu_flags)
         )
         return max(fits, key=lambda row: row.lanes).name
-    row = lookup("ISA", isa, TARGETS)
+    row = TARGETS.get(isa)
+    if row is None:
+        hint = did_you_mean(isa, TARGETS)
+        raise invalid(path, "isa", repr(isa), "no such instruction set", hint)
     if row.arch not in (arch, "any"):
-        raise _invalid(path, "isa", repr(isa), f"it is for {row.arch}, the board's arch is {arch}")
+        raise invalid(path, "isa", repr(isa), f"it is for {row.arch}, the board's arch is {arch}")
     return row.name
 
 
-def _is_native(run: Mapping[str, Any], arch: str, host: Host) -> bool:
+def _is_native(run: Data, arch: str, host: Host) -> bool:
     return arch == host.arch and host.has(tuple(run.get("native_if", ())))
 
 
-def _toolchain(data: Mapping[str, Any], native: bool) -> Toolchain:
+def _toolchain(data: Data, native: bool) -> Toolchain:
     own = tuple(data["cc"])
     return Toolchain(
         cc=tuple(dict.fromkeys((*_NATIVE_CC, *own))) if native else own,
@@ -301,7 +337,7 @@ def _toolchain(data: Mapping[str, Any], native: bool) -> Toolchain:
     )
 
 
-def _run(data: Mapping[str, Any], native: bool) -> Run:
+def _run(data: Data, native: bool) -> Run:
     if native:
         return Run(RunKind.NATIVE, (), "")
     kind = RunKind(data["kind"])
