@@ -11,12 +11,14 @@ from edgeconv.codegen.c_names import (
     identifier,
     unique_identifiers,
 )
+from edgeconv.codegen.cross import Cross
 from edgeconv.codegen.functions import Function, FunctionTable, environment
 from edgeconv.codegen.source_tree import SourceTree
 from edgeconv.codegen.weights import HEADER, MAGIC, VERSION, WeightImage, layout
 from edgeconv.ir.choice import Arg, ArgKind, Choice, Layer
 from edgeconv.ir.graph import Node, Tensor
-from edgeconv.ir.memory import MemoryMap, Place, Region
+from edgeconv.ir.link import LinkPlan
+from edgeconv.ir.memory import BankUse, MemoryMap, Place, Region
 from edgeconv.names import shortened
 from edgeconv.ops.lowering import merge_headers
 from edgeconv.targets import TARGETS
@@ -27,7 +29,9 @@ class EmitOptions:
     """What the command line adds to the decisions.
 
     ``name`` prefixes every symbol and file; ``command`` is quoted in the banner; ``flags`` are
-    the compiler options of the board; ``weights_as_c`` writes the image as a C array.
+    the compiler options of the board; ``weights_as_c`` writes the image as a C array.  ``link``
+    makes it firmware, which starts from reset.  ``cross`` is how to build for the board elsewhere,
+    None where the board is whatever machine builds.
     """
 
     name: str
@@ -35,15 +39,39 @@ class EmitOptions:
     command: str
     flags: tuple[str, ...] = ()
     weights_as_c: bool = False
+    link: LinkPlan | None = None
+    cross: Cross | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bank:
+    """The part of the arena in one memory.
+
+    ``symbol``: the array that firmware has for it; ``pointer``: parameter and member, and the array
+    in a hosted main.c; ``size``: the constant in the header; ``macro``: from offset to address.
+    """
+
+    name: str
+    bytes: int
+    lower_bound: int
+    symbol: str
+    pointer: str
+    size: str
+    macro: str
 
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """A graph input or output as the API shows it.  ``at``: its place (io arena) or None."""
+    """A graph input or output as the API shows it.
+
+    Where it lies in the arena (io arena): its ``place``, and the bank's symbol and pointer.
+    """
 
     tensor: Tensor
     ident: str
     place: Place | None
+    arena: str
+    pointer: str
 
     @property
     def shape(self) -> str:
@@ -83,6 +111,8 @@ class _Emitter:
         self.image = layout(choice, memory.order)
         graph = choice.graph
         self.idents = unique_identifiers(memory.places)
+        self.banks = self._banks()
+        self.arenas = list(self.banks.values()) or [self._bank(memory.banks[0], "")]
         self.inputs = self._ports(graph.inputs)
         self.outputs = self._ports(graph.outputs)
 
@@ -93,15 +123,40 @@ class _Emitter:
                 self.choice.graph[name],
                 idents[name],
                 self.memory.places[name] if self.choice.io == "arena" else None,
+                self._bank_of(self.memory.places[name]).symbol,
+                self._bank_of(self.memory.places[name]).pointer,
             )
             for name in names
         ]
+
+    def _banks(self) -> dict[int, Bank]:
+        """By number: those that hold something; the first one is called just the arena."""
+        used = [number for number, use in enumerate(self.memory.banks) if use.bytes]
+        uses = [self.memory.banks[number] for number in used]
+        suffixes = [f"_{use.name}" if i else "" for i, use in enumerate(uses)]
+        return dict(zip(used, map(self._bank, uses, suffixes), strict=True))
+
+    def _bank(self, use: BankUse, suffix: str) -> Bank:
+        upper = suffix.upper()
+        return Bank(
+            name=use.name,
+            bytes=use.bytes,
+            lower_bound=use.lower_bound,
+            symbol=f"{self.name}_arena{suffix}",
+            pointer=f"arena{suffix}",
+            size=f"{self.upper}_ARENA{upper}_BYTES",
+            macro=f"AT{upper}",
+        )
+
+    def _bank_of(self, place: Place) -> Bank:
+        """The bank of a place in the arena; a tensor of no bytes may be in one that is not used."""
+        return self.banks.get(place.bank, self.arenas[0])
 
     def tensor_expression(self, name: str) -> str:
         """C expression for the address of a tensor at run time."""
         place = self.memory.places[name]
         if place.region is Region.ARENA:
-            return f"AT({self.upper}_AT_{self.idents[name].upper()})"
+            return f"{self._bank_of(place).macro}({self.upper}_AT_{self.idents[name].upper()})"
         ports = self.inputs if place.region is Region.INPUT else self.outputs
         port = ports[place.index]
         prefix = "input" if place.region is Region.INPUT else "output"
@@ -110,7 +165,8 @@ class _Emitter:
 
     def _argument(self, index: int, arg: Arg) -> str:
         if arg.kind is ArgKind.WORKSPACE:
-            return f"AT({self._workspace(index)})"
+            macro = self._bank_of(self.memory.workspaces[index]).macro
+            return f"{macro}({self._workspace(index)})"
         if arg.kind is not ArgKind.WEIGHTS:
             return self.tensor_expression(arg.ref)
         offset = self.image.places[index, arg.ref].offset
@@ -153,12 +209,14 @@ class _Emitter:
     def _described(self, tensor: Tensor) -> str:
         shape = "x".join(map(str, tensor.shape)) or "scalar"
         place = self.memory.places[tensor.name]
-        where = f"@{place.offset}" if place.region is Region.ARENA else f"@{place.region.value}"
+        bank = f"{self._bank_of(place).name}+" if len(self.arenas) > 1 else ""
+        inside = place.region is Region.ARENA
+        where = f"@{bank}{place.offset}" if inside else f"@{place.region.value}"
         layout = f" {tensor.layout}" if len(tensor.shape) > 2 else ""
         return f"{shape}{layout} {tensor.storage} {where}"
 
-    def _arena_rows(self) -> list[tuple[str, str, Place]]:
-        """(enumerator, what it is, place) of everything in the arena, by offset."""
+    def _arena_rows(self) -> list[tuple[str, str, Place, Bank]]:
+        """(enumerator, what it is, place, bank) of all in the arena, by bank and offset."""
         rows = [
             (f"{self.upper}_AT_{self.idents[name].upper()}", name, place)
             for name, place in self.memory.places.items()
@@ -168,7 +226,8 @@ class _Emitter:
             (self._workspace(index), f"workspace of step {place.first}", place)
             for index, place in self.memory.workspaces.items()
         ]
-        return sorted(rows, key=lambda row: (row[2].offset, row[2].first, row[1]))
+        rows.sort(key=lambda row: (row[2].bank, row[2].offset, row[2].first, row[1]))
+        return [(*row, self._bank_of(row[2])) for row in rows]
 
     def _workspace(self, index: int) -> str:
         """The enumerator of a layer's workspace; steps are unique, tensors never called so."""
@@ -193,6 +252,9 @@ class _Emitter:
             "arena_rows": self._arena_rows(),
             "inputs": self.inputs,
             "outputs": self.outputs,
+            "banks": list(self.banks.values()),
+            "arenas": self.arenas,
+            "link": self.options.link,
             "image": self.image,
             "image_magic": int.from_bytes(MAGIC, "little"),
             "image_version": VERSION,
@@ -213,7 +275,19 @@ class _Emitter:
             "CMakeLists.txt": "CMakeLists.txt.j2",
             "CMakePresets.json": "CMakePresets.json.j2",
             "README.md": "README.md.j2",
+            "library.json": "library.json.j2",
+            "library.properties": "library.properties.j2",
+            "zephyr/module.yml": "zephyr_module.yml.j2",
         }
+        if self.options.cross:
+            files["toolchain.cmake"] = "toolchain.cmake.j2"
+        if self.options.link:
+            files |= {
+                "main.c": "firmware/main.c.j2",
+                "firmware.h": "firmware/firmware.h.j2",
+                "startup.c": "firmware/startup.c.j2",
+                f"{self.options.board}.ld": "firmware/link.ld.j2",
+            }
         if not self.options.weights_as_c:
             files[f"{self.name}_weights.S"] = "weights.S.j2"
         texts = {path: self.env.get_template(t).render(context) for path, t in files.items()}

@@ -64,7 +64,9 @@ def bench(
             "bench runs natively only",
             where=f"board {board.name}",
             rule="times under an emulator say nothing about the board",
-            hint=f"run it on a {board.arch} machine, or compile for board host",
+            hint="flash it: firmware_result.cycles holds the cycles of a run"
+            if board.bare_metal
+            else f"run it on a {board.arch} machine, or compile for board host",
             code=Exit.USAGE,
         )
     step("building")

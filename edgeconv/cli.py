@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from rich.console import Console, RenderableType
+from rich.markup import escape
 from rich.status import Status
 
 from edgeconv import __version__, pipeline, sizes
@@ -21,10 +22,12 @@ from edgeconv.bench import DEFAULT_RUNS
 from edgeconv.build.project import Project
 from edgeconv.doctor import diagnose, diagnose_boards
 from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.machine import new_board
 from edgeconv.report import boards as board_tables
 from edgeconv.report import doctor as doctor_tables
 from edgeconv.report import explain as explanation
 from edgeconv.report import files, outcome, text
+from edgeconv.report import new_board as new_tables
 from edgeconv.verify import DEFAULT_TOLERANCE
 
 WIDTH = 100  # of what is printed; a narrower terminal's own
@@ -153,7 +156,11 @@ def _explain(options: argparse.Namespace) -> Exit:
 
 def _report(options: argparse.Namespace) -> Exit:
     report = Project.open(options.directory).report
-    _show(options, text.render(report), report)
+    shown: RenderableType = text.render(report)
+    if options.html:
+        files.write_html(report, options.html)
+        shown = f"report: {escape(str(options.html))}"
+    _show(options, shown, report)
     return Exit.OK
 
 
@@ -173,6 +180,13 @@ def _boards_show(options: argparse.Namespace) -> Exit:
 def _boards_check(options: argparse.Namespace) -> Exit:
     board = board_files.check(options.file)
     _show(options, board_tables.board_details(board), board_tables.board_json(board))
+    return Exit.OK
+
+
+def _boards_new(options: argparse.Namespace) -> Exit:
+    with _Progress() as step:
+        found = new_board(options.name, options.output, step=step)
+    _show(options, new_tables.render(found), new_tables.to_json(found))
     return Exit.OK
 
 
@@ -329,7 +343,7 @@ def _add_compile(commands: Any) -> None:
     add("-o", "--output", type=Path, metavar="DIR", help="the project (./PREFIX)")
     add("--build", action="store_true", help="compile the C too; code counts against --flash")
     add("--verify", action="store_true", help="build, run, and compare with the model")
-    add("--report", type=Path, metavar="DIR", help="also write report.json and report.txt there")
+    add("--report", type=Path, metavar="DIR", help="also write report.json, .txt and .html there")
 
 
 def _add_project_commands(commands: Any) -> None:
@@ -355,6 +369,8 @@ def _add_project_commands(commands: Any) -> None:
     )
     bench.add_argument("--layers", action="store_true", help="time every layer")
     report = _command(commands, "report", _report, "memory and time of a project, per layer")
+    about = "write one page that works offline instead of printing"
+    report.add_argument("--html", type=Path, metavar="FILE", help=about)
     for parser in (verify, bench, report):
         parser.add_argument("directory", type=Path, metavar="DIR", help="what compile wrote")
 
@@ -376,3 +392,7 @@ def _add_boards(commands: Any) -> None:
     about = "check a board file against the schema"
     check = _command(actions, "check", _boards_check, about, nested=True)
     check.add_argument("file", type=Path, metavar="FILE")
+    about = "measure this machine and write it as a board file"
+    new = _command(actions, "new", _boards_new, about, nested=True)
+    new.add_argument("name", metavar="NAME", help="such as my-board")
+    new.add_argument("-o", "--output", type=Path, metavar="FILE", help="(./NAME.toml)")

@@ -31,7 +31,8 @@ _BASELINE_WORDS = {
 @dataclass(frozen=True, slots=True)
 class Host:
     """The running machine.  ``words``: every word of /proc/cpuinfo in lower case, which is where
-    the feature flags of all architectures are.  ``clock_hz`` is None where it is not known."""
+    the feature flags of all architectures are.  ``clock_hz``, and ``memory`` in bytes, are None
+    where they are not known."""
 
     arch: str
     cpu: str
@@ -39,16 +40,18 @@ class Host:
     clock_hz: int | None
     cores: int
     caches: tuple[Cache, ...]
+    memory: int | None = None
 
     def has(self, words: tuple[str, ...]) -> bool:
         """Every one of ``words`` is in /proc/cpuinfo (compared without case)."""
         return {word.lower() for word in words} <= self.words
 
 
-def detect(root: Path = Path("/"), machine: str | None = None) -> Host:
+def detect(root: Path = Path("/"), machine: str | None = None, cpu: int = 0) -> Host:
     """Read ``root``/proc and ``root``/sys of a machine that calls itself ``machine``.
 
-    The arguments are for tests; the defaults describe the running machine.
+    These arguments are for tests; the defaults describe the running machine.  ``cpu``: the number
+    of the processor whose clock and caches are meant, where they differ.
     """
     name = machine or _machine()
     arch = _ARCH_ALIASES.get(name, name)
@@ -59,9 +62,10 @@ def detect(root: Path = Path("/"), machine: str | None = None) -> Host:
         arch=arch,
         cpu=_cpu_name(text) or arch,
         words=words.union(*baseline),
-        clock_hz=_clock(root, text),
+        clock_hz=_clock(root, text, cpu),
         cores=max(1, len(re.findall(r"^processor\s*:", text, re.M))),
-        caches=tuple(sorted(_caches(root), key=lambda cache: cache.level)),
+        caches=tuple(sorted(_caches(root, cpu), key=lambda cache: cache.level)),
+        memory=_memory(root),
     )
 
 
@@ -84,18 +88,26 @@ def _cpu_name(cpuinfo: str) -> str:
     return match[1].strip() if match else ""
 
 
-def _clock(root: Path, cpuinfo: str) -> int | None:
+def _clock(root: Path, cpuinfo: str, cpu: int) -> int | None:
     """The highest clock the kernel may set, else the one it reports."""
-    khz = _read(root / "sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq")
+    khz = _read(root / f"sys/devices/system/cpu/cpu{cpu}/cpufreq/cpuinfo_max_freq")
     if khz.isdigit():
         return int(khz) * 1000
     mhz = re.search(r"^(?:cpu MHz|clock)\s*:\s*([0-9.]+)(?:MHz)?\s*$", cpuinfo, re.M)
     return round(float(mhz[1]) * 1e6) if mhz else None
 
 
-def _caches(root: Path) -> Iterator[Cache]:
-    for folder in sorted((root / "sys/devices/system/cpu/cpu0/cache").glob("index*")):
+def _caches(root: Path, cpu: int) -> Iterator[Cache]:
+    for folder in sorted((root / f"sys/devices/system/cpu/cpu{cpu}/cache").glob("index*")):
         level, kind = _read(folder / "level"), _read(folder / "type")
         size, line = _read(folder / "size"), _read(folder / "coherency_line_size")
+        ways = _read(folder / "ways_of_associativity")
         if kind in ("Data", "Unified") and level.isdigit() and size and line.isdigit():
-            yield Cache(int(level), sizes.parse(size), int(line))
+            known = int(ways) if ways.isdigit() and int(ways) > 0 else None
+            yield Cache(int(level), sizes.parse(size), int(line), ways=known)
+
+
+def _memory(root: Path) -> int | None:
+    """All that the kernel has to give, which is a little less than what is fitted."""
+    total = re.search(r"^MemTotal:\s*([0-9]+) kB$", _read(root / "proc/meminfo"), re.M)
+    return int(total[1]) * 1024 if total else None

@@ -13,6 +13,10 @@ from edgeconv import board as boards
 from edgeconv import choose, frontend, memory, passes
 from edgeconv.board import Board
 from edgeconv.build import find_compiler
+from edgeconv.build.abi import check_objects
+from edgeconv.build.cross import cross
+from edgeconv.build.footprint import footprint
+from edgeconv.build.image import check_image, check_network
 from edgeconv.build.project import Project
 from edgeconv.build.project import render as render_report
 from edgeconv.codegen.c_names import identifier
@@ -23,6 +27,9 @@ from edgeconv.ir.choice import Choice
 from edgeconv.ir.graph import Graph
 from edgeconv.ir.layout import Shape
 from edgeconv.ir.memory import MemoryMap
+from edgeconv.memory.banks import of_board
+from edgeconv.memory.link import link_plan, reserved
+from edgeconv.memory.program import caller_bytes
 from edgeconv.report import document
 from edgeconv.report.document import Facts, Report
 from edgeconv.report.explain import explain
@@ -121,7 +128,7 @@ def decide(options: CompileOptions, step: Step = lambda _: None) -> Decided:
 def _choose(options: CompileOptions, board: Board, graph: Graph, target: Target) -> Decided:
     """Kernels for ``target``, their memory, and the report of both."""
     choice = choose.select(graph, target, io=options.io, algorithms=options.algorithms)
-    plan = memory.plan(choice)
+    plan = memory.plan(choice, of_board(board, reserved(board, caller_bytes(choice))))
     facts = Facts(
         name=options.prefix,
         model_file=options.model.name,
@@ -166,7 +173,7 @@ def verify_project(
     project = Project.open(directory)
     source = model_file.find(project, model)
     result = verify(project, source, inputs=inputs, layers=layers, tolerance=tolerance, step=step)
-    report = project.report if layers else _with_sections(project)
+    report = project.report if layers else _measured(project)
     project.write_report(document.with_accuracy(report, result))
     return result
 
@@ -177,7 +184,7 @@ def bench_project(
     """Build and time the project, and note the times in its report."""
     project = Project.open(directory)
     result = timing.bench(project, runs=runs, layers=layers, step=step)
-    report = project.report if layers else _with_sections(project)
+    report = project.report if layers else _measured(project)
     project.write_report(document.with_times(report, result))
     return result
 
@@ -210,6 +217,8 @@ def _emit(decided: Decided) -> SourceTree:
         command=options.command(),
         flags=decided.board.flags,
         weights_as_c=options.weights_as_c,
+        link=link_plan(decided.board, decided.memory, decided.report["flash"]["weights"]),
+        cross=cross(decided.board),
     )
     return emit(decided.choice, decided.memory, emit_options, render_report(decided.report))
 
@@ -221,8 +230,11 @@ def _build_and_judge(step: Step) -> Callable[[Path], None]:
         step("building")
         project = Project.open(directory)
         try:
-            report = _with_sections(project)
-        except EdgeconvError as error:  # whose hint is a log file that goes with the directory
+            report = _measured(project)
+        except EdgeconvError as error:
+            if error.details:  # says all there is to say
+                raise
+            # The log file that it names goes with the directory.
             hint = "compile without --build to keep what was emitted"
             raise EdgeconvError(error.what, got=error.got, hint=hint, code=error.code) from error
         _require_budgets(report)
@@ -231,10 +243,19 @@ def _build_and_judge(step: Step) -> Callable[[Path], None]:
     return finish
 
 
-def _with_sections(project: Project) -> Report:
-    """The project's report with the code sizes of its program, which is built if need be."""
-    network = project.sources[0]
-    return document.with_sections(project.report, project.build().sections([network]))
+def _measured(project: Project) -> Report:
+    """The project's report with the sizes of its program, which is built if need be.
+
+    Raises EdgeconvError when what was built is not what the board or the report says.
+    """
+    binary = project.build()
+    report = document.with_footprint(project.report, footprint(project, binary))
+    check_objects(binary)
+    if project.is_firmware:
+        check_image(binary, report)
+    else:
+        check_network(binary, report, project.sources[0])
+    return report
 
 
 def _require_budgets(report: Mapping[str, Any]) -> None:

@@ -17,6 +17,7 @@ tools=(
     "valgrind|valgrind|predicted traffic against a simulated cache"
     "cmake|cmake|CMake presets, runtime_c on its own"
     "llvm-mca-19|llvm-19|the micro-kernels on models of CPUs (llvm-mca)"
+    "chromium|chromium chromium-driver|the HTML report in a browser"
     "simde/x86/avx512.h|libsimde-dev|AVX-512 kernels on a CPU without AVX-512 (through SIMDe)"
 )
 

@@ -75,12 +75,22 @@ class Energy:
 
 
 @dataclass(frozen=True, slots=True)
+class SetBits:
+    """Bits of a 32-bit register, called ``register`` in the manual, that start-up code sets."""
+
+    register: str
+    address: int
+    bits: int
+
+
+@dataclass(frozen=True, slots=True)
 class Firmware:
     """``stack``: bytes kept free for it while memory is planned.  ``interrupts``: external ones,
-    in the vector table."""
+    in the vector table.  ``setup``: what comes before any memory but the first is used."""
 
     stack: int
     interrupts: int
+    setup: tuple[SetBits, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,7 +312,8 @@ def _energy(data: Data) -> Energy:
 
 
 def _firmware(data: Data) -> Firmware:
-    return Firmware(_size(data["stack"]), data.get("interrupts", 0))
+    setup = (SetBits(s["register"], s["address"], s["set"]) for s in data.get("setup", ()))
+    return Firmware(_size(data["stack"]), data.get("interrupts", 0), tuple(setup))
 
 
 def _isa(path: Path, isa: str, arch: str, host: Host | None) -> str:

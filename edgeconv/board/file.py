@@ -169,8 +169,14 @@ def _stated_once(data: Data) -> Iterator[Problem]:
 
 
 def _float_abi_fits(data: Data) -> Iterator[Problem]:
-    if data.get("fpu") == "none" and data.get("float_abi", "soft") != "soft":
-        yield "float_abi", repr(data["float_abi"]), 'a core whose fpu is "none" has "soft" only'
+    """An FPU is used only when compilers are told how floats are passed to functions."""
+    fpu, abi = data.get("fpu"), data.get("float_abi")
+    if fpu == "none" and abi not in (None, "soft"):
+        yield "float_abi", repr(abi), 'a core whose fpu is "none" has "soft" only'
+    if fpu not in (None, "none") and abi is None:
+        yield "float_abi", "", 'an fpu needs it: "hard" or "softfp"'
+    if fpu not in (None, "none") and abi == "soft":
+        yield "float_abi", repr(abi), 'the fpu would not be used; it needs "hard" or "softfp"'
 
 
 _CHECKS: tuple[Callable[[Data], Iterator[Problem]], ...] = (

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from edgeconv.build.compile import Binary, compile_project
 from edgeconv.build.elf import Sections, read_sections, undefined_symbols
-from edgeconv.build.run import Completed, find_emulator, run_binary
+from edgeconv.build.run import Completed, find_emulator, run_binary, run_command
 from edgeconv.build.toolchain import Compiler, find_compiler
 
 __all__ = [
@@ -21,5 +21,6 @@ __all__ = [
     "find_emulator",
     "read_sections",
     "run_binary",
+    "run_command",
     "undefined_symbols",
 ]

@@ -11,10 +11,13 @@ from pathlib import Path
 
 from edgeconv.board import Board
 from edgeconv.build.elf import Sections, read_sections
+from edgeconv.build.firmware import FIRMWARE_FLAGS, link_firmware
 from edgeconv.build.toolchain import Compiler, find_compiler
 from edgeconv.errors import EdgeconvError
 
 BASE_FLAGS = ("-std=c11", "-O3", "-ffp-contract=fast", "-Wall", "-Wextra", "-Wpedantic")
+# Frame sizes go to .su files beside the objects: build.stack adds them up.
+MEASURE_FLAGS = ("-fstack-usage",)
 _ERROR_LINE = re.compile(r"(?:fatal )?error:|undefined reference|ld(?:\.\S+)?:|Error:")
 
 
@@ -43,13 +46,15 @@ def compile_project(
     extra_flags: Sequence[str] = (),
     warnings_as_errors: bool = False,
     compiler: Compiler | None = None,
+    linker_script: str = "",
 ) -> Binary:
     """Build ``sources`` (relative to ``directory``, C or assembly) into the program ``out``.
 
     The compilers run in ``directory``, which is also the include path of C and of ``.incbin``.
     Objects go to ``<out>.objects/`` and what the compilers print to ``<out>.log``.  ``extra_flags``
-    go to every compilation and to the link.  Raises EdgeconvError: no compiler (exit status 3), a
-    source that does not compile or link (1), with the first error and the log's path.
+    go to every compilation and to the link.  With a ``linker_script`` (relative to ``directory``)
+    it is firmware: see build.firmware.  Raises EdgeconvError: no compiler (exit status 3), a source
+    that does not compile or link (1), with the first error and the log's path.
     """
     compiler = compiler or find_compiler(board)
     out = out.resolve()
@@ -57,16 +62,23 @@ def compile_project(
     folder.mkdir(parents=True, exist_ok=True)
     log = out.with_name(f"{out.name}.log")
     log.write_text("")
-    common = [*compiler.command, *BASE_FLAGS, *board.flags, *extra_flags]
+    common = [*compiler.command, *BASE_FLAGS, *MEASURE_FLAGS, *board.flags, *extra_flags]
+    common += [*FIRMWARE_FLAGS] if linker_script else []
     common += ["-Werror"] if warnings_as_errors else []
     objects: dict[str, Path] = {}
     for source in sources:
         objects[source] = folder / f"{source.replace('/', '_')}.o"
         arguments = ["-I.", "-c", source, "-o", str(objects[source])]
         _call([*common, *arguments], directory, log, f"{source} does not compile")
-    link = ["-static"] if board.toolchain.static else []
-    arguments = [*map(str, objects.values()), *link, "-o", str(out)]
-    _call([*common, *arguments], directory, log, f"{out.name} does not link")
+
+    def link(arguments: Sequence[str]) -> None:
+        files = [*map(str, objects.values()), *arguments, "-o", str(out)]
+        _call([*common, *files], directory, log, f"{out.name} does not link")
+
+    if linker_script:
+        link_firmware(link, directory, linker_script, out, objects.values())
+    else:
+        link(["-static"] * board.toolchain.static)
     return Binary(out, board, compiler, objects)
 
 

@@ -12,10 +12,13 @@ from typing import Any
 
 from edgeconv import board as boards
 from edgeconv.board import Board
-from edgeconv.build.compile import BASE_FLAGS, Binary, compile_project
+from edgeconv.build.compile import BASE_FLAGS, MEASURE_FLAGS, Binary, compile_project
+from edgeconv.build.firmware import FIRMWARE_FLAGS, FIRMWARE_LINK
+from edgeconv.build.flash_image import write_images
 from edgeconv.build.toolchain import Compiler, find_compiler
 from edgeconv.errors import EdgeconvError, Exit
 
+COMPILE_FLAGS = (*BASE_FLAGS, *MEASURE_FLAGS, *FIRMWARE_FLAGS, *FIRMWARE_LINK)
 REPORT = "report.json"
 SCHEMA = 1
 # Of a weight image only the header is hashed: it holds the CRC of the rest.
@@ -100,21 +103,37 @@ class Project:
     def sources(self) -> tuple[str, ...]:
         """What is compiled; the network itself is the first."""
         kind = "c" if self.report["program"]["weights"] == "c" else "S"
-        return f"{self.name}.c", f"{self.name}_weights.{kind}", "main.c"
+        startup = ("startup.c",) if self.is_firmware else ()
+        return f"{self.name}.c", f"{self.name}_weights.{kind}", "main.c", *startup
+
+    @property
+    def is_firmware(self) -> bool:
+        """It starts from reset rather than under an operating system."""
+        return bool(self.report["program"].get("firmware"))
+
+    @property
+    def linker_script(self) -> str:
+        """Of firmware; relative to the directory."""
+        return f"{self.report['board']}.ld"
 
     def board(self) -> Board:
         """The board it was compiled for, as seen from this machine; raises as ``board.load``."""
         return boards.load(self.report["board"])
 
-    def build(self, *, trace: bool = False) -> Binary:
+    def build(self, *, trace: bool = False, run_here: bool = False) -> Binary:
         """The program of main.c; compiled only when sources, compiler or flags have changed.
 
-        ``trace``: the one that reports every layer.  Raises as ``compile_project``.
+        ``trace``: the one that reports every layer.  ``run_here``: firmware that exchanges files
+        with this machine, through the emulator.  Raises as ``compile_project``.
         """
         board = self.board()
         compiler = find_compiler(board)
-        flags = (f"-D{self.name.upper()}_TRACE",) if trace else ()
-        out = (self.build_directory / f"{self.name}{'_trace' if trace else ''}").resolve()
+        hosted = run_here and self.is_firmware
+        flags: tuple[str, ...] = (f"-D{self.name.upper()}_TRACE",) if trace else ()
+        flags += ("-DFIRMWARE_SEMIHOSTING",) if hosted else ()
+        variant = ("_semihosting" if hosted else "") + ("_trace" if trace else "")
+        out = self.build_directory / f"{self.name}{variant}{'.elf' if self.is_firmware else ''}"
+        out = out.resolve()
         stamp = out.with_name(f"{out.name}.stamp")
         state = self._state(board, compiler, flags)
         if out.exists() and stamp.exists() and stamp.read_text() == state:
@@ -128,14 +147,17 @@ class Project:
             out=out,
             extra_flags=flags,
             compiler=compiler,
+            linker_script=self.linker_script if self.is_firmware else "",
         )
+        if self.is_firmware and not flags:  # what is flashed, not what tests it
+            write_images(out, board, compiler)
         stamp.write_text(state)
         return binary
 
     def _state(self, board: Board, compiler: Compiler, flags: tuple[str, ...]) -> str:
         """A hash of everything that the program is made of."""
         digest = hashlib.sha256(
-            repr((compiler, BASE_FLAGS, board.flags, board.toolchain.static, flags)).encode()
+            repr((compiler, COMPILE_FLAGS, board.flags, board.toolchain.static, flags)).encode()
         )
         for path in self._inputs_of_build():
             digest.update(path.name.encode())
@@ -151,6 +173,8 @@ class Project:
 
     def _inputs_of_build(self) -> Iterator[Path]:
         names = [*self.sources, f"{self.name}.h"]
+        if self.is_firmware:
+            names += [self.linker_script, "firmware.h"]
         if self.sources[1].endswith(".S"):
             names.append(f"{self.name}_weights.bin")
         for name in names:

@@ -34,7 +34,9 @@ def find_emulator(board: Board) -> tuple[str, ...]:
             "programs of this board cannot run here",
             where=f"board {board.name}",
             rule=f"it is {board.arch} and names no emulator",
-            hint=f"run on a {board.arch} machine, or add run.command to {board.path.name}",
+            hint="flash it and look at firmware_result with a debugger"
+            if board.bare_metal
+            else f"run on a {board.arch} machine, or add run.command to {board.path.name}",
             code=Exit.MISSING_TOOL,
         )
     program, *arguments = board.run.command
@@ -50,6 +52,23 @@ def find_emulator(board: Board) -> tuple[str, ...]:
     return (path, *arguments)
 
 
+# After the machine: no window, no serial console, the host's files through semihosting.
+_SYSTEM = ("-display", "none", "-monitor", "none", "-serial", "none")
+_SEMIHOSTING = ("-semihosting-config", "enable=on,target=native", "-kernel")
+QEMU_SYSTEM_ARGUMENTS = (*_SYSTEM, *_SEMIHOSTING)  # the path of the image follows
+
+
+def run_command(path: Path, board: Board, arguments: Sequence[str] = ()) -> list[str]:
+    """The command line that runs the program ``path``; raises as ``find_emulator``.
+
+    An image that boots on a machine takes no arguments.
+    """
+    emulator = find_emulator(board)
+    if board.run.kind is RunKind.QEMU_SYSTEM:
+        return [*emulator, *QEMU_SYSTEM_ARGUMENTS, str(path.resolve())]
+    return [*emulator, str(path.resolve()), *arguments]
+
+
 def run_binary(
     path: Path,
     board: Board,
@@ -63,7 +82,7 @@ def run_binary(
     A non-zero exit status is the caller's to judge.  Raises EdgeconvError: no emulator (exit
     status 3); the program cannot be started, was killed by a signal, or ran out of time (1).
     """
-    command = [*find_emulator(board), str(path.resolve()), *arguments]
+    command = run_command(path, board, arguments)
     try:
         done = subprocess.run(
             command,

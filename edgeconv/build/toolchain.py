@@ -16,6 +16,7 @@ from edgeconv.errors import EdgeconvError, Exit
 # A distribution may install Clang under its versioned name only.
 _CLANG_VERSIONS = tuple(f"clang-{version}" for version in range(22, 12, -1))
 _TRY_CODE = '#include <stdio.h>\nint main(void) { return puts("") < 0; }\n'
+_TRY_FREESTANDING = "int main(void) { return 0; }\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,28 +41,30 @@ def find_compiler(board: Board) -> Compiler:
     if board.run.kind is RunKind.NATIVE and os.environ.get("CC"):
         candidates.insert(0, os.environ["CC"])
     for candidate in candidates:
-        compiler = probe(candidate, static=board.toolchain.static)
+        compiler = probe(candidate, static=board.toolchain.static, freestanding=board.bare_metal)
         if compiler is not None:
             return compiler
     raise EdgeconvError(
         "no compiler",
         where=f"board {board.name}",
-        rule=f"needs one of: {', '.join(candidates)}, with its C library",
+        rule=f"needs one of: {', '.join(candidates)}"
+        + ("" if board.bare_metal else ", with its C library"),
         hint=board.toolchain.install,
         code=Exit.MISSING_TOOL,
     )
 
 
-def probe(candidate: str, *, static: bool = False) -> Compiler | None:
+def probe(candidate: str, *, static: bool = False, freestanding: bool = False) -> Compiler | None:
     """The compiler that the command line ``candidate`` starts; None when it is not installed or
-    cannot link (a cross compiler without its C library)."""
+    cannot link (a cross compiler without its C library; ``freestanding``: which is not needed)."""
     program, *arguments = shlex.split(candidate)
     path = _which(program)
     if path is None:
         return None
     command = (path, *arguments)
-    link = (*command, "-x", "c", "-", *(("-static",) if static else ()), "-o", os.devnull)
-    if _output(link, _TRY_CODE) is None:
+    how = ("-nostdlib", "-nostartfiles", "-r") if freestanding else ("-static",) * static
+    link = (*command, "-x", "c", "-", *how, "-o", os.devnull)
+    if _output(link, _TRY_FREESTANDING if freestanding else _TRY_CODE) is None:
         return None
     text = _output((path, "--version"), "")
     if text is None:

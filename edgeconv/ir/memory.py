@@ -19,17 +19,39 @@ class Region(Enum):
 class Place:
     """Where a tensor or a workspace lies, and from which to which step its bytes are in use.
 
-    ``index`` is the number of the graph input or output for the caller's regions.  Steps count
-    the entries of ``MemoryMap.order``; -1 is before the first (an input that the caller fills) and
-    ``len(order)`` after the last (an output that the caller reads).  Both ends are inclusive.
+    ``index`` is the number of the graph input or output for the caller's regions; ``bank`` is the
+    entry of ``MemoryMap.banks`` for the arena.  Steps count the entries of ``MemoryMap.order``; -1
+    is before the first (an input that the caller fills) and ``len(order)`` after the last (an
+    output that the caller reads).  Both ends are inclusive.
     """
 
     region: Region
-    offset: int  # bytes from the start of the region
+    offset: int  # bytes from the start of the region, or of its bank
     bytes: int  # unrounded
     first: int
     last: int
     index: int = 0
+    bank: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class BankUse:
+    """The part of the arena that lies in one memory.
+
+    ``name``: a lower-case C identifier.  ``bytes``: up to the highest byte in use.
+    ``lower_bound``: as MemoryMap's, of what lies here.  ``capacity``: the bytes it may take, None
+    for no limit.
+    """
+
+    name: str
+    bytes: int
+    lower_bound: int
+    capacity: int | None = None
+
+    @property
+    def excess(self) -> int:
+        """Bytes that do not fit."""
+        return 0 if self.capacity is None else max(0, self.bytes - self.capacity)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +64,11 @@ class MemoryMap:
     rounded up to ``align``, of what is live then (bytes shared by an alias counted once);
     ``optimal`` says that no arena smaller than ``arena_bytes`` exists for this order and these
     aliases, because it meets the bound or because the search proved it.
+
+    ``banks``: the memories that the arena is spread over, fastest first, unused ones included; a
+    single one called "arena" where no memories were given.  ``arena_bytes`` and ``lower_bound``
+    are their sums, and ``optimal`` is about each bank with the tensors that were chosen for it.
+    What did not fit any bank is in one nevertheless: see ``BankUse.excess``.
     """
 
     order: tuple[int, ...]
@@ -52,3 +79,4 @@ class MemoryMap:
     lower_bound: int
     align: int
     optimal: bool
+    banks: tuple[BankUse, ...]

@@ -1,5 +1,6 @@
-"""The memory planner: order of execution, sharing of bytes, and one static arena to the byte."""
+"""The memory planner: order of execution, sharing of bytes, and a static arena to the byte."""
 
+from edgeconv.memory.banks import Bank
 from edgeconv.memory.plan import plan
 
-__all__ = ["plan"]
+__all__ = ["Bank", "plan"]

@@ -36,7 +36,8 @@ def check(choice: Choice, memory_map: MemoryMap) -> MemoryMap:
     Every layer runs once, after what it needs.  Places are where their region, alignment and
     granted aliases put them.  While the program runs, after every step each live tensor still
     holds its bytes, except the input that a granted in-place layer consumes; a caller's input is
-    never written.  ``lower_bound`` and ``arena_bytes`` are what the places add up to.
+    never written.  The bounds and sizes of the banks and their sums are what the places add up to.
+    Capacities are not checked: what exceeds one is for the budgets to judge.
     """
     lifetimes = _check_order(choice, memory_map)
     _check_places(choice, memory_map, lifetimes)
@@ -114,10 +115,12 @@ def _check_places(
 
 
 def _check_bounds(choice: Choice, memory_map: MemoryMap, where: str, place: Place) -> None:
-    graph = choice.graph
+    graph, banks = choice.graph, memory_map.banks
     if place.region is Region.ARENA:
-        room = memory_map.arena_bytes
+        _require(0 <= place.bank < len(banks), where, "lies in a bank that does not exist")
+        room = banks[place.bank].bytes
     else:
+        _require(place.bank == 0, where, "a caller's buffer is in no bank")
         _require(choice.io == "caller", where, "must lie in the arena")
         names = graph.inputs if place.region is Region.INPUT else graph.outputs
         _require(0 <= place.index < len(names), where, "lies in a buffer that does not exist")
@@ -138,8 +141,8 @@ def _check_granted(choice: Choice, memory_map: MemoryMap) -> None:
     for layer, alias in _granted(choice, memory_map):
         inner, outer = places[alias.inner], places[alias.outer]
         _require(
-            (inner.region, inner.index, inner.offset)
-            == (outer.region, outer.index, outer.offset + alias.offset),
+            (inner.region, inner.index, inner.bank, inner.offset)
+            == (outer.region, outer.index, outer.bank, outer.offset + alias.offset),
             layer.node.name,
             f"granted alias of {alias.inner!r} in {alias.outer!r} is not honoured",
         )
@@ -153,21 +156,33 @@ def _check_granted(choice: Choice, memory_map: MemoryMap) -> None:
 
 
 def _check_sizes(memory_map: MemoryMap) -> None:
-    """The lower bound and the arena, counted byte range by byte range."""
+    """The lower bound and the bytes of every bank, counted byte range by byte range."""
+    found = [_size(memory_map, bank) for bank in range(len(memory_map.banks))]
+    bounds, tops = sum(bound for bound, _ in found), sum(top for _, top in found)
+    _require(memory_map.lower_bound == bounds, "lower_bound", f"must be {bounds}")
+    _require(memory_map.arena_bytes == tops, "arena_bytes", f"must be {tops}, the highest in use")
+    for use, (bound, top) in zip(memory_map.banks, found, strict=True):
+        _require(use.lower_bound == bound, f"bank {use.name}", f"the bound must be {bound}")
+        _require(use.bytes == top, f"bank {use.name}", f"must take {top} bytes")
+    names = {use.name for use in memory_map.banks}
+    _require(len(names) == len(memory_map.banks), "banks", "must have different names")
+    met = memory_map.arena_bytes == bounds
+    _require(memory_map.optimal or not met, "optimal", "an arena of the lower bound is optimal")
+
+
+def _size(memory_map: MemoryMap, bank: int) -> tuple[int, int]:
+    """The most bytes in use at a step, and the end of the highest ever in use."""
     align = memory_map.align
     in_use: dict[int, list[tuple[int, int]]] = {}
     for place in (*memory_map.places.values(), *memory_map.workspaces.values()):
-        if place.region is Region.ARENA and place.bytes:
+        if place.region is Region.ARENA and place.bytes and place.bank == bank:
             low = place.offset // align * align
             high = -(-(place.offset + place.bytes) // align) * align
             for step in range(place.first, place.last + 1):
                 in_use.setdefault(step, []).append((low, high))
     bound = max((_covered(ranges) for ranges in in_use.values()), default=0)
     top = max((high for ranges in in_use.values() for _, high in ranges), default=0)
-    _require(memory_map.lower_bound == bound, "lower_bound", f"must be {bound}")
-    _require(memory_map.arena_bytes == top, "arena_bytes", f"must be {top}, the highest in use")
-    met = memory_map.arena_bytes == bound
-    _require(memory_map.optimal or not met, "optimal", "an arena of the lower bound is optimal")
+    return bound, top
 
 
 def _covered(ranges: list[tuple[int, int]]) -> int:
@@ -258,7 +273,7 @@ class _Replay:
 
     def __init__(self, choice: Choice, memory_map: MemoryMap) -> None:
         self._choice, self._map = choice, memory_map
-        self._memory: dict[tuple[Region, int], _Bytes] = {}
+        self._memory: dict[tuple[Region, int, int], _Bytes] = {}
         self._content: dict[str, Content] = {}  # what each tensor must hold
         self._live: list[str] = []
 
@@ -286,7 +301,7 @@ class _Replay:
             self._check_live(step, overwritten)
 
     def _region(self, place: Place) -> _Bytes:
-        return self._memory.setdefault((place.region, place.index), _Bytes())
+        return self._memory.setdefault((place.region, place.index, place.bank), _Bytes())
 
     def _start(self, name: str, exact: Mapping[str, Alias]) -> None:
         """Write ``name`` except where exact aliases say that the values are there already."""

@@ -6,27 +6,42 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from edgeconv.ir.choice import Choice
-from edgeconv.ir.memory import MemoryMap, Place, Region
+from edgeconv.ir.memory import BankUse, MemoryMap, Place, Region
 from edgeconv.memory.alias import Sharing, share
+from edgeconv.memory.banks import Bank
 from edgeconv.memory.blocks import Block, Rect, live_bytes, rectangles
 from edgeconv.memory.check import check
 from edgeconv.memory.lifetimes import Span, lifetimes
 from edgeconv.memory.offsets import Packing, pack
 from edgeconv.memory.order import reorder
 from edgeconv.memory.program import Program, of_choice
-from edgeconv.memory.search import search
+from edgeconv.memory.search import smallest
+from edgeconv.memory.spill import Spread, in_first, spread
+from edgeconv.memory.traffic import moved
+
+ONE = (Bank("arena", None, 0.0),)  # where no memories are given
 
 
-def plan(choice: Choice) -> MemoryMap:
+def plan(choice: Choice, banks: Sequence[Bank] = ()) -> MemoryMap:
     """Decide the order of execution, which aliases to grant and where every tensor lies.
 
-    The arena is as small as the search can make it; ``optimal`` says whether that is proven.  The
-    same choice gives the same map on every machine.  Raises InvariantError when ``choice`` is
-    inconsistent or the map is wrong, both defects of the tool.
+    The arena is as small as the search can make it; ``optimal`` says whether that is proven.
+    ``banks``: the memories it may lie in, fastest first, with different names.  It lies in the
+    first one if it fits there.  Else order and aliases stay, and its blocks are spread so that
+    moving their bytes costs least (see spill.spread); lack of room is no error but an excess that
+    the map states.
+
+    The same choice and banks give the same map on every machine.  Raises InvariantError when
+    ``choice`` is inconsistent or the map is wrong, both defects of the tool.
     """
-    program = of_choice(choice)
-    own = _lay_out(program, range(len(program.reads)))
-    memory_map = _to_map(*_improve(own))
+    program, banks = of_choice(choice), banks or ONE
+    layout, packing, optimal = _improve(_lay_out(program, range(len(program.reads))))
+    room = banks[0].capacity
+    if len(banks) == 1 or room is None or packing.height <= room:
+        where = in_first(packing, layout.bound, optimal, len(banks))
+    else:
+        where = spread(layout.blocks, _moved(layout), banks, program.align)
+    memory_map = _to_map(layout, where, banks)
     check(choice, memory_map)
     return memory_map
 
@@ -74,8 +89,8 @@ def _improve(own: _Layout) -> tuple[_Layout, Packing, bool]:
     order = reorder(program, share(program, own.spans, in_place=False).blocks)
     other = own if order == own.order else _lay_out(program, order)
     if other.bound >= own.bound:
-        return own, *_offsets(own)
-    packing, optimal = _offsets(other)
+        return own, *smallest(own.blocks, own.bound)
+    packing, optimal = smallest(other.blocks, other.bound)
     if packing.height > own.bound:
         rival = pack(own.blocks, own.bound)
         if rival.height <= packing.height:
@@ -83,36 +98,42 @@ def _improve(own: _Layout) -> tuple[_Layout, Packing, bool]:
     return other, packing, optimal
 
 
-def _offsets(layout: _Layout) -> tuple[Packing, bool]:
-    """A packing and whether none is smaller: by heuristics, by search where they miss the bound."""
-    packing = pack(layout.blocks, layout.bound)
-    if packing.height == layout.bound:
-        return packing, True
-    return search(layout.blocks, layout.bound, packing)
+def _moved(layout: _Layout) -> list[int]:
+    """Bytes read and written per block of the arena; a workspace is written and read once."""
+    program = layout.program
+    by_tensor = moved(program, layout.sharing.granted)
+    tensors = [sum(by_tensor[name] for name in layout.sharing.blocks[i]) for i in layout.owned]
+    return [*tensors, *(2 * program.workspaces[i] for i in layout.workspaces)]
 
 
-def _to_map(layout: _Layout, packing: Packing, optimal: bool) -> MemoryMap:
+def _to_map(layout: _Layout, where: Spread, banks: Sequence[Bank]) -> MemoryMap:
     program, spans = layout.program, layout.spans
     count = len(layout.owned)
-    bases = dict(zip(layout.owned, packing.bases[:count], strict=True))
+    starts = list(zip(where.banks, where.bases, strict=True))  # by block
+    owned = dict(zip(layout.owned, starts[:count], strict=True))
     places: dict[str, Place] = {}
     for i, offsets in enumerate(layout.sharing.blocks):
         buffer = next((program.buffers[name] for name in offsets if name in program.buffers), None)
         region, index = buffer or (Region.ARENA, 0)
+        bank, base = owned.get(i, (0, 0))
         for name, offset in offsets.items():
-            start = bases.get(i, 0) + offset
-            places[name] = Place(region, start, program.sizes[name], *spans[name], index)
+            size = program.sizes[name]
+            places[name] = Place(region, base + offset, size, *spans[name], index, bank)
     step = {layer: step for step, layer in enumerate(layout.order)}
     return MemoryMap(
         order=layout.order,
         places={name: places[name] for name in program.sizes},
         workspaces={
-            i: Place(Region.ARENA, base, program.workspaces[i], step[i], step[i])
-            for i, base in zip(layout.workspaces, packing.bases[count:], strict=True)
+            i: Place(Region.ARENA, base, program.workspaces[i], step[i], step[i], bank=bank)
+            for i, (bank, base) in zip(layout.workspaces, starts[count:], strict=True)
         },
         granted=layout.sharing.granted,
-        arena_bytes=packing.height,
-        lower_bound=layout.bound,
+        arena_bytes=sum(where.heights),
+        lower_bound=sum(where.bounds),
         align=program.align,
-        optimal=optimal,
+        optimal=where.optimal,
+        banks=tuple(
+            BankUse(bank.name, height, bound, bank.capacity)
+            for bank, height, bound in zip(banks, where.heights, where.bounds, strict=True)
+        ),
     )

@@ -82,6 +82,13 @@ def of_choice(choice: Choice) -> Program:
     return program
 
 
+def caller_bytes(choice: Choice) -> int:
+    """Bytes of the inputs and outputs that the caller keeps: none when they are in the arena."""
+    graph = choice.graph
+    ports = (*graph.inputs, *graph.outputs) if choice.io == "caller" else ()
+    return sum(_bytes(graph, name) for name in ports)
+
+
 def _bytes(graph: Graph, name: str) -> int:
     return graph[name].elements * np.dtype(graph[name].dtype).itemsize
 

@@ -6,19 +6,31 @@ from collections.abc import Sequence
 from math import gcd
 
 from edgeconv.memory.blocks import Block, height
-from edgeconv.memory.offsets import Conflicts, Packing, Range
+from edgeconv.memory.offsets import Conflicts, Packing, Range, pack
 
 SECONDS = 1.0  # of CP-SAT's deterministic clock: the same result on every machine
 PAIRS = 4000  # pairs of blocks in conflict above which presolving alone would take longer
 
 
+def smallest(blocks: Sequence[Block], enough: int) -> tuple[Packing, bool]:
+    """By heuristics, and by search where those miss ``enough``: as ``search`` returns it.
+
+    A packing of height ``enough`` or less is returned as soon as it is found; with the lower bound
+    for ``enough``, the flag says that none is smaller.
+    """
+    packing = pack(blocks, enough)
+    if packing.height <= enough:
+        return packing, True
+    return search(blocks, enough, packing)
+
+
 def search(blocks: Sequence[Block], bound: int, start: Packing) -> tuple[Packing, bool]:
     """A packing no higher than ``start``, and whether it is proven that none is lower.
 
-    ``bound`` is a height that no packing can be below.  Disjunctive model: for every two blocks in
-    conflict, the difference of their bases lies in one of the ranges between the forbidden ones.
-    Bytes count in the greatest common divisor of all edges, which loses no solution: rounding all
-    bases down to it keeps every difference on its side.
+    ``bound`` is a height that no packing can be below, or below which none is wanted.  Disjunctive
+    model: for every two blocks in conflict, the difference of their bases lies in one of the ranges
+    between the forbidden ones.  Bytes count in the greatest common divisor of all edges, which
+    loses no solution: rounding all bases down to it keeps every difference on its side.
     """
     conflicts = Conflicts(blocks)
     if sum(map(len, conflicts.forbidden)) // 2 > PAIRS:

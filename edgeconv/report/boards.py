@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from rich.console import Group
 from rich.markup import escape
 from rich.table import Table
 
-from edgeconv.board import Board
+from edgeconv.board import Board, Energy
 from edgeconv.report.text import plain_table
 from edgeconv.sizes import human
 
@@ -28,7 +29,7 @@ def board_details(board: Board) -> Group:
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in board_json(board).items():
-        if name in ("name", "description") or value in (None, [], ""):
+        if name in ("name", "description") or value in (None, [], "", ()):
             continue
         for number, text in enumerate(_texts(value)):
             table.add_row(name if number == 0 else "", escape(text))
@@ -46,11 +47,13 @@ def board_json(board: Board) -> dict[str, Any]:
         "cpu": board.cpu,
         "cores": board.cores,
         "clock_hz": board.clock_hz,
-        "caches": [
-            {"level": c.level, "size": c.size, "line": c.line, "latency": c.latency}
-            for c in board.caches
-        ],
-        "memory": [{"name": m.name, "kind": m.kind, "size": m.size} for m in board.memory],
+        "macs_per_cycle": board.macs_per_cycle,
+        "fpu": board.fpu,
+        "float_abi": board.float_abi,
+        "caches": [asdict(cache) for cache in board.caches],
+        "memory": [asdict(region) for region in board.memory],
+        "energy": _energy(board.energy),
+        "firmware": asdict(board.firmware) if board.firmware else None,
         "compilers": list(board.toolchain.cc),
         "flags": list(board.flags),
         "link_flags": ["-static"] if board.toolchain.static else [],
@@ -59,19 +62,36 @@ def board_json(board: Board) -> dict[str, Any]:
     }
 
 
+def _energy(energy: Energy | None) -> dict[str, Any] | None:
+    """Joules and watts."""
+    if energy is None:
+        return None
+    return {"mac": energy.mac, **energy.byte, "idle": energy.idle, "source": energy.source}
+
+
 def _runs(board: Board) -> str:
     return board.run.command[0] if board.run.command else board.run.kind.value
 
 
 def _texts(value: Any) -> list[str]:
     """One line of text per item of a list of objects, one in all otherwise."""
+    if isinstance(value, dict):
+        value = [value]
     if isinstance(value, list) and isinstance(value[0], dict):
         return [
             ", ".join(
-                f"{key} {human(item) if key == 'size' else item}"
-                for key, item in entry.items()
-                if item is not None
+                f"{key} {_text(key, item)}" for key, item in entry.items() if item not in (None, ())
             )
             for entry in value
         ]
     return [" ".join(map(str, value)) if isinstance(value, list) else str(value)]
+
+
+def _text(key: str, item: Any) -> str:
+    if key in ("size", "stack"):
+        return human(item)
+    if key == "base":
+        return f"{item:#x}"
+    if key == "setup":
+        return " ".join(entry["register"] for entry in item)
+    return f"{item:.3g}" if isinstance(item, float) else str(item)

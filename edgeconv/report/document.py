@@ -11,18 +11,18 @@ import numpy as np
 
 from edgeconv.bench import Timing
 from edgeconv.board import Board
-from edgeconv.build import Sections
+from edgeconv.build.footprint import Footprint
 from edgeconv.build.project import SCHEMA
 from edgeconv.ir.choice import Choice, Layer
 from edgeconv.ir.graph import Graph, Tensor
 from edgeconv.ir.memory import MemoryMap
+from edgeconv.report.memory_map import arena_map
 from edgeconv.report.movement import traffic
+from edgeconv.report.regions import FLASH_PARTS, RAM_PARTS, flash_regions, placed, ram_regions
 from edgeconv.targets import Target
 from edgeconv.verify.run import Verification
 
 Report = dict[str, Any]
-# What the emitted `name_model` holds: the addresses of the weights and of the arena.
-MODEL_POINTERS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,7 @@ def build_report(choice: Choice, memory: MemoryMap, board: Board, facts: Facts) 
             "name": facts.name,
             "weights": "c" if facts.weights_as_c else "image",
             "io": choice.io,
+            "firmware": board.bare_metal,
         },
         "board": board.name,
         "isa": choice.isa,
@@ -62,28 +63,49 @@ def build_report(choice: Choice, memory: MemoryMap, board: Board, facts: Facts) 
         "inputs": [_port(graph[name]) for name in graph.inputs],
         "outputs": [_port(graph[name]) for name in graph.outputs],
         "ram": _ram(choice, memory, board),
-        "flash": {"weights": facts.weights_bytes, "code": None, "rodata": None, "total": None},
+        "flash": {
+            "weights": facts.weights_bytes,
+            "code": None,
+            "rodata": None,
+            "total": facts.weights_bytes,
+            "regions": flash_regions(board, facts.weights_bytes),
+        },
+        "arena_map": arena_map(choice, memory),
         "budget": {"ram": facts.ram_budget, "flash": facts.flash_budget, "fits": True},
         "accuracy": None,
         "time": {"predicted_ms": None, "measured_ms": None},
         "energy": {"predicted_mj": None, "source": None},
         "layers": layers,
     }
-    report["flash"]["total"] = facts.weights_bytes
     return _judged(report)
 
 
-def with_sections(report: Mapping[str, Any], sections: Sections) -> Report:
-    """The report with the code and constants of the built network, weights not among them."""
-    rodata = sections.rodata + sections.data
-    weights = report["flash"]["weights"]
+def with_footprint(report: Mapping[str, Any], built: Footprint) -> Report:
+    """The report with what the compiled program takes beside what was planned.
+
+    Of firmware everything that the linker placed is counted; otherwise the network alone.
+    """
+    ram, flash = report["ram"], report["flash"]
+    weights = flash["weights"]
+    ram = {
+        **ram,
+        "data": built.data,
+        "stack_bound": built.stack,
+        "stack_source": built.stack_words,
+        "regions": placed(ram["regions"], built.regions, RAM_PARTS),
+    }
+    ram["total"] = (
+        sum(region["used"] for region in ram["regions"])  # its model structure is a variable
+        or ram["arena"] + ram["io"] + ram["model_struct"] + built.data + (built.stack or 0)
+    )
     flash = {
         "weights": weights,
-        "code": sections.text,
-        "rodata": rodata,
-        "total": weights + sections.text + rodata,
+        "code": built.code,
+        "rodata": built.rodata,
+        "total": weights + built.code + built.rodata,
+        "regions": placed(flash["regions"], built.regions, FLASH_PARTS),
     }
-    return _judged({**report, "flash": flash})
+    return _judged({**report, "ram": ram, "flash": flash})
 
 
 def with_accuracy(report: Mapping[str, Any], verification: Verification) -> Report:
@@ -95,7 +117,14 @@ def with_accuracy(report: Mapping[str, Any], verification: Verification) -> Repo
         "top1_drop": None,
         "samples": 1,
     }
-    return {**report, "accuracy": accuracy}
+    ram = report["ram"]
+    if verification.stack_bytes is not None:
+        ram = {
+            **ram,
+            "stack_measured": verification.stack_bytes,
+            "stack_measured_bound": verification.stack_bound,
+        }
+    return {**report, "accuracy": accuracy, "ram": ram}
 
 
 def with_times(report: Mapping[str, Any], timing: Timing) -> Report:
@@ -109,12 +138,18 @@ def with_times(report: Mapping[str, Any], timing: Timing) -> Report:
 
 
 def excess(report: Mapping[str, Any]) -> list[tuple[str, int, int]]:
-    """(kind of memory, bytes needed, bytes allowed) for every budget that is exceeded."""
+    """(kind of memory or region, bytes needed, bytes allowed) for all that is exceeded."""
     budget = report["budget"]
-    return [
+    found = [
         (kind, report[kind]["total"], budget[kind])
         for kind in ("ram", "flash")
         if budget[kind] is not None and report[kind]["total"] > budget[kind]
+    ]
+    return found + [
+        (f"{kind} region {region['name']}", region["used"], region["size"])
+        for kind in ("ram", "flash")
+        for region in report[kind].get("regions", ())
+        if region["used"] > region["size"]
     ]
 
 
@@ -127,15 +162,22 @@ def _ram(choice: Choice, memory: MemoryMap, board: Board) -> Report:
     graph = choice.graph
     ports = (*graph.inputs, *graph.outputs)
     io = 0 if choice.io == "arena" else sum(_bytes(graph[name]) for name in ports)
-    model_struct = MODEL_POINTERS * (8 if "64" in board.arch else 4)
+    banks = sum(1 for bank in memory.banks if bank.bytes)
+    pointers = 1 + max(banks, 1)  # `name_model`: the weights, and every part of the arena
+    model_struct = pointers * (8 if "64" in board.arch else 4)
     return {
         "arena": memory.arena_bytes,
         "arena_lower_bound": memory.lower_bound,
         "workspace": max((place.bytes for place in memory.workspaces.values()), default=0),
         "io": io,
         "model_struct": model_struct,
+        "data": None,
         "stack_bound": None,
+        "stack_source": None,
+        "stack_measured": None,
+        "stack_measured_bound": None,
         "total": memory.arena_bytes + io + model_struct,
+        "regions": ram_regions(board, memory, io),
     }
 
 

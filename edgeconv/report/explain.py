@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -61,6 +62,7 @@ def explain(
             "lower_bound": memory.lower_bound,
             "optimal": memory.optimal,
             "order_changed": memory.order != tuple(sorted(memory.order)),
+            "banks": [asdict(bank) for bank in memory.banks],
             "peak": _peak(choice, memory),
         },
         "layers": rows,
@@ -88,12 +90,22 @@ def render(document: Mapping[str, Any]) -> Group:
         f"[bold]{escape(document['model']['name'])}[/] for board {escape(document['board'])} "
         f"({document['isa']}): {document['model']['macs']:,} multiply-accumulates\n"
         f"arena: {arena['bytes']:,} bytes (lower bound {arena['lower_bound']:,}; {proof})\n"
+        f"{_bank_lines(arena['banks'])}"
         f"execution order: {order}"
     )
     lines: list[RenderableType] = [head, "", *_peak_lines(arena["peak"])]
     for layer in document["layers"]:
         lines += ["", *_layer_lines(layer)]
     return Group(*lines)
+
+
+def _bank_lines(banks: Sequence[Mapping[str, Any]]) -> str:
+    """A line for each memory that the arena was planned for, where any was given."""
+    return "".join(
+        f"  in {bank['name']}: {bank['bytes']:,} of {bank['capacity']:,} bytes\n"
+        for bank in banks
+        if bank["capacity"] is not None
+    )
 
 
 def _layer(choice: Choice, memory: MemoryMap, target: Target, step: int) -> Document:
@@ -145,6 +157,7 @@ def _tensor(tensor: Tensor, memory: MemoryMap) -> Document:
         "layout": str(tensor.layout),
         "storage": tensor.storage,
         "region": place.region.value,
+        "bank": memory.banks[place.bank].name if place.region is Region.ARENA else None,
         "offset": place.offset,
         "bytes": place.bytes,
         "first": place.first,
@@ -170,7 +183,7 @@ def _peak(choice: Choice, memory: MemoryMap) -> Document:
     steps = range(-1, len(memory.order) + 1)
     live = {step: _live(choice, memory, step) for step in steps}
     step = max(steps, key=lambda s: (_covered(live[s].values(), memory.align), -s))
-    names = sorted(live[step], key=lambda name: (live[step][name].offset, name))
+    names = sorted(live[step], key=lambda n: (live[step][n].bank, live[step][n].offset, n))
     inside = 0 <= step < len(memory.order)
     return {
         "step": step,
@@ -179,6 +192,7 @@ def _peak(choice: Choice, memory: MemoryMap) -> Document:
         "live": [
             {
                 "name": name,
+                "bank": memory.banks[live[step][name].bank].name,
                 "offset": live[step][name].offset,
                 "bytes": live[step][name].bytes,
                 "first": live[step][name].first,
@@ -202,8 +216,10 @@ def _live(choice: Choice, memory: MemoryMap, step: int) -> dict[str, Place]:
 
 def _covered(places: Iterable[Place], align: int) -> int:
     """Bytes of the arena that ``places`` take, those that several share counted once."""
-    total = reached = 0
-    for place in sorted(places, key=lambda place: place.offset):
+    total = reached = bank = 0
+    for place in sorted(places, key=lambda place: (place.bank, place.offset)):
+        if place.bank != bank:
+            reached, bank = 0, place.bank
         low = place.offset // align * align
         high = -(-(place.offset + place.bytes) // align) * align
         total += max(0, high - max(low, reached))
@@ -218,7 +234,9 @@ def _peak_lines(peak: Mapping[str, Any]) -> list[RenderableType]:
     table.columns[3].overflow = "fold"
     for row in peak["live"]:
         lives = f"{row['first']} to {row['last']}"
-        table.add_row(f"{row['offset']:,}", f"{row['bytes']:,}", lives, escape(row["name"]))
+        bank = "" if row["bank"] == "arena" else f"{row['bank']} + "
+        offset = f"{bank}{row['offset']:,}"
+        table.add_row(offset, f"{row['bytes']:,}", lives, escape(row["name"]))
     return [f"memory peak: {peak['bytes']:,} bytes at {at}", table]
 
 
@@ -257,5 +275,5 @@ def _pairs(plan: Mapping[str, Any]) -> str:
 
 def _tensor_line(tensor: Mapping[str, Any]) -> str:
     shape = "x".join(map(str, tensor["shape"])) or "scalar"
-    where = f"{tensor['region']} + {tensor['offset']:,}"
+    where = f"{tensor['bank'] or tensor['region']} + {tensor['offset']:,}"
     return f"{escape(tensor['name'])}: {shape} {tensor['layout']} {tensor['storage']}, {where}"

@@ -1,4 +1,4 @@
-"""A report as files: report.json, and report.txt for people."""
+"""A report as files: report.json, and report.txt and report.html for people."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ WIDTH = 100
 
 
 def write(report: Mapping[str, Any], directory: Path) -> None:
-    """Write both files; EdgeconvError (exit status 2) when ``directory`` cannot be written."""
+    """Write the three files; EdgeconvError (exit status 2) when ``directory`` cannot be written."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
         (directory / REPORT).write_text(to_json(report), encoding="utf-8")
         with (directory / "report.txt").open("w", encoding="utf-8") as stream:
             Console(file=stream, width=WIDTH, highlight=False, emoji=False).print(to_text(report))
+        write_html(report, directory / "report.html")
     except OSError as error:
         raise EdgeconvError(
             "cannot write the report",
@@ -31,3 +32,10 @@ def write(report: Mapping[str, Any], directory: Path) -> None:
             hint="give a writable directory with --report",
             code=Exit.USAGE,
         ) from error
+
+
+def write_html(report: Mapping[str, Any], path: Path) -> None:
+    """Write the page alone, at once; EdgeconvError (exit status 2) when it cannot be written."""
+    from edgeconv.report.html import page  # noqa: PLC0415 - plotly, which no other command needs
+
+    page.write(report, path)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Group
+from rich.console import Group, RenderableType
 from rich.markup import escape
 from rich.table import Table
 
@@ -14,7 +14,7 @@ from edgeconv.names import shortened
 from edgeconv.report.document import excess
 from edgeconv.sizes import human
 
-NAME_WIDTH = 30  # of a layer in a table; report.json and `explain` have all of it
+NAME_WIDTH = 24  # of a layer in a table; report.json and `explain` have all of it
 
 
 def render(report: Mapping[str, Any]) -> Group:
@@ -28,7 +28,7 @@ def compiled(report: Mapping[str, Any], directory: Path) -> Group:
 
 
 def summary(report: Mapping[str, Any]) -> Group:
-    """Memory against the budgets, work, and what has been measured."""
+    """Memory against the budgets, work, time and energy."""
     model, ram, flash = report["model"], report["ram"], report["flash"]
     memory = plain_table("", "bytes", "", "")
     arena = f"lower bound {ram['arena_lower_bound']}"
@@ -37,6 +37,7 @@ def summary(report: Mapping[str, Any]) -> Group:
     _memory_row(memory, "RAM: arena", ram["arena"], arena)
     _memory_row(memory, "RAM: inputs and outputs", ram["io"], "in the arena" * (not ram["io"]))
     _memory_row(memory, "RAM: model structure", ram["model_struct"], "")
+    _memory_row(memory, "RAM: stack, at most", ram["stack_bound"], _stack_note(ram))
     _memory_row(memory, "RAM: total", ram["total"], _verdict(report, "ram"))
     _memory_row(memory, "flash: weights", flash["weights"], "")
     _memory_row(memory, "flash: code", flash["code"], "")
@@ -48,13 +49,66 @@ def summary(report: Mapping[str, Any]) -> Group:
         f"[bold]{escape(report['program']['name'])}[/] for board {escape(report['board'])} "
         f"({report['isa']}): {escape(model['name'])}, {model['macs']:,} multiply-accumulates"
     )
-    return Group(title, memory, *_measured(report))
+    return Group(
+        title, memory, *region_table(report), *_time_and_energy(report), *_verified(report)
+    )
 
 
-def layer_table(layers: Iterable[Mapping[str, Any]]) -> Table:
-    """One line per layer, in execution order."""
-    table = plain_table("", "layer", "op", "algorithm", "MACs", "weights", "output", "layout")
-    for column in (0, 4, 5, 6):
+def region_table(report: Mapping[str, Any]) -> list[RenderableType]:
+    """Who takes what of each memory region of a bare-metal board: nothing for other boards."""
+    rows = [*report["ram"].get("regions", ()), *report["flash"].get("regions", ())]
+    if not rows:
+        return []
+    table = plain_table("region", *_PARTS.values(), "free", "of")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for region in rows:
+        free = region["size"] - region["used"]
+        table.add_row(
+            escape(region["name"]),
+            *(_part(region, part) for part in _PARTS),
+            f"[red]{free:,}[/]" if free < 0 else f"{free:,}",
+            human(region["size"]),
+        )
+    return ["", table]
+
+
+_PARTS = {
+    "arena": "arena",
+    "io": "in/out",
+    "data": "data",
+    "stack": "stack",
+    "weights": "weights",
+    "code": "code",
+    "rodata": "const.",
+}
+
+
+def _part(region: Mapping[str, Any], part: str) -> str:
+    if part in region and region[part] is None:
+        return "?"
+    return f"{region[part]:,}" if region.get(part) else ""
+
+
+def _stack_note(ram: Mapping[str, Any]) -> str:
+    if ram.get("stack_bound") is None and ram.get("stack_source"):
+        return "no bound, see report.json"
+    measured = ram.get("stack_measured")
+    bound = ram.get("stack_measured_bound")
+    return f"verified run: {measured} of {bound}" if measured is not None else ""
+
+
+def layer_table(layers: Sequence[Mapping[str, Any]]) -> Table:
+    """One line per layer, in execution order; times only where some layer has one."""
+    times = {
+        key: heading
+        for key, heading in (("predicted_ms", "pred. ms"), ("measured_ms", "meas. ms"))
+        if any(layer[key] is not None for layer in layers)
+    }
+    table = plain_table(
+        "", "layer", "op", "algorithm", "MACs", "weights", "output", *times.values()
+    )
+    for column in (0, *range(4, 7 + len(times))):
         table.columns[column].justify = "right"
     for number, layer in enumerate(layers):
         table.add_row(
@@ -65,7 +119,7 @@ def layer_table(layers: Iterable[Mapping[str, Any]]) -> Table:
             f"{layer['macs']:,}" if layer["macs"] else "",
             human(layer["weight_bytes"]) if layer["weight_bytes"] else "",
             human(layer["output_bytes"]),
-            layer["layout_out"],
+            *("" if layer[key] is None else f"{layer[key]:.4f}" for key in times),
         )
     return table
 
@@ -102,13 +156,26 @@ def _verdict(report: Mapping[str, Any], kind: str) -> str:
     return f"{word} the budget of {budget:,}"
 
 
-def _measured(report: Mapping[str, Any]) -> list[str]:
+def _time_and_energy(report: Mapping[str, Any]) -> list[str]:
+    """What is known of both, each said to be predicted or measured."""
+    time, energy = report["time"], report["energy"]
     lines = []
-    if (time := report["time"]["measured_ms"]) is not None:
-        lines.append(f"measured: {time:.3f} ms per run")
-    if (accuracy := report["accuracy"]) is not None:
-        error, sqnr = accuracy["max_abs_error"], accuracy["sqnr_db"]
-        text = f"largest error {error:.3g}" if error is not None else "outputs that are not finite"
-        text += f", SQNR {sqnr:.1f} dB" if sqnr is not None else ""
-        lines.append(f"verified: {text} on {accuracy['samples']} input(s)")
-    return lines
+    if time["predicted_ms"] is not None:
+        lines.append(f"predicted: {time['predicted_ms']:.3f} ms per run ({time.get('source')})")
+    elif time.get("source"):
+        lines.append(f"time not predicted: {time['source']}")
+    if time["measured_ms"] is not None:
+        lines.append(f"measured: {time['measured_ms']:.3f} ms per run")
+    if energy["predicted_mj"] is not None:
+        lines.append(f"predicted: {energy['predicted_mj']:.3f} mJ per run ({energy['source']})")
+    return ["", *map(escape, lines)] if lines else []
+
+
+def _verified(report: Mapping[str, Any]) -> list[str]:
+    accuracy = report["accuracy"]
+    if accuracy is None:
+        return []
+    error, sqnr = accuracy["max_abs_error"], accuracy["sqnr_db"]
+    text = f"largest error {error:.3g}" if error is not None else "outputs that are not finite"
+    text += f", SQNR {sqnr:.1f} dB" if sqnr is not None else ""
+    return [f"verified: {text} on {accuracy['samples']} input(s)"]

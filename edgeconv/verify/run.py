@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from edgeconv.board import RunKind
-from edgeconv.build import run_binary
+from edgeconv.build import find_emulator, run_binary
 from edgeconv.build.compile import Binary
+from edgeconv.build.firmware import RESET, worst_stack
 from edgeconv.build.project import Project
 from edgeconv.errors import EdgeconvError
 from edgeconv.frontend import reference_outputs
@@ -21,6 +23,9 @@ from edgeconv.verify.inputs import from_npz, seeded, write_tensors
 from edgeconv.verify.layers import LayerResult
 
 DEFAULT_TOLERANCE = 1e-4
+_STACK = re.compile(r"^stack ([0-9]+)$", re.MULTILINE)
+_SLOWEST_MACS = 2e5  # per second, of an emulated core without FPU on a busy machine
+Outputs = dict[str, npt.NDArray[np.float32]]
 Step = Callable[[str], None]
 
 
@@ -28,7 +33,8 @@ Step = Callable[[str], None]
 class Verification:
     """Outcome.  ``runtime`` computed the reference; ``ran`` is "natively" or names the emulator.
 
-    ``layers`` is empty unless they were asked for.
+    ``layers`` is empty unless they were asked for.  ``stack_bytes``: the most that the stack held,
+    where the program measures it, as firmware does; ``stack_bound``: what it may hold at most.
     """
 
     outputs: tuple[Difference, ...]
@@ -36,6 +42,8 @@ class Verification:
     tolerance: float
     runtime: str
     ran: str
+    stack_bytes: int | None = None
+    stack_bound: int | None = None
 
     @property
     def passed(self) -> bool:
@@ -68,9 +76,10 @@ def verify(
     ``step`` is told what is going on.  Raises EdgeconvError: unusable inputs (exit status 2), a
     missing compiler, emulator or reference runtime (3), a program that fails to build or run (1).
     """
+    find_emulator(project.board())  # before anything long
     feeds = from_npz(inputs, project.inputs) if inputs else seeded(project.inputs)
     step("building")
-    binary = project.build(trace=layers)
+    binary = project.build(trace=layers, run_here=True)
     step("running the reference")
     wanted = tuple(port.name for port in project.outputs)
     inner = by_layer.tensors_of(project.report["layers"]) if layers else ()
@@ -79,14 +88,24 @@ def verify(
     write_tensors(project.input_file, feeds, [port.name for port in project.inputs])
     write_tensors(project.expected_file, reference.values, wanted)
     step(f"running {'under ' + way if (way := how(binary)) != 'natively' else way}")
-    got = _run(project, binary, layers=layers)
+    got, printed = _run(project, binary, layers=layers)
     compared = [compare(name, array, reference.values[name]) for name, array in got.items()]
     results: list[LayerResult] = []
     if layers:
         trace = project.build_directory / "layers.bin"
         results = by_layer.compare_layers(project.report["layers"], trace, reference.values)
         trace.unlink()
-    return Verification(tuple(compared), tuple(results), tolerance, reference.engine, way)
+    stack = _STACK.search(printed)
+    bound = worst_stack(binary.path, (RESET,), binary.objects.values())[0] if stack else None
+    return Verification(
+        tuple(compared),
+        tuple(results),
+        tolerance,
+        reference.engine,
+        way,
+        int(stack[1]) if stack else None,
+        bound,
+    )
 
 
 def _require_outputs(wanted: Iterable[str], values: Mapping[str, object]) -> None:
@@ -105,20 +124,27 @@ def how(binary: Binary) -> str:
     return "natively" if run.kind is RunKind.NATIVE else Path(run.command[0]).name
 
 
-def _run(project: Project, binary: Binary, *, layers: bool) -> dict[str, npt.NDArray[np.float32]]:
-    """The program's outputs by name; with ``layers`` it leaves build/layers.bin too."""
+def _run(project: Project, binary: Binary, *, layers: bool) -> tuple[Outputs, str]:
+    """The program's outputs by name, and what it printed; with ``layers`` it leaves
+    build/layers.bin too."""
     output = project.build_directory / "output.bin"
+    trace = project.build_directory / "layers.bin"
     arguments = ["--output", str(output.resolve()), "--input", str(project.input_file.resolve())]
     if layers:
-        arguments += ["--layers", str((project.build_directory / "layers.bin").resolve())]
-    done = run_binary(binary.path, binary.board, arguments, cwd=project.directory)
+        arguments += ["--layers", str(trace.resolve())]
+    limit = _seconds(project) if project.is_firmware else None
+    done = run_binary(binary.path, binary.board, arguments, cwd=project.directory, timeout=limit)
     if done.status != 0:
         raise EdgeconvError(
             "the program failed",
             where=str(binary.path),
             got=f"exit status {done.status}",
-            rule=done.stderr.strip().partition("\n")[0],
+            rule=(done.stderr.strip() or done.stdout.strip()).partition("\n")[0],
         )
+    if project.is_firmware:  # which takes no arguments: its files have fixed names
+        (project.directory / f"{project.name}_output.bin").replace(output)
+        if layers:
+            (project.directory / f"{project.name}_layers.bin").replace(trace)
     data = np.fromfile(output, "<f4").astype(np.float32)
     output.unlink()
     sizes = [int(np.prod(port.shape, dtype=np.int64)) for port in project.outputs]
@@ -131,4 +157,9 @@ def _run(project: Project, binary: Binary, *, layers: bool) -> dict[str, npt.NDA
         )
     parts = np.split(data, np.cumsum(sizes)[:-1])
     ports = zip(project.outputs, parts, strict=True)
-    return {port.name: part.reshape(port.shape) for port, part in ports}
+    return {port.name: part.reshape(port.shape) for port, part in ports}, done.stdout + done.stderr
+
+
+def _seconds(project: Project) -> float:
+    """How long an emulated machine may take: one that hangs never ends by itself."""
+    return 120 + float(project.report["model"]["macs"]) / _SLOWEST_MACS

@@ -1,13 +1,18 @@
-"""Every board that is known compiles, builds and verifies a real network in one command."""
+"""Every board that is known compiles, builds and verifies a real network in one command, and what
+report.json says of its memory is what lies in the ELF."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from elftools.elf.elffile import ELFFile
 
 from edgeconv import board as boards
+from edgeconv.board import Board, RunKind
 from edgeconv.build import find_compiler, find_emulator, undefined_symbols
 from edgeconv.build.project import Project
 from edgeconv.errors import EdgeconvError
@@ -15,24 +20,98 @@ from tests.command import Command
 
 MODEL = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits-cnn.onnx"
 ALLOWED = {"memcpy", "memset", "memmove", "memcmp"}
+ALLOC, EXECUTE = 2, 4  # of the ELF specification
 
 
 @pytest.mark.parametrize("name", boards.names())
 def test_board(name: str, tmp_path: Path, edgeconv: Command) -> None:
     board = boards.load(name)
+    runs = board.run.kind is not RunKind.NONE
     try:
         find_compiler(board)
-        find_emulator(board)
+        if runs:
+            find_emulator(board)
     except EdgeconvError as error:
         pytest.skip(f"{name}: {error}")
     directory = tmp_path / "digits"
-    done = edgeconv("compile", MODEL, "--board", name, "-o", directory, "--build", "--verify")
+    wanted = ["--build", *(["--verify"] if runs else [])]
+    done = edgeconv("compile", MODEL, "--board", name, "-o", directory, *wanted)
     assert done.status == 0, done.stderr
     report = json.loads((directory / "report.json").read_text())
     assert report["board"] == name
     assert report["isa"] == board.isa
     assert report["ram"]["arena"] == report["ram"]["arena_lower_bound"]
-    assert report["flash"]["code"] > 0
-    binary = Project.open(directory).build()
-    network = next(path for source, path in binary.objects.items() if source == "digits_cnn.c")
-    assert set(undefined_symbols(network)) <= ALLOWED
+    assert (report["accuracy"] is not None) == runs
+    project = Project.open(directory)
+    binary = project.build()
+    assert symbol_sizes(binary.path)["digits_cnn_weights"] == report["flash"]["weights"]
+    network = binary.objects["digits_cnn.c"]
+    if board.bare_metal:
+        check_firmware(board, binary.path, report)
+    else:
+        code, rodata, data = section_sizes(network)
+        assert (code, rodata, data) == (
+            report["flash"]["code"],
+            report["flash"]["rodata"],
+            report["ram"]["data"],
+        )
+        assert set(undefined_symbols(network)) <= ALLOWED | {".TOC."}
+    assert report["ram"]["stack_bound"] > 0
+    if report["ram"]["stack_measured"] is not None:
+        bound, measured = report["ram"]["stack_measured_bound"], report["ram"]["stack_measured"]
+        assert measured <= bound <= 2 * measured
+
+
+def check_firmware(board: Board, image: Path, report: dict[str, Any]) -> None:
+    """Every byte that the linker placed is in the report, in the region it says."""
+    used = {region.name: 0 for region in board.memory}
+    for address, load, size in placed(image):
+        homes = {address, load} - {None}
+        for home in homes:
+            (region,) = (
+                r for r in board.memory if r.base is not None and 0 <= home - r.base < r.size
+            )
+            assert home + size <= (region.base or 0) + region.size
+            used[region.name] += size
+    rows = report["ram"]["regions"] + report["flash"]["regions"]
+    assert {row["name"]: row["used"] for row in rows} == used
+    assert report["ram"]["total"] == sum(used[region.name] for region in board.ram)
+    assert report["flash"]["total"] == sum(used[region.name] for region in board.flash)
+    assert report["ram"]["arena"] == symbol_sizes(image)["digits_cnn_arena"]
+    assert not undefined_symbols(image)
+    assert image.with_suffix(".bin").stat().st_size <= report["flash"]["total"] + 64  # alignment
+
+
+def placed(image: Path) -> Iterator[tuple[int, int | None, int]]:
+    """(address, address in flash or None, bytes) of every section that takes memory."""
+    with image.open("rb") as stream:
+        elf = ELFFile(stream)
+        for section in elf.iter_sections():
+            if not (section["sh_flags"] & ALLOC and section["sh_size"]):
+                continue
+            address, load = section["sh_addr"], None
+            for segment in elf.iter_segments("PT_LOAD"):
+                if section["sh_type"] != "SHT_NOBITS" and segment.section_in_segment(section):
+                    load = address - segment["p_vaddr"] + segment["p_paddr"]
+            yield address, load, section["sh_size"]
+
+
+def symbol_sizes(path: Path) -> dict[str, int]:
+    with path.open("rb") as stream:
+        table = ELFFile(stream).get_section_by_name(".symtab")
+        return {symbol.name: symbol["st_size"] for symbol in table.iter_symbols()}
+
+
+def section_sizes(path: Path) -> tuple[int, int, int]:
+    """Code, constants with initial values, and variables of one object."""
+    code = constants = variables = 0
+    with path.open("rb") as stream:
+        for section in ELFFile(stream).iter_sections():
+            flags, size = section["sh_flags"], section["sh_size"]
+            if not flags & ALLOC:
+                continue
+            nobits, writable = section["sh_type"] == "SHT_NOBITS", flags & 1
+            code += size if flags & EXECUTE else 0
+            constants += size if not flags & EXECUTE and not nobits else 0
+            variables += size if writable else 0
+    return code, constants, variables

@@ -224,3 +224,39 @@ int main(void)
     return 0;
 }
 """
+
+# One network, its outputs compared with the reference.
+DIGITS = """\
+#include "digits.h"
+#include <stdio.h>
+
+static _Alignas(DIGITS_ARENA_ALIGN) unsigned char arena[DIGITS_ARENA_BYTES];
+static float image[DIGITS_INPUT_IMAGE_ELEMENTS];
+static float got[DIGITS_OUTPUT_LOGITS_ELEMENTS], want[DIGITS_OUTPUT_LOGITS_ELEMENTS];
+
+static int read_floats(const char *path, float *to, size_t count)
+{
+    FILE *file = fopen(path, "rb");
+    const int complete = file && fread(to, sizeof *to, count, file) == count;
+    if (file)
+        fclose(file);
+    return complete;
+}
+
+int main(void)
+{
+    digits_model model;
+    if (digits_init(&model, digits_weights, DIGITS_WEIGHTS_BYTES, arena, sizeof arena))
+        return 2;
+    if (!read_floats("digits_input.bin", image, DIGITS_INPUT_IMAGE_ELEMENTS))
+        return 2;
+    if (!read_floats("digits_expected.bin", want, DIGITS_OUTPUT_LOGITS_ELEMENTS))
+        return 2;
+    digits_run(&model, image, got);
+    for (int i = 0; i < DIGITS_OUTPUT_LOGITS_ELEMENTS; i++)
+        if (got[i] - want[i] > 1e-3f || want[i] - got[i] > 1e-3f)
+            return 1;
+    puts("digits equal");
+    return 0;
+}
+"""

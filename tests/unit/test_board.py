@@ -146,9 +146,11 @@ def test_the_same_architecture_without_the_features_is_emulated() -> None:
 
 def test_numbers_of_a_board() -> None:
     board = boards.load("jetson-tx1", X86)
-    assert board.caches == (Cache(1, 32 * 1024, 64, 4), Cache(2, 2 * 1024**2, 64))
+    first, second = board.caches
+    assert first == Cache(1, 32 * 1024, 64, latency=4, ways=2, bandwidth=16.0)
+    assert (second.level, second.size, second.line) == (2, 2 * 1024**2, 64)
     assert board.ram_bytes == 4 * 1024**3
-    assert board.clock_hz == 1_730_000_000
+    assert (board.clock_hz, board.macs_per_cycle) == (1_730_000_000, 4.0)
 
 
 def test_unknown_board_suggests(folder: Path) -> None:
@@ -220,7 +222,9 @@ def test_violation_in_a_list_has_its_index(tmp_path: Path, entry: str, expected:
 
 def test_unknown_isa_suggests(tmp_path: Path) -> None:
     path = write(tmp_path, MINIMAL.replace('isa = "neon"', 'isa = "neo"'))
-    with pytest.raises(EdgeconvError, match="isa: got 'neo'; no such instruction set; did you mean neon"):
+    with pytest.raises(
+        EdgeconvError, match="isa: got 'neo'; no such instruction set; did you mean neon"
+    ):
         boards.check(path, X86)
 
 

@@ -69,7 +69,7 @@ def available(name: str) -> Board:
     return board
 
 
-@pytest.mark.parametrize("name", boards.names())
+@pytest.mark.parametrize("name", [n for n in boards.names() if not boards.load(n).bare_metal])
 def test_build_and_run_for_every_board(name: str, project: Path) -> None:
     board = available(name)
     binary = compile_project(

@@ -57,6 +57,13 @@ def parsers() -> dict[str, argparse.ArgumentParser]:
     return choices
 
 
+def nested(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    """The parsers of a sub-command's own sub-commands."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            yield from action.choices.values()
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_commands_are_valid(page: Path) -> None:
     for command in commands(page):
@@ -79,7 +86,8 @@ def test_synopses_name_every_option() -> None:
     for name, parser in actual.items():
         spellings = [
             set(action.option_strings)
-            for action in parser._actions
+            for part in (parser, *nested(parser))
+            for action in part._actions
             if action.option_strings and "--help" not in action.option_strings
         ]
         unknown = documented[name] - set().union(*spellings)

@@ -32,12 +32,12 @@ isa = "portable"
 [[cache]]
 level = 1
 size = "1KiB"
-line = 64
+line = "64B"
 
 [[cache]]
 level = 2
 size = "4KiB"
-line = 64
+line = "64B"
 
 [toolchain]
 cc = ["cc", "gcc", "clang"]

@@ -9,7 +9,7 @@ import pytest
 
 from edgeconv.ir.check import InvariantError
 from edgeconv.ir.choice import Choice
-from edgeconv.ir.memory import MemoryMap, Place, Region
+from edgeconv.ir.memory import BankUse, MemoryMap, Place, Region
 from edgeconv.memory import plan
 from edgeconv.memory.check import check
 from tests.memory_choices import Net
@@ -56,6 +56,8 @@ WRONG: dict[str, tuple[Callable[[MemoryMap], MemoryMap], str]] = {
     "size": (lambda m: moved(m, "c", bytes=5), "c: has a place of another size"),
     "dies early": (lambda m: moved(m, "b", last=2 - 1), "b: has another lifetime"),
     "outside": (lambda m: moved(m, "c", offset=m.arena_bytes), "c: leaves its region"),
+    "unknown bank": (lambda m: moved(m, "c", bank=1), "c: lies in a bank that does not exist"),
+    "buffer in a bank": (lambda m: moved(m, "x", bank=1), "x: a caller's buffer is in no bank"),
     "negative": (lambda m: moved(m, "c", offset=-4), "c: leaves its region"),
     "input copied": (lambda m: moved(m, "x", region=Region.ARENA), "x: must be the caller's own"),
     "output in the arena": (lambda m: moved(m, "y", region=Region.ARENA), "y: must be the caller"),
@@ -99,7 +101,8 @@ def test_accepts_the_plan(io: str) -> None:
 
 def by_hand(places: dict[str, Place], granted: set[tuple[int, int]], arena: int) -> MemoryMap:
     order = tuple(range(len(places) - 1))
-    return MemoryMap(order, places, {}, frozenset(granted), arena, arena, 1, True)
+    bank = BankUse("arena", arena, arena)
+    return MemoryMap(order, places, {}, frozenset(granted), arena, arena, 1, True, (bank,))
 
 
 def arena(offset: int, size: int, first: int, last: int) -> Place:
@@ -116,7 +119,7 @@ def test_rejects_overlapping_tensors() -> None:
     check(choice, by_hand(places, set(), 8))
     places["a"] = arena(3, 4, 0, 1)
     with pytest.raises(InvariantError, match="x: is clobbered by step 0"):
-        check(choice, replace(by_hand(places, set(), 7), lower_bound=7))
+        check(choice, by_hand(places, set(), 7))
 
 
 def test_rejects_writing_to_a_callers_input() -> None:

@@ -96,7 +96,17 @@ def test_wheel_holds_every_source_and_data_file(wheel: Path) -> None:
     packed = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     assert "edgeconv/boards/host.toml" in expected
     assert expected - packed == set()
-    assert packed - expected == {"edgeconv/py.typed", "edgeconv/report/schema.json"}
+    page = {
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "edgeconv" / "report" / "html").rglob("*")
+        if path.suffix in (".j2", ".css", ".js")
+    }
+    measuring = {
+        f"edgeconv/machine/{name}"
+        for name in ("bandwidth.c", "latency.c", "rate.c", "registers.h", "timing.h")
+    }
+    others = {"edgeconv/py.typed", "edgeconv/report/schema.json"}
+    assert packed - expected == others | page | measuring
 
 
 def test_wheel_has_one_top_level_name_and_the_licence(wheel: Path) -> None:

@@ -16,7 +16,7 @@ from jsonschema import Draft202012Validator
 
 from edgeconv import pipeline
 from edgeconv.bench import LayerTime, Timing
-from edgeconv.build import Sections
+from edgeconv.build.footprint import Footprint
 from edgeconv.pipeline import CompileOptions, Decided
 from edgeconv.report import document, files
 from edgeconv.report.text import budget_lines
@@ -41,7 +41,7 @@ def test_report_is_valid_from_the_start_and_once_all_is_known(
 ) -> None:
     report = decided.report
     validator.validate(report)
-    filled = document.with_sections(report, Sections(text=100, rodata=20, data=4, bss=0))
+    filled = document.with_footprint(report, Footprint(100, 24, 8, 200, "200 bytes: net_run 200"))
     filled = document.with_times(filled, timing(len(report["layers"])))
     filled = document.with_accuracy(filled, verification(math.nan))
     validator.validate(filled)
@@ -49,6 +49,8 @@ def test_report_is_valid_from_the_start_and_once_all_is_known(
     assert filled["flash"]["code"] == 100
     assert filled["flash"]["rodata"] == 24
     assert filled["flash"]["total"] == report["flash"]["weights"] + 124
+    assert (filled["ram"]["data"], filled["ram"]["stack_bound"]) == (8, 200)
+    assert filled["ram"]["total"] == report["ram"]["total"] + 208
     assert filled["time"]["measured_ms"] == 2.0
     assert [layer["measured_ms"] for layer in filled["layers"]] == [0.5] * len(report["layers"])
     assert filled["accuracy"] == {
@@ -114,7 +116,15 @@ def test_budget_is_judged_again_with_the_code(residual_model: Path) -> None:
     weights = pipeline.decide(CompileOptions(residual_model, BOARD)).report["flash"]["weights"]
     report = pipeline.decide(CompileOptions(residual_model, BOARD, flash=weights)).report
     assert report["budget"]["fits"]
-    assert not document.with_sections(report, Sections(text=1))["budget"]["fits"]
+    assert not document.with_footprint(report, Footprint(1, 0, 0, 0, ""))["budget"]["fits"]
+
+
+def test_budget_is_judged_again_with_the_stack(residual_model: Path) -> None:
+    ram = pipeline.decide(CompileOptions(residual_model, BOARD)).report["ram"]["total"]
+    report = pipeline.decide(CompileOptions(residual_model, BOARD, ram=ram)).report
+    assert report["budget"]["fits"]
+    assert not document.with_footprint(report, Footprint(1, 0, 0, 8, ""))["budget"]["fits"]
+    assert document.with_footprint(report, Footprint(1, 0, 0, None, "no bound"))["budget"]["fits"]
 
 
 def test_boards_bring_their_budgets(residual_model: Path) -> None:

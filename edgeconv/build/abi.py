@@ -1,0 +1,155 @@
+"""Whether every object of a build is for the board's processor: its instruction set, its
+floating-point unit, and the registers in which its functions expect their arguments."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+from edgeconv.board import Board
+from edgeconv.build.compile import Binary
+from edgeconv.build.elf import Identity, build_attributes, identity, read_sections
+from edgeconv.errors import EdgeconvError
+
+# Tag_CPU_arch of the code that a processor runs: 1 to 9 v4 to v6K, 10 v7, 11 v6-M, 12 v6S-M,
+# 13 v7E-M, 14 v8-A, 16 v8-M baseline, 17 v8-M mainline, 21 v8.1-M mainline (Addenda to the ABI).
+# v7 is of the profile (Tag_CPU_arch_profile) that stands beside it; 0 is any.
+_CLASSIC = frozenset(range(1, 10))
+_RUNS: Mapping[str, tuple[str, frozenset[int]]] = MappingProxyType(
+    {
+        "armv6l": ("A", _CLASSIC),
+        "armv7l": ("A", _CLASSIC | {10}),
+        "armv8l": ("A", _CLASSIC | {10, 14}),
+        "armv6m": ("M", frozenset({11, 12})),
+        "armv7m": ("M", frozenset({10, 11, 12})),
+        "armv7em": ("M", frozenset({10, 11, 12, 13})),
+        "armv8mbase": ("M", frozenset({11, 12, 16})),
+        "armv8mmain": ("M", frozenset({10, 11, 12, 13, 16, 17})),
+        "armv81mmain": ("M", frozenset({10, 11, 12, 13, 16, 17, 21})),
+    }
+)
+# By ``arch`` of the board, without punctuation: machine and bits.  All are little-endian.
+_MACHINES = MappingProxyType(
+    {
+        "x86_64": ("EM_X86_64", 64),
+        "aarch64": ("EM_AARCH64", 64),
+        "ppc64le": ("EM_PPC64", 64),
+        **dict.fromkeys(_RUNS, ("EM_ARM", 32)),
+    }
+)
+# Tag_FP_arch of the code that a floating-point unit runs: 2 VFPv2, 3 VFPv3, 4 VFPv3-D16, 5 VFPv4,
+# 6 VFPv4-D16, 7 FPv5 (Armv8), 8 FPv5-D16.  By -mfpu; 0, none used, runs on all.
+_FPUS = MappingProxyType(
+    {
+        "none": {0},
+        "vfp": {0, 2},
+        "vfpv2": {0, 2},
+        "vfpv3": {0, 2, 3, 4},
+        "vfpv3-d16": {0, 2, 4},
+        "neon": {0, 2, 3, 4},
+        "vfpv4": {0, 2, 3, 4, 5, 6},
+        "vfpv4-d16": {0, 2, 4, 6},
+        "neon-vfpv4": {0, 2, 3, 4, 5, 6},
+        "fpv4-sp-d16": {0, 6},
+        "fpv5-sp-d16": {0, 6, 8},
+        "fpv5-d16": {0, 6, 8},
+        "fp-armv8": {0, 2, 3, 4, 5, 6, 7, 8},
+        "neon-fp-armv8": {0, 2, 3, 4, 5, 6, 7, 8},
+    }
+)
+# Tag_ABI_VFP_args: 0 in core registers, 1 in those of the FPU, 3 there are none to pass.
+_ARGUMENTS = MappingProxyType({"soft": {0, 3}, "softfp": {0, 3}, "hard": {1, 3}})
+_SINGLE_ONLY = 1  # Tag_ABI_HardFP_use
+_POWER_ABI = 2  # e_flags of ELFv2
+
+
+@dataclass(frozen=True, slots=True)
+class _Expected:
+    """What the board asks of 32-bit Arm code; "" where its file does not say."""
+
+    arch: str
+    fpu: str
+    float_abi: str
+
+
+def check_objects(binary: Binary) -> None:
+    """Every object of ``binary``, and the program with what libraries brought, matches its board.
+
+    Compared are what ELF files state: machine, width and byte order; for 32-bit Arm the build
+    attributes of architecture, FPU and argument registers; for Power the ABI.  x86-64 and AArch64
+    state no more than the machine.  Raises EdgeconvError with one line per violation.
+    """
+    files = {**binary.objects, binary.path.name: binary.path}
+    found = [f"{name}: {text}" for name, path in files.items() for text in _of(path, binary.board)]
+    if found:
+        raise EdgeconvError(
+            "not built for the board",
+            where=f"board {binary.board.name}",
+            got=f"{len(found)} violation{'s' if len(found) > 1 else ''}",
+            rule=found[0],
+            details=tuple(found),
+        )
+
+
+def _of(path: Path, board: Board) -> Iterator[str]:
+    """The violations of one file."""
+    arch = re.sub(r"[-.]", "", board.arch)
+    header = identity(path)
+    expected = _MACHINES.get(arch)
+    if expected is None:
+        yield f"nothing is known of the board's arch {board.arch!r}"
+    elif (header.machine, header.bits) != expected or not header.little_endian:
+        yield f"is for {_named(header)}, the board is {board.arch}"
+    elif header.machine == "EM_PPC64" and header.flags & 3 not in (0, _POWER_ABI):
+        yield f"has ABI version {header.flags & 3}, the board's is ELFv{_POWER_ABI}"
+    elif header.machine == "EM_ARM":
+        yield from _arm(path, _Expected(arch, *_floating_point(board)))
+
+
+def _arm(path: Path, board: _Expected) -> Iterator[str]:
+    attributes = build_attributes(path)
+    if not read_sections(path).text:
+        return  # data runs anywhere
+    if not attributes:
+        yield "has code without build attributes, so nothing tells what it runs on"
+        return
+    yield from _architecture(attributes, board)
+    unit = attributes.get("TAG_FP_ARCH", 0)
+    if board.fpu in _FPUS:
+        if unit not in _FPUS[board.fpu]:
+            yield f"uses a floating-point unit (Tag_FP_arch {unit}), the board's is {board.fpu}"
+        double = attributes.get("TAG_ABI_HARDFP_USE", 0) != _SINGLE_ONLY
+        if unit and double and "-sp-" in board.fpu:
+            yield f"may use double precision, the board's {board.fpu} has single only"
+    has_arguments = "TAG_ABI_FP_NUMBER_MODEL" in attributes
+    arguments = attributes.get("TAG_ABI_VFP_ARGS", 0)
+    if has_arguments and arguments not in _ARGUMENTS.get(board.float_abi, {arguments}):
+        yield (
+            f"passes floating-point arguments another way (Tag_ABI_VFP_args {arguments}), "
+            f"the board's float_abi is {board.float_abi}"
+        )
+
+
+def _architecture(attributes: Mapping[str, int], board: _Expected) -> Iterator[str]:
+    version = attributes.get("TAG_CPU_ARCH", 0)
+    profile = chr(attributes.get("TAG_CPU_ARCH_PROFILE", 0))
+    expected, versions = _RUNS[board.arch]
+    if version not in versions or profile not in ("\0", "S", expected):
+        stated = f"Tag_CPU_arch {version}, profile {profile if profile.isalpha() else 'any'}"
+        yield f"needs an architecture ({stated}) that the board's does not include"
+    if attributes.get("TAG_MVE_ARCH", 0) and board.arch != "armv81mmain":
+        yield "uses the vector extension MVE, which the board's architecture does not have"
+
+
+def _floating_point(board: Board) -> tuple[str, str]:
+    """FPU and float ABI: those of the board, or what the flags of its instruction set say."""
+    stated = dict(flag.removeprefix("-m").partition("=")[::2] for flag in board.flags)
+    return board.fpu or stated.get("fpu", ""), board.float_abi or stated.get("float-abi", "")
+
+
+def _named(header: Identity) -> str:
+    order = "little" if header.little_endian else "big"
+    return f"{header.machine} with {header.bits} bits, {order}-endian"

@@ -1,0 +1,96 @@
+"""What an ELF program puts where: sections with their addresses, by region of a board."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from elftools.elf.constants import SH_FLAGS
+
+from edgeconv.board import Board, Memory
+from edgeconv.build.elf import open_elf
+
+
+@dataclass(frozen=True, slots=True)
+class Allocated:
+    """A section that takes memory.
+
+    ``address``: where it is at run time.  ``load``: where flash holds it, None for one that starts
+    with unknown or zero contents.  ``size`` in bytes.
+    """
+
+    name: str
+    address: int
+    load: int | None
+    size: int
+    executable: bool
+
+
+def allocated(path: Path) -> tuple[Allocated, ...]:
+    """The sections of a linked program that take memory, in file order; empty ones left out."""
+    with open_elf(path) as elf:
+        segments = [s for s in elf.iter_segments("PT_LOAD") if s["p_memsz"]]
+        found = []
+        for section in elf.iter_sections():
+            if not (section["sh_flags"] & SH_FLAGS.SHF_ALLOC and section["sh_size"]):
+                continue
+            address = section["sh_addr"]
+            load = None
+            if section["sh_type"] != "SHT_NOBITS":
+                load = next(
+                    address - s["p_vaddr"] + s["p_paddr"]
+                    for s in segments
+                    if s["p_vaddr"] <= address < s["p_vaddr"] + s["p_memsz"]
+                )
+            executable = bool(section["sh_flags"] & SH_FLAGS.SHF_EXECINSTR)
+            found.append(Allocated(section.name, address, load, section["sh_size"], executable))
+        return tuple(found)
+
+
+def region_at(board: Board, address: int) -> Memory | None:
+    """The region of ``board`` that holds ``address``."""
+    return next(
+        (
+            region
+            for region in board.memory
+            if region.base is not None and region.base <= address < region.base + region.size
+        ),
+        None,
+    )
+
+
+def parts_by_region(path: Path, board: Board, name: str) -> Mapping[str, Mapping[str, int]]:
+    """Bytes by region and part of the firmware of network ``name``.
+
+    Parts of flash: code, weights, rodata (constants and the initial values of variables); of RAM:
+    stack, arena, io, data (variables).
+    """
+    found: dict[str, dict[str, int]] = {region.name: {} for region in board.memory}
+
+    def add(address: int, part: str, size: int) -> None:
+        region = region_at(board, address)
+        if region is not None:
+            parts = found[region.name]
+            parts[part] = parts.get(part, 0) + size
+
+    for section in allocated(path):
+        if section.load is not None:
+            add(section.load, _part_of_flash(section), section.size)
+        if section.load != section.address:
+            add(section.address, _part_of_ram(section.name, name), section.size)
+    return found
+
+
+def _part_of_flash(section: Allocated) -> str:
+    if section.executable:
+        return "code"
+    return "weights" if section.name == ".weights" else "rodata"
+
+
+def _part_of_ram(section: str, name: str) -> str:
+    if section == ".stack":
+        return "stack"
+    if section == f".{name}_io":
+        return "io"
+    return "arena" if section.startswith(f".{name}_arena") else "data"

@@ -1,0 +1,70 @@
+"""What a programmer writes to flash: the image of a firmware ELF as .bin and .hex."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from elftools.elf.elffile import ELFFile
+
+from edgeconv.board import Board, Memory
+from edgeconv.build.toolchain import Compiler
+from edgeconv.errors import EdgeconvError, Exit
+
+ERASED = b"\xff"  # what flash holds where nothing is written
+
+
+def write_images(elf: Path, board: Board, compiler: Compiler) -> tuple[Path, ...]:
+    """Write ``<name>.hex``, and one .bin for each flash region that holds something.
+
+    The .bin of the first region is ``<name>.bin``, of others ``<name>-<region>.bin``; each starts
+    at the first byte of its region.  Raises EdgeconvError (exit status 3) without ``objcopy``.
+    """
+    written = [elf.with_suffix(".hex")]
+    _objcopy(compiler, "-O", "ihex", str(elf), str(written[0]))
+    parts = list(_loaded(elf))
+    for number, region in enumerate(board.flash):
+        image = _image(region, parts)
+        if image:
+            title = region.name.lower().replace(" ", "-")
+            written.append(elf.with_name(f"{elf.stem}{f'-{title}' if number else ''}.bin"))
+            written[-1].write_bytes(image)
+    return tuple(written)
+
+
+def _loaded(elf: Path) -> Iterator[tuple[int, bytes]]:
+    """(address in flash, bytes) of every part that is loaded from the file."""
+    with elf.open("rb") as stream:
+        for segment in ELFFile(stream).iter_segments("PT_LOAD"):
+            if segment["p_filesz"]:
+                yield segment["p_paddr"], segment.data()
+
+
+def _image(region: Memory, parts: list[tuple[int, bytes]]) -> bytes:
+    image = bytearray()
+    base = region.base or 0
+    for address, data in sorted(parts):
+        if base <= address < base + region.size:
+            image += ERASED * (address - base - len(image)) + data
+    return bytes(image)
+
+
+def _objcopy(compiler: Compiler, *arguments: str) -> None:
+    """The objcopy that belongs to ``compiler``."""
+    asked = subprocess.run(
+        (*compiler.command, "-print-prog-name=objcopy"), capture_output=True, text=True, check=False
+    )
+    program = asked.stdout.strip() or "objcopy"
+    try:
+        done = subprocess.run((program, *arguments), capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise EdgeconvError(
+            "no objcopy",
+            where=str(compiler),
+            rule=f"{program} cannot be started",
+            hint="install the binutils of this compiler",
+            code=Exit.MISSING_TOOL,
+        ) from error
+    if done.returncode != 0:
+        raise EdgeconvError("cannot make the flash image", got=done.stderr.strip())

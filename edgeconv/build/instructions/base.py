@@ -1,0 +1,161 @@
+"""Instructions as the stack analysis sees them: where control goes, what the stack pointer does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum, auto
+
+from capstone import Cs
+
+
+class Flow(Enum):
+    """Where control goes after an instruction."""
+
+    NEXT = auto()
+    CALL = auto()  # and back
+    CALL_INDIRECT = auto()
+    BRANCH = auto()  # to the target or on
+    JUMP = auto()
+    JUMP_INDIRECT = auto()
+    TABLE = auto()  # a switch: somewhere in the same function
+    STOP = auto()  # returns, or traps
+
+
+class Move(Enum):
+    """What an instruction does to the stack pointer or to a copy of it."""
+
+    GROW = auto()  # moves it down by ``bytes``; up when negative
+    ALIGN = auto()  # rounds it down to a multiple of ``bytes``, from ``register`` when given
+    SAVE = auto()  # ``register`` = stack pointer - ``bytes``
+    RESTORE = auto()  # stack pointer = ``register`` - ``bytes``
+    RESET = auto()  # as it was when the function was entered
+    UNKNOWN = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """One change of the stack pointer (see Move)."""
+
+    move: Move
+    bytes: int = 0
+    register: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One instruction's meaning.
+
+    ``target``: the address a direct branch names.  ``register``: that an indirect jump takes it
+    from.  ``below``: how many bytes below the stack pointer it may write (red zone).
+    """
+
+    flow: Flow = Flow.NEXT
+    target: int | None = None
+    register: str = ""
+    effect: Effect | None = None
+    below: int = 0
+
+
+NOTHING = Step()
+Rule = tuple[re.Pattern[str], Callable[[re.Match[str]], Step]]
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """A decoded instruction; ``text`` is the disassembler's, "(bad)" when it knows none."""
+
+    address: int
+    size: int
+    text: str
+    step: Step
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """One architecture.
+
+    ``elf_name``: as pyelftools spells ``e_machine``.  ``modes``: capstone's mode for each kind of
+    code; "" where an architecture has one, otherwise the name of the mapping symbol ($a, $t).
+    ``width``: bytes of an instruction that cannot be decoded.  ``entry_bytes``: what a call itself
+    pushes, before which the stack pointer was a multiple of ``stack_alignment``.  ``red_zone``:
+    bytes below the stack pointer that a function without calls may write.  ``computed``: pattern of
+    the instruction that computes the address of a switch's branch, with {register} for the register
+    that is then jumped to.
+    """
+
+    elf_name: str
+    capstone_arch: int
+    modes: Mapping[str, int]
+    rules: Sequence[Rule]
+    width: Callable[[bytes], int]
+    stack_alignment: int
+    entry_bytes: int = 0
+    red_zone: int = 0
+    computed: str = ""
+    _decoders: dict[str, Cs] = field(default_factory=dict, compare=False, repr=False)
+
+    def decode(self, data: bytes, address: int, mode: str = "") -> Iterator[Instruction]:
+        """The instructions of ``data``, which lies at ``address``."""
+        if mode not in self._decoders:
+            self._decoders[mode] = Cs(self.capstone_arch, self.modes[mode])
+        at = 0
+        while at < len(data):
+            for where, size, name, operands in self._decoders[mode].disasm_lite(
+                data[at:], address + at
+            ):
+                text = f"{name} {operands}".rstrip()
+                yield Instruction(where, size, text, self.step(text))
+                at = where - address + size
+            if at < len(data):
+                size = min(self.width(data[at : at + 4]), len(data) - at)
+                yield Instruction(address + at, size, "(bad)", NOTHING)
+                at += size
+
+    def step(self, text: str) -> Step:
+        """The meaning of an instruction: that of the first rule that matches all of its text."""
+        for pattern, make in self.rules:
+            match = pattern.fullmatch(text)
+            if match:
+                return make(match)
+        return NOTHING
+
+
+def rules(
+    table: Sequence[tuple[str, Callable[[re.Match[str]], Step]]], **names: str
+) -> tuple[Rule, ...]:
+    """Compile a table of patterns; ``<NAME>`` in a pattern stands for ``names["NAME"]``."""
+    compiled = []
+    for pattern, make in table:
+        for name, value in names.items():
+            pattern = pattern.replace(f"<{name}>", value)
+        compiled.append((re.compile(pattern), make))
+    return tuple(compiled)
+
+
+def number(match: re.Match[str], group: int | str = "n") -> int:
+    """The number in a group, decimal or hexadecimal."""
+    return int(match[group], 0)
+
+
+def control(flow: Flow) -> Callable[[re.Match[str]], Step]:
+    """A rule's right side: control goes to the group ``n``, or to where the group ``reg`` says."""
+
+    def make(match: re.Match[str]) -> Step:
+        groups = match.groupdict()
+        target = number(match) if groups.get("n") else None
+        return Step(flow, target=target, register=groups.get("reg") or "")
+
+    return make
+
+
+def moves(move: Move, sign: int = 1, flow: Flow = Flow.NEXT) -> Callable[[re.Match[str]], Step]:
+    """A rule's right side: ``sign`` times the group ``n`` bytes (0 without), register ``reg``."""
+
+    def make(match: re.Match[str]) -> Step:
+        groups = match.groupdict()
+        count = sign * number(match) if groups.get("n") else 0
+        return Step(flow, effect=Effect(move, count, groups.get("reg") or ""))
+
+    return make

@@ -1,0 +1,140 @@
+"""Measures the running machine with the programs of this package."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import monotonic
+
+from edgeconv.board import Board
+from edgeconv.cache import Cache
+from edgeconv.machine import buffers
+from edgeconv.machine.probe import Machine
+from edgeconv.machine.programs import Programs
+
+SAMPLES = 7
+ROUNDS = 9  # at most; the more, the likelier one has the machine to itself
+LEAST_ROUNDS = 3
+SECONDS = 15.0  # after so many no further round begins
+QUICK = (1, 3)  # rounds and samples of a test
+_CYCLE = "cycle:"  # what rate.c calls a cycle around the time of the form that follows
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """A cache, or memory.  ``bandwidth``: bytes per second that one core reads in a row out of
+    ``streamed`` bytes.  ``latency``: seconds from load to use, at random in ``chased`` bytes."""
+
+    bandwidth: float
+    latency: float
+    streamed: int
+    chased: int
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What one core does.  Each number is the best of ``rounds`` medians of ``samples``: what other
+    programs do in the meantime can only make a machine look slower than it is.
+
+    ``clock``: Hz while vector code runs.  ``macs_per_cycle``: float32 multiply-adds in ``form``, a
+    register tile such as "9x3" or "vectors" for registers alone.  ``caches``: with the numbers of
+    ``levels``, which run parallel to it, in whole cycles and bytes per cycle; ``sizes_measured``
+    when the kernel tells no sizes."""
+
+    clock: float
+    macs_per_cycle: float
+    form: str
+    caches: tuple[Cache, ...]
+    sizes_measured: bool
+    levels: tuple[Level, ...]
+    memory: Level
+    compiler: str
+    rounds: int
+    samples: int
+
+
+def measure(
+    machine: Machine,
+    board: Board,
+    folder: Path,
+    *,
+    quick: bool = False,
+    step: Callable[[str], None] = lambda _: None,
+) -> Measured:
+    """Build the programs in ``folder`` with the compiler and flags of ``board``, and run them.
+
+    Raises EdgeconvError: no compiler (exit status 3), a program does not compile or fails, or too
+    little memory is free (1).
+    """
+    rounds, samples = QUICK if quick else (ROUNDS, SAMPLES)
+    caches = machine.host.caches
+    step("building the programs that measure")
+    programs = Programs(board, folder, caches[0].line if caches else buffers.ASSUMED_LINE)
+    with _pinned(machine.measured):
+        if not caches:
+            step("looking for caches")
+            caches = _search(programs, samples)
+        stream = buffers.streamed(caches, machine.available)
+        chase = buffers.chased(caches, stream)
+        rate: dict[str, float] = {}
+        read: dict[str, float] = {}
+        load: dict[str, float] = {}
+        start, done = monotonic(), 0
+        while done < rounds and (done < LEAST_ROUNDS or monotonic() - start < SECONDS):
+            done += 1
+            step(f"measuring, round {done} of at most {rounds}")
+            _keep_best(rate, programs.run("rate", samples))
+            _keep_best(read, programs.run("bandwidth", samples, stream))
+            _keep_best(load, programs.run("latency", samples, chase))
+    cycle = min(seconds for name, seconds in rate.items() if name.startswith(_CYCLE))
+    form = min((n for n in rate if not n.startswith(_CYCLE)), key=rate.__getitem__)
+    levels = {name: Level(1 / read[name], load[name], stream[name], chase[name]) for name in stream}
+    memory = levels.pop(buffers.MEMORY)
+    return Measured(
+        clock=1 / cycle,
+        macs_per_cycle=cycle / rate[form],
+        form=form,
+        caches=tuple(
+            _in_cycles(cache, level, cycle)
+            for cache, level in zip(caches, levels.values(), strict=True)
+        ),
+        sizes_measured=not machine.host.caches,
+        levels=tuple(levels.values()),
+        memory=memory,
+        compiler=f"{programs.compiler.family} {programs.compiler.version}",
+        rounds=done,
+        samples=samples,
+    )
+
+
+def _keep_best(best: dict[str, float], found: Mapping[str, float]) -> None:
+    for name, seconds in found.items():
+        best[name] = min(seconds, best.get(name, seconds))
+
+
+def _in_cycles(cache: Cache, level: Level, cycle: float) -> Cache:
+    """``cache`` with its latency in whole cycles, which is what pipelines have."""
+    latency = max(1, round(level.latency / cycle))
+    return replace(cache, latency=latency, bandwidth=level.bandwidth * cycle)
+
+
+def _search(programs: Programs, samples: int) -> tuple[Cache, ...]:
+    sizes = {str(size): size for size in buffers.GRID}
+    best: dict[str, float] = {}
+    for _ in range(LEAST_ROUNDS):
+        _keep_best(best, programs.run("latency", samples, sizes))
+    return buffers.find_caches([best[name] for name in sizes])
+
+
+@contextmanager
+def _pinned(cpus: Collection[int]) -> Iterator[None]:
+    """Programs that are started in between run on ``cpus`` only."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cpus)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)

@@ -1,0 +1,90 @@
+"""The measuring programs, built as the kernels are: same compiler, same flags, same ISA header."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from statistics import median
+from types import MappingProxyType
+
+from edgeconv.board import Board
+from edgeconv.build import Compiler, compile_project, find_compiler, run_binary
+from edgeconv.errors import EdgeconvError
+
+NAMES = ("rate", "bandwidth", "latency")
+_TIMEOUT = 120.0  # seconds of one run; a slow board takes a few
+_SAMPLE = re.compile(r"^(\S+) (\S+)$", re.M)
+_EMPTY = "int main(void) { return 0; }\n"
+
+
+class Programs:
+    """The programs for ``board``, built in ``folder``.  ``line``: bytes of a cache line.
+
+    Raises EdgeconvError: no compiler (exit status 3), a program that does not compile (1).
+    """
+
+    def __init__(self, board: Board, folder: Path, line: int, *, strict: bool = False) -> None:
+        self.board = board
+        self.compiler: Compiler = find_compiler(board)
+        runtime = Path(str(resources.files("edgeconv.runtime_c")))
+        tiles = " ".join(f"EC_TILE({tile.rows}, {tile.vectors})" for tile in board.target.outer)
+        flags = (
+            f"-I{runtime}",
+            f"-I{runtime / 'isa'}",
+            f'-DEC_ISA_HEADER="{board.target.header}"',
+            f"-DEC_TILES={tiles}",
+            f"-DEC_LINE={line}",
+        )
+        self._binaries = {
+            name: compile_project(
+                Path(str(resources.files("edgeconv.machine"))),
+                board,
+                sources=(f"{name}.c",),
+                out=folder / name,
+                extra_flags=flags,
+                warnings_as_errors=strict,
+                compiler=self.compiler,
+            )
+            for name in NAMES
+        }
+
+    def run(
+        self, name: str, samples: int, buffers: Mapping[str, int] = MappingProxyType({})
+    ) -> dict[str, float]:
+        """What the program measured -> the median of its samples, in seconds per unit.
+
+        ``buffers``: name -> bytes.  Raises EdgeconvError when the program fails.
+        """
+        arguments = (str(samples), *(f"{key}:{size}" for key, size in buffers.items()))
+        path = self._binaries[name].path
+        done = run_binary(path, self.board, arguments, timeout=_TIMEOUT)
+        if done.status != 0:
+            raise EdgeconvError(f"measuring {name} failed", got=done.stderr.strip() or "no message")
+        return medians(done.stdout)
+
+
+def medians(printed: str) -> dict[str, float]:
+    """Lines ``<name> <nanoseconds>`` -> the median of each name, in seconds."""
+    found: dict[str, list[float]] = {}
+    for name, text in _SAMPLE.findall(printed):
+        found.setdefault(name, []).append(float(text))
+    return {name: 1e-9 * median(values) for name, values in found.items()}
+
+
+def accepts(board: Board, folder: Path, flags: Sequence[str]) -> bool:
+    """Whether the board's compiler takes ``flags`` after the board's own, without a warning."""
+    (folder / "empty.c").write_text(_EMPTY)
+    try:
+        compile_project(
+            folder,
+            board,
+            sources=("empty.c",),
+            out=folder / "empty",
+            extra_flags=flags,
+            warnings_as_errors=True,
+        )
+    except EdgeconvError:
+        return False
+    return True

@@ -1,0 +1,63 @@
+"""Banks: the memories that an arena may be spread over."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from edgeconv.board import Board, Memory
+
+LINE = 32  # bytes that one access to a slow memory brings
+NOMINAL = 1e-9  # seconds per byte of a first region that states no bandwidth
+SLOWER = 2.0  # a region that states none, against the one listed before it
+
+
+@dataclass(frozen=True, slots=True)
+class Bank:
+    """A memory that may hold a part of the arena.
+
+    ``name``: a lower-case C identifier.  ``capacity``: bytes, None for no limit.  ``cost``:
+    seconds per byte moved to or from it; only the ratio to the other banks matters.
+    """
+
+    name: str
+    capacity: int | None
+    cost: float
+
+
+def of_board(board: Board, reserved: Mapping[str, int]) -> tuple[Bank, ...]:
+    """The RAM regions of a bare-metal board, one bank each and in their order: fastest first.
+
+    ``reserved``: by name of a region, the bytes that the arena must leave there (stack, variables,
+    inputs and outputs of the caller); see link.reserved.  Under an operating system there are no
+    banks: the program does not know what lies where.
+    """
+    if not board.bare_metal:
+        return ()
+    left = [max(0, region.size - reserved.get(region.name, 0)) for region in board.ram]
+    return tuple(map(Bank, _names(board.ram), left, _costs(board.ram)))
+
+
+def _costs(regions: Sequence[Memory]) -> list[float]:
+    """Seconds per byte, streaming, with a latency that each line pays in full."""
+    costs: list[float] = []
+    for region in regions:
+        if region.bandwidth:
+            cost = 1 / region.bandwidth + (region.latency or 0.0) / LINE
+        else:
+            cost = SLOWER * costs[-1] if costs else NOMINAL
+        costs.append(cost)
+    return costs
+
+
+def _names(regions: Sequence[Memory]) -> list[str]:
+    """Identifiers for the regions: distinct, and none that the API uses after ``arena_``."""
+    names: list[str] = []
+    for region in regions:
+        plain = re.sub(r"[^a-z0-9]+", "_", region.name.lower()).strip("_") or "bank"
+        name, number = plain, 2
+        while name in (*names, "bytes"):
+            name, number = f"{plain}_{number}", number + 1
+        names.append(name)
+    return names

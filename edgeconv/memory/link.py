@@ -1,0 +1,94 @@
+"""Which region of a bare-metal board every part of the firmware goes to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from edgeconv.board import Board, Memory
+from edgeconv.ir.link import LinkPlan, Section
+from edgeconv.ir.memory import MemoryMap
+
+# Kept free, beside the stack, for the variables of the start-up code and of main.
+VARIABLES = 512
+NULL_BYTES = 64
+
+
+def reserved(board: Board, io_bytes: int) -> dict[str, int]:
+    """Bytes by region that the arena must leave: stack and variables, the caller's tensors."""
+    if board.firmware is None:
+        return {}
+    taken = {region.name: unusable(region) for region in board.ram}
+    taken[data_region(board).name] += board.firmware.stack + VARIABLES
+    taken[io_region(board).name] += io_bytes
+    return taken
+
+
+def unusable(region: Memory) -> int:
+    """Bytes at the start of a region of RAM: C takes address 0 for no address."""
+    return NULL_BYTES if region.base == 0 and not region.is_flash else 0
+
+
+def data_region(board: Board) -> Memory:
+    """Stack and variables are what is touched most: the fastest region."""
+    return board.ram[0]
+
+
+def io_region(board: Board) -> Memory:
+    """The caller's inputs and outputs, touched once each, take no fast memory from the arena."""
+    return max(board.ram, key=lambda region: region.size)
+
+
+def weights_region(board: Board, weights_bytes: int) -> Memory:
+    """Beside the code, in the fastest flash, unless they alone exceed it and another is larger."""
+    first = board.flash[0]
+    if weights_bytes <= first.size:
+        return first
+    return max(board.flash, key=lambda region: region.size)
+
+
+def link_plan(board: Board, memory: MemoryMap, weights_bytes: int) -> LinkPlan | None:
+    """Where everything lies; None for a board with an operating system.
+
+    Whether it all fits is for the linker to say.
+    """
+    if board.firmware is None:
+        return None
+    names = dict(
+        zip((region.name for region in board.memory), _identifiers(board.memory), strict=True)
+    )
+    return LinkPlan(
+        regions=tuple(
+            Section(
+                names[r.name],
+                f"{r.name}, {r.kind}",
+                (r.base or 0) + unusable(r),
+                r.size - unusable(r),
+                r.is_flash,
+            )
+            for r in board.memory
+        ),
+        code=names[board.flash[0].name],
+        weights=names[weights_region(board, weights_bytes).name],
+        data=names[data_region(board).name],
+        io=names[io_region(board).name],
+        banks={
+            bank.name: names[region.name]
+            for bank, region in zip(memory.banks, board.ram, strict=True)
+        },
+        stack=board.firmware.stack,
+        interrupts=board.firmware.interrupts,
+        setup=tuple((s.register, s.address, s.bits) for s in board.firmware.setup),
+    )
+
+
+def _identifiers(regions: Sequence[Memory]) -> Iterator[str]:
+    """C identifiers in capitals, distinct."""
+    used: set[str] = set()
+    for region in regions:
+        plain = re.sub(r"[^A-Z0-9]+", "_", region.name.upper()).strip("_")
+        name, number = plain, 2
+        while name in used:
+            name, number = f"{plain}_{number}", number + 1
+        used.add(name)
+        yield name

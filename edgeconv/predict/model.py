@@ -1,0 +1,140 @@
+"""Time, energy and traffic of every layer of a network, before anything is built."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from edgeconv.board import Board
+from edgeconv.ir.choice import Choice, Layer
+from edgeconv.ir.memory import MemoryMap
+from edgeconv.predict.duration import duration_of
+from edgeconv.predict.energy import bytes_by_level, joules, unpriced
+from edgeconv.predict.flows import MEMORY, Traffic, flows, traffic
+from edgeconv.predict.rates import Rates, missing, rates_of
+from edgeconv.predict.residency import Use, uses
+from edgeconv.predict.work import work_of
+
+
+@dataclass(frozen=True, slots=True)
+class LayerPrediction:
+    """One layer.  ``ms`` and ``mj`` are None where the board states too little.
+
+    ``bound_by``: "compute", "overhead" or the level of memory that takes the largest part of the
+    time; None for a layer without code and where there is no time.
+    """
+
+    ms: float | None
+    mj: float | None
+    bound_by: str | None
+    traffic: Traffic
+
+
+@dataclass(frozen=True, slots=True)
+class Roofline:
+    """``levels``: name and bandwidth in GB/s of those that the board states, nearest first."""
+
+    peak_gflops: float
+    levels: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """``layers`` in execution order; ``ms`` and ``mj`` are their sums.  The sources say in words
+    where the numbers come from, or what is missing where there are none."""
+
+    layers: tuple[LayerPrediction, ...]
+    ms: float | None
+    mj: float | None
+    time_source: str
+    energy_source: str
+    roofline: Roofline | None
+
+
+def predict(choice: Choice, memory: MemoryMap, board: Board) -> Prediction:
+    """One inference on one core of ``board``, caches as the inference before has left them."""
+    constants = sum(blob.bytes for layer in choice.layers for blob in layer.blobs)
+    rates = None if missing(board) else rates_of(board, memory, constants)
+    operands = uses(choice, memory)
+    layers = tuple(
+        _layer(choice.layers[index], choice, board, rates, own)
+        for index, own in zip(memory.order, operands, strict=True)
+    )
+    return Prediction(
+        layers=layers,
+        ms=_sum(layer.ms for layer in layers),
+        mj=_sum(layer.mj for layer in layers),
+        time_source=_time_source(board, rates),
+        energy_source=_energy_source(board, rates),
+        roofline=_roofline(board),
+    )
+
+
+def _layer(
+    layer: Layer, choice: Choice, board: Board, rates: Rates | None, operands: Sequence[Use]
+) -> LayerPrediction:
+    graph, target = choice.graph, board.target
+    moved = traffic(layer, graph, target, operands)
+    if not operands:  # nothing is called
+        return LayerPrediction(0.0 if rates else None, 0.0 if board.energy else None, None, moved)
+    work, crossed = work_of(layer, graph, target), flows(layer, graph, target, operands)
+    time = duration_of(work, crossed, operands, rates) if rates else None
+    mj = None
+    if board.energy:
+        flash = board.bare_metal and bool(board.flash)
+        by_level = bytes_by_level(work, crossed, target, flash=flash)
+        mj = 1e3 * joules(board.energy, layer.macs, by_level, time.seconds if time else 0.0)
+    return LayerPrediction(
+        ms=1e3 * time.seconds if time else None,
+        mj=mj,
+        bound_by=time.bound_by if time else None,
+        traffic=moved,
+    )
+
+
+def _sum(values: Iterable[float | None]) -> float | None:
+    """None when any is."""
+    found = list(values)
+    known = [value for value in found if value is not None]
+    return sum(known) if len(known) == len(found) else None
+
+
+def _time_source(board: Board, rates: Rates | None) -> str:
+    if not rates:
+        return f"not predicted: board {board.name} states no {' and no '.join(missing(board))}"
+    text = f"predicted from the clock, macs_per_cycle and bandwidths of board {board.name}"
+    if rates.unstated:
+        text += (
+            f", which states no bandwidth of {', '.join(rates.unstated)}: nothing is added there"
+        )
+    return text
+
+
+def _energy_source(board: Board, rates: Rates | None) -> str:
+    if not board.energy:
+        return f"not predicted: board {board.name} states no [energy]"
+    text = f"predicted with {board.energy.source}"
+    if levels := unpriced(board.energy, board):
+        text += f"; no price for bytes of {', '.join(levels)}"
+    if not rates and board.energy.idle:
+        text += "; idle power is left out, for want of a time"
+    return text
+
+
+def _roofline(board: Board) -> Roofline | None:
+    """None where the board states no peak."""
+    if board.clock_hz is None or board.macs_per_cycle is None:
+        return None
+    clock = board.clock_hz
+    levels = [
+        (f"L{cache.level}", 1e-9 * clock * cache.bandwidth)
+        for cache in board.caches
+        if cache.bandwidth
+    ]
+    regions = [*board.ram, *board.flash] if board.bare_metal else board.ram[:1]
+    levels += [
+        (region.name if board.bare_metal else MEMORY, 1e-9 * region.bandwidth)
+        for region in regions
+        if region.bandwidth
+    ]
+    return Roofline(2e-9 * clock * board.macs_per_cycle, tuple(levels))

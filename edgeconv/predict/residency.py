@@ -1,0 +1,187 @@
+"""Where the operands of a layer lie when it begins, in a network that runs again and again.
+
+A byte is still in a cache when fewer distinct bytes than fit were touched since its last use.  The
+caches of a run are warm from the run before: weights are touched once per run, so that they come
+from memory only where a whole run does not fit the last cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from edgeconv.ir.choice import ArgKind, Choice, Layer
+from edgeconv.ir.memory import MemoryMap, Place, Region
+
+# A cache is shared with code, tables and other programs, and does not replace perfectly: up to this
+# part of its size everything is found again, from its full size on nothing; between, a share.
+SURELY_HELD = 0.5
+
+Span = tuple[int, int]  # [begin, end)
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """Bytes of an operand last touched ``distance`` distinct bytes ago."""
+
+    bytes: int
+    distance: float
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One operand of a layer and the ages of its bytes.
+
+    ``kind`` and ``ref`` as in `Arg`; constants are one operand.  ``bank``: the entry of
+    ``MemoryMap.banks`` that it lies in, None for the caller's memory and for constants.
+    ``in_place``: an output that overwrites an input, so that its lines are there already.
+    """
+
+    kind: ArgKind
+    ref: str
+    bytes: int
+    ages: tuple[Touched, ...]
+    bank: int | None = None
+    in_place: bool = False
+
+    def missing(self, size: int) -> float:
+        """The bytes that a cache of ``size`` (all nearer ones included) does not hold."""
+        return sum(age.bytes * lost(age.distance, size) for age in self.ages)
+
+
+def lost(distance: float, size: int) -> float:
+    """The share of bytes of this reuse distance that a cache of ``size`` has lost."""
+    least = SURELY_HELD * size
+    return min(1.0, max(0.0, (distance - least) / (size - least)))
+
+
+def is_free(layer: Layer, index: int, memory: MemoryMap) -> bool:
+    """No call is emitted: all that the layer would copy lies in its place already."""
+    aliases = range(len(layer.aliases))
+    return layer.free_if_aliased and all((index, n) in memory.granted for n in aliases)
+
+
+def uses(choice: Choice, memory: MemoryMap) -> list[tuple[Use, ...]]:
+    """The operands of every layer, in execution order; none for a layer that needs no code."""
+    steps = [_step(choice.layers[index], index, memory) for index in memory.order]
+    history = _History(steps, memory.arena_bytes)
+    return [tuple(history.uses(number)) for number in range(len(steps))]
+
+
+@dataclass(frozen=True, slots=True)
+class _Operand:
+    """A tensor or workspace that a layer touches, without what is granted as a view."""
+
+    kind: ArgKind
+    ref: str
+    region: str
+    bank: int | None
+    spans: tuple[Span, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """What a layer touches: memory that all layers share, and ``weights`` bytes of its own."""
+
+    operands: tuple[_Operand, ...]
+    weights: int
+
+    @property
+    def shared(self) -> int:
+        return sum(_size(operand.spans) for operand in self.operands)
+
+
+def _step(layer: Layer, index: int, memory: MemoryMap) -> _Step:
+    if is_free(layer, index, memory):
+        return _Step((), 0)
+    views = {
+        alias.input
+        for number, alias in enumerate(layer.aliases)
+        if alias.exact and (index, number) in memory.granted
+    }
+    covered = [_span(memory.places[name]) for name in views]
+    found = []
+    for arg in layer.args:
+        if arg.kind is ArgKind.WEIGHTS or (arg.kind is ArgKind.INPUT and arg.ref in views):
+            continue
+        workspace = arg.kind is ArgKind.WORKSPACE
+        place = memory.workspaces[index] if workspace else memory.places[arg.ref]
+        spans = [_span(place)]
+        if arg.kind is ArgKind.OUTPUT:
+            for view in covered:
+                spans = list(_without(spans, view))
+        bank = place.bank if place.region is Region.ARENA else None
+        found.append(_Operand(arg.kind, arg.ref, _region(place), bank, tuple(spans)))
+    return _Step(tuple(found), sum(blob.bytes for blob in layer.blobs))
+
+
+def _region(place: Place) -> str:
+    """A name for the addresses that offsets count from."""
+    number = place.bank if place.region is Region.ARENA else place.index
+    return f"{place.region.value} {number}"
+
+
+def _span(place: Place) -> Span:
+    return place.offset, place.offset + place.bytes
+
+
+class _History:
+    """The steps of one run after another."""
+
+    def __init__(self, steps: Sequence[_Step], arena: int) -> None:
+        self._steps, self._arena = steps, arena
+        self._run = sum(step.weights for step in steps) + arena  # bytes touched by a whole run
+
+    def uses(self, number: int) -> Iterator[Use]:
+        """The operands of a step."""
+        step = self._steps[number]
+        inputs = [o for o in step.operands if o.kind is ArgKind.INPUT]
+        for operand in step.operands:
+            in_place = operand.kind is ArgKind.OUTPUT and any(
+                (other.region, other.spans) == (operand.region, operand.spans) for other in inputs
+            )
+            yield Use(
+                kind=operand.kind,
+                ref=operand.ref,
+                bytes=_size(operand.spans),
+                ages=tuple(self._ages(number, operand)),
+                bank=operand.bank,
+                in_place=in_place,
+            )
+        if step.weights:
+            ages = (Touched(step.weights, self._run),)
+            yield Use(ArgKind.WEIGHTS, "", step.weights, ages)
+
+    def _ages(self, number: int, operand: _Operand) -> Iterator[Touched]:
+        """Back in time, through the run before, until every byte has been met."""
+        left = list(operand.spans)
+        weights = shared = 0
+        for back in range(1, len(self._steps) + 1):
+            if not left:
+                return
+            step, rest = self._steps[number - back], left
+            for other in step.operands:
+                if other.region == operand.region:
+                    for span in other.spans:
+                        rest = list(_without(rest, span))
+            if met := _size(left) - _size(rest):
+                # Of what the step touched, half came after these bytes on average.
+                between = min(self._arena, shared + step.shared / 2)
+                yield Touched(met, weights + step.weights / 2 + between)
+            left = rest
+            weights += step.weights
+            shared += step.shared
+        if left:
+            yield Touched(_size(left), self._run)
+
+
+def _without(spans: Iterable[Span], taken: Span) -> Iterator[Span]:
+    for begin, end in spans:
+        if begin < min(end, taken[0]):
+            yield begin, min(end, taken[0])
+        if max(begin, taken[1]) < end:
+            yield max(begin, taken[1]), end
+
+
+def _size(spans: Iterable[Span]) -> int:
+    return sum(end - begin for begin, end in spans)

@@ -1,0 +1,131 @@
+"""The arena as a map: time across, addresses upward, one rectangle per tensor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from edgeconv.report.html.figures import theme
+from edgeconv.report.html.network import Network
+from edgeconv.report.html.numbers import exact, size
+from edgeconv.report.html.occupancy import Entry, is_workspace
+
+HEIGHT, MORE_HEIGHT = 440, 200  # of one bank; of every further one
+_KINDS = (
+    ("tensor", theme.CALM, ""),
+    ("live at the memory peak", theme.PEAK, ""),
+    ("workspace", theme.SCRATCH, "/"),
+)
+
+
+def figure(network: Network) -> go.Figure | None:
+    """One panel per bank; None when the report has no map."""
+    names = list(network.used)
+    if not names:
+        return None
+    height = HEIGHT + MORE_HEIGHT * (len(names) - 1)
+    drawn = make_subplots(rows=len(names), shared_xaxes=True, vertical_spacing=0.09)
+    drawn.update_layout(theme.layout(x="", y="", height=height))
+    for row, (bank, used) in enumerate(network.used.items(), start=1):
+        inside = [entry for entry in network.report["arena_map"] if entry["bank"] == bank]
+        at_peak = {id(entry) for entry in used.at_peak}
+        for number, (kind, colour, shape) in enumerate(_KINDS):
+            some = [entry for entry in inside if _kind(entry, at_peak) == number]
+            if some:
+                drawn.add_trace(_rectangles(network, some, kind, colour, shape), row=row, col=1)
+        _bank_axis(drawn, network, bank, inside, row, alone=len(names) == 1)
+    last = len(network.layers)
+    drawn.update_xaxes(theme.steps_axis(network, range=[-1.6, last + 0.6], title=None))
+    drawn.update_xaxes(title_text="step (layer, in execution order)", row=len(names), col=1)
+    drawn.update_layout(barmode="overlay", bargap=0)
+    _one_legend_entry_each(drawn)
+    return drawn
+
+
+def _kind(entry: Entry, at_peak: set[int]) -> int:
+    return 2 if is_workspace(entry) else int(id(entry) in at_peak)
+
+
+def _rectangles(
+    network: Network, entries: list[Entry], kind: str, colour: str, shape: str
+) -> go.Bar:
+    """Bars that float: from ``offset`` upward, as wide as the lifetime."""
+    entries = sorted(entries, key=lambda entry: -entry["bytes"])  # what lies within others on top
+    return go.Bar(
+        name=kind,
+        legendgroup=kind,
+        x=[(entry["first"] + entry["last"]) / 2 for entry in entries],
+        width=[entry["last"] - entry["first"] + 1 for entry in entries],
+        base=[entry["offset"] for entry in entries],
+        y=[entry["bytes"] for entry in entries],
+        marker={
+            "color": colour,
+            "line": {
+                "color": theme.PAGE,
+                "width": 1 if len(network.layers) <= theme.CROWDED else 0.5,
+            },
+            "pattern": {"shape": shape, "size": 5, "fgcolor": theme.PAGE},
+        },
+        customdata=[_written_at(network, entry) for entry in entries],
+        hovertext=[_hover(network, entry) for entry in entries],
+        hoverinfo="text",
+    )
+
+
+def _written_at(network: Network, entry: Entry) -> int:
+    """The step of the layer that writes it, for a click that leads to its row; -1 for none."""
+    return max(-1, entry["first"]) if entry["layer"] is not None else -1
+
+
+def _hover(network: Network, entry: Entry) -> str:
+    first, last = entry["first"], entry["last"]
+    writer = entry["layer"]
+    lines = [
+        f"<b>{theme.hover_name(entry['name'])}</b>",
+        f"written by {theme.hover_name(writer)}" if writer is not None else "filled by the caller",
+        exact(entry["bytes"]),
+        f"addresses {entry['offset']:,} to {entry['offset'] + entry['bytes'] - 1:,}",
+        f"live {_lifetime(first, last, len(network.layers))}",
+    ]
+    if is_workspace(entry):
+        del lines[1]
+    return "<br>".join(lines)
+
+
+def _lifetime(first: int, last: int, layers: int) -> str:
+    begin = "from before the run" if first < 0 else f"from step {first}"
+    end = "until after the run" if last >= layers else f"to step {last}"
+    return f"in step {first}" if first == last and 0 <= first < layers else f"{begin} {end}"
+
+
+def _bank_axis(
+    drawn: go.Figure, network: Network, bank: str, entries: list[Entry], row: int, *, alone: bool
+) -> None:
+    """The addresses of one bank, and the line below which it cannot be."""
+    highest = max(entry["offset"] + entry["bytes"] for entry in entries)
+    if alone:
+        bound, words = network.report["ram"]["arena_lower_bound"], "lower bound"
+    else:
+        bound, words = network.used[bank].peak_bytes, "most that is live"
+    title = "address in the arena" if alone else f"address in {theme.hover_name(bank)}"
+    top = 1.06 * max(highest, bound)
+    drawn.update_yaxes(range=[0, top], row=row, col=1, **theme.byte_ticks(int(top)))
+    drawn.update_yaxes(title_text=title, row=row, col=1)
+    drawn.add_hline(
+        y=bound,
+        line={"color": theme.BOUND, "width": 1.5, "dash": "dash"},
+        annotation={"text": f"{words}: {size(bound)}", "font": {"size": 11, "color": theme.TEXT}},
+        annotation_position="top left",
+        row=row,
+        col=1,
+    )
+
+
+def _one_legend_entry_each(drawn: go.Figure) -> None:
+    """Every kind once in the legend, whichever banks it appears in."""
+    seen: set[Any] = set()
+    for trace in drawn.data:
+        trace.showlegend = trace.name not in seen
+        seen.add(trace.name)

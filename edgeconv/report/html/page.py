@@ -1,0 +1,134 @@
+"""report.json as one HTML file: works offline, and says the same bytes for the same report."""
+
+from __future__ import annotations
+
+import functools
+import os
+import tempfile
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup, escape
+from plotly.offline import get_plotlyjs
+
+from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.names import shortened
+from edgeconv.report.html import memory, missing, numbers, table, verdict
+from edgeconv.report.html.advice import suggestions
+from edgeconv.report.html.figures import FIGURES
+from edgeconv.report.html.network import Network
+from edgeconv.sizes import human
+
+NAME_WIDTH = 60  # of a layer; the whole name is where the pointer or the focus is
+LAYER_WIDTH = 4  # pixels in a chart at least: with many layers, charts scroll
+
+
+def render(report: Mapping[str, Any]) -> str:
+    """The page of a report, which may be one of an earlier version with fewer keys."""
+    network, regions = Network.of(report), memory.regions(report)
+    columns = table.columns(network)
+    figures = {name: drawn for name, draw in FIGURES.items() if (drawn := draw(network))}
+    return (
+        _environment()
+        .get_template("page.html.j2")
+        .render(
+            report=report,
+            layers=network.layers,
+            network=network,
+            verdict=verdict.verdict(report),
+            metrics=verdict.metrics(report),
+            regions=regions,
+            legend=_legend(regions),
+            unbounded_stack=memory.unbounded_stack(report),
+            unbuilt=list(dict.fromkeys(part for region in regions for part in region.unknown)),
+            stack_calls=memory.stack_calls(report),
+            figures={name: drawn.to_plotly_json() for name, drawn in figures.items()},
+            chart_width=LAYER_WIDTH * len(network.layers),
+            columns=columns,
+            rows=table.rows(network, columns),
+            gaps=table.gaps(network, columns),
+            suggestions=suggestions(network),
+            missing=missing,
+            nothing=table.NOTHING,
+            share=numbers.share,
+            style=Markup(_text("style.css")),
+            script=Markup(_text("page.js")),
+            plotly=Markup(get_plotlyjs()),
+        )
+    )
+
+
+def write(report: Mapping[str, Any], path: Path) -> None:
+    """Write the page of a report, all of it or nothing.
+
+    Raises EdgeconvError (exit status 2) when ``path`` cannot be written.
+    """
+    text = render(report)
+    staged: Path | None = None
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(None, "it is a directory")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(
+            "w", dir=path.parent, prefix=f".{path.name}-", delete=False, encoding="utf-8"
+        ) as stream:
+            staged = Path(stream.name)
+            stream.write(text)
+        staged.chmod(0o666 & ~_umask())
+        staged.replace(path)
+    except OSError as error:
+        if staged is not None:
+            staged.unlink(missing_ok=True)
+        raise EdgeconvError(
+            "cannot write the HTML report",
+            where=str(path),
+            got=str(error.strerror),
+            hint="give a file in a writable directory",
+            code=Exit.USAGE,
+        ) from error
+
+
+def _legend(regions: list[memory.Region]) -> dict[str, int]:
+    """The parts that the bars of the regions have, and the numbers of their colours."""
+    return {
+        name: number
+        for number, name in enumerate(memory.PART_NAMES, start=1)
+        if any(region.parts.get(name) for region in regions)
+    }
+
+
+@functools.cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(_text),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.policies["json.dumps_kwargs"] = {
+        "sort_keys": True,
+        "allow_nan": False,
+        "separators": (",", ":"),
+    }
+    environment.filters |= {
+        "exact": numbers.exact,
+        "human": human,
+        "breakable": lambda text: Markup(escape(text).replace("/", Markup("/<wbr>"))),
+        "short": lambda name: shortened(name, NAME_WIDTH),
+    }
+    return environment
+
+
+def _text(name: str) -> str:
+    return resources.files("edgeconv.report.html").joinpath(name).read_text(encoding="utf-8")
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

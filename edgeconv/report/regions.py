@@ -1,0 +1,76 @@
+"""The memory regions of a bare-metal board and what takes their bytes, for report.json."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from edgeconv.board import Board, Memory
+from edgeconv.ir.memory import MemoryMap
+from edgeconv.memory.link import data_region, io_region, weights_region
+
+Row = dict[str, Any]
+RAM_PARTS = ("arena", "io", "data", "stack")
+FLASH_PARTS = ("weights", "code", "rodata")
+
+
+def ram_regions(board: Board, memory: MemoryMap, io_bytes: int) -> list[Row]:
+    """As planned: neither variables nor the stack are known yet.
+
+    Empty for a board with an operating system, which decides where things lie.
+    """
+    if board.firmware is None:
+        return []
+    arena = [bank.bytes for bank in memory.banks]
+    return [
+        _row(
+            region,
+            {
+                "arena": size,
+                "io": io_bytes if region == io_region(board) else 0,
+                "data": None if region == data_region(board) else 0,
+                "stack": None if region == data_region(board) else 0,
+            },
+        )
+        for region, size in zip(board.ram, arena, strict=True)
+    ]
+
+
+def flash_regions(board: Board, weights_bytes: int) -> list[Row]:
+    """As planned: code and constants are not known yet."""
+    if board.firmware is None:
+        return []
+    home = weights_region(board, weights_bytes)
+    return [
+        _row(
+            region,
+            {
+                "weights": weights_bytes if region == home else 0,
+                "code": None if region == board.flash[0] else 0,
+                "rodata": None if region == board.flash[0] else 0,
+            },
+        )
+        for region in board.flash
+    ]
+
+
+def placed(
+    rows: list[Row], parts: Mapping[str, Mapping[str, int]], kinds: tuple[str, ...]
+) -> list[Row]:
+    """The same rows as the linker filled the regions: bytes by region and kind of ``parts``."""
+    found = []
+    for row in rows:
+        sizes = {kind: parts[row["name"]].get(kind, 0) for kind in kinds}
+        found.append({**row, **sizes, "used": sum(sizes.values())})
+    return found
+
+
+def _row(region: Memory, parts: Mapping[str, int | None]) -> Row:
+    return {
+        "name": region.name,
+        "kind": region.kind,
+        "base": region.base,
+        "size": region.size,
+        **parts,
+        "used": sum(size or 0 for size in parts.values()),
+    }
