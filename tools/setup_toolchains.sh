@@ -7,12 +7,14 @@ set -uo pipefail
 # command or header | package(s) | what is not tested without it
 tools=(
     "cc|gcc libc6-dev|anything that runs emitted C"
-    "aarch64-linux-gnu-gcc|gcc-aarch64-linux-gnu libc6-dev-arm64-cross|boards jetson-tx1, raspberry-pi-4 (AArch64 NEON)"
-    "qemu-aarch64|qemu-user|running boards jetson-tx1, raspberry-pi-4"
+    "aarch64-linux-gnu-gcc|gcc-aarch64-linux-gnu libc6-dev-arm64-cross|boards jetson-tx1, raspberry-pi-4, raspberry-pi-5 (AArch64 NEON)"
+    "qemu-aarch64|qemu-user|running boards jetson-tx1, raspberry-pi-4, raspberry-pi-5"
     "arm-linux-gnueabihf-gcc|gcc-arm-linux-gnueabihf libc6-dev-armhf-cross|boards odroid-xu3, odroid-xu3-a7 (ARMv7 NEON)"
     "qemu-arm|qemu-user|running boards odroid-xu3, odroid-xu3-a7"
     "powerpc64le-linux-gnu-gcc|gcc-powerpc64le-linux-gnu libc6-dev-ppc64el-cross|board power10-s1024 (POWER10)"
     "qemu-ppc64le|qemu-user|running board power10-s1024"
+    "arm-none-eabi-gcc|gcc-arm-none-eabi|firmware: boards microbit, mps2-*, mps3-an547, nrf52840, stm32*"
+    "qemu-system-arm|qemu-system-arm|booting boards microbit, mps2-an386, mps2-an500, mps3-an547"
     "clang|clang|emitted C under Clang"
     "valgrind|valgrind|predicted traffic against a simulated cache"
     "cmake|cmake|CMake presets, runtime_c on its own"

@@ -70,7 +70,7 @@ def build_report(choice: Choice, memory: MemoryMap, board: Board, facts: Facts) 
             "total": facts.weights_bytes,
             "regions": flash_regions(board, facts.weights_bytes),
         },
-        "arena_map": arena_map(choice, memory),
+        "arena_map": arena_map(choice, memory, board),
         "budget": {"ram": facts.ram_budget, "flash": facts.flash_budget, "fits": True},
         "accuracy": None,
         "time": {"predicted_ms": None, "measured_ms": None},

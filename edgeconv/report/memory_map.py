@@ -4,36 +4,37 @@ from __future__ import annotations
 
 from typing import Any
 
+from edgeconv.board import Board
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.memory import MemoryMap, Place, Region
 
 
-def arena_map(choice: Choice, memory: MemoryMap) -> list[dict[str, Any]]:
+def arena_map(choice: Choice, memory: MemoryMap, board: Board) -> list[dict[str, Any]]:
     """By bank, offset and first step.
 
-    ``offset`` and ``bytes`` in bytes; ``first`` and ``last`` are steps, both inclusive: -1 is
+    ``bank``: the board's name of the memory, or "arena" where it names none.  ``offset`` and ``bytes`` in bytes; ``first`` and ``last`` are steps, both inclusive: -1 is
     before the run and the number of layers after it.  ``layer`` writes the tensor; None for what
     the caller writes.
     """
     written = {layer.node.output: layer.node.name for layer in choice.layers}
+    names = [region.name for region in board.ram] if board.bare_metal else ["arena"]
     rows = [
-        _row(memory, name, place, written.get(name))
+        _row(names, name, place, written.get(name))
         for name, place in memory.places.items()
         if place.region is Region.ARENA and place.bytes
     ]
     for index, place in memory.workspaces.items():
         name = choice.layers[index].node.name
-        rows.append(_row(memory, f"workspace of {name}", place, name))
-    order = {bank.name: number for number, bank in enumerate(memory.banks)}
+        rows.append(_row(names, f"workspace of {name}", place, name))
     return sorted(
-        rows, key=lambda row: (order[row["bank"]], row["offset"], row["first"], row["name"])
+        rows, key=lambda row: (names.index(row["bank"]), row["offset"], row["first"], row["name"])
     )
 
 
-def _row(memory: MemoryMap, name: str, place: Place, layer: str | None) -> dict[str, Any]:
+def _row(banks: list[str], name: str, place: Place, layer: str | None) -> dict[str, Any]:
     return {
         "name": name,
-        "bank": memory.banks[place.bank].name,
+        "bank": banks[place.bank],
         "offset": place.offset,
         "bytes": place.bytes,
         "first": place.first,

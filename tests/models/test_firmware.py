@@ -1,0 +1,185 @@
+"""Firmware of real networks: booted on every emulated machine, and the files to flash."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from elftools.elf.elffile import ELFFile
+
+from edgeconv import board as boards
+from edgeconv import pipeline
+from edgeconv.board import RunKind
+from edgeconv.build import run_binary
+from edgeconv.build.project import Project
+from edgeconv.pipeline import CompileOptions
+from tests import onnx_models
+from tests.command import Command
+from tests.models.test_zoo import skip_without_tools
+
+NETWORKS = sorted((Path(__file__).parent / "networks").glob("mlperf-tiny-*.onnx"))
+MACHINES = ("mps2-an386", "mps2-an500", "mps3-an547")  # the micro:bit has too little RAM for these
+BARE_METAL = [name for name in boards.names() if boards.load(name).bare_metal]
+BOOTING = [name for name in BARE_METAL if boards.load(name).run.kind is RunKind.QEMU_SYSTEM]
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    return onnx_models.save(onnx_models.residual(), tmp_path / "net.onnx")
+
+
+@pytest.mark.parametrize("board", MACHINES)
+@pytest.mark.parametrize("path", NETWORKS, ids=lambda path: path.stem)
+def test_network_boots_and_computes_the_same(
+    path: Path, board: str, tmp_path: Path, edgeconv: Command
+) -> None:
+    skip_without_tools(boards.load(board))
+    directory = tmp_path / "out"
+    edgeconv.ok("compile", path, "--board", board, "-o", directory, "--build", "--verify")
+    report = json.loads((directory / "report.json").read_text())
+    assert report["accuracy"]["sqnr_db"] > 100
+    measured, bound = report["ram"]["stack_measured"], report["ram"]["stack_measured_bound"]
+    assert measured <= bound <= 2 * measured
+    shutil.rmtree(directory)
+
+
+@pytest.mark.parametrize("name", BOOTING)
+def test_every_layer_is_compared(name: str, small: Path, tmp_path: Path) -> None:
+    skip_without_tools(boards.load(name))
+    pipeline.compile_model(CompileOptions(small, name), tmp_path / "out")
+    result = pipeline.verify_project(tmp_path / "out", model=small, layers=True)
+    assert result.passed
+    assert any(layer.difference for layer in result.layers)
+    assert result.first_difference is None
+
+
+@pytest.mark.parametrize("io", ["caller", "arena"])
+@pytest.mark.parametrize("name", BOOTING)
+def test_weights_as_c_and_both_kinds_of_io(name: str, io: str, small: Path, tmp_path: Path) -> None:
+    skip_without_tools(boards.load(name))
+    options = CompileOptions(small, name, io=io, weights_as_c=True)
+    pipeline.compile_model(options, tmp_path / "out", build=True)
+    assert pipeline.verify_project(tmp_path / "out", model=small).passed
+
+
+@pytest.mark.parametrize("name", BARE_METAL)
+def test_images_hold_the_program(name: str, small: Path, tmp_path: Path) -> None:
+    """The .bin and the .hex are the same bytes, those of the ELF, with the weights in them."""
+    board = boards.load(name)
+    if board.run.kind is RunKind.QEMU_SYSTEM:
+        skip_without_tools(board)
+    project, _ = pipeline.compile_model(CompileOptions(small, name), tmp_path / "out", build=True)
+    elf = project.build().path
+    base = board.flash[0].base or 0
+    image = elf.with_suffix(".bin").read_bytes()
+    weights = (tmp_path / "out" / "net_weights.bin").read_bytes()
+    assert weights in image
+    hexed = intel_hex(elf.with_suffix(".hex").read_text())
+    assert {base + at: byte for at, byte in enumerate(image) if base + at in hexed} == hexed
+    stack, reset = (int.from_bytes(image[at : at + 4], "little") for at in (0, 4))
+    symbols = addresses(elf)
+    assert stack == symbols["firmware_stack_top"]
+    assert reset == symbols["Reset_Handler"]
+    assert reset & 1, "the address of Thumb code is odd"
+    assert not list(elf.parent.glob("*semihosting*"))
+
+
+def test_a_damaged_image_says_so(small: Path, tmp_path: Path) -> None:
+    board = boards.load("mps2-an386")
+    skip_without_tools(board)
+    project, _ = pipeline.compile_model(CompileOptions(small, board.name), tmp_path / "out")
+    path = tmp_path / "out" / "net_weights.bin"
+    damaged = bytearray(path.read_bytes())
+    damaged[-65] ^= 1
+    path.write_bytes(damaged)
+    done = run_binary(project.build(run_here=True).path, board, cwd=project.directory, timeout=60)
+    assert done.status == 7
+    assert "weight image damaged" in done.stdout + done.stderr
+
+
+def test_a_missing_input_says_so(small: Path, tmp_path: Path) -> None:
+    board = boards.load("mps2-an386")
+    skip_without_tools(board)
+    project, _ = pipeline.compile_model(CompileOptions(small, board.name), tmp_path / "out")
+    done = run_binary(project.build(run_here=True).path, board, cwd=project.directory, timeout=60)
+    assert done.status == 101
+    assert "a file cannot be read or written" in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("name", BOOTING)
+def test_a_fault_ends_the_run(name: str, small: Path, tmp_path: Path) -> None:
+    board = boards.load(name)
+    skip_without_tools(board)
+    project, _ = pipeline.compile_model(CompileOptions(small, name), tmp_path / "out")
+    main = project.directory / "main.c"
+    text = main.read_text()
+    assert text.count("count_cycles();\n    if") == 1
+    trap = '__asm__ volatile("udf #0");\n    if'
+    main.write_text(text.replace("count_cycles();\n    if", f"count_cycles();\n    {trap}"))
+    done = run_binary(project.build(run_here=True).path, board, cwd=project.directory, timeout=60)
+    assert done.status == 102
+    assert "fault" in done.stdout + done.stderr
+
+
+def test_an_arena_that_spills(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fast memory that is too small holds what it can, the rest lies in the slow one."""
+    skip_without_tools(boards.load("mps2-an386"))
+    text = (boards.load("mps2-an386").path).read_text()
+    text = re.sub(r'^name = "mps2-an386"', 'name = "tight"', text, flags=re.MULTILINE)
+    text, changed = re.subn(
+        r'(kind = "sram"\nbase = .*\nsize = )"[^"]*"', r'\1"64KiB"', text, count=1
+    )
+    assert changed == 1
+    (tmp_path / "tight.toml").write_text(text)
+    monkeypatch.setenv(boards.FOLDERS_VARIABLE, str(tmp_path))
+    (path,) = (path for path in NETWORKS if "resnet8" in path.stem)
+    pipeline.compile_model(CompileOptions(path, "tight"), tmp_path / "out", build=True)
+    assert pipeline.verify_project(tmp_path / "out", model=path).passed
+    regions = Project.open(tmp_path / "out").report["ram"]["regions"]
+    assert all(region["arena"] > 0 for region in regions)
+    assert regions[0]["used"] <= 64 << 10
+
+
+def test_what_does_not_fit_is_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, edgeconv: Command
+) -> None:
+    """What only the linker can know: the code, the variables, the stack."""
+    skip_without_tools(boards.load("microbit"))
+    model = onnx_models.save(onnx_models.residual(), tmp_path / "net.onnx")
+    arena = pipeline.decide(CompileOptions(model, "microbit")).report["ram"]["total"]
+    text = boards.load("microbit").path.read_text()
+    text = text.replace('name = "microbit"', 'name = "tight"').replace('"16KiB"', f'"{arena}B"')
+    (tmp_path / "tight.toml").write_text(text)
+    monkeypatch.setenv(boards.FOLDERS_VARIABLE, str(tmp_path))
+    done = edgeconv("compile", model, "--board", "tight", "-o", tmp_path / "out", "--build")
+    assert done.status == 1
+    assert "the firmware does not fit" in done.stderr
+    assert re.search(r"RAM: [\d,]+ of [\d,]+ bytes, \d+ too many", done.stderr)
+    for part in ("net_arena", ".stack", "net_io", "net_weights"):
+        assert part in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def intel_hex(text: str) -> dict[int, int]:
+    """Address -> byte."""
+    found: dict[int, int] = {}
+    upper = 0
+    for line in text.split():
+        record = bytes.fromhex(line.removeprefix(":"))
+        assert sum(record) % 256 == 0, "checksum"
+        count, address, kind = record[0], int.from_bytes(record[1:3], "big"), record[3]
+        data = record[4 : 4 + count]
+        if kind == 0:
+            found.update({upper + address + i: byte for i, byte in enumerate(data)})
+        elif kind in (2, 4):
+            upper = int.from_bytes(data, "big") << (4 if kind == 2 else 16)
+    return found
+
+
+def addresses(path: Path) -> dict[str, int]:
+    with path.open("rb") as stream:
+        table = ELFFile(stream).get_section_by_name(".symtab")
+        return {symbol.name: symbol["st_value"] for symbol in table.iter_symbols()}
