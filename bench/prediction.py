@@ -5,9 +5,10 @@
 
 The board must state a clock and macs_per_cycle; `edgeconv boards new` measures both.  Every model
 is compiled and timed ``--rounds`` times, a process each; of a layer's medians over ``--runs`` the
-least counts, because other programs only ever add to them.  Layers that compile to the same code are one: the
-rank correlation (Spearman) is over distinct layers, each with the median of its copies; totals are
-over all.  Rounds whose total is 10 % above the best one's are counted: the machine was not quiet.
+least counts, because other programs only ever add to them.  Layers that compile to the same code
+are one: the rank correlation (Spearman) is over distinct layers, each with the median of its
+copies; totals are over all.  Rounds whose total is 10 % above the best one's are counted: the
+machine was not quiet.
 """
 
 from __future__ import annotations
