@@ -16,10 +16,9 @@ from edgeconv.build.project import SCHEMA
 from edgeconv.ir.choice import Choice, Layer
 from edgeconv.ir.graph import Graph, Tensor
 from edgeconv.ir.memory import MemoryMap
+from edgeconv.predict import LayerPrediction, Roofline, predict
 from edgeconv.report.memory_map import arena_map
-from edgeconv.report.movement import traffic
 from edgeconv.report.regions import FLASH_PARTS, RAM_PARTS, flash_regions, placed, ram_regions
-from edgeconv.targets import Target
 from edgeconv.verify.run import Verification
 
 Report = dict[str, Any]
@@ -41,8 +40,11 @@ class Facts:
 def build_report(choice: Choice, memory: MemoryMap, board: Board, facts: Facts) -> Report:
     """The report of a network that has not been built yet: code sizes and times are null."""
     graph = choice.graph
-    target = board.target
-    layers = [_layer(choice.layers[index], graph, memory, target) for index in memory.order]
+    predicted = predict(choice, memory, board)
+    layers = [
+        _layer(choice.layers[index], graph, memory, expected)
+        for index, expected in zip(memory.order, predicted.layers, strict=True)
+    ]
     report: Report = {
         "schema": SCHEMA,
         "model": {
@@ -73,8 +75,13 @@ def build_report(choice: Choice, memory: MemoryMap, board: Board, facts: Facts) 
         "arena_map": arena_map(choice, memory, board),
         "budget": {"ram": facts.ram_budget, "flash": facts.flash_budget, "fits": True},
         "accuracy": None,
-        "time": {"predicted_ms": None, "measured_ms": None},
-        "energy": {"predicted_mj": None, "source": None},
+        "time": {
+            "predicted_ms": predicted.ms,
+            "measured_ms": None,
+            "source": predicted.time_source,
+        },
+        "energy": {"predicted_mj": predicted.mj, "source": predicted.energy_source},
+        "roofline": _roofline(predicted.roofline),
         "layers": layers,
     }
     return _judged(report)
@@ -181,9 +188,15 @@ def _ram(choice: Choice, memory: MemoryMap, board: Board) -> Report:
     }
 
 
-def _layer(layer: Layer, graph: Graph, memory: MemoryMap, target: Target) -> Report:
+def _roofline(roofline: Roofline | None) -> Report | None:
+    if roofline is None:
+        return None
+    levels = [{"name": name, "gbytes_per_second": rate} for name, rate in roofline.levels]
+    return {"peak_gflops": roofline.peak_gflops, "levels": levels}
+
+
+def _layer(layer: Layer, graph: Graph, memory: MemoryMap, predicted: LayerPrediction) -> Report:
     node = layer.node
-    moved, bound = traffic(layer, graph, target)
     source, output = _first_activation(layer, graph), graph[node.output]
     storages = sorted({blob.storage for blob in layer.blobs})
     return {
@@ -198,11 +211,12 @@ def _layer(layer: Layer, graph: Graph, memory: MemoryMap, target: Target) -> Rep
         "weight_bytes": sum(blob.bytes for blob in layer.blobs),
         "output_bytes": memory.places[output.name].bytes,
         "workspace_bytes": layer.workspace_bytes,
-        "traffic_bytes": moved,
-        "traffic_lower_bound_bytes": bound,
-        "predicted_ms": None,
+        "traffic_bytes": dict(predicted.traffic.bytes),
+        "traffic_lower_bound_bytes": predicted.traffic.lower_bound,
+        "predicted_ms": predicted.ms,
         "measured_ms": None,
-        "predicted_mj": None,
+        "predicted_mj": predicted.mj,
+        "bound_by": predicted.bound_by,
         "output": output.name,
         "output_shape": list(output.shape),
     }

@@ -12,9 +12,9 @@ from edgeconv.ir.memory import MemoryMap, Place, Region
 def arena_map(choice: Choice, memory: MemoryMap, board: Board) -> list[dict[str, Any]]:
     """By bank, offset and first step.
 
-    ``bank``: the board's name of the memory, or "arena" where it names none.  ``offset`` and ``bytes`` in bytes; ``first`` and ``last`` are steps, both inclusive: -1 is
-    before the run and the number of layers after it.  ``layer`` writes the tensor; None for what
-    the caller writes.
+    ``bank``: the board's name of the memory, or "arena" where it names none.  ``offset`` and
+    ``bytes`` in bytes; ``first`` and ``last`` are steps, both inclusive: -1 is before the run and
+    the number of layers after it.  ``layer`` writes the tensor; None for what the caller writes.
     """
     written = {layer.node.output: layer.node.name for layer in choice.layers}
     names = [region.name for region in board.ram] if board.bare_metal else ["arena"]

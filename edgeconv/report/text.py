@@ -11,15 +11,18 @@ from rich.markup import escape
 from rich.table import Table
 
 from edgeconv.names import shortened
+from edgeconv.report.advice import suggestions
 from edgeconv.report.document import excess
+from edgeconv.report.network import Network
 from edgeconv.sizes import human
 
+SUGGESTIONS = 4
 NAME_WIDTH = 24  # of a layer in a table; report.json and `explain` have all of it
 
 
 def render(report: Mapping[str, Any]) -> Group:
-    """Everything: the summary, then one line per layer."""
-    return Group(summary(report), "", layer_table(report["layers"]))
+    """Everything: the summary, one line per layer, and what would save most."""
+    return Group(summary(report), "", layer_table(report["layers"]), *_advice(report))
 
 
 def compiled(report: Mapping[str, Any], directory: Path) -> Group:
@@ -124,6 +127,17 @@ def layer_table(layers: Sequence[Mapping[str, Any]]) -> Table:
     return table
 
 
+def _advice(report: Mapping[str, Any]) -> list[RenderableType]:
+    """The first few suggestions; the page of `report --html` has all of them, with reasons."""
+    found = suggestions(Network.of(report))[:SUGGESTIONS]
+    if not found:
+        return []
+    table = plain_table("what to change", "saves")
+    for suggestion in found:
+        table.add_row(escape(suggestion.title), escape(suggestion.saving))
+    return ["", table]
+
+
 def plain_table(*headings: str) -> Table:
     """A table without frames, which reads the same in a terminal and in a pipe."""
     table = Table(box=None, pad_edge=False, show_header=any(headings), header_style="dim")
@@ -161,13 +175,16 @@ def _time_and_energy(report: Mapping[str, Any]) -> list[str]:
     time, energy = report["time"], report["energy"]
     lines = []
     if time["predicted_ms"] is not None:
-        lines.append(f"predicted: {time['predicted_ms']:.3f} ms per run ({time.get('source')})")
-    elif time.get("source"):
-        lines.append(f"time not predicted: {time['source']}")
+        lines.append(f"predicted: {time['predicted_ms']:.3f} ms per run")
     if time["measured_ms"] is not None:
         lines.append(f"measured: {time['measured_ms']:.3f} ms per run")
     if energy["predicted_mj"] is not None:
-        lines.append(f"predicted: {energy['predicted_mj']:.3f} mJ per run ({energy['source']})")
+        lines.append(f"predicted: {energy['predicted_mj']:.3f} mJ per run")
+    lines += [
+        f"{name}: {source}"
+        for name, source in (("time", time.get("source")), ("energy", energy["source"]))
+        if source
+    ]
     return ["", *map(escape, lines)] if lines else []
 
 

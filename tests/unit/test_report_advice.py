@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from edgeconv.pipeline import CompileOptions, decide
-from edgeconv.report.html.advice import Certainty, Suggestion, Unit, suggestions
-from edgeconv.report.html.network import Network
+from edgeconv.report.advice import Certainty, Suggestion, Unit, suggestions
+from edgeconv.report.network import Network
 from tests import onnx_models
 from tests.command import BOARD
 

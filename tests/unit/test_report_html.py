@@ -16,9 +16,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgeconv.report.html import numbers, page
-from edgeconv.report.html.occupancy import covered, occupancies
+from edgeconv.report import numbers
+from edgeconv.report.html import page
 from edgeconv.report.html.verdict import verdict
+from edgeconv.report.occupancy import covered, occupancies
 from tests.command import BOARD
 from tests.html_page import LEVELS, PEAK, Page, filled, planned_report, without_new_keys
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from edgeconv.report.html.numbers import exact
+from edgeconv.report.numbers import exact
 
 Report = Mapping[str, Any]
 

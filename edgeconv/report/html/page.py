@@ -16,10 +16,11 @@ from plotly.offline import get_plotlyjs
 
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.names import shortened
-from edgeconv.report.html import memory, missing, numbers, table, verdict
-from edgeconv.report.html.advice import suggestions
+from edgeconv.report import missing, numbers
+from edgeconv.report.advice import suggestions
+from edgeconv.report.html import memory, table, verdict
 from edgeconv.report.html.figures import FIGURES
-from edgeconv.report.html.network import Network
+from edgeconv.report.network import Network
 from edgeconv.sizes import human
 
 NAME_WIDTH = 60  # of a layer; the whole name is where the pointer or the focus is

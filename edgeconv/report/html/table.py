@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from edgeconv.report.html.missing import Missing, unmapped, unmeasured, unpredicted
-from edgeconv.report.html.network import Layer, Network, Report
-from edgeconv.report.html.numbers import significant
+from edgeconv.report.missing import Missing, unmapped, unmeasured, unpredicted
+from edgeconv.report.network import Layer, Network, Report
+from edgeconv.report.numbers import significant
 
 NOTHING = "\N{EN DASH}"
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from edgeconv.report.html.memory import regions, totals, unbounded_stack
-from edgeconv.report.html.missing import Missing, unbuilt, unmeasured, unpredicted
-from edgeconv.report.html.numbers import exact, share, significant
+from edgeconv.report.missing import Missing, unbuilt, unmeasured, unpredicted
+from edgeconv.report.numbers import exact, share, significant
 from edgeconv.sizes import human
 
 Report = Mapping[str, Any]

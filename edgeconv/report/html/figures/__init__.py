@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from edgeconv.report.html.figures import arena, energy, regions, roofline, time, traffic
-from edgeconv.report.html.network import Network
+from edgeconv.report.network import Network
 
 # By the id of its place on the page.  None: the report has nothing to draw.
 FIGURES: Mapping[str, Callable[[Network], Any]] = {

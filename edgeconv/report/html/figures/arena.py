@@ -8,9 +8,9 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from edgeconv.report.html.figures import theme
-from edgeconv.report.html.network import Network
-from edgeconv.report.html.numbers import exact, size
-from edgeconv.report.html.occupancy import Entry, is_workspace
+from edgeconv.report.network import Network
+from edgeconv.report.numbers import exact, size
+from edgeconv.report.occupancy import Entry, is_workspace
 
 HEIGHT, MORE_HEIGHT = 440, 200  # of one bank; of every further one
 _KINDS = (

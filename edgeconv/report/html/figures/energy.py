@@ -5,7 +5,7 @@ from __future__ import annotations
 import plotly.graph_objects as go
 
 from edgeconv.report.html.figures import theme
-from edgeconv.report.html.network import Network
+from edgeconv.report.network import Network
 
 
 def figure(network: Network) -> go.Figure | None:

@@ -6,8 +6,8 @@ import plotly.graph_objects as go
 
 from edgeconv.report.html.figures import theme
 from edgeconv.report.html.memory import PART_NAMES, Region, regions
-from edgeconv.report.html.network import Network
-from edgeconv.report.html.numbers import share, size
+from edgeconv.report.network import Network
+from edgeconv.report.numbers import share, size
 from edgeconv.sizes import human
 
 _COLOURS = dict(zip(PART_NAMES, theme.PARTS, strict=True))

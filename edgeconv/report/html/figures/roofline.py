@@ -11,8 +11,8 @@ import math
 import plotly.graph_objects as go
 
 from edgeconv.report.html.figures import theme
-from edgeconv.report.html.network import Network, Roof, gflops, speeds
-from edgeconv.report.html.numbers import significant
+from edgeconv.report.network import Network, Roof, gflops, speeds
+from edgeconv.report.numbers import significant
 
 HEIGHT = 420
 _DASHES = ("dot", "dashdot", "longdash", "dash")

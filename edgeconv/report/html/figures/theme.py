@@ -14,8 +14,8 @@ from typing import Any
 import plotly.graph_objects as go
 
 from edgeconv.names import shortened
-from edgeconv.report.html.network import Layer, Network
-from edgeconv.report.html.numbers import significant
+from edgeconv.report.network import Layer, Network
+from edgeconv.report.numbers import significant
 
 TEXT, MUTED, GRID, PAGE = "var(--text)", "var(--muted)", "var(--grid)", "var(--page)"
 PREDICTED, MEASURED = "var(--predicted)", "var(--measured)"

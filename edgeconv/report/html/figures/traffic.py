@@ -5,8 +5,8 @@ from __future__ import annotations
 import plotly.graph_objects as go
 
 from edgeconv.report.html.figures import theme
-from edgeconv.report.html.network import Network
-from edgeconv.report.html.numbers import exact, significant
+from edgeconv.report.network import Network
+from edgeconv.report.numbers import exact, significant
 
 _HALF = 0.45  # of a mark, in steps: a little wider than a bar
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from enum import Enum
 
 from edgeconv.names import shortened
-from edgeconv.report.html.missing import compile_command, explain_command
-from edgeconv.report.html.network import Layer, Network, Report
-from edgeconv.report.html.numbers import exact, share, significant
-from edgeconv.report.html.occupancy import Occupancy, covered, is_workspace
+from edgeconv.report.missing import compile_command, explain_command
+from edgeconv.report.network import Layer, Network, Report
+from edgeconv.report.numbers import exact, share, significant
+from edgeconv.report.occupancy import Occupancy, covered, is_workspace
 
 MOST_LAYERS = 3  # that one suggestion is about
 MOST_TENSORS = 4  # that one suggestion names

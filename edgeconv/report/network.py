@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from edgeconv.report.html.occupancy import Occupancy, occupancies
+from edgeconv.report.occupancy import Occupancy, occupancies
 
 Report = Mapping[str, Any]
 Layer = Mapping[str, Any]
