@@ -48,9 +48,10 @@ def test_buffer_of_a_level_hardly_larger_than_the_one_before() -> None:
 
 
 @settings(deadline=None)
-@given(st.lists(st.integers(4 * KIB, 256 * MIB), max_size=4, unique=True), st.integers(0, 64 * GIB))
-def test_buffers_stay_in_their_level(sizes: list[int], more: int) -> None:
-    caches = [Cache(level, size, 64) for level, size in enumerate(sorted(sizes), start=1)]
+@given(st.lists(st.integers(4, 256 << 10), max_size=4, unique=True), st.integers(0, 64 * GIB))
+def test_buffers_stay_in_their_level(kibibytes: list[int], more: int) -> None:
+    sizes = [KIB * size for size in sorted(kibibytes)]
+    caches = [Cache(level, size, 64) for level, size in enumerate(sizes, start=1)]
     last = max(sizes, default=0)
     available = 4 * last + more
     stream = streamed(caches, available)
