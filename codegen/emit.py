@@ -255,6 +255,7 @@ class _Emitter:
             "banks": list(self.banks.values()),
             "arenas": self.arenas,
             "link": self.options.link,
+            "vector_align": vector_align(self.options.link),
             "image": self.image,
             "image_magic": int.from_bytes(MAGIC, "little"),
             "image_version": VERSION,
@@ -301,6 +302,13 @@ class _Emitter:
             f"{self.name}_weights",
             as_c,
         )
+
+
+def vector_align(link: LinkPlan | None) -> int:
+    """Bytes that a vector table is aligned to: a power of two that holds it, 128 at least
+    (Armv7-M Architecture Reference Manual, B3.2.5)."""
+    entries = 16 + (link.interrupts if link else 0)
+    return max(128, 1 << (4 * entries - 1).bit_length())
 
 
 def weight_image(choice: Choice, memory: MemoryMap) -> WeightImage:
