@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Iterable, Iterator
 from importlib import resources
@@ -9,6 +10,7 @@ from importlib.resources.abc import Traversable
 
 _INCLUDE = re.compile(r'^#include "([^"]+)"\n', re.MULTILINE)
 _STANDARD = re.compile(r"^#include <[^>]+>\n", re.MULTILINE)
+FLOAT32_ONLY = "ec_stored_float32.h"
 
 
 def runtime() -> Traversable:
@@ -16,19 +18,31 @@ def runtime() -> Traversable:
     return resources.files("edgeconv.runtime_c")
 
 
-def _read(folder: str, name: str) -> str:
+def _read(path: str, stored: bool) -> str:
     """A header with its own ``#include "..."`` lines replaced by what they name."""
+    folder, name = posixpath.split(path)
+    if name.startswith("ec_stored_") and not stored:
+        name = FLOAT32_ONLY
     text = (runtime() / folder / name).read_text(encoding="utf-8")
-    return _INCLUDE.sub(lambda match: _read(folder, match.group(1)), text)
+
+    def included(match: re.Match[str]) -> str:
+        return _read(posixpath.normpath(posixpath.join(folder, match.group(1))), stored)
+
+    return _INCLUDE.sub(included, text)
 
 
 def _banner(kind: str, name: str) -> str:
     return f"/*{f' {kind} {name} ':*^96}*/\n"
 
 
-def amalgamate(isa_header: str, kernels: Iterable[str]) -> Iterator[str]:
-    """The common header, the ISA header and the kernels in the given order, each once."""
+def amalgamate(isa_header: str, kernels: Iterable[str], *, stored: bool = False) -> Iterator[str]:
+    """The common header, the ISA header and the kernels in the given order, each once.
+
+    ``stored``: something is stored in another format than float32.  A program without has a header
+    of a few lines where the ISA's loads and stores of such formats would be.
+    """
     wanted = [("", "ec_common.h"), ("isa", isa_header)]
     wanted += [("kernels", name) for name in dict.fromkeys(kernels)]
     for folder, name in wanted:
-        yield _banner("Begin", name) + _read(folder, name) + _banner("End", name)
+        text = _read(posixpath.join(folder, name), stored)
+        yield _banner("Begin", name) + text + _banner("End", name)

@@ -202,7 +202,9 @@ class _Emitter:
         plan = ", ".join(f"{k} {v}" for k, v in layer.plan.items() if k != "predicted_slots")
         work = f"{layer.macs} MACs; " if layer.macs else ""
         weights = sum(blob.bytes for blob in layer.blobs)
+        formats = sorted({blob.storage for blob in layer.blobs} - {"float32"})
         tail = f"; {weights} bytes of weights" if weights else ""
+        tail += f", filters in {', '.join(formats)}" if formats else ""
         lines = (head, flow, f"{work}{layer.algorithm}{f' ({plan})' if plan else ''}{tail}")
         return tuple(c_comment(line) for line in lines)
 
@@ -260,11 +262,16 @@ class _Emitter:
             "image_magic": int.from_bytes(MAGIC, "little"),
             "image_version": VERSION,
             "image_header": HEADER.size,
-            "runtime": list(amalgamate(self.target.header, headers)),
+            "runtime": list(amalgamate(self.target.header, headers, stored=self._stores())),
             "functions": functions,
             "calls": calls,
             "macs": sum(layer.macs for layer in self.choice.layers),
         }
+
+    def _stores(self) -> bool:
+        """Some weights are in another storage format than float32."""
+        blobs = (blob for layer in self.choice.layers for blob in layer.blobs)
+        return any(blob.storage != "float32" for blob in blobs)
 
     def tree(self, report: str) -> SourceTree:
         """Render every project template."""

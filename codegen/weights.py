@@ -65,6 +65,11 @@ def layout(choice: Choice, order: Sequence[int]) -> WeightImage:
     return WeightImage(places, total, int.from_bytes(digest.digest()[:8], "little"))
 
 
+def encoded(blob: Blob) -> bytes:
+    """The constant as its kernel reads it."""
+    return formats()[blob.format].encode(blob.pack())
+
+
 def _payload(image: WeightImage) -> Iterator[bytes]:
     """Everything after the header, blob by blob; each is packed, yielded and dropped."""
     at = HEADER.size
@@ -72,8 +77,7 @@ def _payload(image: WeightImage) -> Iterator[bytes]:
         if placed.offset > at:
             yield bytes(placed.offset - at)
         blob = placed.blob
-        kind = blob.storage if blob.dtype == "float32" else blob.dtype
-        data = formats()[kind].encode(blob.pack())
+        data = encoded(blob)
         if len(data) != placed.blob.bytes:
             raise EdgeconvError(
                 "packed constant has a wrong size",

@@ -205,6 +205,7 @@ def _wanted(options: argparse.Namespace) -> pipeline.CompileOptions:
         name=options.name,
         input_shapes=dict(options.input_shape),
         algorithms=dict(options.algorithm),
+        storage=dict(options.storage),
         ram=options.ram,
         flash=options.flash,
         io=options.io,
@@ -312,14 +313,12 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=1x3x224x224",
         help="shape of an input that the model leaves free; may be repeated",
     )
-    add(
-        "--algorithm",
-        action="append",
-        default=[],
-        type=_pair,
-        metavar="LAYER=ALG",
-        help="use this algorithm for a convolution; may be repeated",
-    )
+    for option, about, metavar in (
+        ("--algorithm", "use this algorithm for a convolution", "LAYER=ALG"),
+        ("--storage", "format of a layer's filters, '*=FMT' for all layers", "LAYER=FMT"),
+    ):
+        about += "; may be repeated"
+        add(option, action="append", default=[], type=_pair, metavar=metavar, help=about)
     add("--ram", type=_size("--ram"), metavar="SIZE", help="budget, as 512K or 2M (the board's)")
     add("--flash", type=_size("--flash"), metavar="SIZE", help="budget (the board's)")
     add("--weights", choices=("image", "c"), default="image", help="a binary file, or a C array")
@@ -356,9 +355,9 @@ def _add_project_commands(commands: Any) -> None:
     verify.add_argument(
         "--tolerance",
         type=_tolerance,
-        default=DEFAULT_TOLERANCE,
         metavar="R",
-        help="largest error over largest output (%(default)s)",
+        help=f"largest error over largest output ({DEFAULT_TOLERANCE}; where weights are rounded, "
+        "by default against the same network with such weights)",
     )
     bench = _command(commands, "bench", _bench, "time a project on this machine")
     bench.add_argument(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from edgeconv import bench as timing
@@ -45,7 +47,8 @@ class CompileOptions:
     """What to compile, for what, and what is asked of the result.
 
     ``name``: prefix of files and symbols, "" for one made from the model's file name.  ``ram`` and
-    ``flash``: budgets in bytes; where absent, what the board has.
+    ``flash``: budgets in bytes; where absent, what the board has.  ``storage``: formats of filters
+    by layer, ``*`` for all; with ``rounded`` the filters are float32 of the values that remain.
     """
 
     model: Path
@@ -53,10 +56,12 @@ class CompileOptions:
     name: str = ""
     input_shapes: Mapping[str, Shape] = field(default_factory=dict)
     algorithms: Mapping[str, str] = field(default_factory=dict)
+    storage: Mapping[str, str] = field(default_factory=dict)
     ram: int | None = None
     flash: int | None = None
     io: str = "caller"
     weights_as_c: bool = False
+    rounded: bool = False
 
     @property
     def prefix(self) -> str:
@@ -85,6 +90,8 @@ class CompileOptions:
             yield from ("--input-shape", f"{name}={'x'.join(map(str, shape))}")
         for layer, algorithm in sorted(self.algorithms.items()):
             yield from ("--algorithm", f"{layer}={algorithm}")
+        for layer, form in sorted(self.storage.items()):
+            yield from ("--storage", f"{layer}={form}")
         for option, size in (("--ram", self.ram), ("--flash", self.flash)):
             if size is not None:
                 yield from (option, str(size))
@@ -127,7 +134,14 @@ def decide(options: CompileOptions, step: Step = lambda _: None) -> Decided:
 
 def _choose(options: CompileOptions, board: Board, graph: Graph, target: Target) -> Decided:
     """Kernels for ``target``, their memory, and the report of both."""
-    choice = choose.select(graph, target, io=options.io, algorithms=options.algorithms)
+    choice = choose.select(
+        graph,
+        target,
+        io=options.io,
+        algorithms=options.algorithms,
+        storage=options.storage,
+        rounded=options.rounded,
+    )
     plan = memory.plan(choice, of_board(board, reserved(board, caller_bytes(choice))))
     facts = Facts(
         name=options.prefix,
@@ -166,16 +180,49 @@ def verify_project(
     model: Path | None = None,
     inputs: Path | None = None,
     layers: bool = False,
-    tolerance: float = DEFAULT_TOLERANCE,
+    tolerance: float | None = None,
     step: Step = lambda _: None,
 ) -> Verification:
-    """Build and run the project, compare it with its model, and note the error in its report."""
+    """Build and run the project, compare it with its model, and note the error in its report.
+
+    ``tolerance``: of the difference from the model.  Without one, a project that stores weights in
+    other formats than float32 is held to the same network with rounded weights instead: what is
+    left then is no rounding of weights.
+    """
     project = Project.open(directory)
     source = model_file.find(project, model)
-    result = verify(project, source, inputs=inputs, layers=layers, tolerance=tolerance, step=step)
+    limit = DEFAULT_TOLERANCE if tolerance is None else tolerance
+    with TemporaryDirectory() as folder:
+        twin = _twin(project, source, Path(folder)) if tolerance is None else None
+        result = verify(
+            project, source, inputs=inputs, layers=layers, tolerance=limit, twin=twin, step=step
+        )
     report = project.report if layers else _measured(project)
     project.write_report(document.with_accuracy(report, result))
     return result
+
+
+def _twin(project: Project, model: Path, folder: Path) -> Project | None:
+    """The project's network with weights rounded as it stores them, but in float32; None where it
+    stores all in float32.  It runs on this machine where the project is firmware."""
+    stored = {
+        layer["name"]: str(layer["storage"]["weights"])
+        for layer in project.report["layers"]
+        if layer["storage"]["weights"] in choose.stored_formats()
+    }
+    if not stored:
+        return None
+    options = CompileOptions(
+        model,
+        "host" if project.is_firmware else project.report["board"],
+        name=project.name,
+        input_shapes={port.name: port.shape for port in project.inputs},
+        storage=stored,
+        rounded=True,
+        ram=sys.maxsize,
+        flash=sys.maxsize,
+    )
+    return compile_model(options, folder / project.name)[0]
 
 
 def bench_project(

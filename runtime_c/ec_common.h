@@ -26,6 +26,7 @@
 #define EC_STEP() __asm__ volatile("" ::: "memory")
 
 /* Bring a cache line near without waiting for it; any address may be named. */
+#define EC_LINE_BYTES 64
 #define EC_LINE_FLOATS 16
 #define EC_PREFETCH(p) __builtin_prefetch((p), 0, 2)
 #define EC_PREFETCH_L1(p) __builtin_prefetch((p), 0, 3) /* as near as it gets */

@@ -58,7 +58,7 @@ EC_INLINE void store(const ec_vec *rows, float *out, ptrdiff_t out_row, int mr, 
         ec_tile tile;                                                                       \\
         ec_vec rows[EC_TILE_VECS];                                                          \\
         ec_tile_init(&tile, bias, MR, NV);                                                  \\
-        ec_tile_mac(&tile, a, EC_VL, 1, b, kc, MR, NV, 0, MR);                              \\
+        ec_tile_mac(&tile, a, EC_VL, 1, b, {filters}, kc, MR, NV, 0, MR);                   \\
         ec_tile_read(&tile, rows, MR, NV);                                                  \\
         store(rows, out, row, MR, NV);                                                      \\
     }}
@@ -120,10 +120,13 @@ def _compiles(command: tuple[str, ...]) -> bool:
     return done.returncode == 0
 
 
-def source(target: Target, every: Iterable[Kernel]) -> str:
-    """C of one function per micro-kernel; ``RUNTIME`` is its include path."""
+def source(target: Target, every: Iterable[Kernel], filters: str = "EC_F32") -> str:
+    """C of one function per micro-kernel; ``RUNTIME`` is its include path.
+
+    ``filters``: the storage format of the direct tiles' filters, as C names it.
+    """
     macros = (f"{k.kind.upper()}({k.tile.rows}, {k.tile.vectors})" for k in every)
-    return _SOURCE.format(header=target.header, kernels="\n".join(macros))
+    return _SOURCE.format(header=target.header, kernels="\n".join(macros), filters=filters)
 
 
 def inner_loops(
@@ -131,6 +134,7 @@ def inner_loops(
     compiler: tuple[str, ...],
     flags: tuple[str, ...] = (),
     only: tuple[Kernel, ...] = (),
+    filters: str = "EC_F32",
 ) -> dict[Kernel, list[Loop]]:
     """Per micro-kernel (all, or ``only`` these) its innermost loops, the longest first.
 
@@ -141,7 +145,7 @@ def inner_loops(
     command = [*compiler, *BASE_FLAGS, *target.flags, *flags, f"-I{RUNTIME}"]
     done = subprocess.run(
         [*command, "-S", "-x", "c", "-", "-o", "-"],
-        input=source(target, every),
+        input=source(target, every, filters),
         text=True,
         capture_output=True,
         check=False,

@@ -80,7 +80,7 @@ class Syntax:
 
 
 def _x86(instruction: Instruction, n: int) -> frozenset[int]:
-    match = re.fullmatch(r"%[xyz]mm(\d+)(?:\{.*)?", instruction.operands[n])
+    match = re.fullmatch(r"%[xyz]mm(\d+)(?: ?\{.*)?", instruction.operands[n])
     return frozenset((int(match[1]),)) if match else frozenset()
 
 

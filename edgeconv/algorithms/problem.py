@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Layout, Order, Shape
+from edgeconv.storage import formats
 
 Triple = tuple[int, int, int]
+FLOAT32 = "float32"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ class ConvProblem:
     """Everything an algorithm plans from.  Sizes are (depth, height, width); images have depth 1.
 
     ``pads`` are those before the first slice, row and column: what lies after the last follows
-    from ``out_size``.
+    from ``out_size``.  ``filters_as`` is the storage format of the filters.
     """
 
     batch: int
@@ -59,6 +61,12 @@ class ConvProblem:
     pads: Triple
     in_layout: Layout
     out_layout: Layout
+    filters_as: str = FLOAT32
+
+    @property
+    def filter_bytes(self) -> int:
+        """Bytes of one weight in memory."""
+        return formats()[self.filters_as].element_bytes
 
     @property
     def group_in_c(self) -> int:
@@ -100,6 +108,11 @@ def _widest(tensor: Tensor) -> Layout:
     return tensor.layout
 
 
+def filters_as(node: Node) -> str:
+    """The storage format of the weights of a Conv or Dense node: its attribute ``storage``."""
+    return str(node.attrs.get("storage", FLOAT32))
+
+
 def problem_of(node: Node, graph: Graph) -> ConvProblem:
     """The problem of a Conv node whose tensors' layouts are decided."""
     x, w, y = graph[node.inputs[0]], graph[node.inputs[1]], graph[node.output]
@@ -117,4 +130,5 @@ def problem_of(node: Node, graph: Graph) -> ConvProblem:
         pads=_triple(node.attrs["pads"][:rank], 0),
         in_layout=_widest(x),
         out_layout=_widest(y),
+        filters_as=filters_as(node),
     )

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from edgeconv.choose.layouts import assign
+from edgeconv.choose.storage import store_weights
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.ir.check import check
 from edgeconv.ir.choice import Choice
@@ -36,15 +37,24 @@ def _force_algorithms(graph: Graph, wanted: Mapping[str, str]) -> Graph:
 
 
 def select(
-    graph: Graph, target: Target, *, io: str = "caller", algorithms: Mapping[str, str] | None = None
+    graph: Graph,
+    target: Target,
+    *,
+    io: str = "caller",
+    algorithms: Mapping[str, str] | None = None,
+    storage: Mapping[str, str] | None = None,
+    rounded: bool = False,
 ) -> Choice:
     """Choose layouts and kernels for ``target``.
 
     ``io`` says whether inputs and outputs lie in the arena ("arena") or in the caller's memory.
-    ``algorithms`` maps layer names to convolution algorithms that must be used.  Raises
-    EdgeconvError for an operator without a kernel and for an algorithm that does not apply.
+    ``algorithms`` maps layer names to convolution algorithms that must be used, ``storage`` to the
+    formats of their filters; with ``rounded`` those are kept as float32 once they are rounded.
+    Raises EdgeconvError for an operator without a kernel, for an algorithm that does not apply, and
+    as `store_weights` does.
     """
-    decided = assign(_force_algorithms(graph, algorithms or {}), target)
+    forced = _force_algorithms(graph, algorithms or {})
+    decided = assign(store_weights(forced, storage or {}, rounded=rounded), target)
     check(decided, "choose")
     layers = []
     for node in decided.nodes:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from edgeconv.ir.graph import Graph, Node
+from edgeconv.storage import formats
 
 Scalar = int | float | str | bool
 Param = Scalar | tuple[int, ...] | tuple[float, ...] | tuple[str, ...]
@@ -21,6 +22,7 @@ class Blob:
 
     ``pack`` makes the array when the image is written, one blob at a time, so that a network of
     any size needs the memory of its largest tensor only.  ``elements`` counts what it returns.
+    ``storage`` is the format in which floats lie in the image; other types have their own.
     """
 
     name: str
@@ -31,7 +33,12 @@ class Blob:
 
     @property
     def bytes(self) -> int:
-        return self.elements * np.dtype(self.dtype).itemsize
+        return self.elements * formats()[self.format].element_bytes
+
+    @property
+    def format(self) -> str:
+        """Name of the storage format."""
+        return self.storage if self.dtype == "float32" else self.dtype
 
 
 class ArgKind(Enum):

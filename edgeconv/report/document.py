@@ -198,7 +198,9 @@ def _roofline(roofline: Roofline | None) -> Report | None:
 def _layer(layer: Layer, graph: Graph, memory: MemoryMap, predicted: LayerPrediction) -> Report:
     node = layer.node
     source, output = _first_activation(layer, graph), graph[node.output]
-    storages = sorted({blob.storage for blob in layer.blobs})
+    # Of a convolution the format of its filters: its bias is always float32.
+    stored = [blob.storage for blob in layer.blobs if blob.name == "filters"]
+    storages = stored or sorted({blob.storage for blob in layer.blobs})
     return {
         "name": node.name,
         "op": node.op,

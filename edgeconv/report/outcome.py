@@ -32,7 +32,13 @@ def verification(result: Verification) -> Group:
             f"{output.max_ulp:.0f}",
             f"{output.sqnr_db:.1f} dB",
         )
-    lines += [table, _verdict(result)]
+    lines.append(table)
+    for difference in result.rounded:
+        lines.append(
+            f"{escape(difference.name)} against the same weights in float32: relative error "
+            f"{difference.relative:.3g}"
+        )
+    lines += [_verdict(result)]
     return Group(*lines)
 
 
@@ -45,6 +51,7 @@ def verification_json(result: Verification) -> dict[str, Any]:
         "reference": result.runtime,
         "ran": result.ran,
         "outputs": [_difference_json(output) for output in result.outputs],
+        "rounded": [_difference_json(output) for output in result.rounded],
         "layers": [
             {
                 "name": layer.name,
@@ -117,13 +124,16 @@ def _layer_table(result: Verification) -> Table:
         if difference is None:
             table.add_row(*row, "", "", f"{layer.skipped}: nothing to compare with")
         else:
-            mark = "" if difference.within(result.tolerance) else "[red]differs[/]"
+            fine = result.rounded or difference.within(result.tolerance)
+            mark = "" if fine else "[red]differs[/]"
             table.add_row(*row, f"{difference.relative:.3g}", f"{difference.max_ulp:.0f}", mark)
     return table
 
 
 def _verdict(result: Verification) -> str:
     limit = f"tolerance {result.tolerance:g} of the largest output"
+    if result.rounded and result.passed:
+        return f"[green]equal[/] to the model with rounded weights within {limit}"
     if result.passed:
         return f"[green]equal[/] within {limit}"
     first = result.first_difference

@@ -33,8 +33,11 @@ Step = Callable[[str], None]
 class Verification:
     """Outcome.  ``runtime`` computed the reference; ``ran`` is "natively" or names the emulator.
 
-    ``layers`` is empty unless they were asked for.  ``stack_bytes``: the most that the stack held,
-    where the program measures it, as firmware does; ``stack_bound``: what it may hold at most.
+    ``layers`` is empty unless they were asked for.  ``rounded``: where weights are rounded, the
+    outputs against those of the same network with such weights in float32, which tell a rounded
+    weight from a defect; empty where the outputs themselves are judged.  ``stack_bytes``: the most
+    that the stack held, where the program measures it, as firmware does; ``stack_bound``: what it
+    may hold at most.
     """
 
     outputs: tuple[Difference, ...]
@@ -42,23 +45,29 @@ class Verification:
     tolerance: float
     runtime: str
     ran: str
+    rounded: tuple[Difference, ...] = ()
     stack_bytes: int | None = None
     stack_bound: int | None = None
 
     @property
     def passed(self) -> bool:
-        """Every output is within the tolerance."""
-        return all(output.within(self.tolerance) for output in self.outputs)
+        """Every output that is judged is within the tolerance."""
+        return all(output.within(self.tolerance) for output in self.judged)
+
+    @property
+    def judged(self) -> tuple[Difference, ...]:
+        """The differences that the tolerance applies to."""
+        return self.rounded or self.outputs
 
     def one_line(self) -> str:
-        """The output that is furthest from its reference."""
-        worst = max(self.outputs, key=lambda output: output.relative)
+        """The output that is furthest from what it is judged by."""
+        worst = max(self.judged, key=lambda output: output.relative)
         return f"output {worst.name!r}: relative error {worst.relative:.3g}"
 
     @property
     def first_difference(self) -> LayerResult | None:
-        """The first layer beyond the tolerance, if layers were compared."""
-        return by_layer.first_difference(self.layers, self.tolerance)
+        """The first layer beyond the tolerance, if layers were compared and are judged."""
+        return None if self.rounded else by_layer.first_difference(self.layers, self.tolerance)
 
 
 def verify(
@@ -68,11 +77,14 @@ def verify(
     inputs: Path | None = None,
     layers: bool = False,
     tolerance: float = DEFAULT_TOLERANCE,
+    twin: Project | None = None,
     step: Step = lambda _: None,
 ) -> Verification:
     """Compare the program of ``project`` with ``model`` on seeded inputs or those of an .npz file.
 
-    Writes the inputs and the reference's outputs into the project, where main.c looks for them.
+    ``twin`` is the same network with its weights rounded as the project stores them, in float32:
+    then the outputs are judged by those of the twin.  Writes the inputs and the outputs that are
+    expected into the project, where main.c looks for them.
     ``step`` is told what is going on.  Raises EdgeconvError: unusable inputs (exit status 2), a
     missing compiler, emulator or reference runtime (3), a program that fails to build or run (1).
     """
@@ -86,10 +98,12 @@ def verify(
     reference = reference_outputs(model, feeds, (*wanted, *inner))
     _require_outputs(wanted, reference.values)
     write_tensors(project.input_file, feeds, [port.name for port in project.inputs])
-    write_tensors(project.expected_file, reference.values, wanted)
+    expected = _outputs_of(twin, feeds, step) if twin else reference.values
+    write_tensors(project.expected_file, expected, wanted)
     step(f"running {'under ' + way if (way := how(binary)) != 'natively' else way}")
     got, printed = _run(project, binary, layers=layers)
     compared = [compare(name, array, reference.values[name]) for name, array in got.items()]
+    rounded = [compare(name, array, expected[name]) for name, array in got.items()] if twin else []
     results: list[LayerResult] = []
     if layers:
         trace = project.build_directory / "layers.bin"
@@ -103,9 +117,17 @@ def verify(
         tolerance,
         reference.engine,
         way,
+        tuple(rounded),
         int(stack[1]) if stack else None,
         bound,
     )
+
+
+def _outputs_of(twin: Project, feeds: Mapping[str, npt.NDArray[np.float32]], step: Step) -> Outputs:
+    step("running the same network with rounded weights in float32")
+    binary = twin.build(run_here=True)
+    write_tensors(twin.input_file, feeds, [port.name for port in twin.inputs])
+    return _run(twin, binary, layers=False)[0]
 
 
 def _require_outputs(wanted: Iterable[str], values: Mapping[str, object]) -> None:

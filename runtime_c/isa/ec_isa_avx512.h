@@ -149,6 +149,7 @@ EC_INLINE float ec_reduce_min(ec_vec a) { return _mm512_reduce_min_ps(a); }
                      "zmm24", "zmm25", "zmm26", "zmm27", "zmm28", "zmm29", "zmm30", "zmm31")
 #endif
 
+#include "../storage/ec_stored_avx512.h"
 #include "ec_tile_lanes.h"
 #include "ec_tile_broadcast.h"
 #include "ec_outer_lanes.h"

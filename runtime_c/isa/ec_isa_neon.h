@@ -21,16 +21,17 @@ EC_INLINE float ec_reduce_add(ec_vec a) { return vaddvq_f32(a); }
 EC_INLINE float ec_reduce_max(ec_vec a) { return vmaxvq_f32(a); }
 EC_INLINE float ec_reduce_min(ec_vec a) { return vminvq_f32(a); }
 
+#include "../storage/ec_stored_neon.h"
 #include "ec_tile_lanes.h"
 
 /* One channel: a pixel is loaded into every lane. */
-EC_INLINE void ec_tile_mac1(ec_tile *t, const float *a, ptrdiff_t a_row, const float *b, int mr,
-                            int nv, int lo, int hi)
+EC_INLINE void ec_tile_mac1(ec_tile *t, const float *a, ptrdiff_t a_row, const char *w, int fmt,
+                            int mr, int nv, int lo, int hi)
 {
     ec_vec f[EC_TILE_VECS];
     EC_UNROLL
     for (int j = 0; j < nv; j++)
-        f[j] = ec_load(b + j * EC_VL);
+        f[j] = ec_load_as(w + j * EC_VL * EC_STORED_BYTES(fmt), fmt);
     EC_UNROLL
     for (int p = 0; p < mr; p++) {
         if (p < lo || p >= hi)
@@ -55,31 +56,52 @@ EC_INLINE ec_vec ec_fma_lane(ec_vec sum, ec_vec f, ec_vec x, int n)
     return sum;
 }
 
-/* Channel LANE of four: the pixels' four channels x[p] are in registers already. */
+/* Vector j of the filters of channel `lane`, which lies at w, stored as fmt. */
+EC_INLINE void ec_tile_alone(ec_tile *t, const char *w, int fmt, const ec_vec *x, int lane, int j,
+                             int mr, int nv, int lo, int hi)
+{
+    EC_STEP();
+    const ec_vec f = ec_load_as(w, fmt);
+    EC_UNROLL
+    for (int p = 0; p < mr; p++)
+        if (p >= lo && p < hi)
+            t->acc[p * nv + j] = ec_fma_lane(t->acc[p * nv + j], f, x[p], lane);
+    EC_UNROLL
+    for (int p = 0; p < mr; p++) /* the sums are there before the next filters are loaded */
+        __asm__ volatile("" : "+w"(t->acc[p * nv + j]));
+}
+
+/* Channel LANE of four: the pixels' four channels x[p] are in registers already.  Decoding filters
+   takes registers of its own: then one vector of them is there at a time. */
 #define EC_TILE_LANE(LANE)                                                                         \
     do {                                                                                           \
         EC_STEP();                                                                                 \
         ec_vec f[EC_TILE_VECS];                                                                    \
         EC_UNROLL                                                                                  \
-        for (int j = 0; j < nv; j++)                                                               \
-            f[j] = ec_load(b + (LANE * nv + j) * EC_VL);                                           \
+        for (int j = 0; fmt == EC_F32 && j < nv; j++)                                              \
+            f[j] = ec_load_as(w + (LANE * nv + j) * vec, fmt);                                     \
         EC_UNROLL                                                                                  \
-        for (int p = 0; p < mr; p++) {                                                             \
+        for (int p = 0; fmt == EC_F32 && p < mr; p++) {                                            \
             if (p < lo || p >= hi)                                                                 \
                 continue;                                                                          \
             EC_UNROLL                                                                              \
             for (int j = 0; j < nv; j++)                                                           \
                 t->acc[p * nv + j] = ec_fma_lane(t->acc[p * nv + j], f[j], x[p], LANE);            \
         }                                                                                          \
+        EC_UNROLL                                                                                  \
+        for (int j = 0; fmt != EC_F32 && j < nv; j++)                                              \
+            ec_tile_alone(t, w + (LANE * nv + j) * vec, fmt, x, LANE, j, mr, nv, lo, hi);          \
     } while (0)
 
 EC_INLINE void ec_tile_mac(ec_tile *t, const float *a, ptrdiff_t a_row, ptrdiff_t a_k,
-                           const float *b, int kc, int mr, int nv, int lo, int hi)
+                           const void *b, int fmt, int kc, int mr, int nv, int lo, int hi)
 {
+    const int vec = EC_VL * EC_STORED_BYTES(fmt);
+    const char *w = b;
     int k = 0;
     if (a_k == 1) /* four channels lie side by side: multiply by lane, a quarter of the loads */
         EC_NO_UNROLL
-        for (; k + 4 <= kc; k += 4, a += 4, b += 4 * nv * EC_VL) {
+        for (; k + 4 <= kc; k += 4, a += 4, w += 4 * nv * vec) {
             ec_vec x[EC_TILE_VECS];
             EC_UNROLL
             for (int p = 0; p < mr; p++)
@@ -90,8 +112,8 @@ EC_INLINE void ec_tile_mac(ec_tile *t, const float *a, ptrdiff_t a_row, ptrdiff_
             EC_TILE_LANE(3);
         }
     EC_NO_UNROLL
-    for (; k < kc; k++, a += a_k, b += nv * EC_VL)
-        ec_tile_mac1(t, a, a_row, b, mr, nv, lo, hi);
+    for (; k < kc; k++, a += a_k, w += nv * vec)
+        ec_tile_mac1(t, a, a_row, w, fmt, mr, nv, lo, hi);
 }
 #undef EC_TILE_LANE
 

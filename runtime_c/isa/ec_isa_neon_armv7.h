@@ -102,6 +102,7 @@ EC_INLINE float ec_reduce_min(ec_vec a)
                      "d11", "d12", "d13", "d14", "d15", "d16", "d17", "d18", "d19", "d20", "d21",  \
                      "d22", "d23", "d24", "d25", "d26", "d27", "d28", "d29", "d30", "d31")
 
+#include "../storage/ec_stored_neon_armv7.h"
 #include "ec_tile_lanes.h"
 
 /* sum + f * lane n of x, n = 0 or 1.  ARMv7 multiplies by lane in the unfused form only: the
@@ -117,38 +118,53 @@ EC_INLINE ec_vec ec_mla_lane(ec_vec sum, ec_vec f, float32x2_t x, int n)
     return sum;
 }
 
+EC_INLINE float32x2_t ec_load_channels(const float *a, int channels)
+{
+    return channels == 2 ? vld1_f32(a) : vld1_dup_f32(a);
+}
+
 /* One or two channels: those of a pixel share a d register while filters pass by, one vector at a
-   time. */
-EC_INLINE void ec_tile_step(ec_tile *t, const float *a, ptrdiff_t a_row, const float *b,
+   time.  Flyte24 needs these registers for the places of its bytes: then pixels are loaded again for
+   every vector of filters. */
+EC_INLINE void ec_tile_step(ec_tile *t, const float *a, ptrdiff_t a_row, const char *w, int fmt,
                             int channels, int mr, int nv, int lo, int hi)
 {
+    const int again = EC_STORED_BYTES(fmt) == 3;
     float32x2_t x[EC_TILE_VECS];
     EC_UNROLL
     for (int p = 0; p < mr; p++)
-        if (p >= lo && p < hi)
-            x[p] = channels == 2 ? vld1_f32(a + p * a_row) : vld1_dup_f32(a + p * a_row);
+        if (!again && p >= lo && p < hi)
+            x[p] = ec_load_channels(a + p * a_row, channels);
     EC_UNROLL
     for (int j = 0; j < channels * nv; j++) {
         EC_STEP();
-        const ec_vec f = ec_load(b + j * EC_VL);
+        const ec_vec f = ec_load_as(w + j * EC_VL * EC_STORED_BYTES(fmt), fmt);
         EC_UNROLL
-        for (int p = 0; p < mr; p++)
-            if (p >= lo && p < hi)
-                t->acc[p * nv + j % nv] = ec_mla_lane(t->acc[p * nv + j % nv], f, x[p], j / nv);
+        for (int p = 0; p < mr; p++) {
+            if (p < lo || p >= hi)
+                continue;
+            if (again) {
+                EC_STEP();
+                x[p] = ec_load_channels(a + p * a_row, channels);
+            }
+            t->acc[p * nv + j % nv] = ec_mla_lane(t->acc[p * nv + j % nv], f, x[p], j / nv);
+        }
     }
 }
 
 EC_INLINE void ec_tile_mac(ec_tile *t, const float *a, ptrdiff_t a_row, ptrdiff_t a_k,
-                           const float *b, int kc, int mr, int nv, int lo, int hi)
+                           const void *b, int fmt, int kc, int mr, int nv, int lo, int hi)
 {
+    const int vec = EC_VL * EC_STORED_BYTES(fmt);
+    const char *w = b;
     int k = 0;
     if (a_k == 1) /* channels lie side by side: half of the loads */
         EC_NO_UNROLL
-        for (; k + 2 <= kc; k += 2, a += 2, b += 2 * nv * EC_VL)
-            ec_tile_step(t, a, a_row, b, 2, mr, nv, lo, hi);
+        for (; k + 2 <= kc; k += 2, a += 2, w += 2 * nv * vec)
+            ec_tile_step(t, a, a_row, w, fmt, 2, mr, nv, lo, hi);
     EC_NO_UNROLL
-    for (; k < kc; k++, a += a_k, b += nv * EC_VL)
-        ec_tile_step(t, a, a_row, b, 1, mr, nv, lo, hi);
+    for (; k < kc; k++, a += a_k, w += nv * vec)
+        ec_tile_step(t, a, a_row, w, fmt, 1, mr, nv, lo, hi);
 }
 
 /* sum + y * lane n of x, n < 4. */

@@ -102,15 +102,19 @@ EC_INLINE float ec_reduce_add(ec_vec a) { return a; }
 EC_INLINE float ec_reduce_max(ec_vec a) { return a; }
 EC_INLINE float ec_reduce_min(ec_vec a) { return a; }
 
+#include "../storage/ec_stored_portable.h"
 #include "ec_tile_lanes.h"
 
 /* t[p][j] += sum over k < kc of a[p * a_row + k * a_k] * b[(k * nv + j) * EC_VL ...], for the rows
-   p in [lo, hi) of the mr; the other rows stay as they are. */
+   p in [lo, hi) of the mr; the other rows stay as they are.  b is stored as fmt: decoded in registers,
+   once for all rows. */
 EC_INLINE void ec_tile_mac(ec_tile *t, const float *a, ptrdiff_t a_row, ptrdiff_t a_k,
-                           const float *b, int kc, int mr, int nv, int lo, int hi)
+                           const void *b, int fmt, int kc, int mr, int nv, int lo, int hi)
 {
+    const int vec = EC_VL * EC_STORED_BYTES(fmt);
+    const char *w = b;
     EC_NO_UNROLL
-    for (int k = 0; k < kc; k++, a += a_k, b += nv * EC_VL) {
+    for (int k = 0; k < kc; k++, a += a_k, w += nv * vec) {
         EC_UNROLL
         for (int p = 0; p < mr; p++) {
             if (p < lo || p >= hi)
@@ -118,7 +122,7 @@ EC_INLINE void ec_tile_mac(ec_tile *t, const float *a, ptrdiff_t a_row, ptrdiff_
             const ec_vec x = ec_set1(a[p * a_row]);
             EC_UNROLL
             for (int j = 0; j < nv; j++)
-                t->acc[p * nv + j] = ec_fma(x, ec_load(b + j * EC_VL), t->acc[p * nv + j]);
+                t->acc[p * nv + j] = ec_fma(x, ec_load_as(w + j * vec, fmt), t->acc[p * nv + j]);
         }
     }
 }

@@ -9,11 +9,15 @@
    neighbouring channels, so NCHW[EC_VL]c or NHWC.  Weights: per tile of nv vectors of filters, for
    each input channel block, kernel position and channel of the block, nv * EC_VL filters.  Grouped
    convolutions pass through the same loops: a tile reads the channels of the groups that its
-   filters belong to, with zero weights between them. */
+   filters belong to, with zero weights between them.
+
+   Filters may be stored in any format of ec_stored.h, and in units of a scale per channel. */
 #ifndef EC_CONV_DIRECT_H
 #define EC_CONV_DIRECT_H
 
-/* All members are constants at the call.  Strides count floats. */
+/* All members are constants at the call.  Strides count floats.  filters_as: the format of the filters,
+   EC_F32 where nothing is said.  scale: so many floats behind a channel's bias lies the unit of its
+   filters; 0 where they have none. */
 typedef struct ec_conv {
     int in_block;                               /* channels side by side in the input */
     int in_d, in_h, in_w;                       /* input size; in_d = 1 for images */
@@ -25,6 +29,8 @@ typedef struct ec_conv {
     int pad_d, pad_h, pad_w;                    /* before the first slice, row, column */
     ptrdiff_t out_plane, out_row, out_pixel;    /* */
     ptrdiff_t out_vec;                          /* from one vector of channels to the next */
+    int filters_as;                             /* */
+    ptrdiff_t scale;                            /* */
 } ec_conv;
 
 /* The input channels [c0, c1) of one pass over a strip.  Sums of passes before the last one wait in
@@ -33,7 +39,7 @@ typedef struct ec_conv {
 typedef struct ec_part {
     int c0, c1;
     int first, last;
-    const float *next;
+    const void *next;
     int lines;
 } ec_part;
 
@@ -61,10 +67,36 @@ EC_INLINE void ec_conv_begin(const ec_conv s, const ec_part *part, ec_tile *tile
     ec_tile_write(tile, rows, mr, nv);
 }
 
-/* Filters ahead of use, a few lines per multiplication so that they do not queue. */
-EC_INLINE const float *ec_conv_fetch(const float *next, const float *end, int lines)
+/* Sums in units of their channels' scales become what they stand for, and are added to the bias in the
+   first pass, to the output in later ones.  Between passes the output is never in units. */
+EC_INLINE void ec_conv_scale(const ec_conv s, const ec_part *part, ec_vec *rows, const float *bias,
+                             const float *residual, const float *out, int mr, int nv, int tail)
 {
-    for (int i = 0; i < lines && next < end; i++, next += EC_LINE_FLOATS)
+    const float *const from = part->first ? residual : out;
+    EC_UNROLL
+    for (int j = 0; j < nv; j++) {
+        const ec_vec unit = ec_load(bias + s.scale + j * EC_VL);
+        const ec_vec start = part->first ? ec_load(bias + j * EC_VL) : ec_set1(0.0f);
+        EC_UNROLL
+        for (int p = 0; p < mr; p++)
+            rows[p * nv + j] = ec_fma(rows[p * nv + j], unit, start);
+    }
+    if (!from)
+        return;
+    EC_UNROLL
+    for (int p = 0; p < mr; p++) {
+        EC_UNROLL
+        for (int j = 0; j < nv; j++)
+            rows[p * nv + j] =
+                ec_add(rows[p * nv + j], ec_read(from + p * s.out_pixel + j * s.out_vec,
+                                                 j < nv - 1 ? EC_VL : tail));
+    }
+}
+
+/* Filters ahead of use, a few lines per multiplication so that they do not queue. */
+EC_INLINE const char *ec_conv_fetch(const char *next, const char *end, int lines)
+{
+    for (int i = 0; i < lines && next < end; i++, next += EC_LINE_BYTES)
         EC_PREFETCH(next);
     return next;
 }
@@ -72,7 +104,7 @@ EC_INLINE const float *ec_conv_fetch(const float *next, const float *end, int li
 /* The output columns [column, column + mr) of row (z, y), nv vectors of filters of which the last
    keeps tail lanes.  edge: some kernel column may fall outside the input. */
 EC_INLINE void ec_conv_strip(const ec_conv s, const ec_epilogue e, ec_part *part, const float *in,
-                             const float *weights, const float *bias, const float *residual,
+                             const void *weights, const float *bias, const float *residual,
                              float *out, int z, int y, int column, int mr, int nv, int tail,
                              int edge)
 {
@@ -82,12 +114,13 @@ EC_INLINE void ec_conv_strip(const ec_conv s, const ec_epilogue e, ec_part *part
     const int ky0 = iy < 0 ? ec_ceil_div(-iy, s.dilation_h) : 0;
     const int kz1 = ec_min_i(s.kernel_d, ec_ceil_div(s.in_d - iz, s.dilation_d));
     const int ky1 = ec_min_i(s.kernel_h, ec_ceil_div(s.in_h - iy, s.dilation_h));
-    const ptrdiff_t nr = (ptrdiff_t)nv * EC_VL;
+    const int fmt = s.filters_as;
+    const ptrdiff_t nr = (ptrdiff_t)nv * EC_VL * EC_STORED_BYTES(fmt); /* bytes */
     const ptrdiff_t tile_row = s.stride_w * s.in_pixel;
     const ptrdiff_t at = z * s.out_plane + y * s.out_row + column * s.out_pixel;
     const float *block = in + part->c0 / s.in_block * s.in_block_step;
-    const float *w_block = weights, *next = part->next;
-    const float *const next_end = next + (ptrdiff_t)part->lines * EC_LINE_FLOATS;
+    const char *w_block = weights, *next = part->next;
+    const char *const next_end = next + (ptrdiff_t)part->lines * EC_LINE_BYTES;
     int lines = 0; /* per multiplication */
     ec_tile tile;
     ec_vec rows[EC_TILE_VECS];
@@ -97,14 +130,16 @@ EC_INLINE void ec_conv_strip(const ec_conv s, const ec_epilogue e, ec_part *part
         lines = ec_ceil_div(part->lines * s.in_block, ec_max_i(macs, 1));
     }
     const int split = !(part->first && part->last);
+    const float *const added = split && e.has_residual ? residual + at : NULL;
     ec_epilogue finish = e;
-    if (split) {
-        const float *const added = e.has_residual ? residual + at : NULL;
-        ec_conv_begin(s, part, &tile, bias, added, out + at, mr, nv, tail);
+    if (split)
         finish.has_residual = 0;
-    } else {
+    if (s.scale)
+        ec_tile_init(&tile, NULL, mr, nv);
+    else if (split)
+        ec_conv_begin(s, part, &tile, bias, added, out + at, mr, nv, tail);
+    else
         ec_tile_init(&tile, bias, mr, nv);
-    }
     for (int c = part->c0; c < part->c1; block += s.in_block_step) {
         const int first = c % s.in_block;
         const int kc = s.in_block == 1 ? 1 : ec_min_i(s.in_block - first, part->c1 - c);
@@ -112,13 +147,13 @@ EC_INLINE void ec_conv_strip(const ec_conv s, const ec_epilogue e, ec_part *part
             for (int ky = ky0; ky < ky1; ky++) {
                 const float *a = block + first + (iz + kz * s.dilation_d) * s.in_plane +
                                  (iy + ky * s.dilation_h) * s.in_row + ix * s.in_pixel;
-                const float *w = w_block + (kz * s.kernel_h + ky) * s.kernel_w * (kc * nr);
+                const char *w = w_block + (kz * s.kernel_h + ky) * s.kernel_w * (kc * nr);
                 if (!edge) {
                     for (int kx = 0; kx < s.kernel_w; kx++) {
                         EC_STEP();
                         next = ec_conv_fetch(next, next_end, lines);
                         ec_tile_mac(&tile, a + kx * s.dilation_w * s.in_pixel, tile_row, 1,
-                                    w + kx * (kc * nr), kc, mr, nv, 0, mr);
+                                    w + kx * (kc * nr), fmt, kc, mr, nv, 0, mr);
                     }
                 } else {
                     EC_UNROLL
@@ -130,7 +165,7 @@ EC_INLINE void ec_conv_strip(const ec_conv s, const ec_epilogue e, ec_part *part
                         next = ec_conv_fetch(next, next_end, lines);
                         if (lo < hi)
                             ec_tile_mac(&tile, a + kx * s.dilation_w * s.in_pixel, tile_row, 1,
-                                        w + kx * (kc * nr), kc, mr, nv, lo, hi);
+                                        w + kx * (kc * nr), fmt, kc, mr, nv, lo, hi);
                     }
                 }
             }
@@ -140,6 +175,8 @@ EC_INLINE void ec_conv_strip(const ec_conv s, const ec_epilogue e, ec_part *part
     }
     part->next = next_end;
     ec_tile_read(&tile, rows, mr, nv);
+    if (s.scale)
+        ec_conv_scale(s, part, rows, bias, added, out + at, mr, nv, tail);
     EC_UNROLL
     for (int p = 0; p < mr; p++) {
         EC_UNROLL

@@ -1,5 +1,5 @@
-/* Every register tile of an ISA against a float64 reference.  The including build defines
-   EC_ISA_HEADER and EC_TILES, a list of X(mr, nv). */
+/* Every register tile of an ISA, with filters in every storage format, against a float64 reference.
+   The including build defines EC_ISA_HEADER and EC_TILES, a list of X(mr, nv). */
 #include "ec_common.h"
 #include EC_ISA_HEADER
 #include "kernels/ec_gemm_tile.h"
@@ -8,12 +8,32 @@
 
 enum { K_MAX = 37, M_MAX = 32, N_MAX = 512 };
 static float a[K_MAX * M_MAX], b[K_MAX * N_MAX], bias[N_MAX], c[M_MAX * N_MAX];
+static unsigned char stored[sizeof b];
 static unsigned seed = 1;
+static int failed, passed;
 
 static float next(void)
 {
     seed = seed * 1664525u + 1013904223u;
     return (float)(seed >> 8) / 8388608.0f - 1.0f;
+}
+
+/* Random filters as fmt has them, in units of 1/128, and their values in b. */
+EC_INLINE void fill(int fmt)
+{
+    const int bytes = EC_STORED_BYTES(fmt);
+    for (int i = 0; i < K_MAX * N_MAX; i += EC_VL) {
+        float lanes[EC_VL];
+        for (int lane = 0; lane < EC_VL; lane++) {
+            lanes[lane] = 127.0f * next();
+            if (fmt == EC_I8)
+                stored[i + lane] = (unsigned char)(int8_t)lanes[lane];
+        }
+        if (fmt != EC_I8)
+            ec_store_as(stored + (ptrdiff_t)i * bytes, ec_load(lanes), fmt);
+    }
+    for (int i = 0; i < K_MAX * N_MAX; i++)
+        b[i] = ec_get_as(stored + (ptrdiff_t)i * bytes, fmt);
 }
 
 static double worst(int k, int mr, int nr)
@@ -29,28 +49,39 @@ static double worst(int k, int mr, int nr)
     return error;
 }
 
-int main(void)
+static void expect(double error, int mr, int nv, int depth, int fmt)
+{
+    const int ok = error <= 256e-6 * (1.0 + sqrt(depth)) && c[mr * nv * EC_VL] != 0.0f;
+    passed += ok;
+    failed += !ok;
+    if (!ok)
+        printf("tile %d x %d, depth %d, format %d: error %g\n", mr, nv * EC_VL, depth, fmt, error);
+}
+
+EC_INLINE void every_tile(int fmt)
 {
     static const int depths[] = {0, 1, 3, 4, 5, 16, K_MAX};
-    int failed = 0, passed = 0;
-    for (int i = 0; i < K_MAX * M_MAX; i++)
-        a[i] = next();
-    for (int i = 0; i < K_MAX * N_MAX; i++)
-        b[i] = next();
-    for (int i = 0; i < N_MAX; i++)
-        bias[i] = next();
+    fill(fmt);
 #define X(MR, NV)                                                                                  \
     for (size_t d = 0; d < sizeof depths / sizeof *depths; d++) {                                  \
         memset(c, 0xff, sizeof c);                                                                 \
-        ec_gemm_tile(a, b, bias, c, NV * EC_VL, depths[d], MR, NV);                                \
-        const double error = worst(depths[d], MR, NV * EC_VL);                                     \
-        const int ok = error <= 1e-6 * (1.0 + sqrt(depths[d])) && c[MR * NV * EC_VL] != 0.0f;      \
-        passed += ok;                                                                              \
-        failed += !ok;                                                                             \
-        if (!ok)                                                                                   \
-            printf("tile %d x %d, depth %d: error %g\n", MR, NV * EC_VL, depths[d], error);        \
+        ec_gemm_tile(a, stored, fmt, bias, c, NV * EC_VL, depths[d], MR, NV);                      \
+        expect(worst(depths[d], MR, NV * EC_VL), MR, NV, depths[d], fmt);                          \
     }
     EC_TILES
+}
+
+int main(void)
+{
+    for (int i = 0; i < K_MAX * M_MAX; i++)
+        a[i] = next();
+    for (int i = 0; i < N_MAX; i++)
+        bias[i] = next();
+    every_tile(EC_F32);
+    every_tile(EC_F24);
+    every_tile(EC_F16);
+    every_tile(EC_F8);
+    every_tile(EC_I8);
     printf("%s: %d passed, %d failed\n", EC_ISA_NAME, passed, failed);
     return failed != 0;
 }

@@ -30,6 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from edgeconv.codegen.functions import FunctionTable, environment
+from edgeconv.codegen.weights import encoded
 from edgeconv.ir.activation import NONE, Activation
 from edgeconv.ir.choice import Alias, ArgKind, Layer
 from edgeconv.ir.graph import Epilogue, Graph, Node, Tensor
@@ -154,7 +155,7 @@ def _tensors_read(layer: Layer) -> list[str]:
 def values_of(case: Case) -> Iterator[bytes]:
     """What a program reads from stdin for one run: packed constants, then inputs, as in memory."""
     for blob in case.layer.blobs:
-        yield blob.pack().tobytes()
+        yield encoded(blob)
     for name in _tensors_read(case.layer):
         tensor = case.graph[name]
         yield tensor.layout.pack(case.values[name].astype(tensor.dtype, copy=False)).tobytes()

@@ -170,6 +170,23 @@ USAGE: list[tuple[list[str], list[str]]] = [
         ["compile", "net.onnx", "--board", BOARD, "--algorithm", "stem=depthwise"],
         ["stem", "does not apply"],
     ),
+    (["compile", "net.onnx", "--board", BOARD, "--storage", "flyte16"], ["NAME=VALUE"]),
+    (
+        ["compile", "net.onnx", "--board", BOARD, "--storage", "stemm=flyte16"],
+        ["--storage", "'stemm'", "did you mean stem"],
+    ),
+    (
+        ["compile", "net.onnx", "--board", BOARD, "--storage", "*=flyte17"],
+        ["unknown storage format", "'flyte17'", "did you mean flyte16"],
+    ),
+    (["compile", "net.onnx", "--board", BOARD, "--storage", "*=int32"], ["'int32'"]),
+    (
+        [
+            *("compile", "net.onnx", "--board", BOARD),
+            *("--algorithm", "stem=sconv", "--storage", "stem=int8"),
+        ],
+        ["stem", "does not apply", "direct"],
+    ),
     (["compile", "net.onnx", "--board", BOARD, "--weights", "gzip"], ["gzip", "image"]),
     (["compile", "net.onnx", "--board", BOARD, "--calibration", "x.npz"], ["--calibration"]),
     (["verify", "absent"], ["not an edgeconv project", "absent"]),

@@ -10,11 +10,11 @@ import numpy.typing as npt
 
 from edgeconv.algorithms.axis import axes_of
 from edgeconv.algorithms.base import Algorithm
-from edgeconv.algorithms.packing import bias_blob, weights_of
+from edgeconv.algorithms.packing import bias_blob, filters_blob, storage_params, weights_arg
 from edgeconv.algorithms.problem import ConvProblem, problem_of
 from edgeconv.algorithms.strips import flatten, segments
 from edgeconv.algorithms.traffic import Crossing, Runs, lost
-from edgeconv.ir.choice import Alias, Arg, ArgKind, Blob, Layer
+from edgeconv.ir.choice import Alias, Arg, ArgKind, Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import ROW_MAJOR, blocked
 from edgeconv.ops.base import LayoutOption
@@ -67,7 +67,6 @@ def _lower(node: Node, graph: Graph, target: Target) -> Layer:
     blocks = -(-problem.in_c // lanes)
     rows = _rows(problem, target)
     cut = segments(problem, problem.out_size[2], rows)
-    weights = weights_of(node, graph)
     residual = node.epilogue.residual
     return Layer(
         node=node,
@@ -84,20 +83,22 @@ def _lower(node: Node, graph: Graph, target: Target) -> Layer:
             "pads": problem.pads,
             "segments": flatten(cut),
             "epilogue": epilogue_param(node.epilogue),
+            **storage_params(node, problem.out_c, lanes),
         },
         args=(
             Arg(ArgKind.INPUT, "in", node.inputs[0]),
-            Arg(ArgKind.WEIGHTS, "weights", "filters"),
+            weights_arg(node),
             Arg(ArgKind.WEIGHTS, "bias", "bias"),
             *residual_args(node),
             output_arg(node),
         ),
         headers=(*activation_headers(node.epilogue), "ec_conv_depthwise.h"),
         blobs=(
-            Blob(
-                "filters",
+            filters_blob(
+                node,
+                graph,
                 blocks * lanes * math.prod(problem.kernel),
-                lambda: pack_depthwise(weights, lanes),
+                lambda weights: pack_depthwise(weights, lanes),
             ),
             bias_blob(node, graph, problem.out_c, lanes),
         ),
@@ -116,7 +117,7 @@ def _traffic(problem: ConvProblem, target: Target) -> tuple[Crossing, ...]:
     image = float(in_row * depth.all_read * height.all_read)
     apart = float(in_row * depth.in_parts(1) * height.in_parts(1))
     result = lane_bytes * math.prod(problem.out_size)
-    filters = Runs(1, lane_bytes * math.prod(problem.kernel))
+    filters = Runs(1, target.lanes * problem.filter_bytes * math.prod(problem.kernel))
     window = Runs(depth.kernel, in_row * min(height.kernel * height.sharing, height.size))
     found = []
     for cache in sorted(target.caches, key=lambda cache: cache.level):

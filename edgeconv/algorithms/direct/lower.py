@@ -13,7 +13,7 @@ from edgeconv.algorithms.direct.plan import (
     make_plan,
     visits,
 )
-from edgeconv.algorithms.packing import bias_blob, weights_of
+from edgeconv.algorithms.packing import bias_blob, filters_blob, storage_params, weights_arg
 from edgeconv.algorithms.problem import ConvProblem, Geometry
 from edgeconv.algorithms.strips import Segment, flatten
 from edgeconv.ir.activation import NONE
@@ -21,7 +21,6 @@ from edgeconv.ir.choice import Alias, Arg, ArgKind, Blob, Layer, Param
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import Order
 from edgeconv.ops.lowering import (
-    FLOAT_BYTES,
     activation_headers,
     epilogue_param,
     output_arg,
@@ -29,7 +28,7 @@ from edgeconv.ops.lowering import (
 )
 from edgeconv.targets import Target
 
-LINE_BYTES = 64  # EC_LINE_FLOATS of ec_common.h
+LINE_BYTES = 64  # EC_LINE_BYTES of ec_common.h
 
 
 def _geometry_params(problem: ConvProblem, plan: DirectPlan) -> dict[str, Param]:
@@ -102,6 +101,7 @@ def lower_problem(
         "epilogue": epilogue_param(node.epilogue),
         **_tile_params(problem, tiles, lanes),
         **_pass_params(problem, plan, channels, lanes),
+        **storage_params(node, problem.out_c, lanes),
     }
     residual = node.epilogue.residual
     return Layer(
@@ -111,7 +111,7 @@ def lower_problem(
         params=params,
         args=(
             Arg(ArgKind.INPUT, "in", node.inputs[0]),
-            Arg(ArgKind.WEIGHTS, "weights", "filters"),
+            weights_arg(node),
             Arg(ArgKind.WEIGHTS, "bias", "bias"),
             *residual_args(node),
             output_arg(node),
@@ -140,7 +140,7 @@ def _pass_params(
         if not channels or not cut:
             return 0
         taps = problem.kernel[0] * problem.kernel[1] * problem.kernel[2]
-        per_pass = channels * taps * vectors * lanes * FLOAT_BYTES
+        per_pass = channels * taps * vectors * lanes * problem.filter_bytes
         return -(-per_pass // (LINE_BYTES * visits(plan, cut)))
 
     tail = plan.tail_segments or plan.segments
@@ -169,12 +169,12 @@ def _tile_params(problem: ConvProblem, tiles: list[FilterTile], lanes: int) -> d
 def _blobs(
     node: Node, graph: Graph, problem: ConvProblem, tiles: list[FilterTile], lanes: int
 ) -> tuple[Blob, ...]:
-    weights = weights_of(node, graph)
     return (
-        Blob(
-            "filters",
+        filters_blob(
+            node,
+            graph,
             packed_elements(problem, tiles, lanes),
-            lambda: pack_filters(weights, problem, tiles, lanes),
+            lambda weights: pack_filters(weights, problem, tiles, lanes),
         ),
         bias_blob(node, graph, problem.out_c, lanes),
     )

@@ -105,7 +105,7 @@ def _near(target: Target) -> tuple[int, int]:
 
 def _filters_are_far(problem: ConvProblem, target: Target) -> bool:
     """The filters, those of all groups counted as dense, do not stay in L2."""
-    filters = 4 * problem.out_c * problem.group_in_c * math.prod(problem.kernel)
+    filters = problem.filter_bytes * problem.out_c * problem.group_in_c * math.prod(problem.kernel)
     return filters > FILTERS_OF_L2 * _near(target)[1]
 
 
@@ -133,7 +133,7 @@ def channels_per_pass(problem: ConvProblem, plan: DirectPlan, target: Target) ->
     far = _filters_are_far(problem, target)
     if problem.groups > 1 or not far or not blocks or visits(plan, plan.segments) < 2:
         return 0
-    per_block = 4 * taps * plan.vectors * target.lanes * block
+    per_block = problem.filter_bytes * taps * plan.vectors * target.lanes * block
     channels = max(1, int(FILTERS_OF_L1 * _near(target)[0]) // per_block) * block
     return channels if channels < problem.in_c else 0
 

@@ -92,9 +92,9 @@ class _Nest:
 
     def filters(self, tile: _Tile) -> float:
         """Bytes of the filters of a tile, padding to whole vectors included."""
-        return float(
-            tile.channels * math.prod(self.problem.kernel) * tile.vectors * self.lane_bytes
-        )
+        filters = tile.vectors * self.lane_bytes // FLOAT_BYTES
+        taps = tile.channels * math.prod(self.problem.kernel)
+        return float(taps * filters * self.problem.filter_bytes)
 
     def crossing(self) -> Crossing:
         """What crosses behind the cache for the whole batch."""

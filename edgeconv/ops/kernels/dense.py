@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from edgeconv.algorithms.direct.lower import lower_problem
-from edgeconv.algorithms.problem import ConvProblem
+from edgeconv.algorithms.problem import ConvProblem, filters_as
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import CHANNELS_LAST
@@ -29,5 +29,6 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
         pads=(0, 0, 0),
         in_layout=CHANNELS_LAST,
         out_layout=CHANNELS_LAST,
+        filters_as=filters_as(node),
     )
     return lower_problem(node, graph, target, problem, "dense")

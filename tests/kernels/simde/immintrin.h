@@ -13,6 +13,7 @@
 
 /* Names that SIMDe has without an alias. */
 #define __mmask16 simde__mmask16
+#define __mmask64 simde__mmask64
 #define _CMP_LT_OQ SIMDE_CMP_LT_OQ
 #define _mm512_shuffle_f32x4 simde_mm512_shuffle_f32x4
 
@@ -51,6 +52,22 @@ static inline __m512 _mm512_abs_ps(__m512 a)
 {
     return simde_mm512_castsi512_ps(simde_mm512_and_si512(simde_mm512_castps_si512(a),
                                                           simde_mm512_set1_epi32(0x7fffffff)));
+}
+
+/* SIMDe's adds signed integers, and all lanes: sums that the mask leaves out would overflow. */
+#undef _mm512_mask_add_epi32
+static inline __m512i _mm512_mask_add_epi32(__m512i otherwise, __mmask16 mask, __m512i a, __m512i b)
+{
+    unsigned lanes[16], x[16], y[16];
+    __m512i v;
+    memcpy(lanes, &otherwise, sizeof lanes);
+    memcpy(x, &a, sizeof x);
+    memcpy(y, &b, sizeof y);
+    for (int i = 0; i < 16; i++)
+        if (mask >> i & 1)
+            lanes[i] = x[i] + y[i];
+    memcpy(&v, lanes, sizeof v);
+    return v;
 }
 
 /* Lanes that the mask leaves out are not touched in memory, as the sanitizers check. */
@@ -93,6 +110,54 @@ static inline __m512 _mm512_cvtepi32_ps(__m512i a)
         lanes.f[i] = (float)integers[i];
     return ec_vector_of(lanes);
 }
+
+/* Integers of one and two bytes: loads and stores under a mask, as above, and to and from lanes. */
+#define EC_MASKED(VECTOR, MASK, PREFIX, BITS, LANES)                                               \
+    static inline VECTOR PREFIX##_maskz_loadu_epi##BITS(MASK mask, const void *p)                  \
+    {                                                                                              \
+        char lanes[LANES * BITS / 8] = {0};                                                        \
+        VECTOR v;                                                                                  \
+        for (int i = 0; i < LANES; i++)                                                            \
+            if (mask >> i & 1)                                                                     \
+                memcpy(lanes + i * (BITS / 8), (const char *)p + i * (BITS / 8), BITS / 8);        \
+        memcpy(&v, lanes, sizeof v);                                                               \
+        return v;                                                                                  \
+    }                                                                                              \
+    static inline void PREFIX##_mask_storeu_epi##BITS(void *p, MASK mask, VECTOR v)                \
+    {                                                                                              \
+        char lanes[LANES * BITS / 8];                                                              \
+        memcpy(lanes, &v, sizeof lanes);                                                           \
+        for (int i = 0; i < LANES; i++)                                                            \
+            if (mask >> i & 1)                                                                     \
+                memcpy((char *)p + i * (BITS / 8), lanes + i * (BITS / 8), BITS / 8);              \
+    }
+EC_MASKED(__m512i, __mmask64, _mm512, 8, 64)
+EC_MASKED(__m256i, __mmask16, _mm256, 16, 16)
+EC_MASKED(__m128i, __mmask16, _mm, 8, 16)
+static inline void _mm512_mask_storeu_epi32(void *p, __mmask16 mask, __m512i v)
+{
+    _mm512_mask_storeu_ps(p, mask, _mm512_castsi512_ps(v));
+}
+
+#define EC_CONVERT(NAME, FROM, FROM_TYPE, TO, TO_TYPE)                                             \
+    static inline TO _mm512_##NAME(FROM a)                                                         \
+    {                                                                                              \
+        FROM_TYPE from[16];                                                                        \
+        TO_TYPE to[16];                                                                            \
+        TO v;                                                                                      \
+        memcpy(from, &a, sizeof from);                                                             \
+        for (int i = 0; i < 16; i++)                                                               \
+            to[i] = (TO_TYPE)from[i];                                                              \
+        memcpy(&v, to, sizeof v);                                                                  \
+        return v;                                                                                  \
+    }
+EC_CONVERT(cvtepu16_epi32, __m256i, unsigned short, __m512i, int)
+EC_CONVERT(cvtepu8_epi32, __m128i, unsigned char, __m512i, int)
+EC_CONVERT(cvtepi8_epi32, __m128i, signed char, __m512i, int)
+EC_CONVERT(cvtepi32_epi16, __m512i, unsigned, __m256i, unsigned short)
+EC_CONVERT(cvtepi32_epi8, __m512i, unsigned, __m128i, unsigned char)
+#undef EC_MASKED
+#undef EC_CONVERT
 
 /* The upper half is combined with the lower one until one lane is left, in Intel's order. */
 static inline float _mm512_reduce_add_ps(__m512 v)

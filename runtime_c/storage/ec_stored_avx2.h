@@ -1,0 +1,82 @@
+/* Loads and stores of stored numbers on AVX2.  Meanings: see ec_stored_portable.h. */
+#ifndef EC_STORED_ISA_H
+#define EC_STORED_ISA_H
+
+#include "ec_stored.h"
+
+/* Flyte24 is spread within halves of a register only: the second half is loaded from where the four
+   last elements end. */
+EC_INLINE __m256i ec_load_flyte24(const void *p)
+{
+    const __m128i *low = (const __m128i *)p, *high = (const __m128i *)((const char *)p + 8);
+    const __m256i spread =
+        _mm256_setr_epi8(-1, 0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11, /* from byte 0 */
+                         -1, 4, 5, 6, -1, 7, 8, 9, -1, 10, 11, 12, -1, 13, 14, 15);
+    return _mm256_shuffle_epi8(_mm256_loadu2_m128i(high, low), spread);
+}
+EC_INLINE ec_vec ec_load_as(const void *p, int fmt)
+{
+    const __m128i *bytes = (const __m128i *)p;
+    switch (fmt) {
+    case EC_F24: return _mm256_castsi256_ps(ec_load_flyte24(p));
+    case EC_F16:
+        return _mm256_castsi256_ps(
+            _mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128(bytes)), 16));
+    case EC_F8:
+        return _mm256_castsi256_ps(
+            _mm256_slli_epi32(_mm256_cvtepu8_epi32(_mm_loadl_epi64(bytes)), 24));
+    case EC_I8: return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(bytes)));
+    default: return ec_load((const float *)p);
+    }
+}
+
+/* As ec_round_bits. */
+EC_INLINE __m256i ec_round_as(ec_vec v, int fmt)
+{
+    const __m256i bits = _mm256_castps_si256(v);
+    const __m256i size = _mm256_and_si256(bits, _mm256_set1_epi32(0x7fffffff));
+    const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 32 - 8 * EC_STORED_BYTES(fmt)),
+                                         _mm256_set1_epi32(1));
+    const __m256i more = _mm256_add_epi32(odd, _mm256_set1_epi32((int)EC_STORED_HALF(fmt)));
+    const __m256i beyond = _mm256_cmpgt_epi32(size, _mm256_set1_epi32((int)EC_STORED_LARGEST(fmt)));
+    const __m256i rounded = _mm256_add_epi32(bits, _mm256_andnot_si256(beyond, more));
+    if (fmt == EC_F8)
+        return rounded;
+    const __m256i nan = _mm256_cmpgt_epi32(size, _mm256_set1_epi32((int)EC_INFINITY_BITS));
+    return _mm256_or_si256(rounded, _mm256_and_si256(nan, _mm256_set1_epi32((int)EC_QUIET_BIT)));
+}
+/* Kept bytes are gathered within halves; the halves are stored one behind the other. */
+EC_INLINE void ec_store_as(void *p, ec_vec v, int fmt)
+{
+    char *b = (char *)p;
+    if (fmt == EC_F32) {
+        ec_store((float *)p, v);
+        return;
+    }
+    const __m256i rounded = ec_round_as(v, fmt);
+    if (fmt == EC_F24) {
+        const __m256i order = _mm256_broadcastsi128_si256(
+            _mm_setr_epi8(1, 2, 3, 5, 6, 7, 9, 10, 11, 13, 14, 15, -1, -1, -1, -1));
+        const __m256i packed = _mm256_shuffle_epi8(rounded, order);
+        const __m128i high = _mm256_extracti128_si256(packed, 1);
+        /* Four of the last twelve bytes follow the first twelve, and eight are left. */
+        const __m128i joined =
+            _mm_or_si128(_mm256_castsi256_si128(packed), _mm_slli_si128(high, 12));
+        _mm_storeu_si128((__m128i *)p, joined);
+        _mm_storel_epi64((__m128i *)(b + 16), _mm_srli_si128(high, 4));
+        return;
+    }
+    const __m256i order = _mm256_broadcastsi128_si256(
+        fmt == EC_F16 ? _mm_setr_epi8(2, 3, 6, 7, 10, 11, 14, 15, -1, -1, -1, -1, -1, -1, -1, -1)
+                      : _mm_setr_epi8(3, 7, 11, 15, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1));
+    const __m256i packed = _mm256_shuffle_epi8(rounded, order);
+    const __m128i low = _mm256_castsi256_si128(packed), high = _mm256_extracti128_si256(packed, 1);
+    if (fmt == EC_F16)
+        _mm_storeu_si128((__m128i *)p, _mm_unpacklo_epi64(low, high));
+    else
+        _mm_storel_epi64((__m128i *)p, _mm_unpacklo_epi32(low, high));
+}
+
+#include "ec_stored_tails.h"
+
+#endif

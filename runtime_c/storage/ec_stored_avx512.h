@@ -1,0 +1,126 @@
+/* Loads and stores of stored numbers on AVX-512.  Meanings: see ec_stored_portable.h. */
+#ifndef EC_STORED_ISA_H
+#define EC_STORED_ISA_H
+
+#include "ec_stored.h"
+
+/* Between 48 packed bytes and sixteen flyte24: bytes move within quarters of a register only, words
+   of four anywhere.  VBMI does both at once. */
+EC_INLINE __m512i ec_unpack_flyte24(__m512i packed)
+{
+#ifdef __AVX512VBMI__
+    const __m512i from =
+        _mm512_set_epi32(0x2f2e2d00, 0x2c2b2a00, 0x29282700, 0x26252400, 0x23222100, 0x201f1e00,
+                         0x1d1c1b00, 0x1a191800, 0x17161500, 0x14131200, 0x11100f00, 0x0e0d0c00,
+                         0x0b0a0900, 0x08070600, 0x05040300, 0x02010000);
+    return _mm512_maskz_permutexvar_epi8(0xeeeeeeeeeeeeeeeeu, from, packed);
+#else
+    const __m512i words = _mm512_setr_epi32(0, 1, 2, 0, 3, 4, 5, 0, 6, 7, 8, 0, 9, 10, 11, 0);
+    const __m512i spread =
+        _mm512_broadcast_i32x4(_mm_setr_epi8(-1, 0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11));
+    return _mm512_shuffle_epi8(_mm512_permutexvar_epi32(words, packed), spread);
+#endif
+}
+EC_INLINE __m512i ec_pack_flyte24(__m512i bits)
+{
+#ifdef __AVX512VBMI__
+    const __m512i from = _mm512_set_epi32(0, 0, 0, 0, 0x3f3e3d3b, 0x3a393736, 0x35333231, 0x2f2e2d2b,
+                                          0x2a292726, 0x25232221, 0x1f1e1d1b, 0x1a191716, 0x15131211,
+                                          0x0f0e0d0b, 0x0a090706, 0x05030201);
+    return _mm512_permutexvar_epi8(from, bits);
+#else
+    const __m512i words = _mm512_setr_epi32(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 3, 7, 11, 15);
+    const __m512i order = _mm512_broadcast_i32x4(
+        _mm_setr_epi8(1, 2, 3, 5, 6, 7, 9, 10, 11, 13, 14, 15, -1, -1, -1, -1));
+    return _mm512_permutexvar_epi32(words, _mm512_shuffle_epi8(bits, order));
+#endif
+}
+EC_INLINE __m512i ec_widen_flyte16(__m256i packed)
+{
+    return _mm512_slli_epi32(_mm512_cvtepu16_epi32(packed), 16);
+}
+EC_INLINE __m512i ec_widen_flyte8(__m128i packed)
+{
+    return _mm512_slli_epi32(_mm512_cvtepu8_epi32(packed), 24);
+}
+
+EC_INLINE ec_vec ec_load_as(const void *p, int fmt)
+{
+    switch (fmt) {
+    case EC_F24:
+        return _mm512_castsi512_ps(ec_unpack_flyte24(_mm512_maskz_loadu_epi32(0x0fff, p)));
+    case EC_F16:
+        return _mm512_castsi512_ps(ec_widen_flyte16(_mm256_loadu_si256((const __m256i *)p)));
+    case EC_F8: return _mm512_castsi512_ps(ec_widen_flyte8(_mm_loadu_si128((const __m128i *)p)));
+    case EC_I8:
+        return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)p)));
+    default: return ec_load((const float *)p);
+    }
+}
+
+/* The bytes of the first n flyte24. */
+EC_INLINE __mmask64 ec_mask_flyte24(int n) { return ((__mmask64)1 << 3 * n) - 1; }
+
+EC_INLINE ec_vec ec_load_as_n(const void *p, int n, int fmt)
+{
+    switch (fmt) {
+    case EC_F24:
+        return _mm512_castsi512_ps(
+            ec_unpack_flyte24(_mm512_maskz_loadu_epi8(ec_mask_flyte24(n), p)));
+    case EC_F16:
+        return _mm512_castsi512_ps(ec_widen_flyte16(_mm256_maskz_loadu_epi16(ec_mask(n), p)));
+    case EC_F8: return _mm512_castsi512_ps(ec_widen_flyte8(_mm_maskz_loadu_epi8(ec_mask(n), p)));
+    case EC_I8:
+        return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_maskz_loadu_epi8(ec_mask(n), p)));
+    default: return ec_load_n((const float *)p, n);
+    }
+}
+
+/* As ec_round_bits. */
+EC_INLINE __m512i ec_round_as(ec_vec v, int fmt)
+{
+    const __m512i bits = _mm512_castps_si512(v);
+    const __m512i size = _mm512_and_si512(bits, _mm512_set1_epi32(0x7fffffff));
+    const __m512i beyond = _mm512_set1_epi32((int)EC_STORED_LARGEST(fmt) + 1);
+    const __mmask16 within = _mm512_cmpgt_epi32_mask(beyond, size);
+    const __mmask16 odd =
+        _mm512_mask_test_epi32_mask(within, bits, _mm512_set1_epi32((int)EC_STORED_UNIT(fmt)));
+    __m512i rounded = _mm512_mask_add_epi32(bits, within, bits,
+                                            _mm512_set1_epi32((int)EC_STORED_HALF(fmt)));
+    rounded = _mm512_mask_add_epi32(rounded, odd, rounded, _mm512_set1_epi32(1));
+    if (fmt == EC_F8)
+        return rounded;
+    const __mmask16 nan = _mm512_cmpgt_epi32_mask(size, _mm512_set1_epi32((int)EC_INFINITY_BITS));
+    return _mm512_mask_or_epi32(rounded, nan, rounded, _mm512_set1_epi32((int)EC_QUIET_BIT));
+}
+EC_INLINE void ec_store_as(void *p, ec_vec v, int fmt)
+{
+    if (fmt == EC_F32) {
+        ec_store((float *)p, v);
+        return;
+    }
+    const __m512i rounded = ec_round_as(v, fmt);
+    if (fmt == EC_F24)
+        _mm512_mask_storeu_epi32(p, 0x0fff, ec_pack_flyte24(rounded));
+    else if (fmt == EC_F16)
+        _mm256_storeu_si256((__m256i *)p, _mm512_cvtepi32_epi16(_mm512_srli_epi32(rounded, 16)));
+    else
+        _mm_storeu_si128((__m128i *)p, _mm512_cvtepi32_epi8(_mm512_srli_epi32(rounded, 24)));
+}
+EC_INLINE void ec_store_as_n(void *p, ec_vec v, int n, int fmt)
+{
+    if (fmt == EC_F32) {
+        ec_store_n((float *)p, v, n);
+        return;
+    }
+    const __m512i rounded = ec_round_as(v, fmt);
+    if (fmt == EC_F24)
+        _mm512_mask_storeu_epi8(p, ec_mask_flyte24(n), ec_pack_flyte24(rounded));
+    else if (fmt == EC_F16)
+        _mm256_mask_storeu_epi16(p, ec_mask(n),
+                                 _mm512_cvtepi32_epi16(_mm512_srli_epi32(rounded, 16)));
+    else
+        _mm_mask_storeu_epi8(p, ec_mask(n), _mm512_cvtepi32_epi8(_mm512_srli_epi32(rounded, 24)));
+}
+
+#endif

@@ -1,0 +1,65 @@
+/* Loads and stores of stored numbers on AArch64 NEON.  Meanings: see ec_stored_portable.h.
+   An index beyond the table looks up a zero. */
+#ifndef EC_STORED_ISA_H
+#define EC_STORED_ISA_H
+
+#include "ec_stored.h"
+#include "ec_stored_round_neon.h"
+
+/* Four bytes, each the highest of its lane.  Assembly: of intrinsics GCC makes three instructions. */
+EC_INLINE uint8x16_t ec_load_highest(const void *p)
+{
+    const uint8x16_t spread = {16, 16, 16, 0, 16, 16, 16, 1, 16, 16, 16, 2, 16, 16, 16, 3};
+    uint8x16_t bytes;
+    __asm__("ldr %s0, %1" : "=w"(bytes) : "m"(*(const ec_word *)p));
+    return vqtbl1q_u8(bytes, spread);
+}
+EC_INLINE uint8x16_t ec_load_flyte24(const uint8_t *p)
+{
+    const uint8x16_t spread = {16, 0, 1, 2, 16, 3, 4, 5, 16, 6, 7, 8, 16, 9, 10, 11};
+    const uint8x16_t eight = vcombine_u8(vld1_u8(p), vdup_n_u8(0));
+    uint32_t four;
+    memcpy(&four, p + 8, sizeof four);
+    const uint32x4_t twelve = vsetq_lane_u32(four, vreinterpretq_u32_u8(eight), 2);
+    return vqtbl1q_u8(vreinterpretq_u8_u32(twelve), spread);
+}
+EC_INLINE ec_vec ec_load_as(const void *p, int fmt)
+{
+    const uint8_t *b = (const uint8_t *)p;
+    switch (fmt) {
+    case EC_F24: return vreinterpretq_f32_u8(ec_load_flyte24(b));
+    case EC_F16:
+        return vreinterpretq_f32_u32(vshll_n_u16(vreinterpret_u16_u8(vld1_u8(b)), 16));
+    case EC_F8: return vreinterpretq_f32_u8(ec_load_highest(p));
+    case EC_I8: return vcvtq_n_f32_s32(vreinterpretq_s32_u8(ec_load_highest(p)), 24);
+    default: return ec_load((const float *)p);
+    }
+}
+EC_INLINE void ec_store_as(void *p, ec_vec v, int fmt)
+{
+    uint8_t *b = (uint8_t *)p;
+    if (fmt == EC_F32) {
+        ec_store((float *)p, v);
+        return;
+    }
+    const uint32x4_t rounded = ec_round_as(v, fmt);
+    const uint8x16_t bytes = vreinterpretq_u8_u32(rounded);
+    if (fmt == EC_F24) {
+        const uint8x16_t order = {1, 2, 3, 5, 6, 7, 9, 10, 11, 13, 14, 15, 16, 16, 16, 16};
+        const uint8x16_t packed = vqtbl1q_u8(bytes, order);
+        vst1_u8(b, vget_low_u8(packed));
+        const uint32_t four = vgetq_lane_u32(vreinterpretq_u32_u8(packed), 2);
+        memcpy(b + 8, &four, sizeof four);
+    } else if (fmt == EC_F16) {
+        vst1_u8(b, vreinterpret_u8_u16(vshrn_n_u32(rounded, 16)));
+    } else {
+        const uint8x16_t order = {3, 7, 11, 15, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16};
+        const uint8x16_t packed = vqtbl1q_u8(bytes, order);
+        const uint32_t four = vgetq_lane_u32(vreinterpretq_u32_u8(packed), 0);
+        memcpy(b, &four, sizeof four);
+    }
+}
+
+#include "ec_stored_tails.h"
+
+#endif

@@ -1,0 +1,59 @@
+/* Loads and stores of stored numbers on 32-bit NEON.  Meanings: see ec_stored_portable.h.
+   An index beyond the table looks up a zero; a table lookup gives half a vector. */
+#ifndef EC_STORED_ISA_H
+#define EC_STORED_ISA_H
+
+#include "ec_stored.h"
+#include "ec_stored_round_neon.h"
+
+/* Four bytes, each the highest of its lane. */
+EC_INLINE uint32x4_t ec_load_highest(const void *p)
+{
+    const uint32x2_t bytes = vld1_dup_u32((const ec_word *)p);
+    const uint16x8_t halves = vshll_n_u8(vreinterpret_u8_u32(bytes), 8);
+    return vshll_n_u16(vget_low_u16(halves), 16);
+}
+/* The two last elements are loaded with the two last bytes before them. */
+EC_INLINE uint8x16_t ec_load_flyte24(const uint8_t *p)
+{
+    const uint8x8_t first = {8, 0, 1, 2, 8, 3, 4, 5}, last = {8, 2, 3, 4, 8, 5, 6, 7};
+    return vcombine_u8(vtbl1_u8(vld1_u8(p), first), vtbl1_u8(vld1_u8(p + 4), last));
+}
+EC_INLINE ec_vec ec_load_as(const void *p, int fmt)
+{
+    const uint8_t *b = (const uint8_t *)p;
+    switch (fmt) {
+    case EC_F24: return vreinterpretq_f32_u8(ec_load_flyte24(b));
+    case EC_F16:
+        return vreinterpretq_f32_u32(vshll_n_u16(vreinterpret_u16_u8(vld1_u8(b)), 16));
+    case EC_F8: return vreinterpretq_f32_u32(ec_load_highest(p));
+    case EC_I8: return vcvtq_n_f32_s32(vreinterpretq_s32_u32(ec_load_highest(p)), 24);
+    default: return ec_load((const float *)p);
+    }
+}
+EC_INLINE void ec_store_as(void *p, ec_vec v, int fmt)
+{
+    uint8_t *b = (uint8_t *)p;
+    if (fmt == EC_F32) {
+        ec_store((float *)p, v);
+        return;
+    }
+    const uint32x4_t rounded = ec_round_as(v, fmt);
+    const uint8x16_t bytes = vreinterpretq_u8_u32(rounded);
+    const uint8x8x2_t table = {{vget_low_u8(bytes), vget_high_u8(bytes)}};
+    if (fmt == EC_F24) {
+        const uint8x8_t first = {1, 2, 3, 5, 6, 7, 9, 10}, last = {3, 5, 6, 7, 8, 8, 8, 8};
+        const uint8x8_t end = vtbl1_u8(table.val[1], last);
+        vst1_u8(b, vtbl2_u8(table, first));
+        vst1_lane_u32((ec_word *)(void *)(b + 8), vreinterpret_u32_u8(end), 0);
+    } else if (fmt == EC_F16) {
+        vst1_u8(b, vreinterpret_u8_u16(vshrn_n_u32(rounded, 16)));
+    } else {
+        const uint8x8_t order = {3, 7, 11, 15, 16, 16, 16, 16};
+        vst1_lane_u32((ec_word *)p, vreinterpret_u32_u8(vtbl2_u8(table, order)), 0);
+    }
+}
+
+#include "ec_stored_tails.h"
+
+#endif

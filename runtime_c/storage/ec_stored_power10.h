@@ -1,0 +1,92 @@
+/* Loads and stores of stored numbers on little-endian POWER10.  Meanings: see ec_stored_portable.h. */
+#ifndef EC_STORED_ISA_H
+#define EC_STORED_ISA_H
+
+#include "ec_stored.h"
+
+/* The elements that `packed` begins with.  Indices from 16 on are of the zeros. */
+EC_INLINE ec_vec ec_unpack_as(ec_vec_u8 packed, int fmt)
+{
+    const ec_vec_u8 zero = vec_splats((unsigned char)0);
+    const ec_vec_u8 of24 = {16, 0, 1, 2, 16, 3, 4, 5, 16, 6, 7, 8, 16, 9, 10, 11};
+    const ec_vec_u8 of16 = {16, 16, 0, 1, 16, 16, 2, 3, 16, 16, 4, 5, 16, 16, 6, 7};
+    const ec_vec_u8 of8 = {16, 16, 16, 0, 16, 16, 16, 1, 16, 16, 16, 2, 16, 16, 16, 3};
+    const ec_vec_u8 spread = fmt == EC_F24 ? of24 : fmt == EC_F16 ? of16 : of8;
+    const ec_vec_u8 bits = vec_perm(packed, zero, spread);
+    return fmt == EC_I8 ? vec_ctf((ec_vec_s32)bits, 24) : (ec_vec)bits;
+}
+/* Four bytes in every word, eight in both halves.  Assembly: compilers would load a general
+   register and move that. */
+EC_INLINE ec_vec_u8 ec_load_four(const void *p)
+{
+    typedef uint32_t four __attribute__((aligned(1)));
+    ec_vec_u8 v;
+    __asm__("lxvwsx %x0, %y1" : "=wa"(v) : "Z"(*(const four *)p));
+    return v;
+}
+EC_INLINE ec_vec_u8 ec_load_eight(const void *p)
+{
+    typedef uint64_t eight __attribute__((aligned(1)));
+    ec_vec_u8 v;
+    __asm__("lxvdsx %x0, %y1" : "=wa"(v) : "Z"(*(const eight *)p));
+    return v;
+}
+EC_INLINE ec_vec ec_load_as(const void *p, int fmt)
+{
+    switch (fmt) {
+    case EC_F24: return ec_unpack_as(vec_xl_len((unsigned char *)p, 12), fmt);
+    case EC_F16: return ec_unpack_as(ec_load_eight(p), fmt);
+    case EC_F8:
+    case EC_I8: return ec_unpack_as(ec_load_four(p), fmt);
+    default: return ec_load((const float *)p);
+    }
+}
+EC_INLINE ec_vec ec_load_as_n(const void *p, int n, int fmt)
+{
+    if (fmt == EC_F32)
+        return ec_load_n((const float *)p, n);
+    const size_t bytes = (size_t)n * EC_STORED_BYTES(fmt);
+    return ec_unpack_as(vec_xl_len((unsigned char *)p, bytes), fmt);
+}
+
+/* As ec_round_bits.  (GCC 12 breaks down over vec_splats of a conditional expression.) */
+EC_INLINE ec_vec_u32 ec_round_as(ec_vec v, int fmt)
+{
+    const unsigned largest = EC_STORED_LARGEST(fmt), half = EC_STORED_HALF(fmt);
+    const unsigned dropped = 32u - 8u * EC_STORED_BYTES(fmt);
+    const ec_vec_u32 bits = (ec_vec_u32)v, size = vec_and(bits, vec_splats(0x7fffffffu));
+    const ec_vec_u32 odd = vec_and(vec_sr(bits, vec_splats(dropped)), vec_splats(1u));
+    const ec_vec_u32 more = vec_add(odd, vec_splats(half));
+    const ec_vec_u32 beyond = (ec_vec_u32)vec_cmpgt(size, vec_splats(largest));
+    const ec_vec_u32 rounded = vec_add(bits, vec_andc(more, beyond));
+    if (fmt == EC_F8)
+        return rounded;
+    const ec_vec_u32 nan = (ec_vec_u32)vec_cmpgt(size, vec_splats(EC_INFINITY_BITS));
+    return vec_or(rounded, vec_and(nan, vec_splats(EC_QUIET_BIT)));
+}
+/* The bytes that are kept, the others behind them. */
+EC_INLINE ec_vec_u8 ec_pack_as(ec_vec v, int fmt)
+{
+    const ec_vec_u8 of24 = {1, 2, 3, 5, 6, 7, 9, 10, 11, 13, 14, 15, 0, 4, 8, 12};
+    const ec_vec_u8 of16 = {2, 3, 6, 7, 10, 11, 14, 15, 0, 1, 4, 5, 8, 9, 12, 13};
+    const ec_vec_u8 of8 = {3, 7, 11, 15, 0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14};
+    const ec_vec_u8 order = fmt == EC_F24 ? of24 : fmt == EC_F16 ? of16 : of8;
+    const ec_vec_u8 bits = (ec_vec_u8)ec_round_as(v, fmt);
+    return vec_perm(bits, bits, order);
+}
+EC_INLINE void ec_store_as_n(void *p, ec_vec v, int n, int fmt)
+{
+    if (fmt == EC_F32)
+        ec_store_n((float *)p, v, n);
+    else
+        vec_xst_len(ec_pack_as(v, fmt), (unsigned char *)p, (size_t)n * EC_STORED_BYTES(fmt));
+}
+EC_INLINE void ec_store_as(void *p, ec_vec v, int fmt)
+{
+    if (fmt == EC_F32)
+        ec_store((float *)p, v);
+    else
+        ec_store_as_n(p, v, EC_VL, fmt);
+}
+
+#endif

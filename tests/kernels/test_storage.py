@@ -1,0 +1,140 @@
+"""Storage formats in C, every ISA: bits, memory touched, and that vectors stay in vectors."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from innerloop.program import find_compiler
+from innerloop.stored import costs
+
+from edgeconv import host
+from edgeconv.storage import formats
+from edgeconv.targets import TARGETS
+from tests import stored_values
+from tests.kernels import builds
+from tests.kernels.harness import ROOT, Array, Build
+from tests.stored_values import FLYTE_BITS
+
+PROGRAM = Path(__file__).parent / "storage.c"
+AVX512 = TARGETS["avx512"]
+# Instructions to read a vector of flyte24, flyte16, flyte8 and int8, the load included.
+READING = {
+    "avx512": (3, 2, 2, 2),  # load under a mask, vpermd, vpshufb; vpmovzx and vpslld; with vcvt
+    "avx2": (3, 2, 2, 2),  # vmovdqu, vinserti128, vpshufb; the rest as above
+    "neon": (3, 2, 2, 3),  # ldr, ld1, tbl; ldr and shll; ldr and tbl; with scvtf
+    "neon_armv7": (4, 2, 3, 4),  # two vld1 and vtbl; vld1 and vshll; two vshll; with vcvt
+    "power10": (2, 2, 2, 3),  # lxvl, lxvdsx or lxvwsx, and vperm; with vcfsx
+}
+FORMATS = ("float32", "flyte24", "flyte16", "flyte8", "int8")  # in the order of ec_stored.h
+
+
+def compiled(build: Build, folder: Path) -> Path:
+    binary = folder / "storage"
+    header = build.target.header
+    command = [*build.compiler, *build.target.flags, "-I", str(ROOT / "runtime_c")]
+    command += [f'-DEC_ISA_HEADER="isa/{header}"']
+    command += [f'-DEC_STORED_HEADER="storage/{header.replace("_isa_", "_stored_")}"']
+    done = subprocess.run(
+        [*command, str(PROGRAM), "-o", str(binary)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[:4000]
+    return binary
+
+
+def elements(name: str, pattern: Array) -> bytes:
+    """As many stored elements as patterns: every code there is, the upper bits of them."""
+    if name == "int8":
+        return (pattern >> 16).astype(np.uint8).tobytes()
+    bits = FLYTE_BITS[name]
+    return stored_values.as_bytes(pattern >> (32 - bits), bits // 8)
+
+
+def read_as(name: str, pattern: Array) -> Array:
+    """Bits of what ``elements`` must be read as."""
+    if name == "int8":
+        return (pattern >> 16).astype(np.uint8).view(np.int8).astype(np.float32).view(np.uint32)
+    bits = FLYTE_BITS[name]
+    return stored_values.appended(pattern >> (32 - bits), bits)
+
+
+def assert_same(got: Array, want: Array, pattern: Array, what: str) -> None:
+    wrong = np.flatnonzero(got != want)
+    if wrong.size:
+        i = wrong[0]
+        pytest.fail(
+            f"{what}: {wrong.size} of {want.size} differ, first {pattern[i]:#010x}: "
+            f"got {got[i]:#x}, expected {want[i]:#x}"
+        )
+
+
+def check(build: Build, folder: Path) -> None:
+    """All patterns through loads and stores; the program itself checks every place and n."""
+    pattern = stored_values.patterns()
+    pattern = np.concatenate([pattern, pattern[: -len(pattern) % 64]])
+    data = np.uint32(len(pattern)).tobytes() + pattern.tobytes()
+    data += b"".join(elements(name, pattern) for name in FORMATS)
+    command = [*build.runner, str(compiled(build, folder))]
+    done = subprocess.run(command, input=data, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()[:4000]
+    at = 0
+    for name in FORMATS:
+        got = np.frombuffer(done.stdout, np.uint32, len(pattern), at)
+        assert_same(got, read_as(name, pattern), pattern, f"{build.name}, reading {name}")
+        at += got.nbytes
+    for name, bits in FLYTE_BITS.items():
+        size = bits // 8
+        raw = np.frombuffer(done.stdout, np.uint8, len(pattern) * size, at).reshape(-1, size)
+        code = np.zeros((len(pattern), 4), np.uint8)
+        code[:, :size] = raw
+        got, want = code.view(np.uint32).reshape(-1), stored_values.stored(pattern, bits)
+        assert_same(got, want, pattern, f"{build.name}, storing {name}")
+        at += raw.size
+    assert at == len(done.stdout)
+
+
+def test_bits_and_bounds(build: Build, folder: Path) -> None:
+    check(build, folder)
+
+
+@pytest.mark.parametrize("compiler", builds.COMPILERS)
+def test_byte_permutes_of_vbmi(compiler: str, folder: Path) -> None:
+    if not host.detect().has(("avx512vbmi",)):
+        pytest.skip("this CPU has no AVX512-VBMI")
+    target = replace(AVX512, flags=(*AVX512.flags, "-mavx512vbmi"))
+    check(builds.native(target, compiler), folder)
+
+
+def test_avx512_through_simde(folder: Path) -> None:
+    check(builds.with_simde(AVX512, "gcc"), folder)
+
+
+@pytest.mark.parametrize("family", ["gcc", "clang"])
+@pytest.mark.parametrize("isa", READING)
+def test_instructions(isa: str, family: str) -> None:
+    """Nothing is taken apart into scalars, and float32 is one load and one store."""
+    compiler = find_compiler(TARGETS[isa], family)
+    if compiler is None:
+        pytest.skip(f"no {family} for {TARGETS[isa].arch} is installed")
+    found = costs(TARGETS[isa], compiler)
+    plain = found.pop("EC_F32")
+    assert (plain.read, plain.written, plain.scalar) == (1, 1, 0)
+    # Clang loads four bytes for 32-bit NEON through a general register, and copies POWER's zero.
+    extra = 2 if family == "clang" and isa in ("neon_armv7", "power10") else 0
+    for (name, cost), instructions in zip(found.items(), READING[isa], strict=True):
+        assert cost.read <= instructions + extra, name
+        assert cost.written is None or cost.written <= 22, name
+        assert cost.scalar <= (1 if extra else 0), name
+
+
+def test_every_vector_isa_is_counted() -> None:
+    assert list(READING) == [name for name, target in TARGETS.items() if target.lanes > 1]
+
+
+def test_formats_are_those_of_c() -> None:
+    text = (ROOT / "runtime_c" / "storage" / "ec_stored.h").read_text()
+    assert "enum { EC_F32, EC_F24, EC_F16, EC_F8, EC_I8 };" in text
+    assert [formats()[name].element_bytes for name in FORMATS] == [4, 3, 2, 1, 1]

@@ -1,0 +1,136 @@
+"""Kernels that decode their filters, in every storage format, against float64.
+
+The weights are ones that the format has, so that what the kernel must compute does not depend on
+how they are rounded; int8 has a scale per output channel, which is a power of two here.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from edgeconv.algorithms.direct.plan import channels_per_pass, make_plan
+from edgeconv.algorithms.problem import problem_of
+from edgeconv.cache import Cache
+from edgeconv.choose.storage import weight_formats
+from edgeconv.ir.activation import Activation
+from edgeconv.ir.layout import ROW_MAJOR, blocked
+from edgeconv.ops.base import LayoutOption
+from edgeconv.storage.base import StorageFormat
+from edgeconv.targets import Target
+from tests.kernels.harness import Array, Build, Case, Spec, check
+from tests.kernels.test_conv import RELU, conv, numbers, tile
+
+STORED = [name for name in weight_formats() if name != "float32"]
+THOROUGH = ("flyte24", "int8")  # without and with units; the others differ in loads only
+FAR = (Cache(1, 1024, 64), Cache(2, 1024, 64))  # filters seldom fit, input rows seldom stay
+CLIP = Activation("clip", -1.0, 1.5)
+
+rng = np.random.default_rng(5)
+
+
+def representable(shape: tuple[int, ...], form: StorageFormat) -> Array:
+    """Random weights that ``form`` has; about as large as those of the other tests."""
+    if not form.scaled:
+        return form.rounded(numbers(*shape)).astype(np.float32)
+    most = int(form.largest)
+    whole = rng.integers(-most, most + 1, shape).astype(np.float32)
+    whole.reshape(shape[0], -1)[:, 0] = most  # the largest of its channel
+    units = np.exp2(rng.integers(-8, -4, shape[0]).astype(np.float32))
+    return whole * units.reshape(-1, *(1,) * (len(shape) - 1))
+
+
+def stored(spec: Spec, name: str) -> Spec:
+    """``spec`` with filters in the format ``name``."""
+    weights = representable(spec.inputs["w"].shape, weight_formats()[name])
+    scale = max(1.0, float(np.abs(weights).max())) * spec.scale
+    return replace(
+        spec,
+        inputs={**spec.inputs, "w": weights},
+        attrs={**spec.attrs, "storage": name},
+        scale=scale,
+    )
+
+
+def dense(m: int, k: int, n: int) -> Spec:
+    return Spec(
+        "Dense",
+        {"x": numbers(m, k), "w": numbers(n, k), "b": numbers(n)},
+        (m, n),
+        constants=("w", "b"),
+        after=RELU,
+        tolerance=4 * math.sqrt(k),
+        scale=math.sqrt(k),
+    )
+
+
+def direct(target: Target) -> list[Spec]:
+    """Full and narrow tiles, a partly stored vector, both borders, groups, residuals."""
+    lanes, (rows, nr) = target.lanes, tile(target)
+    one = (1, 1, 1, 1)
+    return [
+        conv((1, lanes + 3, 3, 2 * rows + 1), nr + lanes + 1, (3, 3), one, residual=True),
+        conv((1, 5, 7, 6), nr, (1, 1), after=CLIP),
+        conv((2, 3, 9, 7), lanes, (3, 2), (2, 1, 1, 0), strides=(2, 2), bias=False, after=RELU),
+        conv((1, 6, 3, 5), 4, (3, 3), one, groups=2),
+        conv((1, 4 * lanes, 2, 3), 4 * lanes, (1, 1), groups=2, residual=True, after=RELU),
+    ]
+
+
+def depthwise(target: Target) -> list[Spec]:
+    rows = target.depthwise_rows
+    one, c = (1, 1, 1, 1), target.lanes + 2
+    return [
+        conv((2, c, 5, rows + 3), c, (3, 3), one, groups=c, after=RELU),
+        conv((1, 4, 7, 2 * rows + 1), 4, (3, 3), (0, 0, 1, 1), (2, 2), groups=4, bias=False),
+        conv((1, 3, 9, 9), 3, (5, 5), (2, 2, 2, 2), groups=3, residual=True),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_kernels(build: Build, folder: Path, name: str) -> None:
+    lanes, (rows, nr) = build.target.lanes, tile(build.target)
+    specs = [direct(build.target)[0], depthwise(build.target)[0], dense(1, 37, 9 * lanes)]
+    if name in THOROUGH:
+        specs += [*direct(build.target)[1:], *depthwise(build.target)[1:]]
+        specs += [dense(rows + 1, 12, nr + 1), dense(1, 5, 1)]
+    check(build, [c for spec in specs for c in stored(spec, name).cases(build.target)], folder)
+
+
+def in_passes(target: Target, name: str) -> list[Case]:
+    """Convolutions whose filters are far: input channels come in several passes."""
+    far, xc = replace(target, caches=FAR), blocked(target.lanes)
+    channels, (rows, nr) = 48, tile(target)
+    wide = 2 * rows + 1
+    one = (1, 1, 1, 1)
+    specs = [
+        conv((1, channels, 5, wide), nr, (3, 3), one, after=RELU),
+        conv((1, channels, 2, wide), nr + 1, (3, 3), one, residual=True, after=RELU),
+        replace(conv((1, channels, 2, wide), nr, (1, 3), (0, 1, 0, 1)), before=CLIP),
+    ]
+    made = []
+    for spec in specs:
+        residual = (xc,) if spec.residual is not None else ()
+        option = LayoutOption((xc, ROW_MAJOR, ROW_MAJOR, *residual), (xc,))
+        forced = replace(spec, options=(option,), attrs={**spec.attrs, "algorithm": "direct"})
+        made += stored(forced, name).cases(far)
+    return made
+
+
+@pytest.mark.parametrize("name", THOROUGH)
+def test_passes_over_input_channels(build: Build, folder: Path, name: str) -> None:
+    check(build, in_passes(build.target, name), folder)
+
+
+@pytest.mark.parametrize("name", THOROUGH)
+def test_far_filters_come_in_passes(build: Build, name: str) -> None:
+    """What the test above relies on."""
+    far = replace(build.target, caches=FAR)
+    for case in in_passes(build.target, name):
+        problem = problem_of(case.layer.node, case.graph)
+        assert channels_per_pass(problem, make_plan(problem, far), far)
+        assert case.layer.params["channels_per_pass"]

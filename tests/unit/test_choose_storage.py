@@ -1,0 +1,187 @@
+"""Formats of filters: who gets which, what that changes in a project, and what is refused."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from edgeconv.algorithms.packing import rounded
+from edgeconv.choose.storage import store_weights, stored_formats, weight_formats
+from edgeconv.codegen.emit import weight_image
+from edgeconv.codegen.weights import encoded
+from edgeconv.errors import EdgeconvError
+from edgeconv.ir.graph import Graph, Node, Tensor
+from edgeconv.pipeline import CompileOptions, decide
+from edgeconv.storage import formats
+from tests import onnx_models
+from tests.command import BOARD, Command
+
+CONVOLUTIONS = ("direct", "depthwise", "dense")
+
+
+def graph(weights: float = 1.0) -> Graph:
+    """A convolution, an activation, a dense layer."""
+    tensors = {
+        "x": Tensor("x", (1, 2, 3, 3)),
+        "w": Tensor("w", (4, 2, 1, 1), data=np.full((4, 2, 1, 1), weights, np.float32)),
+        "v": Tensor("v", (5, 36), data=np.ones((5, 36), np.float32)),
+    }
+    nodes = (
+        Node("a", "Conv", ("x", "w"), ("y",)),
+        Node("b", "Unary", ("y",), ("z",)),
+        Node("c", "Dense", ("z", "v"), ("p",)),
+    )
+    return Graph("g", nodes, tensors, ("x",), ("p",))
+
+
+def stored(of: Graph, attribute: str = "storage") -> dict[str, str]:
+    return {n.name: n.attrs[attribute] for n in of.nodes if attribute in n.attrs}
+
+
+def test_formats_of_weights() -> None:
+    assert set(weight_formats()) == {"float32", "flyte24", "flyte16", "flyte8", "int8"}
+    assert stored_formats() == set(weight_formats()) - {"float32"}
+
+
+def test_every_layer_and_named_ones() -> None:
+    assert stored(store_weights(graph(), {})) == {}
+    assert stored(store_weights(graph(), {"*": "int8"})) == {"a": "int8", "c": "int8"}
+    both = {"*": "int8", "c": "float32"}
+    assert stored(store_weights(graph(), both)) == {"a": "int8", "c": "float32"}
+    assert stored(store_weights(graph(), {"c": "flyte8"})) == {"c": "flyte8"}
+
+
+def test_rounded_weights_are_float32() -> None:
+    twin = store_weights(graph(), {"c": "flyte8"}, rounded=True)
+    assert (stored(twin), stored(twin, "rounded")) == ({}, {"c": "flyte8"})
+
+
+@pytest.mark.parametrize(
+    ("wanted", "words"),
+    [
+        ({"d": "int8"}, ["no layer", "'d'", "a, c"]),
+        ({"b": "int8"}, ["without filters", "b", "Unary", "Conv and Dense"]),
+        ({"a": "int9"}, ["unknown storage format", "did you mean int8"]),
+        ({"*": "int32"}, ["unknown storage format", "'int32'"]),
+    ],
+)
+def test_refused(wanted: dict[str, str], words: list[str]) -> None:
+    with pytest.raises(EdgeconvError) as caught:
+        store_weights(graph(), wanted)
+    assert caught.value.code == 2
+    assert all(word in caught.value.one_line() for word in words)
+
+
+@pytest.mark.parametrize("weights", [np.inf, np.nan])
+def test_units_need_finite_weights(weights: float) -> None:
+    store_weights(graph(weights), {"a": "flyte16", "c": "int8"})
+    with pytest.raises(EdgeconvError, match="finite") as caught:
+        store_weights(graph(weights), {"a": "int8"})
+    assert "a" in caught.value.one_line()
+
+
+@pytest.mark.parametrize("name", sorted(stored_formats()))
+def test_rounding_twice_is_rounding_once(name: str) -> None:
+    rng = np.random.default_rng(3)
+    weights = rng.standard_normal((5, 3, 2, 2)).astype(np.float32)
+    weights[2] = 0.0
+    once, form = rounded(weights, formats()[name]), formats()[name]
+    bound = np.abs(weights).max(axis=(1, 2, 3), keepdims=True) / 254 * 1.0001
+    assert (np.abs(once - weights) <= np.maximum(bound, form.relative_error * abs(weights))).all()
+    np.testing.assert_allclose(rounded(once, form), once, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", sorted(weight_formats()))
+def test_image_and_report_count_bytes_of_the_format(residual_model: Path, name: str) -> None:
+    size, scaled = formats()[name].element_bytes, formats()[name].scaled
+    plain = decide(CompileOptions(residual_model, BOARD)).choice.layers
+    chosen = decide(CompileOptions(residual_model, BOARD, storage={"*": name}))
+    layers = {layer["name"]: layer for layer in chosen.report["layers"]}
+    seen = 0
+    for before, layer in zip(plain, chosen.choice.layers, strict=True):
+        if before.algorithm not in CONVOLUTIONS:
+            continue
+        seen += 1
+        filters, bias = layer.blobs
+        assert filters.bytes == size * before.blobs[0].elements == len(encoded(filters))
+        assert bias.bytes == (1 + scaled) * before.blobs[1].bytes == len(encoded(bias))
+        told = layers[layer.node.name]
+        assert told["storage"] == {"weights": name, "output": "float32"}
+        assert told["weight_bytes"] == filters.bytes + bias.bytes
+    assert seen > 3
+
+
+def test_sconv_leaves_stored_filters_to_others(residual_model: Path) -> None:
+    algorithms = {"stem": "sconv"}
+    plain = decide(CompileOptions(residual_model, BOARD, algorithms=algorithms))
+    assert "sconv" in {layer.algorithm for layer in plain.choice.layers}
+    others = {"*": "flyte16", "stem": "float32"}
+    decide(CompileOptions(residual_model, BOARD, algorithms=algorithms, storage=others))
+    stored_too = CompileOptions(
+        residual_model, BOARD, algorithms=algorithms, storage={"*": "flyte16"}
+    )
+    with pytest.raises(EdgeconvError, match="does not apply"):
+        decide(stored_too)
+
+
+def test_command_and_comments_name_the_formats(
+    edgeconv: Command, residual_model: Path, tmp_path: Path
+) -> None:
+    formats_of = ("--storage", "stem=int8", "--storage", "*=flyte16")
+    edgeconv.ok("compile", residual_model, "--board", BOARD, *formats_of, "-o", tmp_path / "out")
+    text = (tmp_path / "out" / "net.c").read_text()
+    assert "--storage '*=flyte16' --storage stem=int8" in text
+    assert re.search(r'Conv "stem, .*\n.*\n.*bytes of weights, filters in int8 \*/', text)
+    assert text.count("filters in flyte16 */") > 2
+
+
+def test_only_programs_that_decode_have_decoders(
+    edgeconv: Command, residual_model: Path, tmp_path: Path
+) -> None:
+    for name, found in (("float32", False), ("flyte8", True)):
+        out = tmp_path / name
+        options = ("--board", BOARD, "--storage", f"*={name}", "-o", out)
+        edgeconv.ok("compile", residual_model, *options)
+        assert ("EC_F24" in (out / "net.c").read_text()) is found
+
+
+def test_naming_float32_changes_nothing(
+    edgeconv: Command, residual_model: Path, tmp_path: Path
+) -> None:
+    texts = []
+    for extra in ((), ("--storage", "*=float32")):
+        out = tmp_path / str(len(extra))
+        edgeconv.ok("compile", residual_model, "--board", BOARD, *extra, "-o", out)
+        texts.append(re.sub(r"  command .*", "", (out / "net.c").read_text()))
+    assert texts[0] == texts[1]
+
+
+def test_layout_hash_tells_formats_apart(residual_model: Path) -> None:
+    hashes = set()
+    for name in weight_formats():
+        chosen = decide(CompileOptions(residual_model, BOARD, storage={"*": name}))
+        hashes.add(weight_image(chosen.choice, chosen.memory).layout_hash)
+    assert len(hashes) == len(weight_formats())
+
+
+def test_traffic_follows_the_format(tmp_path: Path) -> None:
+    """A layer with 2.25 MiB of filters behind the last cache: they are most of what it moves."""
+    path = onnx_models.save(
+        onnx_models.convolution(256, 256, (1, 256, 7, 7)), tmp_path / "far.onnx"
+    )
+    moved = {}
+    for name in ("float32", "flyte16"):
+        (layer,) = [
+            layer
+            for layer in decide(CompileOptions(path, "x86-64-v3", storage={"*": name})).report[
+                "layers"
+            ]
+            if layer["op"] == "Conv"
+        ]
+        moved[name] = layer["traffic_bytes"]["DRAM"], layer["traffic_lower_bound_bytes"]
+    filters = 4 * 256 * 256 * 9
+    for before, after in zip(moved["float32"], moved["flyte16"], strict=True):
+        assert before - after == pytest.approx(filters / 2, rel=0.02)
