@@ -27,8 +27,8 @@ from edgeconv.ir.choice import Choice
 from edgeconv.ir.graph import Graph
 from edgeconv.ir.layout import Shape
 from edgeconv.ir.memory import MemoryMap
-from edgeconv.memory.banks import of_board
-from edgeconv.memory.link import link_plan, reserved
+from edgeconv.memory.banks import largest_only, of_board, within
+from edgeconv.memory.link import VARIABLES, link_plan, reserved
 from edgeconv.memory.program import caller_bytes
 from edgeconv.report import document
 from edgeconv.report.document import Facts, Report
@@ -128,7 +128,7 @@ def decide(options: CompileOptions, step: Step = lambda _: None) -> Decided:
 def _choose(options: CompileOptions, board: Board, graph: Graph, target: Target) -> Decided:
     """Kernels for ``target``, their memory, and the report of both."""
     choice = choose.select(graph, target, io=options.io, algorithms=options.algorithms)
-    plan = memory.plan(choice, of_board(board, reserved(board, caller_bytes(choice))))
+    plan = _plan(options, board, choice)
     facts = Facts(
         name=options.prefix,
         model_file=options.model.name,
@@ -138,6 +138,24 @@ def _choose(options: CompileOptions, board: Board, graph: Graph, target: Target)
         flash_budget=board.flash_bytes if options.flash is None else options.flash,
     )
     return Decided(options, board, choice, plan, document.build_report(choice, plan, board, facts))
+
+
+def _plan(options: CompileOptions, board: Board, choice: Choice) -> MemoryMap:
+    """The memory map, in the board's memories and within the budget that the user has set."""
+    io_bytes = caller_bytes(choice)
+    banks = of_board(board, reserved(board, io_bytes))
+    if options.ram is None or not banks:
+        return memory.plan(choice, banks)
+    left = options.ram - io_bytes - VARIABLES
+    plan = memory.plan(choice, within(banks, left))
+    if not _excess(plan):
+        return plan
+    # What is spread takes more bytes together than one memory does alone.
+    return min(plan, memory.plan(choice, within(largest_only(banks), left)), key=_excess)
+
+
+def _excess(plan: MemoryMap) -> int:
+    return sum(bank.excess for bank in plan.banks)
 
 
 def compile_model(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from edgeconv.board import Board, Memory
 
@@ -37,6 +38,22 @@ def of_board(board: Board, reserved: Mapping[str, int]) -> tuple[Bank, ...]:
         return ()
     left = [max(0, region.size - reserved.get(region.name, 0)) for region in board.ram]
     return tuple(map(Bank, _names(board.ram), left, _costs(board.ram)))
+
+
+def within(banks: Sequence[Bank], total: int) -> tuple[Bank, ...]:
+    """The banks cut down to ``total`` bytes together, the fastest first."""
+    found: list[Bank] = []
+    for bank in banks:
+        room = total if bank.capacity is None else min(bank.capacity, total)
+        found.append(replace(bank, capacity=max(0, room)))
+        total -= max(0, room)
+    return tuple(found)
+
+
+def largest_only(banks: Sequence[Bank]) -> tuple[Bank, ...]:
+    """The largest bank; of the others nothing may be used."""
+    largest = max(banks, key=lambda bank: math.inf if bank.capacity is None else bank.capacity)
+    return tuple(bank if bank is largest else replace(bank, capacity=0) for bank in banks)
 
 
 def _costs(regions: Sequence[Memory]) -> list[float]:
