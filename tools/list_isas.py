@@ -11,30 +11,30 @@ Needs nothing but Python.
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from edgeconv.targets import TARGETS
+from edgeconv.targets import TARGETS, Tile
 
 
 def rows(arch: str) -> list[str]:
-    """One line per ISA that a CPU of ``arch`` may have."""
-    return [
-        "|".join(
-            (
-                row.name,
-                ",".join(row.flags),
-                ",".join(row.cpu_flags),
-                *(
-                    ";".join(f"{tile.rows},{tile.vectors}" for tile in tiles)
-                    for tiles in (row.tiles, row.outer)
-                ),
-            )
-        )
-        for row in TARGETS.values()
-        if row.arch in (arch, "any")
-    ]
+    """One line per ISA header that a CPU of ``arch`` may have, with the tiles of all its rows."""
+    fits = [row for row in TARGETS.values() if row.arch in (arch, "any")]
+    found = []
+    for row in (row for row in fits if not row.runtime):
+        sharing = [other for other in fits if other.header == row.header]
+        tiles = (tile for other in sharing for tile in other.tiles)
+        outer = (tile for other in sharing for tile in other.outer)
+        fields = (row.name, ",".join(row.flags), ",".join(row.cpu_flags), text(tiles), text(outer))
+        found.append("|".join(fields))
+    return found
+
+
+def text(tiles: Iterable[Tile]) -> str:
+    """Each once: ``14,2;9,3``."""
+    return ";".join(dict.fromkeys(f"{tile.rows},{tile.vectors}" for tile in tiles))
 
 
 if __name__ == "__main__":
