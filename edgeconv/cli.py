@@ -6,7 +6,9 @@ import argparse
 import errno
 import json
 import os
+import signal
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -33,6 +35,7 @@ from edgeconv.verify import DEFAULT_TOLERANCE
 WIDTH = 100  # of what is printed; a narrower terminal's own
 DEBUG_VARIABLE = "EDGECONV_DEBUG"
 INTERRUPTED = 130  # 128 + SIGINT, as shells count
+TERMINATED = 143  # 128 + SIGTERM
 
 # What the file system may refuse at any time, and no fault of the program.
 _REFUSALS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.ENOTDIR)
@@ -40,6 +43,7 @@ _REFUSALS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT,
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit status (``edgeconv.errors.Exit``)."""
+    _clean_up_when_terminated()
     try:
         options = _parser().parse_args(arguments)
         status = options.run(options)
@@ -62,6 +66,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         what = " ".join(f"{type(error).__name__}: {error}".split())
         _say(f"internal error, please report it with the output of {DEBUG_VARIABLE}=1: {what}")
         return int(Exit.UNSATISFIED)
+
+
+def _clean_up_when_terminated() -> None:
+    """SIGTERM unwinds as Ctrl-C does, so that nothing half-written stays behind."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
 
 
 class _Progress:
@@ -178,8 +188,8 @@ def _boards_show(options: argparse.Namespace) -> Exit:
 
 
 def _boards_check(options: argparse.Namespace) -> Exit:
-    board = board_files.check(options.file)
-    _show(options, board_tables.board_details(board), board_tables.board_json(board))
+    board = board_files.check_new(options.file)
+    _show(options, board_tables.checked(board), board_tables.board_json(board))
     return Exit.OK
 
 
