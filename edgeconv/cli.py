@@ -18,8 +18,9 @@ from rich.console import Console, RenderableType
 from rich.markup import escape
 from rich.status import Status
 
-from edgeconv import __version__, pipeline, sizes
+from edgeconv import __version__, pipeline
 from edgeconv import board as board_files
+from edgeconv.arguments import count, one_thread, pair, shape, size_of, tolerance
 from edgeconv.bench import DEFAULT_RUNS
 from edgeconv.build.project import Project
 from edgeconv.doctor import diagnose, diagnose_boards
@@ -230,47 +231,6 @@ class _Parser(argparse.ArgumentParser):
         raise EdgeconvError(message, hint=hint, code=Exit.USAGE)
 
 
-def _invalid(got: str, rule: str) -> EdgeconvError:
-    return EdgeconvError("invalid argument", got=repr(got), rule=rule, code=Exit.USAGE)
-
-
-def _pair(got: str) -> tuple[str, str]:
-    """``NAME=VALUE``; the name may hold ``=`` as ONNX names may."""
-    name, found, value = got.rpartition("=")
-    if not (name and found and value):
-        raise _invalid(got, "it reads NAME=VALUE")
-    return name, value
-
-
-def _shape(got: str) -> tuple[str, tuple[int, ...]]:
-    name, dims = _pair(got)
-    if not all(dim.isascii() and dim.isdigit() for dim in dims.split("x")):
-        raise _invalid(got, "a shape reads NAME=1x3x224x224")
-    return name, tuple(int(dim) for dim in dims.split("x"))
-
-
-def _count(got: str) -> int:
-    if not (got.isascii() and got.isdigit() and int(got) > 0):
-        raise _invalid(got, "a positive number is needed")
-    return int(got)
-
-
-def _one_thread(got: str) -> int:
-    if _count(got) != 1:
-        raise _invalid(f"--threads {got}", "this version emits programs of one thread")
-    return 1
-
-
-def _tolerance(got: str) -> float:
-    try:
-        value = float(got)
-    except ValueError:
-        value = -1.0
-    if not 0.0 <= value < float("inf"):
-        raise _invalid(got, "a tolerance is a number of at least 0, relative to the largest output")
-    return value
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="edgeconv",
@@ -318,7 +278,7 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
         "--input-shape",
         action="append",
         default=[],
-        type=_shape,
+        type=shape,
         metavar="NAME=1x3x224x224",
         help="shape of an input that the model leaves free; may be repeated",
     )
@@ -326,12 +286,12 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
         "--algorithm",
         action="append",
         default=[],
-        type=_pair,
+        type=pair,
         metavar="LAYER=ALG",
         help="use this algorithm for a convolution; may be repeated",
     )
-    add("--ram", type=_size("--ram"), metavar="SIZE", help="budget, as 512K or 2M (the board's)")
-    add("--flash", type=_size("--flash"), metavar="SIZE", help="budget (the board's)")
+    add("--ram", type=size_of("--ram"), metavar="SIZE", help="budget, as 512K or 2M (the board's)")
+    add("--flash", type=size_of("--flash"), metavar="SIZE", help="budget (the board's)")
     add("--weights", choices=("image", "c"), default="image", help="a binary file, or a C array")
     add(
         "--io",
@@ -341,15 +301,11 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _size(option: str) -> Callable[[str], int]:
-    return lambda got: sizes.parse(got, option)
-
-
 def _add_compile(commands: Any) -> None:
     parser = _command(commands, "compile", _compile, "compile a model to a C project")
     _add_model(parser)
     add = parser.add_argument
-    add("--threads", type=_one_thread, default=1, metavar="N", help="1 in this version")
+    add("--threads", type=one_thread, default=1, metavar="N", help="1 in this version")
     add("-o", "--output", type=Path, metavar="DIR", help="the project (./PREFIX)")
     add("--build", action="store_true", help="compile the C too; code counts against --flash")
     add("--verify", action="store_true", help="build, run, and compare with the model")
@@ -365,17 +321,17 @@ def _add_project_commands(commands: Any) -> None:
     verify.add_argument("--model", type=Path, metavar="MODEL.onnx", help="if it has moved")
     verify.add_argument(
         "--tolerance",
-        type=_tolerance,
+        type=tolerance,
         default=DEFAULT_TOLERANCE,
         metavar="R",
         help="largest error over largest output (%(default)s)",
     )
     bench = _command(commands, "bench", _bench, "time a project on this machine")
     bench.add_argument(
-        "--runs", type=_count, default=DEFAULT_RUNS, metavar="N", help="(%(default)s)"
+        "--runs", type=count, default=DEFAULT_RUNS, metavar="N", help="(%(default)s)"
     )
     bench.add_argument(
-        "--threads", type=_one_thread, default=1, metavar="N", help="1 in this version"
+        "--threads", type=one_thread, default=1, metavar="N", help="1 in this version"
     )
     bench.add_argument("--layers", action="store_true", help="time every layer")
     report = _command(commands, "report", _report, "memory and time of a project, per layer")
@@ -390,7 +346,7 @@ def _add_explain(commands: Any) -> None:
     _add_model(parser)
     add = parser.add_argument
     add("--layer", default="", metavar="L", help="this one only, by name or number")
-    add("--threads", type=_count, metavar="P", help="bounds on what one of P processors moves, too")
+    add("--threads", type=count, metavar="P", help="bounds on what one of P processors moves, too")
 
 
 def _add_boards(commands: Any) -> None:

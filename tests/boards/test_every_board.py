@@ -13,10 +13,10 @@ from elftools.elf.elffile import ELFFile
 
 from edgeconv import board as boards
 from edgeconv.board import Board, RunKind
-from edgeconv.build import find_compiler, find_emulator, undefined_symbols
+from edgeconv.build import undefined_symbols
 from edgeconv.build.project import Project
-from edgeconv.errors import EdgeconvError
 from tests.command import Command
+from tests.tools import available
 
 MODEL = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits-cnn.onnx"
 ALLOWED = {"memcpy", "memset", "memmove", "memcmp"}
@@ -25,14 +25,8 @@ ALLOC, EXECUTE = 2, 4  # of the ELF specification
 
 @pytest.mark.parametrize("name", boards.names())
 def test_board(name: str, tmp_path: Path, edgeconv: Command) -> None:
-    board = boards.load(name)
-    runs = board.run.kind is not RunKind.NONE
-    try:
-        find_compiler(board)
-        if runs:
-            find_emulator(board)
-    except EdgeconvError as error:
-        pytest.skip(f"{name}: {error}")
+    runs = boards.load(name).run.kind is not RunKind.NONE
+    board = available(name, to_run=runs)
     directory = tmp_path / "digits"
     wanted = ["--build", *(["--verify"] if runs else [])]
     done = edgeconv("compile", MODEL, "--board", name, "-o", directory, *wanted)
