@@ -36,6 +36,17 @@ def identifier(name: str) -> str:
     return f"{text}_" if text in KEYWORDS else text
 
 
+# Files of a project that are not called after the network.
+_FILES = frozenset({"main", "startup", "firmware"})
+
+
+def prefix(name: str) -> str:
+    """``name`` as the prefix of a project's files and symbols: an identifier that names no file
+    of its own."""
+    text = identifier(name)
+    return f"{text}_" if text in _FILES else text
+
+
 def unique_identifiers(names: Iterable[str]) -> dict[str, str]:
     """name -> identifier, numbered where two names would collide; stable in the given order."""
     found: dict[str, str] = {}

@@ -23,17 +23,20 @@ _LAYER = re.compile(r"layer ([0-9]+) ([0-9.]+)")
 @dataclass(frozen=True, slots=True)
 class LayerTime:
     """Median over the runs.  ``gflops`` counts two operations per multiply-accumulate; 0 for a
-    layer without any."""
+    layer without any.  ``predicted_ms``: what the report says, None where the board states too
+    little."""
 
     name: str
     op: str
     median_ms: float
     gflops: float
+    predicted_ms: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Median and minimum over ``runs``, warm-up excluded.  ``layers`` only where asked for."""
+    """Median and minimum over ``runs``, warm-up excluded.  ``layers`` only where asked for.
+    ``predicted_ms`` as in LayerTime."""
 
     board: str
     isa: str
@@ -43,6 +46,7 @@ class Timing:
     min_ms: float
     gflops: float
     layers: tuple[LayerTime, ...]
+    predicted_ms: float | None = None
 
 
 def bench(
@@ -96,6 +100,7 @@ def _timing(project: Project, binary: Binary, printed: str, runs: int, layers: b
         min_ms=1e3 * min(seconds),
         gflops=_gflops(macs, median),
         layers=_layer_times(project, printed) if layers else (),
+        predicted_ms=project.report["time"]["predicted_ms"],
     )
 
 
@@ -106,7 +111,13 @@ def _layer_times(project: Project, printed: str) -> tuple[LayerTime, ...]:
         seconds[int(number)].append(float(text))
     medians = [statistics.median(times[WARM_UP:]) for times in seconds]
     return tuple(
-        LayerTime(entry["name"], entry["op"], 1e3 * median, _gflops(entry["macs"], median))
+        LayerTime(
+            entry["name"],
+            entry["op"],
+            1e3 * median,
+            _gflops(entry["macs"], median),
+            entry["predicted_ms"],
+        )
         for entry, median in zip(entries, medians, strict=True)
     )
 

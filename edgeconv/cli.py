@@ -6,7 +6,9 @@ import argparse
 import errno
 import json
 import os
+import signal
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,8 +18,9 @@ from rich.console import Console, RenderableType
 from rich.markup import escape
 from rich.status import Status
 
-from edgeconv import __version__, pipeline, sizes
+from edgeconv import __version__, pipeline
 from edgeconv import board as board_files
+from edgeconv.arguments import count, one_thread, pair, shape, size_of, tolerance
 from edgeconv.bench import DEFAULT_RUNS
 from edgeconv.build.project import Project
 from edgeconv.doctor import diagnose, diagnose_boards
@@ -33,6 +36,7 @@ from edgeconv.verify import DEFAULT_TOLERANCE
 WIDTH = 100  # of what is printed; a narrower terminal's own
 DEBUG_VARIABLE = "EDGECONV_DEBUG"
 INTERRUPTED = 130  # 128 + SIGINT, as shells count
+TERMINATED = 143  # 128 + SIGTERM
 
 # What the file system may refuse at any time, and no fault of the program.
 _REFUSALS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.ENOTDIR)
@@ -40,6 +44,7 @@ _REFUSALS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT,
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit status (``edgeconv.errors.Exit``)."""
+    _clean_up_when_terminated()
     try:
         options = _parser().parse_args(arguments)
         status = options.run(options)
@@ -62,6 +67,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         what = " ".join(f"{type(error).__name__}: {error}".split())
         _say(f"internal error, please report it with the output of {DEBUG_VARIABLE}=1: {what}")
         return int(Exit.UNSATISFIED)
+
+
+def _clean_up_when_terminated() -> None:
+    """SIGTERM unwinds as Ctrl-C does, so that nothing half-written stays behind."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
 
 
 class _Progress:
@@ -178,8 +189,8 @@ def _boards_show(options: argparse.Namespace) -> Exit:
 
 
 def _boards_check(options: argparse.Namespace) -> Exit:
-    board = board_files.check(options.file)
-    _show(options, board_tables.board_details(board), board_tables.board_json(board))
+    board = board_files.check_new(options.file)
+    _show(options, board_tables.checked(board), board_tables.board_json(board))
     return Exit.OK
 
 
@@ -219,47 +230,6 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         hint = f"see `{self.prog} --help`"
         raise EdgeconvError(message, hint=hint, code=Exit.USAGE)
-
-
-def _invalid(got: str, rule: str) -> EdgeconvError:
-    return EdgeconvError("invalid argument", got=repr(got), rule=rule, code=Exit.USAGE)
-
-
-def _pair(got: str) -> tuple[str, str]:
-    """``NAME=VALUE``; the name may hold ``=`` as ONNX names may."""
-    name, found, value = got.rpartition("=")
-    if not (name and found and value):
-        raise _invalid(got, "it reads NAME=VALUE")
-    return name, value
-
-
-def _shape(got: str) -> tuple[str, tuple[int, ...]]:
-    name, dims = _pair(got)
-    if not all(dim.isascii() and dim.isdigit() for dim in dims.split("x")):
-        raise _invalid(got, "a shape reads NAME=1x3x224x224")
-    return name, tuple(int(dim) for dim in dims.split("x"))
-
-
-def _count(got: str) -> int:
-    if not (got.isascii() and got.isdigit() and int(got) > 0):
-        raise _invalid(got, "a positive number is needed")
-    return int(got)
-
-
-def _one_thread(got: str) -> int:
-    if _count(got) != 1:
-        raise _invalid(f"--threads {got}", "this version emits programs of one thread")
-    return 1
-
-
-def _tolerance(got: str) -> float:
-    try:
-        value = float(got)
-    except ValueError:
-        value = -1.0
-    if not 0.0 <= value < float("inf"):
-        raise _invalid(got, "a tolerance is a number of at least 0, relative to the largest output")
-    return value
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -309,7 +279,7 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
         "--input-shape",
         action="append",
         default=[],
-        type=_shape,
+        type=shape,
         metavar="NAME=1x3x224x224",
         help="shape of an input that the model leaves free; may be repeated",
     )
@@ -318,9 +288,9 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
         ("--storage", "format of a layer's filters, '*=FMT' for all layers", "LAYER=FMT"),
     ):
         about += "; may be repeated"
-        add(option, action="append", default=[], type=_pair, metavar=metavar, help=about)
-    add("--ram", type=_size("--ram"), metavar="SIZE", help="budget, as 512K or 2M (the board's)")
-    add("--flash", type=_size("--flash"), metavar="SIZE", help="budget (the board's)")
+        add(option, action="append", default=[], type=pair, metavar=metavar, help=about)
+    add("--ram", type=size_of("--ram"), metavar="SIZE", help="budget, as 512K or 2M (the board's)")
+    add("--flash", type=size_of("--flash"), metavar="SIZE", help="budget (the board's)")
     add("--weights", choices=("image", "c"), default="image", help="a binary file, or a C array")
     add(
         "--io",
@@ -330,15 +300,11 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _size(option: str) -> Callable[[str], int]:
-    return lambda got: sizes.parse(got, option)
-
-
 def _add_compile(commands: Any) -> None:
     parser = _command(commands, "compile", _compile, "compile a model to a C project")
     _add_model(parser)
     add = parser.add_argument
-    add("--threads", type=_one_thread, default=1, metavar="N", help="1 in this version")
+    add("--threads", type=one_thread, default=1, metavar="N", help="1 in this version")
     add("-o", "--output", type=Path, metavar="DIR", help="the project (./PREFIX)")
     add("--build", action="store_true", help="compile the C too; code counts against --flash")
     add("--verify", action="store_true", help="build, run, and compare with the model")
@@ -354,17 +320,17 @@ def _add_project_commands(commands: Any) -> None:
     verify.add_argument("--model", type=Path, metavar="MODEL.onnx", help="if it has moved")
     verify.add_argument(
         "--tolerance",
-        type=_tolerance,
+        type=tolerance,
         metavar="R",
         help=f"largest error over largest output ({DEFAULT_TOLERANCE}; where weights are rounded, "
         "by default against the same network with such weights)",
     )
     bench = _command(commands, "bench", _bench, "time a project on this machine")
     bench.add_argument(
-        "--runs", type=_count, default=DEFAULT_RUNS, metavar="N", help="(%(default)s)"
+        "--runs", type=count, default=DEFAULT_RUNS, metavar="N", help="(%(default)s)"
     )
     bench.add_argument(
-        "--threads", type=_one_thread, default=1, metavar="N", help="1 in this version"
+        "--threads", type=one_thread, default=1, metavar="N", help="1 in this version"
     )
     bench.add_argument("--layers", action="store_true", help="time every layer")
     report = _command(commands, "report", _report, "memory and time of a project, per layer")
@@ -379,7 +345,7 @@ def _add_explain(commands: Any) -> None:
     _add_model(parser)
     add = parser.add_argument
     add("--layer", default="", metavar="L", help="this one only, by name or number")
-    add("--threads", type=_count, metavar="P", help="bounds on what one of P processors moves, too")
+    add("--threads", type=count, metavar="P", help="bounds on what one of P processors moves, too")
 
 
 def _add_boards(commands: Any) -> None:

@@ -21,7 +21,7 @@ from edgeconv.build.footprint import footprint
 from edgeconv.build.image import check_image, check_network
 from edgeconv.build.project import Project
 from edgeconv.build.project import render as render_report
-from edgeconv.codegen.c_names import identifier
+from edgeconv.codegen.c_names import prefix as c_prefix
 from edgeconv.codegen.emit import EmitOptions, emit, weight_image
 from edgeconv.codegen.source_tree import SourceTree
 from edgeconv.errors import EdgeconvError, Exit
@@ -29,8 +29,8 @@ from edgeconv.ir.choice import Choice
 from edgeconv.ir.graph import Graph
 from edgeconv.ir.layout import Shape
 from edgeconv.ir.memory import MemoryMap
-from edgeconv.memory.banks import of_board
-from edgeconv.memory.link import link_plan, reserved
+from edgeconv.memory.banks import largest_only, of_board, within
+from edgeconv.memory.link import VARIABLES, io_regions, link_plan, reserved
 from edgeconv.memory.program import caller_bytes
 from edgeconv.report import document
 from edgeconv.report.document import Facts, Report
@@ -67,13 +67,13 @@ class CompileOptions:
     def prefix(self) -> str:
         """The prefix in use.  Raises EdgeconvError (exit status 2) when it is no C prefix."""
         if not self.name:
-            return identifier(self.model.stem)
-        if identifier(self.name) != self.name:
+            return c_prefix(self.model.stem)
+        if c_prefix(self.name) != self.name:
             raise EdgeconvError(
                 "--name",
                 got=repr(self.name),
-                rule="a prefix is a lower-case C identifier",
-                hint=f"{identifier(self.name)!r} would do",
+                rule="a prefix is a lower-case C identifier, and no file of every project",
+                hint=f"{c_prefix(self.name)!r} would do",
                 code=Exit.USAGE,
             )
         return self.name
@@ -142,7 +142,7 @@ def _choose(options: CompileOptions, board: Board, graph: Graph, target: Target)
         storage=options.storage,
         rounded=options.rounded,
     )
-    plan = memory.plan(choice, of_board(board, reserved(board, caller_bytes(choice))))
+    plan = _plan(options, board, choice)
     facts = Facts(
         name=options.prefix,
         model_file=options.model.name,
@@ -152,6 +152,38 @@ def _choose(options: CompileOptions, board: Board, graph: Graph, target: Target)
         flash_budget=board.flash_bytes if options.flash is None else options.flash,
     )
     return Decided(options, board, choice, plan, document.build_report(choice, plan, board, facts))
+
+
+def _plan(options: CompileOptions, board: Board, choice: Choice) -> MemoryMap:
+    """The memory map, in the board's memories and within the budget that the user has set."""
+    if not board.bare_metal:
+        return memory.plan(choice)
+    io_bytes = caller_bytes(choice)
+    plans: list[MemoryMap] = []
+    for region in io_regions(board):
+        banks = of_board(board, reserved(board, io_bytes, region))
+        for allowed in _allowed(banks, options.ram, io_bytes):
+            plan = memory.plan(choice, allowed)
+            plans.append(replace(plan, caller_bank=board.ram.index(region)))
+            if not _excess(plan):
+                return plans[-1]
+    return min(plans, key=_excess)
+
+
+def _allowed(
+    banks: tuple[memory.Bank, ...], ram: int | None, io_bytes: int
+) -> Iterator[tuple[memory.Bank, ...]]:
+    """The banks, cut down to what a budget leaves of them: all, and the largest alone, since what
+    is spread takes more bytes together than one memory does."""
+    if ram is None:
+        yield banks
+        return
+    yield within(banks, ram - io_bytes - VARIABLES)
+    yield within(largest_only(banks), ram - io_bytes - VARIABLES)
+
+
+def _excess(plan: MemoryMap) -> int:
+    return sum(bank.excess for bank in plan.banks)
 
 
 def compile_model(
@@ -164,7 +196,7 @@ def compile_model(
     budget is exceeded, the directory cannot be written, the C cannot be built.
     """
     decided = decide(options, step)
-    _require_budgets(decided.report)
+    _require_budgets(decided.report, known=build)
     if build:
         find_compiler(decided.board)  # before anything long
     step("emitting")
@@ -284,7 +316,7 @@ def _build_and_judge(step: Step) -> Callable[[Path], None]:
             # The log file that it names goes with the directory.
             hint = "compile without --build to keep what was emitted"
             raise EdgeconvError(error.what, got=error.got, hint=hint, code=error.code) from error
-        _require_budgets(report)
+        _require_budgets(report, known=True)
         project.write_report(report)
 
     return finish
@@ -305,13 +337,17 @@ def _measured(project: Project) -> Report:
     return report
 
 
-def _require_budgets(report: Mapping[str, Any]) -> None:
-    lines = budget_lines(report)
+def _require_budgets(report: Mapping[str, Any], *, known: bool) -> None:
+    """``known``: stack and variables are, or the linker will say."""
+    lines = budget_lines(report, known=known)
     if lines:
+        of_ram = any(line.startswith("ram") for line in lines)
         raise EdgeconvError(
             "does not fit",
             where=f"{report['model']['file']} on board {report['board']}",
             rule=lines[0],
-            hint="`edgeconv explain` shows what is live at the memory peak",
+            hint="`edgeconv explain` shows what is live at the memory peak"
+            if of_ram
+            else "weights take most of it: a smaller network, or a board with more flash",
             details=lines[1:],
         )

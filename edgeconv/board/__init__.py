@@ -7,6 +7,7 @@ PATH is); they are scanned, never listed.  ``boards/schema.json`` says what a fi
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -15,13 +16,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from edgeconv.board.file import BARE_METAL, invalid, read
+from edgeconv.board.checks import BARE_METAL, FLASH
+from edgeconv.board.file import invalid, read
 from edgeconv.cache import Cache
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.host import Host, detect
 from edgeconv.names import did_you_mean
 from edgeconv.quantities import parse
-from edgeconv.registry import lookup
 from edgeconv.targets import TARGETS, Target
 
 FOLDERS_VARIABLE = "EDGECONV_BOARDS"
@@ -35,9 +36,6 @@ class RunKind(Enum):
     QEMU_USER = "qemu-user"
     QEMU_SYSTEM = "qemu-system"  # boots the image; files over semihosting
     NONE = "none"  # not at all: build only
-
-
-FLASH = "flash"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +64,16 @@ class Memory:
 class Energy:
     """``mac``: joules of one float32 multiply-add.  ``byte``: joules per byte that crosses between
     a level ("L1", "L2", "L3", "memory", "flash") and the one in front of it.  ``idle``: watts that
-    the board draws meanwhile.  ``source``: where the numbers come from, in words."""
+    the board draws meanwhile.  ``source``: where the numbers come from, in words.
 
-    mac: float
+    Or ``run`` instead of these: watts that the board draws while a core computes, all included.
+    """
+
+    mac: float | None
     byte: Mapping[str, float]
     idle: float
     source: str
+    run: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,12 +191,33 @@ def load(name: str, host: Host | None = None) -> Board:
     Raises EdgeconvError (exit status 2): unknown name with a "did you mean", or a file that breaks
     the schema with the path of the field.
     """
-    return check(lookup("board", name, _files()), host)
+    files = _files()
+    if name not in files:
+        folders = "" if os.environ.get(FOLDERS_VARIABLE) else ", which is not set"
+        raise EdgeconvError(
+            "unknown board",
+            got=repr(name),
+            rule=f"neither shipped nor in a folder of {FOLDERS_VARIABLE}{folders}",
+            hint=_file_at_hand(name, files) or did_you_mean(name, files),
+            code=Exit.USAGE,
+        )
+    return check(files[name], host)
 
 
 def check(path: Path, host: Host | None = None) -> Board:
     """The board that the file ``path`` describes; raises as ``load`` does."""
     return _build(path, read(path), host or detect())
+
+
+def check_new(path: Path, host: Host | None = None) -> Board:
+    """As ``check``, for a file that is to be found beside the shipped ones: its name is none of
+    theirs, unless it is one of them."""
+    board = check(path, host)
+    shipped = _shipped() / path.name
+    if shipped.exists() and not shipped.samefile(path):
+        rule = f"a shipped board has it: no command runs with this folder in {FOLDERS_VARIABLE}"
+        raise invalid(path, "name", repr(board.name), rule, "rename the file and the board in it")
+    return board
 
 
 def _total(regions: tuple[Memory, ...]) -> int | None:
@@ -211,7 +234,25 @@ def _folders() -> list[Path]:
                 hint=f"correct {FOLDERS_VARIABLE}",
                 code=Exit.USAGE,
             )
-    return [Path(str(resources.files("edgeconv.boards"))), *extra]
+    return [_shipped(), *extra]
+
+
+def _shipped() -> Path:
+    return Path(str(resources.files("edgeconv.boards")))
+
+
+def _file_at_hand(name: str, known: Mapping[str, Path]) -> str:
+    """How to use the board file that ``name`` means, by path or in the working directory; "" when
+    there is none."""
+    path = Path(name if name.endswith(".toml") else f"{name}.toml")
+    if not os.path.isfile(path):  # noqa: PTH113 - Path.is_file() raises for names beyond 255 bytes
+        return ""
+    if path.stem in known:
+        return f"did you mean {path.stem}?"
+    folders = [p for p in os.environ.get(FOLDERS_VARIABLE, "").split(os.pathsep) if p]
+    value = os.pathsep.join(dict.fromkeys([*folders, str(path.parent)]))
+    board = f" and name the board {path.stem}" if name != path.stem else ""
+    return f"{path} is there: set {FOLDERS_VARIABLE}={shlex.quote(value)}{board}"
 
 
 def _files() -> dict[str, Path]:
@@ -302,12 +343,13 @@ def _memory(data: Data) -> Memory:
 
 def _energy(data: Data) -> Energy:
     return Energy(
-        mac=parse(data["mac"], "energy"),
+        mac=_optional(data, "mac", "energy"),
         byte=MappingProxyType(
             {level: parse(text, "energy") for level, text in data.get("byte", {}).items()}
         ),
         idle=_optional(data, "idle", "power") or 0.0,
         source=data["source"],
+        run=_optional(data, "run", "power"),
     )
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache, partial
 from importlib import resources
 from pathlib import Path
@@ -12,13 +14,14 @@ from typing import Any
 
 from jsonschema import Draft202012Validator, FormatChecker
 from jsonschema.exceptions import ValidationError
+from jsonschema.validators import extend
 
+from edgeconv.board.checks import problems
 from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.names import did_you_mean, shortened
 from edgeconv.quantities import DIMENSIONS, parse
 
-# -mfpu and -mfloat-abi follow from `fpu` and `float_abi`: stated twice they could differ.
-_DERIVED_FLAGS = ("-mfpu", "-mfloat-abi")
-BARE_METAL = "none"
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")  # TOML's keys that need no quotes
 
 Data = Mapping[str, Any]
 
@@ -31,9 +34,10 @@ def read(path: Path) -> dict[str, Any]:
     data = _parse(path)
     _validate(path, data)
     if data["name"] != path.stem:
-        raise invalid(path, "name", repr(data["name"]), f"the file is called {path.name}")
-    for field, got, rule in (problem for check in _CHECKS for problem in check(data)):
-        raise invalid(path, field, got, rule)
+        rule = f"the file is called {path.name}"
+        raise invalid(path, "name", repr(data["name"]), rule, "rename one of them")
+    for problem in problems(data):
+        raise invalid(path, problem.field, problem.got, problem.rule, problem.hint)
     return data
 
 
@@ -47,13 +51,17 @@ def invalid(path: Path, field: str, got: str, rule: str, hint: str = "") -> Edge
 
 def _parse(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        # -sig: some editors begin a text with a byte order mark, which TOML has no place for.
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
         raise EdgeconvError(
-            "cannot read the board file", where=str(path), rule=str(reason), code=Exit.USAGE
+            "cannot read the board file",
+            where=str(path),
+            rule=str(error.strerror) if isinstance(error, OSError) else "not UTF-8",
+            hint="" if isinstance(error, OSError) else "save it in this encoding",
+            code=Exit.USAGE,
         ) from error
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # of TOML, or an integer of more digits than Python reads
         raise EdgeconvError(
             "board file is not TOML", where=str(path), rule=str(error), code=Exit.USAGE
         ) from error
@@ -64,13 +72,34 @@ def _validator() -> Draft202012Validator:
     formats = FormatChecker(formats=())
     for dimension in DIMENSIONS:
         formats.checks(dimension, raises=EdgeconvError)(partial(_is_quantity, dimension))
-    schema = json.loads((resources.files("edgeconv.boards") / "schema.json").read_text())
-    return Draft202012Validator(schema, format_checker=formats)
+    # JSON takes 1.0 for an integer; in TOML it is a float.
+    types = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, value: _whole(value))
+    kind = extend(Draft202012Validator, type_checker=types)  # type: ignore[no-untyped-call]
+    validator: Draft202012Validator = kind(_schema(), format_checker=formats)
+    return validator
+
+
+@cache
+def _schema() -> dict[str, Any]:
+    text = (resources.files("edgeconv.boards") / "schema.json").read_text(encoding="utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    return schema
+
+
+def _whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _is_quantity(dimension: str, value: object) -> bool:
-    """Raises EdgeconvError as ``quantities.parse`` does."""
-    return parse(value, dimension) > 0
+    """Raises EdgeconvError as ``quantities.parse`` does, and for what no float holds."""
+    try:
+        found = parse(value, dimension)
+    except OverflowError:
+        found = math.inf
+    if math.isinf(found):
+        hint = f"write it like {DIMENSIONS[dimension].example!r}"
+        raise EdgeconvError("invalid quantity", got=repr(value), rule="is too large", hint=hint)
+    return found > 0
 
 
 def _validate(path: Path, data: Data) -> None:
@@ -87,11 +116,39 @@ def _violation(path: Path, error: ValidationError) -> EdgeconvError:
     field = error.json_path.removeprefix("$").lstrip(".")
     if isinstance(error.cause, EdgeconvError):  # a quantity that does not parse
         cause = error.cause
-        return invalid(path, field, cause.got, cause.rule, cause.hint)
-    if error.validator in ("required", "additionalProperties"):
-        return invalid(path, field, "", error.message)
-    hint = str(error.schema.get("description", "")) if isinstance(error.schema, dict) else ""
-    return invalid(path, field, json.dumps(error.instance, default=str), _rule(error), hint)
+        return invalid(path, field, shortened(cause.got), cause.rule, cause.hint)
+    found: Any = error.instance
+    if error.validator == "required":
+        needed: Any = error.validator_value
+        key = next(key for key in needed if key not in found)
+        about = _description([*error.absolute_path, key])
+        return invalid(path, _joined(field, key), "", "is missing", about)
+    if error.validator == "additionalProperties":
+        allowed = _at(error.absolute_path)["properties"]
+        key = next(key for key in found if key not in allowed)
+        return invalid(path, _joined(field, key), "", "no such key", did_you_mean(key, allowed))
+    hint = _description(error.absolute_path)
+    if error.validator == "type" and error.validator_value == "array":
+        hint = f"write [[{field}]]" if isinstance(found, dict) else hint
+    got = shortened(json.dumps(found, default=str))
+    return invalid(path, field, got, _rule(error), hint)
+
+
+def _joined(field: str, key: str) -> str:
+    name = key if _BARE_KEY.fullmatch(key) else json.dumps(key)
+    return f"{field}.{shortened(name)}" if field else shortened(name)
+
+
+def _at(path: Iterable[str | int]) -> dict[str, Any]:
+    """The part of the schema that describes the field ``path``."""
+    schema = _schema()
+    for step in path:
+        schema = schema["items"] if isinstance(step, int) else schema["properties"][step]
+    return schema
+
+
+def _description(path: Iterable[str | int]) -> str:
+    return str(_at(path).get("description", ""))
 
 
 def _rule(error: ValidationError) -> str:
@@ -104,86 +161,10 @@ def _rule(error: ValidationError) -> str:
         "minimum": "must be at least",
         "exclusiveMinimum": "must be more than",
         "maximum": "must be at most",
+        "multipleOf": "must be a multiple of",
         "minLength": "must have a length of at least",
         "minItems": "must have a length of at least",
     }
     value = error.validator_value
     text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
     return f"{rules[error.validator]} {text}" if error.validator in rules else error.message
-
-
-Problem = tuple[str, str, str]  # path of the field, what was found, the rule
-
-
-def _levels_once(data: Data) -> Iterator[Problem]:
-    levels = [cache["level"] for cache in data.get("cache", ())]
-    for number, level in enumerate(levels):
-        if level in levels[:number]:
-            yield f"cache[{number}].level", str(level), "another cache is of this level"
-
-
-def _names_once(data: Data) -> Iterator[Problem]:
-    names = [region["name"] for region in data.get("memory", ())]
-    for number, name in enumerate(names):
-        if name in names[:number]:
-            yield f"memory[{number}].name", repr(name), "another region has this name"
-
-
-def _apart(data: Data) -> Iterator[Problem]:
-    """Regions with an address share no byte."""
-    placed = [
-        (
-            region["base"],
-            region["base"] + int(parse(region["size"], "size")),
-            region["name"],
-            number,
-        )
-        for number, region in enumerate(data.get("memory", ()))
-        if "base" in region
-    ]
-    for base, end, name, number in placed:
-        for other_base, other_end, other, earlier in placed:
-            if earlier < number and base < other_end and other_base < end:
-                rule = f"{name} overlaps {other} at {other_base:#x} to {other_end - 1:#x}"
-                yield f"memory[{number}].base", f"{base:#x}", rule
-
-
-def _can_start(data: Data) -> Iterator[Problem]:
-    """Firmware needs somewhere to start from, and somewhere for its variables."""
-    if data.get("os") != BARE_METAL:
-        if "firmware" in data:
-            yield "firmware", "", f'a board has firmware when its os is "{BARE_METAL}"'
-        return
-    kinds = {region["kind"] for region in data["memory"]}
-    if "flash" not in kinds:
-        yield "memory", ", ".join(sorted(kinds)), "firmware starts from a region of kind flash"
-    if kinds == {"flash"}:
-        yield "memory", "flash", "firmware needs RAM: a region of kind tcm, sram or dram"
-
-
-def _stated_once(data: Data) -> Iterator[Problem]:
-    for number, flag in enumerate(data["toolchain"].get("flags", ())):
-        if flag.partition("=")[0] in _DERIVED_FLAGS:
-            rule = "the keys fpu and float_abi of the board say this"
-            yield f"toolchain.flags[{number}]", repr(flag), rule
-
-
-def _float_abi_fits(data: Data) -> Iterator[Problem]:
-    """An FPU is used only when compilers are told how floats are passed to functions."""
-    fpu, abi = data.get("fpu"), data.get("float_abi")
-    if fpu == "none" and abi not in (None, "soft"):
-        yield "float_abi", repr(abi), 'a core whose fpu is "none" has "soft" only'
-    if fpu not in (None, "none") and abi is None:
-        yield "float_abi", "", 'an fpu needs it: "hard" or "softfp"'
-    if fpu not in (None, "none") and abi == "soft":
-        yield "float_abi", repr(abi), 'the fpu would not be used; it needs "hard" or "softfp"'
-
-
-_CHECKS: tuple[Callable[[Data], Iterator[Problem]], ...] = (
-    _levels_once,
-    _names_once,
-    _apart,
-    _can_start,
-    _stated_once,
-    _float_abi_fits,
-)

@@ -3,43 +3,17 @@ floating-point unit, and the registers in which its functions expect their argum
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
 from edgeconv.board import Board
+from edgeconv.board.arch import Architecture, find
 from edgeconv.build.compile import Binary
 from edgeconv.build.elf import Identity, build_attributes, identity, read_sections
 from edgeconv.errors import EdgeconvError
 
-# Tag_CPU_arch of the code that a processor runs: 1 to 9 v4 to v6K, 10 v7, 11 v6-M, 12 v6S-M,
-# 13 v7E-M, 14 v8-A, 16 v8-M baseline, 17 v8-M mainline, 21 v8.1-M mainline (Addenda to the ABI).
-# v7 is of the profile (Tag_CPU_arch_profile) that stands beside it; 0 is any.
-_CLASSIC = frozenset(range(1, 10))
-_RUNS: Mapping[str, tuple[str, frozenset[int]]] = MappingProxyType(
-    {
-        "armv6l": ("A", _CLASSIC),
-        "armv7l": ("A", _CLASSIC | {10}),
-        "armv8l": ("A", _CLASSIC | {10, 14}),
-        "armv6m": ("M", frozenset({11, 12})),
-        "armv7m": ("M", frozenset({10, 11, 12})),
-        "armv7em": ("M", frozenset({10, 11, 12, 13})),
-        "armv8mbase": ("M", frozenset({11, 12, 16})),
-        "armv8mmain": ("M", frozenset({10, 11, 12, 13, 16, 17})),
-        "armv81mmain": ("M", frozenset({10, 11, 12, 13, 16, 17, 21})),
-    }
-)
-# By ``arch`` of the board, without punctuation: machine and bits.  All are little-endian.
-_MACHINES = MappingProxyType(
-    {
-        "x86_64": ("EM_X86_64", 64),
-        "aarch64": ("EM_AARCH64", 64),
-        "ppc64le": ("EM_PPC64", 64),
-        **dict.fromkeys(_RUNS, ("EM_ARM", 32)),
-    }
-)
 # Tag_FP_arch of the code that a floating-point unit runs: 2 VFPv2, 3 VFPv3, 4 VFPv3-D16, 5 VFPv4,
 # 6 VFPv4-D16, 7 FPv5 (Armv8), 8 FPv5-D16.  By -mfpu; 0, none used, runs on all.
 _FPUS = MappingProxyType(
@@ -70,7 +44,7 @@ _POWER_ABI = 2  # e_flags of ELFv2
 class _Expected:
     """What the board asks of 32-bit Arm code; "" where its file does not say."""
 
-    arch: str
+    arch: Architecture
     fpu: str
     float_abi: str
 
@@ -96,12 +70,11 @@ def check_objects(binary: Binary) -> None:
 
 def _of(path: Path, board: Board) -> Iterator[str]:
     """The violations of one file."""
-    arch = re.sub(r"[-.]", "", board.arch)
+    arch = find(board.arch)
     header = identity(path)
-    expected = _MACHINES.get(arch)
-    if expected is None:
+    if arch is None:
         yield f"nothing is known of the board's arch {board.arch!r}"
-    elif (header.machine, header.bits) != expected or not header.little_endian:
+    elif (header.machine, header.bits) != (arch.machine, arch.bits) or not header.little_endian:
         yield f"is for {_named(header)}, the board is {board.arch}"
     elif header.machine == "EM_PPC64" and header.flags & 3 not in (0, _POWER_ABI):
         yield f"has ABI version {header.flags & 3}, the board's is ELFv{_POWER_ABI}"
@@ -136,11 +109,10 @@ def _arm(path: Path, board: _Expected) -> Iterator[str]:
 def _architecture(attributes: Mapping[str, int], board: _Expected) -> Iterator[str]:
     version = attributes.get("TAG_CPU_ARCH", 0)
     profile = chr(attributes.get("TAG_CPU_ARCH_PROFILE", 0))
-    expected, versions = _RUNS[board.arch]
-    if version not in versions or profile not in ("\0", "S", expected):
+    if version not in board.arch.versions or profile not in ("\0", "S", board.arch.profile):
         stated = f"Tag_CPU_arch {version}, profile {profile if profile.isalpha() else 'any'}"
         yield f"needs an architecture ({stated}) that the board's does not include"
-    if attributes.get("TAG_MVE_ARCH", 0) and board.arch != "armv81mmain":
+    if attributes.get("TAG_MVE_ARCH", 0) and not board.arch.mve:
         yield "uses the vector extension MVE, which the board's architecture does not have"
 
 

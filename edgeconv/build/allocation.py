@@ -64,21 +64,27 @@ def parts_by_region(path: Path, board: Board, name: str) -> Mapping[str, Mapping
     """Bytes by region and part of the firmware of network ``name``.
 
     Parts of flash: code, weights, rodata (constants and the initial values of variables); of RAM:
-    stack, arena, io, data (variables).
+    stack, arena, io, data (variables).  ``padding``: what alignment leaves empty between the start
+    of the region and the end of what lies there last.
     """
     found: dict[str, dict[str, int]] = {region.name: {} for region in board.memory}
+    ends = {region.name: region.base or 0 for region in board.memory}
 
     def add(address: int, part: str, size: int) -> None:
         region = region_at(board, address)
         if region is not None:
             parts = found[region.name]
             parts[part] = parts.get(part, 0) + size
+            ends[region.name] = max(ends[region.name], address + size)
 
     for section in allocated(path):
         if section.load is not None:
             add(section.load, _part_of_flash(section), section.size)
         if section.load != section.address:
             add(section.address, _part_of_ram(section.name, name), section.size)
+    for region in board.memory:
+        parts = found[region.name]
+        parts["padding"] = ends[region.name] - (region.base or 0) - sum(parts.values())
     return found
 
 

@@ -16,7 +16,7 @@ FIRMWARE_FLAGS = ("-ffunction-sections", "-fdata-sections")
 # floating point) is all that comes from a library.
 FIRMWARE_LINK = ("-nostdlib", "-nostartfiles", "-Wl,--gc-sections", "-Wl,-z,noexecstack")
 FIRMWARE_LIBRARIES = ("-lgcc",)
-RESET, FAULT = "Reset_Handler", "Fault_Handler"
+RESET, FAULT = "Reset_Handler", "firmware_report_fault"
 # What the processor saves when it takes an exception: 26 words with the registers of the FPU, and
 # a word to align them (Armv7-M Architecture Reference Manual, B1.5.7).
 EXCEPTION_FRAME = 4 * 27
@@ -52,14 +52,17 @@ def link_firmware(
 
 
 def _stack(image: Path, frames: Iterable[Path]) -> int | None:
-    """What the deepest path takes and, at its end, an exception and the handler of faults."""
+    """What the deepest path takes and, at its end, an exception.
+
+    The report of a fault starts with an empty stack.
+    """
     frames = list(frames)
     try:
         deepest = stack_bound(image, (RESET,), usage=frames).bytes
         handler = stack_bound(image, (FAULT,), usage=frames).bytes
     except EdgeconvError:
         return None
-    return deepest + EXCEPTION_FRAME + handler
+    return max(deepest + EXCEPTION_FRAME, handler)
 
 
 def worst_stack(

@@ -20,7 +20,10 @@ from edgeconv.errors import EdgeconvError
 STACK_BOTTOM, STACK_TOP = "firmware_stack_bottom", "firmware_stack_top"
 # Not functions: what a linker defines for position-independent code and for tables of constants.
 _OF_THE_LINKER = frozenset({".TOC.", "_GLOBAL_OFFSET_TABLE_"})
-_PARTS = {"flash": ("weights", "code", "rodata"), "ram": ("arena", "io", "data", "stack")}
+_PARTS = {
+    "flash": ("weights", "code", "rodata", "padding"),
+    "ram": ("arena", "io", "data", "stack", "padding"),
+}
 
 Report = Mapping[str, Any]
 
@@ -145,7 +148,7 @@ def _parts(path: Path, board: Board, name: str, report: Report) -> Iterator[str]
         for row in report[kind]["regions"]:
             found = parts[row["name"]]
             for part in named:
-                yield from _differs(f"{part} in {row['name']}", found.get(part, 0), row[part])
+                yield from _differs(f"{part} in {row['name']}", found.get(part, 0), row.get(part))
 
 
 def _placed(

@@ -124,7 +124,7 @@ def does_not_fit(
         "the firmware does not fit",
         where=script.name,
         got=", ".join(f"{name} {size:,} bytes too many" for name, size in excess.items()),
-        hint="--io arena saves the bytes of inputs and outputs; else more memory or less network",
+        hint="a board with more memory or a smaller network; of RAM, --io arena saves some",
         details=details,
     )
 

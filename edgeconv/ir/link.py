@@ -26,6 +26,7 @@ class LinkPlan:
 
     ``stack``: bytes that the linker reserves unless told otherwise.  ``interrupts``: external ones
     in the vector table.  ``setup``: (register, address, bits to set) before variables are set up.
+    ``clock_hz``: of the core, as predictions assume it.
     """
 
     regions: tuple[Section, ...]
@@ -37,3 +38,4 @@ class LinkPlan:
     stack: int
     interrupts: int
     setup: tuple[tuple[str, int, int], ...] = ()
+    clock_hz: int | None = None

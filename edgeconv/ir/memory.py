@@ -66,9 +66,10 @@ class MemoryMap:
     aliases, because it meets the bound or because the search proved it.
 
     ``banks``: the memories that the arena is spread over, fastest first, unused ones included; a
-    single one called "arena" where no memories were given.  ``arena_bytes`` and ``lower_bound``
-    are their sums, and ``optimal`` is about each bank with the tensors that were chosen for it.
-    What did not fit any bank is in one nevertheless: see ``BankUse.excess``.
+    single one called "arena" where no memories were given.  ``arena_bytes`` is their sum, which may
+    exceed ``lower_bound``, the least of one arena: tensors stay where they are put.  What did not
+    fit any bank is in one nevertheless: see ``BankUse.excess``.  ``caller_bank``: the number of the
+    memory that holds the caller's inputs and outputs.
     """
 
     order: tuple[int, ...]
@@ -80,3 +81,4 @@ class MemoryMap:
     align: int
     optimal: bool
     banks: tuple[BankUse, ...]
+    caller_bank: int = 0

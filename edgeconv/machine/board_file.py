@@ -119,7 +119,9 @@ def _cache(cache: Cache, level: Level, measured: Measured, cpu: int) -> list[Row
         ("size", _text(_size(cache.size)), size),
         ("line", _text(_size(cache.line)), line),
     ]
-    rows += [("ways", str(cache.ways), _SAME)] if cache.ways else []
+    # Virtual machines give a part of a cache and the ways of the whole.
+    fits = cache.ways and cache.size // cache.line % cache.ways == 0
+    rows += [("ways", str(cache.ways), _SAME)] if fits else []
     cycles = three_digits(level.latency * measured.clock)
     at_random = f"measured: {cycles} for random loads in {_size(level.chased)}"
     in_a_row = f"measured: {_size(level.streamed)} read again and again"

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from edgeconv.board import Board, Memory
+from edgeconv.board.speed import region_costs
 
 LINE = 32  # bytes that one access to a slow memory brings
-NOMINAL = 1e-9  # seconds per byte of a first region that states no bandwidth
-SLOWER = 2.0  # a region that states none, against the one listed before it
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,19 +36,23 @@ def of_board(board: Board, reserved: Mapping[str, int]) -> tuple[Bank, ...]:
     if not board.bare_metal:
         return ()
     left = [max(0, region.size - reserved.get(region.name, 0)) for region in board.ram]
-    return tuple(map(Bank, _names(board.ram), left, _costs(board.ram)))
+    return tuple(map(Bank, _names(board.ram), left, region_costs(board, board.ram, LINE)))
 
 
-def _costs(regions: Sequence[Memory]) -> list[float]:
-    """Seconds per byte, streaming, with a latency that each line pays in full."""
-    costs: list[float] = []
-    for region in regions:
-        if region.bandwidth:
-            cost = 1 / region.bandwidth + (region.latency or 0.0) / LINE
-        else:
-            cost = SLOWER * costs[-1] if costs else NOMINAL
-        costs.append(cost)
-    return costs
+def within(banks: Sequence[Bank], total: int) -> tuple[Bank, ...]:
+    """The banks cut down to ``total`` bytes together, the fastest first."""
+    found: list[Bank] = []
+    for bank in banks:
+        room = total if bank.capacity is None else min(bank.capacity, total)
+        found.append(replace(bank, capacity=max(0, room)))
+        total -= max(0, room)
+    return tuple(found)
+
+
+def largest_only(banks: Sequence[Bank]) -> tuple[Bank, ...]:
+    """The largest bank; of the others nothing may be used."""
+    largest = max(banks, key=lambda bank: math.inf if bank.capacity is None else bank.capacity)
+    return tuple(bank if bank is largest else replace(bank, capacity=0) for bank in banks)
 
 
 def _names(regions: Sequence[Memory]) -> list[str]:

@@ -6,6 +6,7 @@ Written without the planner's alias code, on purpose: what the two agree on is r
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple, NoReturn
 
@@ -158,20 +159,24 @@ def _check_granted(choice: Choice, memory_map: MemoryMap) -> None:
 def _check_sizes(memory_map: MemoryMap) -> None:
     """The lower bound and the bytes of every bank, counted byte range by byte range."""
     found = [_size(memory_map, bank) for bank in range(len(memory_map.banks))]
-    bounds, tops = sum(bound for bound, _ in found), sum(top for _, top in found)
-    _require(memory_map.lower_bound == bounds, "lower_bound", f"must be {bounds}")
+    together: Counter[int] = Counter()
+    for live, _ in found:
+        together.update(live)
+    least, tops = max(together.values(), default=0), sum(top for _, top in found)
+    _require(memory_map.lower_bound == least, "lower_bound", f"must be {least}")
     _require(memory_map.arena_bytes == tops, "arena_bytes", f"must be {tops}, the highest in use")
-    for use, (bound, top) in zip(memory_map.banks, found, strict=True):
+    for use, (live, top) in zip(memory_map.banks, found, strict=True):
+        bound = max(live.values(), default=0)
         _require(use.lower_bound == bound, f"bank {use.name}", f"the bound must be {bound}")
         _require(use.bytes == top, f"bank {use.name}", f"must take {top} bytes")
     names = {use.name for use in memory_map.banks}
     _require(len(names) == len(memory_map.banks), "banks", "must have different names")
-    met = memory_map.arena_bytes == bounds
+    met = memory_map.arena_bytes == least
     _require(memory_map.optimal or not met, "optimal", "an arena of the lower bound is optimal")
 
 
-def _size(memory_map: MemoryMap, bank: int) -> tuple[int, int]:
-    """The most bytes in use at a step, and the end of the highest ever in use."""
+def _size(memory_map: MemoryMap, bank: int) -> tuple[dict[int, int], int]:
+    """The bytes in use at every step, and the end of the highest ever in use."""
     align = memory_map.align
     in_use: dict[int, list[tuple[int, int]]] = {}
     for place in (*memory_map.places.values(), *memory_map.workspaces.values()):
@@ -180,9 +185,9 @@ def _size(memory_map: MemoryMap, bank: int) -> tuple[int, int]:
             high = -(-(place.offset + place.bytes) // align) * align
             for step in range(place.first, place.last + 1):
                 in_use.setdefault(step, []).append((low, high))
-    bound = max((_covered(ranges) for ranges in in_use.values()), default=0)
+    live = {step: _covered(ranges) for step, ranges in in_use.items()}
     top = max((high for ranges in in_use.values() for _, high in ranges), default=0)
-    return bound, top
+    return live, top
 
 
 def _covered(ranges: list[tuple[int, int]]) -> int:

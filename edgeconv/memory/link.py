@@ -14,13 +14,13 @@ VARIABLES = 512
 NULL_BYTES = 64
 
 
-def reserved(board: Board, io_bytes: int) -> dict[str, int]:
+def reserved(board: Board, io_bytes: int, io_region: Memory) -> dict[str, int]:
     """Bytes by region that the arena must leave: stack and variables, the caller's tensors."""
     if board.firmware is None:
         return {}
     taken = {region.name: unusable(region) for region in board.ram}
-    taken[data_region(board).name] += board.firmware.stack + VARIABLES
-    taken[io_region(board).name] += io_bytes
+    taken[data_region(board).name] += kept_free(board)
+    taken[io_region.name] += io_bytes
     return taken
 
 
@@ -34,9 +34,20 @@ def data_region(board: Board) -> Memory:
     return board.ram[0]
 
 
-def io_region(board: Board) -> Memory:
-    """The caller's inputs and outputs, touched once each, take no fast memory from the arena."""
-    return max(board.ram, key=lambda region: region.size)
+def kept_free(board: Board) -> int:
+    """Bytes of the first region that stack and variables get until they are known."""
+    return board.firmware.stack + VARIABLES if board.firmware else 0
+
+
+def io_regions(board: Board) -> list[Memory]:
+    """Where the caller's inputs and outputs may lie, best first: touched once each, they take
+    fast memory from the arena only if nothing else fits."""
+    return sorted(board.ram, key=lambda region: -region.size)
+
+
+def io_region(board: Board, memory: MemoryMap) -> Memory:
+    """Where the caller's inputs and outputs lie."""
+    return board.ram[memory.caller_bank]
 
 
 def weights_region(board: Board, weights_bytes: int) -> Memory:
@@ -71,7 +82,7 @@ def link_plan(board: Board, memory: MemoryMap, weights_bytes: int) -> LinkPlan |
         code=names[board.flash[0].name],
         weights=names[weights_region(board, weights_bytes).name],
         data=names[data_region(board).name],
-        io=names[io_region(board).name],
+        io=names[io_region(board, memory).name],
         banks={
             bank.name: names[region.name]
             for bank, region in zip(memory.banks, board.ram, strict=True)
@@ -79,6 +90,7 @@ def link_plan(board: Board, memory: MemoryMap, weights_bytes: int) -> LinkPlan |
         stack=board.firmware.stack,
         interrupts=board.firmware.interrupts,
         setup=tuple((s.register, s.address, s.bits) for s in board.firmware.setup),
+        clock_hz=board.clock_hz,
     )
 
 

@@ -98,6 +98,11 @@ def _improve(own: _Layout) -> tuple[_Layout, Packing, bool]:
     return other, packing, optimal
 
 
+def _one(where: Spread) -> bool:
+    """Whether all of it lies in one bank."""
+    return sum(1 for height in where.heights if height) <= 1
+
+
 def _moved(layout: _Layout) -> list[int]:
     """Bytes read and written per block of the arena; a workspace is written and read once."""
     program = layout.program
@@ -129,9 +134,9 @@ def _to_map(layout: _Layout, where: Spread, banks: Sequence[Bank]) -> MemoryMap:
         },
         granted=layout.sharing.granted,
         arena_bytes=sum(where.heights),
-        lower_bound=sum(where.bounds),
+        lower_bound=layout.bound,
         align=program.align,
-        optimal=where.optimal,
+        optimal=where.optimal and (sum(where.heights) == layout.bound or _one(where)),
         banks=tuple(
             BankUse(bank.name, height, bound, bank.capacity)
             for bank, height, bound in zip(banks, where.heights, where.bounds, strict=True)

@@ -1,4 +1,5 @@
-"""Energy of a layer: what its multiply-adds take, its bytes at every level, and the idle board."""
+"""Energy of a layer: what the running board draws for its time, where the board states that;
+otherwise what its multiply-adds take, its bytes at every level, and the idle board."""
 
 from __future__ import annotations
 
@@ -36,10 +37,12 @@ def bytes_by_level(
 
 
 def joules(energy: Energy, macs: int, moved: Mapping[str, float], seconds: float) -> float:
-    """Multiply-adds and bytes at the board's prices, a level without one for nothing; ``seconds``
-    of an idle board."""
+    """``seconds`` of a running board; or multiply-adds and bytes at the board's prices, a level
+    without one for nothing, and ``seconds`` of an idle board."""
+    if energy.run is not None:
+        return seconds * energy.run
     bytes_cost = sum(size * energy.byte.get(level, 0.0) for level, size in moved.items())
-    return macs * energy.mac + bytes_cost + seconds * energy.idle
+    return macs * (energy.mac or 0.0) + bytes_cost + seconds * energy.idle
 
 
 def unpriced(energy: Energy, board: Board) -> tuple[str, ...]:

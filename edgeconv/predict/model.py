@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from edgeconv.board import Board
+from edgeconv.board import Board, Energy
 from edgeconv.ir.choice import Choice, Layer
 from edgeconv.ir.memory import MemoryMap
 from edgeconv.predict.duration import duration_of
@@ -75,21 +75,28 @@ def _layer(
 ) -> LayerPrediction:
     graph, target = choice.graph, board.target
     moved = traffic(layer, graph, target, operands)
+    energy = _energy(board, rates)
     if not operands:  # nothing is called
-        return LayerPrediction(0.0 if rates else None, 0.0 if board.energy else None, None, moved)
+        return LayerPrediction(0.0 if rates else None, 0.0 if energy else None, None, moved)
     work, crossed = work_of(layer, graph, target), flows(layer, graph, target, operands)
     time = duration_of(work, crossed, operands, rates) if rates else None
     mj = None
-    if board.energy:
+    if energy:
         flash = board.bare_metal and bool(board.flash)
         by_level = bytes_by_level(work, crossed, target, flash=flash)
-        mj = 1e3 * joules(board.energy, layer.macs, by_level, time.seconds if time else 0.0)
+        mj = 1e3 * joules(energy, layer.macs, by_level, time.seconds if time else 0.0)
     return LayerPrediction(
         ms=1e3 * time.seconds if time else None,
         mj=mj,
         bound_by=time.bound_by if time else None,
         traffic=moved,
     )
+
+
+def _energy(board: Board, rates: Rates | None) -> Energy | None:
+    """What can be used of the board's table: power is of no use without a time."""
+    energy = board.energy
+    return None if energy and energy.run is not None and not rates else energy
 
 
 def _sum(values: Iterable[float | None]) -> float | None:
@@ -102,10 +109,14 @@ def _sum(values: Iterable[float | None]) -> float | None:
 def _time_source(board: Board, rates: Rates | None) -> str:
     if not rates:
         return f"not predicted: board {board.name} states no {' and no '.join(missing(board))}"
-    text = f"predicted from the clock, macs_per_cycle and bandwidths of board {board.name}"
+    text = (
+        f"predicted at {1e-6 / rates.cycle:g} MHz"
+        f" from macs_per_cycle and bandwidths of board {board.name}"
+    )
     if rates.unstated:
         text += (
-            f", which states no bandwidth of {', '.join(rates.unstated)}: nothing is added there"
+            f", which states no bandwidth of {', '.join(rates.unstated)}:"
+            " taken to be half as fast as what comes before, or a load per cycle"
         )
     return text
 
@@ -113,6 +124,10 @@ def _time_source(board: Board, rates: Rates | None) -> str:
 def _energy_source(board: Board, rates: Rates | None) -> str:
     if not board.energy:
         return f"not predicted: board {board.name} states no [energy]"
+    if board.energy.run is not None:
+        if not rates:
+            return f"not predicted: board {board.name} states power, and there is no time"
+        return f"predicted time at {1e3 * board.energy.run:.3g} mW: {board.energy.source}"
     text = f"predicted with {board.energy.source}"
     if levels := unpriced(board.energy, board):
         text += f"; no price for bytes of {', '.join(levels)}"

@@ -5,12 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from edgeconv.board import Board, Memory
+from edgeconv.board.speed import (
+    cache_costs,
+    cycle_seconds,
+    load_cost,
+    region_costs,
+    unstated_memory,
+)
 from edgeconv.ir.memory import MemoryMap
 from edgeconv.memory.link import io_region, weights_region
 from edgeconv.predict.flows import MEMORY, caches_of
 from edgeconv.predict.work import single_issue
-
-LOAD_BYTES = 4  # that a scalar load brings in a cycle
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +33,7 @@ class Rates:
 
     ``caches``: L2 and what is behind it.  ``banks``: the memory that each bank of the arena lies
     in; ``caller``: that of the network's inputs and outputs; ``weights``: that of constants.
-    ``unstated``: levels without a bandwidth, taken to be as fast as the one before.
+    ``unstated``: levels without a bandwidth, see `board.speed`.
     """
 
     slot: float
@@ -52,20 +57,25 @@ def rates_of(board: Board, memory: MemoryMap, weights_bytes: int) -> Rates:
     """The rates of a board of which nothing is `missing`, for a network with these constants."""
     assert board.clock_hz is not None
     assert board.macs_per_cycle is not None
-    target, cycle = board.target, 1 / board.clock_hz
+    target, cycle, load = board.target, cycle_seconds(board), load_cost(board)
     behind_l1 = caches_of(target)[1:]
-    load = cycle / LOAD_BYTES
     fastest = 0.0 if target.caches else load  # costs are those beyond the nearest level
     caches: list[Level] = []
-    for cache in behind_l1:
-        fastest = max(fastest, cycle / cache.bandwidth if cache.bandwidth else 0.0)
+    for cache, cost in zip(behind_l1, cache_costs(board)[1:], strict=True):
+        fastest = max(fastest, cost)
         caches.append(Level(f"L{cache.level}", fastest))
 
+    costs = {
+        region.name: cost
+        for kind in (board.ram, board.flash)
+        for region, cost in zip(kind, region_costs(board, kind), strict=True)
+    }
+
     def level(region: Memory | None) -> Level:
-        bandwidth = region.bandwidth if region else None
+        cost = costs[region.name] if region else unstated_memory(board)
         return Level(
             region.name if region and board.bare_metal else MEMORY,
-            max(fastest, 1 / bandwidth) if bandwidth else fastest,
+            max(fastest, cost),
         )
 
     regions = _regions(board, memory, weights_bytes)
@@ -91,5 +101,5 @@ def _regions(board: Board, memory: MemoryMap, weights_bytes: int) -> list[Memory
     The regions of a bare-metal board are its banks, in their order; otherwise there is one memory.
     """
     if board.bare_metal:
-        return [*board.ram, io_region(board), weights_region(board, weights_bytes)]
+        return [*board.ram, io_region(board, memory), weights_region(board, weights_bytes)]
     return [board.ram[0] if board.ram else None] * (len(memory.banks) + 2)

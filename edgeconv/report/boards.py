@@ -36,6 +36,11 @@ def board_details(board: Board) -> Group:
     return Group(f"[bold]{board.name}[/]: {escape(board.description)}", table)
 
 
+def checked(board: Board) -> Group:
+    """``board_details`` of a file that was found valid, which the first line says."""
+    return Group(f"{escape(str(board.path))} is a valid board file", board_details(board))
+
+
 def board_json(board: Board) -> dict[str, Any]:
     """The same as one JSON document."""
     return {
@@ -66,6 +71,8 @@ def _energy(energy: Energy | None) -> dict[str, Any] | None:
     """Joules and watts."""
     if energy is None:
         return None
+    if energy.run is not None:
+        return {"run": energy.run, "source": energy.source}
     return {"mac": energy.mac, **energy.byte, "idle": energy.idle, "source": energy.source}
 
 

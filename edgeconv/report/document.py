@@ -105,12 +105,14 @@ def with_footprint(report: Mapping[str, Any], built: Footprint) -> Report:
         sum(region["used"] for region in ram["regions"])  # its model structure is a variable
         or ram["arena"] + ram["io"] + ram["model_struct"] + built.data + (built.stack or 0)
     )
+    regions = placed(flash["regions"], built.regions, FLASH_PARTS)
+    total = sum(region["used"] for region in regions) or weights + built.code + built.rodata
     flash = {
         "weights": weights,
         "code": built.code,
         "rodata": built.rodata,
-        "total": weights + built.code + built.rodata,
-        "regions": placed(flash["regions"], built.regions, FLASH_PARTS),
+        "total": total,
+        "regions": regions,
     }
     return _judged({**report, "ram": ram, "flash": flash})
 
@@ -144,19 +146,25 @@ def with_times(report: Mapping[str, Any], timing: Timing) -> Report:
     return {**report, "time": time, "layers": layers}
 
 
-def excess(report: Mapping[str, Any]) -> list[tuple[str, int, int]]:
-    """(kind of memory or region, bytes needed, bytes allowed) for all that is exceeded."""
+def excess(report: Mapping[str, Any], *, known: bool = False) -> list[tuple[str, int, int]]:
+    """(kind of memory or region, bytes needed, bytes allowed) for all that is exceeded.
+
+    What is kept free for stack and variables counts, unless they are ``known`` or soon will be.
+    """
     budget = report["budget"]
     found = [
         (kind, report[kind]["total"], budget[kind])
         for kind in ("ram", "flash")
         if budget[kind] is not None and report[kind]["total"] > budget[kind]
     ]
+    if found and not known:
+        return found
     return found + [
-        (f"{kind} region {region['name']}", region["used"], region["size"])
+        (f"{kind} region {region['name']}", needed, region["size"])
         for kind in ("ram", "flash")
         for region in report[kind].get("regions", ())
-        if region["used"] > region["size"]
+        if (needed := region["used"] + (0 if known else region.get("kept_free", 0)))
+        > region["size"]
     ]
 
 

@@ -17,7 +17,9 @@ def arena_map(choice: Choice, memory: MemoryMap, board: Board) -> list[dict[str,
     the number of layers after it.  ``layer`` writes the tensor; None for what the caller writes.
     """
     written = {layer.node.output: layer.node.name for layer in choice.layers}
-    names = [region.name for region in board.ram] if board.bare_metal else ["arena"]
+    names = [bank.name for bank in memory.banks]
+    if board.bare_metal:  # one bank for each region, in their order
+        names = [region.name for region in board.ram]
     rows = [
         _row(names, name, place, written.get(name))
         for name, place in memory.places.items()

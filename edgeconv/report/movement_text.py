@@ -15,13 +15,14 @@ INDENT = (0, 0, 0, 2)
 
 
 def convolution_tables(layer: Mapping[str, Any]) -> Iterator[RenderableType]:
-    """What ``movement`` and ``slicing`` say of a layer of the document; nothing where null."""
+    """What ``movement`` and ``slicing`` say of a layer of the document; nothing where null, and on
+    a board without caches, where the cycles of the slicing are those of caches that it lacks."""
     if layer["movement"]:
         levels = layer["movement"]["levels"]
         yield Padding(_movement_table(levels), INDENT)
         if levels[0]["parallel"]:
             yield Padding(_parallel_line(levels), INDENT)
-    if layer["slicing"]:
+    if layer["movement"] and layer["slicing"]:
         yield Padding(_slicing_table(layer["slicing"]), INDENT)
 
 

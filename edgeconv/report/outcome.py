@@ -68,21 +68,25 @@ def verification_json(result: Verification) -> dict[str, Any]:
 def timing(result: Timing) -> Group:
     """The whole, then one line per layer where those were timed."""
     board = f"board {escape(result.board)} ({result.isa}), {escape(result.compiler)}"
-    times = f"median {result.median_ms:.3f} ms, minimum {result.min_ms:.3f} ms"
+    times = f"measured: median {result.median_ms:.3f} ms, minimum {result.min_ms:.3f} ms"
+    times += f", {result.gflops:.1f} GFLOP/s"
+    if result.predicted_ms is not None:
+        times += f"; predicted: {result.predicted_ms:.3f} ms"
     lines: list[RenderableType] = [
         f"{board}, 1 thread, {result.runs} runs",
-        f"{times}, {result.gflops:.1f} GFLOP/s",
+        times,
     ]
     if result.layers:
         total = sum(layer.median_ms for layer in result.layers)
-        table = plain_table("", "layer", "op", "median ms", "share", "GFLOP/s")
-        _justify(table, 0, 3, 4, 5)
+        table = plain_table("", "layer", "op", "median ms", "predicted", "share", "GFLOP/s")
+        _justify(table, 0, 3, 4, 5, 6)
         for number, layer in enumerate(result.layers):
             table.add_row(
                 str(number),
                 escape(shortened(layer.name, NAME_WIDTH)),
                 layer.op,
                 f"{layer.median_ms:.4f}",
+                "" if layer.predicted_ms is None else f"{layer.predicted_ms:.4f}",
                 f"{layer.median_ms / total:.1%}" if total else "",
                 f"{layer.gflops:.1f}" if layer.gflops else "",
             )
@@ -100,6 +104,7 @@ def timing_json(result: Timing) -> dict[str, Any]:
         "runs": result.runs,
         "median_ms": result.median_ms,
         "min_ms": result.min_ms,
+        "predicted_ms": result.predicted_ms,
         "gflops": result.gflops,
     }
     if result.layers:
@@ -108,6 +113,7 @@ def timing_json(result: Timing) -> dict[str, Any]:
                 "name": layer.name,
                 "op": layer.op,
                 "median_ms": layer.median_ms,
+                "predicted_ms": layer.predicted_ms,
                 "gflops": layer.gflops,
             }
             for layer in result.layers

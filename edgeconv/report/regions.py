@@ -7,15 +7,15 @@ from typing import Any
 
 from edgeconv.board import Board, Memory
 from edgeconv.ir.memory import MemoryMap
-from edgeconv.memory.link import data_region, io_region, weights_region
+from edgeconv.memory.link import data_region, io_region, kept_free, weights_region
 
 Row = dict[str, Any]
-RAM_PARTS = ("arena", "io", "data", "stack")
-FLASH_PARTS = ("weights", "code", "rodata")
+RAM_PARTS = ("arena", "io", "data", "stack", "padding")
+FLASH_PARTS = ("weights", "code", "rodata", "padding")
 
 
 def ram_regions(board: Board, memory: MemoryMap, io_bytes: int) -> list[Row]:
-    """As planned: neither variables nor the stack are known yet.
+    """As planned: neither variables nor the stack are known yet, for which bytes are kept free.
 
     Empty for a board with an operating system, which decides where things lie.
     """
@@ -27,11 +27,13 @@ def ram_regions(board: Board, memory: MemoryMap, io_bytes: int) -> list[Row]:
             region,
             {
                 "arena": size,
-                "io": io_bytes if region == io_region(board) else 0,
+                "io": io_bytes if region == io_region(board, memory) else 0,
                 "data": None if region == data_region(board) else 0,
                 "stack": None if region == data_region(board) else 0,
+                "padding": None,
             },
         )
+        | {"kept_free": kept_free(board) if region == data_region(board) else 0}
         for region, size in zip(board.ram, arena, strict=True)
     ]
 
@@ -48,6 +50,7 @@ def flash_regions(board: Board, weights_bytes: int) -> list[Row]:
                 "weights": weights_bytes if region == home else 0,
                 "code": None if region == board.flash[0] else 0,
                 "rodata": None if region == board.flash[0] else 0,
+                "padding": None,
             },
         )
         for region in board.flash
@@ -61,7 +64,8 @@ def placed(
     found = []
     for row in rows:
         sizes = {kind: parts[row["name"]].get(kind, 0) for kind in kinds}
-        found.append({**row, **sizes, "used": sum(sizes.values())})
+        known = {"kept_free": 0} if "kept_free" in row else {}
+        found.append({**row, **sizes, "used": sum(sizes.values()), **known})
     return found
 
 

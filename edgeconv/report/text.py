@@ -38,13 +38,21 @@ def summary(report: Mapping[str, Any]) -> Group:
     if ram["workspace"]:
         arena += f"; {ram['workspace']} of it workspace"
     _memory_row(memory, "RAM: arena", ram["arena"], arena)
-    _memory_row(memory, "RAM: inputs and outputs", ram["io"], "in the arena" * (not ram["io"]))
-    _memory_row(memory, "RAM: model structure", ram["model_struct"], "")
-    _memory_row(memory, "RAM: stack, at most", ram["stack_bound"], _stack_note(ram))
+    io = _linked(ram, "io", ram["io"])
+    _memory_row(memory, "RAM: inputs and outputs", io, "in the arena" * (not io))
+    if _is_linked(ram):
+        _memory_row(memory, "RAM: variables", _linked(ram, "data", 0), "")
+        _memory_row(memory, "RAM: stack", _linked(ram, "stack", 0), _stack_note(ram))
+        _memory_row(memory, "RAM: alignment", _linked(ram, "padding", 0), "")
+    else:
+        _memory_row(memory, "RAM: model structure", ram["model_struct"], "")
+        _memory_row(memory, "RAM: stack", ram["stack_bound"], _stack_note(ram))
     _memory_row(memory, "RAM: total", ram["total"], _verdict(report, "ram"))
     _memory_row(memory, "flash: weights", flash["weights"], "")
     _memory_row(memory, "flash: code", flash["code"], "")
     _memory_row(memory, "flash: constants", flash["rodata"], "")
+    if _is_linked(flash):
+        _memory_row(memory, "flash: alignment", _linked(flash, "padding", 0), "")
     partial = "" if flash["code"] is not None else "weights only"
     verdict = "; ".join(filter(None, (partial, _verdict(report, "flash"))))
     _memory_row(memory, "flash: total", flash["total"], verdict)
@@ -84,6 +92,7 @@ _PARTS = {
     "weights": "weights",
     "code": "code",
     "rodata": "const.",
+    "padding": "pad",
 }
 
 
@@ -93,12 +102,28 @@ def _part(region: Mapping[str, Any], part: str) -> str:
     return f"{region[part]:,}" if region.get(part) else ""
 
 
+def _is_linked(memory: Mapping[str, Any]) -> bool:
+    """Whether a linker has placed everything: firmware that was built."""
+    regions = memory.get("regions", ())
+    return bool(regions) and all(region["padding"] is not None for region in regions)
+
+
+def _linked(memory: Mapping[str, Any], part: str, planned: int) -> int:
+    """Bytes of a part of firmware as the linker placed it, ``planned`` where it has not."""
+    if not _is_linked(memory):
+        return planned
+    return sum(int(region[part]) for region in memory["regions"])
+
+
 def _stack_note(ram: Mapping[str, Any]) -> str:
-    if ram.get("stack_bound") is None and ram.get("stack_source"):
-        return "no bound, see report.json"
-    measured = ram.get("stack_measured")
-    bound = ram.get("stack_measured_bound")
-    return f"verified run: {measured} of {bound}" if measured is not None else ""
+    if ram.get("stack_bound") is None:
+        return "no bound, see report.json" if ram.get("stack_source") else ""
+    words = f"at most {ram['stack_bound']:,}"
+    if _is_linked(ram):
+        words += ", and an exception"
+    if ram.get("stack_measured") is not None:
+        words += f"; verified image {ram['stack_measured']:,} of {ram['stack_measured_bound']:,}"
+    return words
 
 
 def layer_table(layers: Sequence[Mapping[str, Any]]) -> Table:
@@ -146,11 +171,11 @@ def plain_table(*headings: str) -> Table:
     return table
 
 
-def budget_lines(report: Mapping[str, Any]) -> tuple[str, ...]:
-    """One sentence per budget that is exceeded."""
+def budget_lines(report: Mapping[str, Any], *, known: bool = False) -> tuple[str, ...]:
+    """One sentence per budget that is exceeded; ``known`` as in document.excess."""
     return tuple(
         f"{kind}: {needed} bytes needed, {allowed} allowed: {needed - allowed} too many"
-        for kind, needed, allowed in excess(report)
+        for kind, needed, allowed in excess(report, known=known)
     )
 
 

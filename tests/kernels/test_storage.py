@@ -23,7 +23,7 @@ PROGRAM = Path(__file__).parent / "storage.c"
 AVX512 = TARGETS["avx512"]
 # Instructions to read a vector of flyte24, flyte16, flyte8 and int8, the load included.
 READING = {
-    "avx512": (3, 2, 2, 2),  # load under a mask, vpermd, vpshufb; vpmovzx and vpslld; with vcvt
+    "avx512": (4, 2, 2, 2),  # two loads, vpermd, vpshufb; vpmovzx and vpslld; with vcvt
     "avx2": (3, 2, 2, 2),  # vmovdqu, vinserti128, vpshufb; the rest as above
     "neon": (3, 2, 2, 3),  # ldr, ld1, tbl; ldr and shll; ldr and tbl; with scvtf
     "neon_armv7": (4, 2, 3, 4),  # two vld1 and vtbl; vld1 and vshll; two vshll; with vcvt

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from edgeconv import board as boards
-from edgeconv import pipeline
+from edgeconv import memory, pipeline
 from edgeconv.build import compile_project, run_binary
 from edgeconv.build.toolchain import probe
 from edgeconv.ir.memory import Region
@@ -34,7 +34,9 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def use_banks(monkeypatch: pytest.MonkeyPatch, banks: tuple[Bank, ...]) -> None:
     """Let the board have ``banks``, as a bare-metal one would."""
-    monkeypatch.setattr(pipeline, "of_board", lambda board, reserved: banks)
+    monkeypatch.setattr(
+        pipeline, "_plan", lambda options, board, choice: memory.plan(choice, banks)
+    )
 
 
 def run_sanitized(directory: Path, out: Path) -> bytes:

@@ -18,7 +18,7 @@ from edgeconv.build.project import Project
 from edgeconv.pipeline import CompileOptions
 from tests import onnx_models
 from tests.command import Command
-from tests.models.test_zoo import skip_without_tools
+from tests.tools import available
 
 NETWORKS = sorted((Path(__file__).parent / "networks").glob("mlperf-tiny-*.onnx"))
 MACHINES = ("mps2-an386", "mps2-an500", "mps3-an547")  # the micro:bit has too little RAM for these
@@ -36,7 +36,7 @@ def small(tmp_path: Path) -> Path:
 def test_network_boots_and_computes_the_same(
     path: Path, board: str, tmp_path: Path, edgeconv: Command
 ) -> None:
-    skip_without_tools(boards.load(board))
+    available(board)
     directory = tmp_path / "out"
     edgeconv.ok("compile", path, "--board", board, "-o", directory, "--build", "--verify")
     report = json.loads((directory / "report.json").read_text())
@@ -48,7 +48,7 @@ def test_network_boots_and_computes_the_same(
 
 @pytest.mark.parametrize("name", BOOTING)
 def test_every_layer_is_compared(name: str, small: Path, tmp_path: Path) -> None:
-    skip_without_tools(boards.load(name))
+    available(name)
     pipeline.compile_model(CompileOptions(small, name), tmp_path / "out")
     result = pipeline.verify_project(tmp_path / "out", model=small, layers=True)
     assert result.passed
@@ -59,7 +59,7 @@ def test_every_layer_is_compared(name: str, small: Path, tmp_path: Path) -> None
 @pytest.mark.parametrize("io", ["caller", "arena"])
 @pytest.mark.parametrize("name", BOOTING)
 def test_weights_as_c_and_both_kinds_of_io(name: str, io: str, small: Path, tmp_path: Path) -> None:
-    skip_without_tools(boards.load(name))
+    available(name)
     options = CompileOptions(small, name, io=io, weights_as_c=True)
     pipeline.compile_model(options, tmp_path / "out", build=True)
     assert pipeline.verify_project(tmp_path / "out", model=small).passed
@@ -68,9 +68,7 @@ def test_weights_as_c_and_both_kinds_of_io(name: str, io: str, small: Path, tmp_
 @pytest.mark.parametrize("name", BARE_METAL)
 def test_images_hold_the_program(name: str, small: Path, tmp_path: Path) -> None:
     """The .bin and the .hex are the same bytes, those of the ELF, with the weights in them."""
-    board = boards.load(name)
-    if board.run.kind is RunKind.QEMU_SYSTEM:
-        skip_without_tools(board)
+    board = available(name, to_run=False)
     project, _ = pipeline.compile_model(CompileOptions(small, name), tmp_path / "out", build=True)
     elf = project.build().path
     base = board.flash[0].base or 0
@@ -88,8 +86,7 @@ def test_images_hold_the_program(name: str, small: Path, tmp_path: Path) -> None
 
 
 def test_a_damaged_image_says_so(small: Path, tmp_path: Path) -> None:
-    board = boards.load("mps2-an386")
-    skip_without_tools(board)
+    board = available("mps2-an386")
     project, _ = pipeline.compile_model(CompileOptions(small, board.name), tmp_path / "out")
     path = tmp_path / "out" / "net_weights.bin"
     damaged = bytearray(path.read_bytes())
@@ -101,8 +98,7 @@ def test_a_damaged_image_says_so(small: Path, tmp_path: Path) -> None:
 
 
 def test_a_missing_input_says_so(small: Path, tmp_path: Path) -> None:
-    board = boards.load("mps2-an386")
-    skip_without_tools(board)
+    board = available("mps2-an386")
     project, _ = pipeline.compile_model(CompileOptions(small, board.name), tmp_path / "out")
     done = run_binary(project.build(run_here=True).path, board, cwd=project.directory, timeout=60)
     assert done.status == 101
@@ -111,8 +107,7 @@ def test_a_missing_input_says_so(small: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", BOOTING)
 def test_a_fault_ends_the_run(name: str, small: Path, tmp_path: Path) -> None:
-    board = boards.load(name)
-    skip_without_tools(board)
+    board = available(name)
     project, _ = pipeline.compile_model(CompileOptions(small, name), tmp_path / "out")
     main = project.directory / "main.c"
     text = main.read_text()
@@ -126,7 +121,7 @@ def test_a_fault_ends_the_run(name: str, small: Path, tmp_path: Path) -> None:
 
 def test_an_arena_that_spills(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A fast memory that is too small holds what it can, the rest lies in the slow one."""
-    skip_without_tools(boards.load("mps2-an386"))
+    available("mps2-an386")
     text = (boards.load("mps2-an386").path).read_text()
     text = re.sub(r'^name = "mps2-an386"', 'name = "tight"', text, flags=re.MULTILINE)
     text, changed = re.subn(
@@ -147,7 +142,7 @@ def test_what_does_not_fit_is_listed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, edgeconv: Command
 ) -> None:
     """What only the linker can know: the code, the variables, the stack."""
-    skip_without_tools(boards.load("microbit"))
+    available("microbit")
     model = onnx_models.save(onnx_models.residual(), tmp_path / "net.onnx")
     arena = pipeline.decide(CompileOptions(model, "microbit")).report["ram"]["total"]
     text = boards.load("microbit").path.read_text()

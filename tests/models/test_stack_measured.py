@@ -7,27 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from edgeconv import board as boards
-from edgeconv.board import Board
-from edgeconv.build import compile_project, find_compiler, find_emulator, run_binary
+from edgeconv.build import compile_project, run_binary
 from edgeconv.build.stack import C_LIBRARY, stack_bound
-from edgeconv.errors import EdgeconvError
 from edgeconv.pipeline import CompileOptions, compile_model
 from tests import onnx_models
 from tests.painted_stack import MEASURE, high_water, static
+from tests.tools import available
 
 HOSTED = ("host", "generic-c", "odroid-xu3", "jetson-tx1", "power10-s1024")
 FIRMWARE = ("mps2-an386", "mps2-an500", "mps3-an547", "microbit")
-
-
-def available(name: str) -> Board:
-    board = boards.load(name)
-    try:
-        find_compiler(board)
-        find_emulator(board)
-    except EdgeconvError as error:
-        pytest.skip(str(error))
-    return board
 
 
 @pytest.mark.parametrize("name", HOSTED)

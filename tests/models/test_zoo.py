@@ -18,12 +18,11 @@ import pytest
 from edgeconv import board as boards
 from edgeconv import memory, pipeline
 from edgeconv.board import RunKind
-from edgeconv.build import find_compiler, find_emulator
-from edgeconv.errors import EdgeconvError
 from edgeconv.frontend import model_file
 from edgeconv.pipeline import CompileOptions
 from edgeconv.report.text import budget_lines
 from tests.models.seeded import seeded
+from tests.tools import available
 
 LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
 OWN = Path(__file__).parent / "networks"
@@ -92,19 +91,10 @@ def skip_integer_network(path: Path) -> None:
         pytest.skip("an integer network; this version compiles float32")
 
 
-def skip_without_tools(board: boards.Board) -> None:
-    try:
-        find_compiler(board)
-        find_emulator(board)
-    except EdgeconvError as error:
-        pytest.skip(str(error))
-
-
 @pytest.mark.parametrize(("path", "board"), parameters())
 def test_network(path: Path, board: str, directory: Path) -> None:
     skip_integer_network(path)
-    loaded = boards.load(board)
-    skip_without_tools(loaded)
+    loaded = available(board)
     options = CompileOptions(path, board)
     decided = pipeline.decide(options)
     if loaded.bare_metal and not decided.report["budget"]["fits"]:

@@ -12,13 +12,11 @@ from pathlib import Path
 import pytest
 
 from edgeconv import board as boards
-from edgeconv.errors import EdgeconvError, Exit
-from edgeconv.host import Host
+from edgeconv.errors import EdgeconvError
 from edgeconv.quantities import DIMENSIONS, parse
+from tests.board_example import FIRMWARE, FOLDER, X86, changed, message
 
-FOLDER = Path(__file__).resolve().parents[2] / "boards"
 FILES = sorted(FOLDER.glob("*.toml"))
-X86 = Host("x86_64", "Example CPU", frozenset({"sse2"}), None, 4, ())
 PROMISED = {
     *("odroid-xu3", "odroid-xu3-a7", "jetson-tx1", "raspberry-pi-4", "raspberry-pi-5"),
     *("xeon-silver-4208", "core-i7-11700k", "zen4", "power10-s1024"),
@@ -28,49 +26,6 @@ PROMISED = {
 COUNTERS = ("schema", "level")  # no properties of a board
 # A line of these files: one key and a value on that line, perhaps followed by a comment.
 ENTRY = re.compile(r"(?P<key>\w+) = (?P<value>(?:\"[^\"]*\"|[^\"#])+)(?P<comment># \S.*)?")
-
-FIRMWARE = """\
-schema = 1
-name = "tiny"
-description = "A microcontroller"
-arch = "armv7e-m"
-os = "none"
-isa = "scalar"
-clock = "480MHz"
-macs_per_cycle = 1.0
-fpu = "fpv5-d16"
-float_abi = "hard"
-[[cache]]
-level = 1
-size = "16KiB"
-line = "32B"
-bandwidth = "8B/cycle"
-[[memory]]
-name = "flash"
-kind = "flash"
-base = 0x0800_0000
-size = "2MiB"
-[[memory]]
-name = "RAM"
-kind = "sram"
-base = 0x2000_0000
-size = "128KiB"
-bandwidth = "400MB/s"
-latency = "10ns"
-[energy]
-mac = "4.6pJ"
-idle = "0.5W"
-source = "an example"
-byte = {L2 = "12pJ"}
-[firmware]
-stack = "4KiB"
-interrupts = 150
-[toolchain]
-cc = ["arm-none-eabi-gcc"]
-flags = ["-mcpu=cortex-m7", "-mthumb"]
-[run]
-kind = "none"
-"""
 
 
 def is_number(key: str, value: object) -> bool:
@@ -99,23 +54,6 @@ def without_source(text: str) -> Iterator[str]:
             if is_number(entry["key"], value) and not (entry["comment"] or above):
                 yield line
         above = line.startswith("# ")
-
-
-def message(folder: Path, text: str) -> str:
-    """The error of a board file behind its path: one line, wrong usage."""
-    path = folder / "tiny.toml"
-    path.write_text(text)
-    with pytest.raises(EdgeconvError) as caught:
-        boards.check(path, X86)
-    assert caught.value.code is Exit.USAGE
-    assert "\n" not in str(caught.value)
-    return str(caught.value).partition(str(path))[2]
-
-
-def changed(old: str, new: str) -> str:
-    """FIRMWARE with one mistake."""
-    assert FIRMWARE.count(old) == 1
-    return FIRMWARE.replace(old, new)
 
 
 def test_the_promised_boards_are_there() -> None:
@@ -202,21 +140,28 @@ def test_the_example_is_valid(tmp_path: Path) -> None:
         ('"0.5W"', '"0.5pJ"', ": energy.idle: got '0.5pJ'; a power has one of the units"),
         ('"4KiB"', '"4KB"', ": firmware.stack: got '4KB'; KB may mean powers of 1000"),
         ('"scalar"', '"scaler"', ": isa: got 'scaler'; no such instruction set; did you mean sca"),
-        ("0x2000_0000", "0x0810_0000", ": memory[1].base: got 0x8100000; RAM overlaps flash at"),
+        ("0x2000_0000", "0x0810_0000", ": memory[1].base: got 0x8100000; 'RAM' overlaps 'flash'"),
         ('"16KiB"', '"-16KiB"', ": cache[0].size: got '-16KiB'; a size is expected"),
         ('"sram"', '"ram"', ': memory[1].kind: got "ram"; must be one of flash, tcm, sram, dram'),
-        ("base = 0x2000_0000\n", "", ": memory[1]: 'base' is a required property"),
+        ("base = 0x2000_0000\n", "", ": memory[1].base: is missing; address of the first byte"),
         ('"-mthumb"', '"-mfpu=vfpv4"', ": toolchain.flags[1]: got '-mfpu=vfpv4'; the keys fpu"),
         ('"-mthumb"', '"-mfloat-abi=soft"', ": toolchain.flags[1]: got '-mfloat-abi=soft'; the"),
         ('"fpv5-d16"', '"none"', ": float_abi: got 'hard'; a core whose fpu is \"none\" has"),
         ('"hard"', '"soft"', ": float_abi: got 'soft'; the fpu would not be used"),
-        ('float_abi = "hard"\n', "", ": float_abi: an fpu needs it"),
+        ('float_abi = "hard"\n', "", ': float_abi: an fpu, here "fpv5-d16", needs it; write'),
         ('"fpv5-d16"', '"fpv9"', ': fpu: got "fpv9"; must be one of none, '),
-        ('stack = "4KiB"\n', "", ": firmware: 'stack' is a required property"),
+        ('stack = "4KiB"\n', "", ": firmware.stack: is missing; kept free for the stack"),
         ('kind = "flash"', 'kind = "dram"', ": memory: got dram, sram; firmware starts from a"),
         ("= 1.0", "= 0", ": macs_per_cycle: got 0; must be more than 0"),
         ("interrupts = 150", "interrupts = 481", ": firmware.interrupts: got 481; must be at most"),
-        ("[energy]", "[energie]", ": Additional properties are not allowed ('energie' was unexpe"),
+        ('mac = "4.6pJ"', 'run = "1W"', ": energy.byte: got {'L2': '12pJ'}; run of the same table"),
+        (
+            'idle = "0.5W"',
+            'run = "0.5W"',
+            ": energy.mac: got '4.6pJ'; run of the same table has it",
+        ),
+        ('mac = "4.6pJ"\n', "", ": energy.mac: is missing; of one float32 multiply-add, where"),
+        ("[energy]", "[energie]", ": energie: no such key; did you mean energy?"),
     ],
 )
 def test_a_mistake_names_the_field(tmp_path: Path, old: str, new: str, expected: str) -> None:

@@ -20,6 +20,7 @@ from edgeconv.build import (
 )
 from edgeconv.build.toolchain import probe
 from edgeconv.errors import EdgeconvError, Exit
+from tests.tools import available
 
 MAIN = """\
 #include <stdio.h>
@@ -56,17 +57,6 @@ def project(tmp_path: Path) -> Path:
     (tmp_path / "blob.S").write_text(BLOB_S)
     (tmp_path / "blob.bin").write_bytes(b"x" * 5000)
     return tmp_path
-
-
-def available(name: str) -> Board:
-    """The board, or skip the test when its compiler or emulator is not here."""
-    board = boards.load(name)
-    try:
-        find_compiler(board)
-        find_emulator(board)
-    except EdgeconvError as error:
-        pytest.skip(str(error))
-    return board
 
 
 @pytest.mark.parametrize("name", [n for n in boards.names() if not boards.load(n).bare_metal])

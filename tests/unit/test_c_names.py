@@ -7,6 +7,7 @@ import re
 import struct
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +18,7 @@ from edgeconv.codegen.c_names import (
     c_float,
     c_list,
     identifier,
+    prefix,
     unique_identifiers,
 )
 
@@ -74,3 +76,9 @@ def test_lists_wrap() -> None:
     assert max(map(len, text.splitlines())) <= 100
     numbers = [int(n) for n in text.strip("{}").replace("\n", " ").split(",")]
     assert numbers == list(np.arange(200))
+
+
+@pytest.mark.parametrize("name", ["startup", "Firmware", "main"])
+def test_a_prefix_is_no_file_of_every_project(name: str) -> None:
+    assert prefix(name) == f"{name.lower()}_"
+    assert prefix(f"{name} 2") == f"{name.lower()}_2"

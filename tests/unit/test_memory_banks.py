@@ -260,3 +260,13 @@ def test_more_reserved_than_there_is() -> None:
 
 def test_no_banks_under_an_operating_system() -> None:
     assert banks.of_board(board(Memory("ram", "dram", 4096), bare_metal=False), {}) == ()
+
+
+def test_banks_within_a_budget() -> None:
+    three = (Bank("a", 100, 1.0), Bank("b", None, 2.0), Bank("c", 50, 3.0))
+    assert [bank.capacity for bank in banks.within(three, 130)] == [100, 30, 0]
+    assert [bank.capacity for bank in banks.within(three, 60)] == [60, 0, 0]
+    assert [bank.capacity for bank in banks.within(three, -5)] == [0, 0, 0]
+    assert [bank.name for bank in banks.within(three, 130)] == ["a", "b", "c"]
+    assert [bank.capacity for bank in banks.largest_only(three)] == [0, None, 0]
+    assert [bank.capacity for bank in banks.largest_only(three[::2])] == [100, 0]

@@ -24,6 +24,7 @@ from edgeconv.cache import Cache
 from edgeconv.ir.choice import ArgKind, Choice
 from edgeconv.ir.memory import MemoryMap
 from edgeconv.memory.banks import of_board
+from edgeconv.memory.link import link_plan
 from edgeconv.pipeline import CompileOptions
 from edgeconv.predict import Prediction, predict
 from edgeconv.predict.duration import COMPUTE, EXPOSED, LAYER_CYCLES, OVERHEAD, Duration
@@ -130,7 +131,52 @@ def test_what_has_no_bandwidth_or_price_is_named(tmp_path: Path) -> None:
     found = predicted(onnx_models.residual(), machine, tmp_path)
     assert "no bandwidth of L2, DRAM" in found.time_source
     assert found.energy_source == "predicted with a test; no price for bytes of L2"
-    assert {layer.bound_by for layer in found.layers} <= {COMPUTE, OVERHEAD, None}
+    stated = replace(machine, caches=CACHES, memory=(replace(DRAM, bandwidth=8e9),))
+    assert found.ms == pytest.approx(milliseconds(onnx_models.residual(), stated, tmp_path))
+
+
+def test_unstated_flash_is_slower_than_stated(tmp_path: Path) -> None:
+    """Weights do not come faster out of memory that nobody has measured."""
+    machine = boards.load("stm32h743")
+    qspi = Memory("QSPI", "flash", 1 << 24, 0x9000_0000)
+    small = tuple(replace(r, size=64 << 10) if r.is_flash else r for r in machine.memory)
+    outside = replace(machine, memory=(*small, qspi))
+    model = dense(256, 128)
+    assert milliseconds(model, outside, tmp_path) > milliseconds(model, machine, tmp_path)
+
+
+def test_the_clock_is_named(tmp_path: Path) -> None:
+    """In words of the report and for the firmware, which has to set it."""
+    machine = boards.load("stm32h743")
+    choice, plan = decided(dense(256, 128), machine, tmp_path)
+    assert predict(choice, plan, machine).time_source == (
+        "predicted at 480 MHz from macs_per_cycle and bandwidths of board stm32h743"
+    )
+    link = link_plan(machine, plan, 1 << 10)
+    assert link is not None
+    assert link.clock_hz == 480_000_000
+
+
+@pytest.mark.parametrize(
+    ("name", "watts"),
+    [("stm32h743", 0.436), ("stm32f407", 0.132), ("nrf52840", 9.98e-3), ("microbit", 13.2e-3)],
+)
+def test_energy_of_microcontrollers_is_run_power_for_the_time(
+    name: str, watts: float, tmp_path: Path
+) -> None:
+    found = predicted(dense(16, 8), boards.load(name), tmp_path)
+    assert found.ms is not None
+    assert found.mj == pytest.approx(watts * found.ms)
+    assert found.energy_source.startswith(f"predicted time at {1e3 * watts:.3g} mW: run current")
+    assert "no price" not in found.energy_source
+
+
+def test_run_power_needs_a_time(tmp_path: Path) -> None:
+    energy = Energy(None, {}, 0.0, "a test", run=0.5)
+    found = predicted(onnx_models.residual(), board(energy=energy, clock_hz=None), tmp_path)
+    assert found.mj is None
+    assert {layer.mj for layer in found.layers} == {None}
+    assert found.energy_source.startswith("not predicted: ")
 
 
 def test_energy_by_hand() -> None:

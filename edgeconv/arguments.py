@@ -1,0 +1,58 @@
+"""What words on the command line stand for; each raises EdgeconvError (exit status 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from edgeconv import sizes
+from edgeconv.errors import EdgeconvError, Exit
+
+
+def _invalid(got: str, rule: str) -> EdgeconvError:
+    return EdgeconvError("invalid argument", got=repr(got), rule=rule, code=Exit.USAGE)
+
+
+def pair(got: str) -> tuple[str, str]:
+    """``NAME=VALUE``; the name may hold ``=`` as ONNX names may."""
+    name, found, value = got.rpartition("=")
+    if not (name and found and value):
+        raise _invalid(got, "it reads NAME=VALUE")
+    return name, value
+
+
+def shape(got: str) -> tuple[str, tuple[int, ...]]:
+    """``NAME=1x3x224x224``."""
+    name, dims = pair(got)
+    if not all(dim.isascii() and dim.isdigit() for dim in dims.split("x")):
+        raise _invalid(got, "a shape reads NAME=1x3x224x224")
+    return name, tuple(int(dim) for dim in dims.split("x"))
+
+
+def count(got: str) -> int:
+    """A positive integer."""
+    if not (got.isascii() and got.isdigit() and int(got) > 0):
+        raise _invalid(got, "a positive number is needed")
+    return int(got)
+
+
+def one_thread(got: str) -> int:
+    """1: other numbers are refused with the reason."""
+    if count(got) != 1:
+        raise _invalid(f"--threads {got}", "this version emits programs of one thread")
+    return 1
+
+
+def tolerance(got: str) -> float:
+    """A finite number that is not negative."""
+    try:
+        value = float(got)
+    except ValueError:
+        value = -1.0
+    if not 0.0 <= value < float("inf"):
+        raise _invalid(got, "a tolerance is a number of at least 0, relative to the largest output")
+    return value
+
+
+def size_of(option: str) -> Callable[[str], int]:
+    """Reads the bytes that follow ``option``."""
+    return lambda got: sizes.parse(got, option)

@@ -1,0 +1,62 @@
+"""The architectures that builds are checked for, as ``arch`` of a board names them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+MICROCONTROLLER = "M"  # the profile of cores that start from a vector table
+
+
+@dataclass(frozen=True, slots=True)
+class Architecture:
+    """``machine`` and ``bits`` as the header of an ELF file states them; all are little-endian.
+
+    ``profile`` ("A", "M"), ``versions`` and ``mve`` are of 32-bit Arm: the values of
+    Tag_CPU_arch_profile and of Tag_CPU_arch whose code the processor runs, and whether it may have
+    the vector extension of the M profile.
+    """
+
+    name: str
+    machine: str
+    bits: int
+    profile: str = ""
+    versions: frozenset[int] = frozenset()
+    mve: bool = False
+
+
+def _arm(name: str, profile: str, versions: Iterable[int], *, mve: bool = False) -> Architecture:
+    return Architecture(name, "EM_ARM", 32, profile, frozenset(versions), mve)
+
+
+# Tag_CPU_arch: 1 to 9 v4 to v6K, 10 v7, 11 v6-M, 12 v6S-M, 13 v7E-M, 14 v8-A, 16 v8-M baseline,
+# 17 v8-M mainline, 21 v8.1-M mainline (Addenda to the ABI).
+_CLASSIC = range(1, 10)
+_ROWS = (
+    Architecture("x86_64", "EM_X86_64", 64),
+    Architecture("aarch64", "EM_AARCH64", 64),
+    Architecture("ppc64le", "EM_PPC64", 64),
+    _arm("armv6l", "A", _CLASSIC),
+    _arm("armv7l", "A", (*_CLASSIC, 10)),
+    _arm("armv8l", "A", (*_CLASSIC, 10, 14)),
+    _arm("armv6-m", MICROCONTROLLER, (11, 12)),
+    _arm("armv7-m", MICROCONTROLLER, (10, 11, 12)),
+    _arm("armv7e-m", MICROCONTROLLER, (10, 11, 12, 13)),
+    _arm("armv8-m.base", MICROCONTROLLER, (11, 12, 16)),
+    _arm("armv8-m.main", MICROCONTROLLER, (10, 11, 12, 13, 16, 17)),
+    _arm("armv8.1-m.main", MICROCONTROLLER, (10, 11, 12, 13, 16, 17, 21), mve=True),
+)
+# Names of firmware's architectures, as -march of GCC has them.
+MICROCONTROLLERS = tuple(row.name for row in _ROWS if row.profile == MICROCONTROLLER)
+
+
+def find(arch: str) -> Architecture | None:
+    """By ``arch`` of a board, whose punctuation does not count; None for one without a row."""
+    return _BY_NAME.get(_plain(arch))
+
+
+def _plain(arch: str) -> str:
+    return arch.replace("-", "").replace(".", "")
+
+
+_BY_NAME = {_plain(row.name): row for row in _ROWS}
