@@ -17,7 +17,7 @@ from edgeconv.codegen.source_tree import SourceTree
 from edgeconv.codegen.weights import HEADER, MAGIC, VERSION, WeightImage, layout
 from edgeconv.ir.choice import Arg, ArgKind, Choice, Layer
 from edgeconv.ir.graph import Node, Tensor
-from edgeconv.ir.link import LinkPlan
+from edgeconv.ir.link import LinkPlan, vector_align
 from edgeconv.ir.memory import BankUse, MemoryMap, Place, Region
 from edgeconv.names import shortened
 from edgeconv.ops.lowering import merge_headers
@@ -257,7 +257,7 @@ class _Emitter:
             "banks": list(self.banks.values()),
             "arenas": self.arenas,
             "link": self.options.link,
-            "vector_align": vector_align(self.options.link),
+            "vector_align": vector_align(self.options.link.interrupts) if self.options.link else 0,
             "image": self.image,
             "image_magic": int.from_bytes(MAGIC, "little"),
             "image_version": VERSION,
@@ -309,13 +309,6 @@ class _Emitter:
             f"{self.name}_weights",
             as_c,
         )
-
-
-def vector_align(link: LinkPlan | None) -> int:
-    """Bytes that a vector table is aligned to: a power of two that holds it, 128 at least
-    (Armv7-M Architecture Reference Manual, B3.2.5)."""
-    entries = 16 + (link.interrupts if link else 0)
-    return max(128, 1 << (4 * entries - 1).bit_length())
 
 
 def weight_image(choice: Choice, memory: MemoryMap) -> WeightImage:

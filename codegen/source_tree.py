@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from edgeconv.codegen.weights import WeightImage, write
 from edgeconv.errors import EdgeconvError
+from edgeconv.whole_file import umask
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class SourceTree:
             if replaced:
                 _replace_contents(directory, staging)
             else:
-                staging.chmod(0o777 & ~_umask())
+                staging.chmod(0o777 & ~umask())
                 staging.rename(directory)
         except OSError as error:
             raise _cannot_write(directory, error) from error
@@ -115,12 +115,6 @@ def _replace_contents(directory: Path, staging: Path) -> None:
             old.unlink()
     for new in staging.iterdir():
         new.rename(directory / new.name)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _cannot_write(directory: Path, error: OSError) -> EdgeconvError:

@@ -29,9 +29,7 @@ from edgeconv.ir.choice import Choice
 from edgeconv.ir.graph import Graph
 from edgeconv.ir.layout import Shape
 from edgeconv.ir.memory import MemoryMap
-from edgeconv.memory.banks import largest_only, of_board, within
-from edgeconv.memory.link import VARIABLES, io_regions, link_plan, reserved
-from edgeconv.memory.program import caller_bytes
+from edgeconv.memory.link import link_plan
 from edgeconv.report import document
 from edgeconv.report.document import Facts, Report
 from edgeconv.report.explain import explain
@@ -142,7 +140,7 @@ def _choose(options: CompileOptions, board: Board, graph: Graph, target: Target)
         storage=options.storage,
         rounded=options.rounded,
     )
-    plan = _plan(options, board, choice)
+    plan = memory.fit(choice, board, options.ram)
     facts = Facts(
         name=options.prefix,
         model_file=options.model.name,
@@ -152,38 +150,6 @@ def _choose(options: CompileOptions, board: Board, graph: Graph, target: Target)
         flash_budget=board.flash_bytes if options.flash is None else options.flash,
     )
     return Decided(options, board, choice, plan, document.build_report(choice, plan, board, facts))
-
-
-def _plan(options: CompileOptions, board: Board, choice: Choice) -> MemoryMap:
-    """The memory map, in the board's memories and within the budget that the user has set."""
-    if not board.bare_metal:
-        return memory.plan(choice)
-    io_bytes = caller_bytes(choice)
-    plans: list[MemoryMap] = []
-    for region in io_regions(board):
-        banks = of_board(board, reserved(board, io_bytes, region))
-        for allowed in _allowed(banks, options.ram, io_bytes):
-            plan = memory.plan(choice, allowed)
-            plans.append(replace(plan, caller_bank=board.ram.index(region)))
-            if not _excess(plan):
-                return plans[-1]
-    return min(plans, key=_excess)
-
-
-def _allowed(
-    banks: tuple[memory.Bank, ...], ram: int | None, io_bytes: int
-) -> Iterator[tuple[memory.Bank, ...]]:
-    """The banks, cut down to what a budget leaves of them: all, and the largest alone, since what
-    is spread takes more bytes together than one memory does."""
-    if ram is None:
-        yield banks
-        return
-    yield within(banks, ram - io_bytes - VARIABLES)
-    yield within(largest_only(banks), ram - io_bytes - VARIABLES)
-
-
-def _excess(plan: MemoryMap) -> int:
-    return sum(bank.excess for bank in plan.banks)
 
 
 def compile_model(

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from edgeconv.board import arch
+from edgeconv.ir.link import LEAST_VECTOR_ALIGN, vector_align
 from edgeconv.names import did_you_mean
 from edgeconv.quantities import parse
 from edgeconv.sizes import exact
@@ -21,9 +22,6 @@ _DERIVED_FLAGS = ("-mfpu", "-mfloat-abi")
 _ADDRESSES = 1 << 32  # of a microcontroller
 _SMALLEST = 64  # bytes of a region: what is left out where one starts at address 0
 _RAM_ALIGN = 8  # the stack's, by the procedure call standard of Arm
-_VECTORS_ALIGN = 128  # the least that the vector table offset register takes
-_EXCEPTIONS = 16  # entries of the vector table before those of external interrupts
-_ENTRY = 4  # bytes of one
 
 Data = Mapping[str, Any]
 
@@ -154,8 +152,7 @@ def _addresses(data: Data) -> Iterator[Problem]:
     if data.get("os") != BARE_METAL:
         return
     first_flash = next(n for n, region in enumerate(data["memory"]) if region["kind"] == FLASH)
-    table = _ENTRY * (_EXCEPTIONS + data["firmware"].get("interrupts", 0))
-    vectors = max(_VECTORS_ALIGN, 1 << (table - 1).bit_length())
+    vectors = vector_align(data["firmware"].get("interrupts", 0))
     for number, region in enumerate(data["memory"]):
         field, base, size = f"memory[{number}]", region["base"], _size(region)
         if size < _SMALLEST:
@@ -167,7 +164,7 @@ def _addresses(data: Data) -> Iterator[Problem]:
         if region["kind"] != FLASH:
             align, why = _RAM_ALIGN, "RAM starts at a multiple of"
         elif number != first_flash:
-            align, why = _VECTORS_ALIGN, "flash starts at a multiple of"
+            align, why = LEAST_VECTOR_ALIGN, "flash starts at a multiple of"
         else:
             align, why = vectors, "the vector table is here, at a multiple of"
         if base % align:

@@ -27,10 +27,6 @@ class Footprint:
     stack_words: str
     regions: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
-    def total(self, part: str) -> int:
-        """Of one part over all regions."""
-        return sum(parts.get(part, 0) for parts in self.regions.values())
-
 
 def footprint(project: Project, binary: Binary) -> Footprint:
     """Of the program ``binary`` of ``project``."""
@@ -43,7 +39,7 @@ def footprint(project: Project, binary: Binary) -> Footprint:
         return Footprint(sections.text, rodata, data, bound, words)
     regions = parts_by_region(binary.path, binary.board, project.name)
     bound, words = worst_stack(binary.path, (RESET,), binary.objects.values())
-    sizes = Footprint(0, 0, 0, bound, words, regions)
-    return Footprint(
-        sizes.total("code"), sizes.total("rodata"), sizes.total("data"), bound, words, regions
+    code, rodata, data = (
+        sum(parts.get(part, 0) for parts in regions.values()) for part in ("code", "rodata", "data")
     )
+    return Footprint(code, rodata, data, bound, words, regions)

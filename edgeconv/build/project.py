@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from edgeconv import board as boards
+from edgeconv import whole_file
 from edgeconv.board import Board
 from edgeconv.build.compile import BASE_FLAGS, MEASURE_FLAGS, Binary, compile_project
 from edgeconv.build.firmware import FIRMWARE_FLAGS, FIRMWARE_LINK
@@ -191,14 +191,7 @@ class Project:
 
     def write_report(self, report: Mapping[str, Any]) -> Project:
         """Replace report.json, at once; the project with the new report."""
-        text = render(report)
-        with tempfile.NamedTemporaryFile(
-            "w", dir=self.directory, prefix=".report-", delete=False, encoding="utf-8"
-        ) as stream:
-            stream.write(text)
-        path = Path(stream.name)
-        path.chmod((self.directory / REPORT).stat().st_mode)
-        path.replace(self.directory / REPORT)
+        whole_file.replace(self.directory / REPORT, render(report))
         return Project(self.directory, self.name, report)
 
 

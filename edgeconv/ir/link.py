@@ -5,6 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+SYSTEM_VECTORS = 16  # entries of a vector table before those of external interrupts
+LEAST_VECTOR_ALIGN = 128
+
+
+def vector_align(interrupts: int) -> int:
+    """Bytes that a vector table is aligned to: a power of two that holds it, and no less than the
+    vector table offset register takes (Armv7-M Architecture Reference Manual, B3.2.5)."""
+    table_bytes = 4 * (SYSTEM_VECTORS + interrupts)
+    return max(LEAST_VECTOR_ALIGN, 1 << (table_bytes - 1).bit_length())
+
 
 @dataclass(frozen=True, slots=True)
 class Section:

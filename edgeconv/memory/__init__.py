@@ -1,6 +1,7 @@
 """The memory planner: order of execution, sharing of bytes, and a static arena to the byte."""
 
 from edgeconv.memory.banks import Bank
+from edgeconv.memory.fit import fit
 from edgeconv.memory.plan import plan
 
-__all__ = ["Bank", "plan"]
+__all__ = ["Bank", "fit", "plan"]

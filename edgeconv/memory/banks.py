@@ -36,7 +36,7 @@ def of_board(board: Board, reserved: Mapping[str, int]) -> tuple[Bank, ...]:
     if not board.bare_metal:
         return ()
     left = [max(0, region.size - reserved.get(region.name, 0)) for region in board.ram]
-    return tuple(map(Bank, _names(board.ram), left, region_costs(board, board.ram, LINE)))
+    return tuple(map(Bank, identifiers(board.ram), left, region_costs(board, board.ram, LINE)))
 
 
 def within(banks: Sequence[Bank], total: int) -> tuple[Bank, ...]:
@@ -55,8 +55,9 @@ def largest_only(banks: Sequence[Bank]) -> tuple[Bank, ...]:
     return tuple(bank if bank is largest else replace(bank, capacity=0) for bank in banks)
 
 
-def _names(regions: Sequence[Memory]) -> list[str]:
-    """Identifiers for the regions: distinct, and none that the API uses after ``arena_``."""
+def identifiers(regions: Sequence[Memory]) -> list[str]:
+    """Lower-case C identifiers for the regions: distinct, and none that the API uses after
+    ``arena_``."""
     names: list[str] = []
     for region in regions:
         plain = re.sub(r"[^a-z0-9]+", "_", region.name.lower()).strip("_") or "bank"

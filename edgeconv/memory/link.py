@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
-
 from edgeconv.board import Board, Memory
 from edgeconv.ir.link import LinkPlan, Section
 from edgeconv.ir.memory import MemoryMap
+from edgeconv.memory.banks import identifiers
 
 # Kept free, beside the stack, for the variables of the start-up code and of main.
 VARIABLES = 512
@@ -65,9 +63,8 @@ def link_plan(board: Board, memory: MemoryMap, weights_bytes: int) -> LinkPlan |
     """
     if board.firmware is None:
         return None
-    names = dict(
-        zip((region.name for region in board.memory), _identifiers(board.memory), strict=True)
-    )
+    regions = zip(board.memory, identifiers(board.memory), strict=True)
+    names = {region.name: name.upper() for region, name in regions}
     return LinkPlan(
         regions=tuple(
             Section(
@@ -92,15 +89,3 @@ def link_plan(board: Board, memory: MemoryMap, weights_bytes: int) -> LinkPlan |
         setup=tuple((s.register, s.address, s.bits) for s in board.firmware.setup),
         clock_hz=board.clock_hz,
     )
-
-
-def _identifiers(regions: Sequence[Memory]) -> Iterator[str]:
-    """C identifiers in capitals, distinct."""
-    used: set[str] = set()
-    for region in regions:
-        plain = re.sub(r"[^A-Z0-9]+", "_", region.name.upper()).strip("_")
-        name, number = plain, 2
-        while name in used:
-            name, number = f"{plain}_{number}", number + 1
-        used.add(name)
-        yield name

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from edgeconv import board as boards
-from edgeconv import memory, pipeline
+from edgeconv import memory
 from edgeconv.build import compile_project, run_binary
 from edgeconv.build.toolchain import probe
 from edgeconv.ir.memory import Region
@@ -34,9 +34,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def use_banks(monkeypatch: pytest.MonkeyPatch, banks: tuple[Bank, ...]) -> None:
     """Let the board have ``banks``, as a bare-metal one would."""
-    monkeypatch.setattr(
-        pipeline, "_plan", lambda options, board, choice: memory.plan(choice, banks)
-    )
+    monkeypatch.setattr(memory, "fit", lambda choice, board, ram: memory.plan(choice, banks))
 
 
 def run_sanitized(directory: Path, out: Path) -> bytes:

@@ -253,8 +253,9 @@ def test_boards_check_says_that_a_file_is_valid(
     path = tmp_path / "tiny.toml"
     path.write_text(FIRMWARE)
     assert main(["boards", "check", str(path)]) == 0
-    first, _, rest = capsys.readouterr().out.partition(" is a valid board file\n")
-    assert first.replace("\n", "") == str(path)
-    assert rest.startswith("tiny: A microcontroller\n")
+    first, _, rest = capsys.readouterr().out.partition("tiny: A microcontroller\n")
+    # A long path breaks the line anywhere.
+    assert "".join(first.split()) == f"{path}isavalidboardfile"
+    assert rest
     assert main(["boards", "check", str(path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["name"] == "tiny"

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
-import tempfile
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
@@ -14,6 +12,7 @@ import jinja2
 from markupsafe import Markup, escape
 from plotly.offline import get_plotlyjs
 
+from edgeconv import whole_file
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.names import shortened
 from edgeconv.report import missing, numbers
@@ -68,21 +67,12 @@ def write(report: Mapping[str, Any], path: Path) -> None:
     Raises EdgeconvError (exit status 2) when ``path`` cannot be written.
     """
     text = render(report)
-    staged: Path | None = None
     try:
         if path.is_dir():
             raise IsADirectoryError(None, "it is a directory")
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(
-            "w", dir=path.parent, prefix=f".{path.name}-", delete=False, encoding="utf-8"
-        ) as stream:
-            staged = Path(stream.name)
-            stream.write(text)
-        staged.chmod(0o666 & ~_umask())
-        staged.replace(path)
+        whole_file.replace(path, text)
     except OSError as error:
-        if staged is not None:
-            staged.unlink(missing_ok=True)
         raise EdgeconvError(
             "cannot write the HTML report",
             where=str(path),
@@ -127,9 +117,3 @@ def _environment() -> jinja2.Environment:
 
 def _text(name: str) -> str:
     return resources.files("edgeconv.report.html").joinpath(name).read_text(encoding="utf-8")
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
