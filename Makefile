@@ -13,6 +13,9 @@ JOBS ?= 2
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# Idle workers take over tests that wait.  Failures are shown as they occur, at the end what took
+# longest.
+PYTEST := -n $(JOBS) --dist worksteal --durations=25 --durations-min=1
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all lint format toolchains clean
@@ -26,10 +29,10 @@ demo: $(READY)
 	PATH="$(CURDIR)/$(BIN):$$PATH" examples/face-detector/demo.sh
 
 test: lint toolchains
-	$(BIN)/python -m pytest -n $(JOBS) -m "not slow"
+	$(BIN)/python -m pytest $(PYTEST) -m "not slow"
 
 test-all: lint toolchains
-	$(BIN)/python -m pytest -n $(JOBS)
+	$(BIN)/python -m pytest $(PYTEST)
 
 lint: $(READY)
 	$(BIN)/ruff check .

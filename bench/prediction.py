@@ -1,7 +1,7 @@
 """Predicted against measured time, layer by layer, natively on one core.
 
     python bench/prediction.py MODEL.onnx [MODEL.onnx ...] --board my-board
-        [--rounds 20] [--runs 1] [--cpu 0] [--worst 5] [--json]
+        [--storage LAYER=FORMAT] [--rounds 20] [--runs 1] [--cpu 0] [--worst 5] [--json]
 
 The board must state a clock and macs_per_cycle; `edgeconv boards new` measures both.  Every model
 is compiled and timed ``--rounds`` times, a process each; of a layer's medians over ``--runs`` the
@@ -19,7 +19,7 @@ import os
 import statistics
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -75,10 +75,15 @@ class Comparison:
         return sum(total > NOISY * min(self.rounds_ms) for total in self.rounds_ms)
 
 
-def compare(model: Path, board: str, rounds: int, runs: int) -> Comparison:
-    """Compile, build and time ``model``.  Raises EdgeconvError as those do, and (exit status 2)
-    for a board that states too little to predict from."""
-    options = CompileOptions(model=model, board=board)
+def compare(
+    model: Path, board: str, rounds: int, runs: int, storage: Mapping[str, str]
+) -> Comparison:
+    """Compile, build and time ``model``, filters stored as ``storage`` says by layer.
+
+    Raises EdgeconvError as those do, and (exit status 2) for a board that states too little to
+    predict from.
+    """
+    options = CompileOptions(model=model, board=board, storage=storage)
     decided = decide(options)
     prediction = predict(decided.choice, decided.memory, decided.board)
     if prediction.ms is None:
@@ -166,6 +171,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("models", nargs="+", type=Path, metavar="MODEL")
     parser.add_argument("--board", required=True)
+    parser.add_argument("--storage", action="append", default=[], metavar="LAYER=FORMAT")
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--cpu", type=int, default=0, help="the core to run on (default 0)")
@@ -177,10 +183,11 @@ def _parser() -> argparse.ArgumentParser:
 def main() -> int:
     args = _parser().parse_args()
     os.sched_setaffinity(0, {args.cpu})
+    storage = dict(item.rsplit("=", 1) for item in args.storage)
     results = []
     try:
         for model in args.models:
-            results.append(compare(model, args.board, args.rounds, args.runs))
+            results.append(compare(model, args.board, args.rounds, args.runs, storage))
             if not args.json:
                 print(_table(results[-1], args.worst), flush=True)
     except EdgeconvError as error:

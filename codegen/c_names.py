@@ -86,11 +86,11 @@ def c_list(values: Sequence[int | float]) -> str:
 
 def c_epilogue(epilogue: Sequence[str]) -> str:
     """The initialiser of an ec_epilogue from ``ops.lowering.epilogue_param``."""
-    before, before_a, before_b, residual, after, after_a, after_b = epilogue
-    numbers = [c_float(v) for v in (before_a, before_b, after_a, after_b)]
+    before, before_a, before_b, residual, after, *rest = epilogue
+    numbers = ", ".join((*map(c_float, rest[:-2]), *rest[-2:]))  # and the formats
     return (
-        f"{{EC_ACT_{before.upper()}, {numbers[0]}, {numbers[1]}, {residual}, "
-        f"EC_ACT_{after.upper()}, {numbers[2]}, {numbers[3]}}}"
+        f"{{EC_ACT_{before.upper()}, {c_float(before_a)}, {c_float(before_b)}, {residual}, "
+        f"EC_ACT_{after.upper()}, {numbers}}}"
     )
 
 

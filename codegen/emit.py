@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from edgeconv import __version__
 from edgeconv.codegen.amalgamate import amalgamate
 from edgeconv.codegen.c_names import (
@@ -19,8 +21,9 @@ from edgeconv.ir.choice import Arg, ArgKind, Choice, Layer
 from edgeconv.ir.graph import Node, Tensor
 from edgeconv.ir.link import LinkPlan, vector_align
 from edgeconv.ir.memory import BankUse, MemoryMap, Place, Region
+from edgeconv.ir.steps import steps_of
 from edgeconv.names import shortened
-from edgeconv.ops.lowering import merge_headers
+from edgeconv.ops.lowering import C_TYPES, merge_headers
 from edgeconv.targets import TARGETS
 
 
@@ -65,6 +68,7 @@ class Port:
     """A graph input or output as the API shows it.
 
     Where it lies in the arena (io arena): its ``place``, and the bank's symbol and pointer.
+    ``step``: between neighbouring values of a quantised one, else 0.
     """
 
     tensor: Tensor
@@ -72,10 +76,24 @@ class Port:
     place: Place | None
     arena: str
     pointer: str
+    step: float
 
     @property
     def shape(self) -> str:
         return "x".join(map(str, self.tensor.shape)) or "scalar"
+
+    @property
+    def c_type(self) -> str:
+        return C_TYPES[self.tensor.dtype]
+
+    @property
+    def words(self) -> str:
+        """What its elements are called."""
+        return "floats" if self.tensor.dtype == "float32" else f"{self.c_type} integers"
+
+    @property
+    def bytes(self) -> int:
+        return self.tensor.size * np.dtype(self.tensor.dtype).itemsize
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +131,7 @@ class _Emitter:
         self.idents = unique_identifiers(memory.places)
         self.banks = self._banks()
         self.arenas = list(self.banks.values()) or [self._bank(memory.banks[0], "")]
+        self.steps = steps_of(graph)
         self.inputs = self._ports(graph.inputs)
         self.outputs = self._ports(graph.outputs)
 
@@ -125,6 +144,7 @@ class _Emitter:
                 self.memory.places[name] if self.choice.io == "arena" else None,
                 self._bank_of(self.memory.places[name]).symbol,
                 self._bank_of(self.memory.places[name]).pointer,
+                self.steps.get(name, 0.0),
             )
             for name in names
         ]
@@ -160,7 +180,7 @@ class _Emitter:
         ports = self.inputs if place.region is Region.INPUT else self.outputs
         port = ports[place.index]
         prefix = "input" if place.region is Region.INPUT else "output"
-        element = place.offset // 4
+        element = place.offset // np.dtype(self.choice.graph[name].dtype).itemsize
         return f"{prefix}_{port.ident}" + (f" + {element}" if element else "")
 
     def _argument(self, index: int, arg: Arg) -> str:
@@ -168,7 +188,10 @@ class _Emitter:
             macro = self._bank_of(self.memory.workspaces[index]).macro
             return f"{macro}({self._workspace(index)})"
         if arg.kind is not ArgKind.WEIGHTS:
-            return self.tensor_expression(arg.ref)
+            address = self.tensor_expression(arg.ref)
+            in_arena = self.memory.places[arg.ref].region is Region.ARENA
+            other = in_arena and arg.c_type != "float"  # than what the arena's macro points to
+            return f"({arg.c_type} *)(void *){address}" if other else address
         offset = self.image.places[index, arg.ref].offset
         return f"WT({offset})" if arg.c_type == "float" else f"(const {arg.c_type} *)WT({offset})"
 
@@ -215,7 +238,8 @@ class _Emitter:
         inside = place.region is Region.ARENA
         where = f"@{bank}{place.offset}" if inside else f"@{place.region.value}"
         layout = f" {tensor.layout}" if len(tensor.shape) > 2 else ""
-        return f"{shape}{layout} {tensor.storage} {where}"
+        kind = tensor.storage if tensor.dtype == "float32" else tensor.dtype
+        return f"{shape}{layout} {kind} {where}"
 
     def _arena_rows(self) -> list[tuple[str, str, Place, Bank]]:
         """(enumerator, what it is, place, bank) of all in the arena, by bank and offset."""
@@ -252,6 +276,8 @@ class _Emitter:
             "memory": self.memory,
             "align": self.choice.align,
             "arena_rows": self._arena_rows(),
+            "quantised": bool(self.steps),
+            "typed": any(port.c_type != "float" for port in (*self.inputs, *self.outputs)),
             "inputs": self.inputs,
             "outputs": self.outputs,
             "banks": list(self.banks.values()),
@@ -269,9 +295,10 @@ class _Emitter:
         }
 
     def _stores(self) -> bool:
-        """Some weights are in another storage format than float32."""
-        blobs = (blob for layer in self.choice.layers for blob in layer.blobs)
-        return any(blob.storage != "float32" for blob in blobs)
+        """Some weights or tensors are in another storage format than float32."""
+        blobs = [blob.storage for layer in self.choice.layers for blob in layer.blobs]
+        tensors = [tensor.storage for tensor in self.choice.graph.activations()]
+        return any(form != "float32" for form in (*blobs, *tensors))
 
     def tree(self, report: str) -> SourceTree:
         """Render every project template."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 from textwrap import dedent, indent
 
 import jinja2
@@ -11,6 +12,7 @@ from edgeconv.codegen.c_names import c_epilogue, c_float, c_list, identifier
 from edgeconv.ir.choice import ArgKind, Layer
 
 
+@cache  # compiling the templates takes longer than rendering them
 def environment() -> jinja2.Environment:
     """The template environment: undefined names are errors, no blank lines around statements."""
     env = jinja2.Environment(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from edgeconv import sizes
@@ -50,6 +51,28 @@ def tolerance(got: str) -> float:
         value = -1.0
     if not 0.0 <= value < float("inf"):
         raise _invalid(got, "a tolerance is a number of at least 0, relative to the largest output")
+    return value
+
+
+def decibels(got: str) -> float:
+    """A finite number: least ratio of signal to noise, in dB."""
+    try:
+        value = float(got)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise _invalid(f"--min-sqnr {got}", "a ratio of signal to noise is a number of dB")
+    return value
+
+
+def fraction(got: str) -> float:
+    """A number from 0 to 1."""
+    try:
+        value = float(got)
+    except ValueError:
+        value = -1.0
+    if not 0.0 <= value <= 1.0:
+        raise _invalid(f"--max-drop {got}", "a fraction of samples is needed, from 0 to 1")
     return value
 
 

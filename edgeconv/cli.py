@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import errno
-import json
 import os
 import signal
 import sys
@@ -14,26 +13,36 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 from rich.markup import escape
-from rich.status import Status
 
 from edgeconv import __version__, pipeline
 from edgeconv import board as board_files
-from edgeconv.arguments import count, one_thread, pair, shape, size_of, tolerance
+from edgeconv.arguments import (
+    count,
+    decibels,
+    fraction,
+    one_thread,
+    pair,
+    shape,
+    size_of,
+    tolerance,
+)
 from edgeconv.bench import DEFAULT_RUNS
 from edgeconv.build.project import Project
 from edgeconv.doctor import diagnose, diagnose_boards
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.machine import new_board
+from edgeconv.report import accuracy, files, frontier, outcome, text
 from edgeconv.report import boards as board_tables
 from edgeconv.report import doctor as doctor_tables
 from edgeconv.report import explain as explanation
-from edgeconv.report import files, outcome, text
 from edgeconv.report import new_board as new_tables
+from edgeconv.terminal import Progress, say, show
 from edgeconv.verify import DEFAULT_TOLERANCE
 
-WIDTH = 100  # of what is printed; a narrower terminal's own
+_STORAGE_HELP = "format of a layer's filters, or of its result; '*' for all layers"
+OBJECTIVES = ("latency", "memory", "energy")
 DEBUG_VARIABLE = "EDGECONV_DEBUG"
 INTERRUPTED = 130  # 128 + SIGINT, as shells count
 TERMINATED = 143  # 128 + SIGTERM
@@ -51,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return int(status)
     except EdgeconvError as error:
-        _say(f"error: {error.one_line()}", *error.details)
+        say(f"error: {error.one_line()}", *error.details)
         return int(error.code)
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -60,12 +69,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return int(Exit.OK)
     except Exception as error:
         if isinstance(error, OSError) and error.errno in _REFUSALS:
-            _say(f"error: cannot write: {error.filename or 'the output'}: got {error.strerror}")
+            say(f"error: cannot write: {error.filename or 'the output'}: got {error.strerror}")
             return int(Exit.UNSATISFIED)
         if os.environ.get(DEBUG_VARIABLE):
             traceback.print_exc()
         what = " ".join(f"{type(error).__name__}: {error}".split())
-        _say(f"internal error, please report it with the output of {DEBUG_VARIABLE}=1: {what}")
+        say(f"internal error, please report it with the output of {DEBUG_VARIABLE}=1: {what}")
         return int(Exit.UNSATISFIED)
 
 
@@ -75,64 +84,43 @@ def _clean_up_when_terminated() -> None:
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
 
 
-class _Progress:
-    """What is going on, on a terminal only."""
-
-    def __init__(self) -> None:
-        console = Console(stderr=True)
-        self._status = Status("starting", console=console) if console.is_terminal else None
-
-    def __enter__(self) -> Callable[[str], None]:
-        if self._status:
-            self._status.start()
-        return self._step
-
-    def __exit__(self, *_: object) -> None:
-        if self._status:
-            self._status.stop()
-
-    def _step(self, what: str) -> None:
-        if self._status:
-            self._status.update(what)
-
-
-def _say(first: str, *more: str) -> None:
-    """Something beside the result, on stderr."""
-    print("\n".join([f"edgeconv: {first}", *(f"  {line}" for line in more)]), file=sys.stderr)
-
-
-def _show(options: argparse.Namespace, shown: RenderableType, document: Any) -> None:
-    """The result on stdout: ``document`` with --json, ``shown`` without."""
-    if options.json:
-        print(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
-        return
-    console = Console(highlight=False, emoji=False)
-    console.width = min(console.width, WIDTH) if console.is_terminal else WIDTH
-    console.print(shown)
-
-
 def _compile(options: argparse.Namespace) -> Exit:
     wanted = _wanted(options)
     directory = options.output or Path(wanted.prefix)
-    with _Progress() as step:
-        project, notes = pipeline.compile_model(wanted, directory, build=options.build, step=step)
+    with Progress() as step:
+        build = options.build or options.verify
+        project, notes = pipeline.compile_model(wanted, directory, build=build, step=step)
     for note in notes:
-        _say(f"note: {note}")
+        say(f"note: {note}")
     report, passed = project.report, True
     if options.verify:
-        with _Progress() as step:
+        with Progress() as step:
             result = pipeline.verify_project(directory, model=options.model, step=step)
         report, passed = Project.open(directory).report, result.passed
         if not passed:
-            _say("error: the program differs from the model", result.one_line())
+            say("error: the program differs from the model", result.one_line())
     if options.report:
         files.write(report, options.report)
-    _show(options, text.compiled(report, directory), report)
+    show(text.compiled(report, directory), report, as_json=options.json)
+    return Exit.OK if passed else Exit.UNSATISFIED
+
+
+def _try(options: argparse.Namespace) -> Exit:
+    with Progress() as step:
+        found, ran, passed = pipeline.try_project(
+            options.directory, options.samples, model=options.model, step=step
+        )
+    document = accuracy.tried_json(found, ran, passed=passed)
+    show(accuracy.tried(found, ran), document, as_json=options.json)
+    if not passed:
+        say("error: the program is less accurate than it was compiled to be")
     return Exit.OK if passed else Exit.UNSATISFIED
 
 
 def _verify(options: argparse.Namespace) -> Exit:
-    with _Progress() as step:
+    if options.samples:
+        return _try(options)
+    with Progress() as step:
         result = pipeline.verify_project(
             options.directory,
             model=options.model,
@@ -141,27 +129,42 @@ def _verify(options: argparse.Namespace) -> Exit:
             tolerance=options.tolerance,
             step=step,
         )
-    _show(options, outcome.verification(result), outcome.verification_json(result))
+    show(outcome.verification(result), outcome.verification_json(result), as_json=options.json)
     return Exit.OK if result.passed else Exit.UNSATISFIED
 
 
 def _bench(options: argparse.Namespace) -> Exit:
-    with _Progress() as step:
+    with Progress() as step:
         result = pipeline.bench_project(
             options.directory, runs=options.runs, layers=options.layers, step=step
         )
-    _show(options, outcome.timing(result), outcome.timing_json(result))
+    show(outcome.timing(result), outcome.timing_json(result), as_json=options.json)
+    return Exit.OK
+
+
+def _pareto(options: argparse.Namespace) -> Exit:
+    with Progress() as step:
+        points, model = pipeline.frontier_of(_wanted(options), step=step)
+    shown: RenderableType = frontier.frontier_table(points)
+    if options.html:
+        files.write_frontier(points, options.html, model=model, board=options.board)
+        shown = f"frontier: {escape(str(options.html))}"
+    show(shown, frontier.document(points), as_json=options.json)
     return Exit.OK
 
 
 def _explain(options: argparse.Namespace) -> Exit:
-    with _Progress() as step:
+    if options.pareto:
+        return _pareto(options)
+    if options.html:
+        raise EdgeconvError("--html is for --pareto", hint="see `report --html`", code=Exit.USAGE)
+    with Progress() as step:
         document, notes = pipeline.explain_model(
             _wanted(options), layer=options.layer, threads=options.threads, step=step
         )
     for note in notes:
-        _say(f"note: {note}")
-    _show(options, explanation.render(document), document)
+        say(f"note: {note}")
+    show(explanation.render(document), document, as_json=options.json)
     return Exit.OK
 
 
@@ -171,41 +174,45 @@ def _report(options: argparse.Namespace) -> Exit:
     if options.html:
         files.write_html(report, options.html)
         shown = f"report: {escape(str(options.html))}"
-    _show(options, shown, report)
+    show(shown, report, as_json=options.json)
     return Exit.OK
 
 
 def _boards_list(options: argparse.Namespace) -> Exit:
     found = [board_files.load(name) for name in board_files.names()]
     documents = [board_tables.board_json(board) for board in found]
-    _show(options, board_tables.board_table(found), documents)
+    show(board_tables.board_table(found), documents, as_json=options.json)
     return Exit.OK
 
 
 def _boards_show(options: argparse.Namespace) -> Exit:
     board = board_files.load(options.name)
-    _show(options, board_tables.board_details(board), board_tables.board_json(board))
+    show(board_tables.board_details(board), board_tables.board_json(board), as_json=options.json)
     return Exit.OK
 
 
 def _boards_check(options: argparse.Namespace) -> Exit:
     board = board_files.check_new(options.file)
-    _show(options, board_tables.checked(board), board_tables.board_json(board))
+    show(board_tables.checked(board), board_tables.board_json(board), as_json=options.json)
     return Exit.OK
 
 
 def _boards_new(options: argparse.Namespace) -> Exit:
-    with _Progress() as step:
+    with Progress() as step:
         found = new_board(options.name, options.output, step=step)
-    _show(options, new_tables.render(found), new_tables.to_json(found))
+    show(new_tables.render(found), new_tables.to_json(found), as_json=options.json)
     return Exit.OK
 
 
 def _doctor(options: argparse.Namespace) -> Exit:
-    with _Progress() as step:
+    with Progress() as step:
         step("looking for tools")
         checks, found = diagnose(), diagnose_boards()
-    _show(options, doctor_tables.render(checks, found), doctor_tables.to_json(checks, found))
+    show(
+        doctor_tables.render(checks, found),
+        doctor_tables.to_json(checks, found),
+        as_json=options.json,
+    )
     return Exit.OK
 
 
@@ -221,6 +228,10 @@ def _wanted(options: argparse.Namespace) -> pipeline.CompileOptions:
         flash=options.flash,
         io=options.io,
         weights_as_c=options.weights == "c",
+        calibration=options.calibration,
+        min_sqnr=options.min_sqnr,
+        max_drop=options.max_drop,
+        objective=options.objective,
     )
 
 
@@ -285,12 +296,20 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
     )
     for option, about, metavar in (
         ("--algorithm", "use this algorithm for a convolution", "LAYER=ALG"),
-        ("--storage", "format of a layer's filters, '*=FMT' for all layers", "LAYER=FMT"),
+        ("--storage", _STORAGE_HELP, "LAYER[:output]=FMT"),
     ):
         about += "; may be repeated"
         add(option, action="append", default=[], type=pair, metavar=metavar, help=about)
     add("--ram", type=size_of("--ram"), metavar="SIZE", help="budget, as 512K or 2M (the board's)")
     add("--flash", type=size_of("--flash"), metavar="SIZE", help="budget (the board's)")
+    about = "what to measure accuracy on: an array per input, and optionally `label`"
+    add("--calibration", type=Path, metavar="X.npz", help=about)
+    about = "store numbers in fewer bits where the outputs stay this far above the error"
+    add("--min-sqnr", type=decibels, metavar="DB", help=about)
+    about = "store numbers in fewer bits where no more labels than this are lost"
+    add("--max-drop", type=fraction, metavar="FRACTION", help=about)
+    about = "of the choice of storage formats within those limits (%(default)s)"
+    add("--objective", choices=OBJECTIVES, default=OBJECTIVES[0], help=about)
     add("--weights", choices=("image", "c"), default="image", help="a binary file, or a C array")
     add(
         "--io",
@@ -316,6 +335,8 @@ def _add_project_commands(commands: Any) -> None:
         commands, "verify", _verify, "build and run a project, and compare it with its model"
     )
     verify.add_argument("--inputs", type=Path, metavar="X.npz", help="instead of seeded ones")
+    about = "measure SQNR and, by an array `label`, top-1 on these inputs"
+    verify.add_argument("--samples", type=Path, metavar="X.npz", help=about)
     verify.add_argument("--layers", action="store_true", help="compare every layer")
     verify.add_argument("--model", type=Path, metavar="MODEL.onnx", help="if it has moved")
     verify.add_argument(
@@ -345,6 +366,9 @@ def _add_explain(commands: Any) -> None:
     _add_model(parser)
     add = parser.add_argument
     add("--layer", default="", metavar="L", help="this one only, by name or number")
+    about = "what storage formats trade: RAM, flash, predicted time and SQNR"
+    add("--pareto", action="store_true", help=about)
+    add("--html", type=Path, metavar="FILE", help="draw what --pareto prints")
     add("--threads", type=count, metavar="P", help="bounds on what one of P processors moves, too")
 
 

@@ -7,7 +7,7 @@ A row says what the emitter and the chooser must know of ``runtime_c/isa/ec_isa_
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from edgeconv.cache import Cache
@@ -23,6 +23,20 @@ class Tile:
 
     rows: int
     vectors: int
+
+
+@dataclass(frozen=True, slots=True)
+class Decoding:
+    """Slots (the time of a vector multiply-add) that ``storage`` takes more than float32.
+
+    ``vector``: to read a vector, as of filters.  ``element``: to read one element for all lanes, as
+    register tiles read inputs.  ``write``: to round a vector and store it.
+    """
+
+    storage: str
+    vector: float
+    element: float
+    write: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +57,10 @@ class Target:
     ``flushes_subnormals``: its vector instructions may read a subnormal number as zero of its sign
     and write zero for a subnormal result; what the scalar unit does stays exact.
     ``caches``: those of the board, by level; the rows below have none.  ``prefetch``: the board's
-    core wants to be told what will be read next.
+    core wants to be told what will be read next.  ``bfloat16``: it multiplies pairs of bfloat16, as
+    cores of boards may; ``bfloat16_flags`` and ``bfloat16_cpu_flags`` are then what ``flags`` and
+    ``cpu_flags`` are otherwise, None where no kernel does.  ``decodings``: what storage formats cost; one
+    that is not there costs nothing.  ``workspaces``: kernels may take some for speed.
     """
 
     name: str
@@ -64,6 +81,20 @@ class Target:
     flushes_subnormals: bool = False
     caches: tuple[Cache, ...] = ()
     prefetch: bool = False
+    decodings: tuple[Decoding, ...] = ()
+    workspaces: bool = True
+    bfloat16: bool = False
+    bfloat16_flags: tuple[str, ...] | None = None
+    bfloat16_cpu_flags: tuple[str, ...] = ()
+
+    def lean(self) -> Target:
+        """The same where RAM is worth more than time: no kernel packs or decodes to memory."""
+        return replace(self, outer=(), workspaces=False)
+
+    def decoding(self, storage: str) -> Decoding:
+        """What a storage format costs; nothing if the row does not say."""
+        found = (entry for entry in self.decodings if entry.storage == storage)
+        return next(found, Decoding(storage, 0, 0, 0))
 
     @property
     def header(self) -> str:
@@ -71,6 +102,25 @@ class Target:
         return f"ec_isa_{self.runtime or self.name}.h"
 
 
+# vector, element, write.  The first two are what the loop of a direct tile takes longer per vector
+# or element, in the middle of the tiles:
+#   avx512, avx2   timed on Zen 5, whose shuffles and shifts have units of their own.  Where they
+#                  share those of multiply-adds, llvm-mca 19 has 2.3 slots for a vector of any
+#                  format with AVX-512 (Skylake) and 1 to 1.3 with AVX2 (Haswell)
+#   neon           llvm-mca 19: Cortex-A57 and -A72; Neoverse N1 differs little
+#   neon_armv7     GCC's cortex-a15-neon.md (by Arm): a multiply-add takes both ports and two of
+#                  three places of a cycle's dispatch, a shift or a pair of table look-ups the ports
+#                  too; flyte24 reads pixels again for every vector of filters
+#   power10        llvm-mca 19
+#   portable       instructions of ec_get_as, one a cycle
+# Writes are counted: the instructions of bench/storage_formats.py beside the store.
+_PORTABLE = (
+    Decoding("flyte24", 4, 4, 8),
+    Decoding("flyte16", 2, 2, 8),
+    Decoding("flyte8", 2, 2, 8),
+    Decoding("int8", 2, 0, 0),
+    Decoding("int4", 4, 0, 0),
+)
 _ROWS = (
     Target(
         name="portable",
@@ -83,6 +133,7 @@ _ROWS = (
         outer_rate=2.0,  # compilers vectorise the products of packed panels
         fma_slots=4,
         depthwise_rows=4,
+        decodings=_PORTABLE,
     ),
     Target(
         name="scalar",  # a microcontroller: nothing is vectorised, and RAM is worth more than time
@@ -96,6 +147,7 @@ _ROWS = (
         outer=(Tile(4, 4), Tile(4, 2), Tile(8, 2), Tile(1, 8)),
         fma_slots=4,
         depthwise_rows=4,
+        decodings=_PORTABLE,
     ),
     Target(
         name="avx512",
@@ -111,9 +163,18 @@ _ROWS = (
         outer=(Tile(9, 3), Tile(14, 2), Tile(28, 1), Tile(6, 4), Tile(4, 6), Tile(2, 8)),
         fma_slots=8,
         depthwise_rows=14,
+        decodings=(
+            Decoding("flyte24", 1.4, 1.1, 11),
+            Decoding("flyte16", 0.25, 0.15, 11),
+            Decoding("flyte8", 0.25, 0.2, 8),
+            Decoding("int8", 0.25, 0, 0),
+            Decoding("int4", 0.8, 0, 0),
+        ),
         flags=("-mavx512f", "-mavx512dq", "-mavx512vl", "-mavx512bw", "-mfma"),
         guard="__AVX512F__",
         cpu_flags=("avx512f", "avx512dq", "avx512vl", "avx512bw", "fma"),
+        bfloat16_flags=("-mavx512bf16",),
+        bfloat16_cpu_flags=("avx512_bf16",),
     ),
     Target(
         name="avx2",
@@ -127,6 +188,13 @@ _ROWS = (
         outer=(Tile(6, 2), Tile(3, 3), Tile(12, 1), Tile(2, 4)),
         fma_slots=8,
         depthwise_rows=10,
+        decodings=(
+            Decoding("flyte24", 0.6, 0.5, 16),
+            Decoding("flyte16", 0.2, 0.1, 14),
+            Decoding("flyte8", 0.2, 0.1, 11),
+            Decoding("int8", 0.2, 0, 0),
+            Decoding("int4", 0.4, 0, 0),
+        ),
         flags=("-mavx2", "-mfma"),
         guard="__AVX2__",
         cpu_flags=("avx2", "fma"),
@@ -144,6 +212,13 @@ _ROWS = (
         outer_step=4,  # filters are loaded four at a time and multiplied by lane
         fma_slots=8,
         depthwise_rows=8,
+        decodings=(
+            Decoding("flyte24", 2.5, 0.7, 12),
+            Decoding("flyte16", 0.6, 0.15, 11),
+            Decoding("flyte8", 1.4, 0.3, 8),
+            Decoding("int8", 2, 0, 0),
+            Decoding("int4", 3, 0, 0),
+        ),
         guard="__ARM_NEON",
         cpu_flags=("asimd",),
     ),
@@ -160,6 +235,13 @@ _ROWS = (
         outer_step=4,  # filters are loaded four at a time and multiplied by lane
         fma_slots=8,
         depthwise_rows=6,
+        decodings=(
+            Decoding("flyte24", 2.7, 1, 15),
+            Decoding("flyte16", 1, 0.3, 11),
+            Decoding("flyte8", 2, 0.5, 10),
+            Decoding("int8", 4, 0, 0),
+            Decoding("int4", 5, 0, 0),
+        ),
         flags=("-march=armv7-a", "-mfpu=neon-vfpv4", "-mfloat-abi=hard"),
         guard="__ARM_FEATURE_FMA",
         cpu_flags=("neon", "vfpv4"),
@@ -178,9 +260,18 @@ _ROWS = (
         outer_rate=2.0,  # two outer products of 4 x 4 per cycle, or four vector multiply-adds
         fma_slots=8,
         depthwise_rows=8,
+        decodings=(
+            Decoding("flyte24", 2, 4.5, 11),
+            Decoding("flyte16", 2.5, 4, 11),
+            Decoding("flyte8", 2.5, 4, 8),
+            Decoding("int8", 5, 0, 0),
+            Decoding("int4", 6.5, 0, 0),
+        ),
         flags=("-mcpu=power10",),
         guard="__MMA__",
         cpu_flags=("power10",),
+        bfloat16_flags=(),
+        bfloat16_cpu_flags=("power10",),
     ),
 )
 

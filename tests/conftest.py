@@ -13,6 +13,8 @@ from tests import onnx_models
 from tests.command import BOARD, Command
 from tests.kernels import builds
 
+SHOWN_CHARACTERS = 4000  # the end of a traceback; the summary has all of it
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
@@ -24,6 +26,26 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_report_header() -> list[str]:
     return builds.describe()
+
+
+class ShownAtOnce:
+    """Writes every failure when it occurs: a run that is cut off has no summary."""
+
+    def __init__(self, terminal: pytest.TerminalReporter) -> None:
+        self._terminal = terminal
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self._terminal.write_line("")
+            self._terminal.write_sep("_", f"{report.nodeid}, {report.when}", red=True)
+            self._terminal.write_line(report.longreprtext[-SHOWN_CHARACTERS:])
+
+
+@pytest.hookimpl(trylast=True)  # the terminal's own comes before
+def pytest_configure(config: pytest.Config) -> None:
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    if terminal is not None and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(ShownAtOnce(terminal), "shown-at-once")
 
 
 @pytest.fixture(autouse=True, scope="session")

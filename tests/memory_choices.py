@@ -9,6 +9,7 @@ import numpy as np
 
 from edgeconv.ir.choice import Alias, Choice, Layer
 from edgeconv.ir.graph import Graph, Node, Tensor
+from edgeconv.ir.memory import MemoryMap
 
 
 @dataclass
@@ -100,3 +101,12 @@ def scheduled(tensors: Sequence[tuple[int, int, int]]) -> Choice:
         node = Node(f"step{step}", "Test", (*before, *reads), (f"token{step}", *writes))
         net.layers.append(Layer(node, "test", "", {}, (), ()))
     return net.choice()
+
+
+def granted(choice: Choice, memory_map: MemoryMap, output: str) -> set[str]:
+    """The inputs with which the layer that writes ``output`` shares bytes."""
+    return {
+        choice.layers[i].aliases[k].input
+        for i, k in memory_map.granted
+        if choice.layers[i].node.output == output
+    }

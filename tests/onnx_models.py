@@ -93,3 +93,8 @@ def save(model: onnx.ModelProto, path: Path) -> Path:
     """Write ``model``; returns ``path``."""
     onnx.save(model, path)
     return path
+
+
+def relu(*dims: int | str | None) -> onnx.ModelProto:
+    """One Relu of an input of this shape, None where nothing is said."""
+    return model([helper.make_node("Relu", ["x"], ["y"], name="relu")], {"x": dims}, {"y": None})

@@ -26,7 +26,7 @@ EC_INLINE void bench_input_stationary(const ec_sconv s, const ec_slices p, const
                     bench_pack(s, p, o, set, i1, i1_end, computes);
                     for (int f = f2; computes && f < f2_end; f++)
                         for (int i = i1; i < i1_end; i++)
-                            ec_sconv_tile(s, p, e, o, set, f, i,
+                            ec_sconv_tile(s, p, e, o, set, f, i, ec_sconv_filters(p, o, set, f, 0),
                                           o.panels + (i - i1) * (set.kc * n_win), i - i1,
                                           i1_end - i1);
                 }
@@ -50,7 +50,7 @@ EC_INLINE void bench_weight_stationary(const ec_sconv s, const ec_slices p, cons
                     const int f1_end = ec_min_i(f1 + p.k1, f3_end);
                     for (int i = i2; i < i2_end; i++)
                         for (int f = f1; f < f1_end; f++)
-                            ec_sconv_tile(s, p, e, o, set, f, i,
+                            ec_sconv_tile(s, p, e, o, set, f, i, ec_sconv_filters(p, o, set, f, 0),
                                           o.panels + (i - i2) * (set.kc * n_win), i - i2,
                                           i2_end - i2);
                 }

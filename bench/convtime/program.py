@@ -40,6 +40,7 @@ class Program:
         self._entries: dict[str, str] = {}
         self._headers: list[tuple[str, ...]] = []
         self._own: set[str] = {"timing.c"}
+        self._stored = False
 
     def add(self, layer: Layer) -> str:
         """The name of the C function that computes ``layer``; equal layers share one."""
@@ -49,6 +50,7 @@ class Program:
             f"void call_{name}(void *const *p)\n{{\n    {name}({passed});\n}}\n"
         )
         self._headers.append(layer.headers)
+        self._stored |= any(blob.format not in ("float32", "int32") for blob in layer.blobs)
         own = Path(layer.template).name.removesuffix(".c.j2") + ".h"
         if (HERE / own).is_file():
             self._own.add(own)
@@ -60,7 +62,9 @@ class Program:
         return "\n".join(
             [
                 "#define _POSIX_C_SOURCE 200809L\n#include <time.h>",
-                *amalgamate(self._board.target.header, merge_headers(self._headers)),
+                *amalgamate(
+                    self._board.target.header, merge_headers(self._headers), stored=self._stored
+                ),
                 *((HERE / name).read_text(encoding="utf-8") for name in own),
                 *(function.text for function in self._table.functions.values()),
                 *self._entries.values(),

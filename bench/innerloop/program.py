@@ -58,7 +58,7 @@ EC_INLINE void store(const ec_vec *rows, float *out, ptrdiff_t out_row, int mr, 
         ec_tile tile;                                                                       \\
         ec_vec rows[EC_TILE_VECS];                                                          \\
         ec_tile_init(&tile, bias, MR, NV);                                                  \\
-        ec_tile_mac(&tile, a, EC_VL, 1, b, {filters}, kc, MR, NV, 0, MR);                   \\
+        ec_tile_mac(&tile, a, {pixels}, EC_VL, 1, b, {filters}, kc, MR, NV, 0, MR);         \\
         ec_tile_read(&tile, rows, MR, NV);                                                  \\
         store(rows, out, row, MR, NV);                                                      \\
     }}
@@ -120,13 +120,17 @@ def _compiles(command: tuple[str, ...]) -> bool:
     return done.returncode == 0
 
 
-def source(target: Target, every: Iterable[Kernel], filters: str = "EC_F32") -> str:
+def source(
+    target: Target, every: Iterable[Kernel], filters: str = "EC_F32", pixels: str = "EC_F32"
+) -> str:
     """C of one function per micro-kernel; ``RUNTIME`` is its include path.
 
-    ``filters``: the storage format of the direct tiles' filters, as C names it.
+    ``filters``, ``pixels``: storage formats of the direct tiles' operands, as C names them.
     """
     macros = (f"{k.kind.upper()}({k.tile.rows}, {k.tile.vectors})" for k in every)
-    return _SOURCE.format(header=target.header, kernels="\n".join(macros), filters=filters)
+    return _SOURCE.format(
+        header=target.header, kernels="\n".join(macros), filters=filters, pixels=pixels
+    )
 
 
 def inner_loops(
@@ -135,6 +139,7 @@ def inner_loops(
     flags: tuple[str, ...] = (),
     only: tuple[Kernel, ...] = (),
     filters: str = "EC_F32",
+    pixels: str = "EC_F32",
 ) -> dict[Kernel, list[Loop]]:
     """Per micro-kernel (all, or ``only`` these) its innermost loops, the longest first.
 
@@ -145,7 +150,7 @@ def inner_loops(
     command = [*compiler, *BASE_FLAGS, *target.flags, *flags, f"-I{RUNTIME}"]
     done = subprocess.run(
         [*command, "-S", "-x", "c", "-", "-o", "-"],
-        input=source(target, every, filters),
+        input=source(target, every, filters, pixels),
         text=True,
         capture_output=True,
         check=False,

@@ -12,8 +12,8 @@ from innerloop.assembly import Loop, functions, loops
 from innerloop.program import RUNTIME
 from innerloop.syntax import SYNTAXES
 
-FORMATS = ("EC_F32", "EC_F24", "EC_F16", "EC_F8", "EC_I8")  # of ec_stored.h
-STORED = FORMATS[:-1]  # nothing is stored as int8
+FORMATS = ("EC_F32", "EC_F24", "EC_F16", "EC_F8", "EC_I8", "EC_I4")  # of ec_stored.h
+STORED = FORMATS[:-2]  # nothing is stored as integers
 
 # A multiply-add a round marks the loop, and takes what was read, or makes what is written.  Its
 # factor is a number that no compiler knows.
@@ -28,7 +28,7 @@ _SOURCE = """\
         const ec_vec f = ec_load(x);                                                        \\
         ec_vec sum = ec_set1(0.0f);                                                         \\
         EC_NO_UNROLL                                                                        \\
-        for (; n != 0; n--, p += EC_VL * EC_STORED_BYTES(FMT))                              \\
+        for (; n != 0; n--, p += EC_STORED_SPAN(FMT, EC_VL))                                \\
             sum = ec_fma(f, ec_load_as(p, FMT), sum);                                       \\
         ec_store(out, sum);                                                                 \\
     }}

@@ -8,11 +8,11 @@ from dataclasses import replace
 from functools import cache
 
 from edgeconv.algorithms.base import Algorithm
-from edgeconv.algorithms.problem import problem_of
+from edgeconv.algorithms.problem import FLOAT32, problem_of
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.ops.base import LayoutOption
+from edgeconv.ops.base import LayoutOption, Stored
 from edgeconv.registry import lookup, scan
 from edgeconv.targets import Target
 
@@ -29,27 +29,41 @@ def algorithms() -> dict[str, Algorithm]:
 
 def applicable(node: Node, graph: Graph, target: Target) -> list[Algorithm]:
     """The algorithms that can compute ``node``, cheapest first."""
-    problem = problem_of(node, graph)
-    fitting = [entry for entry in algorithms().values() if entry.applies(problem, target)]
+    problem, needs = problem_of(node, graph), _needs(node, graph)
+    fitting = [
+        entry
+        for entry in algorithms().values()
+        if needs in entry.stored and entry.applies(problem, target)
+    ]
     return sorted(fitting, key=lambda entry: entry.cost(problem, target))
+
+
+def _needs(node: Node, graph: Graph) -> Stored:
+    """What a kernel for ``node`` must do with tensors that are not float32 in memory."""
+    read = {graph[name].storage for name in node.reads()} - {FLOAT32}
+    written = {graph[name].storage for name in node.outputs} - {FLOAT32}
+    return (Stored.READS if read else Stored.NOTHING) | (
+        Stored.WRITES if written else Stored.NOTHING
+    )
 
 
 def candidates(node: Node, graph: Graph, target: Target) -> list[Algorithm]:
     """Those that the layout search may pick from, cheapest first: the one that the node's
-    ``algorithm`` attribute names, else all applicable ones.
+    ``algorithm`` attribute names, else all applicable ones that compute in float32.
 
     Raises EdgeconvError when the named one does not exist or cannot compute this convolution.
     """
     fitting = applicable(node, graph, target)
     wanted = node.attrs.get("algorithm")
     if wanted is None:
-        return fitting
+        return [entry for entry in fitting if not entry.filters_as]
     chosen = lookup("convolution algorithm", wanted, algorithms())
     if chosen not in fitting:
         raise EdgeconvError(
             "algorithm does not apply",
             where=node.name,
             got=repr(wanted),
+            rule=chosen.requires,
             hint=f"here: {', '.join(entry.name for entry in fitting)}",
             code=Exit.USAGE,
         )

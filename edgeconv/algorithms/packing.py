@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
 from edgeconv.algorithms.problem import FLOAT32, filters_as
 from edgeconv.ir.choice import Arg, ArgKind, Blob, Param
+from edgeconv.ir.filters import Filters, replace_filters
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.storage import formats
 from edgeconv.storage.base import StorageFormat
-from edgeconv.storage.int8 import channel_scales, quantised
 
 Floats = npt.NDArray[np.float32]
 
@@ -30,12 +31,12 @@ def bias_blob(node: Node, graph: Graph, out_c: int, lanes: int) -> Blob:
     and behind it the units of the filters where they have any."""
     name = node.inputs[2] if len(node.inputs) > 2 else ""
     bias = graph[name].constant().astype(np.float32) if name else None
-    elements, form = _padded(out_c, lanes), _format(node)
-    if not form.scaled:
+    elements = _padded(out_c, lanes)
+    if not has_units(node):
         return Blob("bias", elements, lambda: pack_bias(bias, elements))
 
     def pack() -> Floats:
-        units = units_of(weights_of(node, graph), form)
+        units = units_of(node, weights_of(node, graph))
         return np.concatenate([pack_bias(bias, elements), pack_bias(units, elements)])
 
     return Blob("bias", 2 * elements, pack)
@@ -47,56 +48,91 @@ def filters_blob(node: Node, graph: Graph, elements: int, pack: Callable[[Floats
 
     def packed() -> Floats:
         weights = weights_of(node, graph)
-        units = units_of(weights, form)
-        return pack(weights if units is None else quantised(weights, units))
+        return pack(in_units(weights, form, units_of(node, weights)))
 
-    return Blob("filters", elements, packed, storage=form.name)
+    return Blob("filters", elements, packed, storage=form.name, arrange=pack)
 
 
 def storage_params(node: Node, out_c: int, lanes: int) -> dict[str, Param]:
     """What the template must know of filters that are not float32; nothing otherwise.
 
-    ``filters_as``: the format as C names it; ``filter_bytes``; ``units``: floats from a channel's
-    bias to its unit, 0 without units.
+    ``filters_as``: the format as C names it; ``units``: floats from a channel's bias to its unit, 0
+    without units.
     """
     form = _format(node)
     if form.name == FLOAT32:
         return {}
     return {
         "filters_as": form.enumerator,
-        "filter_bytes": form.element_bytes,
-        "units": _padded(out_c, lanes) if form.scaled else 0,
+        "units": _padded(out_c, lanes) if has_units(node) else 0,
     }
 
 
-def weights_arg(node: Node) -> Arg:
+def weights_arg(node: Node, c_name: str = "weights") -> Arg:
     """The pointer to the filters."""
     c_type = "float" if filters_as(node) == FLOAT32 else "unsigned char"
-    return Arg(ArgKind.WEIGHTS, "weights", "filters", c_type)
+    return Arg(ArgKind.WEIGHTS, c_name, "filters", c_type)
 
 
-def units_of(weights: Floats, form: StorageFormat) -> Floats | None:
-    """The unit of each filter (first axis); None where they are stored as they are."""
-    return channel_scales(weights) if form.scaled else None
+def row_elements(filters: int, form: str) -> int:
+    """Elements that a row of ``filters`` takes, which begins with a byte."""
+    per_byte = max(1, 8 // formats()[form].bits)
+    return -(-filters // per_byte) * per_byte
 
 
-def rounded(weights: Floats, form: StorageFormat) -> Floats:
-    """What the weights are once they have been stored."""
-    units = units_of(weights, form)
+def has_units(node: Node) -> bool:
+    """The filters of a Conv or Dense node are stored in units of a scale per output channel: those
+    of its attribute ``units``, or what the format takes by itself."""
+    form = _format(node)
+    return form.name != FLOAT32 and ("units" in node.attrs or form.scaled)
+
+
+def units_of(node: Node, weights: Floats) -> Floats | None:
+    """The unit of each filter (first axis) of ``node``; None where they are stored as they are."""
+    given, form = node.attrs.get("units"), _format(node)
+    if not has_units(node):
+        return None
+    if given is not None:
+        return np.asarray(given, np.float32)
+    return form.units(weights) if form.units else None
+
+
+def in_units(weights: Floats, form: StorageFormat, units: Floats | None) -> Floats:
+    """What is stored of ``weights``: values that ``form`` has, in their units if there are any.
+
+    Divided in double precision, so that of what was rounded before, the same values come back.
+    """
+    if form.name == FLOAT32:
+        return weights
     if units is None:
         return form.rounded(weights).astype(np.float32)
-    stored = form.rounded(quantised(weights, units)).astype(np.float32)
-    return stored * units.reshape(-1, *(1,) * (weights.ndim - 1))
+    shape = (-1, *(1,) * (weights.ndim - 1))
+    return form.rounded(weights / units.astype(np.float64).reshape(shape)).astype(np.float32)
+
+
+def rounded(weights: Floats, form: StorageFormat, units: Floats | None = None) -> Floats:
+    """What the weights are once they have been stored, in these units or the format's own."""
+    if units is None and form.units:
+        units = form.units(weights)
+    stored = in_units(weights, form, units)
+    return stored if units is None else stored * units.reshape(-1, *(1,) * (weights.ndim - 1))
+
+
+def rounded_weights(graph: Graph, wanted: Mapping[str, str]) -> Graph:
+    """The graph with the constants of the layers that ``wanted`` names as the named formats leave
+    them, to be computed with in float32."""
+    layers = {}
+    for node in graph.nodes:
+        if node.name in wanted and wanted[node.name] != FLOAT32:
+            form, weights = formats()[wanted[node.name]], weights_of(node, graph)
+            units = units_of(replace(node, attrs={**node.attrs, "storage": form.name}), weights)
+            layers[node.name] = Filters(rounded(weights, form, units))
+    return replace_filters(graph, layers)
 
 
 def weights_of(node: Node, graph: Graph) -> Floats:
-    """The filters of a Conv or Dense node (its second input) as float32.
-
-    The attribute ``rounded`` names a format: then they are what storing them so would leave.
-    """
-    weights = graph[node.inputs[1]].constant().astype(np.float32, copy=False)
-    kind = node.attrs.get("rounded")
-    return rounded(weights, formats()[kind]) if kind else weights
+    """The filters of a Conv or Dense node (its second input) as float32."""
+    return graph[node.inputs[1]].constant().astype(np.float32, copy=False)
 
 
 def _format(node: Node) -> StorageFormat:

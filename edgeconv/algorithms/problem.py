@@ -46,7 +46,8 @@ class ConvProblem:
     """Everything an algorithm plans from.  Sizes are (depth, height, width); images have depth 1.
 
     ``pads`` are those before the first slice, row and column: what lies after the last follows
-    from ``out_size``.  ``filters_as`` is the storage format of the filters.
+    from ``out_size``.  ``filters_as``, ``in_as`` and ``out_as`` are the storage formats of the
+    filters, of the input and of the output.
     """
 
     batch: int
@@ -62,11 +63,23 @@ class ConvProblem:
     in_layout: Layout
     out_layout: Layout
     filters_as: str = FLOAT32
+    in_as: str = FLOAT32
+    out_as: str = FLOAT32
 
     @property
-    def filter_bytes(self) -> int:
-        """Bytes of one weight in memory."""
-        return formats()[self.filters_as].element_bytes
+    def filter_bytes(self) -> float:
+        """Bytes of one weight in memory, 1/2 of int4."""
+        return formats()[self.filters_as].bits / 8
+
+    @property
+    def in_bytes(self) -> int:
+        """Bytes of one element of the input in memory."""
+        return formats()[self.in_as].element_bytes
+
+    @property
+    def out_bytes(self) -> int:
+        """Bytes of one element of the output in memory."""
+        return formats()[self.out_as].element_bytes
 
     @property
     def group_in_c(self) -> int:
@@ -131,4 +144,6 @@ def problem_of(node: Node, graph: Graph) -> ConvProblem:
         in_layout=_widest(x),
         out_layout=_widest(y),
         filters_as=filters_as(node),
+        in_as=x.storage,
+        out_as=y.storage,
     )

@@ -134,6 +134,7 @@ class Board:
     fpu: str  # as -mfpu names it; "" where the architecture has one kind only
     float_abi: str  # as -mfloat-abi names it, or ""
     prefetch: bool  # whether kernels fetch ahead in software
+    bfloat16: bool  # whether the core multiplies bfloat16
     caches: tuple[Cache, ...]  # by level; those that hold data
     memory: tuple[Memory, ...]  # of each kind the fastest first
     energy: Energy | None
@@ -145,14 +146,18 @@ class Board:
     @property
     def target(self) -> Target:
         """The instruction set and the caches that kernels are chosen for."""
-        return replace(TARGETS[self.isa], caches=self.caches, prefetch=self.prefetch)
+        row = TARGETS[self.isa]
+        return replace(
+            row, caches=self.caches, prefetch=self.prefetch, bfloat16=self.bfloat16
+        )
 
     @property
     def flags(self) -> tuple[str, ...]:
         """Compiler flags: those of the ISA, then the board's, then those of its FPU."""
         fpu = (f"-mfpu={self.fpu}",) if self.fpu not in ("", "none") else ()
         abi = (f"-mfloat-abi={self.float_abi}",) if self.float_abi else ()
-        return (*self.target.flags, *self.toolchain.flags, *fpu, *abi)
+        pairs = (self.target.bfloat16_flags or ()) if self.bfloat16 else ()
+        return (*self.target.flags, *pairs, *self.toolchain.flags, *fpu, *abi)
 
     @property
     def bare_metal(self) -> bool:
@@ -280,11 +285,12 @@ def _build(path: Path, data: Data, host: Host) -> Board:
         _cache(entry) for entry in sorted(data.get("cache", ()), key=lambda c: int(c["level"]))
     )
     native = _is_native(data["run"], arch, host)
+    isa = _isa(path, data["isa"], arch, host if here else None)
     return Board(
         name=data["name"],
         description=data["description"],
         arch=arch,
-        isa=_isa(path, data["isa"], arch, host if here else None),
+        isa=isa,
         cpu=data.get("cpu", host.cpu if here else arch),
         cores=data.get("cores", host.cores if here else None),
         clock_hz=_clock(data, host if here else None),
@@ -292,6 +298,7 @@ def _build(path: Path, data: Data, host: Host) -> Board:
         fpu=data.get("fpu", ""),
         float_abi=data.get("float_abi", ""),
         prefetch=data.get("prefetch", False),
+        bfloat16=_bfloat16(path, data, TARGETS[isa], host if here else None),
         caches=caches or (host.caches if here else ()),
         memory=tuple(_memory(entry) for entry in data.get("memory", ())),
         energy=_energy(data["energy"]) if "energy" in data else None,
@@ -374,6 +381,16 @@ def _isa(path: Path, isa: str, arch: str, host: Host | None) -> str:
     if row.arch not in (arch, "any"):
         raise invalid(path, "isa", repr(isa), f"it is for {row.arch}, the board's arch is {arch}")
     return row.name
+
+
+def _bfloat16(path: Path, data: Data, row: Target, host: Host | None) -> bool:
+    """What the file says, else what ``host`` has."""
+    if "bfloat16" not in data:
+        able = row.bfloat16_flags is not None
+        return able and host is not None and host.has(row.bfloat16_cpu_flags)
+    if data["bfloat16"] and row.bfloat16_flags is None:
+        raise invalid(path, "bfloat16", "true", f"no kernel for {row.name} multiplies bfloat16")
+    return bool(data["bfloat16"])
 
 
 def _is_native(run: Data, arch: str, host: Host) -> bool:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from edgeconv import board as boards
 from edgeconv import whole_file
@@ -27,10 +30,23 @@ IMAGE_HEADER_BYTES = 64
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """A graph input or output: name in the model and logical shape (float32)."""
+    """A graph input or output: name in the model, logical shape and element type.
+
+    ``step``: the distance between neighbouring values of one that is quantised, else 0.
+    """
 
     name: str
     shape: tuple[int, ...]
+    dtype: str = "float32"
+    step: float = 0.0
+
+    @property
+    def elements(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def bytes(self) -> int:
+        return self.elements * np.dtype(self.dtype).itemsize
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,4 +217,7 @@ def render(report: Mapping[str, Any]) -> str:
 
 
 def _ports(entries: list[dict[str, Any]]) -> tuple[Port, ...]:
-    return tuple(Port(entry["name"], tuple(entry["shape"])) for entry in entries)
+    return tuple(
+        Port(entry["name"], tuple(entry["shape"]), entry["dtype"], entry.get("step") or 0.0)
+        for entry in entries
+    )

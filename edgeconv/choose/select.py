@@ -5,35 +5,61 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from edgeconv.algorithms import algorithms as known
+from edgeconv.algorithms import applicable
+from edgeconv.algorithms.base import Algorithm
 from edgeconv.choose.layouts import assign
-from edgeconv.choose.storage import store_weights
+from edgeconv.choose.storage import EVERY_LAYER, by_kind, store_tensors, store_weights
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.ir.check import check
 from edgeconv.ir.choice import Choice
-from edgeconv.ir.graph import Graph
+from edgeconv.ir.graph import Graph, Node
 from edgeconv.names import did_you_mean
 from edgeconv.ops import operators
+from edgeconv.registry import lookup
 from edgeconv.targets import Target
 
 
-def _force_algorithms(graph: Graph, wanted: Mapping[str, str]) -> Graph:
-    """Note the algorithms that the user asked for by layer name on their Conv nodes."""
-    convs = {node.name for node in graph.nodes if node.op == "Conv"}
-    for layer in wanted:
-        if layer not in convs:
+def _force_algorithms(graph: Graph, wanted: Mapping[str, str], target: Target) -> Graph:
+    """Note the algorithms that the user asked for by layer name on their Conv nodes, and formats of
+    filters that these need where the node has none.
+
+    ``*`` stands for every convolution that is not named itself and that its algorithm applies to.
+    """
+    convs = {node.name: node for node in graph.nodes if node.op == "Conv"}
+    for layer, name in wanted.items():
+        lookup("convolution algorithm", name, known())
+        if layer not in convs and layer != EVERY_LAYER:
             raise EdgeconvError(
                 "--algorithm names no convolution",
                 got=repr(layer),
                 hint=did_you_mean(layer, convs),
                 code=Exit.USAGE,
             )
-    nodes = tuple(
-        replace(node, attrs={**node.attrs, "algorithm": wanted[node.name]})
-        if node.name in wanted
-        else node
-        for node in graph.nodes
-    )
-    return replace(graph, nodes=nodes)
+    forced = {name: _with(convs[name], known()[wanted[name]]) for name in wanted if name in convs}
+    if EVERY_LAYER in wanted:
+        forced = _everywhere(graph, known()[wanted[EVERY_LAYER]], target) | forced
+    return replace(graph, nodes=tuple(forced.get(node.name, node) for node in graph.nodes))
+
+
+def _with(node: Node, entry: Algorithm) -> Node:
+    """``node`` to be computed by ``entry``, its filters in what that needs."""
+    attrs = {**node.attrs, "algorithm": entry.name}
+    return replace(node, attrs={"storage": entry.filters_as, **attrs} if entry.filters_as else attrs)
+
+
+def _everywhere(graph: Graph, entry: Algorithm, target: Target) -> dict[str, Node]:
+    """Every convolution that ``entry`` applies to, with it; EdgeconvError when there is none."""
+    convs = [_with(node, entry) for node in graph.nodes if node.op == "Conv"]
+    forced = {node.name: node for node in convs if entry in applicable(node, graph, target)}
+    if convs and not forced:
+        raise EdgeconvError(
+            "--algorithm applies to no convolution",
+            got=repr(f"{EVERY_LAYER}={entry.name}"),
+            rule=entry.requires,
+            code=Exit.USAGE,
+        )
+    return forced
 
 
 def select(
@@ -49,12 +75,15 @@ def select(
 
     ``io`` says whether inputs and outputs lie in the arena ("arena") or in the caller's memory.
     ``algorithms`` maps layer names to convolution algorithms that must be used, ``storage`` to the
-    formats of their filters; with ``rounded`` those are kept as float32 once they are rounded.
+    formats of their filters, and with ``:output`` behind a layer's name to that of its result; with
+    ``rounded`` filters are kept as float32 once they are rounded.
     Raises EdgeconvError for an operator without a kernel, for an algorithm that does not apply, and
-    as `store_weights` does.
+    as `store_weights` and `store_tensors` do.
     """
-    forced = _force_algorithms(graph, algorithms or {})
-    decided = assign(store_weights(forced, storage or {}, rounded=rounded), target)
+    forced = _force_algorithms(graph, algorithms or {}, target)
+    filters, outputs = by_kind(forced, storage or {})
+    stored = store_weights(forced, filters, rounded=rounded)
+    decided = assign(store_tensors(stored, target, outputs), target)
     check(decided, "choose")
     layers = []
     for node in decided.nodes:

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
 
+from edgeconv.algorithms import algorithms
+from edgeconv.algorithms.packing import rounded_weights
 from edgeconv.algorithms.problem import FLOAT32
 from edgeconv.errors import EdgeconvError, Exit
-from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.names import did_you_mean
+from edgeconv.ops import operators
+from edgeconv.ops.base import Stored
 from edgeconv.registry import lookup
 from edgeconv.storage import formats
 from edgeconv.storage.base import StorageFormat
+from edgeconv.targets import Target
 
 EVERY_LAYER = "*"
+OUTPUT = ":output"  # behind the name of a layer: its result
 WEIGHTED = ("Conv", "Dense")  # operators whose kernels decode their filters
 
 
@@ -48,10 +54,20 @@ def store_weights(graph: Graph, wanted: Mapping[str, str], *, rounded: bool = Fa
         form = named.get(node.name)
         if form:
             _require_finite(node, graph, formats()[form])
-            attribute = "rounded" if rounded else "storage"
-            node = replace(node, attrs={**node.attrs, attribute: form})
+            node = node if rounded else _in_format(node, form)
         nodes.append(node)
+    if rounded:
+        return rounded_weights(graph, {name: form for name, form in named.items() if form})
     return replace(graph, nodes=tuple(nodes))
+
+
+def _in_format(node: Node, form: str) -> Node:
+    """``node`` with its filters in ``form``: no longer the multiples that the model has, where it
+    has them in another one."""
+    if node.attrs.get("storage") == form:
+        return node
+    attrs = {k: v for k, v in node.attrs.items() if k not in ("units", "exact")}
+    return replace(node, attrs={**attrs, "storage": form})
 
 
 def _no_filters(layer: str, graph: Graph, weighted: Mapping[str, Node]) -> EdgeconvError:
@@ -64,12 +80,7 @@ def _no_filters(layer: str, graph: Graph, weighted: Mapping[str, Node]) -> Edgec
             rule=f"formats are for {' and '.join(WEIGHTED)}",
             code=Exit.USAGE,
         )
-    return EdgeconvError(
-        "--storage names no layer",
-        got=repr(layer),
-        hint=did_you_mean(layer, weighted),
-        code=Exit.USAGE,
-    )
+    return _no_layer(layer, weighted)
 
 
 def _require_finite(node: Node, graph: Graph, form: StorageFormat) -> None:
@@ -77,7 +88,107 @@ def _require_finite(node: Node, graph: Graph, form: StorageFormat) -> None:
         raise EdgeconvError(
             "filters are not finite",
             where=node.name,
-            rule=f"{form.name} counts in units of the largest weight",
+            rule=f"{form.name} counts in units of a scale per output channel",
             hint="store this layer in another format",
             code=Exit.USAGE,
         )
+
+
+def tensor_formats() -> dict[str, StorageFormat]:
+    """The formats that run-time tensors can be stored in, by name: those that kernels write too."""
+    return {name: entry for name, entry in weight_formats().items() if entry.written}
+
+
+def by_kind(graph: Graph, wanted: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """``wanted`` as formats of filters and formats of results, both by layer.
+
+    What ends in ``:output`` is about a result, unless it is a layer's whole name.
+    """
+    layers = {node.name for node in graph.nodes}
+    filters: dict[str, str] = {}
+    outputs: dict[str, str] = {}
+    for key, name in wanted.items():
+        of_output = key.endswith(OUTPUT) and key not in layers
+        (outputs if of_output else filters)[key.removesuffix(OUTPUT) if of_output else key] = name
+    return filters, outputs
+
+
+def storable(graph: Graph, target: Target) -> tuple[str, ...]:
+    """The tensors that may be in another format than float32, in the order they are written.
+
+    The kernel that writes one must encode it, and those that read it must decode it.  Inputs and
+    outputs of the graph stay as the caller has them.
+    """
+    del target  # kernels of all targets do the same
+    readers, fixed = graph.consumers(), {*graph.inputs, *graph.outputs}
+    return tuple(
+        name
+        for name, node in graph.producers().items()
+        if name not in fixed
+        and graph[name].dtype == FLOAT32
+        and Stored.WRITES in _stored(node)
+        and all(Stored.READS in _stored(reader) for reader in readers[name])
+    )
+
+
+def store_tensors(graph: Graph, target: Target, wanted: Mapping[str, str]) -> Graph:
+    """Set the storage of the outputs of the layers that ``wanted`` names.
+
+    ``*`` stands for every output that can be stored and whose layer is not named itself.  Raises
+    EdgeconvError (exit status 2): no such layer or format, an output that must be float32.
+    """
+    if not wanted:
+        return graph
+    layers, able = {node.name: node for node in graph.nodes}, frozenset(storable(graph, target))
+    for layer, name in wanted.items():
+        lookup("storage format", name, tensor_formats())
+        if layer == EVERY_LAYER:
+            continue
+        if layer not in layers:
+            raise _no_layer(layer, layers)
+        if name != FLOAT32 and not able.issuperset(filter(None, layers[layer].outputs)):
+            raise _not_storable(layers[layer], graph)
+    found: dict[str, Tensor] = {}
+    for node in graph.nodes:
+        form = wanted.get(node.name, wanted.get(EVERY_LAYER, FLOAT32))
+        found |= {name: replace(graph[name], storage=form) for name in node.outputs if name in able}
+    return graph.with_tensors(found)
+
+
+def _stored(node: Node) -> Stored:
+    """What the kernel of ``node`` does with stored tensors: that of the algorithm the user wants,
+    or of one that there always is."""
+    wanted, able = node.attrs.get("algorithm"), operators()[node.op].stored
+    return able & algorithms()[wanted].stored if wanted in algorithms() else able
+
+
+def _not_storable(node: Node, graph: Graph) -> EdgeconvError:
+    """Says which of the rules the output of ``node`` breaks."""
+    readers = [reader for name in node.outputs if name for reader in graph.consumers()[name]]
+    blind = next((r for r in readers if Stored.READS not in _stored(r)), None)
+    if set(node.outputs) & set(graph.outputs):
+        rule = "the model's outputs are float32"
+    elif Stored.WRITES not in _stored(node):
+        rule = f"{_kernel(node)} writes float32"
+    else:
+        rule = f"{blind.name!r} ({_kernel(blind)}) reads float32" if blind else "it is no float32"
+    return EdgeconvError(
+        "--storage names an output that cannot be stored",
+        where=node.name,
+        got=node.op,
+        rule=rule,
+        code=Exit.USAGE,
+    )
+
+
+def _kernel(node: Node) -> str:
+    return str(node.attrs.get("algorithm", node.op))
+
+
+def _no_layer(layer: str, known: Iterable[str]) -> EdgeconvError:
+    return EdgeconvError(
+        "--storage names no layer",
+        got=repr(layer),
+        hint=did_you_mean(layer, known),
+        code=Exit.USAGE,
+    )

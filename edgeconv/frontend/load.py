@@ -66,6 +66,7 @@ def load(path: str | Path, *, input_shapes: Mapping[str, Shape] = _NO_SHAPES) ->
         if not walk.tensors[name].size:
             got = f"output {name!r} of shape {list(walk.tensors[name].shape)}"
             raise _invalid(path, got, "an output must have elements")
+    notes = [*notes, *walk.grids.notes]
     return _finished(path, walk, [value.name for value in inputs], outputs, notes, digest)
 
 

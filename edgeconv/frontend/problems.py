@@ -9,6 +9,7 @@ from edgeconv.names import shortened
 
 _NAMES = 3  # how many nodes of one kind are named
 _LENGTH = 60  # characters of a name that are shown
+_COMPUTED = "only float32 is computed, and quantised integers of 8 or 16 bits"
 
 
 class RejectedNodeError(EdgeconvError):
@@ -27,7 +28,7 @@ class Problems:
         self._nodes.setdefault((operator, reason), []).append(name)
 
     def value(self, dtype: str, name: str) -> None:
-        """The value ``name``, known at run time only, is no float32."""
+        """The value ``name``, known at run time only, is of a type that is not computed."""
         self._types.setdefault(dtype, []).append(name)
 
     @property
@@ -46,7 +47,7 @@ class Problems:
                 for (operator, reason), names in self._nodes.items()
             ),
             *(
-                f"{dtype} values at run time: {_counted('tensor', names)}: only float32 is computed"
+                f"{dtype} values at run time: {_counted('tensor', names)}: {_COMPUTED}"
                 for dtype, names in self._types.items()
             ),
         )

@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Any
 
 import onnx
 from onnx import helper
 
 from edgeconv.frontend.folding import placeholder
+from edgeconv.frontend.grids import Grids
 from edgeconv.frontend.problems import Problems, RejectedNodeError
 from edgeconv.frontend.weights import Values as Array
 from edgeconv.ir.graph import Tensor
 from edgeconv.ir.layout import Shape
+from edgeconv.ir.quantisation import INTEGERS
 from edgeconv.ops.base import Source
 
 
 class Values:
     """What is known of every value; the ``ImportContext`` that importers see.
 
-    ``tensors`` holds the constants and the float32 activations of static shape, ``problems`` what
-    is neither.  ``reserved`` are names that no new value may take.
+    ``tensors`` holds the constants and the activations of static shape, of float32 or of a type
+    that QuantizeLinear writes; ``problems`` what is neither, and ``grids`` what DequantizeLinear
+    made.  ``reserved`` are names that no new value may take.
     """
 
     def __init__(self, reserved: Collection[str]) -> None:
         self.tensors: dict[str, Tensor] = {}
         self.problems = Problems()
+        self.grids = Grids()
         self._reserved = reserved
         self._types: dict[str, onnx.TypeProto] = {}  # of values known at run time only
         self._unknown: set[str] = set()  # values whose type or shape could not be worked out
@@ -37,6 +42,10 @@ class Values:
         """Its value when it is a constant."""
         tensor = self.tensors.get(name)
         return tensor.data if tensor else None
+
+    def stored_as(self, name: str, axis: int, layer: str) -> dict[str, Any]:
+        """Attributes of a layer whose filters are ``name``, where the model stores integers."""
+        return self.grids.attributes(name, axis, self.tensors[name].shape[axis], layer)
 
     def add_constant(self, hint: str, value: Array) -> str:
         """Add a constant under a name made from ``hint``; returns the name."""
@@ -66,16 +75,18 @@ class Values:
         """
         elem, shape = kind.tensor_type.elem_type, static_shape(kind)
         known = elem in onnx.TensorProto.DataType.values()
-        if report and elem != onnx.TensorProto.FLOAT:
-            type_name = onnx.TensorProto.DataType.Name(elem).lower() if known else f"type {elem}"
+        type_name = onnx.TensorProto.DataType.Name(elem).lower() if known else f"type {elem}"
+        dtype = "float32" if elem == onnx.TensorProto.FLOAT else type_name
+        computed = dtype == "float32" or dtype in INTEGERS
+        if report and not computed:
             self.problems.value(type_name, name)
         if not known or not kind.HasField("tensor_type") or shape is None:
             self._unknown.add(name)
             return False
         self._types[name] = kind
-        if elem == onnx.TensorProto.FLOAT:
-            self.tensors[name] = Tensor(name, shape)
-        return elem == onnx.TensorProto.FLOAT
+        if computed:
+            self.tensors[name] = Tensor(name, shape, dtype)
+        return computed
 
     def _fresh(self, hint: str) -> str:
         name, number = hint, 0

@@ -18,7 +18,8 @@ from edgeconv.frontend.schedule import label, live_values, ordered, reads, subgr
 from edgeconv.frontend.values import Values, static_shape
 from edgeconv.frontend.weights import Weights
 from edgeconv.ir.graph import Node
-from edgeconv.ops import importers
+from edgeconv.ir.quantisation import INTEGERS
+from edgeconv.ops import importers, takes_integers
 from edgeconv.ops.base import Source
 
 FunctionKey = tuple[str, str, str]  # domain, name, overload
@@ -227,6 +228,7 @@ class Walk(Values):
             return False
         for name, value in zip(filter(None, node.output), results, strict=True):
             self.define(name, value)
+        self.grids.note(node, self.constant)
         return True
 
     def _import(self, step: Step) -> bool:
@@ -251,6 +253,8 @@ class Walk(Values):
         for shape in found:
             if min(shape or (), default=0) < 0:
                 raise _invalid(step, f"an output of shape {shape}", "sizes are not negative")
+        if self._reads_integers(step, names):
+            return True
         computable = all(name in self.tensors for name in names)
         for name in used:
             computable &= self.declare(name, kinds[name])
@@ -266,6 +270,19 @@ class Walk(Values):
         except RejectedNodeError as error:
             reason = "; ".join(filter(None, (f"got {error.got}", error.rule, error.hint)))
             self.problems.node(step.operator, step.scope.origin or step.name, reason)
+        return True
+
+    def _reads_integers(self, step: Step, names: Collection[str]) -> bool:
+        """Whether the node computes with integers, which is refused."""
+        found = [self.tensors[name] for name in names if name in self.tensors]
+        kinds = {tensor.dtype for tensor in found if tensor.data is None} & set(INTEGERS)
+        if not kinds or takes_integers(step.node.op_type):
+            return False
+        self._refuse(
+            step,
+            f"reads {' and '.join(sorted(kinds))}, which only data movement and "
+            "DequantizeLinear do: move the DequantizeLinear in front of it",
+        )
         return True
 
     def _append(self, nodes: Sequence[Node], step: Step) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class Activation:
     """``kind`` names an entry EC_ACT_<KIND> of runtime_c/kernels/ec_activation.h.
 
-    ``alpha`` and ``beta`` mean, per kind:
+    ``alpha``, ``beta`` and ``gamma`` mean, per kind:
 
     ============== ======================================================
     none           x
@@ -25,6 +25,7 @@ class Activation:
     gelu_tanh      x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3)))
     elu            x < 0 ? alpha * (exp(x) - 1) : x
     softplus       log(1 + exp(x))
+    grid           min(max(rint(x / alpha), beta), gamma) * alpha, ties to even
     erf, exp, log, sqrt, abs, neg, reciprocal, floor, ceil, round   the function of that name
     ============== ======================================================
     """
@@ -32,11 +33,23 @@ class Activation:
     kind: str = "none"
     alpha: float = 0.0
     beta: float = 0.0
+    gamma: float = 0.0
 
     def __str__(self) -> str:
+        if self.kind == "grid":
+            return f"grid({self.alpha:g}, {self.beta:g}, {self.gamma:g})"
         if self.kind in ("clip", "hard_sigmoid", "hard_swish"):
             return f"{self.kind}({self.alpha:g}, {self.beta:g})"
         return f"{self.kind}({self.alpha:g})" if self.kind in ("leaky_relu", "elu") else self.kind
 
 
 NONE = Activation()
+
+
+def grid(step: float, low: float, high: float) -> Activation:
+    """QuantizeLinear followed by DequantizeLinear of one scale and zero point.
+
+    The multiples ``low`` to ``high`` of ``step``; both are the bounds of the integer type less the
+    zero point.
+    """
+    return Activation("grid", step, low, high)

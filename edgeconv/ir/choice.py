@@ -9,11 +9,23 @@ from enum import Enum
 import numpy as np
 import numpy.typing as npt
 
-from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.storage import formats
 
 Scalar = int | float | str | bool
 Param = Scalar | tuple[int, ...] | tuple[float, ...] | tuple[str, ...]
+
+
+def tensor_bytes(tensor: Tensor) -> int:
+    """Bytes of a tensor in memory, layout padding included."""
+    if tensor.dtype == "float32":
+        return formats()[tensor.storage].bytes_of(tensor.elements)
+    return tensor.elements * np.dtype(tensor.dtype).itemsize
+
+
+def element_align(tensor: Tensor) -> int:
+    """What addresses of a tensor's elements must be multiples of; packed formats lie anywhere."""
+    return 1 if tensor.storage != "float32" else np.dtype(tensor.dtype).itemsize
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +35,8 @@ class Blob:
     ``pack`` makes the array when the image is written, one blob at a time, so that a network of
     any size needs the memory of its largest tensor only.  ``elements`` counts what it returns.
     ``storage`` is the format in which floats lie in the image; other types have their own.
+    ``arrange``, of filters: brings an array of the shape of the layer's weights into the blob's
+    order, with zeros where the blob is padded, and does nothing else to its values.
     """
 
     name: str
@@ -30,10 +44,13 @@ class Blob:
     pack: Callable[[], npt.NDArray[np.generic]] = field(compare=False, repr=False)
     dtype: str = "float32"
     storage: str = "float32"
+    arrange: Callable[[npt.NDArray[np.float32]], npt.NDArray[np.float32]] | None = field(
+        default=None, compare=False, repr=False
+    )
 
     @property
     def bytes(self) -> int:
-        return self.elements * formats()[self.format].element_bytes
+        return formats()[self.format].bytes_of(self.elements)
 
     @property
     def format(self) -> str:

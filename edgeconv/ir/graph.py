@@ -20,7 +20,8 @@ Array = npt.NDArray[np.generic]
 class Tensor:
     """A value: logical shape, element type, and how it is stored.
 
-    ``layout`` is the order of its elements, ``storage`` the format of each (``float32`` today).
+    ``layout`` is the order of its elements, ``storage`` the format in which run-time values lie in
+    memory (kernels always compute in float32; graph inputs and outputs are float32 in memory too).
     ``data`` is set for constants only: the logical array.
     """
 

@@ -9,12 +9,12 @@ again (a cutting-plane method with the packing as its oracle).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
 
 import numpy as np
 
 from edgeconv.memory.banks import Bank
 from edgeconv.memory.blocks import Block
+from edgeconv.milp import Row, solve
 
 # Nodes of the branch-and-bound tree: unlike seconds, the same on every machine.  SECONDS is a
 # safety net for instances that no network has; only one that reaches it depends on the machine.
@@ -22,14 +22,6 @@ NODES = 5_000
 SECONDS = 10.0
 GAP = 0.0  # relative to the best bound: solved to optimality unless a limit is reached
 LATER = 1e-6  # what a bank costs more than the one before it: ties go to the earlier one
-
-
-class Row(NamedTuple):
-    """low <= sum of coefficient * variable <= high; ``terms``: variable -> coefficient."""
-
-    terms: dict[int, float]
-    low: float
-    high: float
 
 
 class Assignment:
@@ -98,27 +90,21 @@ class Assignment:
 
         Where that is infinite, the one whose banks lack least.
         """
-        # Imported late: it takes longer than planning most networks does.
-        from scipy.optimize import Bounds, LinearConstraint, milp  # noqa: PLC0415
-
         count = len(cost)  # after the binaries: the units that each bank lacks
         slack = dict.fromkeys(range(count, count + self._banks), 1.0)
         one = [Row(dict.fromkeys(self._at(i), 1.0), 1.0, 1.0) for i in range(self._blocks)]
-        rows = [*one, *rows, Row(slack, 0.0, excess)]
-        result = milp(
-            np.array([*cost, *[float(np.isinf(excess))] * self._banks]),
-            integrality=np.array([1] * count + [0] * self._banks),
-            bounds=Bounds(0.0, np.array([1.0] * count + [np.inf] * self._banks)),
-            constraints=LinearConstraint(
-                _matrix(rows, count + self._banks),
-                np.array([row.low for row in rows]),
-                np.array([row.high for row in rows]),
-            ),
-            options={"node_limit": NODES, "time_limit": SECONDS, "mip_rel_gap": GAP},
+        found = solve(
+            [*cost, *[float(np.isinf(excess))] * self._banks],
+            [*one, *rows, Row(slack, 0.0, excess)],
+            whole=[True] * count + [False] * self._banks,
+            upper=[1.0] * count + [np.inf] * self._banks,
+            seconds=SECONDS,
+            gap=GAP,
+            nodes=NODES,
         )
-        if result.x is None:
+        if found.values is None:
             return None
-        chosen = np.asarray(result.x[:count]).reshape(self._blocks, self._banks)
+        chosen = found.values[:count].reshape(self._blocks, self._banks)
         return tuple(map(int, chosen.argmax(axis=1)))
 
     def _limits(self, *, with_margin: bool) -> list[Row]:
@@ -162,12 +148,3 @@ def _loads(blocks: Sequence[Block], align: int) -> dict[int, dict[int, int]]:
                 load = found.setdefault(step, {})
                 load[i] = load.get(i, 0) + (rect.high - rect.low) // align
     return found
-
-
-def _matrix(rows: Sequence[Row], width: int) -> Any:  # scipy publishes no types
-    from scipy.sparse import csr_array  # noqa: PLC0415
-
-    ends = np.cumsum([0, *(len(row.terms) for row in rows)])
-    columns = np.array([column for row in rows for column in row.terms], np.int64)
-    values = np.array([value for row in rows for value in row.terms.values()])
-    return csr_array((values, columns, ends), shape=(len(rows), width))

@@ -10,10 +10,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple, NoReturn
 
-import numpy as np
-
 from edgeconv.ir.check import InvariantError
-from edgeconv.ir.choice import Alias, Choice, Layer
+from edgeconv.ir.choice import Alias, Choice, Layer, element_align, tensor_bytes
 from edgeconv.ir.memory import MemoryMap, Place, Region
 
 
@@ -89,8 +87,8 @@ def _check_places(
     _require(places.keys() == lifetimes.keys(), "places", "must be those of the tensors in use")
     for name, place in places.items():
         tensor = graph[name]
-        item = np.dtype(tensor.dtype).itemsize
-        _require(place.bytes == tensor.elements * item, name, "has a place of another size")
+        size, item = tensor_bytes(tensor), element_align(tensor)
+        _require(place.bytes == size, name, "has a place of another size")
         _require((place.first, place.last) == lifetimes[name], name, "has another lifetime")
         _require(place.offset % item == 0, name, "lies across its elements' alignment")
         _check_bounds(choice, memory_map, name, place)
@@ -126,7 +124,7 @@ def _check_bounds(choice: Choice, memory_map: MemoryMap, where: str, place: Plac
         names = graph.inputs if place.region is Region.INPUT else graph.outputs
         _require(0 <= place.index < len(names), where, "lies in a buffer that does not exist")
         owner = graph[names[place.index]]
-        room = owner.size * np.dtype(owner.dtype).itemsize
+        room = tensor_bytes(owner)  # without padding, as the caller keeps it
     inside = place.offset >= 0 and place.offset + place.bytes <= room
     _require(inside, where, f"leaves its region of {room} bytes")
 

@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
-
 from edgeconv.ir.check import InvariantError
-from edgeconv.ir.choice import Alias, Choice
+from edgeconv.ir.choice import Alias, Choice, element_align, tensor_bytes
 from edgeconv.ir.graph import Graph
 from edgeconv.ir.memory import Region
 
@@ -18,8 +16,9 @@ from edgeconv.ir.memory import Region
 class Program:
     """Layers by index in the model's order, tensors by name; constants are absent.
 
-    ``sizes`` and ``itemsizes`` are bytes, unrounded.  ``reads`` holds a tensor once per time it
-    is read.  ``buffers`` says which tensors are a caller's buffer: its region and its index.
+    ``sizes`` are bytes, unrounded; addresses of elements are multiples of ``itemsizes``.  ``reads``
+    holds a tensor once per time it is read.  ``buffers`` says which tensors are a caller's buffer:
+    its region and its index.
     """
 
     sizes: Mapping[str, int]
@@ -64,7 +63,7 @@ def of_choice(choice: Choice) -> Program:
     placed = {name for name in placed if not graph[name].is_constant}
     program = Program(
         sizes={name: _bytes(graph, name) for name in graph.tensors if name in placed},
-        itemsizes={name: np.dtype(graph[name].dtype).itemsize for name in placed},
+        itemsizes={name: element_align(graph[name]) for name in placed},
         reads=tuple(
             tuple(name for name in node.reads() if not graph[name].is_constant) for node in nodes
         ),
@@ -90,7 +89,7 @@ def caller_bytes(choice: Choice) -> int:
 
 
 def _bytes(graph: Graph, name: str) -> int:
-    return graph[name].elements * np.dtype(graph[name].dtype).itemsize
+    return tensor_bytes(graph[name])
 
 
 def _caller_buffers(graph: Graph) -> dict[str, tuple[Region, int]]:

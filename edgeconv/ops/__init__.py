@@ -15,6 +15,21 @@ def operators() -> dict[str, Operator]:
     return scan(sys.modules[__name__], "OPERATOR", Operator)
 
 
+# ONNX operators that move the integers behind a QuantizeLinear, or compare them as a MaxPool does.
+_MOVES = frozenset(
+    {
+        *("Identity", "Cast", "CastLike", "Dropout", "DequantizeLinear", "Concat", "Gather"),
+        *("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Split"),
+        *("DepthToSpace", "SpaceToDepth", "Expand", "Tile", "Pad", "MaxPool"),
+    }
+)
+
+
+def takes_integers(op_type: str) -> bool:
+    """Whether an ONNX operator may read integers that are known at run time only."""
+    return op_type in _MOVES
+
+
 @cache
 def importers() -> dict[str, Importer]:
     """ONNX op_type (default domain) -> importer."""

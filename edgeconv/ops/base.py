@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Flag
 from typing import Any, Protocol
 
 from edgeconv.ir.choice import Layer
@@ -44,6 +45,14 @@ class ImportContext(Protocol):
         """Its value when it is a constant."""
         ...
 
+    def stored_as(self, name: str, axis: int, layer: str) -> dict[str, Any]:
+        """Attributes ``storage``, ``units`` and ``exact`` of a node.
+
+        It is called ``layer`` and has the filters ``name``.  None where DequantizeLinear has not
+        made them, with one scale or one per index of ``axis``, that of the output channels.
+        """
+        ...
+
     def add_constant(self, hint: str, value: Array) -> str:
         """Add a constant; returns its name."""
         ...
@@ -72,6 +81,16 @@ class LayoutOption:
     penalty: float = 0.0
 
 
+class Stored(Flag):
+    """What a kernel does with tensors in other storage formats than float32: it decodes those that
+    it reads, the residual among them; it encodes what it writes."""
+
+    NOTHING = 0
+    READS = 1
+    WRITES = 2
+    BOTH = 3
+
+
 Lower = Callable[[Node, Graph, Target], Layer]
 Layouts = Callable[[Node, Graph, Target], Sequence[LayoutOption]]
 
@@ -90,6 +109,7 @@ class Operator:
     ``op`` is this operator; an importer may also build other operators (Flatten makes a Reshape).
     ``layouts``: the options, best first.  ``lower``: node with decided layouts -> kernel call.
     ``macs``: multiply-accumulates of the node.  ``fuses``: the kernel applies ``node.epilogue``.
+    ``stored``: what it does with tensors that are not float32 in memory.
     """
 
     name: str
@@ -98,3 +118,4 @@ class Operator:
     layouts: Layouts = row_major_only
     macs: Callable[[Node, Graph], int] = lambda node, graph: 0
     fuses: bool = False
+    stored: Stored = Stored.NOTHING

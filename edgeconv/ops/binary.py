@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from edgeconv.ir.graph import Node
-from edgeconv.ops.base import ImportContext, Importer, Operator, Source
+from edgeconv.ops.base import ImportContext, Importer, Operator, Source, Stored
 from edgeconv.ops.importing import Chain, fold_pairs, make_node
 from edgeconv.ops.kernels.binary import layouts, lower
 
@@ -78,4 +78,5 @@ OPERATOR = Operator(
     lower=lower,
     layouts=layouts,
     fuses=True,
+    stored=Stored.BOTH,
 )

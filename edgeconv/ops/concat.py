@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from edgeconv.ir.graph import Node
-from edgeconv.ops.base import ImportContext, Operator, Source
+from edgeconv.ops.base import ImportContext, Operator, Source, Stored
 from edgeconv.ops.importing import axis_of, make_node
 from edgeconv.ops.kernels.concat import layouts, lower
 
@@ -23,4 +23,5 @@ OPERATOR = Operator(
     onnx={"Concat": _import_concat},
     lower=lower,
     layouts=layouts,
+    stored=Stored.BOTH,
 )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from edgeconv import algorithms
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.ops.base import ImportContext, Operator, Source
+from edgeconv.ops.base import ImportContext, Operator, Source, Stored
 from edgeconv.ops.importing import constant_input, ints, make_node, optional_input, window_of
 
 
@@ -32,7 +32,8 @@ def _import_conv(source: Source, ctx: ImportContext) -> Sequence[Node]:
         raise ctx.reject(source, f"bias {list(bias.shape)}", f"bias is [{w.shape[0]}]")
     window = window_of(source, ctx, kernel)
     inputs = (*source.inputs[:2], optional_input(source, 2))
-    return [make_node(source, "Conv", inputs, **window.attrs(), groups=groups)]
+    stored = ctx.stored_as(source.inputs[1], 0, source.name)
+    return [make_node(source, "Conv", inputs, **window.attrs(), groups=groups, **stored)]
 
 
 def _macs(node: Node, graph: Graph) -> int:
@@ -47,4 +48,5 @@ OPERATOR = Operator(
     layouts=algorithms.layouts,
     macs=_macs,
     fuses=True,
+    stored=Stored.BOTH,
 )

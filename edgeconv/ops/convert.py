@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edgeconv.ops.base import Operator
+from edgeconv.ops.base import Operator, Stored
 from edgeconv.ops.kernels.convert import layouts, lower
 
-OPERATOR = Operator(name="Convert", lower=lower, layouts=layouts)
+OPERATOR = Operator(name="Convert", lower=lower, layouts=layouts, stored=Stored.BOTH)

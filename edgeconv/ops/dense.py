@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.ops.base import ImportContext, Operator, Source
+from edgeconv.ops.base import ImportContext, Operator, Source, Stored
 from edgeconv.ops.importing import Chain, Values, make_node, optional_input
 from edgeconv.ops.kernels.dense import lower
 
@@ -24,20 +25,25 @@ def _dense_bias(chain: Chain, c: Values, beta: float, features: int) -> str:
     return chain.constant("bias", row)
 
 
-def _gemm_product(chain: Chain, a: str, alpha: float) -> tuple[str, tuple[str, ...]]:
-    """Operator and inputs of alpha A' B'; what is constant is scaled and transposed here."""
+Product = tuple[str, tuple[str, ...], dict[str, Any]]  # operator, inputs, attributes
+
+
+def _gemm_product(chain: Chain, a: str, alpha: float) -> Product:
+    """Alpha A' B'; what is constant is scaled and transposed here."""
     source, ctx = chain.source, chain.ctx
     b = source.inputs[1]
     weights = ctx.constant(b)
     if weights is not None:
         w = _scaled(weights if source.attrs["transB"] else weights.T, alpha)
-        return "Dense", (a, b if w is weights else ctx.add_constant(f"{b}/w", w))
+        rows = 0 if source.attrs["transB"] else 1
+        stored = ctx.stored_as(b, rows, source.name) if alpha == 1.0 else {}
+        return "Dense", (a, b if w is weights else ctx.add_constant(f"{b}/w", w)), stored
     if source.attrs["transB"]:
         b = chain.add("b", "Transpose", (b,), ctx.tensor(b).shape[::-1], perm=(1, 0))
     if alpha != 1.0:
         factor = chain.constant("alpha", alpha)
         a = chain.add("scaled", "Binary", (a, factor), ctx.tensor(a).shape, kind="mul")
-    return "MatMul", (a, b)
+    return "MatMul", (a, b), {}
 
 
 def _import_gemm(source: Source, ctx: ImportContext) -> Sequence[Node]:
@@ -48,15 +54,15 @@ def _import_gemm(source: Source, ctx: ImportContext) -> Sequence[Node]:
     shape = ctx.tensor(source.outputs[0]).shape
     if source.attrs["transA"]:
         a = chain.add("a", "Transpose", (a,), ctx.tensor(a).shape[::-1], perm=(1, 0))
-    op, inputs = _gemm_product(chain, a, alpha)
+    op, inputs, stored = _gemm_product(chain, a, alpha)
     addend = ctx.constant(c) if c else None
     bias = _dense_bias(chain, addend, beta, shape[1]) if addend is not None else ""
     if op == "Dense" and (bias or not c):
-        return chain.finish(op, (*inputs, bias))
-    product = (op, (*inputs, "") if op == "Dense" else inputs)
+        return chain.finish(op, (*inputs, bias), **stored)
+    inputs = (*inputs, "") if op == "Dense" else inputs
     if not c:
-        return chain.finish(*product)
-    y = chain.add("product", *product, shape)
+        return chain.finish(op, inputs, **stored)
+    y = chain.add("product", op, inputs, shape, **stored)
     if addend is not None:
         c = chain.constant("c", _scaled(addend, beta))
     elif beta != 1.0:
@@ -70,7 +76,8 @@ def _import_matmul(source: Source, ctx: ImportContext) -> Sequence[Node]:
     weights = ctx.constant(b)
     if weights is None or weights.ndim != 2:
         return [make_node(source, "MatMul")]
-    return [make_node(source, "Dense", (a, ctx.add_constant(f"{b}/w", weights.T), ""))]
+    stored = ctx.stored_as(b, 1, source.name)
+    return [make_node(source, "Dense", (a, ctx.add_constant(f"{b}/w", weights.T), ""), **stored)]
 
 
 def _macs(node: Node, graph: Graph) -> int:
@@ -83,4 +90,5 @@ OPERATOR = Operator(
     lower=lower,
     macs=_macs,
     fuses=True,
+    stored=Stored.BOTH,
 )

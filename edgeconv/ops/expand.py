@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from edgeconv.ir.graph import Node
-from edgeconv.ops.base import ImportContext, Operator, Source
+from edgeconv.ops.base import ImportContext, Operator, Source, Stored
 from edgeconv.ops.importing import make_node
 from edgeconv.ops.kernels.expand import layouts, lower
 
@@ -21,4 +21,5 @@ OPERATOR = Operator(
     onnx={"Expand": _import_expand},
     lower=lower,
     layouts=layouts,
+    stored=Stored.BOTH,
 )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from edgeconv.ir.graph import Node
-from edgeconv.ops.base import ImportContext, Operator, Source
+from edgeconv.ops.base import ImportContext, Operator, Source, Stored
 from edgeconv.ops.importing import axis_of, constant_input, make_node
 from edgeconv.ops.kernels.gather import layouts, lower
 
@@ -31,4 +31,5 @@ OPERATOR = Operator(
     onnx={"Gather": _import_gather},
     lower=lower,
     layouts=layouts,
+    stored=Stored.BOTH,
 )

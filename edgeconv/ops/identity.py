@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from edgeconv.ir.graph import Node
-from edgeconv.ops.base import ImportContext, Operator, Source
+from edgeconv.ir.quantisation import Scaling
+from edgeconv.ops.base import ImportContext, Operator, Source, Stored
 from edgeconv.ops.importing import constant_input, make_node
 from edgeconv.ops.kernels.reshape import layouts, lower
 
 
 def _import_copy(source: Source, ctx: ImportContext) -> Sequence[Node]:
-    """Also Cast and CastLike: the frontend admits float32 values only, before and after."""
-    del ctx
+    """Also Cast and CastLike: of one type to itself, or of integers to float32."""
+    have, want = (ctx.tensor(name).dtype for name in (source.inputs[0], source.outputs[0]))
+    if have != want:
+        if want != "float32":
+            hint = "quantise with QuantizeLinear"
+            raise ctx.reject(source, f"{have} to {want}", "only integers become float32", hint)
+        return [make_node(source, "Dequantise", source.inputs[:1], **Scaling.plain(have).attrs())]
     return [make_node(source, "Identity", source.inputs[:1])]
 
 
@@ -36,4 +42,5 @@ OPERATOR = Operator(
         "CastLike": _import_copy,
         "Dropout": _import_dropout,
     },
+    stored=Stored.BOTH,
 )

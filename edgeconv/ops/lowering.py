@@ -12,8 +12,18 @@ from edgeconv.ir.activation import Activation
 from edgeconv.ir.choice import Alias, Arg, ArgKind, Blob, Param
 from edgeconv.ir.graph import Epilogue, Graph, Node
 from edgeconv.ir.layout import Layout
+from edgeconv.storage import formats
 
 FLOAT_BYTES = 4
+# Element types of run-time tensors, as C has them.
+C_TYPES = {
+    "float32": "float",
+    "int8": "int8_t",
+    "uint8": "uint8_t",
+    "int16": "int16_t",
+    "uint16": "uint16_t",
+}
+FLOAT32 = "float32"
 
 _EPILOGUE = ("ec_lanes.h", "ec_activation.h")
 _EXP = ("ec_poly.h", "ec_exp.h")
@@ -63,14 +73,61 @@ def merge_headers(lists: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
     return tuple(merged)
 
 
-def epilogue_param(epilogue: Epilogue) -> Param:
+def epilogue_param(
+    epilogue: Epilogue, residual_as: str = "EC_F32", out_as: str = "EC_F32"
+) -> Param:
     """The epilogue as a template parameter; the filter ``c_epilogue`` writes it as C."""
     before, after = epilogue.before, epilogue.after
     return (
         *(before.kind, repr(before.alpha), repr(before.beta)),
         "1" if epilogue.residual else "0",
         *(after.kind, repr(after.alpha), repr(after.beta)),
+        *(repr(before.gamma), repr(after.gamma)),
+        *(residual_as, out_as),
     )
+
+
+def epilogue_of(node: Node, graph: Graph) -> Param:
+    """The epilogue of ``node``, with the formats of what it reads and writes."""
+    residual = node.epilogue.residual
+    residual_as = c_format(graph, residual) if residual else "EC_F32"
+    return epilogue_param(node.epilogue, residual_as, c_format(graph, node.output))
+
+
+def c_format(graph: Graph, name: str) -> str:
+    """The storage format of a tensor as C names it."""
+    return formats()[graph[name].storage].enumerator
+
+
+def element_bytes(graph: Graph, name: str) -> int:
+    """Bytes of an element of a tensor in memory."""
+    return formats()[graph[name].storage].element_bytes
+
+
+def storage_of(graph: Graph, **tensors: str) -> dict[str, Param]:
+    """What templates must know of tensors, given by the names of the pointers to them.
+
+    ``<pointer>_as``: the format as C names it.  ``<pointer>_by``: what is appended to a number of
+    elements to make it one of what the pointer counts, which are bytes but for float32.  An absent
+    tensor ("") counts as float32.
+    """
+    found: dict[str, Param] = {}
+    for pointer, name in tensors.items():
+        plain = not name or graph[name].storage == FLOAT32
+        found[f"{pointer}_as"] = "EC_F32" if plain else c_format(graph, name)
+        found[f"{pointer}_by"] = "" if plain else f" * {element_bytes(graph, name)}"
+    return found
+
+
+def tensor_arg(graph: Graph, kind: ArgKind, c_name: str, name: str) -> Arg:
+    """A pointer to a run-time tensor; to bytes, where it is not float32 in memory."""
+    c_type = "float" if graph[name].storage == FLOAT32 else "unsigned char"
+    return Arg(kind, c_name, name, c_type)
+
+
+def input_arg(graph: Graph, name: str, c_name: str = "in") -> Arg:
+    """A pointer to a run-time tensor that is read."""
+    return tensor_arg(graph, ArgKind.INPUT, c_name, name)
 
 
 def read_arg(graph: Graph, name: str, c_name: str, blobs: list[Blob]) -> Arg:
@@ -80,7 +137,7 @@ def read_arg(graph: Graph, name: str, c_name: str, blobs: list[Blob]) -> Arg:
     """
     tensor = graph[name]
     if not tensor.is_constant:
-        return Arg(ArgKind.INPUT, c_name, name)
+        return input_arg(graph, name, c_name)
     blobs.append(constant_blob(name, tensor.constant(), tensor.layout))
     return Arg(ArgKind.WEIGHTS, c_name, name)
 
@@ -90,19 +147,19 @@ def constant_blob(name: str, value: npt.NDArray[np.generic], layout: Layout) -> 
     return Blob(name, layout.elements(value.shape), lambda: layout.pack(value.astype(np.float32)))
 
 
-def residual_args(node: Node) -> tuple[Arg, ...]:
+def residual_args(node: Node, graph: Graph) -> tuple[Arg, ...]:
     """The residual pointer, when the epilogue has one."""
     residual = node.epilogue.residual
-    return (Arg(ArgKind.INPUT, "residual", residual),) if residual else ()
+    return (input_arg(graph, residual, "residual"),) if residual else ()
 
 
-def output_arg(node: Node) -> Arg:
+def output_arg(node: Node, graph: Graph) -> Arg:
     """The pointer to the (only) output."""
-    return Arg(ArgKind.OUTPUT, "out", node.output)
+    return tensor_arg(graph, ArgKind.OUTPUT, "out", node.output)
 
 
 def in_place(node: Node, graph: Graph, names: Iterable[str]) -> tuple[Alias, ...]:
-    """Permission for the output to overwrite any of ``names`` that has its layout and size.
+    """Permission for the output to overwrite any of ``names`` that has its layout, size and format.
 
     For kernels that read element i of these tensors before they write element i of the output, and
     never afterwards.
@@ -114,7 +171,18 @@ def in_place(node: Node, graph: Graph, names: Iterable[str]) -> tuple[Alias, ...
         if not graph[name].is_constant
         and graph[name].shape == out.shape
         and graph[name].layout == out.layout
+        and graph[name].storage == out.storage
     )
+
+
+def residual_overwritten(node: Node, graph: Graph) -> tuple[Alias, ...]:
+    """Permission for the output to overwrite the residual, which has its layout, if its format too.
+
+    For kernels that read the residual's elements before they write those of the same places.
+    """
+    residual = node.epilogue.residual
+    same = bool(residual) and graph[residual].storage == graph[node.output].storage
+    return (Alias(residual, node.output, residual),) if same else ()
 
 
 def residual_in_place(node: Node, graph: Graph) -> tuple[Alias, ...]:

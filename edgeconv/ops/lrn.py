@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from edgeconv.ir.graph import Node
-from edgeconv.ops.base import ImportContext, Operator, Source
+from edgeconv.ops.base import ImportContext, Operator, Source, Stored
 from edgeconv.ops.importing import make_node
 from edgeconv.ops.kernels.lrn import layouts, lower
 
@@ -24,4 +24,5 @@ OPERATOR = Operator(
     lower=lower,
     layouts=layouts,
     fuses=True,
+    stored=Stored.BOTH,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.ops.base import Operator
+from edgeconv.ops.base import Operator, Stored
 from edgeconv.ops.kernels.matmul import layouts, lower
 
 
@@ -17,4 +17,5 @@ OPERATOR = Operator(
     lower=lower,
     layouts=layouts,
     fuses=True,
+    stored=Stored.BOTH,
 )

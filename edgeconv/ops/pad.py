@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from edgeconv.ir.graph import Node
 from edgeconv.ir.layout import Shape
-from edgeconv.ops.base import ImportContext, Operator, Source
+from edgeconv.ops.base import ImportContext, Operator, Source, Stored
 from edgeconv.ops.importing import Chain, attribute_or_input, axis_of, constant_input, ints
 from edgeconv.ops.kernels.pad import layouts, lower
 
@@ -65,4 +65,5 @@ OPERATOR = Operator(
     onnx={"Pad": _import_pad},
     lower=lower,
     layouts=layouts,
+    stored=Stored.BOTH,
 )

@@ -8,7 +8,7 @@ import numpy as np
 
 from edgeconv.ir.graph import Node
 from edgeconv.ir.layout import Shape
-from edgeconv.ops.base import ImportContext, Operator, Source
+from edgeconv.ops.base import ImportContext, Operator, Source, Stored
 from edgeconv.ops.importing import Window, ints, make_node, window_of
 from edgeconv.ops.kernels.pool import layouts, lower
 
@@ -72,4 +72,5 @@ OPERATOR = Operator(
     lower=lower,
     layouts=layouts,
     fuses=True,
+    stored=Stored.BOTH,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from edgeconv.ir.graph import Node
-from edgeconv.ops.base import ImportContext, Operator, Source
+from edgeconv.ops.base import ImportContext, Operator, Source, Stored
 from edgeconv.ops.importing import Chain, make_node
 from edgeconv.ops.kernels.reshape import layouts, lower
 
@@ -54,4 +54,5 @@ OPERATOR = Operator(
         "DepthToSpace": _import_depth_to_space,
         "SpaceToDepth": _import_space_to_depth,
     },
+    stored=Stored.BOTH,
 )

@@ -11,7 +11,7 @@ import numpy as np
 
 from edgeconv.ir.graph import Node
 from edgeconv.ir.layout import Shape
-from edgeconv.ops.base import ImportContext, Operator, Source
+from edgeconv.ops.base import ImportContext, Operator, Source, Stored
 from edgeconv.ops.importing import (
     attribute_or_input,
     axis_of,
@@ -121,4 +121,5 @@ OPERATOR = Operator(
     lower=lower,
     layouts=layouts,
     fuses=True,
+    stored=Stored.BOTH,
 )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 from edgeconv.ir.graph import Node
-from edgeconv.ops.base import ImportContext, Operator, Source
+from edgeconv.ops.base import ImportContext, Operator, Source, Stored
 from edgeconv.ops.importing import attribute_or_input, axis_of, constant_input, ints, make_node
 from edgeconv.ops.kernels.slice import layouts, lower
 
@@ -59,4 +59,5 @@ OPERATOR = Operator(
     onnx={"Slice": _import_slice, "Split": _import_split},
     lower=lower,
     layouts=layouts,
+    stored=Stored.BOTH,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from edgeconv.ir.graph import Node
-from edgeconv.ops.base import ImportContext, Operator, Source
+from edgeconv.ops.base import ImportContext, Operator, Source, Stored
 from edgeconv.ops.importing import axis_of, ints, make_node
 from edgeconv.ops.kernels.transpose import layouts, lower
 
@@ -21,4 +21,5 @@ OPERATOR = Operator(
     onnx={"Transpose": _import_transpose},
     lower=lower,
     layouts=layouts,
+    stored=Stored.BOTH,
 )

@@ -8,7 +8,7 @@ import numpy as np
 
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.graph import Node
-from edgeconv.ops.base import ImportContext, Operator, Source
+from edgeconv.ops.base import ImportContext, Operator, Source, Stored
 from edgeconv.ops.importing import Chain, make_node, make_unary
 from edgeconv.ops.kernels.unary import layouts, lower
 
@@ -136,4 +136,5 @@ OPERATOR = Operator(
     lower=lower,
     layouts=layouts,
     fuses=True,
+    stored=Stored.BOTH,
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from edgeconv.ir.activation import Activation
@@ -9,7 +11,7 @@ from edgeconv.ir.activation import Activation
 LARGEST = float(np.finfo(np.float32).max)  # ONNX's default bounds of Clip; as good as none
 
 # f(f(x)) == f(x)
-_IDEMPOTENT = frozenset({"abs", "floor", "ceil", "round"})
+_IDEMPOTENT = frozenset({"abs", "floor", "ceil", "round", "grid"})
 
 
 def bounds(function: Activation) -> tuple[float, float] | None:
@@ -28,6 +30,13 @@ def clamp(low: float, high: float) -> Activation:
     return Activation("clip", max(low, -LARGEST), min(high, LARGEST))
 
 
+def _index(value: float, grid: Activation) -> float:
+    """The multiple of the grid's step that ``value`` goes to."""
+    with np.errstate(over="ignore"):
+        whole = float(np.rint(np.float32(value) / np.float32(grid.alpha)))
+    return min(max(whole, grid.beta), grid.gamma)
+
+
 def compose(first: Activation, then: Activation) -> Activation | None:
     """One activation equal to ``then(first(x))``, when there is one."""
     one, two = bounds(first), bounds(then)
@@ -37,4 +46,9 @@ def compose(first: Activation, then: Activation) -> Activation | None:
         return clamp(low, high)
     if first.kind == "none" or then.kind == "none":
         return then if first.kind == "none" else first
+    if then.kind == "grid" and one is not None:  # to the grid goes in order: so do the bounds
+        low, high = (_index(value, then) for value in one)
+        return replace(then, beta=min(low, high), gamma=high)
+    if first.kind == "grid" and then.kind == "relu":
+        return replace(first, beta=max(first.beta, 0.0), gamma=max(first.gamma, 0.0))
     return first if first == then and first.kind in _IDEMPOTENT else None

@@ -5,7 +5,8 @@ Everything is computed in float64 and rounded once, so that folding costs half a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,7 @@ import numpy.typing as npt
 from edgeconv.ir.edit import Editor
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.passes.base import Pass
+from edgeconv.passes.units import has_units, rescaled
 
 Reals = npt.NDArray[np.float64]
 
@@ -36,10 +38,12 @@ class _Weights:
             bias = np.zeros(len(weights))
         return _Weights(weights.astype(np.float64), bias.astype(np.float64))
 
-    def scale_outputs(self, scale: Reals, shift: Reals) -> _Weights:
-        """What computes scale * (w x + b) + shift."""
-        rows = scale.reshape(-1, *(1,) * (self.weights.ndim - 1))
-        return _Weights(self.weights * rows, self.bias * scale + shift)
+    def scale_outputs(
+        self, node: Node, scale: Reals, shift: Reals
+    ) -> tuple[_Weights, dict[str, Any]]:
+        """What computes scale * (w x + b) + shift, and the attributes that ``node`` then has."""
+        weights, attrs = rescaled(node, self.weights, scale)
+        return _Weights(weights, self.bias * scale + shift), attrs
 
     def scale_inputs(self, scale: Reals, shift: Reals, groups: int) -> _Weights:
         """What computes w (scale * x + shift) + b; scale and shift have one entry per in_c."""
@@ -87,9 +91,10 @@ def _into_producer(position: int, editor: Editor) -> bool:
         return _compose(writer, position, pair, editor)
     if producer.op == "Conv" or (producer.op == "Dense" and len(editor.shape(node.output)) == 2):
         old = _Weights.of(producer, editor)
-        inputs = old.scale_outputs(*pair).store(producer, editor) if old else None
+        new, attrs = old.scale_outputs(producer, *pair) if old else (None, {})
+        inputs = new.store(producer, editor) if new else None
         if inputs:
-            editor.absorb(writer, position, inputs=inputs, epilogue=node.epilogue)
+            editor.absorb(writer, position, inputs=inputs, attrs=attrs, epilogue=node.epilogue)
             return True
     return False
 
@@ -130,12 +135,18 @@ def _into_reader(position: int, editor: Editor) -> bool:
     if reader.inputs[0] != node.output or reader.epilogue.residual == node.output:
         return False
     old = _Weights.of(reader, editor)
-    inputs = old.scale_inputs(*pair, groups).store(reader, editor) if old else None
+    if old is None or (has_units(reader) and np.any(pair[0] != pair[0][0])):
+        return False  # weights would be multiples of no unit per output channel
+    new, attrs = old.scale_inputs(*pair, groups), dict(reader.attrs)
+    if has_units(reader):
+        weights, attrs = rescaled(reader, old.weights, np.full(len(old.weights), pair[0][0]))
+        new = replace(new, weights=weights)
+    inputs = new.store(reader, editor)
     if inputs is None:
         return False
     origin = tuple(dict.fromkeys((*node.origin, *reader.origin)))
     editor.replace(position, None)
-    editor.update(target, inputs=(node.inputs[0], *inputs[1:]), origin=origin)
+    editor.update(target, inputs=(node.inputs[0], *inputs[1:]), attrs=attrs, origin=origin)
     return True
 
 

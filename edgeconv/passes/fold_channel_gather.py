@@ -24,6 +24,7 @@ from edgeconv.passes.channels import (
     permuted_inputs,
     permuted_outputs,
 )
+from edgeconv.passes.units import permuted
 
 
 def _reads_as_input(node: Node, name: str) -> bool:
@@ -48,7 +49,8 @@ def _into_producer(position: int, indices: Indices, editor: Editor) -> bool:
     if not plain or len(indices) > editor.shape(source)[1]:
         return False
     if is_ungrouped(conv, editor):
-        editor.absorb(writer, position, inputs=permuted_outputs(conv, indices, editor))
+        inputs = permuted_outputs(conv, indices, editor)
+        editor.absorb(writer, position, inputs=inputs, attrs=permuted(conv, indices))
         return True
     if not is_depthwise(conv, editor) or not is_permutation(indices, editor.shape(source)[1]):
         return False
@@ -85,7 +87,8 @@ def _swap_up(depthwise: int, gather: int, indices: Indices, editor: Editor) -> N
             origin=moved.origin,
         ),
     )
-    editor.update(depthwise, inputs=(between, *inputs[1:]), outputs=moved.outputs)
+    attrs = permuted(node, indices)
+    editor.update(depthwise, inputs=(between, *inputs[1:]), outputs=moved.outputs, attrs=attrs)
 
 
 def _swap_down(depthwise: int, gather: int, indices: Indices, editor: Editor) -> None:
@@ -93,8 +96,9 @@ def _swap_down(depthwise: int, gather: int, indices: Indices, editor: Editor) ->
     node, moved = editor.node(depthwise), editor.node(gather)
     like = editor.tensors[node.output]
     between = editor.add_tensor(f"{like.name}.unpermuted", like.shape, like)
-    inputs = permuted_outputs(node, np.argsort(indices), editor)
-    editor.update(depthwise, inputs=(moved.inputs[0], *inputs[1:]), outputs=(between,))
+    order = np.argsort(indices)
+    inputs = (moved.inputs[0], *permuted_outputs(node, order, editor)[1:])
+    editor.update(depthwise, inputs=inputs, outputs=(between,), attrs=permuted(node, order))
     name = editor.fresh_node(f"{moved.name}.below")
     editor.insert(
         depthwise,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
 from edgeconv.ir.edit import Editor
 from edgeconv.ir.graph import Array, Graph, Node
 from edgeconv.passes.base import Pass
+from edgeconv.passes.units import rescaled
 
 Reals = npt.NDArray[np.float64]
 
@@ -21,20 +24,18 @@ def _row(value: Array, rank: int, out_c: int) -> Reals | None:
     return np.broadcast_to(value.reshape(-1), (out_c,)).astype(np.float64)
 
 
-def _folded(
-    node: Node, which: int, row: Reals, old: tuple[Reals, Reals]
-) -> tuple[Reals, Reals] | None:
-    """Weights and bias after ``node``, whose input ``which`` is the constant ``row``."""
-    weights, bias = old
-    kind = node.attrs["kind"]
+def _folded(node: Node, which: int, row: Reals, bias: Reals) -> tuple[Reals, Reals] | None:
+    """Factors of the weights' rows, and the bias after ``node``, whose input ``which`` is the
+    constant ``row``."""
+    one, kind = np.ones_like(bias), node.attrs["kind"]
     if kind == "add":
-        return weights, bias + row
+        return one, bias + row
     if kind == "sub":
-        return (weights, bias - row) if which == 1 else (-weights, row - bias)
+        return (one, bias - row) if which == 1 else (-one, row - bias)
     if kind == "mul":
-        return weights * row[:, None], bias * row
+        return row, bias * row
     if kind == "div" and which == 1 and np.all(row != 0):
-        return weights / row[:, None], bias / row
+        return 1 / row, bias / row
     return None
 
 
@@ -59,13 +60,16 @@ def _fold(position: int, editor: Editor) -> None:
         row = _row(value, len(shape), shape[-1])
         if weights is None or bias is None or row is None:
             continue
-        new = _folded(node, which, row, (weights.astype(np.float64), bias.astype(np.float64)))
+        new = _folded(node, which, row, bias.astype(np.float64))
         if new is not None:
-            _store(dense, position, new, editor)
+            scaled, attrs = rescaled(producer, weights.astype(np.float64), new[0])
+            _store(dense, position, (scaled, new[1]), attrs, editor)
             return
 
 
-def _store(dense: int, reader: int, new: tuple[Reals, Reals], editor: Editor) -> None:
+def _store(
+    dense: int, reader: int, new: tuple[Reals, Reals], attrs: dict[str, Any], editor: Editor
+) -> None:
     producer = editor.node(dense)
     dtype = editor.tensors[producer.inputs[1]].dtype
     with np.errstate(over="ignore"):
@@ -76,7 +80,8 @@ def _store(dense: int, reader: int, new: tuple[Reals, Reals], editor: Editor) ->
     if not np.array_equal(weights, editor.tensors[name].constant(), equal_nan=True):
         name = editor.add_constant(f"{name}.folded", weights)
     inputs = (producer.inputs[0], name, editor.add_constant(f"{name}.folded_bias", bias))
-    editor.absorb(dense, reader, inputs=inputs, epilogue=editor.node(reader).epilogue)
+    epilogue = editor.node(reader).epilogue
+    editor.absorb(dense, reader, inputs=inputs, attrs=attrs, epilogue=epilogue)
 
 
 def run(graph: Graph) -> Graph:

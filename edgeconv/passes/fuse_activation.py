@@ -16,6 +16,8 @@ def _fused(producer: Node, unary: Node) -> Epilogue | None:
     epilogue, function = producer.epilogue, unary.epilogue.before
     if not epilogue.residual and epilogue.after == NONE:
         both = compose(epilogue.before, function)
+        if both is None and function.kind == "grid":  # a residual would go in front of it
+            return replace(epilogue, after=function)
         return replace(epilogue, before=both) if both is not None else None
     both = compose(epilogue.after, function)
     return replace(epilogue, after=both) if both is not None else None

@@ -150,7 +150,9 @@ def _nested(node: Node, editor: Editor) -> Match | None:
     function = node.epilogue.before
     inner = _unary(editor, node.inputs[0])
     both = compose(inner[1], function) if inner else None
-    if inner and both is not None:
+    # A grid is no cheap clamp: what others read too is not computed a second time around it.
+    apart = both is not None and both.kind == "grid" and editor.sole_reader(node.inputs[0]) is None
+    if inner and both is not None and not apart:
         return inner[0], both
     match = _hard_sigmoid(editor, 1.0, node.output)
     return match if match and match[0] != node.inputs[0] else None

@@ -36,9 +36,12 @@ def bytes_by_level(
     return found
 
 
-def joules(energy: Energy, macs: int, moved: Mapping[str, float], seconds: float) -> float:
+def joules(energy: Energy, macs: float, moved: Mapping[str, float], seconds: float) -> float:
     """``seconds`` of a running board; or multiply-adds and bytes at the board's prices, a level
-    without one for nothing, and ``seconds`` of an idle board."""
+    without one for nothing, and ``seconds`` of an idle board.
+
+    ``macs``: those of the layer, and those that the core could have done while it decoded.
+    """
     if energy.run is not None:
         return seconds * energy.run
     bytes_cost = sum(size * energy.byte.get(level, 0.0) for level, size in moved.items())

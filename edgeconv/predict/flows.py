@@ -64,7 +64,7 @@ def precision_of(layer: Layer, graph: Graph) -> Precision:
     node = layer.node
     filters = next(blob.storage for blob in layer.blobs if blob.name == "filters")
     stored = (graph[node.inputs[0]].storage, filters, graph[node.output].storage)
-    return Precision(*(formats()[name].element_bytes / WORD_BYTES for name in stored))
+    return Precision(*(formats()[name].bits / (8 * WORD_BYTES) for name in stored))
 
 
 def crossings(layer: Layer, graph: Graph, target: Target) -> tuple[Crossing, ...]:

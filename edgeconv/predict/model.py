@@ -84,7 +84,9 @@ def _layer(
     if energy:
         flash = board.bare_metal and bool(board.flash)
         by_level = bytes_by_level(work, crossed, target, flash=flash)
-        mj = 1e3 * joules(energy, layer.macs, by_level, time.seconds if time else 0.0)
+        # An instruction that decodes is taken to need what a multiply-add of a vector does.
+        macs = layer.macs + work.decoding * target.lanes
+        mj = 1e3 * joules(energy, macs, by_level, time.seconds if time else 0.0)
     return LayerPrediction(
         ms=1e3 * time.seconds if time else None,
         mj=mj,

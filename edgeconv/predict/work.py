@@ -12,12 +12,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from edgeconv.algorithms.axis import axes_of
+from edgeconv.algorithms.direct.plan import KEEP_SLOTS
 from edgeconv.algorithms.problem import problem_of
+from edgeconv.algorithms.sconv.blocked import final_plan
+from edgeconv.algorithms.sconv.plan import decoding_cost
+from edgeconv.algorithms.sconv.slicing import Schedule
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Tensor
 from edgeconv.ops.lowering import FLOAT_BYTES
-from edgeconv.targets import Target
+from edgeconv.storage import formats
+from edgeconv.targets import Decoding, Target
 
 # Vector instructions of an activation, counted in ec_activation.h and the headers that it uses; a
 # division or a square root counts as four.
@@ -33,6 +38,7 @@ ACTIVATION_SLOTS = {
     "floor": 3,
     "ceil": 5,
     "round": 1,
+    "grid": 8,
     "sqrt": 4,
     "reciprocal": 4,
     "exp": 18,
@@ -57,14 +63,16 @@ MATMUL_SHARE = 0.5  # of the multiply-add rate that matrices of any size reach
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """``slots``: vector instructions that compute.  ``moves``: loads and stores that take issue
-    slots of their own.  ``weight_bytes`` and ``data_bytes`` pass between registers and the nearest
-    memory: those of constants, and those of tensors and workspaces."""
+    """``slots``: vector instructions that compute, ``decoding`` those of them that bring numbers
+    from storage formats and back.  ``moves``: loads and stores that take issue slots of their own.
+    ``weight_bytes`` and ``data_bytes`` pass between registers and the nearest memory: those of
+    constants, and those of tensors and workspaces."""
 
     slots: float
     moves: float
     weight_bytes: float
     data_bytes: float
+    decoding: float = 0.0
 
 
 def work_of(layer: Layer, graph: Graph, target: Target) -> Work:
@@ -98,12 +106,43 @@ class _Task:
         return sum(map(_elements, self.inputs)) / self.target.lanes
 
     @property
-    def in_bytes(self) -> int:
-        return FLOAT_BYTES * sum(map(_elements, self.inputs))
+    def in_bytes(self) -> float:
+        return sum(map(_bytes, self.inputs))
 
     @property
-    def out_bytes(self) -> int:
-        return FLOAT_BYTES * _elements(self.output)
+    def out_bytes(self) -> float:
+        return _bytes(self.output)
+
+    @property
+    def streamed(self) -> float:
+        """Slots that decode every input once, vector by vector, the residual aside."""
+        residual = self.layer.node.epilogue.residual
+        return sum(
+            _elements(tensor) / self.target.lanes * self.stored(tensor).vector
+            for tensor in self.inputs
+            if tensor.name != residual
+        )
+
+    @property
+    def encoded(self) -> float:
+        """Slots that encode the output and decode the residual."""
+        residual = self.layer.node.epilogue.residual
+        read = self.stored(self.graph[residual]).vector if residual else 0.0
+        return self.out_vectors * (self.stored(self.output).write + read)
+
+    @property
+    def filters_as(self) -> str:
+        """The storage format of the layer's filters."""
+        return next(blob.storage for blob in self.layer.blobs if blob.name == "filters")
+
+    @property
+    def filters(self) -> int:
+        """Elements of the layer's filters as they are packed."""
+        return next(blob.elements for blob in self.layer.blobs if blob.name == "filters")
+
+    def stored(self, tensor: Tensor) -> Decoding:
+        """What the format of ``tensor`` costs."""
+        return self.target.decoding(tensor.storage)
 
     @property
     def constants(self) -> int:
@@ -128,6 +167,15 @@ def _elements(tensor: Tensor) -> int:
     return tensor.layout.elements(tensor.shape)
 
 
+def _bytes(tensor: Tensor) -> float:
+    return _elements(tensor) * _width(tensor.storage)
+
+
+def _width(storage: str) -> float:
+    """Bytes of an element."""
+    return formats()[storage].bits / 8
+
+
 def _slots(activation: Activation) -> int:
     return ACTIVATION_SLOTS[activation.kind]
 
@@ -138,21 +186,38 @@ def single_issue(target: Target) -> bool:
 
 
 def _tiled(
-    task: _Task, pixels: float, filters: float, *, met: float = 1.0, packed: float = 0.0
+    task: _Task,
+    pixels: float,
+    filters: float,
+    *,
+    met: float = 1.0,
+    packed: float = 0.0,
+    decoded: float | None = None,
 ) -> Work:
     """A register tile of so many output pixels by filters: each step loads one of each.
 
     ``met``: the share of taps that lie in the input, where the kernel leaves out the others.
-    ``packed``: bytes that packing moves.
+    ``packed``: elements that packing reads from the input, and writes as float32 for the tile;
+    without packing the tile reads the input.  ``decoded``: slots that decode filters into memory,
+    None where the tile does it.  Both are among the plan's slots.
     """
-    macs = task.layer.macs * met
-    weights, data = FLOAT_BYTES * macs / pixels, FLOAT_BYTES * macs / filters
-    loads = (weights + data) / FLOAT_BYTES
+    target, source = task.target, task.inputs[0]
+    weights, data = task.layer.macs * met / pixels, task.layer.macs * met / filters  # elements
+    around = packed / target.lanes * task.stored(source).vector + task.encoded
+    width, filters_width = _width(source.storage), _width(task.filters_as)
+    if decoded is None:
+        decoded = weights / target.lanes * target.decoding(task.filters_as).vector
+    else:
+        filters_width = FLOAT_BYTES
+    pixels_decoded = 0.0 if packed else data * task.stored(source).element
     return Work(
-        slots=task.planned("predicted_slots") * met + task.epilogue,
-        moves=loads if single_issue(task.target) else 0.0,
-        weight_bytes=weights,
-        data_bytes=data + task.out_bytes + packed,
+        slots=task.planned("predicted_slots") * met + task.epilogue + around,
+        moves=weights + data if single_issue(target) else 0.0,
+        weight_bytes=filters_width * weights,
+        data_bytes=data * (FLOAT_BYTES if packed else width)
+        + packed * (width + FLOAT_BYTES)
+        + task.out_bytes,
+        decoding=decoded + pixels_decoded + around,
     )
 
 
@@ -163,15 +228,48 @@ def _taps_met(task: _Task) -> float:
 
 def _direct(task: _Task) -> Work:
     met = _taps_met(task) if task.layer.node.op == "Conv" else 1.0
-    return _tiled(task, task.planned("mr"), task.planned("nr"), met=met)
+    return _tiled(task, task.planned("mr"), task.planned("nr"), met=met, decoded=_decoded(task))
+
+
+def _decoded(task: _Task) -> float | None:
+    """Slots that decode filters into a workspace; None where register tiles decode them."""
+    params = task.layer.params
+    if not params.get("decoded"):
+        return None
+    batch, rows, chunk = (params[name] for name in ("batch", "rows", "chunk"))
+    assert isinstance(batch, int)
+    assert isinstance(rows, int)
+    assert isinstance(chunk, int)
+    each = task.target.decoding(task.filters_as).vector + KEEP_SLOTS
+    return batch * -(-rows // chunk) * each * task.filters / task.target.lanes
 
 
 def _sconv(task: _Task) -> Work:
     """Packing reads every element of the panels from the image and writes it, padding included."""
     problem = problem_of(task.layer.node, task.graph)
-    panels = FLOAT_BYTES * problem.in_c * math.prod(problem.kernel) * math.prod(problem.out_size)
-    packed = 2.0 * problem.batch * panels
-    return _tiled(task, task.planned("n_win"), task.planned("n_f"), packed=packed)
+    panels = problem.batch * problem.in_c * math.prod(problem.kernel) * math.prod(problem.out_size)
+    slicing = final_plan(problem, task.target, Schedule(str(task.layer.plan["schedule"]))).slicing
+    rounds = problem.batch * problem.groups
+    return _tiled(
+        task,
+        task.planned("n_win"),
+        task.planned("n_f"),
+        packed=float(panels),
+        decoded=rounds * decoding_cost(problem, task.target, slicing),
+    )
+
+
+def _bfloat16(task: _Task) -> Work:
+    """Two multiply-adds in a lane per slot, as planned; the tile reads pairs from a packed panel."""
+    met, half = _taps_met(task), formats()[task.filters_as].element_bytes
+    weights, data = (task.layer.macs * met / task.planned(name) for name in ("mr", "nr"))
+    return Work(
+        slots=task.planned("predicted_slots") * met + task.epilogue + task.encoded,
+        moves=0.0,
+        weight_bytes=half * weights,
+        data_bytes=half * data + task.in_bytes + task.out_bytes,
+        decoding=task.encoded,
+    )
 
 
 def _depthwise(task: _Task) -> Work:
@@ -181,13 +279,18 @@ def _depthwise(task: _Task) -> Work:
     kernel_w, stride = problem.kernel[2], problem.strides[2]
     taps = math.prod(problem.kernel) * _taps_met(task)
     columns = ((rows - 1) * stride + kernel_w) / kernel_w / rows  # loads per tap and output
-    weights = FLOAT_BYTES * lanes * task.out_vectors * taps / rows
-    data = FLOAT_BYTES * lanes * task.out_vectors * taps * columns + task.out_bytes
+    weights, data = task.out_vectors * taps / rows, task.out_vectors * taps * columns  # vectors
+    decoded = (
+        weights * task.target.decoding(task.filters_as).vector
+        + data * task.target.decoding(problem.in_as).vector
+        + task.encoded
+    )
     return Work(
-        slots=task.out_vectors * (taps + 2) + task.epilogue,
-        moves=(weights + data) / FLOAT_BYTES if single_issue(task.target) else 0.0,
-        weight_bytes=weights,
-        data_bytes=data,
+        slots=task.out_vectors * (taps + 2) + task.epilogue + decoded,
+        moves=weights + data + task.out_vectors if single_issue(task.target) else 0.0,
+        weight_bytes=_width(task.filters_as) * lanes * weights,
+        data_bytes=_width(problem.in_as) * lanes * data + task.out_bytes,
+        decoding=decoded,
     )
 
 
@@ -198,11 +301,13 @@ def _elementwise(task: _Task) -> Work:
 
 def _streams(task: _Task, slots: float, passes: float = 1.0) -> Work:
     """``slots`` beside the activations, and every operand as often as there are ``passes``."""
+    decoded = passes * task.streamed + task.encoded
     return Work(
-        slots=slots + task.epilogue,
+        slots=slots + task.epilogue + decoded,
         moves=passes * task.in_vectors + task.out_vectors,
         weight_bytes=task.constants,
         data_bytes=passes * task.in_bytes + task.out_bytes,
+        decoding=decoded,
     )
 
 
@@ -214,12 +319,14 @@ def _moving(task: _Task) -> Work:
 def _windows(task: _Task) -> Work:
     """Pooling: a load and an instruction per tap of an output vector."""
     taps = math.prod(task.layer.node.attrs["kernel"]) * task.out_vectors
-    loaded = FLOAT_BYTES * task.target.lanes * taps
+    source = task.inputs[0]
+    decoded = taps * task.stored(source).vector + task.encoded
     return Work(
-        slots=taps + POOL_STRIP * task.out_vectors + task.epilogue,
+        slots=taps + POOL_STRIP * task.out_vectors + task.epilogue + decoded,
         moves=taps if single_issue(task.target) else 0.0,
         weight_bytes=0.0,
-        data_bytes=loaded + task.out_bytes,
+        data_bytes=_width(source.storage) * task.target.lanes * taps + task.out_bytes,
+        decoding=decoded,
     )
 
 
@@ -231,12 +338,15 @@ def _line_windows(task: _Task) -> Work:
     rows = task.output.elements / task.output.shape[-1]
     columns = rows * math.prod(kernel[:-1]) * shape[-1] / task.target.lanes
     gathered = kernel[-1] * task.out_vectors * (task.target.lanes if stride > 1 else 1)
-    loads = columns + gathered
+    loads, source = columns + gathered, task.inputs[0]
+    width, decoded = _width(source.storage), columns * task.stored(source).vector + task.encoded
     return Work(
-        slots=loads + POOL_STRIP * task.out_vectors + task.epilogue,
+        slots=loads + POOL_STRIP * task.out_vectors + task.epilogue + decoded,
         moves=loads if single_issue(task.target) else 0.0,
         weight_bytes=0.0,
-        data_bytes=FLOAT_BYTES * task.target.lanes * (2 * columns + gathered) + task.out_bytes,
+        data_bytes=task.target.lanes * (columns * width + (columns + gathered) * FLOAT_BYTES)
+        + task.out_bytes,
+        decoding=decoded,
     )
 
 
@@ -270,6 +380,7 @@ _KERNELS: dict[str, Callable[[_Task], Work]] = {
     "direct": _direct,
     "dense": _direct,
     "sconv": _sconv,
+    "bfloat16": _bfloat16,
     "depthwise": _depthwise,
     "elementwise": _elementwise,
     "pool_lanes": _windows,

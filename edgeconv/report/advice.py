@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from enum import Enum
+
+import numpy as np
 
 from edgeconv.names import shortened
+from edgeconv.report import stored_advice
 from edgeconv.report.missing import compile_command, explain_command
 from edgeconv.report.network import Layer, Network, Report
 from edgeconv.report.numbers import exact, share, significant
 from edgeconv.report.occupancy import Occupancy, covered, is_workspace
+from edgeconv.report.suggestion import Certainty, Suggestion, Unit
+
+__all__ = ["Certainty", "Suggestion", "Unit", "suggestions"]
 
 MOST_LAYERS = 3  # that one suggestion is about
 MOST_TENSORS = 4  # that one suggestion names
@@ -19,46 +23,6 @@ NAME_WIDTH = 48  # of what it names
 WORTH = 0.02  # of the whole: what saves less is not worth reading
 ABOVE_BOUND = 1.5  # traffic over its lower bound from which a layer is "far above"
 SLOWER = 1.25  # measured over predicted time, likewise
-
-
-class Certainty(Enum):
-    """How far the saving of a suggestion can be trusted."""
-
-    ESTIMATE = "about"  # under the assumption that the suggestion states
-    AT_MOST = "at most"  # an upper bound: no change of this kind saves more
-
-
-class Unit(Enum):
-    """What is saved."""
-
-    RAM = "bytes of RAM"
-    FLASH = "bytes of flash"
-    TRAFFIC = "bytes of traffic"
-    TIME = "ms"
-
-
-@dataclass(frozen=True, slots=True)
-class Suggestion:
-    """One thing to change.  ``amount`` in ``unit``; ``fraction`` of the network's total of it.
-
-    ``layers``: steps of the layers it is about.  ``command``: where to start, "" for none.
-    """
-
-    title: str
-    why: str
-    amount: float
-    unit: Unit
-    certainty: Certainty
-    fraction: float
-    layers: tuple[int, ...] = ()
-    command: str = ""
-
-    @property
-    def saving(self) -> str:
-        """``at most 1,204,224 bytes of RAM``, ``about 0.506 ms``."""
-        whole = self.unit is not Unit.TIME
-        amount = f"{int(self.amount):,}" if whole else significant(self.amount)
-        return f"{self.certainty.value} {amount} {self.unit.value}"
 
 
 def suggestions(network: Network) -> tuple[Suggestion, ...]:
@@ -335,6 +299,8 @@ _SOURCES: tuple[Callable[[Network], Iterator[Suggestion]], ...] = (
     _peak,
     _workspace,
     _above_lower_bound,
+    stored_advice.filters_in_fewer_bits,
+    stored_advice.results_in_fewer_bits,
     _weights,
     _traffic,
     _conversions,
@@ -356,5 +322,5 @@ def _steps(network: Network, step: int) -> tuple[int, ...]:
 
 
 def _port_bytes(port: Layer) -> int:
-    """Bytes of an input or output, which is float32."""
-    return 4 * math.prod(port["shape"])
+    """Bytes of an input or output."""
+    return math.prod(port["shape"]) * int(np.dtype(port["dtype"]).itemsize)

@@ -7,15 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from edgeconv.bench import Timing
 from edgeconv.board import Board
 from edgeconv.build.footprint import Footprint
 from edgeconv.build.project import SCHEMA
-from edgeconv.ir.choice import Choice, Layer
+from edgeconv.ir.choice import Choice, Layer, tensor_bytes
 from edgeconv.ir.graph import Graph, Tensor
 from edgeconv.ir.memory import MemoryMap
+from edgeconv.ir.steps import steps_of
 from edgeconv.predict import LayerPrediction, Roofline, predict
 from edgeconv.report.memory_map import arena_map
 from edgeconv.report.regions import FLASH_PARTS, RAM_PARTS, flash_regions, placed, ram_regions
@@ -41,8 +40,12 @@ def build_report(choice: Choice, memory: MemoryMap, board: Board, facts: Facts) 
     """The report of a network that has not been built yet: code sizes and times are null."""
     graph = choice.graph
     predicted = predict(choice, memory, board)
+    steps = steps_of(graph)
     layers = [
-        _layer(choice.layers[index], graph, memory, expected)
+        {
+            **_layer(choice.layers[index], graph, memory, expected),
+            "step": steps.get(choice.layers[index].node.output),
+        }
         for index, expected in zip(memory.order, predicted.layers, strict=True)
     ]
     report: Report = {
@@ -52,6 +55,7 @@ def build_report(choice: Choice, memory: MemoryMap, board: Board, facts: Facts) 
             "file": facts.model_file,
             "sha256": graph.sha256,
             "macs": sum(layer["macs"] for layer in layers),
+            "quantised": bool(steps),
         },
         "program": {
             "name": facts.name,
@@ -62,8 +66,8 @@ def build_report(choice: Choice, memory: MemoryMap, board: Board, facts: Facts) 
         "board": board.name,
         "isa": choice.isa,
         "threads": 1,
-        "inputs": [_port(graph[name]) for name in graph.inputs],
-        "outputs": [_port(graph[name]) for name in graph.outputs],
+        "inputs": [_port(graph[name], steps) for name in graph.inputs],
+        "outputs": [_port(graph[name], steps) for name in graph.outputs],
         "ram": _ram(choice, memory, board),
         "flash": {
             "weights": facts.weights_bytes,
@@ -118,14 +122,21 @@ def with_footprint(report: Mapping[str, Any], built: Footprint) -> Report:
 
 
 def with_accuracy(report: Mapping[str, Any], verification: Verification) -> Report:
-    """The report with the error of the verified outputs: the worst of them in each measure."""
+    """The report with the error of the verified outputs: the worst of them in each measure.
+
+    Where accuracy was measured on samples already that stays, and what is left beside rounding is
+    noted with it.
+    """
     outputs = verification.outputs
-    accuracy = {
+    accuracy: Report = {
         "sqnr_db": _number(min(output.sqnr_db for output in outputs)),
         "max_abs_error": _number(max(output.max_abs for output in outputs)),
         "top1_drop": None,
         "samples": 1,
     }
+    if report["accuracy"] and "source" in report["accuracy"]:
+        worst = max(difference.relative for difference in verification.judged)
+        accuracy = {**report["accuracy"], "verified": _number(worst)}
     ram = report["ram"]
     if verification.stack_bytes is not None:
         ram = {
@@ -176,7 +187,7 @@ def _ram(choice: Choice, memory: MemoryMap, board: Board) -> Report:
     """Bytes of RAM that one instance needs, the caller's buffers included."""
     graph = choice.graph
     ports = (*graph.inputs, *graph.outputs)
-    io = 0 if choice.io == "arena" else sum(_bytes(graph[name]) for name in ports)
+    io = 0 if choice.io == "arena" else sum(tensor_bytes(graph[name]) for name in ports)
     banks = sum(1 for bank in memory.banks if bank.bytes)
     pointers = 1 + max(banks, 1)  # `name_model`: the weights, and every part of the arena
     model_struct = pointers * (8 if "64" in board.arch else 4)
@@ -217,7 +228,12 @@ def _layer(layer: Layer, graph: Graph, memory: MemoryMap, predicted: LayerPredic
         "plan": dict(layer.plan),
         "layout_in": str(source.layout),
         "layout_out": str(output.layout),
-        "storage": {"weights": ",".join(storages) or None, "output": output.storage},
+        "storage": {
+            "weights": ",".join(storages) or None,
+            "output": output.storage,
+            **({"exact": True} if node.attrs.get("exact") else {}),  # no rounding: as the model has
+        },
+        **({"compute": layer.plan["compute"]} if "compute" in layer.plan else {}),
         "weight_bytes": sum(blob.bytes for blob in layer.blobs),
         "output_bytes": memory.places[output.name].bytes,
         "workspace_bytes": layer.workspace_bytes,
@@ -229,6 +245,7 @@ def _layer(layer: Layer, graph: Graph, memory: MemoryMap, predicted: LayerPredic
         "bound_by": predicted.bound_by,
         "output": output.name,
         "output_shape": list(output.shape),
+        "output_dtype": output.dtype,
     }
 
 
@@ -238,12 +255,9 @@ def _first_activation(layer: Layer, graph: Graph) -> Tensor:
     return next(graph[name] for name in names if not graph[name].is_constant)
 
 
-def _port(tensor: Tensor) -> Report:
-    return {"name": tensor.name, "shape": list(tensor.shape), "dtype": tensor.dtype}
-
-
-def _bytes(tensor: Tensor) -> int:
-    return tensor.elements * np.dtype(tensor.dtype).itemsize
+def _port(tensor: Tensor, steps: Mapping[str, float]) -> Report:
+    port = {"name": tensor.name, "shape": list(tensor.shape), "dtype": tensor.dtype}
+    return {**port, "step": steps[tensor.name]} if tensor.name in steps else port
 
 
 def _number(value: float) -> float | None:

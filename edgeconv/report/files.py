@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
+from edgeconv.budget.frontier import Point
 from edgeconv.build.project import REPORT
 from edgeconv.build.project import render as to_json
 from edgeconv.errors import EdgeconvError, Exit
@@ -39,3 +40,10 @@ def write_html(report: Mapping[str, Any], path: Path) -> None:
     from edgeconv.report.html import page  # noqa: PLC0415 - plotly, which no other command needs
 
     page.write(report, path)
+
+
+def write_frontier(points: Sequence[Point], path: Path, *, model: str, board: str) -> None:
+    """Write the frontier as a page; EdgeconvError (exit status 2) when it cannot be written."""
+    from edgeconv.report.html import frontier, page  # noqa: PLC0415 - as above
+
+    page.replace(path, frontier.render(points, model=model, board=board))

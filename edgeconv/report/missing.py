@@ -33,6 +33,16 @@ _MEASURED_STACK = Missing(
     "not measured yet", "edgeconv verify DIR", "measures it where an emulator boots the image"
 )
 _VERIFIED = Missing("not verified yet", "edgeconv verify DIR", "compares with the model")
+# X.npz stands for samples: an array per input of the model and, for top-1, `label`.
+SAMPLES = "X.npz"
+_UNSAMPLED = Missing(
+    "not measured", f"edgeconv verify DIR --samples {SAMPLES}", "measures it on samples of yours"
+)
+_UNLABELLED = Missing(
+    "not known without right answers",
+    f"edgeconv verify DIR --samples {SAMPLES}",
+    "counts them where the file has an array `label`",
+)
 _RATES = Missing("not predicted", "edgeconv boards show {board}", "shows what the board states")
 
 
@@ -41,7 +51,41 @@ def compile_command(report: Report, *more: str) -> str:
     words = ["edgeconv", "compile", report["model"]["file"], "--board", report["board"]]
     if report["program"]["io"] != "caller" and "--io" not in more:
         words += ["--io", report["program"]["io"]]
+    words += [
+        word
+        for option, value in _limits(report).items()
+        if option not in more
+        for word in (option, value)
+    ]
     return shlex.join([*words, *more])
+
+
+def _limits(report: Report) -> dict[str, str]:
+    """The options within which storage formats were chosen; none where they were not."""
+    choice = report.get("choice")
+    if not choice:
+        return {}
+    budget, accuracy = report["budget"], report.get("accuracy") or {}
+    found = {
+        "--ram": budget["ram"],
+        "--flash": budget["flash"],
+        "--calibration": calibration(report) if accuracy.get("promised") else None,
+        "--min-sqnr": choice["min_sqnr"],
+        "--max-drop": choice["max_drop"],
+        "--objective": choice["objective"] if choice["objective"] != "latency" else None,
+    }
+    return {
+        option: value if isinstance(value, str) else f"{value:.15g}"
+        for option, value in found.items()
+        if value is not None
+    }
+
+
+def calibration(report: Report) -> str:
+    """The file of samples that accuracy was measured on; what stands for one where it was not."""
+    accuracy = report.get("accuracy") or {}
+    _, found, name = str(accuracy.get("source", "")).partition(" samples of ")
+    return name if found and accuracy.get("promised") else SAMPLES
 
 
 def explain_command(report: Report, layer: str) -> str:
@@ -70,6 +114,16 @@ def unmeasured_stack() -> Missing:
 def unverified() -> Missing:
     """Of the errors of the outputs."""
     return _VERIFIED
+
+
+def unsampled() -> Missing:
+    """Of what rounding costs where it was not measured on samples."""
+    return _UNSAMPLED
+
+
+def unlabelled() -> Missing:
+    """Of the share of right answers."""
+    return _UNLABELLED
 
 
 def unpredicted(report: Report, why: str | None = None) -> Missing:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from edgeconv.report import stored
 from edgeconv.report.occupancy import Occupancy, occupancies
 
 Report = Mapping[str, Any]
@@ -77,6 +78,11 @@ class Network:
     def fullest(self) -> tuple[str, Occupancy] | None:
         """The bank in which most is live at once; None without a map of the arena."""
         return max(self.used.items(), key=lambda bank: bank[1].peak_bytes, default=None)
+
+    @property
+    def rounds(self) -> bool:
+        """Whether some filters or results are stored in fewer bits than they are computed with."""
+        return any(map(stored.rounds, self.layers))
 
     def time_ms(self, layer: Layer) -> float | None:
         """The measured time where layers have been measured, the predicted one otherwise."""

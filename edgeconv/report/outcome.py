@@ -14,6 +14,11 @@ from edgeconv.names import shortened
 from edgeconv.report.text import NAME_WIDTH, plain_table
 from edgeconv.verify import Difference, Verification
 
+_TIES = (
+    "A sum that lies within float32's error of the middle between two steps may go to either, here "
+    "and in the reference, and later layers may widen that: --layers shows where it begins."
+)
+
 
 def verification(result: Verification) -> Group:
     """One line per output, one per layer where those were compared, and the verdict."""
@@ -33,6 +38,10 @@ def verification(result: Verification) -> Group:
             f"{output.sqnr_db:.1f} dB",
         )
     lines.append(table)
+    for output in result.outputs:
+        if output.step:
+            steps = f"{output.steps:.3g} of its quantisation step, {output.step:.6g}"
+            lines.append(f"{escape(output.name)}: the largest error is {steps}")
     for difference in result.rounded:
         lines.append(
             f"{escape(difference.name)} against the same weights in float32: relative error "
@@ -138,13 +147,16 @@ def _layer_table(result: Verification) -> Table:
 
 def _verdict(result: Verification) -> str:
     limit = f"tolerance {result.tolerance:g} of the largest output"
+    quantised = any(output.step for output in result.outputs)
+    limit += " or one quantisation step" if quantised else ""
     if result.rounded and result.passed:
         return f"[green]equal[/] to the model with rounded weights within {limit}"
     if result.passed:
         return f"[green]equal[/] within {limit}"
     first = result.first_difference
     where = f"; first layer that differs: {escape(first.name)} ({first.op})" if first else ""
-    return f"[red]DIFFERENT[/] ({limit}){where}"
+    ties = "\n" + _TIES if quantised and not first else ""
+    return f"[red]DIFFERENT[/] ({limit}){where}{ties}"
 
 
 def _difference_json(difference: Difference) -> dict[str, Any]:
@@ -153,6 +165,7 @@ def _difference_json(difference: Difference) -> dict[str, Any]:
         "relative": _number(difference.relative),
         "max_abs": _number(difference.max_abs),
         "max_ulp": _number(difference.max_ulp),
+        "step": difference.step or None,
         "sqnr_db": _number(difference.sqnr_db),
         "worst": list(difference.worst),
     }

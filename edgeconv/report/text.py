@@ -16,6 +16,7 @@ from edgeconv.report.document import excess
 from edgeconv.report.network import Network
 from edgeconv.sizes import human
 
+FLOAT32 = "float32"
 SUGGESTIONS = 4
 NAME_WIDTH = 24  # of a layer in a table; report.json and `explain` have all of it
 
@@ -145,11 +146,18 @@ def layer_table(layers: Sequence[Mapping[str, Any]]) -> Table:
             layer["op"],
             layer["algorithm"],
             f"{layer['macs']:,}" if layer["macs"] else "",
-            human(layer["weight_bytes"]) if layer["weight_bytes"] else "",
-            human(layer["output_bytes"]),
+            _stored(layer["weight_bytes"], layer["storage"]["weights"]),
+            _stored(layer["output_bytes"], layer["storage"]["output"]),
             *("" if layer[key] is None else f"{layer[key]:.4f}" for key in times),
         )
     return table
+
+
+def _stored(size: int, form: str | None) -> str:
+    """Bytes, and their format where it is not float32."""
+    if not size:
+        return ""
+    return human(size) if form in (None, FLOAT32) else f"{human(size)} {form}"
 
 
 def _advice(report: Mapping[str, Any]) -> list[RenderableType]:
@@ -220,4 +228,13 @@ def _verified(report: Mapping[str, Any]) -> list[str]:
     error, sqnr = accuracy["max_abs_error"], accuracy["sqnr_db"]
     text = f"largest error {error:.3g}" if error is not None else "outputs that are not finite"
     text += f", SQNR {sqnr:.1f} dB" if sqnr is not None else ""
-    return [f"verified: {text} on {accuracy['samples']} input(s)"]
+    if accuracy.get("top1_drop") is not None:
+        text += f", top-1 {accuracy['top1']:.1%} ({accuracy['top1_drop']:.1%} less than float32)"
+    if "source" not in accuracy:
+        return [f"verified: {text} on {accuracy['samples']} input(s)"]
+    promised = "" if accuracy["promised"] else "; nothing is promised of other inputs"
+    lines = [f"accuracy: {text} on {accuracy['source']}{promised}"]
+    verified = accuracy.get("verified")
+    if verified is not None:
+        lines.append(f"verified: every number stored as planned, worst error {verified:.3g}")
+    return lines

@@ -14,18 +14,23 @@ import numpy.typing as npt
 class StorageFormat:
     """One way to keep numbers in memory.
 
-    ``element_bytes``: bytes of one element.  ``encode`` brings an array of any shape to its bytes,
-    little-endian, in C order, each value to the nearest that the format has; ``decode`` is its
-    inverse up to the format's precision and gives a flat array of the compute type.
+    ``bits``: of one element; consecutive ones have no gap between them.  ``encode`` brings an array
+    of any shape to its bytes, little-endian, in C order, each value to the nearest that the format
+    has; ``decode`` is its inverse up to the format's precision and gives a flat array of the
+    compute type.  Where elements are parts of bytes, zeros fill up the last one, and ``decode``
+    gives those too.
     ``truncate``: the same as ``encode``, but toward zero; None where all is exact.
     ``relative_error`` and ``truncation_error`` bound what the two do to a number between
     ``smallest`` and ``largest`` in magnitude, relative to it; larger ones become ``largest``.
-    ``scaled``: the values are in units of a scale that lies outside of the bytes.
+    ``units``: of weights, one per index of the first axis, those that serve best where nobody says
+    better: what is stored is the weight in its unit, which lies outside of the bytes.  None where
+    weights are stored as they are.
     ``enumerator``: its name in ec_stored.h; "" where kernels do not read weights in it.
+    ``written``: kernels encode results in it, so that run-time tensors can have it.
     """
 
     name: str
-    element_bytes: int
+    bits: int
     encode: Callable[[npt.NDArray[np.generic]], bytes]
     decode: Callable[[bytes], npt.NDArray[np.generic]]
     relative_error: float = 0.0
@@ -33,8 +38,25 @@ class StorageFormat:
     truncation_error: float = 0.0
     smallest: float = 0.0
     largest: float = math.inf
-    scaled: bool = False
+    units: Callable[[npt.NDArray[np.float32]], npt.NDArray[np.float32]] | None = None
     enumerator: str = ""
+    written: bool = False
+
+    @property
+    def scaled(self) -> bool:
+        """Weights are in units of their output channel."""
+        return self.units is not None
+
+    @property
+    def element_bytes(self) -> int:
+        """Bytes of one element; ValueError where that is no whole number."""
+        if self.bits % 8:
+            raise ValueError(f"an element of {self.name} has {self.bits} bits")
+        return self.bits // 8
+
+    def bytes_of(self, elements: int) -> int:
+        """Bytes of so many consecutive elements."""
+        return -(-elements * self.bits // 8)
 
     def rounded(
         self, values: npt.NDArray[np.generic], *, truncate: bool = False
@@ -45,4 +67,4 @@ class StorageFormat:
         of his own, does so first and needs to tell nobody behind.
         """
         encode = self.truncate if truncate and self.truncate else self.encode
-        return self.decode(encode(values)).reshape(values.shape)
+        return self.decode(encode(values))[: values.size].reshape(values.shape)

@@ -16,4 +16,4 @@ def _decode(data: bytes) -> npt.NDArray[np.generic]:
     return np.frombuffer(data, dtype="<f4")
 
 
-FORMAT = StorageFormat("float32", 4, _encode, _decode, enumerator="EC_F32")
+FORMAT = StorageFormat("float32", 32, _encode, _decode, enumerator="EC_F32", written=True)

@@ -16,4 +16,4 @@ def _decode(data: bytes) -> npt.NDArray[np.generic]:
     return np.frombuffer(data, dtype="<i4")
 
 
-FORMAT = StorageFormat("int32", 4, _encode, _decode)
+FORMAT = StorageFormat("int32", 32, _encode, _decode)

@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float32]
+Array = npt.NDArray[np.generic]
+_ROUNDING = 1e-5  # multiples of a step are rounded to float32: neighbours may be that much farther
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +22,8 @@ class Difference:
     of the reference.  ``max_ulp``: largest number of float32 steps between two elements (large
     without meaning where cancellation leaves a reference near zero).  ``sqnr_db``: signal to
     noise ratio, 10 log10(sum ref^2 / sum (got - ref)^2).  ``worst``: index of the first element
-    with the largest difference, () for a scalar.
+    with the largest difference, () for a scalar.  ``step``: of a quantised tensor the distance
+    between neighbouring values, 0 of others.
     """
 
     name: str
@@ -29,30 +32,39 @@ class Difference:
     max_ulp: float
     sqnr_db: float
     worst: tuple[int, ...]
+    step: float = 0.0
 
     @property
     def relative(self) -> float:
         """``max_abs / largest``: the measure that tolerances apply to; absolute for all zeros."""
         return self.max_abs / self.largest if self.largest > 0 else self.max_abs
 
+    @property
+    def steps(self) -> float:
+        """``max_abs`` in steps; 0 of a tensor that has none."""
+        return self.max_abs / self.step if self.step else 0.0
+
     def within(self, tolerance: float) -> bool:
-        """Whether the relative difference is at most ``tolerance``."""
-        return self.relative <= tolerance
+        """Whether the relative difference is at most ``tolerance``, or the absolute one a step."""
+        return self.relative <= tolerance or self.max_abs <= self.step * (1 + _ROUNDING)
 
 
-def compare(name: str, got: Floats, reference: npt.NDArray[np.generic]) -> Difference:
-    """Compare two arrays of one shape; ValueError when the shapes differ."""
+def compare(name: str, got: Array, reference: Array, step: float = 0.0) -> Difference:
+    """Compare two arrays of one shape; ValueError when the shapes differ.
+
+    ``step``: the quantisation step of the reference, 0 where it has none.
+    """
     if got.shape != reference.shape:
         raise ValueError(f"{name}: shape {got.shape} against {reference.shape}")
     if not got.size:
-        return Difference(name, 0.0, 0.0, 0.0, math.inf, ())
+        return Difference(name, 0.0, 0.0, 0.0, math.inf, (), step)
     mine, theirs = got.astype(np.float64), reference.astype(np.float64)
     same = (mine == theirs) | (np.isnan(mine) & np.isnan(theirs))
     with np.errstate(invalid="ignore"):  # inf - inf: equal ones are masked, others count as inf
         distance = np.where(same, 0.0, np.abs(mine - theirs))
     distance = np.where(np.isnan(distance), np.inf, distance)
     finite = np.abs(theirs[np.isfinite(theirs)])
-    ulps = np.where(same, 0.0, _steps(got, reference.astype(np.float32)))
+    ulps = np.where(same, 0.0, _steps(got.astype(np.float32), reference.astype(np.float32)))
     ulps = np.where(np.isfinite(distance), ulps, np.inf)
     worst = np.unravel_index(int(np.argmax(distance)), distance.shape)
     return Difference(
@@ -62,7 +74,15 @@ def compare(name: str, got: Floats, reference: npt.NDArray[np.generic]) -> Diffe
         float(ulps.max()),
         _sqnr(theirs, distance),
         tuple(int(i) for i in worst),
+        step,
     )
+
+
+def assumed_step(reference: npt.NDArray[np.generic]) -> float:
+    """One step of an eight-bit grid over the values of a tensor that a quantised network computes
+    and does not quantise itself."""
+    values = np.abs(reference[np.isfinite(reference)].astype(np.float64))
+    return float(values.max(initial=0.0)) / 127
 
 
 def _steps(one: Floats, other: Floats) -> npt.NDArray[np.float64]:
@@ -80,7 +100,11 @@ def _rank(values: Floats) -> npt.NDArray[np.int64]:
 def _sqnr(reference: npt.NDArray[np.float64], distance: npt.NDArray[np.float64]) -> float:
     finite = np.isfinite(reference)
     signal = float(np.square(reference[finite]).sum())
-    noise = float(np.square(distance).sum())
+    return sqnr_db(signal, float(np.square(distance).sum()))
+
+
+def sqnr_db(signal: float, noise: float) -> float:
+    """10 log10(signal / noise) of two sums of squares; infinite without noise."""
     if noise == 0.0:
         return math.inf
     ratio = signal / noise

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,19 +11,27 @@ import numpy.typing as npt
 
 from edgeconv.build.project import Port, Project
 from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.ir.quantisation import INTEGERS, bounds_of
 from edgeconv.names import did_you_mean
 
-Floats = npt.NDArray[np.float32]
+Array = npt.NDArray[np.generic]
 SEED = 0
 
 
-def seeded(ports: Sequence[Port]) -> dict[str, Floats]:
-    """N(0, 1) for every input, the same on every machine."""
-    rng = np.random.default_rng(SEED)
-    return {port.name: rng.standard_normal(port.shape, dtype=np.float32) for port in ports}
+def seeded(ports: Sequence[Port], seed: int = SEED) -> dict[str, Array]:
+    """N(0, 1) for every input, any integer for one of integers; the same on every machine."""
+    rng = np.random.default_rng(seed)
+    return {port.name: _random(port, rng) for port in ports}
 
 
-def from_npz(path: Path, ports: Sequence[Port]) -> dict[str, Floats]:
+def _random(port: Port, rng: np.random.Generator) -> Array:
+    if port.dtype in INTEGERS:
+        low, high = bounds_of(port.dtype)
+        return rng.integers(low, high, port.shape, port.dtype, endpoint=True)
+    return rng.standard_normal(port.shape, dtype=np.float32)
+
+
+def from_npz(path: Path, ports: Sequence[Port]) -> dict[str, Array]:
     """One array per input from ``path``, by the input's name or ``in:`` and its name.
 
     Arrays called ``out:...`` are ignored.  Raises EdgeconvError (exit status 2): no .npz file, an
@@ -32,7 +39,7 @@ def from_npz(path: Path, ports: Sequence[Port]) -> dict[str, Floats]:
     """
     arrays = {
         name.removeprefix("in:"): array
-        for name, array in _load(path).items()
+        for name, array in read_npz(path).items()
         if not name.startswith("out:")
     }
     known = [port.name for port in ports]
@@ -44,7 +51,7 @@ def from_npz(path: Path, ports: Sequence[Port]) -> dict[str, Floats]:
 
 def ensure(project: Project) -> None:
     """Write the seeded inputs where main.c looks for them, unless inputs are there already."""
-    wanted = 4 * sum(math.prod(port.shape) for port in project.inputs)
+    wanted = sum(port.bytes for port in project.inputs)
     path = project.input_file
     if not path.is_file() or path.stat().st_size != wanted:
         write_tensors(path, seeded(project.inputs), [port.name for port in project.inputs])
@@ -53,16 +60,20 @@ def ensure(project: Project) -> None:
 def write_tensors(
     path: Path, arrays: Mapping[str, npt.NDArray[np.generic]], order: Sequence[str]
 ) -> None:
-    """Write ``arrays`` in the given order as dense little-endian float32, as main.c reads them."""
+    """Write ``arrays`` in the given order as main.c reads them: dense little-endian float32, or
+    integers of their own type."""
     try:
         with path.open("wb") as stream:
             for name in order:
-                stream.write(np.ascontiguousarray(arrays[name], dtype="<f4").tobytes())
+                array = arrays[name]
+                kind = array.dtype.newbyteorder("<") if array.dtype.name in INTEGERS else "<f4"
+                stream.write(np.ascontiguousarray(array, dtype=kind).tobytes())
     except OSError as error:
         raise EdgeconvError("cannot write", where=str(path), got=str(error.strerror)) from error
 
 
-def _load(path: Path) -> dict[str, npt.NDArray[np.generic]]:
+def read_npz(path: Path) -> dict[str, npt.NDArray[np.generic]]:
+    """All arrays of an .npz file; raises EdgeconvError (exit status 2) when it is none."""
     try:
         archive = np.load(path, allow_pickle=False)
         if not isinstance(archive, np.lib.npyio.NpzFile):
@@ -76,24 +87,24 @@ def _load(path: Path) -> dict[str, npt.NDArray[np.generic]]:
         raise _invalid(path, what, "other data", hint="write it with numpy.savez") from error
 
 
-def _checked(path: Path, port: Port, arrays: Mapping[str, npt.NDArray[np.generic]]) -> Floats:
+def _checked(path: Path, port: Port, arrays: Mapping[str, npt.NDArray[np.generic]]) -> Array:
     if port.name not in arrays:
         found = ", ".join(sorted(arrays)) or "nothing"
         raise _invalid(path, f"no array for input {port.name!r}", found)
     array = arrays[port.name]
-    if array.dtype != np.float32:
+    if array.dtype != np.dtype(port.dtype):
         raise _invalid(
             path,
             f"element type of {port.name!r}",
             str(array.dtype),
-            "the model reads float32",
-            "convert it with .astype(numpy.float32)",
+            f"the model reads {port.dtype}",
+            f"convert it with .astype(numpy.{port.dtype})",
         )
     if array.shape != port.shape:
         shape = "x".join(map(str, array.shape)) or "scalar"
         wanted = "x".join(map(str, port.shape)) or "scalar"
         raise _invalid(path, f"shape of {port.name!r}", shape, f"the program takes {wanted}")
-    return np.ascontiguousarray(array, dtype=np.float32)
+    return np.ascontiguousarray(array)
 
 
 def _invalid(path: Path, what: str, got: str, rule: str = "", hint: str = "") -> EdgeconvError:

@@ -12,7 +12,9 @@ import numpy.typing as npt
 
 from edgeconv.errors import EdgeconvError
 from edgeconv.ir.layout import Layout
-from edgeconv.verify.compare import Difference, compare
+from edgeconv.ir.quantisation import INTEGERS
+from edgeconv.storage import formats
+from edgeconv.verify.compare import Difference, assumed_step, compare
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +46,17 @@ def compare_layers(
     layers: Sequence[Mapping[str, Any]],
     trace: Path,
     reference: Mapping[str, npt.NDArray[np.generic]],
+    *,
+    quantised: bool = False,
 ) -> list[LayerResult]:
     """Compare every layer's bytes in ``trace`` (execution order) with ``reference``, by ONNX name.
+
+    ``quantised``: the network rounds activations; then layers may differ by a step.
 
     Raises EdgeconvError when the trace does not have the length that the layers state.
     """
     results = []
-    for layer, memory in zip(layers, _pieces(layers, trace), strict=True):
+    for layer, memory in zip(layers, pieces(layers, trace), strict=True):
         shape = tuple(layer["output_shape"])
         wanted = reference.get(original_name(layer))
         if wanted is None:
@@ -59,7 +65,8 @@ def compare_layers(
             skipped = "reshaped"
         else:
             got = Layout.parse(layer["layout_out"]).unpack(memory, shape).astype(np.float32)
-            difference = compare(layer["output"], got, wanted)
+            step = layer.get("step") or (assumed_step(wanted) if quantised else 0.0)
+            difference = compare(layer["output"], got, wanted, step)
             results.append(LayerResult(layer["name"], layer["op"], difference))
             continue
         results.append(LayerResult(layer["name"], layer["op"], None, skipped))
@@ -74,7 +81,7 @@ def first_difference(results: Iterable[LayerResult], tolerance: float) -> LayerR
     )
 
 
-def _pieces(layers: Sequence[Mapping[str, Any]], trace: Path) -> Iterator[npt.NDArray[np.float32]]:
+def pieces(layers: Sequence[Mapping[str, Any]], trace: Path) -> Iterator[npt.NDArray[np.float32]]:
     """The physical elements of each layer's result, one at a time."""
     expected, size = sum(layer["output_bytes"] for layer in layers), trace.stat().st_size
     if size != expected:
@@ -87,4 +94,9 @@ def _pieces(layers: Sequence[Mapping[str, Any]], trace: Path) -> Iterator[npt.ND
         )
     with trace.open("rb") as stream:
         for layer in layers:
-            yield np.frombuffer(stream.read(layer["output_bytes"]), "<f4")
+            stored, data = layer["storage"]["output"], stream.read(layer["output_bytes"])
+            dtype = layer.get("output_dtype")
+            if dtype in INTEGERS:
+                yield np.frombuffer(data, np.dtype(dtype).newbyteorder("<")).astype(np.float32)
+            else:
+                yield formats()[stored].decode(data).astype(np.float32, copy=False)

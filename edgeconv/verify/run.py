@@ -18,14 +18,15 @@ from edgeconv.build.project import Project
 from edgeconv.errors import EdgeconvError
 from edgeconv.frontend import reference_outputs
 from edgeconv.verify import layers as by_layer
-from edgeconv.verify.compare import Difference, compare
+from edgeconv.verify.compare import Difference, assumed_step, compare
 from edgeconv.verify.inputs import from_npz, seeded, write_tensors
 from edgeconv.verify.layers import LayerResult
+from edgeconv.verify.stored import Twin, compare_beside
 
 DEFAULT_TOLERANCE = 1e-4
 _STACK = re.compile(r"^stack ([0-9]+)$", re.MULTILINE)
 _SLOWEST_MACS = 2e5  # per second, of an emulated core without FPU on a busy machine
-Outputs = dict[str, npt.NDArray[np.float32]]
+Outputs = dict[str, npt.NDArray[np.generic]]
 Step = Callable[[str], None]
 
 
@@ -62,7 +63,8 @@ class Verification:
     def one_line(self) -> str:
         """The output that is furthest from what it is judged by."""
         worst = max(self.judged, key=lambda output: output.relative)
-        return f"output {worst.name!r}: relative error {worst.relative:.3g}"
+        steps = f", {worst.steps:.3g} of a quantisation step" if worst.step else ""
+        return f"output {worst.name!r}: relative error {worst.relative:.3g}{steps}"
 
     @property
     def first_difference(self) -> LayerResult | None:
@@ -77,38 +79,47 @@ def verify(
     inputs: Path | None = None,
     layers: bool = False,
     tolerance: float = DEFAULT_TOLERANCE,
-    twin: Project | None = None,
+    twin: Twin | None = None,
     step: Step = lambda _: None,
 ) -> Verification:
     """Compare the program of ``project`` with ``model`` on seeded inputs or those of an .npz file.
 
     ``twin`` is the same network with its weights rounded as the project stores them, in float32:
-    then the outputs are judged by those of the twin.  Writes the inputs and the outputs that are
-    expected into the project, where main.c looks for them.
+    then the outputs are judged by those of the twin; where results are rounded too, every layer is
+    judged by what the twin makes of the inputs that the layer had.  Writes the inputs and the
+    outputs that are expected into the project, where main.c looks for them.
     ``step`` is told what is going on.  Raises EdgeconvError: unusable inputs (exit status 2), a
     missing compiler, emulator or reference runtime (3), a program that fails to build or run (1).
     """
     find_emulator(project.board())  # before anything long
     feeds = from_npz(inputs, project.inputs) if inputs else seeded(project.inputs)
     step("building")
-    binary = project.build(trace=layers, run_here=True)
+    traced = layers or bool(twin and twin.results_stored)
+    binary = project.build(trace=traced, run_here=True)
     step("running the reference")
     wanted = tuple(port.name for port in project.outputs)
     inner = by_layer.tensors_of(project.report["layers"]) if layers else ()
     reference = reference_outputs(model, feeds, (*wanted, *inner))
     _require_outputs(wanted, reference.values)
     write_tensors(project.input_file, feeds, [port.name for port in project.inputs])
-    expected = _outputs_of(twin, feeds, step) if twin else reference.values
+    if twin:
+        step("running the same network with rounded weights in float32")
+    expected = twin.outputs(feeds) if twin else reference.values
     write_tensors(project.expected_file, expected, wanted)
     step(f"running {'under ' + way if (way := how(binary)) != 'natively' else way}")
-    got, printed = _run(project, binary, layers=layers)
-    compared = [compare(name, array, reference.values[name]) for name, array in got.items()]
-    rounded = [compare(name, array, expected[name]) for name, array in got.items()] if twin else []
+    got, printed = run_program(project, binary, layers=traced)
+    steps = _steps(project, reference.values)
+    compared = [compare(name, got[name], reference.values[name], steps[name]) for name in got]
+    rounded = [compare(name, got[name], expected[name], steps[name]) for name in got if twin]
     results: list[LayerResult] = []
+    trace = project.build_directory / "layers.bin"
+    if twin and twin.results_stored:
+        rounded = list(compare_beside(project.report["layers"], trace, twin, feeds))
     if layers:
-        trace = project.build_directory / "layers.bin"
-        results = by_layer.compare_layers(project.report["layers"], trace, reference.values)
-        trace.unlink()
+        results = by_layer.compare_layers(
+            project.report["layers"], trace, reference.values, quantised=_is_quantised(project)
+        )
+    trace.unlink(missing_ok=True)
     stack = _STACK.search(printed)
     bound = worst_stack(binary.path, (RESET,), binary.objects.values())[0] if stack else None
     return Verification(
@@ -123,11 +134,17 @@ def verify(
     )
 
 
-def _outputs_of(twin: Project, feeds: Mapping[str, npt.NDArray[np.float32]], step: Step) -> Outputs:
-    step("running the same network with rounded weights in float32")
-    binary = twin.build(run_here=True)
-    write_tensors(twin.input_file, feeds, [port.name for port in twin.inputs])
-    return _run(twin, binary, layers=False)[0]
+def _is_quantised(project: Project) -> bool:
+    return bool(project.report["model"].get("quantised"))
+
+
+def _steps(project: Project, reference: Mapping[str, npt.NDArray[np.generic]]) -> dict[str, float]:
+    """By how much each output may differ because an activation was rounded the other way."""
+    assumed = _is_quantised(project)
+    return {
+        port.name: port.step or (assumed_step(reference[port.name]) if assumed else 0.0)
+        for port in project.outputs
+    }
 
 
 def _require_outputs(wanted: Iterable[str], values: Mapping[str, object]) -> None:
@@ -146,9 +163,11 @@ def how(binary: Binary) -> str:
     return "natively" if run.kind is RunKind.NATIVE else Path(run.command[0]).name
 
 
-def _run(project: Project, binary: Binary, *, layers: bool) -> tuple[Outputs, str]:
-    """The program's outputs by name, and what it printed; with ``layers`` it leaves
-    build/layers.bin too."""
+def run_program(project: Project, binary: Binary, *, layers: bool = False) -> tuple[Outputs, str]:
+    """The program's outputs by name for what is in its input file, and what it printed.
+
+    ``layers``: it leaves build/layers.bin too.  Raises EdgeconvError when it fails.
+    """
     output = project.build_directory / "output.bin"
     trace = project.build_directory / "layers.bin"
     arguments = ["--output", str(output.resolve()), "--input", str(project.input_file.resolve())]
@@ -167,19 +186,23 @@ def _run(project: Project, binary: Binary, *, layers: bool) -> tuple[Outputs, st
         (project.directory / f"{project.name}_output.bin").replace(output)
         if layers:
             (project.directory / f"{project.name}_layers.bin").replace(trace)
-    data = np.fromfile(output, "<f4").astype(np.float32)
+    data = output.read_bytes()
     output.unlink()
-    sizes = [int(np.prod(port.shape, dtype=np.int64)) for port in project.outputs]
-    if data.size != sum(sizes):
+    sizes = [port.bytes for port in project.outputs]
+    if len(data) != sum(sizes):
         raise EdgeconvError(
             "the program wrote a wrong number of outputs",
             where=str(binary.path),
-            got=str(data.size),
+            got=f"{len(data)} bytes",
             rule=f"expected {sum(sizes)}",
         )
-    parts = np.split(data, np.cumsum(sizes)[:-1])
-    ports = zip(project.outputs, parts, strict=True)
-    return {port.name: part.reshape(port.shape) for port, part in ports}, done.stdout + done.stderr
+    ends = zip(project.outputs, np.cumsum(sizes).tolist(), strict=True)
+    outputs: Outputs = {}
+    for port, end in ends:
+        stored = np.dtype(port.dtype).newbyteorder("<")
+        values = np.frombuffer(data[end - port.bytes : end], stored)
+        outputs[port.name] = values.astype(port.dtype).reshape(port.shape)
+    return outputs, done.stdout + done.stderr
 
 
 def _seconds(project: Project) -> float:

@@ -25,18 +25,18 @@ EC_INLINE float ec_reduce_min(ec_vec a) { return vminvq_f32(a); }
 #include "ec_tile_lanes.h"
 
 /* One channel: a pixel is loaded into every lane. */
-EC_INLINE void ec_tile_mac1(ec_tile *t, const float *a, ptrdiff_t a_row, const char *w, int fmt,
-                            int mr, int nv, int lo, int hi)
+EC_INLINE void ec_tile_mac1(ec_tile *t, const char *a, int a_as, ptrdiff_t pixel, const char *w,
+                            int fmt, int mr, int nv, int lo, int hi)
 {
     ec_vec f[EC_TILE_VECS];
     EC_UNROLL
     for (int j = 0; j < nv; j++)
-        f[j] = ec_load_as(w + j * EC_VL * EC_STORED_BYTES(fmt), fmt);
+        f[j] = ec_load_at(w, j * EC_VL, fmt);
     EC_UNROLL
     for (int p = 0; p < mr; p++) {
         if (p < lo || p >= hi)
             continue;
-        const ec_vec x = vld1q_dup_f32(a + p * a_row);
+        const ec_vec x = ec_set1_as(a + p * pixel, a_as);
         EC_UNROLL
         for (int j = 0; j < nv; j++)
             t->acc[p * nv + j] = vfmaq_f32(t->acc[p * nv + j], f[j], x);
@@ -79,7 +79,7 @@ EC_INLINE void ec_tile_alone(ec_tile *t, const char *w, int fmt, const ec_vec *x
         ec_vec f[EC_TILE_VECS];                                                                    \
         EC_UNROLL                                                                                  \
         for (int j = 0; fmt == EC_F32 && j < nv; j++)                                              \
-            f[j] = ec_load_as(w + (LANE * nv + j) * vec, fmt);                                     \
+            f[j] = ec_load_at(w, (LANE * nv + j) * EC_VL, fmt);                                    \
         EC_UNROLL                                                                                  \
         for (int p = 0; fmt == EC_F32 && p < mr; p++) {                                            \
             if (p < lo || p >= hi)                                                                 \
@@ -93,27 +93,28 @@ EC_INLINE void ec_tile_alone(ec_tile *t, const char *w, int fmt, const ec_vec *x
             ec_tile_alone(t, w + (LANE * nv + j) * vec, fmt, x, LANE, j, mr, nv, lo, hi);          \
     } while (0)
 
-EC_INLINE void ec_tile_mac(ec_tile *t, const float *a, ptrdiff_t a_row, ptrdiff_t a_k,
+EC_INLINE void ec_tile_mac(ec_tile *t, const void *a, int a_as, ptrdiff_t a_row, ptrdiff_t a_k,
                            const void *b, int fmt, int kc, int mr, int nv, int lo, int hi)
 {
-    const int vec = EC_VL * EC_STORED_BYTES(fmt);
-    const char *w = b;
+    const int vec = EC_STORED_SPAN(fmt, EC_VL); /* bytes */
+    const ptrdiff_t pixel = a_row * EC_STORED_BYTES(a_as), step = a_k * EC_STORED_BYTES(a_as);
+    const char *w = b, *pixels = a;
     int k = 0;
     if (a_k == 1) /* four channels lie side by side: multiply by lane, a quarter of the loads */
         EC_NO_UNROLL
-        for (; k + 4 <= kc; k += 4, a += 4, w += 4 * nv * vec) {
+        for (; k + 4 <= kc; k += 4, pixels += 4 * step, w += 4 * nv * vec) {
             ec_vec x[EC_TILE_VECS];
             EC_UNROLL
             for (int p = 0; p < mr; p++)
-                x[p] = p >= lo && p < hi ? ec_load(a + p * a_row) : ec_set1(0.0f);
+                x[p] = p >= lo && p < hi ? ec_load_as(pixels + p * pixel, a_as) : ec_set1(0.0f);
             EC_TILE_LANE(0);
             EC_TILE_LANE(1);
             EC_TILE_LANE(2);
             EC_TILE_LANE(3);
         }
     EC_NO_UNROLL
-    for (; k < kc; k++, a += a_k, w += nv * vec)
-        ec_tile_mac1(t, a, a_row, w, fmt, mr, nv, lo, hi);
+    for (; k < kc; k++, pixels += step, w += nv * vec)
+        ec_tile_mac1(t, pixels, a_as, pixel, w, fmt, mr, nv, lo, hi);
 }
 #undef EC_TILE_LANE
 

@@ -118,54 +118,60 @@ EC_INLINE ec_vec ec_mla_lane(ec_vec sum, ec_vec f, float32x2_t x, int n)
     return sum;
 }
 
-EC_INLINE float32x2_t ec_load_channels(const float *a, int channels)
+/* Two neighbouring channels of float32, or one of any format in both lanes. */
+EC_INLINE float32x2_t ec_load_channels(const char *a, int a_as, int channels)
 {
-    return channels == 2 ? vld1_f32(a) : vld1_dup_f32(a);
+    if (a_as != EC_F32)
+        return vget_low_f32(ec_set1_as(a, a_as));
+    return channels == 2 ? vld1_f32((const float *)a) : vld1_dup_f32((const float *)a);
 }
 
 /* One or two channels: those of a pixel share a d register while filters pass by, one vector at a
-   time.  Flyte24 needs these registers for the places of its bytes: then pixels are loaded again for
-   every vector of filters. */
-EC_INLINE void ec_tile_step(ec_tile *t, const float *a, ptrdiff_t a_row, const char *w, int fmt,
-                            int channels, int mr, int nv, int lo, int hi)
+   time.  Flyte24 needs these registers for the places of its bytes, int4 for those of its bits: then
+   pixels are loaded again for every vector of filters. */
+EC_INLINE void ec_tile_step(ec_tile *t, const char *a, int a_as, ptrdiff_t pixel, const char *w,
+                            int fmt, int channels, int mr, int nv, int lo, int hi)
 {
-    const int again = EC_STORED_BYTES(fmt) == 3;
+    const int again = EC_STORED_BYTES(fmt) == 3 || EC_STORED_SPAN(fmt, 2) == 1;
     float32x2_t x[EC_TILE_VECS];
     EC_UNROLL
     for (int p = 0; p < mr; p++)
         if (!again && p >= lo && p < hi)
-            x[p] = ec_load_channels(a + p * a_row, channels);
+            x[p] = ec_load_channels(a + p * pixel, a_as, channels);
     EC_UNROLL
     for (int j = 0; j < channels * nv; j++) {
         EC_STEP();
-        const ec_vec f = ec_load_as(w + j * EC_VL * EC_STORED_BYTES(fmt), fmt);
+        const ec_vec f = ec_load_at(w, j * EC_VL, fmt);
         EC_UNROLL
         for (int p = 0; p < mr; p++) {
             if (p < lo || p >= hi)
                 continue;
             if (again) {
                 EC_STEP();
-                x[p] = ec_load_channels(a + p * a_row, channels);
+                x[p] = ec_load_channels(a + p * pixel, a_as, channels);
             }
             t->acc[p * nv + j % nv] = ec_mla_lane(t->acc[p * nv + j % nv], f, x[p], j / nv);
         }
     }
 }
 
-EC_INLINE void ec_tile_mac(ec_tile *t, const float *a, ptrdiff_t a_row, ptrdiff_t a_k,
-                           const void *b, int fmt, int kc, int mr, int nv, int lo, int hi)
+EC_INLINE void ec_tile_steps(ec_tile *t, const void *a, int a_as, ptrdiff_t a_row, ptrdiff_t a_k,
+                             const void *b, int fmt, int kc, int mr, int nv, int lo, int hi)
 {
-    const int vec = EC_VL * EC_STORED_BYTES(fmt);
-    const char *w = b;
+    const int vec = EC_STORED_SPAN(fmt, EC_VL); /* bytes */
+    const ptrdiff_t pixel = a_row * EC_STORED_BYTES(a_as), step = a_k * EC_STORED_BYTES(a_as);
+    const char *w = b, *pixels = a;
     int k = 0;
-    if (a_k == 1) /* channels lie side by side: half of the loads */
+    if (a_k == 1 && a_as == EC_F32) /* channels lie side by side: half of the loads */
         EC_NO_UNROLL
-        for (; k + 2 <= kc; k += 2, a += 2, w += 2 * nv * vec)
-            ec_tile_step(t, a, a_row, w, fmt, 2, mr, nv, lo, hi);
+        for (; k + 2 <= kc; k += 2, pixels += 2 * step, w += 2 * nv * vec)
+            ec_tile_step(t, pixels, a_as, pixel, w, fmt, 2, mr, nv, lo, hi);
     EC_NO_UNROLL
-    for (; k < kc; k++, a += a_k, w += nv * vec)
-        ec_tile_step(t, a, a_row, w, fmt, 1, mr, nv, lo, hi);
+    for (; k < kc; k++, pixels += step, w += nv * vec)
+        ec_tile_step(t, pixels, a_as, pixel, w, fmt, 1, mr, nv, lo, hi);
 }
+
+#include "ec_tile_decoded.h"
 
 /* sum + y * lane n of x, n < 4. */
 EC_INLINE ec_vec ec_mla_quad(ec_vec sum, ec_vec y, ec_vec x, int n)

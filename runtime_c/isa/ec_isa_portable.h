@@ -106,23 +106,25 @@ EC_INLINE float ec_reduce_min(ec_vec a) { return a; }
 #include "ec_tile_lanes.h"
 
 /* t[p][j] += sum over k < kc of a[p * a_row + k * a_k] * b[(k * nv + j) * EC_VL ...], for the rows
-   p in [lo, hi) of the mr; the other rows stay as they are.  b is stored as fmt: decoded in registers,
-   once for all rows. */
-EC_INLINE void ec_tile_mac(ec_tile *t, const float *a, ptrdiff_t a_row, ptrdiff_t a_k,
+   p in [lo, hi) of the mr; the other rows stay as they are.  a is stored as a_as and b
+   as fmt: decoded in registers, a once for all vectors, b once for all rows.  Strides count
+   elements. */
+EC_INLINE void ec_tile_mac(ec_tile *t, const void *a, int a_as, ptrdiff_t a_row, ptrdiff_t a_k,
                            const void *b, int fmt, int kc, int mr, int nv, int lo, int hi)
 {
-    const int vec = EC_VL * EC_STORED_BYTES(fmt);
-    const char *w = b;
+    const int row = EC_STORED_SPAN(fmt, nv * EC_VL); /* bytes */
+    const ptrdiff_t pixel = a_row * EC_STORED_BYTES(a_as), step = a_k * EC_STORED_BYTES(a_as);
+    const char *w = b, *pixels = a;
     EC_NO_UNROLL
-    for (int k = 0; k < kc; k++, a += a_k, w += nv * vec) {
+    for (int k = 0; k < kc; k++, pixels += step, w += row) {
         EC_UNROLL
         for (int p = 0; p < mr; p++) {
             if (p < lo || p >= hi)
                 continue;
-            const ec_vec x = ec_set1(a[p * a_row]);
+            const ec_vec x = ec_set1_as(pixels + p * pixel, a_as);
             EC_UNROLL
             for (int j = 0; j < nv; j++)
-                t->acc[p * nv + j] = ec_fma(x, ec_load_as(w + j * vec, fmt), t->acc[p * nv + j]);
+                t->acc[p * nv + j] = ec_fma(x, ec_load_at(w, j * EC_VL, fmt), t->acc[p * nv + j]);
         }
     }
 }

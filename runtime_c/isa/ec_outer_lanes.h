@@ -18,6 +18,6 @@ EC_INLINE void ec_outer_read(const ec_outer *t, ec_vec *rows, int mr, int nv)
 /* Row p += the sum over k < kc of a[k * mr + p] * b[k * nv ...]. */
 EC_INLINE void ec_outer_mac(ec_outer *t, const float *a, const float *b, int kc, int mr, int nv)
 {
-    ec_tile_mac(t, a, 1, mr, b, EC_F32, kc, mr, nv, 0, mr);
+    ec_tile_mac(t, a, EC_F32, 1, mr, b, EC_F32, kc, mr, nv, 0, mr);
 }
 #endif

@@ -27,16 +27,20 @@ enum ec_act {
     EC_ACT_RECIPROCAL,
     EC_ACT_FLOOR,
     EC_ACT_CEIL,
-    EC_ACT_ROUND
+    EC_ACT_ROUND,
+    EC_ACT_GRID
 };
 
-/* y = after(before(x) + residual); alpha and beta mean what ec_activate does with them. */
+/* y = after(before(x) + residual), stored as out_as, the residual as residual_as (ec_stored.h; EC_F32
+   where nothing is said); alpha, beta, gamma mean what ec_activate does with them. */
 typedef struct ec_epilogue {
     int before;
     float before_alpha, before_beta;
     int has_residual;
     int after;
     float after_alpha, after_beta;
+    float before_gamma, after_gamma;
+    int residual_as, out_as;
 } ec_epilogue;
 
 EC_INLINE ec_vec ec_clip(ec_vec x, float lo, float hi)
@@ -54,7 +58,13 @@ EC_INLINE ec_vec ec_floor(ec_vec x)
     return ec_select_lt(x, near, ec_sub(near, ec_set1(1.0f)), near);
 }
 
-EC_INLINE ec_vec ec_activate(int kind, float alpha, float beta, ec_vec x)
+/* To a multiple of the step and back, as QuantizeLinear and DequantizeLinear do it. */
+EC_INLINE ec_vec ec_grid(ec_vec x, float step, float lo, float hi)
+{
+    return ec_mul(ec_clip(ec_round(ec_div(x, ec_set1(step))), lo, hi), ec_set1(step));
+}
+
+EC_INLINE ec_vec ec_activate(int kind, float alpha, float beta, float gamma, ec_vec x)
 {
     const ec_vec zero = ec_set1(0.0f);
     switch (kind) {
@@ -70,6 +80,7 @@ EC_INLINE ec_vec ec_activate(int kind, float alpha, float beta, ec_vec x)
     case EC_ACT_FLOOR: return ec_floor(x);
     case EC_ACT_CEIL: return ec_neg(ec_floor(ec_neg(x)));
     case EC_ACT_ROUND: return ec_round(x);
+    case EC_ACT_GRID: return ec_grid(x, alpha, beta, gamma);
 #ifdef EC_EXP_H
     case EC_ACT_EXP: return ec_exp(x);
 #endif
@@ -98,15 +109,16 @@ EC_INLINE ec_vec ec_activate(int kind, float alpha, float beta, ec_vec x)
     }
 }
 
-/* Epilogue on one vector and store of its first n lanes at out + at; the residual has the output's
-   layout and may be the output itself. */
-EC_INLINE void ec_finish(const ec_epilogue e, ec_vec x, const float *residual, float *out,
+/* Epilogue on one vector and store of its first n lanes as the elements of out from number `at` on;
+   the residual has the output's layout, and may be the output itself if it has its format. */
+EC_INLINE void ec_finish(const ec_epilogue e, ec_vec x, const void *residual, void *out,
                          ptrdiff_t at, int n)
 {
-    x = ec_activate(e.before, e.before_alpha, e.before_beta, x);
+    x = ec_activate(e.before, e.before_alpha, e.before_beta, e.before_gamma, x);
     if (e.has_residual)
-        x = ec_add(x, ec_read(residual + at, n));
-    ec_write(out + at, ec_activate(e.after, e.after_alpha, e.after_beta, x), n);
+        x = ec_add(x, ec_read_as(residual, at, n, e.residual_as));
+    x = ec_activate(e.after, e.after_alpha, e.after_beta, e.after_gamma, x);
+    ec_write_as(out, at, x, n, e.out_as);
 }
 
 #endif

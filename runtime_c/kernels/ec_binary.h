@@ -1,5 +1,5 @@
-/* Functions of two tensors with broadcasting.  An operand that has the output's size may be the
-   output.  Needs ec_activation.h, ec_nest.h and, for EC_BINARY_POW, ec_pow.h before it. */
+/* Functions of two tensors with broadcasting.  An operand that has the output's size and format may be
+   the output.  Needs ec_activation.h, ec_nest.h and, for EC_BINARY_POW, ec_pow.h before it. */
 #ifndef EC_BINARY_H
 #define EC_BINARY_H
 
@@ -21,7 +21,8 @@ enum ec_binary_kind {
 
 /* out[i][r][k] over a nest of outer loops, rows and the innermost n elements; the output is dense.
    An operand moves by its outer strides, by its row stride and by its step, which is 1, or 0 where
-   the operand is broadcast.  All members are constants at the call. */
+   the operand is broadcast.  Operands are stored as a_as and b_as.  All members are constants at the
+   call. */
 typedef struct ec_binary {
     int kind;
     ec_nest outer;
@@ -29,6 +30,7 @@ typedef struct ec_binary {
     ptrdiff_t a_outer[EC_DIMS], b_outer[EC_DIMS];
     ptrdiff_t a_row, b_row;
     int a_step, b_step;
+    int a_as, b_as;
 } ec_binary;
 
 EC_INLINE ec_vec ec_binary_apply(int kind, ec_vec a, ec_vec b)
@@ -52,56 +54,61 @@ EC_INLINE ec_vec ec_binary_apply(int kind, ec_vec a, ec_vec b)
     }
 }
 
-/* n <= EC_VL elements of an operand from p on, or its one element in every lane. */
-EC_INLINE ec_vec ec_binary_operand(const float *p, int step, int n)
+/* n <= EC_VL elements of an operand from number i on, or that one element in every lane. */
+EC_INLINE ec_vec ec_binary_operand(const void *p, ptrdiff_t i, int step, int n, int fmt)
 {
-    return step ? ec_read(p, n) : ec_set1(*p);
+    return step ? ec_read_as(p, i, n, fmt) : ec_set1_as(ec_at(p, i, fmt), fmt);
 }
 
 /* Rows of at most one vector.  The vector of an operand that all rows share is loaded once. */
-EC_INLINE void ec_binary_columns(const ec_binary *s, const ec_epilogue e, const float *a,
-                                 const float *b, const float *residual, float *out, ptrdiff_t at)
+EC_INLINE void ec_binary_columns(const ec_binary *s, const ec_epilogue e, const void *a,
+                                 const void *b, const void *residual, void *out, ptrdiff_t at)
 {
-    const ec_vec a0 = ec_binary_operand(a, s->a_step, s->n);
-    const ec_vec b0 = ec_binary_operand(b, s->b_step, s->n);
+    const ec_vec a0 = ec_binary_operand(a, 0, s->a_step, s->n, s->a_as);
+    const ec_vec b0 = ec_binary_operand(b, 0, s->b_step, s->n, s->b_as);
     for (int r = 0; r < s->rows; r++, at += s->n) {
-        const ec_vec x = s->a_row ? ec_binary_operand(a + r * s->a_row, s->a_step, s->n) : a0;
-        const ec_vec y = s->b_row ? ec_binary_operand(b + r * s->b_row, s->b_step, s->n) : b0;
+        const ec_vec x =
+            s->a_row ? ec_binary_operand(a, r * s->a_row, s->a_step, s->n, s->a_as) : a0;
+        const ec_vec y =
+            s->b_row ? ec_binary_operand(b, r * s->b_row, s->b_step, s->n, s->b_as) : b0;
         ec_finish(e, ec_binary_apply(s->kind, x, y), residual, out, at, s->n);
     }
 }
 
 /* One long row. */
-EC_INLINE void ec_binary_row(const ec_binary *s, const ec_epilogue e, const float *a,
-                             const float *b, const float *residual, float *out, ptrdiff_t at)
+EC_INLINE void ec_binary_row(const ec_binary *s, const ec_epilogue e, const void *a,
+                             const void *b, const void *residual, void *out, ptrdiff_t at)
 {
-    const ec_vec a0 = ec_set1(*a), b0 = ec_set1(*b); /* a and b may lie in out: read them now */
+    /* a and b may lie in out: read them now */
+    const ec_vec a0 = ec_set1_as(a, s->a_as), b0 = ec_set1_as(b, s->b_as);
     const int tail = s->n % EC_VL;
     int k = 0;
     for (; k + EC_VL <= s->n; k += EC_VL) {
-        const ec_vec x = s->a_step ? ec_load(a + k) : a0, y = s->b_step ? ec_load(b + k) : b0;
+        const ec_vec x = s->a_step ? ec_read_as(a, k, EC_VL, s->a_as) : a0;
+        const ec_vec y = s->b_step ? ec_read_as(b, k, EC_VL, s->b_as) : b0;
         ec_finish(e, ec_binary_apply(s->kind, x, y), residual, out, at + k, EC_VL);
     }
     if (tail) {
-        const ec_vec x = s->a_step ? ec_load_n(a + k, tail) : a0;
-        const ec_vec y = s->b_step ? ec_load_n(b + k, tail) : b0;
+        const ec_vec x = s->a_step ? ec_read_as(a, k, tail, s->a_as) : a0;
+        const ec_vec y = s->b_step ? ec_read_as(b, k, tail, s->b_as) : b0;
         ec_finish(e, ec_binary_apply(s->kind, x, y), residual, out, at + k, tail);
     }
 }
 
-EC_INLINE void ec_binary_run(const ec_binary *s, const ec_epilogue e, const float *a,
-                             const float *b, const float *residual, float *out)
+EC_INLINE void ec_binary_run(const ec_binary *s, const ec_epilogue e, const void *a,
+                             const void *b, const void *residual, void *out)
 {
     const int count = ec_nest_count(&s->outer);
     for (int i = 0; i < count; i++) {
-        const float *pa = a + ec_nest_offset(&s->outer, s->a_outer, i);
-        const float *pb = b + ec_nest_offset(&s->outer, s->b_outer, i);
+        const void *pa = ec_at(a, ec_nest_offset(&s->outer, s->a_outer, i), s->a_as);
+        const void *pb = ec_at(b, ec_nest_offset(&s->outer, s->b_outer, i), s->b_as);
         const ptrdiff_t at = (ptrdiff_t)i * s->rows * s->n;
         if (s->n <= EC_VL)
             ec_binary_columns(s, e, pa, pb, residual, out, at);
         else
             for (int r = 0; r < s->rows; r++)
-                ec_binary_row(s, e, pa + r * s->a_row, pb + r * s->b_row, residual, out,
+                ec_binary_row(s, e, ec_at(pa, r * s->a_row, s->a_as),
+                              ec_at(pb, r * s->b_row, s->b_as), residual, out,
                               at + (ptrdiff_t)r * s->n);
     }
 }

@@ -11,12 +11,14 @@
    convolutions pass through the same loops: a tile reads the channels of the groups that its
    filters belong to, with zero weights between them.
 
-   Filters may be stored in any format of ec_stored.h, and in units of a scale per channel. */
+   Filters may be stored in any format of ec_stored.h, and in units of a scale per channel.  So may
+   input, output and residual in those that can be written; they are decoded in registers when they are
+   read, and encoded before they are written. */
 #ifndef EC_CONV_DIRECT_H
 #define EC_CONV_DIRECT_H
 
-/* All members are constants at the call.  Strides count floats.  filters_as: the format of the filters,
-   EC_F32 where nothing is said.  scale: so many floats behind a channel's bias lies the unit of its
+/* All members are constants at the call.  Strides count elements.  in_as, filters_as: the formats of the
+   input and of the filters, EC_F32 where nothing is said.  scale: so many floats behind a channel's bias lies the unit of its
    filters; 0 where they have none. */
 typedef struct ec_conv {
     int in_block;                               /* channels side by side in the input */
@@ -31,10 +33,11 @@ typedef struct ec_conv {
     ptrdiff_t out_vec;                          /* from one vector of channels to the next */
     int filters_as;                             /* */
     ptrdiff_t scale;                            /* */
+    int in_as;                                  /* */
 } ec_conv;
 
 /* The input channels [c0, c1) of one pass over a strip.  Sums of passes before the last one wait in
-   the output.  While a pass computes, it fetches the filters that are wanted next: lines cache lines
+   the output, which is float32 where there are several.  While a pass computes, it fetches the filters that are wanted next: lines cache lines
    from next on, which moves on strip by strip. */
 typedef struct ec_part {
     int c0, c1;
@@ -45,11 +48,12 @@ typedef struct ec_part {
 
 /* Sums start as the bias; a strip's later passes go on from the output.  Where there are several
    passes the residual comes in with the first one: its memory may be the output's. */
-EC_INLINE void ec_conv_begin(const ec_conv s, const ec_part *part, ec_tile *tile,
-                             const float *bias, const float *residual, const float *out,
-                             int mr, int nv, int tail)
+EC_INLINE void ec_conv_begin(const ec_conv s, const ec_epilogue e, const ec_part *part,
+                             ec_tile *tile, const float *bias, const void *residual,
+                             const void *out, ptrdiff_t at, int mr, int nv, int tail)
 {
-    const float *const from = part->first ? residual : out;
+    const void *const from = part->first ? residual : out;
+    const int fmt = part->first ? e.residual_as : EC_F32;
     ec_vec rows[EC_TILE_VECS];
     ec_tile_init(tile, bias, mr, nv);
     if (!from)
@@ -59,8 +63,8 @@ EC_INLINE void ec_conv_begin(const ec_conv s, const ec_part *part, ec_tile *tile
     for (int p = 0; p < mr; p++) {
         EC_UNROLL
         for (int j = 0; j < nv; j++) {
-            const ec_vec sum = ec_read(from + p * s.out_pixel + j * s.out_vec,
-                                       j < nv - 1 ? EC_VL : tail);
+            const ec_vec sum = ec_read_as(from, at + p * s.out_pixel + j * s.out_vec,
+                                          j < nv - 1 ? EC_VL : tail, fmt);
             rows[p * nv + j] = part->first ? ec_add(rows[p * nv + j], sum) : sum;
         }
     }
@@ -69,10 +73,12 @@ EC_INLINE void ec_conv_begin(const ec_conv s, const ec_part *part, ec_tile *tile
 
 /* Sums in units of their channels' scales become what they stand for, and are added to the bias in the
    first pass, to the output in later ones.  Between passes the output is never in units. */
-EC_INLINE void ec_conv_scale(const ec_conv s, const ec_part *part, ec_vec *rows, const float *bias,
-                             const float *residual, const float *out, int mr, int nv, int tail)
+EC_INLINE void ec_conv_scale(const ec_conv s, const ec_epilogue e, const ec_part *part,
+                             ec_vec *rows, const float *bias, const void *residual,
+                             const void *out, ptrdiff_t at, int mr, int nv, int tail)
 {
-    const float *const from = part->first ? residual : out;
+    const void *const from = part->first ? residual : out;
+    const int fmt = part->first ? e.residual_as : EC_F32;
     EC_UNROLL
     for (int j = 0; j < nv; j++) {
         const ec_vec unit = ec_load(bias + s.scale + j * EC_VL);
@@ -88,8 +94,8 @@ EC_INLINE void ec_conv_scale(const ec_conv s, const ec_part *part, ec_vec *rows,
         EC_UNROLL
         for (int j = 0; j < nv; j++)
             rows[p * nv + j] =
-                ec_add(rows[p * nv + j], ec_read(from + p * s.out_pixel + j * s.out_vec,
-                                                 j < nv - 1 ? EC_VL : tail));
+                ec_add(rows[p * nv + j], ec_read_as(from, at + p * s.out_pixel + j * s.out_vec,
+                                                    j < nv - 1 ? EC_VL : tail, fmt));
     }
 }
 
@@ -103,9 +109,9 @@ EC_INLINE const char *ec_conv_fetch(const char *next, const char *end, int lines
 
 /* The output columns [column, column + mr) of row (z, y), nv vectors of filters of which the last
    keeps tail lanes.  edge: some kernel column may fall outside the input. */
-EC_INLINE void ec_conv_strip(const ec_conv s, const ec_epilogue e, ec_part *part, const float *in,
-                             const void *weights, const float *bias, const float *residual,
-                             float *out, int z, int y, int column, int mr, int nv, int tail,
+EC_INLINE void ec_conv_strip(const ec_conv s, const ec_epilogue e, ec_part *part, const void *in,
+                             const void *weights, const float *bias, const void *residual,
+                             void *out, int z, int y, int column, int mr, int nv, int tail,
                              int edge)
 {
     const int iz = z * s.stride_d - s.pad_d, iy = y * s.stride_h - s.pad_h;
@@ -115,10 +121,10 @@ EC_INLINE void ec_conv_strip(const ec_conv s, const ec_epilogue e, ec_part *part
     const int kz1 = ec_min_i(s.kernel_d, ec_ceil_div(s.in_d - iz, s.dilation_d));
     const int ky1 = ec_min_i(s.kernel_h, ec_ceil_div(s.in_h - iy, s.dilation_h));
     const int fmt = s.filters_as;
-    const ptrdiff_t nr = (ptrdiff_t)nv * EC_VL * EC_STORED_BYTES(fmt); /* bytes */
+    const ptrdiff_t nr = EC_STORED_SPAN(fmt, nv * EC_VL); /* bytes */
     const ptrdiff_t tile_row = s.stride_w * s.in_pixel;
     const ptrdiff_t at = z * s.out_plane + y * s.out_row + column * s.out_pixel;
-    const float *block = in + part->c0 / s.in_block * s.in_block_step;
+    ptrdiff_t block = part->c0 / s.in_block * s.in_block_step;
     const char *w_block = weights, *next = part->next;
     const char *const next_end = next + (ptrdiff_t)part->lines * EC_LINE_BYTES;
     int lines = 0; /* per multiplication */
@@ -130,14 +136,14 @@ EC_INLINE void ec_conv_strip(const ec_conv s, const ec_epilogue e, ec_part *part
         lines = ec_ceil_div(part->lines * s.in_block, ec_max_i(macs, 1));
     }
     const int split = !(part->first && part->last);
-    const float *const added = split && e.has_residual ? residual + at : NULL;
+    const void *const added = split && e.has_residual ? residual : NULL;
     ec_epilogue finish = e;
     if (split)
         finish.has_residual = 0;
     if (s.scale)
         ec_tile_init(&tile, NULL, mr, nv);
     else if (split)
-        ec_conv_begin(s, part, &tile, bias, added, out + at, mr, nv, tail);
+        ec_conv_begin(s, e, part, &tile, bias, added, out, at, mr, nv, tail);
     else
         ec_tile_init(&tile, bias, mr, nv);
     for (int c = part->c0; c < part->c1; block += s.in_block_step) {
@@ -145,15 +151,15 @@ EC_INLINE void ec_conv_strip(const ec_conv s, const ec_epilogue e, ec_part *part
         const int kc = s.in_block == 1 ? 1 : ec_min_i(s.in_block - first, part->c1 - c);
         for (int kz = kz0; kz < kz1; kz++) {
             for (int ky = ky0; ky < ky1; ky++) {
-                const float *a = block + first + (iz + kz * s.dilation_d) * s.in_plane +
-                                 (iy + ky * s.dilation_h) * s.in_row + ix * s.in_pixel;
+                const ptrdiff_t a = block + first + (iz + kz * s.dilation_d) * s.in_plane +
+                                    (iy + ky * s.dilation_h) * s.in_row + ix * s.in_pixel;
                 const char *w = w_block + (kz * s.kernel_h + ky) * s.kernel_w * (kc * nr);
                 if (!edge) {
                     for (int kx = 0; kx < s.kernel_w; kx++) {
                         EC_STEP();
                         next = ec_conv_fetch(next, next_end, lines);
-                        ec_tile_mac(&tile, a + kx * s.dilation_w * s.in_pixel, tile_row, 1,
-                                    w + kx * (kc * nr), fmt, kc, mr, nv, 0, mr);
+                        ec_tile_mac(&tile, ec_at(in, a + kx * s.dilation_w * s.in_pixel, s.in_as),
+                                    s.in_as, tile_row, 1, w + kx * (kc * nr), fmt, kc, mr, nv, 0, mr);
                     }
                 } else {
                     EC_UNROLL
@@ -164,8 +170,9 @@ EC_INLINE void ec_conv_strip(const ec_conv s, const ec_epilogue e, ec_part *part
                         EC_STEP();
                         next = ec_conv_fetch(next, next_end, lines);
                         if (lo < hi)
-                            ec_tile_mac(&tile, a + kx * s.dilation_w * s.in_pixel, tile_row, 1,
-                                        w + kx * (kc * nr), fmt, kc, mr, nv, lo, hi);
+                            ec_tile_mac(&tile,
+                                        ec_at(in, a + kx * s.dilation_w * s.in_pixel, s.in_as),
+                                        s.in_as, tile_row, 1, w + kx * (kc * nr), fmt, kc, mr, nv, lo, hi);
                     }
                 }
             }
@@ -176,7 +183,7 @@ EC_INLINE void ec_conv_strip(const ec_conv s, const ec_epilogue e, ec_part *part
     part->next = next_end;
     ec_tile_read(&tile, rows, mr, nv);
     if (s.scale)
-        ec_conv_scale(s, part, rows, bias, added, out + at, mr, nv, tail);
+        ec_conv_scale(s, e, part, rows, bias, added, out, at, mr, nv, tail);
     EC_UNROLL
     for (int p = 0; p < mr; p++) {
         EC_UNROLL
@@ -186,7 +193,7 @@ EC_INLINE void ec_conv_strip(const ec_conv s, const ec_epilogue e, ec_part *part
             if (part->last)
                 ec_finish(finish, rows[p * nv + j], residual, out, to, n);
             else
-                ec_write(out + to, rows[p * nv + j], n);
+                ec_write_as(out, to, rows[p * nv + j], n, EC_F32);
         }
     }
 }

@@ -1,18 +1,21 @@
-/* From one of NCHW, NHWC and NCHW[x]c to another.  Needs ec_copy.h and ec_transpose.h. */
+/* From one of NCHW, NHWC and NCHW[x]c to another, elements stored as fmt in both.  Needs ec_copy.h and
+   ec_transpose.h. */
 #ifndef EC_CONVERT_H
 #define EC_CONVERT_H
 
-EC_INLINE void ec_nchw_to_nhwc(const float *in, float *out, int images, int channels, int pixels)
+EC_INLINE void ec_nchw_to_nhwc(const void *in, void *out, int images, int channels, int pixels,
+                               int fmt)
 {
-    const ptrdiff_t image = (ptrdiff_t)channels * pixels;
+    const ptrdiff_t image = (ptrdiff_t)channels * pixels * EC_STORED_BYTES(fmt); /* bytes */
     for (int i = 0; i < images; i++)
-        ec_transpose_matrix(in + i * image, pixels, channels, pixels, out + i * image, channels,
-                            channels);
+        ec_transpose_matrix((const char *)in + i * image, pixels, channels, pixels,
+                            (char *)out + i * image, channels, channels, fmt);
 }
 
-EC_INLINE void ec_nhwc_to_nchw(const float *in, float *out, int images, int channels, int pixels)
+EC_INLINE void ec_nhwc_to_nchw(const void *in, void *out, int images, int channels, int pixels,
+                               int fmt)
 {
-    ec_nchw_to_nhwc(in, out, images, pixels, channels); /* the same with both exchanged */
+    ec_nchw_to_nhwc(in, out, images, pixels, channels, fmt); /* the same with both exchanged */
 }
 
 /* The channels of block i, counted over all images. */
@@ -28,56 +31,59 @@ EC_INLINE ptrdiff_t ec_block_start(int i, int channels, int block)
     return (ptrdiff_t)(i / blocks) * channels + i % blocks * block;
 }
 
-EC_INLINE void ec_nchw_to_blocks(const float *in, float *out, int images, int channels, int pixels,
-                                 int block)
+EC_INLINE void ec_nchw_to_blocks(const void *in, void *out, int images, int channels, int pixels,
+                                 int block, int fmt)
 {
     const int count = images * ((channels + block - 1) / block);
     for (int i = 0; i < count; i++)
-        ec_transpose_matrix(in + ec_block_start(i, channels, block) * pixels, pixels,
+        ec_transpose_matrix(ec_at(in, ec_block_start(i, channels, block) * pixels, fmt), pixels,
                             ec_block_channels(i, channels, block), pixels,
-                            out + (ptrdiff_t)i * pixels * block, block, block);
+                            ec_place(out, (ptrdiff_t)i * pixels * block, fmt), block, block, fmt);
 }
 
-EC_INLINE void ec_blocks_to_nchw(const float *in, float *out, int images, int channels, int pixels,
-                                 int block)
+EC_INLINE void ec_blocks_to_nchw(const void *in, void *out, int images, int channels, int pixels,
+                                 int block, int fmt)
 {
     const int count = images * ((channels + block - 1) / block);
     for (int i = 0; i < count; i++)
-        ec_transpose_matrix(in + (ptrdiff_t)i * pixels * block, block, pixels,
+        ec_transpose_matrix(ec_at(in, (ptrdiff_t)i * pixels * block, fmt), block, pixels,
                             ec_block_channels(i, channels, block),
-                            out + ec_block_start(i, channels, block) * pixels, pixels, pixels);
+                            ec_place(out, ec_block_start(i, channels, block) * pixels, fmt),
+                            pixels, pixels, fmt);
 }
 
 /* In NHWC a block is `block` of the `channels` of every pixel. */
-EC_INLINE void ec_nhwc_to_blocks(const float *in, float *out, int images, int channels, int pixels,
-                                 int block)
+EC_INLINE void ec_nhwc_to_blocks(const void *in, void *out, int images, int channels, int pixels,
+                                 int block, int fmt)
 {
     const int blocks = (channels + block - 1) / block;
     for (int i = 0; i < images * blocks; i++) {
         const int n = ec_block_channels(i, channels, block);
-        const float *from = in + (ptrdiff_t)(i / blocks) * pixels * channels + i % blocks * block;
-        float *to = out + (ptrdiff_t)i * pixels * block;
+        const ptrdiff_t at = (ptrdiff_t)(i / blocks) * pixels * channels + i % blocks * block;
+        const void *from = ec_at(in, at, fmt);
+        void *to = ec_place(out, (ptrdiff_t)i * pixels * block, fmt);
         if (n < block)
-            memset(to, 0, (size_t)pixels * (size_t)block * sizeof *to);
+            memset(to, 0, (size_t)pixels * (size_t)block * EC_STORED_BYTES(fmt));
         if (n == block)
-            ec_copy_rows(from, channels, to, block, pixels, block);
+            ec_copy_rows(from, fmt, channels, to, fmt, block, pixels, block);
         else
-            ec_copy_rows(from, channels, to, block, pixels, n);
+            ec_copy_rows(from, fmt, channels, to, fmt, block, pixels, n);
     }
 }
 
-EC_INLINE void ec_blocks_to_nhwc(const float *in, float *out, int images, int channels, int pixels,
-                                 int block)
+EC_INLINE void ec_blocks_to_nhwc(const void *in, void *out, int images, int channels, int pixels,
+                                 int block, int fmt)
 {
     const int blocks = (channels + block - 1) / block;
     for (int i = 0; i < images * blocks; i++) {
         const int n = ec_block_channels(i, channels, block);
-        const float *from = in + (ptrdiff_t)i * pixels * block;
-        float *to = out + (ptrdiff_t)(i / blocks) * pixels * channels + i % blocks * block;
+        const ptrdiff_t at = (ptrdiff_t)(i / blocks) * pixels * channels + i % blocks * block;
+        const void *from = ec_at(in, (ptrdiff_t)i * pixels * block, fmt);
+        void *to = ec_place(out, at, fmt);
         if (n == block)
-            ec_copy_rows(from, block, to, channels, pixels, block);
+            ec_copy_rows(from, fmt, block, to, fmt, channels, pixels, block);
         else
-            ec_copy_rows(from, block, to, channels, pixels, n);
+            ec_copy_rows(from, fmt, block, to, fmt, channels, pixels, n);
     }
 }
 

@@ -1,13 +1,29 @@
-/* Contiguous runs of floats from one tensor into another. */
+/* Elements from one tensor into another: bytes move where both have one format, else they are decoded
+   and encoded.  Needs ec_lanes.h. */
 #ifndef EC_COPY_H
 #define EC_COPY_H
 
-/* `rows` runs of n floats; from one run to the next in_row floats further in, out_row out. */
-EC_INLINE void ec_copy_rows(const float *in, ptrdiff_t in_row, float *out, ptrdiff_t out_row,
-                            int rows, int n)
+/* n neighbours from the elements number i and o on. */
+EC_INLINE void ec_copy_run(const void *in, int in_as, ptrdiff_t i, void *out, int out_as,
+                           ptrdiff_t o, int n)
+{
+    if (in_as == out_as) {
+        memcpy(ec_place(out, o, out_as), ec_at(in, i, in_as),
+               (size_t)n * EC_STORED_BYTES(in_as));
+        return;
+    }
+    for (int k = 0; k < n; k += EC_VL) {
+        const int count = ec_min_i(EC_VL, n - k);
+        ec_write_as(out, o + k, ec_read_as(in, i + k, count, in_as), count, out_as);
+    }
+}
+
+/* `rows` runs of n elements; from one run to the next in_row elements further in, out_row out. */
+EC_INLINE void ec_copy_rows(const void *in, int in_as, ptrdiff_t in_row, void *out, int out_as,
+                            ptrdiff_t out_row, int rows, int n)
 {
     for (int r = 0; r < rows; r++)
-        memcpy(out + r * out_row, in + r * in_row, (size_t)n * sizeof *in);
+        ec_copy_run(in, in_as, r * in_row, out, out_as, r * out_row, n);
 }
 
 #endif

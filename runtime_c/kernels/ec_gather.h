@@ -3,13 +3,13 @@
 #define EC_GATHER_H
 
 /* in[outer][size][inner] -> out[outer][count][inner], entry k from index[k], 0 <= index[k] < size. */
-EC_INLINE void ec_gather(const float *in, const int32_t *index, float *out, int outer, int size,
-                         int count, int inner)
+EC_INLINE void ec_gather(const void *in, int in_as, const int32_t *index, void *out, int out_as,
+                         int outer, int size, int count, int inner)
 {
     for (int i = 0; i < outer; i++)
         for (int k = 0; k < count; k++)
-            memcpy(out + ((ptrdiff_t)i * count + k) * inner,
-                   in + ((ptrdiff_t)i * size + index[k]) * inner, (size_t)inner * sizeof *in);
+            ec_copy_run(in, in_as, ((ptrdiff_t)i * size + index[k]) * inner, out, out_as,
+                        ((ptrdiff_t)i * count + k) * inner, inner);
 }
 
 #endif

@@ -11,11 +11,11 @@ EC_INLINE void ec_gemm_tile(const float *a, const void *b, int fmt, const float 
     ec_vec rows[EC_TILE_VECS];
     ec_tile_init(&t, bias, mr, nv);
     const int half = k / 2;
-    const char *const rest = (const char *)b + (ptrdiff_t)half * nv * EC_VL * EC_STORED_BYTES(fmt);
-    ec_tile_mac(&t, a, 1, mr, b, fmt, half, mr, nv, 0, mr);
+    const char *const rest = (const char *)b + (ptrdiff_t)half * EC_STORED_SPAN(fmt, nv * EC_VL);
+    ec_tile_mac(&t, a, EC_F32, 1, mr, b, fmt, half, mr, nv, 0, mr);
     ec_tile_read(&t, rows, mr, nv);
     ec_tile_write(&t, rows, mr, nv);
-    ec_tile_mac(&t, a + (ptrdiff_t)half * mr, 1, mr, rest, fmt, k - half, mr, nv, 0, mr);
+    ec_tile_mac(&t, a + (ptrdiff_t)half * mr, EC_F32, 1, mr, rest, fmt, k - half, mr, nv, 0, mr);
     ec_tile_read(&t, rows, mr, nv);
     EC_UNROLL
     for (int p = 0; p < mr; p++) {

@@ -25,4 +25,27 @@ EC_INLINE void ec_write(float *p, ec_vec v, int n)
         ec_store_n(p, v, n);
 }
 
+/* The same of a tensor that is stored as fmt, from its element i on. */
+EC_INLINE const void *ec_at(const void *p, ptrdiff_t i, int fmt)
+{
+    return (const char *)p + i * EC_STORED_BYTES(fmt);
+}
+EC_INLINE void *ec_place(void *p, ptrdiff_t i, int fmt)
+{
+    return (char *)p + i * EC_STORED_BYTES(fmt);
+}
+EC_INLINE ec_vec ec_read_as(const void *p, ptrdiff_t i, int n, int fmt)
+{
+    const void *const from = ec_at(p, i, fmt);
+    return n == EC_VL ? ec_load_as(from, fmt) : ec_load_as_n(from, n, fmt);
+}
+EC_INLINE void ec_write_as(void *p, ptrdiff_t i, ec_vec v, int n, int fmt)
+{
+    void *const to = ec_place(p, i, fmt);
+    if (n == EC_VL)
+        ec_store_as(to, v, fmt);
+    else
+        ec_store_as_n(to, v, n, fmt);
+}
+
 #endif

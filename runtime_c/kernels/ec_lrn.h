@@ -5,12 +5,14 @@
 
 enum ec_lrn_power { EC_LRN_THREE_QUARTERS, EC_LRN_HALF, EC_LRN_ONE, EC_LRN_POW };
 
-/* All members are constants at the call; `below` of the `size` channels precede the one computed. */
+/* All members are constants at the call; `below` of the `size` channels precede the one computed.
+   in_as: the format of the input, EC_F32 where nothing is said. */
 typedef struct ec_lrn {
     int size, below;
     float scale, bias;
     int power; /* beta, when it has a formula of its own */
     float beta;
+    int in_as;
 } ec_lrn;
 
 /* base^-beta */
@@ -31,8 +33,8 @@ EC_INLINE ec_vec ec_lrn_factor(const ec_lrn s, ec_vec sum)
 }
 
 /* NCHW: a vector holds neighbouring pixels. */
-EC_INLINE void ec_lrn_rows(const ec_lrn s, const ec_epilogue e, const float *in,
-                           const float *residual, float *out, int images, int channels, int pixels)
+EC_INLINE void ec_lrn_rows(const ec_lrn s, const ec_epilogue e, const void *in,
+                           const void *residual, void *out, int images, int channels, int pixels)
 {
     for (int i = 0; i < images; i++)
         for (int p = 0; p < pixels; p += EC_VL) {
@@ -44,22 +46,23 @@ EC_INLINE void ec_lrn_rows(const ec_lrn s, const ec_epilogue e, const float *in,
                 const ptrdiff_t at = image + (ptrdiff_t)c * pixels;
                 ec_vec sum = ec_set1(0.0f);
                 for (int k = c0; k < c1; k++) {
-                    const ec_vec x = ec_read(in + image + (ptrdiff_t)k * pixels, n);
+                    const ec_vec x =
+                        ec_read_as(in, image + (ptrdiff_t)k * pixels, n, s.in_as);
                     sum = ec_fma(x, x, sum);
                 }
-                ec_finish(e, ec_mul(ec_read(in + at, n), ec_lrn_factor(s, sum)), residual, out, at,
-                          n);
+                ec_finish(e, ec_mul(ec_read_as(in, at, n, s.in_as), ec_lrn_factor(s, sum)),
+                          residual, out, at, n);
             }
         }
 }
 
 enum { EC_LRN_PIXELS = 8 }; /* pixels per pass: their squares are stored well before they are read */
 
-/* Channels side by side: vector v of a pixel lies v * vector floats after its first, pixels are
-   `pixel` floats apart and images `image`.  The squares go to the workspace, `length` floats per
+/* Channels side by side: vector v of a pixel lies v * vector elements after its first, pixels are
+   `pixel` elements apart and images `image`.  The squares go to the workspace, `length` floats per
    pixel: `below` zeros, the squares, and zeros again, so that neighbours are unaligned loads. */
-EC_INLINE void ec_lrn_lanes(const ec_lrn s, const ec_epilogue e, const float *in,
-                            const float *residual, float *out, float *workspace, int images,
+EC_INLINE void ec_lrn_lanes(const ec_lrn s, const ec_epilogue e, const void *in,
+                            const void *residual, void *out, float *workspace, int images,
                             int channels, int pixels, ptrdiff_t image, ptrdiff_t pixel,
                             ptrdiff_t vector, int padded, int length)
 {
@@ -70,7 +73,8 @@ EC_INLINE void ec_lrn_lanes(const ec_lrn s, const ec_epilogue e, const float *in
             for (int p = p0; p < p1; p++)
                 for (int c = 0; c < channels; c += EC_VL) {
                     const int n = ec_min_i(EC_VL, channels - c);
-                    const ec_vec x = ec_read(in + i * image + p * pixel + c / EC_VL * vector, n);
+                    const ptrdiff_t at = i * image + p * pixel + c / EC_VL * vector;
+                    const ec_vec x = ec_read_as(in, at, n, s.in_as);
                     ec_write(workspace + (p - p0) * length + s.below + c, ec_mul(x, x), n);
                 }
             for (int p = p0; p < p1; p++)
@@ -81,8 +85,8 @@ EC_INLINE void ec_lrn_lanes(const ec_lrn s, const ec_epilogue e, const float *in
                     ec_vec sum = ec_load(squares);
                     for (int k = 1; k < s.size; k++)
                         sum = ec_add(sum, ec_load(squares + k));
-                    ec_finish(e, ec_mul(ec_read(in + at, n), ec_lrn_factor(s, sum)), residual, out,
-                              at, n);
+                    ec_finish(e, ec_mul(ec_read_as(in, at, n, s.in_as), ec_lrn_factor(s, sum)),
+                              residual, out, at, n);
                 }
         }
 }

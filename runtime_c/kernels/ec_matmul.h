@@ -5,16 +5,18 @@
 
 enum { EC_MATMUL_ROWS = 4, EC_MATMUL_VECS = 4 };
 
-/* A stack of out[m][n] = a[m][k] b[k][n], all dense.  All members are constants at the call. */
+/* A stack of out[m][n] = a[m][k] b[k][n], all dense, a and b stored as a_as and b_as.  All members are
+   constants at the call. */
 typedef struct ec_matmul {
     ec_nest batch;
     ptrdiff_t a_batch[EC_DIMS], b_batch[EC_DIMS];
     int m, n, k;
+    int a_as, b_as;
 } ec_matmul;
 
 /* mr rows by nv vectors, of which the last keeps `tail` lanes. */
-EC_INLINE void ec_matmul_tile(const ec_matmul *s, const ec_epilogue e, const float *a,
-                              const float *b, const float *residual, float *out, ptrdiff_t at,
+EC_INLINE void ec_matmul_tile(const ec_matmul *s, const ec_epilogue e, const void *a,
+                              const void *b, const void *residual, void *out, ptrdiff_t at,
                               int mr, int nv, int tail)
 {
     ec_vec acc[EC_MATMUL_ROWS * EC_MATMUL_VECS], f[EC_MATMUL_VECS];
@@ -25,10 +27,11 @@ EC_INLINE void ec_matmul_tile(const ec_matmul *s, const ec_epilogue e, const flo
     for (int k = 0; k < s->k; k++) {
         EC_UNROLL
         for (int j = 0; j < nv; j++)
-            f[j] = ec_read(b + (ptrdiff_t)k * s->n + j * EC_VL, j == nv - 1 ? tail : EC_VL);
+            f[j] = ec_read_as(b, (ptrdiff_t)k * s->n + j * EC_VL, j == nv - 1 ? tail : EC_VL,
+                              s->b_as);
         EC_UNROLL
         for (int p = 0; p < mr; p++) {
-            const ec_vec x = ec_set1(a[(ptrdiff_t)p * s->k + k]);
+            const ec_vec x = ec_set1_as(ec_at(a, (ptrdiff_t)p * s->k + k, s->a_as), s->a_as);
             EC_UNROLL
             for (int j = 0; j < nv; j++)
                 acc[p * nv + j] = ec_fma(x, f[j], acc[p * nv + j]);
@@ -44,34 +47,36 @@ EC_INLINE void ec_matmul_tile(const ec_matmul *s, const ec_epilogue e, const flo
 }
 
 /* All rows of a stripe of nv vectors of columns. */
-EC_INLINE void ec_matmul_stripe(const ec_matmul *s, const ec_epilogue e, const float *a,
-                                const float *b, const float *residual, float *out, ptrdiff_t at,
+EC_INLINE void ec_matmul_stripe(const ec_matmul *s, const ec_epilogue e, const void *a,
+                                const void *b, const void *residual, void *out, ptrdiff_t at,
                                 int nv, int tail)
 {
     int i = 0;
     for (; i + EC_MATMUL_ROWS <= s->m; i += EC_MATMUL_ROWS)
-        ec_matmul_tile(s, e, a + (ptrdiff_t)i * s->k, b, residual, out, at + (ptrdiff_t)i * s->n,
-                       EC_MATMUL_ROWS, nv, tail);
+        ec_matmul_tile(s, e, ec_at(a, (ptrdiff_t)i * s->k, s->a_as), b, residual, out,
+                       at + (ptrdiff_t)i * s->n, EC_MATMUL_ROWS, nv, tail);
     if (s->m % EC_MATMUL_ROWS)
-        ec_matmul_tile(s, e, a + (ptrdiff_t)i * s->k, b, residual, out, at + (ptrdiff_t)i * s->n,
-                       s->m % EC_MATMUL_ROWS, nv, tail);
+        ec_matmul_tile(s, e, ec_at(a, (ptrdiff_t)i * s->k, s->a_as), b, residual, out,
+                       at + (ptrdiff_t)i * s->n, s->m % EC_MATMUL_ROWS, nv, tail);
 }
 
-EC_INLINE void ec_matmul_run(const ec_matmul *s, const ec_epilogue e, const float *a,
-                             const float *b, const float *residual, float *out)
+EC_INLINE void ec_matmul_run(const ec_matmul *s, const ec_epilogue e, const void *a,
+                             const void *b, const void *residual, void *out)
 {
     const int count = ec_nest_count(&s->batch), stripe = EC_MATMUL_VECS * EC_VL;
     const int rest = s->n % stripe;
     for (int i = 0; i < count; i++) {
-        const float *pa = a + ec_nest_offset(&s->batch, s->a_batch, i);
-        const float *pb = b + ec_nest_offset(&s->batch, s->b_batch, i);
+        const void *pa = ec_at(a, ec_nest_offset(&s->batch, s->a_batch, i), s->a_as);
+        const void *pb = ec_at(b, ec_nest_offset(&s->batch, s->b_batch, i), s->b_as);
         const ptrdiff_t at = (ptrdiff_t)i * s->m * s->n;
         int j = 0;
         for (; j + stripe <= s->n; j += stripe)
-            ec_matmul_stripe(s, e, pa, pb + j, residual, out, at + j, EC_MATMUL_VECS, EC_VL);
+            ec_matmul_stripe(s, e, pa, ec_at(pb, j, s->b_as), residual, out, at + j,
+                             EC_MATMUL_VECS, EC_VL);
         if (rest) {
             const int nv = (rest + EC_VL - 1) / EC_VL;
-            ec_matmul_stripe(s, e, pa, pb + j, residual, out, at + j, nv, rest - (nv - 1) * EC_VL);
+            ec_matmul_stripe(s, e, pa, ec_at(pb, j, s->b_as), residual, out, at + j, nv,
+                             rest - (nv - 1) * EC_VL);
         }
     }
 }

@@ -7,8 +7,8 @@ enum { EC_POOL_STRIP = 4 }; /* output pixels whose windows are reduced together 
 /* Output pixels [column, column + mr) of row (z, y), n channels of `channels` side by side; the
    windows of all mr pixels keep their columns [kx0, kx1) inside the input.  `at` is the first pixel
    in out. */
-EC_INLINE void ec_pool_strip(const ec_pool s, const ec_epilogue e, const float *in,
-                             const float *residual, float *out, ptrdiff_t at, int channels, int z,
+EC_INLINE void ec_pool_strip(const ec_pool s, const ec_epilogue e, const void *in,
+                             const void *residual, void *out, ptrdiff_t at, int channels, int z,
                              int y, int column, int mr, int kx0, int kx1, int n)
 {
     const int iz = z * s.stride_d - s.pad_d, iy = y * s.stride_h - s.pad_h;
@@ -27,10 +27,10 @@ EC_INLINE void ec_pool_strip(const ec_pool s, const ec_epilogue e, const float *
             const ptrdiff_t row =
                 (ptrdiff_t)(iz + kz * s.dilation_d) * s.in_h + (iy + ky * s.dilation_h);
             for (int kx = kx0; kx < kx1; kx++) {
-                const float *a = in + (row * s.in_w + ix + kx * s.dilation_w) * channels;
+                const ptrdiff_t a = (row * s.in_w + ix + kx * s.dilation_w) * channels;
                 EC_UNROLL
                 for (int p = 0; p < mr; p++)
-                    acc[p] = ec_pool_add(s.max, acc[p], ec_read(a + p * step, n));
+                    acc[p] = ec_pool_add(s.max, acc[p], ec_read_as(in, a + p * step, n, s.in_as));
             }
         }
     if (!s.max) {
@@ -48,22 +48,22 @@ EC_INLINE void ec_pool_strip(const ec_pool s, const ec_epilogue e, const float *
 }
 
 /* Some output pixels of one row, all channels. */
-EC_INLINE void ec_pool_pixels(const ec_pool s, const ec_epilogue e, const float *in,
-                              const float *residual, float *out, ptrdiff_t at, int channels, int z,
+EC_INLINE void ec_pool_pixels(const ec_pool s, const ec_epilogue e, const void *in,
+                              const void *residual, void *out, ptrdiff_t at, int channels, int z,
                               int y, int column, int mr, int kx0, int kx1)
 {
     int c = 0;
     for (; c + EC_VL <= channels; c += EC_VL)
-        ec_pool_strip(s, e, in + c, residual, out, at + c, channels, z, y, column, mr, kx0, kx1,
-                      EC_VL);
+        ec_pool_strip(s, e, ec_at(in, c, s.in_as), residual, out, at + c, channels, z, y, column,
+                      mr, kx0, kx1, EC_VL);
     if (channels % EC_VL)
-        ec_pool_strip(s, e, in + c, residual, out, at + c, channels, z, y, column, mr, kx0, kx1,
-                      channels % EC_VL);
+        ec_pool_strip(s, e, ec_at(in, c, s.in_as), residual, out, at + c, channels, z, y, column,
+                      mr, kx0, kx1, channels % EC_VL);
 }
 
 /* `images` times pixels of `channels`: NHWC, or, with an image per channel block, NCHW[EC_VL]c. */
-EC_INLINE void ec_pool_lanes(const ec_pool s, const ec_epilogue e, const float *in,
-                             const float *residual, float *out, int images, int channels)
+EC_INLINE void ec_pool_lanes(const ec_pool s, const ec_epilogue e, const void *in,
+                             const void *residual, void *out, int images, int channels)
 {
     /* the columns whose windows lie inside the input, and inside what an average counts */
     const int inner0 = ec_ceil_div(s.pad_w, s.stride_w);
@@ -74,7 +74,7 @@ EC_INLINE void ec_pool_lanes(const ec_pool s, const ec_epilogue e, const float *
 
     for (int i = 0; i < images * s.out_d * s.out_h; i++) {
         const int y = i % s.out_h, z = i / s.out_h % s.out_d;
-        const float *image = in + i / (s.out_h * s.out_d) * in_step;
+        const void *image = ec_at(in, i / (s.out_h * s.out_d) * in_step, s.in_as);
         for (int x = 0; x < s.out_w;) {
             const ptrdiff_t at = ((ptrdiff_t)i * s.out_w + x) * channels;
             if (x >= inner0 && x + EC_POOL_STRIP <= inner1) {

@@ -4,7 +4,8 @@
 
 /* All members are constants at the call; the outermost sizes are 1 for images and signals.  Windows
    start at output position * stride - pad.  An average divides by the number of window positions
-   in [first, end): the input itself, or with its padding, but never what lies beyond both. */
+   in [first, end): the input itself, or with its padding, but never what lies beyond both.  in_as: the
+   format of the input, EC_F32 where nothing is said. */
 typedef struct ec_pool {
     int max; /* the maximum of the window, else its average */
     int in_d, in_h, in_w;
@@ -15,6 +16,7 @@ typedef struct ec_pool {
     int pad_d, pad_h, pad_w;
     int first_d, first_h, first_w;
     int end_d, end_h, end_w;
+    int in_as;
 } ec_pool;
 
 EC_INLINE ec_vec ec_pool_start(int max) { return ec_set1(max ? ec_from_bits(0xff800000u) : 0.0f); }

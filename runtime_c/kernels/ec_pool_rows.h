@@ -4,7 +4,7 @@
 #define EC_POOL_ROWS_H
 
 /* line[i] = reduction of input column i over the window rows of output row (z, y). */
-EC_INLINE void ec_pool_line(const ec_pool s, const float *in, float *line, int z, int y, int width)
+EC_INLINE void ec_pool_line(const ec_pool s, const void *in, float *line, int z, int y, int width)
 {
     const int iz = z * s.stride_d - s.pad_d, iy = y * s.stride_h - s.pad_h;
     const int kz0 = ec_pool_from(iz, s.dilation_d, 0), ky0 = ec_pool_from(iy, s.dilation_h, 0);
@@ -17,15 +17,15 @@ EC_INLINE void ec_pool_line(const ec_pool s, const float *in, float *line, int z
             for (int ky = ky0; ky < ky1; ky++) {
                 const ptrdiff_t row =
                     (ptrdiff_t)(iz + kz * s.dilation_d) * s.in_h + (iy + ky * s.dilation_h);
-                acc = ec_pool_add(s.max, acc, ec_read(in + row * s.in_w + i, n));
+                acc = ec_pool_add(s.max, acc, ec_read_as(in, row * s.in_w + i, n, s.in_as));
             }
         ec_write(line + i, acc, n);
     }
 }
 
 /* `planes` images of one channel.  workspace: the padded line, then for an average out_w factors. */
-EC_INLINE void ec_pool_rows(const ec_pool s, const ec_epilogue e, const float *in,
-                            const float *residual, float *out, float *workspace, int planes)
+EC_INLINE void ec_pool_rows(const ec_pool s, const ec_epilogue e, const void *in,
+                            const void *residual, void *out, float *workspace, int planes)
 {
     const int length = (s.out_w - 1) * s.stride_w + (s.kernel_w - 1) * s.dilation_w + 1;
     const int width = ec_min_i(s.in_w, length - s.pad_w); /* input columns that any window reaches */
@@ -45,7 +45,8 @@ EC_INLINE void ec_pool_rows(const ec_pool s, const ec_epilogue e, const float *i
         const int count = ec_pool_count(iz, s.kernel_d, s.dilation_d, s.first_d, s.end_d) *
                           ec_pool_count(iy, s.kernel_h, s.dilation_h, s.first_h, s.end_h);
         const ec_vec scale = ec_set1(1.0f / (float)ec_max_i(count, 1));
-        ec_pool_line(s, in + i / (s.out_h * s.out_d) * in_step, workspace + s.pad_w, z, y, width);
+        ec_pool_line(s, ec_at(in, i / (s.out_h * s.out_d) * in_step, s.in_as), workspace + s.pad_w,
+                     z, y, width);
         for (int x = 0; x < s.out_w; x += EC_VL) {
             const int n = ec_min_i(EC_VL, s.out_w - x);
             ec_vec acc = ec_pool_start(s.max);

@@ -22,6 +22,7 @@ typedef struct ec_reduce {
     ec_nest kept, reduced;
     ptrdiff_t kept_step[EC_DIMS], reduced_step[EC_DIMS];
     int n;
+    int in_as; /* the format of the input, EC_F32 where nothing is said */
 } ec_reduce;
 
 enum { EC_REDUCE_CHAINS = 4 }; /* accumulators, so that additions need not wait for each other */
@@ -73,7 +74,7 @@ EC_INLINE ec_vec ec_reduce_join_all(int kind, const ec_vec acc[EC_REDUCE_CHAINS]
 
 /* Final function of a vector of results, epilogue and store. */
 EC_INLINE void ec_reduce_finish(const ec_reduce *s, const ec_epilogue e, ec_vec x,
-                                const float *residual, float *out, ptrdiff_t at, int n)
+                                const void *residual, void *out, ptrdiff_t at, int n)
 {
     if (s->kind == EC_REDUCE_MEAN)
         x = ec_mul(x, ec_set1(s->factor));
@@ -99,56 +100,60 @@ EC_INLINE float ec_reduce_lanes(int kind, ec_vec x)
 }
 
 /* n < EC_VL elements, the other lanes neutral. */
-EC_INLINE ec_vec ec_reduce_load_n(int kind, const float *p, int n)
+EC_INLINE ec_vec ec_reduce_load_n(int kind, const void *p, int n, int fmt)
 {
     if (ec_reduce_neutral(kind) == 0.0f)
-        return ec_load_n(p, n);
+        return ec_load_as_n(p, n, fmt);
     float lanes[EC_VL];
     ec_store(lanes, ec_set1(ec_reduce_neutral(kind)));
     for (int i = 0; i < n; i++)
-        lanes[i] = p[i];
+        lanes[i] = ec_get_as(ec_at(p, i, fmt), fmt);
     return ec_load(lanes);
 }
 
 /* One result of rows that are reduced themselves. */
-EC_INLINE float ec_reduce_row(const ec_reduce *s, const float *in)
+EC_INLINE float ec_reduce_row(const ec_reduce *s, const void *in)
 {
     const int count = ec_nest_count(&s->reduced), tail = s->n % EC_VL;
     ec_vec acc[EC_REDUCE_CHAINS];
     ec_reduce_start(s->kind, acc);
     for (int i = 0; i < count; i++) {
-        const float *row = in + ec_nest_offset(&s->reduced, s->reduced_step, i);
+        const ptrdiff_t row = ec_nest_offset(&s->reduced, s->reduced_step, i);
         int k = 0;
         for (; k + EC_REDUCE_CHAINS * EC_VL <= s->n; k += EC_REDUCE_CHAINS * EC_VL)
             EC_UNROLL
             for (int u = 0; u < EC_REDUCE_CHAINS; u++)
-                acc[u] = ec_reduce_add_element(s->kind, acc[u], ec_load(row + k + u * EC_VL));
+                acc[u] = ec_reduce_add_element(
+                    s->kind, acc[u], ec_read_as(in, row + k + u * EC_VL, EC_VL, s->in_as));
         for (; k + EC_VL <= s->n; k += EC_VL)
-            acc[0] = ec_reduce_add_element(s->kind, acc[0], ec_load(row + k));
+            acc[0] = ec_reduce_add_element(s->kind, acc[0],
+                                           ec_read_as(in, row + k, EC_VL, s->in_as));
         if (tail)
-            acc[1] = ec_reduce_add_element(s->kind, acc[1],
-                                           ec_reduce_load_n(s->kind, row + k, tail));
+            acc[1] = ec_reduce_add_element(
+                s->kind, acc[1],
+                ec_reduce_load_n(s->kind, ec_at(in, row + k, s->in_as), tail, s->in_as));
     }
     return ec_reduce_lanes(s->kind, ec_reduce_join_all(s->kind, acc));
 }
 
-EC_INLINE void ec_reduce_rows(const ec_reduce *s, const ec_epilogue e, const float *in,
-                              const float *residual, float *out)
+EC_INLINE void ec_reduce_rows(const ec_reduce *s, const ec_epilogue e, const void *in,
+                              const void *residual, void *out)
 {
     const int count = ec_nest_count(&s->kept);
     for (int i = 0; i < count; i += EC_VL) {
         const int n = ec_min_i(EC_VL, count - i);
         float lanes[EC_VL] = {0.0f};
         for (int j = 0; j < n; j++)
-            lanes[j] = ec_reduce_row(s, in + ec_nest_offset(&s->kept, s->kept_step, i + j));
+            lanes[j] = ec_reduce_row(
+                s, ec_at(in, ec_nest_offset(&s->kept, s->kept_step, i + j), s->in_as));
         ec_reduce_finish(s, e, ec_load(lanes), residual, out, i, n);
     }
 }
 
 /* n results of elements that are kept.  wide: the accumulators are EC_REDUCE_CHAINS vectors side by
    side, n = EC_VL of each; otherwise they take turns with the rows. */
-EC_INLINE void ec_reduce_strip(const ec_reduce *s, const ec_epilogue e, const float *in,
-                               const float *residual, float *out, ptrdiff_t at, int wide, int n)
+EC_INLINE void ec_reduce_strip(const ec_reduce *s, const ec_epilogue e, const void *in,
+                               const void *residual, void *out, ptrdiff_t at, int wide, int n)
 {
     const int count = ec_nest_count(&s->reduced), rows = s->reduced.size[s->reduced.dims - 1];
     const ptrdiff_t row_step = s->reduced_step[s->reduced.dims - 1];
@@ -157,14 +162,15 @@ EC_INLINE void ec_reduce_strip(const ec_reduce *s, const ec_epilogue e, const fl
     ec_vec acc[EC_REDUCE_CHAINS];
     ec_reduce_start(s->kind, acc);
     for (int i = 0; i < count; i += rows) {
-        const float *row = in + ec_nest_offset(&s->reduced, s->reduced_step, i);
+        ptrdiff_t row = ec_nest_offset(&s->reduced, s->reduced_step, i);
         int r = 0;
         for (; r + at_once <= rows; r += at_once, row += at_once * row_step)
             EC_UNROLL
             for (int u = 0; u < EC_REDUCE_CHAINS; u++)
-                acc[u] = ec_reduce_add_element(s->kind, acc[u], ec_read(row + u * step, n));
+                acc[u] = ec_reduce_add_element(s->kind, acc[u],
+                                               ec_read_as(in, row + u * step, n, s->in_as));
         for (; r < rows; r++, row += row_step)
-            acc[0] = ec_reduce_add_element(s->kind, acc[0], ec_read(row, n));
+            acc[0] = ec_reduce_add_element(s->kind, acc[0], ec_read_as(in, row, n, s->in_as));
     }
     if (wide) {
         EC_UNROLL
@@ -175,20 +181,20 @@ EC_INLINE void ec_reduce_strip(const ec_reduce *s, const ec_epilogue e, const fl
     }
 }
 
-EC_INLINE void ec_reduce_columns(const ec_reduce *s, const ec_epilogue e, const float *in,
-                                 const float *residual, float *out)
+EC_INLINE void ec_reduce_columns(const ec_reduce *s, const ec_epilogue e, const void *in,
+                                 const void *residual, void *out)
 {
     const int count = ec_nest_count(&s->kept), tail = s->n % EC_VL;
     for (int i = 0; i < count; i++) {
-        const float *a = in + ec_nest_offset(&s->kept, s->kept_step, i);
+        const ptrdiff_t a = ec_nest_offset(&s->kept, s->kept_step, i);
         const ptrdiff_t at = (ptrdiff_t)i * s->n;
         int k = 0;
         for (; k + EC_REDUCE_CHAINS * EC_VL <= s->n; k += EC_REDUCE_CHAINS * EC_VL)
-            ec_reduce_strip(s, e, a + k, residual, out, at + k, 1, EC_VL);
+            ec_reduce_strip(s, e, ec_at(in, a + k, s->in_as), residual, out, at + k, 1, EC_VL);
         for (; k + EC_VL <= s->n; k += EC_VL)
-            ec_reduce_strip(s, e, a + k, residual, out, at + k, 0, EC_VL);
+            ec_reduce_strip(s, e, ec_at(in, a + k, s->in_as), residual, out, at + k, 0, EC_VL);
         if (tail)
-            ec_reduce_strip(s, e, a + k, residual, out, at + k, 0, tail);
+            ec_reduce_strip(s, e, ec_at(in, a + k, s->in_as), residual, out, at + k, 0, tail);
     }
 }
 

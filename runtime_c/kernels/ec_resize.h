@@ -9,6 +9,7 @@ typedef struct ec_resize {
     int in_d, in_h, in_w;
     int out_d, out_h, out_w;
     int taps_d, taps_h, taps_w;
+    int in_as; /* the format of the input, EC_F32 where nothing is said */
 } ec_resize;
 
 /* The tables of the three dimensions follow each other. */
@@ -28,15 +29,15 @@ EC_INLINE ec_resize_tables ec_resize_split(const ec_resize s, const int32_t *ind
 
 /* `lanes` elements side by side that are not interpolated: channels of NCHW[x]c and NHWC, or inner
    dimensions. */
-EC_INLINE void ec_resize_lanes(const ec_resize s, const ec_epilogue e, const float *in,
-                               const int32_t *index, const float *weight, const float *residual,
-                               float *out, int outer, int lanes)
+EC_INLINE void ec_resize_lanes(const ec_resize s, const ec_epilogue e, const void *in,
+                               const int32_t *index, const float *weight, const void *residual,
+                               void *out, int outer, int lanes)
 {
     const ec_resize_tables t = ec_resize_split(s, index, weight);
     const ptrdiff_t image = (ptrdiff_t)s.in_d * s.in_h * s.in_w * lanes;
     for (int i = 0; i < outer * s.out_d * s.out_h; i++) {
         const int y = i % s.out_h, z = i / s.out_h % s.out_d;
-        const float *from = in + i / (s.out_h * s.out_d) * image;
+        const void *from = ec_at(in, i / (s.out_h * s.out_d) * image, s.in_as);
         for (int x = 0; x < s.out_w; x++)
             for (int c = 0; c < lanes; c += EC_VL) {
                 const int n = ec_min_i(EC_VL, lanes - c);
@@ -49,7 +50,7 @@ EC_INLINE void ec_resize_lanes(const ec_resize s, const ec_epilogue e, const flo
                         for (int tx = 0; tx < s.taps_w; tx++) {
                             const int dx = tx * s.out_w + x;
                             const ptrdiff_t at = (row * s.in_w + t.index_w[dx]) * lanes + c;
-                            sum = ec_fma(ec_read(from + at, n),
+                            sum = ec_fma(ec_read_as(from, at, n, s.in_as),
                                          ec_set1(factor * t.weight_w[dx]), sum);
                         }
                     }
@@ -60,15 +61,15 @@ EC_INLINE void ec_resize_lanes(const ec_resize s, const ec_epilogue e, const flo
 
 /* The innermost dimension is interpolated: first a line of in_w sums of rows, in the workspace, then
    along the line. */
-EC_INLINE void ec_resize_rows(const ec_resize s, const ec_epilogue e, const float *in,
-                              const int32_t *index, const float *weight, const float *residual,
-                              float *out, float *workspace, int outer)
+EC_INLINE void ec_resize_rows(const ec_resize s, const ec_epilogue e, const void *in,
+                              const int32_t *index, const float *weight, const void *residual,
+                              void *out, float *workspace, int outer)
 {
     const ec_resize_tables t = ec_resize_split(s, index, weight);
     const ptrdiff_t image = (ptrdiff_t)s.in_d * s.in_h * s.in_w;
     for (int i = 0; i < outer * s.out_d * s.out_h; i++) {
         const int y = i % s.out_h, z = i / s.out_h % s.out_d;
-        const float *from = in + i / (s.out_h * s.out_d) * image;
+        const void *from = ec_at(in, i / (s.out_h * s.out_d) * image, s.in_as);
         for (int k = 0; k < s.in_w; k += EC_VL) {
             const int n = ec_min_i(EC_VL, s.in_w - k);
             ec_vec sum = ec_set1(0.0f);
@@ -76,7 +77,7 @@ EC_INLINE void ec_resize_rows(const ec_resize s, const ec_epilogue e, const floa
                 for (int ty = 0; ty < s.taps_h; ty++) {
                     const int dz = tz * s.out_d + z, dy = ty * s.out_h + y;
                     const ptrdiff_t row = (ptrdiff_t)t.index_d[dz] * s.in_h + t.index_h[dy];
-                    sum = ec_fma(ec_read(from + row * s.in_w + k, n),
+                    sum = ec_fma(ec_read_as(from, row * s.in_w + k, n, s.in_as),
                                  ec_set1(t.weight_d[dz] * t.weight_h[dy]), sum);
                 }
             ec_write(workspace + k, sum, n);

@@ -3,11 +3,18 @@
    filters and its vectors output pixels, so that a row is stored to its channel of an NCHW output as
    it is.  Input is packed just before use, filters were packed at compile time in the order in which
    they are read: channel set, tile, channel, kernel position, filter of the tile.
-   Needs ec_activation.h and ec_sconv_pack.h. */
+   Filters may be stored in any format of ec_stored.h, and in units of a scale per channel.  Their tiles
+   are then decoded to memory, once for all panels that they meet while they are near (decoding in
+   registers would take as long for every panel): while inputs stay, one tile at a time, while filters
+   stay, the k1 tiles that do.
+
+   Needs ec_activation.h, ec_decode.h and ec_sconv_pack.h. */
 #ifndef EC_SCONV_H
 #define EC_SCONV_H
 
-/* The slices of one group of channels; all members are constants at the call. */
+/* The slices of one group of channels; all members are constants at the call.  filters_as: the format of
+   the filters, EC_F32 where nothing is said.  scale: so many floats behind a channel's bias lies the unit
+   of its filters; 0 where they have none. */
 typedef struct ec_slices {
     int in_c, nc;                  /* input channels, and those of one channel set */
     int k1, k2, k3;                /* tiles that stay near at a time: in L1, in L2, in L3 */
@@ -17,23 +24,29 @@ typedef struct ec_slices {
     int last_pixels, last_nv;      /* pixels of the last panel, and the vectors they take */
     int start_with_residual;       /* sums begin with it; else the epilogue adds it, if at all */
     int prefetch;                  /* fetch the next filter tile during the multiplications by one */
+    int filters_as;                /* */
+    ptrdiff_t scale;               /* */
 } ec_slices;
 
-/* Memory of one group of one image.  panels: room for the input tiles that are packed at a time. */
+/* Memory of one group of one image.  panels: room for the input tiles that are packed at a time; decoded:
+   for the filter tiles that are decoded at a time, where they are not float32. */
 typedef struct ec_operands {
-    const float *in, *filters, *bias, *residual;
-    float *out, *panels;
+    const float *in;
+    const void *filters;
+    const float *bias, *residual;
+    float *out, *panels, *decoded;
 } ec_operands;
 
 /* Channels [c0, c0 + nc) of a group; first and last of its sets. */
 typedef struct ec_channel_set {
-    const float *in, *filters;
+    const float *in;
+    const char *filters;
     int nc, kc, first, last;
 } ec_channel_set;
 
 /* Filters that are wanted next: `lines` cache lines from `from` on, fetched during a multiplication. */
 typedef struct ec_ahead {
-    const float *from;
+    const char *from;
     int lines;
 } ec_ahead;
 
@@ -48,9 +61,9 @@ EC_INLINE void ec_sconv_multiply(ec_outer *t, const float *a, const float *b, in
         return;
     }
     const int lines = ec_ceil_div(ahead.lines, ec_ceil_div(kc, STEPS));
-    const float *next = ahead.from;
+    const char *next = ahead.from;
     for (int k = 0; k < kc; k += STEPS) {
-        for (int i = 0; i < lines; i++, next += EC_LINE_FLOATS)
+        for (int i = 0; i < lines; i++, next += EC_LINE_BYTES)
             EC_PREFETCH_L1(next);
         ec_outer_mac(t, a + k * mr, b + k * nv * EC_VL, ec_min_i(STEPS, kc - k), mr, nv);
     }
@@ -75,6 +88,8 @@ EC_INLINE void ec_sconv_micro(const ec_slices s, const ec_epilogue e, const ec_o
             const ptrdiff_t to = at + j * EC_VL;
             const int n = ec_min_i(count - j * EC_VL, EC_VL);
             ec_vec x = sum[p * nv + j];
+            if (s.scale)
+                x = ec_mul(x, ec_set1(bias[s.scale + p]));
             if (!set.first)
                 x = ec_add(x, ec_read(o.out + to, n)); /* what the sets before have summed */
             else
@@ -89,23 +104,49 @@ EC_INLINE void ec_sconv_micro(const ec_slices s, const ec_epilogue e, const ec_o
     }
 }
 
-/* Filter tile f on panel i, which is packed at b and is one of `panels` that the tile meets in turn,
-   the one of number `turn`: each of them fetches a share of the next tile. */
+/* Bytes of a filter tile of n_f filters. */
+EC_INLINE ptrdiff_t ec_sconv_tile_bytes(const ec_slices p, const ec_channel_set set)
+{
+    return EC_STORED_SPAN(p.filters_as, (ptrdiff_t)p.n_f * set.kc);
+}
+
+/* Filter tile f in float32; one that is stored otherwise has its place for that. */
+EC_INLINE const float *ec_sconv_filters(const ec_slices p, const ec_operands o,
+                                        const ec_channel_set set, int f, int place)
+{
+    if (p.filters_as == EC_F32)
+        return (const float *)(const void *)set.filters + (ptrdiff_t)f * p.n_f * set.kc;
+    return o.decoded + (ptrdiff_t)place * p.n_f * set.kc;
+}
+
+/* Brings filter tiles [from, to) to their places, if need be. */
+EC_INLINE void ec_sconv_decode(const ec_slices p, const ec_operands o, const ec_channel_set set,
+                               int from, int to)
+{
+    for (int f = from; p.filters_as != EC_F32 && f < to; f++) {
+        const int rows = f == p.filter_tiles - 1 ? p.last_rows : p.n_f;
+        ec_decode(o.decoded + (ptrdiff_t)(f - from) * p.n_f * set.kc,
+                  set.filters + f * ec_sconv_tile_bytes(p, set), rows * set.kc, p.filters_as);
+    }
+}
+
+/* Filter tile f, which is at a, on panel i, which is packed at b and is one of `panels` that the tile
+   meets in turn, the one of number `turn`: each of them fetches a share of the next tile. */
 EC_INLINE void ec_sconv_tile(const ec_sconv s, const ec_slices p, const ec_epilogue e,
                              const ec_operands o, const ec_channel_set set, int f, int i,
-                             const float *b, int turn, int panels)
+                             const float *a, const float *b, int turn, int panels)
 {
     const int n_win = p.nv * EC_VL;
     const ptrdiff_t plane = (ptrdiff_t)s.out_d * s.out_h * s.out_w;
     const ptrdiff_t at = f * p.n_f * plane + (ptrdiff_t)i * n_win;
-    const float *const a = set.filters + (ptrdiff_t)f * p.n_f * set.kc;
     const float *const bias = o.bias + f * p.n_f;
     const int few = p.last_filters < p.n_f && f == p.filter_tiles - 1;
     const int narrow = p.last_pixels < n_win && i == p.in_tiles - 1;
     ec_ahead ahead = {NULL, 0};
     if (p.prefetch) {
-        ahead.lines = ec_ceil_div(p.n_f * set.kc, panels * EC_LINE_FLOATS);
-        ahead.from = a + (ptrdiff_t)p.n_f * set.kc + (ptrdiff_t)turn * ahead.lines * EC_LINE_FLOATS;
+        const ptrdiff_t tile = ec_sconv_tile_bytes(p, set);
+        ahead.lines = ec_ceil_div((int)tile, panels * EC_LINE_BYTES);
+        ahead.from = set.filters + (f + 1) * tile + (ptrdiff_t)turn * ahead.lines * EC_LINE_BYTES;
     }
     if (!few && !narrow)
         ec_sconv_micro(p, e, o, set, a, b, ahead, bias, at, plane, n_win, p.n_f, p.n_f, p.nv);
@@ -137,9 +178,11 @@ EC_INLINE ec_channel_set ec_sconv_set(const ec_sconv s, const ec_slices p, const
                                       int c0)
 {
     const int taps = s.kernel_d * s.kernel_h * s.kernel_w, nc = ec_min_i(p.nc, p.in_c - c0);
-    const int filters = (p.filter_tiles - 1) * p.n_f + p.last_rows;
+    const ptrdiff_t whole = EC_STORED_SPAN(p.filters_as, (ptrdiff_t)p.n_f * p.nc * taps);
+    const ptrdiff_t last = EC_STORED_SPAN(p.filters_as, (ptrdiff_t)p.last_rows * p.nc * taps);
     const ec_channel_set set = {o.in + (ptrdiff_t)c0 * s.in_d * s.in_h * s.in_w,
-                                o.filters + (ptrdiff_t)c0 * taps * filters,
+                                (const char *)o.filters +
+                                    c0 / p.nc * ((p.filter_tiles - 1) * whole + last),
                                 nc, nc * taps, c0 == 0, c0 + nc == p.in_c};
     return set;
 }
@@ -159,11 +202,13 @@ EC_INLINE void ec_sconv_input_stationary(const ec_sconv s, const ec_slices p, co
                 for (int i1 = i3; i1 < i3_end; i1 += p.k1) {
                     const int i1_end = ec_min_i(i1 + p.k1, i3_end);
                     ec_sconv_pack_tiles(s, p, set, i1, i1_end, o.panels);
-                    for (int f = f2; f < f2_end; f++)
+                    for (int f = f2; f < f2_end; f++) {
+                        ec_sconv_decode(p, o, set, f, f + 1);
                         for (int i = i1; i < i1_end; i++)
-                            ec_sconv_tile(s, p, e, o, set, f, i,
+                            ec_sconv_tile(s, p, e, o, set, f, i, ec_sconv_filters(p, o, set, f, 0),
                                           o.panels + (i - i1) * (set.kc * n_win), i - i1,
                                           i1_end - i1);
+                    }
                 }
             }
         }
@@ -185,9 +230,11 @@ EC_INLINE void ec_sconv_weight_stationary(const ec_sconv s, const ec_slices p, c
                 ec_sconv_pack_tiles(s, p, set, i2, i2_end, o.panels);
                 for (int f1 = f3; f1 < f3_end; f1 += p.k1) {
                     const int f1_end = ec_min_i(f1 + p.k1, f3_end);
+                    ec_sconv_decode(p, o, set, f1, f1_end);
                     for (int i = i2; i < i2_end; i++)
                         for (int f = f1; f < f1_end; f++)
                             ec_sconv_tile(s, p, e, o, set, f, i,
+                                          ec_sconv_filters(p, o, set, f, f - f1),
                                           o.panels + (i - i2) * (set.kc * n_win), i - i2,
                                           i2_end - i2);
                 }

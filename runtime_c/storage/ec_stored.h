@@ -1,4 +1,4 @@
-/* What numbers look like in memory: float32 itself, its most significant bytes (Flyte), or int8.
+/* What numbers look like in memory: float32 itself, its most significant bytes (Flyte), or integers.
    Registers always hold float32.  Kernels include ec_stored_<isa>.h behind the ISA header, which
    brings the vector functions; their meaning, per lane, is in ec_stored_portable.h.
 
@@ -10,16 +10,20 @@
 
    Writing takes the nearest number that the format has, of two equally near ones that with an even
    last bit, and never an infinity for a finite number.  A NaN keeps its upper bits and becomes
-   quiet.  Subnormal numbers are like any others.  int8 holds -127 ... 127 in units that the caller
-   knows, and is only read. */
+   quiet.  Subnormal numbers are like any others.
+
+   Integers are in units that the caller knows, and are only read: int8 holds -127 ... 127, int4
+   -7 ... 7 in two's complement, of two elements the first in the lower half of a byte. */
 #ifndef EC_STORED_H
 #define EC_STORED_H
 
-enum { EC_F32, EC_F24, EC_F16, EC_F8, EC_I8 };
+enum { EC_F32, EC_F24, EC_F16, EC_F8, EC_I8, EC_I4 };
 
-/* Bytes of one element, consecutive elements without a gap: a constant expression. */
+/* Bytes of one element, of a format that has whole ones; bytes of n consecutive elements without a gap.
+   Constant expressions where n is one. */
 #define EC_STORED_BYTES(fmt)                                                                       \
     ((fmt) == EC_F32 ? 4 : (fmt) == EC_F24 ? 3 : (fmt) == EC_F16 ? 2 : 1)
+#define EC_STORED_SPAN(fmt, n) ((fmt) == EC_I4 ? ((n) + 1) / 2 : (n) * EC_STORED_BYTES(fmt))
 
 /* Of a flyte format, as bits of a float32: the last bit that it keeps, its largest finite number,
    and what is added before the rest is cut off, one more where the last bit is odd.  Halfway between
@@ -43,7 +47,11 @@ EC_INLINE uint32_t ec_round_bits(uint32_t bits, int fmt)
     return (bits + (size > EC_STORED_LARGEST(fmt) ? 0u : EC_STORED_HALF(fmt) + odd)) | quiet;
 }
 
-/* One element.  The two lowest bytes are put together first: compilers make that one load. */
+/* Four bits of two's complement. */
+EC_INLINE float ec_int4(unsigned bits) { return (float)((int)((bits & 15u) ^ 8u) - 8); }
+
+/* One element, of int4 the first of a byte.  The two lowest bytes are put together first: compilers
+   make that one load. */
 EC_INLINE float ec_get_as(const void *p, int fmt)
 {
     const unsigned char *b = (const unsigned char *)p;
@@ -53,8 +61,25 @@ EC_INLINE float ec_get_as(const void *p, int fmt)
     case EC_F16: return ec_from_bits(((uint32_t)b[0] | (uint32_t)b[1] << 8) << 16);
     case EC_F8: return ec_from_bits((uint32_t)b[0] << 24);
     case EC_I8: return (float)*(const int8_t *)p;
+    case EC_I4: return ec_int4(b[0]);
     default: return *(const float *)p;
     }
+}
+/* Element i of those at p. */
+EC_INLINE float ec_get_at(const void *p, ptrdiff_t i, int fmt)
+{
+    if (fmt == EC_I4 && i % 2)
+        return ec_int4(((const unsigned char *)p)[i / 2] >> 4);
+    return ec_get_as((const char *)p + (fmt == EC_I4 ? i / 2 : i * EC_STORED_BYTES(fmt)), fmt);
+}
+
+/* The bytes of the first n int4, zeros behind them: in `to` is room for a whole vector. */
+EC_INLINE const void *ec_copy_int4(unsigned char *to, const void *p, int n)
+{
+    memcpy(to, p, (size_t)(n + 1) / 2);
+    if (n % 2)
+        to[n / 2] &= 15u;
+    return to;
 }
 
 #endif

@@ -14,6 +14,13 @@ EC_INLINE __m256i ec_load_flyte24(const void *p)
                          -1, 4, 5, 6, -1, 7, 8, 9, -1, 10, 11, 12, -1, 13, 14, 15);
     return _mm256_shuffle_epi8(_mm256_loadu2_m128i(high, low), spread);
 }
+/* Four bits each: shifted to the top of its lane, then down again with its sign. */
+EC_INLINE ec_vec ec_load_int4(const void *p)
+{
+    const __m256i up = _mm256_setr_epi32(28, 24, 20, 16, 12, 8, 4, 0);
+    const __m256i eight = _mm256_broadcastd_epi32(_mm_loadu_si32(p));
+    return _mm256_cvtepi32_ps(_mm256_srai_epi32(_mm256_sllv_epi32(eight, up), 28));
+}
 EC_INLINE ec_vec ec_load_as(const void *p, int fmt)
 {
     const __m128i *bytes = (const __m128i *)p;
@@ -26,7 +33,26 @@ EC_INLINE ec_vec ec_load_as(const void *p, int fmt)
         return _mm256_castsi256_ps(
             _mm256_slli_epi32(_mm256_cvtepu8_epi32(_mm_loadl_epi64(bytes)), 24));
     case EC_I8: return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(bytes)));
+    case EC_I4: return ec_load_int4(p);
     default: return ec_load((const float *)p);
+    }
+}
+EC_INLINE ec_vec ec_load_at(const void *p, ptrdiff_t i, int fmt)
+{
+    return ec_load_as((const char *)p + EC_STORED_SPAN(fmt, i), fmt);
+}
+
+/* Broadcasts of what memory holds need no general register. */
+EC_INLINE ec_vec ec_set1_as(const void *p, int fmt)
+{
+    switch (fmt) {
+    case EC_F16:
+        return _mm256_castsi256_ps(
+            _mm256_slli_epi32(_mm256_broadcastw_epi16(_mm_loadu_si16(p)), 16));
+    case EC_F8:
+        return _mm256_castsi256_ps(
+            _mm256_slli_epi32(_mm256_set1_epi8(*(const char *)p), 24));
+    default: return ec_set1(ec_get_as(p, fmt));
     }
 }
 

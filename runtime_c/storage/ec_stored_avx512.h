@@ -53,6 +53,18 @@ EC_INLINE __m512i ec_load_flyte24(const void *p)
     return _mm512_inserti32x4(_mm512_castsi256_si512(low), high, 2);
 }
 
+/* Eight elements in each of two words: every lane takes its half, shifts it, and looks up the float
+   that its lowest four bits stand for. */
+EC_INLINE ec_vec ec_load_int4(const void *p)
+{
+    const __m512i down = _mm512_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28, 0, 4, 8, 12, 16, 20, 24, 28);
+    const __m512 value = _mm512_setr_ps(0, 1, 2, 3, 4, 5, 6, 7, -8, -7, -6, -5, -4, -3, -2, -1);
+    const __m512i first = _mm512_broadcastd_epi32(_mm_loadu_si32(p));
+    const __m128i last = _mm_loadu_si32((const char *)p + 4);
+    const __m512i halves = _mm512_mask_broadcastd_epi32(first, 0xff00, last);
+    return _mm512_permutexvar_ps(_mm512_srlv_epi32(halves, down), value);
+}
+
 EC_INLINE ec_vec ec_load_as(const void *p, int fmt)
 {
     switch (fmt) {
@@ -63,8 +75,13 @@ EC_INLINE ec_vec ec_load_as(const void *p, int fmt)
     case EC_F8: return _mm512_castsi512_ps(ec_widen_flyte8(_mm_loadu_si128((const __m128i *)p)));
     case EC_I8:
         return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)p)));
+    case EC_I4: return ec_load_int4(p);
     default: return ec_load((const float *)p);
     }
+}
+EC_INLINE ec_vec ec_load_at(const void *p, ptrdiff_t i, int fmt)
+{
+    return ec_load_as((const char *)p + EC_STORED_SPAN(fmt, i), fmt);
 }
 
 /* The bytes of the first n flyte24. */
@@ -72,6 +89,7 @@ EC_INLINE __mmask64 ec_mask_flyte24(int n) { return ((__mmask64)1 << 3 * n) - 1;
 
 EC_INLINE ec_vec ec_load_as_n(const void *p, int n, int fmt)
 {
+    unsigned char bytes[EC_VL / 2] = {0};
     switch (fmt) {
     case EC_F24:
         return _mm512_castsi512_ps(
@@ -81,7 +99,25 @@ EC_INLINE ec_vec ec_load_as_n(const void *p, int n, int fmt)
     case EC_F8: return _mm512_castsi512_ps(ec_widen_flyte8(_mm_maskz_loadu_epi8(ec_mask(n), p)));
     case EC_I8:
         return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_maskz_loadu_epi8(ec_mask(n), p)));
+    case EC_I4: return ec_load_int4(ec_copy_int4(bytes, p, n));
     default: return ec_load_n((const float *)p, n);
+    }
+}
+
+/* Broadcasts of what memory holds, to the upper bytes of every lane: they need no general register
+   and no shift. */
+EC_INLINE ec_vec ec_set1_as(const void *p, int fmt)
+{
+    const char *b = (const char *)p;
+    switch (fmt) {
+    case EC_F24: {
+        const __m512i upper = _mm512_maskz_broadcastw_epi16(0xaaaaaaaau, _mm_loadu_si16(b + 1));
+        return _mm512_castsi512_ps(_mm512_mask_set1_epi8(upper, 0x2222222222222222u, *b));
+    }
+    case EC_F16:
+        return _mm512_castsi512_ps(_mm512_maskz_broadcastw_epi16(0xaaaaaaaau, _mm_loadu_si16(b)));
+    case EC_F8: return _mm512_castsi512_ps(_mm512_maskz_set1_epi8(0x8888888888888888u, *b));
+    default: return ec_set1(ec_get_as(p, fmt));
     }
 }
 

@@ -23,6 +23,14 @@ EC_INLINE uint8x16_t ec_load_flyte24(const uint8_t *p)
     const uint32x4_t twelve = vsetq_lane_u32(four, vreinterpretq_u32_u8(eight), 2);
     return vqtbl1q_u8(vreinterpretq_u8_u32(twelve), spread);
 }
+/* Four bits each, of two bytes that every lane has in its upper half: shifted to the top, then down
+   again with their sign. */
+EC_INLINE ec_vec ec_load_int4(const void *p)
+{
+    const int32x4_t up = {12, 8, 4, 0};
+    const int32x4_t four = vreinterpretq_s32_u16(vld1q_dup_u16((const ec_half *)p));
+    return vcvtq_f32_s32(vshrq_n_s32(vshlq_s32(four, up), 28));
+}
 EC_INLINE ec_vec ec_load_as(const void *p, int fmt)
 {
     const uint8_t *b = (const uint8_t *)p;
@@ -32,8 +40,22 @@ EC_INLINE ec_vec ec_load_as(const void *p, int fmt)
         return vreinterpretq_f32_u32(vshll_n_u16(vreinterpret_u16_u8(vld1_u8(b)), 16));
     case EC_F8: return vreinterpretq_f32_u8(ec_load_highest(p));
     case EC_I8: return vcvtq_n_f32_s32(vreinterpretq_s32_u8(ec_load_highest(p)), 24);
+    case EC_I4: return ec_load_int4(p);
     default: return ec_load((const float *)p);
     }
+}
+EC_INLINE ec_vec ec_load_at(const void *p, ptrdiff_t i, int fmt)
+{
+    return ec_load_as((const char *)p + EC_STORED_SPAN(fmt, i), fmt);
+}
+EC_INLINE ec_vec ec_set1_as(const void *p, int fmt)
+{
+    const uint8_t *b = (const uint8_t *)p;
+    if (fmt == EC_F16) /* shifted by the widening itself */
+        return vreinterpretq_f32_u32(vshll_n_u16(vld1_dup_u16((const uint16_t *)p), 16));
+    if (fmt == EC_F8)
+        return vreinterpretq_f32_u32(vshlq_n_u32(vreinterpretq_u32_u8(vld1q_dup_u8(b)), 24));
+    return fmt == EC_F32 ? vld1q_dup_f32((const float *)p) : ec_set1(ec_get_as(p, fmt));
 }
 EC_INLINE void ec_store_as(void *p, ec_vec v, int fmt)
 {

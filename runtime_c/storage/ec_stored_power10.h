@@ -31,6 +31,16 @@ EC_INLINE ec_vec_u8 ec_load_eight(const void *p)
     __asm__("lxvdsx %x0, %y1" : "=wa"(v) : "Z"(*(const eight *)p));
     return v;
 }
+/* Four bits each, of two bytes that every lane has in its upper half: shifted to the top, then down
+   again with their sign. */
+EC_INLINE ec_vec ec_load_int4(const void *p)
+{
+    const ec_vec_u8 spread = {0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1};
+    const ec_vec_u32 up = {12, 8, 4, 0};
+    const ec_vec_u8 two = vec_xl_len((unsigned char *)p, 2);
+    const ec_vec_s32 four = (ec_vec_s32)vec_perm(two, two, spread);
+    return vec_ctf(vec_sra(vec_sl(four, up), vec_splats(28u)), 0);
+}
 EC_INLINE ec_vec ec_load_as(const void *p, int fmt)
 {
     switch (fmt) {
@@ -38,16 +48,26 @@ EC_INLINE ec_vec ec_load_as(const void *p, int fmt)
     case EC_F16: return ec_unpack_as(ec_load_eight(p), fmt);
     case EC_F8:
     case EC_I8: return ec_unpack_as(ec_load_four(p), fmt);
+    case EC_I4: return ec_load_int4(p);
     default: return ec_load((const float *)p);
     }
+}
+EC_INLINE ec_vec ec_load_at(const void *p, ptrdiff_t i, int fmt)
+{
+    return ec_load_as((const char *)p + EC_STORED_SPAN(fmt, i), fmt);
 }
 EC_INLINE ec_vec ec_load_as_n(const void *p, int n, int fmt)
 {
     if (fmt == EC_F32)
         return ec_load_n((const float *)p, n);
+    unsigned char few[EC_VL / 2] = {0};
+    if (fmt == EC_I4)
+        return ec_load_int4(ec_copy_int4(few, p, n));
     const size_t bytes = (size_t)n * EC_STORED_BYTES(fmt);
     return ec_unpack_as(vec_xl_len((unsigned char *)p, bytes), fmt);
 }
+
+EC_INLINE ec_vec ec_set1_as(const void *p, int fmt) { return ec_set1(ec_get_as(p, fmt)); }
 
 /* As ec_round_bits.  (GCC 12 breaks down over vec_splats of a conditional expression.) */
 EC_INLINE ec_vec_u32 ec_round_as(ec_vec v, int fmt)

@@ -1,7 +1,9 @@
 /* What 64-bit and 32-bit NEON spell alike.  Included by their headers. */
 
-/* Four bytes at any address: without this, Clang tells lane loads that the address is aligned. */
+/* Four bytes at any address, and two: without this, Clang tells lane loads that the address is
+   aligned. */
 typedef uint32_t ec_word __attribute__((aligned(1)));
+typedef uint16_t ec_half __attribute__((aligned(1)));
 
 /* As ec_round_bits; integer instructions only, which know no subnormal numbers to flush. */
 EC_INLINE uint32x4_t ec_round_as(ec_vec v, int fmt)

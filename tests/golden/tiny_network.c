@@ -37,7 +37,7 @@ static void tiny_direct_1(const float *in, const float *weights, const float *bi
         .out_plane = 36, .out_row = 6, .out_pixel = 1,
         .out_vec = 36
     };
-    static const ec_epilogue e = {EC_ACT_RELU, 0.0f, 0.0f, 0, EC_ACT_NONE, 0.0f, 0.0f};
+    static const ec_epilogue e = {EC_ACT_RELU, 0.0f, 0.0f, 0, EC_ACT_NONE, 0.0f, 0.0f, 0.0f, 0.0f, EC_F32, EC_F32};
     enum { PLANES = 1, ROWS = 6, ROWS_PER_PASS = 6, TILES = 1, VECTORS = 4, IN_C = 3 };
     for (int y0 = 0; y0 < ROWS; y0 += ROWS_PER_PASS) {
         const int y1 = ec_min_i(y0 + ROWS_PER_PASS, ROWS);
@@ -72,7 +72,7 @@ static void tiny_direct_2(const float *in, const float *weights, const float *bi
         .out_plane = 36, .out_row = 6, .out_pixel = 1,
         .out_vec = 36
     };
-    static const ec_epilogue e = {EC_ACT_RELU, 0.0f, 0.0f, 0, EC_ACT_NONE, 0.0f, 0.0f};
+    static const ec_epilogue e = {EC_ACT_RELU, 0.0f, 0.0f, 0, EC_ACT_NONE, 0.0f, 0.0f, 0.0f, 0.0f, EC_F32, EC_F32};
     enum { PLANES = 1, ROWS = 6, ROWS_PER_PASS = 6, TILES = 4, VECTORS = 1, IN_C = 4 };
     /* The channels and filters of each tile, which its groups tell. */
     static const int tile_c0[] = {0, 1, 2, 3};
@@ -110,7 +110,7 @@ static void tiny_direct_3(const float *in, const float *weights, const float *bi
         .out_plane = 36, .out_row = 36, .out_pixel = 1,
         .out_vec = 36
     };
-    static const ec_epilogue e = {EC_ACT_NONE, 0.0f, 0.0f, 1, EC_ACT_RELU, 0.0f, 0.0f};
+    static const ec_epilogue e = {EC_ACT_NONE, 0.0f, 0.0f, 1, EC_ACT_RELU, 0.0f, 0.0f, 0.0f, 0.0f, EC_F32, EC_F32};
     enum { PLANES = 1, ROWS = 1, ROWS_PER_PASS = 1, TILES = 1, VECTORS = 4, IN_C = 4 };
     for (int y0 = 0; y0 < ROWS; y0 += ROWS_PER_PASS) {
         const int y1 = ec_min_i(y0 + ROWS_PER_PASS, ROWS);
@@ -146,7 +146,7 @@ static void tiny_pool_rows_1(const float *in, float *out, float *workspace)
         .first_d = 0, .first_h = 0, .first_w = 0,
         .end_d = 1, .end_h = 6, .end_w = 6
     };
-    static const ec_epilogue e = {EC_ACT_NONE, 0.0f, 0.0f, 0, EC_ACT_NONE, 0.0f, 0.0f};
+    static const ec_epilogue e = {EC_ACT_NONE, 0.0f, 0.0f, 0, EC_ACT_NONE, 0.0f, 0.0f, 0.0f, 0.0f, EC_F32, EC_F32};
     ec_pool_rows(s, e, in, NULL, out, workspace, 4);
 }
 
@@ -163,7 +163,7 @@ static void tiny_dense_1(const float *in, const float *weights, const float *bia
         .out_plane = 3, .out_row = 3, .out_pixel = 3,
         .out_vec = 1
     };
-    static const ec_epilogue e = {EC_ACT_NONE, 0.0f, 0.0f, 0, EC_ACT_NONE, 0.0f, 0.0f};
+    static const ec_epilogue e = {EC_ACT_NONE, 0.0f, 0.0f, 0, EC_ACT_NONE, 0.0f, 0.0f, 0.0f, 0.0f, EC_F32, EC_F32};
     enum { PLANES = 1, ROWS = 1, ROWS_PER_PASS = 1, TILES = 1, VECTORS = 3, IN_C = 36 };
     for (int y0 = 0; y0 < ROWS; y0 += ROWS_PER_PASS) {
         const int y1 = ec_min_i(y0 + ROWS_PER_PASS, ROWS);
@@ -227,7 +227,7 @@ int tiny_init(tiny_model *model, const void *weights, size_t weights_bytes, void
     /* header: magic, version, bytes (64 bits), layout hash (64 bits), CRC of what follows */
     if (tiny_u32(image) != 0x54574345u || tiny_u32(image + 4) != 1)
         return TINY_E_WEIGHTS_FORMAT;
-    if (tiny_u32(image + 16) != 0x51b816f9u || tiny_u32(image + 20) != 0x2d712878u)
+    if (tiny_u32(image + 16) != 0xbc4f1329u || tiny_u32(image + 20) != 0x3a52afa1u)
         return TINY_E_WEIGHTS_LAYOUT;
 #ifndef TINY_NO_CRC
     if (tiny_crc32(image + 64, weights_bytes - 64) != tiny_u32(image + 24))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import shutil
 import subprocess
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,6 +24,11 @@ COMPILERS = ("gcc", "clang")
 _STRICT = ("-std=c11", "-D_POSIX_C_SOURCE=200112L", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
 _SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 _OPTIONS = {"gcc": ("-O1", *_SANITIZE), "clang": ("-O2",)}
+# Checks as calls, and violations that end a program without a description: a third less to compile.
+_TRAPPING = (
+    "-fsanitize-undefined-trap-on-error",
+    *("--param", "asan-instrumentation-with-call-threshold=0"),
+)
 _QEMU_CPU = {"power10": ("-cpu", "power10"), "neon_armv7": ("-cpu", "cortex-a15")}
 # What the toolchain and the emulator of an architecture are called, where not by its own name.
 _TRIPLES = {"ppc64le": "powerpc64le-linux-gnu", "armv7l": "arm-linux-gnueabihf"}
@@ -52,12 +58,17 @@ def runs_here(target: Target) -> bool:
     return is_native(target) and host.detect().has(target.cpu_flags)
 
 
+def _trapping(options: Sequence[str]) -> tuple[str, ...]:
+    return _TRAPPING if set(_SANITIZE) <= set(options) else ()
+
+
 def native(target: Target, compiler: str, options: tuple[str, ...] = ()) -> Build:
     """Run by this CPU; skips when it cannot.  ``options`` replace the compiler's own."""
     if not runs_here(target):
         pytest.skip(f"this CPU has no {target.name}")
-    command = (_find_compiler(compiler), *(options or _OPTIONS[compiler]), *_STRICT)
-    return Build(f"{target.name} with {compiler}", target, command)
+    options = options or _OPTIONS[compiler]
+    command = (_find_compiler(compiler), *options, *_STRICT)
+    return Build(f"{target.name} with {compiler}", target, command, trapping=_trapping(options))
 
 
 def emulated(target: Target) -> Build:
@@ -87,15 +98,17 @@ def with_simde(target: Target, compiler: str, options: tuple[str, ...] = ()) -> 
     found = _find_compiler(compiler)
     if not has_simde(found):
         pytest.skip("SIMDe is not installed (libsimde-dev)")
+    options = options or _OPTIONS[compiler]
     return Build(
         f"{target.name} through SIMDe with {compiler}",
         replace(target, flags=()),  # those are what the CPU lacks
         (
-            *(found, *(options or _OPTIONS[compiler]), *_STRICT),
+            *(found, *options, *_STRICT),
             *("-isystem", str(_SHIMS[target.name])),
             "-Wno-psabi",  # no vector is passed between separately compiled functions
             *("-Wl,--no-as-needed", "-lm"),  # SIMDe rounds and takes roots with libm
         ),
+        trapping=_trapping(options),
     )
 
 

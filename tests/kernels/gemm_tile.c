@@ -18,22 +18,24 @@ static float next(void)
     return (float)(seed >> 8) / 8388608.0f - 1.0f;
 }
 
-/* Random filters as fmt has them, in units of 1/128, and their values in b. */
-EC_INLINE void fill(int fmt)
+/* Random filters as fmt has them, in rows of nr that begin with a byte, and their values in b. */
+EC_INLINE void fill(int fmt, int nr)
 {
-    const int bytes = EC_STORED_BYTES(fmt);
-    for (int i = 0; i < K_MAX * N_MAX; i += EC_VL) {
-        float lanes[EC_VL];
-        for (int lane = 0; lane < EC_VL; lane++) {
-            lanes[lane] = 127.0f * next();
-            if (fmt == EC_I8)
-                stored[i + lane] = (unsigned char)(int8_t)lanes[lane];
-        }
-        if (fmt != EC_I8)
-            ec_store_as(stored + (ptrdiff_t)i * bytes, ec_load(lanes), fmt);
+    const int row = EC_STORED_SPAN(fmt, nr);
+    for (int i = 0; i < K_MAX * row; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        stored[i] = (unsigned char)(seed >> 24);
     }
-    for (int i = 0; i < K_MAX * N_MAX; i++)
-        b[i] = ec_get_as(stored + (ptrdiff_t)i * bytes, fmt);
+    for (int k = 0; k < K_MAX && fmt < EC_I8; k++)
+        for (int j = 0; j < nr; j += EC_VL) {
+            float lanes[EC_VL];
+            for (int lane = 0; lane < EC_VL; lane++)
+                lanes[lane] = 127.0f * next();
+            ec_store_as(stored + k * row + EC_STORED_SPAN(fmt, j), ec_load(lanes), fmt);
+        }
+    for (int k = 0; k < K_MAX; k++)
+        for (int j = 0; j < nr; j++)
+            b[k * nr + j] = ec_get_at(stored + k * row, j, fmt);
 }
 
 static double worst(int k, int mr, int nr)
@@ -61,8 +63,8 @@ static void expect(double error, int mr, int nv, int depth, int fmt)
 EC_INLINE void every_tile(int fmt)
 {
     static const int depths[] = {0, 1, 3, 4, 5, 16, K_MAX};
-    fill(fmt);
 #define X(MR, NV)                                                                                  \
+    fill(fmt, NV * EC_VL);                                                                         \
     for (size_t d = 0; d < sizeof depths / sizeof *depths; d++) {                                  \
         memset(c, 0xff, sizeof c);                                                                 \
         ec_gemm_tile(a, stored, fmt, bias, c, NV * EC_VL, depths[d], MR, NV);                      \
@@ -82,6 +84,7 @@ int main(void)
     every_tile(EC_F16);
     every_tile(EC_F8);
     every_tile(EC_I8);
+    every_tile(EC_I4);
     printf("%s: %d passed, %d failed\n", EC_ISA_NAME, passed, failed);
     return failed != 0;
 }

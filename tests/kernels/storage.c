@@ -60,7 +60,7 @@ EC_INLINE int reads(ec_vec v, const unsigned char *p, int n, int fmt)
     ec_store(lanes, v);
     for (int i = 0; i < EC_VL; i++)
         same &= ec_bits(lanes[i]) ==
-                (i < n ? ec_bits(ec_get_as(p + i * EC_STORED_BYTES(fmt), fmt)) : 0u);
+                (i < n ? ec_bits(ec_get_at(p, i, fmt)) : 0u);
     return same;
 }
 
@@ -103,12 +103,12 @@ EC_INLINE void check_places(const float *x, const unsigned char *stored, int fmt
     unsigned char *page = guarded(&bytes);
     const size_t step = fmt == EC_F32 ? 4 : 1; /* float32 is aligned as such */
     for (int n = 0; n <= EC_VL; n++) {
-        const size_t size = (size_t)n * EC_STORED_BYTES(fmt);
+        const size_t size = (size_t)EC_STORED_SPAN(fmt, n);
         for (size_t k = 0; k <= SHIFTS; k++) {
             const size_t at = k < SHIFTS ? k * step : bytes - size;
             memcpy(page + at, stored, size);
             read_at(page + at, n, (int)at, fmt);
-            if (fmt != EC_I8)
+            if (fmt < EC_I8)
                 write_at(page, bytes, at, x, stored, n, fmt);
         }
     }
@@ -129,10 +129,10 @@ EC_INLINE void store_all(const float *x, unsigned char *stored, uint32_t count, 
 EC_INLINE void load_all(const unsigned char *stored, float *x, uint32_t count, int fmt)
 {
     for (uint32_t i = 0; i < count; i += EC_VL)
-        ec_store(x + i, ec_load_as(stored + (size_t)i * EC_STORED_BYTES(fmt), fmt));
+        ec_store(x + i, ec_load_at(stored, i, fmt));
     put(x, (size_t)count * sizeof *x);
     for (uint32_t i = 0; i < count; i++)
-        expect(ec_bits(x[i]) == ec_bits(ec_get_as(stored + (size_t)i * EC_STORED_BYTES(fmt), fmt)),
+        expect(ec_bits(x[i]) == ec_bits(ec_get_at(stored, i, fmt)),
                "get", fmt, 1, (int)i);
 }
 
@@ -151,19 +151,20 @@ int main(void)
     if (made_up)
         count = MADE_UP;
     float *x = take(count * sizeof *x), *back = malloc(count * sizeof *back);
-    unsigned char *stored[EC_I8 + 1];
+    unsigned char *stored[EC_I4 + 1];
     if (!back || count < EC_VL)
         return 3;
-#define TAKE(FMT) stored[FMT] = take((size_t)count * EC_STORED_BYTES(FMT))
+#define TAKE(FMT) stored[FMT] = take((size_t)EC_STORED_SPAN(FMT, count))
 #define LOAD(FMT) load_all(stored[FMT], back, count, FMT)
-    TAKE(EC_F32), TAKE(EC_F24), TAKE(EC_F16), TAKE(EC_F8), TAKE(EC_I8);
-    LOAD(EC_F32), LOAD(EC_F24), LOAD(EC_F16), LOAD(EC_F8), LOAD(EC_I8);
+    TAKE(EC_F32), TAKE(EC_F24), TAKE(EC_F16), TAKE(EC_F8), TAKE(EC_I8), TAKE(EC_I4);
+    LOAD(EC_F32), LOAD(EC_F24), LOAD(EC_F16), LOAD(EC_F8), LOAD(EC_I8), LOAD(EC_I4);
     check_places(x, stored[EC_I8], EC_I8);
+    check_places(x, stored[EC_I4], EC_I4);
     check_stores(x, stored[EC_F32], count, EC_F32);
     check_stores(x, stored[EC_F24], count, EC_F24);
     check_stores(x, stored[EC_F16], count, EC_F16);
     check_stores(x, stored[EC_F8], count, EC_F8);
-    for (int fmt = EC_F32; fmt <= EC_I8; fmt++)
+    for (int fmt = EC_F32; fmt <= EC_I4; fmt++)
         free(stored[fmt]);
     free(back);
     free(x);

@@ -16,13 +16,27 @@ from edgeconv.targets import TARGETS, Tile
 
 VECTOR_ISAS = [name for name, target in TARGETS.items() if target.lanes > 1]
 STORED = [entry.enumerator for entry in weight_formats().values() if entry.name != "float32"]
-# Spills and moves that are known: flyte24 takes registers for the places of its bytes.  On AVX-512
-# VBMI takes one less, and without it the tiles reach more than 90 % of float32's rate.
+# Spills and moves that are known: flyte24 takes registers for the places of its bytes, int4 for
+# those of its bits and for a table.  On AVX-512 VBMI takes one less, and without it flyte24's tiles
+# reach more than 90 % of float32's rate.  Where many strips meet the same filters these are decoded
+# to memory, and the tiles are float32's.
 SPILLS = {
     ("neon_armv7", "clang", "EC_F24", Tile(10, 1)): (2, 0),
+    ("neon_armv7", "clang", "EC_I4", Tile(10, 1)): (2, 0),
+    ("avx512", "gcc", "EC_F24", Tile(14, 2)): (1, 0),
     ("avx512", "gcc", "EC_F24", Tile(9, 3)): (2, 9),
     ("avx512", "gcc", "EC_F24", Tile(5, 5)): (2, 5),
     ("avx512", "gcc", "EC_F24", Tile(4, 6)): (2, 4),
+    ("avx512", "gcc", "EC_I4", Tile(9, 3)): (2, 9),
+    ("avx512", "gcc", "EC_I4", Tile(5, 5)): (2, 5),
+    ("avx512", "gcc", "EC_I4", Tile(4, 6)): (2, 4),
+    ("avx512", "clang", "EC_F24", Tile(9, 3)): (2, 54),
+    ("avx512", "clang", "EC_F24", Tile(5, 5)): (2, 50),
+    ("avx512", "clang", "EC_F24", Tile(4, 6)): (2, 48),
+    ("avx512", "clang", "EC_I4", Tile(14, 2)): (5, 40),
+    ("avx512", "clang", "EC_I4", Tile(9, 3)): (7, 14),
+    ("avx512", "clang", "EC_I4", Tile(5, 5)): (4, 7),
+    ("avx512", "clang", "EC_I4", Tile(4, 6)): (5, 48),
 }
 PAIRS = [(isa, model) for isa, models in MODELS.items() for model in models]
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from edgeconv.ir.activation import Activation
 from tests.kernels.harness import Array, Build, Spec, check
@@ -61,25 +61,23 @@ def spec_of(
     return Spec("Pool", {"x": x}, shape, attrs, tolerance=0 if exact else 3, scale=2)
 
 
-@pytest.mark.parametrize("window", WINDOWS, ids=str)
-def test_windows(build: Build, folder: Path, window: Window) -> None:
+def test_windows(build: Build, folder: Path) -> None:
     lanes = build.target.lanes
-    roundings = {out_sizes(window, ceil_mode): ceil_mode for ceil_mode in (False, True)}
     specs = [
         spec_of(window, channels, mode, ceil_mode, padding_counts)
-        for channels in {lanes, lanes + 1}
-        for ceil_mode in roundings.values()
+        for window in WINDOWS
+        for channels in (lanes, lanes + 1)
+        for ceil_mode in {out_sizes(window, ceil): ceil for ceil in (False, True)}.values()
         for mode, padding_counts in (("max", False), ("average", False), ("average", True))
         if not padding_counts or any(window[4])
     ]
     check(build, [case for spec in specs for case in spec.cases(build.target)], folder)
 
 
-@pytest.mark.parametrize("mode", ["max", "average"])
-def test_epilogue(build: Build, folder: Path, mode: str) -> None:
+def test_epilogue(build: Build, folder: Path) -> None:
     lanes = build.target.lanes
     specs = []
-    for window in (WINDOWS[2], WINDOWS[6]):
+    for mode, window in product(("max", "average"), (WINDOWS[2], WINDOWS[6])):
         for channels in (1, 2 * lanes, 2 * lanes + 3):
             plain = spec_of(window, channels, mode, False, False)
             residual: Array = rng.uniform(-2, 2, plain.shape).astype(np.float32)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from edgeconv.ir.activation import Activation
 from tests.kernels.harness import Array, Build, Spec, check
@@ -36,10 +35,7 @@ RESIZES = (
 )
 
 
-@pytest.mark.parametrize("how", RESIZES, ids="-".join)
-def test_resize(build: Build, folder: Path, how: tuple[str, str, str]) -> None:
-    lanes = build.target.lanes
-    mode, coordinates, nearest = how
+def specs_of(lanes: int, mode: str, coordinates: str, nearest: str) -> list[Spec]:
     specs = []
     for shape, scales in (
         ((1, lanes + 1, 4, 5), (1, 1, 2, 2)),
@@ -76,4 +72,8 @@ def test_resize(build: Build, folder: Path, how: tuple[str, str, str]) -> None:
             "Resize", {"x": x}, out, attrs, residual=numbers(*out), after=RELU, tolerance=8, scale=2
         )
     )
-    run(build, folder, specs)
+    return specs
+
+
+def test_resize(build: Build, folder: Path) -> None:
+    run(build, folder, [spec for how in RESIZES for spec in specs_of(build.target.lanes, *how)])

@@ -6,10 +6,9 @@ several channel sets and several chunks of every kind.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-
-import pytest
 
 from edgeconv.algorithms.problem import problem_of
 from edgeconv.algorithms.sconv.plan import make_plan
@@ -38,11 +37,12 @@ def run(build: Build, folder: Path, *specs: Spec) -> None:
     )
 
 
-def run_once(build: Build, folder: Path, *specs: Spec) -> None:
-    """All of ``specs`` as the analysis slices them."""
+def run_once(build: Build, folder: Path, *groups: Sequence[Spec]) -> None:
+    """All specs as the analysis slices them, and the first of each group with prefetching."""
     fetching = replace(build.target, prefetch=True)
-    cases = [case for spec in specs for case in sconv(spec, build.target)]
-    check(build, cases + sconv(specs[0], fetching), folder)
+    cases = [case for specs in groups for spec in specs for case in sconv(spec, build.target)]
+    cases += [case for specs in groups for case in sconv(specs[0], fetching)]
+    check(build, cases, folder)
 
 
 def widest(target: Target) -> tuple[int, int]:
@@ -62,25 +62,27 @@ def test_edges(build: Build, folder: Path) -> None:
     run(build, folder, *(conv((1, 9, 1, w), f, (1, 3), (0, 1, 0, 1)) for w, f in around))
 
 
-@pytest.mark.parametrize("strides", [(1, 1), (2, 2), (1, 3)], ids=str)
-def test_packing(build: Build, folder: Path, strides: tuple[int, int]) -> None:
+def test_packing(build: Build, folder: Path) -> None:
     """Row breaks, padding on every side, wide and dilated kernels."""
     run_once(
         build,
         folder,
-        conv((1, 3, 9, 10), 4, (3, 3), (1, 1, 1, 1), strides),
-        conv((1, 3, 11, 21), 4, (5, 7), (2, 0, 1, 3), strides),
-        conv((1, 2, 13, 40), 4, (3, 3), (2, 3, 2, 1), strides, (2, 3)),
-        conv((1, 2, 6, 90), 4, (2, 3), (0, 20, 0, 20), strides, (1, 20)),
-        conv((1, 2, 6, 3), 4, (1, 1), (1, 2, 1, 2), strides),
+        *(
+            (
+                conv((1, 3, 9, 10), 4, (3, 3), (1, 1, 1, 1), strides),
+                conv((1, 3, 11, 21), 4, (5, 7), (2, 0, 1, 3), strides),
+                conv((1, 2, 13, 40), 4, (3, 3), (2, 3, 2, 1), strides, (2, 3)),
+                conv((1, 2, 6, 90), 4, (2, 3), (0, 20, 0, 20), strides, (1, 20)),
+                conv((1, 2, 6, 3), 4, (1, 1), (1, 2, 1, 2), strides),
+            )
+            for strides in ((1, 1), (2, 2), (1, 3))
+        ),
     )
 
 
 def test_other_kinds(build: Build, folder: Path) -> None:
     """Pointwise, batches, groups, depthwise, one and three dimensions, a huge kernel."""
-    run_once(
-        build,
-        folder,
+    specs = (
         conv((2, 37, 5, 7), 11, (1, 1)),
         conv((2, 12, 5, 6), 6, (3, 3), (1, 1, 1, 1), groups=3),
         conv((1, 6, 5, 6), 6, (3, 3), (1, 1, 1, 1), groups=6),
@@ -88,20 +90,21 @@ def test_other_kinds(build: Build, folder: Path) -> None:
         conv((1, 4, 30), 5, (5,), (2, 2)),
         conv((1, 1, 70, 64), 5, (41, 41)),
     )
+    run_once(build, folder, specs)
 
 
-@pytest.mark.parametrize("channels", [3, 90])
-def test_epilogue(build: Build, folder: Path, channels: int) -> None:
+def test_epilogue(build: Build, folder: Path) -> None:
     """Residual and activations, with all channels at once and in several sets."""
     clip = Activation("clip", 0.0, 1.5)
-    base = conv((1, channels, 6, 7), 5, (3, 3), (1, 1, 1, 1), residual=True, after=RELU)
-    run(
-        build,
-        folder,
-        base,
-        replace(base, before=clip, after=NONE),
-        conv((1, channels, 6, 7), 5, (3, 3), (1, 1, 1, 1), bias=False),
-    )
+    specs = []
+    for channels in (3, 90):
+        base = conv((1, channels, 6, 7), 5, (3, 3), (1, 1, 1, 1), residual=True, after=RELU)
+        specs += [
+            base,
+            replace(base, before=clip, after=NONE),
+            conv((1, channels, 6, 7), 5, (3, 3), (1, 1, 1, 1), bias=False),
+        ]
+    run(build, folder, *specs)
 
 
 def test_tiny_caches_make_every_loop_run(build: Build) -> None:

@@ -21,15 +21,16 @@ from tests.stored_values import FLYTE_BITS
 
 PROGRAM = Path(__file__).parent / "storage.c"
 AVX512 = TARGETS["avx512"]
-# Instructions to read a vector of flyte24, flyte16, flyte8 and int8, the load included.
+# Instructions to read a vector of flyte24, flyte16, flyte8, int8 and int4, the load included.
 READING = {
-    "avx512": (4, 2, 2, 2),  # two loads, vpermd, vpshufb; vpmovzx and vpslld; with vcvt
-    "avx2": (3, 2, 2, 2),  # vmovdqu, vinserti128, vpshufb; the rest as above
-    "neon": (3, 2, 2, 3),  # ldr, ld1, tbl; ldr and shll; ldr and tbl; with scvtf
-    "neon_armv7": (4, 2, 3, 4),  # two vld1 and vtbl; vld1 and vshll; two vshll; with vcvt
-    "power10": (2, 2, 2, 3),  # lxvl, lxvdsx or lxvwsx, and vperm; with vcfsx
+    "avx512": (4, 2, 2, 2, 5),  # two loads, vpermd, vpshufb; vpmovzx and vpslld; with vcvt
+    "avx2": (3, 2, 2, 2, 4),  # vmovdqu, vinserti128, vpshufb; the rest as above
+    "neon": (3, 2, 2, 3, 4),  # ldr, ld1, tbl; ldr and shll; ldr and tbl; with scvtf
+    "neon_armv7": (4, 2, 3, 4, 4),  # two vld1 and vtbl; vld1 and vshll; two vshll; with vcvt
+    "power10": (2, 2, 2, 3, 5),  # lxvl, lxvdsx or lxvwsx, and vperm; with vcfsx
 }
-FORMATS = ("float32", "flyte24", "flyte16", "flyte8", "int8")  # in the order of ec_stored.h
+FORMATS = ("float32", "flyte24", "flyte16", "flyte8", "int8", "int4")  # in the order of ec_stored.h
+WHOLE_BITS = {"int8": 8, "int4": 4}
 
 
 def compiled(build: Build, folder: Path) -> Path:
@@ -47,8 +48,8 @@ def compiled(build: Build, folder: Path) -> Path:
 
 def elements(name: str, pattern: Array) -> bytes:
     """As many stored elements as patterns: every code there is, the upper bits of them."""
-    if name == "int8":
-        return (pattern >> 16).astype(np.uint8).tobytes()
+    if name.startswith("int"):
+        return (pattern >> 16).astype(np.uint8)[: pattern.size * WHOLE_BITS[name] // 8].tobytes()
     bits = FLYTE_BITS[name]
     return stored_values.as_bytes(pattern >> (32 - bits), bits // 8)
 
@@ -57,6 +58,10 @@ def read_as(name: str, pattern: Array) -> Array:
     """Bits of what ``elements`` must be read as."""
     if name == "int8":
         return (pattern >> 16).astype(np.uint8).view(np.int8).astype(np.float32).view(np.uint32)
+    if name == "int4":
+        byte = (pattern >> 16).astype(np.uint8)[: pattern.size // 2].astype(np.int64)
+        four = np.stack([byte % 16, byte // 16], axis=1).reshape(-1)
+        return np.where(four < 8, four, four - 16).astype(np.float32).view(np.uint32)
     bits = FLYTE_BITS[name]
     return stored_values.appended(pattern >> (32 - bits), bits)
 
@@ -136,5 +141,5 @@ def test_every_vector_isa_is_counted() -> None:
 
 def test_formats_are_those_of_c() -> None:
     text = (ROOT / "runtime_c" / "storage" / "ec_stored.h").read_text()
-    assert "enum { EC_F32, EC_F24, EC_F16, EC_F8, EC_I8 };" in text
-    assert [formats()[name].element_bytes for name in FORMATS] == [4, 3, 2, 1, 1]
+    assert "enum { EC_F32, EC_F24, EC_F16, EC_F8, EC_I8, EC_I4 };" in text
+    assert [formats()[name].bits for name in FORMATS] == [32, 24, 16, 8, 8, 4]

@@ -20,10 +20,10 @@ from edgeconv.choose.storage import weight_formats
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.layout import ROW_MAJOR, blocked
 from edgeconv.ops.base import LayoutOption
-from edgeconv.storage.base import StorageFormat
 from edgeconv.targets import Target
 from tests.kernels.harness import Array, Build, Case, Spec, check
 from tests.kernels.test_conv import RELU, conv, numbers, tile
+from tests.kernels.test_sconv import SCHEDULES, TINY, sconv, widest
 
 STORED = [name for name in weight_formats() if name != "float32"]
 THOROUGH = ("flyte24", "int8")  # without and with units; the others differ in loads only
@@ -33,26 +33,33 @@ CLIP = Activation("clip", -1.0, 1.5)
 rng = np.random.default_rng(5)
 
 
-def representable(shape: tuple[int, ...], form: StorageFormat) -> Array:
-    """Random weights that ``form`` has; about as large as those of the other tests."""
-    if not form.scaled:
+def units(out_c: int) -> Array:
+    """Random powers of two."""
+    return np.exp2(rng.integers(-8, -4, out_c).astype(np.float32))
+
+
+def representable(shape: tuple[int, ...], name: str) -> Array:
+    """Random weights that the format has, in units of one where it has none of its own."""
+    form = weight_formats()[name]
+    if name.startswith("flyte"):
         return form.rounded(numbers(*shape)).astype(np.float32)
     most = int(form.largest)
     whole = rng.integers(-most, most + 1, shape).astype(np.float32)
     whole.reshape(shape[0], -1)[:, 0] = most  # the largest of its channel
-    units = np.exp2(rng.integers(-8, -4, shape[0]).astype(np.float32))
-    return whole * units.reshape(-1, *(1,) * (len(shape) - 1))
+    return whole
 
 
 def stored(spec: Spec, name: str) -> Spec:
-    """``spec`` with filters in the format ``name``."""
-    weights = representable(spec.inputs["w"].shape, weight_formats()[name])
+    """``spec`` with filters in the format ``name``: integers in the units that the format finds by
+    itself, flyte16 in given ones."""
+    weights, attrs = representable(spec.inputs["w"].shape, name), {"storage": name}
+    if name in ("int8", "int4", "flyte16"):
+        unit = units(len(weights))
+        weights = weights * unit.reshape(-1, *(1,) * (weights.ndim - 1))
+        attrs |= {"units": tuple(unit.tolist())} if name == "flyte16" else {}
     scale = max(1.0, float(np.abs(weights).max())) * spec.scale
     return replace(
-        spec,
-        inputs={**spec.inputs, "w": weights},
-        attrs={**spec.attrs, "storage": name},
-        scale=scale,
+        spec, inputs={**spec.inputs, "w": weights}, attrs={**spec.attrs, **attrs}, scale=scale
     )
 
 
@@ -134,3 +141,65 @@ def test_far_filters_come_in_passes(build: Build, name: str) -> None:
         problem = problem_of(case.layer.node, case.graph)
         assert channels_per_pass(problem, make_plan(problem, far), far)
         assert case.layer.params["channels_per_pass"]
+
+
+def in_blocks(target: Target) -> list[Case]:
+    """Convolutions that decode their filters to memory: all channels at once, and in passes."""
+    near = replace(target, caches=(Cache(1, 3072 * target.lanes, 64), Cache(2, 1 << 17, 64)))
+    xc, (rows, nr) = blocked(target.lanes), tile(target)
+    wide, one = 2 * rows + 1, (1, 1, 1, 1)
+    specs = [
+        conv((1, 48, 6, wide), nr + target.lanes, (3, 3), one, residual=True, after=RELU),
+        conv((2, 5, 6, wide), nr + 1, (3, 3), one, after=CLIP),
+        conv((1, 4 * target.lanes, 6, wide), 4 * target.lanes, (1, 1), groups=2),
+    ]
+    made = []
+    for number, name in enumerate(STORED):
+        spec = specs[number % len(specs)]
+        residual = (xc,) if spec.residual is not None else ()
+        option = LayoutOption((xc, ROW_MAJOR, ROW_MAJOR, *residual), (xc,))
+        forced = replace(spec, options=(option,), attrs={**spec.attrs, "algorithm": "direct"})
+        made += stored(forced, name).cases(near)
+    return made
+
+
+def test_blocks_of_decoded_filters(build: Build, folder: Path) -> None:
+    cases = in_blocks(build.target)
+    check(build, cases, folder)
+    decoded = [bool(case.layer.params["decoded"]) for case in cases]
+    assert decoded == [build.target.lanes > 1] * len(cases)
+    assert build.target.lanes == 1 or cases[0].layer.params["channels_per_pass"]
+
+
+def outer(target: Target) -> list[Spec]:
+    """Of SConv: tiles that are cut in both directions, several channel sets, groups."""
+    n_win, n_f = widest(target)
+    wide = (1, 9, 1, 2 * n_win + 1)
+    return [
+        conv(wide, 2 * n_f + 1, (1, 3), (0, 1, 0, 1), residual=True, after=RELU),
+        conv((2, 6, 5, 6), 10, (3, 3), (1, 1, 1, 1), groups=2, after=CLIP),
+        conv((1, 90, 3, n_win), n_f + 1, (3, 3), (1, 1, 1, 1), residual=True, bias=False),
+        conv((1, 5, 7, 9), 7, (1, 1), strides=(2, 2)),
+    ]
+
+
+def test_outer_product(build: Build, folder: Path) -> None:
+    """SConv decodes tiles of filters: one at a time, or those that stay, as the schedule says."""
+    tiny = replace(build.target, caches=TINY)
+    first, *rest = outer(build.target)
+    cases = []
+    for number, name in enumerate(STORED):
+        of_caches = replace(tiny, prefetch=number == 0)
+        cases += sconv(stored(first, name), of_caches, SCHEDULES[number % len(SCHEDULES)])
+        cases += sconv(stored(rest[number % len(rest)], name), tiny)
+    check(build, cases, folder)
+
+
+def test_outer_product_cuts_channels(build: Build) -> None:
+    """What the test above relies on: places for several tiles, and several channel sets."""
+    tiny = replace(build.target, caches=TINY)
+    first, _, sets, _ = outer(build.target)
+    (case,) = sconv(stored(first, "int4"), tiny, "WS")
+    assert case.layer.workspace_bytes > 4 * case.layer.params["panel_floats"]
+    (case,) = sconv(stored(sets, "int4"), tiny)
+    assert case.layer.params["nc"] < sets.inputs["x"].shape[1]

@@ -260,3 +260,49 @@ int main(void)
     return 0;
 }
 """
+
+# kept: bits of each layer's result that remain, by execution order; 32 rounds nothing.
+ROUNDING = """\
+#include "net.h"
+#include <stdio.h>
+#include <string.h>
+
+static const unsigned char kept[] = {@KEPT@};
+static _Alignas(64) unsigned char arena[NET_ARENA_BYTES ? NET_ARENA_BYTES : 1];
+static float image[NET_INPUT_IMAGE_ELEMENTS];
+static float features[NET_OUTPUT_FEATURES_ELEMENTS], p[NET_OUTPUT_P_ELEMENTS];
+
+#ifdef NET_TRACE
+void net_trace(int layer, const void *result, size_t bytes);
+void net_trace(int layer, const void *result, size_t bytes)
+{
+    unsigned char *at = (unsigned char *)result;
+    const int bits = kept[layer];
+    for (size_t i = 0; bits < 32 && i < bytes; i += 4) {
+        unsigned word, unit = 1u << (32 - bits);
+        memcpy(&word, at + i, 4);
+        word += (bits == 8 ? 0x5fffffu : unit / 2u - 1u) + (word / unit & 1u);
+        word &= 0u - unit;
+        memcpy(at + i, &word, 4);
+    }
+}
+#endif
+
+int main(int argc, char **argv)
+{
+    net_model net;
+    FILE *in = argc == 3 ? fopen(argv[1], "rb") : NULL, *out;
+    (void)kept;
+    if (!in || fread(image, sizeof image, 1, in) != 1)
+        return 2;
+    fclose(in);
+    if (net_init(&net, net_weights, NET_WEIGHTS_BYTES, arena, sizeof arena))
+        return 3;
+    if (net_run(&net, image, features, p))
+        return 4;
+    out = fopen(argv[2], "wb");
+    if (!out || fwrite(features, sizeof features, 1, out) != 1)
+        return 5;
+    return fwrite(p, sizeof p, 1, out) != 1 || fclose(out);
+}
+"""

@@ -16,8 +16,7 @@ import numpy.typing as npt
 import pytest
 
 from edgeconv import board as boards
-from edgeconv.build import find_compiler, find_emulator
-from edgeconv.errors import EdgeconvError
+from tests.tools import available
 
 ort = pytest.importorskip("onnxruntime", reason="ONNX Runtime is the examples' reference")
 pillow = pytest.importorskip("PIL.Image", reason="Pillow decodes the photographs")
@@ -31,14 +30,6 @@ STRICT = ("-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
 SANITIZE = ("-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 
 FloatArray = npt.NDArray[np.float32]
-
-
-def skip_without_tools(board: str) -> None:
-    try:
-        find_compiler(boards.load(board))
-        find_emulator(boards.load(board))
-    except EdgeconvError as error:
-        pytest.skip(str(error))
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +124,7 @@ def digits_accuracy() -> str:
 
 @pytest.fixture(scope="module")
 def digits(tools: Path, tmp_path_factory: pytest.TempPathFactory) -> Digits:
-    skip_without_tools("host")
+    available("host")
     out = tmp_path_factory.mktemp("digits")
     return Digits(out, run_script(DIGITS / "run.sh", tools, out, BOARD="host"))
 
@@ -144,13 +135,13 @@ def test_digits_reach_the_reference_accuracy(digits: Digits) -> None:
 
 
 def test_digits_on_an_emulated_board(tools: Path, tmp_path: Path) -> None:
-    skip_without_tools("jetson-tx1")
+    available("jetson-tx1")
     printed = run_script(DIGITS / "run.sh", tools, tmp_path, BOARD="jetson-tx1")
     assert digits_accuracy() in printed
 
 
 def test_digits_build_without_cmake(tools: Path, tmp_path: Path) -> None:
-    skip_without_tools("host")
+    available("host")
     printed = run_script(DIGITS / "run.sh", tools, tmp_path, BOARD="host", CMAKE="no-such-cmake")
     assert not (tmp_path / "build").exists()
     assert digits_accuracy() in printed
@@ -207,7 +198,7 @@ class Detector:
 
 @pytest.fixture(scope="module")
 def detector(tools: Path, tmp_path_factory: pytest.TempPathFactory) -> Detector:
-    skip_without_tools("host")
+    available("host")
     out = tmp_path_factory.mktemp("face-detector")
     script = DETECTOR / "demo.sh"
     return Detector(out, run_script(script, tools, out, BOARD="host", RUNS="3"))

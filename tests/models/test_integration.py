@@ -22,15 +22,15 @@ import pytest
 
 from edgeconv import board as boards
 from edgeconv.board import RunKind
-from edgeconv.build import find_compiler, find_emulator, read_sections
+from edgeconv.build import read_sections
 from edgeconv.build.compile import BASE_FLAGS
 from edgeconv.build.cross import cross
 from edgeconv.build.project import Project
-from edgeconv.errors import EdgeconvError
 from edgeconv.host import detect
 from edgeconv.pipeline import CompileOptions, compile_model, verify_project
 from tests import onnx_models
 from tests.models import drivers
+from tests.tools import available
 
 ROOT = Path(__file__).resolve().parents[2]
 FRAMEWORKS = Path(__file__).parent / "frameworks"
@@ -328,13 +328,9 @@ def test_preset_builds_and_runs(name: str, tmp_path: Path) -> None:
     board = boards.load(name)
     if board.arch == detect().arch and board.run.kind is not RunKind.NATIVE:
         pytest.skip("this machine is of the board's architecture, but lacks its instructions")
+    available(name)
     model = onnx_models.save(onnx_models.residual(), tmp_path / "net.onnx")
-    try:
-        find_compiler(board)
-        find_emulator(board)
-        project, _ = compile_model(CompileOptions(model, name), tmp_path / "net")
-    except EdgeconvError as error:
-        pytest.skip(str(error))
+    project, _ = compile_model(CompileOptions(model, name), tmp_path / "net")
     assert verify_project(project.directory, model=model).passed
     shutil.rmtree(project.build_directory)
     export = "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"

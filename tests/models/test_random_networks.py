@@ -11,16 +11,14 @@ import numpy as np
 import onnx
 import pytest
 
-from edgeconv import board as boards
 from edgeconv import choose, frontend, memory, passes, pipeline
-from edgeconv.build import find_compiler, find_emulator
 from edgeconv.build.project import Port
-from edgeconv.errors import EdgeconvError
 from edgeconv.pipeline import CompileOptions
 from edgeconv.targets import TARGETS
 from edgeconv.verify.compare import compare
 from edgeconv.verify.inputs import seeded
 from tests.ir_interpreter import evaluate
+from tests.tools import available
 
 pytest.importorskip("onnxruntime", reason="random networks are made with it")
 from tests.models.random_blocks import random_network
@@ -83,12 +81,7 @@ def compilations() -> list[object]:
 @pytest.mark.parametrize(("seed", "board"), compilations())
 def test_compiled(seed: int, board: str, tmp_path: Path) -> None:
     """Built and run, with inputs and weights in all of their places."""
-    loaded = boards.load(board)
-    try:
-        find_compiler(loaded)
-        find_emulator(loaded)
-    except EdgeconvError as error:
-        pytest.skip(str(error))
+    available(board)
     io, as_c = ("caller", "arena")[seed % 2], seed % 4 > 1
     with random_model(tmp_path, seed, NODES) as path:
         options = CompileOptions(path, board, io=io, weights_as_c=as_c)

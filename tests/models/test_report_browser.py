@@ -23,7 +23,7 @@ from selenium.webdriver.support.ui import WebDriverWait  # noqa: E402
 
 SIZES = {"phone": (390, 844), "desk": (1440, 900)}
 SCHEMES = ("light", "dark")
-CHARTS = ("regions", "arena", "time", "energy", "traffic", "roofline")
+CHARTS = ("regions", "arena", "sqnr", "time", "energy", "traffic", "roofline")
 PRINTED_WIDTH = 1032  # pixels between the margins of A4 landscape
 
 Driver = Any
@@ -53,7 +53,8 @@ def browser() -> Iterator[Driver]:
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """One with every number, and a map of the arena with a workspace and two banks."""
+    """One with every number, accuracy on samples, and a map of the arena with a workspace and two
+    banks."""
     planned = planned_report(tmp_path_factory.mktemp("model"))
     place = {"bytes": 4096, "first": 0, "last": 3, "layer": planned["layers"][0]["name"]}
     entries = [
@@ -61,7 +62,16 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         {"name": "workspace of x", "bank": "fast", "offset": 4096, **place, "last": 0},
         {"name": "second", "bank": "slow", "offset": 0, **place, "last": 5},
     ]
-    return {**filled(planned), "arena_map": entries}
+    full = filled(planned)
+    samples = {"source": "20 samples of x.npz", "promised": True, "top1": 0.9, "agreement": 1.0}
+    choice = {"objective": "memory", "min_sqnr": 20.0, "max_drop": None, "gap": 0.0}
+    return {
+        **full,
+        "arena_map": entries,
+        "accuracy": {**full["accuracy"], **samples, "samples": 20},
+        "choice": {**choice, "finished": True},
+        "layers": [{**one, "sqnr_db": 40.0 + n} for n, one in enumerate(full["layers"])],
+    }
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ from tests.command import Command
 
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits-cnn.onnx"
 # dB at the output, of seeded inputs; measured 97.8, 55.5, 3.1 and 45.7.
-LEAST_SQNR = {"flyte24": 90.0, "flyte16": 50.0, "flyte8": 0.0, "int8": 40.0}
+LEAST_SQNR = {"flyte24": 90.0, "flyte16": 50.0, "flyte8": 0.0, "int8": 40.0, "int4": 10.0}
 FORMATS = sorted(stored_formats())
 BOARDS = ("generic-c", "host")
 
@@ -43,12 +43,13 @@ def test_digits(name: str, board: str, tmp_path: Path) -> None:
         for layer in decide(CompileOptions(DIGITS, board, storage={"*": name})).choice.layers
         if layer.node.op == "Conv"
     }
-    plain = decide(CompileOptions(DIGITS, board, algorithms=algorithms))
+    plain_options = CompileOptions(DIGITS, board, algorithms=algorithms)
+    plain = decide(plain_options)
     options = CompileOptions(DIGITS, board, storage={"*": name})
     project, _ = compile_model(options, tmp_path / "digits")
     saved = plain.report["flash"]["weights"] - project.report["flash"]["weights"]
     form, layers = formats()[name], plain.choice.layers
-    expected = (4 - form.element_bytes) * filters_of(options)
+    expected = 4 * filters_of(plain_options) - form.bytes_of(filters_of(options))
     units = sum(blob.bytes for layer in layers for blob in layer.blobs if blob.name == "bias")
     expected -= units if form.scaled else 0
     assert abs(saved - expected) <= 64 * sum(len(layer.blobs) for layer in layers)  # alignment

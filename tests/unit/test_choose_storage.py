@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from edgeconv.algorithms.packing import rounded
+from edgeconv.algorithms.packing import has_units, in_units, rounded, units_of
 from edgeconv.choose.storage import store_weights, stored_formats, weight_formats
 from edgeconv.codegen.emit import weight_image
 from edgeconv.codegen.weights import encoded
@@ -42,7 +43,7 @@ def stored(of: Graph, attribute: str = "storage") -> dict[str, str]:
 
 
 def test_formats_of_weights() -> None:
-    assert set(weight_formats()) == {"float32", "flyte24", "flyte16", "flyte8", "int8"}
+    assert set(weight_formats()) == {"float32", "flyte24", "flyte16", "flyte8", "int8", "int4"}
     assert stored_formats() == set(weight_formats()) - {"float32"}
 
 
@@ -56,7 +57,42 @@ def test_every_layer_and_named_ones() -> None:
 
 def test_rounded_weights_are_float32() -> None:
     twin = store_weights(graph(), {"c": "flyte8"}, rounded=True)
-    assert (stored(twin), stored(twin, "rounded")) == ({}, {"c": "flyte8"})
+    assert stored(twin) == {}
+    got = {
+        node.name: twin[node.inputs[1]].constant() for node in twin.nodes if len(node.inputs) > 1
+    }
+    np.testing.assert_array_equal(got["a"], graph()["w"].constant())
+    np.testing.assert_array_equal(got["c"], rounded(graph()["v"].constant(), formats()["flyte8"]))
+
+
+def with_units(units: tuple[float, ...]) -> Node:
+    return Node("a", "Conv", ("x", "w"), ("y",), {"storage": "flyte8", "units": units})
+
+
+def test_units_of_the_node_come_first() -> None:
+    weights = np.array([[1.0], [3.0], [0.0], [-5.0]], np.float32).reshape(4, 1, 1, 1)
+    node = with_units((0.5, 1.5, 1.0, 2.5))
+    units = units_of(node, weights)
+    assert units is not None
+    np.testing.assert_array_equal(units, [0.5, 1.5, 1.0, 2.5])
+    assert has_units(node)
+    stored = in_units(weights, formats()["flyte8"], units)
+    np.testing.assert_array_equal(stored.ravel(), [2, 2, 0, -2])
+    flyte16 = replace(node, attrs={"storage": "flyte16"})
+    assert units_of(flyte16, weights) is None
+    assert has_units(replace(node, attrs={**node.attrs, "storage": "flyte16"}))
+    assert not has_units(replace(node, attrs={**node.attrs, "storage": "float32"}))
+
+
+@pytest.mark.parametrize("name", sorted(stored_formats()))
+def test_what_was_rounded_in_units_is_stored_exactly(name: str) -> None:
+    """Rounding, and encoding again what a network then computes with: the same bytes."""
+    rng, form = np.random.default_rng(4), formats()[name]
+    units = rng.uniform(0.01, 3, 6).astype(np.float32)
+    weights = rng.normal(size=(6, 50)).astype(np.float32)
+    once = rounded(weights, form, units)
+    data = form.encode(in_units(weights, form, units))
+    assert form.encode(in_units(once, form, units)) == data
 
 
 @pytest.mark.parametrize(
@@ -89,14 +125,15 @@ def test_rounding_twice_is_rounding_once(name: str) -> None:
     weights = rng.standard_normal((5, 3, 2, 2)).astype(np.float32)
     weights[2] = 0.0
     once, form = rounded(weights, formats()[name]), formats()[name]
-    bound = np.abs(weights).max(axis=(1, 2, 3), keepdims=True) / 254 * 1.0001
+    most = np.abs(weights).max(axis=(1, 2, 3), keepdims=True)
+    bound = most / (2 * min(form.largest, 2.0**30)) * 1.0001
     assert (np.abs(once - weights) <= np.maximum(bound, form.relative_error * abs(weights))).all()
     np.testing.assert_allclose(rounded(once, form), once, rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", sorted(weight_formats()))
 def test_image_and_report_count_bytes_of_the_format(residual_model: Path, name: str) -> None:
-    size, scaled = formats()[name].element_bytes, formats()[name].scaled
+    form = formats()[name]
     plain = decide(CompileOptions(residual_model, BOARD)).choice.layers
     chosen = decide(CompileOptions(residual_model, BOARD, storage={"*": name}))
     layers = {layer["name"]: layer for layer in chosen.report["layers"]}
@@ -106,25 +143,29 @@ def test_image_and_report_count_bytes_of_the_format(residual_model: Path, name: 
             continue
         seen += 1
         filters, bias = layer.blobs
-        assert filters.bytes == size * before.blobs[0].elements == len(encoded(filters))
-        assert bias.bytes == (1 + scaled) * before.blobs[1].bytes == len(encoded(bias))
+        assert filters.bytes == form.bytes_of(filters.elements) == len(encoded(filters))
+        # Rows of int4 begin with a byte: of an odd number of taps or filters.
+        most = before.blobs[0].elements // (4 if name == "int4" else 1 << 30)
+        assert 0 <= filters.elements - before.blobs[0].elements <= most
+        assert bias.bytes == (1 + form.scaled) * before.blobs[1].bytes == len(encoded(bias))
         told = layers[layer.node.name]
         assert told["storage"] == {"weights": name, "output": "float32"}
         assert told["weight_bytes"] == filters.bytes + bias.bytes
     assert seen > 3
 
 
-def test_sconv_leaves_stored_filters_to_others(residual_model: Path) -> None:
+def test_sconv_takes_stored_filters(residual_model: Path) -> None:
+    """Decoded to memory, behind the packed panels."""
     algorithms = {"stem": "sconv"}
-    plain = decide(CompileOptions(residual_model, BOARD, algorithms=algorithms))
-    assert "sconv" in {layer.algorithm for layer in plain.choice.layers}
-    others = {"*": "flyte16", "stem": "float32"}
-    decide(CompileOptions(residual_model, BOARD, algorithms=algorithms, storage=others))
-    stored_too = CompileOptions(
-        residual_model, BOARD, algorithms=algorithms, storage={"*": "flyte16"}
-    )
-    with pytest.raises(EdgeconvError, match="does not apply"):
-        decide(stored_too)
+    made = {}
+    for name in ("float32", "flyte16"):
+        options = CompileOptions(
+            residual_model, BOARD, algorithms=algorithms, storage={"stem": name}
+        )
+        layers = decide(options).choice.layers
+        made[name] = next(layer for layer in layers if layer.algorithm == "sconv")
+    assert made["flyte16"].workspace_bytes > made["float32"].workspace_bytes
+    assert made["flyte16"].blobs[0].bytes == made["float32"].blobs[0].bytes // 2
 
 
 def test_command_and_comments_name_the_formats(
@@ -184,4 +225,5 @@ def test_traffic_follows_the_format(tmp_path: Path) -> None:
         moved[name] = layer["traffic_bytes"]["DRAM"], layer["traffic_lower_bound_bytes"]
     filters = 4 * 256 * 256 * 9
     for before, after in zip(moved["float32"], moved["flyte16"], strict=True):
-        assert before - after == pytest.approx(filters / 2, rel=0.02)
+        # Decoding in blocks takes the input past them in other pieces.
+        assert before - after == pytest.approx(filters / 2, rel=0.1)

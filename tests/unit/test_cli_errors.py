@@ -12,7 +12,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from edgeconv import pipeline
+from edgeconv import deciding
 from tests import onnx_models
 from tests.command import BOARD, Command
 
@@ -180,15 +180,8 @@ USAGE: list[tuple[list[str], list[str]]] = [
         ["unknown storage format", "'flyte17'", "did you mean flyte16"],
     ),
     (["compile", "net.onnx", "--board", BOARD, "--storage", "*=int32"], ["'int32'"]),
-    (
-        [
-            *("compile", "net.onnx", "--board", BOARD),
-            *("--algorithm", "stem=sconv", "--storage", "stem=int8"),
-        ],
-        ["stem", "does not apply", "direct"],
-    ),
     (["compile", "net.onnx", "--board", BOARD, "--weights", "gzip"], ["gzip", "image"]),
-    (["compile", "net.onnx", "--board", BOARD, "--calibration", "x.npz"], ["--calibration"]),
+    (["compile", "net.onnx", "--board", BOARD, "--accuracy", "x.npz"], ["--accuracy"]),
     (["verify", "absent"], ["not an edgeconv project", "absent"]),
     (["verify", "."], ["not an edgeconv project", "report.json"]),
     (["verify", ".", "--tolerance", "nan"], ["'nan'"]),
@@ -226,7 +219,7 @@ def test_interrupt_is_quiet(
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(pipeline.frontend, "load", interrupted)
+    monkeypatch.setattr(deciding.frontend, "load", interrupted)
     done = edgeconv("compile", residual_model, "--board", BOARD)
     assert (done.status, done.stdout, done.stderr) == (130, "", "")
 
@@ -238,7 +231,7 @@ def test_defects_of_the_tool_ask_for_a_report(
     def broken(*_: object) -> None:
         raise ZeroDivisionError("two\nlines")
 
-    monkeypatch.setattr(pipeline.passes, "optimise", broken)
+    monkeypatch.setattr(deciding.passes, "optimise", broken)
     monkeypatch.delenv("EDGECONV_DEBUG", raising=False)
     if debug:
         monkeypatch.setenv("EDGECONV_DEBUG", "1")

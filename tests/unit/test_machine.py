@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from edgeconv import board as boards
-from edgeconv.board import Board, RunKind
-from edgeconv.build import find_compiler, find_emulator
+from edgeconv.board import RunKind
 from edgeconv.cache import Cache
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.host import Host
@@ -29,6 +28,7 @@ from edgeconv.machine.programs import NAMES, Programs, medians
 from edgeconv.report.new_board import render as printed
 from edgeconv.targets import TARGETS
 from tests.command import Command
+from tests.tools import available
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 
@@ -272,20 +272,10 @@ def test_what_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
 CROSS = ("jetson-tx1", "odroid-xu3", "power10-s1024")
 
 
-def cross_board(name: str) -> Board:
-    board = boards.load(name)
-    try:
-        find_compiler(board)
-        find_emulator(board)
-    except EdgeconvError as error:
-        pytest.skip(error.one_line())
-    return board
-
-
 @pytest.mark.parametrize("name", CROSS)
 def test_programs_of_other_architectures(name: str, tmp_path: Path) -> None:
     """They compile without a warning and run; what they measure under an emulator means nothing."""
-    board = cross_board(name)
+    board = available(name)
     programs = Programs(board, tmp_path, board.caches[0].line, strict=True)
     sizes = {"L1": 16 * KIB}
     found = {name: programs.run(name, 1, sizes if name != "rate" else {}) for name in NAMES}

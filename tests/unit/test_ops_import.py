@@ -2,75 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
 import pytest
-from hypothesis import HealthCheck, assume, given, reject, settings
-from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
 from edgeconv.errors import EdgeconvError
-from edgeconv.frontend import load, reference_outputs
-from edgeconv.ir.graph import Graph
+from edgeconv.frontend import load
 from edgeconv.ops import operators
-from tests.ir_interpreter import evaluate
+from tests.imported_models import I64, check_model, f32, node_model, weights
 from tests.onnx_models import Values, model, save
 
 pytest.importorskip("onnxruntime", reason="the reference engine of these tests")
 
-I64 = np.int64
-
-
-def check_model(
-    source: onnx.ModelProto, shapes: Mapping[str, Sequence[int]], folder: Path
-) -> Graph:
-    """Import ``source`` and compare all outputs on random inputs of ``shapes``."""
-    path = save(source, folder / "model.onnx")
-    rng = np.random.default_rng(7)
-    inputs = {n: rng.standard_normal(tuple(s), dtype=np.float32) for n, s in shapes.items()}
-    graph = load(path)
-    want = reference_outputs(path, inputs).values
-    got = evaluate(graph, inputs)
-    for name in graph.outputs:
-        np.testing.assert_allclose(got[name], want[name], rtol=2e-4, atol=2e-5)
-    path.unlink()
-    return graph
-
-
-def node_model(
-    op_type: str,
-    opset: int,
-    shapes: Sequence[Sequence[int]],
-    constants: Sequence[Any] = (),
-    outputs: int = 1,
-    **attrs: Any,
-) -> onnx.ModelProto:
-    """One node that reads activations ``x0, x1, ...`` of ``shapes``, then ``constants``.
-
-    A constant that is None is an absent input.
-    """
-    activations = {f"x{i}": tuple(shape) for i, shape in enumerate(shapes)}
-    names = ["" if value is None else f"c{i}" for i, value in enumerate(constants)]
-    values = {name: np.asarray(constants[int(name[1:])]) for name in names if name}
-    ends = [f"y{i}" for i in range(outputs)]
-    node = helper.make_node(op_type, [*activations, *names], ends, name="node", **attrs)
-    return model([node], activations, dict.fromkeys(ends), values, opset=opset)
-
-
-def f32(*values: float) -> Values:
-    return np.array(values, np.float32)
-
-
-def weights(*shape: int) -> Values:
-    return np.random.default_rng(11).standard_normal(shape, dtype=np.float32)
-
 
 IMAGE = (2, 4, 5, 6)
+
+
 STATISTICS = (weights(4), weights(4), weights(4), np.abs(weights(4)) + np.float32(0.5))
+
 
 # Operator, opset, shapes of the activations, constants after them, attributes.
 CASES: list[tuple[str, int, list[tuple[int, ...]], list[Any], dict[str, Any]]] = [
@@ -260,165 +213,6 @@ def test_gemm_with_computed_c(tmp_path: Path) -> None:
     ]
     source = model(nodes, {"a": (3, 4), "c": (5,)}, {"y": None}, {"b": weights(4, 5)})
     check_model(source, {"a": (3, 4), "c": (5,)}, tmp_path)
-
-
-RESIZES: list[dict[str, Any]] = [
-    {"mode": mode, "coordinate_transformation_mode": coordinates}
-    for mode in ("nearest", "linear", "cubic")
-    for coordinates in ("asymmetric", "half_pixel", "pytorch_half_pixel", "align_corners")
-] + [
-    *(
-        {"mode": "nearest", "nearest_mode": nearest}
-        for nearest in ("floor", "ceil", "round_prefer_floor", "round_prefer_ceil")
-    ),
-    {"mode": "cubic", "cubic_coeff_a": -0.5, "exclude_outside": 1},
-]
-
-
-@pytest.mark.parametrize("attrs", RESIZES, ids=lambda attrs: "-".join(map(str, attrs.values())))
-@pytest.mark.parametrize("size", [(10, 12), (3, 4), (7, 11), (5, 1)])
-def test_resize_to_sizes(attrs: dict[str, Any], size: tuple[int, int], tmp_path: Path) -> None:
-    sizes = np.array([1, 2, *size], I64)
-    source = node_model("Resize", 13, [(1, 2, 5, 6)], [None, None, sizes], **attrs)
-    check_model(source, {"x0": (1, 2, 5, 6)}, tmp_path)
-
-
-@pytest.mark.parametrize("scale", [1 / 3, 0.3, 0.5, 0.7, 1.5, 2.0, 2.6])
-@pytest.mark.parametrize("mode", ["nearest", "linear"])
-@pytest.mark.parametrize("size", [7, 9])  # 7 * 0.7: an element lies half way between two
-def test_resize_by_scales(scale: float, mode: str, size: int, tmp_path: Path) -> None:
-    scales = f32(1, 1, scale, 2)
-    source = node_model("Resize", 11, [(1, 1, size, 4)], [f32(), scales], mode=mode)
-    check_model(source, {"x0": (1, 1, size, 4)}, tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("size", "scale", "coordinates", "rounding"),
-    [
-        (16, 0.7, "half_pixel", "round_prefer_floor"),  # 10.5 / 0.7 - 0.5 is 14.5
-        (17, 0.7, "pytorch_half_pixel", "round_prefer_floor"),
-        (4, 1 / 3, "half_pixel", "floor"),  # 0.5 / (1 / 3) - 0.5 is 1
-        (7, 1 / 3, "asymmetric", "floor"),
-        (7, 0.5, "half_pixel_symmetric", "ceil"),
-        (7, 0.6, "half_pixel_symmetric", "round_prefer_floor"),
-    ],
-)
-def test_resize_to_the_exact_neighbour(
-    size: int, scale: float, coordinates: str, rounding: str, tmp_path: Path
-) -> None:
-    """Where a position is whole or half way between two, it must not be rounded before that."""
-    shape = (1, 1, size, 1)
-    attrs: dict[str, Any] = {
-        "coordinate_transformation_mode": coordinates, "nearest_mode": rounding,
-    }  # fmt: skip
-    scales = f32(1, 1, scale, 1)
-    source = node_model("Resize", 19, [shape], [None, scales], mode="nearest", **attrs)
-    check_model(source, {"x0": shape}, tmp_path)
-
-
-@pytest.mark.parametrize("policy", ["stretch", "not_larger", "not_smaller"])
-def test_resize_with_axes(policy: str, tmp_path: Path) -> None:
-    source = node_model(
-        "Resize", 18, [(1, 2, 5, 6)], [None, None, np.array([9, 7], I64)],
-        axes=[2, 3], keep_aspect_ratio_policy=policy, mode="linear",
-    )  # fmt: skip
-    check_model(source, {"x0": (1, 2, 5, 6)}, tmp_path)
-
-
-@st.composite
-def windows(draw: st.DrawFn) -> tuple[tuple[int, ...], dict[str, Any]]:
-    """Spatial input sizes, and attributes of a window over them."""
-    rank = draw(st.integers(1, 3))
-    per_dim = {
-        "kernel_shape": st.integers(1, 3), "strides": st.integers(1, 3),
-        "dilations": st.integers(1, 2),
-    }  # fmt: skip
-    attrs: dict[str, Any] = {
-        name: draw(st.lists(values, min_size=rank, max_size=rank))
-        for name, values in per_dim.items()
-    }
-    sizes = tuple(draw(st.integers(1, 8)) for _ in range(rank))
-    auto_pad = draw(st.sampled_from(["NOTSET", "NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"]))
-    if auto_pad == "NOTSET":
-        attrs["pads"] = [draw(st.integers(0, k - 1)) for k in attrs["kernel_shape"] * 2]
-    else:
-        attrs["auto_pad"] = auto_pad
-        if auto_pad != "VALID":  # the engines disagree on dilation here
-            attrs["dilations"] = [1] * rank
-    spans = [
-        (k - 1) * d + 1 for k, d in zip(attrs["kernel_shape"], attrs["dilations"], strict=True)
-    ]
-    pads = attrs.get("pads", [0] * (2 * rank))
-    same = auto_pad.startswith("SAME")
-    for i, (size, span) in enumerate(zip(sizes, spans, strict=True)):
-        assume(same or size + pads[i] + pads[rank + i] >= span)
-    return sizes, attrs
-
-
-quick = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-
-
-@quick
-@given(window=windows(), groups=st.sampled_from([1, 2, 4]))
-def test_conv_windows(
-    window: tuple[tuple[int, ...], dict[str, Any]], groups: int, tmp_path: Path
-) -> None:
-    sizes, attrs = window
-    w = weights(4, 4 // groups, *attrs["kernel_shape"])
-    shape = (2, 4, *sizes)
-    source = node_model("Conv", 11, [shape], [w, weights(4)], group=groups, **attrs)
-    check_model(source, {"x0": shape}, tmp_path)
-
-
-@quick
-@given(
-    window=windows(),
-    average=st.booleans(),
-    ceil_mode=st.integers(0, 1),
-    count_include_pad=st.integers(0, 1),
-)
-def test_pool_windows(
-    window: tuple[tuple[int, ...], dict[str, Any]],
-    average: bool,
-    ceil_mode: int,
-    count_include_pad: int,
-    tmp_path: Path,
-) -> None:
-    sizes, attrs = window
-    if "auto_pad" not in attrs:
-        attrs["ceil_mode"] = ceil_mode
-    else:  # where SAME leaves out elements the engine refuses, or crops
-        assume(all(k >= s for k, s in zip(attrs["kernel_shape"], attrs["strides"], strict=True)))
-    if average:
-        attrs["count_include_pad"] = count_include_pad
-    op_type = "AveragePool" if average else "MaxPool"
-    source = node_model(op_type, 19, [(1, 2, *sizes)], **attrs)
-    try:
-        check_model(source, {"x0": (1, 2, *sizes)}, tmp_path)
-    except EdgeconvError as error:
-        if "every window must cover" not in "".join(error.details):
-            raise
-        reject()
-
-
-@pytest.mark.parametrize("auto_pad", ["SAME_UPPER", "SAME_LOWER"])
-@pytest.mark.parametrize(("kernel", "stride"), [(1, 2), (2, 3)])
-def test_same_that_leaves_out_one_element(
-    auto_pad: str, kernel: int, stride: int, tmp_path: Path
-) -> None:
-    """Nothing is padded; what is left out is the last element."""
-    shape = (1, 2, 2 * stride, 6 * stride)
-    attrs: dict[str, Any] = {
-        "kernel_shape": [kernel] * 2, "strides": [stride] * 2, "auto_pad": auto_pad,
-    }  # fmt: skip
-    source = node_model("AveragePool", 22, [shape], **attrs)
-    (node,) = check_model(source, {"x0": shape}, tmp_path).nodes
-    assert node.attrs["pads"] == (0, 0, 0, 0)
-    maximum = node_model("MaxPool", 12, [shape], **attrs)  # which ONNX Runtime refuses
-    (node,) = load(save(maximum, tmp_path / "maximum.onnx")).nodes
-    assert node.attrs["pads"] == (0, 0, 0, 0)
 
 
 def refusal(source: onnx.ModelProto, folder: Path) -> str:

@@ -64,8 +64,12 @@ REFUSED_KINDS = {
     "_training_mode": "only inference is compiled",
 }
 
-# Operators that ONNX has no float32 case for: test_ops_import.py has.
-NOT_COVERED = {"Cast", "CastLike"}
+# Operators that ONNX has no float32 case for: test_ops_import.py and test_quantised.py have.
+NOT_COVERED = {
+    *("Cast", "CastLike"),
+    *("QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear"),
+    *("ConvInteger", "MatMulInteger", "QLinearConv", "QLinearMatMul"),
+}
 
 
 @cache

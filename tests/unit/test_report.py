@@ -17,6 +17,7 @@ from jsonschema import Draft202012Validator
 from edgeconv import pipeline
 from edgeconv.bench import LayerTime, Timing
 from edgeconv.build.footprint import Footprint
+from edgeconv.deciding import Decider
 from edgeconv.pipeline import CompileOptions, Decided
 from edgeconv.report import document, files
 from edgeconv.report.text import budget_lines
@@ -106,7 +107,7 @@ def test_arena_io_counts_once(residual_model: Path) -> None:
 def test_budgets_are_judged(
     residual_model: Path, ram: int | None, flash: int | None, exceeded: list[str]
 ) -> None:
-    report = pipeline.decide(CompileOptions(residual_model, BOARD, ram=ram, flash=flash)).report
+    report = Decider(CompileOptions(residual_model, BOARD, ram=ram, flash=flash)).plain().report
     assert report["budget"] == {"ram": ram, "flash": flash, "fits": not exceeded}
     assert [line.partition(":")[0] for line in budget_lines(report)] == exceeded
     assert all("bytes needed, 0 allowed" in line for line in budget_lines(report))

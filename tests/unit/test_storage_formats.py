@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgeconv.errors import EdgeconvError
-from edgeconv.storage import formats, int8
+from edgeconv.storage import formats, whole
 from edgeconv.storage.base import StorageFormat
 from tests import stored_values
 
@@ -19,7 +19,9 @@ Array = npt.NDArray[Any]
 
 BITS = {"flyte24": 24, "flyte16": 16, "flyte8": 8}
 FLYTES = [formats()[name] for name in BITS]
-REDUCED = [*FLYTES, formats()["int8"]]
+WHOLE = [formats()["int8"], formats()["int4"]]
+REDUCED = [*FLYTES, *WHOLE]
+wholes = pytest.mark.parametrize("entry", WHOLE, ids=lambda f: f.name)
 flytes = pytest.mark.parametrize("entry", FLYTES, ids=lambda f: f.name)
 reduced = pytest.mark.parametrize("entry", REDUCED, ids=lambda f: f.name)
 both_ways = pytest.mark.parametrize("truncate", [False, True], ids=["nearest", "truncated"])
@@ -70,11 +72,11 @@ def test_decoding_appends_zeros(entry: StorageFormat) -> None:
 @given(bits=words)
 def test_what_was_stored_stays(entry: StorageFormat, bits: list[int]) -> None:
     """Encoding, by either rounding, keeps every value that decoding gives."""
-    values = finite(bits) if entry.scaled else of_bits(bits)
+    values = finite(bits) if entry in WHOLE else of_bits(bits)
     assert entry.truncate is not None
     for encode in (entry.encode, entry.truncate):
         data = encode(values)
-        assert len(data) == entry.element_bytes * values.size
+        assert len(data) == entry.bytes_of(values.size)
         assert entry.encode(entry.decode(data)) == data
         assert entry.truncate(entry.decode(data)) == data
 
@@ -96,16 +98,18 @@ def test_errors_are_bounded_and_signs_kept(
     values = finite(bits)
     got = entry.rounded(values, truncate=truncate)
     assert np.isfinite(got).all()
-    assert (np.abs(got) <= entry.largest).all()
+    lowest = -entry.largest - (entry in WHOLE)  # integers have one more below zero
+    assert ((got >= lowest) & (got <= entry.largest)).all()
     size = np.abs(values.astype(np.float64))
     within = (size >= entry.smallest) & (size <= entry.largest)
     limit = entry.truncation_error if truncate else entry.relative_error
     error = np.abs(got.astype(np.float64) - values)
     assert (error[within] <= limit * size[within]).all()
-    assert (np.abs(got[size > entry.largest]) == entry.largest).all()
+    ends = np.where(values < 0, lowest, entry.largest)
+    assert (got[size > entry.largest + 1] == ends[size > entry.largest + 1]).all()
     if truncate:
         assert (np.abs(got) <= size).all()
-    if not entry.scaled:
+    if entry not in WHOLE:
         np.testing.assert_array_equal(np.signbit(got), np.signbit(values))
 
 
@@ -173,42 +177,83 @@ weights = st.builds(
 )  # fmt: skip
 
 
+@wholes
 @given(w=weights, power_of_two=st.booleans(), axis=st.integers(-2, 1))
-def test_int8_with_scales_is_within_half_a_step(w: Array, power_of_two: bool, axis: int) -> None:
-    scales = int8.channel_scales(w, axis, power_of_two=power_of_two)
-    units = int8.quantised(w, scales, axis)
-    stored = int8.FORMAT.rounded(units)
-    np.testing.assert_array_equal(stored, units)
+def test_integers_with_scales_are_within_half_a_step(
+    entry: StorageFormat, w: Array, power_of_two: bool, axis: int
+) -> None:
+    scales = whole.channel_scales(w, int(entry.largest), axis, power_of_two=power_of_two)
     shaped = scales.astype(np.float64).reshape((-1, 1) if axis in (0, -2) else (1, -1))
+    stored = entry.rounded(w / shaped)
     assert (np.abs(stored * shaped - w) <= shaped * 0.500001).all()
     if power_of_two:
         assert (np.frexp(scales)[0] == 0.5).all()
     else:
-        assert (np.abs(stored).max(axis=1 if axis in (0, -2) else 0) == 127).all()
+        assert (np.abs(stored).max(axis=1 if axis in (0, -2) else 0) == entry.largest).all()
 
 
-def test_int8_scales_of_zeros_and_of_tiny_weights() -> None:
+def test_scales_of_zeros_and_of_tiny_weights() -> None:
     tiny = np.array([[0.0, 0.0], [1e-45, -1e-44], [254.0, 1.0]], np.float32)
     for power_of_two in (False, True):
-        scales = int8.channel_scales(tiny, power_of_two=power_of_two)
+        scales = whole.channel_scales(tiny, 127, power_of_two=power_of_two)
         assert scales[0] == 1.0
+        assert scales[2] == 2.0
         assert (scales >= np.finfo(np.float32).tiny).all()
-        assert np.isfinite(int8.quantised(tiny, scales)).all()
-    assert int8.channel_scales(tiny)[2] == 2.0
-    assert int8.channel_scales(tiny, power_of_two=True)[2] == 2.0
+        assert np.isfinite(tiny / scales[:, None]).all()
 
 
+@pytest.mark.parametrize("name", ["int8", "int4", "flyte8"])
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_int8_refuses_what_it_cannot_hold(bad: float) -> None:
-    values = np.array([[1.0, bad]], np.float32)
+def test_units_of_what_is_not_finite(name: str, bad: float) -> None:
+    units = formats()[name].units
+    assert units is not None
     with pytest.raises(EdgeconvError, match="cannot be scaled"):
-        int8.channel_scales(values)
+        units(np.array([[1.0, bad]], np.float32))
 
 
 def test_int8_saturates_and_refuses_nan() -> None:
     values = np.array([127.4, -127.6, 1e9, -np.inf, 0.5, 1.5, -2.5], np.float32)
-    assert int8.FORMAT.encode(values) == bytes([127, 129, 127, 129, 0, 2, 254])
-    assert int8.FORMAT.truncate is not None
-    assert int8.FORMAT.truncate(values) == bytes([127, 129, 127, 129, 0, 1, 254])
+    entry = formats()["int8"]
+    assert entry.encode(values) == bytes([127, 128, 127, 128, 0, 2, 254])
+    assert entry.truncate is not None
+    assert entry.truncate(values) == bytes([127, 129, 127, 128, 0, 1, 254])
     with pytest.raises(EdgeconvError, match="NaN cannot be stored"):
-        int8.FORMAT.encode(np.array([np.nan], np.float32))
+        entry.encode(np.array([np.nan], np.float32))
+
+
+def test_int4_puts_the_first_of_two_into_the_lower_half() -> None:
+    entry = formats()["int4"]
+    assert entry.encode(np.array([1.0, -1.0, 7.6, -9.0, 2.5])) == bytes([0xF1, 0x87, 0x02])
+    np.testing.assert_array_equal(entry.decode(bytes([0xF1, 0x97, 0x82])), [1, -1, 7, -7, 2, -8])
+    assert (entry.bytes_of(5), entry.bytes_of(6)) == (3, 3)
+    with pytest.raises(ValueError, match="4 bits"):
+        _ = entry.element_bytes
+
+
+def squared_error(w: Array, units: Array) -> Array:
+    """Of each row in flyte8 in these units."""
+    shaped = units.astype(np.float64)[:, None]
+    return np.square(formats()["flyte8"].rounded(w / shaped) * shaped - w).sum(axis=1)
+
+
+@given(w=weights, seed=st.integers(0, 2**20))
+def test_no_unit_of_flyte8_has_a_smaller_squared_error(w: Array, seed: int) -> None:
+    best = formats()["flyte8"].units
+    assert best is not None
+    units = best(w)
+    assert units.dtype == np.float32
+    assert ((units >= 1) & (units < 4)).all()
+    least = squared_error(w, units)
+    for others in np.random.default_rng(seed).uniform(1, 4, (40, len(w))):
+        assert (least <= squared_error(w, others) * (1 + 1e-5)).all()
+
+
+def test_units_of_flyte8_are_found_again() -> None:
+    """Of weights that are multiples of some unit: their error is zero."""
+    rng = np.random.default_rng(1)
+    units = rng.uniform(1, 4, 5).astype(np.float32)
+    powers = np.exp2(2 * rng.integers(-4, 3, (5, 30)) + 1.0) * rng.choice([-1, 0, 1], (5, 30))
+    best = formats()["flyte8"].units
+    assert best is not None
+    np.testing.assert_allclose(best((powers * units[:, None]).astype(np.float32)), units, rtol=1e-6)
+    np.testing.assert_array_equal(best(np.zeros((2, 3), np.float32)), [1, 1])

@@ -8,19 +8,27 @@ import pytest
 
 from edgeconv.errors import EdgeconvError
 from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Layout, blocked
+from edgeconv.storage import formats
 from edgeconv.verify.layers import compare_layers, first_difference, tensors_of
 
 SHAPE = (1, 6, 2, 3)
 VALUES = np.arange(36, dtype=np.float32).reshape(SHAPE)
 
 
-def layer(name: str, output: str, layout: Layout, shape: tuple[int, ...] = SHAPE) -> dict[str, Any]:
+def layer(
+    name: str,
+    output: str,
+    layout: Layout,
+    shape: tuple[int, ...] = SHAPE,
+    storage: str = "float32",
+) -> dict[str, Any]:
     return {
         "name": name,
         "op": "Conv",
         "output": output,
         "output_shape": list(shape),
-        "output_bytes": 4 * layout.elements(shape),
+        "output_bytes": formats()[storage].bytes_of(layout.elements(shape)),
+        "storage": {"weights": None, "output": storage},
         "layout_out": str(layout),
     }
 
@@ -39,6 +47,18 @@ def test_layers_are_compared_in_the_order_of_their_values(tmp_path: Path) -> Non
     results = compare_layers(layers, trace(tmp_path, *pieces), reference)
     assert [r.difference is not None and r.difference.max_abs for r in results] == [0.0] * 4
     assert first_difference(results, 0.0) is None
+
+
+def test_results_are_decoded(tmp_path: Path) -> None:
+    """Each layer's bytes by its format, which has these numbers."""
+    names = ["flyte24", "float32", "flyte16", "flyte8"]
+    values = np.where(VALUES % 2, 2.0, -0.5).astype(np.float32)
+    layers = [layer(name, name, blocked(4), storage=name) for name in names]
+    path = tmp_path / "layers.bin"
+    packed = blocked(4).pack(values)
+    path.write_bytes(b"".join(formats()[name].encode(packed) for name in names))
+    results = compare_layers(layers, path, dict.fromkeys(names, values))
+    assert [r.difference is not None and r.difference.max_abs for r in results] == [0.0] * 4
 
 
 def test_first_layer_that_differs_is_named(tmp_path: Path) -> None:

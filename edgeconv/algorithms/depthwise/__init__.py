@@ -10,15 +10,29 @@ import numpy.typing as npt
 
 from edgeconv.algorithms.axis import axes_of
 from edgeconv.algorithms.base import Algorithm
-from edgeconv.algorithms.packing import bias_blob, filters_blob, storage_params, weights_arg
+from edgeconv.algorithms.packing import (
+    bias_blob,
+    filters_blob,
+    row_elements,
+    storage_params,
+    weights_arg,
+)
 from edgeconv.algorithms.problem import ConvProblem, problem_of
 from edgeconv.algorithms.strips import flatten, segments
 from edgeconv.algorithms.traffic import Crossing, Runs, lost
-from edgeconv.ir.choice import Alias, Arg, ArgKind, Layer
+from edgeconv.ir.choice import Arg, ArgKind, Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import ROW_MAJOR, blocked
-from edgeconv.ops.base import LayoutOption
-from edgeconv.ops.lowering import activation_headers, epilogue_param, output_arg, residual_args
+from edgeconv.ops.base import LayoutOption, Stored
+from edgeconv.ops.lowering import (
+    activation_headers,
+    epilogue_of,
+    input_arg,
+    output_arg,
+    residual_args,
+    residual_overwritten,
+    storage_of,
+)
 from edgeconv.targets import Target
 
 # Input columns under one strip that the kernel unrolls at the most (EC_UNROLL's own limit is 64).
@@ -53,19 +67,29 @@ def _layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]
     return (LayoutOption((xc, *fixed, *residual), (xc,)),)
 
 
-def pack_depthwise(weights: npt.NDArray[np.float32], lanes: int) -> npt.NDArray[np.float32]:
-    """Filters of shape (channels, 1, kernel ...) as (channel block, kernel position, channel)."""
+def pack_depthwise(
+    weights: npt.NDArray[np.float32], lanes: int, row: int
+) -> npt.NDArray[np.float32]:
+    """Filters of shape (channels, 1, kernel ...) as (channel block, kernel position, channel).
+
+    Each block of ``lanes`` channels takes ``row`` elements, zeros at its end.
+    """
     channels, taps = weights.shape[0], math.prod(weights.shape[2:])
     blocks = -(-channels // lanes)
     padded = np.zeros((blocks * lanes, taps), np.float32)
     padded[:channels] = weights.reshape(channels, taps)
-    return np.ascontiguousarray(padded.reshape(blocks, lanes, taps).transpose(0, 2, 1)).reshape(-1)
+    packed = np.zeros((blocks, row), np.float32)
+    packed[:, : taps * lanes] = (
+        padded.reshape(blocks, lanes, taps).transpose(0, 2, 1).reshape(blocks, -1)
+    )
+    return packed.reshape(-1)
 
 
 def _lower(node: Node, graph: Graph, target: Target) -> Layer:
     problem, lanes = problem_of(node, graph), target.lanes
     blocks = -(-problem.in_c // lanes)
     rows = _rows(problem, target)
+    row = row_elements(lanes * math.prod(problem.kernel), problem.filters_as)
     cut = segments(problem, problem.out_size[2], rows)
     residual = node.epilogue.residual
     return Layer(
@@ -82,27 +106,28 @@ def _lower(node: Node, graph: Graph, target: Target) -> Layer:
             "dilations": problem.dilations,
             "pads": problem.pads,
             "segments": flatten(cut),
-            "epilogue": epilogue_param(node.epilogue),
+            "epilogue": epilogue_of(node, graph),
             **storage_params(node, problem.out_c, lanes),
+            **storage_of(graph, **{"in": node.inputs[0]}, out=node.output, residual=residual),
         },
         args=(
-            Arg(ArgKind.INPUT, "in", node.inputs[0]),
+            input_arg(graph, node.inputs[0]),
             weights_arg(node),
             Arg(ArgKind.WEIGHTS, "bias", "bias"),
-            *residual_args(node),
-            output_arg(node),
+            *residual_args(node, graph),
+            output_arg(node, graph),
         ),
         headers=(*activation_headers(node.epilogue), "ec_conv_depthwise.h"),
         blobs=(
             filters_blob(
                 node,
                 graph,
-                blocks * lanes * math.prod(problem.kernel),
-                lambda weights: pack_depthwise(weights, lanes),
+                blocks * row,
+                lambda weights: pack_depthwise(weights, lanes, row),
             ),
             bias_blob(node, graph, problem.out_c, lanes),
         ),
-        aliases=(Alias(residual, node.output, residual),) if residual else (),
+        aliases=residual_overwritten(node, graph),
         macs=problem.macs,
         plan={"mr": max(s.rows for s in cut), "nr": lanes},
     )
@@ -111,12 +136,13 @@ def _lower(node: Node, graph: Graph, target: Target) -> Layer:
 def _traffic(problem: ConvProblem, target: Target) -> tuple[Crossing, ...]:
     """Block by block of channels, each operand once; input rows again as far as they were evicted
     before the next output row, and filters before the next image."""
-    blocks, lane_bytes = -(-problem.in_c // target.lanes), 4 * target.lanes
+    blocks = -(-problem.in_c // target.lanes)
+    in_lanes, out_lanes = target.lanes * problem.in_bytes, target.lanes * problem.out_bytes
     depth, height, width = axes_of(problem)
-    in_row, out_row = lane_bytes * width.size, lane_bytes * width.out
+    in_row, out_row = in_lanes * width.size, out_lanes * width.out
     image = float(in_row * depth.all_read * height.all_read)
     apart = float(in_row * depth.in_parts(1) * height.in_parts(1))
-    result = lane_bytes * math.prod(problem.out_size)
+    result = out_lanes * math.prod(problem.out_size)
     filters = Runs(1, target.lanes * problem.filter_bytes * math.prod(problem.kernel))
     window = Runs(depth.kernel, in_row * min(height.kernel * height.sharing, height.size))
     found = []
@@ -137,4 +163,4 @@ def _traffic(problem: ConvProblem, target: Target) -> tuple[Crossing, ...]:
     return tuple(found)
 
 
-ALGORITHM = Algorithm("depthwise", _applies, _cost, _layouts, _lower, _traffic)
+ALGORITHM = Algorithm("depthwise", _applies, _cost, _layouts, _lower, _traffic, Stored.BOTH)

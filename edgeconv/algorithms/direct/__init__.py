@@ -12,7 +12,7 @@ from edgeconv.algorithms.problem import ConvProblem, problem_of
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Layout, blocked
-from edgeconv.ops.base import LayoutOption
+from edgeconv.ops.base import LayoutOption, Stored
 from edgeconv.targets import Target
 
 
@@ -54,4 +54,4 @@ def _lower(node: Node, graph: Graph, target: Target) -> Layer:
     return lower_problem(node, graph, target, problem_of(node, graph), "direct")
 
 
-ALGORITHM = Algorithm("direct", _applies, _cost, _layouts, _lower, traffic)
+ALGORITHM = Algorithm("direct", _applies, _cost, _layouts, _lower, traffic, Stored.BOTH)

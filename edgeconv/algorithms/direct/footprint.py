@@ -13,8 +13,6 @@ from edgeconv.algorithms.traffic import Runs
 from edgeconv.ir.layout import Order
 from edgeconv.targets import Target
 
-FLOAT_BYTES = 4
-
 
 def _axes(problem: ConvProblem, plan: DirectPlan) -> tuple[Axis, Axis, Axis]:
     """Planes, rows and columns; pointwise ones as the plan has regrouped them."""
@@ -27,10 +25,12 @@ def _axes(problem: ConvProblem, plan: DirectPlan) -> tuple[Axis, Axis, Axis]:
 @dataclass(frozen=True, slots=True)
 class Input:
     """The input channels of a pass: ``blocks`` of them lie apart, ``pixel`` bytes of each block
-    belong to one pixel.  ``packed``: pixels follow each other without a gap."""
+    belong to one pixel, ``element`` bytes to one channel of it.  ``packed``: pixels follow each
+    other without a gap."""
 
     blocks: float
     pixel: int
+    element: int
     packed: bool
     line: int
     depth: Axis
@@ -44,13 +44,14 @@ class Input:
         block = problem.in_c if last else problem.in_layout.block
         depth, height, width = _axes(problem, plan)
         blocks = -(-problem.in_c // block)
-        return Input(blocks, FLOAT_BYTES * block, True, line, depth, height, width)
+        size = problem.in_bytes
+        return Input(blocks, size * block, size, True, line, depth, height, width)
 
     def some(self, channels: float, first: int = 0) -> Input:
         """``channels`` of them from ``first`` on."""
-        block = self.pixel // FLOAT_BYTES
+        block = self.pixel // self.element
         if self.blocks == 1 and channels < block:  # part of every pixel
-            return replace(self, pixel=FLOAT_BYTES * round(channels), packed=False)
+            return replace(self, pixel=self.element * round(channels), packed=False)
         return replace(self, blocks=(first % block + channels + block - 1) // block)
 
     def strip(self, pixels: int) -> Runs:
@@ -110,11 +111,13 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """The output under a tile of ``vectors`` of filters.  ``last``: channels are innermost."""
+    """The output under a tile of ``vectors`` of filters, each ``lane_bytes`` of elements of
+    ``element`` bytes.  ``last``: channels are innermost."""
 
     vectors: int
     filters: int
     lane_bytes: int
+    element: int
     last: bool
     line: int
     planes: int
@@ -127,23 +130,24 @@ class Output:
         last = problem.out_layout.order is Order.CHANNELS_LAST
         vectors = -(-problem.out_c // target.lanes)
         filters = problem.out_c if last else vectors * target.lanes
-        lanes = FLOAT_BYTES * target.lanes
-        return Output(vectors, filters, lanes, last, line, plan.planes, plan.rows, plan.row)
+        size = problem.out_bytes
+        lanes = size * target.lanes
+        return Output(vectors, filters, lanes, size, last, line, plan.planes, plan.rows, plan.row)
 
     def some(self, vectors: int) -> Output:
         """Under ``vectors`` of them."""
-        filters = min(self.filters, vectors * self.lane_bytes // FLOAT_BYTES)
+        filters = min(self.filters, vectors * self.lane_bytes // self.element)
         return replace(self, vectors=vectors, filters=filters)
 
     @property
     def bytes(self) -> int:
         """All of it."""
-        return FLOAT_BYTES * self.filters * self.planes * self.height * self.row
+        return self.element * self.filters * self.planes * self.height * self.row
 
     def pixels(self, count: int) -> Runs:
         """``count`` neighbouring pixels of a row."""
         if self.last:
-            return Runs(count, FLOAT_BYTES * self.filters)
+            return Runs(count, self.element * self.filters)
         return Runs(self.vectors, count * self.lane_bytes, self._step)
 
     @property
@@ -155,14 +159,14 @@ class Output:
         """``rows`` rows of every plane."""
         pixels = rows * self.row
         if self.last:
-            return Runs(self.planes * pixels, FLOAT_BYTES * self.filters)
+            return Runs(self.planes * pixels, self.element * self.filters)
         if rows >= self.height:
             return Runs(1, self.bytes)
         return Runs(self.vectors, pixels * self.lane_bytes, self._step, self.planes)
 
     def straddled(self, cut: tuple[Segment, ...]) -> float:
         """Bytes of the lines that two strips of a row share, over the whole output."""
-        step = FLOAT_BYTES * self.filters if self.last else self.lane_bytes
+        step = self.element * self.filters if self.last else self.lane_bytes
         if self.last:
             return 0.0  # tiles share lines there rather than strips
         apart = self.line - math.gcd(*(s.rows * step for s in cut), self.line)
@@ -173,6 +177,6 @@ class Output:
         """Bytes of the lines that two tiles of ``tile`` filters share, over the whole output."""
         if not self.last:
             return 0.0
-        apart = self.line - math.gcd(FLOAT_BYTES * tile, self.line)
+        apart = self.line - math.gcd(self.element * tile, self.line)
         pixels = self.planes * self.height * self.row
         return (-(-self.filters // tile) - 1) * pixels * float(apart)

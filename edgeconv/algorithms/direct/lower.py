@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from edgeconv.algorithms.direct.packing import pack_filters, packed_elements
+from edgeconv.algorithms.direct.packing import pack_filters, packed_elements, tile_elements
 from edgeconv.algorithms.direct.plan import (
     DirectPlan,
     FilterTile,
     channels_per_pass,
+    decoded_bytes,
     filter_tiles,
     make_plan,
     visits,
@@ -17,14 +20,17 @@ from edgeconv.algorithms.packing import bias_blob, filters_blob, storage_params,
 from edgeconv.algorithms.problem import ConvProblem, Geometry
 from edgeconv.algorithms.strips import Segment, flatten
 from edgeconv.ir.activation import NONE
-from edgeconv.ir.choice import Alias, Arg, ArgKind, Blob, Layer, Param
+from edgeconv.ir.choice import Arg, ArgKind, Blob, Layer, Param
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import Order
 from edgeconv.ops.lowering import (
     activation_headers,
-    epilogue_param,
+    epilogue_of,
+    input_arg,
     output_arg,
     residual_args,
+    residual_overwritten,
+    storage_of,
 )
 from edgeconv.targets import Target
 
@@ -83,9 +89,11 @@ def lower_problem(
     lanes = target.lanes
     plan = make_plan(problem, target)
     tiles = filter_tiles(problem, plan, target)
+    residual = node.epilogue.residual
     # Later passes begin with the sums so far, so the residual must come in before the activation.
-    splits = not (node.epilogue.residual and node.epilogue.before != NONE)
+    splits = not (residual and node.epilogue.before != NONE)
     channels = channels_per_pass(problem, plan, target) if splits else 0
+    workspace = decoded_bytes(problem, plan, target, channels)
     step = Geometry.of(problem.out_layout, problem.out_c, problem.out_size)
     out_vec = step.block_step if problem.out_layout.order is not Order.CHANNELS_LAST else lanes
     params: dict[str, Param] = {
@@ -98,27 +106,34 @@ def lower_problem(
         "vectors": plan.vectors,
         "segments": flatten(plan.segments),
         **_tail_params(problem, plan, len(tiles), lanes),
-        "epilogue": epilogue_param(node.epilogue),
+        "epilogue": epilogue_of(node, graph),
         **_tile_params(problem, tiles, lanes),
         **_pass_params(problem, plan, channels, lanes),
         **storage_params(node, problem.out_c, lanes),
+        "decoded": bool(workspace),
+        **storage_of(graph, **{"in": node.inputs[0]}, out=node.output, residual=residual),
     }
-    residual = node.epilogue.residual
     return Layer(
         node=node,
         algorithm=algorithm,
         template="conv/direct.c.j2",
         params=params,
         args=(
-            Arg(ArgKind.INPUT, "in", node.inputs[0]),
+            input_arg(graph, node.inputs[0]),
             weights_arg(node),
             Arg(ArgKind.WEIGHTS, "bias", "bias"),
-            *residual_args(node),
-            output_arg(node),
+            *residual_args(node, graph),
+            output_arg(node, graph),
+            *((Arg(ArgKind.WORKSPACE, "decoded"),) if workspace else ()),
         ),
-        headers=(*activation_headers(node.epilogue), "ec_conv_direct.h"),
+        headers=(
+            *activation_headers(node.epilogue),
+            *(("ec_decode.h",) if workspace else ()),
+            "ec_conv_direct.h",
+        ),
         blobs=_blobs(node, graph, problem, tiles, lanes),
-        aliases=(Alias(residual, node.output, residual),) if residual else (),
+        aliases=residual_overwritten(node, graph),
+        workspace_bytes=workspace,
         macs=problem.macs,
         plan={
             "mr": plan.largest_rows,
@@ -141,7 +156,7 @@ def _pass_params(
             return 0
         taps = problem.kernel[0] * problem.kernel[1] * problem.kernel[2]
         per_pass = channels * taps * vectors * lanes * problem.filter_bytes
-        return -(-per_pass // (LINE_BYTES * visits(plan, cut)))
+        return math.ceil(per_pass / (LINE_BYTES * visits(plan, cut)))
 
     tail = plan.tail_segments or plan.segments
     return {
@@ -153,8 +168,7 @@ def _pass_params(
 
 def _tile_params(problem: ConvProblem, tiles: list[FilterTile], lanes: int) -> dict[str, Param]:
     """Where each tile's channels and filters begin; a table only when groups make them differ."""
-    taps = problem.kernel[0] * problem.kernel[1] * problem.kernel[2]
-    sizes = [(t.c1 - t.c0) * taps * t.vectors * lanes for t in tiles]
+    sizes = [tile_elements(problem, tile, lanes) for tile in tiles]
     starts = tuple(int(n) for n in np.cumsum([0, *sizes[:-1]]))
     grouped = problem.groups > 1
     return {

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from edgeconv.algorithms.direct.plan import FilterTile
+from edgeconv.algorithms.packing import row_elements
 from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.ir.layout import Order
 
@@ -15,9 +16,14 @@ Floats = npt.NDArray[np.float32]
 
 
 def packed_elements(problem: ConvProblem, tiles: Sequence[FilterTile], lanes: int) -> int:
-    """Floats of the packed filters."""
+    """Elements of the packed filters."""
+    return sum(tile_elements(problem, tile, lanes) for tile in tiles)
+
+
+def tile_elements(problem: ConvProblem, tile: FilterTile, lanes: int) -> int:
+    """Elements of the packed filters of one tile."""
     taps = problem.kernel[0] * problem.kernel[1] * problem.kernel[2]
-    return sum((t.c1 - t.c0) * taps * t.vectors * lanes for t in tiles)
+    return (tile.c1 - tile.c0) * taps * row_elements(tile.vectors * lanes, problem.filters_as)
 
 
 def _channel_segments(c0: int, c1: int, block: int) -> list[tuple[int, int, int]]:
@@ -39,9 +45,9 @@ def _channel_segments(c0: int, c1: int, block: int) -> list[tuple[int, int, int]
 
 def _tile_filters(weights: Floats, problem: ConvProblem, tile: FilterTile, lanes: int) -> Floats:
     """Filters of one tile as (channels c0..c1, taps, filters), zero where it has none."""
-    width = tile.vectors * lanes
+    width = row_elements(tile.vectors * lanes, problem.filters_as)
     taps = int(np.prod(problem.kernel))
-    last = min(tile.filter + width, problem.out_c)
+    last = min(tile.filter + tile.vectors * lanes, problem.out_c)
     flat = weights.reshape(problem.out_c, problem.group_in_c, taps)
     dense = np.zeros((tile.c1 - tile.c0, taps, width), np.float32)
     if problem.groups == 1:

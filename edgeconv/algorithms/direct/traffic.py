@@ -12,10 +12,11 @@ import math
 from collections import Counter
 from dataclasses import dataclass
 
-from edgeconv.algorithms.direct.footprint import FLOAT_BYTES, Input, Output
+from edgeconv.algorithms.direct.footprint import Input, Output
 from edgeconv.algorithms.direct.plan import (
     DirectPlan,
     channels_per_pass,
+    decoded_bytes,
     filter_tiles,
     make_plan,
 )
@@ -25,19 +26,23 @@ from edgeconv.algorithms.traffic import Crossing, Runs, lost
 from edgeconv.cache import Cache
 from edgeconv.targets import Target
 
+FLOAT_BYTES = 4  # of a bias, whatever the rest is stored as
+
 
 def traffic(problem: ConvProblem, target: Target) -> tuple[Crossing, ...]:
     """What crosses behind each of the target's caches, nearest first, for the whole batch."""
     plan = make_plan(problem, target)
     kinds = _tile_kinds(problem, plan, target)
     found = []
+    channels = channels_per_pass(problem, plan, target)
     for cache in sorted(target.caches, key=lambda cache: cache.level):
         nest = _Nest(
             problem=problem,
             plan=plan,
             cache=cache,
-            lane_bytes=FLOAT_BYTES * target.lanes,
-            channels=channels_per_pass(problem, plan, target) or problem.in_c,
+            lanes=target.lanes,
+            channels=channels or problem.in_c,
+            decoded=decoded_bytes(problem, plan, target, channels),
             input=Input.of(problem, plan, cache.line),
             output=Output.of(problem, plan, target, cache.line),
             tiles=tuple(kinds.items()),
@@ -75,8 +80,9 @@ class _Nest:
     problem: ConvProblem
     plan: DirectPlan
     cache: Cache
-    lane_bytes: int
+    lanes: int
     channels: int  # per pass
+    decoded: int  # bytes of the workspace that filters are decoded into, once for all strips
     input: Input
     output: Output
     tiles: tuple[tuple[_Tile, int], ...]
@@ -92,7 +98,7 @@ class _Nest:
 
     def filters(self, tile: _Tile) -> float:
         """Bytes of the filters of a tile, padding to whole vectors included."""
-        filters = tile.vectors * self.lane_bytes // FLOAT_BYTES
+        filters = tile.vectors * self.lanes
         taps = tile.channels * math.prod(self.problem.kernel)
         return float(taps * filters * self.problem.filter_bytes)
 
@@ -101,7 +107,14 @@ class _Nest:
         batch, parts = self.problem.batch, [(_Part(self, t), n) for t, n in self.tiles]
         rounds = batch * self.chunks
         again = (rounds - 1) * self._chunk_lost() * self.met
-        filters = sum(n * (p.filters * (1 + again) + batch * p.streamed()) for p, n in parts)
+        filters = sum(n * p.filters * (1 + again) for p, n in parts)
+        streamed = batch * sum(n * p.streamed() for p, n in parts)
+        written = 0.0
+        if self.decoded:
+            lost = max(p.strip_lost for p, _ in parts)
+            written = rounds * lost * sum(n * p.decoded for p, n in parts)
+        else:
+            filters += streamed
         output = self.output.bytes + sum(n * p.sums() for p, n in parts)
         output += max(p.split_lost() for p, _ in parts) * self.output.split(
             parts[0][0].tile_filters
@@ -113,10 +126,10 @@ class _Nest:
         return Crossing(
             level=self.cache.level,
             input=batch * image,
-            packed=0.0,
+            packed=self.decoded + streamed if self.decoded else 0.0,
             filters=filters,
             output_reads=batch * (output - self.output.bytes),
-            packed_writes=0.0,
+            packed_writes=written,
             output_writes=batch * output,
         )
 
@@ -152,15 +165,18 @@ class _Part:
         self.cut: tuple[Segment, ...] = plan.tail_segments if own_tail else plan.segments
         self.strips = sum(s.count for s in self.cut)
         self.passes = -(-tile.channels // nest.channels)
-        self.tile_filters = tile.vectors * nest.lane_bytes // FLOAT_BYTES
+        self.tile_filters = tile.vectors * nest.lanes
         self.filters = nest.filters(tile)
         self.input_all = nest.input.some(tile.channels, tile.first)
         self.input_pass = nest.input.some(min(nest.channels, tile.channels), tile.first)
         self.output = nest.output.some(tile.vectors)
         self.pixels = max(s.rows for s in self.cut)
-        # The operands of a strip beside its input: filters of a pass, bias, sums written and read.
-        self.held = Runs(1, self.filters / self.passes)
-        self.bias = Runs(1, tile.vectors * nest.lane_bytes)
+        # The operands of a strip beside its input: filters of a pass as it reads them, bias, sums
+        # written and read.
+        self.decoded = FLOAT_BYTES / nest.problem.filter_bytes * self.filters
+        self.read = self.decoded if nest.decoded else self.filters
+        self.held = Runs(1, self.read / self.passes)
+        self.bias = Runs(1, FLOAT_BYTES * self.tile_filters)
         self.strip_lost = self._strip_lost()
 
     def _results(self, pixels: int) -> tuple[Runs, ...]:
@@ -172,10 +188,10 @@ class _Part:
         return self.nest.lost(self.held, strip, self.bias, *results)
 
     def streamed(self) -> float:
-        """Filters read again strip by strip."""
+        """Filters read again strip by strip: as they are stored, or decoded."""
         plan = self.nest.plan
         strips = plan.planes * plan.rows * self.strips - self.nest.chunks
-        return strips * self.strip_lost * self.nest.met * self.filters
+        return strips * self.strip_lost * self.nest.met * self.read
 
     def input(self) -> float:
         """Input that comes in again for this tile."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from edgeconv.algorithms.base import Algorithm
-from edgeconv.algorithms.problem import FLOAT32, ConvProblem
+from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.algorithms.sconv.blocked import final_plan
 from edgeconv.algorithms.sconv.lower import lower
 from edgeconv.algorithms.sconv.plan import make_plan
@@ -19,8 +19,9 @@ from edgeconv.targets import Target
 
 
 def _applies(problem: ConvProblem, target: Target) -> bool:
+    del problem
     # No tiles where no memory may be taken for packed panels.
-    return bool(target.outer) and problem.filters_as == FLOAT32
+    return bool(target.outer)
 
 
 def _cost(problem: ConvProblem, target: Target) -> float:

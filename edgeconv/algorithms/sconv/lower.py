@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from edgeconv.algorithms.packing import bias_blob, weights_of
-from edgeconv.algorithms.problem import ConvProblem, problem_of
+from edgeconv.algorithms.packing import bias_blob, filters_blob, storage_params, weights_arg
+from edgeconv.algorithms.problem import FLOAT32, ConvProblem, problem_of
 from edgeconv.algorithms.sconv.blocked import final_plan
-from edgeconv.algorithms.sconv.packing import pack_filters
-from edgeconv.algorithms.sconv.plan import SconvPlan
+from edgeconv.algorithms.sconv.packing import pack_filters, packed_elements
+from edgeconv.algorithms.sconv.plan import SconvPlan, decoded_bytes
 from edgeconv.algorithms.sconv.slicing import Schedule
 from edgeconv.ir.activation import NONE
-from edgeconv.ir.choice import Alias, Arg, ArgKind, Blob, Layer, Param
+from edgeconv.ir.choice import Alias, Arg, ArgKind, Layer, Param
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ops.lowering import (
     activation_headers,
-    epilogue_param,
+    epilogue_of,
     output_arg,
     residual_args,
 )
@@ -43,9 +43,18 @@ def _slicing_params(problem: ConvProblem, plan: SconvPlan) -> dict[str, Param]:
         "last_pixels": slicing.last_n_win,
         "last_vectors": plan.last_vectors,
         "in_step": problem.group_in_c * math.prod(problem.in_size),
-        "filter_step": sum(plan.filter_widths) * problem.group_in_c * taps,
+        "filter_step": packed_elements(
+            problem.group_in_c, taps, slicing.nc, plan.filter_widths, problem.filters_as
+        ),
         "out_step": problem.group_out_c * math.prod(problem.out_size),
     }
+
+
+def _decoding_params(problem: ConvProblem, plan: SconvPlan) -> dict[str, Param]:
+    """Where decoded filters lie: behind the packed panels."""
+    if problem.filters_as == FLOAT32:
+        return {}
+    return {"panel_floats": plan.slicing.workspace // 4}
 
 
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
@@ -57,8 +66,8 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
     wanted = node.attrs.get("schedule")
     plan = final_plan(problem, target, Schedule(wanted) if wanted else None)
     slicing, residual = plan.slicing, node.epilogue.residual
-    weights = weights_of(node, graph)
-    widths = plan.filter_widths
+    widths, taps = plan.filter_widths, math.prod(problem.kernel)
+    step = packed_elements(problem.group_in_c, taps, slicing.nc, widths, problem.filters_as)
     # Sums that wait in the output between channel sets would overwrite a residual that lies there:
     # then it comes in with the first set, or, when it must wait for the activation, lies elsewhere.
     several = slicing.nc < problem.group_in_c
@@ -81,28 +90,36 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
             "has_residual": bool(residual),
             "residual_first": residual_first,
             "prefetch": target.prefetch,
-            "epilogue": epilogue_param(finish),
+            "epilogue": epilogue_of(replace(node, epilogue=finish), graph),
             **_slicing_params(problem, plan),
+            **_decoding_params(problem, plan),
+            **storage_params(node, problem.out_c, target.lanes),
         },
         args=(
             Arg(ArgKind.INPUT, "in", node.inputs[0]),
-            Arg(ArgKind.WEIGHTS, "filters", "filters"),
+            weights_arg(node, "filters"),
             Arg(ArgKind.WEIGHTS, "bias", "bias"),
-            *residual_args(node),
-            output_arg(node),
+            *residual_args(node, graph),
+            output_arg(node, graph),
             Arg(ArgKind.WORKSPACE, "panels"),
         ),
-        headers=(*activation_headers(node.epilogue), "ec_sconv_pack.h", "ec_sconv.h"),
+        headers=(
+            *activation_headers(node.epilogue),
+            *("ec_decode.h", "ec_sconv_pack.h", "ec_sconv.h"),
+        ),
         blobs=(
-            Blob(
-                "filters",
-                problem.groups * sum(widths) * problem.group_in_c * math.prod(problem.kernel),
-                lambda: pack_filters(weights, problem.groups, slicing.nc, widths),
+            filters_blob(
+                node,
+                graph,
+                problem.groups * step,
+                lambda weights: pack_filters(
+                    weights, problem.groups, slicing.nc, widths, problem.filters_as
+                ),
             ),
             bias_blob(node, graph, problem.out_c, target.lanes),
         ),
         aliases=(Alias(residual, node.output, residual),) if in_place else (),
-        workspace_bytes=slicing.workspace,
+        workspace_bytes=slicing.workspace + decoded_bytes(problem, plan),
         macs=problem.macs,
         plan={
             "n_win": slicing.n_win,

@@ -5,15 +5,26 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from edgeconv.algorithms.packing import row_elements
+from edgeconv.algorithms.problem import FLOAT32
+
 Floats = npt.NDArray[np.float32]
 
 
-def pack_filters(weights: Floats, groups: int, nc: int, widths: tuple[int, ...]) -> Floats:
-    """Pack weights of shape (out_c, in_c / groups, kernel ...).
+def packed_elements(in_c: int, taps: int, nc: int, widths: tuple[int, ...], form: str) -> int:
+    """Elements of the packed filters of one group, stored in the format ``form``."""
+    sets = [min(nc, in_c - c) for c in range(0, in_c, nc)]
+    return sum(row_elements(width * n * taps, form) for n in sets for width in widths)
+
+
+def pack_filters(
+    weights: Floats, groups: int, nc: int, widths: tuple[int, ...], form: str = FLOAT32
+) -> Floats:
+    """Pack weights of shape (out_c, in_c / groups, kernel ...), to be stored in ``form``.
 
     Order: group; channel set of ``nc`` channels (the last may have fewer); tile of filters;
     channel; kernel position; filter of the tile.  ``widths`` holds the filters of each tile of a
-    group; beyond the group's own they are zero.
+    group; beyond the group's own they are zero.  Each tile begins with a byte.
     """
     out_c, in_c = weights.shape[0] // groups, weights.shape[1]
     taps = int(np.prod(weights.shape[2:]))
@@ -25,6 +36,7 @@ def pack_filters(weights: Floats, groups: int, nc: int, widths: tuple[int, ...])
             first = 0
             for width in widths:
                 tile = group[first : first + width, c : c + nc]
-                pieces.append(tile.transpose(1, 2, 0).reshape(-1))
+                flat = tile.transpose(1, 2, 0).reshape(-1)
+                pieces.append(np.pad(flat, (0, row_elements(flat.size, form) - flat.size)))
                 first += width
     return np.concatenate(pieces)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from edgeconv.algorithms.problem import ConvProblem
+from edgeconv.algorithms.problem import FLOAT32, ConvProblem
 from edgeconv.algorithms.sconv.levels import MEMORY_CYCLES, SHARE, Levels
 from edgeconv.algorithms.sconv.search import Search
 from edgeconv.algorithms.sconv.shape import Shape
@@ -21,6 +21,8 @@ BLOCK_OVERHEAD = 24
 # convolution a load and a store.
 PACK_SLOTS = 8
 COPY_SLOTS = 4
+# Slots to keep a decoded vector in memory: its store, and the load in its place.
+KEEP_SLOTS = 2
 # What schedule_cycles weighs with, fitted to `bench/convolutions.py --schedules` on Zen 5: the
 # share of a streamed line's latency that prefetching leaves, and the accesses to L3 that the start
 # of a run of output is worth, a page walk included.
@@ -164,6 +166,27 @@ def _sliced(
     )
 
 
+def decoded_bytes(problem: ConvProblem, plan: SconvPlan) -> int:
+    """Workspace for filter tiles that are not stored as float32: those decoded at a time."""
+    slicing = plan.slicing
+    if problem.filters_as == FLOAT32:
+        return 0
+    return (1 if slicing.input_stationary else slicing.k1) * slicing.filter_bytes
+
+
+def decoding_cost(problem: ConvProblem, target: Target, slicing: Slicing) -> float:
+    """Slots of decoding for one group of one image: a tile once for all panels that it meets."""
+    if problem.filters_as == FLOAT32:
+        return 0.0
+    if slicing.input_stationary:
+        times = -(-slicing.in_tiles // slicing.k1)
+    else:
+        times = slicing.streaming_chunks
+    vectors = -(-problem.group_out_c // target.lanes) * problem.group_in_c
+    each = target.decoding(problem.filters_as).vector + KEEP_SLOTS
+    return each * times * vectors * math.prod(problem.kernel)
+
+
 def im2col_bytes(problem: ConvProblem) -> int:
     """The matrix that im2col would make of one group of one image."""
     pixels = math.prod(problem.out_size)
@@ -191,7 +214,7 @@ def schedule_cycles(slicing: Slicing, levels: Levels, *, prefetch: bool) -> floa
 def plan_of(problem: ConvProblem, target: Target, tile: Tile, slicing: Slicing) -> SconvPlan:
     """The plan with this tile and slicing."""
     cost = _compute_cost(problem, target, tile, slicing.channel_sets)
-    cost += _packing_cost(problem, target, slicing)
+    cost += _packing_cost(problem, target, slicing) + decoding_cost(problem, target, slicing)
     return SconvPlan(
         slicing=slicing,
         vectors=tile.vectors,

@@ -56,7 +56,10 @@ class Shape:
     each, ``pixels`` output pixels.
 
     ``window`` tells what packing reads of the unpacked image; without it every pixel is taken to
-    read one element per channel (a pointwise convolution).  Raises ValueError on a size below 1.
+    read one element per channel (a pointwise convolution).  ``element_bytes`` are those of panels
+    and filters, ``in_element`` and ``out_element`` those of the images, ``filter_element`` those of
+    filters before they are decoded.  Raises ValueError on a
+    size below 1.
     """
 
     in_c: int
@@ -65,6 +68,9 @@ class Shape:
     pixels: int
     element_bytes: int = 4
     window: Window | None = None
+    in_element: int = 4
+    out_element: int = 4
+    filter_element: float = 4.0
 
     def __post_init__(self) -> None:
         sizes = (self.in_c, self.out_c, self.taps, self.pixels, self.element_bytes)
@@ -89,6 +95,9 @@ class Shape:
                 problem.dilations,
                 problem.pads,
             ),
+            in_element=problem.in_bytes,
+            out_element=problem.out_bytes,
+            filter_element=problem.filter_bytes,
         )
 
     @property
@@ -101,7 +110,7 @@ class Shape:
         """Bytes of the elements of the input that some window reads."""
         w = self.window
         elements = math.prod(w.used(axis) for axis in range(3)) if w else self.pixels
-        return self.in_c * elements * self.element_bytes
+        return self.in_c * elements * self.in_element
 
     @property
     def filter_bytes(self) -> int:
@@ -111,7 +120,7 @@ class Shape:
     @property
     def output_bytes(self) -> int:
         """Bytes of the output."""
-        return self.out_c * self.pixels * self.element_bytes
+        return self.out_c * self.pixels * self.out_element
 
     @property
     def compulsory_bytes(self) -> int:
@@ -123,7 +132,7 @@ class Shape:
 
         Whole rows when columns that no window reads lie within a line of ones that are read.
         """
-        w, size = self.window, self.element_bytes
+        w, size = self.window, self.in_element
         if w is None:
             return -(-self.pixels * size // line) * line
         rows, columns = w.used(0) * w.used(1), w.used(2)
@@ -143,7 +152,7 @@ class Shape:
         The mean over where the run starts in its row; elements that several pixels of the run
         share count once.
         """
-        size, slack = self.element_bytes, line - self.element_bytes
+        size, slack = self.in_element, line - self.in_element
         plane = self.plane_bytes(line)
         if run >= self.pixels:
             return plane

@@ -45,6 +45,8 @@ def _crossing(slicing: Slicing, shape: Shape, cache: Cache, groups: int, batch: 
     output = passes * first.output_pass()
     # Filters come in again for the next image unless everything has fitted.
     image = groups * shape.compulsory_bytes + slicing.workspace
+    # Tiles come in as they are stored, and are decoded to where the micro-kernel finds them near.
+    stored = shape.filter_element / shape.element_bytes
     images = 1 + (batch - 1) * (image > cache.size)
     return Crossing(
         level=cache.level,
@@ -52,7 +54,7 @@ def _crossing(slicing: Slicing, shape: Shape, cache: Cache, groups: int, batch: 
         packed=cold
         + sum(again * size * s.repacks_lost() for size, s in packed)
         + rounds * sum(times * s.packed_reads() for times, s in sets),
-        filters=groups * images * sum(times * s.filters() for times, s in sets),
+        filters=stored * groups * images * sum(times * s.filters() for times, s in sets),
         output_reads=rounds * (output - shape.output_bytes),
         packed_writes=sum(size * s.packed_lost() for size, s in packed),
         output_writes=rounds * output,
@@ -114,11 +116,11 @@ class _Set:
         """Lines of the output under neighbouring tiles."""
         pixels = min(in_tiles * self.slicing.n_win, self.shape.pixels)
         filters = min(filter_tiles * self.slicing.n_f, self.shape.out_c)
-        return filters * (pixels * self.shape.element_bytes + self.slack(pixels))
+        return filters * (pixels * self.shape.out_element + self.slack(pixels))
 
     def slack(self, run: float) -> int:
         """Bytes of other runs in the lines of a run of output pixels, on average."""
-        size, line = self.shape.element_bytes, self.cache.line
+        size, line = self.shape.out_element, self.cache.line
         return line - math.gcd(round(run) * size, self.shape.pixels * size, line)
 
     # Reuse distances: the distinct bytes touched between two uses

@@ -14,10 +14,12 @@ from edgeconv.ops.kernels.nest import is_blocked
 from edgeconv.ops.lowering import (
     activation_headers,
     constant_blob,
-    epilogue_param,
+    epilogue_of,
     in_place,
+    input_arg,
     output_arg,
     residual_args,
+    storage_of,
 )
 from edgeconv.targets import Target
 
@@ -47,13 +49,17 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
         node=node,
         algorithm="elementwise",
         template="ops/affine.c.j2",
-        params={**_loops(x.shape, out.layout), "epilogue": epilogue_param(node.epilogue)},
+        params={
+            **_loops(x.shape, out.layout),
+            **storage_of(graph, x=x.name),
+            "epilogue": epilogue_of(node, graph),
+        },
         args=(
-            Arg(ArgKind.INPUT, "x", node.inputs[0]),
+            input_arg(graph, node.inputs[0], "x"),
             Arg(ArgKind.WEIGHTS, "scale", "scale"),
             Arg(ArgKind.WEIGHTS, "shift", "shift"),
-            *residual_args(node),
-            output_arg(node),
+            *residual_args(node, graph),
+            output_arg(node, graph),
         ),
         headers=(*activation_headers(node.epilogue), "ec_affine.h"),
         blobs=tuple(

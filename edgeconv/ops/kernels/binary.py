@@ -22,11 +22,13 @@ from edgeconv.ops.kernels.nest import (
 from edgeconv.ops.lowering import (
     activation_headers,
     constant_blob,
-    epilogue_param,
+    epilogue_of,
     in_place,
+    input_arg,
     merge_headers,
     output_arg,
     residual_args,
+    storage_of,
 )
 from edgeconv.targets import Target
 
@@ -82,7 +84,7 @@ def _operand(
     tensor = graph[name]
     if not tensor.is_constant:
         return (
-            Arg(ArgKind.INPUT, c_name, name),
+            input_arg(graph, name, c_name),
             broadcast_strides(tensor.shape, tensor.layout, out.shape, out.layout),
         )
     full = (1,) * (len(out.shape) - len(tensor.shape)) + tensor.shape
@@ -136,9 +138,10 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
             "kind": kind,
             "b_name": "a" if alone else "b",
             **_loop_params(node, nest),
-            "epilogue": epilogue_param(node.epilogue),
+            **storage_of(graph, a=names[0], b=names[1]),
+            "epilogue": epilogue_of(node, graph),
         },
-        args=(a, *(() if alone else (b,)), *residual_args(node), output_arg(node)),
+        args=(a, *(() if alone else (b,)), *residual_args(node, graph), output_arg(node, graph)),
         headers=merge_headers(
             [
                 (*activation_headers(node.epilogue), "ec_nest.h", "ec_binary.h"),

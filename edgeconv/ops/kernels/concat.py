@@ -11,7 +11,14 @@ from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import ROW_MAJOR, Layout, Order
 from edgeconv.ops.base import LayoutOption
 from edgeconv.ops.kernels.images import layouts_of, padding
-from edgeconv.ops.lowering import FLOAT_BYTES, constant_blob, output_arg, read_arg
+from edgeconv.ops.lowering import (
+    c_format,
+    constant_blob,
+    element_bytes,
+    output_arg,
+    read_arg,
+    storage_of,
+)
 from edgeconv.targets import Target
 
 
@@ -54,10 +61,11 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
         if arg.kind is ArgKind.WEIGHTS:
             blobs[-1] = constant_blob(name, graph[name].constant(), out.layout)
         args.append(arg)
-        view = outer == 1 and arg.kind is ArgKind.INPUT and name not in node.inputs[:number]
+        same = graph[name].storage == out.storage and name not in node.inputs[:number]
+        view = outer == 1 and arg.kind is ArgKind.INPUT and same
         alias_of.append(len(aliases) if view else -1)
         if view:
-            offset = starts[number] * FLOAT_BYTES
+            offset = starts[number] * element_bytes(graph, name)
             aliases.append(Alias(name, inner=name, outer=node.output, offset=offset, exact=True))
     return Layer(
         node=node,
@@ -69,9 +77,11 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
             "runs": tuple(runs),
             "starts": tuple(starts),
             "alias_of": tuple(alias_of),
+            "formats": tuple(c_format(graph, name) for name in node.inputs),
+            **storage_of(graph, out=node.output),
         },
-        args=(*args, output_arg(node)),
-        headers=("ec_copy.h",),
+        args=(*args, output_arg(node, graph)),
+        headers=("ec_lanes.h", "ec_copy.h"),
         blobs=tuple(blobs),
         aliases=tuple(aliases),
         free_if_aliased=-1 not in alias_of,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from edgeconv.ir.choice import Arg, ArgKind, Layer
+from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import ROW_MAJOR, Layout, Order, Shape
 from edgeconv.ops.base import LayoutOption
 from edgeconv.ops.kernels.images import layouts_of, pixels
 from edgeconv.ops.kernels.moves import flat_copy
 from edgeconv.ops.kernels.nest import is_blocked
-from edgeconv.ops.lowering import output_arg
+from edgeconv.ops.lowering import input_arg, output_arg, storage_of
 from edgeconv.targets import Target
 
 _NAMES = {Order.ROW_MAJOR: "nchw", Order.CHANNELS_LAST: "nhwc", Order.BLOCKED: "blocks"}
@@ -38,6 +38,8 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
     have, want, shape = x.layout, out.layout, x.shape
     if _is_prefix(shape, have, want):
         return flat_copy(node, graph, out.elements)
+    if x.storage != out.storage:
+        raise ValueError(f"{node.name}: a conversion keeps the format")
     if is_blocked(have) and is_blocked(want):
         raise ValueError(f"{node.name}: no conversion from {have} to {want}")
     return Layer(
@@ -51,7 +53,8 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
             "channels": shape[1],
             "pixels": pixels(shape),
             "block": max(have.block, want.block),
+            **storage_of(graph, out=out.name),
         },
-        args=(Arg(ArgKind.INPUT, "in", x.name), output_arg(node)),
-        headers=("ec_copy.h", "ec_transpose.h", "ec_convert.h"),
+        args=(input_arg(graph, x.name), output_arg(node, graph)),
+        headers=("ec_lanes.h", "ec_copy.h", "ec_transpose.h", "ec_convert.h"),
     )

@@ -30,5 +30,7 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
         in_layout=CHANNELS_LAST,
         out_layout=CHANNELS_LAST,
         filters_as=filters_as(node),
+        in_as=x.storage,
+        out_as=graph[node.output].storage,
     )
     return lower_problem(node, graph, target, problem, "dense")

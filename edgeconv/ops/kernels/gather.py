@@ -12,7 +12,7 @@ from edgeconv.ir.graph import Graph, Node
 from edgeconv.ops.base import row_major_only as layouts
 from edgeconv.ops.kernels.moves import Move, move_layer, plan_move, table_arg
 from edgeconv.ops.kernels.nest import dense_strides
-from edgeconv.ops.lowering import output_arg, read_arg
+from edgeconv.ops.lowering import output_arg, read_arg, storage_of
 from edgeconv.targets import Target
 
 __all__ = ["layouts", "lower"]
@@ -49,8 +49,14 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
         node=node,
         algorithm="gather",
         template="ops/gather.c.j2",
-        params={"outer": outer, "size": size, "count": index.size, "inner": inner},
-        args=(source, table_arg("index"), output_arg(node)),
-        headers=("ec_copy.h", "ec_gather.h"),
+        params={
+            "outer": outer,
+            "size": size,
+            "count": index.size,
+            "inner": inner,
+            **storage_of(graph, **{"in": node.inputs[0]}, out=node.output),
+        },
+        args=(source, table_arg("index"), output_arg(node, graph)),
+        headers=("ec_lanes.h", "ec_copy.h", "ec_gather.h"),
         blobs=tuple(blobs),
     )

@@ -13,11 +13,13 @@ from edgeconv.ops.kernels.images import pixels, same_everywhere
 from edgeconv.ops.lowering import (
     FLOAT_BYTES,
     activation_headers,
-    epilogue_param,
+    epilogue_of,
+    input_arg,
     merge_headers,
     output_arg,
     residual_args,
     residual_in_place,
+    storage_of,
 )
 from edgeconv.targets import Target
 
@@ -63,12 +65,13 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
             "pixels": pixels(x.shape),
             "length": length,
             **steps,
-            "epilogue": epilogue_param(node.epilogue),
+            **storage_of(graph, **{"in": x.name}),
+            "epilogue": epilogue_of(node, graph),
         },
         args=(
-            Arg(ArgKind.INPUT, "in", node.inputs[0]),
-            *residual_args(node),
-            output_arg(node),
+            input_arg(graph, node.inputs[0]),
+            *residual_args(node, graph),
+            output_arg(node, graph),
             *(() if rows else (Arg(ArgKind.WORKSPACE, "workspace"),)),
         ),
         headers=merge_headers(

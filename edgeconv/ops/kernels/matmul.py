@@ -9,11 +9,12 @@ from edgeconv.ops.base import row_major_only as layouts
 from edgeconv.ops.kernels.nest import broadcast_strides, collapse, dense_strides, require_loops
 from edgeconv.ops.lowering import (
     activation_headers,
-    epilogue_param,
+    epilogue_of,
     output_arg,
     read_arg,
     residual_args,
     residual_in_place,
+    storage_of,
 )
 from edgeconv.targets import Target
 
@@ -45,13 +46,14 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
             "m": m,
             "n": n,
             "k": k,
-            "epilogue": epilogue_param(node.epilogue),
+            **storage_of(graph, a=node.inputs[0], b=node.inputs[1]),
+            "epilogue": epilogue_of(node, graph),
         },
         args=(
             read_arg(graph, node.inputs[0], "a", blobs),
             read_arg(graph, node.inputs[1], "b", blobs),
-            *residual_args(node),
-            output_arg(node),
+            *residual_args(node, graph),
+            output_arg(node, graph),
         ),
         headers=(*activation_headers(node.epilogue), "ec_nest.h", "ec_matmul.h"),
         blobs=tuple(blobs),

@@ -8,9 +8,14 @@ from dataclasses import dataclass
 from edgeconv.ir.choice import Alias, Arg, ArgKind, Blob, Layer, Param
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ops.kernels.nest import collapse, require_loops
-from edgeconv.ops.lowering import FLOAT_BYTES, output_arg, read_arg
+from edgeconv.ops.lowering import (
+    element_bytes,
+    output_arg,
+    read_arg,
+    storage_of,
+)
 
-HEADERS = ("ec_nest.h", "ec_copy.h", "ec_transpose.h", "ec_move.h")
+HEADERS = ("ec_lanes.h", "ec_nest.h", "ec_copy.h", "ec_transpose.h", "ec_move.h")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,34 +89,42 @@ def move_layer(node: Node, graph: Graph, move: Move) -> Layer:
         node=node,
         algorithm="copy",
         template="ops/move.c.j2",
-        params=_move_params(node, move),
-        args=(read_arg(graph, node.inputs[0], "in", blobs), output_arg(node)),
+        params={**_move_params(node, move), **storage_of(graph, **_ends(node))},
+        args=(read_arg(graph, node.inputs[0], "in", blobs), output_arg(node, graph)),
         headers=HEADERS,
         blobs=tuple(blobs),
     )
 
 
 def flat_copy(node: Node, graph: Graph, elements: int, start: int = 0) -> Layer:
-    """The output is ``elements`` floats of the input's memory, from ``start`` on: a view.
+    """The output is ``elements`` of the input's memory, from ``start`` on: a view, if it has its
+    format too.
 
     The call disappears when the planner lays the output there.
     """
     name = node.inputs[0]
     blobs: list[Blob] = []
     source = read_arg(graph, name, "in", blobs)
-    view = source.kind is ArgKind.INPUT
-    alias = Alias(name, inner=node.output, outer=name, offset=start * FLOAT_BYTES, exact=True)
+    same = graph[name].storage == graph[node.output].storage
+    view = source.kind is ArgKind.INPUT and same
+    offset = start * element_bytes(graph, name)
+    alias = Alias(name, inner=node.output, outer=name, offset=offset, exact=True)
     return Layer(
         node=node,
         algorithm="view",
         template="ops/flat_copy.c.j2",
-        params={"elements": elements, "start": start},
-        args=(source, output_arg(node)),
-        headers=(),
+        params={"elements": elements, "start": start, **storage_of(graph, **_ends(node))},
+        args=(source, output_arg(node, graph)),
+        headers=() if same else ("ec_lanes.h", "ec_copy.h"),
         blobs=tuple(blobs),
         aliases=(alias,) if view else (),
         free_if_aliased=view,
     )
+
+
+def _ends(node: Node) -> dict[str, str]:
+    """What a move reads and writes, by the names of the pointers."""
+    return {"in": node.inputs[0], "out": node.output}
 
 
 def table_arg(name: str) -> Arg:

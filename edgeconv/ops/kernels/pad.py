@@ -12,7 +12,7 @@ from edgeconv.ir.layout import Layout, Order
 from edgeconv.ops.base import LayoutOption
 from edgeconv.ops.kernels.images import layouts_of
 from edgeconv.ops.kernels.nest import require_loops
-from edgeconv.ops.lowering import output_arg, read_arg
+from edgeconv.ops.lowering import output_arg, read_arg, storage_of
 from edgeconv.targets import Target
 
 
@@ -79,8 +79,9 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
             "in_row": in_row,
             "row_begin": begin,
             "run": run,
+            **storage_of(graph, **{"in": name}, out=node.output),
         },
-        args=(read_arg(graph, name, "in", blobs), output_arg(node)),
-        headers=("ec_nest.h", "ec_pad.h"),
+        args=(read_arg(graph, name, "in", blobs), output_arg(node, graph)),
+        headers=("ec_lanes.h", "ec_nest.h", "ec_copy.h", "ec_pad.h"),
         blobs=tuple(blobs),
     )

@@ -14,10 +14,12 @@ from edgeconv.ops.kernels.images import pixels, same_everywhere, volume
 from edgeconv.ops.lowering import (
     FLOAT_BYTES,
     activation_headers,
-    epilogue_param,
+    epilogue_of,
+    input_arg,
     output_arg,
     residual_args,
     residual_in_place,
+    storage_of,
 )
 from edgeconv.targets import Target
 
@@ -108,12 +110,13 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
             "kernel_function": kernel,
             "images": images,
             "channels": channels,
-            "epilogue": epilogue_param(node.epilogue),
+            **storage_of(graph, **{"in": x.name}),
+            "epilogue": epilogue_of(node, graph),
         },
         args=(
-            Arg(ArgKind.INPUT, "in", node.inputs[0]),
-            *residual_args(node),
-            output_arg(node),
+            input_arg(graph, x.name),
+            *residual_args(node, graph),
+            output_arg(node, graph),
             *((Arg(ArgKind.WORKSPACE, "workspace"),) if workspace else ()),
         ),
         headers=(*activation_headers(node.epilogue), "ec_pool_op.h", header),

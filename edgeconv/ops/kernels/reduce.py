@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from edgeconv.ir.choice import Arg, ArgKind, Layer, Param
+from edgeconv.ir.choice import Layer, Param
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import ROW_MAJOR, Layout, Order
 from edgeconv.ops.base import LayoutOption
@@ -13,10 +13,12 @@ from edgeconv.ops.kernels.images import layouts_of
 from edgeconv.ops.kernels.nest import collapse, dense_strides, require_loops
 from edgeconv.ops.lowering import (
     activation_headers,
-    epilogue_param,
+    epilogue_of,
+    input_arg,
     output_arg,
     residual_args,
     residual_in_place,
+    storage_of,
 )
 from edgeconv.targets import Target
 
@@ -90,9 +92,14 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
             "kind": str(node.attrs["kind"]),
             "factor": 1.0 / max(math.prod(shape[a] for a in node.attrs["axes"]), 1),
             **loops,
-            "epilogue": epilogue_param(node.epilogue),
+            **storage_of(graph, **{"in": node.inputs[0]}),
+            "epilogue": epilogue_of(node, graph),
         },
-        args=(Arg(ArgKind.INPUT, "in", node.inputs[0]), *residual_args(node), output_arg(node)),
+        args=(
+            input_arg(graph, node.inputs[0]),
+            *residual_args(node, graph),
+            output_arg(node, graph),
+        ),
         headers=(*activation_headers(node.epilogue), "ec_nest.h", "ec_reduce.h"),
         aliases=residual_in_place(node, graph),
     )

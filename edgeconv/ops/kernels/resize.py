@@ -18,10 +18,12 @@ from edgeconv.ops.kernels.moves import table_arg
 from edgeconv.ops.lowering import (
     FLOAT_BYTES,
     activation_headers,
-    epilogue_param,
+    epilogue_of,
+    input_arg,
     output_arg,
     residual_args,
     residual_in_place,
+    storage_of,
 )
 from edgeconv.targets import Target
 
@@ -84,14 +86,15 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
             "taps": volume(tuple(i.shape[0] for i, _ in made), 1),
             "outer": math.prod(outs[:first]),
             "inner": lanes,
-            "epilogue": epilogue_param(node.epilogue),
+            **storage_of(graph, **{"in": node.inputs[0]}),
+            "epilogue": epilogue_of(node, graph),
         },
         args=(
-            Arg(ArgKind.INPUT, "in", node.inputs[0]),
+            input_arg(graph, node.inputs[0]),
             table_arg("index"),
             Arg(ArgKind.WEIGHTS, "weight", "weight"),
-            *residual_args(node),
-            output_arg(node),
+            *residual_args(node, graph),
+            output_arg(node, graph),
             *((Arg(ArgKind.WORKSPACE, "workspace"),) if lanes == 1 else ()),
         ),
         headers=(*activation_headers(node.epilogue), "ec_resize.h"),

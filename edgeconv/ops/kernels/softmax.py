@@ -28,7 +28,7 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
             "inner": math.prod(shape[axis + 1 :]),
             "log": log,
         },
-        args=(Arg(ArgKind.INPUT, "x", node.inputs[0]), output_arg(node)),
+        args=(Arg(ArgKind.INPUT, "x", node.inputs[0]), output_arg(node, graph)),
         headers=(
             *("ec_poly.h", "ec_exp.h"),
             *(("ec_log.h",) if log else ()),

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from edgeconv.ir.choice import Arg, ArgKind, Layer
+from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ops.base import LayoutOption
 from edgeconv.ops.kernels.images import same_everywhere
 from edgeconv.ops.lowering import (
     activation_headers,
-    epilogue_param,
+    epilogue_of,
     in_place,
+    input_arg,
     output_arg,
     residual_args,
+    storage_of,
 )
 from edgeconv.targets import Target
 
@@ -32,9 +34,14 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
         template="ops/unary.c.j2",
         params={
             "elements": graph[node.output].elements,
-            "epilogue": epilogue_param(node.epilogue),
+            **storage_of(graph, x=node.inputs[0]),
+            "epilogue": epilogue_of(node, graph),
         },
-        args=(Arg(ArgKind.INPUT, "x", node.inputs[0]), *residual_args(node), output_arg(node)),
+        args=(
+            input_arg(graph, node.inputs[0], "x"),
+            *residual_args(node, graph),
+            output_arg(node, graph),
+        ),
         headers=(*activation_headers(node.epilogue), "ec_unary.h"),
         aliases=in_place(node, graph, (node.inputs[0], node.epilogue.residual)),
     )

@@ -17,7 +17,7 @@ from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.names import shortened
 from edgeconv.report import missing, numbers
 from edgeconv.report.advice import suggestions
-from edgeconv.report.html import memory, table, verdict
+from edgeconv.report.html import memory, rounding, table, verdict
 from edgeconv.report.html.figures import FIGURES
 from edgeconv.report.network import Network
 from edgeconv.sizes import human
@@ -32,7 +32,7 @@ def render(report: Mapping[str, Any]) -> str:
     columns = table.columns(network)
     figures = {name: drawn for name, draw in FIGURES.items() if (drawn := draw(network))}
     return (
-        _environment()
+        environment()
         .get_template("page.html.j2")
         .render(
             report=report,
@@ -45,6 +45,8 @@ def render(report: Mapping[str, Any]) -> str:
             unbounded_stack=memory.unbounded_stack(report),
             unbuilt=list(dict.fromkeys(part for region in regions for part in region.unknown)),
             stack_calls=memory.stack_calls(report),
+            rounding=rounding.rounding(network),
+            outputs=rounding.outputs(report),
             figures={name: drawn.to_plotly_json() for name, drawn in figures.items()},
             chart_width=LAYER_WIDTH * len(network.layers),
             columns=columns,
@@ -54,8 +56,8 @@ def render(report: Mapping[str, Any]) -> str:
             missing=missing,
             nothing=table.NOTHING,
             share=numbers.share,
-            style=Markup(_text("style.css")),
-            script=Markup(_text("page.js")),
+            style=Markup(asset("style.css")),
+            script=Markup(asset("page.js")),
             plotly=Markup(get_plotlyjs()),
         )
     )
@@ -66,7 +68,11 @@ def write(report: Mapping[str, Any], path: Path) -> None:
 
     Raises EdgeconvError (exit status 2) when ``path`` cannot be written.
     """
-    text = render(report)
+    replace(path, render(report))
+
+
+def replace(path: Path, text: str) -> None:
+    """Write a page, all of it or nothing; raises as ``write``."""
     try:
         if path.is_dir():
             raise IsADirectoryError(None, "it is a directory")
@@ -92,28 +98,30 @@ def _legend(regions: list[memory.Region]) -> dict[str, int]:
 
 
 @functools.cache
-def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(_text),
+def environment() -> jinja2.Environment:
+    """Of all templates of this package."""
+    made = jinja2.Environment(
+        loader=jinja2.FunctionLoader(asset),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.policies["json.dumps_kwargs"] = {
+    made.policies["json.dumps_kwargs"] = {
         "sort_keys": True,
         "allow_nan": False,
         "separators": (",", ":"),
     }
-    environment.filters |= {
+    made.filters |= {
         "exact": numbers.exact,
         "human": human,
         "breakable": lambda text: Markup(escape(text).replace("/", Markup("/<wbr>"))),
         "short": lambda name: shortened(name, NAME_WIDTH),
     }
-    return environment
+    return made
 
 
-def _text(name: str) -> str:
+def asset(name: str) -> str:
+    """The text of a file of this package."""
     return resources.files("edgeconv.report.html").joinpath(name).read_text(encoding="utf-8")

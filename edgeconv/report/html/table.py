@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from edgeconv.report.missing import Missing, unmapped, unmeasured, unpredicted
+from edgeconv.report.missing import Missing, unmapped, unmeasured, unpredicted, unsampled
 from edgeconv.report.network import Layer, Network, Report
 from edgeconv.report.numbers import significant
 
@@ -44,6 +44,8 @@ def columns(network: Network) -> list[Column]:
         Column(f"traffic_bytes.{level}", f"{network.called(level)} traffic, bytes", _count)
         for level in levels or [network.level]
     ]
+    sqnr = Column("sqnr_db", "SQNR, dB", _decibels, unknown=lambda _: unsampled())
+    measured = any(layer.get("sqnr_db") is not None for layer in network.layers)
     traffic[0] = Column(traffic[0].key, traffic[0].title, _count, unknown=unpredicted)
     return [
         Column("op", "op", str, numeric=False),
@@ -68,6 +70,7 @@ def columns(network: Network) -> list[Column]:
         Column("layout_in", "layout in", str, numeric=False),
         Column("layout_out", "layout out", str, numeric=False),
         Column("storage", "storage: weights, output", _storage, numeric=False),
+        *([sqnr] if measured or network.rounds else []),
         Column("plan", "plan", _plan, numeric=False),
     ]
 
@@ -113,4 +116,9 @@ def _plan(value: Mapping[str, Any]) -> str:
 
 
 def _storage(value: Mapping[str, Any]) -> str:
-    return f"{value['weights'] or NOTHING}, {value['output']}"
+    exact = " (not rounded)" if value.get("exact") else ""
+    return f"{value['weights'] or NOTHING}{exact}, {value['output']}"
+
+
+def _decibels(value: float) -> str:
+    return f"{value:.1f}"

@@ -185,4 +185,10 @@ static inline float _mm512_reduce_min_ps(__m512 v)
     return lanes.f[0];
 }
 
+/* The lowest two bytes of a in every place of k, zeros in the others. */
+static inline __m512i _mm512_maskz_broadcastw_epi16(unsigned k, __m128i a)
+{
+    return _mm512_maskz_mov_epi16(k, _mm512_broadcastw_epi16(a));
+}
+
 #endif

@@ -1,0 +1,1 @@
+"""Instructions that kernels execute under QEMU."""

@@ -1,0 +1,110 @@
+"""Kernel calls as one program that QEMU runs, and the instructions that each of them executes."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from convtime.cases import Candidate
+from convtime.program import Program
+
+from edgeconv.board import Board
+from edgeconv.build import compile_project, find_compiler
+from edgeconv.build.run import run_command
+from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.ir.choice import Arg, ArgKind
+
+HERE = Path(__file__).parent
+_EXECUTED = re.compile(r"^executed ([0-9]+)$", re.MULTILINE)
+
+# Operands are zeros: how many instructions a kernel executes does not depend on them.
+_MAIN = """
+#include <stdlib.h>
+enum {{ MOST = {most} }};
+static const struct {{
+    void (*call)(void *const *);
+    size_t bytes[MOST];
+}} kernels[] = {{
+{rows}
+}};
+int main(int argc, char **argv)
+{{
+    void *operands[MOST];
+    const int which = argc > 2 ? atoi(argv[1]) : 0, calls = argc > 2 ? atoi(argv[2]) : 0;
+    for (int i = 0; i < MOST; i++) {{
+        const size_t bytes = (kernels[which].bytes[i] + 127) / 64 * 64;
+        operands[i] = aligned_alloc(64, bytes);
+        memset(operands[i], 0, bytes);
+    }}
+    for (int i = 0; i < calls; i++)
+        kernels[which].call(operands);
+    return 0;
+}}
+"""
+
+
+def build_plugin(folder: Path) -> Path:
+    """The plugin of QEMU that counts.  Raises EdgeconvError without a C compiler to build it."""
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if not compiler:
+        raise EdgeconvError("no C compiler to build QEMU's plugin with", code=Exit.MISSING_TOOL)
+    plugin = folder / "plugin.so"
+    command = [compiler, "-O2", "-shared", "-fPIC", str(HERE / "plugin.c"), "-o", str(plugin)]
+    subprocess.run(command, check=True)
+    return plugin
+
+
+def _bytes(candidate: Candidate, arg: Arg) -> int:
+    layer = candidate.layer
+    if arg.kind is ArgKind.WEIGHTS:
+        return next(blob.bytes for blob in layer.blobs if blob.name == arg.ref)
+    if arg.kind is ArgKind.WORKSPACE:
+        return layer.workspace_bytes
+    return 4 * candidate.graph[arg.ref].elements
+
+
+class Counter:
+    """The candidates' kernels, built for a board that QEMU stands in for."""
+
+    def __init__(self, board: Board, candidates: Sequence[Candidate], folder: Path) -> None:
+        self._board, self._plugin = board, build_plugin(folder)
+        program = Program(board)
+        names = [program.add(candidate.layer) for candidate in candidates]
+        rows = []
+        for name, candidate in zip(names, candidates, strict=True):
+            sizes = ", ".join(str(_bytes(candidate, arg)) for arg in candidate.layer.args)
+            rows.append(f"    {{{name}, {{{sizes}}}}},")
+        most = max(len(candidate.layer.args) for candidate in candidates)
+        main = _MAIN.format(most=most, rows="\n".join(rows))
+        (folder / "count.c").write_text(program.source() + main, encoding="utf-8")
+        self._path = compile_project(
+            folder,
+            board,
+            sources=["count.c"],
+            out=folder / "count",
+            extra_flags=("-static", "-w"),
+            compiler=find_compiler(board),
+        ).path
+
+    def instructions(self, which: int) -> int:
+        """Of one call of candidate ``which``: two calls less one.  Raises EdgeconvError."""
+        once, twice = (self._run(which, calls) for calls in (1, 2))
+        return twice - once
+
+    def _run(self, which: int, calls: int) -> int:
+        emulator, *rest = run_command(self._path, self._board, (str(which), str(calls)))
+        command = [emulator, "-plugin", str(self._plugin), *rest]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        found = _EXECUTED.search(done.stderr)
+        if done.returncode or not found:
+            raise EdgeconvError(
+                "the program failed under QEMU",
+                where=f"board {self._board.name}",
+                got=done.stderr.strip().partition("\n")[0] or f"exit status {done.returncode}",
+                rule="the emulator must have been built with plugins",
+                code=Exit.UNSATISFIED,
+            )
+        return int(found.group(1))

@@ -1,0 +1,80 @@
+"""The filters and biases that a weight image holds, as the network computes with them.
+
+`verify` compares a program whose weights were rounded with the same network in float32: the
+rounded weights are read from the image that is shipped, however they came about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from edgeconv.codegen.weights import HEADER, MAGIC, PlacedBlob, layout
+from edgeconv.ir.choice import Blob, Choice, Layer
+from edgeconv.ir.filters import Filters
+from edgeconv.storage import formats
+
+Bytes = npt.NDArray[np.uint8]
+Floats = npt.NDArray[np.float32]
+# Positions pass through `Blob.arrange` as float32, which holds integers up to 2^24: in two halves.
+_HALF = 1 << 12
+
+
+def read_back(choice: Choice, order: Sequence[int], image: Bytes) -> dict[str, Filters]:
+    """Layer's name -> its constants, of layers whose filters are stored in other formats; their
+    ``storage`` is float32, since that is what they are now.
+
+    ``choice`` and ``order`` are the decisions the image was written for.  Raises ForeignImageError
+    when it was written for other ones.
+    """
+    places = layout(choice, order)
+    if image.nbytes != places.bytes:
+        raise ForeignImageError
+    magic, _, _, layout_hash, _ = HEADER.unpack(image[: HEADER.size].tobytes())
+    if magic != MAGIC or layout_hash != places.layout_hash:
+        raise ForeignImageError
+    found: dict[str, Filters] = {}
+    for index in order:
+        layer = choice.layers[index]
+        stored = {blob.name: places.places[index, blob.name] for blob in layer.blobs}
+        if "filters" in stored and stored["filters"].blob.storage != "float32":
+            found[layer.node.name] = _filters(layer, choice, stored, image)
+    return found
+
+
+class ForeignImageError(Exception):
+    """The image was packed for other kernels."""
+
+
+def _filters(layer: Layer, choice: Choice, stored: dict[str, PlacedBlob], data: Bytes) -> Filters:
+    shape = choice.graph[layer.node.inputs[1]].shape
+    out_c = shape[0]
+    bias = _values(stored["bias"], data)
+    weights = _unarranged(stored["filters"].blob, _values(stored["filters"], data), shape)
+    units = layer.params.get("units", 0)  # floats from a channel's bias to its unit
+    assert isinstance(units, int)
+    if units:
+        weights = weights * bias[units : units + out_c].reshape(-1, *(1,) * (len(shape) - 1))
+    return Filters(weights.astype(np.float32), bias[:out_c])
+
+
+def _values(placed: PlacedBlob, data: Bytes) -> Floats:
+    raw = data[placed.offset : placed.offset + placed.blob.bytes].tobytes()
+    return formats()[placed.blob.format].decode(raw)[: placed.blob.elements].astype(np.float32)
+
+
+def _unarranged(blob: Blob, values: Floats, shape: tuple[int, ...]) -> Floats:
+    """``values`` in the blob's order, brought back to an array of ``shape``."""
+    if blob.arrange is None:
+        raise ValueError(f"blob {blob.name!r} has no arrangement")
+    position = np.arange(1, int(np.prod(shape)) + 1, dtype=np.int64)
+    high, low = (
+        np.asarray(blob.arrange(half.astype(np.float32).reshape(shape))).reshape(-1)
+        for half in (position // _HALF, position % _HALF)
+    )
+    at = high.astype(np.int64) * _HALF + low.astype(np.int64) - 1  # -1: padding
+    logical = np.zeros(position.size, np.float32)
+    logical[at[at >= 0]] = values[at >= 0]
+    return logical.reshape(shape)

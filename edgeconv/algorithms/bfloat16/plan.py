@@ -1,0 +1,191 @@
+"""Plan of a convolution on pairs of bfloat16: register tile, strips, and the rows of a panel."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from edgeconv.algorithms.bfloat16.packing import PAIR_BYTES, FilterOrder
+from edgeconv.algorithms.bfloat16.units import Unit, unit_of
+from edgeconv.algorithms.direct.plan import STRIP_OVERHEAD, row_shapes
+from edgeconv.algorithms.problem import ConvProblem
+from edgeconv.algorithms.strips import Segment, widths
+from edgeconv.cache import ASSUMED
+from edgeconv.targets import Target
+
+# The share of L2 that packed input rows may take: the filters of a tile stay beside them.
+PANEL_OF_L2 = 3 / 8
+SLACK = 16  # words that a tile may read beyond the last column
+# Slots to bring a vector of channels of one pixel to the panel: load, half a rounding, half a
+# store; of a rounding in steps and a transposition where the pixels lie side by side.
+PACK_SLOTS, PACK_SLOTS_APART = 2.0, 12.0
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """Packed input of ``rows`` rows: ``blocks`` of ``pairs`` pairs, every ``row_step``-th row and
+    ``column_step``-th column of the input, ``phases`` times ``wide`` columns."""
+
+    pairs: int
+    blocks: int
+    slices: int
+    rows: int
+    row_step: int
+    column_step: int
+    phases: int
+    wide: int
+
+    @property
+    def bytes(self) -> int:
+        """Of the workspace."""
+        row = self.pairs * self.phases * self.wide
+        return PAIR_BYTES * (self.blocks * self.slices * self.rows * row + SLACK)
+
+
+@dataclass(frozen=True, slots=True)
+class Bfloat16Plan:
+    """``vectors`` of filters per tile, ``tail_vectors`` in the last one of a group (0: all full).
+
+    ``planes`` of ``rows`` rows of ``row`` pixels, ``chunk`` rows to a panel.  ``cost`` in slots.
+    """
+
+    unit: Unit
+    vectors: int
+    tail_vectors: int
+    planes: int
+    rows: int
+    row: int
+    chunk: int
+    segments: tuple[Segment, ...]
+    tail_segments: tuple[Segment, ...]
+    panel: Panel
+    cost: float
+
+    @property
+    def largest_rows(self) -> int:
+        """Output pixels of the largest strip."""
+        return max(s.rows for s in self.segments or self.tail_segments)
+
+    def order(self, problem: ConvProblem, lanes: int) -> FilterOrder:
+        """The filters of ``problem`` as the kernel reads them."""
+        full = -(-problem.group_out_c // lanes) - self.tail_vectors
+        each = (self.vectors * lanes,) * (full // self.vectors)
+        tail = (self.tail_vectors * lanes,) if self.tail_vectors else ()
+        return FilterOrder(
+            groups=problem.groups,
+            out_c=problem.group_out_c,
+            in_c=problem.group_in_c,
+            taps=math.prod(problem.kernel),
+            widths=(*each, *tail),
+            pairs=self.panel.pairs,
+        )
+
+
+def _segments(row: int, largest: int) -> tuple[Segment, ...]:
+    """The strips of a row, equal neighbours merged; the panel has the border, so none is an edge."""
+    found: list[Segment] = []
+    column = 0
+    for rows in widths(row, largest):
+        before = found[-1] if found else None
+        if before and before.rows == rows:
+            found[-1] = replace(before, count=before.count + 1)
+        else:
+            found.append(Segment(column, 1, rows, edge=False))
+        column += rows
+    return tuple(found)
+
+
+def _panel(problem: ConvProblem, unit: Unit, row: int, chunk: int) -> Panel:
+    """The panel under ``chunk`` output rows of ``row`` pixels."""
+    (depth, kernel_h, kernel_w), (_, stride_h, stride_w) = problem.kernel, problem.strides
+    _, dilation_h, dilation_w = problem.dilations
+    # What no window reads is not packed, as far as a kernel of one row or column tells.
+    row_step = stride_h if kernel_h == 1 else 1
+    column_step = stride_w if kernel_w == 1 else 1
+    stride, reach = stride_w // column_step, (kernel_w - 1) * dilation_w
+    pairs = -(-problem.group_in_c // 2)
+    block = min(unit.pairs, pairs)
+    return Panel(
+        pairs=block,
+        blocks=-(-pairs // block),
+        slices=depth,
+        rows=(chunk - 1) * stride_h // row_step + (kernel_h - 1) * dilation_h + 1,
+        row_step=row_step,
+        column_step=column_step,
+        phases=stride if unit.apart else 1,
+        wide=row + reach // stride if unit.apart else (row - 1) * stride + reach + 1,
+    )
+
+
+def _chunk(problem: ConvProblem, target: Target, unit: Unit, rows: int, row: int) -> int:
+    """Output rows of a panel: as even parts as fit their share of L2, a row at least."""
+    caches = target.caches or ASSUMED
+    most = PANEL_OF_L2 * caches[min(1, len(caches) - 1)].size
+    if not target.workspaces:
+        return 1
+    parts = 1
+    while parts < rows and _panel(problem, unit, row, -(-rows // parts)).bytes > most:
+        parts += 1
+    return -(-rows // parts)
+
+
+def _strip_cost(rows: int, vectors: int, depth: int, unit: Unit) -> float:
+    """Slots of a strip of ``rows`` pixels: per step its multiplications, its loads or the latency."""
+    whole = -(-rows // unit.rows) * unit.rows
+    step = max(whole * vectors / unit.rate, whole / unit.rows + vectors, unit.latency)
+    return depth * step + 2 * rows * vectors + STRIP_OVERHEAD
+
+
+def _packing_cost(problem: ConvProblem, plan: Bfloat16Plan, target: Target) -> float:
+    """Slots to pack all panels of one group of one image."""
+    panel, chunks = plan.panel, plan.planes * -(-plan.rows // plan.chunk)
+    columns = panel.rows * panel.phases * panel.wide * panel.slices
+    each = PACK_SLOTS_APART if plan.unit.apart else PACK_SLOTS
+    each += target.decoding(problem.in_as).vector
+    return chunks * columns * -(-problem.group_in_c // target.lanes) * each
+
+
+def _cost(problem: ConvProblem, plan: Bfloat16Plan, target: Target) -> float:
+    depth = -(-problem.group_in_c // 2) * math.prod(problem.kernel)
+    full = -(-problem.group_out_c // target.lanes) // plan.vectors
+    total = 0.0
+    for tiles, vectors, cut in (
+        (full, plan.vectors, plan.segments),
+        (int(plan.tail_vectors > 0), plan.tail_vectors, plan.tail_segments),
+    ):
+        total += tiles * sum(s.count * _strip_cost(s.rows, vectors, depth, plan.unit) for s in cut)
+    once = plan.planes * plan.rows * total + _packing_cost(problem, plan, target)
+    return problem.batch * problem.groups * once
+
+
+@lru_cache(maxsize=4096)
+def make_plan(problem: ConvProblem, target: Target) -> Bfloat16Plan:
+    """The cheapest plan over the tiles and the ways to walk the pixels.
+
+    ``target`` has a unit (`unit_of`).
+    """
+    unit, total = unit_of(target), -(-problem.group_out_c // target.lanes)
+    assert unit is not None
+    tiles, plans = unit.tiles(target), []
+    for planes, rows, row in row_shapes(problem):
+        chunk = _chunk(problem, target, unit, rows, row)
+        for tile in tiles:
+            vectors = min(tile.vectors, total)
+            tail = total % vectors
+            tail_rows = max((t.rows for t in tiles if t.vectors >= tail), default=tile.rows)
+            plan = Bfloat16Plan(
+                unit=unit,
+                vectors=vectors,
+                tail_vectors=tail,
+                planes=planes,
+                rows=rows,
+                row=row,
+                chunk=chunk,
+                segments=_segments(row, tile.rows),
+                tail_segments=_segments(row, tail_rows) if tail else (),
+                panel=_panel(problem, unit, row, chunk),
+                cost=0.0,
+            )
+            plans.append(replace(plan, cost=_cost(problem, plan, target)))
+    return min(plans, key=lambda plan: plan.cost)

@@ -1,0 +1,196 @@
+"""Filters rounded to a storage format, as well as calibration inputs allow.
+
+``round_layer`` does one layer, ``round_layers`` some or all of a network.  The weights that come
+out are units times numbers of the format, so that storing them loses nothing more; ``stored`` puts
+them into the graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from edgeconv.calibration.bias import corrected
+from edgeconv.calibration.compensated import compensated
+from edgeconv.calibration.engine import Engine, Floats, Parameters
+from edgeconv.calibration.grids import Doubles, Grid
+from edgeconv.calibration.inputs import collect, rows_of
+from edgeconv.calibration.moments import Moments, Rows
+from edgeconv.calibration.samples import Samples
+from edgeconv.choose.storage import WEIGHTED
+from edgeconv.ir.graph import Graph, Node, Tensor
+from edgeconv.storage import formats
+
+Step = Callable[[str], None]
+_LEAST_VARIANCE = 1e-3  # of the mean one: inputs that samples leave at zero count a little
+SAMPLES = 64  # that averages are taken over at most: more change little and cost time
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """Which steps are taken; all but the first need moments.
+
+    ``units``: per output channel, the best of several, in place of one for the tensor.  ``bias``:
+    corrected for the mean.  ``compensated``: errors carried into other weights.
+    """
+
+    units: bool = True
+    bias: bool = True
+    compensated: bool = True
+
+
+NEAREST = Recipe(units=False, bias=False, compensated=False)
+BEST = Recipe()
+# What each step adds to those before it.
+STEPS = {
+    "nearest": NEAREST,
+    "+ units": replace(NEAREST, units=True),
+    "+ bias correction": replace(BEST, compensated=False),
+    "+ compensation": BEST,
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rounded:
+    """A layer in a storage format.
+
+    ``parameters``: what it computes with; filters are ``units`` times numbers of the format.
+    ``units``: one per output channel, None where the format has none.
+    """
+
+    form: str
+    parameters: Parameters
+    units: tuple[float, ...] | None
+
+
+def round_layer(
+    own: Parameters, rows: Rows, form: str, moments: Moments | None, recipe: Recipe = BEST
+) -> Rounded:
+    """``own`` parameters in the format called ``form``.
+
+    Without ``moments`` every input counts as much, and neither bias nor compensation is possible.
+    """
+    grid = Grid(formats()[form])
+    flat = own.weights.reshape(len(own.weights), -1).astype(np.float64)
+    weights = rows.split(flat)
+    units = rows.per_row(_units(grid, flat, rows, moments, recipe))
+    if recipe.compensated and moments:
+        prepared = moments.prepared(centred=recipe.bias)
+        found, units = compensated(weights, units, prepared, grid, rows)
+    else:
+        found = units[:, :, None] * grid.nearest(weights / units[:, :, None])
+    bias = own.bias
+    if recipe.bias and moments and bias is not None:
+        bias = corrected(bias, weights, found, moments, rows)
+    values = rows.join(found, own.weights.shape).astype(np.float32)
+    per_channel = units[:: rows.pieces].reshape(-1)
+    kept = tuple(map(float, per_channel)) if grid.has_units else None
+    return Rounded(form, Parameters(values, bias), kept)
+
+
+def _units(
+    grid: Grid, flat: Doubles, rows: Rows, moments: Moments | None, recipe: Recipe
+) -> Doubles:
+    """One per output channel."""
+    if not recipe.units:
+        return grid.tensor_units(flat)
+    if moments is None:
+        return grid.best_units(flat, np.ones((1, 1)), np.zeros((1, 1)))
+    variance = np.einsum("pkk->pk", moments.second) - np.square(moments.mean)
+    variance = np.maximum(variance, 0.0) + _LEAST_VARIANCE * variance.mean()
+    mean = np.zeros_like(moments.mean) if recipe.bias else moments.mean
+    return grid.best_units(flat, _per_weight(variance, flat, rows), _per_weight(mean, flat, rows))
+
+
+def _per_weight(values: Doubles, flat: Doubles, rows: Rows) -> Doubles:
+    """(groups * pieces, length) in the shape of the filters, or of one that stands for all."""
+    per_group = values.reshape(rows.groups, -1)
+    return per_group if rows.groups == 1 else per_group.repeat(len(flat) // rows.groups, axis=0)
+
+
+def round_layers(
+    engine: Engine,
+    samples: Samples,
+    wanted: Mapping[str, str],
+    recipe: Recipe = BEST,
+    step: Step = lambda _: None,
+) -> dict[str, Rounded]:
+    """Layers in the formats that ``wanted`` names (float32 ones are left out), from the inputs
+    that the float32 network has."""
+    stored = {name: form for name, form in wanted.items() if form != "float32"}
+    rounded = {}
+    for name, moments in moments_of(engine, samples, stored, recipe, step):
+        rows = rows_of(engine.layers[name], engine.graph)
+        rounded[name] = round_layer(engine.parameters(name), rows, stored[name], moments, recipe)
+    return rounded
+
+
+def moments_of(
+    engine: Engine,
+    samples: Samples,
+    layers: Mapping[str, object],
+    recipe: Recipe,
+    step: Step = lambda _: None,
+) -> Iterator[tuple[str, Moments | None]]:
+    """Of each layer's inputs, None where the recipe has no use for them."""
+    if recipe == NEAREST:
+        yield from ((name, None) for name in layers)
+    else:
+        yield from collect(engine, samples.at_most(SAMPLES), layers, step=step)
+
+
+def parameters_of(rounded: Mapping[str, Rounded]) -> dict[str, Parameters]:
+    """What an engine takes."""
+    return {name: entry.parameters for name, entry in rounded.items()}
+
+
+def stored(graph: Graph, rounded: Mapping[str, Rounded]) -> Graph:
+    """The graph with these layers in their formats: constants replaced, attributes ``storage`` and
+    ``units`` set.  A layer without a bias gets one; constants that others read too are copied."""
+    tensors: dict[str, Tensor] = {}
+    nodes = []
+    readers = graph.consumers()
+    for node in graph.nodes:
+        entry = rounded.get(node.name) if node.op in WEIGHTED else None
+        if entry:
+            node = _with(node, entry, graph, readers, tensors)
+        nodes.append(node)
+    return replace(graph.with_tensors(tensors), nodes=tuple(nodes))
+
+
+def _with(
+    node: Node,
+    entry: Rounded,
+    graph: Graph,
+    readers: Mapping[str, list[Node]],
+    tensors: dict[str, Tensor],
+) -> Node:
+    inputs = [*node.inputs, ""][:3]
+    values = {1: ("weights", entry.parameters.weights), 2: ("bias", entry.parameters.bias)}
+    for position, (kind, value) in values.items():
+        name = inputs[position]
+        if value is None or (not name and not value.any()):
+            continue
+        if not name or len(readers[name]) > 1:
+            name = _free(f"{node.name}/{kind}", graph, tensors)
+        inputs[position] = name
+        tensors[name] = _constant(name, value)
+    attrs = {key: value for key, value in node.attrs.items() if key != "units"}
+    attrs["storage"] = entry.form
+    if entry.units is not None:
+        attrs["units"] = entry.units
+    return replace(node, inputs=tuple(inputs), attrs=attrs)
+
+
+def _constant(name: str, value: Floats) -> Tensor:
+    return Tensor(name, value.shape, "float32", data=value)
+
+
+def _free(hint: str, graph: Graph, tensors: Mapping[str, Tensor]) -> str:
+    name, number = hint, 0
+    while name in graph.tensors or name in tensors:
+        number += 1
+        name = f"{hint}.{number}"
+    return name

@@ -1,0 +1,81 @@
+"""How much each tensor's rounding alone disturbs the outputs: what a choice of formats adds up.
+
+Noise is relative: squared error over squared signal, at the output where it is largest.  Errors of
+different tensors are nearly independent, so that the noise of a whole choice is near the sum; the
+choice is measured as a whole before anything is promised (``edgeconv.calibration.sqnr``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from edgeconv.calibration.engine import Engine
+from edgeconv.calibration.inputs import rows_of
+from edgeconv.calibration.rounding import BEST, Recipe, Rounded, moments_of, round_layer
+from edgeconv.calibration.samples import Samples
+from edgeconv.calibration.sqnr import Baseline
+
+Step = Callable[[str], None]
+BUDGET_RUNS = 6000  # inferences of a small network that are no burden
+BUDGET_MACS = 2e12  # of all inferences together: about a minute of one core
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sensitivities:
+    """``weights``: noise by (layer, format), ``activations``: by (tensor, format).  ``rounded``:
+    the layers as they were measured.  ``samples``: how many inputs each figure is an average of."""
+
+    weights: Mapping[tuple[str, str], float]
+    activations: Mapping[tuple[str, str], float]
+    rounded: Mapping[tuple[str, str], Rounded]
+    samples: int
+
+
+def affordable(engine: Engine, variants: int) -> int:
+    """Samples on which ``variants`` of the network can be measured within the budget; at least 1.
+
+    By multiply-adds rather than by the clock: the same on every machine.
+    """
+    macs = max(engine.macs, 1)
+    runs = min(BUDGET_RUNS, BUDGET_MACS / macs)
+    return max(1, int(runs / max(variants, 1)))
+
+
+def sensitivities(
+    engine: Engine,
+    samples: Samples,
+    weights: Mapping[str, Sequence[str]],
+    activations: Mapping[str, Sequence[str]],
+    *,
+    recipe: Recipe = BEST,
+    step: Step = lambda _: None,
+) -> Sensitivities:
+    """Noise of every layer of ``weights`` and tensor of ``activations`` in each of its formats, all
+    else being float32 (a format of that name costs nothing).
+
+    As many samples are used as the budget allows (``affordable``), evenly spread.
+    """
+    variants = sum(len(set(forms) - {"float32"}) for forms in (*weights.values(),))
+    variants += sum(len(set(forms) - {"float32"}) for forms in activations.values())
+    baseline = Baseline(engine, samples.at_most(affordable(engine, variants)))
+    of_weights: dict[tuple[str, str], float] = {}
+    rounded: dict[tuple[str, str], Rounded] = {}
+    for layer, moments in moments_of(engine, samples, weights, recipe, step):
+        step(f"measuring what rounding the filters of {layer} does")
+        rows, own = rows_of(engine.layers[layer], engine.graph), engine.parameters(layer)
+        for form in weights[layer]:
+            if form == "float32":
+                of_weights[layer, form] = 0.0
+                continue
+            entry = round_layer(own, rows, form, moments, recipe)
+            rounded[layer, form] = entry
+            of_weights[layer, form] = baseline.noise({layer: entry.parameters})
+    of_activations: dict[tuple[str, str], float] = {}
+    for tensor, forms in activations.items():
+        step(f"measuring what rounding {tensor} does")
+        for form in forms:
+            plain = form == "float32"
+            noise = 0.0 if plain else baseline.noise(activations={tensor: form})
+            of_activations[tensor, form] = noise
+    return Sensitivities(of_weights, of_activations, rounded, len(baseline.samples))

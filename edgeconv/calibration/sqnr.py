@@ -1,0 +1,216 @@
+"""What other weights and rounded activations change: signal to noise ratios and top-1.
+
+The reference is the same engine with nothing replaced, so that only rounding is measured.  Sums
+are taken in float64 over all elements of all samples.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import erfc
+
+from edgeconv.calibration.engine import Engine, Floats, Parameters
+from edgeconv.calibration.samples import Samples, images_of
+from edgeconv.ir.graph import Graph
+from edgeconv.verify.compare import sqnr_db
+
+
+@dataclass(slots=True)
+class Power:
+    """Sums of squares: of the reference, and of what differs from it."""
+
+    signal: float = 0.0
+    noise: float = 0.0
+
+    def add(self, got: Floats, reference: Floats) -> None:
+        """Values that are not finite where the reference is count as infinite noise."""
+        wanted = reference.astype(np.float64)
+        with np.errstate(invalid="ignore", over="ignore"):
+            noise = float(np.square(got - wanted).sum())
+            self.signal += float(np.square(wanted).sum())
+        self.noise += noise if math.isfinite(noise) else math.inf
+
+    @property
+    def ratio(self) -> float:
+        """Noise relative to the signal; infinite for noise on a signal of zeros."""
+        if self.noise == 0.0:
+            return 0.0
+        return self.noise / self.signal if self.signal > 0.0 else math.inf
+
+    @property
+    def sqnr_db(self) -> float:
+        return sqnr_db(self.signal, self.noise)
+
+
+@dataclass(frozen=True, slots=True)
+class Accuracy:
+    """What rounding cost, against the same network in float32.
+
+    ``outputs`` and ``per_layer``: SQNR in dB by tensor name, ``per_layer`` empty unless asked for.
+    ``max_abs_error``: the largest difference at any output.  ``agreement``: share of images whose
+    top class is that of float32; None where no output has classes (``class_output``).  ``top1``
+    and ``top1_drop``: share of images that are right, and how much less that is than in float32;
+    None without labels.  ``at_risk``: share of images to expect with another top class, were errors
+    like these normally distributed around the scores in float32: a figure that few samples give
+    already, where the other two are still zero.  ``promised``: measured on samples of the user's.
+    """
+
+    outputs: Mapping[str, float]
+    per_layer: Mapping[str, float]
+    max_abs_error: float
+    agreement: float | None
+    top1: float | None
+    top1_drop: float | None
+    at_risk: float | None
+    samples: int
+    promised: bool
+
+    @property
+    def sqnr_db(self) -> float:
+        """Of the worst output."""
+        return min(self.outputs.values(), default=math.inf)
+
+
+@dataclass(slots=True)
+class Baseline:
+    """The float32 network's outputs on ``samples``, computed once: what variants are held to."""
+
+    engine: Engine
+    samples: Samples
+    _outputs: list[dict[str, Floats]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._outputs = [self.engine.run(sample) for sample in self.samples]
+
+    def noise(
+        self,
+        parameters: Mapping[str, Parameters] | None = None,
+        activations: Mapping[str, str] | None = None,
+    ) -> float:
+        """Noise over signal at the output where that is largest."""
+        powers = {name: Power() for name in self.engine.graph.outputs}
+        for sample, wanted in zip(self.samples, self._outputs, strict=True):
+            got = self.engine.run(sample, parameters=parameters, activations=activations)
+            for name, power in powers.items():
+                power.add(got[name], wanted[name])
+        return max((power.ratio for power in powers.values()), default=0.0)
+
+    def accuracy(
+        self,
+        parameters: Mapping[str, Parameters] | None = None,
+        activations: Mapping[str, str] | None = None,
+        *,
+        layers: bool = False,
+    ) -> Accuracy:
+        """Everything there is to say of a variant; ``layers``: at every tensor too."""
+        engine = self.engine
+        kept = engine.tensors if layers else engine.graph.outputs
+        powers = {name: Power() for name in kept if name not in engine.graph.inputs}
+        found: list[dict[str, Floats]] = []
+        worst = 0.0
+        for sample, wanted in zip(self.samples, self._outputs, strict=True):
+            got = engine.run(sample, parameters=parameters, activations=activations, capture=powers)
+            found.append({name: got[name] for name in engine.graph.outputs})
+            worst = max(worst, *(_largest(got[name], wanted[name]) for name in wanted))
+            plain = engine.run(sample, capture=powers) if layers else wanted
+            for name, power in powers.items():
+                power.add(got[name], plain[name])
+        agreement, top1, drop, risk = self._classes(found)
+        ratios = {name: power.sqnr_db for name, power in powers.items()}
+        return Accuracy(
+            outputs={name: ratios[name] for name in engine.graph.outputs},
+            per_layer=ratios if layers else {},
+            max_abs_error=worst,
+            agreement=agreement,
+            top1=top1,
+            top1_drop=drop,
+            at_risk=risk,
+            samples=len(self.samples),
+            promised=self.samples.promised,
+        )
+
+    def judge(self, outputs: Iterable[Mapping[str, Floats]]) -> Accuracy:
+        """What another program computed on the same samples, in their order."""
+        powers = {name: Power() for name in self.engine.graph.outputs}
+        found: list[dict[str, Floats]] = []
+        worst = 0.0
+        for got, wanted in zip(outputs, self._outputs, strict=True):
+            found.append(dict(got))
+            worst = max(worst, *(_largest(got[name], wanted[name]) for name in wanted))
+            for name, power in powers.items():
+                power.add(got[name], wanted[name])
+        agreement, top1, drop, risk = self._classes(found)
+        return Accuracy(
+            outputs={name: power.sqnr_db for name, power in powers.items()},
+            per_layer={},
+            max_abs_error=worst,
+            agreement=agreement,
+            top1=top1,
+            top1_drop=drop,
+            at_risk=risk,
+            samples=len(self.samples),
+            promised=self.samples.promised,
+        )
+
+    def _classes(
+        self, found: list[dict[str, Floats]]
+    ) -> tuple[float | None, float | None, float | None, float | None]:
+        """Agreement, top-1, its drop, and the share at risk."""
+        name = class_output(self.engine.graph)
+        if not name:
+            return None, None, None, None
+        mine, plain = _top(found, name), _top(self._outputs, name)
+        agreement = float(np.mean(mine == plain))
+        risk = _at_risk(found, self._outputs, name)
+        if self.samples.labels is None:
+            return agreement, None, None, risk
+        right = float(np.mean(mine == self.samples.labels))
+        return agreement, right, float(np.mean(plain == self.samples.labels)) - right, risk
+
+
+def class_output(graph: Graph) -> str:
+    """The first output that has a score per class: [images, classes], with further dimensions of
+    one at most, two classes at least; "" where there is none."""
+    for name in graph.outputs:
+        shape = graph[name].shape
+        per_image = len(shape) > 1 and shape[0] == images_of(graph)
+        if per_image and shape[1] > 1 and math.prod(shape[2:]) == 1:
+            return name
+    return ""
+
+
+def _top(outputs: list[dict[str, Floats]], name: str) -> npt.NDArray[np.int64]:
+    """The best class of every image: (samples, images); of equal ones the first."""
+    return np.stack([values[name].reshape(len(values[name]), -1).argmax(1) for values in outputs])
+
+
+def _at_risk(found: list[dict[str, Floats]], plain: list[dict[str, Floats]], name: str) -> float:
+    """The mean probability that the error overcomes the distance of the two best scores.
+
+    The error of one score is as large as an image's are, root mean square around their mean; the
+    difference of two is larger by the square root of two.
+    """
+    risks = []
+    for got, wanted in zip(found, plain, strict=True):
+        scores = wanted[name].reshape(len(wanted[name]), -1).astype(np.float64)
+        spread = np.std(got[name].reshape(scores.shape) - scores, axis=1)
+        best = np.partition(scores, -2, axis=1)
+        margin = best[:, -1] - best[:, -2]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.where(spread > 0, margin / (2 * spread), np.inf)
+        risks.append(0.5 * erfc(np.nan_to_num(ratio, nan=0.0, posinf=np.inf)))
+    return float(np.mean(risks)) if risks else 0.0
+
+
+def _largest(got: Floats, wanted: Floats) -> float:
+    """The largest absolute difference; infinite where one is no number."""
+    if not got.size:
+        return 0.0
+    with np.errstate(invalid="ignore"):
+        distance = np.abs(got.astype(np.float64) - wanted)
+    return float(np.nan_to_num(distance, nan=np.inf, posinf=np.inf).max())

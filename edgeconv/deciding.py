@@ -1,0 +1,225 @@
+"""From a model to every decision about it: kernels, memory and, where needed, storage formats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from types import TracebackType
+from typing import Any, Self
+
+from edgeconv import board as boards
+from edgeconv import choose, frontend, memory, passes
+from edgeconv.board import Board
+from edgeconv.budget.frontier import Point
+from edgeconv.budget.tables import Objective
+from edgeconv.calibration import samples
+from edgeconv.codegen.emit import weight_image
+from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.fitting import Found, Planned, Search, UnfitError, Wishes
+from edgeconv.ir.choice import Choice
+from edgeconv.ir.graph import Graph
+from edgeconv.ir.memory import MemoryMap
+from edgeconv.options import CompileOptions
+from edgeconv.report import accuracy, document
+from edgeconv.report.document import Facts, Report, excess
+from edgeconv.report.text import budget_lines
+from edgeconv.targets import Target
+
+Step = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """Every decision about a model on a board, and the report of them.
+
+    ``target``: the board's, without algorithms that need workspaces where RAM is short.
+
+    ``found``: the formats that were searched for; None where the user gave all, or none was needed.
+    """
+
+    options: CompileOptions
+    board: Board
+    target: Target
+    choice: Choice
+    memory: MemoryMap
+    report: Report
+    notes: tuple[str, ...] = ()
+    found: Found | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Overhead:
+    """Bytes that count against the budgets and that only a built program tells: code, constants,
+    stack, variables."""
+
+    ram: int = 0
+    flash: int = 0
+
+
+def decide(options: CompileOptions, step: Step = lambda _: None) -> Decided:
+    """Everything but emission.  Raises EdgeconvError for a model that cannot be compiled, and where
+    accuracy limits or budgets allow no storage formats."""
+    with Decider(options, step) as decider:
+        return decider.decide()
+
+
+class Decider:
+    """Decides about one model; again, once it is known what the program takes beside its data.
+
+    Raises EdgeconvError for a model or board that cannot be read.
+    """
+
+    def __init__(self, options: CompileOptions, step: Step = lambda _: None) -> None:
+        self.options, self.step = options, step
+        self.overhead = Overhead()
+        self.board = boards.load(options.board)
+        step("reading the model")
+        graph = frontend.load(options.model, input_shapes=options.input_shapes)
+        step("simplifying the graph")
+        self.graph = passes.optimise(graph)
+        self._search: Search | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._search:
+            self._search.close()
+
+    def learn(self, built: Mapping[str, Any], planned: Mapping[str, Any]) -> bool:
+        """Take the overhead from the report of a built program; whether it is more than before."""
+        found = Overhead(
+            max(self.overhead.ram, built["ram"]["total"] - planned["ram"]["total"]),
+            max(self.overhead.flash, built["flash"]["total"] - planned["flash"]["total"]),
+        )
+        grown, self.overhead = found != self.overhead, found
+        return grown
+
+    def decide(self) -> Decided:
+        """The decisions; formats are searched for where the user sets a limit of accuracy, gives
+        samples to round by, or where float32 does not fit."""
+        plain, options = self.plain(), self.options
+        wished = options.min_sqnr is not None or options.max_drop is not None
+        calibrated = bool(options.calibration and options.storage)
+        if not (wished or calibrated or self._exceeded(plain.report)):
+            return plain
+        try:
+            search = self._searched(plain)
+        except EdgeconvError as error:
+            if error.code is Exit.MISSING_TOOL and not (wished or calibrated):
+                return replace(plain, notes=(*plain.notes, _NO_COMPILER.format(error.what)))
+            raise
+        budget = plain.report["budget"]
+        try:
+            found = search.find(budget["ram"], budget["flash"])
+        except UnfitError as error:
+            raise self._unfit(error, plain.report) from None
+        best = self._choose(found.graph, search.target, found.storage)
+        report = accuracy.with_found(best.report, found, options, search.samples.source)
+        notes = accuracy.notes(found, search.samples.source)
+        return replace(best, report=report, notes=(*best.notes, *notes), found=found)
+
+    def frontier(self) -> tuple[Point, ...]:
+        """What formats trade, within the budgets that the user sets and --min-sqnr."""
+        search = self._searched(self.plain())
+        return search.frontier(self.options.ram, self.options.flash)
+
+    def plain(self) -> Decided:
+        """The decisions with the formats that the user gives, and float32 elsewhere."""
+        self.step("choosing layouts and kernels")
+        storage, target = self.options.storage, self.board.target
+        decided = self._choose(self.graph, target, storage)
+        short = decided.report["budget"]["ram"] and self._exceeded(decided.report, "ram")
+        if not short and self.options.objective != Objective.MEMORY.value:
+            return decided
+        self.step("choosing again without workspaces")
+        lean = target.lean()
+        try:
+            smaller = self._choose(self.graph, lean, storage)
+        except EdgeconvError:  # the user asked for one that does
+            return decided
+        return min((smaller, decided), key=lambda each: int(each.report["ram"]["total"]))
+
+    def _unfit(self, error: UnfitError, plain: Report) -> UnfitError:
+        """``error``, with what float32 would take."""
+        lines = tuple(f"in float32, {line}" for line in budget_lines(plain))
+        return UnfitError(
+            EdgeconvError(
+                "does not fit",
+                where=f"{self.options.model.name} on board {self.board.name}",
+                rule=error.one_line(),
+                details=(*lines, *error.details),
+            )
+        )
+
+    def _exceeded(self, report: Report, kind: str = "") -> bool:
+        """Whether a budget is, with what a built program is known to take beside."""
+        more = {"ram": self.overhead.ram, "flash": self.overhead.flash}
+        return any(name.startswith(kind) for name, _, _ in excess(report)) or any(
+            name.startswith(kind)
+            and report["budget"][name] is not None
+            and report[name]["total"] + size > report["budget"][name]
+            for name, size in more.items()
+        )
+
+    def _searched(self, plain: Decided) -> Search:
+        options, target = self.options, plain.target
+        if self._search is None:
+            self._search = Search(
+                self.graph,
+                self.board,
+                target,
+                samples.load(options.calibration, self.graph),
+                Wishes(
+                    options.storage,
+                    options.min_sqnr,
+                    options.max_drop,
+                    Objective(options.objective),
+                ),
+                lambda graph, storage: self._planned(graph, target, storage),
+                self.step,
+            )
+        return self._search
+
+    def _planned(self, graph: Graph, target: Target, storage: Mapping[str, str]) -> Planned:
+        decided = self._choose(graph, target, storage)
+        ram, flash = decided.report["ram"], decided.report["flash"]
+        missing = sum(
+            needed - allowed
+            for name, needed, allowed in excess(decided.report)
+            if name.startswith("ram region")
+        )
+        return Planned(
+            decided.choice,
+            decided.memory,
+            ram["total"] + self.overhead.ram,
+            flash["total"],
+            self.overhead.flash,
+            missing,
+        )
+
+    def _choose(self, graph: Graph, target: Target, storage: Mapping[str, str]) -> Decided:
+        """Kernels for ``target``, their memory, and the report of both."""
+        options, board = self.options, self.board
+        choice = choose.select(
+            graph, target, io=options.io, algorithms=options.algorithms, storage=storage
+        )
+        plan = memory.fit(choice, board, options.ram)
+        facts = Facts(
+            name=options.prefix,
+            model_file=options.model.name,
+            weights_bytes=weight_image(choice, plan).bytes,
+            weights_as_c=options.weights_as_c,
+            ram_budget=board.ram_bytes if options.ram is None else options.ram,
+            flash_budget=board.flash_bytes if options.flash is None else options.flash,
+        )
+        report = document.build_report(choice, plan, board, facts)
+        return Decided(options, board, target, choice, plan, report, choice.graph.notes)
+
+
+_NO_COMPILER = "float32 does not fit, and other formats cannot be measured here: {}"

@@ -1,0 +1,5 @@
+"""Storage formats for a network that must fit: measured, chosen, planned, and measured again."""
+
+from edgeconv.fitting.search import Found, Planned, Search, UnfitError, Wishes
+
+__all__ = ["Found", "Planned", "Search", "UnfitError", "Wishes"]

@@ -1,0 +1,117 @@
+"""What storage formats do to a network, measured once and asked many times."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+
+from edgeconv.budget.derive import Noises
+from edgeconv.calibration.engine import Engine, Parameters
+from edgeconv.calibration.in_turn import round_in_turn
+from edgeconv.calibration.rounding import BEST, Recipe, Rounded
+from edgeconv.calibration.samples import Samples
+from edgeconv.calibration.sensitivity import affordable, sensitivities
+from edgeconv.calibration.sqnr import Accuracy, Baseline
+from edgeconv.choose.storage import OUTPUT, by_kind
+from edgeconv.ir.graph import Graph
+
+Step = Callable[[str], None]
+# Seeded inputs tell how large errors are and no more: rounding must not fit itself to noise.
+UNCALIBRATED = Recipe(units=True, bias=False, compensated=False)
+MEASUREMENTS = 16  # of whole choices, among which the time for them is divided
+LOUDEST = 1e6  # noise that is no less than this is as good as infinite
+FLOAT32 = "float32"
+
+
+class Measured:
+    """The noise of every format on offer, each alone; and of any choice of them together.
+
+    ``weights``: by layer, ``activations``: by tensor, the formats on offer.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        samples: Samples,
+        weights: Mapping[str, Sequence[str]],
+        activations: Mapping[str, Sequence[str]],
+        step: Step,
+    ) -> None:
+        self.engine, self.samples, self.graph = engine, samples, engine.graph
+        self.step = step
+        recipe = BEST if samples.promised else UNCALIBRATED
+        found = sensitivities(engine, samples, weights, activations, recipe=recipe, step=step)
+        self.rounded: Mapping[tuple[str, str], Rounded] = found.rounded
+        self.weight_noise = _by_name(found.weights)
+        self.activation_noise = _by_name(found.activations)
+
+    @cached_property
+    def _baseline(self) -> Baseline:
+        return Baseline(self.engine, self.samples.at_most(affordable(self.engine, MEASUREMENTS)))
+
+    def noise(self, formats: Mapping[str, str]) -> float:
+        """Of a choice, by the keys that ``choose.select`` takes."""
+        return min(self._baseline.noise(*self._variant(formats)), LOUDEST)
+
+    def accuracy(self, formats: Mapping[str, str]) -> Accuracy:
+        """The same in full."""
+        return self._baseline.accuracy(*self._variant(formats))
+
+    def chosen(self, formats: Mapping[str, str]) -> dict[str, Rounded]:
+        """The layers in other formats, as they were measured."""
+        filters, _ = by_kind(self.graph, formats)
+        return {
+            layer: self.rounded[layer, form]
+            for layer, form in filters.items()
+            if (layer, form) in self.rounded
+        }
+
+    def best(self, formats: Mapping[str, str]) -> tuple[dict[str, Rounded], Accuracy]:
+        """The layers of a final choice, rounded as well as the samples allow, and its accuracy.
+
+        Rounded one after the other, layers make up for what those before them did; that loses a
+        little for fine formats, so that both are measured.
+        """
+        alone = self.chosen(formats)
+        parameters, activations = self._variant(formats)
+        if self.samples.promised and alone:
+            filters, _ = by_kind(self.graph, formats)
+            turned = round_in_turn(
+                self.engine, self.samples, filters, activations=activations, step=self.step
+            )
+            after = {name: entry.parameters for name, entry in turned.items()}
+            quieter = self._baseline.noise(after, activations) < self._baseline.noise(
+                parameters, activations
+            )
+            if quieter:
+                alone, parameters = turned, after
+        return alone, self._baseline.accuracy(parameters, activations, layers=True)
+
+    def _variant(self, formats: Mapping[str, str]) -> tuple[dict[str, Parameters], dict[str, str]]:
+        parameters = {name: entry.parameters for name, entry in self.chosen(formats).items()}
+        _, outputs = by_kind(self.graph, formats)
+        return parameters, tensors_of(self.graph, outputs)
+
+
+def tensors_of(graph: Graph, outputs: Mapping[str, str]) -> dict[str, str]:
+    """Formats by tensor, of formats by the layer that writes it."""
+    return {
+        name: outputs[node.name]
+        for node in graph.nodes
+        if outputs.get(node.name, FLOAT32) != FLOAT32
+        for name in node.outputs
+        if name
+    }
+
+
+def output_keys(graph: Graph, tensors: Mapping[str, object]) -> dict[str, str]:
+    """Tensor -> what ``choose.select`` calls it."""
+    return {name: node.name + OUTPUT for name, node in graph.producers().items() if name in tensors}
+
+
+def _by_name(noises: Mapping[tuple[str, str], float]) -> Noises:
+    found: dict[str, dict[str, float]] = {}
+    for (name, form), noise in noises.items():
+        found.setdefault(name, {})[form] = min(noise, LOUDEST) if not math.isnan(noise) else LOUDEST
+    return found

@@ -1,0 +1,314 @@
+"""The search for storage formats within budgets and accuracy limits.
+
+What every format does to the outputs, alone, is measured; an integer program picks
+(edgeconv.budget); the pick is planned for the board and measured as a whole before it is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from edgeconv.board import Board
+from edgeconv.budget.derive import Uniform, tables, uniform
+from edgeconv.budget.fit import Exact, Fitted, Miss, fit, support
+from edgeconv.budget.frontier import Point, frontier, undominated
+from edgeconv.budget.infeasible import refusal, smallest
+from edgeconv.budget.program import UnfinishedError
+from edgeconv.budget.tables import Limits, Objective, Tables, noise_of
+from edgeconv.calibration import samples as calibration_samples
+from edgeconv.calibration.engine import Engine
+from edgeconv.calibration.rounding import stored
+from edgeconv.calibration.samples import Samples
+from edgeconv.calibration.sqnr import Accuracy
+from edgeconv.choose.storage import WEIGHTED, by_kind, storable, tensor_formats, weight_formats
+from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.fitting.measured import FLOAT32, Measured, output_keys
+from edgeconv.ir.choice import Choice
+from edgeconv.ir.graph import Graph
+from edgeconv.ir.memory import MemoryMap
+from edgeconv.storage import formats
+from edgeconv.targets import Target
+
+Step = Callable[[str], None]
+# --max-drop: the SQNR is sought at which few enough labels are lost, between these, to so many dB.
+LEAST_DB, MOST_DB, CLOSE_DB = 0.0, 60.0, 2.0
+# Samples that a network was tuned on are further from the borders of classes than others are: the
+# share that is at risk may be half of what may be lost.
+RESERVE = 2.0
+
+
+class UnfitError(EdgeconvError):
+    """No storage formats keep the limits; the text says how far the model gets."""
+
+    def __init__(self, why: EdgeconvError) -> None:
+        super().__init__(
+            why.what,
+            where=why.where,
+            got=why.got,
+            rule=why.rule,
+            hint=why.hint,
+            details=why.details,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What the user asks of the formats.
+
+    ``storage``: formats that are given, by the keys of ``choose.select``.  ``min_sqnr`` in dB;
+    ``max_drop``: share of labels that may be lost.
+    """
+
+    storage: Mapping[str, str]
+    min_sqnr: float | None = None
+    max_drop: float | None = None
+    objective: Objective = Objective.LATENCY
+
+    @property
+    def limited(self) -> bool:
+        """Whether there is a limit of accuracy, within which bytes or time may be saved."""
+        return self.min_sqnr is not None or self.max_drop is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A choice with its memory, in bytes.
+
+    ``ram``: all that counts against the budget.  ``weights``: the image; ``code``: what else counts
+    against the budget of flash, as far as that is known.  ``ram_missing``: what the board's regions
+    lack.
+    """
+
+    choice: Choice
+    memory: MemoryMap
+    ram: int
+    weights: int
+    code: int
+    ram_missing: int
+
+
+Lower = Callable[[Graph, Mapping[str, str]], Planned]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Formats within the limits: the graph with its rounded constants, and ``storage`` for it."""
+
+    graph: Graph
+    storage: Mapping[str, str]
+    fitted: Fitted
+    accuracy: Accuracy
+
+
+class Search:
+    """A network on a board, measured; formats for any budgets are asked of it.
+
+    ``lower`` makes a plan of a graph and formats.  Raises EdgeconvError: unusable samples or labels
+    that are missing (exit status 2), no compiler (3).
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        board: Board,
+        target: Target,
+        samples: Samples,
+        wishes: Wishes,
+        lower: Lower,
+        step: Step = lambda _: None,
+    ) -> None:
+        self.graph, self.board, self.target = graph, board, target
+        self.samples, self.wishes, self.lower, self.step = samples, wishes, lower, step
+        if wishes.max_drop is not None and samples.labels is None:
+            raise EdgeconvError(
+                "--max-drop needs labels",
+                got=samples.source,
+                rule="the share of right answers is measured on labelled samples",
+                hint=f"--calibration X.npz with an array `{calibration_samples.LABEL}`",
+                code=Exit.USAGE,
+            )
+        self.filters, self.outputs = by_kind(graph, wishes.storage)
+        self.beside = 0  # bytes of RAM outside of the arena
+        self.engine = Engine(graph, step)
+        weights, activations = self._offered_weights(), self._offered_activations()
+        self.measured = Measured(self.engine, samples, weights, activations, step)
+
+    def close(self) -> None:
+        """Let go of the network that was measured."""
+        self.engine.__exit__(None, None, None)
+
+    def find(self, ram: int | None, flash: int | None) -> Found:
+        """The best formats for budgets in bytes (None: no limit).
+
+        Raises EdgeconvError (exit status 1) where there are none, with how far the model gets.
+        """
+        wishes, known = self.wishes, self._known()
+        self.step("choosing storage formats")
+        least = None if wishes.min_sqnr is None else noise_of(wishes.min_sqnr)
+        limits = Limits(ram, flash, least)
+        try:
+            if wishes.max_drop is None:
+                fitted = self._fit(known, limits)
+            else:
+                fitted = self._within_drop(known, limits, wishes.max_drop)
+        except UnfinishedError:
+            raise EdgeconvError(
+                "no storage formats were found in time",
+                rule="the integer program found nothing within the limits in 60 s",
+                hint="relax a budget, or fix some layers with --storage",
+            ) from None
+        rounded, accuracy = self.measured.best(fitted.formats)
+        return Found(
+            graph=stored(self.graph, rounded),
+            storage=self._all(fitted.formats),
+            fitted=fitted,
+            accuracy=accuracy,
+        )
+
+    def frontier(self, ram: int | None, flash: int | None) -> tuple[Point, ...]:
+        """Choices within budgets in bytes, and --min-sqnr, of which none is better in every
+        respect; each planned, and its noise measured."""
+        known = self._known()
+        least = None if self.wishes.min_sqnr is None else noise_of(self.wishes.min_sqnr)
+        limits = Limits(ram, flash, least)
+        points: list[Point] = []
+        for point in frontier(known, limits, self._exact(limits)):
+            self.step(f"measuring {len(points) + 1} choices")
+            points.append(replace(point, noise=self.measured.noise(point.formats)))
+        return tuple(undominated(points))
+
+    def _known(self) -> Tables:
+        """The tables, with what is known to lie beside the arena and the weights."""
+        base = self.lower(self.graph, {})
+        self.beside = base.ram - base.memory.arena_bytes
+        return replace(self.tables, ram=self.beside, flash=self.tables.flash + base.code)
+
+    @cached_property
+    def tables(self) -> Tables:
+        """Everything that the integer program chooses from."""
+        weights, outputs = self.measured.weight_noise, self.measured.activation_noise
+        keys = output_keys(self.graph, outputs)
+        offered = {form for forms in weights.values() for form in forms} | {FLOAT32}
+        stored_as = {form for forms in outputs.values() for form in forms} - {FLOAT32}
+        by_format = {}
+        for form in [FLOAT32, *sorted(offered - {FLOAT32})]:
+            self.step(f"planning with filters in {form}")
+            by_format[form] = self._uniform(dict.fromkeys(weights, form))
+        by_tensor_format = {}
+        for form in sorted(stored_as):
+            self.step(f"planning with results in {form}")
+            by_tensor_format[form] = self._uniform(dict.fromkeys(keys.values(), form))
+        return tables(
+            by_format,
+            weights,
+            activations=by_tensor_format,
+            activation_noise=outputs,
+            storable=storable(self.graph, self.target),
+        )
+
+    def _uniform(self, storage: Mapping[str, str]) -> Uniform:
+        return uniform(self.lower(self.graph, storage).choice, self.board)
+
+    def _all(self, chosen: Mapping[str, str]) -> dict[str, str]:
+        """``chosen`` without what is float32 anyway."""
+        return {key: form for key, form in chosen.items() if form != FLOAT32}
+
+    def _offered_weights(self) -> dict[str, list[str]]:
+        """By layer: the formats to choose from, the one that the user gives, or none where the
+        model has its own."""
+        found: dict[str, list[str]] = {}
+        for node in self.graph.nodes:
+            if node.op not in WEIGHTED:
+                continue
+            given = self.filters.get(node.name, self.filters.get("*"))
+            if given:
+                found[node.name] = [given]
+            elif "storage" not in node.attrs:
+                finite = bool(np.isfinite(self.graph[node.inputs[1]].constant()).all())
+                found[node.name] = [FLOAT32, *_coarser(weight_formats(), units=finite)]
+        return found
+
+    def _offered_activations(self) -> dict[str, list[str]]:
+        writers = self.graph.producers()
+        found = {}
+        for name in storable(self.graph, self.target):
+            given = self.outputs.get(writers[name].name, self.outputs.get("*"))
+            coarser = [FLOAT32, *_coarser(tensor_formats(), units=True)]
+            found[name] = [given] if given else coarser
+        return found
+
+    def _fit(self, known: Tables, limits: Limits) -> Fitted:
+        found = fit(known, limits, self.wishes.objective, self._exact(limits), self.measured.noise)
+        if isinstance(found, Miss):
+            raise self._unfit(known, found)
+        return found
+
+    def _within_drop(self, known: Tables, limits: Limits, drop: float) -> Fitted:
+        """The best choice that loses no more labels than allowed: its SQNR is sought, since labels
+        are lost in steps and no sum of parts tells how many."""
+        low, high = LEAST_DB, MOST_DB
+        asked = 20.0
+        best: Fitted | None = None
+        miss: Miss | None = None
+        while high - low > CLOSE_DB:
+            noise = min(noise_of(asked), limits.noise or 1.0)
+            found = fit(
+                known,
+                replace(limits, noise=noise),
+                self.wishes.objective,
+                self._exact(limits),
+                self.measured.noise,
+            )
+            if isinstance(found, Miss):  # too little noise is left for the budgets
+                miss, high = found, asked
+            else:
+                accuracy = self.measured.accuracy(found.formats)
+                lost, risk = accuracy.top1_drop or 0.0, accuracy.at_risk or 0.0
+                self.step(f"at {asked:.0f} dB {lost:.1%} of the labels are lost")
+                if max(lost, RESERVE * risk) <= drop:
+                    best, high = found, asked
+                else:
+                    low = asked
+            asked = (low + high) / 2
+        if best:
+            return best
+        if miss:
+            raise self._unfit(known, miss)
+        raise UnfitError(
+            EdgeconvError(
+                "no choice of storage formats loses few enough labels",
+                got=f"--max-drop {drop:g}",
+                rule=f"more are lost at every level up to {MOST_DB:.0f} dB",
+            )
+        )
+
+    def _unfit(self, known: Tables, miss: Miss) -> UnfitError:
+        try:
+            return UnfitError(refusal(smallest(known, miss.limits, self._exact(Limits()))))
+        except EdgeconvError as error:
+            return UnfitError(error)
+
+    def _exact(self, limits: Limits) -> Callable[[Mapping[str, str]], Exact]:
+        """Plans formats: bytes as the tables count them."""
+
+        def plan(chosen: Mapping[str, str]) -> Exact:
+            planned = self.lower(self.graph, self._all(chosen))
+            arena = planned.ram - self.beside
+            if planned.ram_missing and limits.ram is not None:
+                arena = max(arena, limits.ram - self.beside + planned.ram_missing)
+            return Exact(
+                arena, planned.weights + planned.code, support(planned.choice, planned.memory)
+            )
+
+        return plan
+
+
+def _coarser(known: Collection[str], *, units: bool) -> list[str]:
+    """The formats of fewer bits than float32, most bits first; ``units``: those with units too."""
+    forms = [formats()[name] for name in known if name != FLOAT32]
+    kept = [form for form in forms if units or form.units is None]
+    return [form.name for form in sorted(kept, key=lambda form: (-form.bits, form.name))]

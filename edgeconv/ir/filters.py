@@ -1,0 +1,68 @@
+"""The constants of a Conv or Dense node, and putting others in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from edgeconv.ir.graph import Graph, Node, Tensor
+
+WEIGHTED = ("Conv", "Dense")  # operators whose kernels decode their filters
+FLOAT32 = "float32"
+Floats = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What one layer computes with.
+
+    ``weights``: in the shape of the node's second input.  ``bias``: one per output channel, or
+    None to keep what the node has.  ``units``: one per output channel, of which the stored weights
+    are multiples; None where the format has none.  ``storage``: the format.
+    """
+
+    weights: Floats
+    bias: Floats | None = None
+    units: Floats | None = None
+    storage: str = FLOAT32
+
+
+def replace_filters(graph: Graph, layers: Mapping[str, Filters]) -> Graph:
+    """The graph with the constants of ``layers`` (by node name) replaced.
+
+    A node without a bias gets one where there is one to give.  Constants that other nodes read too
+    stay as they are for those.
+    """
+    tensors = dict(graph.tensors)
+    nodes = []
+    for node in graph.nodes:
+        filters = layers.get(node.name)
+        nodes.append(_replaced(node, filters, tensors) if filters else node)
+    read = {name for node in nodes for name in (*node.reads(), *node.outputs)}
+    keep = read | set(graph.inputs) | set(graph.outputs)
+    left = {name: tensor for name, tensor in tensors.items() if name in keep}
+    return replace(graph, nodes=tuple(nodes), tensors=left)
+
+
+def _replaced(node: Node, filters: Filters, tensors: dict[str, Tensor]) -> Node:
+    inputs = list(node.inputs)
+    inputs[1] = _add(tensors, f"{inputs[1]} of {node.name}", filters.weights)
+    if filters.bias is not None:
+        old = inputs[2] if len(inputs) > 2 and inputs[2] else "bias"
+        inputs[2:3] = [_add(tensors, f"{old} of {node.name}", filters.bias)]
+    attrs = {k: v for k, v in node.attrs.items() if k not in ("storage", "units", "exact")}
+    if filters.storage != FLOAT32:
+        attrs["storage"] = filters.storage
+        if filters.units is not None:
+            attrs["units"] = tuple(float(unit) for unit in filters.units)
+    return replace(node, inputs=tuple(inputs), attrs=attrs)
+
+
+def _add(tensors: dict[str, Tensor], name: str, value: Floats) -> str:
+    while name in tensors:
+        name += "'"
+    tensors[name] = Tensor(name, value.shape, data=np.ascontiguousarray(value, np.float32))
+    return name

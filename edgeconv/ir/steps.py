@@ -1,0 +1,43 @@
+"""How far apart the values of a quantised tensor are: the unit in which results may differ."""
+
+from __future__ import annotations
+
+from edgeconv.ir.activation import NONE
+from edgeconv.ir.graph import Graph, Node
+
+# Operators whose results are some of their operands' numbers.
+_MOVES = frozenset(
+    {
+        *("Concat", "Convert", "Expand", "Gather", "Identity", "Pad", "Reshape", "Slice", "Tile"),
+        "Transpose",
+    }
+)
+
+
+def steps_of(graph: Graph) -> dict[str, float]:
+    """Tensor -> the distance between neighbouring values, for those that QuantizeLinear ended in.
+
+    Of integers it is 1; the largest where a tensor has several.
+    """
+    found: dict[str, float] = {}
+    for node in graph.nodes:
+        step = _step(node, graph, found)
+        if step:
+            found[node.output] = step
+    return found
+
+
+def _step(node: Node, graph: Graph, known: dict[str, float]) -> float:
+    if node.op == "Quantise":
+        return 1.0
+    if node.op == "Dequantise":
+        return float(max(node.attrs["scale"]))
+    epilogue = node.epilogue
+    last = epilogue.before if epilogue.after == NONE and not epilogue.residual else epilogue.after
+    if last != NONE or epilogue.residual:
+        return last.alpha if last.kind == "grid" else 0.0
+    if node.op in _MOVES or (node.op == "Pool" and node.attrs["mode"] == "max"):
+        data = [name for name in node.inputs if name and not graph[name].is_constant]
+        steps = [known.get(name, 0.0) for name in data]
+        return max(steps) if steps and min(steps) > 0.0 else 0.0
+    return 0.0

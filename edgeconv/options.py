@@ -1,0 +1,83 @@
+"""What the user asks of a compilation."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from edgeconv.codegen.c_names import prefix as c_prefix
+from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.ir.layout import Shape
+
+
+@dataclass(frozen=True, slots=True)
+class CompileOptions:
+    """What to compile, for what, and what is asked of the result.
+
+    ``name``: prefix of files and symbols, "" for one made from the model's file name.  ``ram`` and
+    ``flash``: budgets in bytes; where absent, what the board has.  ``storage``: formats by layer
+    (of its filters; of its result with ``:output`` behind the name), ``*`` for all layers.
+    ``calibration``: samples to measure accuracy on.  ``min_sqnr`` in dB and ``max_drop``, a share
+    of the labels: what may be lost of it; ``objective``: what to make smallest within that.
+    """
+
+    model: Path
+    board: str
+    name: str = ""
+    input_shapes: Mapping[str, Shape] = field(default_factory=dict)
+    algorithms: Mapping[str, str] = field(default_factory=dict)
+    storage: Mapping[str, str] = field(default_factory=dict)
+    ram: int | None = None
+    flash: int | None = None
+    io: str = "caller"
+    weights_as_c: bool = False
+    calibration: Path | None = None
+    min_sqnr: float | None = None
+    max_drop: float | None = None
+    objective: str = "latency"
+
+    @property
+    def prefix(self) -> str:
+        """The prefix in use.  Raises EdgeconvError (exit status 2) when it is no C prefix."""
+        if not self.name:
+            return c_prefix(self.model.stem)
+        if c_prefix(self.name) != self.name:
+            raise EdgeconvError(
+                "--name",
+                got=repr(self.name),
+                rule="a prefix is a lower-case C identifier, and no file of every project",
+                hint=f"{c_prefix(self.name)!r} would do",
+                code=Exit.USAGE,
+            )
+        return self.name
+
+    def command(self) -> str:
+        """The command line that says the same from any directory: what the banner quotes."""
+        words = ["edgeconv", "compile", self.model.name, "--board", self.board, *self._optional()]
+        return shlex.join(words)
+
+    def _optional(self) -> Iterator[str]:
+        if self.name:
+            yield from ("--name", self.name)
+        for name, shape in sorted(self.input_shapes.items()):
+            yield from ("--input-shape", f"{name}={'x'.join(map(str, shape))}")
+        for layer, algorithm in sorted(self.algorithms.items()):
+            yield from ("--algorithm", f"{layer}={algorithm}")
+        for layer, form in sorted(self.storage.items()):
+            yield from ("--storage", f"{layer}={form}")
+        for option, size in (("--ram", self.ram), ("--flash", self.flash)):
+            if size is not None:
+                yield from (option, str(size))
+        if self.io != "caller":
+            yield from ("--io", self.io)
+        if self.weights_as_c:
+            yield from ("--weights", "c")
+        if self.calibration:
+            yield from ("--calibration", self.calibration.name)
+        for option, limit in (("--min-sqnr", self.min_sqnr), ("--max-drop", self.max_drop)):
+            if limit is not None:
+                yield from (option, f"{limit:g}")
+        if self.objective != "latency":
+            yield from ("--objective", self.objective)

@@ -1,0 +1,49 @@
+"""Weights that are stored as whole multiples of a unit per output channel, when a pass scales them.
+
+The multiples stay what they are, bit by bit; the units change.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from edgeconv.ir.graph import Node
+
+Reals = npt.NDArray[np.float64]
+
+
+def has_units(node: Node) -> bool:
+    """Whether the weights of a Conv or Dense are multiples of units."""
+    return "units" in node.attrs
+
+
+def rescaled(node: Node, weights: Reals, factors: Reals) -> tuple[Reals, dict[str, Any]]:
+    """Weights and attributes of ``node``, its old ``weights`` times one factor per output channel.
+
+    A unit too large or too small for float32 leaves weights of no unit.
+    """
+    attrs = dict(node.attrs)
+    rows = (-1, *(1,) * (weights.ndim - 1))
+    if not has_units(node):
+        return weights * factors.reshape(rows), attrs
+    units = np.asarray(attrs["units"], np.float64)
+    multiples = np.rint(weights / units.reshape(rows)) * (factors != 0).reshape(rows)
+    with np.errstate(over="ignore"):
+        new = np.where(factors == 0, units, units * factors).astype(np.float32)
+    if not np.isfinite(new).all() or np.any(np.abs(new) < np.finfo(np.float32).tiny):
+        for name in ("storage", "units", "exact"):
+            attrs.pop(name, None)
+        return weights * factors.reshape(rows), attrs
+    attrs["units"] = tuple(map(float, new))
+    return multiples * new.astype(np.float64).reshape(rows), attrs
+
+
+def permuted(node: Node, order: npt.NDArray[np.integer[Any]]) -> dict[str, Any]:
+    """Attributes of ``node`` whose output channel ``i`` computes what ``order[i]`` did."""
+    attrs = dict(node.attrs)
+    if has_units(node):
+        attrs["units"] = tuple(attrs["units"][int(i)] for i in order)
+    return attrs

@@ -1,0 +1,26 @@
+"""Move integers as real numbers: the kernels that move data know elements of one size."""
+
+from __future__ import annotations
+
+from edgeconv.ir.edit import Editor
+from edgeconv.ir.graph import Graph
+from edgeconv.passes.base import Pass, Stage
+from edgeconv.passes.quantised_movement import moves_integers, widen
+
+
+def run(graph: Graph) -> Graph:
+    """Widen what ``quantised_movement`` has left: integers from one caller's buffer to another."""
+    editor = Editor(graph)
+    for position in editor:
+        if moves_integers(editor.node(position), editor):
+            widen(position, editor)
+    return editor.finish()
+
+
+PASS = Pass(
+    name="widen_integers",
+    run=run,
+    requires="data movement of integers, their scales unknown or different",
+    ensures="integers are read and written by Quantise and Dequantise only",
+    stage=Stage.FUSE,
+)

@@ -1,0 +1,128 @@
+"""What storage formats cost, in report.json and in words."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Group
+from rich.markup import escape
+
+from edgeconv.calibration.sqnr import Accuracy
+from edgeconv.choose.storage import OUTPUT
+from edgeconv.fitting import Found
+from edgeconv.options import CompileOptions
+from edgeconv.report.document import Report
+from edgeconv.report.text import plain_table
+
+FLOAT32 = "float32"
+
+
+def with_found(
+    report: Mapping[str, Any], found: Found, options: CompileOptions, source: str
+) -> Report:
+    """The report with what the formats cost, at the outputs and at every layer, and how they were
+    chosen.  ``source``: words for the samples."""
+    measured = found.accuracy
+    layers = [
+        {**layer, "sqnr_db": _finite(measured.per_layer.get(layer["output"]))}
+        for layer in report["layers"]
+    ]
+    accuracy = {
+        "sqnr_db": _finite(measured.sqnr_db),
+        "max_abs_error": _finite(measured.max_abs_error),
+        "top1_drop": measured.top1_drop,
+        "top1": measured.top1,
+        "agreement": measured.agreement,
+        "at_risk": measured.at_risk,
+        "samples": measured.samples,
+        "source": source,
+        "promised": measured.promised,
+    }
+    choice = {
+        "objective": options.objective,
+        "min_sqnr": options.min_sqnr,
+        "max_drop": options.max_drop,
+        "gap": _finite(found.fitted.gap),
+        "finished": found.fitted.finished,
+    }
+    return {**report, "layers": layers, "accuracy": accuracy, "choice": choice}
+
+
+def keeps(found: Accuracy, choice: Mapping[str, Any]) -> bool:
+    """Whether ``found`` is within the limits that formats were chosen for."""
+    least, most = choice.get("min_sqnr"), choice.get("max_drop")
+    quiet = least is None or found.sqnr_db >= least
+    lost = found.top1_drop
+    return quiet and (most is None or lost is None or lost <= most)
+
+
+def tried(found: Accuracy, ran: str) -> Group:
+    """What `verify --samples` prints."""
+    table = plain_table("output", "SQNR")
+    table.columns[1].justify = "right"
+    for name, sqnr in found.outputs.items():
+        table.add_row(escape(name), f"{sqnr:.1f} dB")
+    return Group(table, f"{_words(found)}, on {found.samples} samples; the program ran {ran}")
+
+
+def tried_json(found: Accuracy, ran: str, *, passed: bool) -> dict[str, Any]:
+    """The same as one JSON document."""
+    return {
+        "passed": passed,
+        "ran": ran,
+        "samples": found.samples,
+        "sqnr_db": {name: _finite(sqnr) for name, sqnr in found.outputs.items()},
+        "max_abs_error": _finite(found.max_abs_error),
+        "agreement": found.agreement,
+        "at_risk": found.at_risk,
+        "top1": found.top1,
+        "top1_drop": found.top1_drop,
+    }
+
+
+def notes(found: Found, source: str) -> tuple[str, ...]:
+    """What the user has to know of a choice of formats."""
+    storage = found.fitted.formats
+    filters = [form for key, form in storage.items() if not key.endswith(OUTPUT)]
+    results = [form for key, form in storage.items() if key.endswith(OUTPUT)]
+    lines = [
+        f"stored in fewer bits: {_counted(filters, 'filters')}; {_counted(results, 'results')}",
+        f"accuracy: {_words(found.accuracy)}, on {source}",
+    ]
+    if not found.accuracy.promised:
+        lines.append(
+            "without --calibration nothing is promised about accuracy: other inputs than seeded "
+            "ones may fare worse"
+        )
+    if not found.fitted.finished:
+        lines.append(
+            "the search for formats ended after its time: no choice is better by more than "
+            f"{found.fitted.gap:.1%}"
+        )
+    return tuple(lines)
+
+
+def _counted(forms: list[str], what: str) -> str:
+    coarse = Counter(form for form in forms if form != FLOAT32)
+    if not coarse:
+        return f"no {what}"
+    kinds = ", ".join(f"{count} {form}" for form, count in sorted(coarse.items()))
+    return f"{sum(coarse.values())} of {len(forms)} {what} ({kinds})"
+
+
+def _words(measured: Accuracy) -> str:
+    sqnr = measured.sqnr_db
+    words = f"SQNR {sqnr:.1f} dB" if math.isfinite(sqnr) else "SQNR infinite"
+    if measured.top1 is not None and measured.top1_drop is not None:
+        words += f", top-1 {measured.top1:.1%} ({measured.top1_drop:+.1%} lost)"
+    elif measured.agreement is not None:
+        words += f", the same top class as float32 for {measured.agreement:.1%}"
+    return words
+
+
+def _finite(value: float | None) -> float | None:
+    """JSON has neither infinities nor NaN."""
+    return value if value is not None and math.isfinite(value) else None

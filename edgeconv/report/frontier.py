@@ -1,0 +1,82 @@
+"""The frontier of RAM, flash, time and SQNR as a table; drawn by report/html/frontier.py."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from rich.table import Table
+
+from edgeconv.budget.frontier import Point
+from edgeconv.choose.storage import OUTPUT
+from edgeconv.report.numbers import significant
+from edgeconv.report.text import plain_table
+from edgeconv.sizes import human
+
+
+def sqnr_words(db: float) -> str:
+    """``41.3``; what nothing was rounded for has no noise."""
+    return f"{db:.1f}" if math.isfinite(db) else "exact"
+
+
+# Title, value of a point (None: unknown), and how it reads.
+COLUMNS: tuple[tuple[str, Callable[[Point], float | None], Callable[[Any], str]], ...] = (
+    ("RAM", lambda point: point.ram, human),
+    ("flash", lambda point: point.flash, human),
+    ("pred. ms", lambda point: point.ms, significant),
+    ("pred. mJ", lambda point: point.mj, significant),
+    ("SQNR, dB", lambda point: point.sqnr_db, sqnr_words),
+)
+
+
+def frontier_table(points: Sequence[Point]) -> Table:
+    """One line per point; times and energies only where some point has one."""
+    columns = shown(points)
+    table = plain_table(*(title for title, _, _ in columns), "weights", "activations")
+    for column in table.columns[: len(columns)]:
+        column.justify = "right"
+    for point in points:
+        cells = [as_text(value(point), show) for _, value, show in columns]
+        table.add_row(*cells, *formats_of(point.formats))
+    return table
+
+
+def document(points: Sequence[Point]) -> list[dict[str, Any]]:
+    """The points as JSON has them: no infinity, but null for an SQNR without noise."""
+    return [
+        {
+            "ram": point.ram,
+            "flash": point.flash,
+            "predicted_ms": point.ms,
+            "predicted_mj": point.mj,
+            "sqnr_db": point.sqnr_db if math.isfinite(point.sqnr_db) else None,
+            "storage": dict(point.formats),
+        }
+        for point in points
+    ]
+
+
+def shown(
+    points: Sequence[Point],
+) -> list[tuple[str, Callable[[Point], float | None], Callable[[Any], str]]]:
+    """The columns that have a value for some point."""
+    return [each for each in COLUMNS if any(each[1](point) is not None for point in points)]
+
+
+def as_text(value: float | None, show: Callable[[Any], str]) -> str:
+    """What a cell says; nothing where nothing is known."""
+    return "" if value is None else show(value)
+
+
+def formats_of(formats: Mapping[str, str]) -> tuple[str, str]:
+    """How many weight tensors and activations have which format: ``12 int8, 3 float32``."""
+    weights = Counter(form for key, form in formats.items() if not key.endswith(OUTPUT))
+    outputs = Counter(form for key, form in formats.items() if key.endswith(OUTPUT))
+    return _counted(weights), _counted(outputs)
+
+
+def _counted(counts: Counter[str]) -> str:
+    ranked = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+    return ", ".join(f"{count} {form}" for form, count in ranked)

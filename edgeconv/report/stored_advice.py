@@ -1,0 +1,119 @@
+"""What storage formats could save where a budget is exceeded or nearly full.
+
+Only of networks that are float32 throughout: where formats are in use, whoever chose them knew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from edgeconv.report import stored
+from edgeconv.report.missing import calibration, compile_command
+from edgeconv.report.network import Network, Report
+from edgeconv.report.occupancy import covered
+from edgeconv.report.suggestion import Certainty, Suggestion, Unit
+from edgeconv.storage import formats
+
+MOST_LAYERS = 3  # that a suggestion is about
+NEAR = 0.9  # of a budget in use from which it counts as nearly full
+FILTER_FORMATS = ("flyte16", "int8", "int4")  # most bits first
+RESULT_FORMATS = ("flyte16", "flyte8")
+_PICKED = (
+    "With `--min-sqnr DB` or `--max-drop FRACTION` in place of `--storage` every tensor gets a "
+    "format of its own."
+)
+
+
+def filters_in_fewer_bits(network: Network) -> Iterator[Suggestion]:
+    """The format of most bits with which flash is within its budget, or of all the fewest."""
+    flash, missing = network.report["flash"], missing_bytes(network.report, "flash")
+    if missing is None or any(map(_has_stored_filters, network.layers)):
+        return
+    saved = {form: stored.saved_by_filters(network.layers, form) for form in FILTER_FORMATS}
+    form = _first_enough(saved, missing)
+    yield Suggestion(
+        f"Store filters as {form}",
+        f"{_size(form)} for each weight instead of 4 bytes; a unit per output channel of int8 and "
+        "int4 is counted. int4 saves less where a register tile has one filter. "
+        f"{_others(saved, form)}{_enough(saved[form], missing)} {_PICKED}",
+        saved[form],
+        Unit.FLASH,
+        Certainty.ESTIMATE,
+        saved[form] / flash["total"],
+        network.largest(lambda one: stored.saved_by_filters([one], form), MOST_LAYERS),
+        _command(network.report, f"*={form}"),
+    )
+
+
+def results_in_fewer_bits(network: Network) -> Iterator[Suggestion]:
+    """The same of what is live at once between layers.  An estimate: some kernels only know
+    float32, and those that know more may take other workspaces."""
+    report, missing = network.report, missing_bytes(network.report, "ram")
+    outer = {port["name"] for side in ("inputs", "outputs") for port in report[side]}
+    inner = {one["output"] for one in network.layers} - outer
+    coarse = any(stored.of_result(one) != stored.FLOAT32 for one in network.layers)
+    if missing is None or coarse or network.fullest is None:
+        return
+    _, used = network.fullest
+    # What is left of every step's bytes, were the results among them smaller by `part`.
+    tensors = {
+        step: covered([one for one in live if one["name"] in inner])
+        for step, live in used.live_at.items()
+    }
+    saved = {}
+    for form in RESULT_FORMATS:
+        part = 1 - formats()[form].bits / 32
+        left = max(count - int(part * tensors[step]) for step, count in used.bytes_at.items())
+        saved[form] = used.peak_bytes - left
+    form = _first_enough(saved, missing)
+    yield Suggestion(
+        f"Store results of layers as {form}",
+        f"{_size(form)} for each element between layers instead of 4 bytes, where the kernels on "
+        "both sides can; their workspaces may change too. "
+        f"{_others(saved, form)}{_enough(saved[form], missing)} {_PICKED}",
+        saved[form],
+        Unit.RAM,
+        Certainty.ESTIMATE,
+        saved[form] / report["ram"]["total"],
+        (used.peak_step,) if 0 <= used.peak_step < len(network.layers) else (),
+        _command(report, f"*:output={form}"),
+    )
+
+
+def missing_bytes(report: Report, kind: str) -> int | None:
+    """Bytes by which a budget is exceeded, 0 where it is nearly full; None where there is room."""
+    budget, total = report["budget"][kind], report[kind]["total"]
+    if budget is None or total < NEAR * budget:
+        return None
+    return int(max(0, total - budget))
+
+
+def _has_stored_filters(layer: stored.Layer) -> bool:
+    return stored.of_filters(layer) not in ("", stored.FLOAT32)
+
+
+def _first_enough(saved: Mapping[str, int], missing: int) -> str:
+    return next((form for form, size in saved.items() if size >= missing), list(saved)[-1])
+
+
+def _size(form: str) -> str:
+    bits = formats()[form].bits
+    return f"{bits // 8} byte{'s' * (bits > 8)}" if bits >= 8 else f"{bits} bits"
+
+
+def _others(saved: Mapping[str, int], form: str) -> str:
+    rest = " and ".join(f"{size:,} as {one}" for one, size in saved.items() if one != form)
+    return f"It would be {rest}."
+
+
+def _enough(saved: int, missing: int) -> str:
+    if not missing:
+        return ""
+    return f" The budget is exceeded by {missing:,}" + (
+        "." if saved >= missing else ": more than that saves."
+    )
+
+
+def _command(report: Report, storage: str) -> str:
+    """With samples: rounding learns from them, and what it costs is measured on them."""
+    return compile_command(report, "--calibration", calibration(report), "--storage", storage)

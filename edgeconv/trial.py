@@ -1,0 +1,54 @@
+"""The emitted program on many samples: what an accuracy limit is finally held to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from edgeconv import frontend, passes
+from edgeconv.build import find_emulator
+from edgeconv.build.project import Project
+from edgeconv.calibration import samples as calibration_samples
+from edgeconv.calibration.engine import Engine
+from edgeconv.calibration.samples import Samples
+from edgeconv.calibration.sqnr import Accuracy, Baseline
+from edgeconv.verify.inputs import write_tensors
+from edgeconv.verify.run import how, run_program
+
+Step = Callable[[str], None]
+Values = dict[str, npt.NDArray[np.float32]]
+
+
+def try_on(
+    project: Project, model: Path, path: Path, step: Step = lambda _: None
+) -> tuple[Accuracy, str]:
+    """The program's accuracy on the samples in ``path``, and how it ran.
+
+    What it is compared with is the model in float32 as this machine computes it.  Raises
+    EdgeconvError: unusable samples (exit status 2), no compiler or emulator (3), a program that
+    cannot be built or fails (1).
+    """
+    find_emulator(project.board())  # before anything long
+    shapes = {port.name: port.shape for port in project.inputs}
+    graph = passes.optimise(frontend.load(model, input_shapes=shapes))
+    samples = calibration_samples.load(path, graph)
+    with Engine(graph, step) as engine:
+        step("running the model in float32")
+        baseline = Baseline(engine, samples)
+        step("building")
+        binary = project.build(run_here=True)
+        accuracy = baseline.judge(_outputs(project, binary, samples, step))
+    return accuracy, how(binary)
+
+
+def _outputs(project: Project, binary: Any, samples: Samples, step: Step) -> Iterator[Values]:
+    names = [port.name for port in project.inputs]
+    for number, sample in enumerate(samples, start=1):
+        step(f"running sample {number} of {len(samples)}")
+        write_tensors(project.input_file, sample, names)
+        found, _ = run_program(project, binary)
+        yield {name: values.astype(np.float32) for name, values in found.items()}

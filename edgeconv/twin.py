@@ -1,0 +1,182 @@
+"""A project's network in float32 on this machine, with the constants that the project ships.
+
+What is left between the two is no rounding of weights: it tells a rounded weight from a defect.
+Where the project stores results in fewer bits too, errors would add up in ways of their own, since
+values near the middle between two numbers of the format fall to one side here and to the other
+there.  Then every layer is compared on its own, from the inputs that the project's layer had.  So it
+is where layers round what they read, to compute with numbers of another format than float32.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from edgeconv import choose, frontend, passes
+from edgeconv.algorithms import algorithms
+from edgeconv.build.project import Project
+from edgeconv.calibration.engine import Engine, Parameters
+from edgeconv.choose.storage import OUTPUT
+from edgeconv.codegen.read_back import ForeignImageError, read_back
+from edgeconv.errors import EdgeconvError
+from edgeconv.ir.choice import Choice
+from edgeconv.ir.filters import Filters
+from edgeconv.ir.graph import Graph, Node
+from edgeconv.targets import Target
+
+Array = npt.NDArray[np.generic]
+Floats = npt.NDArray[np.float32]
+Step = Callable[[str], None]
+FLOAT32 = "float32"
+_NUMBER = re.compile(rb"[0-9]+")
+
+
+class Twin:
+    """``results_stored``: whether some layer's result is in another format than float32, or its input
+    is rounded before it computes.
+
+    Raises EdgeconvError: the model is another one than the project was compiled from, its weights
+    cannot be read, or it cannot be built here.
+    """
+
+    def __init__(self, project: Project, model: Path, step: Step = lambda _: None) -> None:
+        shapes = {port.name: port.shape for port in project.inputs}
+        graph = passes.optimise(frontend.load(model, input_shapes=shapes))
+        layers = project.report["layers"]
+        computing = {layer["name"]: _computes_in(layer) for layer in layers}
+        rounding, self.rounded = _with_rounded_inputs(graph, computing)
+        self.results_stored = bool(self.rounded) or any(
+            layer["storage"]["output"] != FLOAT32 for layer in layers
+        )
+        found = _constants(project, graph)
+        self.parameters = {
+            name: Parameters(filters.weights, filters.bias) for name, filters in found.items()
+        }
+        self.engine = Engine(rounding, step)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.engine.__exit__(kind, error, trace)
+
+    def outputs(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
+        """The network's outputs."""
+        run = self.engine.run(feeds, parameters=self.parameters, activations=self.rounded)
+        return dict(run)
+
+    def beside(self, feeds: Mapping[str, Array], results: Mapping[str, Array]) -> dict[str, Array]:
+        """What each tensor of ``results`` would be in float32, were all others what they are
+        there.  Tensors that only the project has are left out."""
+        found = self.engine.run_beside(
+            feeds, results, parameters=self.parameters, activations=self.rounded
+        )
+        return dict(found)
+
+
+def stores(project: Project) -> bool:
+    """Whether a project has numbers in formats that round."""
+    return any(
+        layer["storage"]["output"] in choose.stored_formats()
+        or _computes_in(layer) != FLOAT32
+        or (
+            layer["storage"]["weights"] in choose.stored_formats()
+            and not layer["storage"].get("exact")
+        )
+        for layer in project.report["layers"]
+    )
+
+
+def _computes_in(layer: Mapping[str, Any]) -> str:
+    """The format that a layer of a report rounds its input to."""
+    entry = algorithms().get(layer["algorithm"])
+    return entry.filters_as if entry and entry.filters_as else FLOAT32
+
+
+def _with_rounded_inputs(
+    graph: Graph, computing: Mapping[str, str]
+) -> tuple[Graph, dict[str, str]]:
+    """The graph with a copy of what each layer reads that ``computing`` says to compute in another
+    format than float32, and the formats of these copies."""
+    nodes: list[Node] = []
+    rounded: dict[str, str] = {}
+    tensors = dict(graph.tensors)
+    for node in graph.nodes:
+        form = computing.get(node.name, FLOAT32)
+        if form != FLOAT32:
+            source, copy = node.inputs[0], f"{node.name} reads\0{node.inputs[0]}"
+            rounded[copy] = form
+            tensors[copy] = replace(graph[source], name=copy)
+            nodes.append(Node(copy, "Unary", (source,), (copy,)))
+            node = replace(node, inputs=(copy, *node.inputs[1:]))
+        nodes.append(node)
+    return replace(graph, nodes=tuple(nodes), tensors=tensors), rounded
+
+
+def _constants(project: Project, graph: Graph) -> dict[str, Filters]:
+    image = _image(project)
+    target = project.board().target
+    for kernels in (target, target.lean()):  # as it may have been decided
+        try:
+            choice = _choice_of(project, graph, kernels)
+            return read_back(choice, _order(project, choice), image)
+        except (ForeignImageError, KeyError):
+            continue
+    raise EdgeconvError(
+        "the weights are not those of this model and board",
+        where=str(project.directory),
+        rule="they were packed for other kernels",
+        hint="compile the model again",
+    )
+
+
+def _choice_of(project: Project, graph: Graph, target: Target) -> Choice:
+    """The decisions of the project, made again."""
+    layers = project.report["layers"]
+    storage: dict[str, str] = {}
+    for layer in layers:
+        weights, output = layer["storage"]["weights"], layer["storage"]["output"]
+        if layer["op"] in choose.WEIGHTED and not layer["storage"].get("exact"):
+            storage[layer["name"]] = weights
+        if output in choose.stored_formats() and layer["op"] != "Convert":
+            storage[layer["name"] + OUTPUT] = output
+    return choose.select(
+        graph,
+        target,
+        io=project.report["program"]["io"],
+        algorithms={layer["name"]: layer["algorithm"] for layer in layers if layer["op"] == "Conv"},
+        storage=storage,
+    )
+
+
+def _order(project: Project, choice: Choice) -> tuple[int, ...]:
+    """The layers in execution order; KeyError where the project has others."""
+    number = {layer.node.name: index for index, layer in enumerate(choice.layers)}
+    return tuple(number[layer["name"]] for layer in project.report["layers"])
+
+
+def _image(project: Project) -> npt.NDArray[np.uint8]:
+    """The weight image as the project has it."""
+    path = project.directory / f"{project.name}_weights.bin"
+    try:
+        if path.exists():
+            return np.fromfile(path, np.uint8)
+        source = path.with_suffix(".c").read_bytes()
+    except OSError as error:
+        raise EdgeconvError(
+            "cannot read the weights", where=str(path), got=str(error.strerror)
+        ) from error
+    numbers = _NUMBER.findall(source, source.index(b"{"))
+    return np.array([int(number) for number in numbers], np.uint8)

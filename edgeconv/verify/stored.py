@@ -1,0 +1,67 @@
+"""Layers whose results or inputs are rounded: each judged by the inputs that it had."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from edgeconv.ir.layout import Layout
+from edgeconv.storage import formats
+from edgeconv.storage.base import StorageFormat
+from edgeconv.verify.compare import Difference, compare
+from edgeconv.verify.layers import original_name, pieces
+
+Array = npt.NDArray[np.generic]
+Doubles = npt.NDArray[np.float64]
+
+
+class Twin(Protocol):
+    """The project's network in float32, with the constants that the project ships."""
+
+    @property
+    def results_stored(self) -> bool:
+        """Whether the project rounds some layer's result, or what a layer computes with."""
+        ...
+
+    def outputs(self, feeds: Mapping[str, Array]) -> Mapping[str, Array]:
+        """Its outputs."""
+        ...
+
+    def beside(
+        self, feeds: Mapping[str, Array], results: Mapping[str, Array]
+    ) -> Mapping[str, Array]:
+        """What each tensor of ``results`` would be, were all others what they are there."""
+        ...
+
+
+def compare_beside(
+    layers: Sequence[Mapping[str, Any]], trace: Path, twin: Twin, feeds: Mapping[str, Array]
+) -> Iterator[Difference]:
+    """How far every traced result is from the twin's, beyond what its format rounds.
+
+    Raises EdgeconvError when the trace does not have the length that the layers state.
+    """
+    results: dict[str, Array] = {}
+    stored: dict[str, StorageFormat] = {}
+    for layer, memory in zip(layers, pieces(layers, trace), strict=True):
+        name, shape = original_name(layer), tuple(layer["output_shape"])
+        if name not in results:
+            results[name] = Layout.parse(layer["layout_out"]).unpack(memory, shape)
+            stored[name] = formats()[layer["storage"]["output"]]
+    for name, wanted in twin.beside(feeds, results).items():
+        yield compare(name, _beyond_rounding(results[name], wanted, stored[name]), wanted)
+
+
+def _beyond_rounding(got: Array, wanted: Array, form: StorageFormat) -> npt.NDArray[np.float32]:
+    """``got``, nearer to ``wanted`` by what the format may round."""
+    mine, theirs = got.astype(np.float64), wanted.astype(np.float64)
+    may = form.relative_error * np.maximum(np.abs(theirs), form.smallest)
+    with np.errstate(invalid="ignore"):
+        off = mine - theirs
+        moved = theirs + np.sign(off) * np.maximum(np.abs(off) - may, 0.0)
+    exact = (mine == theirs) | ~np.isfinite(off)
+    return np.where(exact, mine, moved).astype(np.float32)

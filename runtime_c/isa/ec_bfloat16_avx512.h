@@ -1,0 +1,71 @@
+/* Multiply-adds on pairs of bfloat16 with AVX512-BF16.  Included after ec_isa_avx512.h.
+
+   A word holds a pair: an even channel in its lower half, the odd one behind it in the upper half.
+   vdpbf16ps adds the two products of every lane to a float32, each with a rounding of its own, to nearest
+   even; subnormal numbers count as zero, as operands and as results.  Roundings of inputs to bfloat16
+   are to nearest even too, and take subnormal numbers for zero. */
+#ifndef EC_BFLOAT16_H
+#define EC_BFLOAT16_H
+
+#define EC_PAIR_ROWS 1   /* rows of a tile come in multiples of this */
+#define EC_PAIRS_APART 0 /* a pixel's pairs lie side by side */
+typedef ec_tile ec_pair_tile;
+
+EC_INLINE void ec_pairs_init(ec_pair_tile *t, int mr, int nv) { ec_tile_init(t, NULL, mr, nv); }
+
+EC_INLINE void ec_pairs_read(const ec_pair_tile *t, ec_vec *rows, int mr, int nv)
+{
+    ec_tile_read(t, rows, mr, nv);
+}
+
+/* kc pairs of mr pixels, `pixel` words apart, with nv vectors of filters.  (A cast of vector types
+   would do, had GCC and Clang the same name for them.) */
+EC_INLINE void ec_pairs_mac(ec_pair_tile *t, const uint32_t *a, ptrdiff_t pixel, ptrdiff_t pair,
+                            const void *b, int kc, int mr, int nv)
+{
+    const char *w = b;
+    (void)pair;
+    EC_NO_UNROLL
+    for (int k = 0; k < kc; k++, w += nv * EC_VL * 4) {
+        __m512i f[EC_TILE_VECS];
+        EC_UNROLL
+        for (int j = 0; j < nv; j++)
+            f[j] = _mm512_loadu_si512(w + j * EC_VL * 4);
+        if (mr > 1)
+            EC_STEP(); /* or filters are loaded again for every pixel */
+        EC_UNROLL
+        for (int p = 0; p < mr; p++) {
+            const __m512i x = _mm512_set1_epi32((int)a[p * pixel + k]);
+            EC_UNROLL
+            for (int j = 0; j < nv; j++)
+                t->acc[p * nv + j] =
+                    _mm512_dpbf16_ps(t->acc[p * nv + j], (__m512bh)x, (__m512bh)f[j]);
+        }
+    }
+}
+
+/* Columns [lo, hi) of a row of the panel at `to`, `step` elements apart in the input: the channels
+   [0, n) of which sixteen lie from number `at` on and sixteen more from number `next` on. */
+EC_INLINE void ec_pairs_pack(uint32_t *to, const void *in, int fmt, ptrdiff_t at, ptrdiff_t next,
+                             ptrdiff_t step, int n, int pairs, int lo, int hi, int phases, int wide)
+{
+    const __mmask16 stored = ec_mask(pairs);
+    (void)phases, (void)wide;
+    to += (ptrdiff_t)lo * pairs;
+    for (int i = lo; i < hi; i++, at += step, next += step, to += pairs) {
+        const ec_vec low = n >= EC_VL ? ec_load_as(ec_at(in, at, fmt), fmt)
+                                      : ec_load_as_n(ec_at(in, at, fmt), n, fmt);
+        ec_vec high = ec_set1(0.0f);
+        if (n >= 2 * EC_VL)
+            high = ec_load_as(ec_at(in, next, fmt), fmt);
+        else if (n > EC_VL)
+            high = ec_load_as_n(ec_at(in, next, fmt), n - EC_VL, fmt);
+        const __m512i both = (__m512i)_mm512_cvtne2ps_pbh(high, low);
+        if (pairs == EC_VL)
+            _mm512_storeu_si512(to, both);
+        else
+            _mm512_mask_storeu_epi32(to, stored, both);
+    }
+}
+
+#endif

@@ -1,0 +1,82 @@
+/* Multiply-adds on pairs of bfloat16 in the accumulators of POWER10's matrix unit.  Included after
+   ec_isa_power10.h.
+
+   A word holds a pair: an even channel in its lower half, the odd one behind it in the upper half.
+   xvbf16ger2pp adds the two products of every element to a float32.  Inputs are rounded to bfloat16
+   to nearest even, subnormal numbers like any others. */
+#ifndef EC_BFLOAT16_H
+#define EC_BFLOAT16_H
+
+#define EC_PAIR_ROWS 4   /* rows of a tile come in multiples of this */
+#define EC_PAIRS_APART 1 /* the same pair of neighbouring pixels lies side by side */
+typedef ec_outer ec_pair_tile;
+
+EC_INLINE void ec_pairs_init(ec_pair_tile *t, int mr, int nv) { ec_outer_init(t, mr, nv); }
+
+EC_INLINE void ec_pairs_read(const ec_pair_tile *t, ec_vec *rows, int mr, int nv)
+{
+    ec_outer_read(t, rows, mr, nv);
+}
+
+/* kc pairs, `pair` words apart, of mr neighbouring pixels with nv vectors of filters. */
+EC_INLINE void ec_pairs_mac(ec_pair_tile *t, const uint32_t *a, ptrdiff_t pixel, ptrdiff_t pair,
+                            const void *b, int kc, int mr, int nv)
+{
+    const unsigned char *w = b;
+    (void)pixel;
+    EC_NO_UNROLL
+    for (int k = 0; k < kc; k++, a += pair, w += nv * EC_VL * 4) {
+        ec_vec_u8 x[EC_TILE_VECS / 4], y[EC_TILE_VECS / 4];
+        EC_UNROLL
+        for (int p = 0; p < mr / 4; p++)
+            x[p] = vec_xl(0, (const unsigned char *)(a + 4 * p));
+        EC_UNROLL
+        for (int j = 0; j < nv; j++)
+            y[j] = vec_xl(0, w + j * EC_VL * 4);
+        EC_UNROLL
+        for (int p = 0; p < mr / 4; p++) {
+            EC_UNROLL
+            for (int j = 0; j < nv; j++)
+                __builtin_mma_xvbf16ger2pp(&t->acc[p * nv + j], x[p], y[j]);
+        }
+    }
+}
+
+/* The pairs of two channels of four pixels. */
+EC_INLINE ec_vec ec_pairs_of(ec_vec even, ec_vec odd)
+{
+    const ec_vec_u32 low = vec_sr(ec_round_as(even, EC_F16), vec_splats(16u));
+    return (ec_vec)vec_or(low, vec_and(ec_round_as(odd, EC_F16), vec_splats(0xffff0000u)));
+}
+
+/* Columns [lo, hi) of a row of the panel at `to`, `step` elements apart in the input: the channels
+   [0, n) from number `at` on, every EC_VL of them `next - at` from those before.  Columns whose
+   numbers differ by `phases` are neighbours in the panel, `wide` of them. */
+EC_INLINE void ec_pairs_pack(uint32_t *to, const void *in, int fmt, ptrdiff_t at, ptrdiff_t next,
+                             ptrdiff_t step, int n, int pairs, int lo, int hi, int phases, int wide)
+{
+    const ptrdiff_t apart = (ptrdiff_t)phases * wide;
+    for (int c = 0; c < n; c += EC_VL) {
+        const int few = ec_min_i(EC_VL, n - c);
+        const ptrdiff_t from = at + c / EC_VL * (next - at);
+        for (int phase = 0; phase < phases; phase++) {
+            const int end = ec_ceil_div(hi - phase, phases);
+            for (int i = ec_max_i(ec_ceil_div(lo - phase, phases), 0); i < end; i += EC_VL) {
+                const int count = ec_min_i(EC_VL, end - i);
+                uint32_t *const put = to + c / 2 * apart + (ptrdiff_t)phase * wide + i;
+                ec_vec v[EC_VL];
+                EC_UNROLL
+                for (int j = 0; j < EC_VL; j++) {
+                    const int column = (i + ec_min_i(j, count - 1)) * phases + phase;
+                    v[j] = ec_load_as_n(ec_at(in, from + (column - lo) * step, fmt), few, fmt);
+                }
+                ec_transpose(v);
+                ec_store_n((float *)(void *)put, ec_pairs_of(v[0], v[1]), count);
+                if (c / 2 + 1 < pairs)
+                    ec_store_n((float *)(void *)(put + apart), ec_pairs_of(v[2], v[3]), count);
+            }
+        }
+    }
+}
+
+#endif

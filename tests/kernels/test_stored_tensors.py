@@ -1,0 +1,245 @@
+"""Kernels that read and write tensors in flyte formats, against float64.
+
+Inputs are numbers that their format has; of results it is asked what encoding makes of them.
+Buffers have their exact size, so that sanitizers see a load or store beyond the elements named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import count, cycle
+from pathlib import Path
+
+import numpy as np
+
+from edgeconv.algorithms.direct.plan import channels_per_pass, make_plan
+from edgeconv.algorithms.problem import problem_of
+from edgeconv.choose.storage import tensor_formats
+from edgeconv.ir.activation import Activation
+from edgeconv.ir.layout import ROW_MAJOR, blocked
+from edgeconv.ops.base import LayoutOption
+from edgeconv.targets import Target
+from tests.kernels.harness import Build, Spec, check
+from tests.kernels.test_conv import RELU, conv, numbers, tile
+from tests.kernels.test_elementwise import channel_counts
+from tests.kernels.test_pool import spec_of
+from tests.kernels.test_resize import specs_of as resizes
+from tests.kernels.test_stored_filters import FAR, dense
+from tests.kernels.test_stored_filters import stored as stored_filters
+
+FORMATS = [name for name in tensor_formats() if name != "float32"]
+FLOAT32 = "float32"
+CLIP = Activation("clip", -1.0, 1.5)
+# (input, output, residual): each alone, each in turn, and all the same.
+TURNS = [
+    *(dict.fromkeys(("x", "out", "residual"), name) for name in FORMATS),
+    {"x": "flyte24", "out": FLOAT32, "residual": "flyte16"},
+    {"x": FLOAT32, "out": "flyte24", "residual": "flyte8"},
+    {"x": "flyte8", "out": "flyte16", "residual": FLOAT32},
+    {"x": "flyte16", "out": "flyte8", "residual": "flyte24"},
+]
+
+
+def stored(spec: Spec, turn: Mapping[str, str]) -> Spec:
+    """``spec`` with its first input, its output and its residual in these formats."""
+    first = next(iter(spec.inputs))
+    names = {"x": first, "out": "out", "residual": "residual"}
+    return replace(spec, storage={names[key]: name for key, name in turn.items()})
+
+
+def in_turn(specs: Sequence[Spec], rounds: int = 1) -> Iterator[Spec]:
+    """Every format with some of the shapes, every shape with some of the formats."""
+    turns = cycle(TURNS)
+    for _ in range(rounds):
+        yield from (stored(spec, next(turns)) for spec in specs)
+
+
+def run(build: Build, folder: Path, specs: Sequence[Spec], most: int = 9) -> None:
+    """Each in up to ``most`` of the layouts that it has, others every time."""
+    layouts = count()
+    cases = []
+    for spec in specs:
+        offered = spec.cases(build.target)
+        cases += [offered[next(layouts) % len(offered)] for _ in range(min(most, len(offered)))]
+    check(build, cases, folder)
+
+
+def convolutions(target: Target) -> list[Spec]:
+    """Full and narrow tiles, a partly stored vector, borders, strides, groups, residuals."""
+    lanes, (rows, nr) = target.lanes, tile(target)
+    one, c = (1, 1, 1, 1), lanes + 2
+    return [
+        conv((1, lanes + 3, 3, 2 * rows + 1), nr + lanes + 1, (3, 3), one, residual=True),
+        conv((1, 5, 7, 6), nr, (1, 1), after=CLIP),
+        conv((2, 3, 9, 7), lanes, (3, 2), (2, 1, 1, 0), strides=(2, 2), bias=False, after=RELU),
+        conv((1, 6, 3, 5), 4, (3, 3), one, groups=2),
+        conv((2, 4 * lanes, 2, 3), 4 * lanes, (1, 1), groups=2, residual=True, after=RELU),
+        conv((2, c, 5, target.depthwise_rows + 3), c, (3, 3), one, groups=c, after=RELU),
+        conv((1, 3, 9, 9), 3, (5, 5), (2, 2, 2, 2), groups=3, residual=True),
+        dense(1, 37, 9 * lanes),
+        dense(rows + 1, 12, nr + 1),
+    ]
+
+
+def test_convolutions(build: Build, folder: Path) -> None:
+    specs = convolutions(build.target)
+    run(build, folder, [*in_turn(specs), *(stored(specs[0], turn) for turn in TURNS[1:])], 1)
+
+
+def test_both_operands(build: Build, folder: Path) -> None:
+    """Pixels and filters are decoded, and sums are in units of int8."""
+    spec = convolutions(build.target)[0]
+    pairs = (("flyte16", TURNS[1]), ("int8", TURNS[0]))
+    run(build, folder, [stored(stored_filters(spec, filters), turn) for filters, turn in pairs], 1)
+
+
+def test_far_filters_come_in_one_pass(build: Build) -> None:
+    """Sums never wait in a stored output; in a float32 one they do."""
+    far, xc = replace(build.target, caches=FAR), blocked(build.target.lanes)
+    rows, nr = tile(build.target)
+    spec = conv((1, 48, 5, 2 * rows + 1), nr, (3, 3), (1, 1, 1, 1), after=RELU)
+    option = LayoutOption((xc, ROW_MAJOR, ROW_MAJOR), (xc,))
+    forced = replace(spec, options=(option,), attrs={**spec.attrs, "algorithm": "direct"})
+    for name, passes in (("flyte16", False), (FLOAT32, True)):
+        (case,) = replace(forced, storage={"out": name}).cases(far)
+        problem = problem_of(case.layer.node, case.graph)
+        assert bool(channels_per_pass(problem, make_plan(problem, far), far)) is passes
+        assert bool(case.layer.params["channels_per_pass"]) is passes
+
+
+def pools(target: Target) -> list[Spec]:
+    """Windows inside and across borders, in two dimensions and in one, and the whole image."""
+    windows = (
+        ((9, 11), (3, 3), (2, 2), (1, 1), (1, 1, 1, 1)),
+        ((5, 22), (2, 2), (1, 1), (1, 1), (0, 0, 0, 0)),
+        ((7, 5), (7, 5), (1, 1), (1, 1), (0, 0, 0, 0)),
+        ((23,), (4,), (2,), (1,), (1, 2)),
+    )
+    made = [
+        spec_of(window, target.lanes + 3, mode, False, False)
+        for window in windows
+        for mode in ("max", "average")
+    ]
+    residuals = [
+        replace(s, residual=numbers(*s.shape), after=RELU, tolerance=3, scale=4) for s in made[:2]
+    ]
+    return [*made, *residuals]
+
+
+def elementwise(target: Target) -> list[Spec]:
+    """Tails of every length class, broadcasting on either side, operands that are constants."""
+    made = []
+    for c in channel_counts(target.lanes):
+        x = numbers(2, c, 3, 5)
+        made.append(Spec("Unary", {"x": x}, x.shape, before=CLIP))
+        inputs = {"x": x, "scale": numbers(c), "shift": numbers(c)}
+        constants = ("scale", "shift")
+        made.append(
+            Spec("Affine", inputs, x.shape, {}, constants, after=RELU, tolerance=2, scale=4)
+        )
+    add = {"kind": "add"}
+    for one, other in (((2, 5, 3, 7), (2, 5, 3, 7)), ((2, 5, 3, 7), (2, 5, 1, 1)),
+                       ((3, 7), (2, 5, 3, 7)), ((2, 5, 3, 7), ()), ((4, 1), (1, 19))):  # fmt: skip
+        a, b = numbers(*one), numbers(*other)
+        shape = np.broadcast_shapes(one, other)
+        made.append(Spec("Binary", {"a": a, "b": b}, shape, add, tolerance=1, scale=2))
+        made.append(Spec("Binary", {"a": b, "b": a}, shape, add, ("a",), tolerance=1, scale=2))
+    x = numbers(2, 5, 3, 7)
+    made.append(
+        Spec("Unary", {"x": x}, x.shape, residual=numbers(*x.shape), after=RELU, tolerance=1)
+    )
+    return made
+
+
+def test_pools_and_elementwise(build: Build, folder: Path) -> None:
+    specs = [*in_turn(pools(build.target)), *in_turn(elementwise(build.target), 2)]
+    both = [
+        replace(spec, storage={**spec.storage, "b": name})
+        for spec, name in zip(specs, cycle(FORMATS), strict=False)
+        if spec.op == "Binary" and not spec.constants
+    ]
+    constants = [
+        replace(spec, storage={"out": spec.storage["out"], "b": spec.storage["a"]})
+        for spec in specs
+        if spec.op == "Binary" and spec.constants
+    ]
+    others = [spec for spec in specs if spec.op != "Binary"]
+    run(build, folder, [*others, *both, *constants], 1)
+
+
+def others(target: Target) -> list[Spec]:
+    """Sums across channels, interpolation, reductions along and across rows, matrix products."""
+    x = numbers(2, target.lanes + 3, 5, 7)
+    n, c, h, w = x.shape
+    lrn = {"size": 5, "alpha": 0.3, "beta": 0.75, "bias": 1.5}
+    made = [
+        Spec("LRN", {"x": x}, x.shape, lrn, tolerance=16, scale=2),
+        *resizes(target.lanes, "linear", "half_pixel", "floor")[:4],
+        Spec("MatMul", {"a": numbers(2, 5, 9), "b": numbers(9, c)}, (2, 5, c),
+             tolerance=40, scale=4),
+    ]  # fmt: skip
+    reductions = (
+        ("mean", (2, 3), (n, c, 1, 1)),
+        ("max", (3,), (n, c, h, 1)),
+        ("sum", (1,), (n, 1, h, w)),
+        ("l2", (0, 1), (1, 1, h, w)),
+    )
+    for kind, axes, shape in reductions:
+        attributes = {"kind": kind, "axes": axes, "keepdims": True}
+        made.append(Spec("Reduce", {"x": x}, shape, attributes, tolerance=60, scale=8))
+    return made
+
+
+def test_others(build: Build, folder: Path) -> None:
+    specs = list(in_turn(others(build.target), 2))
+    products = [
+        replace(spec, storage={**spec.storage, "b": "flyte24"})
+        for spec in specs
+        if spec.op == "MatMul"
+    ]
+    run(build, folder, [*(spec for spec in specs if spec.op != "MatMul"), *products], 2)
+
+
+def moves(target: Target) -> list[Spec]:
+    """Everything that only moves elements."""
+    lanes = target.lanes
+    c = lanes + 3
+    x = numbers(2, c, 5, 9)
+    pads = {"pads": (0, 0, 1, 2, 0, 0, 2, 1), "value": 0.7}
+    slices = {"starts": (0, 0, 1, 2), "steps": (1, 1, 2, 3)}
+    index = np.array([3, 0, 0, 2])
+    return [
+        Spec("Convert", {"x": x}, x.shape),
+        Spec("Convert", {"x": x[:1, :, :1, :1]}, (1, c, 1, 1)),
+        Spec("Reshape", {"x": x}, (2, c, 45)),
+        Spec("Transpose", {"x": x}, (2, 9, c, 5), {"perm": (0, 3, 1, 2)}),
+        Spec("Transpose", {"x": x}, (2, 5, 9, c), {"perm": (0, 2, 3, 1)}),
+        Spec("Slice", {"x": x}, (2, c, 2, 3), slices),
+        Spec("Pad", {"x": x}, (2, c, 8, 12), {**pads, "mode": "constant"}),
+        Spec("Pad", {"x": x}, (2, c, 8, 12), {**pads, "mode": "reflect"}),
+        Spec("Gather", {"x": x, "i": index}, (2, c, 4, 9), {"axis": 2}, ("i",)),
+        Spec("Tile", {"x": numbers(3, 5)}, (6, 5), {"repeats": (2, 1)}),
+        Spec("Expand", {"x": numbers(3, 1)}, (2, 3, 7)),
+    ]
+
+
+def concat(target: Target) -> list[Spec]:
+    """Parts in formats of their own; those of the result's format may lie in it."""
+    lanes, made = target.lanes, []
+    for axis, parts in ((1, (2 * lanes, lanes + 1)), (1, (3, 5)), (2, (2, 3))):
+        sizes = [(2, n, 3, 4) if axis == 1 else (2, 5, n, 4) for n in parts]
+        inputs = {f"x{i}": numbers(*size) for i, size in enumerate(sizes)}
+        shape = list(sizes[0])
+        shape[axis] = sum(parts)
+        for storage in ({"x0": "flyte24", "out": "flyte24"}, {"x1": "flyte16", "out": "flyte8"},
+                        {"x0": "flyte16", "x1": "flyte16", "out": "flyte16"}):  # fmt: skip
+            made.append(Spec("Concat", inputs, tuple(shape), {"axis": axis}, storage=storage))
+    return made
+
+
+def test_moves(build: Build, folder: Path) -> None:
+    same = TURNS[: len(FORMATS)]
+    specs = [stored(spec, turn) for spec in moves(build.target)[:2] for turn in same]
+    specs += in_turn(moves(build.target)[2:], 3)
+    run(build, folder, [*specs, *concat(build.target)], 2)

@@ -1,0 +1,23 @@
+"""Fixtures of several unit tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import onnx
+import pytest
+
+from edgeconv.frontend import load
+from edgeconv.ir.graph import Graph
+from tests.onnx_models import save
+
+
+@pytest.fixture
+def loaded(tmp_path: Path) -> Callable[..., Graph]:
+    """Load a ModelProto."""
+
+    def function(source: onnx.ModelProto, **shapes: tuple[int, ...]) -> Graph:
+        return load(save(source, tmp_path / "net.onnx"), input_shapes=shapes)
+
+    return function

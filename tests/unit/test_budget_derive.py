@@ -1,0 +1,109 @@
+"""Tables of a real network: the sums are what its uniform choices take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from edgeconv import board as boards
+from edgeconv import choose, frontend, passes
+from edgeconv.budget import Objective, Tables, Uniform, tables, uniform
+from edgeconv.budget.tables import ACTIVATION, WEIGHTS
+from edgeconv.choose.storage import storable
+from edgeconv.codegen.emit import weight_image
+
+DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits-cnn.onnx"
+WEIGHT_FORMATS = ("float32", "flyte24", "flyte16", "int8")
+ACTIVATION_FORMATS = ("flyte24", "flyte16")
+NOISE = {"float32": 0.0, **dict.fromkeys(ACTIVATION_FORMATS, 1e-6)}
+
+
+@pytest.fixture(scope="module")
+def networks() -> dict[str, Uniform]:
+    """By ``storage`` of all layers: ``form`` of the weights, ``:form`` of the activations."""
+    board = boards.load("odroid-xu3")
+    graph = passes.optimise(frontend.load(DIGITS))
+    wanted = {form: {"*": form} for form in WEIGHT_FORMATS}
+    wanted |= {f":{form}": {"*:output": form} for form in ACTIVATION_FORMATS}
+    wanted["float32"] = {}
+    return {
+        name: uniform(choose.select(graph, board.target, storage=storage), board)
+        for name, storage in wanted.items()
+    }
+
+
+@pytest.fixture(scope="module")
+def made(networks: dict[str, Uniform]) -> Tables:
+    return make(networks)
+
+
+def make(
+    networks: dict[str, Uniform], activation_noise: Mapping[str, float] | None = None
+) -> Tables:
+    board = boards.load("odroid-xu3")
+    graph = passes.optimise(frontend.load(DIGITS))
+    layers = [node.name for node in graph.nodes if node.op in ("Conv", "Dense")]
+    able = storable(graph, board.target)
+    assert layers
+    assert able
+    return tables(
+        {form: networks[form] for form in WEIGHT_FORMATS},
+        {layer: {form: 1e-3 * k for k, form in enumerate(WEIGHT_FORMATS)} for layer in layers},
+        activations={form: networks[f":{form}"] for form in ACTIVATION_FORMATS},
+        activation_noise=dict.fromkeys(able, activation_noise or NOISE),
+        storable=able,
+    )
+
+
+def everywhere(tables: Tables, kind: str, form: str) -> tuple[int, ...]:
+    """All items of one kind in one format, the others in float32."""
+    return tuple(
+        [option.format for option in item.options].index(form if item.kind == kind else "float32")
+        for item in tables.items
+    )
+
+
+@pytest.mark.parametrize("form", WEIGHT_FORMATS)
+def test_weights_add_up(made: Tables, networks: dict[str, Uniform], form: str) -> None:
+    picked, network = everywhere(made, WEIGHTS, form), networks[form]
+    assert made.flash_bytes(picked) == weight_image(network.choice, network.memory).bytes
+    # Caches are shared between layers: the parts may differ from the whole by a little.
+    assert network.prediction.ms is not None
+    assert network.prediction.mj is not None
+    milliseconds = 1e3 * made.cost(Objective.LATENCY, picked)
+    assert milliseconds == pytest.approx(network.prediction.ms, rel=0.01)
+    millijoules = 1e3 * made.cost(Objective.ENERGY, picked)
+    assert millijoules == pytest.approx(network.prediction.mj, rel=0.01)
+
+
+@pytest.mark.parametrize("form", ACTIVATION_FORMATS)
+def test_activations_add_up(made: Tables, networks: dict[str, Uniform], form: str) -> None:
+    picked, network = everywhere(made, ACTIVATION, form), networks[f":{form}"]
+    assert made.ram_bytes(picked) == network.memory.lower_bound
+    milliseconds = 1e3 * made.cost(Objective.LATENCY, picked)
+    assert milliseconds == pytest.approx(network.prediction.ms, rel=0.01)
+
+
+def test_formats_are_what_select_takes(made: Tables) -> None:
+    board = boards.load("odroid-xu3")
+    graph = passes.optimise(frontend.load(DIGITS))
+    picked = tuple(len(item.options) - 1 for item in made.items)
+    choice = choose.select(graph, board.target, storage=made.formats(picked))
+    stored = {layer.node.name: layer.blobs[0].storage for layer in choice.layers if layer.blobs}
+    assert set(stored.values()) == {"int8"}
+    assert made.noise(picked) == pytest.approx(
+        sum(3e-3 if item.kind == WEIGHTS else 1e-6 for item in made.items)
+    )
+
+
+def test_only_what_is_offered_is_chosen(
+    networks: dict[str, Uniform],
+) -> None:
+    forced = make(networks, {"flyte16": 1e-6})
+    outputs = [item for item in forced.items if item.kind == ACTIVATION]
+    assert outputs
+    assert {option.format for item in outputs for option in item.options} == {"flyte16"}
+    picked = tuple(0 for _ in forced.items)
+    assert forced.ram_bytes(picked) == networks[":flyte16"].memory.lower_bound

@@ -1,0 +1,196 @@
+"""The loop around the program: real plans keep their budgets, measured noise keeps its limit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from edgeconv.budget import Exact, Fitted, Limits, Miss, Objective, Tables, Uniform, fit, support
+from edgeconv.budget import derive as derived
+from edgeconv.budget.program import optimise
+from edgeconv.ir.choice import Alias, Choice
+from edgeconv.memory.plan import plan
+from edgeconv.predict import LayerPrediction, Prediction
+from edgeconv.predict.flows import Traffic
+from edgeconv.storage import formats
+from tests.memory_strategies import choices
+from tests.unit.budget_tables import two_layers
+
+FORMATS = ("flyte24", "flyte16", "flyte8")
+OUTPUT = ":output"
+
+
+def lowered(choice: Choice, wanted: Mapping[str, str]) -> Choice:
+    """``choice`` as it would have been chosen with these formats by ``layer:output``."""
+    graph, of_layer = choice.graph, {layer.node.name: layer.node.output for layer in choice.layers}
+    storage = {of_layer[key.removesuffix(OUTPUT)]: form for key, form in wanted.items()}
+    tensors = {
+        name: replace(tensor, storage=storage.get(name, "float32"))
+        for name, tensor in graph.tensors.items()
+    }
+
+    def scaled(alias: Alias) -> Alias | None:
+        inner, outer = tensors[alias.inner], tensors[alias.outer]
+        if alias.exact:
+            assert inner.storage == outer.storage or inner.dtype != "float32"
+            bits = formats()[outer.storage].bits if outer.dtype == "float32" else 32
+            return replace(alias, offset=alias.offset * bits // 32)
+        return alias if inner.storage == outer.storage else None
+
+    layers = tuple(
+        replace(layer, aliases=tuple(filter(None, map(scaled, layer.aliases))))
+        for layer in choice.layers
+    )
+    return replace(choice, graph=replace(graph, tensors=tensors), layers=layers)
+
+
+def tables_of(choice: Choice) -> Tables:
+    """All float32 tensors that a layer writes and no caller holds may be stored."""
+    graph = choice.graph
+    storable = {
+        layer.node.output
+        for layer in choice.layers
+        if graph[layer.node.output].dtype == "float32"
+        and layer.node.output not in (*graph.inputs, *graph.outputs)
+    }
+    noise = {
+        name: {"float32": 0.0}
+        | {form: (k + 1.0) * 10.0 ** (-12 + 4 * i) for i, form in enumerate(FORMATS)}
+        for k, name in enumerate(sorted(storable))
+    }
+    nothing = LayerPrediction(None, None, None, Traffic({}, None))
+    unknown = Prediction((nothing,) * len(choice.layers), None, None, "", "", None)
+    network = Uniform(choice, plan(choice), unknown)
+    return derived.tables(
+        {"float32": network}, {}, activation_noise=noise, storable=storable, ram=32
+    )
+
+
+def planner(choice: Choice, seen: list[int]) -> Callable[[Mapping[str, str]], Exact]:
+    def exact(wanted: Mapping[str, str]) -> Exact:
+        made = lowered(choice, wanted)
+        memory = plan(made)
+        seen.append(memory.arena_bytes)
+        return Exact(memory.arena_bytes, 64, support(made, memory))
+
+    return exact
+
+
+@settings(deadline=None, max_examples=60)
+@given(choices(max_layers=9))
+def test_float32_takes_what_its_plan_says(choice: Choice) -> None:
+    tables = tables_of(choice)
+    first = (0,) * len(tables.items)
+    assert tables.ram_bytes(first) - 32 == plan(choice).lower_bound
+    assert tables.flash_bytes(first) == 64
+
+
+@settings(deadline=None, max_examples=60)
+@given(choices(max_layers=9), st.floats(0.2, 1.1), st.sampled_from([None, 1e-7, 1e-3]))
+def test_no_arena_above_the_budget(choice: Choice, part: float, noise: float | None) -> None:
+    tables = tables_of(choice)
+    assume(tables.items)
+    arena = plan(choice).arena_bytes
+    limits = Limits(ram=round(part * (arena + 32)), noise=noise)
+    seen: list[int] = []
+    objective = Objective.RAM if noise is None else Objective.MEMORY
+    found = fit(tables, limits, objective, planner(choice, seen))
+    if isinstance(found, Miss):
+        assert part < 1.0, "float32 fits"
+        assert not seen or min(seen) + 32 > (limits.ram or 0)
+        return
+    memory = plan(lowered(choice, found.formats))
+    assert found.ram == memory.arena_bytes + 32 <= (limits.ram or 0)
+    assert noise is None or found.noise <= noise * (1 + 1e-9)
+
+
+def fragmented(tables: Tables, waste: int, seen: list[tuple[int, ...]]) -> Callable[..., Exact]:
+    """A planner whose arena is ``waste`` bytes above the bound, and flash 128."""
+
+    def exact(wanted: Mapping[str, str]) -> Exact:
+        picked = picks(tables, wanted)
+        seen.append(picked)
+        arena = tables.ram_bytes(picked) - tables.ram + waste
+        return Exact(arena, tables.flash_bytes(picked) + 128)
+
+    return exact
+
+
+def picks(tables: Tables, wanted: Mapping[str, str]) -> tuple[int, ...]:
+    return tuple(
+        next(
+            k
+            for k, option in enumerate(item.options)
+            if option.format == wanted[(item.keys or (item.name,))[0]]
+        )
+        for item in tables.items
+    )
+
+
+def test_an_arena_above_its_bound_is_cut_off() -> None:
+    tables, seen = two_layers(), []
+    ram = tables.ram_bytes((0, 0, 0, 0))
+    found = fit(tables, Limits(ram=ram), Objective.NOISE, fragmented(tables, 8, seen), seconds=10.0)
+    assert isinstance(found, Fitted)
+    assert found.ram <= ram
+    assert found.planned == len(seen) > 1
+    assert len(set(seen)) == len(seen)  # nothing is planned twice
+
+
+def test_flash_beyond_the_tables_is_learnt() -> None:
+    tables, seen = two_layers(), []
+    flash = tables.flash_bytes((1, 0, 0, 0))
+    found = fit(tables, Limits(flash=flash), Objective.NOISE, fragmented(tables, 0, seen))
+    assert isinstance(found, Fitted)
+    assert found.flash <= flash
+    # The nearest smaller one: 128 bytes less than flyte24 of the large weights.
+    assert found.flash == tables.flash_bytes(found.picked) + 128
+    assert tables.noise(found.picked) == pytest.approx(1e-4)
+
+
+@pytest.mark.parametrize("combined", [0.2, 0.9, 3.0, 40.0])
+def test_measured_noise_keeps_the_limit(combined: float) -> None:
+    tables, measured = two_layers(), []
+
+    def measure(wanted: Mapping[str, str]) -> float:
+        measured.append(combined * tables.noise(picks(tables, wanted)))
+        return measured[-1]
+
+    limits = Limits(noise=2.5e-4)
+    found = fit(tables, limits, Objective.MEMORY, fragmented(tables, 0, []), measure)
+    assert isinstance(found, Fitted)
+    assert found.measured is not None
+    assert found.measured <= 2.5e-4
+    assert found.measured in measured
+    assert len(measured) <= 6
+    # As good as knowing the proportion beforehand.
+    known = optimise(tables, Limits(noise=2.5e-4 / combined), (Objective.MEMORY,))
+    assert known is not None
+    assert found.value == pytest.approx(known.value, rel=1e-3)
+
+
+def test_noise_that_nothing_brings_down_is_a_miss() -> None:
+    tables = two_layers()
+    found = fit(
+        tables,
+        Limits(flash=2000, noise=1e-2),
+        Objective.LATENCY,
+        fragmented(tables, 0, []),
+        lambda wanted: 0.5,
+    )
+    assert isinstance(found, Miss)
+    assert found.limits.flash == 2000
+    assert found.limits.noise is not None
+    assert found.limits.noise < 1e-2
+
+
+def test_no_limits_need_no_noise() -> None:
+    tables = two_layers()
+    found = fit(tables, Limits(), Objective.LATENCY, fragmented(tables, 0, []), lambda _: 0.0)
+    assert isinstance(found, Fitted)
+    assert found.noise == found.measured == 0.0
+    assert found.formats["make_wide:output"] == "float32"

@@ -1,0 +1,89 @@
+"""The frontier: no point beats another, limits hold, and how it is shown."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from rich.console import Console
+
+from edgeconv.budget import Exact, Limits, Point, Tables, frontier
+from edgeconv.report.frontier import document, frontier_table
+from edgeconv.report.html import frontier as page
+from tests.unit.budget_tables import assignments, random_tables, two_layers
+
+
+@pytest.fixture(scope="module")
+def points() -> tuple[Point, ...]:
+    return frontier(two_layers())
+
+
+def beats(a: Point, b: Point) -> bool:
+    pairs = list(zip(a.measures(), b.measures(), strict=True))
+    return all(x <= y for x, y in pairs) and any(x < y for x, y in pairs)
+
+
+@settings(deadline=None, max_examples=10)
+@given(random_tables())
+def test_no_point_beats_another_and_the_ends_are_there(tables: Tables) -> None:
+    found = frontier(tables)
+    assert not any(beats(a, b) for a in found for b in found)
+    every = list(assignments(tables))
+    # The loudest level is 10 dB, unless even the quietest choice is louder.
+    quietest = min(map(tables.noise, every))
+    assert min(point.noise for point in found) == pytest.approx(quietest, rel=1e-2, abs=1e-15)
+    loud = [picked for picked in every if tables.noise(picked) <= 0.1]
+    if loud:
+        assert min(point.ram for point in found) == min(map(tables.ram_bytes, loud))
+        assert min(point.flash for point in found) == min(map(tables.flash_bytes, loud))
+
+
+def test_limits_hold_and_planned_bytes_are_told() -> None:
+    tables = two_layers()
+    limits = Limits(flash=3000, noise=1e-3)
+    found = frontier(tables, limits, lambda _: Exact(5000, 2999))
+    assert found
+    assert all((p.ram, p.flash) == (5100, 2999) and p.noise <= 1e-3 for p in found)
+    assert frontier(tables, limits, lambda _: Exact(5000, 3001)) == ()  # as planned, too large
+
+
+def test_as_many_as_asked_for(points: tuple[Point, ...]) -> None:
+    few = frontier(two_layers(), points=4)
+    assert len(few) == 4 < len(points)
+    # The ends stay.
+    assert (few[0].noise, few[-1].noise) == (points[0].noise, points[-1].noise)
+
+
+def test_nothing_is_found_in_no_time() -> None:
+    assert frontier(two_layers(), seconds=0.0) == ()
+
+
+def test_table_tells_formats_and_leaves_unknown_columns_out(points: tuple[Point, ...]) -> None:
+    console = Console(width=200)
+    with console.capture() as capture:
+        console.print(frontier_table(points))
+    heading, first, *rest = capture.get().splitlines()
+    assert "pred. ms" in heading
+    assert "mJ" not in heading
+    assert "exact" in first
+    assert "2 float32" in first
+    assert len(rest) == len(points) - 1
+
+
+def test_page_is_one_file_with_every_point(points: tuple[Point, ...]) -> None:
+    text = page.render(points, model="net <1>", board="some-board")
+    assert "net &lt;1&gt;" in text
+    assert "<script src" not in text
+    assert 'rel="stylesheet"' not in text
+    start = text.index('id="points">') + len('id="points">')
+    assert json.loads(text[start : text.index("</script>", start)]) == document(points)
+    drawn = page.figure(points)
+    assert len(drawn.data) == 3  # flash, RAM and time
+    assert all(len(trace.x) == len(points) for trace in drawn.data)
+    assert all(math.isfinite(y) for y in drawn.data[0].y)
+    untimed = [replace(point, ms=None) for point in points]
+    assert len(page.figure(untimed).data) == 2
+    assert page.figure([]) is not None

@@ -1,0 +1,153 @@
+"""Models that cannot be compiled, and versions of models that can."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.ir.graph import Graph
+from tests.onnx_models import convolution, model, relu
+
+make = helper.make_node
+
+
+Load = Callable[..., Graph]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "message"),
+    [
+        ([make("Relu", ["nowhere"], ["y"], name="r")], "node 'r' .*undefined value 'nowhere'"),
+        (
+            [
+                make("Relu", ["x"], ["in"], name="fine"),
+                make("Add", ["in", "b"], ["a"], name="first"),
+                make("Relu", ["a"], ["b"], name="second"),
+                make("Relu", ["b"], ["y"], name="after"),
+            ],
+            "node '(first|second)' .*a cycle",
+        ),
+        (
+            [make("Relu", ["x"], ["y"], name="one"), make("Neg", ["x"], ["y"], name="two")],
+            "node 'two' .*a second value for 'y'",
+        ),
+        ([make("Relu", ["x"], ["z"])], "output 'y'; no node writes it"),
+        ([make("Concat", ["x", "w"], ["y"], name="cat", axis=0)], "node 'cat' .*Concat"),
+    ],
+)
+def test_invalid_graphs(nodes: Sequence[onnx.NodeProto], message: str, loaded: Load) -> None:
+    constants = {"w": np.ones((2, 2), np.float32)}
+    with pytest.raises(EdgeconvError, match=message):
+        loaded(model(nodes, {"x": (2,)}, {"y": None}, constants))
+
+
+def test_no_outputs(loaded: Load) -> None:
+    with pytest.raises(EdgeconvError, match="no outputs"):
+        loaded(model([], {"x": (2,)}, {}))
+
+
+def test_everything_unsupported_is_listed_at_once(loaded: Load) -> None:
+    nodes = [
+        make("Sin", ["x"], ["a"], name="sin1"),
+        make("Sin", ["a"], ["b"], name="sin2"),
+        make("Conv", ["x", "b"], ["c"], name="dynamic_conv"),
+        make("Magic", ["c"], ["d"], name="magic", domain="my.ops"),
+        make("ThresholdedRelu", ["a"], ["e"], name="threshold"),
+        make("TopK", ["x", "k"], ["f", "g"], name="top"),
+        make("Sum", ["d", "e", "f"], ["y"]),
+    ]
+    source = model(nodes, {"x": (1, 1, 4, 4)}, {"y": None}, {"k": np.array([4])}, opset=17)
+    source.opset_import.append(helper.make_opsetid("my.ops", 1))
+    with pytest.raises(EdgeconvError) as caught:
+        loaded(source)
+    details = caught.value.details
+    assert caught.value.code is Exit.UNSATISFIED
+    assert [line.split(":")[0] for line in details] == [
+        "ai.onnx.Sin-7",
+        "ai.onnx.Conv-11",
+        "my.ops.Magic-1",
+        "ai.onnx.ThresholdedRelu-10",
+        "ai.onnx.TopK-11",
+    ]
+    assert "2 nodes (sin1, sin2)" in details[0]
+    assert "weights must be constant" in details[1]
+    assert "ai.onnx.Less-" in details[3]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        (TensorProto.FLOAT16, "float16"),
+        (TensorProto.DOUBLE, "double"),
+        (TensorProto.INT64, "int64"),
+        (TensorProto.UINT32, "uint32"),
+        (TensorProto.STRING, "string"),
+    ],
+)
+def test_other_types_at_run_time(kind: int, name: str, loaded: Load) -> None:
+    source = model([make("Identity", ["x"], ["y"])], {"x": (1, 2)}, {"y": None}, input_type=kind)
+    with pytest.raises(EdgeconvError) as caught:
+        loaded(source)
+    assert caught.value.details[0].startswith(f"{name} values at run time: 2 tensors (x, y)")
+
+
+def test_cast_of_an_integer_input(loaded: Load) -> None:
+    source = model(
+        [make("Cast", ["x"], ["y"], to=TensorProto.FLOAT)],
+        {"x": (1, 2)},
+        {"y": None},
+        input_type=TensorProto.INT32,
+    )
+    with pytest.raises(EdgeconvError) as caught:
+        loaded(source)
+    assert caught.value.details == (
+        (
+            "int32 values at run time: 1 tensor (x): only float32 is computed, and quantised "
+            "integers of 8 or 16 bits"
+        ),
+    )
+
+
+def test_sequence_input(loaded: Load) -> None:
+    source = relu(2)
+    source.graph.input[0].type.sequence_type.elem_type.tensor_type.elem_type = TensorProto.FLOAT
+    with pytest.raises(EdgeconvError, match="no tensor"):
+        loaded(source)
+
+
+@pytest.mark.parametrize(("opset", "way_out"), [(6, "version_converter"), (1000, "upgrade")])
+def test_opset_out_of_range(opset: int, way_out: str, loaded: Load) -> None:
+    with pytest.raises(EdgeconvError, match=f"opset {opset}.*{way_out}"):
+        loaded(model([make("Relu", ["x"], ["y"])], {"x": (2,)}, {"y": None}, opset=opset))
+
+
+def test_every_opset_in_range(loaded: Load) -> None:
+    for opset in range(7, onnx.defs.onnx_opset_version() + 1):
+        source = convolution()
+        source.opset_import[0].version = opset
+        assert [node.op for node in loaded(source).nodes] == ["Conv"]
+
+
+def test_newer_ir_version(loaded: Load) -> None:
+    source = relu(2)
+    source.ir_version = onnx.IR_VERSION + 1
+    with pytest.raises(EdgeconvError, match="IR version"):
+        loaded(source)
+
+
+def test_unused_domains_do_not_matter(loaded: Load) -> None:
+    source = relu(2)
+    source.opset_import.append(helper.make_opsetid("ai.onnx.ml", 2))
+    assert len(loaded(source).nodes) == 1
+
+
+def test_random_constants_are_refused(loaded: Load) -> None:
+    nodes = [make("RandomNormal", [], ["r"], shape=[2]), make("Add", ["x", "r"], ["y"])]
+    with pytest.raises(EdgeconvError) as caught:
+        loaded(model(nodes, {"x": (2,)}, {"y": None}))
+    assert caught.value.details[0].startswith("ai.onnx.RandomNormal-1:")
