@@ -97,13 +97,13 @@ def _pointers(way: Way, image: npt.NDArray[np.float32], align: int) -> tuple[Are
     return arena, found, at
 
 
-def _output(way: Way, pointers: list[int], at: int, library: Library) -> npt.NDArray[np.generic]:
+def _output(way: Way, pointers: list[int], at: int, library: Library) -> npt.NDArray[np.float32]:
     library.seconds(way.function, pointers, 1)
     y = way.graph["y"]
     memory = np.ctypeslib.as_array(
         (np.ctypeslib.ctypes.c_float * y.elements).from_address(pointers[at])  # type: ignore[attr-defined]
     )
-    return y.layout.unpack(memory, y.shape)
+    return y.layout.unpack(memory, y.shape).astype(np.float32)
 
 
 def measure(
@@ -167,7 +167,8 @@ def main() -> int:
             logs, weights = logs + count * math.log(ratio), weights + count
     print(
         f"all: {1e3 * total['direct']:.2f} ms, {1e3 * total['bfloat16']:.2f} ms, "
-        f"ratio {total['direct'] / total['bfloat16']:.2f}, geometric mean {math.exp(logs / weights):.2f}"
+        f"ratio {total['direct'] / total['bfloat16']:.2f}, "
+        f"geometric mean {math.exp(logs / weights):.2f}"
     )
     return 0
 

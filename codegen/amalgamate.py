@@ -11,6 +11,9 @@ from importlib.resources.abc import Traversable
 _INCLUDE = re.compile(r'^#include "([^"]+)"\n', re.MULTILINE)
 _STANDARD = re.compile(r"^#include <[^>]+>\n", re.MULTILINE)
 FLOAT32_ONLY = "ec_stored_float32.h"
+_TRUNCATE = (
+    "/* Results in fewer bits are truncated, not rounded to nearest. */\n#define EC_TRUNCATE 1\n"
+)
 
 
 def runtime() -> Traversable:
@@ -35,14 +38,20 @@ def _banner(kind: str, name: str) -> str:
     return f"/*{f' {kind} {name} ':*^96}*/\n"
 
 
-def amalgamate(isa_header: str, kernels: Iterable[str], *, stored: bool = False) -> Iterator[str]:
+def amalgamate(
+    isa_header: str, kernels: Iterable[str], *, stored: bool = False, truncate: bool = False
+) -> Iterator[str]:
     """The common header, the ISA header and the kernels in the given order, each once.
 
     ``stored``: something is stored in another format than float32.  A program without has a header
-    of a few lines where the ISA's loads and stores of such formats would be.
+    of a few lines where the ISA's loads and stores of such formats would be.  Headers for kernels
+    of one ISA are in ``../isa``.  ``truncate``: stores drop bits in place of rounding to nearest.
     """
+    if stored and truncate:
+        yield _TRUNCATE
     wanted = [("", "ec_common.h"), ("isa", isa_header)]
     wanted += [("kernels", name) for name in dict.fromkeys(kernels)]
     for folder, name in wanted:
         text = _read(posixpath.join(folder, name), stored)
-        yield _banner("Begin", name) + text + _banner("End", name)
+        own = posixpath.basename(name)
+        yield _banner("Begin", own) + text + _banner("End", own)

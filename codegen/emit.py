@@ -32,9 +32,10 @@ class EmitOptions:
     """What the command line adds to the decisions.
 
     ``name`` prefixes every symbol and file; ``command`` is quoted in the banner; ``flags`` are
-    the compiler options of the board; ``weights_as_c`` writes the image as a C array.  ``link``
-    makes it firmware, which starts from reset.  ``cross`` is how to build for the board elsewhere,
-    None where the board is whatever machine builds.
+    the compiler options of the board; ``weights_as_c`` writes the image as a C array.  ``truncate``
+    has stored results truncated instead of rounded to nearest.  ``link`` makes it firmware, which
+    starts from reset.  ``cross`` is how to build for the board elsewhere, None where the board is
+    whatever machine builds.
     """
 
     name: str
@@ -42,6 +43,7 @@ class EmitOptions:
     command: str
     flags: tuple[str, ...] = ()
     weights_as_c: bool = False
+    truncate: bool = False
     link: LinkPlan | None = None
     cross: Cross | None = None
 
@@ -288,7 +290,14 @@ class _Emitter:
             "image_magic": int.from_bytes(MAGIC, "little"),
             "image_version": VERSION,
             "image_header": HEADER.size,
-            "runtime": list(amalgamate(self.target.header, headers, stored=self._stores())),
+            "runtime": list(
+                amalgamate(
+                    self.target.header,
+                    headers,
+                    stored=self._stores(),
+                    truncate=self.options.truncate,
+                )
+            ),
             "functions": functions,
             "calls": calls,
             "macs": sum(layer.macs for layer in self.choice.layers),

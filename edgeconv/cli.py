@@ -33,6 +33,7 @@ from edgeconv.build.project import Project
 from edgeconv.doctor import diagnose, diagnose_boards
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.machine import new_board
+from edgeconv.options import ROUNDINGS
 from edgeconv.report import accuracy, files, frontier, outcome, text
 from edgeconv.report import boards as board_tables
 from edgeconv.report import doctor as doctor_tables
@@ -232,6 +233,7 @@ def _wanted(options: argparse.Namespace) -> pipeline.CompileOptions:
         min_sqnr=options.min_sqnr,
         max_drop=options.max_drop,
         objective=options.objective,
+        rounding=options.rounding,
     )
 
 
@@ -295,7 +297,7 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
         help="shape of an input that the model leaves free; may be repeated",
     )
     for option, about, metavar in (
-        ("--algorithm", "use this algorithm for a convolution", "LAYER=ALG"),
+        ("--algorithm", "use this algorithm for a convolution, * for all", "LAYER=ALG"),
         ("--storage", _STORAGE_HELP, "LAYER[:output]=FMT"),
     ):
         about += "; may be repeated"
@@ -310,6 +312,8 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
     add("--max-drop", type=fraction, metavar="FRACTION", help=about)
     about = "of the choice of storage formats within those limits (%(default)s)"
     add("--objective", choices=OBJECTIVES, default=OBJECTIVES[0], help=about)
+    about = "of stored numbers: to nearest even, or toward zero (%(default)s)"
+    add("--rounding", choices=ROUNDINGS, default=ROUNDINGS[0], help=about)
     add("--weights", choices=("image", "c"), default="image", help="a binary file, or a C array")
     add(
         "--io",

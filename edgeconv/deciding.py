@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import TracebackType
@@ -72,6 +73,7 @@ class Decider:
     def __init__(self, options: CompileOptions, step: Step = lambda _: None) -> None:
         self.options, self.step = options, step
         self.overhead = Overhead()
+        self._learnt: list[Overhead] = []
         self.board = boards.load(options.board)
         step("reading the model")
         graph = frontend.load(options.model, input_shapes=options.input_shapes)
@@ -92,13 +94,36 @@ class Decider:
             self._search.close()
 
     def learn(self, built: Mapping[str, Any], planned: Mapping[str, Any]) -> bool:
-        """Take the overhead from the report of a built program; whether it is more than before."""
+        """Take the overhead from the report of a built program; whether that is news.
+
+        What was learnt before is forgotten, since other formats need other code; where that leads
+        back to where it was, the most that any of them needed counts.
+        """
         found = Overhead(
-            max(self.overhead.ram, built["ram"]["total"] - planned["ram"]["total"]),
-            max(self.overhead.flash, built["flash"]["total"] - planned["flash"]["total"]),
+            built["ram"]["total"] - planned["ram"]["total"],
+            built["flash"]["total"] - planned["flash"]["total"],
         )
+        if found in self._learnt:
+            found = Overhead(
+                max(each.ram for each in self._learnt), max(each.flash for each in self._learnt)
+            )
+        self._learnt.append(found)
         grown, self.overhead = found != self.overhead, found
         return grown
+
+    def lightest(self) -> Decided:
+        """The decisions with the least flash within --min-sqnr, whatever its budget: what the code
+        of a small program takes is learnt from it."""
+        plain = self.plain()
+        search = self._searched(plain)
+        return self._with(search, search.lightest(plain.report["budget"]["ram"]))
+
+    def _with(self, search: Search, found: Found) -> Decided:
+        best = self._choose(found.graph, search.target, found.storage)
+        source = search.samples.source
+        report = accuracy.with_found(best.report, found, self.options, source)
+        notes = (*best.notes, *accuracy.notes(found, source))
+        return replace(best, report=report, notes=notes, found=found)
 
     def decide(self) -> Decided:
         """The decisions; formats are searched for where the user sets a limit of accuracy, gives
@@ -106,8 +131,10 @@ class Decider:
         plain, options = self.plain(), self.options
         wished = options.min_sqnr is not None or options.max_drop is not None
         calibrated = bool(options.calibration and options.storage)
-        if not (wished or calibrated or self._exceeded(plain.report)):
-            return plain
+        short = self._exceeded(plain.report) and not computing_notes(plain.choice)
+        if not (wished or calibrated or short):
+            unused = (_UNUSED,) if options.calibration else ()
+            return replace(plain, notes=(*plain.notes, *unused))
         try:
             search = self._searched(plain)
         except EdgeconvError as error:
@@ -119,10 +146,7 @@ class Decider:
             found = search.find(budget["ram"], budget["flash"])
         except UnfitError as error:
             raise self._unfit(error, plain.report) from None
-        best = self._choose(found.graph, search.target, found.storage)
-        report = accuracy.with_found(best.report, found, options, search.samples.source)
-        notes = accuracy.notes(found, search.samples.source)
-        return replace(best, report=report, notes=(*best.notes, *notes), found=found)
+        return self._with(search, found)
 
     def frontier(self) -> tuple[Point, ...]:
         """What formats trade, within the budgets that the user sets and --min-sqnr."""
@@ -169,6 +193,13 @@ class Decider:
 
     def _searched(self, plain: Decided) -> Search:
         options, target = self.options, plain.target
+        if computing := computing_notes(plain.choice):
+            raise EdgeconvError(
+                "storage formats are searched for in float32 only",
+                rule=computing[0].partition(":")[0],
+                hint="name the formats with --storage, or leave that --algorithm out",
+                code=Exit.USAGE,
+            )
         if self._search is None:
             self._search = Search(
                 self.graph,
@@ -180,6 +211,7 @@ class Decider:
                     options.min_sqnr,
                     options.max_drop,
                     Objective(options.objective),
+                    options.truncate,
                 ),
                 lambda graph, storage: self._planned(graph, target, storage),
                 self.step,
@@ -207,7 +239,12 @@ class Decider:
         """Kernels for ``target``, their memory, and the report of both."""
         options, board = self.options, self.board
         choice = choose.select(
-            graph, target, io=options.io, algorithms=options.algorithms, storage=storage
+            graph,
+            target,
+            io=options.io,
+            algorithms=options.algorithms,
+            storage=storage,
+            truncate=options.truncate,
         )
         plan = memory.fit(choice, board, options.ram)
         facts = Facts(
@@ -217,9 +254,26 @@ class Decider:
             weights_as_c=options.weights_as_c,
             ram_budget=board.ram_bytes if options.ram is None else options.ram,
             flash_budget=board.flash_bytes if options.flash is None else options.flash,
+            rounding=options.rounding,
         )
         report = document.build_report(choice, plan, board, facts)
-        return Decided(options, board, target, choice, plan, report, choice.graph.notes)
+        notes = (*choice.graph.notes, *computing_notes(choice))
+        return Decided(options, board, target, choice, plan, report, notes)
+
+
+def computing_notes(choice: Choice) -> tuple[str, ...]:
+    """Says how many layers compute with numbers that are not float32, and how to see its cost."""
+    found = Counter(
+        str(layer.plan["compute"]) for layer in choice.layers if "compute" in layer.plan
+    )
+    return tuple(
+        f"{count} convolution(s) multiply {name}: `edgeconv verify` tells the network's SQNR"
+        for name, count in found.items()
+    )
 
 
 _NO_COMPILER = "float32 does not fit, and other formats cannot be measured here: {}"
+_UNUSED = (
+    "--calibration was not needed: everything fits as it is, and neither --min-sqnr nor --max-drop "
+    "allows any loss"
+)

@@ -11,6 +11,8 @@ from edgeconv.codegen.c_names import prefix as c_prefix
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.ir.layout import Shape
 
+NEAREST, TRUNCATE = ROUNDINGS = ("nearest", "truncate")
+
 
 @dataclass(frozen=True, slots=True)
 class CompileOptions:
@@ -21,6 +23,7 @@ class CompileOptions:
     (of its filters; of its result with ``:output`` behind the name), ``*`` for all layers.
     ``calibration``: samples to measure accuracy on.  ``min_sqnr`` in dB and ``max_drop``, a share
     of the labels: what may be lost of it; ``objective``: what to make smallest within that.
+    ``rounding``: how numbers are brought to a format, one of ROUNDINGS.
     """
 
     model: Path
@@ -37,6 +40,12 @@ class CompileOptions:
     min_sqnr: float | None = None
     max_drop: float | None = None
     objective: str = "latency"
+    rounding: str = NEAREST
+
+    @property
+    def truncate(self) -> bool:
+        """Numbers are stored without what does not fit, rather than rounded to nearest."""
+        return self.rounding == TRUNCATE
 
     @property
     def prefix(self) -> str:
@@ -81,3 +90,5 @@ class CompileOptions:
                 yield from (option, f"{limit:g}")
         if self.objective != "latency":
             yield from ("--objective", self.objective)
+        if self.rounding != NEAREST:
+            yield from ("--rounding", self.rounding)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from edgeconv import bench as timing
@@ -44,16 +45,18 @@ __all__ = [
     "verify_project",
 ]
 
-ATTEMPTS = 4  # at formats for what the code leaves: its size depends on them a little
+ATTEMPTS = 6  # at formats for what the code leaves: its size depends on them a little
 Step = Callable[[str], None]
 
 
 class TooLargeError(EdgeconvError):
-    """A budget is exceeded; ``report`` says by what."""
+    """A budget is exceeded; ``report`` says by what, and ``planned`` what was planned where a
+    program has been built."""
 
     def __init__(self, report: Report, what: str, **words: Any) -> None:
         super().__init__(what, **words)
         self.report = report
+        self.planned: Report | None = None
 
 
 def compile_model(
@@ -67,19 +70,7 @@ def compile_model(
     directory cannot be written, the C cannot be built.
     """
     with Decider(options, step) as decider:
-        for left in reversed(range(ATTEMPTS)):
-            decided = decider.decide()
-            _require_budgets(decided.report, known=build)
-            if build:
-                find_compiler(decided.board)  # before anything long
-            step("emitting")
-            tree = _emit(decided)
-            try:
-                tree.write(directory.resolve(), _build_and_judge(step) if build else lambda _: None)
-                break
-            except TooLargeError as error:
-                if not left or not decider.learn(error.report, decided.report):
-                    raise
+        decided = _compiled(decider, directory, step, build=build)
     model_file.remember(decided.choice.graph.sha256, options.model)
     return Project.open(directory), decided.notes
 
@@ -168,6 +159,85 @@ def frontier_of(
         return decider.frontier(), decider.graph.name
 
 
+def _compiled(decider: Decider, directory: Path, step: Step, *, build: bool) -> Decided:
+    """Decides and writes until what was built keeps the budgets."""
+    smallest: Decided | None = None
+    for left in reversed(range(ATTEMPTS)):
+        try:
+            decided = decider.decide()
+            _require_budgets(decided.report, known=build)
+            _write(decided, directory, step, build=build)
+        except TooLargeError as error:
+            if error.planned is None or not left:
+                raise
+            if not decider.learn(error.report, error.planned):
+                raise
+        except UnfitError as error:
+            # The code that is known may be that of a larger program than need be.
+            if not (build and decider.overhead.flash):
+                raise
+            if smallest is None:
+                smallest = _smallest(decider, step, error)
+            else:  # nothing better keeps the budgets
+                _write(smallest, directory, step, build=build)
+                return smallest
+        else:
+            return decided
+    raise AssertionError("the last attempt ends in one way or the other")
+
+
+def _smallest(decider: Decider, step: Step, error: UnfitError) -> Decided:
+    """The program with the smallest weights, built for the size of its code.
+
+    Raises UnfitError with what it takes where even that one exceeds a budget; ``error`` where it
+    cannot be built.
+    """
+    try:
+        smallest = decider.lightest()
+        built = _built(smallest, step)
+    except EdgeconvError:
+        raise error from None
+    decider.learn(built, smallest.report)
+    if lines := budget_lines(built, known=True):
+        ram, flash = built["ram"]["total"], built["flash"]["total"]
+        raise UnfitError(
+            EdgeconvError(
+                error.what,
+                where=error.where,
+                rule=f"the smallest program that was found takes {ram} bytes of RAM and {flash} of "
+                "flash, its code included",
+                hint=f"--ram {ram} --flash {flash} would do",
+                details=(*lines, *error.details),
+            )
+        ) from None
+    return smallest
+
+
+def _write(decided: Decided, directory: Path, step: Step, *, build: bool) -> None:
+    """The project in ``directory``, as ``compile_model`` has it."""
+    if build:
+        find_compiler(decided.board)  # before anything long
+    step("emitting")
+    tree = _emit(decided)
+    try:
+        tree.write(directory.resolve(), _build_and_judge(step) if build else lambda _: None)
+    except TooLargeError as error:
+        error.planned = decided.report
+        raise
+
+
+def _built(decided: Decided, step: Step) -> Report:
+    """The report of a program that is built to be measured, and thrown away."""
+    step("building the smallest program")
+    with TemporaryDirectory(prefix="edgeconv-smallest-") as folder:
+        directory = Path(folder) / decided.options.prefix
+        reports = []
+        _emit(decided).write(
+            directory, lambda where: reports.append(_measured(Project.open(where)))
+        )
+    return reports[0]
+
+
 def _emit(decided: Decided) -> SourceTree:
     options = decided.options
     emit_options = EmitOptions(
@@ -176,6 +246,7 @@ def _emit(decided: Decided) -> SourceTree:
         command=options.command(),
         flags=decided.board.flags,
         weights_as_c=options.weights_as_c,
+        truncate=options.truncate,
         link=link_plan(decided.board, decided.memory, decided.report["flash"]["weights"]),
         cross=cross(decided.board),
     )

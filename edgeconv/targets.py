@@ -59,8 +59,8 @@ class Target:
     ``caches``: those of the board, by level; the rows below have none.  ``prefetch``: the board's
     core wants to be told what will be read next.  ``bfloat16``: it multiplies pairs of bfloat16, as
     cores of boards may; ``bfloat16_flags`` and ``bfloat16_cpu_flags`` are then what ``flags`` and
-    ``cpu_flags`` are otherwise, None where no kernel does.  ``decodings``: what storage formats cost; one
-    that is not there costs nothing.  ``workspaces``: kernels may take some for speed.
+    ``cpu_flags`` are otherwise, None where no kernel does.  ``decodings``: what storage formats
+    cost; one that is not there costs nothing.  ``workspaces``: kernels may take some for speed.
     """
 
     name: str

@@ -3,8 +3,8 @@
 What is left between the two is no rounding of weights: it tells a rounded weight from a defect.
 Where the project stores results in fewer bits too, errors would add up in ways of their own, since
 values near the middle between two numbers of the format fall to one side here and to the other
-there.  Then every layer is compared on its own, from the inputs that the project's layer had.  So it
-is where layers round what they read, to compute with numbers of another format than float32.
+there.  Then every layer is compared on its own, from the inputs that the project's layer had.  So
+it is where layers round what they read, to compute with numbers of another format than float32.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _NUMBER = re.compile(rb"[0-9]+")
 
 
 class Twin:
-    """``results_stored``: whether some layer's result is in another format than float32, or its input
-    is rounded before it computes.
+    """``results_stored``: whether some layer's result is in another format than float32, or its
+    input is rounded before it computes.
 
     Raises EdgeconvError: the model is another one than the project was compiled from, its weights
     cannot be read, or it cannot be built here.

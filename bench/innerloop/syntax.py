@@ -119,7 +119,7 @@ def _power(instruction: Instruction, n: int) -> frozenset[int]:
 _X86_64 = Syntax(
     triple="x86_64-linux-gnu",
     comment="#",
-    multiply_add=re.compile(r"vfn?madd\d+ps"),
+    multiply_add=re.compile(r"vfn?madd\d+ps|vdpbf16ps"),
     load=re.compile(r"(?!)"),
     store=re.compile(r"push\w?"),
     branch=re.compile(r"j\w+"),
@@ -167,7 +167,7 @@ _ARMV7 = Syntax(
 _PPC64LE = Syntax(
     triple="powerpc64le-linux-gnu",
     comment="#",
-    multiply_add=re.compile(r"xvmadd[am]sp|vmaddfp|xvf32gerpp"),
+    multiply_add=re.compile(r"xvmadd[am]sp|vmaddfp|xvf32gerpp|xvbf16ger2pp"),
     load=re.compile(r"p?l(xv|xs|v|f|w|h|b|d|q)\w*"),
     store=re.compile(r"p?st\w+"),
     branch=re.compile(r"b\w*[+-]?"),

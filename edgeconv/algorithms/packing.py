@@ -48,7 +48,8 @@ def filters_blob(node: Node, graph: Graph, elements: int, pack: Callable[[Floats
 
     def packed() -> Floats:
         weights = weights_of(node, graph)
-        return pack(in_units(weights, form, units_of(node, weights)))
+        truncate = bool(node.attrs.get("truncate"))
+        return pack(in_units(weights, form, units_of(node, weights), truncate=truncate))
 
     return Blob("filters", elements, packed, storage=form.name, arrange=pack)
 
@@ -97,17 +98,21 @@ def units_of(node: Node, weights: Floats) -> Floats | None:
     return form.units(weights) if form.units else None
 
 
-def in_units(weights: Floats, form: StorageFormat, units: Floats | None) -> Floats:
+def in_units(
+    weights: Floats, form: StorageFormat, units: Floats | None, *, truncate: bool = False
+) -> Floats:
     """What is stored of ``weights``: values that ``form`` has, in their units if there are any.
 
-    Divided in double precision, so that of what was rounded before, the same values come back.
+    Divided in double precision, so that of what was rounded before, the same values come back (but
+    not if that is truncated again: a quotient may be just below the value).
     """
     if form.name == FLOAT32:
         return weights
     if units is None:
-        return form.rounded(weights).astype(np.float32)
+        return form.rounded(weights, truncate=truncate).astype(np.float32)
     shape = (-1, *(1,) * (weights.ndim - 1))
-    return form.rounded(weights / units.astype(np.float64).reshape(shape)).astype(np.float32)
+    counts = weights / units.astype(np.float64).reshape(shape)
+    return form.rounded(counts, truncate=truncate).astype(np.float32)
 
 
 def rounded(weights: Floats, form: StorageFormat, units: Floats | None = None) -> Floats:

@@ -11,6 +11,7 @@ from edgeconv.storage import formats
 
 Triple = tuple[int, int, int]
 FLOAT32 = "float32"
+INT4 = "int4"
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import Any
 
 from edgeconv.board.checks import BARE_METAL, FLASH
+from edgeconv.board.features import multiplies_bfloat16
 from edgeconv.board.file import invalid, read
 from edgeconv.cache import Cache
 from edgeconv.errors import EdgeconvError, Exit
@@ -147,9 +148,7 @@ class Board:
     def target(self) -> Target:
         """The instruction set and the caches that kernels are chosen for."""
         row = TARGETS[self.isa]
-        return replace(
-            row, caches=self.caches, prefetch=self.prefetch, bfloat16=self.bfloat16
-        )
+        return replace(row, caches=self.caches, prefetch=self.prefetch, bfloat16=self.bfloat16)
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -298,7 +297,7 @@ def _build(path: Path, data: Data, host: Host) -> Board:
         fpu=data.get("fpu", ""),
         float_abi=data.get("float_abi", ""),
         prefetch=data.get("prefetch", False),
-        bfloat16=_bfloat16(path, data, TARGETS[isa], host if here else None),
+        bfloat16=multiplies_bfloat16(path, data, TARGETS[isa], host if here else None),
         caches=caches or (host.caches if here else ()),
         memory=tuple(_memory(entry) for entry in data.get("memory", ())),
         energy=_energy(data["energy"]) if "energy" in data else None,
@@ -381,16 +380,6 @@ def _isa(path: Path, isa: str, arch: str, host: Host | None) -> str:
     if row.arch not in (arch, "any"):
         raise invalid(path, "isa", repr(isa), f"it is for {row.arch}, the board's arch is {arch}")
     return row.name
-
-
-def _bfloat16(path: Path, data: Data, row: Target, host: Host | None) -> bool:
-    """What the file says, else what ``host`` has."""
-    if "bfloat16" not in data:
-        able = row.bfloat16_flags is not None
-        return able and host is not None and host.has(row.bfloat16_cpu_flags)
-    if data["bfloat16"] and row.bfloat16_flags is None:
-        raise invalid(path, "bfloat16", "true", f"no kernel for {row.name} multiplies bfloat16")
-    return bool(data["bfloat16"])
 
 
 def _is_native(run: Data, arch: str, host: Host) -> bool:

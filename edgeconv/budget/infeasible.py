@@ -9,8 +9,10 @@ from edgeconv.budget.fit import Plan
 from edgeconv.budget.program import SECONDS, least_excess, optimise
 from edgeconv.budget.tables import WEIGHTS, Limits, Objective, Step, Tables, sqnr_of
 from edgeconv.errors import EdgeconvError
+from edgeconv.names import shortened
 
 HOLDERS = 5  # tensors to name
+NAME_WIDTH = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +24,9 @@ class Holder:
     format: str = ""
 
     def __str__(self) -> str:
-        return f"{self.name} {self.bytes:,}" + (f" as {self.format}" if self.format else "")
+        return f"{shortened(self.name, NAME_WIDTH)} {self.bytes:,}" + (
+            f" as {self.format}" if self.format else ""
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +82,7 @@ def refusal(found: Smallest) -> EdgeconvError:
         if size is not None
     ]
     accuracy = "" if limits.noise is None else f" at {sqnr_of(limits.noise):.1f} dB"
-    held = f" when it is smallest, at {found.step}" if found.step else ""
+    held = f" when it is smallest, at {shortened(found.step, NAME_WIDTH)}" if found.step else ""
     return EdgeconvError(
         "no choice of storage formats fits",
         got=f"budgets of {' and '.join(asked)} bytes",

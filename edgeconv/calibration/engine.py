@@ -52,16 +52,19 @@ class Parameters:
 
 class Engine:
     """A network in this process.  ``graph``: as ``passes.optimise`` leaves it; whatever storage it
-    names is ignored, all is float32.  One run at a time.
+    names is ignored, all is float32.  ``truncate``: activations are rounded toward
+    zero.  One run at a time.
 
     Raises EdgeconvError: no compiler (exit status 3), a network that cannot be compiled.
     """
 
-    def __init__(self, graph: Graph, step: Step = lambda _: None) -> None:
+    def __init__(
+        self, graph: Graph, step: Step = lambda _: None, *, truncate: bool = False
+    ) -> None:
         self.graph = _float32(graph)
         self.layers = {node.name: node for node in self.graph.nodes if node.op in WEIGHTED}
         step("building the network to measure on")
-        self._choice, self._memory, self._library = _loaded(self.graph)
+        self._choice, self._memory, self._library = _loaded(self.graph, truncate)
         self._index = {layer.node.name: i for i, layer in enumerate(self._choice.layers)}
         self._step_of = {layer.node.output: i for i, layer in enumerate(self._choice.layers)}
         self._where = {name: self._origin(name) for name in self._names()}
@@ -136,7 +139,8 @@ class Engine:
         """What each tensor of ``results`` would be, were all others what they are there.
 
         Every layer reads ``results`` where it can, so that the layers' errors do not add up.
-        ``activations``: as for ``run``, of tensors that are not in ``results``.  Tensors that the graph does not have, or has in another shape, are left out.
+        ``activations``: as for ``run``, of tensors that are not in ``results``.  Tensors that the
+        graph does not have, or has in another shape, are left out.
         """
         self._give(parameters or {})
         self._round(activations or {})
@@ -270,7 +274,7 @@ def _float32(graph: Graph) -> Graph:
     return replace(graph, nodes=nodes, tensors=tensors)
 
 
-def _loaded(graph: Graph) -> tuple[Choice, MemoryMap, Library]:
+def _loaded(graph: Graph, truncate: bool) -> tuple[Choice, MemoryMap, Library]:
     """The network on the first of BOARDS that can be built here."""
     failed: EdgeconvError | None = None
     for name in BOARDS:
@@ -278,7 +282,7 @@ def _loaded(graph: Graph) -> tuple[Choice, MemoryMap, Library]:
         choice = choose.select(graph, board.target)
         memory = own_places(choice)
         try:
-            return choice, memory, Library(choice, memory, board)
+            return choice, memory, Library(choice, memory, board, truncate=truncate)
         except EdgeconvError as error:
             if error.code is Exit.MISSING_TOOL:
                 raise

@@ -25,9 +25,10 @@ _SHIFTED = 4.0 ** (np.arange(16) / 16)
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """The values of one format."""
+    """The values of one format.  ``truncate``: weights become the nearest toward zero."""
 
     form: StorageFormat
+    truncate: bool = False
 
     @property
     def is_even(self) -> bool:
@@ -41,8 +42,9 @@ class Grid:
     def nearest(self, values: npt.NDArray[Real]) -> npt.NDArray[Real]:
         """The nearest number that the format has, of each value in units."""
         if self.is_even:
-            return np.clip(np.rint(values), -self.form.largest, self.form.largest)
-        return self.form.rounded(values).astype(values.dtype)
+            counts = np.trunc(values) if self.truncate else np.rint(values)
+            return np.clip(counts, -self.form.largest, self.form.largest)
+        return self.form.rounded(values, truncate=self.truncate).astype(values.dtype)
 
     def default_units(self, rows: Doubles) -> Doubles:
         """(rows,): the whole range of an even grid, one of any other."""

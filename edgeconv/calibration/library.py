@@ -48,8 +48,13 @@ class Library:
     """``image`` and ``arena`` are what the program reads and writes; whoever changes bytes of the
     image changes the network.  ``formats`` has one number per layer: see ``format_numbers``."""
 
-    def __init__(self, choice: Choice, memory: MemoryMap, board: Board) -> None:
-        """Emit, compile, load.  Raises EdgeconvError as ``compile_project`` does."""
+    def __init__(
+        self, choice: Choice, memory: MemoryMap, board: Board, *, truncate: bool = False
+    ) -> None:
+        """Emit, compile, load; with ``truncate`` formats round results toward zero.
+
+        Raises EdgeconvError as ``compile_project`` does.
+        """
         options = EmitOptions(NAME, board.name, "", board.flags)
         tree = emit(choice, memory, options, report="")
         self.places: WeightImage = tree.image
@@ -59,7 +64,7 @@ class Library:
             folder = Path(self._folder.name)
             for file in (f"{NAME}.c", f"{NAME}.h"):
                 (folder / file).write_text(tree.texts[file], encoding="utf-8")
-            (folder / "hook.c").write_text(_hook(), encoding="utf-8")
+            (folder / "hook.c").write_text(_hook(truncate), encoding="utf-8")
             self._library = ctypes.CDLL(str(_build(folder, board)))
         except BaseException:
             self._folder.cleanup()
@@ -130,14 +135,14 @@ def format_numbers() -> Mapping[str, int]:
     return {"float32": -1} | {name: i for i, name in enumerate(rounding_formats())}
 
 
-def _hook() -> str:
+def _hook(truncate: bool) -> str:
     """The source of the hook: the runtime's scalar formats, and hook.c behind them."""
     names = [formats()[name].enumerator for name in rounding_formats()]
     cases = " ".join(f"f({number}, {name})" for number, name in enumerate(names))
     return "".join(
         [
             f"#define HOOK_TRACE {NAME}_trace\n#define HOOK_FORMATS(f) {cases}\n",
-            *amalgamate("ec_isa_portable.h", (), stored=True),
+            *amalgamate("ec_isa_portable.h", (), stored=True, truncate=truncate),
             (resources.files("edgeconv.calibration") / "hook.c").read_text(encoding="utf-8"),
         ]
     )

@@ -33,12 +33,14 @@ class Recipe:
     """Which steps are taken; all but the first need moments.
 
     ``units``: per output channel, the best of several, in place of one for the tensor.  ``bias``:
-    corrected for the mean.  ``compensated``: errors carried into other weights.
+    corrected for the mean.  ``compensated``: errors carried into other weights.  ``truncate``:
+    toward zero rather than to nearest.
     """
 
     units: bool = True
     bias: bool = True
     compensated: bool = True
+    truncate: bool = False
 
 
 NEAREST = Recipe(units=False, bias=False, compensated=False)
@@ -72,7 +74,7 @@ def round_layer(
 
     Without ``moments`` every input counts as much, and neither bias nor compensation is possible.
     """
-    grid = Grid(formats()[form])
+    grid = Grid(formats()[form], recipe.truncate)
     flat = own.weights.reshape(len(own.weights), -1).astype(np.float64)
     weights = rows.split(flat)
     units = rows.per_row(_units(grid, flat, rows, moments, recipe))

@@ -9,7 +9,13 @@ from edgeconv.algorithms import algorithms as known
 from edgeconv.algorithms import applicable
 from edgeconv.algorithms.base import Algorithm
 from edgeconv.choose.layouts import assign
-from edgeconv.choose.storage import EVERY_LAYER, by_kind, store_tensors, store_weights
+from edgeconv.choose.storage import (
+    EVERY_LAYER,
+    by_kind,
+    store_tensors,
+    store_weights,
+    truncate_weights,
+)
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.ir.check import check
 from edgeconv.ir.choice import Choice
@@ -45,7 +51,9 @@ def _force_algorithms(graph: Graph, wanted: Mapping[str, str], target: Target) -
 def _with(node: Node, entry: Algorithm) -> Node:
     """``node`` to be computed by ``entry``, its filters in what that needs."""
     attrs = {**node.attrs, "algorithm": entry.name}
-    return replace(node, attrs={"storage": entry.filters_as, **attrs} if entry.filters_as else attrs)
+    return replace(
+        node, attrs={"storage": entry.filters_as, **attrs} if entry.filters_as else attrs
+    )
 
 
 def _everywhere(graph: Graph, entry: Algorithm, target: Target) -> dict[str, Node]:
@@ -70,19 +78,22 @@ def select(
     algorithms: Mapping[str, str] | None = None,
     storage: Mapping[str, str] | None = None,
     rounded: bool = False,
+    truncate: bool = False,
 ) -> Choice:
     """Choose layouts and kernels for ``target``.
 
     ``io`` says whether inputs and outputs lie in the arena ("arena") or in the caller's memory.
     ``algorithms`` maps layer names to convolution algorithms that must be used, ``storage`` to the
     formats of their filters, and with ``:output`` behind a layer's name to that of its result; with
-    ``rounded`` filters are kept as float32 once they are rounded.
+    ``rounded`` filters are kept as float32 once they are rounded, with ``truncate`` those in other
+    formats are truncated.
     Raises EdgeconvError for an operator without a kernel, for an algorithm that does not apply, and
     as `store_weights` and `store_tensors` do.
     """
     forced = _force_algorithms(graph, algorithms or {}, target)
     filters, outputs = by_kind(forced, storage or {})
     stored = store_weights(forced, filters, rounded=rounded)
+    stored = truncate_weights(stored) if truncate else stored
     decided = assign(store_tensors(stored, target, outputs), target)
     check(decided, "choose")
     layers = []

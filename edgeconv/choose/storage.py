@@ -61,6 +61,20 @@ def store_weights(graph: Graph, wanted: Mapping[str, str], *, rounded: bool = Fa
     return replace(graph, nodes=tuple(nodes))
 
 
+def truncate_weights(graph: Graph) -> Graph:
+    """Have the filters that are stored in fewer bits truncated rather than rounded: attribute
+    ``truncate`` of their nodes.  Those with units of their own are multiples of them already."""
+    return replace(
+        graph,
+        nodes=tuple(
+            replace(node, attrs={**node.attrs, "truncate": True})
+            if "storage" in node.attrs and "units" not in node.attrs
+            else node
+            for node in graph.nodes
+        ),
+    )
+
+
 def _in_format(node: Node, form: str) -> Node:
     """``node`` with its filters in ``form``: no longer the multiples that the model has, where it
     has them in another one."""

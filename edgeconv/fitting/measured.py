@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 from edgeconv.budget.derive import Noises
@@ -27,7 +28,8 @@ FLOAT32 = "float32"
 class Measured:
     """The noise of every format on offer, each alone; and of any choice of them together.
 
-    ``weights``: by layer, ``activations``: by tensor, the formats on offer.
+    ``weights``: by layer, ``activations``: by tensor, the formats on offer.  ``truncate``: filters
+    are; results are what the engine does with them.
     """
 
     def __init__(
@@ -37,10 +39,14 @@ class Measured:
         weights: Mapping[str, Sequence[str]],
         activations: Mapping[str, Sequence[str]],
         step: Step,
+        *,
+        truncate: bool = False,
     ) -> None:
         self.engine, self.samples, self.graph = engine, samples, engine.graph
-        self.step = step
+        self.step, self.truncate = step, truncate
         recipe = BEST if samples.promised else UNCALIBRATED
+        if truncate:  # what remains of it can only be taken from biases
+            recipe = replace(recipe, compensated=False, truncate=True)
         found = sensitivities(engine, samples, weights, activations, recipe=recipe, step=step)
         self.rounded: Mapping[tuple[str, str], Rounded] = found.rounded
         self.weight_noise = _by_name(found.weights)
@@ -75,7 +81,7 @@ class Measured:
         """
         alone = self.chosen(formats)
         parameters, activations = self._variant(formats)
-        if self.samples.promised and alone:
+        if self.samples.promised and alone and not self.truncate:
             filters, _ = by_kind(self.graph, formats)
             turned = round_in_turn(
                 self.engine, self.samples, filters, activations=activations, step=self.step

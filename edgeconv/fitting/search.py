@@ -17,7 +17,7 @@ from edgeconv.budget.derive import Uniform, tables, uniform
 from edgeconv.budget.fit import Exact, Fitted, Miss, fit, support
 from edgeconv.budget.frontier import Point, frontier, undominated
 from edgeconv.budget.infeasible import refusal, smallest
-from edgeconv.budget.program import UnfinishedError
+from edgeconv.budget.program import UnfinishedError, optimise
 from edgeconv.budget.tables import Limits, Objective, Tables, noise_of
 from edgeconv.calibration import samples as calibration_samples
 from edgeconv.calibration.engine import Engine
@@ -35,7 +35,7 @@ from edgeconv.targets import Target
 
 Step = Callable[[str], None]
 # --max-drop: the SQNR is sought at which few enough labels are lost, between these, to so many dB.
-LEAST_DB, MOST_DB, CLOSE_DB = 0.0, 60.0, 2.0
+LEAST_DB, FIRST_DB, MOST_DB, CLOSE_DB = 0.0, 20.0, 60.0, 2.0
 # Samples that a network was tuned on are further from the borders of classes than others are: the
 # share that is at risk may be half of what may be lost.
 RESERVE = 2.0
@@ -60,13 +60,14 @@ class Wishes:
     """What the user asks of the formats.
 
     ``storage``: formats that are given, by the keys of ``choose.select``.  ``min_sqnr`` in dB;
-    ``max_drop``: share of labels that may be lost.
+    ``max_drop``: share of labels that may be lost.  ``truncate``: rather than round to nearest.
     """
 
     storage: Mapping[str, str]
     min_sqnr: float | None = None
     max_drop: float | None = None
     objective: Objective = Objective.LATENCY
+    truncate: bool = False
 
     @property
     def limited(self) -> bool:
@@ -133,9 +134,11 @@ class Search:
             )
         self.filters, self.outputs = by_kind(graph, wishes.storage)
         self.beside = 0  # bytes of RAM outside of the arena
-        self.engine = Engine(graph, step)
+        self.engine = Engine(graph, step, truncate=wishes.truncate)
         weights, activations = self._offered_weights(), self._offered_activations()
-        self.measured = Measured(self.engine, samples, weights, activations, step)
+        self.measured = Measured(
+            self.engine, samples, weights, activations, step, truncate=wishes.truncate
+        )
 
     def close(self) -> None:
         """Let go of the network that was measured."""
@@ -161,6 +164,9 @@ class Search:
                 rule="the integer program found nothing within the limits in 60 s",
                 hint="relax a budget, or fix some layers with --storage",
             ) from None
+        return self._found(fitted)
+
+    def _found(self, fitted: Fitted) -> Found:
         rounded, accuracy = self.measured.best(fitted.formats)
         return Found(
             graph=stored(self.graph, rounded),
@@ -168,6 +174,23 @@ class Search:
             fitted=fitted,
             accuracy=accuracy,
         )
+
+    def lightest(self, ram: int | None) -> Found:
+        """The formats that take the least flash within a budget of RAM and --min-sqnr.
+
+        Raises UnfitError where those cannot be kept.
+        """
+        known = self._known()
+        least = None if self.wishes.min_sqnr is None else noise_of(self.wishes.min_sqnr)
+        limits = Limits(ram, None, least)
+        found = fit(known, limits, Objective.FLASH, self._exact(limits), self.measured.noise)
+        if isinstance(found, Miss):
+            raise self._unfit(known, found)
+        if least is None:  # fit has then looked for the least noise
+            light = optimise(known, limits, (Objective.FLASH, Objective.RAM))
+            assert light is not None
+            found = replace(found, formats=known.formats(light.picked), picked=light.picked)
+        return self._found(found)
 
     def frontier(self, ram: int | None, flash: int | None) -> tuple[Point, ...]:
         """Choices within budgets in bytes, and --min-sqnr, of which none is better in every
@@ -250,10 +273,26 @@ class Search:
     def _within_drop(self, known: Tables, limits: Limits, drop: float) -> Fitted:
         """The best choice that loses no more labels than allowed: its SQNR is sought, since labels
         are lost in steps and no sum of parts tells how many."""
-        low, high = LEAST_DB, MOST_DB
-        asked = 20.0
+        best, missed = self._sought(known, limits, drop)
+        if best:
+            return best
+        if not missed:
+            raise UnfitError(
+                EdgeconvError(
+                    "no choice of storage formats loses few enough labels",
+                    got=f"--max-drop {drop:g}",
+                    rule=f"more are lost at every level up to {MOST_DB:.0f} dB",
+                )
+            )
+        free, _ = self._sought(known, Limits(noise=limits.noise), drop)
+        allowed = free.noise if free else noise_of(MOST_DB)
+        raise self._unfit(known, Miss(replace(limits, noise=allowed), 0))
+
+    def _sought(self, known: Tables, limits: Limits, drop: float) -> tuple[Fitted | None, bool]:
+        """The best choice found, and whether budgets were missed on the way."""
+        low, high, asked = LEAST_DB, MOST_DB, FIRST_DB
         best: Fitted | None = None
-        miss: Miss | None = None
+        missed = False
         while high - low > CLOSE_DB:
             noise = min(noise_of(asked), limits.noise or 1.0)
             found = fit(
@@ -264,7 +303,7 @@ class Search:
                 self.measured.noise,
             )
             if isinstance(found, Miss):  # too little noise is left for the budgets
-                miss, high = found, asked
+                missed, high = True, asked
             else:
                 accuracy = self.measured.accuracy(found.formats)
                 lost, risk = accuracy.top1_drop or 0.0, accuracy.at_risk or 0.0
@@ -274,17 +313,7 @@ class Search:
                 else:
                     low = asked
             asked = (low + high) / 2
-        if best:
-            return best
-        if miss:
-            raise self._unfit(known, miss)
-        raise UnfitError(
-            EdgeconvError(
-                "no choice of storage formats loses few enough labels",
-                got=f"--max-drop {drop:g}",
-                rule=f"more are lost at every level up to {MOST_DB:.0f} dB",
-            )
-        )
+        return best, missed
 
     def _unfit(self, known: Tables, miss: Miss) -> UnfitError:
         try:

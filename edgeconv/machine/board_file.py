@@ -52,8 +52,11 @@ def render(
     toolchain += [("flags", _list(flags), "as these numbers were measured")] if flags else []
     toolchain += [("install", _text(INSTALL), "")]
     run: list[Row] = [("kind", _text("native"), "")]
-    if target.cpu_flags:
-        run += [("native_if", _list(target.cpu_flags), "needed in /proc/cpuinfo")]
+    words = target.cpu_flags
+    if _multiplies_bfloat16(machine, target):
+        words = tuple(dict.fromkeys((*words, *target.bfloat16_cpu_flags)))
+    if words:
+        run += [("native_if", _list(words), "needed in /proc/cpuinfo")]
     parts = ["\n".join(_block(title, rows)) for title, rows in blocks]
     parts += [_ENERGY.rstrip()] if measured else []
     parts += ["\n".join(_block("[toolchain]", toolchain)), "\n".join(_block("[run]", run))]
@@ -107,7 +110,14 @@ def _board(
                 "kernels fetch ahead in software: try true with `edgeconv bench`",
             ),
         ]
+    if _multiplies_bfloat16(machine, target):
+        rows.append(("bfloat16", "true", "/proc/cpuinfo"))
     return "", rows
+
+
+def _multiplies_bfloat16(machine: Machine, target: Target) -> bool:
+    """The machine has what the target's kernels need for that."""
+    return target.bfloat16_flags is not None and machine.host.has(target.bfloat16_cpu_flags)
 
 
 def _cache(cache: Cache, level: Level, measured: Measured, cpu: int) -> list[Row]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from edgeconv.algorithms.axis import axes_of
 from edgeconv.algorithms.direct.plan import KEEP_SLOTS
@@ -260,16 +260,11 @@ def _sconv(task: _Task) -> Work:
 
 
 def _bfloat16(task: _Task) -> Work:
-    """Two multiply-adds in a lane per slot, as planned; the tile reads pairs from a packed panel."""
-    met, half = _taps_met(task), formats()[task.filters_as].element_bytes
-    weights, data = (task.layer.macs * met / task.planned(name) for name in ("mr", "nr"))
-    return Work(
-        slots=task.planned("predicted_slots") * met + task.epilogue + task.encoded,
-        moves=0.0,
-        weight_bytes=half * weights,
-        data_bytes=half * data + task.in_bytes + task.out_bytes,
-        decoding=task.encoded,
-    )
+    """Two multiply-adds in a lane per slot, as planned; the tile reads pairs from a panel."""
+    tiles = _direct(task)
+    half = tiles.weight_bytes * task.planned("mr") / task.planned("nr")  # of pairs, per tile
+    data_bytes = half + task.in_bytes + task.out_bytes
+    return replace(tiles, data_bytes=data_bytes, decoding=task.encoded)
 
 
 def _depthwise(task: _Task) -> Work:

@@ -26,7 +26,7 @@ Report = dict[str, Any]
 @dataclass(frozen=True, slots=True)
 class Facts:
     """What the decisions do not say: how the program is called, of which file it is, and the
-    bytes it may take (None: no limit)."""
+    bytes it may take (None: no limit).  ``rounding``: of what it stores in fewer bits."""
 
     name: str
     model_file: str
@@ -34,6 +34,7 @@ class Facts:
     weights_as_c: bool
     ram_budget: int | None
     flash_budget: int | None
+    rounding: str = "nearest"
 
 
 def build_report(choice: Choice, memory: MemoryMap, board: Board, facts: Facts) -> Report:
@@ -62,6 +63,7 @@ def build_report(choice: Choice, memory: MemoryMap, board: Board, facts: Facts) 
             "weights": "c" if facts.weights_as_c else "image",
             "io": choice.io,
             "firmware": board.bare_metal,
+            "rounding": facts.rounding,
         },
         "board": board.name,
         "isa": choice.isa,

@@ -41,7 +41,7 @@ _UNSAMPLED = Missing(
 _UNLABELLED = Missing(
     "not known without right answers",
     f"edgeconv verify DIR --samples {SAMPLES}",
-    "counts them where the file has an array `label`",
+    "counts them where the file has an array called label",
 )
 _RATES = Missing("not predicted", "edgeconv boards show {board}", "shows what the board states")
 
@@ -51,6 +51,8 @@ def compile_command(report: Report, *more: str) -> str:
     words = ["edgeconv", "compile", report["model"]["file"], "--board", report["board"]]
     if report["program"]["io"] != "caller" and "--io" not in more:
         words += ["--io", report["program"]["io"]]
+    if report["program"].get("rounding", "nearest") != "nearest":
+        words += ["--rounding", report["program"]["rounding"]]
     words += [
         word
         for option, value in _limits(report).items()
@@ -65,10 +67,10 @@ def _limits(report: Report) -> dict[str, str]:
     choice = report.get("choice")
     if not choice:
         return {}
-    budget, accuracy = report["budget"], report.get("accuracy") or {}
+    accuracy = report.get("accuracy") or {}
     found = {
-        "--ram": budget["ram"],
-        "--flash": budget["flash"],
+        "--ram": _own_budget(report, "ram"),
+        "--flash": _own_budget(report, "flash"),
         "--calibration": calibration(report) if accuracy.get("promised") else None,
         "--min-sqnr": choice["min_sqnr"],
         "--max-drop": choice["max_drop"],
@@ -79,6 +81,13 @@ def _limits(report: Report) -> dict[str, str]:
         for option, value in found.items()
         if value is not None
     }
+
+
+def _own_budget(report: Report, kind: str) -> int | None:
+    """Bytes of a budget that is not what the regions of the board hold; None without one."""
+    size = sum(region["size"] for region in report[kind].get("regions") or ())
+    budget: int | None = report["budget"][kind]
+    return None if budget == size else budget
 
 
 def calibration(report: Report) -> str:

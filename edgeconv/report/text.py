@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -62,7 +63,12 @@ def summary(report: Mapping[str, Any]) -> Group:
         f"({report['isa']}): {escape(model['name'])}, {model['macs']:,} multiply-accumulates"
     )
     return Group(
-        title, memory, *region_table(report), *_time_and_energy(report), *_verified(report)
+        title,
+        memory,
+        *region_table(report),
+        *_time_and_energy(report),
+        *_computed(report),
+        *_verified(report),
     )
 
 
@@ -219,6 +225,18 @@ def _time_and_energy(report: Mapping[str, Any]) -> list[str]:
         if source
     ]
     return ["", *map(escape, lines)] if lines else []
+
+
+def _computed(report: Mapping[str, Any]) -> list[str]:
+    """Where layers compute with other numbers than float32, and what that leaves of the network."""
+    found = Counter(layer["compute"] for layer in report["layers"] if "compute" in layer)
+    accuracy = report["accuracy"]
+    sqnr = accuracy["sqnr_db"] if accuracy else None
+    cost = "not measured yet" if sqnr is None else f"{sqnr:.1f} dB"
+    return [
+        f"compute: {name} in {count} convolution(s), sums in float32; SQNR of the network {cost}"
+        for name, count in found.items()
+    ]
 
 
 def _verified(report: Mapping[str, Any]) -> list[str]:

@@ -114,7 +114,9 @@ def verify(
     results: list[LayerResult] = []
     trace = project.build_directory / "layers.bin"
     if twin and twin.results_stored:
-        rounded = list(compare_beside(project.report["layers"], trace, twin, feeds))
+        truncate = project.report["program"].get("rounding") == "truncate"
+        beside = compare_beside(project.report["layers"], trace, twin, feeds, truncate=truncate)
+        rounded = list(beside)
     if layers:
         results = by_layer.compare_layers(
             project.report["layers"], trace, reference.values, quantised=_is_quantised(project)

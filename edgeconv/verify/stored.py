@@ -39,9 +39,15 @@ class Twin(Protocol):
 
 
 def compare_beside(
-    layers: Sequence[Mapping[str, Any]], trace: Path, twin: Twin, feeds: Mapping[str, Array]
+    layers: Sequence[Mapping[str, Any]],
+    trace: Path,
+    twin: Twin,
+    feeds: Mapping[str, Array],
+    *,
+    truncate: bool = False,
 ) -> Iterator[Difference]:
-    """How far every traced result is from the twin's, beyond what its format rounds.
+    """How far every traced result is from the twin's, beyond what its format rounds (``truncate``:
+    toward zero).
 
     Raises EdgeconvError when the trace does not have the length that the layers state.
     """
@@ -53,15 +59,20 @@ def compare_beside(
             results[name] = Layout.parse(layer["layout_out"]).unpack(memory, shape)
             stored[name] = formats()[layer["storage"]["output"]]
     for name, wanted in twin.beside(feeds, results).items():
-        yield compare(name, _beyond_rounding(results[name], wanted, stored[name]), wanted)
+        moved = _beyond_rounding(results[name], wanted, stored[name], truncate)
+        yield compare(name, moved, wanted)
 
 
-def _beyond_rounding(got: Array, wanted: Array, form: StorageFormat) -> npt.NDArray[np.float32]:
-    """``got``, nearer to ``wanted`` by what the format may round."""
+def _beyond_rounding(
+    got: Array, wanted: Array, form: StorageFormat, truncate: bool
+) -> npt.NDArray[np.float32]:
+    """``got``, nearer to ``wanted`` by what the format may round; truncation only makes smaller."""
     mine, theirs = got.astype(np.float64), wanted.astype(np.float64)
-    may = form.relative_error * np.maximum(np.abs(theirs), form.smallest)
+    error = form.truncation_error if truncate else form.relative_error
+    may = error * np.maximum(np.abs(theirs), form.smallest)
     with np.errstate(invalid="ignore"):
         off = mine - theirs
+        may = np.where(truncate & (off * theirs > 0), 0.0, may)
         moved = theirs + np.sign(off) * np.maximum(np.abs(off) - may, 0.0)
     exact = (mine == theirs) | ~np.isfinite(off)
     return np.where(exact, mine, moved).astype(np.float32)

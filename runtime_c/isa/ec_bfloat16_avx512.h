@@ -1,11 +1,16 @@
 /* Multiply-adds on pairs of bfloat16 with AVX512-BF16.  Included after ec_isa_avx512.h.
 
    A word holds a pair: an even channel in its lower half, the odd one behind it in the upper half.
-   vdpbf16ps adds the two products of every lane to a float32, each with a rounding of its own, to nearest
-   even; subnormal numbers count as zero, as operands and as results.  Roundings of inputs to bfloat16
-   are to nearest even too, and take subnormal numbers for zero. */
+   vdpbf16ps adds the two products of every lane to a float32, one after the other, rounded to
+   nearest even each time; subnormal numbers count as zero, as operands and as results.  Inputs are
+   rounded to bfloat16 to nearest even; subnormal ones become zero, and those from 2^128 - 2^119 on
+   infinite. */
 #ifndef EC_BFLOAT16_H
 #define EC_BFLOAT16_H
+
+#ifndef __AVX512BF16__
+#error "Multiplying bfloat16 needs AVX512-BF16: compile with -mavx512bf16"
+#endif
 
 #define EC_PAIR_ROWS 1   /* rows of a tile come in multiples of this */
 #define EC_PAIRS_APART 0 /* a pixel's pairs lie side by side */

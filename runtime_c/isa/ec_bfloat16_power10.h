@@ -18,35 +18,71 @@ EC_INLINE void ec_pairs_read(const ec_pair_tile *t, ec_vec *rows, int mr, int nv
     ec_outer_read(t, rows, mr, nv);
 }
 
-/* kc pairs, `pair` words apart, of mr neighbouring pixels with nv vectors of filters. */
+EC_INLINE void ec_pairs_load(ec_outer_step *s, const uint32_t *a, const unsigned char *b, int mr,
+                             int nv)
+{
+    EC_UNROLL
+    for (int p = 0; p < mr / 4; p++)
+        s->x[p] = vec_xl(0, (const unsigned char *)(a + 4 * p));
+    EC_UNROLL
+    for (int j = 0; j < nv; j++)
+        s->y[j] = vec_xl(0, b + j * EC_VL * 4);
+}
+
+EC_INLINE void ec_pairs_add(ec_pair_tile *t, ec_outer_step *s, int mr, int nv)
+{
+    EC_UNROLL
+    for (int p = 0; p < mr / 4; p++) {
+        EC_UNROLL
+        for (int j = 0; j < nv; j++)
+            __builtin_mma_xvbf16ger2pp(&t->acc[p * nv + j], s->x[p], s->y[j]);
+    }
+    EC_STEP();
+}
+
+/* kc pairs, `pair` words apart, of mr neighbouring pixels with nv vectors of filters.  Operands are
+   loaded some steps ahead, as in ec_outer_mac. */
 EC_INLINE void ec_pairs_mac(ec_pair_tile *t, const uint32_t *a, ptrdiff_t pixel, ptrdiff_t pair,
                             const void *b, int kc, int mr, int nv)
 {
+    const int nr = nv * EC_VL * 4; /* bytes */
+    const int ahead = EC_OUTER_AHEAD * (mr / 4 + nv) <= 28 ? EC_OUTER_AHEAD : EC_OUTER_AHEAD - 1;
+    const int alone = kc < 2 * ahead - 1 ? kc : (kc - (ahead - 1)) % ahead;
     const unsigned char *w = b;
+    ec_outer_step s[EC_OUTER_AHEAD];
     (void)pixel;
     EC_NO_UNROLL
-    for (int k = 0; k < kc; k++, a += pair, w += nv * EC_VL * 4) {
-        ec_vec_u8 x[EC_TILE_VECS / 4], y[EC_TILE_VECS / 4];
+    for (int k = 0; k < alone; k++, a += pair, w += nr) {
+        ec_pairs_load(&s[0], a, w, mr, nv);
+        ec_pairs_add(t, &s[0], mr, nv);
+    }
+    if (alone == kc)
+        return;
+    EC_UNROLL
+    for (int i = 0; i < ahead - 1; i++)
+        ec_pairs_load(&s[i], a + i * pair, w + i * nr, mr, nv);
+    EC_NO_UNROLL
+    for (int k = kc - alone; k >= ahead; k -= ahead, a += ahead * pair, w += ahead * nr) {
         EC_UNROLL
-        for (int p = 0; p < mr / 4; p++)
-            x[p] = vec_xl(0, (const unsigned char *)(a + 4 * p));
-        EC_UNROLL
-        for (int j = 0; j < nv; j++)
-            y[j] = vec_xl(0, w + j * EC_VL * 4);
-        EC_UNROLL
-        for (int p = 0; p < mr / 4; p++) {
-            EC_UNROLL
-            for (int j = 0; j < nv; j++)
-                __builtin_mma_xvbf16ger2pp(&t->acc[p * nv + j], x[p], y[j]);
+        for (int i = 0; i < ahead; i++) {
+            const int next = i + ahead - 1;
+            ec_pairs_load(&s[next % ahead], a + next * pair, w + next * nr, mr, nv);
+            ec_pairs_add(t, &s[i], mr, nv);
         }
+    }
+    EC_UNROLL
+    for (int i = 0; i < ahead - 1; i++) {
+        ec_pairs_load(&s[i], a + i * pair, w + i * nr, mr, nv);
+        ec_pairs_add(t, &s[i], mr, nv);
     }
 }
 
 /* The pairs of two channels of four pixels. */
 EC_INLINE ec_vec ec_pairs_of(ec_vec even, ec_vec odd)
 {
-    const ec_vec_u32 low = vec_sr(ec_round_as(even, EC_F16), vec_splats(16u));
-    return (ec_vec)vec_or(low, vec_and(ec_round_as(odd, EC_F16), vec_splats(0xffff0000u)));
+    const ec_vec_u32 low = vec_sr(ec_round_as(even, EC_F16, 0), vec_splats(16u));
+    const ec_vec_u32 high = ec_round_as(odd, EC_F16, 0); /* whatever results are rounded by */
+    return (ec_vec)vec_or(low, vec_and(high, vec_splats(0xffff0000u)));
 }
 
 /* Columns [lo, hi) of a row of the panel at `to`, `step` elements apart in the input: the channels

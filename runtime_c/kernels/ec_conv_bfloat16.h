@@ -1,14 +1,14 @@
-/* Direct convolution on pairs of bfloat16, summed in float32, where the ISA multiplies them.  What it
-   offers for that is in ec_bfloat16_<isa>.h; without it there is nothing here.
+/* Direct convolution on pairs of bfloat16, summed in float32, where the ISA multiplies them.  What
+   it offers for that is in ec_bfloat16_<isa>.h; without it there is nothing here.
 
-   Some rows of the input are rounded to bfloat16 and packed, their border with them, so that any layout,
-   stride and padding looks alike to the micro-kernel: every pair of channels of mr neighbouring
-   output pixels meets nv vectors of filters in a register tile, whose sums leave it once, for the
-   epilogue.  All filters pass over the panel before the next rows are packed.
+   Some rows of the input are rounded to bfloat16 and packed, their border with them, so that any
+   layout, stride and padding looks alike to the micro-kernel: every pair of channels of mr
+   neighbouring output pixels meets nv vectors of filters in a register tile, whose sums leave it
+   once, for the epilogue.  All filters pass over the panel before the next rows are packed.
 
-   Panel, in words of two channels: block of `pairs` pairs, kernel slice, row, and then column and pair or
-   the other way round, as the ISA wants.  Weights, in bfloat16: per tile of filters, block of pairs,
-   kernel position, pair, filter, channel of the pair. */
+   Panel, in words of two channels: block of `pairs` pairs, kernel slice, row, and then column and
+   pair or the other way round, as the ISA wants.  Weights, in bfloat16: per tile of filters, block
+   of pairs, kernel position, pair, filter, channel of the pair. */
 #ifdef EC_PAIR_ROWS
 #ifndef EC_CONV_BFLOAT16_H
 #define EC_CONV_BFLOAT16_H
@@ -26,7 +26,7 @@ typedef struct ec_bf16 {
     int stride_d, stride_h, stride_w;       /* */
     int dilation_d, dilation_h, dilation_w; /* */
     int pad_d, pad_h, pad_w;                /* before the first slice, row, column */
-    int row_step, column_step;              /* from one packed row, column to the next in the input */
+    int row_step, column_step;              /* from a packed row, column to the next in the input */
     int rows, phases, wide;                 /* of the panel: rows, and columns as phases * wide */
     ptrdiff_t out_plane, out_row, out_pixel, out_vec; /* */
     ptrdiff_t scale; /* so many floats behind a bias lies the unit of its filters; 0: none */
@@ -77,13 +77,13 @@ EC_INLINE void ec_bf16_pack(const ec_bf16 s, const void *in, uint32_t *panel, in
         }
 }
 
-/* The output columns [column, column + count) of row (z, y) by nv vectors of filters, of which the last
-   keeps tail lanes.  The panel begins with what row y0 reads.  Fetches `lines` cache lines of the filters
-   that come next. */
+/* The output columns [column, column + count) of row (z, y) by nv vectors of filters, of which the
+   last keeps tail lanes.  The panel begins with what row y0 reads.  Fetches `lines` cache lines of
+   the filters that come next. */
 EC_INLINE void ec_bf16_strip(const ec_bf16 s, const ec_epilogue e, const uint32_t *panel,
-                             const void *weights, const float *bias, const void *residual, void *out,
-                             const char **next, int lines, int z, int y, int y0, int column,
-                             int count, int nv, int tail)
+                             const void *weights, const float *bias, const void *residual,
+                             void *out, const char **next, int lines, int z, int y, int y0,
+                             int column, int count, int nv, int tail)
 {
     const int mr = ec_ceil_div(count, EC_PAIR_ROWS) * EC_PAIR_ROWS;
     const int iz = z * s.stride_d - s.pad_d, iy = y * s.stride_h - s.pad_h;

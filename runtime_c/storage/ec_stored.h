@@ -10,12 +10,17 @@
 
    Writing takes the nearest number that the format has, of two equally near ones that with an even
    last bit, and never an infinity for a finite number.  A NaN keeps its upper bits and becomes
-   quiet.  Subnormal numbers are like any others.
+   quiet.  Subnormal numbers are like any others.  A program that defines EC_TRUNCATE as 1 before
+   takes the nearest number toward zero instead, which drops the lower bits.
 
    Integers are in units that the caller knows, and are only read: int8 holds -127 ... 127, int4
    -7 ... 7 in two's complement, of two elements the first in the lower half of a byte. */
 #ifndef EC_STORED_H
 #define EC_STORED_H
+
+#ifndef EC_TRUNCATE
+#define EC_TRUNCATE 0
+#endif
 
 enum { EC_F32, EC_F24, EC_F16, EC_F8, EC_I8, EC_I4 };
 
@@ -44,7 +49,8 @@ EC_INLINE uint32_t ec_round_bits(uint32_t bits, int fmt)
 {
     const uint32_t size = bits & 0x7fffffffu, odd = bits / EC_STORED_UNIT(fmt) & 1u;
     const uint32_t quiet = fmt != EC_F8 && size > EC_INFINITY_BITS ? EC_QUIET_BIT : 0u;
-    return (bits + (size > EC_STORED_LARGEST(fmt) ? 0u : EC_STORED_HALF(fmt) + odd)) | quiet;
+    const int cut = EC_TRUNCATE || size > EC_STORED_LARGEST(fmt);
+    return (bits + (cut ? 0u : EC_STORED_HALF(fmt) + odd)) | quiet;
 }
 
 /* Four bits of two's complement. */

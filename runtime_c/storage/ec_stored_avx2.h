@@ -56,8 +56,8 @@ EC_INLINE ec_vec ec_set1_as(const void *p, int fmt)
     }
 }
 
-/* As ec_round_bits. */
-EC_INLINE __m256i ec_round_as(ec_vec v, int fmt)
+/* As ec_round_bits, with `truncate` for EC_TRUNCATE. */
+EC_INLINE __m256i ec_round_as(ec_vec v, int fmt, int truncate)
 {
     const __m256i bits = _mm256_castps_si256(v);
     const __m256i size = _mm256_and_si256(bits, _mm256_set1_epi32(0x7fffffff));
@@ -65,7 +65,8 @@ EC_INLINE __m256i ec_round_as(ec_vec v, int fmt)
                                          _mm256_set1_epi32(1));
     const __m256i more = _mm256_add_epi32(odd, _mm256_set1_epi32((int)EC_STORED_HALF(fmt)));
     const __m256i beyond = _mm256_cmpgt_epi32(size, _mm256_set1_epi32((int)EC_STORED_LARGEST(fmt)));
-    const __m256i rounded = _mm256_add_epi32(bits, _mm256_andnot_si256(beyond, more));
+    const __m256i up = _mm256_add_epi32(bits, _mm256_andnot_si256(beyond, more));
+    const __m256i rounded = truncate ? bits : up;
     if (fmt == EC_F8)
         return rounded;
     const __m256i nan = _mm256_cmpgt_epi32(size, _mm256_set1_epi32((int)EC_INFINITY_BITS));
@@ -79,7 +80,7 @@ EC_INLINE void ec_store_as(void *p, ec_vec v, int fmt)
         ec_store((float *)p, v);
         return;
     }
-    const __m256i rounded = ec_round_as(v, fmt);
+    const __m256i rounded = ec_round_as(v, fmt, EC_TRUNCATE);
     if (fmt == EC_F24) {
         const __m256i order = _mm256_broadcastsi128_si256(
             _mm_setr_epi8(1, 2, 3, 5, 6, 7, 9, 10, 11, 13, 14, 15, -1, -1, -1, -1));

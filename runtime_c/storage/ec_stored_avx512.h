@@ -121,8 +121,8 @@ EC_INLINE ec_vec ec_set1_as(const void *p, int fmt)
     }
 }
 
-/* As ec_round_bits. */
-EC_INLINE __m512i ec_round_as(ec_vec v, int fmt)
+/* As ec_round_bits, with `truncate` for EC_TRUNCATE. */
+EC_INLINE __m512i ec_round_as(ec_vec v, int fmt, int truncate)
 {
     const __m512i bits = _mm512_castps_si512(v);
     const __m512i size = _mm512_and_si512(bits, _mm512_set1_epi32(0x7fffffff));
@@ -130,9 +130,10 @@ EC_INLINE __m512i ec_round_as(ec_vec v, int fmt)
     const __mmask16 within = _mm512_cmpgt_epi32_mask(beyond, size);
     const __mmask16 odd =
         _mm512_mask_test_epi32_mask(within, bits, _mm512_set1_epi32((int)EC_STORED_UNIT(fmt)));
-    __m512i rounded = _mm512_mask_add_epi32(bits, within, bits,
-                                            _mm512_set1_epi32((int)EC_STORED_HALF(fmt)));
-    rounded = _mm512_mask_add_epi32(rounded, odd, rounded, _mm512_set1_epi32(1));
+    const __m512i half = _mm512_set1_epi32((int)EC_STORED_HALF(fmt));
+    const __m512i up = _mm512_mask_add_epi32(bits, within, bits, half);
+    const __m512i rounded =
+        truncate ? bits : _mm512_mask_add_epi32(up, odd, up, _mm512_set1_epi32(1));
     if (fmt == EC_F8)
         return rounded;
     const __mmask16 nan = _mm512_cmpgt_epi32_mask(size, _mm512_set1_epi32((int)EC_INFINITY_BITS));
@@ -144,7 +145,7 @@ EC_INLINE void ec_store_as(void *p, ec_vec v, int fmt)
         ec_store((float *)p, v);
         return;
     }
-    const __m512i rounded = ec_round_as(v, fmt);
+    const __m512i rounded = ec_round_as(v, fmt, EC_TRUNCATE);
     if (fmt == EC_F24)
         _mm512_mask_storeu_epi32(p, 0x0fff, ec_pack_flyte24(rounded));
     else if (fmt == EC_F16)
@@ -158,7 +159,7 @@ EC_INLINE void ec_store_as_n(void *p, ec_vec v, int n, int fmt)
         ec_store_n((float *)p, v, n);
         return;
     }
-    const __m512i rounded = ec_round_as(v, fmt);
+    const __m512i rounded = ec_round_as(v, fmt, EC_TRUNCATE);
     if (fmt == EC_F24)
         _mm512_mask_storeu_epi8(p, ec_mask_flyte24(n), ec_pack_flyte24(rounded));
     else if (fmt == EC_F16)

@@ -64,7 +64,7 @@ EC_INLINE void ec_store_as(void *p, ec_vec v, int fmt)
         ec_store((float *)p, v);
         return;
     }
-    const uint32x4_t rounded = ec_round_as(v, fmt);
+    const uint32x4_t rounded = ec_round_as(v, fmt, EC_TRUNCATE);
     const uint8x16_t bytes = vreinterpretq_u8_u32(rounded);
     if (fmt == EC_F24) {
         const uint8x16_t order = {1, 2, 3, 5, 6, 7, 9, 10, 11, 13, 14, 15, 16, 16, 16, 16};

@@ -55,7 +55,7 @@ EC_INLINE void ec_store_as(void *p, ec_vec v, int fmt)
         ec_store((float *)p, v);
         return;
     }
-    const uint32x4_t rounded = ec_round_as(v, fmt);
+    const uint32x4_t rounded = ec_round_as(v, fmt, EC_TRUNCATE);
     const uint8x16_t bytes = vreinterpretq_u8_u32(rounded);
     const uint8x8x2_t table = {{vget_low_u8(bytes), vget_high_u8(bytes)}};
     if (fmt == EC_F24) {

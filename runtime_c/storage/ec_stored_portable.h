@@ -16,7 +16,7 @@ EC_INLINE ec_vec ec_load_at(const void *p, ptrdiff_t i, int fmt) { return ec_get
 /* The element at p in every lane. */
 EC_INLINE ec_vec ec_set1_as(const void *p, int fmt) { return ec_set1(ec_get_as(p, fmt)); }
 
-/* Rounds as ec_stored.h says; not for integers. */
+/* Rounds or truncates as ec_stored.h says; not for integers. */
 EC_INLINE void ec_store_as(void *p, ec_vec v, int fmt)
 {
     unsigned char *b = (unsigned char *)p;

@@ -69,8 +69,9 @@ EC_INLINE ec_vec ec_load_as_n(const void *p, int n, int fmt)
 
 EC_INLINE ec_vec ec_set1_as(const void *p, int fmt) { return ec_set1(ec_get_as(p, fmt)); }
 
-/* As ec_round_bits.  (GCC 12 breaks down over vec_splats of a conditional expression.) */
-EC_INLINE ec_vec_u32 ec_round_as(ec_vec v, int fmt)
+/* As ec_round_bits, with `truncate` for EC_TRUNCATE.  (GCC 12 breaks down over vec_splats of a
+   conditional expression.) */
+EC_INLINE ec_vec_u32 ec_round_as(ec_vec v, int fmt, int truncate)
 {
     const unsigned largest = EC_STORED_LARGEST(fmt), half = EC_STORED_HALF(fmt);
     const unsigned dropped = 32u - 8u * EC_STORED_BYTES(fmt);
@@ -78,7 +79,7 @@ EC_INLINE ec_vec_u32 ec_round_as(ec_vec v, int fmt)
     const ec_vec_u32 odd = vec_and(vec_sr(bits, vec_splats(dropped)), vec_splats(1u));
     const ec_vec_u32 more = vec_add(odd, vec_splats(half));
     const ec_vec_u32 beyond = (ec_vec_u32)vec_cmpgt(size, vec_splats(largest));
-    const ec_vec_u32 rounded = vec_add(bits, vec_andc(more, beyond));
+    const ec_vec_u32 rounded = truncate ? bits : vec_add(bits, vec_andc(more, beyond));
     if (fmt == EC_F8)
         return rounded;
     const ec_vec_u32 nan = (ec_vec_u32)vec_cmpgt(size, vec_splats(EC_INFINITY_BITS));
@@ -91,7 +92,7 @@ EC_INLINE ec_vec_u8 ec_pack_as(ec_vec v, int fmt)
     const ec_vec_u8 of16 = {2, 3, 6, 7, 10, 11, 14, 15, 0, 1, 4, 5, 8, 9, 12, 13};
     const ec_vec_u8 of8 = {3, 7, 11, 15, 0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14};
     const ec_vec_u8 order = fmt == EC_F24 ? of24 : fmt == EC_F16 ? of16 : of8;
-    const ec_vec_u8 bits = (ec_vec_u8)ec_round_as(v, fmt);
+    const ec_vec_u8 bits = (ec_vec_u8)ec_round_as(v, fmt, EC_TRUNCATE);
     return vec_perm(bits, bits, order);
 }
 EC_INLINE void ec_store_as_n(void *p, ec_vec v, int n, int fmt)

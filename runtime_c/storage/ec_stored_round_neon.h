@@ -5,15 +5,16 @@
 typedef uint32_t ec_word __attribute__((aligned(1)));
 typedef uint16_t ec_half __attribute__((aligned(1)));
 
-/* As ec_round_bits; integer instructions only, which know no subnormal numbers to flush. */
-EC_INLINE uint32x4_t ec_round_as(ec_vec v, int fmt)
+/* As ec_round_bits, with `truncate` for EC_TRUNCATE; integer instructions only, which know no
+   subnormal numbers to flush. */
+EC_INLINE uint32x4_t ec_round_as(ec_vec v, int fmt, int truncate)
 {
     const uint32x4_t bits = vreinterpretq_u32_f32(v);
     const uint32x4_t size = vbicq_u32(bits, vdupq_n_u32(0x80000000u));
     const uint32x4_t odd = vtstq_u32(bits, vdupq_n_u32(EC_STORED_UNIT(fmt))); /* -1 or 0 */
     const uint32x4_t more = vsubq_u32(vdupq_n_u32(EC_STORED_HALF(fmt)), odd);
     const uint32x4_t beyond = vcgtq_u32(size, vdupq_n_u32(EC_STORED_LARGEST(fmt)));
-    const uint32x4_t rounded = vaddq_u32(bits, vbicq_u32(more, beyond));
+    const uint32x4_t rounded = truncate ? bits : vaddq_u32(bits, vbicq_u32(more, beyond));
     if (fmt == EC_F8)
         return rounded;
     const uint32x4_t nan = vcgtq_u32(size, vdupq_n_u32(EC_INFINITY_BITS));

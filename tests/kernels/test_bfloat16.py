@@ -1,22 +1,27 @@
 """Convolutions on pairs of bfloat16 against float64 with inputs and filters rounded to bfloat16.
 
-Inputs are handed to the kernel as they were before they were rounded.  Products of bfloat16 are exact in
-float32, so that what may differ are the sums: the tolerance grows with their length.
+Inputs are handed to the kernel as they were before they were rounded.  Products of bfloat16 are
+exact in float32, so that what may differ are the sums: the tolerance grows with their length.
 """
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from innerloop.assembly import functions, loops
+from innerloop.program import RUNTIME, find_compiler
+from innerloop.syntax import SYNTAXES
 
 from edgeconv import host
 from edgeconv.algorithms.bfloat16.plan import make_plan
 from edgeconv.algorithms.bfloat16.units import UNITS
 from edgeconv.algorithms.problem import problem_of
+from edgeconv.build.compile import BASE_FLAGS
 from edgeconv.cache import Cache
 from edgeconv.ir.activation import Activation
 from edgeconv.storage import formats
@@ -30,24 +35,23 @@ SMALL = (Cache(1, 4096, 64), Cache(2, 16384, 64))  # of which several panels are
 CLIP = Activation("clip", -1.0, 1.5)
 
 
-def able(name: str) -> Build:
-    """Runs what multiplies bfloat16; skips where nothing here does."""
-    row = TARGETS[name]
+@pytest.fixture(params=sorted(UNITS))
+def build(request: pytest.FixtureRequest) -> Build:
+    """Runs what multiplies bfloat16; skipped, by name, where nothing here does."""
+    row = TARGETS[str(request.param)]
     flags, words = row.bfloat16_flags, row.bfloat16_cpu_flags
     assert flags is not None
     target = replace(row, bfloat16=True, flags=(*row.flags, *flags))
-    if builds.is_native(target) and not host.detect().has(words):
+    if not builds.is_native(target):
+        return builds.find(target, "gcc")
+    if not host.detect().has(words):
         pytest.skip(f"this CPU has no {' '.join(words)}")
-    return builds.find(target, "gcc")
+    return builds.native(target, "gcc", ("-O1", "-fsanitize=undefined", "-fno-sanitize-recover"))
 
 
-@pytest.fixture(params=sorted(UNITS), scope="module")
-def build(request: pytest.FixtureRequest) -> Build:
-    return able(str(request.param))
-
-
-def cases(spec: Spec, build: Build) -> list[Case]:
-    """``spec`` with filters that bfloat16 has, and an input that has yet to be rounded."""
+def cases(spec: Spec, build: Build, least: int = 1) -> list[Case]:
+    """``spec`` with filters that bfloat16 has, and an input that has yet to be rounded; the first
+    ``least`` of the layouts that it can be in."""
     x, w = spec.inputs["x"], spec.inputs["w"]
     inputs = {
         **spec.inputs,
@@ -55,7 +59,7 @@ def cases(spec: Spec, build: Build) -> list[Case]:
         "w": BFLOAT16.rounded(w).astype(np.float32),
     }
     attrs = {**spec.attrs, "algorithm": "bfloat16", "storage": "flyte16"}
-    made = replace(spec, inputs=inputs, attrs=attrs).cases(build.target)
+    made = replace(spec, inputs=inputs, attrs=attrs).cases(build.target)[:least]
     if "x" in spec.storage:
         return made
     return [replace(case, values={**case.values, "x": x}) for case in made]
@@ -69,13 +73,12 @@ def shapes(build: Build) -> Sequence[Spec]:
     rows, nr = tiles[0].rows, tiles[0].vectors * lanes
     long = max(tile.rows for tile in tiles)
     return [
-        # channels: odd, one, less and more than a block; filters: less and more than a vector, a tile
-        conv((1, 3, 4, 5), nr + 1, (3, 3), one, after=RELU),
+        # channels: odd, less and more than a block; filters: less and more than a vector, a tile
         conv((1, block + 3, 3, rows + 1), 2 * nr + lanes + 3, (3, 3), one, residual=True),
         conv((1, 2 * block, 2, 2 * rows + 3), lanes - 1, (1, 1), after=CLIP),
         conv((1, block - 1, 1, long + 1), lanes, (1, 1), bias=False),
-        # strides and borders of all kinds, dilation
-        conv((1, 5, 9, 11), lanes, (3, 3), (0, 1, 2, 1), strides=(2, 2), bias=False, after=RELU),
+        # strides and borders of all kinds, dilation, three dimensions
+        conv((1, 5, 9, 11), lanes, (3, 3), (0, 0, 2, 2), strides=(2, 2), bias=False, after=RELU),
         conv((1, 6, 9, 9), lanes + 1, (3, 3), (2, 2, 2, 2), dilations=(2, 2), residual=True),
         conv((1, 4, 9, 10), nr, (1, 1), strides=(2, 2)),
         conv((1, 2, 8, 13), 5, (2, 3), (3, 4, 3, 4), strides=(3, 2), dilations=(3, 5)),
@@ -87,42 +90,80 @@ def shapes(build: Build) -> Sequence[Spec]:
     ]
 
 
-def test_against_float64(build: Build, tmp_path: Path) -> None:
+def test_against_float64(build: Build, folder: Path) -> None:
     found = [case for spec in shapes(build) for case in cases(spec, build)]
-    # The same rounding, whoever did it; formats of results; units of filters.
-    stored = conv((1, 20, 3, 7), 20, (3, 3), (1, 1, 1, 1), residual=True, after=RELU)
-    stored = replace(stored, storage={"x": "flyte16", "residual": "flyte24", "out": "flyte16"})
-    found += cases(stored, build)
-    found += cases(with_units(conv((1, 4, 3, 5), 6, (1, 1))), build)
+    found += cases(conv((1, 3, 4, 5), build.target.lanes + 1, (3, 3), (1,) * 4), build, 4)
+    found += [*cases(stored(), build), *cases(with_units(), build), special(build)]
     # Rows come a few at a time.
     few = replace(build, target=replace(build.target, caches=SMALL, prefetch=True))
     panels = conv((1, 40, 13, 9), 3 * build.target.lanes + 1, (3, 3), (1, 1, 1, 1), residual=True)
-    assert several_panels(cases(panels, few)[0], few)
     found += cases(panels, few)
-    check(build, found, tmp_path)
+    plan = make_plan(problem_of(found[-1].layer.node, found[-1].graph), few.target)
+    assert plan.rows > plan.chunk
+    check(build, found, folder)
 
 
-def with_units(spec: Spec) -> Spec:
-    weights = BFLOAT16.rounded(spec.inputs["w"]).astype(np.float32)
-    units = np.exp2(np.arange(len(weights), dtype=np.float32) - 4)
-    scaled = weights * units.reshape(-1, 1, 1, 1)
+def stored() -> Spec:
+    """The same rounding, whoever did it; and of the result."""
+    spec = conv((1, 20, 3, 7), 20, (3, 3), (1, 1, 1, 1), residual=True, after=RELU)
+    return replace(spec, storage={"x": "flyte16", "residual": "flyte24", "out": "flyte16"})
+
+
+def with_units() -> Spec:
+    """Filters in units of powers of two."""
+    spec = conv((1, 4, 3, 5), 6, (1, 1))
+    units = np.exp2(np.arange(6, dtype=np.float32) - 4)
     attrs = {**spec.attrs, "units": tuple(units.tolist())}
+    scaled = spec.inputs["w"] * units.reshape(-1, 1, 1, 1)
     scale = spec.scale * float(units.max())
     return replace(spec, inputs={**spec.inputs, "w": scaled}, attrs=attrs, scale=scale)
 
 
-def several_panels(case: Case, build: Build) -> bool:
-    plan = make_plan(problem_of(case.layer.node, case.graph), build.target)
-    return plan.rows > plan.chunk
-
-
-def test_special_numbers(build: Build, tmp_path: Path) -> None:
-    """Ties go to even; infinities and NaN arrive; subnormal numbers may count as zero."""
+def special(build: Build) -> Case:
+    """Ties go to even; infinities and NaN arrive; a subnormal number may count as zero."""
     spec = conv((1, 2, 1, 8), 1, (1, 1), bias=False)
-    bits = [0x3F808000, 0x3F818000, 0x3F808001, 0xBF808000, 0x7F800000, 0xFF800000, 0x7FC00000]
-    bits += [0x00000001]
+    bits = [0x3F808000, 0x3F818000, 0x3F808001, 0xBF808000, 0x7F800000, 0xFF800000, 0x7FC00000, 1]
     x = np.zeros((1, 2, 1, 8), np.float32)
     x[0, 0, 0] = np.array(bits, np.uint32).view(np.float32)
-    weights = np.ones((1, 2, 1, 1), np.float32)
-    made = cases(replace(spec, inputs={"x": x, "w": weights, "": numbers(1)}), build)
-    check(build, [replace(case, tolerance=1.0, scale=1e-30) for case in made], tmp_path)
+    inputs = {"x": x, "w": np.ones((1, 2, 1, 1), np.float32), "": numbers(1)}
+    made = cases(replace(spec, inputs=inputs), build)[0]
+    return replace(made, tolerance=1.0, scale=1e-30)
+
+
+_TILE = """\
+void tile_{rows}_{vectors}(const uint32_t *a, const char *b, float *out, int kc)
+{{
+    ec_pair_tile tile;
+    ec_vec rows[EC_TILE_VECS];
+    ec_pairs_init(&tile, {rows}, {vectors});
+    ec_pairs_mac(&tile, a, 16, 64, b, kc, {rows}, {vectors});
+    ec_pairs_read(&tile, rows, {rows}, {vectors});
+    EC_UNROLL
+    for (int i = 0; i < {rows} * {vectors}; i++)
+        ec_store(out + i * EC_VL, rows[i]);
+}}
+"""
+
+
+@pytest.mark.parametrize("family", ["gcc", "clang"])
+@pytest.mark.parametrize("name", sorted(UNITS))
+def test_sums_stay_in_registers(name: str, family: str) -> None:
+    """Of every tile, as compiled: no spill, no accumulator that moves."""
+    target, unit = TARGETS[name], UNITS[name]
+    compiler = find_compiler(target, family)
+    if compiler is None:
+        pytest.skip(f"no {family} for {target.arch} is installed")
+    names = (target.header, "../kernels/ec_lanes.h", f"../kernels/{unit.header}")
+    headers = ("ec_common.h", *(f"isa/{name}" for name in names))
+    tiles = unit.tiles(target)
+    text = "".join(f'#include "{header}"\n' for header in headers)
+    text += "".join(_TILE.format(rows=tile.rows, vectors=tile.vectors) for tile in tiles)
+    flags = (*BASE_FLAGS, *target.flags, *(target.bfloat16_flags or ()), f"-I{RUNTIME}")
+    command = [*compiler, *flags, "-S", "-x", "c", "-", "-o", "-"]
+    done = subprocess.run(command, input=text, text=True, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr[:2000]
+    found = functions(done.stdout)
+    for tile in tiles:
+        every = loops(found[f"tile_{tile.rows}_{tile.vectors}"], SYNTAXES[target.arch])
+        assert every[0].multiply_adds >= tile.rows // unit.rows * tile.vectors, str(tile)
+        assert all(loop.sound for loop in every), str(tile)

@@ -33,11 +33,11 @@ FORMATS = ("float32", "flyte24", "flyte16", "flyte8", "int8", "int4")  # in the 
 WHOLE_BITS = {"int8": 8, "int4": 4}
 
 
-def compiled(build: Build, folder: Path) -> Path:
+def compiled(build: Build, folder: Path, *, truncate: bool = False) -> Path:
     binary = folder / "storage"
     header = build.target.header
     command = [*build.compiler, *build.target.flags, "-I", str(ROOT / "runtime_c")]
-    command += [f'-DEC_ISA_HEADER="isa/{header}"']
+    command += [f'-DEC_ISA_HEADER="isa/{header}"', *(["-DEC_TRUNCATE=1"] if truncate else [])]
     command += [f'-DEC_STORED_HEADER="storage/{header.replace("_isa_", "_stored_")}"']
     done = subprocess.run(
         [*command, str(PROGRAM), "-o", str(binary)], capture_output=True, text=True, check=False
@@ -76,13 +76,13 @@ def assert_same(got: Array, want: Array, pattern: Array, what: str) -> None:
         )
 
 
-def check(build: Build, folder: Path) -> None:
+def check(build: Build, folder: Path, *, truncate: bool = False) -> None:
     """All patterns through loads and stores; the program itself checks every place and n."""
     pattern = stored_values.patterns()
     pattern = np.concatenate([pattern, pattern[: -len(pattern) % 64]])
     data = np.uint32(len(pattern)).tobytes() + pattern.tobytes()
     data += b"".join(elements(name, pattern) for name in FORMATS)
-    command = [*build.runner, str(compiled(build, folder))]
+    command = [*build.runner, str(compiled(build, folder, truncate=truncate))]
     done = subprocess.run(command, input=data, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()[:4000]
     at = 0
@@ -95,7 +95,8 @@ def check(build: Build, folder: Path) -> None:
         raw = np.frombuffer(done.stdout, np.uint8, len(pattern) * size, at).reshape(-1, size)
         code = np.zeros((len(pattern), 4), np.uint8)
         code[:, :size] = raw
-        got, want = code.view(np.uint32).reshape(-1), stored_values.stored(pattern, bits)
+        got = code.view(np.uint32).reshape(-1)
+        want = stored_values.stored(pattern, bits, truncate=truncate)
         assert_same(got, want, pattern, f"{build.name}, storing {name}")
         at += raw.size
     assert at == len(done.stdout)
@@ -103,6 +104,12 @@ def check(build: Build, folder: Path) -> None:
 
 def test_bits_and_bounds(build: Build, folder: Path) -> None:
     check(build, folder)
+
+
+@pytest.mark.parametrize("isa", ["portable", *READING])
+def test_truncation(isa: str, folder: Path) -> None:
+    """What a program has that was asked for it.  Bounds are the same code: no sanitizers."""
+    check(builds.find(TARGETS[isa], "gcc", ("-O1",)), folder, truncate=True)
 
 
 @pytest.mark.parametrize("compiler", builds.COMPILERS)

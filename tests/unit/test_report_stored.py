@@ -82,8 +82,8 @@ def test_a_float32_network_has_no_section(planned: Report) -> None:
 def test_accuracy_on_samples(chosen: Report) -> None:
     found = facts(shown(chosen), "accuracy-table")
     assert found["SQNR at the output"] == "31.2 dB"
-    assert found["top-1"] == "95.0%"
-    assert found["top-1 lost against float32"] == "0.5% of the samples"
+    assert found["top-1"] == "95.0 %"
+    assert found["top-1 lost against float32"] == "0.5 % of the samples"
     assert found["samples"] == SAMPLES
     assert found["beside rounding"].startswith("not verified yet: edgeconv verify DIR")
     chosen["accuracy"]["verified"] = 1.5e-7
@@ -179,7 +179,7 @@ def test_outputs_of_a_verification(planned: Report) -> None:
 def test_outputs_of_a_choice(chosen: Report) -> None:
     words, gone = outputs(chosen)
     assert "compared with the model" not in words
-    assert f"measured on {SAMPLES}: largest error 0.5, SQNR 31.2 dB, top-1 95.0%." in words
+    assert f"measured on {SAMPLES}: largest error 0.5, SQNR 31.2 dB, top-1 95.0 %." in words
     assert gone == missing.unverified()
     chosen["accuracy"]["verified"] = 2e-7
     words, gone = outputs(chosen)
@@ -193,6 +193,8 @@ def test_commands_carry_the_limits_of_the_choice(chosen: Report) -> None:
         assert part in command
     assert "--max-drop" not in command
     assert "--flash" not in command
+    chosen["ram"]["regions"] = [{"size": 100_000}, {"size": 200_000}]
+    assert "--ram" not in missing.compile_command(chosen), "the board has as much"
     cli._parser().parse_args(shlex.split(command)[1:])
     chosen["accuracy"]["promised"] = False
     assert "--calibration" not in missing.compile_command(chosen)
@@ -262,3 +264,13 @@ def test_names_in_the_section_are_text(chosen: Report) -> None:
     assert facts(found, "accuracy-table")["samples"] == nasty
     assert shortened(nasty, 30) in found.words
     assert all(text.count("<") <= 5 for text in found.traces("sqnr")["SQNR"]["hovertext"])
+
+
+def test_truncation_and_other_factors_are_said(chosen: Report) -> None:
+    assert "Arithmetic is float32;" in shown(chosen).words
+    chosen["program"]["rounding"] = "truncate"
+    chosen["layers"][0]["compute"] = "bfloat16"
+    found = shown(chosen)
+    assert "Sums are float32, and factors where it is not bfloat16;" in found.words
+    assert facts(found, "choice-table")["rounding"] == "toward zero"
+    assert "--rounding truncate" in missing.compile_command(chosen)

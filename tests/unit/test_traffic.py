@@ -76,7 +76,8 @@ def least_bytes(problem: ConvProblem) -> tuple[int, int, int]:
     image = problem.batch * problem.in_c * math.prod(len({at for _, at in p}) for p in pairs)
     taps = math.prod(len({k for k, _ in p}) for p in pairs)
     result = problem.batch * problem.out_c * math.prod(problem.out_size)
-    return 4 * image, 4 * problem.out_c * problem.group_in_c * taps, 4 * result
+    weights = problem.out_c * problem.group_in_c * taps
+    return 4 * image, round(problem.filter_bytes * weights), 4 * result
 
 
 @st.composite
@@ -100,17 +101,21 @@ def problems(draw: st.DrawFn, algorithm: str, lanes: int) -> ConvProblem:
     sizes = list(zip(deep, draw(axes()), draw(axes()), strict=True))
     in_size, out_size, kernel, strides, dilations, pads = sizes
     groups = draw(st.sampled_from([1, 1, 1, 2, 5]))
-    in_c, out_c = (groups * draw(st.integers(1, 60)) for _ in range(2))
+    pairs = algorithm == "bfloat16"
+    in_c, out_c = (groups * draw(st.integers(1 + pairs, 60)) for _ in range(2))
     reads = writes = ROW_MAJOR
     if algorithm == "depthwise":
         in_c = out_c = groups = draw(st.integers(2, 100))
         reads = writes = blocked(lanes)
+    elif pairs:
+        reads = writes = CHANNELS_LAST
     elif algorithm == "direct":
         reads = draw(st.sampled_from([blocked(lanes), CHANNELS_LAST, ROW_MAJOR]))
         writes = draw(st.sampled_from([blocked(lanes), CHANNELS_LAST]))
     batch = draw(st.integers(1, 3))
     spatial = (in_size, out_size, kernel, strides, dilations, pads)
-    return ConvProblem(batch, in_c, out_c, groups, *spatial, reads, writes)
+    stored = "flyte16" if pairs else "float32"
+    return ConvProblem(batch, in_c, out_c, groups, *spatial, reads, writes, stored)
 
 
 @st.composite
@@ -123,12 +128,14 @@ def targets(draw: st.DrawFn) -> Target:
     return replace(TARGETS[name], caches=caches)
 
 
-@pytest.mark.parametrize("algorithm", ["depthwise", "direct", "sconv"])
+@pytest.mark.parametrize("algorithm", ["bfloat16", "depthwise", "direct", "sconv"])
 @given(data=st.data(), target=targets())
 @settings(deadline=None)
 def test_never_less_than_compulsory_and_never_more_behind_a_larger_cache(
     algorithm: str, data: st.DataObject, target: Target
 ) -> None:
+    if algorithm == "bfloat16":
+        target = replace(TARGETS["avx512"], bfloat16=True, caches=target.caches)
     problem = data.draw(problems(algorithm, target.lanes))
     levels = algorithms()[algorithm].traffic(problem, target)
     image, filters, result = least_bytes(problem)
@@ -144,7 +151,7 @@ def test_never_less_than_compulsory_and_never_more_behind_a_larger_cache(
 
 
 def test_all_algorithms_are_tested() -> None:
-    assert sorted(algorithms()) == ["depthwise", "direct", "sconv"]
+    assert sorted(algorithms()) == ["bfloat16", "depthwise", "direct", "sconv"]
 
 
 needs_cachegrind = [

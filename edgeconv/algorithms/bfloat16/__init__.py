@@ -23,8 +23,9 @@ FILTERS = "flyte16"  # has bfloat16's bits
 
 def _applies(problem: ConvProblem, target: Target) -> bool:
     """A depthwise convolution has no second channel to make a pair with."""
-    able = unit_of(target) is not None and problem.filters_as == FILTERS
-    return able and problem.group_in_c > 1
+    unit = unit_of(target)
+    able = unit is not None and bool(unit.tiles(target))
+    return able and problem.filters_as == FILTERS and problem.group_in_c > 1
 
 
 def _cost(problem: ConvProblem, target: Target) -> float:

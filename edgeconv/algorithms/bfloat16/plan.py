@@ -83,7 +83,7 @@ class Bfloat16Plan:
 
 
 def _segments(row: int, largest: int) -> tuple[Segment, ...]:
-    """The strips of a row, equal neighbours merged; the panel has the border, so none is an edge."""
+    """The strips of a row, equal neighbours merged; none is an edge: the panel has the border."""
     found: list[Segment] = []
     column = 0
     for rows in widths(row, largest):
@@ -96,6 +96,13 @@ def _segments(row: int, largest: int) -> tuple[Segment, ...]:
     return tuple(found)
 
 
+def _block(pairs: int, unit: Unit) -> int:
+    """Pairs of a block: a line of each pixel, or as even parts as whole vectors of four make."""
+    if not unit.apart or pairs <= unit.pairs:
+        return min(unit.pairs, pairs)
+    return 2 * -(-pairs // (2 * -(-pairs // unit.pairs)))
+
+
 def _panel(problem: ConvProblem, unit: Unit, row: int, chunk: int) -> Panel:
     """The panel under ``chunk`` output rows of ``row`` pixels."""
     (depth, kernel_h, kernel_w), (_, stride_h, stride_w) = problem.kernel, problem.strides
@@ -105,7 +112,7 @@ def _panel(problem: ConvProblem, unit: Unit, row: int, chunk: int) -> Panel:
     column_step = stride_w if kernel_w == 1 else 1
     stride, reach = stride_w // column_step, (kernel_w - 1) * dilation_w
     pairs = -(-problem.group_in_c // 2)
-    block = min(unit.pairs, pairs)
+    block = _block(pairs, unit)
     return Panel(
         pairs=block,
         blocks=-(-pairs // block),
@@ -114,7 +121,10 @@ def _panel(problem: ConvProblem, unit: Unit, row: int, chunk: int) -> Panel:
         row_step=row_step,
         column_step=column_step,
         phases=stride if unit.apart else 1,
-        wide=row + reach // stride if unit.apart else (row - 1) * stride + reach + 1,
+        # Where pixels lie side by side, every pair's row begins with a vector.
+        wide=-(-(row + reach // stride) // unit.rows) * unit.rows
+        if unit.apart
+        else (row - 1) * stride + reach + 1,
     )
 
 
@@ -131,7 +141,7 @@ def _chunk(problem: ConvProblem, target: Target, unit: Unit, rows: int, row: int
 
 
 def _strip_cost(rows: int, vectors: int, depth: int, unit: Unit) -> float:
-    """Slots of a strip of ``rows`` pixels: per step its multiplications, its loads or the latency."""
+    """Slots of a strip of ``rows`` pixels: per step its products, its loads or the latency."""
     whole = -(-rows // unit.rows) * unit.rows
     step = max(whole * vectors / unit.rate, whole / unit.rows + vectors, unit.latency)
     return depth * step + 2 * rows * vectors + STRIP_OVERHEAD

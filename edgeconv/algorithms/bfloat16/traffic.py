@@ -33,8 +33,8 @@ def _crossing(problem: ConvProblem, target: Target, cache: Cache) -> Crossing:
     panel, strips = float(plan.panel.bytes), plan.chunk * sum(s.count for s in plan.segments)
     results = problem.out_bytes * problem.out_c * math.prod(problem.out_size) / problem.groups
     part = results / chunks  # under one panel
-    # Between two uses: of the panel a tile of filters, of a tile a strip's share of the panel, of all
-    # filters a panel and its results.
+    # Between two uses: of the panel a tile of filters, of a tile a strip's share of the panel, of
+    # all filters a panel and its results.
     panel_lost = lost(cache, Runs(1, panel), Runs(1, tile), Runs(1, part))
     strip = Runs(1, (panel + part / len(order.widths)) / strips)
     tile_lost = lost(cache, Runs(1, tile), strip)

@@ -11,7 +11,7 @@ from edgeconv.targets import Target, Tile
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """``header``: beside the ISA's own.  ``pairs``: of channels, in a block of the panel.
+    """``header``: beside the ISA's own.  ``pairs``: of channels, the most in a block of the panel.
 
     ``apart``: the same pair of neighbouring pixels lies side by side there, rather than the pairs
     of a pixel.  ``rows``: those of a tile come in multiples of this.  ``outer``: it has the tiles
@@ -39,7 +39,7 @@ class Unit:
 UNITS: Mapping[str, Unit] = MappingProxyType(
     {
         "avx512": Unit("../isa/ec_bfloat16_avx512.h", 16, False, 1, False, 1.0, 12),
-        "power10": Unit("../isa/ec_bfloat16_power10.h", 8, True, 4, True, 2.0, 8),
+        "power10": Unit("../isa/ec_bfloat16_power10.h", 64, True, 4, True, 2.0, 8),
     }
 )
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from edgeconv.algorithms.problem import FLOAT32, ConvProblem
+from edgeconv.algorithms.problem import FLOAT32, INT4, ConvProblem
 from edgeconv.algorithms.strips import Segment, segments
 from edgeconv.cache import ASSUMED
 from edgeconv.ir.layout import CHANNELS_LAST, Order
@@ -220,6 +220,8 @@ def make_plan(problem: ConvProblem, target: Target) -> DirectPlan:
             vectors = min(tile.vectors, total)
             if vectors < tile.vectors and best:
                 continue  # another tile has exactly this many vectors
+            if best and problem.filters_as == INT4 and vectors * target.lanes % 2:
+                continue  # rows of filters begin with a byte: half of the last one would be lost
             tail = total % vectors
             cut = segments(problem, row, tile.rows)
             tail_rows = max((t.rows for t in target.tiles if t.vectors >= tail), default=tile.rows)

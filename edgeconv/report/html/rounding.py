@@ -61,13 +61,17 @@ def outputs(report: Report) -> tuple[str, Missing | None]:
         ending = "" if count == 1 else "s"
         return f"Outputs compared with the model on {count} input{ending}: {words}.", None
     if accuracy.get("top1") is not None:
-        words += f", top-1 {accuracy['top1']:.1%}"
+        words += f", top-1 {_percent(accuracy['top1'])}"
     words = f"Outputs expected of this rounding, measured on {accuracy['source']}: {words}."
     verified = accuracy.get("verified")
     if verified is None:
         return words, unverified()
     compared = "The program compared with the same numbers in float32 on 1 input"
     return f"{words} {compared}: relative error {verified:.3g}.", None
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
 
 
 def _on_samples(report: Report) -> bool:
@@ -90,9 +94,9 @@ def _accuracy(report: Report) -> Iterator[Fact]:
     yield Fact("SQNR at the output", f"{sqnr:.1f} dB" if sqnr is not None else "no noise at all")
     yield Fact("largest error of an output", f"{error:.3g}" if error is not None else "not finite")
     if found.get("top1") is not None:
-        yield Fact("top-1", f"{found['top1']:.1%}")
+        yield Fact("top-1", _percent(found["top1"]))
     if found.get("top1_drop") is not None:
-        yield Fact("top-1 lost against float32", f"{found['top1_drop']:.1%} of the samples")
+        yield Fact("top-1 lost against float32", f"{_percent(found['top1_drop'])} of the samples")
     elif found.get("agreement") is not None:
         yield Fact("top-1", "", unlabelled())
     for key, title in (
@@ -100,8 +104,8 @@ def _accuracy(report: Report) -> Iterator[Fact]:
         ("at_risk", "expected with another top class"),
     ):
         if found.get(key) is not None:
-            yield Fact(title, f"{found[key]:.1%} of the samples")
-    yield Fact("samples", f"{found['source']}")
+            yield Fact(title, f"{_percent(found[key])} of the samples")
+    yield Fact("samples", str(found["source"]))
     worst = found.get("verified")
     if worst is None:
         yield Fact("beside rounding", "", unverified())
@@ -113,6 +117,8 @@ def _choice(report: Report) -> Iterator[Fact]:
     choice, budget = report.get("choice"), report["budget"]
     if not choice:
         return
+    if report["program"].get("rounding") == "truncate":
+        yield Fact("rounding", "toward zero")
     smallest = _OBJECTIVES[choice["objective"]]
     if choice["min_sqnr"] is None and choice["max_drop"] is None:
         smallest = f"error at the outputs, of equal ones {smallest}"
@@ -121,7 +127,7 @@ def _choice(report: Report) -> Iterator[Fact]:
         ("RAM", budget["ram"], "{:,} bytes"),
         ("flash", budget["flash"], "{:,} bytes"),
         ("SQNR at the output, at least", choice["min_sqnr"], "{:g} dB"),
-        ("top-1 lost, at most", choice["max_drop"], "{:.2%} of the samples"),
+        ("top-1 lost, at most", choice["max_drop"], "{:.4g} of the samples"),
     )
     for title, limit, form in limits:
         yield Fact(f"limit: {title}", "none" if limit is None else form.format(limit))
