@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from edgeconv import board as boards
 from edgeconv import choose, frontend, memory, passes
@@ -14,6 +13,7 @@ from edgeconv.board import Board
 from edgeconv.budget.frontier import Point
 from edgeconv.budget.tables import Objective
 from edgeconv.calibration import samples
+from edgeconv.closing import Closing
 from edgeconv.codegen.emit import weight_image
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.fitting import Found, Planned, Search, UnfitError, Wishes
@@ -64,7 +64,7 @@ def decide(options: CompileOptions, step: Step = lambda _: None) -> Decided:
         return decider.decide()
 
 
-class Decider:
+class Decider(Closing):
     """Decides about one model; again, once it is known what the program takes beside its data.
 
     Raises EdgeconvError for a model or board that cannot be read.
@@ -81,15 +81,8 @@ class Decider:
         self.graph = passes.optimise(graph)
         self._search: Search | None = None
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """Let go of the network that was measured, if one was."""
         if self._search:
             self._search.close()
 

@@ -13,8 +13,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +23,7 @@ from edgeconv.algorithms import algorithms
 from edgeconv.build.project import Project
 from edgeconv.calibration.engine import Engine, Parameters
 from edgeconv.choose.storage import OUTPUT
+from edgeconv.closing import Closing
 from edgeconv.codegen.read_back import ForeignImageError, read_back
 from edgeconv.errors import EdgeconvError
 from edgeconv.ir.choice import Choice
@@ -38,7 +38,7 @@ FLOAT32 = "float32"
 _NUMBER = re.compile(rb"[0-9]+")
 
 
-class Twin:
+class Twin(Closing):
     """``results_stored``: whether some layer's result is in another format than float32, or its
     input is rounded before it computes.
 
@@ -61,16 +61,9 @@ class Twin:
         }
         self.engine = Engine(rounding, step)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.engine.__exit__(kind, error, trace)
+    def close(self) -> None:
+        """Remove the program's files."""
+        self.engine.close()
 
     def outputs(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
         """The network's outputs."""

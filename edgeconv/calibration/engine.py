@@ -13,8 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +23,7 @@ from edgeconv import choose
 from edgeconv.calibration.library import Library, format_numbers
 from edgeconv.calibration.places import own_places
 from edgeconv.choose.storage import WEIGHTED
+from edgeconv.closing import Closing
 from edgeconv.codegen.weights import encoded
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.ir.choice import Choice
@@ -50,7 +50,7 @@ class Parameters:
     bias: Floats | None = None
 
 
-class Engine:
+class Engine(Closing):
     """A network in this process.  ``graph``: as ``passes.optimise`` leaves it; whatever storage it
     names is ignored, all is float32.  ``truncate``: activations are rounded toward
     zero.  One run at a time.
@@ -71,15 +71,8 @@ class Engine:
         self._given: dict[str, Parameters] = {}
         self._outputs = [np.zeros(graph[name].shape, graph[name].dtype) for name in graph.outputs]
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """Remove the program's files."""
         self._library.close()
 
     @property

@@ -7,8 +7,8 @@ are taken in float64 over all elements of all samples.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -109,30 +109,24 @@ class Baseline:
     ) -> Accuracy:
         """Everything there is to say of a variant; ``layers``: at every tensor too."""
         engine = self.engine
-        kept = engine.tensors if layers else engine.graph.outputs
-        powers = {name: Power() for name in kept if name not in engine.graph.inputs}
-        found: list[dict[str, Floats]] = []
-        worst = 0.0
-        for sample, wanted in zip(self.samples, self._outputs, strict=True):
-            got = engine.run(sample, parameters=parameters, activations=activations, capture=powers)
-            found.append({name: got[name] for name in engine.graph.outputs})
-            worst = max(worst, *(_largest(got[name], wanted[name]) for name in wanted))
-            plain = engine.run(sample, capture=powers) if layers else wanted
-            for name, power in powers.items():
-                power.add(got[name], plain[name])
-        agreement, top1, drop, risk = self._classes(found)
-        ratios = {name: power.sqnr_db for name, power in powers.items()}
-        return Accuracy(
-            outputs={name: ratios[name] for name in engine.graph.outputs},
-            per_layer=ratios if layers else {},
-            max_abs_error=worst,
-            agreement=agreement,
-            top1=top1,
-            top1_drop=drop,
-            at_risk=risk,
-            samples=len(self.samples),
-            promised=self.samples.promised,
-        )
+        fixed = {*engine.graph.inputs, *engine.graph.outputs}
+        inner = {name: Power() for name in engine.tensors if layers and name not in fixed}
+
+        def outputs() -> Iterator[dict[str, Floats]]:
+            for sample in self.samples:
+                got = engine.run(
+                    sample, parameters=parameters, activations=activations, capture=inner
+                )
+                plain = engine.run(sample, capture=inner) if inner else {}
+                for name, power in inner.items():
+                    power.add(got[name], plain[name])
+                yield got
+
+        found = self.judge(outputs())
+        if not layers:
+            return found
+        ratios = {name: power.sqnr_db for name, power in inner.items()}
+        return replace(found, per_layer={**ratios, **found.outputs})
 
     def judge(self, outputs: Iterable[Mapping[str, Floats]]) -> Accuracy:
         """What another program computed on the same samples, in their order."""
@@ -140,7 +134,7 @@ class Baseline:
         found: list[dict[str, Floats]] = []
         worst = 0.0
         for got, wanted in zip(outputs, self._outputs, strict=True):
-            found.append(dict(got))
+            found.append({name: got[name] for name in powers})
             worst = max(worst, *(_largest(got[name], wanted[name]) for name in wanted))
             for name, power in powers.items():
                 power.add(got[name], wanted[name])

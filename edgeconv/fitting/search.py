@@ -142,7 +142,7 @@ class Search:
 
     def close(self) -> None:
         """Let go of the network that was measured."""
-        self.engine.__exit__(None, None, None)
+        self.engine.close()
 
     def find(self, ram: int | None, flash: int | None) -> Found:
         """The best formats for budgets in bytes (None: no limit).
