@@ -86,6 +86,19 @@ class Decider(Closing):
         if self._search:
             self._search.close()
 
+    @property
+    def objective(self) -> Objective:
+        """What the user wants smallest; latency where the board predicts it, else memory."""
+        if self.options.objective:
+            return Objective(self.options.objective)
+        predicts = self.board.macs_per_cycle is not None
+        return Objective.LATENCY if predicts else Objective.MEMORY
+
+    @property
+    def _limited(self) -> bool:
+        """Whether accuracy has a limit, within which bytes or time may be saved."""
+        return self.options.min_sqnr is not None or self.options.max_drop is not None
+
     def learn(self, built: Mapping[str, Any], planned: Mapping[str, Any]) -> bool:
         """Take the overhead from the report of a built program; whether that is news.
 
@@ -107,14 +120,15 @@ class Decider(Closing):
     def lightest(self) -> Decided:
         """The decisions with the least flash within --min-sqnr, whatever its budget: what the code
         of a small program takes is learnt from it."""
-        plain = self.plain()
-        search = self._searched(plain)
-        return self._with(search, search.lightest(plain.report["budget"]["ram"]))
+        search = self._searched(self.plain())
+        ram = self.board.ram_bytes if self.board.bare_metal else None  # or it cannot be linked
+        return self._with(search, search.lightest(ram))
 
     def _with(self, search: Search, found: Found) -> Decided:
         best = self._choose(found.graph, search.target, found.storage)
         source = search.samples.source
-        report = accuracy.with_found(best.report, found, self.options, source)
+        options = replace(self.options, objective=self.objective.value)
+        report = accuracy.with_found(best.report, found, options, source)
         notes = (*best.notes, *accuracy.notes(found, source))
         return replace(best, report=report, notes=notes, found=found)
 
@@ -122,7 +136,7 @@ class Decider(Closing):
         """The decisions; formats are searched for where the user sets a limit of accuracy, gives
         samples to round by, or where float32 does not fit."""
         plain, options = self.plain(), self.options
-        wished = options.min_sqnr is not None or options.max_drop is not None
+        wished = self._limited
         calibrated = bool(options.calibration and options.storage)
         short = self._exceeded(plain.report) and not computing_notes(plain.choice)
         if not (wished or calibrated or short):
@@ -152,7 +166,7 @@ class Decider(Closing):
         storage, target = self.options.storage, self.board.target
         decided = self._choose(self.graph, target, storage)
         short = decided.report["budget"]["ram"] and self._exceeded(decided.report, "ram")
-        if not short and self.options.objective != Objective.MEMORY.value:
+        if not short and not (self._limited and self.objective is Objective.MEMORY):
             return decided
         self.step("choosing again without workspaces")
         lean = target.lean()
@@ -163,13 +177,21 @@ class Decider(Closing):
         return min((smaller, decided), key=lambda each: int(each.report["ram"]["total"]))
 
     def _unfit(self, error: UnfitError, plain: Report) -> UnfitError:
-        """``error``, with what float32 would take."""
+        """``error``, with what float32 would take, and no hint that the board cannot follow."""
         lines = tuple(f"in float32, {line}" for line in budget_lines(plain))
+        sizes = (("RAM", self.board.ram_bytes), ("flash", self.board.flash_bytes))
+        beyond = [
+            f"the board has {has:,} bytes of {name}"
+            for (name, has), needed in zip(sizes, error.nearest, strict=False)
+            if self.board.bare_metal and has is not None and needed > has
+        ]
+        hint = f"{' and '.join(beyond)}: no budget helps" if beyond else error.hint
+        why = EdgeconvError(error.what, got=error.got, rule=error.rule, hint=hint)
         return UnfitError(
             EdgeconvError(
                 "does not fit",
                 where=f"{self.options.model.name} on board {self.board.name}",
-                rule=error.one_line(),
+                rule=why.one_line(),
                 details=(*lines, *error.details),
             )
         )
@@ -193,6 +215,8 @@ class Decider(Closing):
                 hint="name the formats with --storage, or leave that --algorithm out",
                 code=Exit.USAGE,
             )
+        if self._limited:
+            self._require_prediction(plain.report)
         if self._search is None:
             self._search = Search(
                 self.graph,
@@ -203,13 +227,35 @@ class Decider(Closing):
                     options.storage,
                     options.min_sqnr,
                     options.max_drop,
-                    Objective(options.objective),
+                    self.objective,
                     options.truncate,
                 ),
                 lambda graph, storage: self._planned(graph, target, storage),
                 self.step,
             )
         return self._search
+
+    def _require_prediction(self, report: Report) -> None:
+        """Before anything is measured: EdgeconvError where nothing predicts the objective."""
+        known = {
+            Objective.LATENCY: ("time", report["time"]["predicted_ms"]),
+            Objective.ENERGY: ("energy", report["energy"]["predicted_mj"]),
+        }
+        what, value = known.get(self.objective, ("", 0.0))
+        if value is None:
+            raise EdgeconvError(
+                f"cannot minimise {self.objective.value}",
+                got=f"board {self.board.name}",
+                rule=str(report[what]["source"]),
+                hint="--objective memory needs no prediction",
+                code=Exit.USAGE,
+            )
+
+    def _budget(self, given: int | None, has: int | None) -> int | None:
+        """What the user allows; no more than a board without an operating system has."""
+        if given is None or has is None or not self.board.bare_metal:
+            return has if given is None else given
+        return min(given, has)
 
     def _planned(self, graph: Graph, target: Target, storage: Mapping[str, str]) -> Planned:
         decided = self._choose(graph, target, storage)
@@ -245,8 +291,8 @@ class Decider(Closing):
             model_file=options.model.name,
             weights_bytes=weight_image(choice, plan).bytes,
             weights_as_c=options.weights_as_c,
-            ram_budget=board.ram_bytes if options.ram is None else options.ram,
-            flash_budget=board.flash_bytes if options.flash is None else options.flash,
+            ram_budget=self._budget(options.ram, board.ram_bytes),
+            flash_budget=self._budget(options.flash, board.flash_bytes),
             rounding=options.rounding,
         )
         report = document.build_report(choice, plan, board, facts)

@@ -22,7 +22,8 @@ class CompileOptions:
     ``flash``: budgets in bytes; where absent, what the board has.  ``storage``: formats by layer
     (of its filters; of its result with ``:output`` behind the name), ``*`` for all layers.
     ``calibration``: samples to measure accuracy on.  ``min_sqnr`` in dB and ``max_drop``, a share
-    of the labels: what may be lost of it; ``objective``: what to make smallest within that.
+    of the labels: what may be lost of it; ``objective``: what to make smallest within
+    that, "" for latency where the board predicts it, else memory.
     ``rounding``: how numbers are brought to a format, one of ROUNDINGS.
     """
 
@@ -39,7 +40,7 @@ class CompileOptions:
     calibration: Path | None = None
     min_sqnr: float | None = None
     max_drop: float | None = None
-    objective: str = "latency"
+    objective: str = ""
     rounding: str = NEAREST
 
     @property
@@ -88,7 +89,7 @@ class CompileOptions:
         for option, limit in (("--min-sqnr", self.min_sqnr), ("--max-drop", self.max_drop)):
             if limit is not None:
                 yield from (option, f"{limit:g}")
-        if self.objective != "latency":
+        if self.objective:
             yield from ("--objective", self.objective)
         if self.rounding != NEAREST:
             yield from ("--rounding", self.rounding)

@@ -17,6 +17,7 @@ from edgeconv.build.footprint import footprint
 from edgeconv.build.image import check_image, check_network
 from edgeconv.build.project import Project
 from edgeconv.build.project import render as render_report
+from edgeconv.build.weights_file import CHECKSUM, checksum_of
 from edgeconv.calibration.sqnr import Accuracy
 from edgeconv.codegen.emit import EmitOptions, emit
 from edgeconv.codegen.source_tree import SourceTree
@@ -25,7 +26,7 @@ from edgeconv.errors import EdgeconvError
 from edgeconv.fitting import UnfitError
 from edgeconv.memory.link import link_plan
 from edgeconv.options import CompileOptions
-from edgeconv.report import accuracy, document
+from edgeconv.report import document
 from edgeconv.report.document import Report
 from edgeconv.report.explain import explain
 from edgeconv.report.text import budget_lines
@@ -105,12 +106,12 @@ def verify_project(
 
 def try_project(
     directory: Path, samples: Path, *, model: Path | None = None, step: Step = lambda _: None
-) -> tuple[Accuracy, str, bool]:
-    """Run the project on all samples of an .npz file: its accuracy, how it ran, and whether that
-    keeps the limits that it was compiled for."""
+) -> tuple[Accuracy, str, Report]:
+    """Run the project on all samples of an .npz file: its accuracy, how it ran, and the limits that
+    it was compiled for (``choice`` of its report)."""
     project = Project.open(directory)
     found, ran = try_on(project, model_file.find(project, model), samples, step)
-    return found, ran, accuracy.keeps(found, project.report.get("choice", {}))
+    return found, ran, project.report.get("choice", {})
 
 
 def bench_project(
@@ -174,7 +175,7 @@ def _compiled(decider: Decider, directory: Path, step: Step, *, build: bool) -> 
                 raise
         except UnfitError as error:
             # The code that is known may be that of a larger program than need be.
-            if not (build and decider.overhead.flash):
+            if not build:
                 raise
             if smallest is None:
                 smallest = _smallest(decider, step, error)
@@ -220,7 +221,7 @@ def _write(decided: Decided, directory: Path, step: Step, *, build: bool) -> Non
     step("emitting")
     tree = _emit(decided)
     try:
-        tree.write(directory.resolve(), _build_and_judge(step) if build else lambda _: None)
+        tree.write(directory.resolve(), _build_and_judge(step) if build else _finish)
     except TooLargeError as error:
         error.planned = decided.report
         raise
@@ -257,8 +258,8 @@ def _build_and_judge(step: Step) -> Callable[[Path], None]:
     """Builds a written project; raises when it then exceeds the flash budget."""
 
     def finish(directory: Path) -> None:
+        project = _note(directory)
         step("building")
-        project = Project.open(directory)
         try:
             report = _measured(project)
         except EdgeconvError as error:
@@ -271,6 +272,18 @@ def _build_and_judge(step: Step) -> Callable[[Path], None]:
         project.write_report(report)
 
     return finish
+
+
+def _finish(directory: Path) -> None:
+    """Ends a project that is not built."""
+    _note(directory)
+
+
+def _note(directory: Path) -> Project:
+    """The project in ``directory``, its report with the checksum of its weights."""
+    project = Project.open(directory)
+    program = {**project.report["program"], CHECKSUM: checksum_of(project)}
+    return project.write_report({**project.report, "program": program})
 
 
 def _measured(project: Project) -> Report:

@@ -9,7 +9,6 @@ it is where layers round what they read, to compute with numbers of another form
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +19,9 @@ import numpy.typing as npt
 
 from edgeconv import choose, frontend, passes
 from edgeconv.algorithms import algorithms
+from edgeconv.algorithms.packing import rounded_weights
 from edgeconv.build.project import Project
+from edgeconv.build.weights_file import image_of
 from edgeconv.calibration.engine import Engine, Parameters
 from edgeconv.choose.storage import OUTPUT
 from edgeconv.closing import Closing
@@ -35,7 +36,6 @@ Array = npt.NDArray[np.generic]
 Floats = npt.NDArray[np.float32]
 Step = Callable[[str], None]
 FLOAT32 = "float32"
-_NUMBER = re.compile(rb"[0-9]+")
 
 
 class Twin(Closing):
@@ -56,6 +56,7 @@ class Twin(Closing):
             layer["storage"]["output"] != FLOAT32 for layer in layers
         )
         found = _constants(project, graph)
+        _check_rounding(project, graph, found)
         self.parameters = {
             name: Parameters(filters.weights, filters.bias) for name, filters in found.items()
         }
@@ -119,7 +120,7 @@ def _with_rounded_inputs(
 
 
 def _constants(project: Project, graph: Graph) -> dict[str, Filters]:
-    image = _image(project)
+    image = image_of(project)
     target = project.board().target
     for kernels in (target, target.lean()):  # as it may have been decided
         try:
@@ -133,6 +134,33 @@ def _constants(project: Project, graph: Graph) -> dict[str, Filters]:
         rule="they were packed for other kernels",
         hint="compile the model again",
     )
+
+
+def _check_rounding(project: Project, graph: Graph, found: Mapping[str, Filters]) -> None:
+    """Where the user has named the formats and nothing was measured, what filters become is known:
+    they must be that."""
+    report = project.report
+    if (report["accuracy"] or {}).get("source") or report["program"].get("rounding") == "truncate":
+        return
+    wanted = {
+        layer["name"]: layer["storage"]["weights"]
+        for layer in report["layers"]
+        if layer["name"] in found and not layer["storage"].get("exact")
+    }
+    rounded = rounded_weights(graph, wanted)
+    constants = {
+        node.name: rounded[node.inputs[1]].constant()
+        for node in rounded.nodes
+        if node.name in wanted
+    }
+    for name, values in constants.items():
+        if not np.array_equal(values, found[name].weights, equal_nan=True):
+            raise EdgeconvError(
+                "filters are not those of the model",
+                where=name,
+                rule=f"rounded to {wanted[name]} they are others",
+                hint="compile the model again; if that does not help, please report it",
+            )
 
 
 def _choice_of(project: Project, graph: Graph, target: Target) -> Choice:
@@ -158,18 +186,3 @@ def _order(project: Project, choice: Choice) -> tuple[int, ...]:
     """The layers in execution order; KeyError where the project has others."""
     number = {layer.node.name: index for index, layer in enumerate(choice.layers)}
     return tuple(number[layer["name"]] for layer in project.report["layers"])
-
-
-def _image(project: Project) -> npt.NDArray[np.uint8]:
-    """The weight image as the project has it."""
-    path = project.directory / f"{project.name}_weights.bin"
-    try:
-        if path.exists():
-            return np.fromfile(path, np.uint8)
-        source = path.with_suffix(".c").read_bytes()
-    except OSError as error:
-        raise EdgeconvError(
-            "cannot read the weights", where=str(path), got=str(error.strerror)
-        ) from error
-    numbers = _NUMBER.findall(source, source.index(b"{"))
-    return np.array([int(number) for number in numbers], np.uint8)

@@ -12,6 +12,7 @@ from scipy.linalg import lapack
 Doubles = npt.NDArray[np.float64]
 Floats = npt.NDArray[np.float32]
 DAMPING = 0.01  # of the mean of H's diagonal, added to it: samples are few, and do not tell all
+MORE_DAMPING = 100.0  # times the last, where that was not enough
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,21 +95,26 @@ def _prepare(second: Doubles) -> Prepared:
     feedback = np.empty(second.shape, np.float32)
     for p in range(len(second)):
         matrix = second[p][np.ix_(order[p], order[p])]
-        matrix[np.diag_indices(size)] += extra[p]
+        found = None
+        while found is None:  # few samples leave less than rounding errors of the moments hide
+            matrix[np.diag_indices(size)] += extra[p]
+            found = _feedback(matrix)
+            extra[p] = max(MORE_DAMPING * extra[p], np.finfo(np.float32).tiny)
         sorted_second[p] = matrix
-        feedback[p] = _feedback(matrix)
+        feedback[p] = found
     return Prepared(order, sorted_second, feedback)
 
 
-def _feedback(matrix: Doubles) -> Floats:
+def _feedback(matrix: Doubles) -> Floats | None:
     """The unit upper triangular U of H = U D U^T.
 
     H backwards is L L^T, so that L backwards has U's columns times a number each.  In float32 where
-    that has the digits for it: U only weighs how errors are carried.
+    that has the digits for it: U only weighs how errors are carried.  None where H is not positive
+    definite.
     """
     for kind, factorise in ((np.float32, lapack.spotrf), (np.float64, lapack.dpotrf)):
         lower, failed = factorise(np.asfortranarray(matrix[::-1, ::-1], kind), lower=1, clean=1)
         if not failed:
             factor: Floats = (lower / np.diagonal(lower))[::-1, ::-1].astype(np.float32)
             return factor
-    raise ValueError("a damped second moment is not positive definite")
+    return None

@@ -101,7 +101,7 @@ def load(path: Path | None, graph: Graph) -> Samples:
     labels = None
     if LABEL in arrays and LABEL not in graph.inputs:
         labels = _labels(path, arrays[LABEL], count, graph)
-    return Samples(inputs, labels, f"{count} samples of {path.name}", promised=True)
+    return Samples(inputs, labels, f"{count} samples in {path.name}", promised=True)
 
 
 def _samples_of(

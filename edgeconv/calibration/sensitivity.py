@@ -49,16 +49,19 @@ def sensitivities(
     activations: Mapping[str, Sequence[str]],
     *,
     recipe: Recipe = BEST,
+    judged_on: Samples | None = None,
     step: Step = lambda _: None,
 ) -> Sensitivities:
     """Noise of every layer of ``weights`` and tensor of ``activations`` in each of its formats, all
     else being float32 (a format of that name costs nothing).
 
-    As many samples are used as the budget allows (``affordable``), evenly spread.
+    As many samples are used as the budget allows (``affordable``), evenly spread.  ``judged_on``:
+    other samples than those that rounding looks at.
     """
     variants = sum(len(set(forms) - {"float32"}) for forms in (*weights.values(),))
     variants += sum(len(set(forms) - {"float32"}) for forms in activations.values())
-    baseline = Baseline(engine, samples.at_most(affordable(engine, variants)))
+    judging = judged_on or samples
+    baseline = Baseline(engine, judging.at_most(affordable(engine, variants)))
     of_weights: dict[tuple[str, str], float] = {}
     rounded: dict[tuple[str, str], Rounded] = {}
     for layer, moments in moments_of(engine, samples, weights, recipe, step):

@@ -16,6 +16,7 @@ from scipy.special import erfc
 
 from edgeconv.calibration.engine import Engine, Floats, Parameters
 from edgeconv.calibration.samples import Samples, images_of
+from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.ir.graph import Graph
 from edgeconv.verify.compare import sqnr_db
 
@@ -85,7 +86,19 @@ class Baseline:
     _outputs: list[dict[str, Floats]] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._outputs = [self.engine.run(sample) for sample in self.samples]
+        check_labels(self.samples, self.engine.graph)
+        self._outputs = []
+        for number, sample in enumerate(self.samples):
+            self._outputs.append(self.engine.run(sample))
+            for name, values in self._outputs[-1].items():
+                if not np.isfinite(values).all():
+                    raise EdgeconvError(
+                        "the network's outputs are not finite",
+                        where=f"{name!r} of sample {number} ({self.samples.source})",
+                        got=f"{int((~np.isfinite(values)).sum())} of {values.size} values",
+                        rule="what rounding does to them cannot be measured",
+                        hint="look at the model's weights and at the samples' scale",
+                    )
 
     def noise(
         self,
@@ -165,6 +178,22 @@ class Baseline:
             return agreement, None, None, risk
         right = float(np.mean(mine == self.samples.labels))
         return agreement, right, float(np.mean(plain == self.samples.labels)) - right, risk
+
+
+def check_labels(samples: Samples, graph: Graph) -> None:
+    """Raises EdgeconvError (exit status 2) where labels name classes that the network has not."""
+    name = class_output(graph)
+    if samples.labels is None or not samples.labels.size or not name:
+        return
+    classes = graph[name].shape[1]
+    if samples.labels.max() >= classes:
+        raise EdgeconvError(
+            "no such class",
+            where=samples.source,
+            got=f"label {int(samples.labels.max())}",
+            rule=f"output {name!r} has scores of {classes} classes, which count from 0",
+            code=Exit.USAGE,
+        )
 
 
 def class_output(graph: Graph) -> str:

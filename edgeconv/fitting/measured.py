@@ -30,6 +30,9 @@ class Measured:
 
     ``weights``: by layer, ``activations``: by tensor, the formats on offer.  ``truncate``: filters
     are; results are what the engine does with them.
+
+    Every other sample is looked at to round by, and the error is measured on those between: on the
+    former it would look better than it is.  ``judging``: the latter.
     """
 
     def __init__(
@@ -42,19 +45,30 @@ class Measured:
         *,
         truncate: bool = False,
     ) -> None:
-        self.engine, self.samples, self.graph = engine, samples, engine.graph
-        self.step, self.truncate = step, truncate
-        recipe = BEST if samples.promised else UNCALIBRATED
+        self.engine, self.graph, self.step = engine, engine.graph, step
+        fits = samples.promised and len(samples) > 1
+        self.learning = samples.part(slice(0, None, 2)) if fits else samples
+        self.judging = samples.part(slice(1, None, 2)) if fits else samples
+        self.in_turn = fits and not truncate
+        recipe = BEST if fits else UNCALIBRATED
         if truncate:  # what remains of it can only be taken from biases
             recipe = replace(recipe, compensated=False, truncate=True)
-        found = sensitivities(engine, samples, weights, activations, recipe=recipe, step=step)
+        found = sensitivities(
+            engine,
+            self.learning,
+            weights,
+            activations,
+            recipe=recipe,
+            judged_on=self.judging,
+            step=step,
+        )
         self.rounded: Mapping[tuple[str, str], Rounded] = found.rounded
         self.weight_noise = _by_name(found.weights)
         self.activation_noise = _by_name(found.activations)
 
     @cached_property
     def _baseline(self) -> Baseline:
-        return Baseline(self.engine, self.samples.at_most(affordable(self.engine, MEASUREMENTS)))
+        return Baseline(self.engine, self.judging.at_most(affordable(self.engine, MEASUREMENTS)))
 
     def noise(self, formats: Mapping[str, str]) -> float:
         """Of a choice, by the keys that ``choose.select`` takes."""
@@ -81,10 +95,10 @@ class Measured:
         """
         alone = self.chosen(formats)
         parameters, activations = self._variant(formats)
-        if self.samples.promised and alone and not self.truncate:
+        if self.in_turn and alone:
             filters, _ = by_kind(self.graph, formats)
             turned = round_in_turn(
-                self.engine, self.samples, filters, activations=activations, step=self.step
+                self.engine, self.learning, filters, activations=activations, step=self.step
             )
             after = {name: entry.parameters for name, entry in turned.items()}
             quieter = self._baseline.noise(after, activations) < self._baseline.noise(

@@ -42,9 +42,12 @@ RESERVE = 2.0
 
 
 class UnfitError(EdgeconvError):
-    """No storage formats keep the limits; the text says how far the model gets."""
+    """No storage formats keep the limits; the text says how far the model gets.
 
-    def __init__(self, why: EdgeconvError) -> None:
+    ``nearest``: bytes of RAM and flash of the choice that is nearest to the budgets, if known.
+    """
+
+    def __init__(self, why: EdgeconvError, nearest: tuple[int, ...] = ()) -> None:
         super().__init__(
             why.what,
             where=why.where,
@@ -53,6 +56,7 @@ class UnfitError(EdgeconvError):
             hint=why.hint,
             details=why.details,
         )
+        self.nearest = nearest
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,7 +321,8 @@ class Search:
 
     def _unfit(self, known: Tables, miss: Miss) -> UnfitError:
         try:
-            return UnfitError(refusal(smallest(known, miss.limits, self._exact(Limits()))))
+            found = smallest(known, miss.limits, self._exact(Limits()))
+            return UnfitError(refusal(found), found.nearest)
         except EdgeconvError as error:
             return UnfitError(error)
 

@@ -18,6 +18,7 @@ from edgeconv.report.document import Report
 from edgeconv.report.text import plain_table
 
 FLOAT32 = "float32"
+POOR_DB = 15.0
 
 
 def with_found(
@@ -51,12 +52,22 @@ def with_found(
     return {**report, "layers": layers, "accuracy": accuracy, "choice": choice}
 
 
-def keeps(found: Accuracy, choice: Mapping[str, Any]) -> bool:
-    """Whether ``found`` is within the limits that formats were chosen for."""
+def misses(found: Accuracy, choice: Mapping[str, Any]) -> tuple[str, ...]:
+    """The limits that formats were chosen for and that ``found`` does not keep, in words."""
     least, most = choice.get("min_sqnr"), choice.get("max_drop")
-    quiet = least is None or found.sqnr_db >= least
-    lost = found.top1_drop
-    return quiet and (most is None or lost is None or lost <= most)
+    lines = []
+    if least is not None and found.sqnr_db < least:
+        lines.append(f"got {found.sqnr_db:.1f} dB, compiled for --min-sqnr {least:g}")
+    if most is not None and found.top1_drop is not None and found.top1_drop > most:
+        lines.append(f"{found.top1_drop:.1%} of the labels lost, compiled for --max-drop {most:g}")
+    return tuple(lines)
+
+
+def unchecked(found: Accuracy, choice: Mapping[str, Any]) -> tuple[str, ...]:
+    """What these samples cannot tell."""
+    if choice.get("max_drop") is None or found.top1_drop is not None:
+        return ()
+    return ("--max-drop was not checked: the samples have no `label`",)
 
 
 def tried(found: Accuracy, ran: str) -> Group:
@@ -90,12 +101,17 @@ def notes(found: Found, source: str) -> tuple[str, ...]:
     results = [form for key, form in storage.items() if key.endswith(OUTPUT)]
     lines = [
         f"stored in fewer bits: {_counted(filters, 'filters')}; {_counted(results, 'results')}",
-        f"accuracy: {_words(found.accuracy)}, on {source}",
+        f"accuracy: {_words(found.accuracy)}, on {found.accuracy.samples} of {source}",
     ]
     if not found.accuracy.promised:
         lines.append(
             "without --calibration nothing is promised about accuracy: other inputs than seeded "
             "ones may fare worse"
+        )
+    if found.accuracy.sqnr_db < POOR_DB:
+        lines.append(
+            f"that is little: below {POOR_DB:.0f} dB try the program on real inputs before using "
+            "it; --min-sqnr sets a floor"
         )
     if not found.fitted.finished:
         lines.append(
@@ -117,7 +133,8 @@ def _words(measured: Accuracy) -> str:
     sqnr = measured.sqnr_db
     words = f"SQNR {sqnr:.1f} dB" if math.isfinite(sqnr) else "SQNR infinite"
     if measured.top1 is not None and measured.top1_drop is not None:
-        words += f", top-1 {measured.top1:.1%} ({measured.top1_drop:+.1%} lost)"
+        plain = measured.top1 + measured.top1_drop
+        words += f", top-1 {measured.top1:.1%} (float32: {plain:.1%})"
     elif measured.agreement is not None:
         words += f", the same top class as float32 for {measured.agreement:.1%}"
     return words

@@ -251,7 +251,7 @@ def _verified(report: Mapping[str, Any]) -> list[str]:
     if "source" not in accuracy:
         return [f"verified: {text} on {accuracy['samples']} input(s)"]
     promised = "" if accuracy["promised"] else "; nothing is promised of other inputs"
-    lines = [f"accuracy: {text} on {accuracy['source']}{promised}"]
+    lines = [f"accuracy: {text} on {accuracy['samples']} of {accuracy['source']}{promised}"]
     verified = accuracy.get("verified")
     if verified is not None:
         lines.append(f"verified: every number stored as planned, worst error {verified:.3g}")

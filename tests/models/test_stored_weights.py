@@ -13,8 +13,11 @@ from onnx import numpy_helper
 
 from edgeconv import pipeline
 from edgeconv.algorithms.packing import rounded
+from edgeconv.build.project import Project
+from edgeconv.build.weights_file import CHECKSUM
 from edgeconv.choose.storage import stored_formats
 from edgeconv.codegen.weights import HEADER
+from edgeconv.errors import EdgeconvError
 from edgeconv.pipeline import CompileOptions, compile_model, decide
 from edgeconv.storage import formats
 from edgeconv.verify import Verification
@@ -107,7 +110,8 @@ def verified(tmp_path: Path, residual_model: Path, tolerance: float | None = Non
 
 
 def test_verify_tells_rounding_from_a_defect(residual_model: Path, tmp_path: Path) -> None:
-    """A flipped byte among the filters is neither rounding nor float32's error."""
+    """A flipped byte among the filters is neither rounding nor float32's error, whether or not the
+    checksums follow."""
     compile_model(CompileOptions(residual_model, "host", storage={"*": "int8"}), tmp_path / "net")
     assert verified(tmp_path, residual_model).passed
     assert not verified(tmp_path, residual_model, 1e-4).passed
@@ -116,9 +120,19 @@ def test_verify_tells_rounding_from_a_defect(residual_model: Path, tmp_path: Pat
     image = bytearray(path.read_bytes())
     image[HEADER.size] ^= 0x40  # the first weight of the first layer
     magic, version, size, layout, _ = HEADER.unpack(image[: HEADER.size])
+    path.write_bytes(image)
+    with pytest.raises(EdgeconvError, match="not those that were compiled"):
+        verified(tmp_path, residual_model)
     crc = zlib.crc32(image[HEADER.size :])
     path.write_bytes(HEADER.pack(magic, version, size, layout, crc) + image[HEADER.size :])
-    assert not verified(tmp_path, residual_model).passed
+    with pytest.raises(EdgeconvError, match="not those that were compiled"):
+        verified(tmp_path, residual_model)
+    project = Project.open(tmp_path / "net")
+    project.write_report(
+        {**project.report, "program": {**project.report["program"], CHECKSUM: crc}}
+    )
+    with pytest.raises(EdgeconvError, match="rounded to int8 they are others"):
+        verified(tmp_path, residual_model)
 
 
 def test_verify_says_what_it_compared(
