@@ -7,7 +7,7 @@ EC_INLINE void ec_store(float *p, ec_vec v) { vst1q_f32(p, v); }
 EC_INLINE ec_vec ec_load_n(const float *p, int n)
 {
     float lanes[4] = {0.0f, 0.0f, 0.0f, 0.0f};
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n && i < 4; i++) /* 4: GCC does not see that n is no more */
         lanes[i] = p[i];
     return vld1q_f32(lanes);
 }
@@ -15,7 +15,7 @@ EC_INLINE void ec_store_n(float *p, ec_vec v, int n)
 {
     float lanes[4];
     vst1q_f32(lanes, v);
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n && i < 4; i++)
         p[i] = lanes[i];
 }
 EC_INLINE ec_vec ec_set1(float x) { return vdupq_n_f32(x); }

@@ -7,11 +7,13 @@ how they are rounded; int8 has a scale per output channel, which is a power of t
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from _pytest.mark.structures import ParameterSet
 
 from edgeconv.algorithms.direct.plan import channels_per_pass, make_plan
 from edgeconv.algorithms.problem import problem_of
@@ -27,6 +29,15 @@ from tests.kernels.test_sconv import SCHEDULES, TINY, sconv, widest
 
 STORED = [name for name in weight_formats() if name != "float32"]
 THOROUGH = ("flyte24", "int8")  # without and with units; the others differ in loads only
+QUICK = ("flyte24", "int4")  # the widest decoding, and parts of bytes
+
+
+def slow_but(quick: tuple[str, ...], names: Iterable[str]) -> list[ParameterSet]:
+    """Formats that are tested every time, and others when there is time: what differs between them,
+    the loads, is tested bit by bit in test_storage.py."""
+    return [pytest.param(name, marks=() if name in quick else pytest.mark.slow) for name in names]
+
+
 FAR = (Cache(1, 1024, 64), Cache(2, 1024, 64))  # filters seldom fit, input rows seldom stay
 CLIP = Activation("clip", -1.0, 1.5)
 
@@ -98,7 +109,7 @@ def depthwise(target: Target) -> list[Spec]:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", STORED)
+@pytest.mark.parametrize("name", slow_but(QUICK, STORED))
 def test_kernels(build: Build, folder: Path, name: str) -> None:
     lanes, (rows, nr) = build.target.lanes, tile(build.target)
     specs = [direct(build.target)[0], depthwise(build.target)[0], dense(1, 37, 9 * lanes)]
@@ -128,7 +139,7 @@ def in_passes(target: Target, name: str) -> list[Case]:
     return made
 
 
-@pytest.mark.parametrize("name", THOROUGH)
+@pytest.mark.parametrize("name", slow_but(("int8",), THOROUGH))
 def test_passes_over_input_channels(build: Build, folder: Path, name: str) -> None:
     check(build, in_passes(build.target, name), folder)
 

@@ -40,7 +40,7 @@ def test_samples_lie_along_the_first_axis(
     found = load(npz(tmp_path, arrays), graph())
     assert len(found) == 5
     assert found.promised
-    assert "5 samples of samples.npz" in found.source
+    assert "5 samples in samples.npz" in found.source
     for index, sample in enumerate(found):
         assert np.array_equal(sample["image"], values(5, 1, 2, 3)[index])
         assert np.array_equal(sample["scale"], values(5, 4)[index])
