@@ -94,17 +94,11 @@ def test_the_engine_refuses(engine: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", zoo(), ids=lambda path: path.stem)
 def test_networks_load(path: Path) -> None:
-    if is_integer(path):
-        with pytest.raises(EdgeconvError) as caught:
-            load(path)
-        # Every line says so, or names the operators that lead in and out.
-        assert any(line.startswith("int8 values at run time") for line in caught.value.details)
-        assert all("quantizelinear" in d.lower() or "int8" in d for d in caught.value.details)
-        return
     started = time.perf_counter()
     graph = check(load(path), "test")
     assert time.perf_counter() - started < SECONDS
-    assert all(graph[name].dtype == "float32" for name in (*graph.inputs, *graph.outputs))
+    ports = {"float32", "int8"} if is_integer(path) else {"float32"}
+    assert {graph[name].dtype for name in (*graph.inputs, *graph.outputs)} <= ports
 
 
 def small() -> list[Path]:
