@@ -17,6 +17,7 @@ from edgeconv.build.footprint import footprint
 from edgeconv.build.image import check_image, check_network
 from edgeconv.build.project import Project
 from edgeconv.build.project import render as render_report
+from edgeconv.build.usage import FirmwareTooLargeError
 from edgeconv.build.weights_file import CHECKSUM, checksum_of
 from edgeconv.calibration.sqnr import Accuracy
 from edgeconv.codegen.emit import EmitOptions, emit
@@ -182,12 +183,18 @@ def _compiled(decider: Decider, directory: Path, step: Step, *, build: bool) -> 
             else:  # nothing better keeps the budgets
                 _write(smallest, directory, step, build=build)
                 return smallest
+        except (
+            FirmwareTooLargeError
+        ) as error:  # its code is not known, but that of a smaller one is
+            if smallest is not None:
+                raise
+            smallest = _smallest(decider, step, error)
         else:
             return decided
     raise AssertionError("the last attempt ends in one way or the other")
 
 
-def _smallest(decider: Decider, step: Step, error: UnfitError) -> Decided:
+def _smallest(decider: Decider, step: Step, error: EdgeconvError) -> Decided:
     """The program with the smallest weights, built for the size of its code.
 
     Raises UnfitError with what it takes where even that one exceeds a budget; ``error`` where it

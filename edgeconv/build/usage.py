@@ -102,6 +102,10 @@ def overflows(log: str) -> Mapping[str, int]:
     return {m["region"]: int(m["bytes"]) for m in _OVERFLOW.finditer(log)}
 
 
+class FirmwareTooLargeError(EdgeconvError):
+    """The linker ran out of a memory region."""
+
+
 def does_not_fit(
     link: Callable[[Sequence[str]], None], image: Path, script: Path, log: str
 ) -> EdgeconvError | None:
@@ -120,7 +124,7 @@ def does_not_fit(
     if image.exists():
         details = usage_table(region_usage(image, script))
         image.unlink()
-    return EdgeconvError(
+    return FirmwareTooLargeError(
         "the firmware does not fit",
         where=script.name,
         got=", ".join(f"{name} {size:,} bytes too many" for name, size in excess.items()),

@@ -23,12 +23,19 @@ EC_INLINE uint8x16_t ec_load_flyte24(const uint8_t *p)
     const uint32x4_t twelve = vsetq_lane_u32(four, vreinterpretq_u32_u8(eight), 2);
     return vqtbl1q_u8(vreinterpretq_u8_u32(twelve), spread);
 }
+/* From any address; repeated in a vector it is one load, ld1r. */
+EC_INLINE uint16_t ec_two_bytes(const void *p)
+{
+    uint16_t value;
+    memcpy(&value, p, sizeof value);
+    return value;
+}
 /* Four bits each, of two bytes that every lane has in its upper half: shifted to the top, then down
    again with their sign. */
 EC_INLINE ec_vec ec_load_int4(const void *p)
 {
     const int32x4_t up = {12, 8, 4, 0};
-    const int32x4_t four = vreinterpretq_s32_u16(vld1q_dup_u16((const ec_half *)p));
+    const int32x4_t four = vreinterpretq_s32_u16(vdupq_n_u16(ec_two_bytes(p)));
     return vcvtq_f32_s32(vshrq_n_s32(vshlq_s32(four, up), 28));
 }
 EC_INLINE ec_vec ec_load_as(const void *p, int fmt)
@@ -52,7 +59,7 @@ EC_INLINE ec_vec ec_set1_as(const void *p, int fmt)
 {
     const uint8_t *b = (const uint8_t *)p;
     if (fmt == EC_F16) /* shifted by the widening itself */
-        return vreinterpretq_f32_u32(vshll_n_u16(vld1_dup_u16((const uint16_t *)p), 16));
+        return vreinterpretq_f32_u32(vshll_n_u16(vdup_n_u16(ec_two_bytes(p)), 16));
     if (fmt == EC_F8)
         return vreinterpretq_f32_u32(vshlq_n_u32(vreinterpretq_u32_u8(vld1q_dup_u8(b)), 24));
     return fmt == EC_F32 ? vld1q_dup_f32((const float *)p) : ec_set1(ec_get_as(p, fmt));
