@@ -28,7 +28,7 @@ from edgeconv.closing import Closing
 from edgeconv.codegen.read_back import ForeignImageError, read_back
 from edgeconv.errors import EdgeconvError
 from edgeconv.ir.choice import Choice
-from edgeconv.ir.filters import Filters
+from edgeconv.ir.filters import WEIGHTED, Filters
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.targets import Target
 
@@ -169,7 +169,7 @@ def _choice_of(project: Project, graph: Graph, target: Target) -> Choice:
     storage: dict[str, str] = {}
     for layer in layers:
         weights, output = layer["storage"]["weights"], layer["storage"]["output"]
-        if layer["op"] in choose.WEIGHTED and not layer["storage"].get("exact"):
+        if layer["op"] in WEIGHTED and not layer["storage"].get("exact"):
             storage[layer["name"]] = weights
         if output in choose.stored_formats() and layer["op"] != "Convert":
             storage[layer["name"] + OUTPUT] = output

@@ -22,11 +22,11 @@ from edgeconv import board as boards
 from edgeconv import choose
 from edgeconv.calibration.library import Library, format_numbers
 from edgeconv.calibration.places import own_places
-from edgeconv.choose.storage import WEIGHTED
 from edgeconv.closing import Closing
 from edgeconv.codegen.weights import encoded
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.ir.choice import Choice
+from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.memory import MemoryMap, Region
 from edgeconv.names import did_you_mean

@@ -14,13 +14,13 @@ import numpy as np
 
 from edgeconv.calibration.bias import corrected
 from edgeconv.calibration.compensated import compensated
-from edgeconv.calibration.engine import Engine, Floats, Parameters
+from edgeconv.calibration.engine import Engine, Parameters
 from edgeconv.calibration.grids import Doubles, Grid
 from edgeconv.calibration.inputs import collect, rows_of
 from edgeconv.calibration.moments import Moments, Rows
 from edgeconv.calibration.samples import Samples
-from edgeconv.choose.storage import WEIGHTED
-from edgeconv.ir.graph import Graph, Node, Tensor
+from edgeconv.ir.filters import Filters, replace_filters
+from edgeconv.ir.graph import Graph
 from edgeconv.storage import formats
 
 Step = Callable[[str], None]
@@ -150,49 +150,12 @@ def parameters_of(rounded: Mapping[str, Rounded]) -> dict[str, Parameters]:
 
 def stored(graph: Graph, rounded: Mapping[str, Rounded]) -> Graph:
     """The graph with these layers in their formats: constants replaced, attributes ``storage`` and
-    ``units`` set.  A layer without a bias gets one; constants that others read too are copied."""
-    tensors: dict[str, Tensor] = {}
-    nodes = []
-    readers = graph.consumers()
+    ``units`` set.  A layer without a bias gets one where there is something to correct."""
+    layers = {}
     for node in graph.nodes:
-        entry = rounded.get(node.name) if node.op in WEIGHTED else None
-        if entry:
-            node = _with(node, entry, graph, readers, tensors)
-        nodes.append(node)
-    return replace(graph.with_tensors(tensors), nodes=tuple(nodes))
-
-
-def _with(
-    node: Node,
-    entry: Rounded,
-    graph: Graph,
-    readers: Mapping[str, list[Node]],
-    tensors: dict[str, Tensor],
-) -> Node:
-    inputs = [*node.inputs, ""][:3]
-    values = {1: ("weights", entry.parameters.weights), 2: ("bias", entry.parameters.bias)}
-    for position, (kind, value) in values.items():
-        name = inputs[position]
-        if value is None or (not name and not value.any()):
-            continue
-        if not name or len(readers[name]) > 1:
-            name = _free(f"{node.name}/{kind}", graph, tensors)
-        inputs[position] = name
-        tensors[name] = _constant(name, value)
-    attrs = {key: value for key, value in node.attrs.items() if key != "units"}
-    attrs["storage"] = entry.form
-    if entry.units is not None:
-        attrs["units"] = entry.units
-    return replace(node, inputs=tuple(inputs), attrs=attrs)
-
-
-def _constant(name: str, value: Floats) -> Tensor:
-    return Tensor(name, value.shape, "float32", data=value)
-
-
-def _free(hint: str, graph: Graph, tensors: Mapping[str, Tensor]) -> str:
-    name, number = hint, 0
-    while name in graph.tensors or name in tensors:
-        number += 1
-        name = f"{hint}.{number}"
-    return name
+        if entry := rounded.get(node.name):
+            weights, bias = entry.parameters.weights, entry.parameters.bias
+            has_bias = len(node.inputs) > 2 and bool(node.inputs[2])
+            kept = bias if bias is not None and (has_bias or bias.any()) else None
+            layers[node.name] = Filters(weights, kept, entry.units, entry.form)
+    return replace_filters(graph, layers)

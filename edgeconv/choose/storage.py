@@ -11,6 +11,7 @@ from edgeconv.algorithms import algorithms
 from edgeconv.algorithms.packing import rounded_weights
 from edgeconv.algorithms.problem import FLOAT32
 from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.names import did_you_mean
 from edgeconv.ops import operators
@@ -22,7 +23,6 @@ from edgeconv.targets import Target
 
 EVERY_LAYER = "*"
 OUTPUT = ":output"  # behind the name of a layer: its result
-WEIGHTED = ("Conv", "Dense")  # operators whose kernels decode their filters
 
 
 def weight_formats() -> dict[str, StorageFormat]:

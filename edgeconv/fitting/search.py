@@ -24,10 +24,11 @@ from edgeconv.calibration.engine import Engine
 from edgeconv.calibration.rounding import stored
 from edgeconv.calibration.samples import Samples
 from edgeconv.calibration.sqnr import Accuracy
-from edgeconv.choose.storage import WEIGHTED, by_kind, storable, tensor_formats, weight_formats
+from edgeconv.choose.storage import by_kind, storable, tensor_formats, weight_formats
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.fitting.measured import FLOAT32, Measured, output_keys
 from edgeconv.ir.choice import Choice
+from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph
 from edgeconv.ir.memory import MemoryMap
 from edgeconv.storage import formats

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -26,7 +26,7 @@ class Filters:
 
     weights: Floats
     bias: Floats | None = None
-    units: Floats | None = None
+    units: Sequence[float] | None = None
     storage: str = FLOAT32
 
 
@@ -57,7 +57,7 @@ def _replaced(node: Node, filters: Filters, tensors: dict[str, Tensor]) -> Node:
     if filters.storage != FLOAT32:
         attrs["storage"] = filters.storage
         if filters.units is not None:
-            attrs["units"] = tuple(float(unit) for unit in filters.units)
+            attrs["units"] = tuple(map(float, filters.units))
     return replace(node, inputs=tuple(inputs), attrs=attrs)
 
 

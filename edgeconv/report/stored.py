@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from edgeconv.ir.filters import WEIGHTED
 from edgeconv.storage import formats
 
 Report = Mapping[str, Any]
 Layer = Mapping[str, Any]
 
 FLOAT32 = "float32"
-WEIGHTED = ("Conv", "Dense")  # operators whose filters have formats
 _FLOAT_BYTES = 4
 
 
