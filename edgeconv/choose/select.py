@@ -77,7 +77,6 @@ def select(
     io: str = "caller",
     algorithms: Mapping[str, str] | None = None,
     storage: Mapping[str, str] | None = None,
-    rounded: bool = False,
     truncate: bool = False,
 ) -> Choice:
     """Choose layouts and kernels for ``target``.
@@ -85,14 +84,13 @@ def select(
     ``io`` says whether inputs and outputs lie in the arena ("arena") or in the caller's memory.
     ``algorithms`` maps layer names to convolution algorithms that must be used, ``storage`` to the
     formats of their filters, and with ``:output`` behind a layer's name to that of its result; with
-    ``rounded`` filters are kept as float32 once they are rounded, with ``truncate`` those in other
-    formats are truncated.
+    ``truncate`` filters in other formats than float32 are truncated rather than rounded.
     Raises EdgeconvError for an operator without a kernel, for an algorithm that does not apply, and
     as `store_weights` and `store_tensors` do.
     """
     forced = _force_algorithms(graph, algorithms or {}, target)
     filters, outputs = by_kind(forced, storage or {})
-    stored = store_weights(forced, filters, rounded=rounded)
+    stored = store_weights(forced, filters)
     stored = truncate_weights(stored) if truncate else stored
     decided = assign(store_tensors(stored, target, outputs), target)
     check(decided, "choose")

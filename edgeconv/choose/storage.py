@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 
 from edgeconv.algorithms import algorithms
-from edgeconv.algorithms.packing import rounded_weights
 from edgeconv.algorithms.problem import FLOAT32
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.ir.filters import WEIGHTED
@@ -35,13 +34,12 @@ def stored_formats() -> frozenset[str]:
     return frozenset(weight_formats()) - {FLOAT32}
 
 
-def store_weights(graph: Graph, wanted: Mapping[str, str], *, rounded: bool = False) -> Graph:
+def store_weights(graph: Graph, wanted: Mapping[str, str]) -> Graph:
     """Note the formats that ``wanted`` names by layer on the nodes: their attribute ``storage``.
 
-    ``*`` stands for every layer with filters that is not named itself.  With ``rounded`` the
-    filters are float32, of the values that storing them so would leave.  Raises EdgeconvError
-    (exit status 2): no such layer or format, a layer without filters, filters that are not finite
-    in a format with units.
+    ``*`` stands for every layer with filters that is not named itself.  Raises EdgeconvError (exit
+    status 2): no such layer or format, a layer without filters, filters that are not finite in a
+    format with units.
     """
     weighted = {node.name: node for node in graph.nodes if node.op in WEIGHTED}
     for layer, name in wanted.items():
@@ -54,10 +52,8 @@ def store_weights(graph: Graph, wanted: Mapping[str, str], *, rounded: bool = Fa
         form = named.get(node.name)
         if form:
             _require_finite(node, graph, formats()[form])
-            node = node if rounded else _in_format(node, form)
+            node = _in_format(node, form)
         nodes.append(node)
-    if rounded:
-        return rounded_weights(graph, {name: form for name, form in named.items() if form})
     return replace(graph, nodes=tuple(nodes))
 
 

@@ -74,11 +74,6 @@ class Wishes:
     objective: Objective = Objective.LATENCY
     truncate: bool = False
 
-    @property
-    def limited(self) -> bool:
-        """Whether there is a limit of accuracy, within which bytes or time may be saved."""
-        return self.min_sqnr is not None or self.max_drop is not None
-
 
 @dataclass(frozen=True, slots=True)
 class Planned:

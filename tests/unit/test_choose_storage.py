@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edgeconv.algorithms.packing import has_units, in_units, rounded, units_of
+from edgeconv.algorithms.packing import has_units, in_units, rounded, rounded_weights, units_of
 from edgeconv.choose.storage import store_weights, stored_formats, weight_formats
 from edgeconv.codegen.emit import weight_image
 from edgeconv.codegen.weights import encoded
@@ -56,7 +56,7 @@ def test_every_layer_and_named_ones() -> None:
 
 
 def test_rounded_weights_are_float32() -> None:
-    twin = store_weights(graph(), {"c": "flyte8"}, rounded=True)
+    twin = rounded_weights(graph(), {"c": "flyte8"})
     assert stored(twin) == {}
     got = {
         node.name: twin[node.inputs[1]].constant() for node in twin.nodes if len(node.inputs) > 1
