@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
+from itertools import pairwise
 
 from edgeconv.budget.tables import Saving
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.memory import MemoryMap
 from edgeconv.memory.alias import Sharing, share
-from edgeconv.memory.blocks import live_bytes, rectangles
+from edgeconv.memory.blocks import Rect, live_bytes, rectangles
 from edgeconv.memory.lifetimes import Span, lifetimes
 from edgeconv.memory.program import Program, of_choice
 from edgeconv.storage import formats
@@ -73,27 +74,49 @@ class Live:
         return list(zip(*by_format, strict=True))
 
     def savings(self) -> Iterator[tuple[int, Saving]]:
-        """Entry of `bytes`, and what two classes share there because a layer works in place.
+        """Entry of `bytes`, and what two classes share there.
 
-        Only where both have the same format: else one would be overwritten before it is read.
+        The bytes that a layer overwrites in place, and a unit of the arena's alignment in which
+        one ends and another begins.  Only where both have the same format: else one would be
+        overwritten before it is read.
         """
-        for layer, k in sorted(self.memory.granted):
-            alias = self.choice.layers[layer].aliases[k]
-            output = alias.inner if alias.input == alias.outer else alias.outer
-            first, second = self._class[alias.input], self._class[output]
-            block = next(block for block in self._sharing.blocks if output in block)
-            if alias.exact or first == second or self.program.buffers.keys() & block.keys():
+        for block in self._sharing.blocks:
+            inside = sorted({self._class[name] for name in block})
+            if len(inside) == 1 or self.program.buffers.keys() & block.keys():
                 continue
-            at = self.spans[output].first + 1
-            pairs = []
-            for a, form in enumerate(self.offered[first]):
-                if form in self.offered[second]:
-                    parts = [self._part(block, {c}, form)[at] for c in (first, second)]
-                    size = sum(parts) - self._part(block, {first, second}, form)[at]
-                    if size > 0:
-                        pairs.append((a, self.offered[second].index(form), size))
-            if pairs:
-                yield at, Saving(first, second, tuple(pairs))
+            offered = sorted({form for c in inside for form in self.offered[c]})
+            shared = {form: self._shared(block, inside, form) for form in offered}
+            for at, first, second in sorted({key for found in shared.values() for key in found}):
+                pairs = [
+                    (a, self.offered[second].index(form), shared[form][at, first, second])
+                    for a, form in enumerate(self.offered[first])
+                    if form in self.offered[second] and (at, first, second) in shared[form]
+                ]
+                if pairs:
+                    yield at, Saving(first, second, tuple(pairs))
+
+    def _shared(
+        self, block: Mapping[str, int], inside: Sequence[int], form: str
+    ) -> dict[tuple[int, int, int], int]:
+        """By entry of `bytes` and two classes: bytes in which both have live tensors.
+
+        Where more than two meet, each shares with the next: the sum is what `bytes` counts more
+        than once.
+        """
+        parts = {c: self._rectangles(block, {c}, form) for c in inside}
+        cuts = sorted({cut for rects in parts.values() for r in rects for cut in (r.low, r.high)})
+        found: dict[tuple[int, int, int], int] = {}
+        for low, high in pairwise(cuts):
+            users: dict[int, list[int]] = {}
+            for c, rects in parts.items():
+                for r in rects:
+                    if r.low <= low < r.high:
+                        for at in range(r.first + 1, r.last + 2):
+                            users.setdefault(at, []).append(c)
+            for at, live in users.items():
+                for pair in pairwise(live):
+                    found[at, *pair] = found.get((at, *pair), 0) + high - low
+        return found
 
     def _bytes(self, chosen: int, form: str) -> list[int]:
         total = [0] * (len(self.program.reads) + 2)
@@ -103,12 +126,14 @@ class Live:
             buffers = self.program.buffers.keys() & block.keys()
             if buffers and (form == FLOAT32 or buffers & self.members[chosen]):
                 continue  # in the caller's memory: nothing else than float32 lies there
-            part = self._part(block, {chosen}, form)
+            part = live_bytes([self._rectangles(block, {chosen}, form)], len(self.program.reads))
             total = [sum(pair) for pair in zip(total, part, strict=True)]
         return total
 
-    def _part(self, block: Mapping[str, int], chosen: Collection[int], form: str) -> list[int]:
-        """Live bytes of the tensors of a block that belong to some classes, by step."""
+    def _rectangles(
+        self, block: Mapping[str, int], chosen: Collection[int], form: str
+    ) -> tuple[Rect, ...]:
+        """What the tensors of a block that belong to some classes occupy."""
         bits = _bits(form)
         offsets = {
             name: offset * bits // 32
@@ -116,8 +141,7 @@ class Live:
             if self._class[name] in chosen
         }
         sizes = {name: -(-self.program.sizes[name] * bits // 32) for name in offsets}
-        scaled = replace(self.program, sizes=sizes)
-        return live_bytes([rectangles(scaled, self.spans, offsets)], len(self.program.reads))
+        return rectangles(replace(self.program, sizes=sizes), self.spans, offsets)
 
 
 @cache

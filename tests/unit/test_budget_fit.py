@@ -17,6 +17,7 @@ from edgeconv.memory.plan import plan
 from edgeconv.predict import LayerPrediction, Prediction
 from edgeconv.predict.flows import Traffic
 from edgeconv.storage import formats
+from tests.memory_choices import Net
 from tests.memory_strategies import choices
 from tests.unit.budget_tables import two_layers
 
@@ -87,6 +88,19 @@ def test_float32_takes_what_its_plan_says(choice: Choice) -> None:
     first = (0,) * len(tables.items)
     assert tables.ram_bytes(first) - 32 == plan(choice).lower_bound
     assert tables.flash_bytes(first) == 64
+
+
+def test_bytes_that_two_tensors_round_up_to_count_once() -> None:
+    """t2 ends in the same unit of the arena in which t0 lies, and shares no format with it."""
+    net = Net(align=4, io="caller")
+    net.input("x0", 1)
+    net.layer("t0", 1, "x0")
+    net.layer("t2", 1, "x0")
+    net.in_place("t4", "t2")
+    net.concat("t5", "t0", "t4")
+    net.layer("t1", 1, "t5")
+    choice = net.choice("t1")
+    assert tables_of(choice).ram_bytes(()) - 32 == plan(choice).lower_bound == 4
 
 
 @settings(deadline=None, max_examples=60)
