@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from importlib import resources
 from importlib.resources.abc import Traversable
+
+from edgeconv.codegen.c_names import c_float
+from edgeconv.storage.grid import Grid
 
 _INCLUDE = re.compile(r'^#include "([^"]+)"\n', re.MULTILINE)
 _STANDARD = re.compile(r"^#include <[^>]+>\n", re.MULTILINE)
@@ -14,6 +17,22 @@ FLOAT32_ONLY = "ec_stored_float32.h"
 _TRUNCATE = (
     "/* Results in fewer bits are truncated, not rounded to nearest. */\n#define EC_TRUNCATE 1\n"
 )
+
+
+def grid_table(grids: Sequence[Grid]) -> str:
+    """What ec_stored.h must know of the formats of int8 results, and their names."""
+    pairs = ",   \\\n    ".join(
+        f"{{{c_float(grid.scale)}, {c_float(float(grid.zero))}}}" for grid in grids
+    )
+    names = "".join(
+        f"    {grid.enumerator} = 16 + {number}, /* (integer - ({grid.zero})) * {grid.scale:g} */\n"
+        for number, grid in enumerate(grids)
+    )
+    return (
+        "/* Results that the model rounds to eight bits: number = (integer - zero) * scale. */\n"
+        f"#define EC_GRIDS \\\n    {pairs}\n"
+        f"enum {{ /* EC_GRID + i is that of entry i */\n{names}}};\n"
+    )
 
 
 def runtime() -> Traversable:
@@ -39,16 +58,24 @@ def _banner(kind: str, name: str) -> str:
 
 
 def amalgamate(
-    isa_header: str, kernels: Iterable[str], *, stored: bool = False, truncate: bool = False
+    isa_header: str,
+    kernels: Iterable[str],
+    *,
+    stored: bool = False,
+    truncate: bool = False,
+    grids: Sequence[Grid] = (),
 ) -> Iterator[str]:
     """The common header, the ISA header and the kernels in the given order, each once.
 
     ``stored``: something is stored in another format than float32.  A program without has a header
     of a few lines where the ISA's loads and stores of such formats would be.  Headers for kernels
     of one ISA are in ``../isa``.  ``truncate``: stores drop bits in place of rounding to nearest.
+    ``grids``: those of int8 results, each once.
     """
     if stored and truncate:
         yield _TRUNCATE
+    if grids:
+        yield grid_table(grids)
     wanted = [("", "ec_common.h"), ("isa", isa_header)]
     wanted += [("kernels", name) for name in dict.fromkeys(kernels)]
     for folder, name in wanted:

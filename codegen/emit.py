@@ -24,6 +24,7 @@ from edgeconv.ir.memory import BankUse, MemoryMap, Place, Region
 from edgeconv.ir.steps import steps_of
 from edgeconv.names import shortened
 from edgeconv.ops.lowering import C_TYPES, merge_headers
+from edgeconv.storage.grid import Grid, grid_of, is_grid
 from edgeconv.targets import TARGETS
 
 
@@ -179,11 +180,14 @@ class _Emitter:
         place = self.memory.places[name]
         if place.region is Region.ARENA:
             return f"{self._bank_of(place).macro}({self.upper}_AT_{self.idents[name].upper()})"
-        ports = self.inputs if place.region is Region.INPUT else self.outputs
-        port = ports[place.index]
+        port = self._port_of(place)
         prefix = "input" if place.region is Region.INPUT else "output"
-        element = place.offset // np.dtype(self.choice.graph[name].dtype).itemsize
+        element = place.offset // np.dtype(port.tensor.dtype).itemsize
         return f"{prefix}_{port.ident}" + (f" + {element}" if element else "")
+
+    def _port_of(self, place: Place) -> Port:
+        """The input or output in whose memory a tensor lies."""
+        return (self.inputs if place.region is Region.INPUT else self.outputs)[place.index]
 
     def _argument(self, index: int, arg: Arg) -> str:
         if arg.kind is ArgKind.WORKSPACE:
@@ -191,9 +195,12 @@ class _Emitter:
             return f"{macro}({self._workspace(index)})"
         if arg.kind is not ArgKind.WEIGHTS:
             address = self.tensor_expression(arg.ref)
-            in_arena = self.memory.places[arg.ref].region is Region.ARENA
-            other = in_arena and arg.c_type != "float"  # than what the arena's macro points to
-            return f"({arg.c_type} *)(void *){address}" if other else address
+            place = self.memory.places[arg.ref]
+            if place.region is Region.ARENA:  # whose macro points to floats
+                return address if arg.c_type == "float" else f"({arg.c_type} *)(void *){address}"
+            const = "const " if place.region is Region.INPUT else ""
+            same = arg.c_type == self._port_of(place).c_type
+            return address if same else f"({const}{arg.c_type} *)({address})"
         offset = self.image.places[index, arg.ref].offset
         return f"WT({offset})" if arg.c_type == "float" else f"(const {arg.c_type} *)WT({offset})"
 
@@ -296,12 +303,19 @@ class _Emitter:
                     headers,
                     stored=self._stores(),
                     truncate=self.options.truncate,
+                    grids=self._grids(),
                 )
             ),
             "functions": functions,
             "calls": calls,
             "macs": sum(layer.macs for layer in self.choice.layers),
         }
+
+    def _grids(self) -> list[Grid]:
+        """Those of the results that are stored as int8, in the order of their tensors."""
+        tensors = self.choice.graph.activations()
+        stored = dict.fromkeys(tensor.storage for tensor in tensors)
+        return [grid_of(form) for form in stored if is_grid(form)]
 
     def _stores(self) -> bool:
         """Some weights or tensors are in another storage format than float32."""

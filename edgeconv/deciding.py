@@ -24,6 +24,7 @@ from edgeconv.options import CompileOptions
 from edgeconv.report import accuracy, document
 from edgeconv.report.document import Facts, Report, excess
 from edgeconv.report.text import budget_lines
+from edgeconv.storage.grid import is_grid
 from edgeconv.targets import Target
 
 Step = Callable[[str], None]
@@ -74,6 +75,7 @@ class Decider(Closing):
         self.options, self.step = options, step
         self.overhead = Overhead()
         self._learnt: list[Overhead] = []
+        self._integers = False
         self.board = boards.load(options.board)
         step("reading the model")
         graph = frontend.load(options.model, input_shapes=options.input_shapes)
@@ -164,10 +166,13 @@ class Decider(Closing):
         """The decisions with the formats that the user gives, and float32 elsewhere."""
         self.step("choosing layouts and kernels")
         storage, target = self.options.storage, self.board.target
+        # Where there is nothing but RAM, it is worth more than the time to decode integers.
+        self._integers = self.board.bare_metal
         decided = self._choose(self.graph, target, storage)
         short = decided.report["budget"]["ram"] and self._exceeded(decided.report, "ram")
         if not short and not (self._limited and self.objective is Objective.MEMORY):
             return decided
+        self._integers = True
         self.step("choosing again without workspaces")
         lean = target.lean()
         try:
@@ -232,6 +237,7 @@ class Decider(Closing):
                 ),
                 lambda graph, storage: self._planned(graph, target, storage),
                 self.step,
+                kept=_integers_of(plain.choice),
             )
         return self._search
 
@@ -284,6 +290,7 @@ class Decider(Closing):
             algorithms=options.algorithms,
             storage=storage,
             truncate=options.truncate,
+            integers=self._integers,
         )
         plan = memory.fit(choice, board, options.ram)
         facts = Facts(
@@ -298,6 +305,12 @@ class Decider(Closing):
         report = document.build_report(choice, plan, board, facts)
         notes = (*choice.graph.notes, *computing_notes(choice))
         return Decided(options, board, target, choice, plan, report, notes)
+
+
+def _integers_of(choice: Choice) -> frozenset[str]:
+    """The tensors that are stored as the integers of a quantised model."""
+    tensors = choice.graph.activations()
+    return frozenset(tensor.name for tensor in tensors if is_grid(tensor.storage))
 
 
 def computing_notes(choice: Choice) -> tuple[str, ...]:

@@ -30,6 +30,8 @@ from edgeconv.errors import EdgeconvError
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.filters import WEIGHTED, Filters
 from edgeconv.ir.graph import Graph, Node
+from edgeconv.storage.grid import KIND as INT8
+from edgeconv.storage.grid import is_grid
 from edgeconv.targets import Target
 
 Array = npt.NDArray[np.generic]
@@ -53,7 +55,7 @@ class Twin(Closing):
         computing = {layer["name"]: _computes_in(layer) for layer in layers}
         rounding, self.rounded = _with_rounded_inputs(graph, computing)
         self.results_stored = bool(self.rounded) or any(
-            layer["storage"]["output"] != FLOAT32 for layer in layers
+            layer["storage"]["output"] in choose.stored_formats() for layer in layers
         )
         found = _constants(project, graph)
         _check_rounding(project, graph, found)
@@ -171,8 +173,10 @@ def _choice_of(project: Project, graph: Graph, target: Target) -> Choice:
         weights, output = layer["storage"]["weights"], layer["storage"]["output"]
         if layer["op"] in WEIGHTED and not layer["storage"].get("exact"):
             storage[layer["name"]] = weights
-        if output in choose.stored_formats() and layer["op"] != "Convert":
-            storage[layer["name"] + OUTPUT] = output
+        if layer["op"] == "Convert":
+            continue
+        if output in choose.stored_formats() or is_grid(output):
+            storage[layer["name"] + OUTPUT] = INT8 if is_grid(output) else output
     return choose.select(
         graph,
         target,

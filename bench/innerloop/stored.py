@@ -12,12 +12,14 @@ from innerloop.assembly import Loop, functions, loops
 from innerloop.program import RUNTIME
 from innerloop.syntax import SYNTAXES
 
-FORMATS = ("EC_F32", "EC_F24", "EC_F16", "EC_F8", "EC_I8", "EC_I4")  # of ec_stored.h
-STORED = FORMATS[:-2]  # nothing is stored as integers
+INTEGERS = ("EC_I8", "EC_I4")  # nothing is stored as these
+FORMATS = ("EC_F32", "EC_F24", "EC_F16", "EC_F8", *INTEGERS, "EC_GRID")  # of ec_stored.h
+STORED = tuple(name for name in FORMATS if name not in INTEGERS)
 
 # A multiply-add a round marks the loop, and takes what was read, or makes what is written.  Its
 # factor is a number that no compiler knows.
 _SOURCE = """\
+#define EC_GRIDS {{0.0235294122f, -3.0f}}
 #include "ec_common.h"
 #include "isa/{header}"
 #include "storage/{stored}"
@@ -75,7 +77,8 @@ def source(target: Target) -> str:
 
 
 def _on_vectors(loop: Loop) -> int:
-    return loop.loads + loop.others + loop.spills
+    """All but the multiply-add that marks the loop."""
+    return loop.loads + loop.others + loop.spills + loop.multiply_adds - 1
 
 
 def _scalar_moves(loop: Loop, target: Target) -> int:

@@ -12,6 +12,7 @@ from edgeconv.choose.layouts import assign
 from edgeconv.choose.storage import (
     EVERY_LAYER,
     by_kind,
+    lossless,
     store_tensors,
     store_weights,
     truncate_weights,
@@ -78,13 +79,16 @@ def select(
     algorithms: Mapping[str, str] | None = None,
     storage: Mapping[str, str] | None = None,
     truncate: bool = False,
+    integers: bool = False,
 ) -> Choice:
     """Choose layouts and kernels for ``target``.
 
     ``io`` says whether inputs and outputs lie in the arena ("arena") or in the caller's memory.
     ``algorithms`` maps layer names to convolution algorithms that must be used, ``storage`` to the
     formats of their filters, and with ``:output`` behind a layer's name to that of its result; with
-    ``truncate`` filters in other formats than float32 are truncated rather than rounded.
+    ``truncate`` filters in other formats than float32 are truncated rather than rounded.  With
+    ``integers`` results that a quantised model has rounded to eight bits are stored as int8, unless
+    ``storage`` says otherwise.
     Raises EdgeconvError for an operator without a kernel, for an algorithm that does not apply, and
     as `store_weights` and `store_tensors` do.
     """
@@ -92,6 +96,8 @@ def select(
     filters, outputs = by_kind(forced, storage or {})
     stored = store_weights(forced, filters)
     stored = truncate_weights(stored) if truncate else stored
+    if integers and EVERY_LAYER not in outputs:
+        outputs = {**lossless(stored, target), **outputs}
     decided = assign(store_tensors(stored, target, outputs), target)
     check(decided, "choose")
     layers = []

@@ -12,12 +12,14 @@ from edgeconv.algorithms.problem import FLOAT32
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph, Node, Tensor
+from edgeconv.ir.grids import grids_of
 from edgeconv.names import did_you_mean
 from edgeconv.ops import operators
 from edgeconv.ops.base import Stored
 from edgeconv.registry import lookup
 from edgeconv.storage import formats
 from edgeconv.storage.base import StorageFormat
+from edgeconv.storage.grid import KIND as INT8
 from edgeconv.targets import Target
 
 EVERY_LAYER = "*"
@@ -105,7 +107,8 @@ def _require_finite(node: Node, graph: Graph, form: StorageFormat) -> None:
 
 
 def tensor_formats() -> dict[str, StorageFormat]:
-    """The formats that run-time tensors can be stored in, by name: those that kernels write too."""
+    """The formats that any run-time tensors can be stored in, by name: those that kernels write
+    too."""
     return {name: entry for name, entry in weight_formats().items() if entry.written}
 
 
@@ -144,25 +147,46 @@ def storable(graph: Graph, target: Target) -> tuple[str, ...]:
 def store_tensors(graph: Graph, target: Target, wanted: Mapping[str, str]) -> Graph:
     """Set the storage of the outputs of the layers that ``wanted`` names.
 
-    ``*`` stands for every output that can be stored and whose layer is not named itself.  Raises
-    EdgeconvError (exit status 2): no such layer or format, an output that must be float32.
+    ``*`` stands for every output that can be stored and whose layer is not named itself; ``int8``
+    for the integers that a quantised model has rounded an output to.  Raises EdgeconvError (exit
+    status 2): no such layer or format, an output that must be float32, int8 for one that has not
+    been rounded to it.
     """
     if not wanted:
         return graph
     layers, able = {node.name: node for node in graph.nodes}, frozenset(storable(graph, target))
+    grids = grids_of(graph) if INT8 in wanted.values() else {}
     for layer, name in wanted.items():
-        lookup("storage format", name, tensor_formats())
+        if name != INT8:
+            lookup("storage format", name, tensor_formats())
         if layer == EVERY_LAYER:
             continue
         if layer not in layers:
             raise _no_layer(layer, layers)
-        if name != FLOAT32 and not able.issuperset(filter(None, layers[layer].outputs)):
+        outputs = tuple(filter(None, layers[layer].outputs))
+        if name != FLOAT32 and not able.issuperset(outputs):
             raise _not_storable(layers[layer], graph)
+        if name == INT8 and not grids.keys() >= set(outputs):
+            raise _not_rounded(layers[layer])
     found: dict[str, Tensor] = {}
     for node in graph.nodes:
         form = wanted.get(node.name, wanted.get(EVERY_LAYER, FLOAT32))
-        found |= {name: replace(graph[name], storage=form) for name in node.outputs if name in able}
+        for name in filter(able.__contains__, node.outputs):
+            grid = grids.get(name)
+            stored = form if form != INT8 else grid.name if grid else FLOAT32
+            found[name] = replace(graph[name], storage=stored)
     return graph.with_tensors(found)
+
+
+def lossless(graph: Graph, target: Target) -> dict[str, str]:
+    """By layer the format that keeps its results as the int8 that the model has rounded them to:
+    nothing for a model that is not quantised."""
+    able, grids = frozenset(storable(graph, target)), grids_of(graph)
+    return {
+        node.name: INT8
+        for node in graph.nodes
+        if able.issuperset(filter(None, node.outputs)) and grids.keys() >= set(node.outputs)
+    }
 
 
 def _stored(node: Node) -> Stored:
@@ -187,6 +211,18 @@ def _not_storable(node: Node, graph: Graph) -> EdgeconvError:
         where=node.name,
         got=node.op,
         rule=rule,
+        code=Exit.USAGE,
+    )
+
+
+def _not_rounded(node: Node) -> EdgeconvError:
+    return EdgeconvError(
+        "--storage int8 names a result that the model does not round",
+        where=node.name,
+        got=node.op,
+        rule="only results between QuantizeLinear and DequantizeLinear, of eight bits and with one "
+        "scale, are int8",
+        hint="take flyte8, flyte16 or flyte24",
         code=Exit.USAGE,
     )
 

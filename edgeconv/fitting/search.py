@@ -108,8 +108,9 @@ class Found:
 class Search:
     """A network on a board, measured; formats for any budgets are asked of it.
 
-    ``lower`` makes a plan of a graph and formats.  Raises EdgeconvError: unusable samples or labels
-    that are missing (exit status 2), no compiler (3).
+    ``lower`` makes a plan of a graph and formats; there the results ``kept`` have formats that lose
+    nothing.  Raises EdgeconvError: unusable samples or labels that are missing (exit status 2), no
+    compiler (3).
     """
 
     def __init__(
@@ -121,8 +122,11 @@ class Search:
         wishes: Wishes,
         lower: Lower,
         step: Step = lambda _: None,
+        *,
+        kept: frozenset[str] = frozenset(),
     ) -> None:
         self.graph, self.board, self.target = graph, board, target
+        self.storable = [name for name in storable(graph, target) if name not in kept]
         self.samples, self.wishes, self.lower, self.step = samples, wishes, lower, step
         if wishes.max_drop is not None and samples.labels is None:
             raise EdgeconvError(
@@ -230,7 +234,7 @@ class Search:
             weights,
             activations=by_tensor_format,
             activation_noise=outputs,
-            storable=storable(self.graph, self.target),
+            storable=self.storable,
         )
 
     def _uniform(self, storage: Mapping[str, str]) -> Uniform:
@@ -258,7 +262,7 @@ class Search:
     def _offered_activations(self) -> dict[str, list[str]]:
         writers = self.graph.producers()
         found = {}
-        for name in storable(self.graph, self.target):
+        for name in self.storable:
             given = self.outputs.get(writers[name].name, self.outputs.get("*"))
             coarser = [FLOAT32, *_coarser(tensor_formats(), units=True)]
             found[name] = [given] if given else coarser

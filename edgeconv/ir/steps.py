@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edgeconv.ir.activation import NONE
+from edgeconv.ir.activation import NONE, Activation
 from edgeconv.ir.graph import Graph, Node
 
 # Operators whose results are some of their operands' numbers.
@@ -32,12 +32,23 @@ def _step(node: Node, graph: Graph, known: dict[str, float]) -> float:
         return 1.0
     if node.op == "Dequantise":
         return float(max(node.attrs["scale"]))
-    epilogue = node.epilogue
-    last = epilogue.before if epilogue.after == NONE and not epilogue.residual else epilogue.after
-    if last != NONE or epilogue.residual:
+    last = last_activation(node)
+    if last:
         return last.alpha if last.kind == "grid" else 0.0
-    if node.op in _MOVES or (node.op == "Pool" and node.attrs["mode"] == "max"):
+    if moves(node):
         data = [name for name in node.inputs if name and not graph[name].is_constant]
         steps = [known.get(name, 0.0) for name in data]
         return max(steps) if steps and min(steps) > 0.0 else 0.0
     return 0.0
+
+
+def last_activation(node: Node) -> Activation | None:
+    """What a result went through last: `NONE` after a residual, None without an epilogue."""
+    epilogue = node.epilogue
+    last = epilogue.before if epilogue.after == NONE and not epilogue.residual else epilogue.after
+    return last if last != NONE or epilogue.residual else None
+
+
+def moves(node: Node) -> bool:
+    """The results are some of the operands' numbers, unless an epilogue changes them."""
+    return node.op in _MOVES or (node.op == "Pool" and node.attrs["mode"] == "max")

@@ -159,7 +159,8 @@ def output_arg(node: Node, graph: Graph) -> Arg:
 
 
 def in_place(node: Node, graph: Graph, names: Iterable[str]) -> tuple[Alias, ...]:
-    """Permission for the output to overwrite any of ``names`` that has its layout, size and format.
+    """Permission for the output to overwrite any of ``names`` that has its layout and size, and
+    elements as wide.
 
     For kernels that read element i of these tensors before they write element i of the output, and
     never afterwards.
@@ -171,17 +172,18 @@ def in_place(node: Node, graph: Graph, names: Iterable[str]) -> tuple[Alias, ...
         if not graph[name].is_constant
         and graph[name].shape == out.shape
         and graph[name].layout == out.layout
-        and graph[name].storage == out.storage
+        and element_bytes(graph, name) == element_bytes(graph, node.output)
     )
 
 
 def residual_overwritten(node: Node, graph: Graph) -> tuple[Alias, ...]:
-    """Permission for the output to overwrite the residual, which has its layout, if its format too.
+    """Permission for the output to overwrite the residual, which has its layout, where elements are
+    as wide.
 
     For kernels that read the residual's elements before they write those of the same places.
     """
     residual = node.epilogue.residual
-    same = bool(residual) and graph[residual].storage == graph[node.output].storage
+    same = bool(residual) and element_bytes(graph, residual) == element_bytes(graph, node.output)
     return (Alias(residual, node.output, residual),) if same else ()
 
 

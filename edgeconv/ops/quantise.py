@@ -13,7 +13,7 @@ import numpy as np
 
 from edgeconv.ir.graph import Node
 from edgeconv.ir.quantisation import Scaling, bounds_of
-from edgeconv.ops.base import ImportContext, Importer, Operator, Source
+from edgeconv.ops.base import ImportContext, Importer, Operator, Source, Stored
 from edgeconv.ops.importing import Values, axis_of, constant_input, make_node
 from edgeconv.ops.kernels.quantise import lower
 
@@ -83,7 +83,7 @@ _INTEGER_OPERATORS: Mapping[str, Importer] = dict.fromkeys(
 
 
 def _operator(name: str, onnx: Mapping[str, Any]) -> Operator:
-    return Operator(name=name, onnx=onnx, lower=lower)
+    return Operator(name=name, onnx=onnx, lower=lower, stored=Stored.BOTH)
 
 
 OPERATOR = (

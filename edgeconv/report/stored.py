@@ -9,6 +9,8 @@ from typing import Any
 
 from edgeconv.ir.filters import WEIGHTED
 from edgeconv.storage import formats
+from edgeconv.storage.grid import KIND as INT8
+from edgeconv.storage.grid import is_grid
 
 Report = Mapping[str, Any]
 Layer = Mapping[str, Any]
@@ -39,14 +41,15 @@ def of_filters(layer: Layer) -> str:
 
 def of_result(layer: Layer) -> str:
     """The format of a layer's result; float32 where the report does not say."""
-    return _named(layer, "output") or FLOAT32
+    form = _named(layer, "output") or FLOAT32
+    return INT8 if is_grid(form) else form
 
 
 def rounds(layer: Layer) -> bool:
     """Whether storing a layer's filters or its result loses something.  Integers, at the ends of a
     quantised network, are the model's own."""
     of_weights = of_filters(layer) not in ("", FLOAT32) and not _is_exact(layer)
-    return of_weights or (of_result(layer) in formats() and of_result(layer) != FLOAT32)
+    return of_weights or (_named(layer, "output") in formats() and of_result(layer) != FLOAT32)
 
 
 def shares(layers: Iterable[Layer]) -> tuple[Share, ...]:

@@ -7,9 +7,18 @@ from functools import cache
 
 from edgeconv.registry import scan
 from edgeconv.storage.base import StorageFormat
+from edgeconv.storage.grid import grid_format
+
+
+class Formats(dict[str, StorageFormat]):
+    """Those with a module, by name, and on demand the grids of quantised models, which nobody can
+    list."""
+
+    def __missing__(self, name: str) -> StorageFormat:
+        return grid_format(name)
 
 
 @cache
-def formats() -> dict[str, StorageFormat]:
+def formats() -> Formats:
     """Storage format name -> StorageFormat."""
-    return scan(sys.modules[__name__], "FORMAT", StorageFormat)
+    return Formats(scan(sys.modules[__name__], "FORMAT", StorageFormat))

@@ -59,7 +59,7 @@ EC_INLINE ec_vec ec_floor(ec_vec x)
 }
 
 /* To a multiple of the step and back, as QuantizeLinear and DequantizeLinear do it. */
-EC_INLINE ec_vec ec_grid(ec_vec x, float step, float lo, float hi)
+EC_INLINE ec_vec ec_on_grid(ec_vec x, float step, float lo, float hi)
 {
     return ec_mul(ec_clip(ec_round(ec_div(x, ec_set1(step))), lo, hi), ec_set1(step));
 }
@@ -80,7 +80,7 @@ EC_INLINE ec_vec ec_activate(int kind, float alpha, float beta, float gamma, ec_
     case EC_ACT_FLOOR: return ec_floor(x);
     case EC_ACT_CEIL: return ec_neg(ec_floor(ec_neg(x)));
     case EC_ACT_ROUND: return ec_round(x);
-    case EC_ACT_GRID: return ec_grid(x, alpha, beta, gamma);
+    case EC_ACT_GRID: return ec_on_grid(x, alpha, beta, gamma);
 #ifdef EC_EXP_H
     case EC_ACT_EXP: return ec_exp(x);
 #endif

@@ -11,27 +11,33 @@ EC_INLINE void ec_quantise_lanes(ec_vec x, float scale, float zero, float lo, fl
     ec_store(out, ec_min(ec_max(whole, ec_set1(lo)), ec_set1(hi)));
 }
 
-#define EC_QUANTISE(type, x, out, n, scale, zero, lo, hi)                                     \
+/* x_as, out_as: the formats of the real numbers (ec_stored.h). */
+#define EC_QUANTISE(type, x, out, n, scale, zero, lo, hi, x_as)                               \
     do {                                                                                      \
-        const float *const x_ = (x);                                                          \
+        const void *const x_ = (x);                                                           \
         type *const out_ = (out);                                                             \
         const ptrdiff_t n_ = (n);                                                             \
         for (ptrdiff_t j_ = 0; j_ < n_; j_ += EC_VL) {                                        \
             const int part_ = n_ - j_ < EC_VL ? (int)(n_ - j_) : EC_VL;                       \
             float whole_[EC_VL];                                                              \
-            ec_quantise_lanes(ec_read(x_ + j_, part_), scale, zero, lo, hi, whole_);          \
+            ec_quantise_lanes(ec_read_as(x_, j_, part_, x_as), scale, zero, lo, hi, whole_);  \
             for (int k_ = 0; k_ < part_; k_++)                                                \
                 out_[j_ + k_] = (type)(whole_[k_] >= (lo) ? whole_[k_] : (lo)); /* lo of NaN */ \
         }                                                                                     \
     } while (0)
 
-#define EC_DEQUANTISE(type, x, out, n, scale, zero)                                           \
+#define EC_DEQUANTISE(type, x, out, n, scale, zero, out_as)                                   \
     do {                                                                                      \
         const type *const x_ = (x);                                                           \
-        float *const out_ = (out);                                                            \
+        void *const out_ = (out);                                                             \
         const ptrdiff_t n_ = (n);                                                             \
-        for (ptrdiff_t j_ = 0; j_ < n_; j_++)                                                 \
-            out_[j_] = ((float)x_[j_] - (zero)) * (scale);                                    \
+        for (ptrdiff_t j_ = 0; j_ < n_; j_ += EC_VL) {                                        \
+            const int part_ = n_ - j_ < EC_VL ? (int)(n_ - j_) : EC_VL;                       \
+            float real_[EC_VL] = {0};                                                         \
+            for (int k_ = 0; k_ < part_; k_++)                                                \
+                real_[k_] = ((float)x_[j_ + k_] - (zero)) * (scale);                          \
+            ec_write_as(out_, j_, ec_load(real_), part_, out_as);                             \
+        }                                                                                     \
     } while (0)
 
 #endif

@@ -65,6 +65,10 @@ EC_INLINE ec_vec ec_load_int4(const void *p)
     return _mm512_permutexvar_ps(_mm512_srlv_epi32(halves, down), value);
 }
 
+EC_INLINE ec_vec ec_widen_int8(__m128i packed)
+{
+    return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(packed));
+}
 EC_INLINE ec_vec ec_load_as(const void *p, int fmt)
 {
     switch (fmt) {
@@ -73,10 +77,12 @@ EC_INLINE ec_vec ec_load_as(const void *p, int fmt)
     case EC_F16:
         return _mm512_castsi512_ps(ec_widen_flyte16(_mm256_loadu_si256((const __m256i *)p)));
     case EC_F8: return _mm512_castsi512_ps(ec_widen_flyte8(_mm_loadu_si128((const __m128i *)p)));
-    case EC_I8:
-        return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)p)));
+    case EC_I8: return ec_widen_int8(_mm_loadu_si128((const __m128i *)p));
     case EC_I4: return ec_load_int4(p);
-    default: return ec_load((const float *)p);
+    default:
+        if (fmt < EC_GRID)
+            return ec_load((const float *)p);
+        return ec_from_grid(ec_widen_int8(_mm_loadu_si128((const __m128i *)p)), 1.0f, fmt);
     }
 }
 EC_INLINE ec_vec ec_load_at(const void *p, ptrdiff_t i, int fmt)
@@ -87,6 +93,11 @@ EC_INLINE ec_vec ec_load_at(const void *p, ptrdiff_t i, int fmt)
 /* The bytes of the first n flyte24. */
 EC_INLINE __mmask64 ec_mask_flyte24(int n) { return ((__mmask64)1 << 3 * n) - 1; }
 
+EC_INLINE ec_vec ec_load_grid_n(const void *p, int n, int fmt)
+{
+    const ec_vec v = ec_widen_int8(_mm_maskz_loadu_epi8(ec_mask(n), p));
+    return _mm512_maskz_mov_ps(ec_mask(n), ec_from_grid(v, 1.0f, fmt));
+}
 EC_INLINE ec_vec ec_load_as_n(const void *p, int n, int fmt)
 {
     unsigned char bytes[EC_VL / 2] = {0};
@@ -97,10 +108,9 @@ EC_INLINE ec_vec ec_load_as_n(const void *p, int n, int fmt)
     case EC_F16:
         return _mm512_castsi512_ps(ec_widen_flyte16(_mm256_maskz_loadu_epi16(ec_mask(n), p)));
     case EC_F8: return _mm512_castsi512_ps(ec_widen_flyte8(_mm_maskz_loadu_epi8(ec_mask(n), p)));
-    case EC_I8:
-        return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_maskz_loadu_epi8(ec_mask(n), p)));
+    case EC_I8: return ec_widen_int8(_mm_maskz_loadu_epi8(ec_mask(n), p));
     case EC_I4: return ec_load_int4(ec_copy_int4(bytes, p, n));
-    default: return ec_load_n((const float *)p, n);
+    default: return fmt < EC_GRID ? ec_load_n((const float *)p, n) : ec_load_grid_n(p, n, fmt);
     }
 }
 
@@ -117,7 +127,11 @@ EC_INLINE ec_vec ec_set1_as(const void *p, int fmt)
     case EC_F16:
         return _mm512_castsi512_ps(_mm512_maskz_broadcastw_epi16(0xaaaaaaaau, _mm_loadu_si16(b)));
     case EC_F8: return _mm512_castsi512_ps(_mm512_maskz_set1_epi8(0x8888888888888888u, *b));
-    default: return ec_set1(ec_get_as(p, fmt));
+    default:
+        if (fmt < EC_GRID)
+            return ec_set1(ec_get_as(p, fmt));
+        return ec_from_grid(_mm512_cvtepi32_ps(_mm512_maskz_set1_epi8(0x8888888888888888u, *b)),
+                            16777216.0f, fmt);
     }
 }
 
@@ -139,10 +153,19 @@ EC_INLINE __m512i ec_round_as(ec_vec v, int fmt, int truncate)
     const __mmask16 nan = _mm512_cmpgt_epi32_mask(size, _mm512_set1_epi32((int)EC_INFINITY_BITS));
     return _mm512_mask_or_epi32(rounded, nan, rounded, _mm512_set1_epi32((int)EC_QUIET_BIT));
 }
+/* Conversions round to nearest, the second one saturates. */
+EC_INLINE __m128i ec_pack_grid(ec_vec v, int fmt)
+{
+    return _mm512_cvtsepi32_epi8(_mm512_cvtps_epi32(ec_to_grid(v, 0.0f, fmt)));
+}
 EC_INLINE void ec_store_as(void *p, ec_vec v, int fmt)
 {
     if (fmt == EC_F32) {
         ec_store((float *)p, v);
+        return;
+    }
+    if (fmt >= EC_GRID) {
+        _mm_storeu_si128((__m128i *)p, ec_pack_grid(v, fmt));
         return;
     }
     const __m512i rounded = ec_round_as(v, fmt, EC_TRUNCATE);
@@ -157,6 +180,10 @@ EC_INLINE void ec_store_as_n(void *p, ec_vec v, int n, int fmt)
 {
     if (fmt == EC_F32) {
         ec_store_n((float *)p, v, n);
+        return;
+    }
+    if (fmt >= EC_GRID) {
+        _mm_mask_storeu_epi8(p, ec_mask(n), ec_pack_grid(v, fmt));
         return;
     }
     const __m512i rounded = ec_round_as(v, fmt, EC_TRUNCATE);

@@ -8,6 +8,11 @@ enum { EC_F32 };
 #define EC_STORED_BYTES(fmt) (4 + 0 * (fmt)) /* where fmt would be unused otherwise */
 #define EC_STORED_SPAN(fmt, n) (4 * (n))
 
+EC_INLINE int ec_zero_of(int fmt)
+{
+    (void)fmt;
+    return 0;
+}
 EC_INLINE ec_vec ec_load_as(const void *p, int fmt)
 {
     (void)fmt;

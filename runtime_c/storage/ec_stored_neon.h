@@ -38,6 +38,10 @@ EC_INLINE ec_vec ec_load_int4(const void *p)
     const int32x4_t four = vreinterpretq_s32_u16(vdupq_n_u16(ec_two_bytes(p)));
     return vcvtq_f32_s32(vshrq_n_s32(vshlq_s32(four, up), 28));
 }
+EC_INLINE ec_vec ec_load_int8(const void *p)
+{
+    return vcvtq_n_f32_s32(vreinterpretq_s32_u8(ec_load_highest(p)), 24);
+}
 EC_INLINE ec_vec ec_load_as(const void *p, int fmt)
 {
     const uint8_t *b = (const uint8_t *)p;
@@ -46,9 +50,10 @@ EC_INLINE ec_vec ec_load_as(const void *p, int fmt)
     case EC_F16:
         return vreinterpretq_f32_u32(vshll_n_u16(vreinterpret_u16_u8(vld1_u8(b)), 16));
     case EC_F8: return vreinterpretq_f32_u8(ec_load_highest(p));
-    case EC_I8: return vcvtq_n_f32_s32(vreinterpretq_s32_u8(ec_load_highest(p)), 24);
+    case EC_I8: return ec_load_int8(p);
     case EC_I4: return ec_load_int4(p);
-    default: return ec_load((const float *)p);
+    default:
+        return fmt < EC_GRID ? ec_load((const float *)p) : ec_from_grid(ec_load_int8(p), 1.0f, fmt);
     }
 }
 EC_INLINE ec_vec ec_load_at(const void *p, ptrdiff_t i, int fmt)
@@ -60,8 +65,11 @@ EC_INLINE ec_vec ec_set1_as(const void *p, int fmt)
     const uint8_t *b = (const uint8_t *)p;
     if (fmt == EC_F16) /* shifted by the widening itself */
         return vreinterpretq_f32_u32(vshll_n_u16(vdup_n_u16(ec_two_bytes(p)), 16));
+    const uint32x4_t highest = vshlq_n_u32(vreinterpretq_u32_u8(vld1q_dup_u8(b)), 24);
     if (fmt == EC_F8)
-        return vreinterpretq_f32_u32(vshlq_n_u32(vreinterpretq_u32_u8(vld1q_dup_u8(b)), 24));
+        return vreinterpretq_f32_u32(highest);
+    if (fmt >= EC_GRID)
+        return ec_from_grid(vcvtq_n_f32_s32(vreinterpretq_s32_u32(highest), 24), 1.0f, fmt);
     return fmt == EC_F32 ? vld1q_dup_f32((const float *)p) : ec_set1(ec_get_as(p, fmt));
 }
 EC_INLINE void ec_store_as(void *p, ec_vec v, int fmt)

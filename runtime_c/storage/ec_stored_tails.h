@@ -5,7 +5,8 @@ EC_INLINE ec_vec ec_load_as_n(const void *p, int n, int fmt)
 {
     if (fmt == EC_F32)
         return ec_load_n((const float *)p, n);
-    unsigned char bytes[EC_VL * 4] = {0};
+    unsigned char bytes[EC_VL * 4];
+    memset(bytes, ec_zero_of(fmt), sizeof bytes);
     if (fmt == EC_I4)
         return ec_load_as(ec_copy_int4(bytes, p, n), fmt);
     memcpy(bytes, p, (size_t)n * EC_STORED_BYTES(fmt));

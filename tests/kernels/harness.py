@@ -33,6 +33,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from edgeconv.codegen.amalgamate import grid_table
 from edgeconv.codegen.functions import FunctionTable, environment
 from edgeconv.codegen.weights import encoded
 from edgeconv.ir.activation import NONE, Activation
@@ -42,6 +43,7 @@ from edgeconv.ops import operators
 from edgeconv.ops.base import LayoutOption
 from edgeconv.ops.lowering import merge_headers
 from edgeconv.storage import formats
+from edgeconv.storage.grid import grid_of, is_grid
 from edgeconv.targets import Target
 from tests.ir_interpreter import evaluate
 
@@ -242,7 +244,10 @@ class Program:
         """
         includes = ["ec_common.h", f"isa/{target.header}"]
         includes += [f"kernels/{name}" for name in merge_headers(self.headers)]
-        text = [f'#include "{name}"' for name in includes]
+        forms = (t.storage for run in self.runs for t in run.case.graph.tensors.values())
+        grids = [grid_of(form) for form in dict.fromkeys(forms) if is_grid(form)]
+        text = [grid_table(grids)] if grids else []
+        text += [f'#include "{name}"' for name in includes]
         text += [f"__attribute__((noinline)) {f.text}" for f in self.table.functions.values()]
         text += self.callers.values()
         text.append("static __attribute__((unused)) void nothing(void *const *p) { (void)p; }")

@@ -1,8 +1,10 @@
 /* Loads and stores of stored numbers, against guard pages and the scalar functions of ec_stored.h.
    From stdin come a count, a multiple of 64, that many floats, and for every format that many stored
    elements; to stdout go the elements as every format reads them, then the floats as every format
-   stores them.  With nothing on stdin the program makes up numbers, and writes none.
-   The including build defines EC_ISA_HEADER and EC_STORED_HEADER. */
+   stores them, then the 256 numbers of every grid.  With nothing on stdin the program makes up
+   numbers, and writes none.
+   The including build defines EC_ISA_HEADER and EC_STORED_HEADER, and EC_GRIDS as five grids, the
+   second of which has a zero other than 0. */
 #define _DEFAULT_SOURCE
 #include "ec_common.h"
 #include EC_ISA_HEADER
@@ -12,7 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { MADE_UP = 1 << 14, SHIFTS = 17 };
+enum { MADE_UP = 1 << 14, SHIFTS = 17, CODES = 256 };
 static int failed, made_up;
 
 static void expect(int ok, const char *what, int fmt, int n, int at)
@@ -108,7 +110,7 @@ EC_INLINE void check_places(const float *x, const unsigned char *stored, int fmt
             const size_t at = k < SHIFTS ? k * step : bytes - size;
             memcpy(page + at, stored, size);
             read_at(page + at, n, (int)at, fmt);
-            if (fmt < EC_I8)
+            if (fmt != EC_I8 && fmt != EC_I4)
                 write_at(page, bytes, at, x, stored, n, fmt);
         }
     }
@@ -144,6 +146,99 @@ EC_INLINE void check_stores(const float *x, unsigned char *stored, uint32_t coun
     check_places(x + last, stored + last * EC_STORED_BYTES(fmt), fmt);
 }
 
+/* What a grid does to arrays; a count is a multiple of EC_VL. */
+typedef struct {
+    void (*decode)(const unsigned char *codes, float *x, int count);
+    void (*one)(const unsigned char *codes, float *x, int count);  /* by ec_get_at */
+    void (*same)(const unsigned char *codes, float *x, int count); /* EC_VL lanes of each */
+    void (*less)(const unsigned char *codes, float *x, int count); /* takes x away */
+    void (*encode)(const float *x, unsigned char *codes, int count);
+} grid_calls;
+
+#define DECODE(NAME, STEP, ...)                                                                    \
+    static void NAME(const unsigned char *codes, float *x, int count)                              \
+    {                                                                                              \
+        for (int i = 0; i < count; i += STEP)                                                      \
+            __VA_ARGS__;                                                                           \
+    }
+#define GRID(I)                                                                                    \
+    DECODE(decode_##I, EC_VL, ec_store(x + i, ec_load_at(codes, i, EC_GRID + I)))                  \
+    DECODE(one_##I, 1, x[i] = ec_get_at(codes, i, EC_GRID + I))                                    \
+    DECODE(same_##I, 1, ec_store(x + i * EC_VL, ec_set1_as(codes + i, EC_GRID + I)))               \
+    DECODE(less_##I, EC_VL,                                                                        \
+           ec_store(x + i, ec_sub(ec_load_at(codes, i, EC_GRID + I), ec_load(x + i))))             \
+    static void encode_##I(const float *x, unsigned char *codes, int count)                        \
+    {                                                                                              \
+        for (int i = 0; i < count; i += EC_VL)                                                     \
+            ec_store_as(codes + i, ec_load(x + i), EC_GRID + I);                                   \
+    }
+GRID(0) GRID(1) GRID(2) GRID(3) GRID(4)
+#define CALLS(I) {decode_##I, one_##I, same_##I, less_##I, encode_##I}
+static const grid_calls grids[] = {CALLS(0), CALLS(1), CALLS(2), CALLS(3), CALLS(4)};
+
+/* The same numbers in every way they are read, rounded before anything is added to them. */
+static void read_grid(const grid_calls *grid, const unsigned char *codes, float *x, int fmt)
+{
+    static float one[CODES], less[CODES], same[CODES * EC_VL];
+    grid->decode(codes, x, CODES);
+    memcpy(less, x, sizeof less);
+    grid->less(codes, less, CODES);
+    grid->one(codes, one, CODES);
+    grid->same(codes, same, CODES);
+    for (int i = 0; i < CODES; i++) {
+        expect(less[i] == 0.0f, "fused", fmt, EC_VL, i);
+        expect(ec_bits(one[i]) == ec_bits(x[i]), "get", fmt, 1, i);
+        for (int k = 0; k < EC_VL; k++)
+            expect(ec_bits(same[i * EC_VL + k]) == ec_bits(x[i]), "set1", fmt, EC_VL, i);
+    }
+}
+
+/* Each number, and what lies `ulps` further from zero, becomes its integer. */
+static void write_grid(const grid_calls *grid, const float *x, const unsigned char *codes, int ulps,
+                       int fmt)
+{
+    static float near[CODES];
+    unsigned char stored[CODES];
+    for (int i = 0; i < CODES; i++)
+        near[i] = x[i] != 0.0f ? ec_from_bits(ec_bits(x[i]) + (uint32_t)ulps) : 0.0f;
+    grid->encode(near, stored, CODES);
+    for (int i = 0; i < CODES; i++)
+        expect(stored[i] == codes[i], "grid", fmt, ulps, i);
+}
+
+/* Any floats: the nearest integer, if they are fewer than 2^22 steps away. */
+static void write_any(const grid_calls *grid, const float *x, int count, int fmt)
+{
+    static unsigned char stored[MADE_UP];
+    const double scale = ec_grids[fmt - EC_GRID].scale, zero = ec_grids[fmt - EC_GRID].zero;
+    grid->encode(x, stored, count);
+    for (int i = 0; i < count; i++) {
+        const double exact = (double)x[i] / scale + zero;
+        const double kept = exact < -128.0 ? -128.0 : exact > 127.0 ? 127.0 : exact;
+        const double off = kept - (signed char)stored[i];
+        if (exact > -4194000.0 && exact < 4194000.0)
+            expect(off < 0.501 && off > -0.501, "any", fmt, (signed char)stored[i], i);
+    }
+}
+
+static void check_grids(const float *any, int count)
+{
+    size_t bytes;
+    unsigned char *codes = guarded(&bytes) + bytes - CODES; /* nothing behind the last is read */
+    static float x[CODES];
+    for (int i = 0; i < CODES; i++)
+        codes[i] = (unsigned char)(i - 128);
+    for (int i = 0; i < (int)(sizeof grids / sizeof *grids); i++) {
+        read_grid(&grids[i], codes, x, EC_GRID + i);
+        put(x, sizeof x);
+        for (int ulps = -1; ulps <= 1; ulps++)
+            write_grid(&grids[i], x, codes, ulps, EC_GRID + i);
+        write_any(&grids[i], any, count, EC_GRID + i);
+    }
+    grids[1].decode(codes, x, CODES);
+    check_places(x + CODES / 4, codes + CODES / 4, EC_GRID + 1);
+}
+
 int main(void)
 {
     uint32_t count;
@@ -164,6 +259,7 @@ int main(void)
     check_stores(x, stored[EC_F24], count, EC_F24);
     check_stores(x, stored[EC_F16], count, EC_F16);
     check_stores(x, stored[EC_F8], count, EC_F8);
+    check_grids(x, count < MADE_UP ? (int)count : MADE_UP);
     for (int fmt = EC_F32; fmt <= EC_I4; fmt++)
         free(stored[fmt]);
     free(back);

@@ -1,4 +1,4 @@
-"""Kernels that read and write tensors in flyte formats, against float64.
+"""Kernels that read and write tensors in flyte formats and as int8, against float64.
 
 Inputs are numbers that their format has; of results it is asked what encoding makes of them.
 Buffers have their exact size, so that sanitizers see a load or store beyond the elements named.
@@ -19,6 +19,7 @@ from edgeconv.choose.storage import tensor_formats
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.layout import ROW_MAJOR, blocked
 from edgeconv.ops.base import LayoutOption
+from edgeconv.storage.grid import Grid
 from edgeconv.targets import Target
 from tests.kernels.harness import Build, Spec, check
 from tests.kernels.test_conv import RELU, conv, numbers, tile
@@ -31,6 +32,8 @@ from tests.kernels.test_stored_filters import stored as stored_filters
 FORMATS = [name for name in tensor_formats() if name != "float32"]
 FLOAT32 = "float32"
 CLIP = Activation("clip", -1.0, 1.5)
+# Of quantised tensors.  No sum of the tests' numbers lies between two of the coarser one's.
+FINE, COARSE = Grid(0.0371, -9).name, Grid(0.1371, 60).name
 # (input, output, residual): each alone, each in turn, and all the same.
 TURNS = [
     *(dict.fromkeys(("x", "out", "residual"), name) for name in FORMATS),
@@ -38,6 +41,9 @@ TURNS = [
     {"x": FLOAT32, "out": "flyte24", "residual": "flyte8"},
     {"x": "flyte8", "out": "flyte16", "residual": FLOAT32},
     {"x": "flyte16", "out": "flyte8", "residual": "flyte24"},
+    {"x": FINE, "out": COARSE, "residual": FINE},
+    {"x": COARSE, "out": FLOAT32, "residual": COARSE},
+    {"x": "flyte24", "out": FINE, "residual": FINE},
 ]
 
 
@@ -206,7 +212,7 @@ def moves(target: Target) -> list[Spec]:
     lanes = target.lanes
     c = lanes + 3
     x = numbers(2, c, 5, 9)
-    pads = {"pads": (0, 0, 1, 2, 0, 0, 2, 1), "value": 0.7}
+    pads = {"pads": (0, 0, 1, 2, 0, 0, 2, 1), "value": 0.75}
     slices = {"starts": (0, 0, 1, 2), "steps": (1, 1, 2, 3)}
     index = np.array([3, 0, 0, 2])
     return [

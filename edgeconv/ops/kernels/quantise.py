@@ -1,4 +1,7 @@
-"""Quantise and Dequantise: one loop over channels of equal scale."""
+"""Quantise and Dequantise: one loop over channels of equal scale.
+
+Where the real numbers are stored as the integers that they stand for, both are a view.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +9,19 @@ import math
 
 import numpy as np
 
-from edgeconv.ir.choice import Arg, ArgKind, Blob, Layer
-from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.choice import Alias, Arg, ArgKind, Blob, Layer
+from edgeconv.ir.graph import Graph, Node, Tensor
+from edgeconv.ir.grids import dequantised
 from edgeconv.ir.quantisation import Scaling
-from edgeconv.ops.lowering import C_TYPES
+from edgeconv.ops.lowering import C_TYPES, FLOAT32, storage_of
 from edgeconv.targets import Target
 
 
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
     """The tensor as outer x channels x inner elements, row-major."""
     del target
+    if _is_view(node, graph):
+        return _view(node, graph)
     scaling, x, y = Scaling.of(node), graph[node.inputs[0]], graph[node.output]
     quantises = node.op == "Quantise"
     axis = scaling.axis
@@ -41,12 +47,49 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
             "channels": channels,
             "inner": math.prod(x.shape) // (outer * channels),
             "integer": C_TYPES[(y if quantises else x).dtype],
+            **storage_of(graph, x=x.name, out=y.name),
         },
         args=(
-            Arg(ArgKind.INPUT, "x", x.name, C_TYPES[x.dtype]),
+            Arg(ArgKind.INPUT, "x", x.name, _c_type(x)),
             *(Arg(ArgKind.WEIGHTS, "scaling", blob.name) for blob in blobs),
-            Arg(ArgKind.OUTPUT, "out", y.name, C_TYPES[y.dtype]),
+            Arg(ArgKind.OUTPUT, "out", y.name, _c_type(y)),
         ),
         headers=("ec_lanes.h", "ec_quantise.h"),
         blobs=blobs,
+    )
+
+
+def _c_type(tensor: Tensor) -> str:
+    stored = tensor.dtype == FLOAT32 and tensor.storage != FLOAT32
+    return "unsigned char" if stored else C_TYPES[tensor.dtype]
+
+
+def _ends(node: Node, graph: Graph) -> tuple[Tensor, Tensor]:
+    """The integers and the real numbers."""
+    ends = graph[node.inputs[0]], graph[node.output]
+    return (ends[1], ends[0]) if node.op == "Quantise" else ends
+
+
+def _is_view(node: Node, graph: Graph) -> bool:
+    """The bytes of both are the same ones."""
+    integers, real = _ends(node, graph)
+    grid = dequantised(node, integers.dtype)
+    return integers.dtype == "int8" and grid is not None and grid.name == real.storage
+
+
+def _view(node: Node, graph: Graph) -> Layer:
+    """A copy of bytes, and none where the planner lays one into the other."""
+    x, y = graph[node.inputs[0]], graph[node.output]
+    return Layer(
+        node=node,
+        algorithm="view",
+        template="ops/byte_copy.c.j2",
+        params={"bytes": y.elements},
+        args=(
+            Arg(ArgKind.INPUT, "in", x.name, _c_type(x)),
+            Arg(ArgKind.OUTPUT, "out", y.name, _c_type(y)),
+        ),
+        headers=(),
+        aliases=(Alias(x.name, inner=y.name, outer=x.name, exact=True),),
+        free_if_aliased=True,
     )

@@ -111,6 +111,21 @@ static inline __m512 _mm512_cvtepi32_ps(__m512i a)
     return ec_vector_of(lanes);
 }
 
+/* To nearest, ties to even; the smallest integer for what is too large, and for NaN. */
+static inline __m512i _mm512_cvtps_epi32(__m512 a)
+{
+    const ec_lanes16 lanes = ec_lanes_of(a);
+    int integers[16];
+    __m512i v;
+    for (int i = 0; i < 16; i++) {
+        const float x = lanes.f[i];
+        const int fits = x >= -2147483648.0f && x < 2147483648.0f;
+        integers[i] = fits ? (int)__builtin_rintf(x) : -2147483647 - 1;
+    }
+    memcpy(&v, integers, sizeof v);
+    return v;
+}
+
 /* Integers of one and two bytes: loads and stores under a mask, as above, and to and from lanes. */
 #define EC_MASKED(VECTOR, MASK, PREFIX, BITS, LANES)                                               \
     static inline VECTOR PREFIX##_maskz_loadu_epi##BITS(MASK mask, const void *p)                  \
