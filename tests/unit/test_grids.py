@@ -1,0 +1,183 @@
+"""Results that a quantised model has rounded to eight bits: which they are, and as a format."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from edgeconv import choose, frontend, passes
+from edgeconv.choose.storage import lossless, storable, store_tensors
+from edgeconv.errors import EdgeconvError
+from edgeconv.ir.activation import Activation, grid
+from edgeconv.ir.choice import tensor_bytes
+from edgeconv.ir.graph import Epilogue, Graph, Tensor
+from edgeconv.ir.grids import grids_of
+from edgeconv.storage import formats
+from edgeconv.storage.grid import Grid, grid_of, is_grid
+from edgeconv.targets import TARGETS
+from tests import onnx_models
+from tests.ir_builder import GraphBuilder
+from tests.quantised_models import tiny
+
+HOST = TARGETS["portable"]
+GRIDS = st.builds(
+    Grid,
+    st.floats(2.0**-100, 2.0**100, width=32).map(lambda x: float(np.float32(x))),
+    st.integers(-128, 127),
+)
+
+
+@given(GRIDS)
+def test_a_name_tells_the_grid(entry: Grid) -> None:
+    assert is_grid(entry.name)
+    assert grid_of(entry.name) == entry
+    assert formats()[entry.name].enumerator == entry.enumerator
+
+
+@given(GRIDS)
+def test_every_number_comes_back(entry: Grid) -> None:
+    form = formats()[entry.name]
+    data = np.arange(-128, 128).astype(np.int8).tobytes()
+    numbers = form.decode(data)
+    whole = np.arange(-128, 128).astype(np.float32)
+    np.testing.assert_array_equal(numbers, (whole - np.float32(entry.zero)) * entry.scale)
+    assert form.encode(numbers) == data
+    assert form.bytes_of(256) == 256
+
+
+def test_what_lies_beyond_is_the_nearest() -> None:
+    form = formats()[Grid(0.5, 100).name]
+    beyond = np.array([1e9, -1e9, np.inf, -np.inf, np.nan], np.float32)
+    got = form.decode(form.encode(beyond))
+    np.testing.assert_array_equal(got[:4], [13.5, -114.0, 13.5, -114.0])
+
+
+@pytest.mark.parametrize("name", ["int8", "int8(1.0)", "int8(1.0, 2", "flyte16(1, 2)", "nothing"])
+def test_other_names_are_unknown(name: str) -> None:
+    assert not is_grid(name)
+    if name != "int8":  # of filters
+        with pytest.raises(KeyError):
+            formats()[name]
+
+
+def test_grids_are_not_listed() -> None:
+    formats()[Grid(0.25, 3).name]
+    assert not any(map(is_grid, formats()))
+
+
+def optimised(folder: Path, dtype: str) -> Graph:
+    opset = 21 if dtype == "int16" else 15
+    path = onnx_models.save(tiny(dtype, opset)[0], folder / "net.onnx")
+    return passes.optimise(frontend.load(path))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_of_a_network(dtype: str, tmp_path: Path) -> None:
+    """uint8 is stored with the zero point of the int8 that is 128 less; a max pool and a reshape
+    keep what they are given."""
+    graph = optimised(tmp_path, dtype)
+    found = grids_of(graph)
+    by_op: dict[str, list[Grid]] = {}
+    for node in graph.nodes:
+        if node.output in found:
+            by_op.setdefault(node.op, []).append(found[node.output])
+    scale = {x: float(np.float32(x)) for x in (0.02, 0.015, 0.03)}
+    assert by_op["Dequantise"] == [Grid(scale[0.02], -38)]
+    assert by_op["Conv"] == [Grid(scale[0.015], -128), Grid(scale[0.03], -128)]
+    assert set(by_op["Pool"]) == set(by_op["Reshape"]) == {Grid(scale[0.03], -128)}
+    assert "Quantise" not in by_op
+
+
+def test_sixteen_bits_have_none(tmp_path: Path) -> None:
+    assert grids_of(optimised(tmp_path, "int16")) == {}
+
+
+def rounded(step: float, low: float, high: float) -> Epilogue:
+    return Epilogue(before=grid(step, low, high))
+
+
+def graph_of(builder: GraphBuilder, *outputs: str) -> Graph:
+    graph = builder.graph(*outputs)
+    return graph.with_tensors(
+        {name: replace(t, dtype="float32") for name, t in graph.tensors.items()}
+    )
+
+
+def test_what_mixes_grids_has_none() -> None:
+    b = GraphBuilder()
+    x = b.input(1, 4, 2, 2)
+    one = b.node("Unary", (x,), b.shape(x), epilogue=rounded(0.5, 0, 255), out="one")
+    other = b.node("Unary", (x,), b.shape(x), epilogue=rounded(0.25, 0, 255), out="other")
+    b.node("Concat", (one, one), (1, 8, 2, 2), {"axis": 1}, out="same")
+    b.node("Concat", (one, other), (1, 8, 2, 2), {"axis": 1}, out="mixed")
+    b.node("Concat", (one, b.normal(1, 4, 2, 2)), (1, 8, 2, 2), {"axis": 1}, out="constant")
+    pads = {"pads": (0, 0, 1, 1, 0, 0, 1, 1), "mode": "constant"}
+    b.node("Pad", (one,), (1, 4, 4, 4), {**pads, "value": 0.0}, out="zeros")
+    b.node("Pad", (one,), (1, 4, 4, 4), {**pads, "value": 0.3}, out="between")
+    b.node("Unary", (one,), b.shape(x), epilogue=Epilogue(Activation("relu")), out="relu")
+    b.node("Unary", (one,), b.shape(x), epilogue=rounded(0.5, 0, 256), out="wide")
+    b.node("Unary", (one,), b.shape(x), epilogue=Epilogue(residual=other), out="sum")
+    b.node("Unary", (x,), b.shape(x), epilogue=rounded(2.0**101, 0, 255), out="extreme")
+    found = grids_of(graph_of(b, "mixed", "constant", "zeros", "between", "relu", "wide"))
+    assert found == {
+        "one": Grid(0.5, -128),
+        "other": Grid(0.25, -128),
+        "same": Grid(0.5, -128),
+        "zeros": Grid(0.5, -128),
+    }
+
+
+def test_chosen_and_left_out(tmp_path: Path) -> None:
+    graph = optimised(tmp_path, "int8")
+    every = lossless(graph, HOST)
+    assert set(every.values()) == {"int8"}
+    plain = choose.select(graph, HOST).graph
+    kept = choose.select(graph, HOST, integers=True).graph
+    asked = choose.select(graph, HOST, storage={"*:output": "int8"}).graph
+    assert storages(plain) == {}
+    assert storages(kept) == storages(asked)
+    assert all(map(is_grid, storages(kept).values()))
+    assert storages(kept).keys() >= set(grids_of(graph)) & set(storable(graph, HOST))
+    for name, tensor in kept.tensors.items():
+        if is_grid(tensor.storage):
+            assert tensor_bytes(tensor) == tensor.elements == plain[name].elements
+    first = next(node for node in graph.nodes if node.op == "Conv")
+    other = {f"{first.name}:output": "flyte16"}
+    mine = choose.select(graph, HOST, storage=other, integers=True).graph
+    assert mine[first.output].storage == "flyte16"
+    all_float = choose.select(graph, HOST, storage={"*:output": "float32"}, integers=True).graph
+    assert storages(all_float) == {}
+
+
+def storages(graph: Graph) -> dict[str, str]:
+    def stored(tensor: Tensor) -> bool:
+        return tensor.dtype == "float32" and tensor.storage != "float32"
+
+    return {t.name: t.storage for t in graph.activations() if stored(t)}
+
+
+def test_refuses_what_the_model_does_not_round() -> None:
+    b = GraphBuilder()
+    x = b.input(1, 4, 2, 2)
+    y = b.node("Unary", (x,), b.shape(x), epilogue=Epilogue(Activation("relu")), out="y")
+    b.node("Unary", (y,), b.shape(x), epilogue=Epilogue(Activation("abs")), out="z")
+    graph = graph_of(b, "z")
+    with pytest.raises(EdgeconvError) as error:
+        store_tensors(graph, HOST, {graph.nodes[0].name: "int8"})
+    assert error.value.code == 2
+    assert "QuantizeLinear" in str(error.value.rule)
+    assert storages(store_tensors(graph, HOST, {"*": "int8"})) == {}
+
+
+def test_integers_in_and_out_are_views(tmp_path: Path) -> None:
+    """int8 inputs are read where the caller has them; uint8 ones are other bytes."""
+    for dtype, view in (("int8", True), ("uint8", False)):
+        choice = choose.select(optimised(tmp_path, dtype), HOST, integers=True)
+        layer = next(entry for entry in choice.layers if entry.node.op == "Dequantise")
+        assert (layer.algorithm == "view") is view
+        assert layer.free_if_aliased is view
