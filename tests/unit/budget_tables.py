@@ -74,9 +74,7 @@ def assignments(tables: Tables) -> Iterator[tuple[int, ...]]:
     return itertools.product(*(range(len(item.options)) for item in tables.items))
 
 
-def allowed(
-    tables: Tables, limits: Limits, picked: tuple[int, ...], slack: float = EXACT
-) -> bool:
+def allowed(tables: Tables, limits: Limits, picked: tuple[int, ...], slack: float = EXACT) -> bool:
     """Whether ``picked`` is within the limits; of noise to the rounding of its sum (``slack``)."""
     return (
         (limits.ram is None or tables.ram_bytes(picked) <= limits.ram)
