@@ -9,11 +9,11 @@ from typing import Any
 
 from edgeconv.ir.filters import WEIGHTED
 from edgeconv.storage import formats
+from edgeconv.storage.base import FLOAT32
 
 Report = Mapping[str, Any]
 Layer = Mapping[str, Any]
 
-FLOAT32 = "float32"
 _FLOAT_BYTES = 4
 
 
