@@ -25,9 +25,8 @@ from edgeconv import algorithms
 from edgeconv import board as boards
 from edgeconv.choose.storage import stored_formats, weight_formats
 from edgeconv.errors import EdgeconvError
+from edgeconv.storage.base import FLOAT32
 from edgeconv.targets import Target
-
-FLOAT32 = "float32"
 
 
 def stored(convolution: Convolution, name: str) -> Convolution:

@@ -27,8 +27,8 @@ from edgeconv.build.project import Project
 from edgeconv.choose.storage import stored_formats, weight_formats
 from edgeconv.errors import EdgeconvError
 from edgeconv.pipeline import CompileOptions, compile_model
+from edgeconv.storage.base import FLOAT32
 
-FLOAT32 = "float32"
 Quoted = Callable[[Iterable[float]], float]
 WEIGHTED = ("Conv", "Dense")
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 from edgeconv import sizes
 from edgeconv.errors import EdgeconvError, Exit
+
+Value = TypeVar("Value")
 
 
 def _invalid(got: str, rule: str) -> EdgeconvError:
@@ -27,6 +30,28 @@ def shape(got: str) -> tuple[str, tuple[int, ...]]:
     if not all(dim.isascii() and dim.isdigit() for dim in dims.split("x")):
         raise _invalid(got, "a shape reads NAME=1x3x224x224")
     return name, tuple(int(dim) for dim in dims.split("x"))
+
+
+def named(option: str, pairs: Iterable[tuple[str, Value]]) -> dict[str, Value]:
+    """What a repeated ``option`` says, by name.  One name has one value, in whatever order they are
+    given; ``*`` is a name like others, which those that are more exact override."""
+    found: dict[str, Value] = {}
+    for name, value in pairs:
+        if found.setdefault(name, value) != value:
+            raise EdgeconvError(
+                f"{option} twice for one name",
+                where=name,
+                got=f"{_word(found[name])} and {_word(value)}",
+                rule="a name has one value",
+                hint="leave one of them out",
+                code=Exit.USAGE,
+            )
+    return found
+
+
+def _word(value: object) -> str:
+    """As it reads on the command line."""
+    return "x".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def count(got: str) -> int:

@@ -37,9 +37,8 @@ def try_on(
     graph = passes.optimise(frontend.load(model, input_shapes=shapes))
     samples = calibration_samples.load(path, graph)
     with Engine(graph, step) as engine:
-        step("running the model in float32")
-        baseline = Baseline(engine, samples)
-        step("building")
+        baseline = Baseline(engine, samples, step)
+        step("building the program")
         binary = project.build(run_here=True)
         accuracy = baseline.judge(_outputs(project, binary, samples, step))
     return accuracy, how(binary)

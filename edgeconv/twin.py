@@ -22,7 +22,7 @@ from edgeconv.algorithms import algorithms
 from edgeconv.algorithms.packing import rounded_weights
 from edgeconv.build.project import Project
 from edgeconv.build.weights_file import image_of
-from edgeconv.calibration.engine import Engine, Parameters
+from edgeconv.calibration.engine import Engine
 from edgeconv.choose.storage import OUTPUT
 from edgeconv.closing import Closing
 from edgeconv.codegen.read_back import ForeignImageError, read_back
@@ -30,6 +30,7 @@ from edgeconv.errors import EdgeconvError
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.filters import WEIGHTED, Filters
 from edgeconv.ir.graph import Graph, Node
+from edgeconv.storage.base import FLOAT32
 from edgeconv.storage.grid import KIND as INT8
 from edgeconv.storage.grid import is_grid
 from edgeconv.targets import Target
@@ -37,7 +38,6 @@ from edgeconv.targets import Target
 Array = npt.NDArray[np.generic]
 Floats = npt.NDArray[np.float32]
 Step = Callable[[str], None]
-FLOAT32 = "float32"
 
 
 class Twin(Closing):
@@ -59,9 +59,7 @@ class Twin(Closing):
         )
         found = _constants(project, graph)
         _check_rounding(project, graph, found)
-        self.parameters = {
-            name: Parameters(filters.weights, filters.bias) for name, filters in found.items()
-        }
+        self.parameters = found
         self.engine = Engine(rounding, step)
 
     def close(self) -> None:

@@ -23,10 +23,13 @@ TYPES = {
 
 @dataclass
 class Network:
-    """A model under construction; ``weights`` are the integers of each layer, by node name."""
+    """A model under construction; ``weights`` are the integers of each layer, by node name.
+
+    ``domain``: of QuantizeLinear and DequantizeLinear."""
 
     dtype: str = "int8"
     opset: int = 15
+    domain: str = ""
     nodes: list[onnx.NodeProto] = field(default_factory=list)
     constants: dict[str, onnx.TensorProto] = field(default_factory=dict)
     weights: dict[str, Values] = field(default_factory=dict)
@@ -41,6 +44,8 @@ class Network:
         return name
 
     def node(self, op: str, inputs: list[str], output: str, **attrs: Any) -> str:
+        if op in ("QuantizeLinear", "DequantizeLinear"):
+            attrs["domain"] = self.domain
         self.nodes.append(helper.make_node(op, inputs, [output], f"{output}_node", **attrs))
         return output
 
@@ -112,16 +117,18 @@ class Network:
         graph = helper.make_graph(
             self.nodes, "qdq", ports(inputs), ports(outputs), list(self.constants.values())
         )
-        opset = helper.make_opsetid("", self.opset)
-        return helper.make_model(graph, opset_imports=[opset], ir_version=10)
+        opsets = [helper.make_opsetid("", self.opset)]
+        if self.domain:
+            opsets.append(helper.make_opsetid(self.domain, 1))
+        return helper.make_model(graph, opset_imports=opsets, ir_version=10)
 
 
 def tiny(
-    dtype: str = "int8", opset: int = 15, weights: str = "int8"
+    dtype: str = "int8", opset: int = 15, weights: str = "int8", domain: str = ""
 ) -> tuple[onnx.ModelProto, Network]:
     """Integers in and out: a convolution, a depthwise one, a residual, a max pool on integers, a
     reshape on integers, a dense layer.  ``image`` (1, 3, 9, 9) -> ``scores`` (1, 5)."""
-    net = Network(dtype, opset)
+    net = Network(dtype, opset, domain)
     low = np.iinfo(dtype).min
     wide = 1.0 if np.iinfo(dtype).bits == 8 else 1 / 256
     x = net.dequantise("image", 0.02 * wide, low + int(90 / wide))

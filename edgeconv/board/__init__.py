@@ -1,32 +1,28 @@
 """Boards: what a network is compiled for, read from one TOML file each.
 
-The files lie in ``edgeconv/boards`` and in the folders that EDGECONV_BOARDS names (separated as
-PATH is); they are scanned, never listed.  ``boards/schema.json`` says what a file may hold.
+``folders`` says where the files lie, ``boards/schema.json`` what one may hold.
 """
 
 from __future__ import annotations
 
-import os
-import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
-from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from edgeconv.board import folders
 from edgeconv.board.checks import BARE_METAL, FLASH
 from edgeconv.board.features import multiplies_bfloat16
 from edgeconv.board.file import invalid, read
+from edgeconv.board.folders import FOLDERS_VARIABLE
 from edgeconv.cache import Cache
-from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.host import Host, detect
 from edgeconv.names import did_you_mean
 from edgeconv.quantities import parse
 from edgeconv.targets import TARGETS, Target
 
-FOLDERS_VARIABLE = "EDGECONV_BOARDS"
 _NATIVE_CC = ("cc", "gcc", "clang")
 
 
@@ -186,7 +182,7 @@ class Board:
 
 def names() -> tuple[str, ...]:
     """The boards that ``load`` knows, sorted."""
-    return tuple(sorted(_files()))
+    return tuple(sorted(folders.files()))
 
 
 def load(name: str, host: Host | None = None) -> Board:
@@ -195,17 +191,7 @@ def load(name: str, host: Host | None = None) -> Board:
     Raises EdgeconvError (exit status 2): unknown name with a "did you mean", or a file that breaks
     the schema with the path of the field.
     """
-    files = _files()
-    if name not in files:
-        folders = "" if os.environ.get(FOLDERS_VARIABLE) else ", which is not set"
-        raise EdgeconvError(
-            "unknown board",
-            got=repr(name),
-            rule=f"neither shipped nor in a folder of {FOLDERS_VARIABLE}{folders}",
-            hint=_file_at_hand(name, files) or did_you_mean(name, files),
-            code=Exit.USAGE,
-        )
-    return check(files[name], host)
+    return check(folders.find(name), host)
 
 
 def check(path: Path, host: Host | None = None) -> Board:
@@ -217,7 +203,7 @@ def check_new(path: Path, host: Host | None = None) -> Board:
     """As ``check``, for a file that is to be found beside the shipped ones: its name is none of
     theirs, unless it is one of them."""
     board = check(path, host)
-    shipped = _shipped() / path.name
+    shipped = folders.shipped() / path.name
     if shipped.exists() and not shipped.samefile(path):
         rule = f"a shipped board has it: no command runs with this folder in {FOLDERS_VARIABLE}"
         raise invalid(path, "name", repr(board.name), rule, "rename the file and the board in it")
@@ -226,55 +212,6 @@ def check_new(path: Path, host: Host | None = None) -> Board:
 
 def _total(regions: tuple[Memory, ...]) -> int | None:
     return sum(region.size for region in regions) if regions else None
-
-
-def _folders() -> list[Path]:
-    extra = [Path(p) for p in os.environ.get(FOLDERS_VARIABLE, "").split(os.pathsep) if p]
-    for folder in extra:
-        if not folder.is_dir():
-            raise EdgeconvError(
-                "no such folder of boards",
-                where=str(folder),
-                hint=f"correct {FOLDERS_VARIABLE}",
-                code=Exit.USAGE,
-            )
-    return [_shipped(), *extra]
-
-
-def _shipped() -> Path:
-    return Path(str(resources.files("edgeconv.boards")))
-
-
-def _file_at_hand(name: str, known: Mapping[str, Path]) -> str:
-    """How to use the board file that ``name`` means, by path or in the working directory; "" when
-    there is none."""
-    path = Path(name if name.endswith(".toml") else f"{name}.toml")
-    if not os.path.isfile(path):  # noqa: PTH113 - Path.is_file() raises for names beyond 255 bytes
-        return ""
-    if path.stem in known:
-        return f"did you mean {path.stem}?"
-    folders = [p for p in os.environ.get(FOLDERS_VARIABLE, "").split(os.pathsep) if p]
-    value = os.pathsep.join(dict.fromkeys([*folders, str(path.parent)]))
-    board = f" and name the board {path.stem}" if name != path.stem else ""
-    return f"{path} is there: set {FOLDERS_VARIABLE}={shlex.quote(value)}{board}"
-
-
-def _files() -> dict[str, Path]:
-    """Board name (the file's stem) -> file, over all folders."""
-    found: dict[str, Path] = {}
-    for folder in _folders():
-        for path in sorted(folder.glob("*.toml")):
-            if path.stem in found:
-                raise EdgeconvError(
-                    "two boards of one name",
-                    where=str(path),
-                    got=repr(path.stem),
-                    rule=f"{found[path.stem]} has it too",
-                    hint="rename one of them",
-                    code=Exit.USAGE,
-                )
-            found[path.stem] = path
-    return found
 
 
 def _build(path: Path, data: Data, host: Host) -> Board:

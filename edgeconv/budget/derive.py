@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from edgeconv.board import Board
-from edgeconv.budget.live import FLOAT32, Live, classes
+from edgeconv.budget.live import Live, classes
 from edgeconv.budget.tables import ACTIVATION, WEIGHTS, Item, Option, Saving, Step, Tables
 from edgeconv.choose.storage import OUTPUT
 from edgeconv.codegen.weights import ALIGN, HEADER
@@ -16,6 +16,7 @@ from edgeconv.ir.choice import Choice, Layer
 from edgeconv.ir.memory import MemoryMap
 from edgeconv.memory.plan import plan
 from edgeconv.predict import Prediction, predict
+from edgeconv.storage.base import FLOAT32
 
 Noises = Mapping[str, Mapping[str, float]]  # layer or tensor -> format -> relative noise power
 

@@ -9,7 +9,7 @@ from edgeconv.budget.fit import Plan
 from edgeconv.budget.program import SECONDS, least_excess, optimise
 from edgeconv.budget.tables import WEIGHTS, Limits, Objective, Step, Tables, sqnr_of
 from edgeconv.errors import EdgeconvError
-from edgeconv.names import shortened
+from edgeconv.names import shortened, told_apart
 
 HOLDERS = 5  # tensors to name
 NAME_WIDTH = 40
@@ -22,11 +22,6 @@ class Holder:
     name: str
     bytes: int
     format: str = ""
-
-    def __str__(self) -> str:
-        return f"{shortened(self.name, NAME_WIDTH)} {self.bytes:,}" + (
-            f" as {self.format}" if self.format else ""
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +85,21 @@ def refusal(found: Smallest) -> EdgeconvError:
         f" and at least {found.flash:,} of flash",
         hint="the nearest that fits: --ram {} --flash {}".format(*found.nearest),
         details=(
-            f"RAM{held}: {', '.join(map(str, found.ram_holders)) or 'nothing'}",
-            f"flash when it is smallest: {', '.join(map(str, found.flash_holders)) or 'nothing'}",
+            f"RAM{held}: {_told(found.ram_holders)}",
+            f"flash when it is smallest: {_told(found.flash_holders)}",
         ),
+    )
+
+
+def _told(holders: Sequence[Holder]) -> str:
+    brief = told_apart((holder.name for holder in holders), NAME_WIDTH)
+    return (
+        ", ".join(
+            f"{brief[holder.name]} {holder.bytes:,}"
+            + (f" as {holder.format}" if holder.format else "")
+            for holder in holders
+        )
+        or "nothing"
     )
 
 

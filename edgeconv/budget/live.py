@@ -15,8 +15,7 @@ from edgeconv.memory.blocks import Rect, live_bytes, rectangles
 from edgeconv.memory.lifetimes import Span, lifetimes
 from edgeconv.memory.program import Program, of_choice
 from edgeconv.storage import formats
-
-FLOAT32 = "float32"
+from edgeconv.storage.base import FLOAT32
 
 
 def classes(choice: Choice) -> list[frozenset[str]]:

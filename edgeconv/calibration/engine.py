@@ -3,7 +3,7 @@ rounded, and with every tensor to look at.
 
     with Engine(graph) as engine:
         outputs = engine.run(sample)
-        found = engine.run(sample, parameters={"conv1": Parameters(rounded)}, capture=["relu1"])
+        found = engine.run(sample, parameters={"conv1": Filters(rounded)}, capture=["relu1"])
 
 Whoever measures what storage formats do needs thousands of such runs: the program is built once,
 and what changes is a few bytes of its weight image, packed as the layer's kernel reads them.
@@ -12,7 +12,7 @@ and what changes is a few bytes of its weight image, packed as the layer's kerne
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from edgeconv.closing import Closing
 from edgeconv.codegen.weights import encoded
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.ir.choice import Choice
-from edgeconv.ir.filters import WEIGHTED
+from edgeconv.ir.filters import WEIGHTED, Filters
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.memory import MemoryMap, Region
 from edgeconv.names import did_you_mean
@@ -38,16 +38,6 @@ Array = npt.NDArray[np.generic]
 Floats = npt.NDArray[np.float32]
 Step = Callable[[str], None]
 BOARDS = ("host", "generic-c")  # the second where the first cannot be built
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Parameters:
-    """What a Conv or Dense layer computes with, in place of its own: filters of the shape of its
-    second input, and a bias [out_c], None for the layer's own.  Not to be changed once given to
-    an engine, which tells them by identity."""
-
-    weights: Floats
-    bias: Floats | None = None
 
 
 class Engine(Closing):
@@ -68,7 +58,7 @@ class Engine(Closing):
         self._index = {layer.node.name: i for i, layer in enumerate(self._choice.layers)}
         self._step_of = {layer.node.output: i for i, layer in enumerate(self._choice.layers)}
         self._where = {name: self._origin(name) for name in self._names()}
-        self._given: dict[str, Parameters] = {}
+        self._given: dict[str, Filters] = {}
         self._outputs = [np.zeros(graph[name].shape, graph[name].dtype) for name in graph.outputs]
 
     def close(self) -> None:
@@ -85,28 +75,29 @@ class Engine(Closing):
         """Multiply-adds of one run."""
         return sum(layer.macs for layer in self._choice.layers)
 
-    def parameters(self, layer: str) -> Parameters:
+    def parameters(self, layer: str) -> Filters:
         """A layer's own filters and bias (zeros where it has none)."""
         node = self._layer(layer)
         weights = self.graph[node.inputs[1]].constant().astype(np.float32, copy=False)
         name = node.inputs[2] if len(node.inputs) > 2 else ""
         bias = self.graph[name].constant() if name else np.zeros(len(weights))
-        return Parameters(weights, bias.astype(np.float32))
+        return Filters(weights, bias.astype(np.float32))
 
     def run(
         self,
         inputs: Mapping[str, Array],
         *,
-        parameters: Mapping[str, Parameters] | None = None,
+        parameters: Mapping[str, Filters] | None = None,
         activations: Mapping[str, str] | None = None,
         capture: Iterable[str] = (),
     ) -> dict[str, Floats]:
         """The graph outputs by name, and the tensors of ``capture``, in their logical shapes.
 
-        ``inputs``: one array per graph input.  ``parameters``: layers that compute with others
-        than their own.  ``activations``: tensors that are rounded to a storage format once they are
-        written; graph inputs and outputs never are.  Raises EdgeconvError (exit status 2) for an
-        unknown layer, tensor or format.
+        ``inputs``: one array per graph input.  ``parameters``: layers that compute with other
+        weights and biases than their own, in float32 whatever format they name.
+        ``activations``: tensors that are rounded to a storage format once they are written; graph
+        inputs and outputs never are.  Raises EdgeconvError (exit status 2) for an unknown layer,
+        tensor or format.
         """
         self._give(parameters or {})
         self._round(activations or {})
@@ -126,7 +117,7 @@ class Engine(Closing):
         inputs: Mapping[str, Array],
         results: Mapping[str, Array],
         *,
-        parameters: Mapping[str, Parameters] | None = None,
+        parameters: Mapping[str, Filters] | None = None,
         activations: Mapping[str, str] | None = None,
     ) -> dict[str, Floats]:
         """What each tensor of ``results`` would be, were all others what they are there.
@@ -203,7 +194,7 @@ class Engine(Closing):
                 )
             self._library.formats[self._step_of[self._written(name)]] = numbers[form]
 
-    def _give(self, wanted: Mapping[str, Parameters]) -> None:
+    def _give(self, wanted: Mapping[str, Filters]) -> None:
         """Bring the weight image to ``wanted``; touches only layers that differ from last time."""
         for name in [name for name in self._given if name not in wanted]:
             self._pack(self._layer(name), self.parameters(name))
@@ -213,7 +204,7 @@ class Engine(Closing):
                 self._pack(self._layer(name), given)
                 self._given[name] = given
 
-    def _pack(self, node: Node, given: Parameters) -> None:
+    def _pack(self, node: Node, given: Filters) -> None:
         """Pack a layer's blobs anew into the image, in place."""
         index = self._index[node.name]
         layer = self._choice.layers[index]

@@ -19,11 +19,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import cho_factor, cho_solve
 
-from edgeconv.calibration.engine import Engine, Floats, Parameters
+from edgeconv.calibration.engine import Engine, Floats
 from edgeconv.calibration.inputs import columns_of, pixels_per_sample, rows_of
 from edgeconv.calibration.moments import Doubles, Moments, Rows
 from edgeconv.calibration.rounding import BEST, SAMPLES, Rounded, round_layer
 from edgeconv.calibration.samples import Samples
+from edgeconv.ir.filters import Filters
 
 Step = Callable[[str], None]
 TRUST = 1.0  # l, of the mean variance of an input: measured, 0.3 to 3 serve alike and 0.01 overfits
@@ -59,9 +60,7 @@ def round_in_turn(
     return done
 
 
-def _target(
-    own: Parameters, rows: Rows, plain: Floats, changed: Floats
-) -> tuple[Parameters, Moments]:
+def _target(own: Filters, rows: Rows, plain: Floats, changed: Floats) -> tuple[Filters, Moments]:
     """What to round in place of ``own``, and the moments of the inputs that it will have."""
     here, there = rows.cut(plain), rows.cut(changed)
     pixels = here.shape[1]
@@ -76,7 +75,7 @@ def _target(
     shift -= np.einsum("pok,pk->po", target, mean)
     assert own.bias is not None
     bias = (own.bias + rows.sum_per_row(shift)).astype(np.float32)
-    return Parameters(rows.join(target, own.weights.shape).astype(np.float32), bias), moments
+    return Filters(rows.join(target, own.weights.shape).astype(np.float32), bias), moments
 
 
 def _nearest_outputs(weights: Doubles, cross: Doubles, covariance: Doubles) -> Doubles:
@@ -127,7 +126,7 @@ def _columns(
     engine: Engine,
     samples: Samples,
     layers: Sequence[str],
-    parameters: Mapping[str, Parameters],
+    parameters: Mapping[str, Filters],
     activations: Mapping[str, str] | None,
 ) -> dict[str, Floats]:
     """Of each layer (groups, pixels of all samples, K); the same pixels in every network."""

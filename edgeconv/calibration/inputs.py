@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from edgeconv.calibration.engine import Engine, Floats, Parameters
+from edgeconv.calibration.engine import Engine, Floats
 from edgeconv.calibration.moments import Moments, Rows
 from edgeconv.calibration.samples import Samples
+from edgeconv.ir.filters import Filters
 from edgeconv.ir.graph import Graph, Node
 
 Step = Callable[[str], None]
@@ -43,7 +44,7 @@ def collect(
     samples: Samples,
     layers: Iterable[str],
     *,
-    parameters: Mapping[str, Parameters] | None = None,
+    parameters: Mapping[str, Filters] | None = None,
     activations: Mapping[str, str] | None = None,
     step: Step = lambda _: None,
 ) -> Iterator[tuple[str, Moments]]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from edgeconv.calibration.bias import corrected
 from edgeconv.calibration.compensated import compensated
-from edgeconv.calibration.engine import Engine, Parameters
+from edgeconv.calibration.engine import Engine
 from edgeconv.calibration.grids import Doubles, Grid
 from edgeconv.calibration.inputs import collect, rows_of
 from edgeconv.calibration.moments import Moments, Rows
@@ -63,12 +63,12 @@ class Rounded:
     """
 
     form: str
-    parameters: Parameters
+    parameters: Filters
     units: tuple[float, ...] | None
 
 
 def round_layer(
-    own: Parameters, rows: Rows, form: str, moments: Moments | None, recipe: Recipe = BEST
+    own: Filters, rows: Rows, form: str, moments: Moments | None, recipe: Recipe = BEST
 ) -> Rounded:
     """``own`` parameters in the format called ``form``.
 
@@ -89,7 +89,7 @@ def round_layer(
     values = rows.join(found, own.weights.shape).astype(np.float32)
     per_channel = units[:: rows.pieces].reshape(-1)
     kept = tuple(map(float, per_channel)) if grid.has_units else None
-    return Rounded(form, Parameters(values, bias), kept)
+    return Rounded(form, Filters(values, bias), kept)
 
 
 def _units(
@@ -143,7 +143,7 @@ def moments_of(
         yield from collect(engine, samples.at_most(SAMPLES), layers, step=step)
 
 
-def parameters_of(rounded: Mapping[str, Rounded]) -> dict[str, Parameters]:
+def parameters_of(rounded: Mapping[str, Rounded]) -> dict[str, Filters]:
     """What an engine takes."""
     return {name: entry.parameters for name, entry in rounded.items()}
 

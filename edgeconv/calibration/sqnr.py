@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import erfc
 
-from edgeconv.calibration.engine import Engine, Floats, Parameters
+from edgeconv.calibration.engine import Engine, Floats, Step
 from edgeconv.calibration.samples import Samples, images_of
 from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.ir.filters import Filters
 from edgeconv.ir.graph import Graph
 from edgeconv.verify.compare import sqnr_db
 
@@ -79,16 +80,21 @@ class Accuracy:
 
 @dataclass(slots=True)
 class Baseline:
-    """The float32 network's outputs on ``samples``, computed once: what variants are held to."""
+    """The float32 network's outputs on ``samples``, computed once: what variants are held to.
+
+    ``step`` is told of every sample.
+    """
 
     engine: Engine
     samples: Samples
+    step: Step = lambda _: None
     _outputs: list[dict[str, Floats]] = field(init=False)
 
     def __post_init__(self) -> None:
         check_labels(self.samples, self.engine.graph)
         self._outputs = []
         for number, sample in enumerate(self.samples):
+            self.step(f"running the model in float32: sample {number + 1} of {len(self.samples)}")
             self._outputs.append(self.engine.run(sample))
             for name, values in self._outputs[-1].items():
                 if not np.isfinite(values).all():
@@ -102,7 +108,7 @@ class Baseline:
 
     def noise(
         self,
-        parameters: Mapping[str, Parameters] | None = None,
+        parameters: Mapping[str, Filters] | None = None,
         activations: Mapping[str, str] | None = None,
     ) -> float:
         """Noise over signal at the output where that is largest."""
@@ -115,7 +121,7 @@ class Baseline:
 
     def accuracy(
         self,
-        parameters: Mapping[str, Parameters] | None = None,
+        parameters: Mapping[str, Filters] | None = None,
         activations: Mapping[str, str] | None = None,
         *,
         layers: bool = False,

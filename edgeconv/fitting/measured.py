@@ -8,21 +8,22 @@ from dataclasses import replace
 from functools import cached_property
 
 from edgeconv.budget.derive import Noises
-from edgeconv.calibration.engine import Engine, Parameters
+from edgeconv.calibration.engine import Engine
 from edgeconv.calibration.in_turn import round_in_turn
 from edgeconv.calibration.rounding import BEST, Recipe, Rounded
 from edgeconv.calibration.samples import Samples
 from edgeconv.calibration.sensitivity import affordable, sensitivities
 from edgeconv.calibration.sqnr import Accuracy, Baseline
 from edgeconv.choose.storage import OUTPUT, by_kind
+from edgeconv.ir.filters import Filters
 from edgeconv.ir.graph import Graph
+from edgeconv.storage.base import FLOAT32
 
 Step = Callable[[str], None]
 # Seeded inputs tell how large errors are and no more: rounding must not fit itself to noise.
 UNCALIBRATED = Recipe(units=True, bias=False, compensated=False)
 MEASUREMENTS = 16  # of whole choices, among which the time for them is divided
 LOUDEST = 1e6  # noise that is no less than this is as good as infinite
-FLOAT32 = "float32"
 
 
 class Measured:
@@ -108,7 +109,7 @@ class Measured:
                 alone, parameters = turned, after
         return alone, self._baseline.accuracy(parameters, activations, layers=True)
 
-    def _variant(self, formats: Mapping[str, str]) -> tuple[dict[str, Parameters], dict[str, str]]:
+    def _variant(self, formats: Mapping[str, str]) -> tuple[dict[str, Filters], dict[str, str]]:
         parameters = {name: entry.parameters for name, entry in self.chosen(formats).items()}
         _, outputs = by_kind(self.graph, formats)
         return parameters, tensors_of(self.graph, outputs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from edgeconv.errors import EdgeconvError
-from edgeconv.names import shortened
+from edgeconv.names import told_apart
 
 _NAMES = 3  # how many nodes of one kind are named
 _LENGTH = 60  # characters of a name that are shown
@@ -66,7 +66,7 @@ class Problems:
 
 
 def _counted(what: str, names: list[str]) -> str:
-    shown = ", ".join(shortened(name, _LENGTH) for name in names[:_NAMES]) + (
-        ", ..." if len(names) > _NAMES else ""
-    )
+    brief = told_apart(names[:_NAMES], _LENGTH)
+    shown = ", ".join(brief[name] for name in names[:_NAMES])
+    shown += ", ..." if len(names) > _NAMES else ""
     return f"{len(names)} {what}{'s' if len(names) > 1 else ''} ({shown})"

@@ -11,7 +11,7 @@ import onnx
 from onnx import helper, numpy_helper, shape_inference
 
 from edgeconv.errors import EdgeconvError
-from edgeconv.frontend import folding, inlining
+from edgeconv.frontend import contributed, folding, inlining
 from edgeconv.frontend.inference import inferable
 from edgeconv.frontend.problems import Problems, RejectedNodeError
 from edgeconv.frontend.schedule import label, live_values, ordered, reads, subgraphs
@@ -88,8 +88,11 @@ class Walk(Values):
         live = live_values(nodes, outputs)
         for node in nodes:
             if any(name in live for name in node.output):
-                schema = _schema(node, scope.opsets)
-                self._take(Step(node, self._unique(label(node)), scope, live, schema))
+                opsets = scope.opsets
+                if _key(node) not in self._functions:
+                    node, opsets = contributed.standard(node, opsets)
+                schema, within = _schema(node, opsets), replace(scope, opsets=opsets)
+                self._take(Step(node, self._unique(label(node)), within, live, schema))
 
     def _unique(self, hint: str) -> str:
         name, number = hint, 0
@@ -179,7 +182,7 @@ class Walk(Values):
     def _call_function(self, step: Step) -> bool:
         """A function of the model itself: its nodes in place of the call."""
         node, scope = step.node, step.scope
-        key = (_domain(node.domain), node.op_type, node.overload)
+        key = _key(node)
         function = self._functions.get(key)
         if function is None:
             return False
@@ -353,6 +356,10 @@ def _invalid(step: Step, got: str, rule: str = "") -> EdgeconvError:
 
 def _domain(name: str) -> str:
     return "" if name == "ai.onnx" else name
+
+
+def _key(node: onnx.NodeProto) -> FunctionKey:
+    return _domain(node.domain), node.op_type, node.overload
 
 
 def _opsets(imports: Iterable[onnx.OperatorSetIdProto]) -> dict[str, int]:

@@ -9,15 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from edgeconv.ir.graph import Graph, Node, Tensor
+from edgeconv.storage.base import FLOAT32
 
 WEIGHTED = ("Conv", "Dense")  # operators whose kernels decode their filters
-FLOAT32 = "float32"
 Floats = npt.NDArray[np.float32]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Filters:
-    """What one layer computes with.
+    """What one layer computes with.  Told apart by identity: not to be changed.
 
     ``weights``: in the shape of the node's second input.  ``bias``: one per output channel, or
     None to keep what the node has.  ``units``: one per output channel, of which the stored weights

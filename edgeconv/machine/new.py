@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 
 from edgeconv import board as boards
 from edgeconv.board import Board
+from edgeconv.board.folders import FOLDERS_VARIABLE
 from edgeconv.build import find_compiler
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.host import Host
@@ -42,7 +43,7 @@ class NewBoard:
         """The command line that compiles for it."""
         folder = shlex.quote(str(self.path.parent))
         command = f"edgeconv compile MODEL.onnx --board {self.board.name}"
-        return f"{boards.FOLDERS_VARIABLE}={folder} {command}"
+        return f"{FOLDERS_VARIABLE}={folder} {command}"
 
 
 def new_board(

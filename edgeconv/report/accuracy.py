@@ -16,8 +16,8 @@ from edgeconv.fitting import Found
 from edgeconv.options import CompileOptions
 from edgeconv.report.document import Report
 from edgeconv.report.text import plain_table
+from edgeconv.storage.base import FLOAT32
 
-FLOAT32 = "float32"
 POOR_DB = 15.0
 
 

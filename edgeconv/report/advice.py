@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from edgeconv.names import shortened
+from edgeconv.names import told_apart
 from edgeconv.report import stored_advice
 from edgeconv.report.missing import compile_command, explain_command
 from edgeconv.report.network import Layer, Network, Report
@@ -106,7 +106,8 @@ def _peak(network: Network) -> Iterator[Suggestion]:
         default=0,
     )
     saved = min(largest["bytes"], used.peak_bytes - elsewhere)
-    named = [f"{_short(one['name'])} ({exact(one['bytes'])})" for one in tensors[:MOST_TENSORS]]
+    brief = told_apart((one["name"] for one in tensors[:MOST_TENSORS]), NAME_WIDTH)
+    named = [f"{brief[one['name']]} ({exact(one['bytes'])})" for one in tensors[:MOST_TENSORS]]
     more = len(used.at_peak) - len(named)
     inside = f" in {bank}" if len(network.used) > 1 else ""
     live = f"{', '.join(named)}{f' and {more} more' if more else ''}"
@@ -311,10 +312,6 @@ _SOURCES: tuple[Callable[[Network], Iterator[Suggestion]], ...] = (
 
 def _count(steps: tuple[int, ...]) -> str:
     return f"{len(steps)} layer{'s' * (len(steps) > 1)}"
-
-
-def _short(name: str) -> str:
-    return shortened(name, NAME_WIDTH)
 
 
 def _steps(network: Network, step: int) -> tuple[int, ...]:

@@ -63,6 +63,7 @@ def build_report(choice: Choice, memory: MemoryMap, board: Board, facts: Facts) 
             "weights": "c" if facts.weights_as_c else "image",
             "io": choice.io,
             "firmware": board.bare_metal,
+            **({"emulated": bool(board.run.command)} if board.bare_metal else {}),
             "rounding": facts.rounding,
         },
         "board": board.name,

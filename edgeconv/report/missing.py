@@ -43,6 +43,11 @@ _UNLABELLED = Missing(
     f"edgeconv verify DIR --samples {SAMPLES}",
     "counts them where the file has an array called label",
 )
+# Of firmware that no emulator boots: `compile` measures accuracy in its own process, and portable C
+# of the same model runs on any machine.
+_NO_EMULATOR = "no emulator has board {board}"
+_CALIBRATED = f"edgeconv compile ... --calibration {SAMPLES}"
+_PORTABLE_BOARD = "generic-c"
 _RATES = Missing("not predicted", "edgeconv boards show {board}", "shows what the board states")
 
 
@@ -115,24 +120,49 @@ def unmeasured(report: Report, *, layers: bool = False) -> Missing:
     return _MEASURED_LAYERS if layers else _MEASURED
 
 
-def unmeasured_stack() -> Missing:
+def unmeasured_stack(report: Report) -> Missing:
     """Of the bytes of stack that a run takes."""
-    return _MEASURED_STACK
+    if is_emulated(report):
+        return _MEASURED_STACK
+    return _not_emulated(report, "firmware_result.stack", "of the flashed image holds it")
 
 
-def unverified() -> Missing:
+def unverified(report: Report) -> Missing:
     """Of the errors of the outputs."""
-    return _VERIFIED
+    if is_emulated(report):
+        return _VERIFIED
+    words = ["edgeconv", "compile", report["model"]["file"], "--board", _PORTABLE_BOARD, "--verify"]
+    return _not_emulated(
+        report,
+        shlex.join(words),
+        "compares the same model in portable C; on the board a debugger reads what an image with "
+        "-DFIRMWARE_SEMIHOSTING computes",
+    )
 
 
-def unsampled() -> Missing:
+def unsampled(report: Report) -> Missing:
     """Of what rounding costs where it was not measured on samples."""
-    return _UNSAMPLED
+    if is_emulated(report):
+        return _UNSAMPLED
+    return _not_emulated(report, _CALIBRATED, "measures it on samples of yours, not on the board")
 
 
-def unlabelled() -> Missing:
+def unlabelled(report: Report) -> Missing:
     """Of the share of right answers."""
-    return _UNLABELLED
+    if is_emulated(report):
+        return _UNLABELLED
+    does = "counts them where the file has an array called label, not on the board"
+    return Missing(_UNLABELLED.state, _CALIBRATED, does)
+
+
+def is_emulated(report: Report) -> bool:
+    """Whether its program runs beside the board; of firmware reports of earlier versions do not
+    say, and are taken to do."""
+    return bool(report["program"].get("emulated", True))
+
+
+def _not_emulated(report: Report, command: str, does: str) -> Missing:
+    return Missing(_NO_EMULATOR.format(board=report["board"]), command, does)
 
 
 def unpredicted(report: Report, why: str | None = None) -> Missing:

@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from edgeconv.bench import Timing
-from edgeconv.names import shortened
+from edgeconv.names import told_apart
 from edgeconv.report.text import NAME_WIDTH, plain_table
 from edgeconv.verify import Difference, Verification
 
@@ -89,10 +89,11 @@ def timing(result: Timing) -> Group:
         total = sum(layer.median_ms for layer in result.layers)
         table = plain_table("", "layer", "op", "median ms", "predicted", "share", "GFLOP/s")
         _justify(table, 0, 3, 4, 5, 6)
+        brief = told_apart((layer.name for layer in result.layers), NAME_WIDTH)
         for number, layer in enumerate(result.layers):
             table.add_row(
                 str(number),
-                escape(shortened(layer.name, NAME_WIDTH)),
+                escape(brief[layer.name]),
                 layer.op,
                 f"{layer.median_ms:.4f}",
                 "" if layer.predicted_ms is None else f"{layer.predicted_ms:.4f}",
@@ -133,8 +134,9 @@ def timing_json(result: Timing) -> dict[str, Any]:
 def _layer_table(result: Verification) -> Table:
     table = plain_table("", "layer", "op", "relative error", "ULP", "")
     _justify(table, 0, 3, 4)
+    brief = told_apart((layer.name for layer in result.layers), NAME_WIDTH)
     for number, layer in enumerate(result.layers):
-        row = [str(number), escape(shortened(layer.name, NAME_WIDTH)), layer.op]
+        row = [str(number), escape(brief[layer.name]), layer.op]
         difference = layer.difference
         if difference is None:
             table.add_row(*row, "", "", f"{layer.skipped}: nothing to compare with")

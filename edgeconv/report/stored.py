@@ -9,13 +9,13 @@ from typing import Any
 
 from edgeconv.ir.filters import WEIGHTED
 from edgeconv.storage import formats
+from edgeconv.storage.base import FLOAT32
 from edgeconv.storage.grid import KIND as INT8
 from edgeconv.storage.grid import is_grid
 
 Report = Mapping[str, Any]
 Layer = Mapping[str, Any]
 
-FLOAT32 = "float32"
 _FLOAT_BYTES = 4
 
 

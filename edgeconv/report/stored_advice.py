@@ -13,6 +13,7 @@ from edgeconv.report.network import Network, Report
 from edgeconv.report.occupancy import covered
 from edgeconv.report.suggestion import Certainty, Suggestion, Unit
 from edgeconv.storage import formats
+from edgeconv.storage.base import FLOAT32
 
 MOST_LAYERS = 3  # that a suggestion is about
 NEAR = 0.9  # of a budget in use from which it counts as nearly full
@@ -51,7 +52,7 @@ def results_in_fewer_bits(network: Network) -> Iterator[Suggestion]:
     report, missing = network.report, missing_bytes(network.report, "ram")
     outer = {port["name"] for side in ("inputs", "outputs") for port in report[side]}
     inner = {one["output"] for one in network.layers} - outer
-    coarse = any(stored.of_result(one) != stored.FLOAT32 for one in network.layers)
+    coarse = any(stored.of_result(one) != FLOAT32 for one in network.layers)
     if missing is None or coarse or network.fullest is None:
         return
     _, used = network.fullest
@@ -89,7 +90,7 @@ def missing_bytes(report: Report, kind: str) -> int | None:
 
 
 def _has_stored_filters(layer: stored.Layer) -> bool:
-    return stored.of_filters(layer) not in ("", stored.FLOAT32)
+    return stored.of_filters(layer) not in ("", FLOAT32)
 
 
 def _first_enough(saved: Mapping[str, int], missing: int) -> str:

@@ -11,13 +11,13 @@ from rich.console import Group, RenderableType
 from rich.markup import escape
 from rich.table import Table
 
-from edgeconv.names import shortened
+from edgeconv.names import told_apart
 from edgeconv.report.advice import suggestions
 from edgeconv.report.document import excess
 from edgeconv.report.network import Network
 from edgeconv.sizes import human
+from edgeconv.storage.base import FLOAT32
 
-FLOAT32 = "float32"
 SUGGESTIONS = 4
 NAME_WIDTH = 24  # of a layer in a table; report.json and `explain` have all of it
 
@@ -145,10 +145,12 @@ def layer_table(layers: Sequence[Mapping[str, Any]]) -> Table:
     )
     for column in (0, *range(4, 7 + len(times))):
         table.columns[column].justify = "right"
+    brief = told_apart((layer["name"] for layer in layers), NAME_WIDTH)
+    table.columns[1].overflow = "fold"
     for number, layer in enumerate(layers):
         table.add_row(
             str(number),
-            escape(shortened(layer["name"], NAME_WIDTH)),
+            escape(brief[layer["name"]]),
             layer["op"],
             layer["algorithm"],
             f"{layer['macs']:,}" if layer["macs"] else "",

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+FLOAT32 = "float32"  # the compute type, and the format of whatever has no other
+
 
 @dataclass(frozen=True, slots=True)
 class StorageFormat:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from edgeconv.storage.base import StorageFormat
+from edgeconv.storage.base import FLOAT32, StorageFormat
 
 
 def _encode(array: npt.NDArray[np.generic]) -> bytes:
@@ -16,4 +16,4 @@ def _decode(data: bytes) -> npt.NDArray[np.generic]:
     return np.frombuffer(data, dtype="<f4")
 
 
-FORMAT = StorageFormat("float32", 32, _encode, _decode, enumerator="EC_F32", written=True)
+FORMAT = StorageFormat(FLOAT32, 32, _encode, _decode, enumerator="EC_F32", written=True)

@@ -13,7 +13,7 @@ from onnx import numpy_helper
 from edgeconv import board as boards
 from edgeconv import choose, frontend, passes
 from edgeconv.build import run_binary
-from edgeconv.calibration.engine import Engine, Parameters
+from edgeconv.calibration.engine import Engine
 from edgeconv.calibration.in_turn import round_in_turn
 from edgeconv.calibration.library import Library, rounding_formats
 from edgeconv.calibration.places import own_places
@@ -23,6 +23,7 @@ from edgeconv.calibration.sensitivity import sensitivities
 from edgeconv.calibration.sqnr import Baseline, class_output
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.frontend import reference_outputs
+from edgeconv.ir.filters import Filters
 from edgeconv.pipeline import CompileOptions, compile_model
 from edgeconv.storage import formats
 from edgeconv.verify.inputs import write_tensors
@@ -97,7 +98,7 @@ def test_layers_compute_with_what_they_are_given(
             value = numpy_helper.to_array(tensor)
             value = value + 0.3 * rng.standard_normal(value.shape, dtype=np.float32)
             tensor.CopyFrom(numpy_helper.from_array(value, tensor.name))
-            given[layer] = Parameters(value)
+            given[layer] = Filters(value)
     other = onnx_models.save(changed, tmp_path / "changed.onnx")
     wanted = reference_outputs(other, sample).values
     got = engine.run(sample, parameters=given)
@@ -108,7 +109,7 @@ def test_layers_compute_with_what_they_are_given(
     assert own.bias is not None
     assert not own.bias.any()
     moved = engine.run(
-        sample, parameters={"pointwise": Parameters(own.weights, shift)}, capture=["features"]
+        sample, parameters={"pointwise": Filters(own.weights, shift)}, capture=["features"]
     )
     difference = moved["features"] - before["features"]
     assert (difference[:, 7] <= 7.00001).all()
@@ -131,7 +132,7 @@ def test_results_are_rounded_as_if_they_had_been_stored(engine: Engine, form: st
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"parameters": {"lefd": Parameters(np.zeros(1, np.float32))}}, ["layer", "mean left?"]),
+        ({"parameters": {"lefd": Filters(np.zeros(1, np.float32))}}, ["layer", "mean left?"]),
         ({"activations": {"r9": "flyte16"}}, ["no such tensor", "did you mean"]),
         ({"activations": {"r1": "int8"}}, ["format of activations", "int8"]),
         ({"activations": {"image": "flyte16"}}, ["are float32", "image"]),
@@ -211,7 +212,10 @@ def test_every_step_helps(form: str, digits: Engine, digit_images: tuple[Samples
 
 
 def test_accuracy_by_layer(digits: Engine, digit_images: tuple[Samples, Samples]) -> None:
-    baseline = Baseline(digits, digit_images[1].at_most(10))
+    steps: list[str] = []
+    baseline = Baseline(digits, digit_images[1].at_most(10), steps.append)
+    assert len(steps) == 10
+    assert steps[-1].endswith("sample 10 of 10")
     same = baseline.accuracy(layers=True)
     assert same.sqnr_db == np.inf
     assert (same.agreement, same.top1_drop, same.max_abs_error) == (1.0, 0.0, 0.0)

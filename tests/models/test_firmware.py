@@ -13,6 +13,7 @@ from elftools.elf.elffile import ELFFile
 from edgeconv import board as boards
 from edgeconv import pipeline
 from edgeconv.board import RunKind
+from edgeconv.board.folders import FOLDERS_VARIABLE
 from edgeconv.build import run_binary
 from edgeconv.build.project import Project
 from edgeconv.pipeline import CompileOptions
@@ -129,7 +130,7 @@ def test_an_arena_that_spills(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     )
     assert changed == 1
     (tmp_path / "tight.toml").write_text(text)
-    monkeypatch.setenv(boards.FOLDERS_VARIABLE, str(tmp_path))
+    monkeypatch.setenv(FOLDERS_VARIABLE, str(tmp_path))
     (path,) = (path for path in NETWORKS if "resnet8" in path.stem)
     pipeline.compile_model(CompileOptions(path, "tight"), tmp_path / "out", build=True)
     assert pipeline.verify_project(tmp_path / "out", model=path).passed
@@ -149,7 +150,7 @@ def test_what_does_not_fit_is_listed(
     text = text.replace('name = "microbit"', 'name = "tight"')
     text = text.replace('"256KiB"', f'"{weights + 1024}B"')
     (tmp_path / "tight.toml").write_text(text)
-    monkeypatch.setenv(boards.FOLDERS_VARIABLE, str(tmp_path))
+    monkeypatch.setenv(FOLDERS_VARIABLE, str(tmp_path))
     done = edgeconv("compile", model, "--board", "tight", "-o", tmp_path / "out", "--build")
     assert done.status == 1
     assert "the firmware does not fit" in done.stderr

@@ -13,7 +13,7 @@ import pytest
 
 from edgeconv import frontend, passes, pipeline
 from edgeconv.algorithms.packing import units_of, weights_of
-from edgeconv.calibration.engine import Engine, Parameters
+from edgeconv.calibration.engine import Engine
 from edgeconv.calibration.grids import Grid
 from edgeconv.calibration.library import rounding_formats
 from edgeconv.calibration.moments import Rows
@@ -21,6 +21,7 @@ from edgeconv.calibration.rounding import Recipe, round_layer
 from edgeconv.calibration.samples import seeded
 from edgeconv.choose.storage import store_weights, stored_formats, truncate_weights
 from edgeconv.codegen.weights import encoded
+from edgeconv.ir.filters import Filters
 from edgeconv.ir.graph import Graph
 from edgeconv.pipeline import CompileOptions, compile_model, decide
 from edgeconv.storage import formats
@@ -87,7 +88,7 @@ def test_calibration_truncates(name: str) -> None:
     rng = np.random.default_rng(2)
     weights = rng.standard_normal((6, 40)).astype(np.float32)
     recipe = Recipe(bias=False, compensated=False, truncate=True)
-    own = Parameters(weights)
+    own = Filters(weights)
     found = round_layer(own, Rows(1, 1, 40), name, None, recipe)
     units = np.ones(6) if found.units is None else np.array(found.units)
     counts = weights / units[:, None]

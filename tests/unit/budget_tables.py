@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from hypothesis import strategies as st
 
+from edgeconv.budget.cuts import EXACT
 from edgeconv.budget.tables import (
     ACTIVATION,
     WEIGHTS,
@@ -73,21 +74,21 @@ def assignments(tables: Tables) -> Iterator[tuple[int, ...]]:
     return itertools.product(*(range(len(item.options)) for item in tables.items))
 
 
-def allowed(tables: Tables, limits: Limits, picked: tuple[int, ...]) -> bool:
-    """Whether ``picked`` is within the limits; of noise to the rounding of its sum."""
+def allowed(tables: Tables, limits: Limits, picked: tuple[int, ...], slack: float = EXACT) -> bool:
+    """Whether ``picked`` is within the limits; of noise to the rounding of its sum (``slack``)."""
     return (
         (limits.ram is None or tables.ram_bytes(picked) <= limits.ram)
         and (limits.flash is None or tables.flash_bytes(picked) <= limits.flash)
-        and (limits.noise is None or tables.noise(picked) <= limits.noise * (1 + 1e-9))
+        and (limits.noise is None or tables.noise(picked) <= limits.noise * (1 + slack))
     )
 
 
-def best(tables: Tables, limits: Limits, objective: Objective) -> float | None:
+def best(
+    tables: Tables, limits: Limits, objective: Objective, slack: float = EXACT
+) -> float | None:
     """The least value of ``objective`` within the limits."""
-    return min(
-        (tables.cost(objective, p) for p in assignments(tables) if allowed(tables, limits, p)),
-        default=None,
-    )
+    within = (p for p in assignments(tables) if allowed(tables, limits, p, slack))
+    return min((tables.cost(objective, p) for p in within), default=None)
 
 
 def two_layers() -> Tables:

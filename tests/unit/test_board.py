@@ -8,6 +8,7 @@ import pytest
 
 from edgeconv import board as boards
 from edgeconv.board import Board, RunKind
+from edgeconv.board.folders import FOLDERS_VARIABLE
 from edgeconv.cache import Cache
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.host import Host
@@ -39,7 +40,7 @@ command = ["qemu-aarch64"]
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A user's folder of boards."""
-    monkeypatch.setenv(boards.FOLDERS_VARIABLE, str(tmp_path))
+    monkeypatch.setenv(FOLDERS_VARIABLE, str(tmp_path))
     return tmp_path
 
 
@@ -164,7 +165,7 @@ def test_user_folders_are_searched(folder: Path, monkeypatch: pytest.MonkeyPatch
     second.mkdir()
     write(folder, MINIMAL)
     write(second, MINIMAL.replace("tiny", "small"), "small")
-    monkeypatch.setenv(boards.FOLDERS_VARIABLE, os.pathsep.join([str(folder), str(second)]))
+    monkeypatch.setenv(FOLDERS_VARIABLE, os.pathsep.join([str(folder), str(second)]))
     assert {"tiny", "small", *SHIPPED} == set(boards.names())
     board = boards.load("tiny", X86)
     assert (board.caches, board.memory, board.ram_bytes, board.clock_hz) == ((), (), None, None)
@@ -178,7 +179,7 @@ def test_a_name_in_two_folders_is_an_error(folder: Path) -> None:
 
 
 def test_missing_user_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(boards.FOLDERS_VARIABLE, str(tmp_path / "absent"))
+    monkeypatch.setenv(FOLDERS_VARIABLE, str(tmp_path / "absent"))
     with pytest.raises(EdgeconvError, match="no such folder of boards.*absent"):
         boards.names()
 

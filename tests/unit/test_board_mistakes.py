@@ -13,6 +13,7 @@ import pytest
 
 from edgeconv import board as boards
 from edgeconv.board import arch
+from edgeconv.board.folders import FOLDERS_VARIABLE
 from edgeconv.cli import main
 from edgeconv.errors import EdgeconvError, Exit
 from tests.board_example import FIRMWARE, FOLDER, X86, changed, message
@@ -238,7 +239,7 @@ def test_an_unknown_board_whose_file_is_there(
     for path in ("my-laptop.toml", "more/own.toml", "other/host.toml"):
         (tmp_path / path).write_text("")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv(boards.FOLDERS_VARIABLE, folders)
+    monkeypatch.setenv(FOLDERS_VARIABLE, folders)
     with pytest.raises(EdgeconvError, match="^unknown board: got ") as caught:
         boards.load(name, X86)
     assert caught.value.code is Exit.USAGE

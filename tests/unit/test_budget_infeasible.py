@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from edgeconv.budget import Exact, Limits, refusal, smallest
@@ -55,6 +57,19 @@ def test_the_error_names_numbers_tensors_and_the_way_out() -> None:
     assert "at first" in ram
     assert "wide 1,280 as flyte16, x 400" in ram
     assert "big 2,000 as flyte16, small 20 as flyte16" in flash
+
+
+def test_names_that_begin_and_end_alike_are_told_apart() -> None:
+    tables = two_layers()
+    items = tuple(
+        replace(item, name=f"/features/denseblock{number}/denselayer{number}/conv/Conv_output_0")
+        for number, item in enumerate(tables.items)
+    )
+    found = smallest(replace(tables, items=items), Limits(ram=900, flash=600))
+    (_, flash) = refusal(found).details
+    told = [part.split()[0] for part in flash.partition(": ")[2].split(", ")]
+    assert len(set(told)) == len(found.flash_holders) == 2
+    assert all("denselayer" in name and len(name) <= 40 for name in told)
 
 
 def test_an_accuracy_that_no_format_has() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from edgeconv import milp
 from edgeconv.budget import program
-from edgeconv.budget.cuts import excess
+from edgeconv.budget.cuts import EXACT, excess
 from edgeconv.budget.program import UnfinishedError, least_excess, optimise
 from edgeconv.budget.tables import WEIGHTS, Item, Limits, Objective, Option, Tables
 from edgeconv.errors import EdgeconvError
@@ -27,16 +27,19 @@ def test_as_good_as_the_best_of_all_choices(data: st.DataObject) -> None:
     tables = data.draw(random_tables())
     limits = data.draw(random_limits(tables))
     objective = data.draw(st.sampled_from(Objective))
-    expected = best(tables, limits, objective)
+    # A sum of noise that exceeds its limit by less than sums are rounded may count or not.
+    expected, strictly = (best(tables, limits, objective, slack) for slack in (EXACT, 0.0))
     found = optimise(tables, limits, (objective,), gap=0.0)
-    if expected is None:
-        assert found is None
+    if found is None:
+        assert strictly is None
         return
-    assert found is not None
+    assert expected is not None
     assert found.finished
     assert allowed(tables, limits, found.picked)
     assert found.value == tables.cost(objective, found.picked)
-    assert found.value == pytest.approx(expected, rel=1e-6, abs=1e-15)
+    assert found.value >= expected
+    if strictly is not None and found.value > expected:
+        assert found.value == pytest.approx(strictly, rel=1e-6, abs=1e-15)
     assert found.gap < 1e-5
 
 
@@ -46,17 +49,21 @@ def test_ties_are_broken_by_the_second_objective(data: st.DataObject) -> None:
     tables = data.draw(random_tables())
     limits = data.draw(random_limits(tables))
     found = optimise(tables, limits, (Objective.FLASH, Objective.RAM), gap=0.0)
-    least = best(tables, limits, Objective.FLASH)
     if found is None:
-        assert least is None
+        assert best(tables, limits, Objective.FLASH, 0.0) is None
         return
-    ties = [
-        tables.ram_bytes(picked)
-        for picked in assignments(tables)
-        if allowed(tables, limits, picked) and tables.flash_bytes(picked) == least
-    ]
-    assert tables.flash_bytes(found.picked) == least
-    assert tables.ram_bytes(found.picked) <= min(ties) * (1 + program.TIE_GAP) + 1e-3
+
+    def is_best(slack: float) -> bool:
+        least = best(tables, limits, Objective.FLASH, slack)
+        ties = [
+            tables.ram_bytes(picked)
+            for picked in assignments(tables)
+            if allowed(tables, limits, picked, slack) and tables.flash_bytes(picked) == least
+        ]
+        small = min(ties, default=0) * (1 + program.TIE_GAP) + 1e-3
+        return tables.flash_bytes(found.picked) == least and tables.ram_bytes(found.picked) <= small
+
+    assert is_best(EXACT) or is_best(0.0)
 
 
 @settings(deadline=None, max_examples=25)

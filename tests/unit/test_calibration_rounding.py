@@ -11,11 +11,11 @@ import pytest
 
 from edgeconv.calibration import inputs as layer_inputs
 from edgeconv.calibration.compensated import carried, compensated, output_error, refined, refitted
-from edgeconv.calibration.engine import Parameters
 from edgeconv.calibration.grids import Grid
 from edgeconv.calibration.inputs import columns_of, rows_of
 from edgeconv.calibration.moments import Moments, Rows
 from edgeconv.calibration.rounding import BEST, NEAREST, STEPS, round_layer
+from edgeconv.ir.filters import Filters
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.storage import formats
 from tests.ir_interpreter import evaluate
@@ -61,7 +61,7 @@ def test_each_step_brings_the_sums_nearer(form: str, rows: Rows) -> None:
     wanted = sums(weights, unseen, rows) + bias[:, None]
     errors = []
     for recipe in STEPS.values():
-        found = round_layer(Parameters(weights, bias), rows, form, moments(seen), recipe)
+        found = round_layer(Filters(weights, bias), rows, form, moments(seen), recipe)
         units = np.ones(12) if found.units is None else np.array(found.units)
         assert (found.units is None) == (form not in COARSE)
         numbers = found.parameters.weights.astype(np.float64) / units[:, None]
@@ -81,8 +81,8 @@ def test_each_step_brings_the_sums_nearer(form: str, rows: Rows) -> None:
 @pytest.mark.parametrize("form", STORED)
 def test_the_mean_is_kept(form: str) -> None:
     x, rows = correlated(1, 500, 30), Rows(1, 1, 30)
-    own = Parameters(np.random.default_rng(1).standard_normal((6, 30)).astype(np.float32))
-    own = Parameters(own.weights, np.zeros(6, np.float32))
+    own = Filters(np.random.default_rng(1).standard_normal((6, 30)).astype(np.float32))
+    own = Filters(own.weights, np.zeros(6, np.float32))
     found = round_layer(own, rows, form, moments(x), BEST).parameters
     assert found.bias is not None
     moved = sums(found.weights, x, rows) + found.bias[:, None] - sums(own.weights, x, rows)
@@ -133,7 +133,7 @@ def test_small_rows_come_near_the_best_there_is() -> None:
 def test_inputs_never_seen_change_nothing_else() -> None:
     some = correlated(1, 300, 20)
     some[:, :, 7] = 0
-    own = Parameters(np.random.default_rng(1).standard_normal((4, 20)).astype(np.float32))
+    own = Filters(np.random.default_rng(1).standard_normal((4, 20)).astype(np.float32))
     for x in (some, np.zeros_like(some)):
         found = round_layer(own, Rows(1, 1, 20), "int8", moments(x), BEST)
         assert found.units is not None
@@ -142,7 +142,7 @@ def test_inputs_never_seen_change_nothing_else() -> None:
 
 
 def test_rows_of_zeros_have_a_unit() -> None:
-    own = Parameters(np.zeros((3, 1, 2, 2), np.float32), np.ones(3, np.float32))
+    own = Filters(np.zeros((3, 1, 2, 2), np.float32), np.ones(3, np.float32))
     rows, some = Rows(3, 1, 4), moments(correlated(3, 50, 4))
     for form, recipe in itertools.product(COARSE, (NEAREST, BEST)):
         found = round_layer(own, rows, form, some, recipe)

@@ -121,7 +121,8 @@ def test_refuses_unknown_names(edgeconv: Command, residual_model: Path) -> None:
         return done.stderr
 
     assert "--storage names no layer: got 'stm'; did you mean stem" in refused("stm:output=flyte16")
-    assert "unknown storage format: got 'int8'" in refused("stem:output=int8")
+    assert "unknown storage format: got 'int4'" in refused("stem:output=int4")
+    assert "int8 names a result that the model does not round" in refused("stem:output=int8")
     assert "cannot be stored" in refused("softmax:output=flyte16")
 
 

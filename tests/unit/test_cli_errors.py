@@ -13,6 +13,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from edgeconv import deciding
+from edgeconv.arguments import named
 from tests import onnx_models
 from tests.command import BOARD, Command
 
@@ -180,6 +181,29 @@ USAGE: list[tuple[list[str], list[str]]] = [
         ["unknown storage format", "'flyte17'", "did you mean flyte16"],
     ),
     (["compile", "net.onnx", "--board", BOARD, "--storage", "*=int32"], ["'int32'"]),
+    (
+        ["compile", "net.onnx", "--board", BOARD, "--storage=*=flyte16", "--storage=*=int8"],
+        ["--storage twice", "*", "flyte16 and int8"],
+    ),
+    (
+        ["compile", "net.onnx", "--board", BOARD, "--storage=stem=int8", "--storage=stem=float32"],
+        ["--storage twice", "stem", "int8 and float32"],
+    ),
+    (
+        [
+            "explain",
+            "net.onnx",
+            "--board",
+            BOARD,
+            "--algorithm=stem=im2col",
+            "--algorithm=stem=direct",
+        ],
+        ["--algorithm twice", "stem", "im2col and direct"],
+    ),
+    (
+        ["compile", "net.onnx", "--board", BOARD, "--input-shape=x=1x3", "--input-shape=x=1x4"],
+        ["--input-shape twice", "x: got 1x3 and 1x4"],
+    ),
     (["compile", "net.onnx", "--board", BOARD, "--weights", "gzip"], ["gzip", "image"]),
     (["compile", "net.onnx", "--board", BOARD, "--accuracy", "x.npz"], ["--accuracy"]),
     (["verify", "absent"], ["not an edgeconv project", "absent"]),
@@ -211,6 +235,11 @@ def test_wrong_usage(
     for word in words:
         assert word in done.stderr
     assert [path.name for path in residual_model.parent.iterdir()] == ["net.onnx"]
+
+
+def test_an_option_said_twice_alike_is_said_once() -> None:
+    pairs = [("*", "flyte16"), ("stem", "float32"), ("stem", "float32"), ("stem:output", "int8")]
+    assert named("--storage", pairs) == dict(pairs)
 
 
 def test_interrupt_is_quiet(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from edgeconv import board as boards
+from edgeconv.board.folders import FOLDERS_VARIABLE
 from edgeconv.doctor import BoardCheck, Check, diagnose, diagnose_boards
 from edgeconv.report.doctor import render, to_json
 
@@ -30,7 +30,7 @@ install = "get [qemu]"
 @pytest.fixture
 def martian(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "martian.toml").write_text(FOREIGN)
-    monkeypatch.setenv(boards.FOLDERS_VARIABLE, str(tmp_path))
+    monkeypatch.setenv(FOLDERS_VARIABLE, str(tmp_path))
 
 
 @pytest.mark.usefixtures("martian")

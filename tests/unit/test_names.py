@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgeconv.names import did_you_mean, shortened
+from edgeconv.names import did_you_mean, shortened, told_apart
 
 
 @given(st.text(), st.integers(20, 80))
@@ -11,6 +11,27 @@ def test_shortened(text: str, most: int) -> None:
     short = shortened(text, most)
     assert len(short) <= most
     assert short == text or " ... " in short
+
+
+@given(st.lists(st.text("ab/", max_size=60), unique=True), st.integers(20, 40))
+def test_names_told_apart(names: list[str], most: int) -> None:
+    told = told_apart(names, most)
+    assert list(told) == names
+    assert len(set(told.values())) == len(names)
+    for name, short in told.items():
+        assert len(short) <= max(most, len(name))
+
+
+def test_what_tells_names_apart_is_shown() -> None:
+    names = [
+        f"/features/dense/block{i}/layer{j}/conv/Conv_output_0" for i in (3, 4) for j in (8, 19)
+    ]
+    assert len({shortened(name, 40) for name in names}) == 1
+    told = told_apart([*names, "stem", "/classifier"], 40)
+    assert told[names[0]] == ".../dense/block3/layer8/conv/Conv_out..."
+    assert told["stem"] == "stem"
+    assert max(map(len, told.values())) <= 40
+    assert told_apart(names[:1], 40) == {names[0]: shortened(names[0], 40)}
 
 
 def test_close_names_are_given_in_full() -> None:

@@ -65,6 +65,33 @@ def test_a_network_becomes_float_operators_on_grids(dtype: str, tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
+    ("dtype", "weights"), [("uint16", "int8"), ("int16", "int16"), ("uint16", "int4")]
+)
+def test_what_onnxruntime_writes_below_opset_21(dtype: str, weights: str, tmp_path: Path) -> None:
+    """Is what it would have written in opset 21, for ONNX Runtime as for us."""
+    plain, _ = tiny(dtype, 21, weights)
+    other, _ = tiny(dtype, 15, weights, "com.microsoft")
+    graphs = [optimised(model, tmp_path) for model in (plain, other)]
+    assert graphs[0].nodes == graphs[1].nodes
+    for name, tensor in graphs[0].tensors.items():
+        assert (tensor.shape, tensor.dtype) == (
+            graphs[1][name].shape,
+            graphs[1][name].dtype,
+        )
+        if tensor.data is not None:
+            np.testing.assert_array_equal(tensor.data, graphs[1][name].data)
+    feeds = {"image": np.random.default_rng(1).integers(0, 32767, (1, 3, 9, 9)).astype(dtype)}
+    found = []
+    for model in (plain, other):
+        path = onnx_models.save(model, tmp_path / "model.onnx")
+        run = frontend.reference_outputs(path, feeds)
+        assert run.engine.startswith("ONNX Runtime")
+        found.append(run.values["scores"])
+    assert len(np.unique(found[0])) > 1
+    np.testing.assert_array_equal(*found)
+
+
+@pytest.mark.parametrize(
     ("dtype", "zero", "form"),
     [
         ("int8", 0, "int8"),

@@ -235,6 +235,26 @@ def test_firmware_is_timed_on_the_board(planned: Report) -> None:
     assert "edgeconv bench" not in shown.words
 
 
+def test_what_no_emulator_boots_names_other_ways(planned: Report, full: Report) -> None:
+    report = copy.deepcopy(planned)
+    report["program"] |= {"firmware": True, "emulated": False}
+    report["layers"][0]["storage"]["weights"] = "int8"
+    report["ram"]["stack_bound"] = full["ram"]["stack_bound"]
+    shown = Page(page.render(report))
+    assert "edgeconv verify" not in shown.words
+    state = f"no emulator has board {BOARD}"
+    for text in (
+        f"{state}: edgeconv compile net.onnx --board generic-c --verify compares",
+        f"{state}: edgeconv compile ... --calibration X.npz measures it on samples of yours",
+        f"{state}: firmware_result.stack of the flashed image",
+    ):
+        assert text in shown.words
+    report["program"]["emulated"] = True
+    shown = Page(page.render(report))
+    assert "no emulator" not in shown.words
+    assert "edgeconv verify DIR compares with the model" in shown.words
+
+
 def test_stack_without_a_bound_is_no_fit(full: Report) -> None:
     report = copy.deepcopy(full)
     report["ram"] |= {"stack_bound": None, "stack_source": "net_run calls itself"}

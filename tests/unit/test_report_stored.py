@@ -173,14 +173,14 @@ def test_outputs_of_a_verification(planned: Report) -> None:
         "Outputs compared with the model on 1 input: largest error 1e-06, SQNR 130.5 dB."
     )
     assert gone is None
-    assert outputs(planned) == ("", missing.unverified())
+    assert outputs(planned) == ("", missing.unverified(planned))
 
 
 def test_outputs_of_a_choice(chosen: Report) -> None:
     words, gone = outputs(chosen)
     assert "compared with the model" not in words
     assert f"measured on {SAMPLES}: largest error 0.5, SQNR 31.2 dB, top-1 95.0 %." in words
-    assert gone == missing.unverified()
+    assert gone == missing.unverified(chosen)
     chosen["accuracy"]["verified"] = 2e-7
     words, gone = outputs(chosen)
     assert words.endswith("in float32 on 1 input: relative error 2e-07.")

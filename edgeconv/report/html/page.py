@@ -14,7 +14,7 @@ from plotly.offline import get_plotlyjs
 
 from edgeconv import whole_file
 from edgeconv.errors import EdgeconvError, Exit
-from edgeconv.names import shortened
+from edgeconv.names import shortened, told_apart
 from edgeconv.report import missing, numbers
 from edgeconv.report.advice import suggestions
 from edgeconv.report.html import memory, rounding, table, verdict
@@ -37,6 +37,7 @@ def render(report: Mapping[str, Any]) -> str:
         .render(
             report=report,
             layers=network.layers,
+            brief=told_apart(_names(report), NAME_WIDTH),
             network=network,
             verdict=verdict.verdict(report),
             metrics=verdict.metrics(report),
@@ -61,6 +62,11 @@ def render(report: Mapping[str, Any]) -> str:
             plotly=Markup(get_plotlyjs()),
         )
     )
+
+
+def _names(report: Mapping[str, Any]) -> set[str]:
+    """Of all layers and tensors that the page shows."""
+    return {one["name"] for key in ("layers", "arena_map") for one in report.get(key) or ()}
 
 
 def write(report: Mapping[str, Any], path: Path) -> None:

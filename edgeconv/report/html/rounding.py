@@ -52,7 +52,7 @@ def outputs(report: Report) -> tuple[str, Missing | None]:
     what has not been compared yet."""
     accuracy = report["accuracy"]
     if accuracy is None:
-        return "", unverified()
+        return "", unverified(report)
     error, sqnr = accuracy["max_abs_error"], accuracy["sqnr_db"]
     words = "not finite" if error is None else f"largest error {error:.3g}"
     words += "" if sqnr is None else f", SQNR {sqnr:.1f} dB"
@@ -65,7 +65,7 @@ def outputs(report: Report) -> tuple[str, Missing | None]:
     words = f"Outputs expected of this rounding, measured on {accuracy['source']}: {words}."
     verified = accuracy.get("verified")
     if verified is None:
-        return words, unverified()
+        return words, unverified(report)
     compared = "The program compared with the same numbers in float32 on 1 input"
     return f"{words} {compared}: relative error {verified:.3g}.", None
 
@@ -87,7 +87,7 @@ def _promise(report: Report) -> str:
 
 def _accuracy(report: Report) -> Iterator[Fact]:
     if not _on_samples(report):
-        yield Fact("SQNR, per layer and at the output", "", unsampled())
+        yield Fact("SQNR, per layer and at the output", "", unsampled(report))
         return
     found = report["accuracy"]
     sqnr, error = found["sqnr_db"], found["max_abs_error"]
@@ -98,7 +98,7 @@ def _accuracy(report: Report) -> Iterator[Fact]:
     if found.get("top1_drop") is not None:
         yield Fact("top-1 lost against float32", f"{_percent(found['top1_drop'])} of the samples")
     elif found.get("agreement") is not None:
-        yield Fact("top-1", "", unlabelled())
+        yield Fact("top-1", "", unlabelled(report))
     for key, title in (
         ("agreement", "same top class as float32"),
         ("at_risk", "expected with another top class"),
@@ -108,7 +108,7 @@ def _accuracy(report: Report) -> Iterator[Fact]:
     yield Fact("samples", str(found["source"]))
     worst = found.get("verified")
     if worst is None:
-        yield Fact("beside rounding", "", unverified())
+        yield Fact("beside rounding", "", unverified(report))
     else:
         yield Fact("beside rounding", f"relative error {worst:.3g}, verified on 1 input")
 

@@ -44,7 +44,7 @@ def columns(network: Network) -> list[Column]:
         Column(f"traffic_bytes.{level}", f"{network.called(level)} traffic, bytes", _count)
         for level in levels or [network.level]
     ]
-    sqnr = Column("sqnr_db", "SQNR, dB", _decibels, unknown=lambda _: unsampled())
+    sqnr = Column("sqnr_db", "SQNR, dB", _decibels, unknown=unsampled)
     measured = any(layer.get("sqnr_db") is not None for layer in network.layers)
     traffic[0] = Column(traffic[0].key, traffic[0].title, _count, unknown=unpredicted)
     return [

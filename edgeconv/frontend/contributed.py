@@ -1,0 +1,30 @@
+"""ONNX Runtime's own spelling of operators that ONNX has too: nodes in the standard one.
+
+``onnxruntime.quantization`` writes QuantizeLinear and DequantizeLinear of 4 and 16 bits in the
+domain ``com.microsoft`` for models of an opset whose own do not take such types.  They have the
+inputs, the attribute and the meaning of those that ONNX has since opset 21
+(https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import onnx
+
+_DOMAIN = "com.microsoft"
+_SINCE = {"QuantizeLinear": 21, "DequantizeLinear": 21}  # the opset of ONNX that has all the types
+
+
+def standard(
+    node: onnx.NodeProto, opsets: Mapping[str, int]
+) -> tuple[onnx.NodeProto, Mapping[str, int]]:
+    """``node`` as ONNX spells it, and the opsets it is then to be read by; both as they are where
+    it is no such node."""
+    since = _SINCE.get(node.op_type, 0) if node.domain == _DOMAIN else 0
+    if not since:
+        return node, opsets
+    plain = onnx.NodeProto()
+    plain.CopyFrom(node)
+    plain.domain = ""
+    return plain, {**opsets, "": max(opsets.get("", 0), since)}
