@@ -13,6 +13,7 @@ from edgeconv.board import Board
 from edgeconv.budget.frontier import Point
 from edgeconv.budget.tables import Objective
 from edgeconv.calibration import samples
+from edgeconv.choose.storage import lossless
 from edgeconv.closing import Closing
 from edgeconv.codegen.emit import weight_image
 from edgeconv.errors import EdgeconvError, Exit
@@ -165,21 +166,32 @@ class Decider(Closing):
     def plain(self) -> Decided:
         """The decisions with the formats that the user gives, and float32 elsewhere."""
         self.step("choosing layouts and kernels")
-        storage, target = self.options.storage, self.board.target
-        # Where there is nothing but RAM, it is worth more than the time to decode integers.
-        self._integers = self.board.bare_metal
-        decided = self._choose(self.graph, target, storage)
-        short = decided.report["budget"]["ram"] and self._exceeded(decided.report, "ram")
-        if not short and not (self._limited and self.objective is Objective.MEMORY):
-            return decided
-        self._integers = True
-        self.step("choosing again without workspaces")
-        lean = target.lean()
-        try:
-            smaller = self._choose(self.graph, lean, storage)
-        except EdgeconvError:  # the user asked for one that does
-            return decided
-        return min((smaller, decided), key=lambda each: int(each.report["ram"]["total"]))
+        made: list[tuple[bool, Decided]] = []
+        wanted = self._limited and self.objective is Objective.MEMORY
+        for target, integers in self._ways():
+            if made:
+                self.step("choosing again for less RAM")
+            self._integers = integers
+            try:
+                made.append((integers, self._choose(self.graph, target, self.options.storage)))
+            except EdgeconvError:
+                if not made:
+                    raise
+                break  # the user asked for an algorithm that needs a workspace
+            report = made[-1][1].report
+            if not wanted and not (report["budget"]["ram"] and self._exceeded(report, "ram")):
+                break
+        # The last of equally small ones: it is what larger budgets are tried with.
+        made.reverse()
+        self._integers, best = min(made, key=lambda each: int(each[1].report["ram"]["total"]))
+        return best
+
+    def _ways(self) -> list[tuple[Target, bool]]:
+        """Targets, and whether results of quantised models stay integers, that of the most RAM and
+        the least time first.  Without an operating system RAM is worth the time to decode them."""
+        target, able = self.board.target, bool(lossless(self.graph, self.board.target))
+        ways = [(target, False)] * (not able or not self.board.bare_metal)
+        return [*ways, *[(target, True)] * able, (target.lean(), able)]
 
     def _unfit(self, error: UnfitError, plain: Report) -> UnfitError:
         """``error``, with what float32 would take, and no hint that the board cannot follow."""
