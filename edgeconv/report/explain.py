@@ -21,6 +21,7 @@ from edgeconv.report.movement import movement
 from edgeconv.report.movement_text import convolution_tables
 from edgeconv.report.slicing import slicing
 from edgeconv.report.text import plain_table
+from edgeconv.storage.base import FLOAT32
 from edgeconv.targets import Target
 
 Document = dict[str, Any]
@@ -155,7 +156,7 @@ def _tensor(tensor: Tensor, memory: MemoryMap) -> Document:
         "name": tensor.name,
         "shape": list(tensor.shape),
         "layout": str(tensor.layout),
-        "storage": tensor.storage,
+        "storage": tensor.storage if tensor.dtype == FLOAT32 else tensor.dtype,
         "region": place.region.value,
         "bank": memory.banks[place.bank].name if place.region is Region.ARENA else None,
         "offset": place.offset,

@@ -10,8 +10,7 @@ from typing import Any
 from edgeconv.ir.filters import WEIGHTED
 from edgeconv.storage import formats
 from edgeconv.storage.base import FLOAT32
-from edgeconv.storage.grid import KIND as INT8
-from edgeconv.storage.grid import is_grid
+from edgeconv.storage.grid import kind_of
 
 Report = Mapping[str, Any]
 Layer = Mapping[str, Any]
@@ -41,8 +40,7 @@ def of_filters(layer: Layer) -> str:
 
 def of_result(layer: Layer) -> str:
     """The format of a layer's result; float32 where the report does not say."""
-    form = _named(layer, "output") or FLOAT32
-    return INT8 if is_grid(form) else form
+    return kind_of(_named(layer, "output")) or FLOAT32
 
 
 def rounds(layer: Layer) -> bool:

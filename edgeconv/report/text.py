@@ -17,6 +17,7 @@ from edgeconv.report.document import excess
 from edgeconv.report.network import Network
 from edgeconv.sizes import human
 from edgeconv.storage.base import FLOAT32
+from edgeconv.storage.grid import kind_of
 
 SUGGESTIONS = 4
 NAME_WIDTH = 24  # of a layer in a table; report.json and `explain` have all of it
@@ -155,7 +156,7 @@ def layer_table(layers: Sequence[Mapping[str, Any]]) -> Table:
             layer["algorithm"],
             f"{layer['macs']:,}" if layer["macs"] else "",
             _stored(layer["weight_bytes"], layer["storage"]["weights"]),
-            _stored(layer["output_bytes"], layer["storage"]["output"]),
+            _stored(layer["output_bytes"], kind_of(layer["storage"]["output"])),
             *("" if layer[key] is None else f"{layer[key]:.4f}" for key in times),
         )
     return table

@@ -51,6 +51,11 @@ def is_grid(form: str) -> bool:
     return bool(_NAME.fullmatch(form))
 
 
+def kind_of(form: str) -> str:
+    """The format without what distinguishes tensors: ``int8`` of every grid."""
+    return KIND if is_grid(form) else form
+
+
 def grid_of(form: str) -> Grid:
     """The grid that a format's name tells; KeyError where it is not one of these."""
     found = _NAME.fullmatch(form)

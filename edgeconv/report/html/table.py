@@ -9,6 +9,7 @@ from typing import Any
 from edgeconv.report.missing import Missing, unmapped, unmeasured, unpredicted, unsampled
 from edgeconv.report.network import Layer, Network, Report
 from edgeconv.report.numbers import significant
+from edgeconv.storage.grid import kind_of
 
 NOTHING = "\N{EN DASH}"
 
@@ -117,7 +118,7 @@ def _plan(value: Mapping[str, Any]) -> str:
 
 def _storage(value: Mapping[str, Any]) -> str:
     exact = " (not rounded)" if value.get("exact") else ""
-    return f"{value['weights'] or NOTHING}{exact}, {value['output']}"
+    return f"{value['weights'] or NOTHING}{exact}, {kind_of(value['output'])}"
 
 
 def _decibels(value: float) -> str:
