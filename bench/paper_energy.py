@@ -7,8 +7,8 @@ The convolutions are those of Table 4.1 of C. D. Keane, "Automatic Program Gener
 Convolutional Neural Networks on Resource Constrained Devices", Trinity College Dublin, 2022 (stride
 1, padded to the input's size), each alone, run again and again on one core; input, filters and
 output are stored as flyte24, flyte16 or flyte8, only the filters with --weights.  Kernels decode
-what they read every time; with --once every element is decoded once into float32 that is read from
-then on, as section 8.4 has it (no kernel does: what it would be worth).  --truncate: outputs are
+what they read every time, or to memory where that pays; with --once every element is decoded once
+into float32 that is read from then on, as section 8.4 has it.  --truncate: outputs are
 not rounded, which is what the paper does.  --core leaves the idle power of the board out.
 
 The paper has its energy per convolution in figures alone.  What section 8.5 says of them is checked
@@ -111,7 +111,7 @@ class Case:
     """How the convolutions are computed.
 
     ``images``: inputs and outputs are stored as well as filters.  ``once``: every element is
-    decoded once, into float32 that the micro-kernel reads; otherwise by every tile that reads it.
+    decoded once, into float32 that the micro-kernel reads; otherwise as kernels do.
     ``truncated``: outputs are not rounded, which leaves two instructions of encoding.
     """
 

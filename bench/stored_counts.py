@@ -1,10 +1,11 @@
-"""Instructions of whole convolutions with stored filters against float32 ones, counted under QEMU.
+"""Instructions of whole convolutions with stored tensors against float32 ones, counted under QEMU.
 
     python bench/stored_counts.py MODEL.onnx [MODEL.onnx ...] --board NAME [--board NAME]
-        [--formats flyte16,int8] [--algorithm direct]
+        [--formats flyte16,int8] [--algorithm direct] [--results]
 
 The distinct convolutions of the models, as bench/convolutions.py takes them, each by the algorithm
 of the lowest predicted cost for its format: what one call executes, packing and decoding included.
+Its filters are stored, or with ``--results`` its output and its input, unless that is an image.
 One line per convolution: its instructions in float32 per multiply-add of vectors, and how often as
 many every format takes; last the sum of the layers, each as often as the model has it.
 """
@@ -14,7 +15,7 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,20 +24,36 @@ from counting.program import Counter
 
 from edgeconv import algorithms
 from edgeconv import board as boards
-from edgeconv.choose.storage import stored_formats, weight_formats
+from edgeconv.choose.storage import tensor_formats, weight_formats
 from edgeconv.errors import EdgeconvError
 from edgeconv.storage.base import FLOAT32
 from edgeconv.targets import Target
 
 
-def stored(convolution: Convolution, name: str) -> Convolution:
+IMAGE_CHANNELS = 3
+
+
+def with_results(convolution: Convolution, name: str) -> Convolution:
+    """The convolution between results in the format ``name``; a network's image stays float32."""
+    graph = convolution.graph
+    names = ("y",) if convolution.problem.in_c == IMAGE_CHANNELS else ("x", "y")
+    tensors = {each: replace(graph[each], storage=name) for each in names}
+    return replace(convolution, graph=graph.with_tensors(tensors))
+
+
+def with_filters(convolution: Convolution, name: str) -> Convolution:
     """The convolution with filters in the format ``name``."""
     node = replace(convolution.node, attrs={**convolution.node.attrs, "storage": name})
     graph = replace(convolution.graph, nodes=(node,))
     return replace(convolution, node=node, graph=graph)
 
 
-def lowered(convolution: Convolution, name: str, target: Target, wanted: str) -> Candidate:
+Stored = Callable[[Convolution, str], Convolution]
+
+
+def lowered(
+    convolution: Convolution, name: str, target: Target, wanted: str, stored: Stored
+) -> Candidate:
     """By the algorithm ``wanted``, or where it does not apply by the cheapest."""
     entry = stored(convolution, name) if name != FLOAT32 else convolution
     found = {c.name: c for c in candidates(entry, target, Asked())}
@@ -44,12 +61,14 @@ def lowered(convolution: Convolution, name: str, target: Target, wanted: str) ->
     return found.get(wanted, found[cheapest])
 
 
-def table(models: Sequence[Path], name: str, formats: Sequence[str], wanted: str) -> None:
+def table(
+    models: Sequence[Path], name: str, formats: Sequence[str], wanted: str, stored: Stored
+) -> None:
     """Counts and prints for one board."""
     board = boards.load(name)
     layers = [entry for model in models for entry in distinct(model)]
     ways = [
-        [lowered(layer, form, board.target, wanted) for form in (FLOAT32, *formats)]
+        [lowered(layer, form, board.target, wanted, stored) for form in (FLOAT32, *formats)]
         for layer, _ in layers
     ]
     print(f"{name} ({board.isa})")
@@ -73,16 +92,20 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("models", nargs="+", type=Path, metavar="MODEL.onnx")
     parser.add_argument("--board", action="append", required=True)
-    parser.add_argument("--formats", default=",".join(f for f in weight_formats() if f != FLOAT32))
+    parser.add_argument("--results", action="store_true", help="store results, not filters")
+    parser.add_argument("--formats", default="", help="default: all")
     parser.add_argument("--algorithm", default="", help="default: the cheapest")
     args = parser.parse_args()
-    formats = args.formats.split(",")
-    unknown = set(formats) - stored_formats()
+    able = [f for f in (tensor_formats() if args.results else weight_formats()) if f != FLOAT32]
+    formats = args.formats.split(",") if args.formats else able
+    unknown = set(formats) - set(able)
     if unknown:
-        parser.error(f"no format of weights: {', '.join(sorted(unknown))}")
+        kind = "results" if args.results else "weights"
+        parser.error(f"no format of {kind}: {', '.join(sorted(unknown))}")
+    stored = with_results if args.results else with_filters
     try:
         for name in args.board:
-            table(args.models, name, formats, args.algorithm)
+            table(args.models, name, formats, args.algorithm, stored)
     except EdgeconvError as error:
         print("\n".join([error.one_line(), *error.details]), file=sys.stderr)
         return error.code

@@ -1,9 +1,11 @@
-"""Networks with stored weights against float32, natively on one core, in turn.
+"""Networks with stored weights or results against float32, natively on one core, in turn.
 
-    python bench/stored_networks.py MODEL.onnx [MODEL.onnx ...] [--board host]
-        [--formats flyte16,int8] [--rounds 9] [--runs 3] [--layers] [--least] [--cpu 0]
+    python bench/stored_networks.py MODEL.onnx [MODEL.onnx ...] [--board host] [--results]
+        [--formats flyte16,int8] [--rounding truncate] [--rounds 9] [--runs 3] [--layers] [--least]
+        [--cpu 0]
 
-Every model is compiled once per format, all its filters stored in it, and in every round each
+Every model is compiled once per format, all its filters stored in it, or with ``--results`` all
+results of layers that can be instead, and in every round each
 program runs once, in another order each time, ``--runs`` inferences after two that are not counted.
 Quoted are medians over the rounds, or on a machine that is not quiet the least of them
 (``--least``), because other programs only ever add to a time: in milliseconds for float32, as
@@ -24,8 +26,9 @@ from pathlib import Path
 
 from edgeconv.bench import Timing, bench
 from edgeconv.build.project import Project
-from edgeconv.choose.storage import stored_formats, weight_formats
+from edgeconv.choose.storage import OUTPUT, tensor_formats, weight_formats
 from edgeconv.errors import EdgeconvError
+from edgeconv.options import NEAREST, ROUNDINGS
 from edgeconv.pipeline import CompileOptions, compile_model
 from edgeconv.storage.base import FLOAT32
 
@@ -33,12 +36,14 @@ Quoted = Callable[[Iterable[float]], float]
 WEIGHTED = ("Conv", "Dense")
 
 
-def compiled(model: Path, board: str, formats: Sequence[str], folder: Path) -> dict[str, Project]:
-    """The projects by format."""
+def compiled(
+    model: Path, board: str, formats: Sequence[str], which: str, rounding: str, folder: Path
+) -> dict[str, Project]:
+    """The projects by format; ``which``: what is stored in it, as --storage names it."""
     made = {}
     for name in formats:
-        storage = {} if name == FLOAT32 else {"*": name}
-        options = CompileOptions(model, board, storage=storage)
+        storage = {} if name == FLOAT32 else {which: name}
+        options = CompileOptions(model, board, storage=storage, rounding=rounding)
         made[name] = compile_model(options, folder / name)[0]
     return made
 
@@ -89,23 +94,30 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("models", nargs="+", type=Path, metavar="MODEL.onnx")
     parser.add_argument("--board", default="host")
-    parser.add_argument("--formats", default=",".join(f for f in weight_formats() if f != FLOAT32))
+    parser.add_argument("--results", action="store_true", help="store results, not filters")
+    parser.add_argument("--formats", default="", help="default: all")
+    parser.add_argument("--rounding", choices=ROUNDINGS, default=NEAREST)
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--layers", action="store_true")
     parser.add_argument("--least", action="store_true")
     parser.add_argument("--cpu", type=int, default=0)
     args = parser.parse_args()
-    formats = args.formats.split(",")
-    unknown = set(formats) - stored_formats()
+    able = [f for f in (tensor_formats() if args.results else weight_formats()) if f != FLOAT32]
+    formats = args.formats.split(",") if args.formats else able
+    unknown = set(formats) - set(able)
     if unknown:
-        parser.error(f"no format of weights: {', '.join(sorted(unknown))}")
+        kind = "results" if args.results else "weights"
+        parser.error(f"no format of {kind}: {', '.join(sorted(unknown))}")
+    which = f"*{OUTPUT}" if args.results else "*"
     quoted: Quoted = min if args.least else statistics.median
     os.sched_setaffinity(0, {args.cpu})
     try:
         for model in args.models:
             with tempfile.TemporaryDirectory() as folder:
-                projects = compiled(model, args.board, (FLOAT32, *formats), Path(folder))
+                projects = compiled(
+                    model, args.board, (FLOAT32, *formats), which, args.rounding, Path(folder)
+                )
                 timings = in_turn(projects, args.rounds, args.runs, args.layers)
                 print_networks(model, timings, quoted)
                 if args.layers:

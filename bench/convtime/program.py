@@ -51,6 +51,7 @@ class Program:
         )
         self._headers.append(layer.headers)
         self._stored |= any(blob.format not in ("float32", "int32") for blob in layer.blobs)
+        self._stored |= any(arg.c_type == "unsigned char" for arg in layer.args)
         own = Path(layer.template).name.removesuffix(".c.j2") + ".h"
         if (HERE / own).is_file():
             self._own.add(own)

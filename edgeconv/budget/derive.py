@@ -183,6 +183,7 @@ class _Activations:
         self.live = Live(choice, self.base.memory, self.members, self.formats)
         self.chosen = [c for c, formats in enumerate(self.formats) if formats != [FLOAT32]]
         self.names = [self._name(c) for c in range(len(self.members))]
+        self.layers = {form: _by_name(each.choice) for form, each in self.by_format.items()}
 
     def items(self) -> list[Item]:
         changes = {form: self._changes(network) for form, network in self.by_format.items()}
@@ -255,6 +256,21 @@ class _Activations:
             tensors=members,
         )
 
+    def workspaces(self, layer: Layer) -> dict[int, tuple[int, ...]]:
+        """By option of the class that ``layer`` writes, or else reads: the bytes of workspace that
+        it takes more than in float32.  Nothing where neither has a choice."""
+        for name in (layer.node.output, *layer.node.reads()):
+            for item, c in enumerate(self.chosen, start=self.first):
+                if name in self.members[c]:
+                    return {item: tuple(self._more(layer, form) for form in self.formats[c])}
+        return {}
+
+    def _more(self, layer: Layer, form: str) -> int:
+        align, found = self.base.choice.align, self.layers.get(form, {}).get(layer.node.name, layer)
+        sizes = (each.workspace_bytes for each in (found, layer))
+        after, before = (-(-size // align) * align for size in sizes)
+        return after - before
+
     def _touching(self, chosen: int) -> list[str]:
         """The layers that read or write the class."""
         return [
@@ -291,6 +307,10 @@ def _steps(base: Uniform, weighed: _Weights, activated: _Activations) -> list[St
         elif rounded[0]:
             fixed = {**step.fixed, f"workspace of {name}": rounded[0]}
             steps[at] = replace(step, fixed=fixed)
+        for item, more in activated.workspaces(layer).items():
+            live = steps[at].live
+            both = zip(live.get(item, (0,) * len(more)), more, strict=True)
+            steps[at] = replace(steps[at], live={**live, item: tuple(map(sum, both))})
     return steps
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from edgeconv.algorithms.axis import axes_of
-from edgeconv.algorithms.direct.plan import KEEP_SLOTS
+from edgeconv.algorithms.direct.tiles import KEEP_SLOTS
 from edgeconv.algorithms.problem import problem_of
 from edgeconv.algorithms.sconv.blocked import final_plan
 from edgeconv.algorithms.sconv.plan import decoding_cost
@@ -197,7 +197,7 @@ def _tiled(
     """A register tile of so many output pixels by filters: each step loads one of each.
 
     ``met``: the share of taps that lie in the input, where the kernel leaves out the others.
-    ``packed``: elements that packing reads from the input, and writes as float32 for the tile;
+    ``packed``: elements that packing (or decoding) reads and writes as float32 for the tile;
     without packing the tile reads the input.  ``decoded``: slots that decode filters into memory,
     None where the tile does it.  Both are among the plan's slots.
     """
@@ -228,7 +228,9 @@ def _taps_met(task: _Task) -> float:
 
 def _direct(task: _Task) -> Work:
     met = _taps_met(task) if task.layer.node.op == "Conv" else 1.0
-    return _tiled(task, task.planned("mr"), task.planned("nr"), met=met, decoded=_decoded(task))
+    band = float(str(task.layer.params.get("band_elements", 0)))
+    mr, nr = task.planned("mr"), task.planned("nr")
+    return _tiled(task, mr, nr, met=met, packed=band, decoded=_decoded(task))
 
 
 def _decoded(task: _Task) -> float | None:
@@ -236,10 +238,7 @@ def _decoded(task: _Task) -> float | None:
     params = task.layer.params
     if not params.get("decoded"):
         return None
-    batch, rows, chunk = (params[name] for name in ("batch", "rows", "chunk"))
-    assert isinstance(batch, int)
-    assert isinstance(rows, int)
-    assert isinstance(chunk, int)
+    batch, rows, chunk = (int(str(params[name])) for name in ("batch", "rows", "chunk"))
     each = task.target.decoding(task.filters_as).vector + KEEP_SLOTS
     return batch * -(-rows // chunk) * each * task.filters / task.target.lanes
 

@@ -13,13 +13,14 @@
 
    Filters may be stored in any format of ec_stored.h, and in units of a scale per channel.  So may
    input, output and residual in those that can be written; they are decoded in registers when they are
-   read, and encoded before they are written. */
+   read, or rows of the input once for all tiles before, and encoded before they are written. */
 #ifndef EC_CONV_DIRECT_H
 #define EC_CONV_DIRECT_H
 
 /* All members are constants at the call.  Strides count elements.  in_as, filters_as: the formats of the
    input and of the filters, EC_F32 where nothing is said.  scale: so many floats behind a channel's bias lies the unit of its
-   filters; 0 where they have none. */
+   filters; 0 where they have none.  sums_apart: sums wait for the next pass in ec_part's sums rather than in the output, as
+   they must where that is not float32. */
 typedef struct ec_conv {
     int in_block;                               /* channels side by side in the input */
     int in_d, in_h, in_w;                       /* input size; in_d = 1 for images */
@@ -34,37 +35,52 @@ typedef struct ec_conv {
     int filters_as;                             /* */
     ptrdiff_t scale;                            /* */
     int in_as;                                  /* */
+    int sums_apart;                             /* */
 } ec_conv;
 
 /* The input channels [c0, c1) of one pass over a strip.  Sums of passes before the last one wait in
-   the output, which is float32 where there are several.  While a pass computes, it fetches the filters that are wanted next: lines cache lines
-   from next on, which moves on strip by strip. */
+   the output if it is float32, and otherwise in sums: mr * nv vectors per strip, strip by strip in
+   the order in which every pass takes them.  While a pass computes, it fetches the filters that are wanted next: lines cache lines
+   from next on.  Both pointers move on strip by strip.  in_row0: the first row of the input that memory
+   holds, where only those of some output rows have been decoded. */
 typedef struct ec_part {
     int c0, c1;
     int first, last;
     const void *next;
     int lines;
+    float *sums;
+    int in_row0;
 } ec_part;
 
-/* Sums start as the bias; a strip's later passes go on from the output.  Where there are several
-   passes the residual comes in with the first one: its memory may be the output's. */
+/* What is added to the sums of this pass, for vector j of pixel p: the residual in the first one, the
+   sums of those before in later ones. */
+EC_INLINE ec_vec ec_conv_before(const ec_conv s, const ec_epilogue e, const ec_part *part,
+                                const void *residual, const void *out, ptrdiff_t at, int p, int j,
+                                int nv, int tail)
+{
+    const ptrdiff_t i = at + p * s.out_pixel + j * s.out_vec;
+    const int n = j < nv - 1 ? EC_VL : tail;
+    if (part->first)
+        return ec_read_as(residual, i, n, e.residual_as);
+    return s.sums_apart ? ec_load(part->sums + (p * nv + j) * EC_VL) : ec_read_as(out, i, n, EC_F32);
+}
+
+/* Sums start as the bias; a strip's later passes go on from those that wait.  Where they wait in the
+   output, the residual comes in with the first pass, because its memory may be the output's. */
 EC_INLINE void ec_conv_begin(const ec_conv s, const ec_epilogue e, const ec_part *part,
                              ec_tile *tile, const float *bias, const void *residual,
                              const void *out, ptrdiff_t at, int mr, int nv, int tail)
 {
-    const void *const from = part->first ? residual : out;
-    const int fmt = part->first ? e.residual_as : EC_F32;
     ec_vec rows[EC_TILE_VECS];
     ec_tile_init(tile, bias, mr, nv);
-    if (!from)
+    if (part->first && !residual)
         return;
     ec_tile_read(tile, rows, mr, nv);
     EC_UNROLL
     for (int p = 0; p < mr; p++) {
         EC_UNROLL
         for (int j = 0; j < nv; j++) {
-            const ec_vec sum = ec_read_as(from, at + p * s.out_pixel + j * s.out_vec,
-                                          j < nv - 1 ? EC_VL : tail, fmt);
+            const ec_vec sum = ec_conv_before(s, e, part, residual, out, at, p, j, nv, tail);
             rows[p * nv + j] = part->first ? ec_add(rows[p * nv + j], sum) : sum;
         }
     }
@@ -72,13 +88,11 @@ EC_INLINE void ec_conv_begin(const ec_conv s, const ec_epilogue e, const ec_part
 }
 
 /* Sums in units of their channels' scales become what they stand for, and are added to the bias in the
-   first pass, to the output in later ones.  Between passes the output is never in units. */
+   first pass, to those that wait in later ones, which are never in units. */
 EC_INLINE void ec_conv_scale(const ec_conv s, const ec_epilogue e, const ec_part *part,
                              ec_vec *rows, const float *bias, const void *residual,
                              const void *out, ptrdiff_t at, int mr, int nv, int tail)
 {
-    const void *const from = part->first ? residual : out;
-    const int fmt = part->first ? e.residual_as : EC_F32;
     EC_UNROLL
     for (int j = 0; j < nv; j++) {
         const ec_vec unit = ec_load(bias + s.scale + j * EC_VL);
@@ -87,15 +101,15 @@ EC_INLINE void ec_conv_scale(const ec_conv s, const ec_epilogue e, const ec_part
         for (int p = 0; p < mr; p++)
             rows[p * nv + j] = ec_fma(rows[p * nv + j], unit, start);
     }
-    if (!from)
+    if (part->first && !residual)
         return;
     EC_UNROLL
     for (int p = 0; p < mr; p++) {
         EC_UNROLL
         for (int j = 0; j < nv; j++)
             rows[p * nv + j] =
-                ec_add(rows[p * nv + j], ec_read_as(from, at + p * s.out_pixel + j * s.out_vec,
-                                                    j < nv - 1 ? EC_VL : tail, fmt));
+                ec_add(rows[p * nv + j],
+                       ec_conv_before(s, e, part, residual, out, at, p, j, nv, tail));
     }
 }
 
@@ -136,9 +150,10 @@ EC_INLINE void ec_conv_strip(const ec_conv s, const ec_epilogue e, ec_part *part
         lines = ec_ceil_div(part->lines * s.in_block, ec_max_i(macs, 1));
     }
     const int split = !(part->first && part->last);
-    const void *const added = split && e.has_residual ? residual : NULL;
+    const int early = split && !s.sums_apart; /* the residual */
+    const void *const added = early && e.has_residual ? residual : NULL;
     ec_epilogue finish = e;
-    if (split)
+    if (early)
         finish.has_residual = 0;
     if (s.scale)
         ec_tile_init(&tile, NULL, mr, nv);
@@ -152,7 +167,7 @@ EC_INLINE void ec_conv_strip(const ec_conv s, const ec_epilogue e, ec_part *part
         for (int kz = kz0; kz < kz1; kz++) {
             for (int ky = ky0; ky < ky1; ky++) {
                 const ptrdiff_t a = block + first + (iz + kz * s.dilation_d) * s.in_plane +
-                                    (iy + ky * s.dilation_h) * s.in_row + ix * s.in_pixel;
+                                    (iy - part->in_row0 + ky * s.dilation_h) * s.in_row + ix * s.in_pixel;
                 const char *w = w_block + (kz * s.kernel_h + ky) * s.kernel_w * (kc * nr);
                 if (!edge) {
                     for (int kx = 0; kx < s.kernel_w; kx++) {
@@ -192,10 +207,14 @@ EC_INLINE void ec_conv_strip(const ec_conv s, const ec_epilogue e, ec_part *part
             const int n = j < nv - 1 ? EC_VL : tail;
             if (part->last)
                 ec_finish(finish, rows[p * nv + j], residual, out, to, n);
+            else if (s.sums_apart)
+                ec_store(part->sums + (p * nv + j) * EC_VL, rows[p * nv + j]);
             else
                 ec_write_as(out, to, rows[p * nv + j], n, EC_F32);
         }
     }
+    if (s.sums_apart)
+        part->sums += mr * nv * EC_VL;
 }
 
 #endif

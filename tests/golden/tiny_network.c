@@ -48,7 +48,7 @@ static void tiny_direct_1(const float *in, const float *weights, const float *bi
             float *const o = out + t * VECTORS * s.out_vec;
             {
                 const float *const w = filters;
-                ec_part part = {c0, c1, 1, 1, w, 0};
+                ec_part part = {c0, c1, 1, 1, w, 0, NULL, 0};
                 for (int z = 0; z < PLANES; z++)
                     for (int y = y0; y < y1; y++) {
                         ec_conv_strip(s, e, &part, in, w, b, NULL, o, z, y, 0, 3, VECTORS, EC_VL, 1);
@@ -87,7 +87,7 @@ static void tiny_direct_2(const float *in, const float *weights, const float *bi
             float *const o = out + t * VECTORS * s.out_vec;
             {
                 const float *const w = filters;
-                ec_part part = {c0, c1, 1, 1, w, 0};
+                ec_part part = {c0, c1, 1, 1, w, 0, NULL, 0};
                 for (int z = 0; z < PLANES; z++)
                     for (int y = y0; y < y1; y++) {
                         ec_conv_strip(s, e, &part, in, w, b, NULL, o, z, y, 0, 6, VECTORS, EC_VL, 1);
@@ -122,7 +122,7 @@ static void tiny_direct_3(const float *in, const float *weights, const float *bi
             const float *const r = residual + t * VECTORS * s.out_vec;
             {
                 const float *const w = filters;
-                ec_part part = {c0, c1, 1, 1, w, 0};
+                ec_part part = {c0, c1, 1, 1, w, 0, NULL, 0};
                 for (int z = 0; z < PLANES; z++)
                     for (int y = y0; y < y1; y++) {
                         for (int x = 0; x < 36; x += 4)
@@ -174,7 +174,7 @@ static void tiny_dense_1(const float *in, const float *weights, const float *bia
             float *const o = out + t * VECTORS * s.out_vec;
             {
                 const float *const w = filters;
-                ec_part part = {c0, c1, 1, 1, w, 0};
+                ec_part part = {c0, c1, 1, 1, w, 0, NULL, 0};
                 for (int z = 0; z < PLANES; z++)
                     for (int y = y0; y < y1; y++) {
                         ec_conv_strip(s, e, &part, in, w, b, NULL, o, z, y, 0, 1, VECTORS, EC_VL, 0);
@@ -227,7 +227,7 @@ int tiny_init(tiny_model *model, const void *weights, size_t weights_bytes, void
     /* header: magic, version, bytes (64 bits), layout hash (64 bits), CRC of what follows */
     if (tiny_u32(image) != 0x54574345u || tiny_u32(image + 4) != 1)
         return TINY_E_WEIGHTS_FORMAT;
-    if (tiny_u32(image + 16) != 0xbc4f1329u || tiny_u32(image + 20) != 0x3a52afa1u)
+    if (tiny_u32(image + 16) != 0x8a9e0675u || tiny_u32(image + 20) != 0x15edf06fu)
         return TINY_E_WEIGHTS_LAYOUT;
 #ifndef TINY_NO_CRC
     if (tiny_crc32(image + 64, weights_bytes - 64) != tiny_u32(image + 24))

@@ -13,20 +13,19 @@ from pathlib import Path
 
 import numpy as np
 
-from edgeconv.algorithms.direct.plan import channels_per_pass, make_plan
-from edgeconv.algorithms.problem import problem_of
+from edgeconv.cache import Cache
 from edgeconv.choose.storage import tensor_formats
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.layout import ROW_MAJOR, blocked
 from edgeconv.ops.base import LayoutOption
 from edgeconv.storage.grid import Grid
 from edgeconv.targets import Target
-from tests.kernels.harness import Build, Spec, check
+from tests.kernels.harness import Build, Case, Spec, check
 from tests.kernels.test_conv import RELU, conv, numbers, tile
 from tests.kernels.test_elementwise import channel_counts
 from tests.kernels.test_pool import spec_of
 from tests.kernels.test_resize import specs_of as resizes
-from tests.kernels.test_stored_filters import FAR, dense
+from tests.kernels.test_stored_filters import FAR, blocks_fit, dense
 from tests.kernels.test_stored_filters import stored as stored_filters
 
 FORMATS = [name for name in tensor_formats() if name != "float32"]
@@ -100,18 +99,76 @@ def test_both_operands(build: Build, folder: Path) -> None:
     run(build, folder, [stored(stored_filters(spec, filters), turn) for filters, turn in pairs], 1)
 
 
-def test_far_filters_come_in_one_pass(build: Build) -> None:
-    """Sums never wait in a stored output; in a float32 one they do."""
-    far, xc = replace(build.target, caches=FAR), blocked(build.target.lanes)
-    rows, nr = tile(build.target)
-    spec = conv((1, 48, 5, 2 * rows + 1), nr, (3, 3), (1, 1, 1, 1), after=RELU)
-    option = LayoutOption((xc, ROW_MAJOR, ROW_MAJOR), (xc,))
-    forced = replace(spec, options=(option,), attrs={**spec.attrs, "algorithm": "direct"})
-    for name, passes in (("flyte16", False), (FLOAT32, True)):
-        (case,) = replace(forced, storage={"out": name}).cases(far)
-        problem = problem_of(case.layer.node, case.graph)
-        assert bool(channels_per_pass(problem, make_plan(problem, far), far)) is passes
-        assert bool(case.layer.params["channels_per_pass"]) is passes
+def in_passes(target: Target) -> list[Case]:
+    """Convolutions whose filters are far, and whose sums cannot wait in the output: several tiles
+    and strips, rows in several passes and in one, residuals, also behind an activation, filters in
+    units, and filters decoded to memory too."""
+    far, near = replace(target, caches=FAR), blocks_fit(target)
+    xc, (_, nr) = blocked(target.lanes), tile(target)
+    most = max(each.rows for each in target.tiles)  # two strips or more, whatever the tile
+    above = (3, 1), (1, 0, 1, 0)  # no borders between strips
+    even = conv((2, 96, 2, 2 * most), nr + target.lanes + 1, *above, residual=True)
+    asked = [
+        (far, conv((1, 96, 3, 2 * most + 1), nr + 1, *above, residual=True, after=RELU), 0),
+        (far, replace(even, before=CLIP), 4),
+        (far, stored_filters(replace(even, residual=None, after=CLIP), "int8"), 5),
+        (near, stored_filters(conv((1, 384, 8, most // 2), nr, *above, residual=True), "int4"), 6),
+    ]
+    made = []
+    for machine, spec, turn in asked:
+        residual = (xc,) if spec.residual is not None else ()
+        option = LayoutOption((xc, ROW_MAJOR, ROW_MAJOR, *residual), (xc,))
+        forced = replace(spec, options=(option,), attrs={**spec.attrs, "algorithm": "direct"})
+        made += stored(forced, TURNS[turn]).cases(machine)
+    return made
+
+
+def test_passes_over_input_channels(build: Build, folder: Path) -> None:
+    cases = in_passes(build.target)
+    decodes = build.target.lanes > 1
+    for case, expected in zip(cases, (True, True, True, decodes), strict=True):
+        assert bool(case.layer.params["channels_per_pass"]) is expected
+        assert case.layer.params["sums"] is expected
+    assert cases[-1].layer.params["decoded"] is decodes
+    check(build, cases, folder)
+
+
+def in_bands(target: Target) -> list[Case]:
+    """Convolutions that decode the input rows of a pass to memory, in several passes: rows above
+    and below the image, strides, dilation, planes, images, groups, every layout of the input; the
+    last one with its filters and with sums that wait."""
+    lanes, (rows, nr) = target.lanes, tile(target)
+    c, out_c, above = lanes + 3, 2 * nr, (1, 0, 1, 0)
+    specs = [
+        conv((1, c, 9, rows), out_c, (3, 1), above, residual=True, after=RELU),
+        conv((2, c, 9, rows), out_c, (3, 1), (2, 0, 1, 0), strides=(2, 1), bias=False),
+        conv((1, c, 9, rows), out_c, (3, 1), (2, 0, 2, 0), dilations=(2, 1), after=CLIP),
+        conv((1, 5, 3, 8, rows), out_c, (2, 3, 1), (0, 1, 0, 1, 1, 0)),
+        conv((2, c, 7, 6), 4 * out_c, (1, 1), after=RELU),
+        conv((1, 2 * c, 7, rows), 4 * lanes, (3, 3), (1, 1, 1, 1), groups=2),
+        stored_filters(conv((1, 8 * lanes, 8, 2 * rows), out_c, (3, 1), above), "int8"),
+    ]
+    costly = tuple(replace(entry, vector=30, element=30) for entry in target.decodings)
+    made: list[Case] = []
+    for number, spec in enumerate(specs):
+        _, channels, *size = spec.inputs["x"].shape
+        l1 = 25 * channels * size[-1] if spec is not specs[-1] else 48 * lanes**2
+        caches = (Cache(1, l1, 64), Cache(2, 1 << 20, 64))
+        few = replace(target, caches=caches, decodings=costly)
+        offered = replace(spec, attrs={**spec.attrs, "algorithm": "direct"})
+        cases = stored(offered, TURNS[number % len(FORMATS)]).cases(few)
+        made.append(cases[0 if number >= 5 else number % len(cases)])
+    return made
+
+
+def test_rows_decoded_once(build: Build, folder: Path) -> None:
+    cases = in_bands(build.target)
+    params = [case.layer.params for case in cases]
+    able = build.target.lanes > 1
+    assert [entry["band"] for entry in params] == [able] * len(cases)
+    assert not able or all(entry["rows"] != entry["chunk"] for entry in params[:3])
+    assert params[-1]["decoded"] is params[-1]["sums"] is able
+    check(build, cases, folder)
 
 
 def pools(target: Target) -> list[Spec]:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from edgeconv import board as boards
+from edgeconv.algorithms.direct.band import band_bytes, band_elements
 from edgeconv.algorithms.direct.packing import pack_filters, packed_elements
-from edgeconv.algorithms.direct.plan import filter_tiles, make_plan
+from edgeconv.algorithms.direct.plan import channels_per_pass, make_plan, sums_bytes
+from edgeconv.algorithms.direct.tiles import DirectPlan, filter_tiles
+from edgeconv.algorithms.direct.traffic import traffic
 from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.algorithms.strips import segments, widths
+from edgeconv.cache import Cache
 from edgeconv.codegen.amalgamate import runtime
 from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Layout, blocked
 from edgeconv.targets import TARGETS, Target
@@ -122,3 +128,105 @@ def test_tiles_fit_the_registers(target: Target) -> None:
     text = (runtime() / "isa" / target.header).read_text()
     most = int(text.partition("#define EC_TILE_VECS ")[2].split()[0])
     assert max(t.rows * t.vectors for t in target.tiles) <= most
+
+
+# ResNet-50's last 3 x 3 convolutions: 9 MiB of filters.
+FAR = ConvProblem(
+    batch=1,
+    in_c=512,
+    out_c=512,
+    groups=1,
+    in_size=(1, 7, 7),
+    out_size=(1, 7, 7),
+    kernel=(1, 3, 3),
+    strides=(1, 1, 1),
+    dilations=(1, 1, 1),
+    pads=(0, 1, 1),
+    in_layout=blocked(16),
+    out_layout=blocked(16),
+)
+CACHES = (Cache(1, 48 << 10, 64, 12), Cache(2, 1 << 20, 64, 16))
+
+
+def planned(problem: ConvProblem, target: Target) -> tuple[DirectPlan, int, int]:
+    """The plan, its channels per pass, and the workspace of sums."""
+    plan = make_plan(problem, target)
+    channels = channels_per_pass(problem, plan, target)
+    return plan, channels, sums_bytes(problem, plan, target, channels)
+
+
+@pytest.mark.parametrize("storage", ["flyte24", "flyte16", "flyte8"])
+def test_sums_wait_in_a_workspace_where_the_output_cannot_hold_them(storage: str) -> None:
+    """In passes as in float32, through the sums of one tile of filters and the rows of a chunk."""
+    target = replace(TARGETS["avx512"], caches=CACHES)
+    plain, stored = planned(FAR, target), planned(replace(FAR, out_as=storage), target)
+    assert 0 < stored[1] == plain[1] < FAR.in_c
+    assert plain[2] == 0
+    plan = stored[0]
+    assert stored[2] == 4 * plan.vectors * 16 * plan.chunk * 7
+    assert stored[2] < 4 * 512 * 7 * 7
+
+
+def test_no_passes_where_workspaces_are_not_wanted() -> None:
+    """RAM is short, or the core has no caches; sums that wait in the output take no memory."""
+    target, stored = replace(TARGETS["avx512"], caches=CACHES), replace(FAR, out_as="flyte16")
+    for machine in (target.lean(), replace(target, caches=())):
+        assert planned(stored, machine)[1:] == (0, 0)
+        assert planned(FAR, machine)[1] > 0
+
+
+def test_near_filters_that_fit_l1_take_no_workspace_for_sums() -> None:
+    """36 KiB of decoded filters for a tile, then 72; in the output sums wait in both cases."""
+    target = replace(TARGETS["avx512"], caches=CACHES)
+    size = (1, 56, 56)
+    for channels, passes in ((32, False), (64, True)):
+        plain = replace(FAR, in_c=channels, out_c=32, filters_as="int8")
+        plain = replace(plain, in_size=size, out_size=size)
+        assert planned(plain, target)[1] > 0
+        assert (planned(replace(plain, out_as="flyte16"), target)[1] > 0) is passes
+
+
+def test_traffic_of_sums_that_wait() -> None:
+    """They come in once, and again from behind a cache that does not hold them beside the filters
+    of a pass; the output crosses once, in its own bytes."""
+    target = replace(TARGETS["avx512"], caches=(Cache(1, 8 << 10, 64, 8), CACHES[1]))
+    stored = replace(FAR, out_as="flyte16")
+    size = planned(stored, target)[2]
+    near, far = traffic(stored, target)
+    assert near.packed > size == far.packed
+    assert near.packed_writes > 0 == far.packed_writes
+    assert near.output_writes == far.output_writes == 2 * 512 * 7 * 7
+    assert traffic(stored, target.lean())[0].packed == 0
+
+
+def test_rows_are_decoded_once_where_many_tiles_and_taps_meet_them() -> None:
+    """In no more bytes than formats save, half of L1 here; not for one tile, nor without a
+    workspace.  They cross the cache as they are stored, and the workspace beside them."""
+    target = replace(TARGETS["neon"], caches=(Cache(1, 32 << 10, 64, 4), Cache(2, 2 << 20, 64, 16)))
+    size, layout = (1, 28, 28), blocked(4)
+    plain = replace(FAR, in_c=64, out_c=64, in_size=size, out_size=size, kernel=(1, 3, 3))
+    plain = replace(plain, in_layout=layout, out_layout=layout)
+    stored = replace(plain, in_as="flyte16", out_as="flyte16")
+    plan = make_plan(stored, target)
+    assert make_plan(plain, target).band == 0 < plan.band
+    taken = band_bytes(stored, plan)
+    assert taken == 4 * 64 * 28 * plan.band <= 2 * 2 * 64 * 28 * 28
+    assert band_elements(stored, plan) >= 64 * 28 * 28
+    assert make_plan(stored, target.lean()).band == 0
+    assert make_plan(replace(stored, out_c=4, kernel=(1, 1, 1), pads=(0, 0, 0)), target).band == 0
+    once, again = (traffic(stored, machine)[0] for machine in (target, target.lean()))
+    assert once.packed >= taken > again.packed == 0
+    assert 2 * 64 * 28 * 28 <= once.input < again.input
+
+
+def test_rounding_errors_choose_no_tile() -> None:
+    """flyte8 and flyte16 differ by slots of decoding that are the same for both tiles."""
+    target = boards.load("odroid-xu3").target
+    layout, size = blocked(target.lanes), (1, 35, 35)
+    problem = replace(FAR, in_c=64, out_c=96, in_size=size, out_size=size)
+    problem = replace(problem, in_layout=layout, out_layout=layout)
+    found = {
+        make_plan(replace(problem, in_as=name, out_as=name, filters_as=name), target).vectors
+        for name in ("flyte24", "flyte16", "flyte8")
+    }
+    assert len(found) == 1

@@ -77,7 +77,8 @@ def least_bytes(problem: ConvProblem) -> tuple[int, int, int]:
     taps = math.prod(len({k for k, _ in p}) for p in pairs)
     result = problem.batch * problem.out_c * math.prod(problem.out_size)
     weights = problem.out_c * problem.group_in_c * taps
-    return 4 * image, round(problem.filter_bytes * weights), 4 * result
+    filters = round(problem.filter_bytes * weights)
+    return round(problem.in_bytes * image), filters, round(problem.out_bytes * result)
 
 
 @st.composite
@@ -115,7 +116,11 @@ def problems(draw: st.DrawFn, algorithm: str, lanes: int) -> ConvProblem:
     batch = draw(st.integers(1, 3))
     spatial = (in_size, out_size, kernel, strides, dilations, pads)
     stored = "flyte16" if pairs else "float32"
-    return ConvProblem(batch, in_c, out_c, groups, *spatial, reads, writes, stored)
+    made = ConvProblem(batch, in_c, out_c, groups, *spatial, reads, writes, stored)
+    if algorithm != "direct":
+        return made
+    image, result = (draw(st.sampled_from(["float32", "flyte16"])) for _ in range(2))
+    return replace(made, in_as=image, out_as=result)
 
 
 @st.composite

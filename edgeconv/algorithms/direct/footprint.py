@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 from edgeconv.algorithms.axis import Axis, axes_of
-from edgeconv.algorithms.direct.plan import DirectPlan
+from edgeconv.algorithms.direct.tiles import DirectPlan
 from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.algorithms.strips import Segment
 from edgeconv.algorithms.traffic import Runs

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 
+from edgeconv.algorithms.direct.band import band_bytes, band_elements
 from edgeconv.algorithms.direct.packing import pack_filters, packed_elements, tile_elements
 from edgeconv.algorithms.direct.plan import (
-    DirectPlan,
-    FilterTile,
     channels_per_pass,
     decoded_bytes,
-    filter_tiles,
     make_plan,
+    sums_apart,
+    sums_bytes,
+)
+from edgeconv.algorithms.direct.tiles import (
+    FLOAT_BYTES,
+    DirectPlan,
+    FilterTile,
+    filter_tiles,
     visits,
 )
 from edgeconv.algorithms.packing import bias_blob, filters_blob, storage_params, weights_arg
@@ -90,10 +97,16 @@ def lower_problem(
     plan = make_plan(problem, target)
     tiles = filter_tiles(problem, plan, target)
     residual = node.epilogue.residual
-    # Later passes begin with the sums so far, so the residual must come in before the activation.
-    splits = not (residual and node.epilogue.before != NONE)
+    # A residual that comes in with the first pass must come in before the activation.
+    early = bool(residual) and not sums_apart(problem)
+    splits = not (early and node.epilogue.before != NONE)
     channels = channels_per_pass(problem, plan, target) if splits else 0
-    workspace = decoded_bytes(problem, plan, target, channels)
+    parts = {
+        "decoded": decoded_bytes(problem, plan, target, channels),
+        "sums": sums_bytes(problem, plan, target, channels),
+        "band": band_bytes(problem, plan),
+    }
+    shared = _workspace_params(parts)
     step = Geometry.of(problem.out_layout, problem.out_c, problem.out_size)
     out_vec = step.block_step if problem.out_layout.order is not Order.CHANNELS_LAST else lanes
     params: dict[str, Param] = {
@@ -110,7 +123,9 @@ def lower_problem(
         **_tile_params(problem, tiles, lanes),
         **_pass_params(problem, plan, channels, lanes),
         **storage_params(node, problem.out_c, lanes),
-        "decoded": bool(workspace),
+        **shared,
+        "band_rows": plan.band,
+        "band_elements": band_elements(problem, plan),
         **storage_of(graph, **{"in": node.inputs[0]}, out=node.output, residual=residual),
     }
     return Layer(
@@ -124,16 +139,16 @@ def lower_problem(
             Arg(ArgKind.WEIGHTS, "bias", "bias"),
             *residual_args(node, graph),
             output_arg(node, graph),
-            *((Arg(ArgKind.WORKSPACE, "decoded"),) if workspace else ()),
+            *((Arg(ArgKind.WORKSPACE, str(shared["workspace"])),) if any(parts.values()) else ()),
         ),
         headers=(
             *activation_headers(node.epilogue),
-            *(("ec_decode.h",) if workspace else ()),
+            *(("ec_decode.h",) if parts["decoded"] + parts["band"] else ()),
             "ec_conv_direct.h",
         ),
         blobs=_blobs(node, graph, problem, tiles, lanes),
         aliases=residual_overwritten(node, graph),
-        workspace_bytes=workspace,
+        workspace_bytes=sum(parts.values()),
         macs=problem.macs,
         plan={
             "mr": plan.largest_rows,
@@ -144,6 +159,17 @@ def lower_problem(
             "predicted_slots": round(plan.cost),
         },
     )
+
+
+def _workspace_params(parts: Mapping[str, int]) -> dict[str, Param]:
+    """Which parts the workspace has, and the floats before those that are not the first."""
+    found: dict[str, Param] = {"workspace": next((name for name in parts if parts[name]), "")}
+    start = 0
+    for name, size in parts.items():
+        found[name] = bool(size)
+        found[f"{name}_from"] = start // FLOAT_BYTES
+        start += size
+    return found
 
 
 def _pass_params(

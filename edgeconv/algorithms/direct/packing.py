@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from edgeconv.algorithms.direct.plan import FilterTile
+from edgeconv.algorithms.direct.tiles import FilterTile
 from edgeconv.algorithms.packing import row_elements
 from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.ir.layout import Order

@@ -4,80 +4,36 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
+from edgeconv.algorithms.direct.band import band_elements, band_pays, may_decode_band, with_band
+from edgeconv.algorithms.direct.tiles import (
+    FLOAT_BYTES,
+    INPUT_OF_L1,
+    INPUT_OF_L2,
+    KEEP_SLOTS,
+    DirectPlan,
+    filter_tiles,
+    filters_are_far,
+    may_decode,
+    may_keep,
+    near,
+    neighbours,
+    visits,
+)
 from edgeconv.algorithms.problem import FLOAT32, INT4, ConvProblem
 from edgeconv.algorithms.strips import Segment, segments
-from edgeconv.cache import ASSUMED
-from edgeconv.ir.layout import CHANNELS_LAST, Order
+from edgeconv.ir.layout import Order
 from edgeconv.targets import Target
 
-# Shares of a cache.  Of L1: the input that stays while every filter passes over it, and the
-# filters of one pass where input channels are taken in several, which stay while every strip passes
-# over them and the next ones are fetched.  Of L2: the input likewise, and what counts as near.
-INPUT_OF_L1, FILTERS_OF_L1 = 1 / 2, 5 / 12
-INPUT_OF_L2, FILTERS_OF_L2 = 3 / 8, 1 / 4
-FLOAT_BYTES = 4
+# The share of L1 for the filters of one pass where input channels are taken in several: they stay
+# while every strip passes over them and the next ones are fetched.
+FILTERS_OF_L1 = 5 / 12
 # Slots that one strip costs beside its multiply-adds: start, epilogue and store.
 STRIP_OVERHEAD = 24
-# Slots to keep a decoded vector in memory: its store, and the load in its place.
-KEEP_SLOTS = 2
-
-
-@dataclass(frozen=True, slots=True)
-class FilterTile:
-    """Filters [filter, filter + vectors * lanes) and the input channels [c0, c1) they read."""
-
-    filter: int
-    vectors: int
-    c0: int
-    c1: int
-
-
-@dataclass(frozen=True, slots=True)
-class DirectPlan:
-    """``vectors`` of filters per tile, ``tail_vectors`` in the last one (0: all are full).
-
-    Each plane of the output is ``rows`` rows of ``row`` pixels (a pointwise convolution may
-    regroup them); ``chunk`` rows at a time pass under all the filters.  ``in_blocks``: filters are
-    decoded to memory before those rows meet them, a tile and pass at a time, rather than in
-    registers for each strip.
-    """
-
-    vectors: int
-    tail_vectors: int
-    planes: int
-    rows: int
-    row: int
-    chunk: int
-    segments: tuple[Segment, ...]
-    tail_segments: tuple[Segment, ...]
-    cost: float
-    in_blocks: bool = False
-
-    @property
-    def largest_rows(self) -> int:
-        """mr: output pixels of the largest strip."""
-        return max(s.rows for s in self.segments or self.tail_segments)
-
-
-def channel_range(problem: ConvProblem, first: int, count: int) -> tuple[int, int]:
-    """The input channels that filters [first, first + count) read: those of their groups."""
-    last = min(first + count, problem.out_c) - 1
-    group0, group1 = first // problem.group_out_c, last // problem.group_out_c
-    return group0 * problem.group_in_c, (group1 + 1) * problem.group_in_c
-
-
-def filter_tiles(problem: ConvProblem, plan: DirectPlan, target: Target) -> list[FilterTile]:
-    """The tiles of filters in the order in which they are packed and computed."""
-    lanes, total = target.lanes, -(-problem.out_c // target.lanes)
-    found: list[FilterTile] = []
-    for vector in range(0, total, plan.vectors):
-        vectors = min(plan.vectors, total - vector)
-        c0, c1 = channel_range(problem, vector * lanes, vectors * lanes)
-        found.append(FilterTile(vector * lanes, vectors, c0, c1))
-    return found
+# Costs that differ by less are equal, and the first tile that has them is taken.
+ROUNDING = 1e-9
 
 
 def row_shapes(problem: ConvProblem) -> Iterator[tuple[int, int, int]]:
@@ -94,25 +50,23 @@ def row_shapes(problem: ConvProblem) -> Iterator[tuple[int, int, int]]:
 
 
 def _strip_cost(
-    rows: int, vectors: int, depth: int, decode: float, problem: ConvProblem, target: Target
+    rows: int, vectors: int, depth: int, decode: tuple[float, float], target: Target
 ) -> float:
     """Slots of one strip: per step its multiply-adds and what decodes for them (``decode`` for a
-    vector of filters), its loads or the latency."""
-    filters = vectors * decode
-    pixels = rows * _pixel_slots(problem, target)
+    vector of filters and for a pixel), its loads or the latency."""
+    filters, pixels = vectors * decode[0], rows * decode[1]
     step = max(rows * vectors + filters + pixels, rows + vectors, target.fma_slots)
     return depth * step + 2 * rows * vectors + STRIP_OVERHEAD
 
 
-def _pixel_slots(problem: ConvProblem, target: Target) -> float:
+def _pixel_slots(problem: ConvProblem, plan: DirectPlan, target: Target) -> float:
     """Slots to decode one channel of one pixel.
 
     None where channels are neighbours: a vector of them is decoded at a time, for all vectors of
     filters, and not in the slots of multiply-adds.  (Counted, it would make for tiles of few pixels
     and many filters, which then come from far; measured on ResNet-50, AVX-512: 1.3 times the time.)
     """
-    neighbours = problem.in_c if problem.in_layout == CHANNELS_LAST else problem.in_layout.block
-    if target.lanes > 1 and neighbours >= target.lanes:
+    if plan.band or neighbours(problem, target):
         return 0.0
     return target.decoding(problem.in_as).element
 
@@ -134,25 +88,13 @@ def _blocks_pay(problem: ConvProblem, plan: DirectPlan, target: Target) -> bool:
     return each * visits(plan, plan.segments or plan.tail_segments) > each + KEEP_SLOTS
 
 
-def _near(target: Target) -> tuple[int, int]:
-    """Bytes of the two nearest caches; a core without L2 is taken to have none but L1."""
-    caches = target.caches or ASSUMED
-    return caches[0].size, caches[min(1, len(caches) - 1)].size
-
-
-def _filters_are_far(problem: ConvProblem, target: Target) -> bool:
-    """The filters, those of all groups counted as dense, do not stay in L2."""
-    filters = problem.filter_bytes * problem.out_c * problem.group_in_c * math.prod(problem.kernel)
-    return filters > FILTERS_OF_L2 * _near(target)[1]
-
-
 def _chunk(problem: ConvProblem, rows: int, target: Target, *, in_blocks: bool) -> int:
     """Output rows per pass over the filters, so that filters or input are read from near memory.
 
     Blocks of filters are worth as many rows as filters that come from far.
     """
-    l1, l2 = _near(target)
-    far = in_blocks or _filters_are_far(problem, target)
+    l1, l2 = near(target)
+    far = in_blocks or filters_are_far(problem, target)
     budget = INPUT_OF_L2 * l2 if far else INPUT_OF_L1 * l1
     in_bytes = problem.in_bytes * problem.in_c * math.prod(problem.in_size)
     fit = int(budget * rows * problem.out_size[0] / max(in_bytes, 1))
@@ -166,20 +108,25 @@ def channels_per_pass(problem: ConvProblem, plan: DirectPlan, target: Target) ->
     Filters that do not fit L2 come from far, and the first strip that needs them would wait.  In
     passes of a few channels every strip helps to fetch those of the next pass instead.  Worth it
     only where several strips share the fetching, and possible where channels are blocked: there
-    the filters of a pass follow each other.  Sums that wait in the output must be float32.
+    the filters of a pass follow each other.  Sums that cannot wait in the output need a workspace,
+    which near filters are only worth where those of all channels do not fit L1 once decoded.
     """
     taps = math.prod(problem.kernel)
     block = problem.in_layout.block
     blocks = problem.in_layout.order is not Order.CHANNELS_LAST
-    far = plan.in_blocks or _filters_are_far(problem, target)
-    waits = problem.out_as == FLOAT32  # sums of one pass for the next, in the output
+    far = plan.in_blocks or filters_are_far(problem, target)
+    waits = not sums_apart(problem) or may_keep(target)
     if problem.groups > 1 or not waits or not far or not blocks:
         return 0
     if visits(plan, plan.segments) < 2:
         return 0
+    l1 = near(target)[0]
     element = FLOAT_BYTES if plan.in_blocks else problem.filter_bytes
     per_block = element * taps * plan.vectors * target.lanes * block
-    channels = max(1, int(FILTERS_OF_L1 * _near(target)[0] / per_block)) * block
+    stay = not filters_are_far(problem, target) and per_block * -(-problem.in_c // block) <= l1
+    if stay and sums_apart(problem):
+        return 0
+    channels = max(1, int(FILTERS_OF_L1 * l1 / per_block)) * block
     return channels if channels < problem.in_c else 0
 
 
@@ -188,8 +135,21 @@ def may_decode_blocks(problem: ConvProblem, target: Target) -> bool:
 
     Not on a core without caches, where RAM is worth more than time; nor by single elements.
     """
-    able = target.workspaces and target.lanes > 1 and bool(target.caches)
-    return able and problem.filters_as != FLOAT32
+    return may_decode(target) and problem.filters_as != FLOAT32
+
+
+def sums_apart(problem: ConvProblem) -> bool:
+    """Sums of one pass wait for the next in a workspace: the output cannot hold float32."""
+    return problem.out_as != FLOAT32
+
+
+def sums_bytes(problem: ConvProblem, plan: DirectPlan, target: Target, channels: int) -> int:
+    """Workspace for float32 sums of one tile of filters and the rows that pass under it; 0 where
+    the output holds them, or all channels come at once."""
+    if not channels or not sums_apart(problem):
+        return 0
+    pixels = plan.planes * plan.chunk * plan.row
+    return FLOAT_BYTES * pixels * plan.vectors * target.lanes
 
 
 def decoded_bytes(problem: ConvProblem, plan: DirectPlan, target: Target, channels: int = 0) -> int:
@@ -202,12 +162,7 @@ def decoded_bytes(problem: ConvProblem, plan: DirectPlan, target: Target, channe
     depth = channels or max(t.c1 - t.c0 for t in filter_tiles(problem, plan, target))
     vectors = plan.vectors if plan.segments else plan.tail_vectors
     size = FLOAT_BYTES * depth * math.prod(problem.kernel) * vectors * target.lanes
-    return size if size <= _near(target)[0] else 0
-
-
-def visits(plan: DirectPlan, cut: tuple[Segment, ...]) -> int:
-    """Strips that pass over one tile of filters in one pass over the rows."""
-    return plan.planes * plan.chunk * sum(s.count for s in cut)
+    return size if size <= near(target)[0] else 0
 
 
 @lru_cache(maxsize=4096)
@@ -232,13 +187,25 @@ def make_plan(problem: ConvProblem, target: Target) -> DirectPlan:
                 target,
             )
             plan = replace(made, cost=_plan_cost(problem, made, target))
-            if best is None or plan.cost < best.cost:
+            if best is None or plan.cost < best.cost * (1 - ROUNDING):
                 best = plan
     assert best is not None  # every target has a tile
-    return best
+    # Not counted above: it would make for tiles that the slots of decoding elsewhere do not.
+    kept = KEEP_SLOTS * band_elements(problem, best) / target.lanes
+    return replace(best, cost=best.cost + kept)
 
 
 def _with_chunk(plan: DirectPlan, problem: ConvProblem, target: Target) -> DirectPlan:
+    """The plan with its rows per pass, and with what is decoded to memory for it."""
+    plain = _with_blocks(plan, problem, target)
+    if not may_decode_band(problem, target):
+        return plain
+    kept = _with_blocks(plan, replace(problem, in_as=FLOAT32), target)
+    kept = with_band(kept, problem, target)
+    return kept if band_pays(problem, kept, plain, target) else plain
+
+
+def _with_blocks(plan: DirectPlan, problem: ConvProblem, target: Target) -> DirectPlan:
     """The plan with its rows per pass, and with blocks of filters where decoding them pays."""
     if may_decode_blocks(problem, target):
         chunk = _chunk(problem, plan.rows, target, in_blocks=True)
@@ -250,16 +217,17 @@ def _with_chunk(plan: DirectPlan, problem: ConvProblem, target: Target) -> Direc
 
 def _plan_cost(problem: ConvProblem, plan: DirectPlan, target: Target) -> float:
     taps = math.prod(problem.kernel)
-    total = 0.0
-    # Passes that decoding makes: their sums go to the output and come back.
-    channels = channels_per_pass(problem, plan, target) if plan.in_blocks else 0
+    total, pixel = 0.0, _pixel_slots(problem, plan, target)
+    # Passes whose sums go to memory and come back; those of plain float32 are not counted.
+    counted = plan.in_blocks or sums_apart(problem)
+    channels = channels_per_pass(problem, plan, target) if counted else 0
     again = -(-problem.in_c // channels) - 1 if channels else 0
     for tile in filter_tiles(problem, plan, target):
         cut = plan.segments if tile.vectors == plan.vectors else plan.tail_segments
         depth = (tile.c1 - tile.c0) * taps
-        decode = _decode_slots(cut, problem, plan, target)
+        decode = _decode_slots(cut, problem, plan, target), pixel
         total += sum(
-            s.count * _strip_cost(s.rows, tile.vectors, depth, decode, problem, target)
+            s.count * _strip_cost(s.rows, tile.vectors, depth, decode, target)
             + s.count * again * (2 * s.rows * tile.vectors + STRIP_OVERHEAD)
             for s in cut
         )

@@ -10,17 +10,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
+from edgeconv.algorithms.direct.band import band_bytes
 from edgeconv.algorithms.direct.footprint import Input, Output
-from edgeconv.algorithms.direct.plan import (
-    DirectPlan,
-    channels_per_pass,
-    decoded_bytes,
-    filter_tiles,
-    make_plan,
-)
-from edgeconv.algorithms.problem import ConvProblem
+from edgeconv.algorithms.direct.plan import channels_per_pass, decoded_bytes, make_plan, sums_bytes
+from edgeconv.algorithms.direct.tiles import DirectPlan, filter_tiles
+from edgeconv.algorithms.problem import FLOAT32, ConvProblem
 from edgeconv.algorithms.strips import Segment
 from edgeconv.algorithms.traffic import Crossing, Runs, lost
 from edgeconv.cache import Cache
@@ -35,6 +32,7 @@ def traffic(problem: ConvProblem, target: Target) -> tuple[Crossing, ...]:
     kinds = _tile_kinds(problem, plan, target)
     found = []
     channels = channels_per_pass(problem, plan, target)
+    read = replace(problem, in_as=FLOAT32) if plan.band else problem
     for cache in sorted(target.caches, key=lambda cache: cache.level):
         nest = _Nest(
             problem=problem,
@@ -43,7 +41,10 @@ def traffic(problem: ConvProblem, target: Target) -> tuple[Crossing, ...]:
             lanes=target.lanes,
             channels=channels or problem.in_c,
             decoded=decoded_bytes(problem, plan, target, channels),
-            input=Input.of(problem, plan, cache.line),
+            sums=sums_bytes(problem, plan, target, channels),
+            band=band_bytes(problem, plan),
+            stored=Input.of(problem, plan, cache.line),
+            input=Input.of(read, plan, cache.line),
             output=Output.of(problem, plan, target, cache.line),
             tiles=tuple(kinds.items()),
         )
@@ -83,7 +84,10 @@ class _Nest:
     lanes: int
     channels: int  # per pass
     decoded: int  # bytes of the workspace that filters are decoded into, once for all strips
-    input: Input
+    sums: int  # bytes of the workspace where sums wait between passes
+    band: int  # bytes of the workspace that input rows are decoded into, once for all tiles
+    stored: Input  # as it lies in memory
+    input: Input  # as strips read it
     output: Output
     tiles: tuple[tuple[_Tile, int], ...]
 
@@ -106,32 +110,43 @@ class _Nest:
         """What crosses behind the cache for the whole batch."""
         batch, parts = self.problem.batch, [(_Part(self, t), n) for t, n in self.tiles]
         rounds = batch * self.chunks
-        again = (rounds - 1) * self._chunk_lost() * self.met
-        filters = sum(n * p.filters * (1 + again) for p, n in parts)
+        met_again = (rounds - 1) * self._chunk_lost() * self.met
+        filters = sum(n * p.filters * (1 + met_again) for p, n in parts)
         streamed = batch * sum(n * p.streamed() for p, n in parts)
-        written = 0.0
+        waiting = batch * sum(n * p.waiting() for p, n in parts)
+        packed, written = self.sums + waiting, waiting
         if self.decoded:
             lost = max(p.strip_lost for p, _ in parts)
-            written = rounds * lost * sum(n * p.decoded for p, n in parts)
+            written += rounds * lost * sum(n * p.decoded for p, n in parts)
+            packed += self.decoded + streamed
         else:
             filters += streamed
         output = self.output.bytes + sum(n * p.sums() for p, n in parts)
         output += max(p.split_lost() for p, _ in parts) * self.output.split(
             parts[0][0].tile_filters
         )
-        whole = self.input.sweep(self.plan.rows)
-        image = max(self.input.covering(whole), whole.bytes)
-        halo = max(0.0, self.chunked(self.input) - image) * max(p.halo_lost() for p, _ in parts)
-        image += halo + sum(n * p.input() for p, n in parts)
+        again = batch * sum(n * p.input() for p, n in parts)  # by strips
+        if self.band:
+            evicted = max(p.band_lost() for p, _ in parts) * self.band
+            packed += again + self.band + (rounds - 1) * evicted
+            written += rounds * evicted
+            again = 0.0
         return Crossing(
             level=self.cache.level,
-            input=batch * image,
-            packed=self.decoded + streamed if self.decoded else 0.0,
+            input=batch * self._image(parts) + again,
+            packed=packed,
             filters=filters,
             output_reads=batch * (output - self.output.bytes),
             packed_writes=written,
             output_writes=batch * output,
         )
+
+    def _image(self, parts: Sequence[tuple[_Part, int]]) -> float:
+        """Lines of the input that come in for the first time, and rows that two chunks read."""
+        whole = self.stored.sweep(self.plan.rows)
+        image = max(self.stored.covering(whole), whole.bytes)
+        halo = max(0.0, self.chunked(self.stored) - image)
+        return image + halo * max(p.halo_lost() for p, _ in parts)
 
     @property
     def met(self) -> float:
@@ -151,8 +166,8 @@ class _Nest:
         chunk = self.plan.chunk
         if sum(count for _, count in self.tiles) == 1 and self.channels >= self.problem.in_c:
             return _Part(self, self.tiles[0][0]).strip_lost  # nothing else comes between
-        filters = Runs(1, self.all_filters)
-        return self.lost(filters, self.input.sweep(chunk), self.output.sweep(chunk))
+        filters, sums = Runs(1, self.all_filters), Runs(1, self.sums)
+        return self.lost(filters, self.input.sweep(chunk), self.output.sweep(chunk), sums)
 
 
 class _Part:
@@ -177,10 +192,25 @@ class _Part:
         self.read = self.decoded if nest.decoded else self.filters
         self.held = Runs(1, self.read / self.passes)
         self.bias = Runs(1, FLOAT_BYTES * self.tile_filters)
+        self.apart = nest.sums > 0 and self.passes > 1
         self.strip_lost = self._strip_lost()
 
+    def _written(self, pixels: int) -> Runs:
+        """What most passes write of these neighbouring pixels."""
+        return self._sums(pixels) if self.apart else self.output.pixels(pixels)
+
+    def _sums(self, pixels: int) -> Runs:
+        """Where their sums wait between passes, if not in the output."""
+        return Runs(1, FLOAT_BYTES * self.tile_filters * pixels if self.apart else 0)
+
+    @property
+    def _all_sums(self) -> Runs:
+        """Those of all rows of a chunk."""
+        plan = self.nest.plan
+        return self._sums(plan.planes * plan.chunk * plan.row)
+
     def _results(self, pixels: int) -> tuple[Runs, ...]:
-        return (self.output.pixels(pixels),) * min(self.passes, 2)
+        return (self._written(pixels),) * min(self.passes, 2)
 
     def _strip_lost(self) -> float:
         """The share of the filters evicted from one strip to the next."""
@@ -218,20 +248,24 @@ class _Part:
     def _row_lost(self) -> float:
         """The same from one row to the next that reads it."""
         rows = min(self.nest.input.height.sharing, self.nest.plan.chunk)
-        some, row = self.input_pass.rows(rows), self.output.pixels(rows * self.nest.plan.row)
+        some, row = self.input_pass.rows(rows), self._written(rows * self.nest.plan.row)
         return self.nest.lost(some, self.held, row)
 
     def _plane_lost(self) -> float:
         """The same from one plane to the next."""
         chunk = self.nest.plan.chunk
-        row = self.output.pixels(chunk * self.nest.plan.row)
+        row = self._written(chunk * self.nest.plan.row)
         return self.nest.lost(self.input_pass.rows(chunk), self.held, row)
 
     def _tile_lost(self) -> float:
         """The same from one tile to the next."""
-        chunk = self.nest.plan.chunk
-        filters = Runs(1, self.filters)
-        return self.nest.lost(self.input_all.sweep(chunk), filters, self.output.sweep(chunk))
+        chunk, filters = self.nest.plan.chunk, Runs(1, self.filters)
+        image, output = self.input_all.sweep(chunk), self.output.sweep(chunk)
+        return self.nest.lost(image, filters, output, self._all_sums)
+
+    def band_lost(self) -> float:
+        """The share of decoded rows evicted before those of the next chunk take their place."""
+        return self._tile_lost()
 
     def halo_lost(self) -> float:
         """The share of the rows that two chunks read evicted from one to the other."""
@@ -239,22 +273,31 @@ class _Part:
         if nest.problem.groups > 1:  # all the other groups come between
             filters, output = Runs(1, nest.all_filters), nest.output.sweep(chunk)
             return nest.lost(nest.input.sweep(chunk), filters, output)
-        if self.passes > 1 or nest.plan.planes > 1:
+        if nest.band or self.passes > 1 or nest.plan.planes > 1:
             return self._tile_lost()
         some, row = self.input_pass.rows(1), self.output.pixels(nest.plan.row)
         return nest.lost(some, self.held, self.held, row)
 
     def sums(self) -> float:
         """Output that comes in again: between passes, and lines that two strips share."""
-        nest, chunk = self.nest, self.nest.plan.chunk
-        lost = nest.lost(self.output.sweep(chunk), self.held, self.input_pass.sweep(chunk))
-        again = (self.passes - 1) * lost * self.output.bytes
+        nest, passes = self.nest, 1 if self.apart else self.passes
+        again = (passes - 1) * self._wait_lost(self.output.sweep(nest.plan.chunk))
         strip = self.input_pass.strip(self.pixels)
         straddled = nest.lost(self.output.pixels(self.pixels), self.held, strip)
-        return again + self.passes * straddled * self.output.straddled(self.cut)
+        return again * self.output.bytes + passes * straddled * self.output.straddled(self.cut)
+
+    def waiting(self) -> float:
+        """Sums that come in again between passes, from a workspace."""
+        sums = self._all_sums
+        again = (self.passes - 1) * self._wait_lost(sums) if self.apart else 0.0
+        return self.nest.chunks * again * sums.bytes
+
+    def _wait_lost(self, sums: Runs) -> float:
+        """The share of the sums under a chunk evicted from one pass to the next."""
+        return self.nest.lost(sums, self.held, self.input_pass.sweep(self.nest.plan.chunk))
 
     def split_lost(self) -> float:
         """The share of output evicted from one tile to the next."""
-        chunk = self.nest.plan.chunk
-        filters = Runs(1, self.filters)
-        return self.nest.lost(self.output.sweep(chunk), filters, self.input_all.sweep(chunk))
+        chunk, filters = self.nest.plan.chunk, Runs(1, self.filters)
+        image, output = self.input_all.sweep(chunk), self.output.sweep(chunk)
+        return self.nest.lost(output, filters, image, self._all_sums)
