@@ -46,7 +46,7 @@ def _rows_read(problem: ConvProblem, plan: DirectPlan) -> list[int]:
     return found
 
 
-def _band(problem: ConvProblem, plan: DirectPlan) -> int:
+def band_rows(problem: ConvProblem, plan: DirectPlan) -> int:
     """Rows of the largest pass."""
     return max(1, *_rows_read(problem, plan))
 
@@ -93,11 +93,11 @@ def with_band(plan: DirectPlan, problem: ConvProblem, target: Target) -> DirectP
 def _cut(plan: DirectPlan, problem: ConvProblem, room: float) -> DirectPlan:
     """The fewest passes whose input rows take no more than ``room`` bytes; no band if none does."""
     passes = -(-plan.rows // plan.chunk)
-    made = replace(plan, band=_band(problem, plan))
+    made = replace(plan, band=band_rows(problem, plan))
     while band_bytes(problem, made) > room and made.chunk > 1:
         passes += 1
         made = replace(made, chunk=-(-plan.rows // passes))
-        made = replace(made, band=_band(problem, made))
+        made = replace(made, band=band_rows(problem, made))
     return made if band_bytes(problem, made) <= room else replace(plan, band=0)
 
 

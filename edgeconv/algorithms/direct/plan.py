@@ -6,20 +6,28 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
+from itertools import product
 
-from edgeconv.algorithms.direct.band import band_elements, band_pays, may_decode_band, with_band
+from edgeconv.algorithms.direct.band import (
+    band_bytes,
+    band_elements,
+    band_pays,
+    band_rows,
+    may_decode_band,
+    with_band,
+)
 from edgeconv.algorithms.direct.tiles import (
     FLOAT_BYTES,
     INPUT_OF_L1,
     INPUT_OF_L2,
     KEEP_SLOTS,
     DirectPlan,
-    filter_tiles,
     filters_are_far,
     may_decode,
     may_keep,
     near,
     neighbours,
+    tile_kinds,
     visits,
 )
 from edgeconv.algorithms.problem import FLOAT32, INT4, ConvProblem
@@ -34,6 +42,8 @@ FILTERS_OF_L1 = 5 / 12
 STRIP_OVERHEAD = 24
 # Costs that differ by less are equal, and the first tile that has them is taken.
 ROUNDING = 1e-9
+# So much more time is worth a smaller workspace, where RAM counts for more than time.
+FRUGAL = 1 / 16
 
 
 def row_shapes(problem: ConvProblem) -> Iterator[tuple[int, int, int]]:
@@ -159,7 +169,7 @@ def decoded_bytes(problem: ConvProblem, plan: DirectPlan, target: Target, channe
     """
     if not plan.in_blocks:
         return 0
-    depth = channels or max(t.c1 - t.c0 for t in filter_tiles(problem, plan, target))
+    depth = channels or max(read for _, _, read in tile_kinds(problem, plan.vectors, target))
     vectors = plan.vectors if plan.segments else plan.tail_vectors
     size = FLOAT_BYTES * depth * math.prod(problem.kernel) * vectors * target.lanes
     return size if size <= near(target)[0] else 0
@@ -168,31 +178,88 @@ def decoded_bytes(problem: ConvProblem, plan: DirectPlan, target: Target, channe
 @lru_cache(maxsize=4096)
 def make_plan(problem: ConvProblem, target: Target) -> DirectPlan:
     """The cheapest plan over the target's tiles and the ways to walk the pixels."""
-    total = -(-problem.out_c // target.lanes)
+    if _is_frugal(problem, target):
+        return _frugal_plan(problem, target)
     best: DirectPlan | None = None
-    for planes, rows, row in row_shapes(problem):
-        for tile in target.tiles:
-            vectors = min(tile.vectors, total)
-            if vectors < tile.vectors and best:
-                continue  # another tile has exactly this many vectors
-            if best and problem.filters_as == INT4 and vectors * target.lanes % 2:
-                continue  # rows of filters begin with a byte: half of the last one would be lost
-            tail = total % vectors
-            cut = segments(problem, row, tile.rows)
-            tail_rows = max((t.rows for t in target.tiles if t.vectors >= tail), default=tile.rows)
-            tail_cut = segments(problem, row, tail_rows) if tail else ()
-            made = _with_chunk(
-                DirectPlan(vectors, tail, planes, rows, row, rows, cut, tail_cut, 0.0),
-                problem,
-                target,
-            )
-            plan = replace(made, cost=_plan_cost(problem, made, target))
-            if best is None or plan.cost < best.cost * (1 - ROUNDING):
-                best = plan
+    for walk in _walks(problem, target):
+        made = _with_chunk(walk, problem, target)
+        plan = replace(made, cost=_plan_cost(problem, made, target))
+        if best is None or plan.cost < best.cost * (1 - ROUNDING):
+            best = plan
     assert best is not None  # every target has a tile
     # Not counted above: it would make for tiles that the slots of decoding elsewhere do not.
     kept = KEEP_SLOTS * band_elements(problem, best) / target.lanes
     return replace(best, cost=best.cost + kept)
+
+
+def _walks(problem: ConvProblem, target: Target) -> Iterator[DirectPlan]:
+    """Every tile with every way to walk the pixels; all rows in one pass."""
+    total, first = -(-problem.out_c // target.lanes), True
+    for planes, rows, row in row_shapes(problem):
+        for tile in target.tiles:
+            vectors = min(tile.vectors, total)
+            if vectors < tile.vectors and not first:
+                continue  # another tile has exactly this many vectors
+            if not first and problem.filters_as == INT4 and vectors * target.lanes % 2:
+                continue  # rows of filters begin with a byte: half of the last one would be lost
+            first, tail = False, total % vectors
+            cut = segments(problem, row, tile.rows)
+            tail_rows = max((t.rows for t in target.tiles if t.vectors >= tail), default=tile.rows)
+            tail_cut = segments(problem, row, tail_rows) if tail else ()
+            yield DirectPlan(vectors, tail, planes, rows, row, rows, cut, tail_cut, 0.0)
+
+
+def _is_frugal(problem: ConvProblem, target: Target) -> bool:
+    """What is stored is decoded element by element, which a little RAM spares."""
+    stored = problem.in_as != FLOAT32 or problem.filters_as != FLOAT32
+    return target.workspaces and target.lanes == 1 and stored
+
+
+def _frugal_plan(problem: ConvProblem, target: Target) -> DirectPlan:
+    """Of plans that take little longer than the fastest, the one with the smallest workspace."""
+    made = []
+    for walk in _walks(problem, target):
+        for plan in _decoding_ways(walk, problem, target):
+            band = band_elements(problem, plan)
+            slots = band * (target.decoding(problem.in_as).element + KEEP_SLOTS)
+            cost = _plan_cost(problem, plan, target) + slots
+            made.append((cost + _tile_loads(problem, plan, target), replace(plan, cost=cost)))
+    enough = (1 + FRUGAL) * min(time for time, _ in made)
+    good = [(workspace_bytes(problem, p, target), time, p) for time, p in made if time <= enough]
+    return min(good, key=lambda each: each[:2])[2]
+
+
+def _tile_loads(problem: ConvProblem, plan: DirectPlan, target: Target) -> float:
+    """Elements that strips load, which takes time where nothing runs beside a multiply-add."""
+    taps, total = math.prod(problem.kernel), 0
+    for count, vectors, channels in tile_kinds(problem, plan.vectors, target):
+        cut = plan.segments if vectors == plan.vectors else plan.tail_segments
+        total += count * channels * taps * sum(s.count * (s.rows + vectors) for s in cut)
+    return float(problem.batch * plan.planes * plan.rows * total)
+
+
+def _decoding_ways(walk: DirectPlan, problem: ConvProblem, target: Target) -> Iterator[DirectPlan]:
+    """Rows in passes of every size; filters, input, both or neither decoded to memory for them."""
+    filters = (False, True) if problem.filters_as != FLOAT32 else (False,)
+    inputs = (False, True) if problem.in_as != FLOAT32 else (False,)
+    yield walk
+    for chunk in sorted({-(-walk.rows // passes) for passes in range(1, walk.rows + 1)}):
+        for in_blocks, band in product(filters, inputs):
+            plan = replace(walk, chunk=chunk, in_blocks=in_blocks)
+            plan = replace(plan, band=band_rows(problem, plan)) if band else plan
+            channels = channels_per_pass(problem, plan, target)
+            if not in_blocks or decoded_bytes(problem, plan, target, channels):
+                yield plan
+
+
+def workspace_bytes(problem: ConvProblem, plan: DirectPlan, target: Target) -> int:
+    """Of filters, sums and input rows together."""
+    channels = channels_per_pass(problem, plan, target)
+    return (
+        decoded_bytes(problem, plan, target, channels)
+        + sums_bytes(problem, plan, target, channels)
+        + band_bytes(problem, plan)
+    )
 
 
 def _with_chunk(plan: DirectPlan, problem: ConvProblem, target: Target) -> DirectPlan:
@@ -222,13 +289,12 @@ def _plan_cost(problem: ConvProblem, plan: DirectPlan, target: Target) -> float:
     counted = plan.in_blocks or sums_apart(problem)
     channels = channels_per_pass(problem, plan, target) if counted else 0
     again = -(-problem.in_c // channels) - 1 if channels else 0
-    for tile in filter_tiles(problem, plan, target):
-        cut = plan.segments if tile.vectors == plan.vectors else plan.tail_segments
-        depth = (tile.c1 - tile.c0) * taps
+    for count, vectors, channels_read in tile_kinds(problem, plan.vectors, target):
+        cut = plan.segments if vectors == plan.vectors else plan.tail_segments
         decode = _decode_slots(cut, problem, plan, target), pixel
-        total += sum(
-            s.count * _strip_cost(s.rows, tile.vectors, depth, decode, target)
-            + s.count * again * (2 * s.rows * tile.vectors + STRIP_OVERHEAD)
+        total += count * sum(
+            s.count * _strip_cost(s.rows, vectors, channels_read * taps, decode, target)
+            + s.count * again * (2 * s.rows * vectors + STRIP_OVERHEAD)
             for s in cut
         )
     return problem.batch * plan.planes * plan.rows * total

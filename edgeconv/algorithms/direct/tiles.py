@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
 
 from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.algorithms.strips import Segment
@@ -74,6 +76,17 @@ def filter_tiles(problem: ConvProblem, plan: DirectPlan, target: Target) -> list
         c0, c1 = channel_range(problem, vector * lanes, vectors * lanes)
         found.append(FilterTile(vector * lanes, vectors, c0, c1))
     return found
+
+
+@lru_cache(maxsize=4096)
+def tile_kinds(
+    problem: ConvProblem, vectors: int, target: Target
+) -> tuple[tuple[int, int, int], ...]:
+    """How many tiles of ``vectors`` have so many vectors and read so many input channels."""
+    plan = DirectPlan(vectors, 0, 1, 1, 1, 1, (), (), 0.0)
+    tiles = filter_tiles(problem, plan, target)
+    counts = Counter((tile.vectors, tile.c1 - tile.c0) for tile in tiles)
+    return tuple((count, *kind) for kind, count in counts.items())
 
 
 def visits(plan: DirectPlan, cut: tuple[Segment, ...]) -> int:
