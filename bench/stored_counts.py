@@ -29,7 +29,6 @@ from edgeconv.errors import EdgeconvError
 from edgeconv.storage.base import FLOAT32
 from edgeconv.targets import Target
 
-
 IMAGE_CHANNELS = 3
 
 

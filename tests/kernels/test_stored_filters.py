@@ -183,8 +183,11 @@ def test_blocks_of_decoded_filters(build: Build, folder: Path) -> None:
     cases = in_blocks(build.target)
     check(build, cases, folder)
     decoded = [bool(case.layer.params["decoded"]) for case in cases]
-    assert decoded == [build.target.lanes > 1] * len(cases)
-    assert build.target.lanes == 1 or cases[0].layer.params["channels_per_pass"]
+    if build.target.lanes == 1:  # as many as is worth the workspace
+        assert sum(decoded) >= 3
+        return
+    assert all(decoded)
+    assert cases[0].layer.params["channels_per_pass"]
 
 
 def outer(target: Target) -> list[Spec]:

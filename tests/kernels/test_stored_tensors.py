@@ -125,11 +125,12 @@ def in_passes(target: Target) -> list[Case]:
 
 def test_passes_over_input_channels(build: Build, folder: Path) -> None:
     cases = in_passes(build.target)
-    decodes = build.target.lanes > 1
-    for case, expected in zip(cases, (True, True, True, decodes), strict=True):
-        assert bool(case.layer.params["channels_per_pass"]) is expected
-        assert case.layer.params["sums"] is expected
-    assert cases[-1].layer.params["decoded"] is decodes
+    params = [case.layer.params for case in cases]
+    if build.target.lanes > 1:
+        assert all(entry["channels_per_pass"] and entry["sums"] for entry in params)
+        assert params[-1]["decoded"]
+    else:  # where that is worth the workspace
+        assert any(entry["channels_per_pass"] and entry["sums"] for entry in params)
     check(build, cases, folder)
 
 
@@ -138,7 +139,8 @@ def in_bands(target: Target) -> list[Case]:
     and below the image, strides, dilation, planes, images, groups, every layout of the input; the
     last one with its filters and with sums that wait."""
     lanes, (rows, nr) = target.lanes, tile(target)
-    c, out_c, above = lanes + 3, 2 * nr, (1, 0, 1, 0)
+    c, above = lanes + 3, (1, 0, 1, 0)
+    out_c = 2 * nr if lanes > 1 else 64  # so many that rows are worth decoding twice
     specs = [
         conv((1, c, 9, rows), out_c, (3, 1), above, residual=True, after=RELU),
         conv((2, c, 9, rows), out_c, (3, 1), (2, 0, 1, 0), strides=(2, 1), bias=False),
@@ -148,7 +150,8 @@ def in_bands(target: Target) -> list[Case]:
         conv((1, 2 * c, 7, rows), 4 * lanes, (3, 3), (1, 1, 1, 1), groups=2),
         stored_filters(conv((1, 8 * lanes, 8, 2 * rows), out_c, (3, 1), above), "int8"),
     ]
-    costly = tuple(replace(entry, vector=30, element=30) for entry in target.decodings)
+    price = {"vector": 30.0, "element": 30.0} if lanes > 1 else {}
+    costly = tuple(replace(entry, **price) for entry in target.decodings)
     made: list[Case] = []
     for number, spec in enumerate(specs):
         _, channels, *size = spec.inputs["x"].shape
@@ -164,10 +167,12 @@ def in_bands(target: Target) -> list[Case]:
 def test_rows_decoded_once(build: Build, folder: Path) -> None:
     cases = in_bands(build.target)
     params = [case.layer.params for case in cases]
-    able = build.target.lanes > 1
-    assert [entry["band"] for entry in params] == [able] * len(cases)
-    assert not able or all(entry["rows"] != entry["chunk"] for entry in params[:3])
-    assert params[-1]["decoded"] is params[-1]["sums"] is able
+    assert all(entry["rows"] != entry["chunk"] for entry in params[:3])
+    if build.target.lanes > 1:
+        assert all(entry["band"] for entry in params)
+        assert params[-1]["decoded"] and params[-1]["sums"]  # noqa: PT018
+    else:  # where that is worth the workspace
+        assert sum(bool(entry["band"]) for entry in params) >= 5
     check(build, cases, folder)
 
 

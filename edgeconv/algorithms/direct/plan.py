@@ -240,7 +240,9 @@ def _tile_loads(problem: ConvProblem, plan: DirectPlan, target: Target) -> float
 
 def _decoding_ways(walk: DirectPlan, problem: ConvProblem, target: Target) -> Iterator[DirectPlan]:
     """Rows in passes of every size; filters, input, both or neither decoded to memory for them."""
-    filters = (False, True) if problem.filters_as != FLOAT32 else (False,)
+    # Blocks are decoded without the halves of bytes that end rows of an odd number of int4.
+    whole = problem.filters_as != INT4 or not (walk.vectors % 2 or walk.tail_vectors % 2)
+    filters = (False, True) if problem.filters_as != FLOAT32 and whole else (False,)
     inputs = (False, True) if problem.in_as != FLOAT32 else (False,)
     yield walk
     for chunk in sorted({-(-walk.rows // passes) for passes in range(1, walk.rows + 1)}):
