@@ -98,7 +98,7 @@ def test_bare_metal_keeps_integers(tmp_path: Path) -> None:
 
 
 def test_a_search_leaves_them_alone(tmp_path: Path) -> None:
-    """A limit of accuracy lets formats be searched for; what loses nothing has its format already."""
+    """Within a limit of accuracy, formats are searched for; what loses nothing has its own."""
     model = onnx_models.save(tiny()[0], tmp_path / "net.onnx")
     options = CompileOptions(model, "generic-c", min_sqnr=30.0, objective="memory")
     decided = decide(options)
