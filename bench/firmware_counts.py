@@ -38,7 +38,7 @@ def counted(model: Path, board: str, form: str, plugin: Path, folder: Path) -> t
     if not result.passed:
         raise EdgeconvError("verification failed", where=str(model), got=f"results in {form}")
     project = Project.open(folder)
-    binary = project.build()
+    binary = project.build(run_here=True)
     command = [*find_emulator(binary.board), "-plugin", str(plugin), "-d", "plugin"]
     command += [*QEMU_SYSTEM_ARGUMENTS, str(binary.path.resolve())]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
@@ -46,7 +46,7 @@ def counted(model: Path, board: str, form: str, plugin: Path, folder: Path) -> t
     if not found:
         raise EdgeconvError("the plugin counted nothing", where=str(binary.path))
     flash = project.report["flash"]
-    code = flash["code"] + flash["constants"]
+    code = flash["code"] + flash["rodata"]
     return project.report["ram"]["arena"], code, int(found.group(1))
 
 

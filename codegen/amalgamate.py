@@ -21,15 +21,16 @@ _TRUNCATE = (
 
 def grid_table(grids: Sequence[Grid]) -> str:
     """What ec_stored.h must know of the formats of int8 results, and their names."""
-    pairs = ",   \\\n    ".join(
+    pairs = ", \\\n    ".join(
         f"{{{c_float(grid.scale)}, {c_float(float(grid.zero))}}}" for grid in grids
     )
     names = "".join(
-        f"    {grid.enumerator} = 16 + {number}, /* (integer - ({grid.zero})) * {grid.scale:g} */\n"
+        f"    {grid.enumerator} = 16 + {number}{',' * (grid != grids[-1])} /* {grid.name} */\n"
         for number, grid in enumerate(grids)
     )
     return (
-        "/* Results that the model rounds to eight bits: number = (integer - zero) * scale. */\n"
+        "/* Results that the model rounds to eight bits are stored as int8(scale, zero): number =\n"
+        "   (integer - zero) * scale. */\n"
         f"#define EC_GRIDS \\\n    {pairs}\n"
         f"enum {{ /* EC_GRID + i is that of entry i */\n{names}}};\n"
     )

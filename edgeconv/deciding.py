@@ -13,7 +13,7 @@ from edgeconv.board import Board
 from edgeconv.budget.frontier import Point
 from edgeconv.budget.tables import Objective
 from edgeconv.calibration import samples
-from edgeconv.choose.storage import lossless
+from edgeconv.choose.storage import EVERY_LAYER, OUTPUT, lossless
 from edgeconv.closing import Closing
 from edgeconv.codegen.emit import weight_image
 from edgeconv.errors import EdgeconvError, Exit
@@ -21,10 +21,13 @@ from edgeconv.fitting import Found, Planned, Search, UnfitError, Wishes
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.graph import Graph
 from edgeconv.ir.memory import MemoryMap
+from edgeconv.memory.link import kept_free
 from edgeconv.options import CompileOptions
 from edgeconv.report import accuracy, document
 from edgeconv.report.document import Facts, Report, excess
 from edgeconv.report.text import budget_lines
+from edgeconv.storage.base import FLOAT32
+from edgeconv.storage.grid import KIND as INT8
 from edgeconv.storage.grid import is_grid
 from edgeconv.targets import Target
 
@@ -167,7 +170,8 @@ class Decider(Closing):
         """The decisions with the formats that the user gives, and float32 elsewhere."""
         self.step("choosing layouts and kernels")
         made: list[tuple[bool, Decided]] = []
-        wanted = self._limited and self.objective is Objective.MEMORY
+        wanted = self.options.objective == Objective.MEMORY.value
+        wanted = wanted or (self._limited and self.objective is Objective.MEMORY)
         for target, integers in self._ways():
             if made:
                 self.step("choosing again for less RAM")
@@ -195,7 +199,12 @@ class Decider(Closing):
 
     def _unfit(self, error: UnfitError, plain: Report) -> UnfitError:
         """``error``, with what float32 would take, and no hint that the board cannot follow."""
-        lines = tuple(f"in float32, {line}" for line in budget_lines(plain))
+        lossless = "without rounding" if self._integers else "in float32"
+        lines = tuple(f"{lossless}, {line}" for line in budget_lines(plain))
+        if self.board.bare_metal:
+            kept, region = kept_free(self.board), self.board.ram[0].name
+            stack = "are kept free for stack and variables, which --build tells"
+            lines += (f"{kept:,} bytes of {region} {stack}",)
         sizes = (("RAM", self.board.ram_bytes), ("flash", self.board.flash_bytes))
         beyond = [
             f"the board has {has:,} bytes of {name}"
@@ -300,7 +309,7 @@ class Decider(Closing):
             target,
             io=options.io,
             algorithms=options.algorithms,
-            storage=storage,
+            storage={**_pinned(options.storage), **storage},
             truncate=options.truncate,
             integers=self._integers,
         )
@@ -315,8 +324,26 @@ class Decider(Closing):
             rounding=options.rounding,
         )
         report = document.build_report(choice, plan, board, facts)
-        notes = (*choice.graph.notes, *computing_notes(choice))
+        notes = (*choice.graph.notes, *computing_notes(choice), *integer_notes(choice, storage))
         return Decided(options, board, target, choice, plan, report, notes)
+
+
+def integer_notes(choice: Choice, wanted: Mapping[str, str]) -> tuple[str, ...]:
+    """Says how many results are stored as the model's own integers, or that none can be."""
+    kept, results = len(_integers_of(choice)), len(list(choice.graph.producers()))
+    if kept:
+        return (
+            f"{kept} of {results} results are stored as the int8 that the model rounds them to",
+        )
+    if wanted.get(EVERY_LAYER + OUTPUT) == INT8:
+        return ("no result is stored as int8: the model rounds none to eight bits",)
+    return ()
+
+
+def _pinned(storage: Mapping[str, str]) -> dict[str, str]:
+    """Formats of results that lose nothing, where the user wants them: nothing searches for them."""
+    lossless = (FLOAT32, INT8)
+    return {k: form for k, form in storage.items() if k.endswith(OUTPUT) and form in lossless}
 
 
 def _integers_of(choice: Choice) -> frozenset[str]:

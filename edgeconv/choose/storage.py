@@ -156,9 +156,9 @@ def store_tensors(graph: Graph, target: Target, wanted: Mapping[str, str]) -> Gr
         return graph
     layers, able = {node.name: node for node in graph.nodes}, frozenset(storable(graph, target))
     grids = grids_of(graph) if INT8 in wanted.values() else {}
+    known = {**tensor_formats(), INT8: weight_formats()[INT8]}
     for layer, name in wanted.items():
-        if name != INT8:
-            lookup("storage format", name, tensor_formats())
+        lookup("storage format", name, known)
         if layer == EVERY_LAYER:
             continue
         if layer not in layers:

@@ -33,6 +33,7 @@ from edgeconv.ir.graph import Graph
 from edgeconv.ir.memory import MemoryMap
 from edgeconv.storage import formats
 from edgeconv.storage.base import FLOAT32
+from edgeconv.storage.grid import KIND as INT8
 from edgeconv.targets import Target
 
 Step = Callable[[str], None]
@@ -266,7 +267,8 @@ class Search:
         for name in self.storable:
             given = self.outputs.get(writers[name].name, self.outputs.get("*"))
             coarser = [FLOAT32, *_coarser(tensor_formats(), units=True)]
-            found[name] = [given] if given else coarser
+            # Those that int8 is possible for are not among them.
+            found[name] = [given] if given and given != INT8 else coarser
         return found
 
     def _fit(self, known: Tables, limits: Limits) -> Fitted:

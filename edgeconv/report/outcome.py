@@ -16,7 +16,7 @@ from edgeconv.verify import Difference, Verification
 
 _TIES = (
     "A sum that lies within float32's error of the middle between two steps may go to either, here "
-    "and in the reference, and later layers may widen that: --layers shows where it begins."
+    "and in the reference, and later layers may widen that"
 )
 
 
@@ -157,7 +157,8 @@ def _verdict(result: Verification) -> str:
         return f"[green]equal[/] within {limit}"
     first = result.first_difference
     where = f"; first layer that differs: {escape(first.name)} ({first.op})" if first else ""
-    ties = "\n" + _TIES if quantised and not first else ""
+    begins = "." if first else ": --layers shows where it begins."
+    ties = f"\n{_TIES}{begins}" if quantised else ""
     return f"[red]DIFFERENT[/] ({limit}){where}{ties}"
 
 

@@ -9,7 +9,7 @@ EC_INLINE void ec_copy_run(const void *in, int in_as, ptrdiff_t i, void *out, in
 {
     if (in_as == out_as) {
         memcpy(ec_place(out, o, out_as), ec_at(in, i, in_as),
-               (size_t)n * EC_STORED_BYTES(in_as));
+               (size_t)n * (size_t)EC_STORED_BYTES(in_as));
         return;
     }
     for (int k = 0; k < n; k += EC_VL) {
