@@ -341,7 +341,7 @@ def integer_notes(choice: Choice, wanted: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _pinned(storage: Mapping[str, str]) -> dict[str, str]:
-    """Formats of results that lose nothing, where the user wants them: nothing searches for them."""
+    """Formats of results that lose nothing and that the user wants: nothing searches for them."""
     lossless = (FLOAT32, INT8)
     return {k: form for k, form in storage.items() if k.endswith(OUTPUT) and form in lossless}
 

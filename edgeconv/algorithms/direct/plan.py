@@ -44,6 +44,9 @@ STRIP_OVERHEAD = 24
 ROUNDING = 1e-9
 # So much more time is worth a smaller workspace, where RAM counts for more than time.
 FRUGAL = 1 / 16
+# Of code per sum that a strip holds, measured on Cortex-M (GCC, epilogues of quantised networks),
+# and what a byte of flash counts there, in bytes of RAM.
+SUM_CODE, FLASH_WORTH = 200, 1 / 4
 
 
 def row_shapes(problem: ConvProblem) -> Iterator[tuple[int, int, int]]:
@@ -216,7 +219,8 @@ def _is_frugal(problem: ConvProblem, target: Target) -> bool:
 
 
 def _frugal_plan(problem: ConvProblem, target: Target) -> DirectPlan:
-    """Of plans that take little longer than the fastest, the one with the smallest workspace."""
+    """Of plans that take little longer than the fastest, the one of the least memory, code
+    included."""
     made = []
     for walk in _walks(problem, target):
         for plan in _decoding_ways(walk, problem, target):
@@ -225,8 +229,15 @@ def _frugal_plan(problem: ConvProblem, target: Target) -> DirectPlan:
             cost = _plan_cost(problem, plan, target) + slots
             made.append((cost + _tile_loads(problem, plan, target), replace(plan, cost=cost)))
     enough = (1 + FRUGAL) * min(time for time, _ in made)
-    good = [(workspace_bytes(problem, p, target), time, p) for time, p in made if time <= enough]
+    good = [(_memory(problem, plan, target), time, plan) for time, plan in made if time <= enough]
     return min(good, key=lambda each: each[:2])[2]
+
+
+def _memory(problem: ConvProblem, plan: DirectPlan, target: Target) -> float:
+    """Bytes of workspace and code, the latter for what they are worth."""
+    sums = sum(s.rows for s in plan.segments) * plan.vectors
+    sums += sum(s.rows for s in plan.tail_segments) * plan.tail_vectors
+    return workspace_bytes(problem, plan, target) + FLASH_WORTH * SUM_CODE * sums
 
 
 def _tile_loads(problem: ConvProblem, plan: DirectPlan, target: Target) -> float:
