@@ -29,7 +29,7 @@ typedef struct ec_bf16 {
     int row_step, column_step;              /* from a packed row, column to the next in the input */
     int rows, phases, wide;                 /* of the panel: rows, and columns as phases * wide */
     ptrdiff_t out_plane, out_row, out_pixel, out_vec; /* */
-    ptrdiff_t scale; /* so many floats behind a bias lies the unit of its filters; 0: none */
+    ptrdiff_t units_at; /* so many floats behind a bias lies the unit of its filters; 0: none */
 } ec_bf16;
 
 /* Words of one row of a block. */
@@ -131,11 +131,11 @@ EC_INLINE void ec_bf16_strip(const ec_bf16 s, const ec_epilogue e, const uint32_
     for (int j = 0; j < nv; j++) {
         const int n = j < nv - 1 ? EC_VL : tail;
         const ec_vec start = ec_load_n(bias + j * EC_VL, n);
-        const ec_vec unit = s.scale ? ec_load_n(bias + s.scale + j * EC_VL, n) : ec_set1(1.0f);
+        const ec_vec unit = s.units_at ? ec_load_n(bias + s.units_at + j * EC_VL, n) : ec_set1(1.0f);
         EC_UNROLL
         for (int p = 0; p < count; p++)
             ec_finish(e,
-                      s.scale ? ec_fma(rows[p * nv + j], unit, start)
+                      s.units_at ? ec_fma(rows[p * nv + j], unit, start)
                               : ec_add(rows[p * nv + j], start),
                       residual, out, at + p * s.out_pixel + j * s.out_vec, n);
     }

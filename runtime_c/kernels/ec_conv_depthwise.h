@@ -11,7 +11,7 @@
 enum { EC_DEPTHWISE_ROWS = 16 }; /* the largest mr */
 
 /* Constants at the call; sizes in pixels, the tensors' rows follow each other.  in_as, filters_as: the
-   formats of the input and of the filters, EC_F32 where nothing is said.  scale: so many floats behind
+   formats of the input and of the filters, EC_F32 where nothing is said.  units_at: so many floats behind
    a channel's bias lies the unit of its filters; 0 where they have none. */
 typedef struct ec_depthwise {
     int in_d, in_h, in_w;
@@ -21,7 +21,7 @@ typedef struct ec_depthwise {
     int dilation_d, dilation_h, dilation_w;
     int pad_d, pad_h, pad_w; /* before the first slice, row, column */
     int filters_as;
-    ptrdiff_t scale;
+    ptrdiff_t units_at;
     int in_as;
 } ec_depthwise;
 
@@ -38,7 +38,7 @@ EC_INLINE void ec_depthwise_strip(const ec_depthwise s, const ec_epilogue e, con
     const int kz1 = ec_min_i(s.kernel_d, ec_ceil_div(s.in_d - iz, s.dilation_d));
     const int ky1 = ec_min_i(s.kernel_h, ec_ceil_div(s.in_h - iy, s.dilation_h));
     const int columns = (mr - 1) * s.stride_w + (s.kernel_w - 1) * s.dilation_w + 1;
-    const ec_vec start = s.scale ? ec_set1(0.0f) : ec_load(bias);
+    const ec_vec start = s.units_at ? ec_set1(0.0f) : ec_load(bias);
     ec_vec acc[EC_DEPTHWISE_ROWS];
 
     EC_UNROLL
@@ -70,8 +70,8 @@ EC_INLINE void ec_depthwise_strip(const ec_depthwise s, const ec_epilogue e, con
     const ptrdiff_t at = (((ptrdiff_t)z * s.out_h + y) * s.out_w + column) * EC_VL;
     EC_UNROLL
     for (int p = 0; p < mr; p++) {
-        if (s.scale)
-            acc[p] = ec_fma(acc[p], ec_load(bias + s.scale), ec_load(bias));
+        if (s.units_at)
+            acc[p] = ec_fma(acc[p], ec_load(bias + s.units_at), ec_load(bias));
         ec_finish(e, acc[p], residual, out, at + p * EC_VL, EC_VL);
     }
 }

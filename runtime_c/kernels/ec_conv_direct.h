@@ -17,10 +17,11 @@
 #ifndef EC_CONV_DIRECT_H
 #define EC_CONV_DIRECT_H
 
-/* All members are constants at the call.  Strides count elements.  in_as, filters_as: the formats of the
-   input and of the filters, EC_F32 where nothing is said.  scale: so many floats behind a channel's bias lies the unit of its
-   filters; 0 where they have none.  sums_apart: sums wait for the next pass in ec_part's sums rather than in the output, as
-   they must where that is not float32. */
+/* All members are constants at the call.  Strides count elements.  in_as, filters_as: the formats
+   of the input and of the filters, EC_F32 where nothing is said.  units_at: so many floats behind a
+   channel's bias lies the unit of its filters; 0 where they have none.  sums_apart: sums wait for
+   the next pass in ec_part's sums rather than in the output, as they must where that is not
+   float32. */
 typedef struct ec_conv {
     int in_block;                               /* channels side by side in the input */
     int in_d, in_h, in_w;                       /* input size; in_d = 1 for images */
@@ -33,7 +34,7 @@ typedef struct ec_conv {
     ptrdiff_t out_plane, out_row, out_pixel;    /* */
     ptrdiff_t out_vec;                          /* from one vector of channels to the next */
     int filters_as;                             /* */
-    ptrdiff_t scale;                            /* */
+    ptrdiff_t units_at;                         /* */
     int in_as;                                  /* */
     int sums_apart;                             /* */
 } ec_conv;
@@ -95,7 +96,7 @@ EC_INLINE void ec_conv_scale(const ec_conv s, const ec_epilogue e, const ec_part
 {
     EC_UNROLL
     for (int j = 0; j < nv; j++) {
-        const ec_vec unit = ec_load(bias + s.scale + j * EC_VL);
+        const ec_vec unit = ec_load(bias + s.units_at + j * EC_VL);
         const ec_vec start = part->first ? ec_load(bias + j * EC_VL) : ec_set1(0.0f);
         EC_UNROLL
         for (int p = 0; p < mr; p++)
@@ -155,7 +156,7 @@ EC_INLINE void ec_conv_strip(const ec_conv s, const ec_epilogue e, ec_part *part
     ec_epilogue finish = e;
     if (early)
         finish.has_residual = 0;
-    if (s.scale)
+    if (s.units_at)
         ec_tile_init(&tile, NULL, mr, nv);
     else if (split)
         ec_conv_begin(s, e, part, &tile, bias, added, out, at, mr, nv, tail);
@@ -197,7 +198,7 @@ EC_INLINE void ec_conv_strip(const ec_conv s, const ec_epilogue e, ec_part *part
     }
     part->next = next_end;
     ec_tile_read(&tile, rows, mr, nv);
-    if (s.scale)
+    if (s.units_at)
         ec_conv_scale(s, e, part, rows, bias, added, out, at, mr, nv, tail);
     EC_UNROLL
     for (int p = 0; p < mr; p++) {

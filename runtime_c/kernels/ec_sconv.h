@@ -13,7 +13,7 @@
 #define EC_SCONV_H
 
 /* The slices of one group of channels; all members are constants at the call.  filters_as: the format of
-   the filters, EC_F32 where nothing is said.  scale: so many floats behind a channel's bias lies the unit
+   the filters, EC_F32 where nothing is said.  units_at: so many floats behind a channel's bias lies the unit
    of its filters; 0 where they have none. */
 typedef struct ec_slices {
     int in_c, nc;                  /* input channels, and those of one channel set */
@@ -25,7 +25,7 @@ typedef struct ec_slices {
     int start_with_residual;       /* sums begin with it; else the epilogue adds it, if at all */
     int prefetch;                  /* fetch the next filter tile during the multiplications by one */
     int filters_as;                /* */
-    ptrdiff_t scale;               /* */
+    ptrdiff_t units_at;            /* */
 } ec_slices;
 
 /* Memory of one group of one image.  panels: room for the input tiles that are packed at a time; decoded:
@@ -88,8 +88,8 @@ EC_INLINE void ec_sconv_micro(const ec_slices s, const ec_epilogue e, const ec_o
             const ptrdiff_t to = at + j * EC_VL;
             const int n = ec_min_i(count - j * EC_VL, EC_VL);
             ec_vec x = sum[p * nv + j];
-            if (s.scale)
-                x = ec_mul(x, ec_set1(bias[s.scale + p]));
+            if (s.units_at)
+                x = ec_mul(x, ec_set1(bias[s.units_at + p]));
             if (!set.first)
                 x = ec_add(x, ec_read(o.out + to, n)); /* what the sets before have summed */
             else
