@@ -156,3 +156,24 @@ def tiny(
     net.node("Identity", [net.quantise(z, 0.02 * wide, low + int(100 / wide))], "scores")
     ports = {"image": (dtype, (1, 3, 9, 9))}, {"scores": (dtype, (1, 5))}
     return net.model(*ports), net
+
+
+def joined() -> onnx.ModelProto:
+    """Branches of different scales joined twice, each time to a scale of its own; a dense layer
+    behind.  ``image`` (1, 3, 9, 9) int8 -> ``scores`` (1, 5)."""
+    net = Network()
+    x = net.dequantise("image", 0.02, -3)
+
+    def conv(name: str, channels: int, scale: float, zero: int) -> str:
+        w = net.filters(f"w{name}", (channels, 3, 3, 3))
+        y = net.node("Conv", [x, w, net.bias(f"b{name}", channels, np.float32(1e-3))], f"y{name}")
+        return net.pair(y, scale, zero)
+
+    one, two, three = conv("1", 4, 0.05, 4), conv("2", 3, 0.031, -7), conv("3", 2, 0.06, 2)
+    pooled = net.node("MaxPool", [one], "p", kernel_shape=[3, 3], pads=[1, 1, 1, 1])
+    inner = net.pair(net.node("Concat", [pooled, two], "inner", axis=1), 0.05, 4)
+    outer = net.pair(net.node("Concat", [inner, three], "outer", axis=1), 0.06, 2)
+    flat = net.node("Flatten", [outer], "flat")
+    net.node("MatMul", [flat, net.filters("w4", (441, 5), axis=None)], "scores")
+    ports = {"image": ("int8", (1, 3, 9, 9))}, {"scores": ("float32", (1, 5))}
+    return net.model(*ports)

@@ -11,7 +11,7 @@ from edgeconv.ir.activation import Activation
 LARGEST = float(np.finfo(np.float32).max)  # ONNX's default bounds of Clip; as good as none
 
 # f(f(x)) == f(x)
-_IDEMPOTENT = frozenset({"abs", "floor", "ceil", "round", "grid"})
+_IDEMPOTENT = frozenset({"abs", "floor", "ceil", "round"})
 
 
 def bounds(function: Activation) -> tuple[float, float] | None:
@@ -51,4 +51,7 @@ def compose(first: Activation, then: Activation) -> Activation | None:
         return replace(then, beta=min(low, high), gamma=high)
     if first.kind == "grid" and then.kind == "relu":
         return replace(first, beta=max(first.beta, 0.0), gamma=max(first.gamma, 0.0))
+    if first.kind == then.kind == "grid" and first.alpha == then.alpha:
+        low, high = (min(max(value, then.beta), then.gamma) for value in (first.beta, first.gamma))
+        return replace(first, beta=low, gamma=high)
     return first if first == then and first.kind in _IDEMPOTENT else None

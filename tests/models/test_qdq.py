@@ -17,7 +17,7 @@ from edgeconv.codegen.weights import encoded
 from edgeconv.pipeline import CompileOptions, compile_model, decide
 from edgeconv.verify import Verification
 from tests import onnx_models
-from tests.quantised_models import Network, tiny
+from tests.quantised_models import Network, joined, tiny
 
 ZOO = [
     Path(os.environ.get("EDGECONV_ZOO", "")) / f"mlperf-tiny-{name}-int8.onnx"
@@ -147,6 +147,21 @@ def test_per_channel_activations_and_moved_integers(tmp_path: Path) -> None:
     assert z.max_abs == 0
     layers = Project.open(tmp_path / "net").report["layers"]
     assert {"Quantise", "Dequantise"} <= {layer["op"] for layer in layers}
+
+
+def test_branches_joined_on_a_scale_of_their_own(tmp_path: Path) -> None:
+    """They are rounded to it before they are joined, to the same numbers, and lie in the result."""
+    path = onnx_models.save(joined(), tmp_path / "net.onnx")
+    options = CompileOptions(path, "generic-c", storage={"*:output": "int8"})
+    project, _ = compile_model(options, tmp_path / "net")
+    result = pipeline.verify_project(tmp_path / "net", model=path, layers=True)
+    assert result.passed
+    assert steps(result) < 0.01
+    assert result.first_difference is None
+    text = (project.directory / "net.c").read_text()
+    assert text.count("       concat */\n    /* nothing moves: ") == 2
+    floats = decide(CompileOptions(path, "generic-c", storage={"*:output": "float32"}))
+    assert project.report["ram"]["arena"] < floats.report["ram"]["arena"]
 
 
 @pytest.mark.slow

@@ -185,6 +185,8 @@ def test_compositions() -> None:
     assert compose(Activation("clip", 6.0, -1.3), signed) == grid(0.5, -3, -3)
     assert compose(signed, Activation("relu")) == grid(0.5, 0, 127)
     assert compose(signed, signed) == signed
+    assert compose(grid(0.5, -9, 3), grid(0.5, -2, 127)) == grid(0.5, -2, 3)
+    assert compose(grid(0.5, -9, -3), grid(0.5, -2, 127)) == grid(0.5, -2, -2)
     assert compose(signed, grid(0.25, -128, 127)) is None
     assert compose(Activation("sigmoid"), signed) is None
 

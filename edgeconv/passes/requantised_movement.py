@@ -1,0 +1,68 @@
+"""Round numbers to a grid before they are moved, not behind.
+
+Rounding is done element by element, so it may come first.  There it finds an epilogue to go into,
+and what is moved lies on one grid from the start: inputs and results of a Concat are int8 then
+(``edgeconv.ir.grids``), and the inputs lie in the result's memory.
+"""
+
+from __future__ import annotations
+
+from edgeconv.ir.edit import Editor
+from edgeconv.ir.graph import Graph, Node
+from edgeconv.passes.base import Pass
+from edgeconv.passes.remove_requantisation import rounding
+
+# Movement that leaves no element out: rounding costs as much in front of a Slice's larger input or
+# of a max Pool's, or more.
+_MOVES = frozenset({"Concat", "Reshape", "Transpose"})
+
+
+def _rounded(name: str, unary: Node, near: int, editor: Editor) -> str:
+    """``name`` through what ``unary`` does, in front of the node at ``near``."""
+    target = editor.add_tensor(f"{name}.rounded", editor.shape(name), editor.tensors[name])
+    step = Node(
+        editor.fresh_node(unary.name),
+        "Unary",
+        (name,),
+        (target,),
+        epilogue=unary.epilogue,
+        origin=unary.origin,
+    )
+    editor.insert(near, step)
+    return target
+
+
+def _rewrite(position: int, editor: Editor) -> None:
+    unary = editor.node(position)
+    writer = editor.writer(unary.inputs[0])
+    if writer is None or editor.sole_reader(unary.inputs[0]) != position:
+        return
+    node = editor.node(writer)
+    if node.op not in _MOVES or not node.epilogue.is_empty:
+        return
+    # A Concat with a constant in it is float32 (grids_of), unlike the result of the Unary.
+    if any(editor.constant(name) is not None for name in node.inputs):
+        return
+    editor.replace(position, None)
+    data = {name: _rounded(name, unary, writer, editor) for name in dict.fromkeys(node.inputs)}
+    inputs = tuple(data[name] for name in node.inputs)
+    editor.update(writer, inputs=inputs, outputs=unary.outputs)
+
+
+def run(graph: Graph) -> Graph:
+    """Move every such Unary in front, past all movement in a row."""
+    editor = Editor(graph)
+    for position in editor:  # also those inserted, in front of which there may be more to pass
+        if rounding(editor.node(position)):
+            _rewrite(position, editor)
+    return editor.finish()
+
+
+PASS = Pass(
+    name="requantised_movement",
+    run=run,
+    requires="a Unary that only rounds to a grid and alone reads the result of a Concat, Reshape "
+    "or Transpose of run-time tensors",
+    ensures="each of them goes through such a Unary first; the one behind is gone",
+    after=("remove_requantisation",),
+)
