@@ -40,7 +40,10 @@ def session(model: Path, mode: str) -> onnxruntime.InferenceSession:
     options.log_severity_level = 3
     options.graph_optimization_level, as_written = MODES[mode]
     options.add_session_config_entry("session.disable_quant_qdq", as_written)
-    return onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+    disabled = ["DoubleQDQPairsRemover"] if as_written == "1" else []
+    return onnxruntime.InferenceSession(
+        str(model), options, providers=["CPUExecutionProvider"], disabled_optimizers=disabled
+    )
 
 
 def steps(ports: tuple[Port, ...], got: Values, want: Values) -> float:

@@ -87,8 +87,12 @@ def _onnxruntime(
     options.add_session_config_entry("session.disable_quant_qdq", "1")
     folder = str(file.path.resolve().parent)
     options.add_session_config_entry("session.model_external_initializers_file_folder_path", folder)
+    # Nor may it make one pair of two, which drops what the first one rounds.
     session = onnxruntime.InferenceSession(
-        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+        model.SerializeToString(),
+        options,
+        providers=["CPUExecutionProvider"],
+        disabled_optimizers=["DoubleQDQPairsRemover"],
     )
     values = session.run(list(names), _as_read(inputs))
     engine = f"ONNX Runtime {onnxruntime.__version__}"

@@ -99,7 +99,8 @@ _ARITHMETIC: Mapping[str, Callable[[Node, Sequence[Values], Shape], Any]] = {
 
 def _activate(function: Activation, x: Values) -> Any:
     if function.kind == "grid":
-        whole = np.clip(np.rint(x / function.alpha), function.beta, function.gamma)
+        steps = x.astype(np.float32) / np.float32(function.alpha)  # as kernels and ONNX divide
+        whole = np.clip(np.rint(steps), function.beta, function.gamma)
         return whole * function.alpha
     return _ACTIVATIONS[function.kind](x, function.alpha, function.beta)
 
