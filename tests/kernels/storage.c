@@ -3,9 +3,12 @@
    elements; to stdout go the elements as every format reads them, then the floats as every format
    stores them, then the 256 numbers of every grid.  With nothing on stdin the program makes up
    numbers, and writes none.
-   The including build defines EC_ISA_HEADER and EC_STORED_HEADER, and EC_GRIDS as five grids, the
-   second of which has a zero other than 0. */
+   The including build defines EC_ISA_HEADER and EC_STORED_HEADER, and EC_GRIDS as five grids where
+   others than these are wanted; the second has a zero other than 0. */
 #define _DEFAULT_SOURCE
+#ifndef EC_GRIDS
+#define EC_GRIDS {0.0235294122f, -128.0f}, {0.7f, -3.0f}, {0.00390625f, 0.0f}, {0.03f, 127.0f}, {1e5f, 5.0f}
+#endif
 #include "ec_common.h"
 #include EC_ISA_HEADER
 #include EC_STORED_HEADER
