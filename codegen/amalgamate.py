@@ -25,14 +25,13 @@ def grid_table(grids: Sequence[Grid]) -> str:
         f"{{{c_float(grid.scale)}, {c_float(float(grid.zero))}}}" for grid in grids
     )
     names = "".join(
-        f"    {grid.enumerator} = 16 + {number}{',' * (grid != grids[-1])} /* {grid.name} */\n"
+        f"#define {grid.enumerator} (EC_GRID + {number}) /* {grid.name} */\n"
         for number, grid in enumerate(grids)
     )
     return (
         "/* Results that the model rounds to eight bits are stored as int8(scale, zero): number =\n"
         "   (integer - zero) * scale. */\n"
-        f"#define EC_GRIDS \\\n    {pairs}\n"
-        f"enum {{ /* EC_GRID + i is that of entry i */\n{names}}};\n"
+        f"#define EC_GRIDS \\\n    {pairs}\n{names}"
     )
 
 

@@ -185,17 +185,19 @@ class Decider(Closing):
             report = made[-1][1].report
             if not wanted and not (report["budget"]["ram"] and self._exceeded(report, "ram")):
                 break
-        # The last of equally small ones: it is what larger budgets are tried with.
-        made.reverse()
+        made.reverse()  # of equally small ones the last: without workspaces
         self._integers, best = min(made, key=lambda each: int(each[1].report["ram"]["total"]))
         return best
 
     def _ways(self) -> list[tuple[Target, bool]]:
         """Targets, and whether results of quantised models stay integers, that of the most RAM and
         the least time first.  Without an operating system RAM is worth the time to decode them."""
-        target, able = self.board.target, bool(lossless(self.graph, self.board.target))
-        ways = [(target, False)] * (not able or not self.board.bare_metal)
-        return [*ways, *[(target, True)] * able, (target.lean(), able)]
+        target = self.board.target
+        able = bool(lossless(self.graph, target))
+        ways = [] if able and self.board.bare_metal else [(target, False)]
+        if able:
+            ways.append((target, True))
+        return [*ways, (target.lean(), able)]
 
     def _unfit(self, error: UnfitError, plain: Report) -> UnfitError:
         """``error``, with what float32 would take, and no hint that the board cannot follow."""
@@ -330,7 +332,7 @@ class Decider(Closing):
 
 def integer_notes(choice: Choice, wanted: Mapping[str, str]) -> tuple[str, ...]:
     """Says how many results are stored as the model's own integers, or that none can be."""
-    kept, results = len(_integers_of(choice)), len(list(choice.graph.producers()))
+    kept, results = len(_integers_of(choice)), len(choice.graph.producers())
     if kept:
         return (
             f"{kept} of {results} results are stored as the int8 that the model rounds them to",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.quantisation import Scaling
-from edgeconv.ir.steps import last_activation, moves
+from edgeconv.ir.steps import last_activation, moved, moves
 from edgeconv.storage.grid import HIGH, LOW, Grid
 
 _EIGHT_BITS = {"int8": 0, "uint8": 128}  # what stored integers are less than the model's
@@ -42,7 +42,7 @@ def _grid(node: Node, graph: Graph, known: dict[str, Grid]) -> Grid | None:
     if not moves(node) or not _adds_zeros_only(node):
         return None
     read = {known.get(name) for name in node.inputs if name and not graph[name].is_constant}
-    constants = any(graph[name].is_constant for name in _data(node))
+    constants = any(graph[name].is_constant for name in moved(node))
     return read.pop() if len(read) == 1 and not constants else None
 
 
@@ -56,8 +56,3 @@ def _rounded_to(last: Activation) -> Grid | None:
 
 def _adds_zeros_only(node: Node) -> bool:
     return node.op != "Pad" or float(node.attrs.get("value", 0.0)) == 0.0
-
-
-def _data(node: Node) -> tuple[str, ...]:
-    """The inputs whose elements come into the result: not indices, nor the shapes of others."""
-    return tuple(filter(None, node.inputs)) if node.op == "Concat" else node.inputs[:1]

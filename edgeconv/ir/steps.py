@@ -49,6 +49,12 @@ def last_activation(node: Node) -> Activation | None:
     return last if last != NONE or epilogue.residual else None
 
 
+def moved(node: Node) -> tuple[str, ...]:
+    """The inputs of a node that moves numbers whose elements come into the result: not indices, nor
+    the shapes of others."""
+    return tuple(filter(None, node.inputs)) if node.op == "Concat" else node.inputs[:1]
+
+
 def moves(node: Node) -> bool:
     """The results are some of the operands' numbers, unless an epilogue changes them."""
     return node.op in _MOVES or (node.op == "Pool" and node.attrs["mode"] == "max")

@@ -12,7 +12,7 @@ from edgeconv.ir.activation import Activation
 from edgeconv.ir.edit import Editor
 from edgeconv.ir.graph import Epilogue, Graph, Node
 from edgeconv.ir.quantisation import Scaling
-from edgeconv.ir.steps import last_activation, moves
+from edgeconv.ir.steps import last_activation, moved, moves
 from edgeconv.passes.base import Pass
 
 
@@ -42,7 +42,7 @@ def _grid(node: Node, known: dict[str, Activation]) -> Activation | None:
         return last if last.kind == "grid" else None
     if not moves(node):
         return None
-    data = node.inputs if node.op == "Concat" else node.inputs[:1]
+    data = moved(node)
     grids = [known[name] for name in data if name in known]
     if len(grids) < len(data) or len({grid.alpha for grid in grids}) > 1:
         return None

@@ -44,8 +44,8 @@ STRIP_OVERHEAD = 24
 ROUNDING = 1e-9
 # So much more time is worth a smaller workspace, where RAM counts for more than time.
 FRUGAL = 1 / 16
-# Of code per sum that a strip holds, measured on Cortex-M (GCC, epilogues of quantised networks),
-# and what a byte of flash counts there, in bytes of RAM.
+# Bytes of code per sum that a strip holds, an estimate: what nm -S tells of functions for Cortex-M
+# with epilogues of quantised networks, by GCC; and what one of them counts, in bytes of RAM.
 SUM_CODE, FLASH_WORTH = 200, 1 / 4
 
 
