@@ -135,6 +135,16 @@ EC_INLINE void ec_sconv_pack_row(const ec_sconv s, const ec_stretch t, int outsi
     }
 }
 
+/* A 1x1 kernel at stride 1 that keeps the size of the image, so that nothing is padded either: every
+   output pixel meets the input's at its own place.  As many pixels as before are not enough, for
+   padding may add as many as a stride leaves out. */
+EC_INLINE int ec_sconv_pointwise(const ec_sconv s)
+{
+    return s.kernel_d == 1 && s.kernel_h == 1 && s.kernel_w == 1 &&
+           s.stride_d == 1 && s.stride_h == 1 && s.stride_w == 1 &&
+           s.in_d == s.out_d && s.in_h == s.out_h && s.in_w == s.out_w;
+}
+
 /* The pixels of a pointwise convolution are the input's own: a plain copy. */
 EC_INLINE void ec_sconv_copy(const float *in, ptrdiff_t plane, int channels, int count, float *panel,
                              int nv)
@@ -157,7 +167,7 @@ EC_INLINE void ec_sconv_pack(const ec_sconv s, const float *in, int channels, in
     const int wide = nv * EC_VL, pixels = s.out_d * s.out_h * s.out_w;
     const int count = ec_min_i(wide, pixels - first);
     const ptrdiff_t plane = (ptrdiff_t)s.in_d * s.in_h * s.in_w;
-    if (s.kernel_d * s.kernel_h * s.kernel_w == 1 && plane == pixels) {
+    if (ec_sconv_pointwise(s)) {
         ec_sconv_copy(in + first, plane, channels, count, panel, nv);
         return;
     }

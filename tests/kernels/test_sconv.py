@@ -80,6 +80,20 @@ def test_packing(build: Build, folder: Path) -> None:
     )
 
 
+def test_as_many_pixels_out_as_in(build: Build, folder: Path) -> None:
+    """1x1 kernels whose padding adds the pixels that their strides leave out are no plain copy."""
+    specs = (
+        conv((1, 3, 3, 3), 4, (1, 1), (1, 1, 1, 1), (2, 2)),
+        conv((1, 16, 4, 4), 8, (1, 1), (0, 2, 0, 2), (2, 1)),
+        conv((1, 3, 4, 2), 4, (1, 1), (0, 1, 0, 1), (2, 1)),
+        conv((1, 2, 3, 2, 3), 4, (1, 1, 1), (2, 0, 0, 2, 0, 1), (2, 2, 1)),
+        conv((1, 2, 1, 1), 4, (1, 1), (1, 1, 0, 0), (2, 2)),
+        conv((1, 3, 7), 4, (1,), (4, 3), (2,)),
+        conv((1, 3, 3, 3), 4, (1, 1)),
+    )
+    run_once(build, folder, specs)
+
+
 def test_other_kinds(build: Build, folder: Path) -> None:
     """Pointwise, batches, groups, depthwise, one and three dimensions, a huge kernel."""
     specs = (
