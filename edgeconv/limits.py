@@ -1,0 +1,177 @@
+"""How much of anything a file may ask for: one table, held before anything else looks at the file.
+
+A model, an array file, a board file and a report come from anywhere.  Each of them can ask for more
+than a machine has in a few bytes: a shape of 2^62, functions that double, brackets in brackets.
+What a file states is held to this table before memory or time is spent on it; `given` raises a
+limit for a block of code, `--limit NAME=VALUE` for a command.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from time import monotonic
+from types import MappingProxyType
+
+from edgeconv import sizes
+from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.names import did_you_mean
+
+OPTION = "--limit"
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """One row: the largest value of something that is counted in ``unit``.
+
+    ``guards`` says what is held to it.  ``most``: what it can be raised to, where what reads the
+    file has a limit of its own (the recursion of a parser, the dimensions of an array).
+    """
+
+    name: str
+    default: int
+    unit: str
+    guards: str
+    most: int | None = None
+
+
+_TABLE = (
+    Limit("model-bytes", 64 << 30, "bytes", "a model file, and each file of external data"),
+    Limit(
+        "model-structure-bytes",
+        256 << 20,
+        "bytes",
+        "a model file without its large tensors: what protobuf parses",
+        most=(1 << 31) - 1,
+    ),
+    Limit("model-nodes", 100_000, "nodes", "a model, its functions and branches written out"),
+    Limit("model-depth", 64, "levels", "functions and subgraphs within each other", most=200),
+    Limit("model-seconds", 600, "seconds", "reading a model and evaluating its constant part"),
+    Limit("name-length", 4096, "characters", "a name in a model or an array file"),
+    Limit("tensor-rank", 16, "dimensions", "a tensor", most=32),
+    Limit("tensor-elements", 1 << 32, "elements", "a tensor, and each dimension of one"),
+    Limit("window-elements", 1 << 31, "elements", "a kernel, its strides, dilations and padding"),
+    Limit("folded-bytes", 4 << 30, "bytes", "all values that are evaluated when compiling"),
+    Limit("array-file-bytes", 16 << 30, "bytes", "an .npz file"),
+    Limit("array-expanded-bytes", 16 << 30, "bytes", "the arrays of an .npz file, unpacked"),
+    Limit("array-members", 4096, "arrays", "an .npz file"),
+    Limit("array-header-bytes", 64 << 10, "bytes", "what describes one array of an .npz file"),
+    Limit("board-bytes", 1 << 20, "bytes", "a board file"),
+    Limit("board-depth", 16, "levels", "tables and lists within each other in a board file", 200),
+    Limit("report-bytes", 256 << 20, "bytes", "a report.json"),
+    Limit(
+        "report-depth", 32, "levels", "objects and lists within each other in a report.json", 200
+    ),
+)
+TABLE: Mapping[str, Limit] = MappingProxyType({row.name: row for row in _TABLE})
+
+# A context variable rather than a parameter of every reader: limits are the concern of the run, as
+# its working directory is, and of none of the stages between the command line and a file.
+_raised: ContextVar[Mapping[str, int]] = ContextVar("limits", default=MappingProxyType({}))
+
+
+def limit(name: str) -> int:
+    """The value of a limit that is in force.  Raises KeyError for a name not in the table."""
+    row = TABLE[name]
+    return _raised.get().get(name, row.default)
+
+
+def held(name: str, value: int, where: str, what: str = "too large to read") -> int:
+    """``value``, which is at most the limit ``name``.
+
+    Raises EdgeconvError: ``what`` happened ``where`` (file, tensor, node), the value, the limit and
+    the option that raises it.
+    """
+    if value > limit(name):
+        raise exceeded(name, str(value), where, what)
+    return value
+
+
+def exceeded(name: str, got: str, where: str, what: str = "too large to read") -> EdgeconvError:
+    """The error for a value that exceeds the limit ``name``; for callers that do not know by how
+    much (``got`` is then "more than N")."""
+    row = TABLE[name]
+    rule = f"at most {limit(name)} {row.unit} ({name}: {row.guards})"
+    hint = f"{OPTION} {name}=N raises it"
+    if row.most is not None:
+        hint += f" to {row.most} at most" if limit(name) < row.most else ", but no further"
+    return EdgeconvError(what, where=where, got=f"{got} {row.unit}", rule=rule, hint=hint)
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """A limit of seconds, counted from when this is made."""
+
+    name: str
+    where: str
+    end: float
+
+    @classmethod
+    def of(cls, name: str, where: str) -> Deadline:
+        """The time that the limit ``name`` leaves for reading ``where``."""
+        return cls(name, where, monotonic() + limit(name))
+
+    def check(self) -> None:
+        """Raise EdgeconvError when the time is over."""
+        if monotonic() > self.end:
+            raise exceeded(self.name, f"more than {limit(self.name)}", self.where, "takes too long")
+
+
+@contextmanager
+def given(values: Mapping[str, int]) -> Iterator[None]:
+    """The block runs with other values of some limits.
+
+    Raises EdgeconvError (exit status 2) for a name that is not in the table and a value that is not
+    from 1 to what the row allows.
+    """
+    for name, value in values.items():
+        _check(name, value)
+    token = _raised.set(MappingProxyType({**_raised.get(), **values}))
+    try:
+        yield
+    finally:
+        _raised.reset(token)
+
+
+def in_force() -> Mapping[str, int]:
+    """The limits that differ from their default."""
+    return {name: n for name, n in sorted(_raised.get().items()) if n != TABLE[name].default}
+
+
+def parse(text: str) -> tuple[str, int]:
+    """``NAME=VALUE`` of the command line; bytes may read 512M as other sizes do.
+
+    Raises EdgeconvError (exit status 2) as `given`.
+    """
+    name, found, value = text.partition("=")
+    if not found:
+        raise _wrong(repr(text), "it reads NAME=VALUE")
+    if name not in TABLE:
+        raise _unknown(name)
+    if TABLE[name].unit == "bytes":
+        number = sizes.parse(value, f"{OPTION} {name}")
+    elif value.isascii() and value.isdigit() and len(value) < 20:
+        number = int(value)
+    else:
+        raise _wrong(f"{name}={value}", f"it is a number of {TABLE[name].unit}")
+    _check(name, number)
+    return name, number
+
+
+def _check(name: str, value: int) -> None:
+    if name not in TABLE:
+        raise _unknown(name)
+    most = TABLE[name].most
+    if value < 1 or (most is not None and value > most):
+        rule = "it is at least 1" if value < 1 else f"{most} is the most that can be read"
+        raise _wrong(f"{name}={value}", rule)
+
+
+def _unknown(name: str) -> EdgeconvError:
+    return _wrong(repr(name), "there is no such limit", did_you_mean(name, list(TABLE)))
+
+
+def _wrong(got: str, rule: str, hint: str = "see docs/limits.md") -> EdgeconvError:
+    return EdgeconvError(OPTION, got=got, rule=rule, hint=hint, code=Exit.USAGE)
