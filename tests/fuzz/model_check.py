@@ -1,0 +1,58 @@
+"""Whether a graph that was made of an odd model computes what ONNX Runtime does."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+
+from edgeconv.errors import EdgeconvError
+from edgeconv.frontend import reference_outputs
+from edgeconv.ir.graph import Graph
+from tests.ir_interpreter import evaluate
+
+_MOST_ELEMENTS = 100_000
+_TOLERANCE = 1e-3  # of the largest value: float32 against float64, both odd
+
+
+def compared(path: Path, graph: Graph) -> str:
+    """ "equal"; "unlike" where ONNX Runtime refuses the model, or not to be compared.
+
+    Raises AssertionError where the two compute different values.
+    """
+    if sum(t.size for t in graph.activations()) > _MOST_ELEMENTS:
+        return "large"
+    rng = np.random.default_rng(1)
+    inputs = {name: _values(rng, graph, name) for name in graph.inputs}
+    onnxruntime.set_default_logger_severity(4)
+    try:
+        reference = reference_outputs(path, inputs, graph.outputs).values
+    except EdgeconvError:
+        return "the reference refuses"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        values = evaluate(graph, inputs)
+    for name in graph.outputs:
+        if name in reference:
+            _compare(name, np.asarray(values[name]), np.asarray(reference[name]))
+    return "equal"
+
+
+def _values(rng: np.random.Generator, graph: Graph, name: str) -> np.ndarray:
+    tensor = graph[name]
+    if tensor.dtype == "float32":
+        return rng.standard_normal(tensor.shape, dtype=np.float32)
+    info = np.iinfo(tensor.dtype)
+    return rng.integers(info.min, info.max, tensor.shape, tensor.dtype, endpoint=True)
+
+
+def _compare(name: str, got: np.ndarray, want: np.ndarray) -> None:
+    assert got.shape == want.shape, f"output {name!r}: shape {got.shape}, not {want.shape}"
+    want = want.astype(np.float64)
+    if not np.isfinite(want).all() or np.abs(want).max(initial=0) > 1e30:
+        return  # of values that overflow nothing is promised
+    largest = np.abs(want).max(initial=1e-6)
+    error = np.abs(got - want).max(initial=0) / largest
+    assert error <= _TOLERANCE, f"output {name!r}: relative error {error:g}"
