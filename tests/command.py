@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
-from edgeconv.cli import main
+from edgeconv.cli import main, program
 
 BOARD = "generic-c"
+
+
+def parse(arguments: Sequence[str]) -> click.Context:
+    """What the command line makes of ``arguments``, and does nothing with; raises as it does."""
+    command: click.Command = program
+    context = command.make_context("edgeconv", list(arguments))
+    while isinstance(command, click.Group) and (words := [*context._protected_args, *context.args]):
+        name, found, rest = command.resolve_command(context, words)
+        assert found is not None
+        command, context = found, found.make_context(name, rest, parent=context)
+    return context
 
 
 @dataclass(frozen=True, slots=True)

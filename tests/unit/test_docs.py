@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 
-from edgeconv import cli
+from edgeconv.cli import program
+from tests.command import parse
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(
@@ -49,26 +50,17 @@ def is_synopsis(command: str) -> bool:
     return "[" in command
 
 
-def parsers() -> dict[str, argparse.ArgumentParser]:
-    """Sub-command -> its parser."""
-    actions = cli._parser()._actions
-    (choices,) = (a.choices for a in actions if isinstance(a, argparse._SubParsersAction))
-    assert isinstance(choices, dict)
-    return choices
-
-
-def nested(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
-    """The parsers of a sub-command's own sub-commands."""
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            yield from action.choices.values()
+def nested(command: click.Command) -> Iterator[click.Command]:
+    """A sub-command's own sub-commands."""
+    if isinstance(command, click.Group):
+        yield from command.commands.values()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_commands_are_valid(page: Path) -> None:
     for command in commands(page):
         if not is_synopsis(command):
-            cli._parser().parse_args(shlex.split(command, comments=True)[1:])
+            parse(shlex.split(command, comments=True)[1:])
 
 
 def test_there_are_commands() -> None:
@@ -81,14 +73,14 @@ def test_synopses_name_every_option() -> None:
     for command in commands(SYNOPSES):
         name = command.split()[1]
         documented[name] = set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", command))
-    actual = parsers()
+    actual = program.commands
     assert documented.keys() == actual.keys()
-    for name, parser in actual.items():
+    for name, found in actual.items():
         spellings = [
-            set(action.option_strings)
-            for part in (parser, *nested(parser))
-            for action in part._actions
-            if action.option_strings and "--help" not in action.option_strings
+            set(option.opts)
+            for part in (found, *nested(found))
+            for option in part.params
+            if isinstance(option, click.Option)
         ]
         unknown = documented[name] - set().union(*spellings)
         missing = [options for options in spellings if not options & documented[name]]

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from edgeconv import cli
 from edgeconv.names import shortened
 from edgeconv.pipeline import CompileOptions, decide
 from edgeconv.report import missing, stored
@@ -18,7 +17,7 @@ from edgeconv.report.html import page
 from edgeconv.report.html.rounding import outputs, rounding
 from edgeconv.report.network import Network
 from tests import onnx_models
-from tests.command import BOARD
+from tests.command import BOARD, parse
 from tests.html_page import Page, filled, planned_report
 
 Report = dict[str, Any]
@@ -195,7 +194,7 @@ def test_commands_carry_the_limits_of_the_choice(chosen: Report) -> None:
     assert "--flash" not in command
     chosen["ram"]["regions"] = [{"size": 100_000}, {"size": 200_000}]
     assert "--ram" not in missing.compile_command(chosen), "the board has as much"
-    cli._parser().parse_args(shlex.split(command)[1:])
+    parse(shlex.split(command)[1:])
     chosen["accuracy"]["promised"] = False
     assert "--calibration" not in missing.compile_command(chosen)
 
@@ -249,7 +248,7 @@ def test_advice_about_results(planned: Report) -> None:
     (found,) = near(report, ram=400)
     assert (found.title, found.amount) == ("Store results of layers as flyte16", 400)
     assert found.command.endswith("--calibration X.npz --storage '*:output=flyte16'")
-    cli._parser().parse_args(shlex.split(found.command)[1:])
+    parse(shlex.split(found.command)[1:])
     assert near(report, ram=401)[0].amount == 600
 
 

@@ -1,0 +1,89 @@
+"""The program ``edgeconv``: its commands, and how each of them may end."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Sequence
+
+import click
+
+from edgeconv import __version__
+from edgeconv.cli import boards, compiling, completion, doctor, explaining, projects
+from edgeconv.cli.commands import CONTEXT, Program, usage_error
+from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.terminal import say
+
+NAME = "edgeconv"
+DEBUG_VARIABLE = "EDGECONV_DEBUG"
+INTERRUPTED = 130  # 128 + SIGINT, as shells count
+TERMINATED = 143  # 128 + SIGTERM
+
+# What the file system may refuse at any time, and no fault of the program.
+_REFUSALS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.ENOTDIR)
+
+program = Program(
+    NAME,
+    help="Compile ONNX convolutional networks to standalone, dependency-free C.",
+    epilog="Exit status: 0 done; 1 the model or a budget cannot be satisfied, or verification "
+    "failed; 2 wrong usage; 3 a tool is missing.",
+    context_settings=CONTEXT,
+)
+click.version_option(__version__, prog_name=NAME, message="%(prog)s %(version)s")(program)
+for command in (
+    compiling.command,
+    *projects.commands,
+    explaining.command,
+    boards.command,
+    doctor.command,
+):
+    program.add_command(command)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns its exit status (``edgeconv.errors.Exit``)."""
+    _clean_up_when_terminated()
+    try:
+        status = _run(list(sys.argv[1:] if arguments is None else arguments))
+        sys.stdout.flush()
+        return status
+    except EdgeconvError as error:
+        say(f"error: {error.one_line()}", *error.details)
+        return int(error.code)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:  # the reader has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return int(Exit.OK)
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in _REFUSALS:
+            say(f"error: cannot write: {error.filename or 'the output'}: got {error.strerror}")
+            return int(Exit.UNSATISFIED)
+        if os.environ.get(DEBUG_VARIABLE):
+            traceback.print_exc()
+        what = " ".join(f"{type(error).__name__}: {error}".split())
+        say(f"internal error, please report it with the output of {DEBUG_VARIABLE}=1: {what}")
+        return int(Exit.UNSATISFIED)
+
+
+def _run(arguments: list[str]) -> int:
+    """As click's own ``main``, but that words errors as click does and writes them itself."""
+    if instruction := os.environ.get(completion.VARIABLE):
+        return completion.answer(program, NAME, instruction)
+    try:
+        with program.make_context(NAME, arguments) as context:
+            return int(program.invoke(context))
+    except click.exceptions.Exit as done:  # --help, --version
+        return done.exit_code
+    except click.UsageError as error:
+        raise usage_error(error) from None
+
+
+def _clean_up_when_terminated() -> None:
+    """SIGTERM unwinds as Ctrl-C does, so that nothing half-written stays behind."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))

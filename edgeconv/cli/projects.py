@@ -1,0 +1,142 @@
+"""The commands that work on a compiled project: ``verify``, ``bench``, ``report``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from rich.console import RenderableType
+from rich.markup import escape
+
+from edgeconv import pipeline
+from edgeconv.arguments import count, one_thread, tolerance
+from edgeconv.bench import DEFAULT_RUNS
+from edgeconv.build.project import Project
+from edgeconv.cli.commands import Command
+from edgeconv.cli.words import FILE, FOLDER, Word
+from edgeconv.errors import Exit
+from edgeconv.report import accuracy, files, outcome, text
+from edgeconv.terminal import Progress, say, show
+from edgeconv.verify import DEFAULT_TOLERANCE
+
+
+def verify(
+    *,
+    directory: Path,
+    inputs: Path | None,
+    samples: Path | None,
+    layers: bool,
+    model: Path | None,
+    tolerance: float | None,
+    as_json: bool,
+) -> Exit:
+    """Compare with the model, or measure accuracy on samples."""
+    if samples:
+        return _try(directory, samples, model, as_json=as_json)
+    with Progress() as step:
+        result = pipeline.verify_project(
+            directory, model=model, inputs=inputs, layers=layers, tolerance=tolerance, step=step
+        )
+    show(outcome.verification(result), outcome.verification_json(result), as_json=as_json)
+    return Exit.OK if result.passed else Exit.UNSATISFIED
+
+
+def _try(directory: Path, samples: Path, model: Path | None, *, as_json: bool) -> Exit:
+    with Progress() as step:
+        found, ran, limits = pipeline.try_project(directory, samples, model=model, step=step)
+    missed = accuracy.misses(found, limits)
+    document = accuracy.tried_json(found, ran, passed=not missed)
+    show(accuracy.tried(found, ran), document, as_json=as_json)
+    for note in accuracy.unchecked(found, limits):
+        say(f"note: {note}")
+    if missed:
+        say("error: the program is less accurate than it was compiled to be", *missed)
+    return Exit.UNSATISFIED if missed else Exit.OK
+
+
+def bench(*, directory: Path, runs: int, layers: bool, as_json: bool) -> Exit:
+    """Time the program."""
+    with Progress() as step:
+        result = pipeline.bench_project(directory, runs=runs, layers=layers, step=step)
+    show(outcome.timing(result), outcome.timing_json(result), as_json=as_json)
+    return Exit.OK
+
+
+def report(*, directory: Path, html: Path | None, as_json: bool) -> Exit:
+    """Show what report.json holds."""
+    found = Project.open(directory).report
+    shown: RenderableType = text.render(found)
+    if html:
+        files.write_html(found, html)
+        shown = f"report: {escape(str(html))}"
+    show(shown, found, as_json=as_json)
+    return Exit.OK
+
+
+def _directory() -> click.Parameter:
+    return click.Argument(["directory"], type=FOLDER, metavar="DIR")
+
+
+_VERIFY = Command(
+    "verify",
+    "build and run a project, and compare it with its model",
+    callback=verify,
+    params=[
+        _directory(),
+        click.Option(["--inputs"], type=FILE, metavar="X.npz", help="instead of seeded ones"),
+        click.Option(
+            ["--samples"],
+            type=FILE,
+            metavar="X.npz",
+            help="measure SQNR and, by an array `label`, top-1 on these inputs",
+        ),
+        click.Option(["--layers"], is_flag=True, help="compare every layer"),
+        click.Option(["--model"], type=FILE, metavar="MODEL.onnx", help="if it has moved"),
+        click.Option(
+            ["--tolerance"],
+            type=Word(tolerance),
+            metavar="R",
+            help=f"largest error over largest output ({DEFAULT_TOLERANCE}; where weights are "
+            "rounded, by default against the same network with such weights)",
+        ),
+    ],
+)
+_BENCH = Command(
+    "bench",
+    "time a project on this machine",
+    callback=bench,
+    params=[
+        _directory(),
+        click.Option(
+            ["--runs"],
+            type=Word(count),
+            default=DEFAULT_RUNS,
+            metavar="N",
+            help=f"({DEFAULT_RUNS})",
+        ),
+        click.Option(
+            ["--threads"],
+            type=Word(one_thread),
+            default=1,
+            expose_value=False,
+            metavar="N",
+            help="1 in this version",
+        ),
+        click.Option(["--layers"], is_flag=True, help="time every layer"),
+    ],
+)
+_REPORT = Command(
+    "report",
+    "memory and time of a project, per layer",
+    callback=report,
+    params=[
+        _directory(),
+        click.Option(
+            ["--html"],
+            type=FILE,
+            metavar="FILE",
+            help="write one page that works offline instead of printing",
+        ),
+    ],
+)
+commands = (_VERIFY, _BENCH, _REPORT)

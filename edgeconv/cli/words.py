@@ -1,0 +1,77 @@
+"""The kinds of words on the command line: how they are read, and completed in a shell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from edgeconv import board
+from edgeconv.algorithms import algorithms
+from edgeconv.arguments import pair
+from edgeconv.choose.storage import weight_formats
+from edgeconv.errors import EdgeconvError
+
+Complete = Callable[[str], Iterable[str]]
+
+
+class Word(click.ParamType[Any]):
+    """A word that ``read`` understands, which raises EdgeconvError; ``complete`` may know some of
+    those that begin as a given one."""
+
+    def __init__(self, read: Callable[[str], Any], complete: Complete | None = None) -> None:
+        self.name = getattr(read, "__name__", "text")
+        self._read, self._complete = read, complete
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return self._read(value) if isinstance(value, str) else value
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        if not self._complete:
+            return []
+        try:
+            found = list(self._complete(incomplete))
+        except EdgeconvError:  # the command itself will say it, where there is a line to say it on
+            return []
+        return [CompletionItem(word) for word in found if word.startswith(incomplete)]
+
+
+class File(click.ParamType[Any]):
+    """A path, which the shell completes."""
+
+    name = "path"
+
+    def __init__(self, kind: str = "file") -> None:
+        self._kind = kind  # as CompletionItem has it
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        return Path(value)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        return [CompletionItem(incomplete, type=self._kind)]
+
+
+def _of_pairs(values: Callable[[], Iterable[str]], *names: str) -> Complete:
+    """Completes ``NAME=VALUE``: the value, and before that one of ``names``."""
+
+    def complete(word: str) -> Iterable[str]:
+        name, found, _ = word.rpartition("=")
+        for before in (name,) if found else names:
+            for value in values():
+                yield f"{before}={value}"
+
+    return complete
+
+
+FILE, FOLDER = File(), File("dir")
+TEXT = Word(str)
+BOARD = Word(str, lambda _: board.names())
+ALGORITHM = Word(pair, _of_pairs(algorithms, "*"))
+STORAGE = Word(pair, _of_pairs(weight_formats, "*", "*:output"))
