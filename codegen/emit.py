@@ -16,7 +16,7 @@ from edgeconv.codegen.c_names import (
 from edgeconv.codegen.cross import Cross
 from edgeconv.codegen.functions import Function, FunctionTable, environment
 from edgeconv.codegen.source_tree import SourceTree
-from edgeconv.codegen.weights import HEADER, MAGIC, VERSION, WeightImage, layout
+from edgeconv.codegen.weights import CRC_AT, MAGIC, VERSION, WeightImage, layout
 from edgeconv.ir.choice import Arg, ArgKind, Choice, Layer
 from edgeconv.ir.graph import Node, Tensor
 from edgeconv.ir.link import LinkPlan, vector_align
@@ -296,7 +296,7 @@ class _Emitter:
             "image": self.image,
             "image_magic": int.from_bytes(MAGIC, "little"),
             "image_version": VERSION,
-            "image_header": HEADER.size,
+            "image_crc": CRC_AT,
             "runtime": list(
                 amalgamate(
                     self.target.header,

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from edgeconv.codegen.weights import HEADER, MAGIC, PlacedBlob, layout
+from edgeconv.codegen.weights import HEADER, Header, PlacedBlob, defect_of, layout
 from edgeconv.ir.choice import Blob, Choice, Layer
 from edgeconv.ir.filters import Filters
 from edgeconv.storage import formats
@@ -27,13 +27,12 @@ def read_back(choice: Choice, order: Sequence[int], image: Bytes) -> dict[str, F
     ``storage`` is float32, since that is what they are now.
 
     ``choice`` and ``order`` are the decisions the image was written for.  Raises ForeignImageError
-    when it was written for other ones.
+    when it was written for other ones, or is damaged.
     """
     places = layout(choice, order)
-    if image.nbytes != places.bytes:
+    if image.nbytes != places.bytes or defect_of(image.data):
         raise ForeignImageError
-    magic, _, _, layout_hash, _ = HEADER.unpack(image[: HEADER.size].tobytes())
-    if magic != MAGIC or layout_hash != places.layout_hash:
+    if Header.of(image[: HEADER.size].tobytes()).layout_hash != places.layout_hash:
         raise ForeignImageError
     found: dict[str, Filters] = {}
     for index in order:

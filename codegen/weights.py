@@ -3,7 +3,7 @@
 A 64-byte header (see ``HEADER``), then every blob at a multiple of ``ALIGN`` bytes, zero between.
 All numbers are little-endian.  ``layout_hash`` covers what each layer does, where its blobs lie
 and how they are packed, not their values: an image trained anew for the same plan fits the same
-program.
+program.  Its CRC covers every byte but itself.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import hashlib
 import struct
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import BinaryIO
 
 from edgeconv.errors import EdgeconvError
@@ -20,10 +20,56 @@ from edgeconv.ir.choice import Blob, Choice
 from edgeconv.storage import formats
 
 MAGIC = b"ECWT"
-VERSION = 1
+VERSION = 2  # 1: the CRC did not cover the header
 ALIGN = 64
-# magic, version, bytes of the whole image, layout hash, CRC-32 of all after the header
+# magic, version, bytes of the whole image, layout hash, CRC-32 of all else, zeros
 HEADER = struct.Struct("<4sIQQI36x")
+CRC_AT = 24
+CRC_END = CRC_AT + 4
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What an image says of itself; ``size``: in bytes, with this header."""
+
+    magic: bytes
+    version: int
+    size: int
+    layout_hash: int
+    crc: int
+
+    @staticmethod
+    def of(image: bytes) -> Header:
+        """From the first bytes of an image.  Raises ValueError where there are too few."""
+        if len(image) < HEADER.size:
+            raise ValueError("shorter than its header")
+        return Header(*HEADER.unpack_from(image))
+
+    def pack(self) -> bytes:
+        """The 64 bytes."""
+        return HEADER.pack(self.magic, self.version, self.size, self.layout_hash, self.crc)
+
+
+def crc_of(image: bytes | memoryview) -> int:
+    """The CRC-32 of a whole image: of all its bytes but those four that hold it."""
+    data = memoryview(image)
+    return zlib.crc32(data[CRC_END:], zlib.crc32(data[:CRC_AT]))
+
+
+def defect_of(image: bytes | memoryview) -> str:
+    """What is wrong with an image in itself, in words; nothing where it is whole."""
+    try:
+        header = Header.of(bytes(memoryview(image)[: HEADER.size]))
+    except ValueError as error:
+        return str(error)
+    size = memoryview(image).nbytes
+    if header.magic != MAGIC:
+        return "not a weight image"
+    if header.version != VERSION:
+        return f"of version {header.version}, where this edgeconv has {VERSION}"
+    if header.size != size:
+        return f"{size} bytes long, where its header says {header.size}"
+    return "" if crc_of(image) == header.crc else "damaged: its CRC does not match"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +139,11 @@ def _payload(image: WeightImage) -> Iterator[bytes]:
 
 def write(image: WeightImage, out: BinaryIO) -> None:
     """Write the image; ``out`` is seekable, since the header holds the CRC of what follows it."""
-    crc = 0
+    header = Header(MAGIC, VERSION, image.bytes, image.layout_hash, crc=0)
+    crc = crc_of(header.pack())
     out.seek(HEADER.size)
     for data in _payload(image):
         crc = zlib.crc32(data, crc)
         out.write(data)
     out.seek(0)
-    out.write(HEADER.pack(MAGIC, VERSION, image.bytes, image.layout_hash, crc))
+    out.write(replace(header, crc=crc).pack())

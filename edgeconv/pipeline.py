@@ -18,7 +18,7 @@ from edgeconv.build.image import check_image, check_network
 from edgeconv.build.project import Project
 from edgeconv.build.project import render as render_report
 from edgeconv.build.usage import FirmwareTooLargeError
-from edgeconv.build.weights_file import CHECKSUM, checksum_of
+from edgeconv.build.weights_file import facts_of, header_of
 from edgeconv.calibration.sqnr import Accuracy
 from edgeconv.codegen.emit import EmitOptions, emit
 from edgeconv.codegen.source_tree import SourceTree
@@ -287,9 +287,10 @@ def _finish(directory: Path) -> None:
 
 
 def _note(directory: Path) -> Project:
-    """The project in ``directory``, its report with the checksum of its weights."""
+    """The project in ``directory``, its report with what the weight image says of itself."""
     project = Project.open(directory)
-    program = {**project.report["program"], CHECKSUM: checksum_of(project)}
+    program = project.report["program"]
+    program = {**program, **facts_of(header_of(directory, program))}
     return project.write_report({**project.report, "program": program})
 
 

@@ -120,7 +120,7 @@ def _with_rounded_inputs(
 
 
 def _constants(project: Project, graph: Graph) -> dict[str, Filters]:
-    image = image_of(project)
+    image = image_of(project.directory, project.report["program"])
     target = project.board().target
     for kernels in (target, target.lean()):  # as it may have been decided
         try:

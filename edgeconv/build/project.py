@@ -19,6 +19,7 @@ from edgeconv.build.compile import BASE_FLAGS, MEASURE_FLAGS, Binary, compile_pr
 from edgeconv.build.firmware import FIRMWARE_FLAGS, FIRMWARE_LINK
 from edgeconv.build.flash_image import write_images
 from edgeconv.build.toolchain import Compiler, find_compiler
+from edgeconv.build.weights_file import image_of
 from edgeconv.errors import EdgeconvError, Exit
 
 COMPILE_FLAGS = (*BASE_FLAGS, *MEASURE_FLAGS, *FIRMWARE_FLAGS, *FIRMWARE_LINK)
@@ -140,7 +141,8 @@ class Project:
         """The program of main.c; compiled only when sources, compiler or flags have changed.
 
         ``trace``: the one that reports every layer.  ``run_here``: firmware that exchanges files
-        with this machine, through the emulator.  Raises as ``compile_project``.
+        with this machine, through the emulator.  Raises as ``compile_project``, and EdgeconvError
+        where the weight image is damaged or another one.
         """
         board = self.board()
         compiler = find_compiler(board)
@@ -156,6 +158,7 @@ class Project:
             objects = out.with_name(f"{out.name}.objects")
             return Binary(out, board, compiler, {s: objects / f"{s}.o" for s in self.sources})
         stamp.unlink(missing_ok=True)
+        image_of(self.directory, self.report["program"])  # damaged ones are refused
         binary = compile_project(
             self.directory,
             board,

@@ -3,58 +3,77 @@
 from __future__ import annotations
 
 import re
-import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from edgeconv.build.project import Project
-from edgeconv.codegen.weights import HEADER
+from edgeconv.codegen.weights import HEADER, Header, defect_of
 from edgeconv.errors import EdgeconvError
 
 Bytes = npt.NDArray[np.uint8]
-CHECKSUM = "weights_crc32"  # in the report's "program"
-_NUMBER = re.compile(rb"[0-9]+")
+# In the report's "program": what the image states of itself.
+CHECKSUM = "weights_crc32"
+LAYOUT = "weights_layout"
+_NUMBERS = re.compile(rb"\{([0-9,\s]*)\}")
 
 
-def image_of(project: Project) -> Bytes:
-    """All of it.  Raises EdgeconvError where it is damaged, or not the one that was compiled."""
-    path = project.directory / f"{project.name}_weights.bin"
-    image = np.fromfile(path, np.uint8) if path.exists() else _numbers(_source(project))
-    header = image[: HEADER.size].tobytes()
-    payload = zlib.crc32(image[HEADER.size :].tobytes())
-    intact = len(header) == HEADER.size and _checksum(header) == payload
-    if not intact or project.report["program"].get(CHECKSUM) not in (None, _checksum(header)):
+def image_of(directory: Path, program: Mapping[str, Any]) -> Bytes:
+    """All of it, of the project in ``directory`` whose report has ``program``.
+
+    Raises EdgeconvError where it is missing, cut off, damaged, or not the one that was compiled.
+    """
+    path = _path(directory, program)
+    image = _read(path)
+    defect = defect_of(image.data) or _foreign(Header.of(image[: HEADER.size].tobytes()), program)
+    if defect:
         raise EdgeconvError(
             "the weights are not those that were compiled",
-            where=str(path if path.exists() else path.with_suffix(".c")),
-            rule="they are not as the checksum in the image or in report.json says",
+            where=str(path),
+            got=defect,
+            rule="the image is whole, and the one whose checksum is in report.json",
             hint="compile the model again",
         )
     return image
 
 
-def checksum_of(project: Project) -> int:
-    """The CRC-32 that the image states of itself."""
-    path = project.directory / f"{project.name}_weights.bin"
-    if path.exists():
-        with path.open("rb") as stream:
-            return _checksum(stream.read(HEADER.size))
-    return _checksum(_numbers(_source(project, HEADER.size * 8))[: HEADER.size].tobytes())
+def header_of(directory: Path, program: Mapping[str, Any]) -> Header:
+    """What an image that was just written says of itself."""
+    path = _path(directory, program)
+    with path.open("rb") as stream:
+        if path.suffix == ".bin":
+            return Header.of(stream.read(HEADER.size))
+        text = stream.read(HEADER.size * 8)
+    return Header.of(_numbers(text[: text.rindex(b",")] + b"}").tobytes())
 
 
-def _checksum(header: bytes) -> int:
-    found = HEADER.unpack(header)[-1]
-    assert isinstance(found, int)
-    return found
+def facts_of(header: Header) -> dict[str, Any]:
+    """As the report's "program" has it."""
+    return {CHECKSUM: header.crc, LAYOUT: f"{header.layout_hash:016x}"}
 
 
-def _source(project: Project, most: int = -1) -> bytes:
-    """The C file that holds the image, or its beginning."""
-    path = project.directory / f"{project.name}_weights.c"
+def _foreign(header: Header, program: Mapping[str, Any]) -> str:
+    """How a whole image differs from the one that was compiled; nothing where it does not."""
+    facts = facts_of(header)
+    if program.get(LAYOUT) not in (None, facts[LAYOUT]):
+        return "an image of another model, board or plan"
+    if program.get(CHECKSUM) not in (None, facts[CHECKSUM]):
+        return "other weights of the same layout"
+    return ""
+
+
+def _path(directory: Path, program: Mapping[str, Any]) -> Path:
+    kind = "c" if program["weights"] == "c" else "bin"
+    return directory / f"{program['name']}_weights.{kind}"
+
+
+def _read(path: Path) -> Bytes:
     try:
-        with path.open("rb") as stream:
-            return stream.read(most)
+        if path.suffix == ".bin":
+            return np.fromfile(path, np.uint8)
+        return _numbers(path.read_bytes())
     except OSError as error:
         raise EdgeconvError(
             "cannot read the weights", where=str(path), got=str(error.strerror)
@@ -62,5 +81,7 @@ def _source(project: Project, most: int = -1) -> bytes:
 
 
 def _numbers(source: bytes) -> Bytes:
-    values = _NUMBER.findall(source, source.index(b"{"))
-    return np.array([int(value) for value in values], np.uint8)
+    """The elements of the first array of numbers below 256; none where there is no such array."""
+    found = _NUMBERS.search(source)
+    values = [int(number) for number in found[1].split(b",") if number.strip()] if found else []
+    return np.array(values if max(values, default=0) < 256 else [], np.uint8)

@@ -7,6 +7,7 @@
 #define TINY_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -20,16 +21,17 @@ enum {
     TINY_OUTPUT_P_ELEMENTS = 3 /* 1x3 */
 };
 
-/* Results of tiny_init. */
+/* Results. */
 enum {
     TINY_OK = 0,
     TINY_E_NULL = 1,          /* a pointer is null */
     TINY_E_ARENA_SIZE = 2,    /* the arena is smaller than TINY_ARENA_BYTES */
     TINY_E_ALIGN = 3,         /* arena or weights are not aligned to TINY_ARENA_ALIGN */
-    TINY_E_WEIGHTS_SIZE = 4,  /* the image is not TINY_WEIGHTS_BYTES long */
+    TINY_E_WEIGHTS_SIZE = 4,  /* the image is not TINY_WEIGHTS_BYTES long, or says so */
     TINY_E_WEIGHTS_FORMAT = 5, /* not a weight image, or of another version */
     TINY_E_WEIGHTS_LAYOUT = 6, /* a weight image of another model, board or plan */
-    TINY_E_WEIGHTS_CRC = 7    /* the image is damaged */
+    TINY_E_WEIGHTS_CRC = 7,   /* the image is damaged */
+    TINY_MORE = 8             /* no error: tiny_check_weights has more to read */
 };
 
 /* The baked image; tiny_init takes any other copy of it as well. */
@@ -51,6 +53,18 @@ int tiny_init(tiny_model *model, const void *weights, size_t weights_bytes, void
    Inputs are never written; outputs must not overlap inputs.  Returns TINY_OK or
    TINY_E_NULL. */
 int tiny_run(const tiny_model *model, const float *input_image, float *output_p);
+
+/* How far tiny_check_weights is; zeros before the first slice. */
+typedef struct tiny_check {
+    uint32_t crc;
+    size_t at;
+} tiny_check;
+
+/* The CRC of the image again, at any time after tiny_init: flash may be damaged while it is in use.
+   `check` null: all of it.  Otherwise the next `most` bytes, so that slices fit between two runs:
+   TINY_MORE until the last one, then TINY_OK or TINY_E_WEIGHTS_..., and `check` is ready for the next
+   round.  Each thread has a `check` of its own. */
+int tiny_check_weights(const tiny_model *model, tiny_check *check, size_t most);
 
 /* English words for a result. */
 const char *tiny_strerror(int result);

@@ -189,15 +189,14 @@ static void tiny_softmax_1(const float *x, float *out)
     ec_softmax_rows(x, out, 1, 3, 0);
 }
 
-#ifndef TINY_NO_CRC
-/* CRC-32 (polynomial 0xEDB88320), four bits at a time: the table stays small. */
-static uint32_t tiny_crc32(const unsigned char *data, size_t bytes)
+/* CRC-32 (polynomial 0xEDB88320) of more bytes, four bits at a time: the table stays small. */
+static uint32_t tiny_crc32(uint32_t crc, const unsigned char *data, size_t bytes)
 {
     static const uint32_t table[16] = {
         0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4,
         0x4db26158, 0x5005713c, 0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c,
         0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c};
-    uint32_t crc = 0xffffffffu;
+    crc = ~crc;
     for (size_t i = 0; i < bytes; i++) {
         crc ^= data[i];
         crc = (crc >> 4) ^ table[crc & 15];
@@ -205,11 +204,51 @@ static uint32_t tiny_crc32(const unsigned char *data, size_t bytes)
     }
     return ~crc;
 }
-#endif
 
 static uint32_t tiny_u32(const unsigned char *p)
 {
     return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+/* Is the image of this program?  The header: magic, version, bytes (64 bits), layout hash (64 bits),
+   CRC of all else, zeros. */
+static int tiny_check_header(const unsigned char *image)
+{
+    if (tiny_u32(image) != 0x54574345u || tiny_u32(image + 4) != 2)
+        return TINY_E_WEIGHTS_FORMAT;
+    if (tiny_u32(image + 8) != TINY_WEIGHTS_BYTES || tiny_u32(image + 12) != 0)
+        return TINY_E_WEIGHTS_SIZE;
+    if (tiny_u32(image + 16) != 0x8a9e0675u || tiny_u32(image + 20) != 0x15edf06fu)
+        return TINY_E_WEIGHTS_LAYOUT;
+    return TINY_OK;
+}
+
+int tiny_check_weights(const tiny_model *model, tiny_check *check, size_t most)
+{
+    tiny_check whole = {0, 0};
+    if (!model)
+        return TINY_E_NULL;
+    if (!check) {
+        check = &whole;
+        most = TINY_WEIGHTS_BYTES;
+    }
+    while (most && check->at < TINY_WEIGHTS_BYTES) {
+        const size_t end = check->at < 24 ? 24 : TINY_WEIGHTS_BYTES, left = end - check->at;
+        const size_t bytes = left < most ? left : most;
+        check->crc = tiny_crc32(check->crc, model->weights + check->at, bytes);
+        check->at += bytes;
+        most -= bytes;
+        if (check->at == 24) /* the CRC covers all but itself */
+            check->at += 4;
+    }
+    if (check->at < TINY_WEIGHTS_BYTES)
+        return TINY_MORE;
+    const uint32_t crc = check->crc;
+    check->crc = 0; /* ready for the next round */
+    check->at = 0;
+    if (crc != tiny_u32(model->weights + 24))
+        return TINY_E_WEIGHTS_CRC;
+    return tiny_check_header(model->weights);
 }
 
 int tiny_init(tiny_model *model, const void *weights, size_t weights_bytes, void *arena,
@@ -224,18 +263,16 @@ int tiny_init(tiny_model *model, const void *weights, size_t weights_bytes, void
         return TINY_E_ALIGN;
     if (weights_bytes != TINY_WEIGHTS_BYTES)
         return TINY_E_WEIGHTS_SIZE;
-    /* header: magic, version, bytes (64 bits), layout hash (64 bits), CRC of what follows */
-    if (tiny_u32(image) != 0x54574345u || tiny_u32(image + 4) != 1)
-        return TINY_E_WEIGHTS_FORMAT;
-    if (tiny_u32(image + 16) != 0x8a9e0675u || tiny_u32(image + 20) != 0x15edf06fu)
-        return TINY_E_WEIGHTS_LAYOUT;
-#ifndef TINY_NO_CRC
-    if (tiny_crc32(image + 64, weights_bytes - 64) != tiny_u32(image + 24))
-        return TINY_E_WEIGHTS_CRC;
-#endif
+    const int header = tiny_check_header(image);
+    if (header != TINY_OK)
+        return header;
     model->weights = image;
     model->arena = arena;
+#ifndef TINY_NO_CRC
+    return tiny_check_weights(model, NULL, 0);
+#else
     return TINY_OK;
+#endif
 }
 
 /* Called after every layer when tracing is compiled in: by verify --layers and bench --layers. */
@@ -312,6 +349,7 @@ const char *tiny_strerror(int result)
     case TINY_E_WEIGHTS_FORMAT: return "not a weight image of this version";
     case TINY_E_WEIGHTS_LAYOUT: return "weight image of another model, board or plan";
     case TINY_E_WEIGHTS_CRC: return "weight image damaged";
+    case TINY_MORE: return "more of the weight image is to be read";
     default: return "unknown result";
     }
 }

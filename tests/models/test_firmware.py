@@ -20,6 +20,7 @@ from edgeconv.pipeline import CompileOptions
 from tests import onnx_models
 from tests.command import Command
 from tests.tools import available
+from tests.weight_images import with_flipped
 
 NETWORKS = sorted((Path(__file__).parent / "networks").glob("mlperf-tiny-*.onnx"))
 MACHINES = ("mps2-an386", "mps2-an500", "mps3-an547")  # the micro:bit has too little RAM for these
@@ -89,11 +90,10 @@ def test_images_hold_the_program(name: str, small: Path, tmp_path: Path) -> None
 def test_a_damaged_image_says_so(small: Path, tmp_path: Path) -> None:
     board = available("mps2-an386")
     project, _ = pipeline.compile_model(CompileOptions(small, board.name), tmp_path / "out")
-    path = tmp_path / "out" / "net_weights.bin"
-    damaged = bytearray(path.read_bytes())
-    damaged[-65] ^= 1
-    path.write_bytes(damaged)
-    done = run_binary(project.build(run_here=True).path, board, cwd=project.directory, timeout=60)
+    image = (tmp_path / "out" / "net_weights.bin").read_bytes()
+    elf = project.build(run_here=True).path
+    elf.write_bytes(elf.read_bytes().replace(image, with_flipped(image, len(image) - 65)))
+    done = run_binary(elf, board, cwd=project.directory, timeout=60)
     assert done.status == 7
     assert "weight image damaged" in done.stdout + done.stderr
 

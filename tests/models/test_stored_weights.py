@@ -3,7 +3,6 @@ from float32."""
 
 from __future__ import annotations
 
-import zlib
 from pathlib import Path
 
 import numpy as np
@@ -14,15 +13,16 @@ from onnx import numpy_helper
 from edgeconv import pipeline
 from edgeconv.algorithms.packing import rounded
 from edgeconv.build.project import Project
-from edgeconv.build.weights_file import CHECKSUM
+from edgeconv.build.weights_file import facts_of
 from edgeconv.choose.storage import stored_formats
-from edgeconv.codegen.weights import HEADER
+from edgeconv.codegen.weights import HEADER, Header
 from edgeconv.errors import EdgeconvError
 from edgeconv.pipeline import CompileOptions, compile_model, decide
 from edgeconv.storage import formats
 from edgeconv.verify import Verification
 from tests import onnx_models
 from tests.command import Command
+from tests.weight_images import with_flipped
 
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits-cnn.onnx"
 # dB at the output, of seeded inputs; measured 97.8, 55.5, 3.1 and 45.7.
@@ -117,20 +117,17 @@ def test_verify_tells_rounding_from_a_defect(residual_model: Path, tmp_path: Pat
     assert not verified(tmp_path, residual_model, 1e-4).passed
     assert verified(tmp_path, residual_model, 0.5).passed
     path = tmp_path / "net" / "net_weights.bin"
-    image = bytearray(path.read_bytes())
-    image[HEADER.size] ^= 0x40  # the first weight of the first layer
-    magic, version, size, layout, _ = HEADER.unpack(image[: HEADER.size])
-    path.write_bytes(image)
+    image = path.read_bytes()
+    first = HEADER.size  # the first weight of the first layer
+    path.write_bytes(with_flipped(image, first, 0x40))
     with pytest.raises(EdgeconvError, match="not those that were compiled"):
         verified(tmp_path, residual_model)
-    crc = zlib.crc32(image[HEADER.size :])
-    path.write_bytes(HEADER.pack(magic, version, size, layout, crc) + image[HEADER.size :])
+    path.write_bytes(with_flipped(image, first, 0x40, sealed=True))
     with pytest.raises(EdgeconvError, match="not those that were compiled"):
         verified(tmp_path, residual_model)
     project = Project.open(tmp_path / "net")
-    project.write_report(
-        {**project.report, "program": {**project.report["program"], CHECKSUM: crc}}
-    )
+    facts = facts_of(Header.of(path.read_bytes()))
+    project.write_report({**project.report, "program": {**project.report["program"], **facts}})
     with pytest.raises(EdgeconvError, match="rounded to int8 they are others"):
         verified(tmp_path, residual_model)
 

@@ -10,10 +10,13 @@ import pytest
 
 from edgeconv.build import undefined_symbols
 from edgeconv.build.project import Project
+from edgeconv.build.weights_file import facts_of
+from edgeconv.codegen.weights import HEADER, Header
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.pipeline import CompileOptions, compile_model
 from edgeconv.verify import model_file
 from tests.command import BOARD
+from tests.weight_images import with_flipped
 
 
 @pytest.fixture
@@ -51,7 +54,10 @@ def test_program_is_built_anew_when_a_source_changes(project: Project, name: str
     path = project.directory / name
     data = path.read_bytes()
     if name.endswith(".bin"):
-        path.write_bytes(data[:30] + b"\1" + data[31:])
+        path.write_bytes(with_flipped(data, HEADER.size, sealed=True))
+        facts = facts_of(Header.of(path.read_bytes()))
+        program = {**project.report["program"], **facts}
+        project = project.write_report({**project.report, "program": program})
     else:
         path.write_bytes(data + b"\n/* changed */\n")
     assert project.build().path.stat().st_mtime_ns > built

@@ -16,6 +16,7 @@ from edgeconv.codegen.source_tree import SourceTree
 from edgeconv.errors import EdgeconvError
 from edgeconv.ir.choice import Blob, Choice, Layer
 from edgeconv.ir.graph import Graph, Node
+from tests.weight_images import with_flipped
 
 
 def a_choice(*values: np.ndarray) -> Choice:
@@ -48,13 +49,28 @@ def image_bytes(choice: Choice, order: tuple[int, ...] = (0, 1, 2)) -> tuple[byt
 def test_header_crc_and_alignment() -> None:
     data, image = image_bytes(a_choice(*VALUES))
     magic, version, size, layout_hash, crc = struct.unpack_from("<4sIQQI", data)
-    assert (magic, version, size) == (b"ECWT", 1, len(data))
+    assert (magic, version, size) == (b"ECWT", 2, len(data))
     assert layout_hash == image.layout_hash
-    assert crc == zlib.crc32(data[weights.HEADER.size :])
+    assert crc == zlib.crc32(data[:24] + data[28:])
+    assert weights.defect_of(data) == ""
     for (index, _), placed in image.places.items():
         assert placed.offset % weights.ALIGN == 0
         stored = np.frombuffer(data, VALUES[index].dtype, VALUES[index].size, placed.offset)
         np.testing.assert_array_equal(stored, VALUES[index])
+
+
+def test_a_changed_bit_is_noticed_wherever_it_is() -> None:
+    """In every byte of the header, of the constants and of the zeros between them."""
+    data, _ = image_bytes(a_choice(*VALUES))
+    intact = [at for at in range(len(data)) if not weights.defect_of(with_flipped(data, at))]
+    assert not intact
+
+
+@pytest.mark.parametrize("size", [0, 1, 63, 64, -1])
+def test_an_image_that_was_cut_off_is_noticed(size: int) -> None:
+    data, _ = image_bytes(a_choice(*VALUES))
+    assert weights.defect_of(data[:size])
+    assert weights.defect_of(data + b"\0")
 
 
 def test_layout_hash_is_of_places_not_values() -> None:
