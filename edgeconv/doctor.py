@@ -11,7 +11,7 @@ from importlib import metadata
 from edgeconv import board as boards
 from edgeconv.board import Board
 from edgeconv.build import find_compiler, find_emulator
-from edgeconv.errors import EdgeconvError
+from edgeconv.errors import EdgeconvError, Exit
 
 # Python package -> what it does for verify, best first, and how to get it.
 _REFERENCES = (
@@ -23,17 +23,22 @@ _REFERENCES = (
 @dataclass(frozen=True, slots=True)
 class Check:
     """One tool.  ``kind``: "compiler", "emulator" or "reference".  ``found`` names the tool with
-    its version, "" when it is missing; ``install`` says how to get it."""
+    its version, "" when it is missing or does not work; ``problem`` is then what is wrong with the
+    one that is here; ``install`` says how to get it."""
 
     kind: str
     what: str
     found: str
     install: str
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class BoardCheck:
-    """Whether programs for a board can be built, and run, on this machine."""
+    """Whether programs for a board can be built, and run, on this machine.
+
+    ``problem``: why not, "" when they can.
+    """
 
     name: str
     description: str
@@ -41,6 +46,7 @@ class BoardCheck:
     can_build: bool
     can_run: bool
     runs: str  # "native", "none" or the emulator's name
+    problem: str = ""
 
 
 def diagnose() -> tuple[Check, ...]:
@@ -55,17 +61,23 @@ def diagnose() -> tuple[Check, ...]:
 
 
 def diagnose_boards() -> tuple[BoardCheck, ...]:
-    """Every board, sorted by name."""
-    return tuple(
-        BoardCheck(
-            name=board.name,
-            description=board.description,
-            isa=board.isa,
-            can_build=_available(find_compiler, board),
-            can_run=_available(find_emulator, board),
-            runs=board.run.command[0] if board.run.command else board.run.kind.value,
-        )
-        for board in _boards()
+    """Every board, sorted by name.
+
+    Each compiler builds a small program for each board that it is for.
+    """
+    return tuple(_board(board) for board in _boards())
+
+
+def _board(board: Board) -> BoardCheck:
+    build, run = _problem(find_compiler, board), _problem(find_emulator, board)
+    return BoardCheck(
+        name=board.name,
+        description=board.description,
+        isa=board.isa,
+        can_build=build is None,
+        can_run=run is None,
+        runs=board.run.command[0] if board.run.command else board.run.kind.value,
+        problem="; ".join(error.one_line() for error in (build, run) if error),
     )
 
 
@@ -73,20 +85,23 @@ def _boards() -> Iterable[Board]:
     return [boards.load(name) for name in boards.names()]
 
 
-def _available(find: Callable[[Board], object], board: Board) -> bool:
+def _problem(find: Callable[[Board], object], board: Board) -> EdgeconvError | None:
+    """What keeps ``find`` from finding a tool; wrong usage is none of these and is raised."""
     try:
         find(board)
-    except EdgeconvError:
-        return False
-    return True
+    except EdgeconvError as error:
+        if error.code is Exit.USAGE:
+            raise
+        return error
+    return None
 
 
 def _compiler(board: Board) -> Check:
-    try:
-        found = str(find_compiler(board))
-    except EdgeconvError:
-        found = ""
-    return Check("compiler", f"C compiler for {board.arch}", found, board.toolchain.install)
+    what = f"C compiler for {board.arch}"
+    problem = _problem(find_compiler, board)
+    if problem:
+        return Check("compiler", what, "", board.toolchain.install, problem.got)
+    return Check("compiler", what, str(find_compiler(board)), board.toolchain.install)
 
 
 def _emulator(board: Board) -> Check:

@@ -1,10 +1,16 @@
-/* What every other header of the runtime builds on.  C11, no library beyond the mem* functions. */
+/* What every other header of the runtime builds on.  Freestanding C11. */
 #ifndef EC_COMMON_H
 #define EC_COMMON_H
 
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
+
+/* All that is asked of a library.  GCC and Clang call these on their own accord too, wherever they
+   compile for.  Freestanding C has no <string.h>; in parentheses, since that may define macros. */
+void *(memcpy)(void *restrict to, const void *restrict from, size_t bytes);
+void *(memmove)(void *to, const void *from, size_t bytes);
+void *(memset)(void *to, int value, size_t bytes);
+int(memcmp)(const void *left, const void *right, size_t bytes);
 
 /* Kernels are written once and specialised by constant arguments, so they must be inlined. */
 #define EC_INLINE static inline __attribute__((always_inline, unused))
@@ -36,17 +42,18 @@ EC_INLINE int ec_max_i(int a, int b) { return a > b ? a : b; }
 /* Quotient rounded up, for b > 0 and any a. */
 EC_INLINE int ec_ceil_div(int a, int b) { return a > 0 ? (a + b - 1) / b : -(-a / b); }
 
-/* The bits of a float and back, as memcpy so that no aliasing rule is broken. */
+/* The bits of a float and back, as a copy so that no aliasing rule is broken.  The builtin, because
+   with -ffreestanding memcpy is a call. */
 EC_INLINE uint32_t ec_bits(float x)
 {
     uint32_t u;
-    memcpy(&u, &x, sizeof u);
+    __builtin_memcpy(&u, &x, sizeof u);
     return u;
 }
 EC_INLINE float ec_from_bits(uint32_t u)
 {
     float x;
-    memcpy(&x, &u, sizeof x);
+    __builtin_memcpy(&x, &u, sizeof x);
     return x;
 }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,13 +11,13 @@ from pathlib import Path
 from edgeconv.board import Board
 from edgeconv.build.elf import Sections, read_sections
 from edgeconv.build.firmware import FIRMWARE_FLAGS, link_firmware
+from edgeconv.build.output import first_error
 from edgeconv.build.toolchain import Compiler, find_compiler
 from edgeconv.errors import EdgeconvError
 
 BASE_FLAGS = ("-std=c11", "-O3", "-ffp-contract=fast", "-Wall", "-Wextra", "-Wpedantic")
 # Frame sizes go to .su files beside the objects: build.stack adds them up.
 MEASURE_FLAGS = ("-fstack-usage",)
-_ERROR_LINE = re.compile(r"(?:fatal )?error:|undefined reference|ld(?:\.\S+)?:|Error:")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +97,6 @@ def _call(command: Sequence[str], directory: Path, log: Path, failure: str) -> N
     if done.returncode != 0:
         raise EdgeconvError(
             failure,
-            got=_first_error(done.stdout) or f"exit status {done.returncode}",
+            got=first_error(done.stdout) or f"exit status {done.returncode}",
             hint=f"all of it is in {log}",
         )
-
-
-def _first_error(output: str) -> str:
-    lines = [line.strip() for line in output.splitlines() if line.strip()]
-    return next((line for line in lines if _ERROR_LINE.search(line)), lines[-1] if lines else "")

@@ -10,8 +10,9 @@ from edgeconv.build.stack import StackBound, stack_bound
 from edgeconv.build.usage import LINK_ANYWAY, does_not_fit
 from edgeconv.errors import EdgeconvError
 
-# What is not reached is left out.
-FIRMWARE_FLAGS = ("-ffunction-sections", "-fdata-sections")
+# What is not reached is left out.  Freestanding: the compiler's own <stdint.h>, also where a C
+# library is expected and none is installed; and yet it may expand memcpy in place.
+FIRMWARE_FLAGS = ("-ffreestanding", "-fbuiltin", "-ffunction-sections", "-fdata-sections")
 # The start-up code and the memory functions are emitted; the compiler's own arithmetic (software
 # floating point) is all that comes from a library.
 FIRMWARE_LINK = ("-nostdlib", "-nostartfiles", "-Wl,--gc-sections", "-Wl,-z,noexecstack")

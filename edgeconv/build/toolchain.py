@@ -6,17 +6,17 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from edgeconv.board import Board, RunKind
+from edgeconv.build.try_build import Sample, output_of, sample_of, try_build
 from edgeconv.errors import EdgeconvError, Exit
 
 # A distribution may install Clang under its versioned name only.
 _CLANG_VERSIONS = tuple(f"clang-{version}" for version in range(22, 12, -1))
-_TRY_CODE = '#include <stdio.h>\nint main(void) { return puts("") < 0; }\n'
-_TRY_FREESTANDING = "int main(void) { return 0; }\n"
+COMPILER_VARIABLE = "CC"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,58 +33,77 @@ class Compiler:
 
 
 def find_compiler(board: Board) -> Compiler:
-    """The first of the board's compilers that is installed and can link a program.
+    """The first of the board's compilers that is installed and builds a small program for it, with
+    its flags and the header of its instruction set.
 
-    A native build honours the environment variable CC.  Raises EdgeconvError (exit status 3).
+    A native build honours the environment variable CC.  Raises EdgeconvError: no compiler, with
+    what is wrong with those that are installed (exit status 3); CC is no command line (2).
     """
-    candidates = list(board.toolchain.cc)
-    if board.run.kind is RunKind.NATIVE and os.environ.get("CC"):
-        candidates.insert(0, os.environ["CC"])
+    sample = sample_of(board)
+    problems = []
+    candidates = list(_candidates(board))
     for candidate in candidates:
-        compiler = probe(candidate, static=board.toolchain.static, freestanding=board.bare_metal)
+        compiler, problem = _examine(candidate, sample)
         if compiler is not None:
             return compiler
+        problems += [f"{shlex.join(candidate)}: {problem}"] if problem else []
     raise EdgeconvError(
         "no compiler",
         where=f"board {board.name}",
-        rule=f"needs one of: {', '.join(candidates)}"
+        got="; ".join(problems),
+        rule=f"needs one of: {', '.join(map(shlex.join, candidates))}"
         + ("" if board.bare_metal else ", with its C library"),
         hint=board.toolchain.install,
         code=Exit.MISSING_TOOL,
     )
 
 
-def probe(candidate: str, *, static: bool = False, freestanding: bool = False) -> Compiler | None:
-    """The compiler that the command line ``candidate`` starts; None when it is not installed or
-    cannot link (a cross compiler without its C library; ``freestanding``: which is not needed)."""
-    program, *arguments = shlex.split(candidate)
+def probe(candidate: str) -> Compiler | None:
+    """The compiler that the command line ``candidate`` starts; None when it is not installed, or
+    does not build and link a program for the machine that it compiles for."""
+    return _examine(tuple(shlex.split(candidate)), Sample())[0]
+
+
+def _candidates(board: Board) -> Iterator[tuple[str, ...]]:
+    """Command lines, best first."""
+    chosen = os.environ.get(COMPILER_VARIABLE, "").strip()
+    if chosen and board.run.kind is RunKind.NATIVE:
+        yield _words(chosen)
+    yield from (tuple(shlex.split(candidate)) for candidate in board.toolchain.cc)
+
+
+def _words(chosen: str) -> tuple[str, ...]:
+    try:
+        return tuple(shlex.split(chosen))
+    except ValueError as error:
+        raise EdgeconvError(
+            "cannot read a compiler's command line",
+            where=f"environment variable {COMPILER_VARIABLE}",
+            got=repr(chosen),
+            rule=str(error),
+            hint="quote it as in a shell",
+            code=Exit.USAGE,
+        ) from error
+
+
+def _examine(candidate: tuple[str, ...], sample: Sample) -> tuple[Compiler | None, str]:
+    """The compiler, or what is wrong with it: "" where it is not installed."""
+    program, *arguments = candidate
     path = _which(program)
     if path is None:
-        return None
+        return None, ""
     command = (path, *arguments)
-    how = ("-nostdlib", "-nostartfiles", "-r") if freestanding else ("-static",) * static
-    link = (*command, "-x", "c", "-", *how, "-o", os.devnull)
-    if _output(link, _TRY_FREESTANDING if freestanding else _TRY_CODE) is None:
-        return None
-    text = _output((path, "--version"), "")
-    if text is None:
-        return None
+    problem = try_build(command, sample)
+    if problem:
+        return None, problem
+    text = output_of((path, "--version")).stdout
+    if not text:
+        return None, "prints no version"
     family = "clang" if "clang" in text.lower() else "gcc"
     version = re.search(r"\b(\d+\.\d+(?:\.\d+)?)\b", text)
-    return Compiler(command, family, version[1] if version else "unknown")
+    return Compiler(command, family, version[1] if version else "unknown"), ""
 
 
 def _which(program: str) -> str | None:
     names = (program, *_CLANG_VERSIONS) if program == "clang" else (program,)
     return next((path for name in names if (path := shutil.which(name))), None)
-
-
-def _output(command: tuple[str, ...], stdin: str) -> str | None:
-    """What the command prints; None when it cannot be started, fails or hangs."""
-    try:
-        done = subprocess.run(
-            command, input=stdin, capture_output=True, text=True, timeout=60, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout if done.returncode == 0 else None

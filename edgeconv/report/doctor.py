@@ -21,7 +21,8 @@ def render(checks: Sequence[Check], boards: Sequence[BoardCheck]) -> Group:
     for heading in ("kind", "for", "found", "how to get it"):
         tools.add_column(heading)
     for check in checks:
-        found = escape(check.found) or "[red]missing[/]"
+        wrong = f"[red]does not work[/]: {escape(check.problem)}" if check.problem else ""
+        found = escape(check.found) or wrong or "[red]missing[/]"
         tools.add_row(
             check.kind, escape(check.what), found, "" if check.found else escape(check.install)
         )

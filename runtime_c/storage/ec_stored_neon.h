@@ -19,7 +19,7 @@ EC_INLINE uint8x16_t ec_load_flyte24(const uint8_t *p)
     const uint8x16_t spread = {16, 0, 1, 2, 16, 3, 4, 5, 16, 6, 7, 8, 16, 9, 10, 11};
     const uint8x16_t eight = vcombine_u8(vld1_u8(p), vdup_n_u8(0));
     uint32_t four;
-    memcpy(&four, p + 8, sizeof four);
+    __builtin_memcpy(&four, p + 8, sizeof four);
     const uint32x4_t twelve = vsetq_lane_u32(four, vreinterpretq_u32_u8(eight), 2);
     return vqtbl1q_u8(vreinterpretq_u8_u32(twelve), spread);
 }
@@ -27,7 +27,7 @@ EC_INLINE uint8x16_t ec_load_flyte24(const uint8_t *p)
 EC_INLINE uint16_t ec_two_bytes(const void *p)
 {
     uint16_t value;
-    memcpy(&value, p, sizeof value);
+    __builtin_memcpy(&value, p, sizeof value);
     return value;
 }
 /* Four bits each, of two bytes that every lane has in its upper half: shifted to the top, then down
@@ -86,14 +86,14 @@ EC_INLINE void ec_store_as(void *p, ec_vec v, int fmt)
         const uint8x16_t packed = vqtbl1q_u8(bytes, order);
         vst1_u8(b, vget_low_u8(packed));
         const uint32_t four = vgetq_lane_u32(vreinterpretq_u32_u8(packed), 2);
-        memcpy(b + 8, &four, sizeof four);
+        __builtin_memcpy(b + 8, &four, sizeof four);
     } else if (fmt == EC_F16) {
         vst1_u8(b, vreinterpret_u8_u16(vshrn_n_u32(rounded, 16)));
     } else {
         const uint8x16_t order = {3, 7, 11, 15, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16};
         const uint8x16_t packed = vqtbl1q_u8(bytes, order);
         const uint32_t four = vgetq_lane_u32(vreinterpretq_u32_u8(packed), 0);
-        memcpy(b, &four, sizeof four);
+        __builtin_memcpy(b, &four, sizeof four);
     }
 }
 

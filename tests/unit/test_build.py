@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+import re
 import shutil
 import stat
 from dataclasses import replace
@@ -19,6 +21,7 @@ from edgeconv.build import (
     undefined_symbols,
 )
 from edgeconv.build.toolchain import probe
+from edgeconv.doctor import diagnose, diagnose_boards
 from edgeconv.errors import EdgeconvError, Exit
 from tests.tools import available
 
@@ -173,6 +176,51 @@ def test_cc_variable_comes_first_for_native_builds(
     assert find_compiler(host).command == (mine, "-pipe")
     foreign = replace(host, run=Run(RunKind.NONE, (), ""))
     assert find_compiler(foreign).command != (mine, "-pipe")
+
+
+def test_cc_variable_that_is_no_command_line(host: Board, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", 'no such "quote')
+    with pytest.raises(EdgeconvError, match="variable CC: got .*quote.*No closing") as caught:
+        find_compiler(host)
+    assert caught.value.code is Exit.USAGE
+    monkeypatch.setenv("CC", "  ")
+    assert find_compiler(host)
+
+
+# Compilers that are here and do not build: without headers, and without the library of the core.
+_PARTIAL = {
+    "no headers": ("-nostdinc", "stdint.h|stddef.h"),
+    "no library": ("-nodefaultlibs -Wl,--no-such-option", "no-such-option"),
+}
+
+
+@pytest.mark.parametrize("lack", _PARTIAL)
+def test_compiler_that_builds_nothing_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lack: str
+) -> None:
+    """Whose command is there, and answers --version: what is wrong with it is said."""
+    board = available("mps2-an386", to_run=False)
+    option, said = _PARTIAL[lack]
+    real = find_compiler(board).command[0]
+    script(tmp_path / "arm-none-eabi-gcc", f'exec {real} "$@" {option}')
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    with pytest.raises(EdgeconvError, match=f"arm-none-eabi-gcc: .*({said})") as caught:
+        find_compiler(board)
+    assert caught.value.code is Exit.MISSING_TOOL
+    assert not next(check for check in diagnose_boards() if check.name == board.name).can_build
+    found = next(check for check in diagnose() if check.what == f"C compiler for {board.arch}")
+    assert not found.found
+    assert re.search(said, found.problem)
+
+
+def test_compiler_too_old_for_the_processor_is_none(
+    host: Board, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CC", raising=False)
+    flags = ("-march=no-such-processor",)
+    later = replace(host, toolchain=replace(host.toolchain, flags=flags, cc=("cc",)))
+    with pytest.raises(EdgeconvError, match="cc: .*no-such-processor"):
+        find_compiler(later)
 
 
 def test_no_compiler(host: Board, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -77,6 +77,8 @@ def test_tables_show_the_missing_and_escape_markup() -> None:
 
 def test_json_has_tools_and_boards() -> None:
     state = BoardCheck("b", "a board", "portable", True, False, "qemu-x")
-    document = json.loads(json.dumps(to_json([Check("emulator", "q", "", "get q")], [state])))
-    assert document["tools"] == [{"kind": "emulator", "what": "q", "found": "", "install": "get q"}]
+    check = Check("emulator", "q", "", "get q")
+    document = json.loads(json.dumps(to_json([check], [state])))
+    found = {"kind": "emulator", "what": "q", "found": "", "install": "get q", "problem": ""}
+    assert document["tools"] == [found]
     assert document["boards"][0]["can_run"] is False
