@@ -15,15 +15,17 @@ from edgeconv.codegen.c_names import (
 )
 from edgeconv.codegen.cross import Cross
 from edgeconv.codegen.functions import Function, FunctionTable, environment
+from edgeconv.codegen.ports import Port
 from edgeconv.codegen.source_tree import SourceTree
 from edgeconv.codegen.weights import CRC_AT, MAGIC, VERSION, WeightImage, layout
 from edgeconv.ir.choice import Arg, ArgKind, Choice, Layer
 from edgeconv.ir.graph import Node, Tensor
 from edgeconv.ir.link import LinkPlan, vector_align
 from edgeconv.ir.memory import BankUse, MemoryMap, Place, Region
+from edgeconv.ir.ports import port_facts
 from edgeconv.ir.steps import steps_of
 from edgeconv.names import shortened
-from edgeconv.ops.lowering import C_TYPES, merge_headers
+from edgeconv.ops.lowering import merge_headers
 from edgeconv.storage.grid import Grid, grid_of, is_grid
 from edgeconv.targets import TARGETS
 
@@ -67,39 +69,6 @@ class Bank:
 
 
 @dataclass(frozen=True, slots=True)
-class Port:
-    """A graph input or output as the API shows it.
-
-    Where it lies in the arena (io arena): its ``place``, and the bank's symbol and pointer.
-    ``step``: between neighbouring values of a quantised one, else 0.
-    """
-
-    tensor: Tensor
-    ident: str
-    place: Place | None
-    arena: str
-    pointer: str
-    step: float
-
-    @property
-    def shape(self) -> str:
-        return "x".join(map(str, self.tensor.shape)) or "scalar"
-
-    @property
-    def c_type(self) -> str:
-        return C_TYPES[self.tensor.dtype]
-
-    @property
-    def words(self) -> str:
-        """What its elements are called."""
-        return "floats" if self.tensor.dtype == "float32" else f"{self.c_type} integers"
-
-    @property
-    def bytes(self) -> int:
-        return self.tensor.size * np.dtype(self.tensor.dtype).itemsize
-
-
-@dataclass(frozen=True, slots=True)
 class Call:
     """One line of ``name_run``: what is written above it and the call itself.
 
@@ -134,20 +103,21 @@ class _Emitter:
         self.idents = unique_identifiers(memory.places)
         self.banks = self._banks()
         self.arenas = list(self.banks.values()) or [self._bank(memory.banks[0], "")]
-        self.steps = steps_of(graph)
-        self.inputs = self._ports(graph.inputs)
-        self.outputs = self._ports(graph.outputs)
+        self.facts = port_facts(graph)
+        self.inputs = self._ports(graph.inputs, "INPUT")
+        self.outputs = self._ports(graph.outputs, "OUTPUT")
 
-    def _ports(self, names: tuple[str, ...]) -> list[Port]:
+    def _ports(self, names: tuple[str, ...], direction: str) -> list[Port]:
         idents = unique_identifiers(names)
         return [
             Port(
                 self.choice.graph[name],
                 idents[name],
+                f"{self.upper}_{direction}_{idents[name].upper()}",
                 self.memory.places[name] if self.choice.io == "arena" else None,
                 self._bank_of(self.memory.places[name]).symbol,
                 self._bank_of(self.memory.places[name]).pointer,
-                self.steps.get(name, 0.0),
+                self.facts[name],
             )
             for name in names
         ]
@@ -285,7 +255,7 @@ class _Emitter:
             "memory": self.memory,
             "align": self.choice.align,
             "arena_rows": self._arena_rows(),
-            "quantised": bool(self.steps),
+            "quantised": bool(steps_of(self.choice.graph)),
             "typed": any(port.c_type != "float" for port in (*self.inputs, *self.outputs)),
             "inputs": self.inputs,
             "outputs": self.outputs,

@@ -14,6 +14,7 @@ from edgeconv.build.project import SCHEMA
 from edgeconv.ir.choice import Choice, Layer, tensor_bytes
 from edgeconv.ir.graph import Graph, Tensor
 from edgeconv.ir.memory import MemoryMap
+from edgeconv.ir.ports import PortFacts, port_facts
 from edgeconv.ir.steps import steps_of
 from edgeconv.predict import LayerPrediction, Roofline, predict
 from edgeconv.report.memory_map import arena_map
@@ -41,7 +42,7 @@ def build_report(choice: Choice, memory: MemoryMap, board: Board, facts: Facts) 
     """The report of a network that has not been built yet: code sizes and times are null."""
     graph = choice.graph
     predicted = predict(choice, memory, board)
-    steps = steps_of(graph)
+    steps, ports = steps_of(graph), port_facts(graph)
     layers = [
         {
             **_layer(choice.layers[index], graph, memory, expected),
@@ -69,8 +70,8 @@ def build_report(choice: Choice, memory: MemoryMap, board: Board, facts: Facts) 
         "board": board.name,
         "isa": choice.isa,
         "threads": 1,
-        "inputs": [_port(graph[name], steps) for name in graph.inputs],
-        "outputs": [_port(graph[name], steps) for name in graph.outputs],
+        "inputs": [_port(graph[name], ports[name]) for name in graph.inputs],
+        "outputs": [_port(graph[name], ports[name]) for name in graph.outputs],
         "ram": _ram(choice, memory, board),
         "flash": {
             "weights": facts.weights_bytes,
@@ -258,9 +259,17 @@ def _first_activation(layer: Layer, graph: Graph) -> Tensor:
     return next(graph[name] for name in names if not graph[name].is_constant)
 
 
-def _port(tensor: Tensor, steps: Mapping[str, float]) -> Report:
-    port = {"name": tensor.name, "shape": list(tensor.shape), "dtype": tensor.dtype}
-    return {**port, "step": steps[tensor.name]} if tensor.name in steps else port
+def _port(tensor: Tensor, facts: PortFacts) -> Report:
+    scaling = facts.scaling
+    return {
+        "name": tensor.name,
+        "shape": list(tensor.shape),
+        "dtype": tensor.dtype,
+        **({"axes": facts.axes} if facts.axes else {}),
+        **({"step": facts.step} if facts.step else {}),
+        **({"scale": list(scaling.scale), "zero_point": list(scaling.zero)} if scaling else {}),
+        **({"scale_axis": scaling.axis} if scaling and not scaling.is_per_tensor else {}),
+    }
 
 
 def _number(value: float) -> float | None:

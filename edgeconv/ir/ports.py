@@ -1,0 +1,93 @@
+"""What a caller must know of the network's inputs and outputs beside shape and type."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.quantisation import INTEGERS, Scaling
+from edgeconv.ir.steps import steps_of
+
+# Operators whose result's axes are those of their first input.
+_ELEMENTWISE = frozenset(
+    {
+        *("Affine", "Binary", "Concat", "Convert", "Dequantise", "Identity", "LRN", "Pad"),
+        *("Quantise", "Resize", "Slice", "Unary"),
+    }
+)
+_IMAGES = frozenset({"Conv", "Pool"})  # of [N, C, H, W], whatever lies in memory
+NCHW, NHWC = "NCHW", "NHWC"
+_TO_NCHW, _TO_NHWC = (0, 3, 1, 2), (0, 2, 3, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class PortFacts:
+    """Of one graph input or output.
+
+    ``scaling``: number = (stored - zero) * scale, None where the elements are float32 or no single
+    QuantizeLinear or DequantizeLinear says it.  ``axes``: "NCHW", "NHWC", or "" where the network
+    does not tell.  ``step``: between neighbouring values of a quantised one, else 0.
+    """
+
+    scaling: Scaling | None
+    axes: str
+    step: float
+
+
+def port_facts(graph: Graph) -> dict[str, PortFacts]:
+    """Of every graph input and output, by name."""
+    consumers, producers, steps = graph.consumers(), graph.producers(), steps_of(graph)
+    found = {}
+    for name in graph.inputs:
+        readers = consumers[name]
+        axes = _axes_of_input(graph, consumers, name)
+        scaling = _scaling(graph, name, readers, "Dequantise")
+        found[name] = PortFacts(scaling, axes, steps.get(name, 0.0))
+    for name in graph.outputs:
+        writer = producers.get(name)  # none: an input that is an output
+        axes = _axes_of_output(graph, producers, name)
+        scaling = _scaling(graph, name, [writer] if writer else [], "Quantise")
+        found.setdefault(name, PortFacts(scaling, axes, steps.get(name, 0.0)))
+    return found
+
+
+def _scaling(graph: Graph, name: str, nodes: list[Node], op: str) -> Scaling | None:
+    """What all of ``nodes`` that are of the operator ``op`` agree on."""
+    if graph[name].dtype not in INTEGERS:
+        return None
+    said = {Scaling.of(node) for node in nodes if node.op == op}
+    return said.pop() if len(said) == 1 else None
+
+
+def _axes_of_input(graph: Graph, consumers: dict[str, list[Node]], name: str) -> str:
+    if len(graph[name].shape) != len(NCHW):
+        return ""
+    said, seen = set(), {name}
+    left = [(name, NCHW)]  # tensors, and what the input is where they are NCHW
+    while left:
+        tensor, axes = left.pop()
+        for node in consumers[tensor]:
+            if node.op in _IMAGES:
+                said.add(axes)
+            turned = axes == NCHW and _permutes(node, _TO_NCHW)
+            if (turned or node.op in _ELEMENTWISE) and node.output not in seen:
+                seen.add(node.output)
+                left.append((node.output, NHWC if turned else axes))
+    return said.pop() if len(said) == 1 else ""
+
+
+def _axes_of_output(graph: Graph, producers: dict[str, Node], name: str) -> str:
+    axes, node = NCHW, producers.get(name)
+    if len(graph[name].shape) != len(NCHW):
+        return ""
+    while node and node.op not in _IMAGES:
+        turned = axes == NCHW and _permutes(node, _TO_NHWC)
+        if not turned and node.op not in _ELEMENTWISE:
+            return ""
+        axes = NHWC if turned else axes
+        node = producers.get(node.inputs[0])
+    return axes if node else ""
+
+
+def _permutes(node: Node, axes: tuple[int, ...]) -> bool:
+    return node.op == "Transpose" and tuple(node.attrs["perm"]) == axes
