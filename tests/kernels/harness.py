@@ -102,23 +102,16 @@ class Spec:
     options: tuple[LayoutOption, ...] = ()
     storage: Mapping[str, str] = field(default_factory=dict)
 
-    def cases(self, target: Target) -> list[Case]:
-        """One case per layout option that the operator offers on ``target``."""
-        operator = operators()[self.op]
-        assert operator.lower is not None
+    def graph(self) -> tuple[Graph, dict[str, Array]]:
+        """A network of this operation alone, and the values of its inputs."""
         arrays = {name: value for name, value in self.inputs.items() if name}
         if self.residual is not None:
             arrays["residual"] = self.residual
         for name in arrays.keys() & self.storage.keys():
             arrays[name] = formats()[self.storage[name]].rounded(arrays[name])
-        node = Node(
-            "node",
-            self.op,
-            tuple(self.inputs),
-            ("out",),
-            self.attrs,
-            Epilogue(self.before, "residual" if self.residual is not None else "", self.after),
-        )
+        residual = "residual" if self.residual is not None else ""
+        epilogue = Epilogue(self.before, residual, self.after)
+        node = Node("node", self.op, tuple(self.inputs), ("out",), self.attrs, epilogue)
         tensors = {
             name: Tensor(
                 name, value.shape, str(value.dtype), data=value if name in self.constants else None
@@ -130,8 +123,22 @@ class Spec:
             if name in tensors:
                 tensors[name] = replace(tensors[name], storage=form)
         values = {name: value for name, value in arrays.items() if name not in self.constants}
-        graph = Graph("test", (node,), tensors, tuple(values), ("out",))
-        expected = evaluate(graph, values)["out"]
+        return Graph("test", (node,), tensors, tuple(values), ("out",)), values
+
+    def expected(self) -> Array:
+        """What it must compute, by the float64 interpreter."""
+        return evaluate(*self.graph())["out"]
+
+    def cases(self, target: Target, expected: Array | None = None) -> list[Case]:
+        """One case per layout option that the operator offers on ``target``.
+
+        ``expected``: for who has asked the interpreter already.
+        """
+        operator = operators()[self.op]
+        assert operator.lower is not None
+        graph, values = self.graph()
+        (node,), tensors = graph.nodes, graph.tensors
+        expected = self.expected() if expected is None else expected
         made = []
         for option in self.options or operator.layouts(node, graph, target):
             decided = {
@@ -141,7 +148,7 @@ class Spec:
             laid_out = graph.with_tensors(
                 {name: replace(t, layout=decided[name]) for name, t in tensors.items()}
             )
-            shapes = " ".join(str(list(a.shape)) for a in arrays.values())
+            shapes = " ".join(str(list(t.shape)) for t in tensors.values() if t.name != "out")
             label = f"{self.op} {shapes} {dict(self.attrs)} {node.epilogue} in {option.writes[0]}"
             label += f" {dict(self.storage)}" if self.storage else ""
             layer = operator.lower(node, laid_out, target)
@@ -286,9 +293,11 @@ def compile_program(
     return binary
 
 
-def execute(build: Build, cases: Sequence[Case], folder: Path) -> list[tuple[Case, Array]]:
+def execute(
+    build: Build, cases: Sequence[Case], folder: Path, kind: type[Program] = Program
+) -> list[tuple[Case, Array]]:
     """Compile all cases into one program, run it, and return every run's logical output."""
-    program = Program(build.target.lanes)
+    program = kind(build.target.lanes)
     for case in cases:
         aliases = case.layer.aliases
         grants: list[tuple[Alias, ...]] = [(), *((alias,) for alias in aliases)]
@@ -325,14 +334,14 @@ def _play(build: Build, program: Program, folder: Path) -> bytes:
     return done.stdout
 
 
-def check(build: Build, cases: Sequence[Case], folder: Path) -> None:
+def check(build: Build, cases: Sequence[Case], folder: Path, kind: type[Program] = Program) -> None:
     """Every run of every case is within its case's tolerance."""
     assert cases, "no cases"
     failures = []
-    for case, got in execute(build, cases, folder):
+    for case, got in execute(build, cases, folder, kind):
         want = case.expected.astype(np.float64)
-        allowed = case.tolerance * ULP * np.maximum(np.abs(want), case.scale)
         with np.errstate(invalid="ignore"):
+            allowed = case.tolerance * ULP * np.maximum(np.abs(want), case.scale)
             low, high = want - allowed, want + allowed
             form = formats()[case.graph[case.layer.node.output].storage]
             if form.name != "float32":  # rounding keeps the order

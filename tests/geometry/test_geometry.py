@@ -1,0 +1,34 @@
+"""Random geometries of operators, by every algorithm and in every layout, on every target.
+
+`make test` draws the same ones each time, `make test-all` many more, new ones each time.  A failure
+names the command that draws it again.
+"""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+
+import pytest
+
+from edgeconv.targets import TARGETS
+from tests.geometry.sweep import KINDS, find_build, sweep
+from tests.kernels.harness import Build
+
+SEED = 1
+
+
+@pytest.fixture(params=TARGETS)
+def build(request: pytest.FixtureRequest) -> Build:
+    """Every instruction set, with GCC; sanitized where this CPU runs it."""
+    return find_build(str(request.param))
+
+
+def test_some(build: Build, tmp_path: Path) -> None:
+    sweep(build, {name: range(kind.quick) for name, kind in KINDS.items()}, SEED, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_many(build: Build, tmp_path: Path, kind: str) -> None:
+    sweep(build, {kind: range(KINDS[kind].thorough)}, secrets.randbits(32), tmp_path)
