@@ -82,7 +82,7 @@ class Decider(Closing):
         self._integers = False
         self.board = boards.load(options.board)
         step("reading the model")
-        graph = frontend.load(options.model, input_shapes=options.input_shapes)
+        graph = frontend.load(options.model, input_shapes=options.input_shapes, part=options.cut)
         step("simplifying the graph")
         self.graph = passes.optimise(graph)
         self._search: Search | None = None
@@ -324,6 +324,7 @@ class Decider(Closing):
             ram_budget=self._budget(options.ram, board.ram_bytes),
             flash_budget=self._budget(options.flash, board.flash_bytes),
             rounding=options.rounding,
+            cut=options.cut,
         )
         report = document.build_report(choice, plan, board, facts)
         notes = (*choice.graph.notes, *computing_notes(choice), *integer_notes(choice, storage))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from edgeconv.codegen.c_names import prefix as c_prefix
 from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.frontend.cut import WHOLE, Cut
 from edgeconv.ir.layout import Shape
 
 NEAREST, TRUNCATE = ROUNDINGS = ("nearest", "truncate")
@@ -24,7 +25,8 @@ class CompileOptions:
     ``calibration``: samples to measure accuracy on.  ``min_sqnr`` in dB and ``max_drop``, a share
     of the labels: what may be lost of it; ``objective``: what to make smallest within
     that, "" for latency where the board predicts it, else memory.
-    ``rounding``: how numbers are brought to a format, one of ROUNDINGS.
+    ``cut``: the part of the model that is meant.  ``rounding``: how numbers are brought to a
+    format, one of ROUNDINGS.
     """
 
     model: Path
@@ -42,6 +44,7 @@ class CompileOptions:
     max_drop: float | None = None
     objective: str = ""
     rounding: str = NEAREST
+    cut: Cut = WHOLE
 
     @property
     def truncate(self) -> bool:
@@ -71,6 +74,9 @@ class CompileOptions:
     def _optional(self) -> Iterator[str]:
         if self.name:
             yield from ("--name", self.name)
+        for option, names in (("--input", self.cut.inputs), ("--output", self.cut.outputs)):
+            for name in names:
+                yield from (option, name)
         for name, shape in sorted(self.input_shapes.items()):
             yield from ("--input-shape", f"{name}={'x'.join(map(str, shape))}")
         for layer, algorithm in sorted(self.algorithms.items()):

@@ -34,7 +34,7 @@ def try_on(
     """
     find_emulator(project.board())  # before anything long
     shapes = {port.name: port.shape for port in project.inputs}
-    graph = passes.optimise(frontend.load(model, input_shapes=shapes))
+    graph = passes.optimise(frontend.load(model, input_shapes=shapes, part=project.cut))
     samples = calibration_samples.load(path, graph)
     with Engine(graph, step) as engine:
         baseline = Baseline(engine, samples, step)

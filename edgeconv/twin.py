@@ -50,7 +50,7 @@ class Twin(Closing):
 
     def __init__(self, project: Project, model: Path, step: Step = lambda _: None) -> None:
         shapes = {port.name: port.shape for port in project.inputs}
-        graph = passes.optimise(frontend.load(model, input_shapes=shapes))
+        graph = passes.optimise(frontend.load(model, input_shapes=shapes, part=project.cut))
         layers = project.report["layers"]
         computing = {layer["name"]: _computes_in(layer) for layer in layers}
         rounding, self.rounded = _with_rounded_inputs(graph, computing)

@@ -21,6 +21,7 @@ from edgeconv.build.flash_image import write_images
 from edgeconv.build.toolchain import Compiler, find_compiler
 from edgeconv.build.weights_file import image_of
 from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.frontend.cut import Cut
 
 COMPILE_FLAGS = (*BASE_FLAGS, *MEASURE_FLAGS, *FIRMWARE_FLAGS, *FIRMWARE_LINK)
 REPORT = "report.json"
@@ -132,6 +133,11 @@ class Project:
     def linker_script(self) -> str:
         """Of firmware; relative to the directory."""
         return f"{self.report['board']}.ld"
+
+    @property
+    def cut(self) -> Cut:
+        """The part of the model that it is."""
+        return Cut.of(self.report["model"].get("cut"))
 
     def board(self) -> Board:
         """The board it was compiled for, as seen from this machine; raises as ``board.load``."""

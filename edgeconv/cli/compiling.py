@@ -62,7 +62,7 @@ command = Command(
             help="1 in this version",
         ),
         click.Option(
-            ["-o", "--output", "directory"],
+            ["-o", "--directory"],
             type=FOLDER,
             metavar="DIR",
             help="the project (./PREFIX)",

@@ -10,6 +10,7 @@ import click
 
 from edgeconv.arguments import decibels, fraction, named, shape, size_of
 from edgeconv.cli.words import ALGORITHM, BOARD, FILE, STORAGE, TEXT, Word
+from edgeconv.frontend.cut import Cut
 from edgeconv.ir.layout import Shape
 from edgeconv.options import NEAREST, ROUNDINGS, CompileOptions
 
@@ -36,6 +37,13 @@ def parameters() -> list[click.Parameter]:
             metavar="PREFIX",
             help="of files and symbols (the model's name)",
         ),
+        _repeated(
+            "--input",
+            TEXT,
+            "TENSOR",
+            "begin at this tensor of the model; with all others that the outputs depend on",
+        ),
+        _repeated("--output", TEXT, "TENSOR", "end at this tensor of the model"),
         _repeated(
             "--input-shape",
             Word(shape),
@@ -115,6 +123,8 @@ def wanted(
     model: Path,
     board: str,
     name: str,
+    input: Iterable[str],  # noqa: A002 - as the option is called
+    output: Iterable[str],
     input_shape: Iterable[tuple[str, Shape]],
     algorithm: Iterable[tuple[str, str]],
     storage: Iterable[tuple[str, str]],
@@ -127,6 +137,7 @@ def wanted(
         model=model,
         board=board,
         name=name,
+        cut=Cut(tuple(input), tuple(output)),
         input_shapes=named("--input-shape", input_shape),
         algorithms=named("--algorithm", algorithm),
         storage=named("--storage", storage),

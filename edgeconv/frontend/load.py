@@ -11,9 +11,11 @@ from types import MappingProxyType
 import onnx
 
 from edgeconv.errors import EdgeconvError
-from edgeconv.frontend import model_file
+from edgeconv.frontend import cut, model_file
+from edgeconv.frontend.cut import WHOLE, Cut
 from edgeconv.frontend.input_shapes import fix_shapes
 from edgeconv.frontend.walk import Scope, Walk
+from edgeconv.frontend.ways_out import Walked, where_to_cut
 from edgeconv.frontend.weights import Weights, non_finite
 from edgeconv.ir.check import check
 from edgeconv.ir.edit import Editor
@@ -24,17 +26,20 @@ _OLDEST_OPSET = 7  # the first with today's broadcasting
 _NO_SHAPES: Mapping[str, Shape] = MappingProxyType({})
 
 
-def load(path: str | Path, *, input_shapes: Mapping[str, Shape] = _NO_SHAPES) -> Graph:
+def load(
+    path: str | Path, *, input_shapes: Mapping[str, Shape] = _NO_SHAPES, part: Cut = WHOLE
+) -> Graph:
     """The network in ``path`` in canonical operators, with static shapes.
 
     ``input_shapes``: a shape per input name, where the model leaves dimensions free; a free first
     dimension (the batch) is 1 without it.  Whatever depends on constants and shapes only is
     evaluated.  Tensors keep their ONNX names, node names are unique, ``Node.origin`` names the
     model's own nodes.  Weights are read-only views of the mapped file wherever their form allows:
-    the file must not change while the graph is in use.
+    the file must not change while the graph is in use.  ``part``: which part of the model it is.
 
-    Raises EdgeconvError: status 2 for a path or a shape that does not fit, 1 for a file that is no
-    valid model and for a model that cannot be compiled, with every reason in ``details``.
+    Raises EdgeconvError: status 2 for a path, a shape or a part that does not fit, 1 for a file
+    that is no valid model and for a model that cannot be compiled, with every reason in
+    ``details``.
     """
     path = Path(path)
     file = model_file.read(path)
@@ -42,6 +47,29 @@ def load(path: str | Path, *, input_shapes: Mapping[str, Shape] = _NO_SHAPES) ->
     opsets = _checked_opsets(file)
     weights.map_all(file.model)
     digest = model_file.digest(weights.files())
+    cut.apply(file.model, part, _types_inside(file, weights, opsets, input_shapes, part.inputs))
+    graph = file.model.graph
+    outputs = [value.name for value in graph.output]
+    if not outputs:
+        raise _invalid(path, "no outputs", "a model must have an output")
+    walk, inputs, notes = _begun(file, weights, input_shapes)
+    missing = [name for name in outputs if name not in _value_names(graph)]
+    if missing:
+        raise _invalid(path, f"output {missing[0]!r}", "no node writes it")
+    walk.run(graph.node, Scope(opsets), outputs)
+    walk.problems.check(path, lambda: _where_to_cut(walk, inputs, outputs))
+    for name in outputs:
+        if not walk.tensors[name].size:
+            got = f"output {name!r} of shape {list(walk.tensors[name].shape)}"
+            raise _invalid(path, got, "an output must have elements")
+    notes = [*notes, *walk.grids.notes]
+    return _finished(path, walk, inputs, outputs, notes, digest)
+
+
+def _begun(
+    file: model_file.ModelFile, weights: Weights, input_shapes: Mapping[str, Shape]
+) -> tuple[Walk, list[str], list[str]]:
+    """The walk over a model before its first node; the names of its inputs; notes on them."""
     graph = file.model.graph
     walk = Walk(weights, file.model.functions, _value_names(graph))
     for tensor in graph.initializer:
@@ -49,9 +77,11 @@ def load(path: str | Path, *, input_shapes: Mapping[str, Shape] = _NO_SHAPES) ->
     for sparse in graph.sparse_initializer:
         walk.define(sparse.values.name, weights.dense(sparse))
     inputs = [value for value in graph.input if value.name not in walk.tensors]
-    outputs = [value.name for value in graph.output]
-    _check_ends(path, inputs, outputs, _value_names(graph))
-    shapes, notes = fix_shapes(inputs, input_shapes, path)
+    others = [value.name for value in inputs if not value.type.HasField("tensor_type")]
+    if others:
+        got = f"input {others[0]!r}, which is no tensor"
+        raise _invalid(file.path, got, "inputs must be tensors")
+    shapes, notes = fix_shapes(inputs, input_shapes, file.path)
     for value in inputs:
         kind = onnx.TypeProto()
         kind.CopyFrom(value.type)
@@ -60,31 +90,46 @@ def load(path: str | Path, *, input_shapes: Mapping[str, Shape] = _NO_SHAPES) ->
             onnx.TensorShapeProto.Dimension(dim_value=dim) for dim in shapes[value.name]
         )
         walk.declare(value.name, kind)
-    walk.run(graph.node, Scope(opsets), outputs)
-    walk.problems.check(path)
-    for name in outputs:
-        if not walk.tensors[name].size:
-            got = f"output {name!r} of shape {list(walk.tensors[name].shape)}"
-            raise _invalid(path, got, "an output must have elements")
-    notes = [*notes, *walk.grids.notes]
-    return _finished(path, walk, [value.name for value in inputs], outputs, notes, digest)
+    return walk, [value.name for value in inputs], notes
 
 
-def _check_ends(
-    path: Path,
-    inputs: Sequence[onnx.ValueInfoProto],
-    outputs: Sequence[str],
-    known: Collection[str],
-) -> None:
-    """Inputs must be tensors, and outputs there and written."""
-    others = [value.name for value in inputs if not value.type.HasField("tensor_type")]
-    if others:
-        raise _invalid(path, f"input {others[0]!r}, which is no tensor", "inputs must be tensors")
-    if not outputs:
-        raise _invalid(path, "no outputs", "a model must have an output")
-    missing = [name for name in outputs if name not in known]
-    if missing:
-        raise _invalid(path, f"output {missing[0]!r}", "no node writes it")
+def _where_to_cut(walk: Walk, inputs: Sequence[str], outputs: Sequence[str]) -> str:
+    """Which part of the model can be compiled where another cannot; "" where none is known."""
+    refused = walk.problems.refused_nodes
+    return where_to_cut(
+        [
+            Walked(step.node, step.name in refused)
+            for step in walk.own
+            if not all(walk.constant(name) is not None for name in step.node.output if name)
+        ],
+        inputs,
+        outputs,
+        walk.problems.refused_values,
+        lambda name: name in walk.tensors and walk.constant(name) is None,
+    )
+
+
+def _types_inside(
+    file: model_file.ModelFile,
+    weights: Weights,
+    opsets: dict[str, int],
+    input_shapes: Mapping[str, Shape],
+    wanted: Collection[str],
+) -> dict[str, onnx.TypeProto]:
+    """The types of those tensors ``wanted`` of the whole model that can be told: many depend on
+    values that onnx's own inference does not follow.  None that the user gives a shape."""
+    own = {value.name for value in file.model.graph.input}
+    asked = [name for name in wanted if name not in own and name not in input_shapes]
+    if not asked:
+        return {}
+    try:
+        given = {name: shape for name, shape in input_shapes.items() if name in own}
+        walk, _, _ = _begun(file, weights, given)
+        walk.run(file.model.graph.node, Scope(opsets), asked)
+    except EdgeconvError:  # of what the part need not have
+        return {}
+    kinds = {name: walk.type_of(name) for name in asked}
+    return {name: kind for name, kind in kinds.items() if kind is not None}
 
 
 def _invalid(path: Path, got: str, rule: str) -> EdgeconvError:

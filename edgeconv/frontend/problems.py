@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from edgeconv.errors import EdgeconvError
+from edgeconv.frontend import ways_out
 from edgeconv.names import told_apart
 
 _NAMES = 3  # how many nodes of one kind are named
@@ -39,21 +41,37 @@ class Problems:
     def __bool__(self) -> bool:
         return bool(self._nodes or self._types)
 
+    @property
+    def refused_nodes(self) -> frozenset[str]:
+        """The names of the refused nodes."""
+        return frozenset(name for names in self._nodes.values() for name in names)
+
+    @property
+    def refused_values(self) -> frozenset[str]:
+        """The names of the refused values."""
+        return frozenset(name for names in self._types.values() for name in names)
+
     def lines(self) -> tuple[str, ...]:
         """One line per kind: what, how often, where first, why."""
         return (
             *(
-                f"{operator}: {_counted('node', names)}: {reason}"
+                _line(operator, "node", names, reason, ways_out.of_operator(operator))
                 for (operator, reason), names in self._nodes.items()
             ),
             *(
-                f"{dtype} values at run time: {_counted('tensor', names)}: {_COMPUTED}"
+                _line(
+                    f"{dtype} values at run time",
+                    "tensor",
+                    names,
+                    _COMPUTED,
+                    ways_out.of_type(dtype),
+                )
                 for dtype, names in self._types.items()
             ),
         )
 
-    def check(self, path: Path) -> None:
-        """Raise EdgeconvError when there are problems."""
+    def check(self, path: Path, cut: Callable[[], str]) -> None:
+        """Raise EdgeconvError when there are problems; ``cut`` tells which part has none."""
         if self:
             lines = self.lines()
             kinds = f"{len(lines)} unsupported {'kind' if len(lines) == 1 else 'kinds'} of node"
@@ -61,8 +79,13 @@ class Problems:
                 "the model cannot be compiled",
                 where=str(path),
                 got=f"{kinds} or value",
+                hint=cut(),
                 details=lines,
             )
+
+
+def _line(what: str, kind: str, names: list[str], reason: str, way_out: str) -> str:
+    return f"{what}: {_counted(kind, names)}: {'; '.join(filter(None, (reason, way_out)))}"
 
 
 def _counted(what: str, names: list[str]) -> str:

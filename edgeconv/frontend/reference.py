@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import onnx
+from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
 from edgeconv.errors import EdgeconvError
-from edgeconv.frontend import model_file
+from edgeconv.frontend import cut, model_file
+from edgeconv.frontend.cut import WHOLE, Cut
 from edgeconv.frontend.schedule import subgraphs
 
 Values = npt.NDArray[Any]
@@ -31,9 +33,14 @@ class ReferenceRun:
 
 
 def reference_outputs(
-    path: str | Path, inputs: Mapping[str, Values], wanted: Sequence[str] | None = None
+    path: str | Path,
+    inputs: Mapping[str, Values],
+    wanted: Sequence[str] | None = None,
+    *,
+    part: Cut = WHOLE,
 ) -> ReferenceRun:
-    """Run the model in ``path`` on ``inputs``, one array per graph input, of its static shape.
+    """Run the model in ``path``, or a ``part`` of it, on ``inputs``: one array per graph input, of
+    its static shape.
 
     ``wanted`` names graph outputs or intermediate values; all graph outputs when it is None.
     Names that the model's own nodes do not write are left out: the values that the frontend or a
@@ -44,6 +51,7 @@ def reference_outputs(
     """
     path = Path(path)
     file = model_file.read(path)
+    cut.apply(file.model, part)
     known = {name for node in file.model.graph.node for name in node.output}
     known |= {value.name for value in file.model.graph.output}
     names = [value.name for value in file.model.graph.output] if wanted is None else wanted
@@ -51,7 +59,7 @@ def reference_outputs(
     installed = importlib.util.find_spec("onnxruntime") is not None
     run = _onnxruntime if installed else _onnx_reference
     try:
-        return run(file, inputs, names)
+        return run(file, inputs, names, part)
     except (EdgeconvError, MemoryError):
         raise
     except Exception as error:  # engines raise types of their own, and the user acts on none
@@ -64,7 +72,7 @@ def reference_outputs(
 
 
 def _onnxruntime(
-    file: model_file.ModelFile, inputs: Mapping[str, Values], names: Sequence[str]
+    file: model_file.ModelFile, inputs: Mapping[str, Values], names: Sequence[str], part: Cut
 ) -> ReferenceRun:
     """The stripped model with its weights read from the file by ONNX Runtime itself."""
     import onnxruntime  # noqa: PLC0415 - optional
@@ -77,7 +85,7 @@ def _onnxruntime(
                 entry.value = file.path.name
     for node in model.graph.node:
         _restore_attributes(node, file)
-    _fix_inputs(model.graph, inputs)
+    _fix_inputs(model.graph, inputs, part)
     listed = {value.name for value in model.graph.output}
     model.graph.output.extend(onnx.ValueInfoProto(name=n) for n in names if n not in listed)
     options = onnxruntime.SessionOptions()
@@ -100,10 +108,11 @@ def _onnxruntime(
 
 
 def _onnx_reference(
-    file: model_file.ModelFile, inputs: Mapping[str, Values], names: Sequence[str]
+    file: model_file.ModelFile, inputs: Mapping[str, Values], names: Sequence[str], part: Cut
 ) -> ReferenceRun:
     model = onnx.load(str(file.path))
-    _fix_inputs(model.graph, inputs)
+    cut.apply(model, part)
+    _fix_inputs(model.graph, inputs, part)
     evaluator = ReferenceEvaluator(model)
     found: Any = evaluator.run(None, _as_read(inputs), intermediate=True)
     values = {name: np.asarray(found[name]) for name in names}
@@ -134,10 +143,13 @@ def _as_read(inputs: Mapping[str, Values]) -> dict[str, Values]:
     }
 
 
-def _fix_inputs(graph: onnx.GraphProto, inputs: Mapping[str, Values]) -> None:
+def _fix_inputs(graph: onnx.GraphProto, inputs: Mapping[str, Values], part: Cut) -> None:
     """Give the inputs the shapes of the arrays, and drop what the model derived from others."""
     for value in graph.input:
         if value.name in inputs:
+            if value.name in part.inputs:  # of which the model may not state the type
+                kind = helper.np_dtype_to_tensor_dtype(inputs[value.name].dtype)
+                value.type.tensor_type.elem_type = kind
             shape = value.type.tensor_type.shape
             del shape.dim[:]
             shape.dim.extend(

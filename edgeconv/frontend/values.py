@@ -95,6 +95,10 @@ class Values:
             name = f"{hint}.{number}"
         return name
 
+    def type_of(self, name: str) -> onnx.TypeProto | None:
+        """The type of a value known at run time only; None where it could not be worked out."""
+        return self._types.get(name)
+
     def _type(self, name: str) -> onnx.TypeProto:
         value = self.constant(name)
         if value is None:

@@ -11,7 +11,7 @@ import onnx
 from onnx import helper, numpy_helper, shape_inference
 
 from edgeconv.errors import EdgeconvError
-from edgeconv.frontend import contributed, folding, inlining
+from edgeconv.frontend import contributed, folding, inlining, ways_out
 from edgeconv.frontend.inference import inferable
 from edgeconv.frontend.problems import Problems, RejectedNodeError
 from edgeconv.frontend.schedule import label, live_values, ordered, reads, subgraphs
@@ -69,7 +69,8 @@ class Step:
 class Walk(Values):
     """Imports nodes in order; the ``ImportContext`` of the importers.
 
-    ``nodes`` is the graph so far, ``problems`` what was refused.
+    ``nodes`` is the graph so far, ``problems`` what was refused, ``own`` the model's own nodes that
+    were met.
     """
 
     def __init__(
@@ -80,6 +81,7 @@ class Walk(Values):
         self._weights = weights
         self._functions = {(_domain(f.domain), f.name, f.overload): f for f in functions}
         self._names: set[str] = set()
+        self.own: list[Step] = []
         self._importers = importers()
 
     def run(self, nodes: Sequence[onnx.NodeProto], scope: Scope, outputs: Collection[str]) -> None:
@@ -92,7 +94,10 @@ class Walk(Values):
                 if _key(node) not in self._functions:
                     node, opsets = contributed.standard(node, opsets)
                 schema, within = _schema(node, opsets), replace(scope, opsets=opsets)
-                self._take(Step(node, self._unique(label(node)), within, live, schema))
+                step = Step(node, self._unique(label(node)), within, live, schema)
+                if not scope.origin:
+                    self.own.append(step)
+                self._take(step)
 
     def _unique(self, hint: str) -> str:
         name, number = hint, 0
@@ -281,11 +286,11 @@ class Walk(Values):
         kinds = {tensor.dtype for tensor in found if tensor.data is None} & set(INTEGERS)
         if not kinds or takes_integers(step.node.op_type):
             return False
-        self._refuse(
-            step,
-            f"reads {' and '.join(sorted(kinds))}, which only data movement and "
-            "DequantizeLinear do: move the DequantizeLinear in front of it",
+        why = (
+            f"reads {' and '.join(sorted(kinds))}, which only data movement and DequantizeLinear do"
         )
+        known = ways_out.of_operator(step.operator)
+        self._refuse(step, why if known else f"{why}: move the DequantizeLinear in front of it")
         return True
 
     def _append(self, nodes: Sequence[Node], step: Step) -> None:

@@ -72,7 +72,6 @@ def _refuse(source: Source, ctx: ImportContext) -> Sequence[Node]:
         source,
         "an operator on integers",
         "quantised models are read as QuantizeLinear and DequantizeLinear around float operators",
-        "export or quantise in the QDQ format (QuantFormat.QDQ)",
     )
 
 

@@ -11,6 +11,7 @@ from edgeconv.bench import Timing
 from edgeconv.board import Board
 from edgeconv.build.footprint import Footprint
 from edgeconv.build.project import SCHEMA
+from edgeconv.frontend.cut import WHOLE, Cut
 from edgeconv.ir.choice import Choice, Layer, tensor_bytes
 from edgeconv.ir.graph import Graph, Tensor
 from edgeconv.ir.memory import MemoryMap
@@ -27,7 +28,8 @@ Report = dict[str, Any]
 @dataclass(frozen=True, slots=True)
 class Facts:
     """What the decisions do not say: how the program is called, of which file it is, and the
-    bytes it may take (None: no limit).  ``rounding``: of what it stores in fewer bits."""
+    bytes it may take (None: no limit).  ``rounding``: of what it stores in fewer bits.  ``cut``:
+    which part of that file."""
 
     name: str
     model_file: str
@@ -36,6 +38,7 @@ class Facts:
     ram_budget: int | None
     flash_budget: int | None
     rounding: str = "nearest"
+    cut: Cut = WHOLE
 
 
 def build_report(choice: Choice, memory: MemoryMap, board: Board, facts: Facts) -> Report:
@@ -58,6 +61,7 @@ def build_report(choice: Choice, memory: MemoryMap, board: Board, facts: Facts) 
             "sha256": graph.sha256,
             "macs": sum(layer["macs"] for layer in layers),
             "quantised": bool(steps),
+            **({"cut": facts.cut.to_json()} if facts.cut else {}),
         },
         "program": {
             "name": facts.name,

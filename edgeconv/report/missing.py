@@ -56,6 +56,8 @@ def compile_command(report: Report, *more: str) -> str:
     words = ["edgeconv", "compile", report["model"]["file"], "--board", report["board"]]
     if report["program"]["io"] != "caller" and "--io" not in more:
         words += ["--io", report["program"]["io"]]
+    for option, names in report["model"].get("cut", {}).items():
+        words += [word for name in names for word in (f"--{option.removesuffix('s')}", name)]
     if report["program"].get("rounding", "nearest") != "nearest":
         words += ["--rounding", report["program"]["rounding"]]
     words += [

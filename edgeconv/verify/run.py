@@ -99,7 +99,7 @@ def verify(
     step("running the reference")
     wanted = tuple(port.name for port in project.outputs)
     inner = by_layer.tensors_of(project.report["layers"]) if layers else ()
-    reference = reference_outputs(model, feeds, (*wanted, *inner))
+    reference = reference_outputs(model, feeds, (*wanted, *inner), part=project.cut)
     _require_outputs(wanted, reference.values)
     write_tensors(project.input_file, feeds, [port.name for port in project.inputs])
     if twin:
