@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import struct
+import unicodedata
 from collections.abc import Iterable, Sequence
 from textwrap import wrap
 
@@ -26,14 +27,22 @@ MOST_NAME = 40
 def identifier(name: str) -> str:
     """``name`` as a C (and C++) identifier in lower snake case; never empty, never a keyword.
 
-    At most MOST_NAME characters: longer names lose words from the front.
+    Letters lose their accents; those that ASCII lacks become the ``u`` and number of Unicode, so
+    that what was written in Greek or Chinese can still be told apart and looked up.  At most
+    MOST_NAME characters: longer names lose words from the front.
     """
-    text = re.sub(r"[^0-9A-Za-z]+", "_", name).strip("_").lower() or "x"
+    text = re.sub(r"[^0-9a-z]+", "_", _in_ascii(name)).strip("_") or "x"
     if len(text) > MOST_NAME:
         text = text[-MOST_NAME:].partition("_")[2] or text[-MOST_NAME:]
     if text[0].isdigit():
         text = f"n{text}"
     return f"{text}_" if text in KEYWORDS else text
+
+
+def _in_ascii(name: str) -> str:
+    plain = unicodedata.normalize("NFKD", name.casefold())
+    kept = (c for c in plain if not unicodedata.combining(c))
+    return "".join(f"_u{ord(c):x}_" if c > "~" and c.isalnum() else c for c in kept).lower()
 
 
 # Files of a project that are not called after the network.
@@ -47,10 +56,11 @@ def prefix(name: str) -> str:
     return f"{text}_" if text in _FILES else text
 
 
-def unique_identifiers(names: Iterable[str]) -> dict[str, str]:
-    """name -> identifier, numbered where two names would collide; stable in the given order."""
+def unique_identifiers(names: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:
+    """name -> identifier, numbered where two names would collide, or one with those ``taken``;
+    stable in the given order."""
     found: dict[str, str] = {}
-    taken: set[str] = set()
+    taken = set(taken)
     for name in names:
         base = text = identifier(name)
         number = 1
@@ -94,7 +104,14 @@ def c_epilogue(epilogue: Sequence[str]) -> str:
     )
 
 
+def _escaped(char: str) -> str:
+    if not char.isprintable() or "\ud800" <= char <= "\udfff":
+        return "?"
+    return f"\\u{ord(char):04x}" if ord(char) < 0x10000 else f"\\U{ord(char):08x}"
+
+
 def c_comment(text: str) -> str:
-    """Text that cannot end the comment it stands in, printable ASCII only."""
-    plain = "".join(c if " " <= c <= "~" else "?" for c in text)
+    """Text that cannot end the comment it stands in, printable ASCII only: other letters as the
+    ``\\u`` that C writes them with, control characters as ``?``."""
+    plain = "".join(c if " " <= c <= "~" else _escaped(c) for c in text)
     return plain.replace("*/", "* /").replace("/*", "/ *")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from edgeconv.codegen.c_names import (
 )
 from edgeconv.codegen.cross import Cross
 from edgeconv.codegen.functions import Function, FunctionTable, environment
+from edgeconv.codegen.port_names import port_names
 from edgeconv.codegen.ports import Port
 from edgeconv.codegen.source_tree import SourceTree
 from edgeconv.codegen.weights import CRC_AT, MAGIC, VERSION, WeightImage, layout
@@ -38,7 +40,7 @@ class EmitOptions:
     the compiler options of the board; ``weights_as_c`` writes the image as a C array.  ``truncate``
     has stored results truncated instead of rounded to nearest.  ``link`` makes it firmware, which
     starts from reset.  ``cross`` is how to build for the board elsewhere, None where the board is
-    whatever machine builds.
+    whatever machine builds.  ``renames``: see ``port_names``.
     """
 
     name: str
@@ -49,6 +51,7 @@ class EmitOptions:
     truncate: bool = False
     link: LinkPlan | None = None
     cross: Cross | None = None
+    renames: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +107,11 @@ class _Emitter:
         self.banks = self._banks()
         self.arenas = list(self.banks.values()) or [self._bank(memory.banks[0], "")]
         self.facts = port_facts(graph)
-        self.inputs = self._ports(graph.inputs, "INPUT")
-        self.outputs = self._ports(graph.outputs, "OUTPUT")
+        inputs, outputs = port_names(graph.inputs, graph.outputs, options.renames)
+        self.inputs = self._ports(inputs, "INPUT")
+        self.outputs = self._ports(outputs, "OUTPUT")
 
-    def _ports(self, names: tuple[str, ...], direction: str) -> list[Port]:
-        idents = unique_identifiers(names)
+    def _ports(self, idents: Mapping[str, str], direction: str) -> list[Port]:
         return [
             Port(
                 self.choice.graph[name],
@@ -119,7 +122,7 @@ class _Emitter:
                 self._bank_of(self.memory.places[name]).pointer,
                 self.facts[name],
             )
-            for name in names
+            for name in idents
         ]
 
     def _banks(self) -> dict[int, Bank]:

@@ -16,6 +16,7 @@ from edgeconv.calibration import samples
 from edgeconv.choose.storage import EVERY_LAYER, OUTPUT, lossless
 from edgeconv.closing import Closing
 from edgeconv.codegen.emit import weight_image
+from edgeconv.codegen.port_names import port_names
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.fitting import Found, Planned, Search, UnfitError, Wishes
 from edgeconv.ir.choice import Choice
@@ -85,6 +86,7 @@ class Decider(Closing):
         graph = frontend.load(options.model, input_shapes=options.input_shapes, part=options.cut)
         step("simplifying the graph")
         self.graph = passes.optimise(graph)
+        port_names(self.graph.inputs, self.graph.outputs, options.renames)  # before anything long
         self._search: Search | None = None
 
     def close(self) -> None:
@@ -325,6 +327,7 @@ class Decider(Closing):
             flash_budget=self._budget(options.flash, board.flash_bytes),
             rounding=options.rounding,
             cut=options.cut,
+            renames=options.renames,
         )
         report = document.build_report(choice, plan, board, facts)
         notes = (*choice.graph.notes, *computing_notes(choice), *integer_notes(choice, storage))

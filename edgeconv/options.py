@@ -25,6 +25,7 @@ class CompileOptions:
     ``calibration``: samples to measure accuracy on.  ``min_sqnr`` in dB and ``max_drop``, a share
     of the labels: what may be lost of it; ``objective``: what to make smallest within
     that, "" for latency where the board predicts it, else memory.
+    ``renames``: what the C API is to call inputs and outputs, by name (``codegen.port_names``).
     ``cut``: the part of the model that is meant.  ``rounding``: how numbers are brought to a
     format, one of ROUNDINGS.
     """
@@ -45,6 +46,7 @@ class CompileOptions:
     objective: str = ""
     rounding: str = NEAREST
     cut: Cut = WHOLE
+    renames: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def truncate(self) -> bool:
@@ -77,6 +79,8 @@ class CompileOptions:
         for option, names in (("--input", self.cut.inputs), ("--output", self.cut.outputs)):
             for name in names:
                 yield from (option, name)
+        for old, new in sorted(self.renames.items()):
+            yield from ("--rename", f"{old}={new}")
         for name, shape in sorted(self.input_shapes.items()):
             yield from ("--input-shape", f"{name}={'x'.join(map(str, shape))}")
         for layer, algorithm in sorted(self.algorithms.items()):

@@ -257,6 +257,7 @@ def _emit(decided: Decided) -> SourceTree:
         truncate=options.truncate,
         link=link_plan(decided.board, decided.memory, decided.report["flash"]["weights"]),
         cross=cross(decided.board),
+        renames=options.renames,
     )
     return emit(decided.choice, decided.memory, emit_options, render_report(decided.report))
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from edgeconv.arguments import decibels, fraction, named, shape, size_of
+from edgeconv.arguments import decibels, fraction, named, pair, shape, size_of
 from edgeconv.cli.words import ALGORITHM, BOARD, FILE, STORAGE, TEXT, Word
 from edgeconv.frontend.cut import Cut
 from edgeconv.ir.layout import Shape
@@ -44,6 +44,12 @@ def parameters() -> list[click.Parameter]:
             "begin at this tensor of the model; with all others that the outputs depend on",
         ),
         _repeated("--output", TEXT, "TENSOR", "end at this tensor of the model"),
+        _repeated(
+            "--rename",
+            Word(pair),
+            "OLD=NEW",
+            "what the C API calls an input or output, given by its name in the model or in C",
+        ),
         _repeated(
             "--input-shape",
             Word(shape),
@@ -125,6 +131,7 @@ def wanted(
     name: str,
     input: Iterable[str],  # noqa: A002 - as the option is called
     output: Iterable[str],
+    rename: Iterable[tuple[str, str]],
     input_shape: Iterable[tuple[str, Shape]],
     algorithm: Iterable[tuple[str, str]],
     storage: Iterable[tuple[str, str]],
@@ -138,6 +145,7 @@ def wanted(
         board=board,
         name=name,
         cut=Cut(tuple(input), tuple(output)),
+        renames=named("--rename", rename),
         input_shapes=named("--input-shape", input_shape),
         algorithms=named("--algorithm", algorithm),
         storage=named("--storage", storage),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from edgeconv.bench import Timing
@@ -29,7 +29,7 @@ Report = dict[str, Any]
 class Facts:
     """What the decisions do not say: how the program is called, of which file it is, and the
     bytes it may take (None: no limit).  ``rounding``: of what it stores in fewer bits.  ``cut``:
-    which part of that file."""
+    which part of that file.  ``renames``: of inputs and outputs in C."""
 
     name: str
     model_file: str
@@ -39,6 +39,7 @@ class Facts:
     flash_budget: int | None
     rounding: str = "nearest"
     cut: Cut = WHOLE
+    renames: Mapping[str, str] = field(default_factory=dict)
 
 
 def build_report(choice: Choice, memory: MemoryMap, board: Board, facts: Facts) -> Report:
@@ -70,6 +71,7 @@ def build_report(choice: Choice, memory: MemoryMap, board: Board, facts: Facts) 
             "firmware": board.bare_metal,
             **({"emulated": bool(board.run.command)} if board.bare_metal else {}),
             "rounding": facts.rounding,
+            **({"renames": dict(facts.renames)} if facts.renames else {}),
         },
         "board": board.name,
         "isa": choice.isa,

@@ -58,6 +58,8 @@ def compile_command(report: Report, *more: str) -> str:
         words += ["--io", report["program"]["io"]]
     for option, names in report["model"].get("cut", {}).items():
         words += [word for name in names for word in (f"--{option.removesuffix('s')}", name)]
+    for old, new in report["program"].get("renames", {}).items():
+        words += ["--rename", f"{old}={new}"]
     if report["program"].get("rounding", "nearest") != "nearest":
         words += ["--rounding", report["program"]["rounding"]]
     words += [

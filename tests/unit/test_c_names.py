@@ -55,6 +55,21 @@ def test_long_names_keep_their_end() -> None:
     assert text.endswith("conv2d_9_conv2d")
 
 
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("Größe", "grosse"),
+        ("entrée:0", "entree_0"),
+        ("画像", "u753b_u50cf"),
+        ("βeta", "u3b2_eta"),
+        ("x²", "x2"),
+        ("459", "n459"),
+    ],
+)
+def test_names_that_c_cannot_take_stay_recognisable(name: str, found: str) -> None:
+    assert identifier(name) == found
+
+
 @given(st.lists(st.text(max_size=60), unique=True))
 def test_unique_identifiers_differ(names: list[str]) -> None:
     found = unique_identifiers(names)
@@ -69,6 +84,10 @@ def test_comments_cannot_end_themselves(text: str) -> None:
     assert "/*" not in comment
     assert comment.isascii()
     assert "\n" not in comment
+
+
+def test_comments_keep_letters_that_ascii_lacks() -> None:
+    assert c_comment("画像 \n\U0001f642") == "\\u753b\\u50cf ?\\U0001f642"
 
 
 def test_lists_wrap() -> None:
