@@ -33,7 +33,12 @@ def bias_blob(node: Node, graph: Graph, out_c: int, lanes: int) -> Blob:
     bias = graph[name].constant().astype(np.float32) if name else None
     elements = _padded(out_c, lanes)
     if not has_units(node):
-        return Blob("bias", elements, lambda: pack_bias(bias, elements))
+        return Blob(
+            "bias",
+            elements,
+            lambda: pack_bias(bias, elements),
+            arrange=lambda given: pack_bias(given, elements),
+        )
 
     def pack() -> Floats:
         units = units_of(node, weights_of(node, graph))

@@ -23,16 +23,14 @@ from edgeconv import choose
 from edgeconv.calibration.library import Library, format_numbers
 from edgeconv.calibration.places import own_places
 from edgeconv.closing import Closing
-from edgeconv.codegen.weights import encoded
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.filters import WEIGHTED, Filters
-from edgeconv.ir.graph import Graph, Node, Tensor
+from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.memory import MemoryMap, Region
 from edgeconv.names import did_you_mean
-from edgeconv.ops import operators
 from edgeconv.registry import lookup
-from edgeconv.targets import TARGETS
+from edgeconv.storage import formats
 
 Array = npt.NDArray[np.generic]
 Floats = npt.NDArray[np.float32]
@@ -205,30 +203,20 @@ class Engine(Closing):
                 self._given[name] = given
 
     def _pack(self, node: Node, given: Filters) -> None:
-        """Pack a layer's blobs anew into the image, in place."""
+        """Arrange other constants in the image, in place, as the layer's own plan has them."""
         index = self._index[node.name]
-        layer = self._choice.layers[index]
-        graph = self._choice.graph
         bias = self.parameters(node.name).bias if given.bias is None else given.bias
         assert bias is not None
-        own = replace(layer.node, inputs=(layer.node.inputs[0], "\0weights", "\0bias"))
-        if node.op == "Conv":
-            own = replace(own, attrs={**own.attrs, "algorithm": layer.algorithm})
-        shape = graph[node.inputs[1]].shape
+        shape = self.graph[node.inputs[1]].shape
         if given.weights.shape != shape:
             raise ValueError(f"{node.name}: filters {given.weights.shape}, not {shape}")
-        constants = [
-            Tensor("\0weights", shape, data=given.weights.astype(np.float32, copy=False)),
-            Tensor("\0bias", bias.shape, data=bias.astype(np.float32, copy=False)),
-        ]
-        lower = operators()[node.op].lower
-        assert lower is not None
-        view = graph.with_tensors({tensor.name: tensor for tensor in constants})
-        for blob in lower(own, view, TARGETS[self._choice.isa]).blobs:
-            placed = self._library.places.places[index, blob.name]
-            data = encoded(blob)
-            assert len(data) == placed.blob.bytes, (node.name, blob.name)
-            at = placed.offset
+        values = {"filters": given.weights, "bias": bias}
+        for blob in self._choice.layers[index].blobs:
+            assert blob.arrange is not None, (node.name, blob.name)
+            arranged = blob.arrange(values[blob.name].astype(np.float32, copy=False))
+            data = formats()[blob.storage].encode(arranged)
+            assert len(data) == blob.bytes, (node.name, blob.name)
+            at = self._library.places.places[index, blob.name].offset
             self._library.image[at : at + len(data)] = np.frombuffer(data, np.uint8)
 
     def _layer(self, name: str) -> Node:

@@ -35,8 +35,9 @@ class Blob:
     ``pack`` makes the array when the image is written, one blob at a time, so that a network of
     any size needs the memory of its largest tensor only.  ``elements`` counts what it returns.
     ``storage`` is the format in which floats lie in the image; other types have their own.
-    ``arrange``, of filters: brings an array of the shape of the layer's weights into the blob's
-    order, with zeros where the blob is padded, and does nothing else to its values.
+    ``arrange``, of filters and of biases without units: brings an array of the shape of the layer's
+    own into the blob's order, with zeros where the blob is padded, and does nothing else to its
+    values.  So others can take their place as the plan of this layer reads them.
     """
 
     name: str
