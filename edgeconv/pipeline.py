@@ -32,8 +32,8 @@ from edgeconv.report.document import Report
 from edgeconv.report.explain import explain
 from edgeconv.report.text import budget_lines
 from edgeconv.trial import try_on
-from edgeconv.twin import Twin, stores
-from edgeconv.verify import DEFAULT_TOLERANCE, Verification, model_file, verify
+from edgeconv.twin import Twin, require_weights, stores
+from edgeconv.verify import DEFAULT_TOLERANCE, Verification, is_quantised, model_file, verify
 
 __all__ = [
     "CompileOptions",
@@ -89,7 +89,8 @@ def verify_project(
     """Build and run the project, compare it with its model, and note the error in its report.
 
     ``tolerance``: of the difference from the model.  Without one, a project that stores numbers in
-    other formats than float32 is held to its `Twin` instead: what is left then is no rounding.
+    other formats than float32 is held to its `Twin` instead, and one of a quantised model to the
+    model layer by layer: what is left then is no rounding.
     """
     project = Project.open(directory)
     source = model_file.find(project, model)
@@ -97,8 +98,19 @@ def verify_project(
     with ExitStack() as stack:
         rounded = tolerance is None and stores(project)
         twin = stack.enter_context(Twin(project, source, step)) if rounded else None
+        by_piece = tolerance is None and not rounded and is_quantised(project)
+        if by_piece:
+            step("comparing the weights")
+            require_weights(project, source)
         result = verify(
-            project, source, inputs=inputs, layers=layers, tolerance=limit, twin=twin, step=step
+            project,
+            source,
+            inputs=inputs,
+            layers=layers,
+            tolerance=limit,
+            twin=twin,
+            by_piece=by_piece,
+            step=step,
         )
     report = project.report if layers else _measured(project)
     project.write_report(document.with_accuracy(report, result))

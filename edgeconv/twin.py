@@ -38,6 +38,9 @@ from edgeconv.targets import Target
 Array = npt.NDArray[np.generic]
 Floats = npt.NDArray[np.float32]
 Step = Callable[[str], None]
+_SAME = (
+    1e-6  # relative: an integer times its unit is rounded, and the integers have 16 bits at most
+)
 
 
 class Twin(Closing):
@@ -58,6 +61,7 @@ class Twin(Closing):
             layer["storage"]["output"] in choose.stored_formats() for layer in layers
         )
         found = _constants(project, graph)
+        _check_exact(project, graph, found)
         _check_rounding(project, graph, found)
         self.parameters = found
         self.engine = Engine(rounding, step)
@@ -91,6 +95,17 @@ def stores(project: Project) -> bool:
         )
         for layer in project.report["layers"]
     )
+
+
+def require_weights(project: Project, model: Path) -> None:
+    """Hold the image that the project ships to the model, where nothing is rounded.
+
+    One integer of many may make less difference than a sum's rounding, so that no run would tell.
+    Raises EdgeconvError: another model, or filters or biases that are not its own.
+    """
+    shapes = {port.name: port.shape for port in project.inputs}
+    graph = passes.optimise(frontend.load(model, input_shapes=shapes, part=project.cut))
+    _check_exact(project, graph, _constants(project, graph))
 
 
 def _computes_in(layer: Mapping[str, Any]) -> str:
@@ -136,6 +151,36 @@ def _constants(project: Project, graph: Graph) -> dict[str, Filters]:
     )
 
 
+def _check_exact(project: Project, graph: Graph, found: Mapping[str, Filters]) -> None:
+    """Layers that no format rounds have the model's own filters and biases."""
+    rounded = {
+        layer["name"]
+        for layer in project.report["layers"]
+        if layer["storage"]["weights"] in choose.stored_formats()
+        and not layer["storage"].get("exact")
+    }
+    for node in graph.nodes:
+        if node.op not in WEIGHTED or node.name in rounded or node.name not in found:
+            continue
+        own = found[node.name]
+        wanted = [(own.weights, node.inputs[1])]
+        if own.bias is not None and len(node.inputs) > 2 and node.inputs[2]:
+            wanted.append((own.bias, node.inputs[2]))
+        for values, name in wanted:
+            own_values = graph[name].constant()
+            if not np.allclose(values, own_values, rtol=_SAME, atol=0, equal_nan=True):
+                raise _other_filters(node.name, f"{name} has other values in the weight image")
+
+
+def _other_filters(layer: str, rule: str) -> EdgeconvError:
+    return EdgeconvError(
+        "filters are not those of the model",
+        where=layer,
+        rule=rule,
+        hint="compile the model again; if that does not help, please report it",
+    )
+
+
 def _check_rounding(project: Project, graph: Graph, found: Mapping[str, Filters]) -> None:
     """Where the user has named the formats and nothing was measured, what filters become is known:
     they must be that."""
@@ -155,12 +200,7 @@ def _check_rounding(project: Project, graph: Graph, found: Mapping[str, Filters]
     }
     for name, values in constants.items():
         if not np.array_equal(values, found[name].weights, equal_nan=True):
-            raise EdgeconvError(
-                "filters are not those of the model",
-                where=name,
-                rule=f"rounded to {wanted[name]} they are others",
-                hint="compile the model again; if that does not help, please report it",
-            )
+            raise _other_filters(name, f"rounded to {wanted[name]} they are others")
 
 
 def _choice_of(project: Project, graph: Graph, target: Target) -> Choice:

@@ -177,3 +177,26 @@ def joined() -> onnx.ModelProto:
     net.node("MatMul", [flat, net.filters("w4", (441, 5), axis=None)], "scores")
     ports = {"image": ("int8", (1, 3, 9, 9))}, {"scores": ("float32", (1, 5))}
     return net.model(*ports)
+
+
+def deep(layers: int = 12, channels: int = 32, seed: int = 5) -> onnx.ModelProto:
+    """Pointwise and depthwise convolutions in turn, per channel, and a dense layer of coarse steps:
+    what one number of an early layer does reaches all of the output.  ``image`` (1, 32, 8, 8) int8
+    -> ``scores`` (1, 16) int8."""
+    net = Network(seed=seed)
+    y = net.dequantise("image", 1 / 32, 0)
+    for i in range(layers):
+        depthwise = i % 2 == 1
+        shape = (channels, 1 if depthwise else channels, *((3, 3) if depthwise else (1, 1)))
+        attrs = {"group": channels, "pads": [1, 1, 1, 1]} if depthwise else {}
+        w = net.filters(f"w{i}", shape)
+        bias = net.bias(f"b{i}", channels, np.float32(1e-4))
+        y = net.pair(net.node("Conv", [y, w, bias], f"y{i}", **attrs), *_DEEP_GRID)
+    flat = net.node("Flatten", [y], "flat")
+    z = net.node("MatMul", [flat, net.filters("w", (64 * channels, 16), axis=None)], "z")
+    net.node("Identity", [net.quantise(z, 1 / 96, 0)], "scores")
+    ports = {"image": ("int8", (1, channels, 8, 8))}, {"scores": ("int8", (1, 16))}
+    return net.model(*ports)
+
+
+_DEEP_GRID = (1 / 48, 0)

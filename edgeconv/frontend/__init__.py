@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from edgeconv.frontend.cut import WHOLE, Cut
 from edgeconv.frontend.load import load
-from edgeconv.frontend.reference import ReferenceRun, reference_outputs
+from edgeconv.frontend.reference import ReferenceRun, reference_beside, reference_outputs
 
-__all__ = ["WHOLE", "Cut", "ReferenceRun", "load", "reference_outputs"]
+__all__ = [
+    "WHOLE",
+    "Cut",
+    "ReferenceRun",
+    "load",
+    "reference_beside",
+    "reference_outputs",
+]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,10 @@ from edgeconv.errors import EdgeconvError
 from edgeconv.frontend import cut, model_file
 from edgeconv.frontend.cut import WHOLE, Cut
 from edgeconv.frontend.schedule import subgraphs
+from edgeconv.frontend.separate import OWN, shift_rounding, take_apart
 
 Values = npt.NDArray[Any]
+Rewrite = Callable[[onnx.GraphProto], None]
 
 _BETTER_ENGINE = "ONNX Runtime knows more operators: pip install 'edgeconv[verify]'"
 
@@ -56,23 +58,66 @@ def reference_outputs(
     known |= {value.name for value in file.model.graph.output}
     names = [value.name for value in file.model.graph.output] if wanted is None else wanted
     names = list(dict.fromkeys(name for name in names if name in known))
+    return _run(file, inputs, names, part)
+
+
+def reference_beside(
+    path: str | Path,
+    inputs: Mapping[str, Values],
+    results: Mapping[str, Values],
+    *,
+    part: Cut = WHOLE,
+    shift: float = 0.0,
+) -> dict[str, Values]:
+    """What the model in ``path`` makes of each tensor of ``results``, were all others what they are
+    there: every piece of it reads the numbers that a compiled layer has read.
+
+    ``results``: by ONNX name, of the shape and type that `reference_outputs` gives.  ``shift``:
+    so much of its largest magnitude is added to whatever a QuantizeLinear rounds (see
+    `shift_rounding`).  Raises EdgeconvError as `reference_outputs`.
+    """
+
+    def rewrite(graph: onnx.GraphProto) -> None:
+        take_apart(graph, results)
+        if shift:
+            shift_rounding(graph, shift, {*inputs, *results})
+
+    file = model_file.read(Path(path))
+    cut.apply(file.model, part)
+    names = [name + OWN for name in results]
+    run = _run(file, {**inputs, **results}, names, part, rewrite)
+    return {name: run.values[name + OWN] for name in results}
+
+
+def _run(
+    file: model_file.ModelFile,
+    inputs: Mapping[str, Values],
+    names: Sequence[str],
+    part: Cut,
+    rewrite: Rewrite = lambda _: None,
+) -> ReferenceRun:
+    """``rewrite``: changes the graph that is run, a copy."""
     installed = importlib.util.find_spec("onnxruntime") is not None
     run = _onnxruntime if installed else _onnx_reference
     try:
-        return run(file, inputs, names, part)
+        return run(file, inputs, names, part, rewrite)
     except (EdgeconvError, MemoryError):
         raise
     except Exception as error:  # engines raise types of their own, and the user acts on none
         raise EdgeconvError(
             "the reference engine refuses the model",
-            where=str(path),
+            where=str(file.path),
             got=" ".join(str(error).split()).rstrip("."),
             hint="" if installed else _BETTER_ENGINE,
         ) from error
 
 
 def _onnxruntime(
-    file: model_file.ModelFile, inputs: Mapping[str, Values], names: Sequence[str], part: Cut
+    file: model_file.ModelFile,
+    inputs: Mapping[str, Values],
+    names: Sequence[str],
+    part: Cut,
+    rewrite: Rewrite,
 ) -> ReferenceRun:
     """The stripped model with its weights read from the file by ONNX Runtime itself."""
     import onnxruntime  # noqa: PLC0415 - optional
@@ -86,6 +131,7 @@ def _onnxruntime(
     for node in model.graph.node:
         _restore_attributes(node, file)
     _fix_inputs(model.graph, inputs, part)
+    rewrite(model.graph)
     listed = {value.name for value in model.graph.output}
     model.graph.output.extend(onnx.ValueInfoProto(name=n) for n in names if n not in listed)
     options = onnxruntime.SessionOptions()
@@ -108,11 +154,16 @@ def _onnxruntime(
 
 
 def _onnx_reference(
-    file: model_file.ModelFile, inputs: Mapping[str, Values], names: Sequence[str], part: Cut
+    file: model_file.ModelFile,
+    inputs: Mapping[str, Values],
+    names: Sequence[str],
+    part: Cut,
+    rewrite: Rewrite,
 ) -> ReferenceRun:
     model = onnx.load(str(file.path))
     cut.apply(model, part)
     _fix_inputs(model.graph, inputs, part)
+    rewrite(model.graph)
     evaluator = ReferenceEvaluator(model)
     found: Any = evaluator.run(None, _as_read(inputs), intermediate=True)
     values = {name: np.asarray(found[name]) for name in names}

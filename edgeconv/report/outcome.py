@@ -13,11 +13,13 @@ from edgeconv.bench import Timing
 from edgeconv.names import told_apart
 from edgeconv.report.text import NAME_WIDTH, plain_table
 from edgeconv.verify import Difference, Verification
+from edgeconv.verify.pieces import Pieces
 
 _TIES = (
     "A sum that lies within float32's error of the middle between two steps may go to either, here "
     "and in the reference, and later layers may widen that"
 )
+_MOST_NAMED = 5  # layers that differ
 
 
 def verification(result: Verification) -> Group:
@@ -47,8 +49,29 @@ def verification(result: Verification) -> Group:
             f"{escape(difference.name)} against the same weights in float32: relative error "
             f"{difference.relative:.3g}"
         )
+    if result.pieces:
+        lines += _by_piece(result, result.pieces)
     lines += [_verdict(result)]
     return Group(*lines)
+
+
+def _by_piece(result: Verification, pieces: Pieces) -> list[str]:
+    """What the layers of a quantised network do with the numbers that they read."""
+    differ = {
+        name: found
+        for name, found in pieces.differences.items()
+        if not found.within(result.tolerance)
+    }
+    unknown = f"; {pieces.unknown} more have no tensor of the model" if pieces.unknown else ""
+    words = f"{pieces.ties} of {pieces.numbers:,} numbers, within float32's error of the middle "
+    words += f"between two steps, went the other way; {len(differ)} results differ{unknown}"
+    lines = [f"each of {len(pieces.differences)} results, from what its layer read: {words}"]
+    for name, found in list(differ.items())[:_MOST_NAMED]:
+        at = f"[{', '.join(map(str, found.worst))}]"
+        lines.append(
+            f"[red]differs[/]: {escape(name)}: relative error {found.relative:.3g} at {escape(at)}"
+        )
+    return lines
 
 
 def verification_json(result: Verification) -> dict[str, Any]:
@@ -61,6 +84,7 @@ def verification_json(result: Verification) -> dict[str, Any]:
         "ran": result.ran,
         "outputs": [_difference_json(output) for output in result.outputs],
         "rounded": [_difference_json(output) for output in result.rounded],
+        "pieces": _pieces_json(result.pieces),
         "layers": [
             {
                 "name": layer.name,
@@ -70,7 +94,7 @@ def verification_json(result: Verification) -> dict[str, Any]:
             }
             for layer in result.layers
         ],
-        "first_difference": first.name if first else None,
+        "first_difference": first.name if first else result.first_defect or None,
     }
 
 
@@ -141,7 +165,8 @@ def _layer_table(result: Verification) -> Table:
         if difference is None:
             table.add_row(*row, "", "", f"{layer.skipped}: nothing to compare with")
         else:
-            fine = result.rounded or difference.within(result.tolerance)
+            free = bool(result.rounded or result.pieces)  # something else is judged
+            fine = free or difference.within(result.tolerance)
             mark = "" if fine else "[red]differs[/]"
             table.add_row(*row, f"{difference.relative:.3g}", f"{difference.max_ulp:.0f}", mark)
     return table
@@ -150,6 +175,8 @@ def _layer_table(result: Verification) -> Table:
 def _verdict(result: Verification) -> str:
     limit = f"tolerance {result.tolerance:g} of the largest output"
     quantised = any(output.step for output in result.outputs)
+    if result.pieces:
+        return _verdict_by_piece(result)
     limit += " or one quantisation step" if quantised else ""
     if result.rounded and result.passed:
         return f"[green]equal[/] to the model with rounded weights within {limit}"
@@ -162,6 +189,17 @@ def _verdict(result: Verification) -> str:
     return f"[red]DIFFERENT[/] ({limit}){where}{ties}"
 
 
+def _verdict_by_piece(result: Verification) -> str:
+    if not result.passed:
+        first = escape(result.first_defect)
+        return f"[red]DIFFERENT[/] from the model; first layer that differs: {first}"
+    equal = "[green]equal[/] to the model, layer by layer"
+    apart = max(result.outputs, key=lambda output: output.steps)
+    if all(output.within(result.tolerance) for output in result.outputs):
+        return equal
+    return f"{equal}; {_TIES}: to {apart.steps:.3g} steps of output {escape(apart.name)}."
+
+
 def _difference_json(difference: Difference) -> dict[str, Any]:
     return {
         "name": difference.name,
@@ -171,6 +209,19 @@ def _difference_json(difference: Difference) -> dict[str, Any]:
         "step": difference.step or None,
         "sqnr_db": _number(difference.sqnr_db),
         "worst": list(difference.worst),
+    }
+
+
+def _pieces_json(pieces: Pieces | None) -> dict[str, Any] | None:
+    if pieces is None:
+        return None
+    return {
+        "differences": {
+            name: _difference_json(found) for name, found in pieces.differences.items()
+        },
+        "ties": pieces.ties,
+        "numbers": pieces.numbers,
+        "unknown": pieces.unknown,
     }
 
 

@@ -4,6 +4,14 @@ from __future__ import annotations
 
 from edgeconv.verify.compare import Difference, compare
 from edgeconv.verify.layers import LayerResult
-from edgeconv.verify.run import DEFAULT_TOLERANCE, Verification, verify
+from edgeconv.verify.run import DEFAULT_TOLERANCE, Verification, is_quantised, verify
 
-__all__ = ["DEFAULT_TOLERANCE", "Difference", "LayerResult", "Verification", "compare", "verify"]
+__all__ = [
+    "DEFAULT_TOLERANCE",
+    "Difference",
+    "LayerResult",
+    "Verification",
+    "compare",
+    "is_quantised",
+    "verify",
+]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,11 +18,12 @@ from edgeconv.build.compile import Binary
 from edgeconv.build.firmware import RESET, worst_stack
 from edgeconv.build.project import Project
 from edgeconv.errors import EdgeconvError
-from edgeconv.frontend import reference_outputs
+from edgeconv.frontend import Cut, reference_beside, reference_outputs
 from edgeconv.verify import layers as by_layer
 from edgeconv.verify.compare import Difference, assumed_step, compare
 from edgeconv.verify.inputs import from_npz, seeded, write_tensors
 from edgeconv.verify.layers import LayerResult
+from edgeconv.verify.pieces import Pieces, compare_pieces
 from edgeconv.verify.stored import Twin, compare_beside
 
 DEFAULT_TOLERANCE = 1e-4
@@ -36,9 +39,10 @@ class Verification:
 
     ``layers`` is empty unless they were asked for.  ``rounded``: where weights are rounded, the
     outputs against those of the same network with such weights in float32, which tell a rounded
-    weight from a defect; empty where the outputs themselves are judged.  ``stack_bytes``: the most
-    that the stack held, where the program measures it, as firmware does; ``stack_bound``: what it
-    may hold at most.
+    weight from a defect; empty where the outputs themselves are judged.  ``pieces``: of a quantised
+    network, every layer against the model from the numbers that the layer read; then these are
+    judged.  ``stack_bytes``: the most that the stack held, where the program measures it, as
+    firmware does; ``stack_bound``: what it may hold at most.
     """
 
     outputs: tuple[Difference, ...]
@@ -49,27 +53,39 @@ class Verification:
     rounded: tuple[Difference, ...] = ()
     stack_bytes: int | None = None
     stack_bound: int | None = None
+    pieces: Pieces | None = None
 
     @property
     def passed(self) -> bool:
-        """Every output that is judged is within the tolerance."""
-        return all(output.within(self.tolerance) for output in self.judged)
+        """Everything that is judged is within the tolerance."""
+        return all(difference.within(self.tolerance) for difference in self.judged)
 
     @property
     def judged(self) -> tuple[Difference, ...]:
         """The differences that the tolerance applies to."""
+        if self.pieces:
+            return tuple(self.pieces.differences.values())
         return self.rounded or self.outputs
 
     def one_line(self) -> str:
-        """The output that is furthest from what it is judged by."""
-        worst = max(self.judged, key=lambda output: output.relative)
+        """What is furthest from what it is judged by."""
+        worst = max(self.judged, key=lambda difference: difference.relative)
         steps = f", {worst.steps:.3g} of a quantisation step" if worst.step else ""
-        return f"output {worst.name!r}: relative error {worst.relative:.3g}{steps}"
+        what = "tensor" if self.pieces or self.rounded else "output"
+        return f"{what} {worst.name!r}: relative error {worst.relative:.3g}{steps}"
 
     @property
     def first_difference(self) -> LayerResult | None:
         """The first layer beyond the tolerance, if layers were compared and are judged."""
-        return None if self.rounded else by_layer.first_difference(self.layers, self.tolerance)
+        if self.rounded or self.pieces:
+            return None
+        return by_layer.first_difference(self.layers, self.tolerance)
+
+    @property
+    def first_defect(self) -> str:
+        """The first layer that does not compute what the model's piece does; "" where all do."""
+        judged = self.pieces.differences.items() if self.pieces else ()
+        return next((name for name, found in judged if not found.within(self.tolerance)), "")
 
 
 def verify(
@@ -80,25 +96,27 @@ def verify(
     layers: bool = False,
     tolerance: float = DEFAULT_TOLERANCE,
     twin: Twin | None = None,
+    by_piece: bool = False,
     step: Step = lambda _: None,
 ) -> Verification:
     """Compare the program of ``project`` with ``model`` on seeded inputs or those of an .npz file.
 
     ``twin`` is the same network with its weights rounded as the project stores them, in float32:
     then the outputs are judged by those of the twin; where results are rounded too, every layer is
-    judged by what the twin makes of the inputs that the layer had.  Writes the inputs and the
-    outputs that are expected into the project, where main.c looks for them.
+    judged by what the twin makes of the inputs that the layer had.  ``by_piece``: every layer is
+    judged by what the model makes of them, as quantised networks have to be.  Writes the inputs and
+    the outputs that are expected into the project, where main.c looks for them.
     ``step`` is told what is going on.  Raises EdgeconvError: unusable inputs (exit status 2), a
     missing compiler, emulator or reference runtime (3), a program that fails to build or run (1).
     """
     find_emulator(project.board())  # before anything long
     feeds = from_npz(inputs, project.inputs) if inputs else seeded(project.inputs)
     step("building")
-    traced = layers or bool(twin and twin.results_stored)
+    traced = layers or by_piece or bool(twin and twin.results_stored)
     binary = project.build(trace=traced, run_here=True)
     step("running the reference")
     wanted = tuple(port.name for port in project.outputs)
-    inner = by_layer.tensors_of(project.report["layers"]) if layers else ()
+    inner = by_layer.tensors_of(project.report["layers"]) if layers or by_piece else ()
     reference = reference_outputs(model, feeds, (*wanted, *inner), part=project.cut)
     _require_outputs(wanted, reference.values)
     write_tensors(project.input_file, feeds, [port.name for port in project.inputs])
@@ -109,23 +127,23 @@ def verify(
     step(f"running {'under ' + way if (way := how(binary)) != 'natively' else way}")
     got, printed = run_program(project, binary, layers=traced)
     steps = _steps(project, reference.values)
-    compared = [compare(name, got[name], reference.values[name], steps[name]) for name in got]
-    rounded = [compare(name, got[name], expected[name], steps[name]) for name in got if twin]
-    results: list[LayerResult] = []
     trace = project.build_directory / "layers.bin"
-    if twin and twin.results_stored:
-        truncate = project.report["program"].get("rounding") == "truncate"
-        beside = compare_beside(project.report["layers"], trace, twin, feeds, truncate=truncate)
-        rounded = list(beside)
+    rounded = _rounded(project, trace, twin, feeds, got, expected, steps) if twin else []
+    pieces = None
+    if by_piece:
+        step("comparing layer by layer")
+        beside = partial(_beside, model, project.cut, feeds)
+        pieces = compare_pieces(project.report["layers"], trace, got, reference.values, beside)
+    results: list[LayerResult] = []
     if layers:
         results = by_layer.compare_layers(
-            project.report["layers"], trace, reference.values, quantised=_is_quantised(project)
+            project.report["layers"], trace, reference.values, quantised=is_quantised(project)
         )
     trace.unlink(missing_ok=True)
     stack = _STACK.search(printed)
     bound = worst_stack(binary.path, (RESET,), binary.objects.values())[0] if stack else None
     return Verification(
-        tuple(compared),
+        tuple(compare(name, got[name], reference.values[name], steps[name]) for name in got),
         tuple(results),
         tolerance,
         reference.engine,
@@ -133,16 +151,40 @@ def verify(
         tuple(rounded),
         int(stack[1]) if stack else None,
         bound,
+        pieces,
     )
 
 
-def _is_quantised(project: Project) -> bool:
+def _beside(
+    model: Path, part: Cut, feeds: Outputs, results: Outputs, shift: float
+) -> Mapping[str, Any]:
+    return reference_beside(model, feeds, results, part=part, shift=shift)
+
+
+def _rounded(
+    project: Project,
+    trace: Path,
+    twin: Twin,
+    feeds: Outputs,
+    got: Outputs,
+    expected: Mapping[str, npt.NDArray[Any]],
+    steps: Mapping[str, float],
+) -> list[Difference]:
+    """Against the twin: layer by layer where results are rounded, else the outputs."""
+    if not twin.results_stored:
+        return [compare(name, got[name], expected[name], steps[name]) for name in got]
+    truncate = project.report["program"].get("rounding") == "truncate"
+    return list(compare_beside(project.report["layers"], trace, twin, feeds, truncate=truncate))
+
+
+def is_quantised(project: Project) -> bool:
+    """Whether the model rounds activations."""
     return bool(project.report["model"].get("quantised"))
 
 
 def _steps(project: Project, reference: Mapping[str, npt.NDArray[np.generic]]) -> dict[str, float]:
     """By how much each output may differ because an activation was rounded the other way."""
-    assumed = _is_quantised(project)
+    assumed = is_quantised(project)
     return {
         port.name: port.step or (assumed_step(reference[port.name]) if assumed else 0.0)
         for port in project.outputs
