@@ -11,6 +11,8 @@ from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.ir.layout import Shape
 from edgeconv.names import did_you_mean
 
+_FREE = -1
+
 Dim = int | str  # a size, or the symbol of a free dimension ("" when it has none)
 
 
@@ -72,10 +74,21 @@ def fix_shapes(
 
 
 def _declared(value: onnx.ValueInfoProto) -> tuple[Dim, ...] | None:
-    """The dimensions of an input; None when the model does not even give their number."""
+    """The dimensions of an input; None when the model does not even give their number.
+
+    Some exporters write -1 for a free dimension; 0 is a size.
+    """
     tensor = value.type.tensor_type
     if not tensor.HasField("shape"):
         return None
+    for dim in tensor.shape.dim:
+        if dim.HasField("dim_value") and dim.dim_value < 1 and dim.dim_value != _FREE:
+            raise EdgeconvError(
+                "the model is invalid",
+                where=f"input {value.name!r}",
+                got=f"a dimension of size {dim.dim_value}",
+                rule="dimensions must be positive; a free one has a name and no size",
+            )
     return tuple(d.dim_value if d.dim_value > 0 else _symbol(d.dim_param) for d in tensor.shape.dim)
 
 

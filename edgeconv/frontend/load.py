@@ -8,12 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
+import numpy as np
 import onnx
 
 from edgeconv.errors import EdgeconvError
 from edgeconv.frontend import cut, model_file
+from edgeconv.frontend.audit import audit
 from edgeconv.frontend.cut import WHOLE, Cut
 from edgeconv.frontend.input_shapes import fix_shapes
+from edgeconv.frontend.names import opset_versions
 from edgeconv.frontend.walk import Scope, Walk
 from edgeconv.frontend.ways_out import Walked, where_to_cut
 from edgeconv.frontend.weights import Weights, non_finite
@@ -45,6 +48,7 @@ def load(
     file = model_file.read(path)
     weights = Weights(file)
     opsets = _checked_opsets(file)
+    audit(file.model, path)
     weights.map_all(file.model)
     digest = model_file.digest(weights.files())
     cut.apply(file.model, part, _types_inside(file, weights, opsets, input_shapes, part.inputs))
@@ -57,6 +61,10 @@ def load(
     if missing:
         raise _invalid(path, f"output {missing[0]!r}", "no node writes it")
     walk.run(graph.node, Scope(opsets), outputs)
+    for name in outputs:
+        constant = walk.constant(name)
+        if constant is not None and constant.dtype != np.float32:
+            walk.problems.output(constant.dtype.name, name)
     walk.problems.check(path, lambda: _where_to_cut(walk, inputs, outputs))
     for name in outputs:
         if not walk.tensors[name].size:
@@ -147,7 +155,7 @@ def _value_names(graph: onnx.GraphProto) -> set[str]:
 def _checked_opsets(file: model_file.ModelFile) -> dict[str, int]:
     """Domain -> version; EdgeconvError for a version that cannot be understood."""
     model = file.model
-    imports = {("" if o.domain == "ai.onnx" else o.domain): o.version for o in model.opset_import}
+    imports = opset_versions(model.opset_import)
     opset = imports.setdefault("", 1)
     newest = onnx.defs.onnx_opset_version()
     if not _OLDEST_OPSET <= opset <= newest:

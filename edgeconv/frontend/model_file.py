@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import hashlib
 import mmap
+import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ import onnx
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError, Message
 
+from edgeconv import limits, regular_file
 from edgeconv.errors import EdgeconvError, Exit
 
 # Messages to descend into: message -> field number -> message (onnx.proto).
@@ -32,6 +35,8 @@ _CHILDREN: dict[str, dict[int, str]] = {
 }
 _RAW_DATA = 9  # TensorProto
 _SMALL = 4096  # bytes below which a message is left to protobuf
+_DEEPEST = 100  # messages within each other that protobuf parses
+_LEVEL = 3  # of them are a graph, its node and the attribute with the next graph
 _VARINT, _FIXED64, _LENGTH, _FIXED32 = 0, 1, 2, 5
 
 SELF = ""  # external-data location that stands for the model file
@@ -51,8 +56,13 @@ class ModelFile:
 
 
 def map_file(path: Path) -> mmap.mmap:
-    """The bytes of ``path``, read only; raises OSError, or ValueError for an empty file."""
-    with path.open("rb") as file:
+    """The bytes of ``path``, read only.
+
+    Raises OSError, also for what is no regular file; ValueError for an empty one; EdgeconvError for
+    one that is too large.
+    """
+    with regular_file.opened(path) as file:
+        limits.held("model-bytes", os.fstat(file.fileno()).st_size, str(path))
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
@@ -73,9 +83,11 @@ def read(path: Path) -> ModelFile:
         raise _no_model(path, "an empty file") from None
     model = onnx.ModelProto()
     try:
-        model.ParseFromString(b"".join(_without_weights(content)))
+        rewriter = _Rewriter(content, path)
+        model.ParseFromString(b"".join(rewriter.message(0, len(content), "model", 0)))
         _check_text(model)
     except (_MalformedError, DecodeError):
+        _check_depth(content, path)
         starts_like_onnx = content[0] == 1 << 3 | _VARINT  # ir_version comes first
         got = "a file that ends early or is damaged" if starts_like_onnx else "other data"
         raise _no_model(path, got) from None
@@ -164,23 +176,57 @@ def _encode(value: int) -> bytes:
     return bytes(encoded)
 
 
-def _without_weights(content: mmap.mmap) -> list[bytes]:
-    return _rewritten(content, 0, len(content), "model")
+class _Rewriter:
+    """Messages in pieces, their large ``raw_data`` turned into references.
+
+    Raises EdgeconvError where what is left for protobuf is too large, or too long to walk.
+    """
+
+    def __init__(self, content: mmap.mmap, path: Path) -> None:
+        self._content, self._path = content, path
+        self._kept = 0  # bytes
+        self._deadline = limits.Deadline.of("model-seconds", str(path))
+
+    def message(self, at: int, end: int, message: str, depth: int) -> list[bytes]:
+        """``message`` from ``at`` to ``end``, which ``depth`` others are around."""
+        children, pieces = _CHILDREN[message], []
+        for number, wire, start, value, after in _fields(self._content, at, end):
+            large = wire == _LENGTH and after - value > _SMALL
+            if large and message == "tensor" and number == _RAW_DATA:
+                pieces.append(_reference(value, after - value))
+            elif large and number in children and depth < _DEEPEST:
+                inner = b"".join(self.message(value, after, children[number], depth + 1))
+                pieces += [_encode(number << 3 | _LENGTH), _encode(len(inner)), inner]
+            else:
+                self._keep(after - start)
+                pieces.append(self._content[start:after])
+        return pieces
+
+    def _keep(self, size: int) -> None:
+        self._kept += size
+        limits.held("model-structure-bytes", self._kept, str(self._path))
+        self._deadline.check()
 
 
-def _rewritten(content: mmap.mmap, at: int, end: int, message: str) -> list[bytes]:
-    """The message in pieces, its large ``raw_data`` turned into references."""
-    children, pieces = _CHILDREN[message], []
-    for number, wire, start, value, after in _fields(content, at, end):
-        large = wire == _LENGTH and after - value > _SMALL
-        if large and message == "tensor" and number == _RAW_DATA:
-            pieces.append(_reference(value, after - value))
-        elif large and number in children:
-            inner = b"".join(_rewritten(content, value, after, children[number]))
-            pieces += [_encode(number << 3 | _LENGTH), _encode(len(inner)), inner]
-        else:
-            pieces.append(content[start:after])
-    return pieces
+def _check_depth(content: mmap.mmap, path: Path) -> None:
+    """EdgeconvError where protobuf has refused a message because subgraphs are nested too deep."""
+    waiting, deepest = [(0, len(content), "model", 0)], 0
+    while waiting:
+        at, end, message, depth = waiting.pop()
+        deepest = max(deepest, depth)
+        children = _CHILDREN[message]
+        with suppress(_MalformedError):
+            for number, wire, _, value, after in _fields(content, at, end):
+                if wire == _LENGTH and number in children:
+                    waiting.append((value, after, children[number], depth + 1))
+    if deepest >= _DEEPEST - 1:
+        raise EdgeconvError(
+            "not a readable ONNX model",
+            where=str(path),
+            got=f"{deepest // _LEVEL} subgraphs within each other",
+            rule=f"protobuf reads messages of {_DEEPEST} levels, {_DEEPEST // _LEVEL} subgraphs",
+            hint="write branches as functions, or take them out where their condition is known",
+        )
 
 
 def _reference(offset: int, length: int) -> bytes:

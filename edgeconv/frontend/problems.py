@@ -13,6 +13,11 @@ _NAMES = 3  # how many nodes of one kind are named
 _LENGTH = 60  # characters of a name that are shown
 _COMPUTED = "only float32 is computed, and quantised integers of 8 or 16 bits"
 
+_OUTPUTS = (
+    "a constant that is an output is float32; "
+    "it is the same in every run: name the others with --output"
+)
+
 
 class RejectedNodeError(EdgeconvError):
     """An importer refuses a node that is valid ONNX."""
@@ -24,6 +29,7 @@ class Problems:
     def __init__(self) -> None:
         self._nodes: dict[tuple[str, str], list[str]] = {}
         self._types: dict[str, list[str]] = {}
+        self._outputs: dict[str, list[str]] = {}
 
     def node(self, operator: str, name: str, reason: str) -> None:
         """``operator`` (domain.op_type-version) of the node ``name`` is refused for ``reason``."""
@@ -33,13 +39,18 @@ class Problems:
         """The value ``name``, known at run time only, is of a type that is not computed."""
         self._types.setdefault(dtype, []).append(name)
 
+    def output(self, dtype: str, name: str) -> None:
+        """The output ``name`` is a constant of ``dtype``, which only float32 may be."""
+        kind = "string" if dtype == "object" or dtype.startswith("str") else dtype
+        self._outputs.setdefault(kind, []).append(name)
+
     @property
     def operators(self) -> list[str]:
         """The refused operators, each once."""
         return list(dict.fromkeys(operator for operator, _ in self._nodes))
 
     def __bool__(self) -> bool:
-        return bool(self._nodes or self._types)
+        return bool(self._nodes or self._types or self._outputs)
 
     @property
     def refused_nodes(self) -> frozenset[str]:
@@ -67,6 +78,10 @@ class Problems:
                     ways_out.of_type(dtype),
                 )
                 for dtype, names in self._types.items()
+            ),
+            *(
+                f"{dtype} constants as outputs: {_counted('tensor', names)}: {_OUTPUTS}"
+                for dtype, names in self._outputs.items()
             ),
         )
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from typing import Any
 
 import onnx
 from onnx import helper
 
+from edgeconv import limits
 from edgeconv.frontend.folding import placeholder
 from edgeconv.frontend.grids import Grids
 from edgeconv.frontend.problems import Problems, RejectedNodeError
@@ -74,6 +76,10 @@ class Values:
         ``report``: count it among the problems then.
         """
         elem, shape = kind.tensor_type.elem_type, static_shape(kind)
+        if shape is not None:
+            limits.held("tensor-rank", len(shape), f"value {name!r}", "too large to compile")
+            largest = max(math.prod(shape), *shape, 0)
+            limits.held("tensor-elements", largest, f"value {name!r}", "too large to compile")
         known = elem in onnx.TensorProto.DataType.values()
         type_name = onnx.TensorProto.DataType.Name(elem).lower() if known else f"type {elem}"
         dtype = "float32" if elem == onnx.TensorProto.FLOAT else type_name

@@ -10,19 +10,19 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper, shape_inference
 
+from edgeconv import limits
 from edgeconv.errors import EdgeconvError
-from edgeconv.frontend import contributed, folding, inlining, ways_out
+from edgeconv.frontend import contributed, fold_bounds, folding, inlining, signature, ways_out
 from edgeconv.frontend.inference import inferable
+from edgeconv.frontend.names import FunctionKey, call_key, domain_of, function_key, opset_versions
 from edgeconv.frontend.problems import Problems, RejectedNodeError
-from edgeconv.frontend.schedule import label, live_values, ordered, reads, subgraphs
+from edgeconv.frontend.schedule import label, live_values, ordered, reads
 from edgeconv.frontend.values import Values, static_shape
 from edgeconv.frontend.weights import Weights
 from edgeconv.ir.graph import Node
 from edgeconv.ir.quantisation import INTEGERS
 from edgeconv.ops import importers, takes_integers
 from edgeconv.ops.base import Source
-
-FunctionKey = tuple[str, str, str]  # domain, name, overload
 
 # What onnx raises for a node that is wrong.
 _INVALID = (
@@ -60,7 +60,7 @@ class Step:
     @property
     def operator(self) -> str:
         """domain.op_type-version, for messages; an unknown operator's version is its opset's."""
-        opset = self.scope.opsets.get(_domain(self.node.domain))
+        opset = self.scope.opsets.get(domain_of(self.node.domain))
         version = self.schema.since_version if self.schema else opset
         name = f"{self.node.domain or 'ai.onnx'}.{self.node.op_type}"
         return name if version is None else f"{name}-{version}"
@@ -79,19 +79,23 @@ class Walk(Values):
         super().__init__(reserved)
         self.nodes: list[Node] = []
         self._weights = weights
-        self._functions = {(_domain(f.domain), f.name, f.overload): f for f in functions}
+        self._functions = {function_key(f): f for f in functions}
         self._names: set[str] = set()
         self.own: list[Step] = []
         self._importers = importers()
+        self._deadline = limits.Deadline.of("model-seconds", "the model")
+        self._written = 0  # nodes
+        self._folded = 0  # bytes
 
     def run(self, nodes: Sequence[onnx.NodeProto], scope: Scope, outputs: Collection[str]) -> None:
         """Import those of ``nodes`` that ``outputs`` depend on."""
+        self._written = limits.held("model-nodes", self._written + len(nodes), "the model")
         nodes = ordered(nodes, {*self.tensors, *self._types, *self._unknown})
         live = live_values(nodes, outputs)
         for node in nodes:
             if any(name in live for name in node.output):
                 opsets = scope.opsets
-                if _key(node) not in self._functions:
+                if call_key(node) not in self._functions:
                     node, opsets = contributed.standard(node, opsets)
                 schema, within = _schema(node, opsets), replace(scope, opsets=opsets)
                 step = Step(node, self._unique(label(node)), within, live, schema)
@@ -116,6 +120,7 @@ class Walk(Values):
 
     def _take(self, step: Step) -> None:
         """The first way that applies."""
+        self._deadline.check()
         self._check(step)
         ways: tuple[Callable[[Step], bool], ...] = (
             self._call_function,
@@ -132,14 +137,10 @@ class Walk(Values):
 
     def _check(self, step: Step) -> None:
         """EdgeconvError when the node breaks its operator's signature."""
-        # Out of its context onnx cannot check data in the file and values from around a branch.
-        if step.schema is None or step.node.op_type == "Constant" or any(subgraphs(step.node)):
+        if step.schema is None:
             return
-        context = onnx.checker.C.CheckerContext()
-        context.ir_version = onnx.IR_VERSION
-        context.opset_imports = dict(step.scope.opsets)
         try:
-            onnx.checker.check_node(step.node, context)
+            signature.check(step.node, step.scope.opsets)
         except _INVALID as error:
             raise _invalid(step, str(error)) from None
 
@@ -171,6 +172,8 @@ class Walk(Values):
             if value is not None and value.size <= _INFERENCE_ELEMENTS
         }
         kinds = {name: self._type(name) for name in names}
+        if wrong := signature.mistyped(schema, step.node, kinds):
+            raise _invalid(step, wrong, "inputs are of the types that the operator takes")
         shape = static_shape(kinds[names[0]]) if names else None
         schema, node = inferable(schema, step.node, shape)
         try:
@@ -187,7 +190,7 @@ class Walk(Values):
     def _call_function(self, step: Step) -> bool:
         """A function of the model itself: its nodes in place of the call."""
         node, scope = step.node, step.scope
-        key = _key(node)
+        key = call_key(node)
         function = self._functions.get(key)
         if function is None:
             return False
@@ -195,7 +198,7 @@ class Walk(Values):
             raise _invalid(step, "a function that calls itself", "functions must not be recursive")
         attributes = {a.name: a for a in (*function.attribute_proto, *node.attribute)}
         nodes = inlining.inlined_function(function, node, attributes, self._prefix(step))
-        opsets = {**scope.opsets, **_opsets(function.opset_import)}
+        opsets = {**scope.opsets, **opset_versions(function.opset_import)}
         inner = Scope(opsets, scope.origin or step.name, (*scope.calls, key))
         self.run(nodes, inner, step.live)
         return True
@@ -208,8 +211,11 @@ class Walk(Values):
         if condition is None:
             self._refuse(step, "its condition is computed at run time")
             return True
+        if condition.dtype != np.bool_ or condition.size != 1:
+            got = f"a condition of {condition.dtype.name} {list(condition.shape)}"
+            raise _invalid(step, got, "a condition is one bool")
         branches = {attribute.name: attribute.g for attribute in step.node.attribute}
-        graph = branches["then_branch" if condition.any() else "else_branch"]
+        graph = branches["then_branch" if condition.all() else "else_branch"]
         prefix = self._prefix(step)
         for name, tensor in inlining.branch_constants(graph, prefix).items():
             self.define(name, self._weights.array(tensor))
@@ -229,9 +235,14 @@ class Walk(Values):
         if any(self.constant(name) is None for name in needed):
             return False
         values = {name: self._value_or_placeholder(name) for name in names}
-        if any(value is None for value in values.values()):
+        known = {name: value for name, value in values.items() if value is not None}
+        if len(known) < len(values):
             return False
-        results = folding.evaluate(node, step.schema, step.scope.opsets, values)
+        size = fold_bounds.allowed(node, known, self._infer(step, step.schema), self._folded)
+        if size is None:
+            return False
+        self._folded += size
+        results = folding.evaluate(node, step.schema, step.scope.opsets, known)
         if results is None:
             return False
         for name, value in zip(filter(None, node.output), results, strict=True):
@@ -313,7 +324,7 @@ class Walk(Values):
         }
         attributes |= {attribute.name: attribute for attribute in step.node.attribute}
         nodes = inlining.inlined_function(function, step.node, attributes, self._prefix(step))
-        opsets = {**step.scope.opsets, **_opsets(function.opset_import)}
+        opsets = {**step.scope.opsets, **opset_versions(function.opset_import)}
         outside, self.problems = self.problems, Problems()
         try:
             self.run(nodes, replace(step.scope, opsets=opsets, origin=step.name), step.live)
@@ -348,9 +359,12 @@ class Walk(Values):
             kinds = [
                 self._type(name).SerializeToString() if name else b"" for name in step.node.input
             ]
-            found = schema.get_context_dependent_function_with_opset_version(
-                version, step.node.SerializeToString(), kinds
-            )
+            try:
+                found = schema.get_context_dependent_function_with_opset_version(
+                    version, step.node.SerializeToString(), kinds
+                )
+            except _INVALID as error:
+                raise _invalid(step, str(error)) from None
         return onnx.FunctionProto.FromString(found) if isinstance(found, bytes) else found
 
 
@@ -359,20 +373,8 @@ def _invalid(step: Step, got: str, rule: str = "") -> EdgeconvError:
     return EdgeconvError("the model is invalid", where=where, got=" ".join(got.split()), rule=rule)
 
 
-def _domain(name: str) -> str:
-    return "" if name == "ai.onnx" else name
-
-
-def _key(node: onnx.NodeProto) -> FunctionKey:
-    return _domain(node.domain), node.op_type, node.overload
-
-
-def _opsets(imports: Iterable[onnx.OperatorSetIdProto]) -> dict[str, int]:
-    return {_domain(entry.domain): entry.version for entry in imports}
-
-
 def _schema(node: onnx.NodeProto, opsets: Mapping[str, int]) -> onnx.defs.OpSchema | None:
-    domain = _domain(node.domain)
+    domain = domain_of(node.domain)
     try:
         return onnx.defs.get_schema(node.op_type, opsets.get(domain, 0), domain)
     except onnx.defs.SchemaError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import mmap
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,10 @@ import numpy.typing as npt
 import onnx
 from onnx import helper, numpy_helper
 
+from edgeconv import limits
 from edgeconv.errors import EdgeconvError
 from edgeconv.frontend.model_file import SELF, ModelFile, map_file
+from edgeconv.ir.layout import Shape
 
 Values = npt.NDArray[Any]
 
@@ -48,34 +51,46 @@ class Weights:
     def array(self, tensor: onnx.TensorProto) -> Values:
         """The value of ``tensor``: read only, and a view of the file where that is possible.
 
-        Raises EdgeconvError when external data is missing, too short or outside of the folder.
+        Raises EdgeconvError when its shape is none, when its data does not fill it, and when
+        external data is missing, too short or outside of the folder.
         """
         if tensor.data_type not in onnx.TensorProto.DataType.values()[1:]:
             raise _broken(tensor, f"element type {tensor.data_type}", "ONNX defines no such type")
+        shape = _shape(tensor.name, tensor.dims)
+        if tensor.HasField("segment"):
+            raise _broken(tensor, "a segment of a tensor", "tensors are stored whole")
         if tensor.data_location == onnx.TensorProto.EXTERNAL:
-            return self._external(tensor)
+            return self._external(tensor, shape)
         try:
-            return numpy_helper.to_array(tensor)
+            value = numpy_helper.to_array(tensor)
         except (ValueError, TypeError) as error:
             raise _broken(tensor, str(error), "its data must fill its shape") from None
+        if value.shape != shape:
+            got = f"data for shape {list(value.shape)}, not {list(shape)}"
+            raise _broken(tensor, got, "its data must fill its shape")
+        return value
 
     def dense(self, sparse: onnx.SparseTensorProto) -> Values:
         """The value of a sparse tensor; its indices are linear or one row per value."""
         values, indices = self.array(sparse.values), self.array(sparse.indices)
-        full = np.zeros(tuple(sparse.dims), values.dtype)
-        try:
-            if indices.ndim == 1:
-                full.reshape(-1)[indices] = values
-            else:
-                full[tuple(indices.T)] = values
-        except (IndexError, ValueError) as error:
-            rule = "its indices must lie in its shape"
-            raise _broken(sparse.values, str(error), rule) from None
+        shape = _shape(sparse.values.name, sparse.dims)
+        where = f"tensor {sparse.values.name!r}"
+        limits.held("folded-bytes", math.prod(shape) * values.itemsize, where)
+        rows = indices[:, None] if indices.ndim == 1 else indices
+        sizes = (math.prod(shape),) if indices.ndim == 1 else shape
+        if values.ndim != 1 or indices.dtype != np.int64 or rows.shape != (values.size, len(sizes)):
+            got = f"values {list(values.shape)}, indices {list(indices.shape)} of {indices.dtype}"
+            rule = "a sparse tensor has n values and n int64 indices, or rows of them"
+            raise _broken(sparse.values, got, rule)
+        if ((rows < 0) | (rows >= np.array(sizes, np.int64))).any():
+            got = f"an index outside of {list(sizes)}"
+            raise _broken(sparse.values, got, "its indices must lie in its shape")
+        full = np.zeros(shape, values.dtype)
+        full[tuple(rows.T) if indices.ndim > 1 else np.unravel_index(indices, shape)] = values
         return full
 
-    def _external(self, tensor: onnx.TensorProto) -> Values:
+    def _external(self, tensor: onnx.TensorProto, shape: Shape) -> Values:
         entries = _entries(tensor)
-        shape = tuple(tensor.dims)
         try:
             offset, length = int(entries.get("offset", "0")), int(entries.get("length", "-1"))
         except ValueError:
@@ -105,8 +120,8 @@ class Weights:
     def _map(self, tensor: onnx.TensorProto, location: str) -> mmap.mmap:
         if location not in self._maps:
             path = self._folder / location
-            if not path.resolve().is_relative_to(self._folder.resolve()):
-                raise _broken(tensor, location, "external data must lie beside the model")
+            if "\0" in location or not path.resolve().is_relative_to(self._folder.resolve()):
+                raise _broken(tensor, repr(location), "external data must lie beside the model")
             try:
                 self._maps[location] = map_file(path)
             except OSError as error:
@@ -125,6 +140,22 @@ def non_finite(array: Values) -> bool:
         if np.isfinite(array.sum()):  # one pass without a temporary; may only fail by overflow
             return False
     return not bool(np.isfinite(array).all())
+
+
+def _shape(name: str, dims: Iterable[int]) -> Shape:
+    """``dims``, which are those of a tensor that can be."""
+    shape = tuple(dims)
+    where = f"tensor {name!r}"
+    if min(shape, default=0) < 0:
+        raise EdgeconvError(
+            "cannot read a weight",
+            where=where,
+            got=f"shape {list(shape)}",
+            rule="sizes are not negative",
+        )
+    limits.held("tensor-rank", len(shape), where)
+    limits.held("tensor-elements", max((math.prod(shape), *shape)), where)
+    return shape
 
 
 def _entries(tensor: onnx.TensorProto) -> dict[str, str]:

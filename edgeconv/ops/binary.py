@@ -8,7 +8,7 @@ import numpy as np
 
 from edgeconv.ir.graph import Node
 from edgeconv.ops.base import ImportContext, Importer, Operator, Source, Stored
-from edgeconv.ops.importing import Chain, fold_pairs, make_node
+from edgeconv.ops.importing import Chain, broadcast, fold_pairs, make_node
 from edgeconv.ops.kernels.binary import layouts, lower
 
 
@@ -21,7 +21,7 @@ def _variadic(kind: str) -> Importer:
 
     def combine(chain: Chain, left: str, right: str, position: int) -> str:
         shapes = (chain.ctx.tensor(left).shape, chain.ctx.tensor(right).shape)
-        shape = np.broadcast_shapes(*shapes)
+        shape = broadcast(chain.source, chain.ctx, *shapes)
         return chain.add(f"{kind}{position}", "Binary", (left, right), shape, kind=kind)
 
     def importer(source: Source, ctx: ImportContext) -> Sequence[Node]:
@@ -46,7 +46,7 @@ def _import_mean(source: Source, ctx: ImportContext) -> Sequence[Node]:
 def _import_prelu(source: Source, ctx: ImportContext) -> Sequence[Node]:
     """The slope must not be wider than the data; runtimes that allow it widen the output."""
     x, slope = (ctx.tensor(name).shape for name in source.inputs)
-    if np.broadcast_shapes(x, slope) != x:
+    if broadcast(source, ctx, x, slope) != x:
         got = f"slope {list(slope)}, data {list(x)}"
         raise ctx.reject(source, got, "the slope must broadcast to the data's shape")
     return [make_node(source, "Binary", kind="prelu")]

@@ -11,7 +11,7 @@ from edgeconv.ops.kernels.concat import layouts, lower
 
 
 def _import_concat(source: Source, ctx: ImportContext) -> Sequence[Node]:
-    axis = axis_of(source.attrs["axis"], len(ctx.tensor(source.outputs[0]).shape))
+    axis = axis_of(source, ctx, source.attrs["axis"], len(ctx.tensor(source.outputs[0]).shape))
     filled = [name for name in source.inputs if ctx.tensor(name).shape[axis]]
     if len(filled) == 1:
         return [make_node(source, "Identity", filled)]

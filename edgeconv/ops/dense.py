@@ -9,7 +9,7 @@ import numpy as np
 
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ops.base import ImportContext, Operator, Source, Stored
-from edgeconv.ops.importing import Chain, Values, make_node, optional_input
+from edgeconv.ops.importing import Chain, Values, flag, make_node, optional_input
 from edgeconv.ops.kernels.dense import lower
 
 
@@ -33,12 +33,13 @@ def _gemm_product(chain: Chain, a: str, alpha: float) -> Product:
     source, ctx = chain.source, chain.ctx
     b = source.inputs[1]
     weights = ctx.constant(b)
+    transposed = flag(source, ctx, "transB")
     if weights is not None:
-        w = _scaled(weights if source.attrs["transB"] else weights.T, alpha)
-        rows = 0 if source.attrs["transB"] else 1
+        w = _scaled(weights if transposed else weights.T, alpha)
+        rows = 0 if transposed else 1
         stored = ctx.stored_as(b, rows, source.name) if alpha == 1.0 else {}
         return "Dense", (a, b if w is weights else ctx.add_constant(f"{b}/w", w)), stored
-    if source.attrs["transB"]:
+    if transposed:
         b = chain.add("b", "Transpose", (b,), ctx.tensor(b).shape[::-1], perm=(1, 0))
     if alpha != 1.0:
         factor = chain.constant("alpha", alpha)
@@ -52,7 +53,7 @@ def _import_gemm(source: Source, ctx: ImportContext) -> Sequence[Node]:
     a, c = source.inputs[0], optional_input(source, 2)
     alpha, beta = float(source.attrs["alpha"]), float(source.attrs["beta"])
     shape = ctx.tensor(source.outputs[0]).shape
-    if source.attrs["transA"]:
+    if flag(source, ctx, "transA"):
         a = chain.add("a", "Transpose", (a,), ctx.tensor(a).shape[::-1], perm=(1, 0))
     op, inputs, stored = _gemm_product(chain, a, alpha)
     addend = ctx.constant(c) if c else None

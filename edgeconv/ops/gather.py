@@ -15,7 +15,7 @@ from edgeconv.ops.kernels.gather import layouts, lower
 def _import_gather(source: Source, ctx: ImportContext) -> Sequence[Node]:
     data, given = source.inputs
     shape = ctx.tensor(data).shape
-    axis = axis_of(source.attrs["axis"], len(shape))
+    axis = axis_of(source, ctx, source.attrs["axis"], len(shape))
     indices = constant_input(source, ctx, 1, "indices")
     assert indices is not None
     if indices.size and not -shape[axis] <= indices.min() <= indices.max() < shape[axis]:

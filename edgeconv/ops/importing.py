@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from edgeconv import limits
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.graph import Array, Epilogue, Node
 from edgeconv.ir.layout import Shape
@@ -114,9 +115,45 @@ def ints(value: Any) -> tuple[int, ...]:
     return tuple(int(v) for v in np.asarray(value).reshape(-1))
 
 
-def axis_of(value: int, rank: int) -> int:
-    """``value`` counted from the front."""
+def axis_of(source: Source, ctx: ImportContext, value: int, rank: int) -> int:
+    """``value`` counted from the front.  Rejects what is no axis of a tensor of ``rank``."""
+    if not -rank <= value < rank:
+        rule = f"a tensor of {rank} dimensions has the axes {-rank} to {rank - 1}"
+        raise ctx.reject(source, f"axis {value}", rule if rank else "a scalar has no axes")
     return int(value) + rank if value < 0 else int(value)
+
+
+def axes_of(source: Source, ctx: ImportContext, values: Iterable[int], rank: int) -> Shape:
+    """``values`` counted from the front.  Rejects those that are out of range, and one twice."""
+    axes = tuple(axis_of(source, ctx, value, rank) for value in values)
+    if len(set(axes)) < len(axes):
+        raise ctx.reject(source, f"axes {list(axes)}", "each axis is named once")
+    return axes
+
+
+def flag(source: Source, ctx: ImportContext, name: str, default: int = 0) -> bool:
+    """An attribute that is 0 or 1.  Rejects other numbers, on whose meaning engines differ."""
+    value = source.attrs.get(name, default)
+    if value not in (0, 1):
+        raise ctx.reject(source, f"{name} {value}", f"{name} is 0 or 1")
+    return bool(value)
+
+
+def single_number(source: Source, ctx: ImportContext, value: Values, what: str) -> float:
+    """The only element of ``value``.  Rejects any other number of them."""
+    if value.size != 1:
+        raise ctx.reject(source, f"{what} of shape {list(value.shape)}", f"{what} is one number")
+    return float(value.reshape(())[()])
+
+
+def broadcast(source: Source, ctx: ImportContext, *shapes: Shape) -> Shape:
+    """The shape that ``shapes`` have in common.  Rejects those that have none."""
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        got = " and ".join(str(list(shape)) for shape in shapes)
+        rule = "sizes are equal or 1, counted from the last dimension"
+        raise ctx.reject(source, got, rule) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +202,8 @@ def window_of(source: Source, ctx: ImportContext, kernel: Shape) -> Window:
         if len(value) != entries or (name != "pads" and min(value, default=1) < 1):
             rule = f"{entries} positive entries are needed for {rank} spatial dimensions"
             raise ctx.reject(source, f"{name} {list(value)}", rule)
+        where = f"node {source.name!r} ({source.op_type}), {name}"
+        limits.held("window-elements", max(value, default=0), where, "too large to compile")
     if min(pads, default=0) < 0:
         raise ctx.reject(source, f"pads {list(pads)}", "padding must not be negative")
     if auto_pad == "VALID":

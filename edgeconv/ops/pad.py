@@ -7,7 +7,14 @@ from collections.abc import Sequence
 from edgeconv.ir.graph import Node
 from edgeconv.ir.layout import Shape
 from edgeconv.ops.base import ImportContext, Operator, Source, Stored
-from edgeconv.ops.importing import Chain, attribute_or_input, axis_of, constant_input, ints
+from edgeconv.ops.importing import (
+    Chain,
+    attribute_or_input,
+    axes_of,
+    constant_input,
+    ints,
+    single_number,
+)
 from edgeconv.ops.kernels.pad import layouts, lower
 
 
@@ -17,13 +24,12 @@ def _pads(source: Source, ctx: ImportContext) -> Shape:
     given = attribute_or_input(source, ctx, "pads", 1)
     assert given is not None
     chosen = constant_input(source, ctx, 3, "axes")
-    axes = range(rank) if chosen is None else ints(chosen)
+    axes = axes_of(source, ctx, range(rank) if chosen is None else ints(chosen), rank)
     if given.size != 2 * len(axes):
         rule = f"a begin and an end are needed for each of {len(axes)} axes"
         raise ctx.reject(source, f"pads {list(ints(given))}", rule)
     pads = [0] * (2 * rank)
     for position, axis in enumerate(axes):
-        axis = axis_of(axis, rank)
         pads[axis], pads[rank + axis] = int(given[position]), int(given[len(axes) + position])
     return tuple(pads)
 
@@ -34,7 +40,9 @@ def _import_pad(source: Source, ctx: ImportContext) -> Sequence[Node]:
         value = float(source.attrs["value"])
     else:
         constant = constant_input(source, ctx, 2, "constant_value")
-        value = 0.0 if constant is None or constant.size == 0 else float(constant.item())
+        value = 0.0
+        if constant is not None and constant.size:
+            value = single_number(source, ctx, constant, "constant_value")
     chain, x, pads = Chain(source, ctx), source.inputs[0], _pads(source, ctx)
     shape = ctx.tensor(x).shape
     rank = len(shape)

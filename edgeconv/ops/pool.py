@@ -9,7 +9,7 @@ import numpy as np
 from edgeconv.ir.graph import Node
 from edgeconv.ir.layout import Shape
 from edgeconv.ops.base import ImportContext, Operator, Source, Stored
-from edgeconv.ops.importing import Window, ints, make_node, window_of
+from edgeconv.ops.importing import Window, flag, ints, make_node, window_of
 from edgeconv.ops.kernels.pool import layouts, lower
 
 
@@ -17,9 +17,13 @@ def _check_windows(source: Source, ctx: ImportContext, window: Window, out: Shap
     """Reject a window that covers padding only: its maximum or average does not exist."""
     spatial = ctx.tensor(source.inputs[0]).shape[2:]
     for axis, (size, count) in enumerate(zip(spatial, out, strict=True)):
-        first = np.arange(count)[:, None] * window.strides[axis] - window.pads[axis]
-        taps = first + np.arange(window.kernel[axis])[None] * window.dilations[axis]
-        if not ((taps >= 0) & (taps < size)).any(axis=1).all():
+        stride, dilation, pad = window.strides[axis], window.dilations[axis], window.pads[axis]
+        # A window that begins in the input covers its first tap; one that begins in front of it,
+        # the first tap that does not lie in front.
+        first = np.arange(min(count, -(-pad // stride))) * stride - pad
+        tap = -(first // dilation)
+        inside = (tap < window.kernel[axis]) & (first + tap * dilation < size)
+        if not inside.all() or (count - 1) * stride - pad >= size:
             got = f"input {list(spatial)}, kernel {list(window.kernel)}, pads {list(window.pads)}"
             raise ctx.reject(source, got, "every window must cover at least one input element")
 
@@ -50,7 +54,7 @@ def _local(source: Source, ctx: ImportContext, mode: str) -> Sequence[Node]:
     out = ctx.tensor(source.outputs[0]).shape[2:]
     _check_same(source, ctx, window, out)
     _check_windows(source, ctx, window, out)
-    counted = bool(source.attrs.get("count_include_pad", 0))
+    counted = flag(source, ctx, "count_include_pad")
     return [make_node(source, "Pool", mode=mode, **window.attrs(), count_include_pad=counted)]
 
 

@@ -27,8 +27,8 @@ def _per_tensor_or_axis(
     if value.size == 1:
         return value.reshape(-1), 0
     shape = ctx.tensor(source.inputs[0]).shape
-    axis = axis_of(source.attrs.get("axis", 1), len(shape))
-    if value.ndim != 1 or not 0 <= axis < len(shape) or value.size != shape[axis]:
+    axis = axis_of(source, ctx, source.attrs.get("axis", 1), len(shape))
+    if value.ndim != 1 or value.size != shape[axis]:
         got = f"{what} {list(value.shape)} of input {list(shape)}"
         rule = "one number, or one per index of the axis"
         raise ctx.reject(source, got, rule, "quantise per tensor or per channel, not in blocks")

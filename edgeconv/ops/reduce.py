@@ -10,7 +10,7 @@ from edgeconv.ir.activation import Activation
 from edgeconv.ir.graph import Node
 from edgeconv.ir.layout import Shape
 from edgeconv.ops.base import ImportContext, Importer, Operator, Source, Stored
-from edgeconv.ops.importing import Chain, attribute_or_input, axis_of, ints, make_node
+from edgeconv.ops.importing import Chain, attribute_or_input, axis_of, flag, ints, make_node
 from edgeconv.ops.kernels.reduce import layouts, lower
 
 
@@ -19,13 +19,13 @@ def _axes(source: Source, ctx: ImportContext) -> Shape:
     rank = len(ctx.tensor(source.inputs[0]).shape)
     given = attribute_or_input(source, ctx, "axes", 1)
     if given is None or given.size == 0:
-        return () if source.attrs.get("noop_with_empty_axes", 0) else tuple(range(rank))
-    return tuple(sorted({axis_of(axis, rank) for axis in ints(given)}))
+        return () if flag(source, ctx, "noop_with_empty_axes") else tuple(range(rank))
+    return tuple(sorted({axis_of(source, ctx, axis, rank) for axis in ints(given)}))
 
 
 def _importer(kind: str) -> Importer:
     def importer(source: Source, ctx: ImportContext) -> Sequence[Node]:
-        axes, keep = _axes(source, ctx), bool(source.attrs["keepdims"])
+        axes, keep = _axes(source, ctx), flag(source, ctx, "keepdims", 1)
         return [make_node(source, "Reduce", source.inputs[:1], kind=kind, axes=axes, keepdims=keep)]
 
     return importer
@@ -33,7 +33,7 @@ def _importer(kind: str) -> Importer:
 
 def _import_log_sum(source: Source, ctx: ImportContext) -> Sequence[Node]:
     chain = Chain(source, ctx)
-    axes, keep = _axes(source, ctx), bool(source.attrs["keepdims"])
+    axes, keep = _axes(source, ctx), flag(source, ctx, "keepdims", 1)
     shape = ctx.tensor(source.outputs[0]).shape
     x = source.inputs[0]
     total = chain.add("sum", "Reduce", (x,), shape, kind="sum", axes=axes, keepdims=keep)
@@ -60,7 +60,8 @@ def _import_lp_normalization(source: Source, ctx: ImportContext) -> Sequence[Nod
     """y = x / norm(x) over one axis; 0 where all of x is 0."""
     chain, x = Chain(source, ctx), source.inputs[0]
     shape = ctx.tensor(x).shape
-    axis, p = axis_of(source.attrs["axis"], len(shape)), int(source.attrs["p"])
+    axis = axis_of(source, ctx, source.attrs["axis"], len(shape))
+    p = int(source.attrs["p"])
     if p not in (1, 2):
         raise ctx.reject(source, f"p {p}", "p is 1 or 2")
     small = tuple(1 if i == axis else size for i, size in enumerate(shape))

@@ -14,7 +14,7 @@ from edgeconv.ir.layout import Shape
 from edgeconv.ops.base import ImportContext, Operator, Source, Stored
 from edgeconv.ops.importing import (
     attribute_or_input,
-    axis_of,
+    axes_of,
     constant_input,
     ints,
     make_node,
@@ -52,7 +52,7 @@ def _from_sizes(source: Source, sizes: Shape, axes: Shape, shape: Shape, out: Sh
 def _scales(source: Source, ctx: ImportContext) -> tuple[float, ...]:
     """One scale per dimension, from scales or sizes and the axes they belong to."""
     shape, out = (ctx.tensor(n).shape for n in (source.inputs[0], source.outputs[0]))
-    axes = tuple(axis_of(a, len(shape)) for a in source.attrs.get("axes") or range(len(shape)))
+    axes = axes_of(source, ctx, source.attrs.get("axes") or range(len(shape)), len(shape))
     if source.version >= 11:
         given = constant_input(source, ctx, 2, "scales")
         sizes = constant_input(source, ctx, 3, "sizes")

@@ -7,7 +7,14 @@ from itertools import accumulate
 
 from edgeconv.ir.graph import Node
 from edgeconv.ops.base import ImportContext, Operator, Source, Stored
-from edgeconv.ops.importing import attribute_or_input, axis_of, constant_input, ints, make_node
+from edgeconv.ops.importing import (
+    attribute_or_input,
+    axes_of,
+    axis_of,
+    constant_input,
+    ints,
+    make_node,
+)
 from edgeconv.ops.kernels.slice import layouts, lower
 
 
@@ -19,22 +26,24 @@ def _import_slice(source: Source, ctx: ImportContext) -> Sequence[Node]:
     assert first is not None
     assert last is not None
     given = attribute_or_input(source, ctx, "axes", 3)
-    axes = range(first.size) if given is None else ints(given)
+    axes = axes_of(source, ctx, range(first.size) if given is None else ints(given), len(shape))
     jumps = constant_input(source, ctx, 4, "steps")
     steps = [1] * len(shape)
     starts = [0] * len(shape)
     stride = (1,) * first.size if jumps is None else ints(jumps)
+    if not first.size == last.size == len(axes) == len(stride):
+        got = f"{first.size} starts, {last.size} ends, {len(axes)} axes, {len(stride)} steps"
+        raise ctx.reject(source, got, "each axis has a start, an end and a step")
     for begin, end, axis, step in zip(ints(first), ints(last), axes, stride, strict=True):
         if step == 0:
             raise ctx.reject(source, "step 0", "steps must not be zero")
-        axis = axis_of(axis, len(shape))
         starts[axis], _, steps[axis] = slice(begin, end, step).indices(shape[axis])
     return [make_node(source, "Slice", source.inputs[:1], starts=tuple(starts), steps=tuple(steps))]
 
 
 def _import_split(source: Source, ctx: ImportContext) -> Sequence[Node]:
     shape = ctx.tensor(source.inputs[0]).shape
-    axis = axis_of(source.attrs["axis"], len(shape))
+    axis = axis_of(source, ctx, source.attrs["axis"], len(shape))
     given = attribute_or_input(source, ctx, "split", 1)
     if given is None:  # equal parts, the last may be smaller (opset 18)
         parts = len(source.outputs)

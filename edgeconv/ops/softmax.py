@@ -14,7 +14,7 @@ from edgeconv.ops.kernels.softmax import layouts, lower
 def _importer(log: bool) -> Importer:
     def importer(source: Source, ctx: ImportContext) -> Sequence[Node]:
         shape = ctx.tensor(source.inputs[0]).shape
-        axis = axis_of(source.attrs["axis"], len(shape))
+        axis = axis_of(source, ctx, source.attrs["axis"], len(shape))
         if source.version >= 13:
             return [make_node(source, "Softmax", axis=axis, log=log)]
         # Before opset 13 everything from ``axis`` on is normalised together.

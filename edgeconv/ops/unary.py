@@ -9,7 +9,7 @@ import numpy as np
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.graph import Node
 from edgeconv.ops.base import ImportContext, Operator, Source, Stored
-from edgeconv.ops.importing import Chain, make_node, make_unary
+from edgeconv.ops.importing import Chain, make_node, make_unary, single_number
 from edgeconv.ops.kernels.unary import layouts, lower
 
 _LARGEST = float(np.finfo(np.float32).max)
@@ -49,7 +49,8 @@ def _clip_bounds(source: Source, ctx: ImportContext) -> tuple[float, float, str,
     for which, name in enumerate(source.inputs[1:3]):
         bound = ctx.constant(name) if name else None
         if bound is not None:
-            values[which] = min(max(float(bound.item()), -_LARGEST), _LARGEST)
+            number = single_number(source, ctx, bound, "a bound")
+            values[which] = min(max(number, -_LARGEST), _LARGEST)
         else:
             names[which] = name
     return values[0], values[1], names[0], names[1]

@@ -62,7 +62,7 @@ def test_the_option_is_read(text: str, found: tuple[str, int]) -> None:
         ("model-nodes=2M", "number of nodes"),
         ("model-nodes=" + "9" * 5000, "number of nodes"),
         ("model-nodes=0", "at least 1"),
-        ("model-depth=201", "200 is the most"),
+        ("model-depth=101", "100 is the most"),
         ("folded-bytes=12KB", "powers of 1000"),
     ],
 )

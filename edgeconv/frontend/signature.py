@@ -1,0 +1,96 @@
+"""What a node must be to its operator: attributes, number of inputs and outputs, element types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+import onnx
+from onnx import TensorProto
+
+_GRAPH, _TENSOR = onnx.AttributeProto.GRAPH, onnx.AttributeProto.TENSOR
+
+
+def check(node: onnx.NodeProto, opsets: Mapping[str, int]) -> None:
+    """Raise onnx.checker.ValidationError where ``node`` breaks its operator's signature."""
+    context = onnx.checker.C.CheckerContext()
+    context.ir_version = onnx.IR_VERSION
+    context.opset_imports = dict(opsets)
+    onnx.checker.check_node(_checkable(node), context)
+
+
+def mistyped(
+    schema: onnx.defs.OpSchema, node: onnx.NodeProto, kinds: Mapping[str, onnx.TypeProto]
+) -> str:
+    """What is wrong about the element types of the inputs; "" for nothing.
+
+    Shape inference does not tell: it takes a convolution of float32 by float64 for one of float32.
+    ``kinds``: the types of the inputs by name.
+    """
+    parameters, allowed = _parameters(schema)
+    bound: dict[str, str] = {}
+    for position, name in enumerate(node.input):
+        kind = kinds.get(name)
+        if kind is None or not kind.HasField("tensor_type") or not parameters:
+            continue
+        last = len(parameters) - 1
+        label, type_name, homogeneous = parameters[min(position, last)]
+        got = f"tensor({_type_name(kind.tensor_type.elem_type)})"
+        if got not in allowed.get(type_name, frozenset({type_name})):
+            return f"{label} {name!r} of {got}, which it does not take"
+        if homogeneous and bound.setdefault(type_name, got) != got:
+            return f"{label} {name!r} of {got} beside one of {bound[type_name]}"
+    return ""
+
+
+@lru_cache(maxsize=1024)
+def _signature(
+    name: str, domain: str, version: int
+) -> tuple[tuple[tuple[str, str, bool], ...], dict[str, frozenset[str]]]:
+    schema = onnx.defs.get_schema(name, version, domain)
+    parameters = tuple((i.name, i.type_str, i.is_homogeneous) for i in schema.inputs)
+    constraints = schema.type_constraints
+    return parameters, {c.type_param_str: frozenset(c.allowed_type_strs) for c in constraints}
+
+
+def _parameters(
+    schema: onnx.defs.OpSchema,
+) -> tuple[tuple[tuple[str, str, bool], ...], dict[str, frozenset[str]]]:
+    """Name, type and whether all of a variadic one are of one type; and what types stand for."""
+    return _signature(schema.name, schema.domain, schema.since_version)
+
+
+def _type_name(elem: int) -> str:
+    """As schemas spell it."""
+    if elem not in TensorProto.DataType.values():
+        return str(elem)
+    return {"FLOAT": "float", "DOUBLE": "double"}.get(
+        TensorProto.DataType.Name(elem), TensorProto.DataType.Name(elem).lower()
+    )
+
+
+def _checkable(node: onnx.NodeProto) -> onnx.NodeProto:
+    """``node`` in a form that onnx can check by itself: without data that lies in a file, and
+    without branches, which read values from around them."""
+    if not any(attribute.type in (_TENSOR, _GRAPH) for attribute in node.attribute):
+        return node
+    return onnx.NodeProto(
+        name=node.name,
+        op_type=node.op_type,
+        domain=node.domain,
+        input=node.input,
+        output=node.output,
+        attribute=[_without_values(attribute) for attribute in node.attribute],
+    )
+
+
+def _without_values(attribute: onnx.AttributeProto) -> onnx.AttributeProto:
+    plain = onnx.AttributeProto(name=attribute.name, type=attribute.type)
+    if attribute.type == _GRAPH:
+        plain.g.name = "branch"
+    elif attribute.type == _TENSOR and attribute.HasField("t"):
+        # Of a tensor that it has no data for onnx says nothing if it has no elements either.
+        plain.t.CopyFrom(TensorProto(data_type=attribute.t.data_type, dims=[0]))
+    else:
+        plain.CopyFrom(attribute)
+    return plain

@@ -1,0 +1,57 @@
+"""Damaged files are read or refused with a word: those that once failed, and new ones."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz.subject import all_subjects
+from tests.fuzz.worker import Outcome, Runner, outcomes
+
+KEPT = Path(__file__).parent / "kept"
+SECONDS_VARIABLE = "EDGECONV_FUZZ_SECONDS"  # of every subject, in the long run
+QUICK_CASES, QUICK_SECONDS = 150, 15.0
+LONG_SECONDS = 600.0
+
+
+def _report(failures: list[Outcome], name: str) -> str:
+    lines = [
+        f"python -m tests.fuzz {name} --first {f.case} --cases 1\n{f.failure}" for f in failures
+    ]
+    return "\n".join(lines[:5])
+
+
+@pytest.mark.parametrize("name", all_subjects())
+def test_files_that_once_failed(name: str) -> None:
+    files = sorted((KEPT / name).glob("*"))
+    if not files:
+        pytest.skip(f"no file of {name} has failed yet")
+    runner = Runner(all_subjects()[name])
+    try:
+        found = [runner.run(path) for path in files]
+    finally:
+        runner.close()
+    failures = [outcome for outcome in found if outcome.failure]
+    assert not failures, _report(failures, name)
+
+
+@pytest.mark.parametrize("name", all_subjects())
+def test_the_same_damaged_files_every_time(name: str) -> None:
+    found = list(outcomes(all_subjects()[name], 1, QUICK_CASES, QUICK_SECONDS))
+    failures = [outcome for outcome in found if outcome.failure]
+    assert not failures, _report(failures, name)
+    assert len(found) >= QUICK_CASES // 10  # or it says little
+    assert len({outcome.word for outcome in found}) > 1, "all of them end in the same way"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", all_subjects())
+def test_new_damaged_files(name: str) -> None:
+    """Other numbers in every run; a failure prints the one that repeats it."""
+    first = int.from_bytes(os.urandom(4)) + QUICK_CASES
+    seconds = float(os.environ.get(SECONDS_VARIABLE, LONG_SECONDS))
+    found = list(outcomes(all_subjects()[name], first, 1 << 62, seconds))
+    failures = [outcome for outcome in found if outcome.failure]
+    assert not failures, _report(failures, name)
