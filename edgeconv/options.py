@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from edgeconv import limits
 from edgeconv.codegen.c_names import prefix as c_prefix
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.frontend.cut import WHOLE, Cut
@@ -103,3 +104,5 @@ class CompileOptions:
             yield from ("--objective", self.objective)
         if self.rounding != NEAREST:
             yield from ("--rounding", self.rounding)
+        for name, value in limits.in_force().items():
+            yield from (limits.OPTION, f"{name}={value}")

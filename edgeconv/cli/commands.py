@@ -1,12 +1,15 @@
-"""What click's commands lack: ``--json`` on every one, and errors of one line."""
+"""What click's commands lack: ``--json`` and ``--limit`` on every one, and errors of one line."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import click
 
+from edgeconv import limits
+from edgeconv.arguments import named
+from edgeconv.cli.words import LIMIT
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.names import did_you_mean
 from edgeconv.terminal import WIDTH
@@ -24,7 +27,7 @@ class Command(click.Command):
 
     def __init__(self, name: str, about: str, **given: Any) -> None:
         super().__init__(name, **_texts(about), **given)
-        self.params.insert(0, _json_option())
+        self.params[:0] = _common_options()
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """All that is missing is named at once, and no option is taken for another's value."""
@@ -75,7 +78,7 @@ class Group(Program):
 
     def __init__(self, name: str, about: str, **given: Any) -> None:
         super().__init__(name, invoke_without_command=True, **_texts(about), **given)
-        self.params.insert(0, _json_option())
+        self.params[:0] = _common_options()
 
 
 def usage_error(error: click.UsageError) -> EdgeconvError:
@@ -94,13 +97,31 @@ def _see_help(ctx: click.Context) -> str:
     return f"see `{ctx.command_path} --help`"
 
 
-def _json_option() -> click.Option:
-    return click.Option(
-        ["--json", _AS_JSON],
-        is_flag=True,
-        help="print one JSON document",
-        callback=_json_of_outer,
-    )
+def _common_options() -> list[click.Parameter]:
+    return [
+        click.Option(
+            ["--json", _AS_JSON],
+            is_flag=True,
+            help="print one JSON document",
+            callback=_json_of_outer,
+        ),
+        click.Option(
+            [limits.OPTION],
+            type=LIMIT,
+            multiple=True,
+            metavar="NAME=VALUE",
+            help="how much a file may ask for, as model-nodes=500000; may be repeated",
+            callback=_raise_limits,
+            expose_value=False,
+        ),
+    ]
+
+
+def _raise_limits(
+    ctx: click.Context, _: click.Parameter, values: Iterable[tuple[str, int]]
+) -> None:
+    """They hold for as long as the command runs."""
+    ctx.with_resource(limits.given(named(limits.OPTION, values)))
 
 
 def _json_of_outer(ctx: click.Context, _: click.Parameter, value: bool) -> bool:

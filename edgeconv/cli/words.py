@@ -9,7 +9,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from edgeconv import board
+from edgeconv import board, limits
 from edgeconv.algorithms import algorithms
 from edgeconv.arguments import pair
 from edgeconv.choose.storage import weight_formats
@@ -72,6 +72,7 @@ def _of_pairs(values: Callable[[], Iterable[str]], *names: str) -> Complete:
 
 FILE, FOLDER = File(), File("dir")
 TEXT = Word(str)
+LIMIT = Word(limits.parse, lambda _: (f"{name}=" for name in limits.TABLE))
 BOARD = Word(str, lambda _: board.names())
 ALGORITHM = Word(pair, _of_pairs(algorithms, "*"))
 STORAGE = Word(pair, _of_pairs(weight_formats, "*", "*:output"))

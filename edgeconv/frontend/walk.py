@@ -17,12 +17,12 @@ from edgeconv.frontend.inference import inferable
 from edgeconv.frontend.names import FunctionKey, call_key, domain_of, function_key, opset_versions
 from edgeconv.frontend.problems import Problems, RejectedNodeError
 from edgeconv.frontend.schedule import label, live_values, ordered, reads
+from edgeconv.frontend.sources import schema_of, source_of
 from edgeconv.frontend.values import Values, static_shape
 from edgeconv.frontend.weights import Weights
 from edgeconv.ir.graph import Node
 from edgeconv.ir.quantisation import INTEGERS
 from edgeconv.ops import importers, takes_integers
-from edgeconv.ops.base import Source
 
 # What onnx raises for a node that is wrong.
 _INVALID = (
@@ -97,7 +97,7 @@ class Walk(Values):
                 opsets = scope.opsets
                 if call_key(node) not in self._functions:
                     node, opsets = contributed.standard(node, opsets)
-                schema, within = _schema(node, opsets), replace(scope, opsets=opsets)
+                schema, within = schema_of(node, opsets), replace(scope, opsets=opsets)
                 step = Step(node, self._unique(label(node)), within, live, schema)
                 if not scope.origin:
                     self.own.append(step)
@@ -285,7 +285,7 @@ class Walk(Values):
         if not filled:
             return True
         try:
-            self._append(importer(_source(step, schema, filled), self), step)
+            self._append(importer(source_of(step.node, step.name, schema, filled), self), step)
         except RejectedNodeError as error:
             reason = "; ".join(filter(None, (f"got {error.got}", error.rule, error.hint)))
             self.problems.node(step.operator, step.scope.origin or step.name, reason)
@@ -371,35 +371,3 @@ class Walk(Values):
 def _invalid(step: Step, got: str, rule: str = "") -> EdgeconvError:
     where = f"node {step.name!r} ({step.node.op_type})"
     return EdgeconvError("the model is invalid", where=where, got=" ".join(got.split()), rule=rule)
-
-
-def _schema(node: onnx.NodeProto, opsets: Mapping[str, int]) -> onnx.defs.OpSchema | None:
-    domain = domain_of(node.domain)
-    try:
-        return onnx.defs.get_schema(node.op_type, opsets.get(domain, 0), domain)
-    except onnx.defs.SchemaError:
-        return None
-
-
-def _attribute(attribute: onnx.AttributeProto) -> Any:
-    value = helper.get_attribute_value(attribute)
-    if isinstance(value, bytes):
-        return value.decode(errors="replace")
-    if isinstance(value, onnx.TensorProto):
-        return numpy_helper.to_array(value)
-    if attribute.type == onnx.AttributeProto.STRINGS:
-        return [text.decode(errors="replace") for text in value]
-    return list(value) if isinstance(value, Sequence) and not isinstance(value, str) else value
-
-
-def _source(step: Step, schema: onnx.defs.OpSchema, wanted: Collection[str]) -> Source:
-    """The node as importers see it: defaults filled in, outputs that are not wanted blank."""
-    node = step.node
-    attrs = {
-        name: _attribute(attribute.default_value)
-        for name, attribute in schema.attributes.items()
-        if attribute.default_value.type
-    }
-    attrs |= {attribute.name: _attribute(attribute) for attribute in node.attribute}
-    outputs = tuple(name if name in wanted else "" for name in node.output)
-    return Source(node.op_type, schema.since_version, step.name, tuple(node.input), outputs, attrs)
