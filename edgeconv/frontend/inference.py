@@ -61,8 +61,16 @@ def _pool(schema: onnx.defs.OpSchema, node: onnx.NodeProto, _: Shape) -> Spellin
     return schema, node
 
 
+def _same(schema: onnx.defs.OpSchema, node: onnx.NodeProto, _: Shape) -> Spelling:
+    """An output like the first input, where onnx infers through the operator's definition only."""
+    identity = helper.make_node("Identity", node.input[:1], node.output[:1], node.name)
+    return onnx.defs.get_schema(identity.op_type), identity
+
+
 _WAYS: dict[str, Callable[[onnx.defs.OpSchema, onnx.NodeProto, Shape], Spelling]] = {
     "AveragePool": _pool,
+    "GroupNormalization": _same,
     "MaxPool": _pool,
+    "MeanVarianceNormalization": _same,
     "Slice": _slice,
 }

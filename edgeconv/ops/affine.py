@@ -6,11 +6,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from edgeconv.ir.activation import Activation
 from edgeconv.ir.graph import Node
 from edgeconv.ops.base import ImportContext, Operator, Source, Stored
 from edgeconv.ops.importing import Chain, Values, constant_input
 from edgeconv.ops.kernels.affine import layouts, lower
+from edgeconv.ops.normalising import (
+    import_group_normalization,
+    import_layer_normalization,
+    import_mean_variance_normalization,
+    standardised,
+)
 
 
 def _parameters(source: Source, ctx: ImportContext, names: Sequence[str]) -> list[Values]:
@@ -46,17 +51,8 @@ def _import_instance_normalization(source: Source, ctx: ImportContext) -> Sequen
     """y = (x - mean(x)) / sqrt(var(x) + epsilon) * scale + B, statistics per image and channel."""
     scale, bias = _parameters(source, ctx, ("scale", "B"))
     x = source.inputs[0]
-    shape = ctx.tensor(x).shape
-    axes, small = tuple(range(2, len(shape))), (*shape[:2], *(1 for _ in shape[2:]))
     chain = Chain(source, ctx)
-    mean = chain.add("mean", "Reduce", (x,), small, kind="mean", axes=axes, keepdims=True)
-    centred = chain.add("centred", "Binary", (x, mean), shape, kind="sub")
-    squares = chain.add("squares", "Binary", (centred, centred), shape, kind="mul")
-    var = chain.add("var", "Reduce", (squares,), small, kind="mean", axes=axes, keepdims=True)
-    epsilon = chain.constant("epsilon", float(source.attrs["epsilon"]))
-    safe = chain.add("safe", "Binary", (var, epsilon), small, kind="add")
-    deviation = chain.unary("deviation", Activation("sqrt"), safe)
-    unit = chain.add("unit", "Binary", (centred, deviation), shape, kind="div")
+    unit, _, _ = standardised(chain, x, tuple(range(2, len(ctx.tensor(x).shape))))
     constants = (chain.constant("scale", scale), chain.constant("shift", bias))
     return chain.finish("Affine", (unit, *constants))
 
@@ -66,6 +62,9 @@ OPERATOR = Operator(
     onnx={
         "BatchNormalization": _import_batch_normalization,
         "InstanceNormalization": _import_instance_normalization,
+        "LayerNormalization": import_layer_normalization,
+        "GroupNormalization": import_group_normalization,
+        "MeanVarianceNormalization": import_mean_variance_normalization,
     },
     lower=lower,
     layouts=layouts,

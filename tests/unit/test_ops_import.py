@@ -98,6 +98,13 @@ CASES: list[tuple[str, int, list[tuple[int, ...]], list[Any], dict[str, Any]]] =
     ("BatchNormalization", 9, [IMAGE], list(STATISTICS), {}),
     ("BatchNormalization", 15, [(3, 4)], list(STATISTICS), {}),
     ("InstanceNormalization", 7, [IMAGE], list(STATISTICS[:2]), {}),
+    ("LayerNormalization", 17, [IMAGE], [weights(6), weights(6)], {}),
+    ("LayerNormalization", 17, [IMAGE], [weights(4, 5, 6)], {"axis": 1, "epsilon": 0.25}),
+    ("LayerNormalization", 17, [IMAGE, (5, 6)], [weights(5, 6)], {"axis": -2}),
+    ("GroupNormalization", 21, [IMAGE], [weights(4), weights(4)], {"num_groups": 2}),
+    ("GroupNormalization", 21, [IMAGE, (4,), (4,)], [], {"num_groups": 1, "epsilon": 0.25}),
+    ("MeanVarianceNormalization", 13, [IMAGE], [], {}),
+    ("MeanVarianceNormalization", 13, [IMAGE], [], {"axes": [1, -1]}),
     ("LRN", 13, [(1, 9, 2, 2)], [], {"size": 3, "alpha": 0.5, "beta": 0.6, "bias": 2.0}),
     ("LRN", 7, [(1, 9, 2, 2)], [], {"size": 5}),
     ("Gather", 7, [IMAGE], [np.array([[0, -1], [2, 2]], I64)], {"axis": -2}),
@@ -175,6 +182,11 @@ def test_split(
     assert len(check_model(source, {"x0": IMAGE}, tmp_path).nodes) == outputs
     del source.graph.output[0]  # a part that nobody reads
     assert len(check_model(source, {"x0": IMAGE}, tmp_path).nodes) == outputs - 1
+
+
+def test_statistics_of_a_layer_normalization(tmp_path: Path) -> None:
+    source = node_model("LayerNormalization", 17, [IMAGE], [weights(5, 6)] * 2, 3, axis=2)
+    check_model(source, {"x0": IMAGE}, tmp_path)
 
 
 @pytest.mark.parametrize("alpha", [1.0, 0.5])
