@@ -20,6 +20,7 @@ from edgeconv.codegen.port_names import port_names
 from edgeconv.codegen.ports import Port
 from edgeconv.codegen.source_tree import SourceTree
 from edgeconv.codegen.weights import CRC_AT, MAGIC, VERSION, WeightImage, layout
+from edgeconv.format_names import is_grid
 from edgeconv.ir.choice import Arg, ArgKind, Choice, Layer
 from edgeconv.ir.graph import Node, Tensor
 from edgeconv.ir.link import LinkPlan, vector_align
@@ -28,7 +29,7 @@ from edgeconv.ir.ports import port_facts
 from edgeconv.ir.steps import steps_of
 from edgeconv.names import shortened
 from edgeconv.ops.lowering import merge_headers
-from edgeconv.storage.grid import Grid, grid_of, is_grid
+from edgeconv.storage.grid import Grid, grid_of
 from edgeconv.targets import TARGETS
 
 

@@ -19,6 +19,8 @@ from edgeconv.codegen.emit import weight_image
 from edgeconv.codegen.port_names import port_names
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.fitting import Found, Planned, Search, UnfitError, Wishes
+from edgeconv.format_names import GRID_KIND as INT8
+from edgeconv.format_names import is_grid
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.graph import Graph
 from edgeconv.ir.memory import MemoryMap
@@ -28,8 +30,6 @@ from edgeconv.report import accuracy, document
 from edgeconv.report.document import Facts, Report, excess
 from edgeconv.report.text import budget_lines
 from edgeconv.storage.base import FLOAT32
-from edgeconv.storage.grid import KIND as INT8
-from edgeconv.storage.grid import is_grid
 from edgeconv.targets import Target
 
 Step = Callable[[str], None]

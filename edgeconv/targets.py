@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from edgeconv.cache import Cache
-from edgeconv.storage.grid import is_grid
+from edgeconv.format_names import is_grid
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,12 +27,12 @@ from edgeconv.choose.storage import OUTPUT
 from edgeconv.closing import Closing
 from edgeconv.codegen.read_back import ForeignImageError, read_back
 from edgeconv.errors import EdgeconvError
+from edgeconv.format_names import GRID_KIND as INT8
+from edgeconv.format_names import is_grid
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.filters import WEIGHTED, Filters
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.storage.base import FLOAT32
-from edgeconv.storage.grid import KIND as INT8
-from edgeconv.storage.grid import is_grid
 from edgeconv.targets import Target
 
 Array = npt.NDArray[np.generic]

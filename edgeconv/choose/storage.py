@@ -10,6 +10,7 @@ import numpy as np
 from edgeconv.algorithms import algorithms
 from edgeconv.algorithms.problem import FLOAT32
 from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.format_names import GRID_KIND as INT8
 from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.grids import grids_of
@@ -19,7 +20,6 @@ from edgeconv.ops.base import Stored
 from edgeconv.registry import lookup
 from edgeconv.storage import formats
 from edgeconv.storage.base import StorageFormat
-from edgeconv.storage.grid import KIND as INT8
 from edgeconv.targets import Target
 
 EVERY_LAYER = "*"

@@ -27,13 +27,13 @@ from edgeconv.calibration.sqnr import Accuracy
 from edgeconv.choose.storage import by_kind, storable, tensor_formats, weight_formats
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.fitting.measured import Measured, output_keys
+from edgeconv.format_names import GRID_KIND as INT8
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph
 from edgeconv.ir.memory import MemoryMap
 from edgeconv.storage import formats
 from edgeconv.storage.base import FLOAT32
-from edgeconv.storage.grid import KIND as INT8
 from edgeconv.targets import Target
 
 Step = Callable[[str], None]

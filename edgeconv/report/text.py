@@ -11,13 +11,13 @@ from rich.console import Group, RenderableType
 from rich.markup import escape
 from rich.table import Table
 
+from edgeconv.format_names import kind_of
 from edgeconv.names import told_apart
 from edgeconv.report.advice import suggestions
 from edgeconv.report.document import excess
 from edgeconv.report.network import Network
 from edgeconv.sizes import human
 from edgeconv.storage.base import FLOAT32
-from edgeconv.storage.grid import kind_of
 
 SUGGESTIONS = 4
 NAME_WIDTH = 24  # of a layer in a table; report.json and `explain` have all of it

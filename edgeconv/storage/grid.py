@@ -6,18 +6,16 @@ format but one for every pair, and its name says which: ``int8(0.0235, -128)``.
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from edgeconv.format_names import GRID_KIND, GRID_NAME
 from edgeconv.storage.base import StorageFormat
 
-KIND = "int8"  # what all of them are called together
 LOW, HIGH = -128, 127
-_NAME = re.compile(rf"{KIND}\((?P<scale>[^,()]+), (?P<zero>-?\d+)\)")
 # Beyond these the product with 1 / scale, by which kernels encode, might overflow or be subnormal.
 _SMALLEST, _LARGEST = 2.0**-100, 2.0**100
 
@@ -31,7 +29,7 @@ class Grid(NamedTuple):
     @property
     def name(self) -> str:
         """As a storage format."""
-        return f"{KIND}({np.float32(self.scale)!s}, {self.zero})"
+        return f"{GRID_KIND}({np.float32(self.scale)!s}, {self.zero})"
 
     @property
     def enumerator(self) -> str:
@@ -46,19 +44,9 @@ class Grid(NamedTuple):
         return LOW <= self.zero <= HIGH and _SMALLEST <= self.scale <= _LARGEST
 
 
-def is_grid(form: str) -> bool:
-    """Whether a format is one of these."""
-    return bool(_NAME.fullmatch(form))
-
-
-def kind_of(form: str) -> str:
-    """The format without what distinguishes tensors: ``int8`` of every grid."""
-    return KIND if is_grid(form) else form
-
-
 def grid_of(form: str) -> Grid:
     """The grid that a format's name tells; KeyError where it is not one of these."""
-    found = _NAME.fullmatch(form)
+    found = GRID_NAME.fullmatch(form)
     if not found:
         raise KeyError(form)
     return Grid(float(np.float32(found["scale"])), int(found["zero"]))

@@ -36,6 +36,7 @@ import numpy.typing as npt
 from edgeconv.codegen.amalgamate import grid_table
 from edgeconv.codegen.functions import FunctionTable, environment
 from edgeconv.codegen.weights import encoded
+from edgeconv.format_names import is_grid
 from edgeconv.ir.activation import NONE, Activation
 from edgeconv.ir.choice import Alias, ArgKind, Layer, tensor_bytes
 from edgeconv.ir.graph import Epilogue, Graph, Node, Tensor
@@ -43,7 +44,7 @@ from edgeconv.ops import operators
 from edgeconv.ops.base import LayoutOption
 from edgeconv.ops.lowering import merge_headers
 from edgeconv.storage import formats
-from edgeconv.storage.grid import grid_of, is_grid
+from edgeconv.storage.grid import grid_of
 from edgeconv.targets import Target
 from tests.ir_interpreter import evaluate
 

@@ -6,6 +6,7 @@ import json
 import platform
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,14 @@ def test_preset(name: str, tmp_path: Path) -> None:
     run("cmake", "--preset", name, "-B", build)
     run("cmake", "--build", build)
     assert "100% tests passed" in run("ctest", "--test-dir", build, "--output-on-failure")
+
+
+@pytest.mark.parametrize("arch", ["x86_64", "aarch64", "armv7l", "ppc64le"])
+def test_the_list_of_isas_needs_nothing_but_python(arch: str) -> None:
+    """As of a system that has no numpy: without what is installed beside Python."""
+    rows = run(sys.executable, "-I", "-S", str(ROOT / "tools" / "list_isas.py"), arch).splitlines()
+    assert len(rows) >= 2
+    assert all(len(row.split("|")) == 5 for row in rows)
 
 
 def test_every_preset_can_be_built_and_tested() -> None:

@@ -12,9 +12,9 @@ import pytest
 from edgeconv import pipeline
 from edgeconv.build import run_binary
 from edgeconv.build.project import Project
+from edgeconv.format_names import is_grid
 from edgeconv.ir.layout import Layout
 from edgeconv.pipeline import CompileOptions, compile_model, decide
-from edgeconv.storage.grid import is_grid
 from edgeconv.verify.layers import original_name, pieces
 from tests import onnx_models
 from tests.quantised_models import tiny

@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 from edgeconv import choose, frontend, passes
 from edgeconv.choose.storage import lossless, storable, store_tensors
 from edgeconv.errors import EdgeconvError
+from edgeconv.format_names import is_grid
 from edgeconv.ir.activation import Activation, grid
 from edgeconv.ir.choice import tensor_bytes
 from edgeconv.ir.graph import Epilogue, Graph, Tensor
 from edgeconv.ir.grids import grids_of
 from edgeconv.storage import formats
-from edgeconv.storage.grid import Grid, grid_of, is_grid
+from edgeconv.storage.grid import Grid, grid_of
 from edgeconv.targets import TARGETS
 from tests import onnx_models
 from tests.ir_builder import GraphBuilder
