@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 SYSTEM_VECTORS = 16  # entries of a vector table before those of external interrupts
 LEAST_VECTOR_ALIGN = 128
+# Below the stack: the smallest region of a memory protection unit of Armv7-M, and its alignment
+# (Armv7-M Architecture Reference Manual, B3.5.8).
+GUARD_BYTES = 32
 
 
 def vector_align(interrupts: int) -> int:
@@ -34,7 +37,8 @@ class LinkPlan:
     values of variables), ``weights``, ``data`` (stack and variables), ``io`` (the caller's inputs
     and outputs) and every bank of the arena lie.
 
-    ``stack``: bytes that the linker reserves unless told otherwise.  ``interrupts``: external ones
+    ``stack``: bytes that the linker reserves unless told otherwise; ``guard``: those below it that
+    nothing may touch.  ``interrupts``: external ones
     in the vector table.  ``setup``: (register, address, bits to set) before variables are set up.
     ``clock_hz``: of the core, as predictions assume it.
     """
@@ -49,3 +53,4 @@ class LinkPlan:
     interrupts: int
     setup: tuple[tuple[str, int, int], ...] = ()
     clock_hz: int | None = None
+    guard: int = GUARD_BYTES

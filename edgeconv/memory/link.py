@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from edgeconv.board import Board, Memory
-from edgeconv.ir.link import LinkPlan, Section
+from edgeconv.ir.link import GUARD_BYTES, LinkPlan, Section
 from edgeconv.ir.memory import MemoryMap
 from edgeconv.memory.banks import identifiers
 
@@ -34,7 +34,7 @@ def data_region(board: Board) -> Memory:
 
 def kept_free(board: Board) -> int:
     """Bytes of the first region that stack and variables get until they are known."""
-    return board.firmware.stack + VARIABLES if board.firmware else 0
+    return board.firmware.stack + GUARD_BYTES + VARIABLES if board.firmware else 0
 
 
 def io_regions(board: Board) -> list[Memory]:

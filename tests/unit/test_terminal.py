@@ -6,7 +6,6 @@ import pytest
 
 from edgeconv.terminal import Progress
 
-
 # TERM -> whether a line can be rewritten on such a terminal
 TERMINALS = {"xterm-256color": True, "dumb": False, "": True}
 
