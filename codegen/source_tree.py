@@ -1,17 +1,15 @@
-"""The files of an emitted project, and how they reach the disk: all of them or none."""
+"""The files of an emitted project, and how they reach the disk."""
 
 from __future__ import annotations
 
-import errno
-import shutil
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from edgeconv.codegen.weights import WeightImage, write
-from edgeconv.errors import EdgeconvError
-from edgeconv.whole_file import umask
+from edgeconv.owned.folder import Contents, put_project
+
+REPORT = "report.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,50 +26,23 @@ class SourceTree:
     image_symbol: str
     image_as_c: bool = False
 
-    def write(self, directory: Path, finish: Callable[[Path], None] = lambda _: None) -> None:
-        """Create ``directory`` with every file, replacing a project that stands there already.
+    def write(
+        self, directory: Path, finish: Callable[[Path], None] = lambda _: None
+    ) -> tuple[str, ...]:
+        """Make ``directory`` this project, replacing one that stands there already.
 
-        Written to a folder of its own and renamed at the end, so that a failure leaves nothing
-        behind; that folder is in the target where this exists, which may be a mount point or the
-        working directory.  ``finish`` is called with the folder before it is renamed; what it
-        raises counts as a failure.  Raises EdgeconvError when the target is something else than an
-        edgeconv project, or when it cannot be written.
+        All of it or nothing, and nothing that is not ours: see `edgeconv.owned`.  ``finish`` is
+        called with the folder in which the project is made, before it takes its place; what it
+        raises counts as a failure.  Returns what the user should know of files that were kept.
+        Raises EdgeconvError where the target is something else than an edgeconv project, where a
+        file that must be replaced was changed, or when it cannot be written.
         """
-        self._check_target(directory)
-        replaced = directory.is_dir()
-        try:
-            directory.parent.mkdir(parents=True, exist_ok=True)
-            beside = directory if replaced else directory.parent
-            staging = Path(tempfile.mkdtemp(prefix=f".{directory.name}-", dir=beside))
-        except OSError as error:
-            raise _cannot_write(directory, error) from error
-        try:
-            self._fill(staging)
-            finish(staging)
-            if replaced:
-                _replace_contents(directory, staging)
-            else:
-                staging.chmod(0o777 & ~umask())
-                staging.rename(directory)
-        except OSError as error:
-            raise _cannot_write(directory, error) from error
-        finally:
-            shutil.rmtree(staging, ignore_errors=True)
-
-    @staticmethod
-    def _check_target(directory: Path) -> None:
-        if not directory.exists():
-            return
-        ours = directory.is_dir() and (
-            (directory / "report.json").is_file() or not any(directory.iterdir())
+        vital = frozenset(
+            name
+            for name in (*self.texts, self.image_file)
+            if name == REPORT or name.startswith((f"{self.name}.", f"{self.name}_weights."))
         )
-        if not ours:
-            raise EdgeconvError(
-                "will not replace",
-                where=str(directory),
-                rule="it exists and is not an edgeconv project",
-                hint="give another directory with -o",
-            )
+        return put_project(directory, Contents(self.name, vital), self._fill, finish)
 
     def _fill(self, directory: Path) -> None:
         for name, text in self.texts.items():
@@ -102,28 +73,3 @@ class SourceTree:
                     out.write(",".join(map(str, data[at : at + 24])) + ",\n")
             out.write("};\n")
         binary.unlink()
-
-
-def _replace_contents(directory: Path, staging: Path) -> None:
-    """Everything in ``directory`` gives way to what is in ``staging``, one of its folders."""
-    for old in directory.iterdir():
-        if old == staging:
-            continue
-        if old.is_dir() and not old.is_symlink():
-            shutil.rmtree(old)
-        else:
-            old.unlink()
-    for new in staging.iterdir():
-        new.rename(directory / new.name)
-
-
-def _cannot_write(directory: Path, error: OSError) -> EdgeconvError:
-    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-    return EdgeconvError(
-        "cannot write the project",
-        where=str(directory),
-        got=error.strerror or str(error),
-        hint="free some space or give another directory with -o"
-        if full
-        else "give a writable directory with -o",
-    )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -27,6 +28,7 @@ from edgeconv.errors import EdgeconvError
 from edgeconv.fitting import UnfitError
 from edgeconv.memory.link import link_plan
 from edgeconv.options import CompileOptions
+from edgeconv.owned.folder import check_target, working
 from edgeconv.report import document
 from edgeconv.report.document import Report
 from edgeconv.report.explain import explain
@@ -71,6 +73,7 @@ def compile_model(
     then ``directory`` is as it was: the model cannot be compiled, a budget is exceeded, the
     directory cannot be written, the C cannot be built.
     """
+    check_target(directory.resolve())
     with Decider(options, step) as decider:
         decided = _compiled(decider, directory, step, build=build)
     model_file.remember(decided.choice.graph.sha256, options.model)
@@ -92,10 +95,10 @@ def verify_project(
     other formats than float32 is held to its `Twin` instead, and one of a quantised model to the
     model layer by layer: what is left then is no rounding.
     """
-    project = Project.open(directory)
-    source = model_file.find(project, model)
-    limit = DEFAULT_TOLERANCE if tolerance is None else tolerance
     with ExitStack() as stack:
+        project = stack.enter_context(_working_on(directory))
+        source = model_file.find(project, model)
+        limit = DEFAULT_TOLERANCE if tolerance is None else tolerance
         rounded = tolerance is None and stores(project)
         twin = stack.enter_context(Twin(project, source, step)) if rounded else None
         by_piece = tolerance is None and not rounded and is_quantised(project)
@@ -112,8 +115,8 @@ def verify_project(
             by_piece=by_piece,
             step=step,
         )
-    report = project.report if layers else _measured(project)
-    project.write_report(document.with_accuracy(report, result))
+        report = project.report if layers else _measured(project)
+        project.write_report(document.with_accuracy(report, result))
     return result
 
 
@@ -122,8 +125,8 @@ def try_project(
 ) -> tuple[Accuracy, str, Report]:
     """Run the project on all samples of an .npz file: its accuracy, how it ran, and the limits that
     it was compiled for (``choice`` of its report)."""
-    project = Project.open(directory)
-    found, ran = try_on(project, model_file.find(project, model), samples, step)
+    with _working_on(directory) as project:
+        found, ran = try_on(project, model_file.find(project, model), samples, step)
     return found, ran, project.report.get("choice", {})
 
 
@@ -131,10 +134,10 @@ def bench_project(
     directory: Path, *, runs: int, layers: bool = False, step: Step = lambda _: None
 ) -> timing.Timing:
     """Build and time the project, and note the times in its report."""
-    project = Project.open(directory)
-    result = timing.bench(project, runs=runs, layers=layers, step=step)
-    report = project.report if layers else _measured(project)
-    project.write_report(document.with_times(report, result))
+    with _working_on(directory) as project:
+        result = timing.bench(project, runs=runs, layers=layers, step=step)
+        report = project.report if layers else _measured(project)
+        project.write_report(document.with_times(report, result))
     return result
 
 
@@ -173,6 +176,14 @@ def frontier_of(
         return decider.frontier(), decider.graph.name
 
 
+@contextmanager
+def _working_on(directory: Path) -> Iterator[Project]:
+    """The project in ``directory``, which no other edgeconv changes meanwhile."""
+    Project.open(directory)  # it is one: only then is there something to lock
+    with working(directory):
+        yield Project.open(directory)
+
+
 def _compiled(decider: Decider, directory: Path, step: Step, *, build: bool) -> Decided:
     """Decides and writes until what was built keeps the budgets."""
     smallest: Decided | None = None
@@ -180,7 +191,7 @@ def _compiled(decider: Decider, directory: Path, step: Step, *, build: bool) -> 
         try:
             decided = decider.decide()
             _require_budgets(decided.report, known=build)
-            _write(decided, directory, step, build=build)
+            return _write(decided, directory, step, build=build)
         except TooLargeError as error:
             if error.planned is None or not left:
                 raise
@@ -193,16 +204,13 @@ def _compiled(decider: Decider, directory: Path, step: Step, *, build: bool) -> 
             if smallest is None:
                 smallest = _smallest(decider, step, error)
             else:  # nothing better keeps the budgets
-                _write(smallest, directory, step, build=build)
-                return smallest
+                return _write(smallest, directory, step, build=build)
         except (
             FirmwareTooLargeError
         ) as error:  # its code is not known, but that of a smaller one is
             if smallest is not None:
                 raise
             smallest = _smallest(decider, step, error)
-        else:
-            return decided
     raise AssertionError("the last attempt ends in one way or the other")
 
 
@@ -233,17 +241,18 @@ def _smallest(decider: Decider, step: Step, error: EdgeconvError) -> Decided:
     return smallest
 
 
-def _write(decided: Decided, directory: Path, step: Step, *, build: bool) -> None:
-    """The project in ``directory``, as ``compile_model`` has it."""
+def _write(decided: Decided, directory: Path, step: Step, *, build: bool) -> Decided:
+    """Puts the project into ``directory``, as ``compile_model`` has it; notes what was kept."""
     if build:
         find_compiler(decided.board)  # before anything long
     step("emitting")
     tree = _emit(decided)
     try:
-        tree.write(directory.resolve(), _build_and_judge(step) if build else _finish)
+        kept = tree.write(directory.resolve(), _build_and_judge(step) if build else _finish)
     except TooLargeError as error:
         error.planned = decided.report
         raise
+    return replace(decided, notes=(*decided.notes, *kept))
 
 
 def _built(decided: Decided, step: Step) -> Report:

@@ -48,6 +48,6 @@ def _outputs(project: Project, binary: Any, samples: Samples, step: Step) -> Ite
     names = [port.name for port in project.inputs]
     for number, sample in enumerate(samples, start=1):
         step(f"running sample {number} of {len(samples)}")
-        write_tensors(project.input_file, sample, names)
-        found, _ = run_program(project, binary)
+        write_tensors(project.run_file, sample, names)
+        found, _ = run_program(project, binary, inputs=project.run_file)
         yield {name: values.astype(np.float32) for name, values in found.items()}

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from edgeconv import board as boards
-from edgeconv import whole_file
 from edgeconv.board import Board
 from edgeconv.build.compile import BASE_FLAGS, MEASURE_FLAGS, Binary, compile_project
 from edgeconv.build.firmware import FIRMWARE_FLAGS, FIRMWARE_LINK
@@ -22,6 +21,8 @@ from edgeconv.build.toolchain import Compiler, find_compiler
 from edgeconv.build.weights_file import image_of
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.frontend.cut import Cut
+from edgeconv.owned.folder import claim, put
+from edgeconv.owned.journal import recover
 
 COMPILE_FLAGS = (*BASE_FLAGS, *MEASURE_FLAGS, *FIRMWARE_FLAGS, *FIRMWARE_LINK)
 REPORT = "report.json"
@@ -66,9 +67,11 @@ class Project:
     def open(cls, directory: Path) -> Project:
         """The project in ``directory``.
 
-        Raises EdgeconvError (exit status 2) when there is none, or one of another version.
+        What a killed run began in it is undone first.  Raises EdgeconvError (exit status 2) when
+        there is none, or one of another version.
         """
         path = directory / REPORT
+        recover(directory)
         try:
             report = json.loads(path.read_text(encoding="utf-8"))
             version, name = report["schema"], report["program"]["name"]
@@ -111,6 +114,11 @@ class Project:
     def expected_file(self) -> Path:
         """What the program compares its outputs with unless told otherwise."""
         return self.directory / f"{self.name}_expected.bin"
+
+    @property
+    def run_file(self) -> Path:
+        """Inputs of a run that are of no interest afterwards."""
+        return self.build_directory / f"{self.name}_input.bin"
 
     @property
     def build_directory(self) -> Path:
@@ -163,6 +171,7 @@ class Project:
         if out.exists() and stamp.exists() and stamp.read_text() == state:
             objects = out.with_name(f"{out.name}.objects")
             return Binary(out, board, compiler, {s: objects / f"{s}.o" for s in self.sources})
+        claim(self.directory, self._products(out, board))
         stamp.unlink(missing_ok=True)
         image_of(self.directory, self.report["program"])  # damaged ones are refused
         binary = compile_project(
@@ -178,6 +187,19 @@ class Project:
             write_images(out, board, compiler)
         stamp.write_text(state)
         return binary
+
+    def _products(self, out: Path, board: Board) -> Iterator[str]:
+        """What building ``out`` and running it leaves, as names in the project."""
+        images = [region.name.lower().replace(" ", "-") for region in board.flash]
+        yield from (f"build/{out.name}{suffix}" for suffix in ("", ".stamp", ".log"))
+        yield from ("build/output.bin", "build/layers.bin")
+        yield from (f"build/{self.name}_{what}.bin" for what in ("input", "output", "layers"))
+        for source in self.sources:
+            stem = f"build/{out.name}.objects/{source.replace('/', '_')}"
+            yield from (f"{stem}.o", f"{stem}.su")
+        if self.is_firmware:
+            yield f"build/{self.name}.hex"
+            yield from (f"build/{self.name}{part}.bin" for part in ("", *(f"-{i}" for i in images)))
 
     def _state(self, board: Board, compiler: Compiler, flags: tuple[str, ...]) -> str:
         """A hash of everything that the program is made of."""
@@ -214,9 +236,13 @@ class Project:
                 )
             yield path
 
+    def put(self, files: Mapping[str, bytes]) -> None:
+        """Write files by name; raises EdgeconvError where one is there that is not edgeconv's."""
+        put(self.directory, files)
+
     def write_report(self, report: Mapping[str, Any]) -> Project:
         """Replace report.json, at once; the project with the new report."""
-        whole_file.replace(self.directory / REPORT, render(report))
+        self.put({REPORT: render(report).encode()})
         return Project(self.directory, self.name, report)
 
 

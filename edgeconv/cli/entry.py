@@ -20,8 +20,8 @@ from edgeconv.terminal import say
 
 NAME = "edgeconv"
 DEBUG_VARIABLE = "EDGECONV_DEBUG"
-INTERRUPTED = 130  # 128 + SIGINT, as shells count
-TERMINATED = 143  # 128 + SIGTERM
+INTERRUPTED = 130  # by SIGINT
+SIGNALLED = 128  # plus the signal's number, as shells count
 
 # What the file system may refuse at any time, and no fault of the program.
 _REFUSALS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.ENOTDIR)
@@ -84,6 +84,12 @@ def _run(arguments: list[str]) -> int:
 
 
 def _clean_up_when_terminated() -> None:
-    """SIGTERM unwinds as Ctrl-C does, so that nothing half-written stays behind."""
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
+    """Other signals unwind as Ctrl-C does, so that nothing half-written stays behind.
+
+    What the caller ignores, as ``nohup`` does SIGHUP, stays ignored.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, lambda arrived, _: sys.exit(SIGNALLED + arrived))

@@ -54,22 +54,29 @@ def ensure(project: Project) -> None:
     wanted = sum(port.bytes for port in project.inputs)
     path = project.input_file
     if not path.is_file() or path.stat().st_size != wanted:
-        write_tensors(path, seeded(project.inputs), [port.name for port in project.inputs])
+        names = [port.name for port in project.inputs]
+        project.put({path.name: tensor_bytes(seeded(project.inputs), names)})
 
 
 def write_tensors(
     path: Path, arrays: Mapping[str, npt.NDArray[np.generic]], order: Sequence[str]
 ) -> None:
-    """Write ``arrays`` in the given order as main.c reads them: dense little-endian float32, or
-    integers of their own type."""
+    """Write ``tensor_bytes`` to a file.  Raises EdgeconvError when that cannot be done."""
     try:
-        with path.open("wb") as stream:
-            for name in order:
-                array = arrays[name]
-                kind = array.dtype.newbyteorder("<") if array.dtype.name in INTEGERS else "<f4"
-                stream.write(np.ascontiguousarray(array, dtype=kind).tobytes())
+        path.write_bytes(tensor_bytes(arrays, order))
     except OSError as error:
         raise EdgeconvError("cannot write", where=str(path), got=str(error.strerror)) from error
+
+
+def tensor_bytes(arrays: Mapping[str, npt.NDArray[np.generic]], order: Sequence[str]) -> bytes:
+    """``arrays`` in the given order as main.c reads them: dense little-endian float32, or integers
+    of their own type."""
+    found = []
+    for name in order:
+        array = arrays[name]
+        kind = array.dtype.newbyteorder("<") if array.dtype.name in INTEGERS else "<f4"
+        found.append(np.ascontiguousarray(array, dtype=kind).tobytes())
+    return b"".join(found)
 
 
 def read_npz(path: Path) -> dict[str, npt.NDArray[np.generic]]:

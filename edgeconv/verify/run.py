@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -21,7 +22,7 @@ from edgeconv.errors import EdgeconvError
 from edgeconv.frontend import Cut, reference_beside, reference_outputs
 from edgeconv.verify import layers as by_layer
 from edgeconv.verify.compare import Difference, assumed_step, compare
-from edgeconv.verify.inputs import from_npz, seeded, write_tensors
+from edgeconv.verify.inputs import from_npz, seeded, tensor_bytes
 from edgeconv.verify.layers import LayerResult
 from edgeconv.verify.pieces import Pieces, compare_pieces
 from edgeconv.verify.stored import Twin, compare_beside
@@ -119,11 +120,12 @@ def verify(
     inner = by_layer.tensors_of(project.report["layers"]) if layers or by_piece else ()
     reference = reference_outputs(model, feeds, (*wanted, *inner), part=project.cut)
     _require_outputs(wanted, reference.values)
-    write_tensors(project.input_file, feeds, [port.name for port in project.inputs])
+    given = tensor_bytes(feeds, [port.name for port in project.inputs])
     if twin:
         step("running the same network with rounded weights in float32")
     expected = twin.outputs(feeds) if twin else reference.values
-    write_tensors(project.expected_file, expected, wanted)
+    files = {project.input_file: given, project.expected_file: tensor_bytes(expected, wanted)}
+    project.put({path.name: data for path, data in files.items()})
     step(f"running {'under ' + way if (way := how(binary)) != 'natively' else way}")
     got, printed = run_program(project, binary, layers=traced)
     steps = _steps(project, reference.values)
@@ -207,18 +209,27 @@ def how(binary: Binary) -> str:
     return "natively" if run.kind is RunKind.NATIVE else Path(run.command[0]).name
 
 
-def run_program(project: Project, binary: Binary, *, layers: bool = False) -> tuple[Outputs, str]:
-    """The program's outputs by name for what is in its input file, and what it printed.
+def run_program(
+    project: Project, binary: Binary, *, layers: bool = False, inputs: Path | None = None
+) -> tuple[Outputs, str]:
+    """The program's outputs by name for ``inputs``, or for what is in its input file, and what it
+    printed.
 
     ``layers``: it leaves build/layers.bin too.  Raises EdgeconvError when it fails.
     """
+    inputs = inputs or project.input_file
     output = project.build_directory / "output.bin"
     trace = project.build_directory / "layers.bin"
-    arguments = ["--output", str(output.resolve()), "--input", str(project.input_file.resolve())]
+    arguments = ["--output", str(output.resolve()), "--input", str(inputs.resolve())]
     if layers:
         arguments += ["--layers", str(trace.resolve())]
-    limit = _seconds(project) if project.is_firmware else None
-    done = run_binary(binary.path, binary.board, arguments, cwd=project.directory, timeout=limit)
+    limit: float | None = None
+    folder = project.directory
+    if project.is_firmware:  # which takes no arguments: its files have fixed names
+        limit, folder = _seconds(project), project.build_directory
+        if inputs != project.run_file:
+            shutil.copyfile(inputs, project.run_file)
+    done = run_binary(binary.path, binary.board, arguments, cwd=folder, timeout=limit)
     if done.status != 0:
         raise EdgeconvError(
             "the program failed",
@@ -226,10 +237,10 @@ def run_program(project: Project, binary: Binary, *, layers: bool = False) -> tu
             got=f"exit status {done.status}",
             rule=(done.stderr.strip() or done.stdout.strip()).partition("\n")[0],
         )
-    if project.is_firmware:  # which takes no arguments: its files have fixed names
-        (project.directory / f"{project.name}_output.bin").replace(output)
+    if project.is_firmware:
+        (folder / f"{project.name}_output.bin").replace(output)
         if layers:
-            (project.directory / f"{project.name}_layers.bin").replace(trace)
+            (folder / f"{project.name}_layers.bin").replace(trace)
     data = output.read_bytes()
     output.unlink()
     sizes = [port.bytes for port in project.outputs]

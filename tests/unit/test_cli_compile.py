@@ -36,7 +36,7 @@ def test_project_holds_what_was_promised(
     assert set(files(tmp_path / "out")) == {
         "CMakeLists.txt", "CMakePresets.json", "README.md", "main.c", "report.json",
         "net.c", "net.h", "net_weights.S", "net_weights.bin",
-        "library.json", "library.properties", "zephyr/module.yml",
+        "library.json", "library.properties", "zephyr/module.yml", ".edgeconv/manifest.json",
     }  # fmt: skip
     assert "RAM: arena" in done.stdout
     assert f"project: {tmp_path / 'out'}" in done.stdout
