@@ -15,7 +15,7 @@ from edgeconv.codegen.c_names import (
     unique_identifiers,
 )
 from edgeconv.codegen.cross import Cross
-from edgeconv.codegen.functions import Function, FunctionTable, environment
+from edgeconv.codegen.functions import MANY, Function, FunctionTable, environment
 from edgeconv.codegen.port_names import port_names
 from edgeconv.codegen.ports import Port
 from edgeconv.codegen.source_tree import SourceTree
@@ -178,14 +178,18 @@ class _Emitter:
         offset = self.image.places[index, arg.ref].offset
         return f"WT({offset})" if arg.c_type == "float" else f"(const {arg.c_type} *)WT({offset})"
 
+    def _calls(self) -> list[Call]:
+        """In execution order."""
+        return [self._call(step, index) for step, index in enumerate(self.memory.order)]
+
     def _call(self, step: int, index: int) -> Call:
         layer = self.choice.layers[index]
         copied = tuple((index, a) not in self.memory.granted for a in range(len(layer.aliases)))
         code = ""
         if not (layer.free_if_aliased and not any(copied)):
-            function = self.table.function_for(layer, copied)
-            arguments = ", ".join(self._argument(index, arg) for arg in layer.args)
-            code = f"{function.name}({arguments});"
+            function, numbers = self.table.call_of(layer, copied)
+            arguments = [self._argument(index, arg) for arg in layer.args]
+            code = f"{function.name}({', '.join((*arguments, *numbers))});"
         output = layer.node.output
         return Call(
             step,
@@ -244,7 +248,10 @@ class _Emitter:
 
     def _context(self) -> dict[str, object]:
         """The variables of every project template."""
-        calls = [self._call(step, index) for step, index in enumerate(self.memory.order)]
+        calls = self._calls()
+        if len(self.table.functions) > MANY:
+            self.table = FunctionTable(self.env, self.name, self.target.lanes, gathered=True)
+            calls = self._calls()
         headers = merge_headers(call.layer.headers for call in calls if call.code)
         functions: list[Function] = list(self.table.functions.values())
         return {

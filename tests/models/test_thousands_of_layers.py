@@ -1,0 +1,101 @@
+"""Networks of very many layers: C that compilers finish, and the same results as ever."""
+
+from __future__ import annotations
+
+import re
+import resource
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+
+from edgeconv import pipeline
+from edgeconv.build import run_binary
+from edgeconv.build.project import Project
+from edgeconv.build.toolchain import probe
+from edgeconv.codegen.functions import MANY
+from edgeconv.pipeline import CompileOptions, compile_model
+from tests import onnx_models
+from tests.quantised_models import tiny
+
+make = helper.make_node
+LAYERS = 600
+MOST_SECONDS = 10  # of the compiler's time; GCC 12 took 32 with a function per convolution
+
+
+def chain(layers: int) -> onnx.ModelProto:
+    """Convolution and Clip in turn, no two of the same bounds."""
+    random = np.random.default_rng(0)
+    nodes, constants, x = [], {}, "x"
+    for i in range(layers // 2):
+        y = f"t{i}" if i < layers // 2 - 1 else "y"
+        constants[f"w{i}"] = (random.standard_normal((4, 4, 3, 3)) / 7).astype(np.float32)
+        constants[f"low{i}"], constants[f"high{i}"] = np.float32(-6 - i / 1e3), np.float32(6)
+        nodes.append(make("Conv", [x, f"w{i}"], [f"c{i}"], pads=[1, 1, 1, 1]))
+        nodes.append(make("Clip", [f"c{i}", f"low{i}", f"high{i}"], [y]))
+        x = y
+    return onnx_models.model(nodes, {"x": (1, 4, 6, 6)}, {"y": None}, constants)
+
+
+def functions_of(project: Project) -> set[str]:
+    source = (project.directory / "net.c").read_text()
+    return set(re.findall(r"^(?:static|EC_SHARED) void (net_\w+_\d+)\(", source, re.MULTILINE))
+
+
+def seconds_of_children() -> float:
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+
+
+@pytest.mark.parametrize("name", ["gcc", "clang"])
+def test_a_chain_of_many_layers_compiles(tmp_path: Path, name: str) -> None:
+    """Layers that differ in numbers alone share a function."""
+    compiler = probe(name)
+    if compiler is None:
+        pytest.skip(f"{name} is not installed")
+    path = onnx_models.save(chain(LAYERS), tmp_path / "net.onnx")
+    project, _ = compile_model(CompileOptions(path, "generic-c"), tmp_path / "net")
+    assert len(functions_of(project)) <= 2
+    before = seconds_of_children()
+    command = [*compiler.command, "-std=c11", "-O3", "-ffp-contract=fast", "-Wall", "-Werror"]
+    subprocess.run(
+        [*command, "-c", "net.c", "-o", tmp_path / "net.o"],
+        cwd=project.directory,
+        check=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (MOST_SECONDS, MOST_SECONDS)),
+    )
+    assert seconds_of_children() - before < MOST_SECONDS
+    if name == "gcc":
+        assert pipeline.verify_project(project.directory, model=path).passed
+
+
+def outputs_of(project: Project) -> np.ndarray:
+    path = project.build_directory / "result.bin"
+    binary = project.build()
+    done = run_binary(
+        binary.path, binary.board, ["--output", str(path.resolve())], cwd=project.directory
+    )
+    assert done.status == 0, done.stderr
+    return np.fromfile(path, np.uint8)
+
+
+@pytest.mark.parametrize("board", ["generic-c", "host"])
+@pytest.mark.parametrize("network", ["residual", "quantised", "chain"])
+def test_shared_functions_compute_the_same_bits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, network: str, board: str
+) -> None:
+    source = {"residual": onnx_models.residual, "quantised": lambda: tiny()[0]}.get(
+        network, lambda: chain(40)
+    )()
+    path = onnx_models.save(source, tmp_path / "net.onnx")
+    results = []
+    for most in (MANY, 0):
+        monkeypatch.setattr("edgeconv.codegen.emit.MANY", most)
+        directory = tmp_path / f"most-{most}"
+        project, _ = compile_model(CompileOptions(path, board), directory)
+        assert pipeline.verify_project(directory, model=path).passed
+        assert ("EC_SHARED void net_" in (directory / "net.c").read_text()) == (most == 0)
+        results.append(outputs_of(project))
+    np.testing.assert_array_equal(*results)
