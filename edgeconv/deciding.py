@@ -137,7 +137,7 @@ class Decider(Closing):
         source = search.samples.source
         options = replace(self.options, objective=self.objective.value)
         report = accuracy.with_found(best.report, found, options, source)
-        notes = (*best.notes, *accuracy.notes(found, source))
+        notes = (*best.notes, *accuracy.notes(found, source, alike=search.samples.alike))
         return replace(best, report=report, notes=notes, found=found)
 
     def decide(self) -> Decided:

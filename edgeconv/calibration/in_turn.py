@@ -14,6 +14,7 @@ w x', gained nothing where it was tried.  `python bench/rounding_steps.py` print
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +29,7 @@ from edgeconv.ir.filters import Filters
 
 Step = Callable[[str], None]
 TRUST = 1.0  # l, of the mean variance of an input: measured, 0.3 to 3 serve alike and 0.01 overfits
+VARIES = 1e-6  # of the mean square of an input: a smaller variance may be what float32 rounds off
 BUDGET_MACS = 6e12  # of all inferences: minutes of one core
 LEAST_SAMPLES = 8
 HELD_BYTES = 1 << 29  # inputs of the float32 network that are kept from one pass over the samples
@@ -55,21 +57,24 @@ def round_in_turn(
         parameters = {layer: entry.parameters for layer, entry in done.items()}
         changed = _columns(engine, used, [name], parameters, activations)[name]
         rows = rows_of(engine.layers[name], engine.graph)
-        target, moments = _target(engine.parameters(name), rows, plain, changed)
+        target, moments = _target(name, engine.parameters(name), rows, plain, changed)
         done[name] = round_layer(target, rows, wanted[name], moments, BEST)
     return done
 
 
-def _target(own: Filters, rows: Rows, plain: Floats, changed: Floats) -> tuple[Filters, Moments]:
+def _target(
+    name: str, own: Filters, rows: Rows, plain: Floats, changed: Floats
+) -> tuple[Filters, Moments]:
     """What to round in place of ``own``, and the moments of the inputs that it will have."""
     here, there = rows.cut(plain), rows.cut(changed)
     pixels = here.shape[1]
     mean = there.mean(axis=1, dtype=np.float64)
     moments = Moments(_product(there, there) / pixels, mean, pixels)
+    moments.require_finite(name)
     wanted_mean = here.mean(axis=1, dtype=np.float64)
     cross = _product(here, there) / pixels - wanted_mean[:, :, None] * mean[:, None, :]
     weights = rows.split(own.weights)
-    target = _nearest_outputs(weights, cross, moments.centred())
+    target = _nearest_outputs(weights, cross, moments)
     # round_layer keeps the mean of target x' + bias; what is wanted is that of w x + bias.
     shift = np.einsum("pok,pk->po", weights, wanted_mean)
     shift -= np.einsum("pok,pk->po", target, mean)
@@ -78,17 +83,20 @@ def _target(own: Filters, rows: Rows, plain: Floats, changed: Floats) -> tuple[F
     return Filters(rows.join(target, own.weights.shape).astype(np.float32), bias), moments
 
 
-def _nearest_outputs(weights: Doubles, cross: Doubles, covariance: Doubles) -> Doubles:
-    """The least-squares solution V of the module's text."""
+def _nearest_outputs(weights: Doubles, cross: Doubles, moments: Moments) -> Doubles:
+    """The least-squares solution V of the module's text; the weights themselves where samples do
+    not vary by more than float32 rounds: few of them, or all the same."""
     found = np.empty_like(weights)
+    covariance = moments.centred()
     size = covariance.shape[-1]
-    for own, both, one, target in zip(weights, cross, covariance, found, strict=True):
+    for p, (own, both, one) in enumerate(zip(weights, cross, covariance, strict=True)):
+        found[p] = own
         trust = TRUST * np.trace(one) / size
-        if trust <= 0:  # nothing was seen
-            target[:] = own
+        if trust <= TRUST * VARIES * np.trace(moments.second[p]) / size:
             continue
-        factor = cho_factor(one + trust * np.eye(size), overwrite_a=True, check_finite=False)
-        target[:] = cho_solve(factor, (own @ both + trust * own).T, check_finite=False).T
+        with suppress(np.linalg.LinAlgError):  # what is left of rounding is larger than the trust
+            factor = cho_factor(one + trust * np.eye(size), overwrite_a=True, check_finite=False)
+            found[p] = cho_solve(factor, (own @ both + trust * own).T, check_finite=False).T
     return found
 
 

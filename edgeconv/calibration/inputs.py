@@ -61,7 +61,9 @@ def collect(
             for entry in sums.values():
                 entry.add(found[entry.node.inputs[0]], number)
         for name in names:
-            yield name, sums.pop(name).moments()
+            moments = sums.pop(name).moments()
+            moments.require_finite(name)
+            yield name, moments
 
 
 def _in_passes(engine: Engine, layers: Iterable[str]) -> Iterator[list[str]]:
@@ -104,7 +106,8 @@ class _Sum:
         pieces = self.rows.cut(np.concatenate(self._waiting, axis=1))
         self._waiting.clear()
         for piece, second, mean in zip(pieces, self.second, self.mean, strict=True):
-            second += piece.T @ piece
+            with np.errstate(over="ignore", invalid="ignore"):  # `Moments.require_finite`
+                second += piece.T @ piece
             mean += piece.sum(axis=0, dtype=np.float64)
         self.pixels += pieces.shape[1]
 

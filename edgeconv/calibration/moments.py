@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import lapack
 
+from edgeconv.errors import EdgeconvError
+
 Doubles = npt.NDArray[np.float64]
 Floats = npt.NDArray[np.float32]
 DAMPING = 0.01  # of the mean of H's diagonal, added to it: samples are few, and do not tell all
@@ -76,6 +78,17 @@ class Moments:
     def centred(self) -> Doubles:
         """(P, k, k): the covariance, which is what matters once a bias makes up for the mean."""
         return self.second - self.mean[:, :, None] * self.mean[:, None, :]
+
+    def require_finite(self, layer: str) -> None:
+        """Raises EdgeconvError where an average is not finite: nothing can be rounded by it."""
+        if not (np.isfinite(self.second).all() and np.isfinite(self.mean).all()):
+            raise EdgeconvError(
+                "cannot round by these samples",
+                where=layer,
+                got="inputs that are not finite, or whose squares are beyond float32",
+                rule="filters are rounded by averages over the inputs that they meet",
+                hint="scale the samples as in training",
+            )
 
     def prepared(self, *, centred: bool) -> Prepared:
         """For compensated rounding, with the ``centred`` moments or those about zero; made once,

@@ -8,20 +8,23 @@ may hold the right class of each image: S * N integers.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from edgeconv import array_file
+from edgeconv.array_file import Arrays, Stated
 from edgeconv.errors import EdgeconvError, Exit
-from edgeconv.ir.graph import Graph
+from edgeconv.ir.graph import Graph, Tensor
 from edgeconv.names import did_you_mean
-from edgeconv.verify.inputs import SEED, read_npz
+from edgeconv.verify.inputs import SEED, inputs_of, random
 
-Floats = npt.NDArray[np.float32]
-Array = npt.NDArray[np.generic]
+Array = npt.NDArray[Any]
 LABEL = "label"
 SEEDED = 8  # samples where the user gives none
 
@@ -32,7 +35,7 @@ class Samples:
     ``source``: words for the report.  ``promised``: they are the user's, so that what is measured
     on them may be promised."""
 
-    inputs: Mapping[str, Floats]
+    inputs: Mapping[str, Array]
     labels: npt.NDArray[np.int64] | None
     source: str
     promised: bool
@@ -40,12 +43,18 @@ class Samples:
     def __len__(self) -> int:
         return min((len(array) for array in self.inputs.values()), default=1)
 
-    def __iter__(self) -> Iterator[dict[str, Floats]]:
+    def __iter__(self) -> Iterator[dict[str, Array]]:
         """One feed per sample."""
         return (self[i] for i in range(len(self)))
 
-    def __getitem__(self, index: int) -> dict[str, Floats]:
+    def __getitem__(self, index: int) -> dict[str, Array]:
         return {name: array[index] for name, array in self.inputs.items()}
+
+    @property
+    def alike(self) -> bool:
+        """Whether there are several, and all are the same."""
+        arrays = self.inputs.values()
+        return len(self) > 1 and all(bool((array == array[:1]).all()) for array in arrays)
 
     def at_most(self, count: int) -> Samples:
         """``count`` of them, evenly spread from the first on, or all where there are no more."""
@@ -64,14 +73,12 @@ class Samples:
 
 
 def seeded(graph: Graph, count: int = SEEDED) -> Samples:
-    """N(0, 1) for every input, the same on every machine; the first is what `verify` runs."""
+    """What `verify` runs, and more of the kind: N(0, 1) for every input, any integer for one of
+    integers; the same on every machine."""
     rng = np.random.default_rng(SEED)
-    shapes = {name: graph[name].shape for name in graph.inputs}
-    drawn = [
-        {name: rng.standard_normal(shape, dtype=np.float32) for name, shape in shapes.items()}
-        for _ in range(count)
-    ]
-    inputs = {name: np.stack([sample[name] for sample in drawn]) for name in shapes}
+    ports = {name: (graph[name].shape, graph[name].dtype) for name in graph.inputs}
+    drawn = [{name: random(*port, rng) for name, port in ports.items()} for _ in range(count)]
+    inputs = {name: np.stack([sample[name] for sample in drawn]) for name in ports}
     return Samples(inputs, None, f"{count} seeded inputs", promised=False)
 
 
@@ -84,69 +91,73 @@ def load(path: Path | None, graph: Graph) -> Samples:
     """
     if path is None:
         return seeded(graph)
-    arrays = {
-        name.removeprefix("in:"): array
-        for name, array in read_npz(path).items()
-        if not name.startswith("out:")
-    }
-    for name in arrays:
-        if name not in graph.inputs and name != LABEL:
-            raise _invalid(path, "no such input", repr(name), hint=did_you_mean(name, graph.inputs))
-    inputs = {name: _samples_of(path, name, graph[name].shape, arrays) for name in graph.inputs}
+    with array_file.opened(path) as archive:
+        stated = inputs_of(archive)
+        for name in stated:
+            if name not in graph.inputs and name != LABEL:
+                hint = did_you_mean(name, graph.inputs)
+                raise _invalid(path, "no such input", repr(name), hint=hint)
+        for name in graph.inputs:
+            _check(path, name, graph[name], stated)
+        inputs = {name: _read(archive, name, graph[name], stated) for name in graph.inputs}
+        labels = None
+        if LABEL in stated and LABEL not in graph.inputs:
+            count = len(next(iter(inputs.values()), ()))
+            labels = _labels(archive, stated[LABEL], count, graph)
     counts = {name: len(array) for name, array in inputs.items()}
     if len(set(counts.values())) > 1:
         got = ", ".join(f"{count} of {name!r}" for name, count in counts.items())
         raise _invalid(path, "inputs have different numbers of samples", got)
     count = next(iter(counts.values()), 1)
-    labels = None
-    if LABEL in arrays and LABEL not in graph.inputs:
-        labels = _labels(path, arrays[LABEL], count, graph)
     return Samples(inputs, labels, f"{count} samples in {path.name}", promised=True)
 
 
-def _samples_of(
-    path: Path, name: str, shape: tuple[int, ...], arrays: Mapping[str, Array]
-) -> Floats:
-    """(S, *shape)."""
-    if name not in arrays:
-        found = ", ".join(sorted(arrays)) or "nothing"
+def _check(path: Path, name: str, tensor: Tensor, stated: Mapping[str, Stated]) -> None:
+    """Before anything is unpacked."""
+    if name not in stated:
+        found = ", ".join(sorted(stated)) or "nothing"
         raise _invalid(path, f"no array for input {name!r}", found)
-    array = arrays[name]
-    if array.dtype != np.float32:
-        raise _invalid(
-            path,
-            f"element type of {name!r}",
-            str(array.dtype),
-            "the model reads float32",
-            "convert it with .astype(numpy.float32), scaled as in training",
-        )
-    leading = array.shape[1:] == shape
-    batched = bool(shape) and array.ndim > 0 and array.shape[1:] == shape[1:]
-    if not leading and not (batched and shape[0] and array.shape[0] % shape[0] == 0):
+    array, shape = stated[name], tensor.shape
+    if array.dtype != np.dtype(tensor.dtype):
+        hint = f"convert it with .astype(numpy.{tensor.dtype}), scaled as in training"
+        rule = f"the model reads {tensor.dtype}"
+        raise _invalid(path, f"element type of {name!r}", str(array.dtype), rule, hint)
+    leading = len(array.shape) > 0 and array.shape[1:] == shape
+    batched = bool(shape) and bool(array.shape) and array.shape[1:] == shape[1:]
+    whole = array.shape == shape
+    if not (leading or whole or (batched and shape[0] and array.shape[0] % shape[0] == 0)):
         rule = f"the model takes {_dims(shape)}; samples lie along the first axis"
         raise _invalid(path, f"shape of {name!r}", _dims(array.shape), rule)
-    samples = np.ascontiguousarray(array, np.float32).reshape(-1, *shape)
-    if not len(samples):
+    if 0 in array.shape:
         raise _invalid(path, f"no samples of {name!r}", _dims(array.shape))
+
+
+def _read(archive: Arrays, name: str, tensor: Tensor, stated: Mapping[str, Stated]) -> Array:
+    """(S, *shape)."""
+    samples = archive.read(stated[name].name).reshape(-1, *tensor.shape)
     bad = ~np.isfinite(samples)
     if bad.any():
         first = int(np.argmax(bad.reshape(len(samples), -1).any(axis=1)))
         got = f"{int(bad.sum())} infinite values or NaN, the first in sample {first}"
-        raise _invalid(path, f"values of {name!r}", got, "samples are finite")
+        raise _invalid(archive.path, f"values of {name!r}", got, "samples are finite")
     return samples
 
 
-def _labels(path: Path, label: Array, count: int, graph: Graph) -> npt.NDArray[np.int64]:
+def _labels(archive: Arrays, stated: Stated, count: int, graph: Graph) -> npt.NDArray[np.int64]:
     """(S, images of one run)."""
-    if label.dtype.kind not in "iu":
+    path = archive.path
+    if stated.dtype.kind not in "iu":
         rule = "one whole number, the right class, per image"
-        raise _invalid(path, f"element type of {LABEL!r}", str(label.dtype), rule)
-    images = images_of(graph)
-    if label.size != count * images:
-        got, rule = f"{label.size} labels", f"the inputs hold {count * images} images"
+        raise _invalid(path, f"element type of {LABEL!r}", str(stated.dtype), rule)
+    images, size = images_of(graph), math.prod(stated.shape)
+    if size != count * images:
+        got, rule = f"{size} labels", f"the inputs hold {count * images} images"
         raise _invalid(path, f"number of {LABEL!r}", got, rule)
+    label = archive.read(stated.name)
     if label.min() < 0:
         raise _invalid(path, f"value of {LABEL!r}", str(label.min()), "classes count from 0")
+    if int(label.max()) > np.iinfo(np.int64).max:
+        raise _invalid(path, f"value of {LABEL!r}", str(label.max()), "no such class")
     return label.astype(np.int64).reshape(count, images)
 
 

@@ -19,6 +19,7 @@ from edgeconv.report.text import plain_table
 from edgeconv.storage.base import FLOAT32
 
 POOR_DB = 15.0
+FEW = 8  # samples below which accuracy is hardly known
 
 
 def with_found(
@@ -94,8 +95,8 @@ def tried_json(found: Accuracy, ran: str, *, passed: bool) -> dict[str, Any]:
     }
 
 
-def notes(found: Found, source: str) -> tuple[str, ...]:
-    """What the user has to know of a choice of formats."""
+def notes(found: Found, source: str, *, alike: bool = False) -> tuple[str, ...]:
+    """What the user has to know of a choice of formats.  ``alike``: all samples are the same."""
     storage = found.fitted.formats
     filters = [form for key, form in storage.items() if not key.endswith(OUTPUT)]
     results = [form for key, form in storage.items() if key.endswith(OUTPUT)]
@@ -107,6 +108,14 @@ def notes(found: Found, source: str) -> tuple[str, ...]:
         lines.append(
             "without --calibration nothing is promised about accuracy: other inputs than seeded "
             "ones may fare worse"
+        )
+    elif alike or found.accuracy.samples < FEW:
+        count = found.accuracy.samples
+        few = f"{count} sample{'s' * (count > 1)} to measure on"
+        few = "all samples are the same" if alike else few
+        lines.append(
+            f"{few}: that says little about other inputs, and filters were rounded by as little; "
+            "--calibration should have dozens that differ"
         )
     if found.accuracy.sqnr_db < POOR_DB:
         lines.append(

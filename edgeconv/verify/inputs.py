@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from edgeconv import array_file
+from edgeconv.array_file import Arrays, Stated
 from edgeconv.build.project import Port, Project
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.ir.quantisation import INTEGERS, bounds_of
@@ -21,14 +22,15 @@ SEED = 0
 def seeded(ports: Sequence[Port], seed: int = SEED) -> dict[str, Array]:
     """N(0, 1) for every input, any integer for one of integers; the same on every machine."""
     rng = np.random.default_rng(seed)
-    return {port.name: _random(port, rng) for port in ports}
+    return {port.name: random(port.shape, port.dtype, rng) for port in ports}
 
 
-def _random(port: Port, rng: np.random.Generator) -> Array:
-    if port.dtype in INTEGERS:
-        low, high = bounds_of(port.dtype)
-        return rng.integers(low, high, port.shape, port.dtype, endpoint=True)
-    return rng.standard_normal(port.shape, dtype=np.float32)
+def random(shape: Sequence[int], dtype: str, rng: np.random.Generator) -> Array:
+    """A seeded input of a shape and element type."""
+    if dtype in INTEGERS:
+        low, high = bounds_of(dtype)
+        return rng.integers(low, high, tuple(shape), dtype, endpoint=True)
+    return rng.standard_normal(tuple(shape), dtype=np.float32)
 
 
 def from_npz(path: Path, ports: Sequence[Port]) -> dict[str, Array]:
@@ -37,16 +39,31 @@ def from_npz(path: Path, ports: Sequence[Port]) -> dict[str, Array]:
     Arrays called ``out:...`` are ignored.  Raises EdgeconvError (exit status 2): no .npz file, an
     array missing or unknown, a shape or element type that is not the input's.
     """
-    arrays = {
-        name.removeprefix("in:"): array
-        for name, array in read_npz(path).items()
-        if not name.startswith("out:")
-    }
-    known = [port.name for port in ports]
-    for name in arrays:
-        if name not in known:
-            raise _invalid(path, "no such input", repr(name), hint=did_you_mean(name, known))
-    return {port.name: _checked(path, port, arrays) for port in ports}
+    with array_file.opened(path) as archive:
+        stated = inputs_of(archive)
+        known = [port.name for port in ports]
+        for name in stated:
+            if name not in known:
+                raise _invalid(path, "no such input", repr(name), hint=did_you_mean(name, known))
+        for port in ports:
+            _check(path, port, stated)
+        return {port.name: archive.read(stated[port.name].name) for port in ports}
+
+
+def inputs_of(archive: Arrays) -> dict[str, Stated]:
+    """The arrays of a file by the name of the input that they are for.
+
+    Raises EdgeconvError (exit status 2) where two arrays are for one.
+    """
+    found: dict[str, Stated] = {}
+    for name, stated in archive.stated.items():
+        if name.startswith("out:"):
+            continue
+        own = name.removeprefix("in:")
+        if own in found:
+            raise _invalid(archive.path, "two arrays for one input", f"{own!r} and 'in:{own}'")
+        found[own] = stated
+    return found
 
 
 def ensure(project: Project) -> None:
@@ -79,26 +96,11 @@ def tensor_bytes(arrays: Mapping[str, npt.NDArray[np.generic]], order: Sequence[
     return b"".join(found)
 
 
-def read_npz(path: Path) -> dict[str, npt.NDArray[np.generic]]:
-    """All arrays of an .npz file; raises EdgeconvError (exit status 2) when it is none."""
-    try:
-        archive = np.load(path, allow_pickle=False)
-        if not isinstance(archive, np.lib.npyio.NpzFile):
-            raise _invalid(path, "inputs are not an .npz archive", "a single array")
-        with archive:
-            return {name: archive[name] for name in archive.files}
-    except OSError as error:
-        raise _invalid(path, "cannot read the inputs", str(error.strerror or error)) from error
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
-        what = "inputs are not an .npz archive of numbers"
-        raise _invalid(path, what, "other data", hint="write it with numpy.savez") from error
-
-
-def _checked(path: Path, port: Port, arrays: Mapping[str, npt.NDArray[np.generic]]) -> Array:
-    if port.name not in arrays:
-        found = ", ".join(sorted(arrays)) or "nothing"
+def _check(path: Path, port: Port, stated: Mapping[str, Stated]) -> None:
+    if port.name not in stated:
+        found = ", ".join(sorted(stated)) or "nothing"
         raise _invalid(path, f"no array for input {port.name!r}", found)
-    array = arrays[port.name]
+    array = stated[port.name]
     if array.dtype != np.dtype(port.dtype):
         raise _invalid(
             path,
@@ -111,7 +113,6 @@ def _checked(path: Path, port: Port, arrays: Mapping[str, npt.NDArray[np.generic
         shape = "x".join(map(str, array.shape)) or "scalar"
         wanted = "x".join(map(str, port.shape)) or "scalar"
         raise _invalid(path, f"shape of {port.name!r}", shape, f"the program takes {wanted}")
-    return np.ascontiguousarray(array)
 
 
 def _invalid(path: Path, what: str, got: str, rule: str = "", hint: str = "") -> EdgeconvError:
