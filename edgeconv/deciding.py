@@ -308,6 +308,7 @@ class Decider(Closing):
     def _choose(self, graph: Graph, target: Target, storage: Mapping[str, str]) -> Decided:
         """Kernels for ``target``, their memory, and the report of both."""
         options, board = self.options, self.board
+        memory.check_tensors(graph, board)
         choice = choose.select(
             graph,
             target,
@@ -318,10 +319,12 @@ class Decider(Closing):
             integers=self._integers,
         )
         plan = memory.fit(choice, board, options.ram)
+        weights = weight_image(choice, plan).bytes
+        memory.check_objects(board, arena=plan.arena_bytes, weights=weights)
         facts = Facts(
             name=options.prefix,
             model_file=options.model.name,
-            weights_bytes=weight_image(choice, plan).bytes,
+            weights_bytes=weights,
             weights_as_c=options.weights_as_c,
             ram_budget=self._budget(options.ram, board.ram_bytes),
             flash_budget=self._budget(options.flash, board.flash_bytes),

@@ -228,7 +228,7 @@ class Walk(Values):
         node, names = step.node, reads(step.node)
         if step.schema is None or step.schema.domain:
             return False
-        if node.op_type == "Constant" and node.attribute[0].name == "value":
+        if node.op_type == "Constant" and [a.name for a in node.attribute] == ["value"]:
             self.define(node.output[0], self._weights.array(node.attribute[0].t))
             return True
         needed = folding.needed_inputs(node, names)

@@ -1,7 +1,8 @@
 """The memory planner: order of execution, sharing of bytes, and a static arena to the byte."""
 
+from edgeconv.memory.addressable import check_objects, check_tensors
 from edgeconv.memory.banks import Bank
 from edgeconv.memory.fit import fit
 from edgeconv.memory.plan import plan
 
-__all__ = ["Bank", "fit", "plan"]
+__all__ = ["Bank", "check_objects", "check_tensors", "fit", "plan"]

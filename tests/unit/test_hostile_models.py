@@ -1,0 +1,447 @@
+"""Models that ask for too much or mean nothing are refused in words, at once and uncomputed.
+
+Each of these once ended in a traceback, a hang, or a program of something else.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from edgeconv import limits
+from edgeconv.deciding import Decider
+from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.frontend import load
+from edgeconv.options import CompileOptions
+from tests.fuzz.model_corpus import nested_branches, nested_functions
+from tests.onnx_models import model, relu, save
+
+make = helper.make_node
+Shape = tuple[int, ...]
+SECONDS = 5.0  # for any of these: most take milliseconds
+
+
+def refused(source: onnx.ModelProto, folder: Path, board: str = "generic-c") -> EdgeconvError:
+    """The error for ``source``, which comes soon."""
+    path = save(source, folder / "model.onnx")
+    begin = monotonic()
+    with pytest.raises(EdgeconvError) as caught, Decider(CompileOptions(path, board)) as decider:
+        decider.decide()
+    assert monotonic() - begin < SECONDS
+    assert caught.value.code is Exit.UNSATISFIED
+    return caught.value
+
+
+def text(error: EdgeconvError) -> str:
+    return "\n".join((error.one_line(), *error.details))
+
+
+def one(
+    op_type: str,
+    shape: Shape,
+    constants: Mapping[str, Any] | None = None,
+    outputs: int = 1,
+    opset: int = 17,
+    **attributes: Any,
+) -> onnx.ModelProto:
+    """One node of ``x`` of ``shape`` and ``constants``."""
+    names = [f"y{i}" for i in range(outputs)]
+    values = {name: np.asarray(value) for name, value in (constants or {}).items()}
+    node = make(op_type, ["x", *values], names, name="n", **attributes)
+    return model([node], {"x": shape}, dict.fromkeys(names), values, opset=opset)
+
+
+def i64(*values: int) -> Any:
+    return np.array(values, np.int64)
+
+
+def f32(*values: float) -> Any:
+    return np.array(values, np.float32)
+
+
+# What is wrong about one node, and a part of what is said.
+NODES: dict[str, tuple[Callable[[], onnx.ModelProto], str]] = {
+    "concat axis": (
+        lambda: one("Concat", (2, 3), {"c": np.ones((2, 3), np.float32)}, axis=5),
+        "axis",
+    ),
+    "concat of one": (lambda: one("Concat", (2, 3), axis=-3), "axis"),
+    "softmax axis": (lambda: one("Softmax", (2, 3), axis=2), "axis"),
+    "old softmax axis": (lambda: one("Softmax", (2, 3), opset=11, axis=-3), "axis"),
+    "split axis": (lambda: one("Split", (2, 4), outputs=2, opset=11, axis=7), "axis"),
+    "gather axis": (lambda: one("Gather", (2, 3), {"i": i64(0)}, axis=2), "axis"),
+    "transpose twice": (lambda: one("Transpose", (2, 3), perm=[0, 0]), "perm"),
+    "transpose far": (lambda: one("Transpose", (2, 3), perm=[0, 9]), "perm"),
+    "reduce axis": (lambda: one("ReduceMean", (2, 3), axes=[-5]), "axis"),
+    "reduce keepdims": (lambda: one("ReduceMean", (2, 3), axes=[1], keepdims=2), "keepdims"),
+    "lp axis": (lambda: one("LpNormalization", (2, 3), axis=4), "axis"),
+    "pad axis": (
+        lambda: one("Pad", (2, 3), {"p": i64(1, 1), "v": f32(0)[0], "a": i64(2)}, opset=18),
+        "axis",
+    ),
+    "pad by two values": (
+        lambda: one("Pad", (2, 3), {"p": i64(1, 0, 1, 0), "v": f32(0, 1)}),
+        "one number",
+    ),
+    "slice axis": (lambda: one("Slice", (2, 3), {"s": i64(0), "e": i64(1), "a": i64(2)}), "axis"),
+    "clip by three": (lambda: one("Clip", (2, 3), {"low": f32(0, 1, 2)}), "one number"),
+    "prelu slope": (
+        lambda: one("PRelu", (2, 3, 4), {"slope": f32(1, 2, 3)}),
+        "sizes are equal or 1",
+    ),
+    "constant of nothing": (
+        lambda: model(
+            [make("Constant", [], ["c"], name="n"), make("Add", ["x", "c"], ["y"])],
+            {"x": (2,)},
+            {"y": None},
+        ),
+        "Constant",
+    ),
+    "weights of float64": (
+        lambda: one("Conv", (1, 1, 4, 4), {"w": np.ones((1, 1, 1, 1), np.float64)}),
+        "tensor(double)",
+    ),
+    "condition of three": (
+        lambda: model(
+            [
+                make("If", ["c"], ["y"], then_branch=_branch(), else_branch=_branch()),
+            ],
+            {"x": (2,)},
+            {"y": None},
+            {"c": np.array([True, False, True])},
+        ),
+        "one bool",
+    ),
+    "large stride": (
+        lambda: one("MaxPool", (1, 1, 8, 8), kernel_shape=[1, 1], strides=[1 << 40, 1]),
+        "window-elements",
+    ),
+    "large padding": (
+        lambda: one(
+            "Conv", (1, 1, 8, 8), {"w": np.ones((1, 1, 3, 3), np.float32)}, pads=[1 << 31] * 4
+        ),
+        "tensor-elements",
+    ),
+    "large kernel": (
+        lambda: one(
+            "MaxPool", (1, 1, 8, 8), kernel_shape=[1 << 31] * 2, pads=[(1 << 31) - 4] * 2 + [0, 0]
+        ),
+        "window-elements",
+    ),
+    "large resize": (
+        lambda: one("Resize", (1, 1, 4, 4), {"r": f32(), "s": f32(1, 1, 1e9, 1e9)}),
+        "tensor-elements",
+    ),
+    "large expand": (
+        lambda: one("Expand", (1, 1), {"s": i64(1 << 32, 1 << 32)}),
+        "tensor-elements",
+    ),
+    "large tile": (lambda: one("Tile", (1, 1), {"s": i64(1 << 20, 1 << 20)}), "tensor-elements"),
+}
+
+
+def _branch() -> onnx.GraphProto:
+    value = helper.make_tensor_value_info("b", TensorProto.FLOAT, None)
+    return helper.make_graph([make("Relu", ["x"], ["b"])], "branch", [], [value])
+
+
+@pytest.mark.parametrize("name", NODES)
+def test_a_node_that_cannot_be_is_refused(name: str, tmp_path: Path) -> None:
+    source, word = NODES[name]
+    assert word in text(refused(source(), tmp_path))
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int32", "bool", "float64", "float16", "uint8", "str"])
+def test_a_constant_output_of_another_type_is_refused(dtype: str, tmp_path: Path) -> None:
+    value = np.array(["a", "b"] if dtype == "str" else [1, 0]).astype(dtype)
+    source = model([make("Relu", ["x"], ["y"])], {"x": (2,)}, {"y": None, "c": None}, {"c": value})
+    assert "as outputs" in text(refused(source, tmp_path))
+
+
+def test_a_shape_as_an_output_is_refused_with_the_way_out(tmp_path: Path) -> None:
+    nodes = [make("Relu", ["x"], ["y"]), make("Shape", ["x"], ["shape"])]
+    error = refused(model(nodes, {"x": (2, 3)}, {"y": None, "shape": None}), tmp_path)
+    assert "int64 constants as outputs: 1 tensor (shape)" in text(error)
+    assert "--output" in text(error)
+
+
+def test_an_input_listed_twice_is_refused(tmp_path: Path) -> None:
+    source = relu(2, 3)
+    source.graph.input.append(source.graph.input[0])
+    assert "the input 'x' twice" in text(refused(source, tmp_path))
+
+
+def test_a_constant_listed_twice_is_refused(tmp_path: Path) -> None:
+    source = one("Add", (2,), {"c": f32(1, 2)})
+    source.graph.initializer.append(source.graph.initializer[0])
+    assert "the constant 'c' twice" in text(refused(source, tmp_path))
+
+
+def test_a_reference_outside_of_a_function_is_refused(tmp_path: Path) -> None:
+    source = one("LeakyRelu", (2,), alpha=0.1)
+    source.graph.node[0].attribute[0].ref_attr_name = "slope"
+    assert "only nodes of a function" in text(refused(source, tmp_path))
+
+
+def test_an_attribute_given_twice_is_refused(tmp_path: Path) -> None:
+    source = one("LeakyRelu", (2,), alpha=0.1)
+    source.graph.node[0].attribute.append(helper.make_attribute("alpha", 0.2))
+    assert "'alpha' twice" in text(refused(source, tmp_path))
+
+
+@pytest.mark.parametrize("size", [0, -2, -(1 << 62)])
+def test_a_size_of_an_input_is_positive(size: int, tmp_path: Path) -> None:
+    error = refused(relu(size, 3), tmp_path)
+    assert f"a dimension of size {size}" in text(error)
+
+
+def _sparse(dims: list[int], indices: Any, values: Any) -> onnx.ModelProto:
+    source = model([make("Add", ["x", "w"], ["y"])], {"x": (2, 3)}, {"y": None})
+    source.graph.sparse_initializer.append(
+        onnx.SparseTensorProto(
+            values=numpy_helper.from_array(values, "w"),
+            indices=numpy_helper.from_array(indices, "i"),
+            dims=dims,
+        )
+    )
+    return source
+
+
+@pytest.mark.parametrize(
+    ("dims", "indices", "word"),
+    [
+        ([-2, 3], i64(0, 1), "sizes are not negative"),
+        ([1 << 20, 1 << 20], i64(0, 1), "tensor-elements"),
+        ([1 << 16, 1 << 15], i64(0, 1), "folded-bytes"),
+        ([1] * 40, i64(0, 1), "tensor-rank"),
+        ([2, 3], i64(0, 6), "an index outside"),
+        ([2, 3], i64(0, -1), "an index outside"),
+        ([2, 3], i64(0, 1, 2), "n values and n int64 indices"),
+        ([2, 3], np.array([[0, 1, 0], [0, 0, 0]]), "n values and n int64 indices"),
+        ([2, 3], f32(0, 1), "n values and n int64 indices"),
+    ],
+)
+def test_a_sparse_tensor_is_what_its_shape_says(
+    dims: list[int], indices: Any, word: str, tmp_path: Path
+) -> None:
+    assert word in text(refused(_sparse(dims, indices, f32(1, 2)), tmp_path))
+
+
+def _external(tmp_path: Path, dims: Shape, **entries: str) -> onnx.ModelProto:
+    """``w`` lies at the start of a file of 16 numbers."""
+    (tmp_path / "data.bin").write_bytes(np.arange(16, dtype=np.float32).tobytes())
+    source = model([make("Add", ["x", "w"], ["y"])], {"x": (4,)}, {"y": None})
+    tensor = onnx.TensorProto(name="w", dims=dims, data_type=TensorProto.FLOAT)
+    tensor.data_location = TensorProto.EXTERNAL
+    for key, value in {"location": "data.bin", "length": "16", **entries}.items():
+        tensor.external_data.add(key=key, value=value)
+    source.graph.initializer.append(tensor)
+    return source
+
+
+def test_external_data_is_read_where_it_lies(tmp_path: Path) -> None:
+    path = save(_external(tmp_path, (4,), offset="8"), tmp_path / "model.onnx")
+    np.testing.assert_array_equal(load(path)["w"].constant(), f32(2, 3, 4, 5))
+
+
+@pytest.mark.parametrize(
+    ("dims", "entries", "word"),
+    [
+        ((-1,), {}, "sizes are not negative"),
+        ((8,), {}, "16 bytes for shape [8]"),  # though the file has 64 bytes: those of a neighbour
+        ((8,), {"offset": "16"}, "16 bytes for shape [8]"),
+        ((1 << 40,), {}, "tensor-elements"),
+        ((4,), {"offset": "56"}, "the file must hold all of its data"),
+        ((4,), {"offset": "-4"}, "the file must hold all of its data"),
+        ((4,), {"offset": "four"}, "numbers"),
+        ((4,), {"location": "data\0.bin"}, "beside the model"),
+        ((4,), {"location": "../data.bin"}, "beside the model"),
+        ((4,), {"location": "fifo"}, "a pipe"),
+        ((4,), {"location": "."}, "a directory"),
+    ],
+)
+def test_external_data_is_that_of_the_tensor(
+    dims: Shape, entries: dict[str, str], word: str, tmp_path: Path
+) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    assert word in text(refused(_external(tmp_path, dims, **entries), tmp_path))
+
+
+@pytest.mark.parametrize("kind", ["fifo", "device", "directory"])
+def test_a_model_is_a_regular_file(kind: str, tmp_path: Path) -> None:
+    path = {"fifo": tmp_path / "fifo", "device": Path("/dev/zero"), "directory": tmp_path}[kind]
+    if kind == "fifo":
+        os.mkfifo(path)
+    with pytest.raises(EdgeconvError, match="a pipe|a device|a directory") as caught:
+        load(path)
+    assert caught.value.code is Exit.USAGE
+
+
+@pytest.mark.parametrize("depth", [24, 31, 300, 1500])
+def test_functions_that_double_are_counted_before_they_are_written_out(
+    depth: int, tmp_path: Path
+) -> None:
+    error = refused(nested_functions(depth, 2), tmp_path)
+    assert ("model-nodes" if depth < 32 else "model-depth") in text(error)
+
+
+@pytest.mark.parametrize("depth", [33, 1500])
+def test_functions_within_functions_have_a_limit(depth: int, tmp_path: Path) -> None:
+    assert "model-depth" in text(refused(nested_functions(depth, 1), tmp_path))
+
+
+def test_functions_as_deep_as_the_limit_can_be_raised_to_are_read(tmp_path: Path) -> None:
+    path = save(nested_functions(99, 1), tmp_path / "model.onnx")
+    with limits.given({"model-depth": 100}):
+        assert [node.op for node in load(path).nodes] == ["Unary"]
+
+
+def test_functions_that_call_each_other_are_refused(tmp_path: Path) -> None:
+    source = nested_functions(3, 1)
+    source.functions[0].node[0].CopyFrom(make("f0", ["x"], ["y"], domain="own"))
+    assert "functions must not be recursive" in text(refused(source, tmp_path))
+
+
+def _field(number: int, data: bytes) -> bytes:
+    """``data`` as a field of a protobuf message."""
+    size, length = bytearray(), len(data)
+    while length >= 128:
+        size.append(length & 127 | 128)
+        length >>= 7
+    return bytes((number << 3 | 2, *size, length)) + data
+
+
+def _deep_branches(depth: int) -> bytes:
+    """As ``nested_branches``, of which protobuf itself makes 32."""
+    graph = _branch().SerializeToString()
+    attribute = onnx.AttributeProto(name="then_branch", type=onnx.AttributeProto.GRAPH)
+    other = helper.make_attribute("else_branch", _branch()).SerializeToString()
+    node = make("If", ["c"], ["b"]).SerializeToString() + _field(5, other)
+    around = helper.make_graph([], "branch", [], list(_branch().output)).SerializeToString()
+    for _ in range(depth):
+        inside = _field(5, attribute.SerializeToString() + _field(6, graph))
+        graph = around + _field(1, node + inside)
+    whole = model([], {"x": (2,)}, {}, {"c": np.array(True)})
+    return whole.SerializeToString() + _field(7, graph)
+
+
+@pytest.mark.parametrize("depth", [33, 40, 300, 1200])
+def test_branches_within_branches_have_a_limit(depth: int, tmp_path: Path) -> None:
+    (tmp_path / "model.onnx").write_bytes(_deep_branches(depth))
+    with pytest.raises(EdgeconvError, match=f"{depth} subgraphs within each other"):
+        load(tmp_path / "model.onnx")
+
+
+def test_branches_as_deep_as_protobuf_reads_are_read(tmp_path: Path) -> None:
+    path = save(nested_branches(32), tmp_path / "model.onnx")
+    assert [node.op for node in load(path).nodes] == ["Unary"]
+
+
+def _folded(nodes: list[onnx.NodeProto], constants: Mapping[str, Any]) -> onnx.ModelProto:
+    """Constant ``nodes`` that write ``c``, the size of which is the size of a slice."""
+    nodes += [make("Size", ["c"], ["n"]), make("Cast", ["n"], ["f"], to=TensorProto.FLOAT)]
+    nodes += [make("Add", ["x", "f"], ["y"])]
+    values = {name: np.asarray(value) for name, value in constants.items()}
+    return model(nodes, {"x": (1,)}, {"y": None}, values)
+
+
+FOLDED: dict[str, tuple[Callable[[], onnx.ModelProto], str]] = {
+    "range": (
+        lambda: _folded(
+            [make("Range", ["a", "b", "s"], ["c"])],
+            {"a": np.int64(0), "b": np.int64(1 << 40), "s": np.int64(1)},
+        ),
+        "tensor-elements",
+    ),
+    "constant of shape": (
+        lambda: _folded([make("ConstantOfShape", ["s"], ["c"])], {"s": i64(1 << 16, 1 << 15)}),
+        "folded-bytes",
+    ),
+    "expand": (
+        lambda: _folded([make("Expand", ["v", "s"], ["c"])], {"v": f32(1), "s": i64(1 << 31)}),
+        "folded-bytes",
+    ),
+    "tile": (
+        lambda: _folded([make("Tile", ["v", "s"], ["c"])], {"v": f32(1), "s": i64(1 << 31)}),
+        "folded-bytes",
+    ),
+    "many": (
+        lambda: _folded(
+            [
+                *(make("ConstantOfShape", ["s"], [f"c{i}"]) for i in range(9)),
+                make("Concat", [f"c{i}" for i in range(9)], ["c"], axis=0),
+            ],
+            {"s": i64(1 << 20)},
+        ),
+        "folded-bytes",
+    ),
+    "product": (
+        lambda: _folded(
+            [
+                make("ConstantOfShape", ["s"], ["a"]),
+                make("MatMul", ["a", "a"], ["c"]),
+            ],
+            {"s": i64(2000, 2000)},
+        ),
+        "folded-operations",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FOLDED)
+def test_what_is_evaluated_is_bounded_before_it_is(name: str, tmp_path: Path) -> None:
+    source, word = FOLDED[name]
+    low = {"folded-bytes": 40 << 20, "folded-operations": 1 << 30}
+    with limits.given(low if name in ("many", "product") else {}):
+        assert word in text(refused(source(), tmp_path))
+
+
+def test_views_of_a_constant_take_no_memory(tmp_path: Path) -> None:
+    names = [f"v{i}" for i in range(9)]
+    nodes = [make("Identity", [a], [b]) for a, b in zip(["w", *names], names, strict=False)]
+    nodes += [make("Add", ["x", names[-1]], ["y"])]
+    source = model(nodes, {"x": (256,)}, {"y": None}, {"w": np.zeros(256, np.float32)})
+    with limits.given({"folded-bytes": 1}):
+        load(save(source, tmp_path / "model.onnx"))
+
+
+def test_a_name_has_a_length(tmp_path: Path) -> None:
+    source = relu(2)
+    source.graph.node[0].name = "n" * 5000
+    assert "name-length" in text(refused(source, tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("board", "size", "most"),
+    [("stm32h743", 1 << 29, (1 << 31) - 1), ("generic-c", 1 << 62, (1 << 63) - 1)],
+)
+def test_a_tensor_is_one_that_the_board_can_address(
+    board: str, size: int, most: int, tmp_path: Path
+) -> None:
+    """Once an array of size 0 on one board, and a MemoryError on the other."""
+    source = one("Expand", (1, 1), {"s": i64(1 << 15, size >> 15)})
+    with limits.given({"tensor-elements": 1 << 65}):
+        error = refused(source, tmp_path, board)
+    assert "the tensor 'y0'" in text(error)
+    assert f"at most {most} bytes" in text(error)
+
+
+def test_tensors_that_the_board_can_address_one_by_one_share_an_arena_that_it_cannot(
+    tmp_path: Path,
+) -> None:
+    nodes = [
+        make("Expand", ["x", "s"], ["a"]),
+        make("Relu", ["a"], ["b"]),
+        make("Exp", ["a"], ["c"]),
+    ]
+    nodes += [make("ReduceMax", [n], [f"{n}y"], keepdims=1) for n in ("b", "c")]
+    source = model(nodes, {"x": (1, 1)}, {"by": None, "cy": None}, {"s": i64(1 << 14, 24 << 10)})
+    assert "the arena" in text(refused(source, tmp_path, "odroid-xu3"))
