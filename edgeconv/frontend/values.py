@@ -80,7 +80,7 @@ class Values:
             limits.held("tensor-rank", len(shape), f"value {name!r}", "too large to compile")
             largest = max(math.prod(shape), *shape, 0)
             limits.held("tensor-elements", largest, f"value {name!r}", "too large to compile")
-        known = elem in onnx.TensorProto.DataType.values()
+        known = elem in onnx.TensorProto.DataType.values()[1:]  # 0 stands for none
         type_name = onnx.TensorProto.DataType.Name(elem).lower() if known else f"type {elem}"
         dtype = "float32" if elem == onnx.TensorProto.FLOAT else type_name
         computed = dtype == "float32" or dtype in INTEGERS

@@ -7,9 +7,10 @@ import random
 import resource
 import tempfile
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from time import monotonic
@@ -18,6 +19,8 @@ from edgeconv.errors import EdgeconvError
 from tests.fuzz.subject import Subject, all_subjects
 
 REFUSED = "refused"
+OTHER_DIED = "the other engine died"
+_CHECKING = "checking"  # sent before another engine has the word
 _GRACE = 10.0  # seconds a worker takes to start: it imports everything
 _RECYCLED = 500  # cases after which a worker is replaced: caches grow
 
@@ -56,14 +59,27 @@ class Runner:
         self._ran += 1
         self._pipe.send(case)
         begin = monotonic()
-        answered = self._pipe.poll(self._subject.seconds)
-        if answered:
-            with suppress(EOFError, ConnectionResetError):
-                found: Outcome = self._pipe.recv()
-                return found
-        failure = "the worker died" if answered else f"no end after {self._subject.seconds:g} s"
+        found = self._answer()
+        checking = found == _CHECKING
+        if checking:
+            found = self._answer()
+        if isinstance(found, Outcome):
+            return found
         self.close()
-        return Outcome(str(case), "", monotonic() - begin, failure)
+        seconds = monotonic() - begin
+        if checking:
+            return Outcome(str(case), OTHER_DIED, seconds)
+        return Outcome(str(case), "", seconds, str(found))
+
+    def _answer(self) -> Outcome | str:
+        """What the worker sends, or why it sends nothing."""
+        if not self._pipe.poll(self._subject.seconds):
+            return f"no end after {self._subject.seconds:g} s"
+        try:
+            found: Outcome | str = self._pipe.recv()
+            return found
+        except (EOFError, ConnectionResetError):
+            return "the worker died"
 
     def close(self) -> None:
         """End the worker."""
@@ -90,7 +106,7 @@ def _serve(name: str, pipe: Connection) -> None:
     subject = all_subjects()[name]
     with tempfile.TemporaryDirectory(prefix="edgeconv-fuzz-") as folder:
         # What is imported at first use counts as the interpreter's.
-        _one(subject, 0, Path(folder) / "first")
+        _one(subject, 0, Path(folder) / "first", lambda: None)
         _bound_memory(subject.megabytes << 20)
         pipe.send("ready")
         number = 0
@@ -100,7 +116,8 @@ def _serve(name: str, pipe: Connection) -> None:
             except EOFError:
                 return
             number += 1
-            pipe.send(_one(subject, case, Path(folder) / str(number)))
+            checking = partial(pipe.send, _CHECKING)
+            pipe.send(_one(subject, case, Path(folder) / str(number), checking))
 
 
 def _bound_memory(more: int) -> None:
@@ -109,14 +126,18 @@ def _bound_memory(more: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (size, size))
 
 
-def _one(subject: Subject, case: int | Path, folder: Path) -> Outcome:
+def _one(subject: Subject, case: int | Path, folder: Path, checking: Callable[[], None]) -> Outcome:
     folder.mkdir()
     begin, word, failure = monotonic(), "", ""
     try:
         path = case if isinstance(case, Path) else made(subject, case, folder)
         begin = monotonic()
         try:
-            word = subject.read(path)
+            read = subject.read(path)
+            if not isinstance(read, str):
+                checking()
+                read = read()
+            word = read
         except EdgeconvError:
             word = REFUSED
     except Exception as error:

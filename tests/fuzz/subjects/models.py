@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from edgeconv import limits
@@ -52,7 +54,7 @@ def _damaged(source: random.Random, data: bytes) -> bytes:
     return bytes(found)
 
 
-def read(path: Path) -> str:
+def read(path: Path) -> Callable[[], str]:
     """Everything that `edgeconv compile` does before it writes; the board is the file's name."""
     board = path.stem.partition("-")[0] if path.stem.partition("-")[0] in BOARDS else path.stem
     board = board if board in BOARDS else BOARDS[0]
@@ -71,7 +73,7 @@ def read(path: Path) -> str:
             ),
             "{}",
         )
-        return compared(path, decider.graph)
+        return partial(compared, path, decider.graph)
 
 
 SUBJECT = Subject("models", make, read)
