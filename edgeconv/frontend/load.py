@@ -12,7 +12,7 @@ import numpy as np
 import onnx
 
 from edgeconv.errors import EdgeconvError
-from edgeconv.frontend import cut, model_file
+from edgeconv.frontend import cut, model_file, rejections
 from edgeconv.frontend.audit import audit
 from edgeconv.frontend.cut import WHOLE, Cut
 from edgeconv.frontend.input_shapes import fix_shapes
@@ -49,6 +49,7 @@ def load(
     weights = Weights(file)
     opsets = _checked_opsets(file)
     audit(file.model, path)
+    said = rejections.notes(file.model)
     weights.map_all(file.model)
     digest = model_file.digest(weights.files())
     cut.apply(file.model, part, _types_inside(file, weights, opsets, input_shapes, part.inputs))
@@ -70,7 +71,7 @@ def load(
         if not walk.tensors[name].size:
             got = f"output {name!r} of shape {list(walk.tensors[name].shape)}"
             raise _invalid(path, got, "an output must have elements")
-    notes = [*notes, *walk.grids.notes]
+    notes = [*said, *notes, *walk.grids.notes]
     return _finished(path, walk, inputs, outputs, notes, digest)
 
 
