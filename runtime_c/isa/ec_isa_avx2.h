@@ -28,6 +28,15 @@ EC_INLINE ec_vec ec_fma(ec_vec a, ec_vec b, ec_vec c) { return _mm256_fmadd_ps(a
 /* The instruction gives its second operand where either is NaN. */
 EC_INLINE ec_vec ec_max(ec_vec a, ec_vec b) { return _mm256_max_ps(b, a); }
 EC_INLINE ec_vec ec_min(ec_vec a, ec_vec b) { return _mm256_min_ps(b, a); }
+EC_INLINE ec_vec ec_is_nan(ec_vec a) { return _mm256_cmp_ps(a, a, _CMP_UNORD_Q); }
+EC_INLINE ec_vec ec_maximum(ec_vec a, ec_vec b)
+{
+    return _mm256_blendv_ps(ec_max(a, b), b, ec_is_nan(b));
+}
+EC_INLINE ec_vec ec_minimum(ec_vec a, ec_vec b)
+{
+    return _mm256_blendv_ps(ec_min(a, b), b, ec_is_nan(b));
+}
 EC_INLINE ec_vec ec_abs(ec_vec a) { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a); }
 EC_INLINE ec_vec ec_select_lt(ec_vec a, ec_vec b, ec_vec x, ec_vec y)
 {
@@ -131,12 +140,16 @@ EC_INLINE float ec_reduce_add(ec_vec a)
 }
 EC_INLINE float ec_reduce_max(ec_vec a)
 {
+    if (_mm256_movemask_ps(ec_is_nan(a)))
+        return ec_from_bits(0x7fc00000u);
     const __m128 four = _mm_max_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
     const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
     return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
 }
 EC_INLINE float ec_reduce_min(ec_vec a)
 {
+    if (_mm256_movemask_ps(ec_is_nan(a)))
+        return ec_from_bits(0x7fc00000u);
     const __m128 four = _mm_min_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
     const __m128 two = _mm_min_ps(four, _mm_movehl_ps(four, four));
     return _mm_cvtss_f32(_mm_min_ss(two, _mm_movehdup_ps(two)));

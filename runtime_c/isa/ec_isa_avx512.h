@@ -29,6 +29,15 @@ EC_INLINE ec_vec ec_fma(ec_vec a, ec_vec b, ec_vec c) { return _mm512_fmadd_ps(a
 /* The instruction gives its second operand where either is NaN. */
 EC_INLINE ec_vec ec_max(ec_vec a, ec_vec b) { return _mm512_max_ps(b, a); }
 EC_INLINE ec_vec ec_min(ec_vec a, ec_vec b) { return _mm512_min_ps(b, a); }
+EC_INLINE __mmask16 ec_is_nan(ec_vec a) { return _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q); }
+EC_INLINE ec_vec ec_maximum(ec_vec a, ec_vec b)
+{
+    return _mm512_mask_blend_ps(ec_is_nan(b), ec_max(a, b), b);
+}
+EC_INLINE ec_vec ec_minimum(ec_vec a, ec_vec b)
+{
+    return _mm512_mask_blend_ps(ec_is_nan(b), ec_min(a, b), b);
+}
 EC_INLINE ec_vec ec_abs(ec_vec a) { return _mm512_abs_ps(a); }
 EC_INLINE ec_vec ec_select_lt(ec_vec a, ec_vec b, ec_vec x, ec_vec y)
 {
@@ -135,8 +144,14 @@ EC_INLINE void ec_transpose(ec_vec v[EC_VL])
     }
 }
 EC_INLINE float ec_reduce_add(ec_vec a) { return _mm512_reduce_add_ps(a); }
-EC_INLINE float ec_reduce_max(ec_vec a) { return _mm512_reduce_max_ps(a); }
-EC_INLINE float ec_reduce_min(ec_vec a) { return _mm512_reduce_min_ps(a); }
+EC_INLINE float ec_reduce_max(ec_vec a)
+{
+    return ec_is_nan(a) ? ec_from_bits(0x7fc00000u) : _mm512_reduce_max_ps(a);
+}
+EC_INLINE float ec_reduce_min(ec_vec a)
+{
+    return ec_is_nan(a) ? ec_from_bits(0x7fc00000u) : _mm512_reduce_min_ps(a);
+}
 
 /* A tile takes nearly all registers.  Constants of the epilogue that are kept in some from one tile
    to the next cost GCC a spill in the innermost loop; here they are given up.  (Intrinsics may stand

@@ -27,6 +27,9 @@ EC_INLINE ec_vec ec_fma(ec_vec a, ec_vec b, ec_vec c) { return a * b + c; }
 /* A NaN in a comes through: max(a, b) and min(a, b) give a where a is NaN. */
 EC_INLINE ec_vec ec_max(ec_vec a, ec_vec b) { return a < b ? b : a; }
 EC_INLINE ec_vec ec_min(ec_vec a, ec_vec b) { return a > b ? b : a; }
+/* NaN where either operand is (maximum and minimum of IEEE 754-2019). */
+EC_INLINE ec_vec ec_maximum(ec_vec a, ec_vec b) { return a < b || b != b ? b : a; }
+EC_INLINE ec_vec ec_minimum(ec_vec a, ec_vec b) { return a > b || b != b ? b : a; }
 EC_INLINE ec_vec ec_abs(ec_vec a) { return ec_from_bits(ec_bits(a) & 0x7fffffffu); }
 /* a < b ? x : y, per lane. */
 EC_INLINE ec_vec ec_select_lt(ec_vec a, ec_vec b, ec_vec x, ec_vec y) { return a < b ? x : y; }
@@ -99,6 +102,7 @@ EC_INLINE ec_vec ec_load_indexed(const float *p, const int32_t *index, int n)
 /* The EC_VL x EC_VL matrix of which v holds the rows becomes the one of which it holds the columns. */
 EC_INLINE void ec_transpose(ec_vec v[EC_VL]) { (void)v; }
 EC_INLINE float ec_reduce_add(ec_vec a) { return a; }
+/* As ec_maximum and ec_minimum: NaN if a lane is. */
 EC_INLINE float ec_reduce_max(ec_vec a) { return a; }
 EC_INLINE float ec_reduce_min(ec_vec a) { return a; }
 

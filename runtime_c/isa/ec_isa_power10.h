@@ -30,6 +30,14 @@ EC_INLINE ec_vec ec_div(ec_vec a, ec_vec b) { return vec_div(a, b); }
 EC_INLINE ec_vec ec_fma(ec_vec a, ec_vec b, ec_vec c) { return vec_madd(a, b, c); }
 EC_INLINE ec_vec ec_max(ec_vec a, ec_vec b) { return vec_sel(a, b, vec_cmplt(a, b)); }
 EC_INLINE ec_vec ec_min(ec_vec a, ec_vec b) { return vec_sel(a, b, vec_cmpgt(a, b)); }
+EC_INLINE ec_vec ec_maximum(ec_vec a, ec_vec b)
+{
+    return vec_sel(b, ec_max(a, b), vec_cmpeq(b, b));
+}
+EC_INLINE ec_vec ec_minimum(ec_vec a, ec_vec b)
+{
+    return vec_sel(b, ec_min(a, b), vec_cmpeq(b, b));
+}
 EC_INLINE ec_vec ec_abs(ec_vec a) { return vec_abs(a); }
 EC_INLINE ec_vec ec_select_lt(ec_vec a, ec_vec b, ec_vec x, ec_vec y)
 {
@@ -84,13 +92,13 @@ EC_INLINE void ec_transpose(ec_vec v[EC_VL])
 EC_INLINE float ec_reduce_add(ec_vec a) { return (a[0] + a[2]) + (a[1] + a[3]); }
 EC_INLINE float ec_reduce_max(ec_vec a)
 {
-    const ec_vec half = ec_max(a, vec_sld(a, a, 8));
-    return ec_max(half, vec_sld(half, half, 4))[0];
+    const ec_vec half = ec_maximum(a, vec_sld(a, a, 8));
+    return ec_maximum(half, vec_sld(half, half, 4))[0];
 }
 EC_INLINE float ec_reduce_min(ec_vec a)
 {
-    const ec_vec half = ec_min(a, vec_sld(a, a, 8));
-    return ec_min(half, vec_sld(half, half, 4))[0];
+    const ec_vec half = ec_minimum(a, vec_sld(a, a, 8));
+    return ec_minimum(half, vec_sld(half, half, 4))[0];
 }
 
 #include "../storage/ec_stored_power10.h"

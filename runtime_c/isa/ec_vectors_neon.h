@@ -23,8 +23,11 @@ EC_INLINE ec_vec ec_add(ec_vec a, ec_vec b) { return vaddq_f32(a, b); }
 EC_INLINE ec_vec ec_sub(ec_vec a, ec_vec b) { return vsubq_f32(a, b); }
 EC_INLINE ec_vec ec_mul(ec_vec a, ec_vec b) { return vmulq_f32(a, b); }
 EC_INLINE ec_vec ec_fma(ec_vec a, ec_vec b, ec_vec c) { return vfmaq_f32(c, a, b); }
+/* The instructions give NaN where either operand is. */
 EC_INLINE ec_vec ec_max(ec_vec a, ec_vec b) { return vmaxq_f32(a, b); }
 EC_INLINE ec_vec ec_min(ec_vec a, ec_vec b) { return vminq_f32(a, b); }
+EC_INLINE ec_vec ec_maximum(ec_vec a, ec_vec b) { return vmaxq_f32(a, b); }
+EC_INLINE ec_vec ec_minimum(ec_vec a, ec_vec b) { return vminq_f32(a, b); }
 EC_INLINE ec_vec ec_abs(ec_vec a) { return vabsq_f32(a); }
 EC_INLINE ec_vec ec_copysign(ec_vec a, ec_vec b)
 {

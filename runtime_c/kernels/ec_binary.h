@@ -40,8 +40,8 @@ EC_INLINE ec_vec ec_binary_apply(int kind, ec_vec a, ec_vec b)
     case EC_BINARY_SUB: return ec_sub(a, b);
     case EC_BINARY_MUL: return ec_mul(a, b);
     case EC_BINARY_DIV: return ec_div(a, b);
-    case EC_BINARY_MIN: return ec_min(a, b);
-    case EC_BINARY_MAX: return ec_max(a, b);
+    case EC_BINARY_MIN: return ec_minimum(a, b);
+    case EC_BINARY_MAX: return ec_maximum(a, b);
     case EC_BINARY_PRELU: return ec_select_lt(a, ec_set1(0.0f), ec_mul(a, b), a);
 #ifdef EC_POW_H
     case EC_BINARY_POW: return ec_pow(a, b);

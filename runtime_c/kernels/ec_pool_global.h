@@ -58,7 +58,7 @@ EC_INLINE void ec_pool_global_rows(const ec_epilogue e, const void *in, int in_a
             lanes[i] = max ? ec_reduce_max(sum) : ec_reduce_add(sum);
             for (int k = vectors * EC_VL; k < pixels; k++) {
                 const float x = ec_get_as(ec_at(in, plane + k, in_as), in_as);
-                lanes[i] = max ? (lanes[i] < x ? x : lanes[i]) : lanes[i] + x;
+                lanes[i] = max ? (lanes[i] < x || x != x ? x : lanes[i]) : lanes[i] + x;
             }
         }
         ec_finish(e, ec_mul(ec_load(lanes), scale), residual, out, p, n);

@@ -20,9 +20,10 @@ typedef struct ec_pool {
 } ec_pool;
 
 EC_INLINE ec_vec ec_pool_start(int max) { return ec_set1(max ? ec_from_bits(0xff800000u) : 0.0f); }
+/* A NaN in a window is its maximum, wherever it lies. */
 EC_INLINE ec_vec ec_pool_add(int max, ec_vec sum, ec_vec x)
 {
-    return max ? ec_max(x, sum) : ec_add(sum, x);
+    return max ? ec_maximum(sum, x) : ec_add(sum, x);
 }
 
 /* The kernel positions k in [0, kernel) with first <= start + k * dilation < end: from which one, up

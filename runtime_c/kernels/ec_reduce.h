@@ -42,8 +42,8 @@ EC_INLINE float ec_reduce_neutral(int kind)
 EC_INLINE ec_vec ec_reduce_join(int kind, ec_vec a, ec_vec b)
 {
     switch (kind) {
-    case EC_REDUCE_MAX: return ec_max(b, a);
-    case EC_REDUCE_MIN: return ec_min(b, a);
+    case EC_REDUCE_MAX: return ec_maximum(a, b);
+    case EC_REDUCE_MIN: return ec_minimum(a, b);
     case EC_REDUCE_PROD: return ec_mul(a, b);
     default: return ec_add(a, b);
     }

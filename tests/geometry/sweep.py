@@ -11,7 +11,7 @@ import pytest
 
 from edgeconv import host
 from edgeconv.targets import TARGETS, Target
-from tests.geometry import convolutions
+from tests.geometry import binaries, convolutions, pools, products, reductions, resizes
 from tests.geometry.draw import Draws
 from tests.geometry.once import check_once
 from tests.kernels import builds
@@ -31,9 +31,19 @@ class Kind:
     thorough: int
 
 
+def in_every_layout(spec: Spec, target: Target) -> Iterator[Case]:
+    """The one kernel that computes it, in all layouts that it offers."""
+    yield from spec.cases(target)
+
+
 KINDS: Mapping[str, Kind] = MappingProxyType(
     {
         "convolution": Kind(convolutions.draw, convolutions.cases, 20, 300),
+        "pool": Kind(pools.draw, in_every_layout, 40, 1000),
+        "reduction": Kind(reductions.draw, in_every_layout, 40, 1000),
+        "resize": Kind(resizes.draw, in_every_layout, 20, 500),
+        "binary": Kind(binaries.draw, in_every_layout, 40, 1000),
+        "product": Kind(products.draw, in_every_layout, 30, 1000),
     }
 )
 

@@ -31,7 +31,8 @@ _MOST = 3
 
 
 def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
-    """Channels side by side are best; channel blocks only where channels are not interpolated."""
+    """Channels side by side are best; channel blocks only where channels are not interpolated, and
+    no layout that puts what is interpolated too far apart, while there is another."""
     shapes = graph[node.inputs[0]].shape, graph[node.output].shape
     size = float(graph[node.output].size)
 
@@ -40,7 +41,9 @@ def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
 
     options = same_everywhere(node, graph, target, penalty)
     spatial = len(shapes[0]) < 3 or shapes[0][1] == shapes[1][1]
-    return [o for o in options if spatial or o.writes[0].order is not Order.BLOCKED]
+    options = [o for o in options if spatial or o.writes[0].order is not Order.BLOCKED]
+    near = [o for o in options if len(_interpolated(node, graph, o.writes[0])) <= _MOST]
+    return near or options
 
 
 def _in_memory_order(
@@ -56,14 +59,21 @@ def _in_memory_order(
     return list(layout.physical_shape(x)), list(layout.physical_shape(out)), scales
 
 
+def _interpolated(node: Node, graph: Graph, layout: Layout) -> range:
+    """The dimensions in memory from the first to the last that is interpolated; the innermost where
+    none is."""
+    dimensions = zip(*_in_memory_order(node, graph, layout), strict=True)
+    resized = [d for d, (n, m, scale) in enumerate(dimensions) if n != m or scale != 1]
+    rank = len(layout.physical_shape(graph[node.output].shape))
+    return range(resized[0], resized[-1] + 1) if resized else range(rank - 1, rank)
+
+
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
     """Tables per dimension; dimensions inside the interpolated ones are lanes, outer ones loops."""
     del target
     sizes, outs, scales = _in_memory_order(node, graph, graph[node.output].layout)
-    resized = [
-        d for d, (n, m, s) in enumerate(zip(sizes, outs, scales, strict=True)) if n != m or s != 1
-    ]
-    first, last = (resized[0], resized[-1] + 1) if resized else (len(sizes) - 1, len(sizes))
+    span = _interpolated(node, graph, graph[node.output].layout)
+    first, last = span.start, span.stop
     if last - first > _MOST:
         raise EdgeconvError(
             "unsupported Resize",

@@ -21,6 +21,8 @@ static void put_all_values(ec_vec a, ec_vec b)
     put(ec_mul(a, b));
     put(ec_div(a, b));
     put(ec_max(a, b));
+    put(ec_maximum(a, b));
+    put(ec_minimum(a, b));
     put(ec_min(a, b));
     put(ec_abs(a));
     put(ec_select_lt(a, b, ec_set1(1.0f), a));
