@@ -18,6 +18,7 @@ from edgeconv.codegen.cross import Cross
 from edgeconv.codegen.functions import MANY, Function, FunctionTable, environment
 from edgeconv.codegen.port_names import port_names
 from edgeconv.codegen.ports import Port
+from edgeconv.codegen.selftest import SEED, Answer
 from edgeconv.codegen.source_tree import SourceTree
 from edgeconv.codegen.weights import CRC_AT, MAGIC, VERSION, WeightImage, layout
 from edgeconv.format_names import is_grid
@@ -41,7 +42,8 @@ class EmitOptions:
     the compiler options of the board; ``weights_as_c`` writes the image as a C array.  ``truncate``
     has stored results truncated instead of rounded to nearest.  ``link`` makes it firmware, which
     starts from reset.  ``cross`` is how to build for the board elsewhere, None where the board is
-    whatever machine builds.  ``renames``: see ``port_names``.
+    whatever machine builds.  ``renames``: see ``port_names``.  ``selftest``: known answers, one per
+    output; None for no self-test.
     """
 
     name: str
@@ -52,6 +54,7 @@ class EmitOptions:
     truncate: bool = False
     link: LinkPlan | None = None
     cross: Cross | None = None
+    selftest: tuple[Answer, ...] | None = None
     renames: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -278,6 +281,7 @@ class _Emitter:
             "image_magic": int.from_bytes(MAGIC, "little"),
             "image_version": VERSION,
             "image_crc": CRC_AT,
+            "selftest_seed": SEED,
             "runtime": list(
                 amalgamate(
                     self.target.header,

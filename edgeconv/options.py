@@ -27,6 +27,7 @@ class CompileOptions:
     of the labels: what may be lost of it; ``objective``: what to make smallest within
     that, "" for latency where the board predicts it, else memory.
     ``renames``: what the C API is to call inputs and outputs, by name (``codegen.port_names``).
+    ``selftest``: the library has a function that compares an inference with its known outputs.
     ``cut``: the part of the model that is meant.  ``rounding``: how numbers are brought to a
     format, one of ROUNDINGS.
     """
@@ -48,6 +49,7 @@ class CompileOptions:
     rounding: str = NEAREST
     cut: Cut = WHOLE
     renames: Mapping[str, str] = field(default_factory=dict)
+    selftest: bool = False
 
     @property
     def truncate(self) -> bool:
@@ -72,6 +74,7 @@ class CompileOptions:
     def command(self) -> str:
         """The command line that says the same from any directory: what the banner quotes."""
         words = ["edgeconv", "compile", self.model.name, "--board", self.board, *self._optional()]
+        words += ["--selftest"] if self.selftest else []
         return shlex.join(words)
 
     def _optional(self) -> Iterator[str]:

@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from edgeconv import bench as timing
+from edgeconv.answering import known_answers
 from edgeconv.budget.frontier import Point
 from edgeconv.build import find_compiler
 from edgeconv.build.abi import check_objects
@@ -246,7 +247,7 @@ def _write(decided: Decided, directory: Path, step: Step, *, build: bool) -> Dec
     if build:
         find_compiler(decided.board)  # before anything long
     step("emitting")
-    tree = _emit(decided)
+    tree = _emit(decided, step)
     try:
         kept = tree.write(directory.resolve(), _build_and_judge(step) if build else _finish)
     except TooLargeError as error:
@@ -261,13 +262,13 @@ def _built(decided: Decided, step: Step) -> Report:
     with TemporaryDirectory(prefix="edgeconv-smallest-") as folder:
         directory = Path(folder) / decided.options.prefix
         reports = []
-        _emit(decided).write(
+        _emit(decided, step).write(
             directory, lambda where: reports.append(_measured(Project.open(where)))
         )
     return reports[0]
 
 
-def _emit(decided: Decided) -> SourceTree:
+def _emit(decided: Decided, step: Step) -> SourceTree:
     options = decided.options
     emit_options = EmitOptions(
         name=options.prefix,
@@ -279,6 +280,7 @@ def _emit(decided: Decided) -> SourceTree:
         link=link_plan(decided.board, decided.memory, decided.report["flash"]["weights"]),
         cross=cross(decided.board),
         renames=options.renames,
+        selftest=known_answers(decided, step) if options.selftest else None,
     )
     return emit(decided.choice, decided.memory, emit_options, render_report(decided.report))
 

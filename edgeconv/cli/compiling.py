@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +25,12 @@ def run(
     build: bool,
     verify: bool,
     report: Path | None,
+    selftest: bool,
     as_json: bool,
     **asked: Any,
 ) -> Exit:
     """Compile, and build and verify where that is asked for."""
-    wanted = model_options.wanted(**asked)
+    wanted = replace(model_options.wanted(**asked), selftest=selftest)
     directory = directory or Path(wanted.prefix)
     with Progress() as step:
         project, notes = pipeline.compile_model(wanted, directory, build=build or verify, step=step)
@@ -71,6 +73,11 @@ command = Command(
             ["--build"], is_flag=True, help="compile the C too; code counts against --flash"
         ),
         click.Option(["--verify"], is_flag=True, help="build, run, and compare with the model"),
+        click.Option(
+            ["--selftest"],
+            is_flag=True,
+            help="add PREFIX_selftest to the library: weights, RAM, an inference of known result",
+        ),
         click.Option(
             ["--report"],
             type=FOLDER,

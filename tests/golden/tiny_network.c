@@ -275,12 +275,19 @@ int tiny_init(tiny_model *model, const void *weights, size_t weights_bytes, void
 #endif
 }
 
-/* Called after every layer when tracing is compiled in: by verify --layers and bench --layers. */
+/* Called after every layer when compiled in.  Tracing: by verify --layers and bench --layers. */
 #ifdef TINY_TRACE
 void tiny_trace(int layer, const void *result, size_t bytes);
-#define DONE(layer, result, bytes) tiny_trace(layer, result, bytes)
+#define TRACED(layer, result, bytes) tiny_trace(layer, result, bytes)
 #else
-#define DONE(layer, result, bytes) ((void)0)
+#define TRACED(layer, result, bytes) ((void)0)
+#endif
+/* A function of the application that feeds a watchdog, or yields to other tasks. */
+#ifdef TINY_WATCHDOG
+void tiny_watchdog(int layer);
+#define DONE(layer, result, bytes) (TRACED(layer, result, bytes), tiny_watchdog(layer))
+#else
+#define DONE(layer, result, bytes) TRACED(layer, result, bytes)
 #endif
 #define AT(offset) ((float *)(void *)(model->arena + (offset)))
 #define WT(offset) ((const float *)(const void *)(model->weights + (offset)))
@@ -337,6 +344,7 @@ int tiny_run(const tiny_model *model, const float *input_image, float *output_p)
 #undef AT
 #undef WT
 #undef DONE
+#undef TRACED
 
 const char *tiny_strerror(int result)
 {

@@ -1,0 +1,62 @@
+"""The known answer of ``--selftest``: the program is run once on the made input."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from edgeconv import board as boards
+from edgeconv.board import Board
+from edgeconv.build import compile_project, find_emulator, run_binary
+from edgeconv.codegen.emit import EmitOptions, emit
+from edgeconv.codegen.selftest import Answer, Array, answers, made_input
+from edgeconv.deciding import Decided
+from edgeconv.errors import EdgeconvError
+from edgeconv.ir.steps import steps_of
+from edgeconv.targets import TARGETS
+
+_PORTABLE_BOARD, ANY = "generic-c", "any"  # what runs on every machine
+
+
+def known_answers(decided: Decided, step: Callable[[str], None]) -> tuple[Answer, ...]:
+    """What the program computes from the made input, one answer per output.
+
+    Portable C runs on this machine, whatever the board; code for vector units where the board's
+    programs run.  Raises EdgeconvError: they do not run here (exit status 3), or it fails.
+    """
+    portable = TARGETS[decided.choice.isa].arch == ANY
+    board = boards.load(_PORTABLE_BOARD) if portable else decided.board
+    find_emulator(board)
+    step("computing the known answer")
+    graph = decided.choice.graph
+    inputs = [made_input(graph[name], i) for i, name in enumerate(graph.inputs)]
+    with TemporaryDirectory(prefix="edgeconv-answer-") as folder:
+        data = _run(decided, board, Path(folder), inputs)
+    outputs, at = {}, 0
+    for tensor in (graph[name] for name in graph.outputs):
+        kind = np.dtype(tensor.dtype).newbyteorder("<")
+        outputs[tensor.name] = np.frombuffer(data, kind, tensor.size, at)
+        at += tensor.size * kind.itemsize
+    steps = steps_of(graph)
+    rounded = bool(steps) or any(t.storage != "float32" for t in graph.activations())
+    return answers(outputs, steps, graph.outputs, rounded=rounded)
+
+
+def _run(decided: Decided, board: Board, folder: Path, inputs: list[Array]) -> bytes:
+    name = decided.options.prefix
+    options = EmitOptions(name, board.name, "", board.flags, truncate=decided.options.truncate)
+    project = folder / name
+    emit(decided.choice, decided.memory, options, "{}").write(project)
+    binary = compile_project(
+        project, board, sources=(f"{name}.c", f"{name}_weights.S", "main.c"), out=folder / "program"
+    )
+    given, computed = folder / "input.bin", folder / "output.bin"
+    given.write_bytes(b"".join(array.tobytes() for array in inputs))
+    files = ["--input", str(given), "--output", str(computed)]
+    done = run_binary(binary.path, board, files, cwd=folder)
+    if done.status:
+        raise EdgeconvError("the known answer cannot be computed", got=done.stderr or done.stdout)
+    return computed.read_bytes()
