@@ -14,6 +14,7 @@ import numpy as np
 
 from edgeconv import board as boards
 from edgeconv.board import Board
+from edgeconv.build import report_file
 from edgeconv.build.compile import BASE_FLAGS, MEASURE_FLAGS, Binary, compile_project
 from edgeconv.build.firmware import FIRMWARE_FLAGS, FIRMWARE_LINK
 from edgeconv.build.flash_image import write_images
@@ -26,7 +27,6 @@ from edgeconv.owned.journal import recover
 
 COMPILE_FLAGS = (*BASE_FLAGS, *MEASURE_FLAGS, *FIRMWARE_FLAGS, *FIRMWARE_LINK)
 REPORT = "report.json"
-SCHEMA = 1
 # Of a weight image only the header is hashed: it holds the CRC of the rest.
 IMAGE_HEADER_BYTES = 64
 
@@ -68,32 +68,11 @@ class Project:
         """The project in ``directory``.
 
         What a killed run began in it is undone first.  Raises EdgeconvError (exit status 2) when
-        there is none, or one of another version.
+        there is none, or as ``report_file.read``.
         """
-        path = directory / REPORT
         recover(directory)
-        try:
-            report = json.loads(path.read_text(encoding="utf-8"))
-            version, name = report["schema"], report["program"]["name"]
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            defect = "missing" if isinstance(error, OSError) else "damaged"
-            raise EdgeconvError(
-                "not an edgeconv project",
-                where=str(directory),
-                rule=f"{REPORT} is {defect}",
-                hint="give a directory that `edgeconv compile` wrote",
-                code=Exit.USAGE,
-            ) from error
-        if version != SCHEMA:
-            raise EdgeconvError(
-                "project of another version",
-                where=str(path),
-                got=f"schema {version}",
-                rule=f"this edgeconv reads schema {SCHEMA}",
-                hint="compile the model again",
-                code=Exit.USAGE,
-            )
-        return cls(directory, name, report)
+        report = report_file.read(directory / REPORT)
+        return cls(directory, report["program"]["name"], report)
 
     @property
     def inputs(self) -> tuple[Port, ...]:

@@ -10,7 +10,7 @@ from typing import Any
 from edgeconv.bench import Timing
 from edgeconv.board import Board
 from edgeconv.build.footprint import Footprint
-from edgeconv.build.project import SCHEMA
+from edgeconv.build.report_file import SCHEMA
 from edgeconv.frontend.cut import WHOLE, Cut
 from edgeconv.ir.choice import Choice, Layer, tensor_bytes
 from edgeconv.ir.graph import Graph, Tensor

@@ -1,0 +1,96 @@
+"""A damaged report.json is refused with file, place, value and rule, by every command."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edgeconv.build import report_file
+from edgeconv.errors import EdgeconvError, Exit
+from tests.command import Command
+
+
+def changed(report: Any, place: str, value: Any) -> None:
+    """Put a value at a path like ``layers.0.macs``."""
+    *path, last = place.split(".")
+    for key in path:
+        report = report[int(key) if key.isdigit() else key]
+    report[int(last) if last.isdigit() else last] = value
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "where"),
+    [
+        ("layers.0.macs", -5, "$.layers[0].macs"),
+        ("layers.1.macs", "many", "$.layers[1].macs"),
+        ("layers.0.weight_bytes", 1.0, "$.layers[0].weight_bytes"),
+        ("layers", {}, "$.layers"),
+        ("inputs.0.shape", [1 << 40], "$.inputs[0].shape"),
+        ("inputs.0.shape", [1] * 40, "$.inputs[0].shape"),
+        ("inputs.0.dtype", "float99", "$.inputs[0].dtype"),
+        ("program.name", "../net", "$.program.name"),
+        ("program.name", "net\n", "$.program.name"),
+        ("board", "../../etc/passwd", "$.board"),
+        ("model.file", "../net.onnx", "$.model.file"),
+        ("model.sha256", "0", "$.model.sha256"),
+        ("time.predicted_ms", 10**400, "$.time.predicted_ms"),
+        ("ram.arena", 10**30, "$.ram.arena"),
+        ("arena_map.0.last", 10**12, "$.arena_map[0]"),
+        ("flash.total", 0, "$.flash.total"),
+        ("model.name", "\ud800", "$.model.name"),
+    ],
+)
+@pytest.mark.parametrize("command", ["report", "verify"])
+def test_damage_is_named(
+    edgeconv: Command, built_project: Path, command: str, place: str, value: Any, where: str
+) -> None:
+    path = built_project / "report.json"
+    report = json.loads(path.read_text())
+    changed(report, place, value)
+    path.write_text(json.dumps(report))
+    done = edgeconv(command, built_project)
+    assert done.status == 2
+    assert f"the report is damaged: {path}: {where}" in done.stderr
+    assert "compile the model again" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("key", ["layers", "ram", "model", "program", "time", "inputs"])
+def test_key_that_is_missing_is_named(edgeconv: Command, built_project: Path, key: str) -> None:
+    path = built_project / "report.json"
+    report = json.loads(path.read_text())
+    del report[key]
+    path.write_text(json.dumps(report))
+    for arguments in (["report"], ["report", "--html", "page.html"], ["bench"]):
+        done = edgeconv(*arguments, built_project)
+        assert done.status == 2
+        assert f"$.{key}: is missing" in done.stderr
+    assert not Path("page.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("data", "word"),
+    [
+        (b"\xff\xfe", "not UTF-8"),
+        (b'{"schema": NaN}', "NaN"),
+        (b"[" * 100_000, "report-depth"),
+        (b'{"a":' * 100 + b"1" + b"}" * 100, "report-depth"),
+        (b"9" * 10_000, "damaged"),
+        (b"null", "no object"),
+    ],
+)
+def test_what_is_no_report(tmp_path: Path, data: bytes, word: str) -> None:
+    (tmp_path / "report.json").write_bytes(data)
+    with pytest.raises(EdgeconvError, match=word):
+        report_file.read(tmp_path / "report.json")
+
+
+def test_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "report.json")
+    with pytest.raises(EdgeconvError, match="pipe") as caught:
+        report_file.read(tmp_path / "report.json")
+    assert caught.value.code is Exit.USAGE
