@@ -7,13 +7,17 @@ import itertools
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from edgeconv.visible import visible
+
 _LISTED = 10  # how many known names a hint lists
 _CUT = "..."
 _MOST_CONTEXT, _LEAST_CONTEXT = 12, 4  # characters in front of the one that tells names apart
 
 
 def shortened(text: str, most: int = 72) -> str:
-    """``text``, its middle left out where it is longer than ``most`` characters."""
+    """``text``, its middle left out where it is longer than ``most`` characters; nothing in it acts
+    on a terminal."""
+    text = visible(text)
     if len(text) <= most:
         return text
     keep = (most - 5) // 2

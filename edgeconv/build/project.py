@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.frontend.cut import Cut
 from edgeconv.owned.folder import claim, put
 from edgeconv.owned.journal import recover
+from edgeconv.visible import json_text
 
 COMPILE_FLAGS = (*BASE_FLAGS, *MEASURE_FLAGS, *FIRMWARE_FLAGS, *FIRMWARE_LINK)
 REPORT = "report.json"
@@ -227,7 +227,7 @@ class Project:
 
 def render(report: Mapping[str, Any]) -> str:
     """A report as the text of report.json."""
-    return json.dumps(report, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return json_text(report) + "\n"
 
 
 def _ports(entries: list[dict[str, Any]]) -> tuple[Port, ...]:

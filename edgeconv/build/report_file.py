@@ -26,6 +26,8 @@ from edgeconv.names import shortened
 
 SCHEMA = 1
 MOST = (1 << 63) - 1  # of any whole number
+# Of others: products and ratios of any two of them are finite.
+LEAST, LARGEST = 1e-60, 1e60
 _SHOWN = 60  # characters of a value
 _PREFIX = re.compile(r"[a-z_][a-z0-9_]{0,63}")
 _BOARD = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
@@ -140,7 +142,7 @@ def _shown(value: object) -> str:
 
 
 def _values(value: Any, place: str) -> Iterator[Problem]:
-    """Of any key, known or not: numbers that are finite, text that can be written."""
+    """Of any key, known or not: numbers to calculate with, text that can be written."""
     if isinstance(value, dict):
         for key, inner in value.items():
             inside = f"{place}.{shortened(key, _SHOWN)}"
@@ -149,8 +151,8 @@ def _values(value: Any, place: str) -> Iterator[Problem]:
     elif isinstance(value, list):
         for number, inner in enumerate(value):
             yield from _values(inner, f"{place}[{number}]")
-    elif isinstance(value, float) and not math.isfinite(value):
-        yield Problem(place, str(value), "is too large for a number")
+    elif isinstance(value, float) and value and not LEAST <= abs(value) <= LARGEST:
+        yield Problem(place, str(value), f"numbers are 0 or from {LEAST:g} to {LARGEST:g}")
     elif _whole(value) and abs(value) > MOST:
         yield Problem(place, shortened(str(value), _SHOWN), f"numbers are at most {MOST}")
     elif isinstance(value, str):

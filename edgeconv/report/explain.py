@@ -87,26 +87,28 @@ def render(document: Mapping[str, Any]) -> Group:
     arena = document["arena"]
     proof = "proven minimal for its order" if arena["optimal"] else "no smaller one was found"
     order = "changed to lower the peak" if arena["order_changed"] else "the model's own"
-    head = (
-        f"[bold]{escape(document['model']['name'])}[/] for board {escape(document['board'])} "
-        f"({document['isa']}): {document['model']['macs']:,} multiply-accumulates\n"
-        f"arena: {arena['bytes']:,} bytes (lower bound {arena['lower_bound']:,}; {proof})\n"
-        f"{_bank_lines(arena['banks'])}"
-        f"execution order: {order}"
-    )
-    lines: list[RenderableType] = [head, "", *_peak_lines(arena["peak"])]
+    head = [
+        (
+            f"[bold]{escape(document['model']['name'])}[/] for board {escape(document['board'])} "
+            f"({document['isa']}): {document['model']['macs']:,} multiply-accumulates"
+        ),
+        f"arena: {arena['bytes']:,} bytes (lower bound {arena['lower_bound']:,}; {proof})",
+        *_bank_lines(arena["banks"]),
+        f"execution order: {order}",
+    ]
+    lines: list[RenderableType] = [*head, "", *_peak_lines(arena["peak"])]
     for layer in document["layers"]:
         lines += ["", *_layer_lines(layer)]
     return Group(*lines)
 
 
-def _bank_lines(banks: Sequence[Mapping[str, Any]]) -> str:
+def _bank_lines(banks: Sequence[Mapping[str, Any]]) -> list[str]:
     """A line for each memory that the arena was planned for, where any was given."""
-    return "".join(
-        f"  in {bank['name']}: {bank['bytes']:,} of {bank['capacity']:,} bytes\n"
+    return [
+        f"  in {bank['name']}: {bank['bytes']:,} of {bank['capacity']:,} bytes"
         for bank in banks
         if bank["capacity"] is not None
-    )
+    ]
 
 
 def _layer(choice: Choice, memory: MemoryMap, target: Target, step: int) -> Document:

@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from edgeconv.budget.frontier import Point
 from edgeconv.build.project import REPORT
 from edgeconv.build.project import render as to_json
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.report.text import render as to_text
+from edgeconv.visible import VisibleConsole
 
 WIDTH = 100
 
@@ -23,7 +22,8 @@ def write(report: Mapping[str, Any], directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         (directory / REPORT).write_text(to_json(report), encoding="utf-8")
         with (directory / "report.txt").open("w", encoding="utf-8") as stream:
-            Console(file=stream, width=WIDTH, highlight=False, emoji=False).print(to_text(report))
+            console = VisibleConsole(file=stream, width=WIDTH, highlight=False, emoji=False)
+            console.print(to_text(report))
         write_html(report, directory / "report.html")
     except OSError as error:
         raise EdgeconvError(

@@ -185,7 +185,7 @@ def _verdict(result: Verification) -> str:
     first = result.first_difference
     where = f"; first layer that differs: {escape(first.name)} ({first.op})" if first else ""
     begins = "." if first else ": --layers shows where it begins."
-    ties = f"\n{_TIES}{begins}" if quantised else ""
+    ties = f" {_TIES}{begins}" if quantised else ""
     return f"[red]DIFFERENT[/] ({limit}){where}{ties}"
 
 

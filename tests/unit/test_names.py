@@ -4,13 +4,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgeconv.names import did_you_mean, shortened, told_apart
+from edgeconv.visible import visible
 
 
 @given(st.text(), st.integers(20, 80))
 def test_shortened(text: str, most: int) -> None:
     short = shortened(text, most)
     assert len(short) <= most
-    assert short == text or " ... " in short
+    assert short == visible(text) or " ... " in short
 
 
 @given(st.lists(st.text("ab/", max_size=60), unique=True), st.integers(20, 40))

@@ -21,6 +21,7 @@ from edgeconv.report.html import memory, rounding, table, verdict
 from edgeconv.report.html.figures import FIGURES
 from edgeconv.report.network import Network
 from edgeconv.sizes import human
+from edgeconv.visible import visible
 
 NAME_WIDTH = 60  # of a layer; the whole name is where the pointer or the focus is
 LAYER_WIDTH = 4  # pixels in a chart at least: with many layers, charts scroll
@@ -103,12 +104,19 @@ def _legend(regions: list[memory.Region]) -> dict[str, int]:
     }
 
 
+def _shown(value: object) -> object:
+    """Names as the page shows them; markup, which is ours, stays."""
+    is_name = isinstance(value, str) and not isinstance(value, Markup)
+    return visible(str(value), layout=True) if is_name else value
+
+
 @functools.cache
 def environment() -> jinja2.Environment:
     """Of all templates of this package."""
     made = jinja2.Environment(
         loader=jinja2.FunctionLoader(asset),
         autoescape=True,
+        finalize=_shown,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

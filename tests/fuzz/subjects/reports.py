@@ -94,7 +94,7 @@ def _change(source: random.Random, report: Any) -> None:
     elif kind < 0.3 and isinstance(holder, list):
         holder += [copy.deepcopy(holder[key])] * source.choice((1, 2, 200))
     elif kind < 0.45 and isinstance(holder[key], int | float):
-        holder[key] = holder[key] * source.choice((-1, 0, 0.5, 2, 10**6, 10**12))
+        holder[key] = holder[key] * source.choice((-1, 0, 2, 10**6, 10**12))
     elif kind < 0.5 and isinstance(holder, dict):
         holder[source.choice(("", "x" * 5000, "\x1b", key))] = source.choice(VALUES)
     else:
