@@ -10,8 +10,9 @@ from typing import Any
 from edgeconv import board as boards
 from edgeconv import choose, frontend, memory, passes
 from edgeconv.board import Board
+from edgeconv.budget.bound import least_flash, least_ram, refusal
 from edgeconv.budget.frontier import Point
-from edgeconv.budget.tables import Objective
+from edgeconv.budget.tables import Limits, Objective
 from edgeconv.calibration import samples
 from edgeconv.choose.storage import EVERY_LAYER, OUTPUT, lossless
 from edgeconv.closing import Closing
@@ -25,6 +26,7 @@ from edgeconv.ir.choice import Choice
 from edgeconv.ir.graph import Graph
 from edgeconv.ir.memory import MemoryMap
 from edgeconv.memory.link import kept_free
+from edgeconv.ops import operators
 from edgeconv.options import CompileOptions
 from edgeconv.report import accuracy, document
 from edgeconv.report.document import Facts, Report, excess
@@ -33,6 +35,7 @@ from edgeconv.storage.base import FLOAT32
 from edgeconv.targets import Target
 
 Step = Callable[[str], None]
+_SOON_SEARCHED = 2_000_000  # multiply-adds of a network in which the search takes no second
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +146,7 @@ class Decider(Closing):
     def decide(self) -> Decided:
         """The decisions; formats are searched for where the user sets a limit of accuracy, gives
         samples to round by, or where float32 does not fit."""
+        self._require_possible()
         plain, options = self.plain(), self.options
         wished = self._limited
         calibrated = bool(options.calibration and options.storage)
@@ -162,6 +166,24 @@ class Decider(Closing):
         except UnfitError as error:
             raise self._unfit(error, plain.report) from None
         return self._with(search, found)
+
+    def _require_possible(self) -> None:
+        """Raises UnfitError where a budget is below what is needed in any case, before anything
+        long.  What a small network needs is found to the byte as fast."""
+        options, board = self.options, self.board
+        has = Limits(board.ram_bytes, board.flash_bytes) if board.bare_metal else Limits()
+        limits = Limits(
+            self._budget(options.ram, board.ram_bytes),
+            self._budget(options.flash, board.flash_bytes),
+        )
+        if limits == Limits() or _macs(self.graph) < _SOON_SEARCHED:
+            return
+        ram = least_ram(self.graph, board.target, options.io)
+        if why := refusal(ram, least_flash(self.graph), limits, has):
+            where = f"{options.model.name} on board {board.name}"
+            text = why.one_line()
+            error = EdgeconvError("does not fit", where=where, rule=text, details=why.details)
+            raise UnfitError(error, final=True)
 
     def frontier(self) -> tuple[Point, ...]:
         """What formats trade, within the budgets that the user sets and --min-sqnr."""
@@ -335,6 +357,10 @@ class Decider(Closing):
         report = document.build_report(choice, plan, board, facts)
         notes = (*choice.graph.notes, *computing_notes(choice), *integer_notes(choice, storage))
         return Decided(options, board, target, choice, plan, report, notes)
+
+
+def _macs(graph: Graph) -> int:
+    return sum(operators()[node.op].macs(node, graph) for node in graph.nodes)
 
 
 def integer_notes(choice: Choice, wanted: Mapping[str, str]) -> tuple[str, ...]:

@@ -200,7 +200,7 @@ def _compiled(decider: Decider, directory: Path, step: Step, *, build: bool) -> 
                 raise
         except UnfitError as error:
             # The code that is known may be that of a larger program than need be.
-            if not build:
+            if error.final or not build:
                 raise
             if smallest is None:
                 smallest = _smallest(decider, step, error)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -10,30 +12,53 @@ from rich.console import RenderableType
 from rich.markup import escape
 from rich.status import Status
 
+from edgeconv.names import shortened
+from edgeconv.progress import Part
 from edgeconv.visible import VisibleConsole, json_text, visible
 
+EVERY = 15.0  # seconds between lines about what is going on, where there is no terminal
+_STEP_WIDTH = 80
 WIDTH = 100  # of what is printed; a narrower terminal's own
 
 
 class Progress:
-    """What is going on, on a terminal only."""
+    """What is going on: all of it on a terminal, elsewhere a line on stderr every now and then, so
+    that a log of minutes is not silent and one of seconds is not full."""
 
     def __init__(self) -> None:
         console = VisibleConsole(stderr=True)
         self._status = Status("starting", console=console) if console.is_terminal else None
+        self._what, self._begun = "starting", time.monotonic()
+        self._over = threading.Event()
+        self._watch = threading.Thread(target=self._tell, daemon=True)
 
     def __enter__(self) -> Callable[[str], None]:
         if self._status:
             self._status.start()
+        else:
+            self._watch.start()
         return self._step
 
     def __exit__(self, *_: object) -> None:
         if self._status:
             self._status.stop()
+        else:
+            self._over.set()
+            self._watch.join()
 
     def _step(self, what: str) -> None:
+        self._what = f"{_share(what)}{shortened(str(what), _STEP_WIDTH)}"
         if self._status:
-            self._status.update(escape(visible(what)))
+            self._status.update(escape(visible(self._what)))
+
+    def _tell(self) -> None:
+        """A line each time that ``EVERY`` seconds have passed."""
+        while not self._over.wait(EVERY):
+            say(f"{self._what} ({time.monotonic() - self._begun:.0f} s)")
+
+
+def _share(what: str) -> str:
+    return f"{what.done:4.0%}  " if isinstance(what, Part) else ""
 
 
 def say(first: str, *more: str) -> None:

@@ -16,6 +16,7 @@ from edgeconv.calibration import samples as calibration_samples
 from edgeconv.calibration.engine import Engine
 from edgeconv.calibration.samples import Samples
 from edgeconv.calibration.sqnr import Accuracy, Baseline
+from edgeconv.progress import Part
 from edgeconv.verify.inputs import write_tensors
 from edgeconv.verify.run import how, run_program
 
@@ -47,7 +48,7 @@ def try_on(
 def _outputs(project: Project, binary: Any, samples: Samples, step: Step) -> Iterator[Values]:
     names = [port.name for port in project.inputs]
     for number, sample in enumerate(samples, start=1):
-        step(f"running sample {number} of {len(samples)}")
+        step(Part(f"running sample {number} of {len(samples)}", number - 1, len(samples)))
         write_tensors(project.run_file, sample, names)
         found, _ = run_program(project, binary, inputs=project.run_file)
         yield {name: values.astype(np.float32) for name, values in found.items()}

@@ -85,13 +85,14 @@ def refusal(found: Smallest) -> EdgeconvError:
         f" and at least {found.flash:,} of flash",
         hint="the nearest that fits: --ram {} --flash {}".format(*found.nearest),
         details=(
-            f"RAM{held}: {_told(found.ram_holders)}",
-            f"flash when it is smallest: {_told(found.flash_holders)}",
+            f"RAM{held}: {told(found.ram_holders)}",
+            f"flash when it is smallest: {told(found.flash_holders)}",
         ),
     )
 
 
-def _told(holders: Sequence[Holder]) -> str:
+def told(holders: Sequence[Holder]) -> str:
+    """Names, bytes and formats in a line."""
     brief = told_apart((holder.name for holder in holders), NAME_WIDTH)
     return (
         ", ".join(

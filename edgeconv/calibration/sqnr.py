@@ -19,6 +19,7 @@ from edgeconv.calibration.samples import Samples, images_of
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.ir.filters import Filters
 from edgeconv.ir.graph import Graph
+from edgeconv.progress import Part
 from edgeconv.verify.compare import sqnr_db
 
 
@@ -94,7 +95,8 @@ class Baseline:
         check_labels(self.samples, self.engine.graph)
         self._outputs = []
         for number, sample in enumerate(self.samples):
-            self.step(f"running the model in float32: sample {number + 1} of {len(self.samples)}")
+            text = f"running the model in float32: sample {number + 1} of {len(self.samples)}"
+            self.step(Part(text, number, len(self.samples)))
             self._outputs.append(self.engine.run(sample))
             for name, values in self._outputs[-1].items():
                 if not np.isfinite(values).all():

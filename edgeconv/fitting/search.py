@@ -48,9 +48,12 @@ class UnfitError(EdgeconvError):
     """No storage formats keep the limits; the text says how far the model gets.
 
     ``nearest``: bytes of RAM and flash of the choice that is nearest to the budgets, if known.
+    ``final``: no program can, however small its code is.
     """
 
-    def __init__(self, why: EdgeconvError, nearest: tuple[int, ...] = ()) -> None:
+    def __init__(
+        self, why: EdgeconvError, nearest: tuple[int, ...] = (), *, final: bool = False
+    ) -> None:
         super().__init__(
             why.what,
             where=why.where,
@@ -59,7 +62,7 @@ class UnfitError(EdgeconvError):
             hint=why.hint,
             details=why.details,
         )
-        self.nearest = nearest
+        self.nearest, self.final = nearest, final
 
 
 @dataclass(frozen=True, slots=True)

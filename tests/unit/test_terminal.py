@@ -1,9 +1,13 @@
-"""What a long step shows: on a terminal, and nowhere else."""
+"""What a long step shows: everything on a terminal, elsewhere a line now and then."""
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
+from edgeconv import terminal as shown_by
+from edgeconv.progress import Part
 from edgeconv.terminal import Progress
 
 # TERM -> whether a line can be rewritten on such a terminal
@@ -26,3 +30,36 @@ def test_progress_is_for_terminals(
     assert printed.out == ""
     assert ("running sample 7 of 500" in printed.err) == (terminal and TERMINALS[kind])
     assert terminal or not printed.err
+
+
+def test_share_and_names_on_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    with Progress() as step:
+        step(Part("measuring [bold]layer", 7, 28))
+    assert "25%  measuring [bold]layer" in capsys.readouterr().err
+
+
+def test_a_line_now_and_then_elsewhere(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for variable in ("FORCE_COLOR", "TTY_COMPATIBLE"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr(shown_by, "EVERY", 0.05)
+    with Progress() as step:
+        step(Part(f"measuring {'x' * 300}", 1, 4))
+        time.sleep(0.2)
+    printed = capsys.readouterr()
+    first = printed.err.splitlines()[0]
+    assert first.startswith("edgeconv:  25%  measuring xxx")
+    assert len(first) <= 110
+    assert printed.out == ""
+    time.sleep(0.1)
+    assert capsys.readouterr().err == "", "none after the end"
+
+
+def test_a_part_is_a_text() -> None:
+    assert Part("rounding a", 1, 2) == "rounding a"
+    assert Part("rounding nothing", 0, 0).done == 1
