@@ -46,7 +46,7 @@ def _in_ascii(name: str) -> str:
 
 
 # Files of a project that are not called after the network.
-_FILES = frozenset({"main", "startup", "firmware"})
+_FILES = frozenset({"main", "startup", "firmware", "app"})
 
 
 def prefix(name: str) -> str:

@@ -327,6 +327,7 @@ class _Emitter:
         if self.options.link:
             files |= {
                 "main.c": "firmware/main.c.j2",
+                "app.c": "firmware/app.c.j2",
                 "firmware.h": "firmware/firmware.h.j2",
                 "startup.c": "firmware/startup.c.j2",
                 f"{self.options.board}.ld": "firmware/link.ld.j2",
@@ -343,6 +344,7 @@ class _Emitter:
             f"{self.name}_weights.{'c' if as_c else 'bin'}",
             f"{self.name}_weights",
             as_c,
+            once=frozenset({"app.c"}.intersection(files)),
         )
 
 

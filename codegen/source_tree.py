@@ -17,6 +17,7 @@ class SourceTree:
     """Text files by name, and the weight image by the name it is written under.
 
     ``image_as_c``: write the image as a C array (``--weights c``) called ``image_symbol``.
+    ``once``: files for the user's own code, which are written where there are none and never again.
     """
 
     name: str
@@ -25,6 +26,7 @@ class SourceTree:
     image_file: str
     image_symbol: str
     image_as_c: bool = False
+    once: frozenset[str] = frozenset()
 
     def write(
         self, directory: Path, finish: Callable[[Path], None] = lambda _: None
@@ -42,7 +44,7 @@ class SourceTree:
             for name in (*self.texts, self.image_file)
             if name == REPORT or name.startswith((f"{self.name}.", f"{self.name}_weights."))
         )
-        return put_project(directory, Contents(self.name, vital), self._fill, finish)
+        return put_project(directory, Contents(self.name, vital, self.once), self._fill, finish)
 
     def _fill(self, directory: Path) -> None:
         for name, text in self.texts.items():

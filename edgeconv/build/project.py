@@ -27,6 +27,7 @@ from edgeconv.visible import json_text
 
 COMPILE_FLAGS = (*BASE_FLAGS, *MEASURE_FLAGS, *FIRMWARE_FLAGS, *FIRMWARE_LINK)
 REPORT = "report.json"
+APP = "app.c"  # of firmware: the user's, who may do without
 # Of a weight image only the header is hashed: it holds the CRC of the rest.
 IMAGE_HEADER_BYTES = 64
 
@@ -109,7 +110,9 @@ class Project:
         """What is compiled; the network itself is the first."""
         kind = "c" if self.report["program"]["weights"] == "c" else "S"
         startup = ("startup.c",) if self.is_firmware else ()
-        return f"{self.name}.c", f"{self.name}_weights.{kind}", "main.c", *startup
+        application = (APP,) if (self.directory / APP).is_file() else ()
+        application = application if self.is_firmware else ()
+        return f"{self.name}.c", f"{self.name}_weights.{kind}", "main.c", *startup, *application
 
     @property
     def is_firmware(self) -> bool:
@@ -146,17 +149,19 @@ class Project:
         out = self.build_directory / f"{self.name}{variant}{'.elf' if self.is_firmware else ''}"
         out = out.resolve()
         stamp = out.with_name(f"{out.name}.stamp")
-        state = self._state(board, compiler, flags)
+        # What the user adds to the firmware may need more than is here; the network does not.
+        sources = tuple(name for name in self.sources if not (hosted and name == APP))
+        state = self._state(board, compiler, flags, sources)
         if out.exists() and stamp.exists() and stamp.read_text() == state:
             objects = out.with_name(f"{out.name}.objects")
-            return Binary(out, board, compiler, {s: objects / f"{s}.o" for s in self.sources})
+            return Binary(out, board, compiler, {s: objects / f"{s}.o" for s in sources})
         claim(self.directory, self._products(out, board))
         stamp.unlink(missing_ok=True)
         image_of(self.directory, self.report["program"])  # damaged ones are refused
         binary = compile_project(
             self.directory,
             board,
-            sources=self.sources,
+            sources=sources,
             out=out,
             extra_flags=flags,
             compiler=compiler,
@@ -180,12 +185,18 @@ class Project:
             yield f"build/{self.name}.hex"
             yield from (f"build/{self.name}{part}.bin" for part in ("", *(f"-{i}" for i in images)))
 
-    def _state(self, board: Board, compiler: Compiler, flags: tuple[str, ...]) -> str:
+    def _state(
+        self,
+        board: Board,
+        compiler: Compiler,
+        flags: tuple[str, ...],
+        sources: tuple[str, ...],
+    ) -> str:
         """A hash of everything that the program is made of."""
         digest = hashlib.sha256(
             repr((compiler, COMPILE_FLAGS, board.flags, board.toolchain.static, flags)).encode()
         )
-        for path in self._inputs_of_build():
+        for path in self._inputs_of_build(sources):
             digest.update(path.name.encode())
             if path.suffix == ".bin":
                 with path.open("rb") as image:
@@ -197,8 +208,8 @@ class Project:
                     digest.update(hashlib.file_digest(source, "sha256").digest())
         return digest.hexdigest()
 
-    def _inputs_of_build(self) -> Iterator[Path]:
-        names = [*self.sources, f"{self.name}.h"]
+    def _inputs_of_build(self, sources: tuple[str, ...]) -> Iterator[Path]:
+        names = [*sources, f"{self.name}.h"]
         if self.is_firmware:
             names += [self.linker_script, "firmware.h"]
         if self.sources[1].endswith(".S"):

@@ -97,7 +97,7 @@ def test_lists_wrap() -> None:
     assert numbers == list(np.arange(200))
 
 
-@pytest.mark.parametrize("name", ["startup", "Firmware", "main"])
+@pytest.mark.parametrize("name", ["startup", "Firmware", "main", "app"])
 def test_a_prefix_is_no_file_of_every_project(name: str) -> None:
     assert prefix(name) == f"{name.lower()}_"
     assert prefix(f"{name} 2") == f"{name.lower()}_2"
