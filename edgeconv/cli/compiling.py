@@ -32,6 +32,8 @@ def run(
     """Compile, and build and verify where that is asked for."""
     wanted = replace(model_options.wanted(**asked), selftest=selftest)
     directory = directory or Path(wanted.prefix)
+    if report and report.resolve() != directory.resolve():
+        files.check(report)  # before anything long
     with Progress() as step:
         project, notes = pipeline.compile_model(wanted, directory, build=build or verify, step=step)
     for note in notes:

@@ -45,6 +45,8 @@ def run(
 
 
 def _pareto(wanted: CompileOptions, html: Path | None, *, as_json: bool) -> Exit:
+    if html:
+        files.check_page(html)  # before anything long
     with Progress() as step:
         points, model = pipeline.frontier_of(wanted, step=step)
     shown: RenderableType = frontier.frontier_table(points)
