@@ -353,6 +353,7 @@ class Decider(Closing):
             rounding=options.rounding,
             cut=options.cut,
             renames=options.renames,
+            command=options.command(),
         )
         report = document.build_report(choice, plan, board, facts)
         notes = (*choice.graph.notes, *computing_notes(choice), *integer_notes(choice, storage))

@@ -247,7 +247,7 @@ def _write(decided: Decided, directory: Path, step: Step, *, build: bool) -> Dec
     if build:
         find_compiler(decided.board)  # before anything long
     step("emitting")
-    tree = _emit(decided, step)
+    tree = source_tree(decided, step)
     try:
         kept = tree.write(directory.resolve(), _build_and_judge(step) if build else _finish)
     except TooLargeError as error:
@@ -262,13 +262,14 @@ def _built(decided: Decided, step: Step) -> Report:
     with TemporaryDirectory(prefix="edgeconv-smallest-") as folder:
         directory = Path(folder) / decided.options.prefix
         reports = []
-        _emit(decided, step).write(
+        source_tree(decided, step).write(
             directory, lambda where: reports.append(_measured(Project.open(where)))
         )
     return reports[0]
 
 
-def _emit(decided: Decided, step: Step) -> SourceTree:
+def source_tree(decided: Decided, step: Step) -> SourceTree:
+    """The project of what was decided."""
     options = decided.options
     emit_options = EmitOptions(
         name=options.prefix,
@@ -289,7 +290,7 @@ def _build_and_judge(step: Step) -> Callable[[Path], None]:
     """Builds a written project; raises when it then exceeds the flash budget."""
 
     def finish(directory: Path) -> None:
-        project = _note(directory)
+        project = note_image(directory)
         step("building")
         try:
             report = _measured(project)
@@ -307,10 +308,10 @@ def _build_and_judge(step: Step) -> Callable[[Path], None]:
 
 def _finish(directory: Path) -> None:
     """Ends a project that is not built."""
-    _note(directory)
+    note_image(directory)
 
 
-def _note(directory: Path) -> Project:
+def note_image(directory: Path) -> Project:
     """The project in ``directory``, its report with what the weight image says of itself."""
     project = Project.open(directory)
     program = project.report["program"]

@@ -14,18 +14,18 @@ def umask() -> int:
     return mask
 
 
-def replace(path: Path, text: str) -> None:
-    """Put ``text`` where ``path`` is, all of it or nothing; a file that is there keeps its mode.
+def replace(path: Path, text: str | bytes) -> None:
+    """Put ``text`` (as UTF-8) or bytes where ``path`` is, all of it or nothing.
 
-    Raises OSError.
+    A file that is there keeps its mode.  Raises OSError.
     """
     mode = path.stat().st_mode if path.exists() else 0o666 & ~umask()
     with tempfile.NamedTemporaryFile(
-        "w", dir=path.parent, prefix=f".{path.name}-", delete=False, encoding="utf-8"
+        "wb", dir=path.parent, prefix=f".{path.name}-", delete=False
     ) as stream:
         staged = Path(stream.name)
         try:
-            stream.write(text)
+            stream.write(text.encode("utf-8") if isinstance(text, str) else text)
         except OSError:
             staged.unlink(missing_ok=True)
             raise

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import click
 
 from edgeconv import __version__
-from edgeconv.cli import boards, compiling, completion, doctor, explaining, projects
+from edgeconv.cli import boards, compiling, completion, doctor, explaining, projects, updating
 from edgeconv.cli.commands import CONTEXT, Program, usage_error
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.terminal import say
@@ -37,6 +37,7 @@ click.version_option(__version__, prog_name=NAME, message="%(prog)s %(version)s"
 for command in (
     compiling.command,
     *projects.commands,
+    updating.command,
     explaining.command,
     boards.command,
     doctor.command,

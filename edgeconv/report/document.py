@@ -29,7 +29,8 @@ Report = dict[str, Any]
 class Facts:
     """What the decisions do not say: how the program is called, of which file it is, and the
     bytes it may take (None: no limit).  ``rounding``: of what it stores in fewer bits.  ``cut``:
-    which part of that file.  ``renames``: of inputs and outputs in C."""
+    which part of that file.  ``renames``: of inputs and outputs in C.  ``command``: the
+    one that says the same from any directory."""
 
     name: str
     model_file: str
@@ -40,6 +41,7 @@ class Facts:
     rounding: str = "nearest"
     cut: Cut = WHOLE
     renames: Mapping[str, str] = field(default_factory=dict)
+    command: str = ""
 
 
 def build_report(choice: Choice, memory: MemoryMap, board: Board, facts: Facts) -> Report:
@@ -71,6 +73,7 @@ def build_report(choice: Choice, memory: MemoryMap, board: Board, facts: Facts) 
             "firmware": board.bare_metal,
             **({"emulated": bool(board.run.command)} if board.bare_metal else {}),
             "rounding": facts.rounding,
+            **({"command": facts.command} if facts.command else {}),
             **({"renames": dict(facts.renames)} if facts.renames else {}),
         },
         "board": board.name,
