@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from edgeconv.pipeline import CompileOptions, compile_model
-from tests import onnx_models
+from tests import compilers, onnx_models
 from tests.command import BOARD, Command
 from tests.kernels import builds
 
@@ -25,7 +25,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_report_header() -> list[str]:
-    return builds.describe()
+    return [compilers.describe(), *builds.describe()]
 
 
 class ShownAtOnce:

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from edgeconv.build.compile import BASE_FLAGS
+from edgeconv.build.toolchain import program_named
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.targets import Target, Tile
 from innerloop.assembly import Loop, functions, loops
 from innerloop.syntax import SYNTAXES
 
 RUNTIME = Path(__file__).resolve().parents[2] / "runtime_c"
-_CLANG_VERSIONS = tuple(f"clang-{version}" for version in range(22, 14, -1))
 _TRIPLES = {
     "x86_64": "x86_64-linux-gnu",
     "aarch64": "aarch64-linux-gnu",
@@ -101,10 +101,10 @@ def find_compiler(target: Target, family: str) -> tuple[str, ...] | None:
     """The command of "gcc" or "clang" that compiles for ``target`` here; None without one."""
     triple = _TRIPLES[target.arch]
     if family == "gcc":
-        candidates: list[tuple[str, ...]] = [(f"{triple}-gcc",)]
+        command: tuple[str, ...] = (f"{triple}-gcc",)
     else:
-        candidates = [(name, f"--target={triple}") for name in ("clang", *_CLANG_VERSIONS)]
-    return next((c for c in candidates if shutil.which(c[0]) and _compiles(c)), None)
+        command = (program_named("clang") or "clang", f"--target={triple}")
+    return command if shutil.which(command[0]) and _compiles(command) else None
 
 
 def _compiles(command: tuple[str, ...]) -> bool:

@@ -15,7 +15,7 @@ from edgeconv.build.try_build import Sample, output_of, sample_of, try_build
 from edgeconv.errors import EdgeconvError, Exit
 
 # A distribution may install Clang under its versioned name only.
-_CLANG_VERSIONS = tuple(f"clang-{version}" for version in range(22, 12, -1))
+_CLANG_VERSIONS = tuple(f"clang-{version}" for version in range(22, 13, -1))
 COMPILER_VARIABLE = "CC"
 
 
@@ -89,7 +89,7 @@ def _words(chosen: str) -> tuple[str, ...]:
 def _examine(candidate: tuple[str, ...], sample: Sample) -> tuple[Compiler | None, str]:
     """The compiler, or what is wrong with it: "" where it is not installed."""
     program, *arguments = candidate
-    path = _which(program)
+    path = program_named(program)
     if path is None:
         return None, ""
     command = (path, *arguments)
@@ -104,6 +104,7 @@ def _examine(candidate: tuple[str, ...], sample: Sample) -> tuple[Compiler | Non
     return Compiler(command, family, version[1] if version else "unknown"), ""
 
 
-def _which(program: str) -> str | None:
+def program_named(program: str) -> str | None:
+    """The path of a compiler; Clang is found under its versioned names too.  None without one."""
     names = (program, *_CLANG_VERSIONS) if program == "clang" else (program,)
     return next((path for name in names if (path := shutil.which(name))), None)

@@ -31,12 +31,9 @@ EC_INLINE void ec_pairs_load(ec_outer_step *s, const uint32_t *a, const unsigned
 
 EC_INLINE void ec_pairs_add(ec_pair_tile *t, ec_outer_step *s, int mr, int nv)
 {
-    EC_UNROLL
-    for (int p = 0; p < mr / 4; p++) {
-        EC_UNROLL
-        for (int j = 0; j < nv; j++)
-            __builtin_mma_xvbf16ger2pp(&t->acc[p * nv + j], s->x[p], s->y[j]);
-    }
+#define EC_ADD(i) __builtin_mma_xvbf16ger2pp(&t->acc[i], s->x[(i) / nv], s->y[(i) % nv])
+    EC_EACH_ACC(mr / 4 * nv, EC_ADD);
+#undef EC_ADD
     EC_STEP();
 }
 

@@ -71,17 +71,24 @@ EC_INLINE void ec_tile_alone(ec_tile *t, const char *w, int fmt, const ec_vec *x
         __asm__ volatile("" : "+w"(t->acc[p * nv + j]));
 }
 
-/* Channel LANE of four: the pixels' four channels x[p] are in registers already.  Decoding filters
-   takes registers of its own: then one vector of them is there at a time. */
+/* Whether all filters of a channel wait in registers at once.  Decoding takes registers of its own,
+   and Clang 14 spills where the tile and its operands leave it one of 32. */
+#ifdef __clang__
+#define EC_FILTERS_WAIT (fmt == EC_F32 && mr * nv + mr + nv < 31)
+#else
+#define EC_FILTERS_WAIT (fmt == EC_F32)
+#endif
+
+/* Channel LANE of four: the pixels' four channels x[p] are in registers already. */
 #define EC_TILE_LANE(LANE)                                                                         \
     do {                                                                                           \
         EC_STEP();                                                                                 \
         ec_vec f[EC_TILE_VECS];                                                                    \
         EC_UNROLL                                                                                  \
-        for (int j = 0; fmt == EC_F32 && j < nv; j++)                                              \
+        for (int j = 0; EC_FILTERS_WAIT && j < nv; j++)                                            \
             f[j] = ec_load_at(w, (LANE * nv + j) * EC_VL, fmt);                                    \
         EC_UNROLL                                                                                  \
-        for (int p = 0; fmt == EC_F32 && p < mr; p++) {                                            \
+        for (int p = 0; EC_FILTERS_WAIT && p < mr; p++) {                                          \
             if (p < lo || p >= hi)                                                                 \
                 continue;                                                                          \
             EC_UNROLL                                                                              \
@@ -89,7 +96,7 @@ EC_INLINE void ec_tile_alone(ec_tile *t, const char *w, int fmt, const ec_vec *x
                 t->acc[p * nv + j] = ec_fma_lane(t->acc[p * nv + j], f[j], x[p], LANE);            \
         }                                                                                          \
         EC_UNROLL                                                                                  \
-        for (int j = 0; fmt != EC_F32 && j < nv; j++)                                              \
+        for (int j = 0; !EC_FILTERS_WAIT && j < nv; j++)                                           \
             ec_tile_alone(t, w + (LANE * nv + j) * vec, fmt, x, LANE, j, mr, nv, lo, hi);          \
     } while (0)
 
@@ -117,6 +124,7 @@ EC_INLINE void ec_tile_mac(ec_tile *t, const void *a, int a_as, ptrdiff_t a_row,
         ec_tile_mac1(t, pixels, a_as, pixel, w, fmt, mr, nv, lo, hi);
 }
 #undef EC_TILE_LANE
+#undef EC_FILTERS_WAIT
 
 /* One step of the outer product.  mr is a multiple of four: four filters are one load, multiplied
    by lane. */

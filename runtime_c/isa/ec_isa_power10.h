@@ -110,27 +110,44 @@ typedef struct ec_outer {
     __vector_quad acc[EC_TILE_VECS / 4];
 } ec_outer;
 
+/* DO(i) for every accumulator i of the first n.  No loop: Clang 14 takes an accumulator for so
+   large that it unrolls no loop over them, and then they stay in memory. */
+#define EC_EACH_ACC(n, DO)                                                                         \
+    do {                                                                                           \
+        if ((n) > 0) DO(0);                                                                        \
+        if ((n) > 1) DO(1);                                                                        \
+        if ((n) > 2) DO(2);                                                                        \
+        if ((n) > 3) DO(3);                                                                        \
+        if ((n) > 4) DO(4);                                                                        \
+        if ((n) > 5) DO(5);                                                                        \
+        if ((n) > 6) DO(6);                                                                        \
+        if ((n) > 7) DO(7);                                                                        \
+    } while (0)
+
 EC_INLINE void ec_outer_init(ec_outer *t, int mr, int nv)
 {
-    EC_UNROLL
-    for (int i = 0; i < mr / 4 * nv; i++)
-        __builtin_mma_xxsetaccz(&t->acc[i]);
+#define EC_ZERO(i) __builtin_mma_xxsetaccz(&t->acc[i])
+    EC_EACH_ACC(mr / 4 * nv, EC_ZERO);
+#undef EC_ZERO
+}
+
+/* rows[0], rows[nv] ... rows[3 * nv] = the four rows of an accumulator. */
+EC_INLINE void ec_acc_read(const __vector_quad *acc, ec_vec *rows, int nv)
+{
+    ec_vec four[4];
+    __vector_quad copy = *acc;
+    __builtin_mma_disassemble_acc(four, &copy);
+    rows[0] = four[0];
+    rows[nv] = four[1];
+    rows[2 * nv] = four[2];
+    rows[3 * nv] = four[3];
 }
 
 EC_INLINE void ec_outer_read(const ec_outer *t, ec_vec *rows, int mr, int nv)
 {
-    EC_UNROLL
-    for (int p = 0; p < mr; p += 4) {
-        EC_UNROLL
-        for (int j = 0; j < nv; j++) {
-            ec_vec four[4];
-            __vector_quad acc = t->acc[p / 4 * nv + j];
-            __builtin_mma_disassemble_acc(four, &acc);
-            EC_UNROLL
-            for (int i = 0; i < 4; i++)
-                rows[(p + i) * nv + j] = four[i];
-        }
-    }
+#define EC_READ(i) ec_acc_read(&t->acc[i], rows + (i) / nv * 4 * nv + (i) % nv, nv)
+    EC_EACH_ACC(mr / 4 * nv, EC_READ);
+#undef EC_READ
 }
 
 /* The operands of one step: mr filters x, nv vectors of pixels y. */
@@ -150,12 +167,9 @@ EC_INLINE void ec_outer_load(ec_outer_step *s, const float *a, const float *b, i
 
 EC_INLINE void ec_outer_add(ec_outer *t, ec_outer_step *s, int mr, int nv)
 {
-    EC_UNROLL
-    for (int p = 0; p < mr / 4; p++) {
-        EC_UNROLL
-        for (int j = 0; j < nv; j++)
-            __builtin_mma_xvf32gerpp(&t->acc[p * nv + j], s->x[p], s->y[j]);
-    }
+#define EC_ADD(i) __builtin_mma_xvf32gerpp(&t->acc[i], s->x[(i) / nv], s->y[(i) % nv])
+    EC_EACH_ACC(mr / 4 * nv, EC_ADD);
+#undef EC_ADD
     EC_STEP();
 }
 

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from edgeconv import host
+from edgeconv.build.toolchain import program_named
 from edgeconv.targets import TARGETS, Target
 from tests.kernels.harness import Build
 
@@ -45,7 +46,7 @@ def _find(*names: str) -> str:
 
 
 def _find_compiler(name: str) -> str:
-    return _find(name, *(f"{name}-{version}" for version in range(21, 14, -1)))
+    return program_named(name) or _find(name)
 
 
 def is_native(target: Target) -> bool:

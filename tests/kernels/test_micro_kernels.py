@@ -13,6 +13,7 @@ from innerloop.syntax import SYNTAXES, Instruction
 
 from edgeconv.choose.storage import weight_formats
 from edgeconv.targets import TARGETS, Tile
+from tests.compilers import is_earlier_clang
 
 VECTOR_ISAS = [name for name, target in TARGETS.items() if target.lanes > 1]
 STORED = [entry.enumerator for entry in weight_formats().values() if entry.name != "float32"]
@@ -38,6 +39,8 @@ SPILLS = {
     ("avx512", "clang", "EC_I4", Tile(5, 5)): (4, 7),
     ("avx512", "clang", "EC_I4", Tile(4, 6)): (5, 48),
 }
+# What Clang before 19 has more of: as Debian 12's, 14.
+EARLIER_CLANG = {("avx512", "EC_I4", Tile(9, 3)): (3, 54)}
 PAIRS = [(isa, model) for isa, models in MODELS.items() for model in models]
 
 
@@ -74,11 +77,14 @@ def test_decoding_filters_takes_no_register_from_sums(isa: str, family: str, fil
     """Formats other than float32 take room to decode; the sums keep theirs."""
     target = TARGETS[isa]
     tiles = tuple(kernel for kernel in kernels(target) if kernel.kind == "direct")
-    found = inner_loops(target, compiler_for(isa, family), only=tiles, filters=filters)
+    compiler = compiler_for(isa, family)
+    earlier = EARLIER_CLANG if is_earlier_clang(compiler) else {}
+    found = inner_loops(target, compiler, only=tiles, filters=filters)
     for kernel, of_kernel in found.items():
         assert of_kernel, f"{kernel}: no loop multiplies and adds"
         assert of_kernel[0].multiply_adds >= kernel.products(target), str(kernel)
-        spills, moves = SPILLS.get((isa, family, filters, kernel.tile), (0, 0))
+        known = SPILLS.get((isa, family, filters, kernel.tile), (0, 0))
+        spills, moves = earlier.get((isa, filters, kernel.tile), known)
         for loop in of_kernel:
             assert loop.spills <= spills, f"{kernel}: {loop.spills} spills"
             assert loop.reloads <= moves, f"{kernel}: {loop.reloads} accumulators move"

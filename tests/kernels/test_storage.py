@@ -15,6 +15,7 @@ from edgeconv import host
 from edgeconv.storage import formats
 from edgeconv.targets import TARGETS
 from tests import stored_values
+from tests.compilers import is_earlier_clang
 from tests.kernels import builds
 from tests.kernels.harness import ROOT, Array, Build
 from tests.stored_values import FLYTE_BITS
@@ -29,6 +30,8 @@ READING = {
     "neon_armv7": (4, 2, 3, 4, 4, 6),  # two vld1 and vtbl; vld1 and vshll; two vshll; with vcvt
     "power10": (2, 2, 2, 3, 5, 5),  # lxvl, lxvdsx or lxvwsx, and vperm; with vcfsx
 }
+# What Clang before 19, as Debian 12's 14, takes more to read and to write.
+EARLIER_CLANG = {("neon", "EC_F24"): (1, 0), ("avx512", "EC_F24"): (0, 1)}
 # Scale and zero; the smallest and the largest scale there may be are among them.
 GRIDS = ((0.0235294122, -128), (0.7, -3), (1 / 256, 0), (2.0**-100, 127), (2.0**100, 5))
 FORMATS = ("float32", "flyte24", "flyte16", "flyte8", "int8", "int4")  # in the order of ec_stored.h
@@ -146,6 +149,7 @@ def test_instructions(isa: str, family: str) -> None:
     compiler = find_compiler(TARGETS[isa], family)
     if compiler is None:
         pytest.skip(f"no {family} for {TARGETS[isa].arch} is installed")
+    earlier = EARLIER_CLANG if is_earlier_clang(compiler) else {}
     found = costs(TARGETS[isa], compiler)
     plain = found.pop("EC_F32")
     assert (plain.read, plain.written, plain.scalar) == (1, 1, 0)
@@ -154,8 +158,10 @@ def test_instructions(isa: str, family: str) -> None:
     extra = 2 if family == "clang" and isa in ("neon_armv7", "power10") else 0
     for (name, cost), instructions in zip(found.items(), READING[isa], strict=True):
         again = 1 if name == "EC_GRID" and extra else 0
-        assert cost.read <= instructions + extra + again, name
-        assert cost.written is None or cost.written <= (7 if name == "EC_GRID" else 22), name
+        read, write = earlier.get((isa, name), (0, 0))
+        most = (7 if name == "EC_GRID" else 22) + write
+        assert cost.read <= instructions + extra + again + read, name
+        assert cost.written is None or cost.written <= most, name
         assert cost.scalar <= (1 if extra else 0), name
 
 

@@ -54,6 +54,18 @@ static inline __m512 _mm512_abs_ps(__m512 a)
                                                           simde_mm512_set1_epi32(0x7fffffff)));
 }
 
+/* SIMDe's makes 0 of what is rounded to -0, with a compiler that lacks __builtin_roundevenf, as
+   Clang 14 does.  For ec_round's only mode, to nearest with ties to even. */
+#undef _mm512_roundscale_ps
+#define _mm512_roundscale_ps(a, mode) ec_simde_rint(a)
+static inline __m512 ec_simde_rint(__m512 a)
+{
+    ec_lanes16 lanes = ec_lanes_of(a);
+    for (int i = 0; i < 16; i++)
+        lanes.f[i] = __builtin_rintf(lanes.f[i]);
+    return ec_vector_of(lanes);
+}
+
 /* SIMDe's adds signed integers, and all lanes: sums that the mask leaves out would overflow. */
 #undef _mm512_mask_add_epi32
 static inline __m512i _mm512_mask_add_epi32(__m512i otherwise, __mmask16 mask, __m512i a, __m512i b)

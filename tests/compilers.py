@@ -1,0 +1,44 @@
+"""The compilers that the suite holds for: those of ``OLDEST`` and later ones.
+
+Counts of instructions are a compiler's own: tests list what earlier ones have more.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import subprocess
+from collections.abc import Sequence
+
+from edgeconv.build.toolchain import program_named
+
+# Debian 12's, which tools/setup_toolchains.sh installs there.
+OLDEST = {"gcc": 12, "clang": 14}
+# Counts of spills, moves and instructions are those of this Clang and later; of earlier ones the
+# tests have lists of what is more.
+COUNTED_CLANG = 19
+
+
+@functools.cache
+def major_version(command: str) -> int:
+    """Of the compiler at a path; 0 when it does not say."""
+    done = subprocess.run([command, "--version"], capture_output=True, text=True, check=False)
+    found = re.search(r"\b(\d+)\.\d+", done.stdout)
+    return int(found[1]) if found else 0
+
+
+def is_earlier_clang(command: Sequence[str]) -> bool:
+    """A Clang to which the lists of earlier ones apply."""
+    return "clang" in command[0] and major_version(command[0]) < COUNTED_CLANG
+
+
+def describe() -> str:
+    """One line: what is here, and what is promised."""
+    found = []
+    for name, oldest in OLDEST.items():
+        path = program_named(name)
+        version = major_version(path) if path else 0
+        here = f"{name} {version}" if path else f"no {name}"
+        found.append(f"{here}{' (too old)' if path and version < oldest else ''}")
+    promised = ", ".join(f"{name} {oldest}" for name, oldest in OLDEST.items())
+    return f"compilers: {', '.join(found)}; the suite holds from {promised} on"
