@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib import metadata
 
-from edgeconv import board as boards
 from edgeconv.board import Board
 from edgeconv.build import find_compiler, find_emulator
 from edgeconv.errors import EdgeconvError, Exit
@@ -49,9 +48,10 @@ class BoardCheck:
     problem: str = ""
 
 
-def diagnose() -> tuple[Check, ...]:
-    """Every compiler and emulator that some board wants, each once, and the reference runtimes."""
-    loaded = _boards()
+def diagnose(loaded: Iterable[Board]) -> tuple[Check, ...]:
+    """Every compiler and emulator that one of the boards wants, each once, and the reference
+    runtimes."""
+    loaded = list(loaded)
     found = [_compiler(board) for board in loaded]
     found += [_emulator(board) for board in loaded if board.run.command]
     found += [
@@ -60,12 +60,12 @@ def diagnose() -> tuple[Check, ...]:
     return tuple({(check.kind, check.what): check for check in found}.values())
 
 
-def diagnose_boards() -> tuple[BoardCheck, ...]:
-    """Every board, sorted by name.
+def diagnose_boards(loaded: Iterable[Board]) -> tuple[BoardCheck, ...]:
+    """Every one of the boards, in their order.
 
     Each compiler builds a small program for each board that it is for.
     """
-    return tuple(_board(board) for board in _boards())
+    return tuple(_board(board) for board in loaded)
 
 
 def _board(board: Board) -> BoardCheck:
@@ -79,10 +79,6 @@ def _board(board: Board) -> BoardCheck:
         runs=board.run.command[0] if board.run.command else board.run.kind.value,
         problem="; ".join(error.one_line() for error in (build, run) if error),
     )
-
-
-def _boards() -> Iterable[Board]:
-    return [boards.load(name) for name in boards.names()]
 
 
 def _problem(find: Callable[[Board], object], board: Board) -> EdgeconvError | None:

@@ -24,6 +24,7 @@ from edgeconv.quantities import parse
 from edgeconv.targets import TARGETS, Target
 
 _NATIVE_CC = ("cc", "gcc", "clang")
+_PROCESSOR_FLAGS = ("-march=", "-mcpu=")
 
 
 class RunKind(Enum):
@@ -148,11 +149,17 @@ class Board:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """Compiler flags: those of the ISA, then the board's, then those of its FPU."""
+        """Compiler flags: those of the ISA, then the board's, then those of its FPU.
+
+        A processor or architecture that the board's flags name takes the place of the ISA's, the
+        least that has it: compilers heed -march rather than -mcpu, whatever comes last.
+        """
+        named = any(flag.startswith(_PROCESSOR_FLAGS) for flag in self.toolchain.flags)
+        isa = (f for f in self.target.flags if not (named and f.startswith(_PROCESSOR_FLAGS)))
         fpu = (f"-mfpu={self.fpu}",) if self.fpu not in ("", "none") else ()
         abi = (f"-mfloat-abi={self.float_abi}",) if self.float_abi else ()
         pairs = (self.target.bfloat16_flags or ()) if self.bfloat16 else ()
-        return (*self.target.flags, *pairs, *self.toolchain.flags, *fpu, *abi)
+        return (*isa, *pairs, *self.toolchain.flags, *fpu, *abi)
 
     @property
     def bare_metal(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -195,6 +196,19 @@ def _stated_once(data: Data) -> Iterator[Problem]:
             yield Problem(f"toolchain.flags[{number}]", repr(flag), rule, "remove it here")
 
 
+def _commands(data: Data) -> Iterator[Problem]:
+    """Compilers are command lines."""
+    for number, command in enumerate(data["toolchain"]["cc"]):
+        field = f"toolchain.cc[{number}]"
+        try:
+            if not shlex.split(command):
+                yield Problem(
+                    field, repr(command), "names no program", "write one, or leave it out"
+                )
+        except ValueError as error:
+            yield Problem(field, repr(command), str(error), "quote it as in a shell")
+
+
 def _float_abi_fits(data: Data) -> Iterator[Problem]:
     """An FPU is used only when compilers are told how floats are passed to functions."""
     fpu, abi = data.get("fpu"), data.get("float_abi")
@@ -229,6 +243,7 @@ _CHECKS: tuple[Callable[[Data], Iterator[Problem]], ...] = (
     _can_start,
     _addresses,
     _stack_fits,
+    _commands,
     _stated_once,
     _float_abi_fits,
     _energy_once,

@@ -16,11 +16,15 @@ from jsonschema import Draft202012Validator, FormatChecker
 from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
 
+from edgeconv import limits, regular_file
 from edgeconv.board.checks import problems
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.names import did_you_mean, shortened
 from edgeconv.quantities import DIMENSIONS, parse
 
+_SHOWN_PATH = 200  # characters
+# A key of that many parts: an inner table each.
+_DOTTED = r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){{{most},}}"""
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")  # TOML's keys that need no quotes
 
 Data = Mapping[str, Any]
@@ -52,19 +56,45 @@ def invalid(path: Path, field: str, got: str, rule: str, hint: str = "") -> Edge
 def _parse(path: Path) -> dict[str, Any]:
     try:
         # -sig: some editors begin a text with a byte order mark, which TOML has no place for.
-        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        text = regular_file.content(path, "board-bytes").decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise EdgeconvError(
             "cannot read the board file",
-            where=str(path),
+            where=shortened(str(path), _SHOWN_PATH),
             rule=str(error.strerror) if isinstance(error, OSError) else "not UTF-8",
             hint="" if isinstance(error, OSError) else "save it in this encoding",
             code=Exit.USAGE,
         ) from error
+    most = limits.limit("board-depth")
+    deep = limits.exceeded("board-depth", f"more than {most}", str(path))
+    if re.search(_DOTTED.format(most=most + 1), text):  # which take tomllib time without end
+        raise deep
+    try:
+        data = tomllib.loads(text)
     except ValueError as error:  # of TOML, or an integer of more digits than Python reads
         raise EdgeconvError(
             "board file is not TOML", where=str(path), rule=str(error), code=Exit.USAGE
         ) from error
+    except RecursionError:
+        raise deep from None
+    if _deeper(data, most):
+        raise deep
+    return data
+
+
+def _deeper(data: object, most: int) -> bool:
+    """Whether tables and lists lie within each other at more than ``most`` levels."""
+    level: list[object] = [data]
+    for _ in range(most + 1):
+        level = [inner for outer in level for inner in _within(outer)]
+        if not level:
+            return False
+    return True
+
+
+def _within(value: object) -> Iterable[object]:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return (item for item in inner if isinstance(item, dict | list))
 
 
 @cache

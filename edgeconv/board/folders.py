@@ -12,7 +12,7 @@ from importlib import resources
 from pathlib import Path
 
 from edgeconv.errors import EdgeconvError, Exit
-from edgeconv.names import did_you_mean
+from edgeconv.names import did_you_mean, shortened
 
 FOLDERS_VARIABLE = "EDGECONV_BOARDS"
 
@@ -23,23 +23,19 @@ def shipped() -> Path:
 
 
 def files() -> dict[str, Path]:
-    """Board name (the file's stem) -> file, over all folders.
+    """Board name (the file's stem) -> file, over all folders; the first of two of one name.
 
-    Raises EdgeconvError (exit status 2): no such folder, or two files of one name.
+    Raises EdgeconvError (exit status 2): no such folder.
     """
-    found: dict[str, Path] = {}
+    return {name: paths[0] for name, paths in _scan().items()}
+
+
+def _scan() -> dict[str, list[Path]]:
+    """Board name -> its files, of which there should be one."""
+    found: dict[str, list[Path]] = {}
     for folder in _folders():
         for path in sorted(folder.glob("*.toml")):
-            if path.stem in found:
-                raise EdgeconvError(
-                    "two boards of one name",
-                    where=str(path),
-                    got=repr(path.stem),
-                    rule=f"{found[path.stem]} has it too",
-                    hint="rename one of them",
-                    code=Exit.USAGE,
-                )
-            found[path.stem] = path
+            found.setdefault(path.stem, []).append(path)
     return found
 
 
@@ -47,19 +43,29 @@ def find(name: str) -> Path:
     """The file of the board ``name``.
 
     Raises EdgeconvError (exit status 2) for an unknown one, with a file that may be meant or a "did
-    you mean", and as ``files``.
+    you mean", for one that two files describe, and as ``files``.
     """
-    known = files()
+    known = _scan()
     if name not in known:
         given = "" if os.environ.get(FOLDERS_VARIABLE) else ", which is not set"
         raise EdgeconvError(
             "unknown board",
-            got=repr(name),
+            got=shortened(repr(name)),
             rule=f"neither shipped nor in a folder of {FOLDERS_VARIABLE}{given}",
             hint=_file_at_hand(name, known) or did_you_mean(name, known),
             code=Exit.USAGE,
         )
-    return known[name]
+    first, *others = known[name]
+    if others:
+        raise EdgeconvError(
+            "two boards of one name",
+            where=str(others[0]),
+            got=repr(name),
+            rule=f"{first} has it too",
+            hint="rename one of them",
+            code=Exit.USAGE,
+        )
+    return first
 
 
 def _named() -> list[str]:
@@ -70,7 +76,7 @@ def _named() -> list[str]:
 def _folders() -> list[Path]:
     extra = [Path(path) for path in _named()]
     for folder in extra:
-        if not folder.is_dir():
+        if not os.path.isdir(folder):  # noqa: PTH112 - raises for no name, however long
             raise EdgeconvError(
                 "no such folder of boards",
                 where=str(folder),
@@ -80,7 +86,7 @@ def _folders() -> list[Path]:
     return [shipped(), *extra]
 
 
-def _file_at_hand(name: str, known: Mapping[str, Path]) -> str:
+def _file_at_hand(name: str, known: Mapping[str, object]) -> str:
     """How to use the board file that ``name`` means, by path or in the working directory; "" when
     there is none."""
     path = Path(name if name.endswith(".toml") else f"{name}.toml")

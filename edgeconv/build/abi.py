@@ -36,6 +36,14 @@ _FPUS = MappingProxyType(
 )
 # Tag_ABI_VFP_args: 0 in core registers, 1 in those of the FPU, 3 there are none to pass.
 _ARGUMENTS = MappingProxyType({"soft": {0, 3}, "softfp": {0, 3}, "hard": {1, 3}})
+_ARMV8, _ARMV8_FPU = "armv8l", "neon-fp-armv8"
+_ARMV7_CORES = frozenset(f"cortex-a{number}" for number in (5, 7, 8, 9, 12, 15, 17))
+_HINTS = MappingProxyType(
+    {
+        "armv6l": "Debian's armhf compiler and C library are for ARMv7: build on the board itself, "
+        "or name a compiler with a C library for ARMv6 in toolchain.cc"
+    }
+)
 _SINGLE_ONLY = 1  # Tag_ABI_HardFP_use
 _POWER_ABI = 2  # e_flags of ELFv2
 
@@ -64,13 +72,25 @@ def check_objects(binary: Binary) -> None:
             where=f"board {binary.board.name}",
             got=f"{len(found)} violation{'s' if len(found) > 1 else ''}",
             rule=found[0],
+            hint=_HINTS.get(binary.board.arch, ""),
             details=tuple(found),
+        )
+
+
+def check_object(path: Path, board: Board) -> None:
+    """As ``check_objects``, for one object file."""
+    for text in _of(path, board):
+        raise EdgeconvError(
+            "not built for the board",
+            where=f"board {board.name}",
+            got=text,
+            hint=_HINTS.get(board.arch, "correct arch or toolchain.flags of its file"),
         )
 
 
 def _of(path: Path, board: Board) -> Iterator[str]:
     """The violations of one file."""
-    arch = find(board.arch)
+    arch = find(_ARMV8 if _is_armv8(board) else board.arch)
     header = identity(path)
     if arch is None:
         yield f"nothing is known of the board's arch {board.arch!r}"
@@ -80,6 +100,18 @@ def _of(path: Path, board: Board) -> Iterator[str]:
         yield f"has ABI version {header.flags & 3}, the board's is ELFv{_POWER_ABI}"
     elif header.machine == "EM_ARM":
         yield from _arm(path, _Expected(arch, *_floating_point(board)))
+
+
+def _is_armv8(board: Board) -> bool:
+    """A 32-bit system on an ARMv8 processor, as on a Raspberry Pi 3: uname -m says armv7l."""
+    named = (flag.partition("=")[2] for flag in board.flags if flag.startswith("-mcpu="))
+    versions = (flag for flag in board.flags if flag.startswith("-march=armv8"))
+    return board.arch == "armv7l" and (any(map(_is_armv8_core, named)) or any(versions))
+
+
+def _is_armv8_core(name: str) -> bool:
+    """cortex-a32, and from cortex-a35 to a7x all but a5, a7, a8, a9, a12, a15 and a17."""
+    return name.startswith("cortex-a") and name.partition("+")[0] not in _ARMV7_CORES
 
 
 def _arm(path: Path, board: _Expected) -> Iterator[str]:
@@ -119,7 +151,8 @@ def _architecture(attributes: Mapping[str, int], board: _Expected) -> Iterator[s
 def _floating_point(board: Board) -> tuple[str, str]:
     """FPU and float ABI: those of the board, or what the flags of its instruction set say."""
     stated = dict(flag.removeprefix("-m").partition("=")[::2] for flag in board.flags)
-    return board.fpu or stated.get("fpu", ""), board.float_abi or stated.get("float-abi", "")
+    fpu = _ARMV8_FPU if _is_armv8(board) else stated.get("fpu", "")
+    return board.fpu or fpu, board.float_abi or stated.get("float-abi", "")
 
 
 def _named(header: Identity) -> str:

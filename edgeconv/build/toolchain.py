@@ -41,7 +41,7 @@ def find_compiler(board: Board) -> Compiler:
     """
     sample = sample_of(board)
     problems = []
-    candidates = list(_candidates(board))
+    candidates = list(command_lines(board))
     for candidate in candidates:
         compiler, problem = _examine(candidate, sample)
         if compiler is not None:
@@ -64,8 +64,9 @@ def probe(candidate: str) -> Compiler | None:
     return _examine(tuple(shlex.split(candidate)), Sample())[0]
 
 
-def _candidates(board: Board) -> Iterator[tuple[str, ...]]:
-    """Command lines, best first."""
+def command_lines(board: Board) -> Iterator[tuple[str, ...]]:
+    """Of the compilers to try for ``board``, best first.  Raises EdgeconvError (exit status 2)
+    where CC is none."""
     chosen = os.environ.get(COMPILER_VARIABLE, "").strip()
     if chosen and board.run.kind is RunKind.NATIVE:
         yield _words(chosen)

@@ -7,21 +7,25 @@ from pathlib import Path
 import click
 
 from edgeconv import board as board_files
+from edgeconv.board.catalogue import load_all
+from edgeconv.build.board_trial import try_flags
 from edgeconv.cli.commands import Command, Group
 from edgeconv.cli.words import BOARD, FILE, TEXT
 from edgeconv.errors import Exit
 from edgeconv.machine import new_board
 from edgeconv.report import boards as tables
 from edgeconv.report import new_board as new_tables
-from edgeconv.terminal import Progress, show
+from edgeconv.terminal import Progress, say, show
 
 
 def list_all(*, as_json: bool) -> Exit:
-    """All boards."""
-    found = [board_files.load(name) for name in board_files.names()]
-    documents = [tables.board_json(board) for board in found]
-    show(tables.board_table(found), documents, as_json=as_json)
-    return Exit.OK
+    """All boards, and which files describe none."""
+    found = load_all()
+    documents = [tables.board_json(board) for board in found.boards]
+    show(tables.board_table(found.boards), documents, as_json=as_json)
+    for error in found.invalid:
+        say(f"error: {error.one_line()}", *error.details)
+    return found.status
 
 
 def show_one(*, name: str, as_json: bool) -> Exit:
@@ -34,6 +38,7 @@ def show_one(*, name: str, as_json: bool) -> Exit:
 def check(*, file: Path, as_json: bool) -> Exit:
     """A board file against the schema."""
     board = board_files.check_new(file)
+    try_flags(board)
     show(tables.checked(board), tables.board_json(board), as_json=as_json)
     return Exit.OK
 

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from edgeconv.board.catalogue import load_all
 from edgeconv.cli.commands import Command
 from edgeconv.doctor import diagnose, diagnose_boards
 from edgeconv.errors import Exit
 from edgeconv.report import doctor as tables
-from edgeconv.terminal import Progress, show
+from edgeconv.terminal import Progress, say, show
 
 
 def run(*, as_json: bool) -> Exit:
     """Look for tools."""
     with Progress() as step:
         step("looking for tools")
-        checks, found = diagnose(), diagnose_boards()
+        known = load_all()
+        checks, found = diagnose(known.boards), diagnose_boards(known.boards)
     show(tables.render(checks, found), tables.to_json(checks, found), as_json=as_json)
-    return Exit.OK
+    for error in known.invalid:
+        say(f"error: {error.one_line()}", *error.details)
+    return known.status
 
 
 command = Command("doctor", "which toolchains, emulators and runtimes are here", callback=run)

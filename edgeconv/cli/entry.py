@@ -24,7 +24,15 @@ INTERRUPTED = 130  # by SIGINT
 SIGNALLED = 128  # plus the signal's number, as shells count
 
 # What the file system may refuse at any time, and no fault of the program.
-_REFUSALS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.ENOTDIR)
+_REFUSALS = (
+    errno.EACCES,
+    errno.EPERM,
+    errno.EROFS,
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.ENOTDIR,
+    errno.ENAMETOOLONG,
+)
 
 program = Program(
     NAME,

@@ -20,9 +20,11 @@ from edgeconv.machine.board_file import render
 from edgeconv.machine.measure import Measured, measure
 from edgeconv.machine.probe import Machine, probe
 from edgeconv.machine.programs import accepts
+from edgeconv.names import shortened
 from edgeconv.targets import TARGETS, Target
 
 # Those with an instruction of known latency in rate.c.
+_LONGEST_NAME = 100  # characters: a file of this name has to fit, with what is added to it
 _ARCHITECTURES = ("x86_64", "aarch64", "armv7l", "ppc64le")
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")  # as boards/schema.json has it
 # Flags beyond the ISA's that are tried: word of /proc/cpuinfo that is needed ("" none), flag.
@@ -82,6 +84,9 @@ def new_board(
 
 def _path(name: str, output: Path | None) -> Path:
     """The file to write, after everything that can be wrong with it was looked at."""
+    if len(name) > _LONGEST_NAME:
+        rule = f"a name has at most {_LONGEST_NAME} characters"
+        raise _wrong("invalid name of a board", shortened(repr(name)), rule, "write a shorter one")
     if not _NAME.fullmatch(name):
         rule = "a name has a-z and 0-9, in parts joined by single hyphens"
         raise _wrong("invalid name of a board", repr(name), rule, "write one like my-board")

@@ -174,8 +174,9 @@ def test_user_folders_are_searched(folder: Path, monkeypatch: pytest.MonkeyPatch
 def test_a_name_in_two_folders_is_an_error(folder: Path) -> None:
     path = write(folder, MINIMAL, "host")
     with pytest.raises(EdgeconvError, match="two boards of one name") as caught:
-        boards.names()
+        boards.load("host")
     assert str(path) in str(caught.value)
+    assert boards.load("generic-c").name == "generic-c", "others are not affected"
 
 
 def test_missing_user_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

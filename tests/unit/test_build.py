@@ -11,6 +11,7 @@ import pytest
 
 from edgeconv import board as boards
 from edgeconv.board import Board, Run, RunKind
+from edgeconv.board.catalogue import load_all
 from edgeconv.build import (
     Sections,
     compile_project,
@@ -207,8 +208,14 @@ def test_compiler_that_builds_nothing_is_none(
     with pytest.raises(EdgeconvError, match=f"arm-none-eabi-gcc: .*({said})") as caught:
         find_compiler(board)
     assert caught.value.code is Exit.MISSING_TOOL
-    assert not next(check for check in diagnose_boards() if check.name == board.name).can_build
-    found = next(check for check in diagnose() if check.what == f"C compiler for {board.arch}")
+    assert not next(
+        check for check in diagnose_boards(load_all().boards) if check.name == board.name
+    ).can_build
+    found = next(
+        check
+        for check in diagnose(load_all().boards)
+        if check.what == f"C compiler for {board.arch}"
+    )
     assert not found.found
     assert re.search(said, found.problem)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from edgeconv.board.catalogue import load_all
 from edgeconv.board.folders import FOLDERS_VARIABLE
 from edgeconv.doctor import BoardCheck, Check, diagnose, diagnose_boards
 from edgeconv.report.doctor import render, to_json
@@ -35,7 +36,7 @@ def martian(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("martian")
 def test_missing_tools_say_how_to_get_them() -> None:
-    checks = {check.what: check for check in diagnose()}
+    checks = {check.what: check for check in diagnose(load_all().boards)}
     compiler = checks["C compiler for martian64"]
     assert compiler == Check("compiler", "C compiler for martian64", "", "get martian-gcc")
     assert checks["qemu-martian"] == Check("emulator", "qemu-martian", "", "get [qemu]")
@@ -43,7 +44,7 @@ def test_missing_tools_say_how_to_get_them() -> None:
 
 @pytest.mark.usefixtures("martian")
 def test_board_without_tools_can_neither_build_nor_run() -> None:
-    states = {state.name: state for state in diagnose_boards()}
+    states = {state.name: state for state in diagnose_boards(load_all().boards)}
     martian = states.pop("martian")
     assert (martian.can_build, martian.can_run, martian.runs) == (False, False, "qemu-martian")
     assert states["host"].can_run
@@ -51,7 +52,7 @@ def test_board_without_tools_can_neither_build_nor_run() -> None:
 
 
 def test_each_tool_is_listed_once_and_references_are_versioned() -> None:
-    checks = diagnose()
+    checks = diagnose(load_all().boards)
     assert len({(check.kind, check.what) for check in checks}) == len(checks)
     references = [check.found for check in checks if check.kind == "reference"]
     assert any(found.startswith("onnx ") for found in references)
@@ -59,7 +60,9 @@ def test_each_tool_is_listed_once_and_references_are_versioned() -> None:
 
 def test_a_tool_shared_by_boards_is_one_line() -> None:
     """jetson-tx1 and raspberry-pi-4 want the same compiler."""
-    checks = [check for check in diagnose() if check.what == "C compiler for aarch64"]
+    checks = [
+        check for check in diagnose(load_all().boards) if check.what == "C compiler for aarch64"
+    ]
     assert len(checks) == 1
 
 
