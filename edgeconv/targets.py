@@ -60,11 +60,13 @@ class Target:
     ``cpu_flags``: words of /proc/cpuinfo that tell that the running CPU has it.
     ``flushes_subnormals``: its vector instructions may read a subnormal number as zero of its sign
     and write zero for a subnormal result; what the scalar unit does stays exact.
-    ``caches``: those of the board, by level; the rows below have none.  ``prefetch``: the board's
-    core wants to be told what will be read next.  ``bfloat16``: it multiplies pairs of bfloat16, as
-    cores of boards may; ``bfloat16_flags`` and ``bfloat16_cpu_flags`` are then what ``flags`` and
-    ``cpu_flags`` are otherwise, None where no kernel does.  ``decodings``: what storage formats
-    cost; one that is not there costs nothing.  ``workspaces``: kernels may take some for speed.
+    ``caches``: those of the board, by level; the rows below have none.  ``memory_cycles``: core
+    cycles of an access to the memory behind them, None where the board does not say.  ``prefetch``:
+    the board's core wants to be told what will be read next.  ``bfloat16``: it multiplies pairs of
+    bfloat16, as cores of boards may; ``bfloat16_flags`` and ``bfloat16_cpu_flags`` are then what
+    ``flags`` and ``cpu_flags`` are otherwise, None where no kernel does.  ``decodings``: what
+    storage formats cost; one that is not there costs nothing.  ``workspaces``: kernels may take
+    some for speed.
     """
 
     name: str
@@ -84,6 +86,7 @@ class Target:
     outer_rate: float = 1.0
     flushes_subnormals: bool = False
     caches: tuple[Cache, ...] = ()
+    memory_cycles: int | None = None
     prefetch: bool = False
     decodings: tuple[Decoding, ...] = ()
     workspaces: bool = True

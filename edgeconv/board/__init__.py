@@ -145,7 +145,20 @@ class Board:
     def target(self) -> Target:
         """The instruction set and the caches that kernels are chosen for."""
         row = TARGETS[self.isa]
-        return replace(row, caches=self.caches, prefetch=self.prefetch, bfloat16=self.bfloat16)
+        return replace(
+            row,
+            caches=self.caches,
+            memory_cycles=self.memory_cycles,
+            prefetch=self.prefetch,
+            bfloat16=self.bfloat16,
+        )
+
+    @property
+    def memory_cycles(self) -> int | None:
+        """Core cycles from a load that no cache answers to its use, in the farthest RAM; None where
+        the file states no latency or no clock."""
+        stated = [region.latency for region in self.ram if region.latency is not None]
+        return round(max(stated) * self.clock_hz) if stated and self.clock_hz else None
 
     @property
     def flags(self) -> tuple[str, ...]:

@@ -76,7 +76,7 @@ def footprint(blocking: Blocking, shape: ConvShape, precision: Precision) -> flo
     return (
         precision.input * patch
         + precision.filter * blocking.in_c * blocking.out_c * taps
-        + precision.output * blocking.out_c * pixels
+        + precision.partial * blocking.out_c * pixels
     )
 
 
@@ -138,12 +138,14 @@ def _moved(
     counts: dict[Loop, int],
 ) -> Moved:
     filter_loads = _passes(order, counts, _FILTER_LOOPS)
-    # Every pass over the outputs stores them, all but the first one load them.
-    output_moves = 2 * _passes(order, counts, _OUTPUT_LOOPS) - 1
+    # Every pass over the outputs stores them, all but the first one load them: the last store
+    # writes results, what comes before moves sums.
+    sums_moved = 2 * (_passes(order, counts, _OUTPUT_LOOPS) - 1)
+    words_per_output = precision.output + sums_moved * precision.partial
     return Moved(
         input=precision.input * shape.groups * _input_loads(blocking, shape, order, counts),
         filter=precision.filter * shape.filter_touched * filter_loads,
-        output=precision.output * shape.output_elements * output_moves,
+        output=shape.output_elements * words_per_output,
         order=order,
     )
 

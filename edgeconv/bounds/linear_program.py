@@ -31,11 +31,11 @@ def lp_blocking(shape: ConvShape, precision: Precision, memory_words: float) -> 
 
     Raises EdgeconvError when one input element, one weight and one output do not fit.
     """
-    if memory_words < precision.total:
+    if memory_words < precision.near:
         raise EdgeconvError(
             "fast memory is too small",
             got=f"{memory_words} words",
-            rule=f"one update needs {precision.total} words",
+            rule=f"one update needs {precision.near} words",
         )
     search = LocalSearch(shape, precision, memory_words)
     sizes = (1,) * len(search.limits)
@@ -52,15 +52,16 @@ def lp_blocking(shape: ConvShape, precision: Precision, memory_words: float) -> 
 def relaxed_sizes(shape: ConvShape, precision: Precision, memory_words: float) -> tuple[float, ...]:
     """The solution of the linear program: the block of most updates, sizes not rounded.
 
-    Each array gets M / p_T elements.  The patch of a block, the product over the axes of
-    (outputs + reach * repeats) * phases, becomes linear by multiplying out: each of the products
-    gets an equal part.  An axis whose taps are all of different phases reads no halo, and stays
-    out of that.  All ones where the program has no solution, the memory being too small for it.
+    Each array gets M / p_T elements, p_T with sums as wide as they are computed.  The patch of a
+    block, the product over the axes of (outputs + reach * repeats) * phases, becomes linear by
+    multiplying out: each of the products gets an equal part.  An axis whose taps are all of
+    different phases reads no halo, and stays out of that.  All ones where the program has no
+    solution, the memory being too small for it.
     """
     from scipy.optimize import linprog  # noqa: PLC0415 - half a second, and few commands need it
 
     limits = limits_of(shape)
-    room = math.log(memory_words / precision.total)
+    room = math.log(memory_words / precision.near)
     outs = [FIXED + PER_AXIS * axis for axis in range(len(shape.axes))]
     repeats, phases = [out + 1 for out in outs], [out + 2 for out in outs]
     rows = [

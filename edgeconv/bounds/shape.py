@@ -185,20 +185,34 @@ class ConvShape:
 class Precision:
     """Words of 32 bit per element: float32 1, flyte16 1/2, int8 1/4.
 
+    ``sums``: of an output that is not finished, which is as wide as the kernel computes; None where
+    that is as wide as it is stored.  Lower bounds do without it: they hold for the narrower words.
+
     Raises EdgeconvError unless all are positive.
     """
 
     input: float = 1.0
     filter: float = 1.0
     output: float = 1.0
+    sums: float | None = None
 
     def __post_init__(self) -> None:
-        if min(self.input, self.filter, self.output) <= 0:
+        if min(self.input, self.filter, self.output, self.partial) <= 0:
             raise EdgeconvError(
                 "invalid precision",
                 got=f"{self.input}, {self.filter}, {self.output} words",
                 rule="elements of the input, the filter and the output take room",
             )
+
+    @property
+    def partial(self) -> float:
+        """Words of an output that more is to be added to."""
+        return self.output if self.sums is None else self.sums
+
+    @property
+    def near(self) -> float:
+        """Words of fast memory for one element of each, the output being summed."""
+        return self.input + self.filter + self.partial
 
     @property
     def total(self) -> float:

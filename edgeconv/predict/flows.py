@@ -22,6 +22,7 @@ from edgeconv.targets import Target
 
 MEMORY = "DRAM"  # what is behind the last cache
 SOURCES = ("L2", "L3", MEMORY)  # in every report
+SUM_WORDS = 1.0  # what is summed is float32, whatever is stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +61,12 @@ def caches_of(target: Target) -> list[Cache]:
 
 
 def precision_of(layer: Layer, graph: Graph) -> Precision:
-    """Words of an element of each array of a convolution, as they are stored."""
+    """Words of an element of each array of a convolution, as they are stored; sums are float32."""
     node = layer.node
     filters = next(blob.storage for blob in layer.blobs if blob.name == "filters")
-    stored = (graph[node.inputs[0]].storage, filters, graph[node.output].storage)
-    return Precision(*(formats()[name].bits / (8 * WORD_BYTES) for name in stored))
+    read, written = graph[node.inputs[0]].storage, graph[node.output].storage
+    words = {name: formats()[name].bits / (8 * WORD_BYTES) for name in (read, filters, written)}
+    return Precision(words[read], words[filters], words[written], sums=SUM_WORDS)
 
 
 def crossings(layer: Layer, graph: Graph, target: Target) -> tuple[Crossing, ...]:

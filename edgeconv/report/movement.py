@@ -19,7 +19,6 @@ from edgeconv.bounds import (
     sequential_bound,
     words_moved,
 )
-from edgeconv.cache import Cache
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph
 from edgeconv.predict.flows import caches_of, crossings, precision_of, sources
@@ -32,8 +31,9 @@ SPATIAL = ("out", "taps")  # loops that there is one of per axis
 def movement(layer: Layer, graph: Graph, target: Target, threads: int | None) -> Document | None:
     """Words behind every cache: moved, at least necessary, and those of the blocking.
 
-    With ``threads`` also what some one of so many processors has to move, each with a memory of
-    the level's size.  None for a layer that is no convolution, and on a board without caches.
+    With ``threads`` also what some one of so many processors has to move, each with as much
+    memory in front of what lies behind the level.  None for a layer that is no convolution, and on
+    a board without caches.
     """
     found = crossings(layer, graph, target)
     if not found:
@@ -48,7 +48,7 @@ def movement(layer: Layer, graph: Graph, target: Target, threads: int | None) ->
             "bound": (bound := _bound(sequential_bound(shape, precision, memory))),
             "ratio": moved["words"] / bound["words"],
             "blocking": _blocking(shape, precision, memory),
-            "parallel": _parallel(shape, precision, cache, threads) if threads else None,
+            "parallel": _parallel(shape, precision, memory, threads) if threads else None,
         }
         for cache, source, crossing in zip(caches_of(target), sources(target), found, strict=True)
     ]
@@ -100,7 +100,6 @@ def _blocking(shape: ConvShape, precision: Precision, memory: int) -> Document:
     }
 
 
-def _parallel(shape: ConvShape, precision: Precision, cache: Cache, threads: int) -> Document:
-    words = cache.size // WORD_BYTES
-    bound = parallel_bounds(shape, precision, words, threads)
-    return {"processors": threads, "memory_words": words, **_bound(bound)}
+def _parallel(shape: ConvShape, precision: Precision, memory: int, threads: int) -> Document:
+    bound = parallel_bounds(shape, precision, memory, threads)
+    return {"processors": threads, "memory_words": memory, **_bound(bound)}

@@ -294,3 +294,24 @@ def test_an_update_has_to_fit() -> None:
     assert footprint(lp_blocking(shape, FLOAT32, 3), shape, FLOAT32) == 3
     with pytest.raises(EdgeconvError, match="fast memory is too small: got 2 words"):
         lp_blocking(shape, FLOAT32, 2)
+
+
+def test_sums_take_the_room_of_what_is_computed() -> None:
+    """Results stored in 16 bits are summed in 32: a blocking has room for the sums, and moves them
+    at that width until the last store."""
+    shape = ConvShape.of(
+        batch=1, in_c=64, out_c=256, in_size=(1, 56, 56), out_size=(1, 56, 56),
+        kernel=(1, 3, 3), strides=(1, 1, 1), dilations=(1, 1, 1), pads=(0, 1, 1),
+    )  # fmt: skip
+    narrow, honest = Precision(0.5, 0.5, 0.5), Precision(0.5, 0.5, 0.5, sums=1.0)
+    memory = 8192
+    found = refined_blocking(lp_blocking(shape, honest, memory), shape, honest, memory)
+    assert footprint(found, shape, honest) <= memory
+    careless = refined_blocking(lp_blocking(shape, narrow, memory), shape, narrow, memory)
+    assert footprint(careless, shape, honest) > memory
+    whole = tuple(AxisBlock(axis.out, axis.repeats, axis.phases) for axis in shape.axes)
+    pieces = Blocking(batch=1, in_c=16, out_c=64, axes=whole)
+    moved = words_moved(pieces, shape, honest, (Loop("in_c"), *every_loop(shape)[2:]))
+    outputs = 256 * 56 * 56
+    assert moved.output == outputs * (0.5 + 2 * (4 - 1) * 1.0)
+    assert sequential_bound(shape, honest, memory) == sequential_bound(shape, narrow, memory)

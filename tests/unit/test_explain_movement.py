@@ -111,6 +111,8 @@ def test_bounds_for_threads(edgeconv: Command, residual_model: Path, board: str)
     )
     for single, shared in zip(one["movement"]["levels"], four["movement"]["levels"], strict=True):
         assert shared["parallel"]["processors"] == 4
+        assert single["parallel"]["memory_words"] == single["memory_words"]
+        assert single["parallel"]["words"] <= single["bound"]["words"]
         for term in ("large filter", "small filter"):
             assert single["parallel"]["terms"][term] > shared["parallel"]["terms"][term]
         assert set(shared["parallel"]["terms"]) == {

@@ -157,8 +157,8 @@ def test_words_follow_the_storage_formats(
 ) -> None:
     choice = pipeline.decide(CompileOptions(residual_model, BOARD)).choice
     layer = next(layer for layer in choice.layers if layer.node.op == "Conv")
-    assert flows.precision_of(layer, choice.graph) == Precision(1.0, 1.0, 1.0)
+    assert flows.precision_of(layer, choice.graph) == Precision(1.0, 1.0, 1.0, 1.0)
     half = replace(formats()["float32"], name="half", bits=16)
     monkeypatch.setattr(flows, "formats", lambda: {**formats(), "half": half})
     blobs = tuple(replace(blob, storage="half") for blob in layer.blobs)
-    assert flows.precision_of(replace(layer, blobs=blobs), choice.graph) == Precision(1, 0.5, 1)
+    assert flows.precision_of(replace(layer, blobs=blobs), choice.graph) == Precision(1, 0.5, 1, 1)

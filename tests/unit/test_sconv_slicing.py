@@ -10,7 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from edgeconv import board as boards
 from edgeconv.algorithms.problem import ConvProblem
+from edgeconv.algorithms.sconv.levels import Levels
+from edgeconv.algorithms.sconv.plan import make_plan, schedule_cycles
 from edgeconv.algorithms.sconv.search import Search
 from edgeconv.algorithms.sconv.shape import Shape, Window
 from edgeconv.algorithms.sconv.slicing import (
@@ -114,6 +117,49 @@ def test_cost_model_by_hand() -> None:
     assert s.lines.l3 == pytest.approx((128 / 94 - 1) * inputs / 128)
     assert s.lines.l2 == 12 * filters / 128
     assert s.cost == pytest.approx(200 * s.lines.memory + 40 * s.lines.l3 + 10 * s.lines.l2)
+
+
+def test_filters_stream_once_per_group_of_panels() -> None:
+    """Equation 14 where K1 panels stay in L1 together: a third of the streaming for K1 = 3."""
+    shape = LAYERS["VGG16-1"]
+    one = slice_convolution(shape, *POWER10, schedule=IS)
+    several = slice_convolution(shape, *POWER10, schedule=IS, fill_l1=True)
+    assert (one.k1, several.nc) == (1, one.nc)
+    assert several.k1 > 1
+    groups = -(-several.in_tiles // several.k1)
+    stream = several.filter_tiles * several.filter_bytes / 128
+    assert one.lines.l2 == (one.in_tiles - 1) * stream
+    assert several.lines.l2 == (groups - 1) * stream
+
+
+@pytest.mark.parametrize(("name", "cycles"), [("odroid-xu3", 354), ("zen4", 200)])
+def test_memory_is_as_far_as_the_board_says(name: str, cycles: int) -> None:
+    """177 ns at 2 GHz; 200 cycles where the file has no latency."""
+    target = boards.load(name).target
+    assert Levels.of_target(target).cycles[-1] == cycles
+    problem = convolution(LAYERS["SqueezeNet-6"])
+    sliced = make_plan(problem, target).slicing
+    assert sliced.level_costs[2] == pytest.approx(cycles * sliced.lines.memory)
+
+
+def test_packing_is_part_of_the_choice_of_a_plan() -> None:
+    """Section 7.7: of two schedules alike but for packing, the one that packs less is chosen."""
+    sliced = slice_convolution(LAYERS["VGG16-2"], *X86)
+    levels = Levels.of(X86[2], 0.8, 200)
+    free = replace(sliced, packing_cost=0)
+    with_packing, without = (schedule_cycles(s, levels, prefetch=False) for s in (sliced, free))
+    assert sliced.packing_cost > 0
+    assert with_packing == pytest.approx(without + sliced.packing_cost)
+
+
+def convolution(shape: Shape) -> ConvProblem:
+    """``shape`` as a layer."""
+    assert shape.window
+    w = shape.window
+    return ConvProblem(
+        1, shape.in_c, shape.out_c, 1, w.in_size, w.out_size, w.kernel, w.strides, w.dilations,
+        w.pads, ROW_MAJOR, ROW_MAJOR,
+    )  # fmt: skip
 
 
 def test_named_latencies_are_used() -> None:

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from edgeconv.algorithms.movement import WORD_BYTES, best_blocking, conv_shape
 from edgeconv.algorithms.problem import ConvProblem
-from edgeconv.algorithms.sconv.levels import MEMORY_CYCLES, SHARE, Levels
+from edgeconv.algorithms.sconv.levels import Levels
 from edgeconv.algorithms.sconv.plan import SconvPlan, make_plan, plan_of, schedule_cycles
 from edgeconv.algorithms.sconv.search import Search
 from edgeconv.algorithms.sconv.shape import Shape
@@ -43,7 +43,7 @@ def final_plan(problem: ConvProblem, target: Target, schedule: Schedule | None =
     if after >= WORTHWHILE * before:
         return plan
     before, after = (
-        schedule_cycles(entry.slicing, _levels(target), prefetch=target.prefetch)
+        schedule_cycles(entry.slicing, Levels.of_target(target), prefetch=target.prefetch)
         for entry in (plan, blocked)
     )
     return blocked if after <= before else plan
@@ -63,14 +63,10 @@ def blocked_plan(problem: ConvProblem, target: Target) -> SconvPlan:
 def predicted_cycles(problem: ConvProblem, target: Target, plan: SconvPlan) -> float:
     """Slots of computing and packing, and every line that crosses behind a cache at the price of
     the level that it comes from."""
-    levels, one = _levels(target), Shape.of(problem)
+    levels, one = Levels.of_target(target), Shape.of(problem)
     crossings = traffic(plan.slicing, one, target.caches, problem.groups, problem.batch)
     lines = (crossing.total / levels.line for crossing in crossings)
     return plan.cost + sum(levels.price(index) * count for index, count in enumerate(lines, 1))
-
-
-def _levels(target: Target) -> Levels:
-    return Levels.of(target.caches, SHARE, MEMORY_CYCLES)
 
 
 def _blocked(problem: ConvProblem, target: Target, slicing: Slicing) -> Slicing:
@@ -78,7 +74,7 @@ def _blocked(problem: ConvProblem, target: Target, slicing: Slicing) -> Slicing:
 
     Workspace does not grow beyond the size of L1.
     """
-    shape, levels = Shape.of(problem), _levels(target)
+    shape, levels = Shape.of(problem), Levels.of_target(target)
     one = conv_shape(replace(problem, batch=1, in_c=shape.in_c, out_c=shape.out_c, groups=1))
     blocking = best_blocking(one, Precision(), levels.budgets[:2][-1] / WORD_BYTES)
     nc = min(blocking.in_c, slicing.nc)

@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from edgeconv.cache import Cache
+from edgeconv.cache import ASSUMED, Cache
+from edgeconv.targets import Target
 
-# Cycles of an access to L1, L2, L3 where the board names none, and to memory.  With the last three
+# Cycles of an access to L1, L2, L3 and to memory where the board names none.  With the last three
 # the cost model makes every choice of the paper's Table 2.
 CACHE_CYCLES = (4, 10, 40)
 MEMORY_CYCLES = 200
 # Of a cache that is counted on for tiles.
 SHARE = 0.8
+
+
+def memory_cycles(target: Target) -> int:
+    """Cycles of an access to memory."""
+    return MEMORY_CYCLES if target.memory_cycles is None else target.memory_cycles
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +42,12 @@ class Levels:
             cycles=(*(n or d for n, d in zip(named, CACHE_CYCLES, strict=False)), memory),
             line=used[0].line,
         )
+
+    @staticmethod
+    def of_target(target: Target, caches: Sequence[Cache] = ()) -> Levels:
+        """Those of the board, with ``caches`` in the place of its own; of one that names none those
+        that are assumed."""
+        return Levels.of(caches or target.caches or ASSUMED, SHARE, memory_cycles(target))
 
     def price(self, index: int) -> int:
         """Cycles of an access to level ``index`` (0 is L1), to memory where there is none."""

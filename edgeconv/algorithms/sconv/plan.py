@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from edgeconv.algorithms.problem import FLOAT32, ConvProblem
-from edgeconv.algorithms.sconv.levels import MEMORY_CYCLES, SHARE, Levels
+from edgeconv.algorithms.sconv.levels import Levels, memory_cycles
 from edgeconv.algorithms.sconv.search import Search
 from edgeconv.algorithms.sconv.shape import Shape
 from edgeconv.algorithms.sconv.slicing import Schedule, Slicing, slice_convolution
@@ -136,7 +136,7 @@ def _plan(
         slicings = [_sliced(problem, target, tile, caches, entry) for entry in wanted]
     except ValueError:
         return None
-    levels = Levels.of(caches, SHARE, MEMORY_CYCLES)
+    levels = Levels.of_target(target, caches)
     best = min(slicings, key=lambda s: schedule_cycles(s, levels, prefetch=target.prefetch))
     return plan_of(problem, target, tile, best)
 
@@ -163,6 +163,7 @@ def _sliced(
         search=Search.EVEN,
         fill_l1=schedule is Schedule.INPUT_STATIONARY,
         workspace_limit=max(caches[0].size, im2col_bytes(problem) // WORKSPACE_OF_IM2COL),
+        memory_cycles=memory_cycles(target),
     )
 
 
@@ -196,10 +197,11 @@ def im2col_bytes(problem: ConvProblem) -> int:
 def schedule_cycles(slicing: Slicing, levels: Levels, *, prefetch: bool) -> float:
     """By what the schedule is chosen: the paper's cost model (Equation 6) and what it leaves out.
 
-    Packed panels that overflow L1 are written to L2 and read from there.  Output is written in
-    runs: what one channel gets before the kernel turns to the next one.  No prefetcher follows from
-    run to run, so that each waits for its first line, and every channel set visits it again.  On
-    the other hand, little is left of the latency of lines that stream in order and are prefetched.
+    Packing counts as Section 7.7 asks for, and packed panels that overflow L1 are read from L2.
+    Output is written in runs: what one channel gets before the kernel turns to the next one.  No
+    prefetcher follows from run to run, so that each waits for its first line, and every channel
+    set visits it again.  On the other hand, little is left of the latency of lines that stream in
+    order and are prefetched.
     """
     out_c = (slicing.filter_tiles - 1) * slicing.n_f + slicing.last_n_f
     run = slicing.k1 if slicing.input_stationary else slicing.k2
@@ -208,7 +210,8 @@ def schedule_cycles(slicing: Slicing, levels: Levels, *, prefetch: bool) -> floa
     packed = overflow * slicing.in_tiles * slicing.in_bytes / levels.line
     near, far, memory = slicing.level_costs
     streamed = (near + far) * (STREAMED if prefetch else 1)
-    return streamed + memory + levels.price(1) * packed + RUN_MISSES * levels.price(2) * runs
+    packing = slicing.packing_cost + levels.price(1) * packed
+    return streamed + memory + packing + RUN_MISSES * levels.price(2) * runs
 
 
 def plan_of(problem: ConvProblem, target: Target, tile: Tile, slicing: Slicing) -> SconvPlan:

@@ -326,12 +326,16 @@ def _counts(
 
 
 def _lines(sliced: Slicing, shape: Shape, levels: Levels) -> Lines:
-    """Equations 7 to 14, in real numbers as printed; an absent level's lines are memory's."""
+    """Equations 7 to 14, in real numbers as printed; an absent level's lines are memory's.
+
+    Equation 14 has K1 = 1, where all of the other operand streams past every stationary tile.  It
+    streams once per group of K1 of them.
+    """
     (count, size), (passing, passing_size) = sliced.stationary, sliced.streaming
     per_set = shape.in_c / sliced.nc / levels.line
     everything, stream = count * size, passing * passing_size
     reloads = passing / sliced.k2 - 1
-    l2 = per_set * (count - 1) * stream
+    l2 = per_set * (parts(count, sliced.k1) - 1) * stream
     l3 = per_set * reloads * everything
     evicted = min(reloads, 1) * (count / sliced.k3 - 1) * stream
     memory = per_set * (everything + stream + evicted)
