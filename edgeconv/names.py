@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import itertools
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -22,6 +23,27 @@ def shortened(text: str, most: int = 72) -> str:
         return text
     keep = (most - 5) // 2
     return f"{text[:keep]} ... {text[-keep:]}"
+
+
+def last_parts(names: Iterable[str], most: int = 72) -> dict[str, str]:
+    """Names as ``told_apart``, of which longer ones are the end of their path where that tells them
+    apart: of "model/act_3/Relu;model/conv2d_3/Conv2D" there remains "conv2d_3/Conv2D".
+
+    Keras and TFLite join the paths of whatever they fused with ``;``, the operator's own last.
+    """
+    known = list(dict.fromkeys(names))
+    found = {name: name for name in known if len(name) <= most}
+    long = [name for name in known if name not in found]
+    paths = {name: re.split("/", name.rpartition(";")[2].strip("/")) for name in long}
+    for count in range(1, 1 + max(map(len, paths.values()), default=0)):
+        ends = {name: "/".join(path[-count:]) for name, path in paths.items()}
+        often = Counter((*found.values(), *ends.values()))
+        for name, end in ends.items():
+            if often[end] == 1 and 0 < len(end) <= most:
+                found[name] = end
+                del paths[name]
+    brief = told_apart(paths, most)
+    return {name: found[name] if name in found else brief[name] for name in known}
 
 
 def told_apart(names: Iterable[str], most: int = 72) -> dict[str, str]:

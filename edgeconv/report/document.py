@@ -256,6 +256,7 @@ def _layer(layer: Layer, graph: Graph, memory: MemoryMap, predicted: LayerPredic
         "measured_ms": None,
         "predicted_mj": predicted.mj,
         "bound_by": predicted.bound_by,
+        "inputs": [name for name in node.reads() if not graph[name].is_constant],
         "output": output.name,
         "output_shape": list(output.shape),
         "output_dtype": output.dtype,

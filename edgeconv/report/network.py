@@ -89,6 +89,11 @@ class Network:
         milliseconds: float | None = layer[f"{self.times}_ms"]
         return milliseconds
 
+    def time_share(self, layer: Layer) -> float | None:
+        """Of ``total_ms``; None where the layer's time is not known."""
+        milliseconds = self.time_ms(layer)
+        return None if milliseconds is None or not self.total_ms else milliseconds / self.total_ms
+
     def moved(self, layer: Layer) -> int | None:
         """Bytes exchanged with the slowest level; None when nothing is predicted."""
         count: int | None = layer["traffic_bytes"].get(self.level)

@@ -123,3 +123,10 @@ def test_colours_stand_out(scheme: int) -> None:
 def test_charts_use_colours_that_exist(full: Report) -> None:
     used = set(re.findall(r"var\(--([\w-]+)\)", json.dumps(Page(page.render(full)).figures())))
     assert {"predicted", "measured", "bound"} <= used <= set(palettes()[0])
+
+
+def test_page_is_small(tmp_path: Path) -> None:
+    """One bundle of all charts would be five times as much."""
+    path = tmp_path / "report.html"
+    page.write(planned_report(tmp_path), path)
+    assert path.stat().st_size < 1_000_000

@@ -8,11 +8,11 @@ from typing import Any
 
 import plotly.graph_objects as go
 from markupsafe import Markup
-from plotly.offline import get_plotlyjs
 from plotly.subplots import make_subplots
 
 from edgeconv.budget.frontier import Point
 from edgeconv.report.frontier import as_text, document, formats_of, shown, sqnr_words
+from edgeconv.report.html import bundle
 from edgeconv.report.html.figures import theme
 from edgeconv.report.html.page import asset, environment
 from edgeconv.report.numbers import exact, significant
@@ -63,7 +63,7 @@ def render(points: Sequence[Point], *, model: str, board: str) -> str:
             figures={"frontier": figure(points).to_plotly_json()},
             style=Markup(asset("style.css")),
             script=Markup(asset("page.js")),
-            plotly=Markup(get_plotlyjs()),
+            plotly=bundle.script(),
         )
     )
 

@@ -10,14 +10,13 @@ from typing import Any
 
 import jinja2
 from markupsafe import Markup, escape
-from plotly.offline import get_plotlyjs
 
 from edgeconv import whole_file
 from edgeconv.errors import EdgeconvError, Exit
-from edgeconv.names import shortened, told_apart
+from edgeconv.names import last_parts, shortened
 from edgeconv.report import missing, numbers
 from edgeconv.report.advice import suggestions
-from edgeconv.report.html import memory, rounding, table, verdict
+from edgeconv.report.html import bundle, chain, memory, rounding, table, verdict
 from edgeconv.report.html.figures import FIGURES
 from edgeconv.report.network import Network
 from edgeconv.sizes import human
@@ -38,7 +37,7 @@ def render(report: Mapping[str, Any]) -> str:
         .render(
             report=report,
             layers=network.layers,
-            brief=told_apart(_names(report), NAME_WIDTH),
+            brief=_brief(report),
             network=network,
             verdict=verdict.verdict(report),
             metrics=verdict.metrics(report),
@@ -51,6 +50,7 @@ def render(report: Mapping[str, Any]) -> str:
             outputs=rounding.outputs(report),
             figures={name: drawn.to_plotly_json() for name, drawn in figures.items()},
             chart_width=LAYER_WIDTH * len(network.layers),
+            chain=chain.chain(network),
             columns=columns,
             rows=table.rows(network, columns),
             gaps=table.gaps(network, columns),
@@ -60,14 +60,19 @@ def render(report: Mapping[str, Any]) -> str:
             share=numbers.share,
             style=Markup(asset("style.css")),
             script=Markup(asset("page.js")),
-            plotly=Markup(get_plotlyjs()),
+            plotly=bundle.script(),
         )
     )
 
 
-def _names(report: Mapping[str, Any]) -> set[str]:
-    """Of all layers and tensors that the page shows."""
-    return {one["name"] for key in ("layers", "arena_map") for one in report.get(key) or ()}
+def _brief(report: Mapping[str, Any]) -> dict[str, str]:
+    """The names of all layers and tensors as the page shows them: layers told apart from each
+    other, and so are tensors."""
+    kinds = (report.get("arena_map") or (), report.get("layers") or ())
+    found: dict[str, str] = {}
+    for entries in kinds:  # a layer and a tensor may have one name
+        found |= last_parts((one["name"] for one in entries), NAME_WIDTH)
+    return found
 
 
 def write(report: Mapping[str, Any], path: Path) -> None:

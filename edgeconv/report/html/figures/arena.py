@@ -7,11 +7,13 @@ from typing import Any
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from edgeconv.names import last_parts
 from edgeconv.report.html.figures import theme
 from edgeconv.report.network import Network
 from edgeconv.report.numbers import exact, size
 from edgeconv.report.occupancy import Entry, is_workspace
 
+LABEL_WIDTH, LABEL_SIZE = 20, 10  # of a name on the map: characters, and pixels of a letter
 HEIGHT, MORE_HEIGHT = 440, 200  # of one bank; of every further one
 _KINDS = (
     ("tensor", theme.CALM, ""),
@@ -39,7 +41,10 @@ def figure(network: Network) -> go.Figure | None:
     last = len(network.layers)
     drawn.update_xaxes(theme.steps_axis(network, range=[-1.6, last + 0.6], title=None))
     drawn.update_xaxes(title_text="step (layer, in execution order)", row=len(names), col=1)
+    # A name that does not fit is left out rather than made too small to read.
     drawn.update_layout(barmode="overlay", bargap=0)
+    drawn.update_layout(uniformtext={"minsize": LABEL_SIZE, "mode": "hide"})
+    drawn.update_traces(insidetextfont={"size": LABEL_SIZE, "color": theme.PAGE})
     _one_legend_entry_each(drawn)
     return drawn
 
@@ -53,8 +58,14 @@ def _rectangles(
 ) -> go.Bar:
     """Bars that float: from ``offset`` upward, as wide as the lifetime."""
     entries = sorted(entries, key=lambda entry: -entry["bytes"])  # what lies within others on top
+    labels = _labels(network)
     return go.Bar(
         name=kind,
+        text=[kind if is_workspace(entry) else labels[entry["name"]] for entry in entries],
+        textposition="inside",
+        insidetextanchor="middle",
+        textangle=0,
+        constraintext="none",
         legendgroup=kind,
         x=[(entry["first"] + entry["last"]) / 2 for entry in entries],
         width=[entry["last"] - entry["first"] + 1 for entry in entries],
@@ -72,6 +83,20 @@ def _rectangles(
         hovertext=[_hover(network, entry) for entry in entries],
         hoverinfo="text",
     )
+
+
+def _labels(network: Network) -> dict[str, str]:
+    """By tensor: the end of its name where that fits and tells it, else what writes it."""
+    entries = [one for one in network.report["arena_map"] if not is_workspace(one)]
+    brief = last_parts((one["name"] for one in entries), LABEL_WIDTH)
+    found = {}
+    for entry in entries:
+        name, step = entry["name"], entry["first"]
+        told = name.endswith(brief[name])
+        written = 0 <= step < len(network.layers)
+        text = brief[name] if told or not written else f"{step} {network.layers[step]['op']}"
+        found[name] = theme.hover_name(text)
+    return found
 
 
 def _written_at(network: Network, entry: Entry) -> int:

@@ -20,6 +20,7 @@ _MARKS = (
     ("predicted", theme.PREDICTED, "circle-open"),
     ("measured", theme.MEASURED, "diamond"),
 )
+_WIDE = 300.0  # from the first to the last value of an axis
 _DECADE = 10**0.3  # room left and right of the points
 
 
@@ -99,6 +100,16 @@ def _log_axis(title: str, low: float, high: float) -> dict[str, object]:
         "type": "log",
         "title": {"text": theme.hover_name(title)},
         "range": [math.log10(low), math.log10(high)],
-        "dtick": "D2" if high / low < 300 else 1,
+        "tickmode": "array",
+        "tickvals": (ticks := _log_ticks(low, high)),
+        "ticktext": [f"{tick:,g}" for tick in ticks],  # whole: "2" may be 20 on a log axis
         "minor": {"ticks": "", "showgrid": False},
     }
+
+
+def _log_ticks(low: float, high: float) -> list[float]:
+    """1, 2 and 5 times the powers of ten in a range, or the powers alone in a wide one."""
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    factors = (1, 2, 5) if high / low < _WIDE else (1,)
+    found = [factor * 10.0**decade for decade in decades for factor in factors]
+    return [tick for tick in found if low <= tick <= high]
