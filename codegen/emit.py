@@ -18,6 +18,7 @@ from edgeconv.codegen.cross import Cross
 from edgeconv.codegen.functions import MANY, Function, FunctionTable, environment
 from edgeconv.codegen.port_names import port_names
 from edgeconv.codegen.ports import Port
+from edgeconv.codegen.sbom import Bill
 from edgeconv.codegen.selftest import SEED, Answer
 from edgeconv.codegen.source_tree import SourceTree
 from edgeconv.codegen.weights import CRC_AT, MAGIC, VERSION, WeightImage, layout
@@ -344,6 +345,7 @@ class _Emitter:
             f"{self.name}_weights.{'c' if as_c else 'bin'}",
             f"{self.name}_weights",
             as_c,
+            bill=Bill(self.name, self.choice.graph.name, self.choice.graph.sha256),
             once=frozenset({"app.c"}.intersection(files)),
         )
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from edgeconv.codegen.sbom import Bill
 from edgeconv.codegen.weights import WeightImage, write
 from edgeconv.owned.folder import Contents, put_project
 
@@ -17,6 +19,7 @@ class SourceTree:
     """Text files by name, and the weight image by the name it is written under.
 
     ``image_as_c``: write the image as a C array (``--weights c``) called ``image_symbol``.
+    ``bill``: a bill of materials that is written beside.
     ``once``: files for the user's own code, which are written where there are none and never again.
     """
 
@@ -27,6 +30,7 @@ class SourceTree:
     image_symbol: str
     image_as_c: bool = False
     once: frozenset[str] = frozenset()
+    bill: Bill | None = None
 
     def write(
         self, directory: Path, finish: Callable[[Path], None] = lambda _: None
@@ -39,12 +43,21 @@ class SourceTree:
         Raises EdgeconvError where the target is something else than an edgeconv project, where a
         file that must be replaced was changed, or when it cannot be written.
         """
-        vital = frozenset(
-            name
-            for name in (*self.texts, self.image_file)
-            if name == REPORT or name.startswith((f"{self.name}.", f"{self.name}_weights."))
-        )
+        vital = frozenset((REPORT, *self._network()))
         return put_project(directory, Contents(self.name, vital, self.once), self._fill, finish)
+
+    def _network(self) -> Iterator[str]:
+        """The files that the network is made of."""
+        for name in (*self.texts, self.image_file):
+            if name.startswith((f"{self.name}.", f"{self.name}_weights.")):
+                yield name
+
+    def _write_bill(self, directory: Path, bill: Bill) -> None:
+        files = {}
+        for name in self._network():
+            with (directory / name).open("rb") as file:
+                files[name] = hashlib.file_digest(file, "sha256").hexdigest()
+        (directory / bill.file).write_text(bill.render(files), encoding="utf-8", newline="\n")
 
     def _fill(self, directory: Path) -> None:
         for name, text in self.texts.items():
@@ -55,6 +68,8 @@ class SourceTree:
             self._write_c(directory / self.image_file)
         else:
             self._write_binary(directory / self.image_file)
+        if self.bill:
+            self._write_bill(directory, self.bill)
 
     def _write_binary(self, path: Path) -> None:
         with path.open("wb") as out:

@@ -16,7 +16,7 @@ from tests.command import parse
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(
     path
-    for pattern in ("README.md", "docs/*.md", "examples/*/README.md")
+    for pattern in ("README.md", "SECURITY.md", "docs/*.md", "examples/*/README.md")
     for path in ROOT.glob(pattern)
 )
 SYNOPSES = ROOT / "docs" / "architecture.md"
