@@ -11,7 +11,7 @@ from edgeconv import board as boards
 from edgeconv import choose, frontend, memory, passes
 from edgeconv.board import Board
 from edgeconv.budget.bound import least_flash, least_ram, refusal
-from edgeconv.budget.frontier import Point
+from edgeconv.budget.frontier import POINTS, Point, thinned, undominated
 from edgeconv.budget.tables import Limits, Objective
 from edgeconv.calibration import samples
 from edgeconv.choose.storage import EVERY_LAYER, OUTPUT, lossless
@@ -19,7 +19,7 @@ from edgeconv.closing import Closing
 from edgeconv.codegen.emit import weight_image
 from edgeconv.codegen.port_names import port_names
 from edgeconv.errors import EdgeconvError, Exit
-from edgeconv.fitting import Found, Planned, Search, UnfitError, Wishes
+from edgeconv.fitting import Found, Lower, Planned, Search, UnfitError, Wishes
 from edgeconv.format_names import GRID_KIND as INT8
 from edgeconv.format_names import is_grid
 from edgeconv.ir.choice import Choice
@@ -135,6 +135,13 @@ class Decider(Closing):
         ram = self.board.ram_bytes if self.board.bare_metal else None  # or it cannot be linked
         return self._with(search, search.lightest(ram))
 
+    def nearest(self) -> Decided:
+        """The decisions that exceed the budgets by the smallest part, within --min-sqnr, as far as
+        it is known what the program takes beside its data."""
+        plain = self.plain()
+        search, budget = self._searched(plain), plain.report["budget"]
+        return self._with(search, search.nearest(budget["ram"], budget["flash"]))
+
     def _with(self, search: Search, found: Found) -> Decided:
         best = self._choose(found.graph, search.target, found.storage)
         source = search.samples.source
@@ -186,9 +193,21 @@ class Decider(Closing):
             raise UnfitError(error, final=True)
 
     def frontier(self) -> tuple[Point, ...]:
-        """What formats trade, within the budgets that the user sets and --min-sqnr."""
+        """What formats trade, within the budgets that the user sets and --min-sqnr, with each of
+        the kernels that `plain` chooses among: those that take time and those that take RAM."""
         search = self._searched(self.plain())
-        return search.frontier(self.options.ram, self.options.flash)
+        ram, flash = self.options.ram, self.options.flash
+        found: list[Point] = []
+        for target, integers in self._ways():
+            self._integers = integers
+            try:
+                kept = _integers_of(self._choose(self.graph, target, self.options.storage).choice)
+                other = search.on(target, self._lower(target), kept)
+                found += other.frontier(ram, flash)
+            except EdgeconvError:  # an algorithm that needs a workspace was asked for
+                if target is self.board.target:
+                    raise
+        return search.measure(thinned(undominated(found), POINTS))
 
     def plain(self) -> Decided:
         """The decisions with the formats that the user gives, and float32 elsewhere."""
@@ -282,11 +301,14 @@ class Decider(Closing):
                     self.objective,
                     options.truncate,
                 ),
-                lambda graph, storage: self._planned(graph, target, storage),
+                self._lower(target),
                 self.step,
                 kept=_integers_of(plain.choice),
             )
         return self._search
+
+    def _lower(self, target: Target) -> Lower:
+        return lambda graph, storage: self._planned(graph, target, storage)
 
     def _require_prediction(self, report: Report) -> None:
         """Before anything is measured: EdgeconvError where nothing predicts the objective."""

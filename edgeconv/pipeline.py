@@ -12,6 +12,8 @@ from typing import Any
 from edgeconv import bench as timing
 from edgeconv.answering import known_answers
 from edgeconv.budget.frontier import Point
+from edgeconv.budget.infeasible import beyond
+from edgeconv.budget.tables import Limits
 from edgeconv.build import find_compiler
 from edgeconv.build.abi import check_objects
 from edgeconv.build.cross import cross
@@ -216,30 +218,50 @@ def _compiled(decider: Decider, directory: Path, step: Step, *, build: bool) -> 
 
 
 def _smallest(decider: Decider, step: Step, error: EdgeconvError) -> Decided:
-    """The program with the smallest weights, built for the size of its code.
+    """A small program within the budgets, its code included: that with the smallest weights, else
+    what exceeds the budgets least as far as that is known before it is built.
 
-    Raises UnfitError with what it takes where even that one exceeds a budget; ``error`` where it
-    cannot be built.
+    Raises UnfitError with what the nearest takes where all exceed a budget; ``error`` where none
+    can be built.
     """
-    try:
-        smallest = decider.lightest()
-        built = _built(smallest, step)
-    except EdgeconvError:
+    tried: list[Report] = []
+    for propose in (decider.lightest, decider.nearest):
+        try:
+            small = propose()
+            built = _built(small, step)
+        except EdgeconvError:
+            continue
+        decider.learn(built, small.report)
+        if not budget_lines(built, known=True):
+            return small
+        tried.append(built)
+    if not tried:
         raise error from None
-    decider.learn(built, smallest.report)
-    if lines := budget_lines(built, known=True):
-        ram, flash = built["ram"]["total"], built["flash"]["total"]
-        raise UnfitError(
-            EdgeconvError(
-                error.what,
-                where=error.where,
-                rule=f"the smallest program that was found takes {ram} bytes of RAM and {flash} of "
-                "flash, its code included",
-                hint=f"--ram {ram} --flash {flash} would do",
-                details=(*lines, *error.details),
-            )
-        ) from None
-    return smallest
+    raise _unfit(error, min(tried, key=_beyond)) from None
+
+
+def _beyond(report: Report) -> tuple[float, int]:
+    budget = report["budget"]
+    limits = Limits(budget["ram"], budget["flash"])
+    return beyond(limits, report["ram"]["total"], report["flash"]["total"])
+
+
+def _unfit(error: EdgeconvError, nearest: Report) -> UnfitError:
+    """What it would take; a budget that is kept stays as it is."""
+    needed = {kind: nearest[kind]["total"] for kind in ("ram", "flash")}
+    enough = " ".join(
+        f"--{kind} {max(size, nearest['budget'][kind] or 0)}" for kind, size in needed.items()
+    )
+    return UnfitError(
+        EdgeconvError(
+            error.what,
+            where=error.where,
+            rule=f"the nearest program that was found takes {needed['ram']} bytes of RAM and "
+            f"{needed['flash']} of flash, its code included",
+            hint=f"{enough} would do",
+            details=(*budget_lines(nearest, known=True), *error.details),
+        )
+    )
 
 
 def _write(decided: Decided, directory: Path, step: Step, *, build: bool) -> Decided:

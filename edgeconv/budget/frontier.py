@@ -1,11 +1,14 @@
 """The frontier of RAM, flash, time and SQNR: what can be had for what.
 
 Epsilon constraints: for some levels of noise, from the least to all there is, the corners (least
-time, RAM, flash, memory) and, between them, the least time within a part of the memory.
+time, RAM, flash, memory) and, between them, the least time within a part of the memory.  Where the
+memory of two neighbouring levels differs, levels between them are tried, the farthest apart first:
+each step of memory is found that the time allows.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +26,11 @@ CORNERS = (
 )
 SECONDS = 20.0  # in total
 LEVELS = 5  # of noise
-POINTS = 20
+PROBES = 16  # further levels, between those
+CLOSE = 0.23  # 1 dB, in powers of e: levels nearer to each other than that are not told apart
+SAME = 1e-3  # of memory, relative: no step
+NOISELESS = 1e-8  # stands for no noise, in ratios
+POINTS = 32
 GAP = 1e-3  # of every point
 BETWEEN = (0.25, 0.6)  # parts of the way from the smallest memory to that of the fastest choice
 QUIETEST_DB, LOUDEST_DB = 80.0, 10.0  # beyond these levels nobody can tell, or would want to
@@ -65,7 +72,7 @@ def frontier(
     """
     ends = time.monotonic() + seconds
     picked = dict.fromkeys(answer.picked for answer in _sweep(tables, limits, ends))
-    found = _thinned(undominated([_point(tables, each) for each in picked]), points)
+    found = thinned(undominated([_point(tables, each) for each in picked]), points)
     if exact is None:
         return found
     planned = [_planned(tables, point, exact) for point in found]
@@ -86,7 +93,7 @@ def undominated(points: Sequence[Point]) -> list[Point]:
     return sorted(kept, key=lambda point: (point.noise, point.flash, point.ram))
 
 
-def _thinned(points: list[Point], most: int) -> tuple[Point, ...]:
+def thinned(points: list[Point], most: int) -> tuple[Point, ...]:
     """``most`` of the points: those nearest to a neighbour go first, the ends stay."""
     while len(points) > max(most, 2):
         crowd = [_distance(points[i - 1], points[i]) for i in range(1, len(points))]
@@ -101,6 +108,7 @@ def _distance(a: Point, b: Point) -> float:
 
 
 def _sweep(tables: Tables, limits: Limits, ends: float) -> Iterator[Answer]:
+    smallest: dict[float, Answer] = {}  # by the level of noise
     for noise in _levels(tables, limits, ends):
         within = Limits(limits.ram, limits.flash, noise)
         corners: dict[Objective, Answer] = {}
@@ -111,9 +119,37 @@ def _sweep(tables: Tables, limits: Limits, ends: float) -> Iterator[Answer]:
             if found:
                 corners[first] = found
                 yield found
+        if Objective.MEMORY in corners:
+            smallest[noise] = corners[Objective.MEMORY]
         fast = corners.get(Objective.LATENCY)
         if fast and Objective.MEMORY in corners:
             yield from _between(tables, within, fast, corners[Objective.MEMORY], ends)
+    yield from _refined(tables, limits, smallest, ends)
+
+
+def _refined(
+    tables: Tables, limits: Limits, smallest: dict[float, Answer], ends: float
+) -> Iterator[Answer]:
+    """The least memory at further levels of noise, each between two whose memory differs."""
+
+    def gap(quiet: float, loud: float) -> float:
+        """In powers of e, from one level to the noise that the next one's choice really has."""
+        more = tables.noise(smallest[loud].picked)
+        steps = smallest[quiet].value > smallest[loud].value * (1 + SAME)
+        return math.log(more / max(quiet, NOISELESS)) if steps and more > quiet else 0.0
+
+    for _ in range(PROBES):
+        pairs = list(itertools.pairwise(sorted(smallest)))
+        quiet, loud = max(pairs, key=lambda pair: gap(*pair), default=(0.0, 0.0))
+        if not pairs or gap(quiet, loud) < CLOSE:
+            return
+        noise = max(quiet, NOISELESS) * math.exp(gap(quiet, loud) / 2)
+        order = (Objective.MEMORY, Objective.NOISE)
+        found = _best(tables, Limits(limits.ram, limits.flash, noise), order, ends)
+        if found is None:
+            return
+        smallest[noise] = found
+        yield found
 
 
 def _between(

@@ -57,15 +57,23 @@ def smallest(
     if lean is None or light is None or near is None:
         raise _too_noisy(tables, limits)
     step = max(tables.steps, key=lambda each: each.bytes(lean.picked), default=Step("no step"))
+    planned = [_planned(tables, each.picked, exact) for each in (near, lean, light)]
     return Smallest(
         limits=limits,
-        ram=_planned(tables, lean.picked, exact)[0],
+        ram=planned[1][0],
         step=step.name,
         ram_holders=_live(tables, step, lean.picked),
-        flash=_planned(tables, light.picked, exact)[1],
+        flash=planned[2][1],
         flash_holders=_heaviest(tables, light.picked),
-        nearest=_planned(tables, near.picked, exact),
+        nearest=min(planned, key=lambda sizes: beyond(limits, *sizes)),
     )
+
+
+def beyond(limits: Limits, ram: int, flash: int) -> tuple[float, int]:
+    """How far sizes are beyond budgets: the larger part of one that is exceeded, then bytes."""
+    pairs = ((ram, limits.ram), (flash, limits.flash))
+    parts = [size / max(most, 1) - 1 for size, most in pairs if most is not None]
+    return max([0.0, *parts]), ram + flash
 
 
 def refusal(found: Smallest) -> EdgeconvError:

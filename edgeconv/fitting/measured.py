@@ -10,7 +10,7 @@ from functools import cached_property
 from edgeconv.budget.derive import Noises
 from edgeconv.calibration.engine import Engine
 from edgeconv.calibration.in_turn import round_in_turn
-from edgeconv.calibration.rounding import BEST, Recipe, Rounded
+from edgeconv.calibration.rounding import BEST, SAMPLES, Recipe, Rounded
 from edgeconv.calibration.samples import Samples
 from edgeconv.calibration.sensitivity import affordable, sensitivities
 from edgeconv.calibration.sqnr import Accuracy, Baseline
@@ -23,6 +23,8 @@ Step = Callable[[str], None]
 # Seeded inputs tell how large errors are and no more: rounding must not fit itself to noise.
 UNCALIBRATED = Recipe(units=True, bias=False, compensated=False)
 MEASUREMENTS = 16  # of whole choices, among which the time for them is divided
+COARSE = frozenset({"int4", "flyte8"})  # formats that rounding in turn gains most with
+TURNED_MACS = 2e11  # of rounding many choices in turn: half a minute of one core
 LOUDEST = 1e6  # noise that is no less than this is as good as infinite
 
 
@@ -89,25 +91,42 @@ class Measured:
         }
 
     def best(self, formats: Mapping[str, str]) -> tuple[dict[str, Rounded], Accuracy]:
-        """The layers of a final choice, rounded as well as the samples allow, and its accuracy.
+        """The layers of a final choice, rounded as well as the samples allow, and its accuracy."""
+        rounded, _ = self._best(formats)
+        parameters = {name: entry.parameters for name, entry in rounded.items()}
+        _, activations = self._variant(formats)
+        return rounded, self._baseline.accuracy(parameters, activations, layers=True)
+
+    def _best(self, formats: Mapping[str, str]) -> tuple[dict[str, Rounded], float]:
+        """The layers and their noise.
 
         Rounded one after the other, layers make up for what those before them did; that loses a
         little for fine formats, so that both are measured.
         """
         alone = self.chosen(formats)
         parameters, activations = self._variant(formats)
+        noise = self._baseline.noise(parameters, activations)
         if self.in_turn and alone:
             filters, _ = by_kind(self.graph, formats)
             turned = round_in_turn(
                 self.engine, self.learning, filters, activations=activations, step=self.step
             )
             after = {name: entry.parameters for name, entry in turned.items()}
-            quieter = self._baseline.noise(after, activations) < self._baseline.noise(
-                parameters, activations
-            )
-            if quieter:
-                alone, parameters = turned, after
-        return alone, self._baseline.accuracy(parameters, activations, layers=True)
+            quieter = self._baseline.noise(after, activations)
+            if quieter < noise:
+                return turned, quieter
+        return alone, noise
+
+    def best_noise(self, choices: Sequence[Mapping[str, str]]) -> list[float]:
+        """Of each choice what ``best`` leaves, where there is more to gain than a decibel or two and
+        rounding so many in turn is affordable; else as ``noise``."""
+        coarse = [not COARSE.isdisjoint(formats.values()) for formats in choices]
+        runs = sum(coarse) * len(self.engine.layers) * min(SAMPLES, len(self.learning))
+        affordable = runs * self.engine.macs <= TURNED_MACS
+        return [
+            min(self._best(formats)[1], LOUDEST) if turn and affordable else self.noise(formats)
+            for formats, turn in zip(choices, coarse, strict=True)
+        ]
 
     def _variant(self, formats: Mapping[str, str]) -> tuple[dict[str, Filters], dict[str, str]]:
         parameters = {name: entry.parameters for name, entry in self.chosen(formats).items()}

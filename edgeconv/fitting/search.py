@@ -6,7 +6,8 @@ What every format does to the outputs, alone, is measured; an integer program pi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -17,7 +18,7 @@ from edgeconv.budget.derive import Uniform, tables, uniform
 from edgeconv.budget.fit import Exact, Fitted, Miss, fit, support
 from edgeconv.budget.frontier import Point, frontier, undominated
 from edgeconv.budget.infeasible import refusal, smallest
-from edgeconv.budget.program import UnfinishedError, optimise
+from edgeconv.budget.program import UnfinishedError, least_excess, optimise
 from edgeconv.budget.tables import Limits, Objective, Tables, noise_of
 from edgeconv.calibration import samples as calibration_samples
 from edgeconv.calibration.engine import Engine
@@ -201,17 +202,46 @@ class Search:
             found = replace(found, formats=known.formats(light.picked), picked=light.picked)
         return self._found(found)
 
+    def nearest(self, ram: int | None, flash: int | None) -> Found:
+        """The formats that exceed budgets in bytes by the smallest part, within --min-sqnr.
+
+        Raises UnfitError where that cannot be kept.
+        """
+        known = self._known()
+        least = None if self.wishes.min_sqnr is None else noise_of(self.wishes.min_sqnr)
+        near = least_excess(known, Limits(ram, flash, least))
+        if near is None:
+            raise self._unfit(known, Miss(Limits(ram, flash, least), 0))
+        sizes = known.ram_bytes(near.picked), known.flash_bytes(near.picked)
+        within = Limits(*sizes, least)  # of which the noise that is measured decides
+        found = fit(known, within, Objective.MEMORY, self._exact(within), self.measured.noise)
+        if isinstance(found, Miss):
+            raise self._unfit(known, found)
+        return self._found(found)
+
     def frontier(self, ram: int | None, flash: int | None) -> tuple[Point, ...]:
         """Choices within budgets in bytes, and --min-sqnr, of which none is better in every
-        respect; each planned, and its noise measured."""
+        respect; each planned, its noise the sum of its parts'."""
         known = self._known()
         least = None if self.wishes.min_sqnr is None else noise_of(self.wishes.min_sqnr)
         limits = Limits(ram, flash, least)
-        points: list[Point] = []
-        for point in frontier(known, limits, self._exact(limits)):
-            self.step(f"measuring {len(points) + 1} choices")
-            points.append(replace(point, noise=self.measured.noise(point.formats)))
-        return tuple(undominated(points))
+        return frontier(known, limits, self._exact(limits))
+
+    def measure(self, points: Sequence[Point]) -> tuple[Point, ...]:
+        """The points with their noise as it is measured, without those that others then beat."""
+        self.step(f"measuring {len(points)} choices")
+        noises = self.measured.best_noise([point.formats for point in points])
+        pairs = zip(points, noises, strict=True)
+        return tuple(undominated([replace(point, noise=noise) for point, noise in pairs]))
+
+    def on(self, target: Target, lower: Lower, kept: frozenset[str]) -> Search:
+        """The same network with other kernels: what was measured stays.  Not to be closed."""
+        other = copy(self)
+        other.__dict__.pop("tables", None)
+        other.target, other.lower = target, lower
+        able = set(storable(self.graph, target)) - kept
+        other.storable = [name for name in self.storable if name in able]
+        return other
 
     def _known(self) -> Tables:
         """The tables, with what is known to lie beside the arena and the weights."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from edgeconv import pipeline
+from edgeconv.pipeline import CompileOptions
 from tests.command import Command, Done
 
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits"
@@ -209,3 +212,23 @@ def test_faces_at_twenty_decibels(edgeconv: Command, tmp_path: Path) -> None:
     assert done.json()["flash"]["weights"] <= plain.json()["flash"]["weights"] / 3
     tried = edgeconv("verify", tmp_path / "small", "--samples", inputs, "--json")
     assert min(tried.json()["sqnr_db"].values()) >= 20
+
+
+@pytest.mark.slow
+def test_the_frontier_has_what_compile_finds() -> None:
+    """With the kernels that save RAM too, rounded as compile rounds: docs/storage.md shows it."""
+    options = CompileOptions(
+        MODEL,
+        "stm32f407",
+        calibration=CALIBRATION,
+        ram=7000,
+        flash=26_000,
+    )
+    points, _ = pipeline.frontier_of(options)
+    wanted = replace(options, min_sqnr=31.0, objective="memory")
+    found = pipeline.decide(wanted)
+    ram, flash = found.report["ram"]["total"], found.report["flash"]["total"]
+    assert found.found is not None
+    assert (ram, flash) == (6448, 24320)
+    least = found.found.accuracy.sqnr_db - 0.1
+    assert any(p.ram <= ram and p.flash <= flash and p.sqnr_db >= least for p in points)
