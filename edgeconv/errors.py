@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Any
 
 
 class Exit(IntEnum):
     """Process exit status of the command line (docs/architecture.md, "Command line")."""
 
     OK = 0
-    UNSATISFIED = 1  # the model or a budget cannot be satisfied, or verification failed
-    USAGE = 2  # wrong usage
+    UNSATISFIED = 1  # the model or a budget cannot be satisfied, or verification failed; also what
+    # is damaged, beyond a limit, in the way and not ours, or cannot be written or built
+    USAGE = 2  # wrong usage: the command line, or what it names beside that is absent or of no use
     MISSING_TOOL = 3  # a compiler, emulator or reference runtime is not installed
 
 
@@ -37,6 +39,19 @@ class EdgeconvError(Exception):
         self.details = details
         self.code = code
         super().__init__(self.one_line())
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it, for programs; "" of parts that it does not have."""
+        return {
+            "message": self.one_line(),
+            "what": self.what,
+            "where": self.where,
+            "got": self.got,
+            "rule": self.rule,
+            "hint": self.hint,
+            "details": list(self.details),
+            "status": int(self.code),
+        }
 
     def one_line(self) -> str:
         """``what: where: got G; rule; hint`` with the empty parts left out."""

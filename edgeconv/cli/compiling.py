@@ -8,13 +8,15 @@ from typing import Any
 
 import click
 
+from edgeconv import board as boards
 from edgeconv import pipeline
 from edgeconv.arguments import one_thread
+from edgeconv.build import find_emulator
 from edgeconv.build.project import Project
 from edgeconv.cli import model_options
 from edgeconv.cli.commands import Command
 from edgeconv.cli.words import FOLDER, Word
-from edgeconv.errors import Exit
+from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.report import files, text
 from edgeconv.terminal import Progress, say, show
 
@@ -34,21 +36,46 @@ def run(
     directory = directory or Path(wanted.prefix)
     if report and report.resolve() != directory.resolve():
         files.check(report)  # before anything long
+    unable = _unable(wanted.board) if verify else None
+    if unable:
+        say(f"note: {unable.one_line()}: it will be built, and not verified")
     with Progress() as step:
-        project, notes = pipeline.compile_model(wanted, directory, build=build or verify, step=step)
+        _, notes = pipeline.compile_model(wanted, directory, build=build or verify, step=step)
     for note in notes:
         say(f"note: {note}")
-    written, passed = project.report, True
-    if verify:
-        with Progress() as step:
-            result = pipeline.verify_project(directory, model=wanted.model, step=step)
-        written, passed = Project.open(directory).report, result.passed
-        if not passed:
-            say("error: the program differs from the model", result.one_line())
+    if verify and not unable:
+        unable = _verified(directory, wanted.model)
+    written = Project.open(directory).report
     if report:
         files.write(written, report)
-    show(text.compiled(written, directory), written, as_json=as_json)
-    return Exit.OK if passed else Exit.UNSATISFIED
+    failed = {"error": unable.to_json()} if unable else {}
+    show(text.compiled(written, directory), {**written, **failed}, as_json=as_json)
+    if unable:
+        say(f"error: {unable.one_line()}", *unable.details)
+    return unable.code if unable else Exit.OK
+
+
+def _unable(board: str) -> EdgeconvError | None:
+    """Why a program of the board cannot be verified here, before anything is compiled."""
+    try:
+        find_emulator(boards.load(board))
+    except EdgeconvError as error:
+        if error.code is not Exit.MISSING_TOOL:
+            raise
+        return error
+    return None
+
+
+def _verified(directory: Path, model: Path) -> EdgeconvError | None:
+    """Why the project does not pass; what is known of it is worth printing all the same."""
+    try:
+        with Progress() as step:
+            result = pipeline.verify_project(directory, model=model, step=step)
+    except EdgeconvError as error:
+        return error
+    if result.passed:
+        return None
+    return EdgeconvError("the program differs from the model", rule=result.one_line())
 
 
 command = Command(

@@ -9,6 +9,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 
 import click
 
@@ -16,7 +17,7 @@ from edgeconv import __version__
 from edgeconv.cli import boards, compiling, completion, doctor, explaining, projects, updating
 from edgeconv.cli.commands import CONTEXT, Program, usage_error
 from edgeconv.errors import EdgeconvError, Exit
-from edgeconv.terminal import say
+from edgeconv.terminal import say, show
 
 NAME = "edgeconv"
 DEBUG_VARIABLE = "EDGECONV_DEBUG"
@@ -38,7 +39,7 @@ program = Program(
     NAME,
     help="Compile ONNX convolutional networks to standalone, dependency-free C.",
     epilog="Exit status: 0 done; 1 the model or a budget cannot be satisfied, or verification "
-    "failed; 2 wrong usage; 3 a tool is missing.",
+    "failed; 2 wrong usage; 3 a tool is missing. With --json errors are a JSON document too.",
     context_settings=CONTEXT,
 )
 click.version_option(__version__, prog_name=NAME, message="%(prog)s %(version)s")(program)
@@ -56,27 +57,41 @@ for command in (
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit status (``edgeconv.errors.Exit``)."""
     _clean_up_when_terminated()
+    words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        status = _run(list(sys.argv[1:] if arguments is None else arguments))
+        status = _run(words)
         sys.stdout.flush()
         return status
-    except EdgeconvError as error:
-        say(f"error: {error.one_line()}", *error.details)
-        return int(error.code)
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:  # the reader has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return int(Exit.OK)
     except Exception as error:
-        if isinstance(error, OSError) and error.errno in _REFUSALS:
-            say(f"error: cannot write: {error.filename or 'the output'}: got {error.strerror}")
-            return int(Exit.UNSATISFIED)
+        return _failed(error, as_json=_wants_json(words))
+
+
+def _wants_json(words: list[str]) -> bool:
+    """Also of a command line that cannot be parsed."""
+    return "--json" in words[: words.index("--") if "--" in words else None]
+
+
+def _failed(error: Exception, *, as_json: bool) -> int:
+    """Says what went wrong; with --json on stdout too, as the one document."""
+    name = "error"
+    if isinstance(error, OSError) and error.errno in _REFUSALS:
+        where = str(error.filename or "the output")
+        error = EdgeconvError("cannot write", where=where, got=str(error.strerror))
+    if not isinstance(error, EdgeconvError):
         if os.environ.get(DEBUG_VARIABLE):
-            traceback.print_exc()
-        what = " ".join(f"{type(error).__name__}: {error}".split())
-        say(f"internal error, please report it with the output of {DEBUG_VARIABLE}=1: {what}")
-        return int(Exit.UNSATISFIED)
+            traceback.print_exception(error)
+        name = f"internal error, please report it with the output of {DEBUG_VARIABLE}=1"
+        error = EdgeconvError(" ".join(f"{type(error).__name__}: {error}".split()))
+    say(f"{name}: {error.one_line()}", *error.details)
+    if as_json:
+        with suppress(BrokenPipeError):
+            show("", {"error": error.to_json()}, as_json=True)
+    return int(error.code)
 
 
 def _run(arguments: list[str]) -> int:

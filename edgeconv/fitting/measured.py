@@ -118,7 +118,7 @@ class Measured:
         return alone, noise
 
     def best_noise(self, choices: Sequence[Mapping[str, str]]) -> list[float]:
-        """Of each choice what ``best`` leaves, where there is more to gain than a decibel or two and
+        """Of each choice what ``best`` leaves, where that gains more than a decibel or two and
         rounding so many in turn is affordable; else as ``noise``."""
         coarse = [not COARSE.isdisjoint(formats.values()) for formats in choices]
         runs = sum(coarse) * len(self.engine.layers) * min(SAMPLES, len(self.learning))

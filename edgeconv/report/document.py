@@ -146,10 +146,12 @@ def with_accuracy(report: Mapping[str, Any], verification: Verification) -> Repo
         "max_abs_error": _number(max(output.max_abs for output in outputs)),
         "top1_drop": None,
         "samples": 1,
+        "passed": verification.passed,
     }
     if report["accuracy"] and "source" in report["accuracy"]:
         worst = max(difference.relative for difference in verification.judged)
-        accuracy = {**report["accuracy"], "verified": _number(worst)}
+        own = {"verified": _number(worst), "passed": verification.passed}
+        accuracy = {**report["accuracy"], **own}
     ram = report["ram"]
     if verification.stack_bytes is not None:
         ram = {

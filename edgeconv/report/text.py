@@ -252,10 +252,14 @@ def _verified(report: Mapping[str, Any]) -> list[str]:
     if accuracy.get("top1_drop") is not None:
         text += f", top-1 {accuracy['top1']:.1%} ({accuracy['top1_drop']:.1%} less than float32)"
     if "source" not in accuracy:
-        return [f"verified: {text} on {accuracy['samples']} input(s)"]
+        word = "verified" if accuracy.get("passed", True) else "DIFFERS from the model"
+        return [f"{word}: {text} on {accuracy['samples']} input(s)"]
     promised = "" if accuracy["promised"] else "; nothing is promised of other inputs"
     lines = [f"accuracy: {text} on {accuracy['samples']} of {accuracy['source']}{promised}"]
     verified = accuracy.get("verified")
-    if verified is not None:
+    if not accuracy.get("passed", True):
+        worst = "not finite" if verified is None else f"{verified:.3g}"
+        lines.append(f"DIFFERS from the model with these numbers: worst error {worst}")
+    elif verified is not None:
         lines.append(f"verified: every number stored as planned, worst error {verified:.3g}")
     return lines

@@ -59,7 +59,9 @@ def outputs(report: Report) -> tuple[str, Missing | None]:
     if not _on_samples(report):
         count = accuracy["samples"]
         ending = "" if count == 1 else "s"
-        return f"Outputs compared with the model on {count} input{ending}: {words}.", None
+        differs = "" if accuracy.get("passed", True) else " The program differs from the model."
+        compared = f"Outputs compared with the model on {count} input{ending}"
+        return f"{compared}: {words}.{differs}", None
     if accuracy.get("top1") is not None:
         words += f", top-1 {_percent(accuracy['top1'])}"
     words = f"Outputs expected of this rounding, measured on {accuracy['source']}: {words}."
@@ -67,7 +69,8 @@ def outputs(report: Report) -> tuple[str, Missing | None]:
     if verified is None:
         return words, unverified(report)
     compared = "The program compared with the same numbers in float32 on 1 input"
-    return f"{words} {compared}: relative error {verified:.3g}.", None
+    differs = "" if accuracy.get("passed", True) else " It differs."
+    return f"{words} {compared}: relative error {verified:.3g}.{differs}", None
 
 
 def _percent(share: float) -> str:

@@ -1,0 +1,164 @@
+"""Exit statuses as docs/architecture.md has them, in words and with --json."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from edgeconv import pipeline
+from edgeconv.errors import EdgeconvError
+from edgeconv.verify import Verification
+from edgeconv.verify.compare import compare
+from tests import onnx_models
+from tests.command import BOARD, Command
+from tests.tiny_firmware import ARM
+
+Make = Callable[[Path], None]
+
+
+def nothing(_: Path) -> None:
+    pass
+
+
+def another_folder(folder: Path) -> None:
+    (folder / "out").mkdir()
+    (folder / "out" / "thesis.txt").write_text("mine")
+
+
+def no_onnx(folder: Path) -> None:
+    (folder / "net.onnx").write_text("hello")
+
+
+def empty_project(folder: Path) -> None:
+    (folder / "project").mkdir()
+
+
+def damaged_project(folder: Path) -> None:
+    empty_project(folder)
+    (folder / "project" / "report.json").write_text("{")
+
+
+def other_samples(folder: Path) -> None:
+    np.savez(folder / "x.npz", image=np.zeros((1, 9), np.float32))
+
+
+def bad_board(folder: Path) -> None:
+    (folder / "b.toml").write_text("name = 3")
+
+
+COMPILE = ("compile", "net.onnx", "--board", BOARD, "-o", "out")
+# What happens before, the command, its exit status, and a word of the error.
+CASES: dict[str, tuple[Make, tuple[str, ...], int, str]] = {
+    "no such model": (nothing, ("compile", "gone.onnx", "--board", BOARD), 2, "gone.onnx"),
+    "no ONNX": (no_onnx, COMPILE, 1, "not a readable ONNX model"),
+    "in the way": (another_folder, COMPILE, 1, "will not replace"),
+    "no budget": (nothing, (*COMPILE, "--ram", "16"), 1, "does not fit"),
+    "a limit": (nothing, (*COMPILE, "--limit", "model-nodes=1"), 1, "model-nodes"),
+    "no such limit": (nothing, (*COMPILE, "--limit", "x=1"), 2, "no such limit"),
+    "no such board": (nothing, ("compile", "net.onnx", "--board", "x"), 2, "'x'"),
+    "no such option": (nothing, (*COMPILE, "--what"), 2, "--what"),
+    "no such command": (nothing, ("kompile",), 2, "kompile"),
+    "no such layer": (nothing, (*COMPILE, "--storage", "conv9=int8"), 2, "conv9"),
+    "no such format": (nothing, (*COMPILE, "--storage", "*=int9"), 2, "int9"),
+    "no such file": (nothing, (*COMPILE, "--min-sqnr", "9", "--calibration", "gone"), 2, "gone"),
+    "samples": (other_samples, (*COMPILE, "--min-sqnr", "9", "--calibration", "x.npz"), 2, "1x9"),
+    "no project": (empty_project, ("report", "project"), 2, "not an edgeconv project"),
+    "no such project": (nothing, ("verify", "gone"), 2, "gone"),
+    "damaged project": (damaged_project, ("bench", "project"), 2, "report.json"),
+    "board file": (bad_board, ("boards", "check", "b.toml"), 2, "b.toml"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_statuses(
+    name: str, edgeconv: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same with --json, which prints the error as one document beside the words."""
+    make, arguments, status, word = CASES[name]
+    monkeypatch.chdir(tmp_path)
+    onnx_models.save(onnx_models.residual(), tmp_path / "net.onnx")
+    make(tmp_path)
+    before = sorted(tmp_path.rglob("*"))
+    done = edgeconv(*arguments)
+    assert done.status == status, done.stderr
+    assert word in done.stderr
+    assert done.stdout == ""
+    as_json = edgeconv(*arguments, "--json")
+    assert as_json.status == status
+    assert as_json.stderr == done.stderr
+    error = as_json.json()["error"]
+    assert error["status"] == status
+    assert f"edgeconv: error: {error['message']}" == done.stderr.splitlines()[0]
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_an_internal_error_is_json_too(
+    edgeconv: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("by zero")
+
+    monkeypatch.setattr(pipeline, "explain_model", fails)
+    done = edgeconv("explain", "net.onnx", "--board", BOARD, "--json")
+    assert done.status == 1
+    assert "internal error" in done.stderr
+    assert done.json()["error"]["what"] == "ZeroDivisionError: by zero"
+
+
+def test_a_program_that_differs_is_not_called_verified(
+    edgeconv: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """One answer, in words, in the document and by the exit status."""
+    real = pipeline.verify
+
+    def wrong(*given: object, **options: object) -> Verification:
+        found = real(*given, **options)  # type: ignore[arg-type]
+        off = compare("y", np.ones(3, np.float32), np.zeros(3, np.float32))
+        return Verification((off,), (), 1e-4, found.runtime, found.ran)
+
+    monkeypatch.setattr(pipeline, "verify", wrong)
+    model = onnx_models.save(onnx_models.residual(), tmp_path / "net.onnx")
+    arguments = ("compile", model, "--board", BOARD, "--verify", "-o", tmp_path / "out")
+    done = edgeconv(*arguments)
+    assert done.status == 1
+    assert "error: the program differs from the model" in done.stderr
+    assert "verified" not in done.stdout
+    assert "DIFFERS from the model: largest error 1" in done.stdout
+    document = edgeconv(*arguments, "--json").json()
+    assert document["accuracy"]["passed"] is False
+    assert document["error"]["what"] == "the program differs from the model"
+
+
+@pytest.mark.skipif(shutil.which(ARM) is None, reason=f"{ARM} is not installed")
+def test_a_board_that_cannot_run_here(edgeconv: Command, tmp_path: Path) -> None:
+    """Said before anything is built; what is known is printed, and the exit status is 3."""
+    model = onnx_models.save(onnx_models.residual(), tmp_path / "net.onnx")
+    arguments = ("compile", model, "--board", "stm32f407", "--verify", "-o", tmp_path / "out")
+    done = edgeconv(*arguments)
+    assert done.status == 3
+    first, last = done.stderr.splitlines()[0], done.stderr.splitlines()[-1]
+    assert first.startswith("edgeconv: note: programs of this board cannot run here")
+    assert first.endswith("it will be built, and not verified")
+    assert last.startswith("edgeconv: error: programs of this board cannot run here")
+    assert "flash: code" in done.stdout
+    document = edgeconv(*arguments, "--json").json()
+    assert document["flash"]["code"] > 0
+    assert document["error"]["status"] == 3
+
+
+def test_what_is_known_is_printed_where_verification_cannot_run(
+    edgeconv: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def fails(*_: object, **__: object) -> Verification:
+        raise EdgeconvError("the program failed")
+
+    monkeypatch.setattr(pipeline, "verify_project", fails)
+    model = onnx_models.save(onnx_models.residual(), tmp_path / "net.onnx")
+    done = edgeconv("compile", model, "--board", BOARD, "--verify", "-o", tmp_path / "out")
+    assert done.status == 1
+    assert "RAM: arena" in done.stdout
+    assert "error: the program failed" in done.stderr
