@@ -52,7 +52,12 @@ _TABLE = (
     Limit("name-length", 4096, "characters", "a name in a model or an array file"),
     Limit("tensor-rank", 16, "dimensions", "a tensor", most=32),
     Limit("tensor-elements", 1 << 32, "elements", "a tensor, and each dimension of one"),
-    Limit("window-elements", 1 << 24, "elements", "a kernel, its strides, dilations and padding"),
+    Limit(
+        "window-elements",
+        1 << 20,
+        "elements",
+        "a dimension of a convolution, pool or resize: input, output, kernel, stride, padding",
+    ),
     Limit("folded-bytes", 4 << 30, "bytes", "all values that are evaluated when compiling"),
     Limit("folded-operations", 1 << 35, "operations", "evaluating one node when compiling"),
     Limit("array-file-bytes", 16 << 30, "bytes", "an .npz file"),

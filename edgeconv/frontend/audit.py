@@ -46,6 +46,11 @@ def audit(model: onnx.ModelProto, path: Path) -> None:
     for body in bodies.values():
         for node, _ in body:
             _check_node(node, path, in_function=True)
+    for function in model.functions:
+        beyond = [o.version for o in function.opset_import if not 0 <= o.version < 1 << 31]
+        if beyond:
+            got = f"opset {beyond[0]} in function {function.name!r}"
+            raise _invalid(str(path), got, "versions are numbers of 31 bits")
     _check_written_out(nodes, bodies, path)
 
 

@@ -23,6 +23,8 @@ _VALUE_FREE: dict[str, frozenset[int]] = {
 # onnx.reference departs from the definition: of older versions, and for LRN of all of them.
 _UNRELIABLE = frozenset({"Hardmax", "LRN", "LogSoftmax", "Resize", "Softmax", "Upsample"})
 
+_SCALED = frozenset({"DequantizeLinear", "QuantizeLinear"})
+
 # onnx.reference starts here, with the meaning of all earlier versions.
 _FIRST_OPSET = {"DequantizeLinear": 19}
 
@@ -51,6 +53,10 @@ def evaluate(
         return [np.asarray(values[node.input[0]])]
     if "seed" in schema.attributes or node.op_type in _UNRELIABLE:
         return None
+    if node.op_type in _SCALED and len(node.input) > 2 and node.input[2]:
+        scale, zero = values[node.input[1]], values[node.input[2]]
+        if scale is None or zero is None or scale.shape != zero.shape:
+            return None  # the evaluator would broadcast one of them
     opset = max(opsets[""], _FIRST_OPSET.get(node.op_type, 0))
     opsets = {**opsets, "": opset}
     # A graph, because the evaluator runs a lone node in the newest opset.

@@ -85,6 +85,10 @@ def _dequantised(node: onnx.NodeProto, constant: Constant) -> Steps | None:
         return None
     zero = constant(node.input[2]) if len(node.input) > 2 and node.input[2] else None
     axis = int(attributes.get("axis", 1))
+    if scale.size != 1 and not (-x.ndim <= axis < x.ndim and scale.size == x.shape[axis]):
+        return None
+    if zero is not None and zero.size not in (1, scale.size):
+        return None
     along = None if scale.size == 1 else axis % x.ndim
     shape = [1] * x.ndim
     if along is not None:

@@ -173,6 +173,9 @@ def _checked_opsets(file: model_file.ModelFile) -> dict[str, int]:
             rule=rule,
             hint=hint,
         )
+    beyond = [version for version in imports.values() if not 0 <= version < 1 << 31]
+    if beyond:
+        raise _invalid(file.path, f"opset {beyond[0]}", "versions are numbers of 31 bits")
     if model.ir_version > onnx.IR_VERSION:
         raise EdgeconvError(
             "the model cannot be read",

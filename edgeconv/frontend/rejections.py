@@ -10,17 +10,33 @@ from collections.abc import Iterator, Sequence
 import onnx
 
 from edgeconv.errors import EdgeconvError
+from edgeconv.frontend.names import function_key
 from edgeconv.frontend.schedule import ordered, subgraphs
 
 _MOST_BYTES = 64 << 20  # of a model without its large weights; the checker wants a copy of it
 
 
 def notes(model: onnx.ModelProto) -> tuple[str, ...]:
-    """A note on what the checker says of ``model``; none where it says nothing.
+    """What other tools take differently, and what the checker says of ``model``.
 
     What is a matter of spelling does not count, and no engine minds: the order of nodes, and
     inputs and outputs without a shape.
     """
+    return (*_own_operators(model), *_of_checker(model))
+
+
+def _own_operators(model: onnx.ModelProto) -> tuple[str, ...]:
+    """Functions under names of ONNX's operators: edgeconv compiles the function."""
+    keys = (function_key(function) for function in model.functions)
+    own = [name for domain, name, _ in keys if not domain and onnx.defs.has(name)]
+    return tuple(
+        f"the model defines {name} itself: its definition is compiled, where ONNX Runtime uses the "
+        "operator of ONNX"
+        for name in own
+    )
+
+
+def _of_checker(model: onnx.ModelProto) -> tuple[str, ...]:
     if model.ByteSize() > _MOST_BYTES:
         return ()
     try:

@@ -11,8 +11,26 @@ from onnx import TensorProto
 _GRAPH, _TENSOR = onnx.AttributeProto.GRAPH, onnx.AttributeProto.TENSOR
 
 
+# Attributes that are 0 or 1.  Of other numbers engines differ in the meaning.
+_FLAGS = frozenset(
+    {
+        *("keepdims", "noop_with_empty_axes", "transA", "transB", "ceil_mode", "training_mode"),
+        *("count_include_pad", "antialias", "exclude_outside", "exclusive", "reverse", "allowzero"),
+    }
+)
+_AXES = frozenset({"axis", "axes", "perm", "batch_axis", "time_axis"})
+_MOST_AXIS = 1000  # far beyond every rank; onnx's shape inference crashes at 2^31
+
+
 def check(node: onnx.NodeProto, opsets: Mapping[str, int]) -> None:
-    """Raise onnx.checker.ValidationError where ``node`` breaks its operator's signature."""
+    """Raise ValueError or onnx.checker.ValidationError where ``node`` breaks its operator's
+    signature."""
+    for attribute in node.attribute:
+        values = attribute.ints if attribute.ints else (attribute.i,)
+        if attribute.name in _FLAGS and not set(values) <= {0, 1}:
+            raise ValueError(f"{attribute.name} {values[0]}, which is neither 0 nor 1")
+        if attribute.name in _AXES and max(map(abs, values)) > _MOST_AXIS:
+            raise ValueError(f"{attribute.name} {max(values, key=abs)}, which no tensor has")
     context = onnx.checker.C.CheckerContext()
     context.ir_version = onnx.IR_VERSION
     context.opset_imports = dict(opsets)

@@ -193,6 +193,9 @@ def window_of(source: Source, ctx: ImportContext, kernel: Shape) -> Window:
     dilations = ints(source.attrs.get("dilations") or [1] * rank)
     auto_pad = source.attrs.get("auto_pad", "NOTSET")
     pads = ints(source.attrs.get("pads") or [0] * (2 * rank))
+    where = f"node {source.name!r} ({source.op_type})"
+    out = ctx.tensor(source.outputs[0]).shape[2:]
+    limits.held("window-elements", max((*spatial, *out), default=0), where, "too large to compile")
     for name, value, entries in (
         ("kernel_shape", kernel, rank),
         ("strides", strides, rank),
@@ -202,8 +205,8 @@ def window_of(source: Source, ctx: ImportContext, kernel: Shape) -> Window:
         if len(value) != entries or (name != "pads" and min(value, default=1) < 1):
             rule = f"{entries} positive entries are needed for {rank} spatial dimensions"
             raise ctx.reject(source, f"{name} {list(value)}", rule)
-        where = f"node {source.name!r} ({source.op_type}), {name}"
-        limits.held("window-elements", max(value, default=0), where, "too large to compile")
+        at = f"{where}, {name}"
+        limits.held("window-elements", max(value, default=0), at, "too large to compile")
     if min(pads, default=0) < 0:
         raise ctx.reject(source, f"pads {list(pads)}", "padding must not be negative")
     if auto_pad == "VALID":

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from edgeconv import limits
 from edgeconv.ir.graph import Node
 from edgeconv.ir.layout import Shape
 from edgeconv.ops.base import ImportContext, Operator, Source, Stored
@@ -52,6 +53,8 @@ def _from_sizes(source: Source, sizes: Shape, axes: Shape, shape: Shape, out: Sh
 def _scales(source: Source, ctx: ImportContext) -> tuple[float, ...]:
     """One scale per dimension, from scales or sizes and the axes they belong to."""
     shape, out = (ctx.tensor(n).shape for n in (source.inputs[0], source.outputs[0]))
+    where = f"node {source.name!r} ({source.op_type})"
+    limits.held("window-elements", max((*shape, *out), default=0), where, "too large to compile")
     axes = axes_of(source, ctx, source.attrs.get("axes") or range(len(shape)), len(shape))
     if source.version >= 11:
         given = constant_input(source, ctx, 2, "scales")

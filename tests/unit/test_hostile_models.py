@@ -81,6 +81,43 @@ NODES: dict[str, tuple[Callable[[], onnx.ModelProto], str]] = {
     "transpose twice": (lambda: one("Transpose", (2, 3), perm=[0, 0]), "perm"),
     "transpose far": (lambda: one("Transpose", (2, 3), perm=[0, 9]), "perm"),
     "reduce axis": (lambda: one("ReduceMean", (2, 3), axes=[-5]), "axis"),
+    "far axis": (  # which crashed the shape inference of onnx, and Python with it
+        lambda: one("LayerNormalization", (3, 5), {"w": np.ones((3, 5), np.float32)}, axis=1 << 31),
+        "which no tensor has",
+    ),
+    "keepdims of a constant": (
+        lambda: model(
+            [
+                make("ReduceMin", ["c"], ["d"], keepdims=1 << 32, axes=[0]),
+                make("Add", ["x", "d"], ["y"]),
+            ],
+            {"x": (2,)},
+            {"y": None},
+            {"c": np.ones((3, 2), np.float32)},
+        ),
+        "neither 0 nor 1",
+    ),
+    "scales that do not match": (
+        lambda: model(
+            [
+                make("DequantizeLinear", ["q", "s", "z"], ["w"], axis=1),
+                make("MatMul", ["x", "w"], ["y"]),
+            ],
+            {"x": (1, 2)},
+            {"y": None},
+            {"q": np.ones((2, 3), np.int8), "s": f32(0.5), "z": np.zeros(3, np.int8)},
+        ),
+        "cannot be evaluated",
+    ),
+    "wide input": (
+        lambda: one("Conv", (1, 1, 1, 1 << 21), {"w": np.ones((1, 1, 1, 3), np.float32)}),
+        "window-elements",
+    ),
+    "wide resize": (
+        lambda: one("Resize", (1, 1, 1, 4), {"r": f32(), "s": f32(1, 1, 1, 1e6)}),
+        "window-elements",
+    ),
+    "opset of 2^40": (lambda: _opset(1 << 40), "31 bits"),
     "reduce keepdims": (lambda: one("ReduceMean", (2, 3), axes=[1], keepdims=2), "keepdims"),
     "lp axis": (lambda: one("LpNormalization", (2, 3), axis=4), "axis"),
     "pad axis": (
@@ -146,6 +183,12 @@ NODES: dict[str, tuple[Callable[[], onnx.ModelProto], str]] = {
     ),
     "large tile": (lambda: one("Tile", (1, 1), {"s": i64(1 << 20, 1 << 20)}), "tensor-elements"),
 }
+
+
+def _opset(version: int) -> onnx.ModelProto:
+    source = relu(2)
+    source.opset_import.append(helper.make_opsetid("other", version))
+    return source
 
 
 def _branch() -> onnx.GraphProto:

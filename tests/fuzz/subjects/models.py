@@ -21,7 +21,7 @@ BOARDS = ("generic-c", "stm32h743", "x86-64-v3", "odroid-xu3")
 # What a worker has room for.
 LIMITS = {
     "tensor-elements": 1 << 24,
-    "window-elements": 1 << 24,
+    "window-elements": 1 << 14,
     "folded-bytes": 64 << 20,
     "model-nodes": 2000,
     "model-seconds": 10,
@@ -55,9 +55,9 @@ def _damaged(source: random.Random, data: bytes) -> bytes:
 
 
 def read(path: Path) -> Callable[[], str]:
-    """Everything that `edgeconv compile` does before it writes; the board is the file's name."""
-    board = path.stem.partition("-")[0] if path.stem.partition("-")[0] in BOARDS else path.stem
-    board = board if board in BOARDS else BOARDS[0]
+    """Everything that `edgeconv compile` does before it writes, for the board that the file's name
+    begins with."""
+    board = next((name for name in BOARDS if path.stem.startswith(name)), BOARDS[0])
     options = CompileOptions(path, board, name="fuzzed")
     with limits.given(LIMITS), Decider(options) as decider:
         decided = decider.plain()
