@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from edgeconv.build import compile as compiling
 from edgeconv.pipeline import CompileOptions, compile_model
 from tests import compilers, onnx_models
 from tests.command import BOARD, Command
 from tests.kernels import builds
+from tests.shared_objects import SharedObjects
 
 SHOWN_CHARACTERS = 4000  # the end of a traceback; the summary has all of it
 
@@ -52,6 +55,18 @@ def pytest_configure(config: pytest.Config) -> None:
 def private_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def shared_objects(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What several tests compile is compiled once, by whichever worker comes first."""
+    base = tmp_path_factory.getbasetemp()
+    base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    store = base / "objects"
+    store.mkdir(exist_ok=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compiling, "_call", SharedObjects(compiling._call, store))
         yield
 
 

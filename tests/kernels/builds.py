@@ -10,7 +10,7 @@ import functools
 import shutil
 import subprocess
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -25,6 +25,7 @@ COMPILERS = ("gcc", "clang")
 _STRICT = ("-std=c11", "-D_POSIX_C_SOURCE=200112L", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
 _SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 _OPTIONS = {"gcc": ("-O1", *_SANITIZE), "clang": ("-O2",)}
+SHIPPED = ("-O3", "-ffp-contract=fast")  # what projects are compiled with
 # Checks as calls, and violations that end a program without a description: a third less to compile.
 _TRAPPING = (
     "-fsanitize-undefined-trap-on-error",
@@ -72,7 +73,7 @@ def native(target: Target, compiler: str, options: tuple[str, ...] = ()) -> Buil
     return Build(f"{target.name} with {compiler}", target, command, trapping=_trapping(options))
 
 
-def emulated(target: Target) -> Build:
+def emulated(target: Target, options: tuple[str, ...] = ()) -> Build:
     """Cross-compiled and run under QEMU; skips when either is missing."""
     compiler = _find(f"{_TRIPLES.get(target.arch, f'{target.arch}-linux-gnu')}-gcc")
     name = _QEMU_NAMES.get(target.arch, target.arch)
@@ -80,7 +81,7 @@ def emulated(target: Target) -> Build:
     return Build(
         f"{target.name} under QEMU",
         target,
-        (compiler, "-O2", "-static", *_STRICT),
+        (compiler, *(options or ("-O2",)), "-static", *_STRICT),
         (qemu, *_QEMU_CPU.get(target.name, ())),
     )
 
@@ -119,7 +120,42 @@ def find(target: Target, compiler: str, options: tuple[str, ...] = ()) -> Build:
         return native(target, compiler, options)
     if target.name in _SHIMS:
         return with_simde(target, compiler, options)
-    return native(target, compiler, options) if is_native(target) else emulated(target)
+    if is_native(target):
+        return native(target, compiler, options)
+    return emulated(target, () if set(_SANITIZE) <= set(options) else options)
+
+
+@dataclass(frozen=True)
+class Way:
+    """How the kernels of an ISA are tested: options, none for GCC's sanitizers or Clang's default,
+    and whether sizes are constants, as in what is emitted, or known at run time only."""
+
+    target: str
+    compiler: str
+    options: tuple[str, ...] = SHIPPED
+    constants: bool = False
+
+    def build(self) -> Build:
+        """Skips, by name, what is missing."""
+        found = find(TARGETS[self.target], self.compiler, self.options)
+        return found if self.constants else replace(found, compiled_once=True)
+
+
+# Sanitizers where vectors have one element and where they have most, the second compiler on one
+# ISA, everywhere else the options of what is emitted.  On one ISA sizes are constants, too, as in
+# what is emitted; that takes many times as long to compile.
+WAYS = (
+    Way("portable", "gcc", ()),
+    Way("avx512", "gcc", ()),
+    Way("avx2", "gcc", constants=True),
+    Way("avx2", "clang"),
+    *(Way(name, "gcc") for name in TARGETS if name not in ("portable", "avx512", "avx2")),
+)
+# What takes minutes: constants on every other ISA, and with the second compiler.
+MORE_WAYS = (
+    *(Way(name, "gcc", constants=True) for name in TARGETS if name != "avx2"),
+    *(Way(name, "clang", constants=True) for name in ("portable", "avx512", "avx2")),
+)
 
 
 def describe() -> list[str]:

@@ -1,4 +1,4 @@
-"""The builds that kernel tests run in: every target, with every compiler that is installed."""
+"""The builds that kernel tests run in (``builds.WAYS``)."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from pathlib import Path
 
 import pytest
 
-from edgeconv.targets import TARGETS
-from tests.kernels import builds
+from tests.kernels.builds import MORE_WAYS, WAYS, Way
 from tests.kernels.harness import Build
+
+
+def _name(way: Way) -> str:
+    return "-".join((way.target, way.compiler, *(["constants"] if way.constants else [])))
 
 
 @pytest.fixture(
     params=[
-        f"{name}-{compiler}"
-        for name, target in TARGETS.items()
-        for compiler in builds.COMPILERS
-        # A row that uses the header of another differs in tiles only: one compiler will do.
-        if compiler == "gcc" or (builds.runs_here(target) and not target.runtime)
+        *(pytest.param(way, id=_name(way)) for way in WAYS),
+        *(pytest.param(way, id=_name(way), marks=pytest.mark.slow) for way in MORE_WAYS),
     ]
 )
 def build(request: pytest.FixtureRequest) -> Build:
-    """An instruction set and a compiler; skipped, by name, where either is missing."""
-    name, compiler = str(request.param).rsplit("-", 1)
-    return builds.find(TARGETS[name], compiler)
+    """An instruction set, a compiler and its options; skipped, by name, where one is missing."""
+    way: Way = request.param
+    return way.build()
 
 
 @pytest.fixture

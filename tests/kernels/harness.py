@@ -47,6 +47,7 @@ from edgeconv.storage import formats
 from edgeconv.storage.grid import grid_of
 from edgeconv.targets import Target
 from tests.ir_interpreter import evaluate
+from tests.kernels import once
 
 ROOT = Path(__file__).resolve().parents[2]
 ULP = 2.0**-23
@@ -59,7 +60,8 @@ class Build:
     """A target, the compiler command for it, and the command that runs its programs.
 
     With the options ``trapping`` programs take less time to compile, and a violation ends them
-    without a description: one that fails is compiled again without them.
+    without a description: one that fails is compiled again without them.  ``compiled_once``:
+    kernels are functions that take sizes at run time (``tests.kernels.once``).
     """
 
     name: str
@@ -67,6 +69,7 @@ class Build:
     compiler: tuple[str, ...]
     runner: tuple[str, ...] = ()
     trapping: tuple[str, ...] = ()
+    compiled_once: bool = False
 
 
 @dataclass(frozen=True)
@@ -283,7 +286,11 @@ def compile_program(
 ) -> Path:
     """The binary, beside its source in ``folder``; RuntimeError with the compiler's message."""
     source, binary = folder / "kernels.c", folder / "kernels"
-    source.write_text(program.source(build.target))
+    text = program.source(build.target)
+    if build.compiled_once:
+        text = once.compiled_once(text, build.target)
+        options = [*options, *once.options(build.compiler[0])]
+    source.write_text(text)
     command = [*build.compiler, *options, *build.target.flags, "-I", str(ROOT / "runtime_c")]
     command += [str(source)]
     compiled = subprocess.run(
@@ -294,11 +301,9 @@ def compile_program(
     return binary
 
 
-def execute(
-    build: Build, cases: Sequence[Case], folder: Path, kind: type[Program] = Program
-) -> list[tuple[Case, Array]]:
+def execute(build: Build, cases: Sequence[Case], folder: Path) -> list[tuple[Case, Array]]:
     """Compile all cases into one program, run it, and return every run's logical output."""
-    program = kind(build.target.lanes)
+    program = Program(build.target.lanes)
     for case in cases:
         aliases = case.layer.aliases
         grants: list[tuple[Alias, ...]] = [(), *((alias,) for alias in aliases)]
@@ -335,11 +340,11 @@ def _play(build: Build, program: Program, folder: Path) -> bytes:
     return done.stdout
 
 
-def check(build: Build, cases: Sequence[Case], folder: Path, kind: type[Program] = Program) -> None:
+def check(build: Build, cases: Sequence[Case], folder: Path) -> None:
     """Every run of every case is within its case's tolerance."""
     assert cases, "no cases"
     failures = []
-    for case, got in execute(build, cases, folder, kind):
+    for case, got in execute(build, cases, folder):
         want = case.expected.astype(np.float64)
         with np.errstate(invalid="ignore"):
             allowed = case.tolerance * ULP * np.maximum(np.abs(want), case.scale)

@@ -170,6 +170,8 @@ def test_other_ranks(build: Build, folder: Path) -> None:
         folder,
         conv((1, 3, 9), lanes, (3,), (1, 1)),
         conv((1, 2, 3, 4, 5), lanes + 1, (3, 3, 3), (1, 1, 1, 1, 0, 1), strides=(2, 1, 1)),
+        conv((1, 2, 5, 4, 3), lanes, (3, 2, 1), (3, 1, 0, 2, 1, 0), dilations=(2, 2, 1)),
+        conv((1, 3, 6, 4, 3), 3, (3, 2, 1), (3, 1, 0, 2, 1, 0), dilations=(2, 2, 1), groups=3),
     )
 
 

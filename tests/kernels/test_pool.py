@@ -74,6 +74,21 @@ def test_windows(build: Build, folder: Path) -> None:
     check(build, [case for spec in specs for case in spec.cases(build.target)], folder)
 
 
+def test_strips(build: Build, folder: Path) -> None:
+    """Rows of every length around a strip of pixels whose windows lie inside, with padding at
+    either end or at none: strips end where the last such window does."""
+    windows = [
+        ((2, width), (1, kernel), (1, stride), (1, 1), (0, before, 0, after))
+        for width in range(3, 13)
+        for kernel, stride in ((2, 1), (3, 1), (3, 2))
+        for before, after in ((0, 0), (0, 1), (1, 1))
+    ]
+    lanes = build.target.lanes
+    specs = [spec_of(window, lanes, mode, False, False) for window in windows
+             for mode in ("max", "average")]  # fmt: skip
+    check(build, [case for spec in specs for case in spec.cases(build.target)], folder)
+
+
 def test_epilogue(build: Build, folder: Path) -> None:
     lanes = build.target.lanes
     specs = []

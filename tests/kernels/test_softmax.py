@@ -48,3 +48,24 @@ def test_softmax(build: Build, folder: Path) -> None:
             )
         )
     run(build, folder, specs)
+
+
+def test_far_from_zero(build: Build, folder: Path) -> None:
+    """Rows of every number of lanes, alone and behind a vector, whose largest element is not 0, the
+    first, the last or one that another lane would stand for."""
+    lanes, specs = build.target.lanes, []
+    for log, n in product(
+        (False, True), sorted({1, 2, 3, lanes - 1, lanes, lanes + 1, 2 * lanes + 3})
+    ):
+        if n < 1:
+            continue
+        falling = -200 - 30 * np.arange(n, dtype=np.float32)
+        for row in (np.full(n, -200, np.float32), falling, falling[::-1], np.roll(falling, n // 2)):
+            along = np.stack([row, row + 500])
+            for x, axis in ((along, 1), (np.ascontiguousarray(along.T), 0)):
+                attributes = {"axis": axis, "log": log}
+                tolerance = (
+                    {"tolerance": 8, "scale": 1} if log else {"tolerance": 40, "scale": 1e-30}
+                )
+                specs.append(Spec("Softmax", {"x": x}, x.shape, attributes, **tolerance))
+    run(build, folder, specs)
