@@ -51,6 +51,24 @@ def test_every_number_comes_back(entry: Grid) -> None:
     assert form.bytes_of(256) == 256
 
 
+def test_ties_go_to_the_even_number() -> None:
+    """As in QuantizeLinear: of the quotient, before the zero point is added."""
+    ties = np.arange(-20, 20, dtype=np.float32) + np.float32(0.5)
+    for zero in (0, 7):
+        got = np.frombuffer(
+            formats()[Grid(0.25, zero).name].encode(ties * np.float32(0.25)), np.int8
+        )
+        assert not (np.int64(got) - zero & 1).any()
+        np.testing.assert_array_equal(np.abs(got - zero - ties), 0.5)
+
+
+@pytest.mark.parametrize("zero", [-128, 0, 127])
+def test_zero_is_one_of_its_numbers(zero: int) -> None:
+    assert Grid(0.5, zero).is_stored
+    beyond = {-128: -129, 127: 128}.get(zero)
+    assert beyond is None or not Grid(0.5, beyond).is_stored
+
+
 def test_what_lies_beyond_is_the_nearest() -> None:
     form = formats()[Grid(0.5, 100).name]
     beyond = np.array([1e9, -1e9, np.inf, -np.inf, np.nan], np.float32)

@@ -46,6 +46,11 @@ def workspace_at(memory_map: MemoryMap, offset: int) -> MemoryMap:
     return replace(memory_map, workspaces={5: place})
 
 
+def of_bank(memory_map: MemoryMap, **changes: int) -> MemoryMap:
+    (bank,) = memory_map.banks
+    return replace(memory_map, banks=(replace(bank, **changes),))  # type: ignore[arg-type]
+
+
 WRONG: dict[str, tuple[Callable[[MemoryMap], MemoryMap], str]] = {
     "order": (swap_layers, "reads 'a' before it is written"),
     "layer missing": (forget_a_layer, "each layer must run once"),
@@ -66,7 +71,7 @@ WRONG: dict[str, tuple[Callable[[MemoryMap], MemoryMap], str]] = {
         "c: lies in a buffer that does not exist",
     ),
     "unaligned": (lambda m: moved(m, "cat", offset=m.places["cat"].offset + 2), "honoured"),
-    "clobbers": (
+    "alias elsewhere": (
         lambda m: moved(m, "c", offset=m.places["p"].offset // 4 * 4),
         "is not honoured",
     ),
@@ -79,6 +84,8 @@ WRONG: dict[str, tuple[Callable[[MemoryMap], MemoryMap], str]] = {
     "workspace missing": (lambda m: replace(m, workspaces={}), "workspaces: must be those"),
     "bound": (lambda m: replace(m, lower_bound=m.lower_bound + 4), "lower_bound: must be"),
     "waste": (lambda m: replace(m, arena_bytes=m.arena_bytes + 4), "arena_bytes: must be"),
+    "bank's bound": (lambda m: of_bank(m, lower_bound=m.lower_bound + 4), "the bound must be"),
+    "bank's bytes": (lambda m: of_bank(m, bytes=m.arena_bytes + 4), "must take"),
     "not optimal": (lambda m: replace(m, optimal=False), "of the lower bound is optimal"),
 }
 
@@ -97,6 +104,15 @@ def test_accepts_the_plan(io: str) -> None:
     choice = network(io)
     memory_map = plan(choice)
     assert check(choice, memory_map) is memory_map
+
+
+def test_rejects_a_plan_in_which_an_output_lies_on_what_its_layer_reads() -> None:
+    choice = network("arena")
+    memory_map = plan(choice)
+    for offset in (0, 4):
+        wrong = moved(memory_map, "y", offset=memory_map.places["cat"].offset // 4 * 4 + offset)
+        with pytest.raises(InvariantError, match="cat: is clobbered by step 5"):
+            check(choice, wrong)
 
 
 def by_hand(places: dict[str, Place], granted: set[tuple[int, int]], arena: int) -> MemoryMap:

@@ -150,12 +150,14 @@ def test_weights_are_rounded_once() -> None:
     np.testing.assert_array_equal(folded, exact.astype(np.float32))
 
 
-def test_a_fold_that_would_overflow_is_not_made() -> None:
+@pytest.mark.parametrize(("weight", "bias"), [(1e30, 0), (1e-30, 1e30)])
+def test_a_fold_that_would_overflow_is_not_made(weight: float, bias: float) -> None:
     b = GraphBuilder()
     y = b.conv(b.input(1, 2, 3, 3), 2)
     scale, shift = b.constant(np.full(2, 1e30)), b.constant(np.zeros(2))
     y = b.node("Affine", (y, scale, shift), b.shape(y))
-    w = b.nodes[0].inputs[1]
-    b.tensors[w] = replace(b.tensors[w], data=np.full((2, 2, 1, 1), 1e30))
+    w, added = b.nodes[0].inputs[1:]
+    b.tensors[w] = replace(b.tensors[w], data=np.full((2, 2, 1, 1), weight))
+    b.tensors[added] = replace(b.tensors[added], data=np.full(2, bias))
     graph = _float32(b.graph(y))
     assert run(graph) is graph

@@ -108,6 +108,8 @@ def _pools(b: GraphBuilder, x: str) -> list[str]:
         b.pool(b.pad(x, UNEVEN, 1.0), "average", 3),
         b.pool(b.pad(x, UNEVEN), "average", 3, pad=1),  # counts one padding, not the other
         b.pool(b.pad(x, (0, 0, 3, 3, 0, 0, 3, 3), -np.inf), "max", 3),  # windows without data
+        b.pool(b.pad(x, (0, 0, 0, 3, 0, 0, 0, 0), -np.inf), "max", 3),  # one in front
+        b.pool(b.pad(x, (0, 0, 0, 0, 0, 0, 3, 0), -np.inf), "max", 3),  # one behind
         b.pool(b.pad(x, (0, 0, 0, 0, 0, 0, 4, 4)), "average", 3, count_include_pad=True),
     ]
 
