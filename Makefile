@@ -4,6 +4,7 @@
 #   make demo      compile a face detector, find the faces in a photograph, draw them
 #   make test      lint, type check and every test that takes seconds
 #   make test-all  the same and the tests that take minutes, with new random examples each time
+#   make mutants   mistakes of one line, and whether tests notice them (part of test-all)
 #   make lint      ruff, mypy --strict, import-linter
 #   make format    let ruff format the Python files
 #   make clean     remove what the above made
@@ -18,7 +19,7 @@ READY := $(VENV)/.ready
 PYTEST := -n $(JOBS) --dist worksteal --durations=25 --durations-min=1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint format toolchains clean
+.PHONY: help demo test test-all mutants lint format toolchains clean
 # Mutually independent targets would share one .venv.
 .NOTPARALLEL:
 
@@ -33,6 +34,10 @@ test: lint toolchains
 
 test-all: lint toolchains
 	$(BIN)/python -m pytest $(PYTEST)
+	$(BIN)/python -m tests.mutants
+
+mutants: $(READY)
+	$(BIN)/python -m tests.mutants
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -1,0 +1,90 @@
+"""Which tests are meant to notice a mistake in which file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """``source`` is mutated; ``tests`` are pytest's arguments."""
+
+    source: str
+    tests: tuple[str, ...]
+
+
+# One ISA without lanes and one with them: the others have the same loops.
+_BUILDS = ("-k", "portable-gcc or avx2-clang", "-m", "not slow")
+_KERNELS: Mapping[str, str] = MappingProxyType(
+    {
+        "ec_affine": "elementwise",
+        "ec_binary": "elementwise",
+        "ec_conv_depthwise": "conv",
+        "ec_conv_direct": "conv",
+        "ec_convert": "data_movement",
+        "ec_copy": "data_movement",
+        "ec_gather": "data_movement",
+        "ec_lrn": "lrn",
+        "ec_matmul": "matmul",
+        "ec_move": "data_movement",
+        "ec_nest": "reduce",
+        "ec_pad": "data_movement",
+        "ec_pool_global": "pool",
+        "ec_pool_lanes": "pool",
+        "ec_pool_op": "pool",
+        "ec_pool_rows": "pool",
+        "ec_reduce": "reduce",
+        "ec_resize": "resize",
+        "ec_sconv": "sconv",
+        "ec_softmax": "softmax",
+        "ec_unary": "elementwise",
+    }
+)
+_MEMORY: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "alias": ("alias", "alias_views"),
+        "banks": ("banks",),
+        "check": ("check",),
+        "offsets": ("offsets",),
+        "order": ("order",),
+    }
+)
+_BUDGET = tuple(
+    f"tests/unit/test_budget_{name}.py"
+    for name in ("derive", "fit", "frontier", "infeasible", "program")
+)
+_PASSES = (
+    *("binary_to_affine", "channel_shuffle", "common_subexpressions", "compose_gathers"),
+    *("compose_views", "constant_folding", "fold_batch_norm", "fold_channel_gather"),
+    *("fold_dense_bias", "fold_flatten", "fold_pad", "fuse_activation", "fuse_residual"),
+    *("recognise_activations", "reduce_to_pool", "remove_identity", "remove_requantisation"),
+    *("requantised_movement", "sink_transposes", "slice_of_concat"),
+)
+_IMPORT = tuple(
+    f"tests/unit/test_ops_import{name}.py" for name in ("", "_backend", "_resize", "_windows")
+)
+SUBJECTS = (
+    *(
+        Subject(f"runtime_c/kernels/{name}.h", (f"tests/kernels/test_{test}.py", *_BUILDS))
+        for name, test in _KERNELS.items()
+    ),
+    Subject("runtime_c/isa/ec_isa_avx2.h", ("tests/kernels/test_vector_ops.py", "-k", "avx2")),
+    *(
+        Subject(
+            f"edgeconv/memory/{name}.py", tuple(f"tests/unit/test_memory_{t}.py" for t in tests)
+        )
+        for name, tests in _MEMORY.items()
+    ),
+    *(Subject(f"edgeconv/budget/{name}.py", _BUDGET) for name in ("derive", "fit", "rows")),
+    *(
+        Subject(f"edgeconv/passes/{name}.py", (f"tests/unit/test_pass_{name}.py",))
+        for name in _PASSES
+    ),
+    *(
+        Subject(f"edgeconv/ops/{name}.py", _IMPORT)
+        for name in ("concat", "conv", "dense", "pad", "pool", "reduce", "resize")
+    ),
+    Subject("edgeconv/storage/grid.py", ("tests/unit/test_grids.py",)),
+)
