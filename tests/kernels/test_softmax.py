@@ -59,7 +59,7 @@ def test_far_from_zero(build: Build, folder: Path) -> None:
     ):
         if n < 1:
             continue
-        falling = -200 - 30 * np.arange(n, dtype=np.float32)
+        falling = -200 - 100 * np.arange(n, dtype=np.float32)
         for row in (np.full(n, -200, np.float32), falling, falling[::-1], np.roll(falling, n // 2)):
             along = np.stack([row, row + 500])
             for x, axis in ((along, 1), (np.ascontiguousarray(along.T), 0)):
