@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import RenderableType
@@ -15,7 +17,7 @@ from edgeconv.build.project import Project
 from edgeconv.cli.commands import Command
 from edgeconv.cli.words import FILE, FOLDER, Word
 from edgeconv.errors import Exit
-from edgeconv.report import accuracy, files, outcome, text
+from edgeconv.report import accuracy, compare, files, outcome, text
 from edgeconv.terminal import Progress, say, show
 from edgeconv.verify import DEFAULT_TOLERANCE
 
@@ -62,14 +64,32 @@ def bench(*, directory: Path, runs: int, layers: bool, as_json: bool) -> Exit:
     return Exit.OK
 
 
-def report(*, directory: Path, html: Path | None, as_json: bool) -> Exit:
-    """Show what report.json holds."""
+def report(*, directory: Path, other: Path | None, html: Path | None, as_json: bool) -> Exit:
+    """Show what report.json holds, or what two of them do."""
     found = Project.open(directory).report
+    if other:
+        return _compared(found, Project.open(other).report, (directory, other), html, as_json)
     shown: RenderableType = text.render(found)
     if html:
         files.write_html(found, html)
         shown = f"report: {escape(str(html))}"
     show(shown, found, as_json=as_json)
+    return Exit.OK
+
+
+def _compared(
+    first: Mapping[str, Any],
+    second: Mapping[str, Any],
+    folders: tuple[Path, Path],
+    html: Path | None,
+    as_json: bool,
+) -> Exit:
+    names = str(folders[0]), str(folders[1])
+    shown = compare.render(first, second, names)
+    if html:
+        files.write_compared(first, second, html, names=names)
+        shown = f"report: {escape(str(html))}"
+    show(shown, compare.to_json(first, second), as_json=as_json)
     return Exit.OK
 
 
@@ -127,10 +147,11 @@ _BENCH = Command(
 )
 _REPORT = Command(
     "report",
-    "memory and time of a project, per layer",
+    "memory and time of a project, per layer, or of two side by side",
     callback=report,
     params=[
         _directory(),
+        click.Argument(["other"], type=FOLDER, required=False, metavar="[DIR]"),
         click.Option(
             ["--html"],
             type=FILE,

@@ -62,6 +62,15 @@ def write_html(report: Mapping[str, Any], path: Path) -> None:
     page.write(report, path)
 
 
+def write_compared(
+    first: Mapping[str, Any], second: Mapping[str, Any], path: Path, *, names: tuple[str, str]
+) -> None:
+    """Write two reports as one page; EdgeconvError (exit status 2) when it cannot be written."""
+    from edgeconv.report.html import compared, page  # noqa: PLC0415 - as above
+
+    page.replace(path, compared.render(first, second, names))
+
+
 def write_frontier(points: Sequence[Point], path: Path, *, model: str, board: str) -> None:
     """Write the frontier as a page; raises as ``write_html``."""
     check_page(path)

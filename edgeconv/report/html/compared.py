@@ -1,0 +1,71 @@
+"""Two reports as one page: their numbers, arenas and layers side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import plotly.graph_objects as go
+from markupsafe import Markup
+
+from edgeconv.names import last_parts
+from edgeconv.report import compare
+from edgeconv.report.html import bundle
+from edgeconv.report.html.figures import arena, theme
+from edgeconv.report.html.page import NAME_WIDTH, asset, environment
+from edgeconv.report.network import Network
+
+_COLOURS = (theme.CALM, theme.PEAK)
+
+
+def render(first: Mapping[str, Any], second: Mapping[str, Any], names: tuple[str, str]) -> str:
+    """The page: works without a network, the same bytes for the same reports."""
+    networks = Network.of(first), Network.of(second)
+    drawn = {
+        "first-arena": arena.figure(networks[0]),
+        "second-arena": arena.figure(networks[1]),
+        "times": _times(networks, names),
+    }
+    pairs = compare.layers(first, second)
+    return (
+        environment()
+        .get_template("compared.html.j2")
+        .render(
+            names=names,
+            identities=compare.identities(first, second),
+            rows=compare.rows(first, second),
+            pairs=pairs,
+            words=compare.words_of,
+            brief=last_parts((pair.name for pair in pairs), NAME_WIDTH),
+            document=compare.to_json(first, second),
+            figures={name: one.to_plotly_json() for name, one in drawn.items() if one},
+            style=Markup(asset("style.css")),
+            script=Markup(asset("page.js")),
+            plotly=bundle.script(),
+        )
+    )
+
+
+def _times(networks: tuple[Network, Network], names: tuple[str, str]) -> go.Figure | None:
+    """A bar of each for every layer that both or one of them have."""
+    times = [
+        {layer["name"]: network.time_ms(layer) for layer in network.layers} for network in networks
+    ]
+    both = list({**times[0], **times[1]})
+    if not any(value is not None for each in times for value in each.values()):
+        return None
+    brief = last_parts(both, NAME_WIDTH)
+    bars = [
+        go.Bar(
+            name=f"{theme.hover_name(name)}, {network.times}",
+            x=list(range(len(both))),
+            y=[each.get(layer) for layer in both],
+            hovertext=[theme.hover_name(brief[layer]) for layer in both],
+            hoverinfo="text+y",
+            marker={"color": colour, "line": {"width": 0}},
+        )
+        for network, name, each, colour in zip(networks, names, times, _COLOURS, strict=True)
+    ]
+    found = go.Figure(bars, theme.layout(x="layer, as in the table", y="ms", showlegend=True))
+    found.update_layout(barmode="group", bargap=0.25)
+    return found
