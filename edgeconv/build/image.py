@@ -18,6 +18,7 @@ from edgeconv.build.stack import C_LIBRARY
 from edgeconv.errors import EdgeconvError
 
 STACK_BOTTOM, STACK_TOP = "firmware_stack_bottom", "firmware_stack_top"
+STACK_LIMIT = "firmware_stack_limit"  # above the guard, where there is one
 # Not functions: what a linker defines for position-independent code and for tables of constants.
 _OF_THE_LINKER = frozenset({".TOC.", "_GLOBAL_OFFSET_TABLE_"})
 _PARTS = {
@@ -138,8 +139,9 @@ def _stack(known: Mapping[str, Symbol], board: Board, report: Report) -> Iterato
     if _name(region_at(board, bottom)) != row["name"]:
         yield f"the stack lies in {_name(region_at(board, bottom))}, planned was {row['name']}"
     bound = report["ram"]["stack_bound"]
-    if bound is not None and bound > top - bottom:
-        yield f"the stack has {top - bottom:,} bytes, its bound is {bound:,}"
+    usable = top - known.get(STACK_LIMIT, known[STACK_BOTTOM]).address
+    if bound is not None and bound > usable:
+        yield f"the stack has {usable:,} bytes, its bound is {bound:,}"
 
 
 def _parts(path: Path, board: Board, name: str, report: Report) -> Iterator[str]:
