@@ -13,7 +13,7 @@ from contextlib import suppress
 
 import click
 
-from edgeconv import __version__
+from edgeconv import __version__, limits
 from edgeconv.cli import boards, compiling, completion, doctor, explaining, projects, updating
 from edgeconv.cli.commands import CONTEXT, Program, usage_error
 from edgeconv.errors import EdgeconvError, Exit
@@ -82,6 +82,9 @@ def _failed(error: Exception, *, as_json: bool) -> int:
     if isinstance(error, OSError) and error.errno in _REFUSALS:
         where = str(error.filename or "the output")
         error = EdgeconvError("cannot write", where=where, got=str(error.strerror))
+    if isinstance(error, MemoryError):
+        hint = f"a lower {limits.OPTION}, as folded-bytes=1G, refuses what takes the most of it"
+        error = EdgeconvError("out of memory", rule="this machine has too little", hint=hint)
     if not isinstance(error, EdgeconvError):
         if os.environ.get(DEBUG_VARIABLE):
             traceback.print_exception(error)

@@ -281,6 +281,31 @@ def test_defects_of_the_tool_ask_for_a_report(
     assert (len(done.stderr.splitlines()) == 1) != debug
 
 
+def test_a_machine_with_too_little_memory_is_no_defect_of_the_tool(
+    edgeconv: Command, residual_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(deciding.passes, "optimise", full)
+    done = edgeconv("compile", residual_model, "--board", BOARD)
+    assert done.status == 1
+    assert done.stderr.startswith("edgeconv: error: out of memory")
+    assert "--limit" in done.stderr
+
+
+def test_a_limit_is_raised_and_lowered_by_its_option(
+    edgeconv: Command, residual_model: Path, tmp_path: Path
+) -> None:
+    command = ("compile", residual_model, "--board", BOARD, "-o", tmp_path / "out", "--limit")
+    done = edgeconv(*command, "model-nodes=3")
+    assert done.status == 1
+    assert "--limit model-nodes=N raises it" in done.stderr
+    assert not (tmp_path / "out").exists()
+    edgeconv.ok(*command, "model-nodes=300")
+    assert "--limit model-nodes=300" in (tmp_path / "out" / "net.c").read_text()
+
+
 def test_build_folder_that_cannot_be_written(
     edgeconv: Command, residual_model: Path, tmp_path: Path
 ) -> None:
