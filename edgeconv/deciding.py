@@ -30,6 +30,7 @@ from edgeconv.ops import operators
 from edgeconv.options import CompileOptions
 from edgeconv.report import accuracy, document
 from edgeconv.report.document import Facts, Report, excess
+from edgeconv.report.faster import faster_ways
 from edgeconv.report.text import budget_lines
 from edgeconv.storage.base import FLOAT32
 from edgeconv.targets import Target
@@ -160,7 +161,7 @@ class Decider(Closing):
         short = self._exceeded(plain.report) and not computing_notes(plain.choice)
         if not (wished or calibrated or short):
             unused = (_UNUSED,) if options.calibration else ()
-            return replace(plain, notes=(*plain.notes, *unused))
+            return self._with_faster(replace(plain, notes=(*plain.notes, *unused)))
         try:
             search = self._searched(plain)
         except EdgeconvError as error:
@@ -241,6 +242,35 @@ class Decider(Closing):
         if able:
             ways.append((target, True))
         return [*ways, (target.lean(), able)]
+
+    def _with_faster(self, plain: Decided) -> Decided:
+        """Says so where a quantised model is predicted to be faster with numbers in float32, and
+        what that takes: integers are stored, but computed with in float32."""
+        now = plain.report["time"]["predicted_ms"]
+        given = bool(self.options.storage)  # whoever names formats knows what for
+        if not self._integers or not now or given or self._exceeded(plain.report):
+            return plain
+        faster: list[dict[str, Any]] = []
+        self._integers = False
+        for storage in ({EVERY_LAYER + OUTPUT: FLOAT32}, _ALL_FLOAT32):
+            try:
+                report = self._choose(self.graph, self.board.target, storage).report
+            except EdgeconvError:  # a format or an algorithm that was asked for
+                continue
+            ms = report["time"]["predicted_ms"]
+            if ms < (faster[-1]["predicted_ms"] if faster else now) * _WORTH:
+                more = {
+                    f"more_{kind}": report[kind]["total"] - plain.report[kind]["total"]
+                    for kind in ("ram", "flash")
+                }
+                fits = not self._exceeded(report)
+                words = [f"{key}={form}" for key, form in storage.items()]
+                faster.append({"storage": words, "predicted_ms": ms, **more, "fits": fits})
+        self._integers = True
+        time = {**plain.report["time"], "faster": faster}
+        report = {**plain.report, "time": time}
+        notes = tuple(faster_ways(report))
+        return replace(plain, report=report, notes=(*plain.notes, *notes)) if faster else plain
 
     def _unfit(self, error: UnfitError, plain: Report) -> UnfitError:
         """``error``, with what float32 would take, and no hint that the board cannot follow."""
@@ -421,6 +451,8 @@ def computing_notes(choice: Choice) -> tuple[str, ...]:
     )
 
 
+_ALL_FLOAT32 = {EVERY_LAYER + OUTPUT: FLOAT32, EVERY_LAYER: FLOAT32}
+_WORTH = 0.98  # of the time, below which another way is worth a word
 _NO_COMPILER = "float32 does not fit, and other formats cannot be measured here: {}"
 _UNUSED = (
     "--calibration was not needed: everything fits as it is, and neither --min-sqnr nor --max-drop "

@@ -15,6 +15,7 @@ from edgeconv.format_names import kind_of
 from edgeconv.names import last_parts
 from edgeconv.report.advice import suggestions
 from edgeconv.report.document import excess
+from edgeconv.report.faster import faster_ways
 from edgeconv.report.network import Network
 from edgeconv.sizes import human
 from edgeconv.storage.base import FLOAT32
@@ -227,6 +228,7 @@ def _time_and_energy(report: Mapping[str, Any]) -> list[str]:
         for name, source in (("time", time.get("source")), ("energy", energy["source"]))
         if source
     ]
+    lines += faster_ways(report)
     return ["", *map(escape, lines)] if lines else []
 
 
