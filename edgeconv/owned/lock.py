@@ -21,11 +21,11 @@ _held: set[tuple[int, int]] = set()  # device and inode of what this process has
 
 
 @contextmanager
-def locked(directory: Path, wait: float = WAIT) -> Iterator[None]:
+def locked(directory: Path, wait: float | None = None) -> Iterator[None]:
     """Holds ``directory``, which must exist; no harm where this process holds it already.
 
-    Raises EdgeconvError, naming the other process, where it does not leave within ``wait`` seconds;
-    OSError where the folder cannot be opened.
+    Raises EdgeconvError, naming the other process, where it does not leave within ``wait`` seconds
+    (WAIT unless given); OSError where the folder cannot be opened.
     """
     opened = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -34,7 +34,7 @@ def locked(directory: Path, wait: float = WAIT) -> Iterator[None]:
         if key in _held:
             yield
             return
-        _wait(opened, directory, wait)
+        _wait(opened, directory, WAIT if wait is None else wait)
         _held.add(key)
         try:
             yield
