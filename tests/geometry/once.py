@@ -11,9 +11,14 @@ from tests.kernels.harness import Build, Case, check
 BATCH = 500  # kernel calls in one program
 
 
-def check_once(build: Build, cases: Sequence[Case], folder: Path) -> None:
-    """As ``harness.check``, in programs of up to BATCH cases; every failure is told."""
-    once = replace(build, compiled_once=True)
+def check_once(
+    build: Build, cases: Sequence[Case], folder: Path, options: Sequence[str] = ()
+) -> None:
+    """As ``harness.check``, in programs of up to BATCH cases; every failure is told.
+
+    ``options`` of the compiler come last.
+    """
+    once = replace(build, compiler=(*build.compiler, *options), compiled_once=True)
     failures = []
     for first in range(0, len(cases), BATCH):
         try:

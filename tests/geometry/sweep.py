@@ -68,12 +68,18 @@ def drawn(kind: str, seed: int, numbers: Sequence[int], target: Target) -> list[
     return found
 
 
-def sweep(build: Build, wanted: Mapping[str, Sequence[int]], seed: int, folder: Path) -> int:
+def sweep(
+    build: Build,
+    wanted: Mapping[str, Sequence[int]],
+    seed: int,
+    folder: Path,
+    options: Sequence[str] = (),
+) -> int:
     """Check the geometries of these numbers, by kind; how many cases they made."""
     cases = [
         c for kind, numbers in wanted.items() for c in drawn(kind, seed, numbers, build.target)
     ]
-    check_once(build, cases, folder)
+    check_once(build, cases, folder, options)
     return len(cases)
 
 
