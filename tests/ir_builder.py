@@ -104,15 +104,17 @@ class GraphBuilder:
         pad: int = 0,
         count_include_pad: bool = False,
         size: Sequence[int] = (),
+        dilation: int = 1,
     ) -> str:
         n, c, *spatial = self.shape(x)
         rank = len(spatial)
-        size = size or [(dim + 2 * pad - kernel) // stride + 1 for dim in spatial]
+        span = (kernel - 1) * dilation + 1
+        size = size or [(dim + 2 * pad - span) // stride + 1 for dim in spatial]
         attrs = {
             "mode": mode,
             "kernel": (kernel,) * rank,
             "strides": (stride,) * rank,
-            "dilations": (1,) * rank,
+            "dilations": (dilation,) * rank,
             "pads": (pad,) * (2 * rank),
             "count_include_pad": count_include_pad,
         }

@@ -268,6 +268,10 @@ def refusal(source: onnx.ModelProto, folder: Path) -> str:
             "slope [3, 5], data [1, 3, 1]; the slope must broadcast to the data's shape",
         ),
         (
+            node_model("Conv", 11, [(1, 4, 6, 6)], [weights(3, 2, 3, 3)], group=2),
+            "group divides out_c",
+        ),
+        (
             node_model("Resize", 10, [(1, 1, 4, 4)], [f32(1, 1, 2, 0.5)]),
             "cannot both shrink and grow",
         ),

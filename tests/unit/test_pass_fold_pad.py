@@ -111,7 +111,10 @@ def _pools(b: GraphBuilder, x: str) -> list[str]:
         b.pool(b.pad(x, (0, 0, 0, 3, 0, 0, 0, 0), -np.inf), "max", 3),  # one in front
         b.pool(b.pad(x, (0, 0, 0, 0, 0, 0, 3, 0), -np.inf), "max", 3),  # one behind
         b.pool(b.pad(x, (0, 0, 0, 0, 0, 0, 4, 4)), "average", 3, count_include_pad=True),
-    ]
+        b.pool(b.pad(x, (0, 0, 2, 0, 0, 0, 0, 0), -np.inf), "max", 3, pad=1),  # one in front
+        b.pool(b.pad(b.slice(x, 2, 0, 1), (0, 0, 1, 0, 0, 0, 1, 0), -np.inf), "max", 2,
+               dilation=2),  # every window steps over the only row
+    ]  # fmt: skip
 
 
 def test_what_must_stay() -> None:
