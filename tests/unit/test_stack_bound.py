@@ -279,6 +279,18 @@ def test_assembly(body: str, bytes_: int | None, tmp_path: Path) -> None:
         assert stack_bound(image, ["f"], externals={"g": 32}).bytes == bytes_
 
 
+def test_padding_counts_where_only_the_compiler_knows_the_frame(tmp_path: Path) -> None:
+    """Its figure has neither the return address, 8 bytes, nor what rounding to 64 takes, 48."""
+    body = "push %rbp\n mov %rsp, %rbp\n and $-64, %rsp\n mov (%rdi), %rsp\n ret"
+    compiler = installed("gcc")
+    if "x86_64" not in subprocess.check_output([*compiler, "-dumpmachine"], text=True):
+        pytest.skip("assembly of x86-64")
+    image = assembled("gcc", tmp_path, ASSEMBLY.format(body=body))
+    told = tmp_path / "code.su"
+    told.write_text("code.c:1:1:f\t100\tdynamic,bounded\n")
+    assert stack_bound(image, ["f"], usage=[told], externals={}).bytes == 100 + 8 + 48
+
+
 def assembled(command: str, folder: Path, text: str) -> Path:
     source, out = folder / "code.s", folder / "code.o"
     source.write_text(text)
