@@ -8,6 +8,7 @@ is cheapest with its neighbours as they are, until nothing changes.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 from edgeconv.errors import EdgeconvError
@@ -45,36 +46,35 @@ class _Assignment:
     def __init__(self, graph: Graph, target: Target) -> None:
         self.graph = graph
         self.options = {node.name: options_of(node, graph, target) for node in graph.nodes}
-        self.picked = {name: options[0] for name, options in self.options.items()}
+        self.picked: dict[str, LayoutOption] = {}
         self.layout: dict[str, Layout] = dict.fromkeys(graph.tensors, ROW_MAJOR)
-        self.consumers = graph.consumers()
+        # How many reads want each tensor in each layout.  Kept as options are picked: asking all
+        # readers again for each option is quadratic in a Concat or Sum of thousands of inputs.
+        self.wanted: dict[str, Counter[Layout]] = {name: Counter() for name in graph.tensors}
+        for name in graph.outputs:
+            self.wanted[name][ROW_MAJOR] += 1  # the caller reads it too
         for node in graph.nodes:
-            self._pick(node, self.picked[node.name])
+            self._pick(node, self.options[node.name][0])
 
     def _pick(self, node: Node, option: LayoutOption) -> None:
+        if before := self.picked.get(node.name):
+            for name, layout in zip(node.reads(), before.reads, strict=True):
+                self.wanted[name] -= Counter({layout: 1})  # what nobody wants is dropped
+        for name, layout in zip(node.reads(), option.reads, strict=True):
+            self.wanted[name][layout] += 1
         self.picked[node.name] = option
         self.layout.update(zip(node.outputs, option.writes, strict=True))
-
-    def _wanted(self, name: str, readers: list[Node]) -> set[Layout]:
-        """The layouts in which ``readers`` want tensor ``name``."""
-        wanted = {
-            layout
-            for reader in readers
-            for read, layout in zip(reader.reads(), self.picked[reader.name].reads, strict=True)
-            if read == name
-        }
-        return wanted | ({ROW_MAJOR} if name in self.graph.outputs else set())
 
     def cost(self, node: Node, option: LayoutOption, look_ahead: bool) -> float:
         """Cost of ``option`` with the neighbours as they are now."""
         total = option.penalty
+        own = Counter(zip(node.reads(), self.picked[node.name].reads, strict=True))
         for name, want in zip(node.reads(), option.reads, strict=True):
-            others = [reader for reader in self.consumers[name] if reader is not node]
-            if want not in self._wanted(name, others):  # else that conversion exists anyhow
+            if self.wanted[name][want] == own[name, want]:  # else that conversion exists anyhow
                 total += conversion_cost(self.graph[name], self.layout[name], want)
         if look_ahead:
             for name, have in zip(node.outputs, option.writes, strict=True):
-                for want in self._wanted(name, self.consumers[name]):
+                for want in self.wanted[name]:
                     total += conversion_cost(self.graph[name], have, want)
         return total
 

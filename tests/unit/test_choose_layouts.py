@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Callable
 
-from edgeconv.choose.layouts import assign
+import numpy as np
+import pytest
+
+from edgeconv.choose.layouts import _Assignment, assign, conversion_cost
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.check import check
 from edgeconv.ir.graph import Epilogue, Graph, Node, Tensor
@@ -84,3 +87,55 @@ def test_portable_needs_no_conversion() -> None:
     nodes = [conv("c0", "x", "a"), conv("c1", "a", "y")]
     graph = assign(network(nodes, shapes, ("y",)), TARGETS["portable"])
     assert converts(graph) == []
+
+
+def fan_out(width: int) -> Graph:
+    """A tensor that ``width`` layers read."""
+    names = tuple(f"y{number}" for number in range(width))
+    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("x", "a", *names), (1, 4, 4, 4))
+    nodes = [Node(f"read {name}", "Concat", ("a",), (name,), {"axis": 1}) for name in names]
+    return network([conv("c0", "x", "a"), *nodes], shapes, names)
+
+
+def fan_in(width: int) -> Graph:
+    """``width`` tensors that one layer reads."""
+    names = tuple(f"a{number}" for number in range(width))
+    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("x", *names), (1, 1, 4, 4))
+    shapes["y"] = (1, width, 4, 4)
+    nodes = [Node(f"write {name}", "Concat", ("x",), (name,), {"axis": 1}) for name in names]
+    return network([*nodes, Node("join", "Concat", names, ("y",), {"axis": 1})], shapes, ("y",))
+
+
+@pytest.mark.parametrize("wide", [fan_out, fan_in])
+def test_work_grows_with_the_reads_of_a_wide_network(
+    wide: Callable[[int], Graph], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original, looked_at = Node.reads, 0
+
+    def counted(node: Node) -> tuple[str, ...]:
+        nonlocal looked_at
+        names = original(node)
+        looked_at += len(names)
+        return names
+
+    def work(width: int) -> int:
+        nonlocal looked_at
+        graph, looked_at = wide(width), 0
+        assign(graph, AVX512)
+        return looked_at
+
+    monkeypatch.setattr(Node, "reads", counted)
+    assert work(200) < 2.5 * work(100)
+
+
+def test_a_node_that_reads_a_tensor_twice_does_not_pay_for_itself() -> None:
+    shapes = {"x": (1, 3, 8, 8), "a": (1, 32, 8, 8), "y": (1, 32, 16, 8)}
+    join = Node("j", "Concat", ("a", "a"), ("y",), {"axis": 2})
+    graph = network([conv("c0", "x", "a"), join], shapes, ("y",))
+    assignment = _Assignment(graph, AVX512)
+    for current in assignment.options["j"]:
+        assignment._pick(join, current)
+        for option in assignment.options["j"]:
+            conversion = conversion_cost(graph["a"], assignment.layout["a"], option.reads[0])
+            cost = assignment.cost(join, option, look_ahead=False)
+            assert cost == option.penalty + 2 * conversion
