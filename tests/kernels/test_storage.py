@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from tests.kernels.harness import ROOT, Array, Build
 from tests.stored_values import FLYTE_BITS
 
 PROGRAM = Path(__file__).parent / "storage.c"
+SUMS = Path(__file__).parent / "grid_sums.c"
 AVX512 = TARGETS["avx512"]
 # Instructions to read a vector of flyte24, flyte16, flyte8, int8, int4 and a grid, with the load.
 READING = {
@@ -39,16 +41,21 @@ WHOLE_BITS = {"int8": 8, "int4": 4}
 
 
 def compiled(build: Build, folder: Path, *, truncate: bool = False) -> Path:
-    binary = folder / "storage"
-    header = build.target.header
-    command = [*build.compiler, *build.target.flags, "-I", str(ROOT / "runtime_c")]
-    command += [f'-DEC_ISA_HEADER="isa/{header}"', *(["-DEC_TRUNCATE=1"] if truncate else [])]
     grids = ", ".join(f"{{{float(np.float32(scale))!r}f, {zero}.0f}}" for scale, zero in GRIDS)
-    # What emitted projects are compiled with: it lets products reach sums unrounded.
-    command += [f"-DEC_GRIDS={grids}", "-ffp-contract=fast"]
+    options = [f"-DEC_GRIDS={grids}", *(["-DEC_TRUNCATE=1"] if truncate else [])]
+    return program(build, PROGRAM, folder, options)
+
+
+def program(build: Build, source: Path, folder: Path, options: Sequence[str] = ()) -> Path:
+    """With the contraction that emitted projects are compiled with, which lets products reach sums
+    unrounded."""
+    binary = folder / source.stem
+    header = build.target.header
+    command = [*build.compiler, *build.target.flags, "-I", str(ROOT / "runtime_c"), *options]
+    command += [f'-DEC_ISA_HEADER="isa/{header}"', "-ffp-contract=fast"]
     command += [f'-DEC_STORED_HEADER="storage/{header.replace("_isa_", "_stored_")}"']
     done = subprocess.run(
-        [*command, str(PROGRAM), "-o", str(binary)], capture_output=True, text=True, check=False
+        [*command, str(source), "-o", str(binary)], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr[:4000]
     return binary
@@ -119,6 +126,14 @@ def check(build: Build, folder: Path, *, truncate: bool = False) -> None:
 
 def test_bits_and_bounds(build: Build, folder: Path) -> None:
     check(build, folder)
+
+
+@pytest.mark.parametrize("isa", ["portable", *READING])
+def test_numbers_of_a_grid_are_rounded_before_they_are_added(isa: str, folder: Path) -> None:
+    build = builds.find(TARGETS[isa], "gcc", ("-O3",))
+    command = [*build.runner, str(program(build, SUMS, folder))]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("isa", ["portable", *READING])
