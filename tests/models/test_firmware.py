@@ -16,6 +16,7 @@ from edgeconv.board import RunKind
 from edgeconv.board.folders import FOLDERS_VARIABLE
 from edgeconv.build import run_binary
 from edgeconv.build.project import Project
+from edgeconv.fitting import UnfitError
 from edgeconv.pipeline import CompileOptions
 from tests import onnx_models
 from tests.command import Command
@@ -25,12 +26,41 @@ from tests.weight_images import with_flipped
 NETWORKS = sorted((Path(__file__).parent / "networks").glob("mlperf-tiny-*.onnx"))
 MACHINES = ("mps2-an386", "mps2-an500", "mps3-an547")  # the micro:bit has too little RAM for these
 BARE_METAL = [name for name in boards.names() if boards.load(name).bare_metal]
+# All others fit: where one no longer does, the plan or the choice of formats became worse.
+TOO_LARGE = {
+    ("mlperf-tiny-kws", "microbit"),
+    ("mlperf-tiny-resnet8", "microbit"),
+    ("mlperf-tiny-vww", "microbit"),
+}
+SEARCHED_LONG = {("mlperf-tiny-vww", "nrf52840")}  # the stm32f407 has the same core and less RAM
 BOOTING = [name for name in BARE_METAL if boards.load(name).run.kind is RunKind.QEMU_SYSTEM]
 
 
 @pytest.fixture
 def small(tmp_path: Path) -> Path:
     return onnx_models.save(onnx_models.residual(), tmp_path / "net.onnx")
+
+
+@pytest.mark.parametrize(
+    ("path", "board"),
+    [
+        pytest.param(
+            path,
+            name,
+            marks=[pytest.mark.slow] if (path.stem, name) in SEARCHED_LONG else [],
+            id=f"{path.stem}-{name}",
+        )
+        for path in NETWORKS
+        for name in BARE_METAL
+    ],
+)
+def test_which_networks_fit_which_boards(path: Path, board: str) -> None:
+    options = CompileOptions(path, board)
+    if (path.stem, board) in TOO_LARGE:
+        with pytest.raises(UnfitError, match="this model takes at least [0-9,]+ bytes of RAM"):
+            pipeline.decide(options)
+    else:
+        assert pipeline.decide(options).report["budget"]["fits"]
 
 
 @pytest.mark.parametrize("board", MACHINES)
