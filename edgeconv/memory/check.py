@@ -5,7 +5,7 @@ Written without the planner's alias code, on purpose: what the two agree on is r
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple, NoReturn
@@ -225,9 +225,8 @@ class _Bytes:
         """What ``size`` bytes at ``offset`` hold; bytes never written are left out."""
         found: Content = []
         first = max(0, bisect_right(self._starts, offset) - 1)
-        for start, piece in zip(self._starts[first:], self._pieces[first:], strict=True):
-            if start >= offset + size:
-                break
+        last = bisect_left(self._starts, offset + size)
+        for start, piece in zip(self._starts[first:last], self._pieces[first:last], strict=True):
             low, high = max(start, offset), min(start + piece.size, offset + size)
             if low < high:
                 found.append(Piece(high - low, piece.origin, piece.start + low - start))

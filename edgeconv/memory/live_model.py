@@ -108,6 +108,14 @@ class LiveModel:
             found.append(mask)
         return found
 
+    def descendants(self) -> list[int]:
+        """By layer: the mask of the layers that need its results, directly or not."""
+        found = [0] * len(self.users)
+        for layer in reversed(range(len(self.users))):
+            for user in self.users[layer]:
+                found[layer] |= found[user] | 1 << user
+        return found
+
     def _held(self, atom: int, done: int) -> bool:
         """Whether a live tensor contains ``atom``."""
         for producer, readers in self._holder_uses[atom]:

@@ -66,16 +66,10 @@ def reorder(program: Program, blocks: Sequence[Mapping[str, int]]) -> tuple[int,
 def _segments(model: LiveModel) -> list[range]:
     """The model's order cut at the layers that all others precede or follow, those included."""
     count, start = len(model.needs), 0
-    before = model.ancestors()
-    after = [0] * count  # number of descendants
-    for ancestors in before:
-        while ancestors:
-            lowest = ancestors & -ancestors
-            after[lowest.bit_length() - 1] += 1
-            ancestors ^= lowest
+    before, after = model.ancestors(), model.descendants()
     found: list[range] = []
     for layer in range(count):
-        if before[layer].bit_count() + after[layer] + 1 == count:
+        if before[layer].bit_count() + after[layer].bit_count() + 1 == count:
             found += [range(start, layer), range(layer, layer + 1)]
             start = layer + 1
     return [part for part in [*found, range(start, count)] if part]

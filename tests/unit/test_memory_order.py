@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -201,3 +202,28 @@ def test_never_worse_than_the_models_order(choice: Choice) -> None:
     assert memory_map.lower_bound == bound(program, memory_map.order) <= own
     if memory_map.order != model_order(choice):
         assert memory_map.lower_bound < own
+
+
+@settings(deadline=None)
+@given(choices())
+def test_descendants_are_the_converse_of_ancestors(choice: Choice) -> None:
+    program = of_choice(choice)
+    spans = lifetimes(program, model_order(choice))
+    model = LiveModel(program, share(program, spans).blocks)
+    before, after = model.ancestors(), model.descendants()
+    for one, ancestors in enumerate(before):
+        for other, descendants in enumerate(after):
+            assert ancestors >> other & 1 == descendants >> one & 1
+
+
+def test_a_long_chain_is_cut_quickly() -> None:
+    """Counted pair by pair, the descendants in a chain of 8,000 layers take ten seconds."""
+    net = Net(io="arena")
+    net.input("t0", 16)
+    for layer in range(8000):
+        net.layer(f"t{layer + 1}", 16, f"t{layer}")
+    model = LiveModel(of_choice(net.choice("t8000")), ())
+    begin = time.process_time()
+    segments = order._segments(model)
+    assert time.process_time() - begin < 2
+    assert segments == [range(layer, layer + 1) for layer in range(8000)]
