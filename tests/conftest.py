@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from edgeconv.build import compile as compiling
 from edgeconv.pipeline import CompileOptions, compile_model
@@ -16,6 +17,10 @@ from tests.command import BOARD, Command
 from tests.kernels import builds
 from tests.shared_objects import SharedObjects
 
+# How long an example takes depends on what else the machine does; what may hang has limits of its
+# own.  Of a profile that is loaded already (Hypothesis knows CI) the rest stays.
+settings.register_profile("unhurried", deadline=None)
+settings.load_profile("unhurried")
 SHOWN_CHARACTERS = 4000  # the end of a traceback; the summary has all of it
 
 

@@ -21,7 +21,7 @@ from tests.fuzz.subject import Subject, all_subjects
 REFUSED = "refused"
 OTHER_DIED = "the other engine died"
 _CHECKING = "checking"  # sent before another engine has the word
-_GRACE = 10.0  # seconds a worker takes to start: it imports everything
+_START = 300.0  # seconds a worker may take to start: it imports everything, on a busy machine
 _RECYCLED = 500  # cases after which a worker is replaced: caches grow
 
 
@@ -97,7 +97,7 @@ class Runner:
         self._process.start()
         other.close()
         self._ran = 0
-        if not self._pipe.poll(6 * _GRACE):
+        if not self._pipe.poll(_START):
             raise TimeoutError("the worker of the fuzzer does not start")
         self._pipe.recv()
 

@@ -128,7 +128,7 @@ class FastMemory:
         assert sum(self.words[array] for array, _ in needed) <= self.size
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(st.data(), shapes(channels=4, out=4, kernel=4, axes=2, batch=2), precisions())
 def test_words_moved_is_what_a_simulated_memory_moves(
     data: st.DataObject, shape: ConvShape, precision: Precision
@@ -150,7 +150,6 @@ def test_words_moved_is_what_a_simulated_memory_moves(
     assert moved.output == precision.output * memory.moved["output"]
 
 
-@settings(deadline=None)
 @given(st.data(), shapes(channels=30, out=12, kernel=9), precisions())
 def test_no_blocking_in_any_order_moves_less_than_the_bound(
     data: st.DataObject, shape: ConvShape, precision: Precision
@@ -163,7 +162,6 @@ def test_no_blocking_in_any_order_moves_less_than_the_bound(
     assert bound.words <= words_moved(blocking, shape, precision, order).words
 
 
-@settings(deadline=None)
 @given(shapes(channels=60, out=16, kernel=11), precisions(), st.integers(4, 5000))
 def test_blockings_fit_and_move_no_less_than_the_bound(
     shape: ConvShape, precision: Precision, memory: int
@@ -177,7 +175,7 @@ def test_blockings_fit_and_move_no_less_than_the_bound(
     assert bound <= words_moved(refined, shape, precision).words <= moved
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(shapes(channels=20, out=12, kernel=5), precisions(), st.integers(4, 2000), st.data())
 def test_a_processor_with_its_share_moves_no_less_than_the_parallel_bound(
     share: ConvShape, precision: Precision, memory: int, data: st.DataObject
@@ -189,7 +187,7 @@ def test_a_processor_with_its_share_moves_no_less_than_the_parallel_bound(
     assert moved >= parallel_bounds(whole, precision, memory, processors).words
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(shapes(channels=8, out=8, kernel=5), precisions())
 def test_memory_for_everything_leaves_the_compulsory_words(
     shape: ConvShape, precision: Precision

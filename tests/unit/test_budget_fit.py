@@ -81,7 +81,7 @@ def planner(choice: Choice, seen: list[int]) -> Callable[[Mapping[str, str]], Ex
     return exact
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(choices(max_layers=9))
 def test_float32_takes_what_its_plan_says(choice: Choice) -> None:
     tables = tables_of(choice)
@@ -103,7 +103,7 @@ def test_bytes_that_two_tensors_round_up_to_count_once() -> None:
     assert tables_of(choice).ram_bytes(()) - 32 == plan(choice).lower_bound == 4
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(choices(max_layers=9), st.floats(0.2, 1.1), st.sampled_from([None, 1e-7, 1e-3]))
 def test_no_arena_above_the_budget(choice: Choice, part: float, noise: float | None) -> None:
     tables = tables_of(choice)

@@ -26,7 +26,7 @@ def beats(a: Point, b: Point) -> bool:
     return all(x <= y for x, y in pairs) and any(x < y for x, y in pairs)
 
 
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 @given(random_tables())
 def test_no_point_beats_another_and_the_ends_are_there(tables: Tables) -> None:
     found = frontier(tables)

@@ -21,7 +21,7 @@ from tests.unit.budget_tables import allowed, assignments, best, random_limits, 
 from tests.unit.budget_tables import two_layers as two
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.data())
 def test_as_good_as_the_best_of_all_choices(data: st.DataObject) -> None:
     tables = data.draw(random_tables())
@@ -43,7 +43,7 @@ def test_as_good_as_the_best_of_all_choices(data: st.DataObject) -> None:
     assert found.gap < 1e-5
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(st.data())
 def test_ties_are_broken_by_the_second_objective(data: st.DataObject) -> None:
     tables = data.draw(random_tables())
@@ -66,7 +66,7 @@ def test_ties_are_broken_by_the_second_objective(data: st.DataObject) -> None:
     assert is_best(EXACT) or is_best(0.0)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(st.data())
 def test_least_excess_over_both_budgets(data: st.DataObject) -> None:
     tables = data.draw(random_tables())

@@ -168,7 +168,7 @@ def test_bytes_of_a_tensor(shape: tuple[int, ...], layout: object, form: str) ->
     assert tensor_bytes(tensor) % element_align(tensor) == 0
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(
     wanted=st.dictionaries(
         st.sampled_from(["stem", "depthwise", "left", "right", "concat", "pool", "flatten"]),

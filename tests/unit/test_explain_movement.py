@@ -200,7 +200,7 @@ def small(name: str) -> Target:
 
 
 @given(problems(), st.sampled_from(sorted(TARGETS)))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_the_blocking_is_mapped_to_loops_that_exist(problem: ConvProblem, name: str) -> None:
     target = small(name)
     plan, found = make_plan(problem, target), blocked.blocked_plan(problem, target)
@@ -217,7 +217,7 @@ def test_the_blocking_is_mapped_to_loops_that_exist(problem: ConvProblem, name: 
 
 
 @given(problems(), st.sampled_from(sorted(TARGETS)))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_it_changes_nothing_unless_it_wins(problem: ConvProblem, name: str) -> None:
     target = small(name)
     plan, final = make_plan(problem, target), blocked.final_plan(problem, target)

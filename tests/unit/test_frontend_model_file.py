@@ -74,9 +74,7 @@ def test_truncated_weights(tmp_path: Path) -> None:
         load(path)
 
 
-@settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_damaged_model_gives_a_message_or_a_graph(data: st.DataObject, tmp_path: Path) -> None:
     content = bytearray(residual(channels=2, size=5).SerializeToString())

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
@@ -47,7 +47,6 @@ def test_buffer_of_a_level_hardly_larger_than_the_one_before() -> None:
     assert 32 * KIB < stream["L2"] < 64 * KIB
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(4, 256 << 10), max_size=4, unique=True), st.integers(0, 64 * GIB))
 def test_buffers_stay_in_their_level(kibibytes: list[int], more: int) -> None:
     sizes = [KIB * size for size in sorted(kibibytes)]
@@ -111,7 +110,6 @@ def example(clock: float, macs: float, bandwidth: float, cycles: int, memory: Le
     return Measured(clock, macs, "8x3", caches, False, levels, memory, "gcc 12.2.0", 9, 7)
 
 
-@settings(deadline=None)
 @given(
     st.floats(1e7, 1e10), positive, positive, st.integers(1, 999), st.floats(1e6, 1e12), positive
 )
@@ -145,7 +143,6 @@ def test_rendered_numbers_are_read_back(
     assert board.toolchain.flags == ("-mtune=native",)
 
 
-@settings(deadline=None)
 @given(st.text(max_size=60))
 def test_any_name_of_a_machine_is_valid(
     tmp_path_factory: pytest.TempPathFactory, name: str

@@ -44,7 +44,7 @@ def in_arena(memory_map: MemoryMap) -> list[Place]:
     return [place for place in places if place.region is Region.ARENA and place.bytes]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(choices(max_layers=10), bank_lists(unlimited=True))
 def test_room_for_all_is_enough(choice: Choice, given_banks: tuple[Bank, ...]) -> None:
     """``plan`` replays the map; here: no capacity is exceeded when one bank takes anything."""
@@ -56,7 +56,7 @@ def test_room_for_all_is_enough(choice: Choice, given_banks: tuple[Bank, ...]) -
     assert memory_map.arena_bytes == sum(use.bytes for use in memory_map.banks)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(choices(max_layers=8), bank_lists(unlimited=False))
 def test_what_does_not_fit_is_stated(choice: Choice, given_banks: tuple[Bank, ...]) -> None:
     memory_map = plan(choice, given_banks)
@@ -66,7 +66,7 @@ def test_what_does_not_fit_is_stated(choice: Choice, given_banks: tuple[Bank, ..
         assert use.excess == max(0, use.bytes - bank.capacity)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(choices(max_layers=10), bank_lists(unlimited=False))
 def test_one_arena_where_the_first_bank_holds_it(
     choice: Choice, given_banks: tuple[Bank, ...]
@@ -78,7 +78,7 @@ def test_one_arena_where_the_first_bank_holds_it(
     assert [use.bytes for use in spilled.banks][1:] == [0] * (len(given_banks) - 1)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(choices(max_layers=12), bank_lists(unlimited=False))
 def test_same_banks_same_map(choice: Choice, given_banks: tuple[Bank, ...]) -> None:
     assert plan(choice, given_banks) == plan(choice, given_banks)
@@ -140,7 +140,7 @@ def excess(found: Spread, given_banks: tuple[Bank, ...]) -> int:
     )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(few_blocks(), st.data(), st.booleans())
 def test_no_assignment_costs_less(blocks: list[Block], data: st.DataObject, slow: bool) -> None:
     sizes = st.lists(st.integers(1, 500), min_size=len(blocks), max_size=len(blocks))

@@ -158,7 +158,7 @@ def blocks_of_rects(draw: st.DrawFn, most: int) -> list[Block]:
     return found
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(blocks_of_rects(most=12))
 def test_heuristics_never_overlap(blocks: list[Block]) -> None:
     bound = bound_of(blocks)
@@ -167,7 +167,7 @@ def test_heuristics_never_overlap(blocks: list[Block]) -> None:
     assert_valid(blocks, packing)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(blocks_of_rects(most=4))
 def test_search_is_optimal(blocks: list[Block]) -> None:
     bound = bound_of(blocks)

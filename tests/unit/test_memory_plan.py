@@ -98,14 +98,14 @@ def assert_consistent(choice: Choice, memory_map: MemoryMap) -> None:
         assert {place.region for place in memory_map.places.values()} == {Region.ARENA}
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(choices(max_layers=12))
 def test_random_programs(choice: Choice) -> None:
     """``plan`` runs ``check`` itself; the machine must agree."""
     assert_consistent(choice, plan(choice))
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(choices(max_layers=30))
 def test_same_choice_same_map(choice: Choice) -> None:
     assert plan(choice) == plan(choice)

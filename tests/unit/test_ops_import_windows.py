@@ -47,9 +47,7 @@ def windows(draw: st.DrawFn) -> tuple[tuple[int, ...], dict[str, Any]]:
     return sizes, attrs
 
 
-quick = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+quick = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @quick

@@ -145,7 +145,7 @@ def _random_graph(seed: int, length: int) -> Graph:
 
 
 @pytest.mark.usefixtures("_fusing_operators")
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(seed=st.integers(0, 2**32 - 1), length=st.integers(1, 14))
 def test_random_graphs_keep_their_results_and_reach_a_fixpoint(seed: int, length: int) -> None:
     before = _random_graph(seed, length)

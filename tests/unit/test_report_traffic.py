@@ -101,7 +101,7 @@ def predictions(problem: ConvProblem, target: Target) -> Iterator[tuple[str, tup
         yield name, sconv_traffic(plan.slicing, one, target.caches, groups, batch)
 
 
-@settings(deadline=None, max_examples=120)
+@settings(max_examples=120)
 @given(st.data())
 def test_nothing_moves_less_than_any_order_has_to(data: st.DataObject) -> None:
     target = data.draw(machines())

@@ -13,7 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from edgeconv import board as boards
@@ -135,7 +135,6 @@ def targets(draw: st.DrawFn) -> Target:
 
 @pytest.mark.parametrize("algorithm", ["bfloat16", "depthwise", "direct", "sconv"])
 @given(data=st.data(), target=targets())
-@settings(deadline=None)
 def test_never_less_than_compulsory_and_never_more_behind_a_larger_cache(
     algorithm: str, data: st.DataObject, target: Target
 ) -> None:
