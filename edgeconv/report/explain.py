@@ -90,7 +90,7 @@ def render(document: Mapping[str, Any]) -> Group:
     head = [
         (
             f"[bold]{escape(document['model']['name'])}[/] for board {escape(document['board'])} "
-            f"({document['isa']}): {document['model']['macs']:,} multiply-accumulates"
+            f"({escape(document['isa'])}): {document['model']['macs']:,} multiply-accumulates"
         ),
         f"arena: {arena['bytes']:,} bytes (lower bound {arena['lower_bound']:,}; {proof})",
         *_bank_lines(arena["banks"]),

@@ -100,7 +100,7 @@ def verification_json(result: Verification) -> dict[str, Any]:
 
 def timing(result: Timing) -> Group:
     """The whole, then one line per layer where those were timed."""
-    board = f"board {escape(result.board)} ({result.isa}), {escape(result.compiler)}"
+    board = f"board {escape(result.board)} ({escape(result.isa)}), {escape(result.compiler)}"
     times = f"measured: median {result.median_ms:.3f} ms, minimum {result.min_ms:.3f} ms"
     times += f", {result.gflops:.1f} GFLOP/s"
     if result.predicted_ms is not None:

@@ -62,7 +62,8 @@ def summary(report: Mapping[str, Any]) -> Group:
     _memory_row(memory, "flash: total", flash["total"], verdict)
     title = (
         f"[bold]{escape(report['program']['name'])}[/] for board {escape(report['board'])} "
-        f"({report['isa']}): {escape(model['name'])}, {model['macs']:,} multiply-accumulates"
+        f"({escape(report['isa'])}): {escape(model['name'])}, "
+        f"{model['macs']:,} multiply-accumulates"
     )
     return Group(
         title,

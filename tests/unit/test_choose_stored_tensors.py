@@ -144,8 +144,9 @@ def test_report_and_comments_follow(
     assert "flyte16 @" in text
 
 
-@pytest.mark.parametrize("board", ["generic-c", "host"])
+@pytest.mark.parametrize("board", ["generic-c", "zen4"])
 def test_arena_shrinks_as_the_format_says(board: str, tmp_path: Path) -> None:
+    """Three bytes need not beat float32: its layers have other algorithms, which overlay others."""
     model = onnx_models.save(onnx_models.residual(16, 33), tmp_path / "net.onnx")
 
     def arena(storage: dict[str, str]) -> int:
@@ -154,7 +155,7 @@ def test_arena_shrinks_as_the_format_says(board: str, tmp_path: Path) -> None:
     plain = arena({})
     sizes = [arena({"*:output": name}) for name in ("flyte24", "flyte16", "flyte8")]
     assert sizes == sorted(sizes, reverse=True)
-    assert sizes[0] < plain
+    assert sizes[1] < plain
 
 
 @given(

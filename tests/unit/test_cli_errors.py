@@ -127,7 +127,8 @@ def test_free_batch_dimension_is_one_and_said_once(edgeconv: Command, tmp_path: 
     path = onnx_models.save(model, tmp_path / "net.onnx")
     out = tmp_path / "out"
     done = edgeconv.ok("compile", path, "--board", BOARD, "-o", out, "--json")
-    assert done.json()["inputs"] == [{"name": "x", "shape": [1, 3, 8, 8], "dtype": "float32"}]
+    (port,) = done.json()["inputs"]
+    assert port == {"name": "x", "shape": [1, 3, 8, 8], "dtype": "float32", "axes": "NCHW"}
     assert len(done.stderr.splitlines()) == 1
     assert "'x'" in done.stderr
 
@@ -315,7 +316,8 @@ def test_build_folder_that_cannot_be_written(
         done = edgeconv(command, tmp_path / "out")
         assert done.status == 1
         (line,) = done.stderr.splitlines()
-        assert line.startswith(f"edgeconv: error: cannot write: {tmp_path / 'out' / 'build'}")
+        assert line.startswith("edgeconv: error: will not replace: ")
+        assert f"{tmp_path / 'out' / 'build' / 'net'}: it is not edgeconv's" in line
 
 
 def test_closed_pipe_is_quiet() -> None:

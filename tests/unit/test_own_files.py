@@ -211,8 +211,11 @@ def test_names_that_are_too_long(
 
 @contextmanager
 def other_process(code: str, folder: Path) -> Iterator[subprocess.Popen[str]]:
-    """Another Python that runs ``code`` with ``folder``, and has got as far as to print a line."""
-    command = [sys.executable, "-c", code, str(folder)]
+    """Another Python that runs ``code`` with ``folder``, and has got as far as to print a line.
+
+    Signals end it, also where those of the tests are ignored (``nohup``, a shell's background).
+    """
+    command = [sys.executable, "-c", f"{HEEDED}{code}", str(folder)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True) as run:
         assert run.stdout
         run.stdout.readline()
@@ -222,6 +225,11 @@ def other_process(code: str, folder: Path) -> Iterator[subprocess.Popen[str]]:
             run.kill()
 
 
+HEEDED = """
+import signal
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+"""
 HOLD = """
 import sys; from pathlib import Path; from edgeconv.owned.lock import locked
 with locked(Path(sys.argv[1])): print("held", flush=True); sys.stdin.read()

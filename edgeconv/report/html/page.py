@@ -135,7 +135,7 @@ def environment() -> jinja2.Environment:
     made.filters |= {
         "exact": numbers.exact,
         "human": human,
-        "breakable": lambda text: Markup(escape(text).replace("/", Markup("/<wbr>"))),
+        "breakable": lambda text: Markup(escape(_shown(text)).replace("/", Markup("/<wbr>"))),
         "short": lambda name: shortened(name, NAME_WIDTH),
     }
     return made
