@@ -23,7 +23,7 @@ from tests.ir_interpreter import evaluate
 from tests.kernels import builds
 from tests.kernels.harness import Build
 
-QUICK_ROWS, QUICK_OF_A_KIND = 70, 2
+QUICK_ROWS, QUICK_OF_A_KIND = 30, 1  # tests/geometry has hundreds more in every run
 SLOW_MACS = 30_000_000  # of a row of the sample, too many for an emulator
 WHOLE_TABLE_MACS = 2_000_000  # of a row of the whole table, too many for an emulator
 PARTS = 8  # of the whole table, for several processes

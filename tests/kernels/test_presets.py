@@ -45,7 +45,15 @@ def run(*command: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("name", [name for name in PRESETS if not PRESETS[name].get("hidden")])
+def _marked(name: str) -> Any:
+    """Sanitizers under an emulator take minutes; natively they run always."""
+    slow = name.endswith("san") and "CMAKE_CROSSCOMPILING_EMULATOR" in cache_variables(name)
+    return pytest.param(name, marks=pytest.mark.slow) if slow else name
+
+
+@pytest.mark.parametrize(
+    "name", [_marked(name) for name in PRESETS if not PRESETS[name].get("hidden")]
+)
 def test_preset(name: str, tmp_path: Path) -> None:
     skip_without_tools(cache_variables(name))
     build = str(tmp_path / "build")
