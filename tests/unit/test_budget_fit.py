@@ -155,6 +155,21 @@ def test_an_arena_above_its_bound_is_cut_off() -> None:
     assert len(set(seen)) == len(seen)  # nothing is planned twice
 
 
+@pytest.mark.parametrize("less", [0, 1])
+@pytest.mark.parametrize("kind", ["ram", "flash"])
+def test_a_plan_that_takes_all_of_its_budget_is_within_it(kind: str, less: int) -> None:
+    """To the byte: what is planned takes 8 bytes more of RAM than the tables say, 128 of flash."""
+    tables, plain = two_layers(), (0, 0, 0, 0)
+    seen: list[tuple[int, ...]] = []
+    takes = {"ram": tables.ram_bytes(plain) + 8, "flash": tables.flash_bytes(plain) + 128}
+    limits = replace(Limits(), **{kind: takes[kind] - less})
+    found = fit(tables, limits, Objective.NOISE, fragmented(tables, 8, seen))
+    assert isinstance(found, Fitted)
+    assert seen[0] == plain
+    assert (found.picked == plain) == (not less)
+    assert getattr(found, kind) <= takes[kind] - less
+
+
 def test_flash_beyond_the_tables_is_learnt() -> None:
     tables, seen = two_layers(), []
     flash = tables.flash_bytes((1, 0, 0, 0))

@@ -15,7 +15,18 @@ from edgeconv import milp
 from edgeconv.budget import program
 from edgeconv.budget.cuts import EXACT, excess
 from edgeconv.budget.program import UnfinishedError, least_excess, optimise
-from edgeconv.budget.tables import WEIGHTS, Item, Limits, Objective, Option, Tables
+from edgeconv.budget.rows import Rows
+from edgeconv.budget.tables import (
+    ACTIVATION,
+    WEIGHTS,
+    Item,
+    Limits,
+    Objective,
+    Option,
+    Saving,
+    Step,
+    Tables,
+)
 from edgeconv.errors import EdgeconvError
 from tests.unit.budget_tables import allowed, assignments, best, random_limits, random_tables
 from tests.unit.budget_tables import two_layers as two
@@ -75,6 +86,37 @@ def test_least_excess_over_both_budgets(data: st.DataObject) -> None:
     assert found is not None
     expected = min(excess(tables, limits, picked) for picked in assignments(tables))
     assert excess(tables, limits, found.picked) == pytest.approx(expected, rel=1e-3, abs=1e-6)
+
+
+BOTH = {0: (40, 20), 1: (40, 20)}
+IN_PLACE = (Saving(0, 1, ((0, 0, 40), (1, 1, 20))),)
+
+
+@pytest.mark.parametrize(
+    ("steps", "kept"),
+    [
+        ([Step("more", {"a": 100}, BOTH), Step("less", {"b": 60}, {0: (40, 20)})], {"more"}),
+        ([Step("one", {"a": 100}, BOTH), Step("same", {"b": 60, "c": 40}, BOTH)], {"one"}),
+        ([Step("live", {"a": 100}, BOTH), Step("fixed", {"b": 101})], {"live", "fixed"}),
+        ([Step("first", {}, {0: (40, 20)}), Step("other", {}, {1: (40, 20)})], {"first", "other"}),
+        ([Step("wide", {}, {0: (60, 10)}), Step("coarse", {}, {0: (40, 20)})], {"wide", "coarse"}),
+        # What is shared makes a step smaller than one that shares nothing, never larger.
+        ([Step("shared", {}, BOTH, IN_PLACE), Step("apart", {}, BOTH)], {"shared", "apart"}),
+        ([Step("apart", {}, BOTH), Step("shared", {}, BOTH, IN_PLACE)], {"apart"}),
+        ([Step("one", {}, BOTH, IN_PLACE), Step("same", {}, BOTH, IN_PLACE)], {"one"}),
+    ],
+    ids=lambda value: "-".join(sorted(value)) if isinstance(value, set) else None,
+)
+def test_only_steps_that_can_be_the_peak_are_in_the_program(
+    steps: list[Step], kept: set[str]
+) -> None:
+    options = (Option("float32"), Option("flyte16", noise=1e-6))
+    items = tuple(Item(name, ACTIVATION, options) for name in ("wide", "narrow"))
+    tables = Tables(items, tuple(steps))
+    found = Rows(tables, Limits()).steps
+    assert {step.name for step in found} == kept
+    for picked in assignments(tables):
+        assert max(step.bytes(picked) for step in found) == tables.ram_bytes(picked)
 
 
 def ladder(noises: list[float]) -> Tables:
