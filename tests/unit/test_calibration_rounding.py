@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from edgeconv.calibration import compensated as compensation
 from edgeconv.calibration import inputs as layer_inputs
 from edgeconv.calibration.compensated import carried, compensated, output_error, refined, refitted
 from edgeconv.calibration.grids import Grid
@@ -106,6 +107,40 @@ def test_carrying_and_refining_lower_the_error(form: str) -> None:
     assert errors[2] < errors[1]
     assert errors[3] <= errors[2] * (1 + 1e-6)
     assert not np.array_equal(other, units)
+
+
+def test_blocks_of_columns_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A product by block is for speed: rounding column after column gives the same numbers."""
+    grid, size = Grid(formats()["int4"]), 23
+    prepared = moments(correlated(2, 200, size)).prepared(centred=True)
+    weights = np.random.default_rng(8).standard_normal((2, 5, size)).astype(np.float32)
+    flat = weights.reshape(10, size).astype(np.float64)
+    units = grid.default_units(flat).reshape(2, 5).astype(np.float32)
+    nearest = units[:, :, None] * grid.nearest(weights / units[:, :, None])
+    found = []
+    for block in (size, 8, 1):
+        monkeypatch.setattr(compensation, "BLOCK", block)
+        again = refined(weights, nearest, units, prepared.second, grid)
+        found.append((carried(weights, units, prepared, grid), again))
+    assert not np.array_equal(found[0][0], nearest)
+    assert not np.array_equal(found[0][1], nearest)
+    for carrying, refining in found[1:]:
+        np.testing.assert_allclose(carrying, found[0][0], rtol=1e-6)
+        np.testing.assert_allclose(refining, found[0][1], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "numbers", [[0, 3], [-2, 0], [0, 0]], ids=["at-right-angles", "opposite", "zeros"]
+)
+def test_a_row_that_no_unit_brings_nearer_keeps_its_own(numbers: list[int]) -> None:
+    """The best factor would be nothing, negative or not a number."""
+    grid, rows = Grid(formats()["int8"]), Rows(1, 1, 2)
+    units = np.full((1, 2), 0.5, np.float32)
+    weights = np.array([[[1, 0], [1, 0]]], np.float32)
+    found = np.array([[numbers, [4, 0]]], np.float32) * units[:, :, None]
+    kept, new = refitted(weights, found, units, np.eye(2, dtype=np.float32)[None], grid, rows)
+    assert new.tolist() == [[0.5, 0.25]]  # a row that is twice too large halves its own
+    assert kept.tolist() == [[[0.5 * n for n in numbers], [1, 0]]]
 
 
 def test_small_rows_come_near_the_best_there_is() -> None:

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+from edgeconv.calibration.sqnr import Accuracy
 from edgeconv.names import shortened
 from edgeconv.pipeline import CompileOptions, decide
-from edgeconv.report import missing, stored
+from edgeconv.report import accuracy, missing, stored
 from edgeconv.report.advice import Unit, suggestions
 from edgeconv.report.html import page
 from edgeconv.report.html.rounding import outputs, rounding
@@ -273,3 +274,19 @@ def test_truncation_and_other_factors_are_said(chosen: Report) -> None:
     assert "Sums are float32, and factors where it is not bfloat16;" in found.words
     assert facts(found, "choice-table")["rounding"] == "toward zero"
     assert "--rounding truncate" in missing.compile_command(chosen)
+
+
+@pytest.mark.parametrize(
+    ("top1", "drop", "words"),
+    [
+        (0.95, 0.005, "top-1 95.0% (float32: 95.5%)"),
+        (0.95, -0.01, "top-1 95.0% (float32: 94.0%)"),  # rounding may happen to help
+        (None, None, "the same top class as float32 for 90.0%"),
+    ],
+)
+def test_top1_of_samples_is_beside_that_of_float32(
+    top1: float | None, drop: float | None, words: str
+) -> None:
+    found = Accuracy({"y": 31.0}, {}, 0.5, 0.9, top1, drop, None, 200, promised=True)
+    said = accuracy.tried(found, "natively").renderables[-1]
+    assert said == f"SQNR 31.0 dB, {words}, on 200 samples; the program ran natively"
