@@ -61,15 +61,12 @@ class FunctionTable:
     functions: dict[tuple[str, str], Function] = field(default_factory=dict)
     _numbers: Counter[str] = field(default_factory=Counter)
 
-    def function_for(self, layer: Layer, copied: tuple[bool, ...]) -> Function:
-        """The function that computes ``layer``.
+    def call_of(self, layer: Layer, copied: tuple[bool, ...]) -> tuple[Function, tuple[str, ...]]:
+        """The function that computes ``layer``, and the literals to pass behind the layer's own
+        arguments.
 
         ``copied[i]`` says that alias i of the layer was not granted, so that its bytes must move.
         """
-        return self.call_of(layer, copied)[0]
-
-    def call_of(self, layer: Layer, copied: tuple[bool, ...]) -> tuple[Function, tuple[str, ...]]:
-        """The same, and the literals to pass behind the layer's own arguments."""
         parameters = [
             f"{'' if arg.kind in (ArgKind.OUTPUT, ArgKind.WORKSPACE) else 'const '}"
             f"{arg.c_type} *{arg.c_name}"

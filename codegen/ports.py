@@ -32,7 +32,7 @@ class Port:
 
     @property
     def shape(self) -> str:
-        """In words, with the names of the axes where they are known."""
+        """In words."""
         return "x".join(map(str, self.tensor.shape)) or "scalar"
 
     @property

@@ -73,7 +73,7 @@ class Arrays:
         for member in members:
             found = self._header(member)
             if found.name in self.stated:
-                raise _invalid(path, "two arrays of one name", repr(found.name))
+                raise invalid(path, "two arrays of one name", repr(found.name))
             self.stated[found.name] = found
         total = sum(found.bytes for found in self.stated.values())
         limits.held("array-expanded-bytes", total, str(path))
@@ -94,13 +94,13 @@ class Arrays:
         path, name = self.path, member.filename
         limits.held("name-length", len(name), str(path))
         if member.flag_bits & _ENCRYPTED:
-            raise _invalid(path, "an encrypted archive", repr(name), hint=_SAVEZ)
+            raise invalid(path, "an encrypted archive", repr(name), hint=_SAVEZ)
         if not name.endswith(".npy"):
-            raise _invalid(path, "a file that is no array", repr(name), hint=_SAVEZ)
+            raise invalid(path, "a file that is no array", repr(name), hint=_SAVEZ)
         name = name.removesuffix(".npy")
         if member.compress_type not in _PACKED:
             got = f"{name!r} packed by method {member.compress_type}"
-            raise _invalid(path, "cannot unpack an array", got, hint=_SAVEZ)
+            raise invalid(path, "cannot unpack an array", got, hint=_SAVEZ)
         most = limits.limit("array-header-bytes")
         with _damage(path, repr(name)), self._archive.open(member) as packed:
             head = io.BytesIO(packed.read(min(most, member.file_size) + 16))
@@ -115,20 +115,20 @@ class Arrays:
         if found._start + found.bytes != member.file_size:
             got = f"{member.file_size} bytes of {name!r}"
             rule = f"its shape and type take {found._start + found.bytes}"
-            raise _invalid(path, "an array of another size than it states", got, rule)
+            raise invalid(path, "an array of another size than it states", got, rule)
         return found
 
     def _require_numbers(self, found: Stated) -> None:
         where = f"{self.path}, array {found.name!r}"
         limits.held("tensor-rank", len(found.shape), where)
         if any(type(size) is not int or size < 0 for size in found.shape):
-            raise _invalid(self.path, f"shape of {found.name!r}", str(found.shape))
+            raise invalid(self.path, f"shape of {found.name!r}", str(found.shape))
         limits.held("tensor-elements", math.prod(found.shape), where)
         if found.dtype.kind not in _NUMBERS:
             what = "inputs are not an .npz archive of numbers"
             rule = "pickled objects are programs, and are not run" if found.dtype.hasobject else ""
             got = f"{found.name!r} of type {found.dtype}"
-            raise _invalid(self.path, what, got, rule, _SAVEZ)
+            raise invalid(self.path, what, got, rule, _SAVEZ)
 
 
 @contextmanager
@@ -141,7 +141,7 @@ def opened(path: Path) -> Iterator[Arrays]:
     try:
         stream = regular_file.opened(path)
     except OSError as error:
-        raise _invalid(path, "cannot read the inputs", str(error.strerror or error)) from error
+        raise invalid(path, "cannot read the inputs", str(error.strerror or error)) from error
     with stream:
         size = stream.seek(0, io.SEEK_END)
         limits.held("array-file-bytes", size, str(path))
@@ -154,7 +154,7 @@ def opened(path: Path) -> Iterator[Arrays]:
 def _archive(path: Path, stream: IO[bytes]) -> zipfile.ZipFile:
     magic = stream.read(len(np.lib.format.MAGIC_PREFIX))
     if magic == np.lib.format.MAGIC_PREFIX:
-        raise _invalid(path, "inputs are not an .npz archive", "a single array", hint=_SAVEZ)
+        raise invalid(path, "inputs are not an .npz archive", "a single array", hint=_SAVEZ)
     stream.seek(0)
     with _damage(path, ""):
         return zipfile.ZipFile(stream)
@@ -167,12 +167,13 @@ def _damage(path: Path, array: str) -> Iterator[None]:
         yield
     except (RecursionError, MemoryError) as error:
         got = f"{array or 'an archive'} that does not fit in memory"
-        raise _invalid(path, "cannot read the inputs", got) from error
+        raise invalid(path, "cannot read the inputs", got) from error
     except (*_DAMAGE, OSError) as error:
         what = "inputs are not an .npz archive of numbers"
         got = f"{array}: {' '.join(str(error).split())}" if array else "other data"
-        raise _invalid(path, what, got, hint=_SAVEZ) from error
+        raise invalid(path, what, got, hint=_SAVEZ) from error
 
 
-def _invalid(path: Path, what: str, got: str, rule: str = "", hint: str = "") -> EdgeconvError:
+def invalid(path: Path, what: str, got: str, rule: str = "", hint: str = "") -> EdgeconvError:
+    """The error (exit status 2) for a file of arrays that cannot be used."""
     return EdgeconvError(what, where=str(path), got=got, rule=rule, hint=hint, code=Exit.USAGE)

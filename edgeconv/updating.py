@@ -12,7 +12,7 @@ from typing import Any
 
 from edgeconv import whole_file
 from edgeconv.build.project import Project
-from edgeconv.build.weights_file import facts_of, image_of
+from edgeconv.build.weights_file import facts_of, header_of, image_of
 from edgeconv.codegen.source_tree import SourceTree
 from edgeconv.codegen.weights import MAGIC, Header, write
 from edgeconv.deciding import Decided, Decider
@@ -75,8 +75,7 @@ def update_weights(
     notes = tree.write(directory.resolve(), lambda made: _finish(made, project.report))
     model_file.remember(decided.choice.graph.sha256, options.model)
     updated = Project.open(directory)
-    image = image_of(directory, updated.report["program"])
-    header = Header.of(image[:64].tobytes())
+    header = header_of(directory, updated.report["program"])
     return Update(header, directory / tree.image_file, updated.report, notes)
 
 

@@ -19,7 +19,6 @@ import numpy.typing as npt
 
 from edgeconv import array_file
 from edgeconv.array_file import Arrays, Stated
-from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.ir.graph import Graph, Tensor
 from edgeconv.names import did_you_mean
 from edgeconv.verify.inputs import SEED, inputs_of, random
@@ -96,7 +95,7 @@ def load(path: Path | None, graph: Graph) -> Samples:
         for name in stated:
             if name not in graph.inputs and name != LABEL:
                 hint = did_you_mean(name, graph.inputs)
-                raise _invalid(path, "no such input", repr(name), hint=hint)
+                raise array_file.invalid(path, "no such input", repr(name), hint=hint)
         for name in graph.inputs:
             _check(path, name, graph[name], stated)
         inputs = {name: _read(archive, name, graph[name], stated) for name in graph.inputs}
@@ -107,7 +106,7 @@ def load(path: Path | None, graph: Graph) -> Samples:
     counts = {name: len(array) for name, array in inputs.items()}
     if len(set(counts.values())) > 1:
         got = ", ".join(f"{count} of {name!r}" for name, count in counts.items())
-        raise _invalid(path, "inputs have different numbers of samples", got)
+        raise array_file.invalid(path, "inputs have different numbers of samples", got)
     count = next(iter(counts.values()), 1)
     return Samples(inputs, labels, f"{count} samples in {path.name}", promised=True)
 
@@ -116,20 +115,20 @@ def _check(path: Path, name: str, tensor: Tensor, stated: Mapping[str, Stated]) 
     """Before anything is unpacked."""
     if name not in stated:
         found = ", ".join(sorted(stated)) or "nothing"
-        raise _invalid(path, f"no array for input {name!r}", found)
+        raise array_file.invalid(path, f"no array for input {name!r}", found)
     array, shape = stated[name], tensor.shape
     if array.dtype != np.dtype(tensor.dtype):
         hint = f"convert it with .astype(numpy.{tensor.dtype}), scaled as in training"
         rule = f"the model reads {tensor.dtype}"
-        raise _invalid(path, f"element type of {name!r}", str(array.dtype), rule, hint)
+        raise array_file.invalid(path, f"element type of {name!r}", str(array.dtype), rule, hint)
     leading = len(array.shape) > 0 and array.shape[1:] == shape
     batched = bool(shape) and bool(array.shape) and array.shape[1:] == shape[1:]
     whole = array.shape == shape
     if not (leading or whole or (batched and shape[0] and array.shape[0] % shape[0] == 0)):
         rule = f"the model takes {_dims(shape)}; samples lie along the first axis"
-        raise _invalid(path, f"shape of {name!r}", _dims(array.shape), rule)
+        raise array_file.invalid(path, f"shape of {name!r}", _dims(array.shape), rule)
     if 0 in array.shape:
-        raise _invalid(path, f"no samples of {name!r}", _dims(array.shape))
+        raise array_file.invalid(path, f"no samples of {name!r}", _dims(array.shape))
 
 
 def _read(archive: Arrays, name: str, tensor: Tensor, stated: Mapping[str, Stated]) -> Array:
@@ -139,7 +138,7 @@ def _read(archive: Arrays, name: str, tensor: Tensor, stated: Mapping[str, State
     if bad.any():
         first = int(np.argmax(bad.reshape(len(samples), -1).any(axis=1)))
         got = f"{int(bad.sum())} infinite values or NaN, the first in sample {first}"
-        raise _invalid(archive.path, f"values of {name!r}", got, "samples are finite")
+        raise array_file.invalid(archive.path, f"values of {name!r}", got, "samples are finite")
     return samples
 
 
@@ -148,16 +147,18 @@ def _labels(archive: Arrays, stated: Stated, count: int, graph: Graph) -> npt.ND
     path = archive.path
     if stated.dtype.kind not in "iu":
         rule = "one whole number, the right class, per image"
-        raise _invalid(path, f"element type of {LABEL!r}", str(stated.dtype), rule)
+        raise array_file.invalid(path, f"element type of {LABEL!r}", str(stated.dtype), rule)
     images, size = images_of(graph), math.prod(stated.shape)
     if size != count * images:
         got, rule = f"{size} labels", f"the inputs hold {count * images} images"
-        raise _invalid(path, f"number of {LABEL!r}", got, rule)
+        raise array_file.invalid(path, f"number of {LABEL!r}", got, rule)
     label = archive.read(stated.name)
     if label.min() < 0:
-        raise _invalid(path, f"value of {LABEL!r}", str(label.min()), "classes count from 0")
+        raise array_file.invalid(
+            path, f"value of {LABEL!r}", str(label.min()), "classes count from 0"
+        )
     if int(label.max()) > np.iinfo(np.int64).max:
-        raise _invalid(path, f"value of {LABEL!r}", str(label.max()), "no such class")
+        raise array_file.invalid(path, f"value of {LABEL!r}", str(label.max()), "no such class")
     return label.astype(np.int64).reshape(count, images)
 
 
@@ -169,7 +170,3 @@ def images_of(graph: Graph) -> int:
 
 def _dims(shape: Sequence[int]) -> str:
     return "x".join(map(str, shape)) or "scalar"
-
-
-def _invalid(path: Path, what: str, got: str, rule: str = "", hint: str = "") -> EdgeconvError:
-    return EdgeconvError(what, where=str(path), got=got, rule=rule, hint=hint, code=Exit.USAGE)

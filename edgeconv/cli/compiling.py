@@ -10,12 +10,11 @@ import click
 
 from edgeconv import board as boards
 from edgeconv import pipeline
-from edgeconv.arguments import one_thread
 from edgeconv.build import find_emulator
 from edgeconv.build.project import Project
 from edgeconv.cli import model_options
 from edgeconv.cli.commands import Command
-from edgeconv.cli.words import FOLDER, Word
+from edgeconv.cli.words import FOLDER, one_thread_option
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.report import files, text
 from edgeconv.terminal import Progress, say, show
@@ -84,14 +83,7 @@ command = Command(
     callback=run,
     params=[
         *model_options.parameters(),
-        click.Option(
-            ["--threads"],
-            type=Word(one_thread),
-            default=1,
-            expose_value=False,
-            metavar="N",
-            help="1 in this version",
-        ),
+        one_thread_option(),
         click.Option(
             ["-o", "--directory"],
             type=FOLDER,

@@ -11,11 +11,11 @@ from rich.console import RenderableType
 from rich.markup import escape
 
 from edgeconv import pipeline
-from edgeconv.arguments import count, one_thread, tolerance
+from edgeconv.arguments import count, tolerance
 from edgeconv.bench import DEFAULT_RUNS
 from edgeconv.build.project import Project
 from edgeconv.cli.commands import Command
-from edgeconv.cli.words import FILE, FOLDER, Word
+from edgeconv.cli.words import FILE, FOLDER, Word, one_thread_option
 from edgeconv.errors import Exit
 from edgeconv.report import accuracy, compare, files, outcome, text
 from edgeconv.terminal import Progress, say, show
@@ -134,14 +134,7 @@ _BENCH = Command(
             metavar="N",
             help=f"({DEFAULT_RUNS})",
         ),
-        click.Option(
-            ["--threads"],
-            type=Word(one_thread),
-            default=1,
-            expose_value=False,
-            metavar="N",
-            help="1 in this version",
-        ),
+        one_thread_option(),
         click.Option(["--layers"], is_flag=True, help="time every layer"),
     ],
 )

@@ -51,8 +51,7 @@ def _options(project: Project, model: Path) -> CompileOptions:
             hint="compile the model again",
         ) from error
     selftest = asked["selftest"]
-    own = ("directory", "build", "verify", "report", "selftest", "as_json")
-    asked = {key: value for key, value in asked.items() if key not in own}
+    asked = {option.name: asked[option.name] for option in model_options.parameters()}
     chosen = "choice" in project.report or bool(asked["calibration"])
     if chosen:
         asked |= {"calibration": None, "min_sqnr": None, "max_drop": None}

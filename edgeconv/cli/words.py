@@ -11,7 +11,7 @@ from click.shell_completion import CompletionItem
 
 from edgeconv import board, limits
 from edgeconv.algorithms import algorithms
-from edgeconv.arguments import pair
+from edgeconv.arguments import one_thread, pair
 from edgeconv.choose.storage import weight_formats
 from edgeconv.errors import EdgeconvError
 
@@ -68,6 +68,18 @@ def _of_pairs(values: Callable[[], Iterable[str]], *names: str) -> Complete:
                 yield f"{before}={value}"
 
     return complete
+
+
+def one_thread_option() -> click.Option:
+    """Of commands whose programs have one thread in this version: any other number is refused."""
+    return click.Option(
+        ["--threads"],
+        type=Word(one_thread),
+        default=1,
+        expose_value=False,
+        metavar="N",
+        help="1 in this version",
+    )
 
 
 FILE, FOLDER = File(), File("dir")

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from edgeconv import array_file
 from edgeconv.array_file import Arrays, Stated
 from edgeconv.build.project import Port, Project
-from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.errors import EdgeconvError
 from edgeconv.ir.quantisation import INTEGERS, bounds_of
 from edgeconv.names import did_you_mean
 
@@ -44,7 +44,9 @@ def from_npz(path: Path, ports: Sequence[Port]) -> dict[str, Array]:
         known = [port.name for port in ports]
         for name in stated:
             if name not in known:
-                raise _invalid(path, "no such input", repr(name), hint=did_you_mean(name, known))
+                raise array_file.invalid(
+                    path, "no such input", repr(name), hint=did_you_mean(name, known)
+                )
         for port in ports:
             _check(path, port, stated)
         return {port.name: archive.read(stated[port.name].name) for port in ports}
@@ -61,7 +63,9 @@ def inputs_of(archive: Arrays) -> dict[str, Stated]:
             continue
         own = name.removeprefix("in:")
         if own in found:
-            raise _invalid(archive.path, "two arrays for one input", f"{own!r} and 'in:{own}'")
+            raise array_file.invalid(
+                archive.path, "two arrays for one input", f"{own!r} and 'in:{own}'"
+            )
         found[own] = stated
     return found
 
@@ -99,10 +103,10 @@ def tensor_bytes(arrays: Mapping[str, npt.NDArray[np.generic]], order: Sequence[
 def _check(path: Path, port: Port, stated: Mapping[str, Stated]) -> None:
     if port.name not in stated:
         found = ", ".join(sorted(stated)) or "nothing"
-        raise _invalid(path, f"no array for input {port.name!r}", found)
+        raise array_file.invalid(path, f"no array for input {port.name!r}", found)
     array = stated[port.name]
     if array.dtype != np.dtype(port.dtype):
-        raise _invalid(
+        raise array_file.invalid(
             path,
             f"element type of {port.name!r}",
             str(array.dtype),
@@ -112,8 +116,6 @@ def _check(path: Path, port: Port, stated: Mapping[str, Stated]) -> None:
     if array.shape != port.shape:
         shape = "x".join(map(str, array.shape)) or "scalar"
         wanted = "x".join(map(str, port.shape)) or "scalar"
-        raise _invalid(path, f"shape of {port.name!r}", shape, f"the program takes {wanted}")
-
-
-def _invalid(path: Path, what: str, got: str, rule: str = "", hint: str = "") -> EdgeconvError:
-    return EdgeconvError(what, where=str(path), got=got, rule=rule, hint=hint, code=Exit.USAGE)
+        raise array_file.invalid(
+            path, f"shape of {port.name!r}", shape, f"the program takes {wanted}"
+        )

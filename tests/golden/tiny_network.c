@@ -216,7 +216,7 @@ static int tiny_check_header(const unsigned char *image)
 {
     if (tiny_u32(image) != 0x54574345u || tiny_u32(image + 4) != 2)
         return TINY_E_WEIGHTS_FORMAT;
-    if (tiny_u32(image + 8) != TINY_WEIGHTS_BYTES || tiny_u32(image + 12) != 0)
+    if (tiny_u32(image + 8) != (uint32_t)TINY_WEIGHTS_BYTES || tiny_u32(image + 12) != 0)
         return TINY_E_WEIGHTS_SIZE;
     if (tiny_u32(image + 16) != 0x8a9e0675u || tiny_u32(image + 20) != 0x15edf06fu)
         return TINY_E_WEIGHTS_LAYOUT;

@@ -241,7 +241,7 @@ class Program:
         """The function that calls the kernel with an array of pointers; "nothing" if it is free."""
         if layer.free_if_aliased and copied and not any(copied):
             return "nothing"
-        name = self.table.function_for(layer, copied).name
+        name = self.table.call_of(layer, copied)[0].name
         passed = ", ".join(f"p[{i}]" for i in range(len(layer.args)))
         self.callers[f"call_{name}"] = (
             f"static void call_{name}(void *const *p)\n{{\n    {name}({passed});\n}}\n"
