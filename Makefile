@@ -43,6 +43,7 @@ lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy -p edgeconv
+	MYPYPATH=bench $(BIN)/mypy bench
 	$(BIN)/lint-imports
 
 format: $(READY)

@@ -52,7 +52,8 @@ def in_turn(
     projects: dict[str, Project], rounds: int, runs: int, layers: bool
 ) -> dict[str, list[Timing]]:
     """Every project's timings, one per round."""
-    order, found = random.Random(1), {name: [] for name in projects}
+    order = random.Random(1)
+    found: dict[str, list[Timing]] = {name: [] for name in projects}
     for number in range(rounds):
         for name in order.sample(list(projects), len(projects)):
             print(f"round {number + 1} of {rounds}: {name}   ", end="\r", file=sys.stderr)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,6 +13,7 @@ from edgeconv.budget.bound import least_flash, least_ram, refusal
 from edgeconv.budget.frontier import POINTS, Point, thinned, undominated
 from edgeconv.budget.tables import Limits, Objective
 from edgeconv.calibration import samples
+from edgeconv.choice_notes import computing_notes, integer_notes, integers_of
 from edgeconv.choose.storage import EVERY_LAYER, OUTPUT, lossless
 from edgeconv.closing import Closing
 from edgeconv.codegen.emit import weight_image
@@ -21,7 +21,6 @@ from edgeconv.codegen.port_names import port_names
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.fitting import Found, Lower, Planned, Search, UnfitError, Wishes
 from edgeconv.format_names import GRID_KIND as INT8
-from edgeconv.format_names import is_grid
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.graph import Graph
 from edgeconv.ir.memory import MemoryMap
@@ -202,7 +201,7 @@ class Decider(Closing):
         for target, integers in self._ways():
             self._integers = integers
             try:
-                kept = _integers_of(self._choose(self.graph, target, self.options.storage).choice)
+                kept = integers_of(self._choose(self.graph, target, self.options.storage).choice)
                 other = search.on(target, self._lower(target), kept)
                 found += other.frontier(ram, flash)
             except EdgeconvError:  # an algorithm that needs a workspace was asked for
@@ -333,7 +332,7 @@ class Decider(Closing):
                 ),
                 self._lower(target),
                 self.step,
-                kept=_integers_of(plain.choice),
+                kept=integers_of(plain.choice),
             )
         return self._search
 
@@ -416,39 +415,10 @@ def _macs(graph: Graph) -> int:
     return sum(operators()[node.op].macs(node, graph) for node in graph.nodes)
 
 
-def integer_notes(choice: Choice, wanted: Mapping[str, str]) -> tuple[str, ...]:
-    """Says how many results are stored as the model's own integers, or that none can be."""
-    kept, results = len(_integers_of(choice)), len(choice.graph.producers())
-    if kept:
-        return (
-            f"{kept} of {results} results are stored as the int8 that the model rounds them to",
-        )
-    if wanted.get(EVERY_LAYER + OUTPUT) == INT8:
-        return ("no result is stored as int8: the model rounds none to eight bits",)
-    return ()
-
-
 def _pinned(storage: Mapping[str, str]) -> dict[str, str]:
     """Formats of results that lose nothing and that the user wants: nothing searches for them."""
     lossless = (FLOAT32, INT8)
     return {k: form for k, form in storage.items() if k.endswith(OUTPUT) and form in lossless}
-
-
-def _integers_of(choice: Choice) -> frozenset[str]:
-    """The tensors that are stored as the integers of a quantised model."""
-    tensors = choice.graph.activations()
-    return frozenset(tensor.name for tensor in tensors if is_grid(tensor.storage))
-
-
-def computing_notes(choice: Choice) -> tuple[str, ...]:
-    """Says how many layers compute with numbers that are not float32, and how to see its cost."""
-    found = Counter(
-        str(layer.plan["compute"]) for layer in choice.layers if "compute" in layer.plan
-    )
-    return tuple(
-        f"{count} convolution(s) multiply {name}: `edgeconv verify` tells the network's SQNR"
-        for name, count in found.items()
-    )
 
 
 _ALL_FLOAT32 = {EVERY_LAYER + OUTPUT: FLOAT32, EVERY_LAYER: FLOAT32}

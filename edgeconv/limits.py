@@ -67,6 +67,7 @@ _TABLE = (
     Limit("board-bytes", 1 << 20, "bytes", "a board file"),
     Limit("board-depth", 16, "levels", "tables and lists within each other in a board file", 200),
     Limit("report-bytes", 256 << 20, "bytes", "a report.json"),
+    Limit("state-bytes", 1 << 20, "bytes", "a manifest or a journal of an emitted folder"),
     Limit(
         "report-depth", 32, "levels", "objects and lists within each other in a report.json", 200
     ),

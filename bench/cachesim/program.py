@@ -34,7 +34,7 @@ def source(cases: Sequence[Case], board: Board) -> str:
     table = FunctionTable(environment(), "bench", board.target.lanes)
     calls, largest = [], 0
     for number, case in enumerate(cases):
-        name = table.function_for(case.layer, (True,) * len(case.layer.aliases)).name
+        name = table.call_of(case.layer, (True,) * len(case.layer.aliases))[0].name
         places, end = [], 0
         for size in case.sizes:
             places.append(f"memory + {end // FLOAT_BYTES}")

@@ -44,7 +44,7 @@ class Program:
 
     def add(self, layer: Layer) -> str:
         """The name of the C function that computes ``layer``; equal layers share one."""
-        name = self._table.function_for(layer, (True,) * len(layer.aliases)).name
+        name = self._table.call_of(layer, (True,) * len(layer.aliases))[0].name
         passed = ", ".join(f"p[{i}]" for i in range(len(layer.args)))
         self._entries[f"call_{name}"] = (
             f"void call_{name}(void *const *p)\n{{\n    {name}({passed});\n}}\n"

@@ -18,13 +18,21 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from edgeconv.errors import EdgeconvError
 from edgeconv.owned import staging
 from edgeconv.owned.interrupts import deferred
 from edgeconv.owned.lock import locked
-from edgeconv.owned.manifest import MANIFEST, NOTHING, STATE, digest, fits, mode_of, plain
+from edgeconv.owned.manifest import (
+    MANIFEST,
+    NOTHING,
+    STATE,
+    digest,
+    document_of,
+    fits,
+    mode_of,
+    plain,
+)
 
 JOURNAL = f"{STATE}/{staging.JOURNAL}"
 
@@ -51,7 +59,7 @@ class Change:
     @classmethod
     def read(cls, path: Path) -> Change:
         """Raises ValueError and what else a damaged file leads to."""
-        document: Any = json.loads(path.read_text(encoding="utf-8"))
+        document = document_of(path)
         found = cls(
             document["staging"],
             document["placed"],

@@ -15,15 +15,24 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from edgeconv import regular_file
 from edgeconv.errors import EdgeconvError
 
 STATE = ".edgeconv"  # the folder in a project that is edgeconv's alone
 MANIFEST = f"{STATE}/manifest.json"
 VERSION = 1
 NOTHING = 0  # no file has this mode
-MOST_BYTES = 1 << 20  # of a manifest
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
+
+def document_of(path: Path) -> Any:
+    """What a JSON file of the folder of state holds.
+
+    Raises OSError, ValueError for other text, EdgeconvError where it exceeds a limit.
+    """
+    text = regular_file.content(path, "state-bytes").decode("utf-8")
+    return regular_file.nested(lambda: json.loads(text), "report-depth", str(path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +54,8 @@ class Manifest:
         if path is None:
             return None
         try:
-            if path.stat().st_size > MOST_BYTES:
-                raise ValueError("it is too large")
-            return cls._checked(json.loads(path.read_text(encoding="utf-8")))
-        except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            return cls._checked(document_of(path))
+        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
             raise EdgeconvError(
                 "cannot tell which files are edgeconv's",
                 where=str(path),

@@ -1,0 +1,40 @@
+"""What of a choice is worth a word: results kept as integers, layers that compute in fewer bits."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from edgeconv.choose.storage import EVERY_LAYER, OUTPUT
+from edgeconv.format_names import GRID_KIND as INT8
+from edgeconv.format_names import is_grid
+from edgeconv.ir.choice import Choice
+
+
+def integer_notes(choice: Choice, wanted: Mapping[str, str]) -> tuple[str, ...]:
+    """Says how many results are stored as the model's own integers, or that none can be."""
+    kept, results = len(integers_of(choice)), len(choice.graph.producers())
+    if kept:
+        return (
+            f"{kept} of {results} results are stored as the int8 that the model rounds them to",
+        )
+    if wanted.get(EVERY_LAYER + OUTPUT) == INT8:
+        return ("no result is stored as int8: the model rounds none to eight bits",)
+    return ()
+
+
+def integers_of(choice: Choice) -> frozenset[str]:
+    """The tensors that are stored as the integers of a quantised model."""
+    tensors = choice.graph.activations()
+    return frozenset(tensor.name for tensor in tensors if is_grid(tensor.storage))
+
+
+def computing_notes(choice: Choice) -> tuple[str, ...]:
+    """Says how many layers compute with numbers that are not float32, and how to see its cost."""
+    found = Counter(
+        str(layer.plan["compute"]) for layer in choice.layers if "compute" in layer.plan
+    )
+    return tuple(
+        f"{count} convolution(s) multiply {name}: `edgeconv verify` tells the network's SQNR"
+        for name, count in found.items()
+    )
