@@ -21,6 +21,7 @@ from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
 
 from edgeconv import limits, regular_file
+from edgeconv.build.schema_check import Check, compiled, is_whole
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.names import shortened
 
@@ -86,8 +87,9 @@ def read(path: Path) -> dict[str, Any]:
 def problems(report: dict[str, Any]) -> Iterator[Problem]:
     """What is wrong with a report, the outermost first."""
     yield from _values(report, "$")
-    errors = _validator().iter_errors(report)
-    yield from map(_violation, sorted(errors, key=lambda error: len(error.absolute_path)))
+    if not _keeps_schema()(report):
+        errors = _validator().iter_errors(report)
+        yield from map(_violation, sorted(errors, key=lambda error: len(error.absolute_path)))
     # From here on it has the shape that the schema says.
     yield from _names(report)
     yield from _ports(report)
@@ -113,18 +115,24 @@ def _parse(text: str) -> Any:
     return json.loads(text, parse_constant=constant)
 
 
+def _schema() -> dict[str, Any]:
+    text = (resources.files("edgeconv.report") / "schema.json").read_text(encoding="utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    return schema
+
+
+@cache
+def _keeps_schema() -> Check:
+    return compiled(_schema())
+
+
 @cache
 def _validator() -> Draft202012Validator:
-    text = (resources.files("edgeconv.report") / "schema.json").read_text(encoding="utf-8")
     # JSON takes 1.0 for an integer, and a float is no size in Python.
-    types = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, value: _whole(value))
+    types = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, value: is_whole(value))
     kind = extend(Draft202012Validator, type_checker=types)  # type: ignore[no-untyped-call]
-    validator: Draft202012Validator = kind(json.loads(text))
+    validator: Draft202012Validator = kind(_schema())
     return validator
-
-
-def _whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _violation(error: ValidationError) -> Problem:
@@ -153,7 +161,7 @@ def _values(value: Any, place: str) -> Iterator[Problem]:
             yield from _values(inner, f"{place}[{number}]")
     elif isinstance(value, float) and value and not LEAST <= abs(value) <= LARGEST:
         yield Problem(place, str(value), f"numbers are 0 or from {LEAST:g} to {LARGEST:g}")
-    elif _whole(value) and abs(value) > MOST:
+    elif is_whole(value) and abs(value) > MOST:
         yield Problem(place, shortened(str(value), _SHOWN), f"numbers are at most {MOST}")
     elif isinstance(value, str):
         if len(value) > (most := limits.limit("name-length")):

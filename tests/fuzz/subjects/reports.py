@@ -72,12 +72,12 @@ def make(source: random.Random, folder: Path) -> Path:
         return path
     report = json.loads(whole)
     for _ in range(source.choice((1, 1, 2, 4))):
-        _change(source, report)
+        change(source, report)
     path.write_text(json.dumps(report), encoding="utf-8", errors="surrogatepass")
     return path
 
 
-def _change(source: random.Random, report: Any) -> None:
+def change(source: random.Random, report: Any) -> None:
     """Something, somewhere: each depth is as likely as another."""
     holder, key, depth = report, None, source.randrange(1, 6)
     while depth and isinstance(holder, dict | list) and holder:
