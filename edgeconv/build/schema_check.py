@@ -97,8 +97,9 @@ def _required(keys: list[str], _: Schema, __: Compile) -> Check:
 
 def _dependent(needs: Mapping[str, list[str]], part: Schema, inner: Compile) -> Check:
     checks = {key: _required(keys, part, inner) for key, keys in needs.items()}
-    return lambda value: not isinstance(value, dict) or all(
-        check(value) for key, check in checks.items() if key in value
+    return lambda value: (
+        not isinstance(value, dict)
+        or all(check(value) for key, check in checks.items() if key in value)
     )
 
 
@@ -115,8 +116,9 @@ def _properties(parts: Mapping[str, Schema], _: Schema, inner: Compile) -> Check
 
 def _additional(others: Schema, part: Schema, inner: Compile) -> Check:
     check, named = inner(others), part.get("properties", {})
-    return lambda value: not isinstance(value, dict) or all(
-        check(item) for key, item in value.items() if key not in named
+    return lambda value: (
+        not isinstance(value, dict)
+        or all(check(item) for key, item in value.items() if key not in named)
     )
 
 

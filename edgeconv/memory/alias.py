@@ -12,6 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+import numpy.typing as npt
 
 from edgeconv.ir.choice import Alias
 from edgeconv.ir.memory import Region
@@ -71,24 +75,38 @@ def _load(
 
 
 class _Groups:
-    """Union-find with offsets.  The smaller block moves, so that a look-up is one step."""
+    """Union-find with offsets.  The smaller block moves, so that a look-up is one step.
+
+    Numbers of tensors are in arrays: what a block that grows to thousands of tensors is asked for
+    each new one is then a comparison of arrays.
+    """
 
     def __init__(self, program: Program, spans: Mapping[str, Span]) -> None:
         self._program = program
-        self._spans = spans
-        self._block = {name: i for i, name in enumerate(program.sizes)}
-        self._members = [[name] for name in program.sizes]
-        self._offset = dict.fromkeys(program.sizes, 0)  # from the block's first tensor
-        self._buffer = [name if name in program.buffers else None for name in program.sizes]
+        self._names = list(program.sizes)
+        self._number = {name: number for number, name in enumerate(self._names)}
+        count = len(self._names)
+        self._size = np.array([program.sizes[name] for name in self._names], np.int64)
+        self._itemsize = np.array([program.itemsizes[name] for name in self._names], np.int64)
+        self._first = np.array([spans[name].first for name in self._names], np.int64)
+        self._last = np.array([spans[name].last for name in self._names], np.int64)
+        self._block = np.arange(count)
+        self._offset = np.zeros(count, np.int64)  # from the block's first tensor
+        self._members = [[number] for number in range(count)]
+        self._buffer = [
+            n if name in program.buffers else None for n, name in enumerate(self._names)
+        ]
         self._one_itemsize = len(set(program.itemsizes.values())) == 1
-        self._overwrites: dict[str, str] = {}  # output -> the input whose bytes it takes
-        self._exact: dict[str, list[Alias]] = {}  # output -> exact aliases of its layer
+        self._overwrites: dict[int, int] = {}  # output -> the input whose bytes it takes
+        # Output -> exact aliases of its layer, by their input.
+        self._exact: dict[int, dict[int, list[Alias]]] = {}
         for i, aliases in enumerate(program.aliases):
             for alias in aliases:
                 if alias.exact and alias.input in program.sizes:
                     output = _output(alias)
                     assert output in program.writes[i]
-                    self._exact.setdefault(output, []).append(alias)
+                    mine = self._exact.setdefault(self._number[output], {})
+                    mine.setdefault(self._number[alias.input], []).append(alias)
 
     def join(self, alias: Alias) -> bool:
         """Make one block of two, with ``inner`` at its place in ``outer``.
@@ -96,126 +114,135 @@ class _Groups:
         False, and nothing changes, when they are one already or when that would clobber a live
         tensor, misalign elements or leave a caller's buffer.
         """
-        keep, move = self._block[alias.outer], self._block[alias.inner]
-        shift = self._offset[alias.outer] + alias.offset - self._offset[alias.inner]
-        if keep == move or (self._buffer[keep] and self._buffer[move]):
+        inner, outer = self._number[alias.inner], self._number[alias.outer]
+        keep, move = int(self._block[outer]), int(self._block[inner])
+        shift = int(self._offset[outer]) + alias.offset - int(self._offset[inner])
+        if keep == move or not (self._buffer[keep] is None or self._buffer[move] is None):
             return False
         if len(self._members[keep]) < len(self._members[move]):
             keep, move, shift = move, keep, -shift
-        moved, stayed = self._members[move], self._members[keep]
-        buffer = self._buffer[keep] or self._buffer[move]
+        moved, stays = self._members[move], self._block == keep
         self._relabel(moved, keep, shift)
-        joined = [*stayed, *moved]
         if (
-            self._aligned(joined, buffer, shift)
-            and (buffer is None or self._within(joined, buffer))
-            and not self._conflict(moved, stayed)
+            self._aligned(keep, shift, self._one_buffer(keep, move))
+            and self._within(keep, move)
+            and not self._conflict(moved, stays)
         ):
-            self._members[keep], self._members[move] = joined, []
-            self._buffer[keep] = buffer
+            self._buffer[keep] = self._one_buffer(keep, move)
+            self._members[keep] += moved
+            self._members[move] = []
             return True
         self._relabel(moved, move, -shift)
         return False
 
     def join_in_place(self, alias: Alias) -> None:
         """Let the output of ``alias`` take the bytes of its input if that is dead afterwards."""
-        output, sizes = _output(alias), self._program.sizes
-        start = alias.offset if output == alias.inner else -alias.offset
-        fits = start >= 0 and start + sizes[output] <= self._program.round_up(sizes[alias.input])
-        dies = self._spans[alias.input].last == self._spans[output].first
+        name, sizes = _output(alias), self._program.sizes
+        output, source = self._number[name], self._number[alias.input]
+        start = alias.offset if name == alias.inner else -alias.offset
+        fits = start >= 0 and start + sizes[name] <= self._program.round_up(sizes[alias.input])
+        dies = self._last[source] == self._first[output]
         if fits and dies and output not in self._overwrites:
-            self._overwrites[output] = alias.input
-            if self._block[alias.inner] == self._block[alias.outer] or not self.join(alias):
+            self._overwrites[output] = source
+            if self._block[output] == self._block[source] or not self.join(alias):
                 del self._overwrites[output]
 
     def holds(self, alias: Alias) -> bool:
         """Whether ``alias`` is granted."""
         if alias.exact:
             return self._in_position(alias)
-        return self._overwrites.get(_output(alias)) == alias.input and self._in_position(alias)
+        taken = self._overwrites.get(self._number[_output(alias)])
+        return taken == self._number[alias.input] and self._in_position(alias)
 
     def blocks(self) -> tuple[Mapping[str, int], ...]:
         """The blocks in the order of their first tensors; see Sharing."""
         found = []
         for members, buffer in zip(self._members, self._buffer, strict=True):
             if members:
-                base = self._offset[buffer] if buffer else self._lowest(members)
-                found.append({name: self._offset[name] - base for name in members})
+                offsets = self._offset[members].tolist()
+                base = min(offsets) if buffer is None else int(self._offset[buffer])
+                named = zip(members, offsets, strict=True)
+                found.append({self._names[number]: offset - base for number, offset in named})
         return tuple(found)
 
     def _in_position(self, alias: Alias) -> bool:
-        same = self._block[alias.inner] == self._block[alias.outer]
-        return same and self._offset[alias.inner] - self._offset[alias.outer] == alias.offset
+        inner, outer = self._number[alias.inner], self._number[alias.outer]
+        return bool(
+            self._block[inner] == self._block[outer]
+            and self._offset[inner] - self._offset[outer] == alias.offset
+        )
 
-    def _relabel(self, names: list[str], block: int, shift: int) -> None:
-        for name in names:
-            self._block[name] = block
-            self._offset[name] += shift
+    def _relabel(self, members: list[int], block: int, shift: int) -> None:
+        self._block[members] = block
+        self._offset[members] += shift
 
-    def _aligned(self, members: list[str], buffer: str | None, shift: int) -> bool:
+    def _one_buffer(self, *blocks: int) -> int | None:
+        return next((b for b in (self._buffer[block] for block in blocks) if b is not None), None)
+
+    def _aligned(self, block: int, shift: int, buffer: int | None) -> bool:
         """Whether every element lies on a multiple of its size; buffers promise their own only."""
-        sizes = self._program.itemsizes
         if self._one_itemsize:
-            return shift % sizes[members[0]] == 0
-        base = self._offset[buffer] if buffer else self._lowest(members)
-        if buffer and any(sizes[name] > sizes[buffer] for name in members):
+            return shift % int(self._itemsize[0]) == 0
+        members = self._block == block
+        sizes, offsets = self._itemsize[members], self._offset[members]
+        base = offsets.min() if buffer is None else self._offset[buffer]
+        if buffer is not None and (sizes > self._itemsize[buffer]).any():
             return False
-        return all((self._offset[name] - base) % sizes[name] == 0 for name in members)
+        return not ((offsets - base) % sizes).any()
 
-    def _within(self, members: list[str], buffer: str) -> bool:
-        """Whether all lie inside the caller's buffer and none writes to an input."""
+    def _within(self, keep: int, move: int) -> bool:
+        """Whether what joins a caller's buffer lies inside and none of it writes to an input.
+
+        What was in the buffer's block before does: nothing that joins makes a layer write more.
+        """
+        buffer = self._one_buffer(keep, move)
+        if buffer is None:
+            return True
         low, high = self._range(buffer)
-        read_only = self._program.buffers[buffer][0] is Region.INPUT
-        for name in members:
-            start, end = self._range(name)
-            if start < low or end > high:
-                return False
-            if read_only and name != buffer and self._written(name):
+        read_only = self._program.buffers[self._names[buffer]][0] is Region.INPUT
+        for number in self._members[keep if self._buffer[keep] is None else move]:
+            start, end = self._range(number)
+            if start < low or end > high or (read_only and self._written(number)):
                 return False
         return True
 
-    def _conflict(self, moved: list[str], stayed: list[str]) -> bool:
-        """Whether a write to a tensor of one list hits a live one of the other."""
-        spans = self._spans
-        others = [(*spans[name], *self._range(name), name) for name in stayed]
-        for name in moved:
-            first, last = spans[name]
-            low, high = self._range(name)
-            for other_first, other_last, other_low, other_high, other in others:
-                if (
-                    first <= other_last
-                    and other_first <= last
-                    and low < other_high
-                    and other_low < high
-                    and (self._clobbers(name, other) or self._clobbers(other, name))
-                ):
+    def _conflict(self, moved: list[int], stays: npt.NDArray[np.bool_]) -> bool:
+        """Whether a write to a tensor of one block hits a live one of the other."""
+        for number in moved:
+            low, high = self._range(number)
+            meets = (
+                stays & (self._first <= self._last[number]) & (self._last >= self._first[number])
+            )
+            meets &= (self._offset < high) & (self._offset + self._size > low)
+            for other in np.flatnonzero(meets).tolist():
+                if self._clobbers(number, other) or self._clobbers(other, number):
                     return True
         return False
 
-    def _clobbers(self, writer: str, other: str) -> bool:
+    def _clobbers(self, writer: int, other: int) -> bool:
         """Whether the layer that writes ``writer`` destroys bytes of ``other`` while in use."""
-        step, used = self._spans[writer].first, self._spans[other]
-        if not used.first <= step <= used.last or self._overwrites.get(writer) == other:
+        step = self._first[writer]
+        used = self._first[other] <= step <= self._last[other]
+        if not used or self._overwrites.get(writer) == other:
             return False
+        if any(map(self._in_position, self._exact.get(writer, {}).get(other, ()))):
+            return False  # the values are there already
         low, high = self._range(other)
         return any(start < high and low < end for start, end in self._written(writer))
 
-    def _written(self, name: str) -> list[tuple[int, int]]:
-        """The byte ranges that the producer of ``name`` writes: what no exact alias covers."""
-        written = [self._range(name)]
-        for alias in self._exact.get(name, ()):
+    def _written(self, number: int) -> list[tuple[int, int]]:
+        """The byte ranges that the producer of a tensor writes: what no exact alias covers."""
+        written = [self._range(number)]
+        for alias in chain.from_iterable(self._exact.get(number, {}).values()):
             if self._in_position(alias):
-                low, high = self._range(alias.inner)
+                low, high = self._range(self._number[alias.inner])
                 parts = [part for s, e in written for part in ((s, min(e, low)), (max(s, high), e))]
                 written = [(start, end) for start, end in parts if start < end]
         return [(start, end) for start, end in written if start < end]
 
-    def _range(self, name: str) -> tuple[int, int]:
-        offset = self._offset[name]
-        return offset, offset + self._program.sizes[name]
-
-    def _lowest(self, members: list[str]) -> int:
-        return min(self._offset[name] for name in members)
+    def _range(self, number: int) -> tuple[int, int]:
+        offset = int(self._offset[number])
+        return offset, offset + int(self._size[number])
 
 
 def _output(alias: Alias) -> str:

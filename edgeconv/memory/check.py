@@ -5,28 +5,21 @@ Written without the planner's alias code, on purpose: what the two agree on is r
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections import Counter
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple, NoReturn
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NoReturn
+
+import numpy as np
 
 from edgeconv.ir.check import InvariantError
 from edgeconv.ir.choice import Alias, Choice, Layer, element_align, tensor_bytes
 from edgeconv.ir.memory import MemoryMap, Place, Region
+from edgeconv.memory.contents import Contents, Piece
 
-
-class Piece(NamedTuple):
-    """``size`` bytes that hold the bytes of tensor ``origin`` from ``start`` on.
-
-    ``origin`` is the tensor whose layer wrote the bytes, not the one that a view calls them.
-    """
-
-    size: int
-    origin: str
-    start: int
-
-
-Content = list[Piece]  # adjacent pieces of one origin are merged
+_SCRATCH = "(workspace)"
+# Of a tensor: ``origin`` is the tensor whose layer wrote the bytes, not the one that a view calls
+# them.  Adjacent pieces of one origin are merged.
+Content = list[Piece[str]]
 
 
 def check(choice: Choice, memory_map: MemoryMap) -> MemoryMap:
@@ -145,13 +138,16 @@ def _check_granted(choice: Choice, memory_map: MemoryMap) -> None:
             layer.node.name,
             f"granted alias of {alias.inner!r} in {alias.outer!r} is not honoured",
         )
-        if tied[alias.inner] is not tied[alias.outer]:
-            merged = tied[alias.inner] + tied[alias.outer]
-            tied.update(dict.fromkeys(merged, merged))
+        less, more = sorted((tied[alias.inner], tied[alias.outer]), key=len)
+        if less is not more:
+            more.extend(less)
+            tied.update(dict.fromkeys(less, more))
+    groups = {id(names): names for names in tied.values()}
+    lowest = {key: min(places[name].offset for name in names) for key, names in groups.items()}
     for name, place in places.items():
         if place.region is Region.ARENA and place.bytes:
-            lowest = min(places[other].offset for other in tied[name])
-            _require(lowest % memory_map.align == 0, name, "is not aligned")
+            aligned = lowest[id(tied[name])] % memory_map.align == 0
+            _require(aligned, name, "is not aligned")
 
 
 def _check_sizes(memory_map: MemoryMap) -> None:
@@ -176,75 +172,24 @@ def _check_sizes(memory_map: MemoryMap) -> None:
 def _size(memory_map: MemoryMap, bank: int) -> tuple[dict[int, int], int]:
     """The bytes in use at every step, and the end of the highest ever in use."""
     align = memory_map.align
-    in_use: dict[int, list[tuple[int, int]]] = {}
-    for place in (*memory_map.places.values(), *memory_map.workspaces.values()):
-        if place.region is Region.ARENA and place.bytes and place.bank == bank:
-            low = place.offset // align * align
-            high = -(-(place.offset + place.bytes) // align) * align
-            for step in range(place.first, place.last + 1):
-                in_use.setdefault(step, []).append((low, high))
-    live = {step: _covered(ranges) for step, ranges in in_use.items()}
-    top = max((high for ranges in in_use.values() for _, high in ranges), default=0)
-    return live, top
-
-
-def _covered(ranges: list[tuple[int, int]]) -> int:
-    """Bytes in the union of ``ranges``."""
-    total, reached = 0, 0
-    for low, high in sorted(ranges):
-        total += max(0, high - max(low, reached))
-        reached = max(reached, high)
-    return total
-
-
-class _Bytes:
-    """One region: disjoint intervals of bytes with their values, sorted; the rest is garbage."""
-
-    def __init__(self) -> None:
-        self._starts: list[int] = []
-        self._pieces: list[Piece] = []
-
-    def write(self, offset: int, piece: Piece) -> None:
-        if piece.size == 0:
-            return
-        end = offset + piece.size
-        first = max(0, bisect_right(self._starts, offset) - 1)
-        last = bisect_right(self._starts, end - 1)
-        kept: list[tuple[int, Piece]] = []
-        for start, old in zip(self._starts[first:last], self._pieces[first:last], strict=True):
-            if start < offset:
-                kept.append((start, old._replace(size=min(old.size, offset - start))))
-            if start + old.size > end:
-                cut = end - start
-                kept.append((end, Piece(old.size - cut, old.origin, old.start + cut)))
-        kept = sorted([*kept, (offset, piece)])
-        self._starts[first:last] = [start for start, _ in kept]
-        self._pieces[first:last] = [old for _, old in kept]
-
-    def read(self, offset: int, size: int) -> Content:
-        """What ``size`` bytes at ``offset`` hold; bytes never written are left out."""
-        found: Content = []
-        first = max(0, bisect_right(self._starts, offset) - 1)
-        last = bisect_left(self._starts, offset + size)
-        for start, piece in zip(self._starts[first:last], self._pieces[first:last], strict=True):
-            low, high = max(start, offset), min(start + piece.size, offset + size)
-            if low < high:
-                found.append(Piece(high - low, piece.origin, piece.start + low - start))
-        return _merge(found)
-
-
-def _merge(content: Content) -> Content:
-    merged: Content = []
-    for piece in content:
-        if merged and _follows(piece, merged[-1]):
-            merged[-1] = merged[-1]._replace(size=merged[-1].size + piece.size)
-        elif piece.size:
-            merged.append(piece)
-    return merged
-
-
-def _follows(piece: Piece, last: Piece) -> bool:
-    return (piece.origin, piece.start) == (last.origin, last.start + last.size)
+    uses = [
+        (place.offset // align * align, -(-(place.offset + place.bytes) // align) * align, place)
+        for place in (*memory_map.places.values(), *memory_map.workspaces.values())
+        if place.region is Region.ARENA and place.bytes and place.bank == bank
+    ]
+    cuts = np.array(sorted({cut for low, high, _ in uses for cut in (low, high)}), np.int64)
+    sizes, users = np.diff(cuts), np.zeros(max(len(cuts) - 1, 0), np.int64)
+    changes: dict[int, list[tuple[int, int, int]]] = {}
+    for low, high, place in uses:
+        first, last = np.searchsorted(cuts, (low, high))
+        changes.setdefault(place.first, []).append((first, last, 1))
+        changes.setdefault(place.last + 1, []).append((first, last, -1))
+    live = {}
+    for step in range(-1, len(memory_map.order) + 1):
+        for first, last, more in changes.get(step, ()):
+            users[first:last] += more
+        live[step] = int(sizes[users > 0].sum())
+    return live, max((high for _, high, _ in uses), default=0)
 
 
 def _cut(content: Content, start: int, size: int) -> Content:
@@ -259,15 +204,49 @@ def _cut(content: Content, start: int, size: int) -> Content:
     return found
 
 
-def _patch(content: Content, at: int, part: Content) -> Content:
-    """``content`` with ``part`` written over it from ``at`` on; both ends may stick out."""
-    size = sum(piece.size for piece in content)
-    part_size = sum(piece.size for piece in part)
-    low, high = max(at, 0), min(at + part_size, size)
-    if low >= high:
-        return content
-    middle = _cut(part, low - at, high - low)
-    return _merge([*_cut(content, 0, low), *middle, *_cut(content, high, size - high)])
+def _patched(content: Content, parts: Iterable[tuple[int, Content]]) -> Content:
+    """``content`` with the parts written over it, each from a byte on; they may stick out."""
+    whole: Contents[str] = Contents()
+    size = _put(whole, 0, content)
+    for at, part in parts:
+        _put(whole, at, part)
+    return whole.read(0, size)
+
+
+def _put(region: Contents[str], at: int, content: Content) -> int:
+    """Write ``content`` from ``at`` on; the byte behind it."""
+    for piece in content:
+        region.write(at, piece)
+        at += piece.size
+    return at
+
+
+class _Places:
+    """Which of the tensors that were written and are still needed lie at some bytes."""
+
+    def __init__(self, places: Mapping[str, Place]) -> None:
+        keys = {key: number for number, key in enumerate({*map(_region, places.values())})}
+        self._names, self._regions = list(places), keys
+        self._number = {name: number for number, name in enumerate(places)}
+        self._region = np.array([keys[_region(p)] for p in places.values()], np.int64)
+        self._low = np.array([p.offset for p in places.values()], np.int64)
+        self._high = np.array([p.offset + p.bytes for p in places.values()], np.int64)
+        self._last = np.array([p.last for p in places.values()], np.int64)
+        self._written = np.zeros(len(places), bool)
+
+    def add(self, name: str) -> None:
+        self._written[self._number[name]] = True
+
+    def at(self, place: Place, step: int) -> Iterator[str]:
+        """Those that share bytes with ``place`` and are needed at ``step`` or later."""
+        found = self._written & (self._last >= step)
+        found &= self._region == self._regions.get(_region(place), -1)
+        found &= (self._low < place.offset + place.bytes) & (self._high > place.offset)
+        yield from (self._names[number] for number in np.flatnonzero(found))
+
+
+def _region(place: Place) -> tuple[Region, int, int]:
+    return place.region, place.index, place.bank
 
 
 class _Replay:
@@ -275,54 +254,59 @@ class _Replay:
 
     def __init__(self, choice: Choice, memory_map: MemoryMap) -> None:
         self._choice, self._map = choice, memory_map
-        self._memory: dict[tuple[Region, int, int], _Bytes] = {}
+        self._memory: defaultdict[tuple[Region, int, int], Contents[str]] = defaultdict(Contents)
         self._content: dict[str, Content] = {}  # what each tensor must hold
-        self._live: list[str] = []
+        self._live = _Places(memory_map.places)
 
     def run(self) -> None:
-        for name in self._choice.graph.inputs:
-            if name in self._map.places:
-                self._start(name, {})
-        self._check_live(-1, {})
+        places = self._map.places
+        inputs = [name for name in self._choice.graph.inputs if name in places]
+        for name in inputs:
+            self._start(name, {})
+        self._check_live(-1, [places[name] for name in inputs], {})
         for step, index in enumerate(self._map.order):
             layer = self._choice.layers[index]
-            aliases = [
-                alias for k, alias in enumerate(layer.aliases) if (index, k) in self._map.granted
-            ]
+            outputs = _writes(layer)
+            aliases: dict[str, list[Alias]] = {name: [] for name in outputs}
+            for k, alias in enumerate(layer.aliases):
+                if (index, k) in self._map.granted:
+                    aliases[alias.outer if alias.input == alias.inner else alias.inner].append(
+                        alias
+                    )
             overwritten = {}
-            for name in _writes(layer):
-                mine = [alias for alias in aliases if name in (alias.inner, alias.outer)]
+            for name, mine in aliases.items():
                 self._start(name, {a.input: a for a in mine if a.exact})
                 for alias in mine:
                     if not alias.exact:
                         self._check_in_place(layer, alias, step)
                         overwritten[alias.input] = name
+            touched = [places[name] for name in outputs]
             if index in self._map.workspaces:
                 place = self._map.workspaces[index]
-                self._region(place).write(place.offset, Piece(place.bytes, "(workspace)", 0))
-            self._check_live(step, overwritten)
-
-    def _region(self, place: Place) -> _Bytes:
-        return self._memory.setdefault((place.region, place.index, place.bank), _Bytes())
+                self._memory[_region(place)].write(place.offset, Piece(place.bytes, _SCRATCH, 0))
+                touched.append(place)
+            self._check_live(step, touched, overwritten)
 
     def _start(self, name: str, exact: Mapping[str, Alias]) -> None:
         """Write ``name`` except where exact aliases say that the values are there already."""
         place = self._map.places[name]
         content = [Piece(place.bytes, name, 0)]
+        parts: list[tuple[int, Content]] = []
         for other, alias in exact.items():
             if alias.inner == name:
-                content = _cut(self._content[other], alias.offset, place.bytes)
+                content, parts = _cut(self._content[other], alias.offset, place.bytes), []
             else:
-                content = _patch(content, alias.offset, self._content[other])
+                parts.append((alias.offset, self._content[other]))
+        content = _patched(content, parts)
         position = place.offset
         for piece in content:
             if piece.origin == name:
                 written = place.region is not Region.INPUT or name in self._choice.graph.inputs
                 _require(written, name, "is written to a caller's input")
-                self._region(place).write(position, piece)
+                self._memory[_region(place)].write(position, piece)
             position += piece.size
-        self._content[name] = _merge(content)
-        self._live.append(name)
+        self._content[name] = content
+        self._live.add(name)
 
     def _check_in_place(self, layer: Layer, alias: Alias, step: int) -> None:
         where = f"{layer.node.name} in place on {alias.input!r}"
@@ -332,15 +316,19 @@ class _Replay:
         once = layer.node.reads().count(alias.input) == 1
         _require(once, where, "the input is read twice")
 
-    def _check_live(self, step: int, overwritten: Mapping[str, str]) -> None:
-        """Every live tensor holds its bytes, but for what in-place outputs took of their inputs."""
+    def _check_live(
+        self, step: int, touched: Iterable[Place], overwritten: Mapping[str, str]
+    ) -> None:
+        """Every live tensor holds its bytes, but for what in-place outputs took of their inputs.
+
+        Those that lie elsewhere than the ``touched`` bytes hold what they held the step before.
+        """
         places = self._map.places
-        self._live = [name for name in self._live if places[name].last >= step]
-        for name in self._live:
+        for name in dict.fromkeys(n for place in touched for n in self._live.at(place, step)):
             place, expected = places[name], self._content[name]
             if name in overwritten:
                 output = overwritten[name]
                 at = places[output].offset - place.offset
-                expected = _patch(expected, at, self._content[output])
-            if self._region(place).read(place.offset, place.bytes) != expected:
+                expected = _patched(expected, [(at, self._content[output])])
+            if self._memory[_region(place)].read(place.offset, place.bytes) != expected:
                 _fail(name, f"is clobbered by step {step} (live {place.first} to {place.last})")

@@ -131,11 +131,12 @@ def _check_dataflow(program: Program) -> None:
 
 def _check_aliases(program: Program) -> None:
     for i, aliases in enumerate(program.aliases):
+        reads, writes = set(program.reads[i]), set(program.writes[i])
         for alias in aliases:
-            if alias.input not in program.reads[i]:
+            if alias.input not in reads:
                 continue  # a constant: it lies in the weight image and is never shared
-            pairs = {(alias.input, out) for out in program.writes[i]}
-            if not pairs & {(alias.inner, alias.outer), (alias.outer, alias.inner)}:
+            other = alias.outer if alias.input == alias.inner else alias.inner
+            if alias.input not in (alias.inner, alias.outer) or other not in writes:
                 raise InvariantError(f"memory: layer {i}: {alias} is not of an input and an output")
             end = alias.offset + program.sizes[alias.inner]
             if alias.exact and not 0 <= alias.offset <= end <= program.sizes[alias.outer]:

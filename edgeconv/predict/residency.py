@@ -7,11 +7,14 @@ from memory only where a whole run does not fit the last cache.
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from edgeconv.ir.choice import ArgKind, Choice, Layer
 from edgeconv.ir.memory import MemoryMap, Place, Region
+from edgeconv.memory.contents import Contents, Piece
 
 # A cache is shared with code, tables and other programs, and does not replace perfectly: up to this
 # part of its size everything is found again, from its full size on nothing; between, a share.
@@ -64,8 +67,7 @@ def is_free(layer: Layer, index: int, memory: MemoryMap) -> bool:
 def uses(choice: Choice, memory: MemoryMap) -> list[tuple[Use, ...]]:
     """The operands of every layer, in execution order; none for a layer that needs no code."""
     steps = [_step(choice.layers[index], index, memory) for index in memory.order]
-    history = _History(steps, memory.arena_bytes)
-    return [tuple(history.uses(number)) for number in range(len(steps))]
+    return list(_History(steps, memory.arena_bytes).uses())
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,7 @@ def _step(layer: Layer, index: int, memory: MemoryMap) -> _Step:
         for number, alias in enumerate(layer.aliases)
         if alias.exact and (index, number) in memory.granted
     }
-    covered = [_span(memory.places[name]) for name in views]
+    covered = sorted(_span(memory.places[name]) for name in views)
     found = []
     for arg in layer.args:
         if arg.kind is ArgKind.WEIGHTS or (arg.kind is ArgKind.INPUT and arg.ref in views):
@@ -126,53 +128,66 @@ def _span(place: Place) -> Span:
 
 
 class _History:
-    """The steps of one run after another."""
+    """The steps of one run after another.
+
+    The runs are replayed over intervals of bytes that know the step that touched them last, so that
+    a step costs what it touches, however long ago that was made.
+    """
 
     def __init__(self, steps: Sequence[_Step], arena: int) -> None:
         self._steps, self._arena = steps, arena
         self._run = sum(step.weights for step in steps) + arena  # bytes touched by a whole run
+        # Steps are numbered through two runs; bytes touched before each, with repetition.
+        self._weights = [0, *accumulate(step.weights for step in (*steps, *steps))]
+        self._shared = [0, *accumulate(step.shared for step in (*steps, *steps))]
+        self._touched: defaultdict[str, Contents[int]] = defaultdict(Contents)
 
-    def uses(self, number: int) -> Iterator[Use]:
-        """The operands of a step."""
-        step = self._steps[number]
-        inputs = [o for o in step.operands if o.kind is ArgKind.INPUT]
+    def uses(self) -> Iterator[tuple[Use, ...]]:
+        """The operands of every step."""
+        for now, step in enumerate(self._steps):
+            self._touch(now, step)
+        for now, step in enumerate(self._steps, len(self._steps)):
+            yield tuple(self._uses(now, step))
+            self._touch(now, step)
+
+    def _touch(self, now: int, step: _Step) -> None:
         for operand in step.operands:
-            in_place = operand.kind is ArgKind.OUTPUT and any(
-                (other.region, other.spans) == (operand.region, operand.spans) for other in inputs
-            )
+            for begin, end in operand.spans:
+                self._touched[operand.region].write(begin, Piece(end - begin, now, begin))
+
+    def _uses(self, now: int, step: _Step) -> Iterator[Use]:
+        inputs = {
+            (operand.region, operand.spans)
+            for operand in step.operands
+            if operand.kind is ArgKind.INPUT
+        }
+        for operand in step.operands:
+            output = operand.kind is ArgKind.OUTPUT
             yield Use(
                 kind=operand.kind,
                 ref=operand.ref,
                 bytes=_size(operand.spans),
-                ages=tuple(self._ages(number, operand)),
+                ages=tuple(self._ages(now, operand)),
                 bank=operand.bank,
-                in_place=in_place,
+                in_place=output and (operand.region, operand.spans) in inputs,
             )
         if step.weights:
             ages = (Touched(step.weights, self._run),)
             yield Use(ArgKind.WEIGHTS, "", step.weights, ages)
 
-    def _ages(self, number: int, operand: _Operand) -> Iterator[Touched]:
-        """Back in time, through the run before, until every byte has been met."""
-        left = list(operand.spans)
-        weights = shared = 0
-        for back in range(1, len(self._steps) + 1):
-            if not left:
-                return
-            step, rest = self._steps[number - back], left
-            for other in step.operands:
-                if other.region == operand.region:
-                    for span in other.spans:
-                        rest = list(_without(rest, span))
-            if met := _size(left) - _size(rest):
-                # Of what the step touched, half came after these bytes on average.
-                between = min(self._arena, shared + step.shared / 2)
-                yield Touched(met, weights + step.weights / 2 + between)
-            left = rest
-            weights += step.weights
-            shared += step.shared
-        if left:
-            yield Touched(_size(left), self._run)
+    def _ages(self, now: int, operand: _Operand) -> Iterator[Touched]:
+        """By the step that met the bytes last, the latest first: this one, a run ago, met all."""
+        met: Counter[int] = Counter()
+        for begin, end in operand.spans:
+            for piece in self._touched[operand.region].read(begin, end - begin):
+                met[piece.origin] += piece.size
+        for then in sorted(met, reverse=True):
+            step = self._steps[then % len(self._steps)]
+            weights = self._weights[now] - self._weights[then + 1]
+            shared = self._shared[now] - self._shared[then + 1]
+            # Of what the step touched, half came after these bytes on average.
+            between = min(self._arena, shared + step.shared / 2)
+            yield Touched(met[then], weights + step.weights / 2 + between)
 
 
 def _without(spans: Iterable[Span], taken: Span) -> Iterator[Span]:
