@@ -39,7 +39,6 @@ from edgeconv.predict.energy import bytes_by_level, joules
 from edgeconv.predict.flows import flows
 from edgeconv.predict.rates import rates_of
 from edgeconv.predict.residency import uses
-from edgeconv.predict.work import work_of
 from edgeconv.targets import Target
 
 FORMATS = ("flyte24", "flyte16", "flyte8")
@@ -167,7 +166,7 @@ def energy_and_time(shape: Shape, storage: str, board: Board, case: Case) -> tup
     plan = memory.plan(choice)
     (operands,) = uses(choice, plan)
     crossed = flows(layer, choice.graph, target, operands)
-    work = work_of(layer, choice.graph, target)
+    work = layer.work
     extra = _extra(storage, layer, choice.graph, board.target, case)
     work = replace(work, slots=work.slots + extra, decoding=work.decoding + extra)
     rates = rates_of(board, plan, sum(blob.bytes for blob in layer.blobs))

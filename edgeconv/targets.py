@@ -105,6 +105,12 @@ class Target:
         return next(found, Decoding(storage, 0, 0, 0))
 
     @property
+    def single_issue(self) -> bool:
+        """Whether loads take the place of multiply-adds: nothing is vectorised, one after the
+        other."""
+        return self.lanes * self.outer_rate == 1
+
+    @property
     def header(self) -> str:
         """File name of the ISA header."""
         return f"ec_isa_{self.runtime or self.name}.h"

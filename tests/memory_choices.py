@@ -10,6 +10,9 @@ import numpy as np
 from edgeconv.ir.choice import Alias, Choice, Layer
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.memory import MemoryMap
+from edgeconv.ir.work import Work
+
+NO_WORK = Work(0, 0, 0, 0)
 
 
 @dataclass
@@ -43,7 +46,7 @@ class Net:
         self.tensor(output, size, dtype)
         node = Node(f"make_{output}", "Test", reads, (output,))
         self.layers.append(
-            Layer(node, "test", "", {}, (), (), aliases=aliases, workspace_bytes=workspace)
+            Layer(node, "test", "", {}, (), (), NO_WORK, aliases=aliases, workspace_bytes=workspace)
         )
         return output
 
@@ -99,7 +102,7 @@ def scheduled(tensors: Sequence[tuple[int, int, int]]) -> Choice:
         writes = [name for name, (_, first, _) in both if first == step]
         before = [f"token{step - 1}"] if step else []
         node = Node(f"step{step}", "Test", (*before, *reads), (f"token{step}", *writes))
-        net.layers.append(Layer(node, "test", "", {}, (), ()))
+        net.layers.append(Layer(node, "test", "", {}, (), (), NO_WORK))
     return net.choice()
 
 

@@ -18,6 +18,7 @@ from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.ir.choice import Arg, ArgKind, Blob, Layer
 from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.work import Work
 
 _ROW_MAJOR, _NO_TRANS = 101, 111  # of cblas.h
 _PREFIX = "OPENBLAS_"
@@ -60,6 +61,7 @@ def im2col_gemm(problem: ConvProblem, node: Node, graph: Graph, matrix_bytes: in
             Arg(ArgKind.WORKSPACE, "matrix"),
         ),
         headers=(),
+        work=Work(0, 0, 0, 0),  # is timed, not predicted
         blobs=(Blob("filters", weights.size, lambda: weights),),
         workspace_bytes=matrix_bytes,
         macs=problem.macs,

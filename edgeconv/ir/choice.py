@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from edgeconv.ir.graph import Graph, Node, Tensor
+from edgeconv.ir.work import Work
 from edgeconv.storage import formats
 
 Scalar = int | float | str | bool
@@ -111,6 +112,7 @@ class Layer:
     params: Mapping[str, Param]
     args: tuple[Arg, ...]
     headers: tuple[str, ...]
+    work: Work
     blobs: tuple[Blob, ...] = ()
     aliases: tuple[Alias, ...] = ()
     workspace_bytes: int = 0

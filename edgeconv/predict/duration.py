@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from edgeconv.ir.choice import ArgKind
+from edgeconv.ir.work import Work
 from edgeconv.predict.flows import Flow
 from edgeconv.predict.rates import Rates
 from edgeconv.predict.residency import Use
-from edgeconv.predict.work import Work
 
 COMPUTE, OVERHEAD = "compute", "overhead"
 # Cycles to call a layer, fetch its code from behind L1, and fill and drain its pipelines.

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from edgeconv.board import Board, Energy
+from edgeconv.ir.work import Work
 from edgeconv.predict.flows import MEMORY, Flow, sources
-from edgeconv.predict.work import Work
 from edgeconv.targets import Target
 
 REGISTERS = "L1"  # [energy.byte]: between the first cache and registers

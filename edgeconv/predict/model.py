@@ -13,7 +13,6 @@ from edgeconv.predict.energy import bytes_by_level, joules, unpriced
 from edgeconv.predict.flows import MEMORY, Traffic, flows, traffic
 from edgeconv.predict.rates import Rates, missing, rates_of
 from edgeconv.predict.residency import Use, uses
-from edgeconv.predict.work import work_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +77,7 @@ def _layer(
     energy = _energy(board, rates)
     if not operands:  # nothing is called
         return LayerPrediction(0.0 if rates else None, 0.0 if energy else None, None, moved)
-    work, crossed = work_of(layer, graph, target), flows(layer, graph, target, operands)
+    work, crossed = layer.work, flows(layer, graph, target, operands)
     time = duration_of(work, crossed, operands, rates) if rates else None
     mj = None
     if energy:

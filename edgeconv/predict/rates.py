@@ -15,7 +15,6 @@ from edgeconv.board.speed import (
 from edgeconv.ir.memory import MemoryMap
 from edgeconv.memory.link import io_region, weights_region
 from edgeconv.predict.flows import MEMORY, caches_of
-from edgeconv.predict.work import single_issue
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +85,7 @@ def rates_of(board: Board, memory: MemoryMap, weights_bytes: int) -> Rates:
         slot=cycle * target.lanes * target.outer_rate / board.macs_per_cycle,
         cycle=cycle,
         load=load,
-        in_order=single_issue(target),
+        in_order=target.single_issue,
         caches=tuple(caches),
         banks=tuple(banks),
         caller=caller,

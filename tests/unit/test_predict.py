@@ -25,13 +25,13 @@ from edgeconv.ir.choice import ArgKind, Choice
 from edgeconv.ir.memory import MemoryMap
 from edgeconv.memory.banks import of_board
 from edgeconv.memory.link import link_plan
+from edgeconv.ops.work import ACTIVATION_SLOTS
 from edgeconv.pipeline import CompileOptions
 from edgeconv.predict import Prediction, predict
 from edgeconv.predict.duration import COMPUTE, EXPOSED, LAYER_CYCLES, OVERHEAD, Duration
 from edgeconv.predict.energy import joules
 from edgeconv.predict.flows import MEMORY, crossings
 from edgeconv.predict.residency import SURELY_HELD, Touched, Use, lost, uses
-from edgeconv.predict.work import ACTIVATION_SLOTS, work_of
 from tests import onnx_models
 
 GHZ = 1_000_000_000
@@ -208,7 +208,7 @@ def test_time_of_streamed_constants_by_hand(tmp_path: Path) -> None:
     choice, plan = decided(model, board(), tmp_path)
     (layer,) = choice.layers
     filters = sum(blob.bytes for blob in layer.blobs)
-    slots = work_of(layer, choice.graph, board().target).slots
+    slots = layer.work.slots
     waiting = (filters + 4 * (2048 + 1024)) / 2e9
     overhead, compute = LAYER_CYCLES / GHZ, slots / GHZ
     found = predict(choice, plan, board())
@@ -282,11 +282,12 @@ def test_a_faster_board_is_faster(isa: str, tmp_path: Path) -> None:
 
 def test_in_order_loads_take_time(tmp_path: Path) -> None:
     """A scalar core computes or loads; a vector unit hides its loads behind the multiply-adds."""
-    scalar, portable = (board(isa=isa, caches=()).target for isa in ("scalar", "portable"))
-    choice, _ = decided(onnx_models.convolution(16, 16, (1, 16, 8, 8)), board("scalar"), tmp_path)
-    layer = max(choice.layers, key=lambda entry: entry.macs)
-    assert work_of(layer, choice.graph, scalar).moves > 0
-    assert work_of(layer, choice.graph, portable).moves == 0
+    model = onnx_models.convolution(16, 16, (1, 16, 8, 8))
+    moves = {}
+    for isa in ("scalar", "portable"):
+        choice, _ = decided(model, board(isa=isa, caches=()), tmp_path)
+        moves[isa] = max(choice.layers, key=lambda entry: entry.macs).work.moves
+    assert moves["scalar"] > 0 == moves["portable"]
 
 
 def test_padding_is_no_work(tmp_path: Path) -> None:
@@ -294,7 +295,7 @@ def test_padding_is_no_work(tmp_path: Path) -> None:
     layer = max(choice.layers, key=lambda entry: entry.macs)
     met = (1 - 2 / 12) ** 2  # of 4 x 3 taps in a row of 4 outputs, 2 lie on padding
     planned = float(str(layer.plan["predicted_slots"]))
-    assert work_of(layer, choice.graph, board().target).slots == pytest.approx(met * planned)
+    assert layer.work.slots == pytest.approx(met * planned)
 
 
 def test_views_cost_nothing(tmp_path: Path) -> None:

@@ -20,7 +20,6 @@ from edgeconv.cache import Cache
 from edgeconv.ir.layout import ROW_MAJOR, blocked
 from edgeconv.predict import Prediction, predict
 from edgeconv.predict.flows import precision_of
-from edgeconv.predict.work import work_of
 from edgeconv.storage import formats
 from edgeconv.storage.grid import Grid
 from edgeconv.targets import GRID, TARGETS, Target
@@ -138,7 +137,7 @@ def test_decoding_by_hand(storage: str, tmp_path: Path) -> None:
     tile = machine.target
     choice = choose.select(graph, tile, algorithms={"conv": "direct"}, storage={"*": storage})
     (layer,) = [entry for entry in choice.layers if entry.macs]
-    work = work_of(layer, choice.graph, tile)
+    work = layer.work
     vectors = layer.macs / float(str(layer.plan["mr"])) / tile.lanes
     assert work.decoding == pytest.approx(vectors * tile.decoding(storage).vector)
     assert precision_of(layer, choice.graph).filter == FILTERS[storage]

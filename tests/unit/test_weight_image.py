@@ -16,6 +16,7 @@ from edgeconv.codegen.source_tree import SourceTree
 from edgeconv.errors import EdgeconvError
 from edgeconv.ir.choice import Blob, Choice, Layer
 from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.work import Work
 from tests.weight_images import with_flipped
 
 
@@ -29,6 +30,7 @@ def a_choice(*values: np.ndarray) -> Choice:
             params={},
             args=(),
             headers=(),
+            work=Work(0, 0, 0, 0),
             blobs=(Blob("w", value.size, lambda value=value: value, str(value.dtype)),),
         )
         for i, value in enumerate(values)

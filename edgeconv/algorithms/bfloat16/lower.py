@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from edgeconv.algorithms.bfloat16.packing import FilterOrder
 from edgeconv.algorithms.bfloat16.plan import Bfloat16Plan, make_plan
 from edgeconv.algorithms.packing import bias_blob, filters_blob, storage_params, weights_arg
 from edgeconv.algorithms.problem import ConvProblem, Geometry, problem_of
 from edgeconv.algorithms.strips import flatten
+from edgeconv.algorithms.work import taps_met, tiled
 from edgeconv.ir.choice import Arg, ArgKind, Layer, Param
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import Order
+from edgeconv.ir.work import Work
 from edgeconv.ops.lowering import (
     activation_headers,
     epilogue_of,
@@ -19,6 +23,7 @@ from edgeconv.ops.lowering import (
     residual_overwritten,
     storage_of,
 )
+from edgeconv.ops.work import Call
 from edgeconv.targets import Target
 
 LINE_BYTES = 64  # EC_LINE_BYTES of ec_common.h
@@ -92,6 +97,15 @@ def _tile_params(
     }
 
 
+def _work(call: Call, problem: ConvProblem, plan: Bfloat16Plan) -> Work:
+    """Two multiply-adds in a lane per slot, as planned; the tile reads pairs from a panel."""
+    tile = plan.largest_rows, plan.vectors * call.target.lanes
+    tiles = tiled(call, problem, tile, plan.cost, met=taps_met(problem))
+    half = tiles.weight_bytes * tile[0] / tile[1]  # of pairs, per tile
+    data_bytes = half + call.in_bytes + call.out_bytes
+    return replace(tiles, data_bytes=data_bytes, decoding=call.encoded)
+
+
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
     """The kernel call of a Conv node whose layouts are decided."""
     problem, lanes = problem_of(node, graph), target.lanes
@@ -122,6 +136,7 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
             Arg(ArgKind.WORKSPACE, "panels"),
         ),
         headers=(*activation_headers(node.epilogue), plan.unit.header, "ec_conv_bfloat16.h"),
+        work=_work(Call(node, graph, target), problem, plan),
         blobs=(
             filters_blob(node, graph, order.elements, order.pack),
             bias_blob(node, graph, problem.out_c, lanes),

@@ -20,9 +20,11 @@ from edgeconv.algorithms.packing import (
 from edgeconv.algorithms.problem import ConvProblem, problem_of
 from edgeconv.algorithms.strips import flatten, segments
 from edgeconv.algorithms.traffic import Crossing, Runs, lost
+from edgeconv.algorithms.work import taps_met
 from edgeconv.ir.choice import Arg, ArgKind, Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import ROW_MAJOR, blocked
+from edgeconv.ir.work import Work
 from edgeconv.ops.base import LayoutOption, Stored
 from edgeconv.ops.lowering import (
     activation_headers,
@@ -33,6 +35,7 @@ from edgeconv.ops.lowering import (
     residual_overwritten,
     storage_of,
 )
+from edgeconv.ops.work import Call, width
 from edgeconv.targets import Target
 
 # Input columns under one strip that the kernel unrolls at the most (EC_UNROLL's own limit is 64).
@@ -85,6 +88,27 @@ def pack_depthwise(
     return packed.reshape(-1)
 
 
+def _work(call: Call, problem: ConvProblem, rows: int) -> Work:
+    """A column of the input is loaded once for all taps that it meets in a strip of ``rows``."""
+    target, filters_as, in_as = call.target, problem.filters_as, problem.in_as
+    kernel_w, stride = problem.kernel[2], problem.strides[2]
+    taps = math.prod(problem.kernel) * taps_met(problem)
+    columns = ((rows - 1) * stride + kernel_w) / kernel_w / rows  # loads per tap and output
+    weights, data = call.out_vectors * taps / rows, call.out_vectors * taps * columns  # vectors
+    decoded = (
+        weights * target.decoding(filters_as).vector
+        + data * target.decoding(in_as).vector
+        + call.encoded
+    )
+    return Work(
+        slots=call.out_vectors * (taps + 2) + call.epilogue + decoded,
+        moves=weights + data + call.out_vectors if target.single_issue else 0.0,
+        weight_bytes=width(filters_as) * target.lanes * weights,
+        data_bytes=width(in_as) * target.lanes * data + call.out_bytes,
+        decoding=decoded,
+    )
+
+
 def _lower(node: Node, graph: Graph, target: Target) -> Layer:
     problem, lanes = problem_of(node, graph), target.lanes
     blocks = -(-problem.in_c // lanes)
@@ -118,6 +142,7 @@ def _lower(node: Node, graph: Graph, target: Target) -> Layer:
             output_arg(node, graph),
         ),
         headers=(*activation_headers(node.epilogue), "ec_conv_depthwise.h"),
+        work=_work(Call(node, graph, target), problem, max(s.rows for s in cut)),
         blobs=(
             filters_blob(
                 node,

@@ -18,6 +18,7 @@ from edgeconv.algorithms.direct.plan import (
 )
 from edgeconv.algorithms.direct.tiles import (
     FLOAT_BYTES,
+    KEEP_SLOTS,
     DirectPlan,
     FilterTile,
     filter_tiles,
@@ -26,6 +27,7 @@ from edgeconv.algorithms.direct.tiles import (
 from edgeconv.algorithms.packing import bias_blob, filters_blob, storage_params, weights_arg
 from edgeconv.algorithms.problem import ConvProblem, Geometry
 from edgeconv.algorithms.strips import Segment, flatten
+from edgeconv.algorithms.work import taps_met, tiled
 from edgeconv.ir.activation import NONE
 from edgeconv.ir.choice import Arg, ArgKind, Blob, Layer, Param
 from edgeconv.ir.graph import Graph, Node
@@ -39,6 +41,7 @@ from edgeconv.ops.lowering import (
     residual_overwritten,
     storage_of,
 )
+from edgeconv.ops.work import Call
 from edgeconv.targets import Target
 
 LINE_BYTES = 64  # EC_LINE_BYTES of ec_common.h
@@ -146,6 +149,15 @@ def lower_problem(
             *(("ec_decode.h",) if parts["decoded"] + parts["band"] else ()),
             "ec_conv_direct.h",
         ),
+        work=tiled(
+            Call(node, graph, target),
+            problem,
+            (plan.largest_rows, plan.vectors * lanes),
+            plan.cost,
+            met=1.0 if problem.is_pointwise else taps_met(problem),
+            packed=float(band_elements(problem, plan)),
+            decoded=_decoding_slots(problem, plan, tiles, target) if parts["decoded"] else None,
+        ),
         blobs=_blobs(node, graph, problem, tiles, lanes),
         aliases=residual_overwritten(node, graph),
         workspace_bytes=sum(parts.values()),
@@ -159,6 +171,15 @@ def lower_problem(
             "predicted_slots": round(plan.cost),
         },
     )
+
+
+def _decoding_slots(
+    problem: ConvProblem, plan: DirectPlan, tiles: list[FilterTile], target: Target
+) -> float:
+    """Slots that decode filters into a workspace, for every pass over the rows."""
+    each = target.decoding(problem.filters_as).vector + KEEP_SLOTS
+    passes = problem.batch * -(-plan.rows // plan.chunk)
+    return passes * each * packed_elements(problem, tiles, target.lanes) / target.lanes
 
 
 def _workspace_params(parts: Mapping[str, int]) -> dict[str, Param]:

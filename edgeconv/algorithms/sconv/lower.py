@@ -9,17 +9,20 @@ from edgeconv.algorithms.packing import bias_blob, filters_blob, storage_params,
 from edgeconv.algorithms.problem import FLOAT32, ConvProblem, problem_of
 from edgeconv.algorithms.sconv.blocked import final_plan
 from edgeconv.algorithms.sconv.packing import pack_filters, packed_elements
-from edgeconv.algorithms.sconv.plan import SconvPlan, decoded_bytes
+from edgeconv.algorithms.sconv.plan import SconvPlan, decoded_bytes, decoding_cost
 from edgeconv.algorithms.sconv.slicing import Schedule
+from edgeconv.algorithms.work import tiled
 from edgeconv.ir.activation import NONE
 from edgeconv.ir.choice import Alias, Arg, ArgKind, Layer, Param
 from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.work import Work
 from edgeconv.ops.lowering import (
     activation_headers,
     epilogue_of,
     output_arg,
     residual_args,
 )
+from edgeconv.ops.work import Call
 from edgeconv.targets import Target
 
 
@@ -55,6 +58,20 @@ def _decoding_params(problem: ConvProblem, plan: SconvPlan) -> dict[str, Param]:
     if problem.filters_as == FLOAT32:
         return {}
     return {"panel_floats": plan.slicing.workspace // 4}
+
+
+def _work(call: Call, problem: ConvProblem, plan: SconvPlan) -> Work:
+    """Packing reads every element of the panels from the image and writes it, padding included."""
+    rounds = problem.batch * problem.groups
+    taps = problem.in_c * math.prod(problem.kernel)
+    return tiled(
+        call,
+        problem,
+        (plan.slicing.n_win, plan.slicing.n_f),
+        plan.cost,
+        packed=float(problem.batch * taps * math.prod(problem.out_size)),
+        decoded=rounds * decoding_cost(problem, call.target, plan.slicing),
+    )
 
 
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
@@ -107,6 +124,7 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
             *activation_headers(node.epilogue),
             *("ec_decode.h", "ec_sconv_pack.h", "ec_sconv.h"),
         ),
+        work=_work(Call(node, graph, target), problem, plan),
         blobs=(
             filters_blob(
                 node,

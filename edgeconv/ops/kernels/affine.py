@@ -21,6 +21,7 @@ from edgeconv.ops.lowering import (
     residual_args,
     storage_of,
 )
+from edgeconv.ops.work import elementwise
 from edgeconv.targets import Target
 
 
@@ -42,9 +43,12 @@ def _loops(shape: Shape, layout: Layout) -> dict[str, Param]:
 
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
     """The channel vectors are padded like the tensor's channels."""
-    del target
     x, out = graph[node.inputs[0]], graph[node.output]
     channels = (1, x.shape[1], 1)  # packed like a tensor of one pixel
+    blobs = tuple(
+        constant_blob(c_name, graph[name].constant().reshape(channels), out.layout)
+        for c_name, name in zip(("scale", "shift"), node.inputs[1:3], strict=True)
+    )
     return Layer(
         node=node,
         algorithm="elementwise",
@@ -62,10 +66,8 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
             output_arg(node, graph),
         ),
         headers=(*activation_headers(node.epilogue), "ec_affine.h"),
-        blobs=tuple(
-            constant_blob(c_name, graph[name].constant().reshape(channels), out.layout)
-            for c_name, name in zip(("scale", "shift"), node.inputs[1:3], strict=True)
-        ),
+        work=elementwise(node, graph, target, blobs),
+        blobs=blobs,
         aliases=in_place(node, graph, (node.inputs[0], node.epilogue.residual)),
         macs=0,
     )

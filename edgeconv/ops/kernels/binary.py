@@ -30,6 +30,7 @@ from edgeconv.ops.lowering import (
     residual_args,
     storage_of,
 )
+from edgeconv.ops.work import elementwise
 from edgeconv.targets import Target
 
 # Exponents for which a power is a few multiplications or a root.
@@ -118,7 +119,6 @@ def _loop_params(node: Node, nest: Nest) -> dict[str, Param]:
 
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
     """Loops over the output's memory; where the whole pattern is regular they merge into one."""
-    del target
     out = graph[node.output]
     kind = _kind(node, graph)
     alone = kind in _POWERS.values()
@@ -148,6 +148,7 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
                 _POW_HEADERS if kind == "pow" else (),
             ]
         ),
+        work=elementwise(node, graph, target, blobs),
         blobs=tuple(blobs),
         aliases=in_place(node, graph, (*names, node.epilogue.residual)),
     )

@@ -19,6 +19,7 @@ from edgeconv.ops.lowering import (
     read_arg,
     storage_of,
 )
+from edgeconv.ops.work import copying
 from edgeconv.targets import Target
 
 
@@ -47,7 +48,6 @@ def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
 
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
     """One strided copy per input; ``alias`` numbers the inputs that may lie in the output."""
-    del target
     out = graph[node.output]
     outer = _outer(node, graph, out.layout)
     runs = [out.layout.elements(graph[name].shape) // outer for name in node.inputs]
@@ -82,6 +82,7 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
         },
         args=(*args, output_arg(node, graph)),
         headers=("ec_lanes.h", "ec_copy.h"),
+        work=copying(node, graph, target, blobs),
         blobs=tuple(blobs),
         aliases=tuple(aliases),
         free_if_aliased=-1 not in alias_of,

@@ -12,6 +12,7 @@ from edgeconv.ops.kernels.images import layouts_of, pixels
 from edgeconv.ops.kernels.moves import flat_copy
 from edgeconv.ops.kernels.nest import is_blocked
 from edgeconv.ops.lowering import input_arg, output_arg, storage_of
+from edgeconv.ops.work import copying
 from edgeconv.targets import Target
 
 _NAMES = {Order.ROW_MAJOR: "nchw", Order.CHANNELS_LAST: "nhwc", Order.BLOCKED: "blocks"}
@@ -33,11 +34,10 @@ def _is_prefix(shape: Shape, have: Layout, want: Layout) -> bool:
 
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
     """A view where the bytes are the same ones, else transpositions image by image."""
-    del target
     x, out = graph[node.inputs[0]], graph[node.output]
     have, want, shape = x.layout, out.layout, x.shape
     if _is_prefix(shape, have, want):
-        return flat_copy(node, graph, out.elements)
+        return flat_copy(node, graph, target, out.elements)
     if x.storage != out.storage:
         raise ValueError(f"{node.name}: a conversion keeps the format")
     if is_blocked(have) and is_blocked(want):
@@ -57,4 +57,5 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
         },
         args=(input_arg(graph, x.name), output_arg(node, graph)),
         headers=("ec_lanes.h", "ec_copy.h", "ec_transpose.h", "ec_convert.h"),
+        work=copying(node, graph, target),
     )

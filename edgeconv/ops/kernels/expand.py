@@ -15,7 +15,6 @@ __all__ = ["layouts", "lower"]
 
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
     """A move that stays in place along broadcast dimensions."""
-    del target
     x, out = graph[node.inputs[0]], graph[node.output]
     strides = broadcast_strides(x.shape, ROW_MAJOR, out.shape, ROW_MAJOR)
-    return move_layer(node, graph, plan_move(out.shape, strides, dense_strides(out.shape)))
+    return move_layer(node, graph, target, plan_move(out.shape, strides, dense_strides(out.shape)))

@@ -13,6 +13,7 @@ from edgeconv.ops.base import row_major_only as layouts
 from edgeconv.ops.kernels.moves import Move, move_layer, plan_move, table_arg
 from edgeconv.ops.kernels.nest import dense_strides
 from edgeconv.ops.lowering import output_arg, read_arg, storage_of
+from edgeconv.ops.work import copying
 from edgeconv.targets import Target
 
 __all__ = ["layouts", "lower"]
@@ -34,14 +35,13 @@ def _regular(index: npt.NDArray[np.int32], outer: int, size: int, inner: int) ->
 
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
     """A strided copy for regular indices, a table of indices otherwise."""
-    del target
     shape, axis = graph[node.inputs[0]].shape, int(node.attrs["axis"])
     outer, size, inner = math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
     given = graph[node.inputs[1]].constant().reshape(-1).astype(np.int64)
     index = np.where(given < 0, given + size, given).astype(np.int32)
     move = _regular(index, outer, size, inner)
     if move is not None:
-        return move_layer(node, graph, move)
+        return move_layer(node, graph, target, move)
     blobs: list[Blob] = []
     source: Arg = read_arg(graph, node.inputs[0], "in", blobs)
     blobs.append(Blob("index", index.size, lambda: index, dtype="int32"))
@@ -58,5 +58,6 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
         },
         args=(source, table_arg("index"), output_arg(node, graph)),
         headers=("ec_lanes.h", "ec_copy.h", "ec_gather.h"),
+        work=copying(node, graph, target, blobs),
         blobs=tuple(blobs),
     )

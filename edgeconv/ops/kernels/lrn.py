@@ -21,8 +21,10 @@ from edgeconv.ops.lowering import (
     residual_in_place,
     storage_of,
 )
+from edgeconv.ops.work import Call
 from edgeconv.targets import Target
 
+_SLOTS = 16  # of a vector, beside one for each of its neighbours: by counting in ec_lrn.h
 _PIXELS = 8  # EC_LRN_PIXELS of ec_lrn.h
 _POWERS = {0.75: "three_quarters", 0.5: "half", 1.0: "one"}
 
@@ -43,7 +45,7 @@ def _steps(x: Tensor, lanes: int) -> dict[str, Param]:
 
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
     """Vectors of pixels in row-major order, vectors of channels elsewhere."""
-    x = graph[node.inputs[0]]
+    x, call = graph[node.inputs[0]], Call(node, graph, target)
     size, beta = int(node.attrs["size"]), float(node.attrs["beta"])
     power = _POWERS.get(beta, "pow")
     rows = x.layout.order is Order.ROW_MAJOR
@@ -80,6 +82,7 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
                 ("ec_poly.h", "ec_exp.h", "ec_log.h", "ec_lrn.h") if power == "pow" else (),
             ]
         ),
+        work=call.streams((_SLOTS + size) * call.out_vectors),
         aliases=residual_in_place(node, graph),
         workspace_bytes=_PIXELS * length * FLOAT_BYTES,
     )

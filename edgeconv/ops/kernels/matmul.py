@@ -16,14 +16,16 @@ from edgeconv.ops.lowering import (
     residual_in_place,
     storage_of,
 )
+from edgeconv.ops.work import Call
 from edgeconv.targets import Target
 
 __all__ = ["layouts", "lower"]
 
+RATE = 0.5  # of multiply-adds, the share that matrices of any size reach
+
 
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
     """A stack of products; a vector operand is a matrix of one row (a) or one column (b)."""
-    del target
     a, b = (graph[name].shape for name in node.inputs)
     a_full = a if len(a) > 1 else (1, *a)
     b_full = b if len(b) > 1 else (*b, 1)
@@ -35,6 +37,7 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
     batch = collapse(stack, a_moves, b_moves, dense_strides(stack))
     require_loops(node, len(batch.sizes))
     blobs: list[Blob] = []
+    macs = graph[node.output].size * k
     return Layer(
         node=node,
         algorithm="matmul",
@@ -56,7 +59,8 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
             output_arg(node, graph),
         ),
         headers=(*activation_headers(node.epilogue), "ec_nest.h", "ec_matmul.h"),
+        work=Call(node, graph, target).streams(macs / target.lanes / RATE, blobs),
         blobs=tuple(blobs),
         aliases=residual_in_place(node, graph),
-        macs=graph[node.output].size * k,
+        macs=macs,
     )

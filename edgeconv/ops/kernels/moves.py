@@ -14,6 +14,8 @@ from edgeconv.ops.lowering import (
     read_arg,
     storage_of,
 )
+from edgeconv.ops.work import copying
+from edgeconv.targets import Target
 
 HEADERS = ("ec_lanes.h", "ec_nest.h", "ec_copy.h", "ec_transpose.h", "ec_move.h")
 
@@ -80,10 +82,10 @@ def _move_params(node: Node, move: Move) -> dict[str, Param]:
     }
 
 
-def move_layer(node: Node, graph: Graph, move: Move) -> Layer:
+def move_layer(node: Node, graph: Graph, target: Target, move: Move) -> Layer:
     """The call that performs ``move`` from the node's first input."""
     if move.is_block:
-        return flat_copy(node, graph, move.sizes[0], move.in_start)
+        return flat_copy(node, graph, target, move.sizes[0], move.in_start)
     blobs: list[Blob] = []
     return Layer(
         node=node,
@@ -92,11 +94,12 @@ def move_layer(node: Node, graph: Graph, move: Move) -> Layer:
         params={**_move_params(node, move), **storage_of(graph, **_ends(node))},
         args=(read_arg(graph, node.inputs[0], "in", blobs), output_arg(node, graph)),
         headers=HEADERS,
+        work=copying(node, graph, target, blobs),
         blobs=tuple(blobs),
     )
 
 
-def flat_copy(node: Node, graph: Graph, elements: int, start: int = 0) -> Layer:
+def flat_copy(node: Node, graph: Graph, target: Target, elements: int, start: int = 0) -> Layer:
     """The output is ``elements`` of the input's memory, from ``start`` on: a view, if it has its
     format too.
 
@@ -116,6 +119,7 @@ def flat_copy(node: Node, graph: Graph, elements: int, start: int = 0) -> Layer:
         params={"elements": elements, "start": start, **storage_of(graph, **_ends(node))},
         args=(source, output_arg(node, graph)),
         headers=() if same else ("ec_lanes.h", "ec_copy.h"),
+        work=copying(node, graph, target, blobs),
         blobs=tuple(blobs),
         aliases=(alias,) if view else (),
         free_if_aliased=view,

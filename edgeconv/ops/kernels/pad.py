@@ -13,6 +13,7 @@ from edgeconv.ops.base import LayoutOption
 from edgeconv.ops.kernels.images import layouts_of
 from edgeconv.ops.kernels.nest import require_loops
 from edgeconv.ops.lowering import output_arg, read_arg, storage_of
+from edgeconv.ops.work import copying
 from edgeconv.targets import Target
 
 
@@ -53,7 +54,6 @@ def _dimensions(node: Node, graph: Graph, layout: Layout) -> list[tuple[int, int
 
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
     """Rows along the innermost padded dimension, each entry a run of the dimensions inside it."""
-    del target
     name = node.inputs[0]
     dims = _dimensions(node, graph, graph[node.output].layout)
     if node.attrs["mode"] != "constant" and math.prod(graph[name].shape) == 0:
@@ -83,5 +83,6 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
         },
         args=(read_arg(graph, name, "in", blobs), output_arg(node, graph)),
         headers=("ec_lanes.h", "ec_nest.h", "ec_copy.h", "ec_pad.h"),
+        work=copying(node, graph, target, blobs),
         blobs=tuple(blobs),
     )

@@ -9,6 +9,7 @@ from edgeconv.errors import EdgeconvError
 from edgeconv.ir.choice import Arg, ArgKind, Layer, Param
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import Layout, Order, Shape
+from edgeconv.ir.work import Work
 from edgeconv.ops.base import LayoutOption
 from edgeconv.ops.kernels.images import pixels, same_everywhere, volume
 from edgeconv.ops.lowering import (
@@ -21,9 +22,13 @@ from edgeconv.ops.lowering import (
     residual_in_place,
     storage_of,
 )
+from edgeconv.ops.work import Call, width
 from edgeconv.targets import Target
 
 MOST_SPATIAL = 3
+# Slots of an output vector, by counting in the kernels: start, last multiplication or none, store,
+# addresses.
+_STRIP = 4
 
 
 def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
@@ -82,9 +87,40 @@ def _line_floats(params: dict[str, Param]) -> int:
     return length + (0 if params["maximum"] else out_w)
 
 
+def _windows(call: Call) -> Work:
+    """A load and an instruction per tap of an output vector."""
+    taps, source = math.prod(call.node.attrs["kernel"]) * call.out_vectors, call.inputs[0]
+    decoded = taps * call.stored(source).vector + call.encoded
+    return Work(
+        slots=taps + _STRIP * call.out_vectors + call.epilogue + decoded,
+        moves=taps if call.target.single_issue else 0.0,
+        weight_bytes=0.0,
+        data_bytes=width(source.storage) * call.target.lanes * taps + call.out_bytes,
+        decoding=decoded,
+    )
+
+
+def _line_windows(call: Call) -> Work:
+    """Columns first, over whole rows, then along the row, where vectors with a stride are gathered
+    element by element."""
+    source, lanes = call.inputs[0], call.target.lanes
+    kernel, stride = call.node.attrs["kernel"], call.node.attrs["strides"][-1]
+    rows = math.prod(call.output.shape[:-1])
+    columns = rows * math.prod(kernel[:-1]) * source.shape[-1] / lanes
+    gathered = kernel[-1] * call.out_vectors * (lanes if stride > 1 else 1)
+    loads = columns + gathered
+    decoded = columns * call.stored(source).vector + call.encoded
+    return Work(
+        slots=loads + _STRIP * call.out_vectors + call.epilogue + decoded,
+        moves=loads if call.target.single_issue else 0.0,
+        weight_bytes=0.0,
+        data_bytes=lanes * (columns * width(source.storage) + loads * FLOAT_BYTES) + call.out_bytes,
+        decoding=decoded,
+    )
+
+
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
     """One of three kernels: whole images, vectors of channels, or rows of one channel."""
-    del target
     x, out = graph[node.inputs[0]], graph[node.output]
     row_major = x.layout.order is Order.ROW_MAJOR
     n, c = x.shape[0], x.shape[1]
@@ -93,12 +129,14 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
         (n, c) if x.layout.order is Order.CHANNELS_LAST else (n * blocks, x.layout.block)
     )
     params: dict[str, Param]
-    workspace = 0
+    call, workspace = Call(node, graph, target), 0
     if _is_global(node, x.shape):
         kernel, header = ("global_rows" if row_major else "global_lanes"), "ec_pool_global.h"
+        work = call.streams(call.in_vectors)
         params = {"maximum": node.attrs["mode"] == "max", "pixels": pixels(x.shape)}
     else:
         kernel, header = ("rows", "ec_pool_rows.h") if row_major else ("lanes", "ec_pool_lanes.h")
+        work = (_line_windows if row_major else _windows)(call)
         params = _window_params(node, x.shape, out.shape)
         workspace = _line_floats(params) * FLOAT_BYTES if row_major else 0
     return Layer(
@@ -120,6 +158,7 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
             *((Arg(ArgKind.WORKSPACE, "workspace"),) if workspace else ()),
         ),
         headers=(*activation_headers(node.epilogue), "ec_pool_op.h", header),
+        work=work,
         aliases=residual_in_place(node, graph),
         workspace_bytes=workspace,
     )

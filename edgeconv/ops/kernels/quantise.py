@@ -14,14 +14,14 @@ from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.grids import dequantised
 from edgeconv.ir.quantisation import Scaling
 from edgeconv.ops.lowering import C_TYPES, FLOAT32, storage_of
+from edgeconv.ops.work import copying, elementwise
 from edgeconv.targets import Target
 
 
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
     """The tensor as outer x channels x inner elements, row-major."""
-    del target
     if _is_view(node, graph):
-        return _view(node, graph)
+        return _view(node, graph, target)
     scaling, x, y = Scaling.of(node), graph[node.inputs[0]], graph[node.output]
     quantises = node.op == "Quantise"
     axis = scaling.axis
@@ -55,6 +55,7 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
             Arg(ArgKind.OUTPUT, "out", y.name, _c_type(y)),
         ),
         headers=("ec_lanes.h", "ec_quantise.h"),
+        work=elementwise(node, graph, target, blobs),
         blobs=blobs,
     )
 
@@ -77,7 +78,7 @@ def _is_view(node: Node, graph: Graph) -> bool:
     return integers.dtype == "int8" and grid is not None and grid.name == real.storage
 
 
-def _view(node: Node, graph: Graph) -> Layer:
+def _view(node: Node, graph: Graph, target: Target) -> Layer:
     """A copy of bytes, and none where the planner lays one into the other."""
     x, y = graph[node.inputs[0]], graph[node.output]
     return Layer(
@@ -90,6 +91,7 @@ def _view(node: Node, graph: Graph) -> Layer:
             Arg(ArgKind.OUTPUT, "out", y.name, _c_type(y)),
         ),
         headers=(),
+        work=copying(node, graph, target),
         aliases=(Alias(x.name, inner=y.name, outer=x.name, exact=True),),
         free_if_aliased=True,
     )

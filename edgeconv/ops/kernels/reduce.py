@@ -20,6 +20,7 @@ from edgeconv.ops.lowering import (
     residual_in_place,
     storage_of,
 )
+from edgeconv.ops.work import Call
 from edgeconv.targets import Target
 
 
@@ -80,8 +81,7 @@ def _loops(node: Node, graph: Graph) -> tuple[str, dict[str, Param]]:
 
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
     """Loops over memory: vectors along what remains where that is innermost, else along sums."""
-    del target
-    shape = graph[node.inputs[0]].shape
+    shape, call = graph[node.inputs[0]].shape, Call(node, graph, target)
     kernel, loops = _loops(node, graph)
     return Layer(
         node=node,
@@ -101,5 +101,6 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
             output_arg(node, graph),
         ),
         headers=(*activation_headers(node.epilogue), "ec_nest.h", "ec_reduce.h"),
+        work=call.streams(call.in_vectors),
         aliases=residual_in_place(node, graph),
     )

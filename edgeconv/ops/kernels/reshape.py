@@ -23,5 +23,4 @@ def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
 
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
     """A view of the whole input."""
-    del target
-    return flat_copy(node, graph, graph[node.output].elements)
+    return flat_copy(node, graph, target, graph[node.output].elements)

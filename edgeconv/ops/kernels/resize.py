@@ -25,9 +25,11 @@ from edgeconv.ops.lowering import (
     residual_in_place,
     storage_of,
 )
+from edgeconv.ops.work import Call
 from edgeconv.targets import Target
 
 _MOST = 3
+_TAP_SLOTS = 2  # of an output vector, by counting in the kernel
 
 
 def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
@@ -70,7 +72,7 @@ def _interpolated(node: Node, graph: Graph, layout: Layout) -> range:
 
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
     """Tables per dimension; dimensions inside the interpolated ones are lanes, outer ones loops."""
-    del target
+    call = Call(node, graph, target)
     sizes, outs, scales = _in_memory_order(node, graph, graph[node.output].layout)
     span = _interpolated(node, graph, graph[node.output].layout)
     first, last = span.start, span.stop
@@ -86,6 +88,13 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
     index = np.concatenate([np.zeros(_MOST - len(made), np.int32), *(i.ravel() for i, _ in made)])
     weight = np.concatenate([np.ones(_MOST - len(made), np.float32), *(w.ravel() for _, w in made)])
     lanes = math.prod(outs[last:])
+    taps = volume(tuple(i.shape[0] for i, _ in made), 1)
+    # The nearest element is copied.
+    each = 0 if node.attrs["mode"] == "nearest" else _TAP_SLOTS * math.prod(taps)
+    blobs = (
+        Blob("index", index.size, lambda: index, dtype="int32"),
+        Blob("weight", weight.size, lambda: weight),
+    )
     return Layer(
         node=node,
         algorithm=f"resize_{node.attrs['mode']}",
@@ -93,7 +102,7 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
         params={
             "in_size": volume(tuple(sizes[first:last]), 1),
             "out_size": volume(tuple(outs[first:last]), 1),
-            "taps": volume(tuple(i.shape[0] for i, _ in made), 1),
+            "taps": taps,
             "outer": math.prod(outs[:first]),
             "inner": lanes,
             **storage_of(graph, **{"in": node.inputs[0]}),
@@ -108,10 +117,8 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
             *((Arg(ArgKind.WORKSPACE, "workspace"),) if lanes == 1 else ()),
         ),
         headers=(*activation_headers(node.epilogue), "ec_resize.h"),
-        blobs=(
-            Blob("index", index.size, lambda: index, dtype="int32"),
-            Blob("weight", weight.size, lambda: weight),
-        ),
+        work=call.streams(each * call.out_vectors, blobs),
+        blobs=blobs,
         aliases=residual_in_place(node, graph),
         workspace_bytes=sizes[last - 1] * FLOAT_BYTES if lanes == 1 else 0,
     )

@@ -50,5 +50,4 @@ def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
 
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
     """A move; a view where the kept part is contiguous."""
-    del target
-    return move_layer(node, graph, _move(node, graph, graph[node.output].layout))
+    return move_layer(node, graph, target, _move(node, graph, graph[node.output].layout))

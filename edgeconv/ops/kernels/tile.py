@@ -14,7 +14,6 @@ __all__ = ["layouts", "lower"]
 
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
     """A move with two loops per dimension: the repeats, which stay in place, and the input."""
-    del target
     x = graph[node.inputs[0]]
     sizes: list[int] = []
     strides: list[int] = []
@@ -23,4 +22,4 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
     ):
         sizes += [int(repeat), size]
         strides += [0, stride]
-    return move_layer(node, graph, plan_move(sizes, strides, dense_strides(sizes)))
+    return move_layer(node, graph, target, plan_move(sizes, strides, dense_strides(sizes)))

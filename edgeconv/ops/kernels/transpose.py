@@ -29,7 +29,6 @@ def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
 
     (N, C, H, W) to (N, H, W, C) reads channels-last: those bytes are the row-major result.
     """
-    del target
     free, copies = [], []
     orders = (ROW_MAJOR, CHANNELS_LAST) if len(graph[node.output].shape) > 2 else (ROW_MAJOR,)
     for read in orders:
@@ -45,6 +44,5 @@ def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
 
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
     """A move with the strides of both layouts."""
-    del target
     option = LayoutOption((graph[node.inputs[0]].layout,), (graph[node.output].layout,))
-    return move_layer(node, graph, _move(node, graph, option))
+    return move_layer(node, graph, target, _move(node, graph, option))

@@ -17,6 +17,7 @@ from edgeconv.ops.lowering import (
     residual_args,
     storage_of,
 )
+from edgeconv.ops.work import elementwise
 from edgeconv.targets import Target
 
 
@@ -27,7 +28,6 @@ def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
 
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
     """One flat loop over memory, channel padding included."""
-    del target
     return Layer(
         node=node,
         algorithm="elementwise",
@@ -43,5 +43,6 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
             output_arg(node, graph),
         ),
         headers=(*activation_headers(node.epilogue), "ec_unary.h"),
+        work=elementwise(node, graph, target),
         aliases=in_place(node, graph, (node.inputs[0], node.epilogue.residual)),
     )

@@ -1,0 +1,142 @@
+"""Parts of the work of a kernel call, which every lowering states: operands and epilogue."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from edgeconv.ir.activation import Activation
+from edgeconv.ir.choice import Blob
+from edgeconv.ir.graph import Graph, Node, Tensor
+from edgeconv.ir.work import Work
+from edgeconv.storage import formats
+from edgeconv.targets import Decoding, Target
+
+# Vector instructions of an activation, counted in ec_activation.h and the headers that it uses; a
+# division or a square root counts as four.
+ACTIVATION_SLOTS = {
+    "none": 0,
+    "relu": 1,
+    "clip": 2,
+    "leaky_relu": 3,
+    "hard_sigmoid": 3,
+    "hard_swish": 4,
+    "abs": 1,
+    "neg": 1,
+    "floor": 3,
+    "ceil": 5,
+    "round": 1,
+    "grid": 8,
+    "sqrt": 4,
+    "reciprocal": 4,
+    "exp": 18,
+    "log": 22,
+    "sigmoid": 25,
+    "silu": 26,
+    "gelu_tanh": 30,
+    "elu": 22,
+    "tanh": 28,
+    "erf": 30,
+    "gelu": 33,
+    "softplus": 45,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A node whose layouts and formats are decided, on a target."""
+
+    node: Node
+    graph: Graph
+    target: Target
+
+    @property
+    def output(self) -> Tensor:
+        """The only one."""
+        return self.graph[self.node.output]
+
+    @property
+    def inputs(self) -> list[Tensor]:
+        """Tensors read at run time, a residual included."""
+        names = dict.fromkeys(self.node.reads())
+        return [self.graph[name] for name in names if not self.graph[name].is_constant]
+
+    @property
+    def out_vectors(self) -> float:
+        """Vectors written."""
+        return self.output.elements / self.target.lanes
+
+    @property
+    def in_vectors(self) -> float:
+        """Vectors of all inputs."""
+        return sum(tensor.elements for tensor in self.inputs) / self.target.lanes
+
+    @property
+    def in_bytes(self) -> float:
+        """Of all inputs."""
+        return sum(tensor.elements * width(tensor.storage) for tensor in self.inputs)
+
+    @property
+    def out_bytes(self) -> float:
+        """Of the output."""
+        return self.output.elements * width(self.output.storage)
+
+    @property
+    def streamed(self) -> float:
+        """Slots that decode every input once, vector by vector, the residual aside."""
+        residual = self.node.epilogue.residual
+        return sum(
+            tensor.elements / self.target.lanes * self.stored(tensor).vector
+            for tensor in self.inputs
+            if tensor.name != residual
+        )
+
+    @property
+    def encoded(self) -> float:
+        """Slots that encode the output and decode the residual."""
+        residual = self.node.epilogue.residual
+        read = self.stored(self.graph[residual]).vector if residual else 0.0
+        return self.out_vectors * (self.stored(self.output).write + read)
+
+    @property
+    def epilogue(self) -> float:
+        """Slots of activations and residual, over all outputs."""
+        epilogue = self.node.epilogue
+        each = _slots(epilogue.before) + _slots(epilogue.after) + bool(epilogue.residual)
+        return each * self.out_vectors
+
+    def stored(self, tensor: Tensor) -> Decoding:
+        """What the format of ``tensor`` costs."""
+        return self.target.decoding(tensor.storage)
+
+    def streams(self, slots: float, blobs: Sequence[Blob] = (), passes: float = 1.0) -> Work:
+        """``slots`` beside the epilogue; every operand as often as there are ``passes``, and the
+        constants ``blobs`` once."""
+        decoded = passes * self.streamed + self.encoded
+        return Work(
+            slots=slots + self.epilogue + decoded,
+            moves=passes * self.in_vectors + self.out_vectors,
+            weight_bytes=sum(blob.bytes for blob in blobs),
+            data_bytes=passes * self.in_bytes + self.out_bytes,
+            decoding=decoded,
+        )
+
+
+def elementwise(node: Node, graph: Graph, target: Target, blobs: Sequence[Blob] = ()) -> Work:
+    """One instruction per output beside the activations; every operand is loaded once."""
+    call = Call(node, graph, target)
+    return call.streams(call.out_vectors, blobs)
+
+
+def copying(node: Node, graph: Graph, target: Target, blobs: Sequence[Blob] = ()) -> Work:
+    """Copies, transpositions included."""
+    return Call(node, graph, target).streams(0.0, blobs)
+
+
+def width(storage: str) -> float:
+    """Bytes of an element in a storage format."""
+    return formats()[storage].bits / 8
+
+
+def _slots(activation: Activation) -> int:
+    return ACTIVATION_SLOTS[activation.kind]
