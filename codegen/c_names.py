@@ -94,16 +94,6 @@ def c_list(values: Sequence[int | float]) -> str:
     return "{" + "\n    ".join(wrap(", ".join(items), 92)) + "}"
 
 
-def c_epilogue(epilogue: Sequence[str]) -> str:
-    """The initialiser of an ec_epilogue from ``ops.lowering.epilogue_param``."""
-    before, before_a, before_b, residual, after, *rest = epilogue
-    numbers = ", ".join((*map(c_float, rest[:-2]), *rest[-2:]))  # and the formats
-    return (
-        f"{{EC_ACT_{before.upper()}, {c_float(before_a)}, {c_float(before_b)}, {residual}, "
-        f"EC_ACT_{after.upper()}, {numbers}}}"
-    )
-
-
 def _escaped(char: str) -> str:
     if not char.isprintable() or "\ud800" <= char <= "\udfff":
         return "?"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cache
@@ -10,7 +9,8 @@ from textwrap import dedent, indent
 
 import jinja2
 
-from edgeconv.codegen.c_names import c_epilogue, c_float, c_list, identifier
+from edgeconv.codegen.c_names import c_float, c_list, identifier
+from edgeconv.codegen.initialisers import Numbers, dims, nest, struct
 from edgeconv.ir.choice import ArgKind, Layer
 
 
@@ -25,17 +25,14 @@ def environment() -> jinja2.Environment:
         keep_trailing_newline=True,
         autoescape=False,
     )
-    env.filters.update(c_float=c_float, c_list=c_list, c_epilogue=c_epilogue)
+    env.filters.update(c_float=c_float, c_list=c_list)
+    env.globals.update(struct=struct, dims=dims, nest=nest)
     return env
 
 
 # Distinct functions from which on compilers take too long over one per set of numbers: GCC inlines
 # each into the one that calls them all, and works longer than proportionally on that one.
 MANY = 128
-# Where the numbers of a layer are that no loop bound or choice of instructions depends on.
-_NUMBERS = re.compile(r"^(?P<start> *)(?:static )?const (?P<what>ec_epilogue e|float scale) = ")
-_LITERAL = re.compile(r"(?<![\w.])-?\d[\d.]*(?:e[-+]?\d+)?f\b")
-_ZERO = "0.0f"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +69,13 @@ class FunctionTable:
             f"{arg.c_type} *{arg.c_name}"
             for arg in layer.args
         ]
+        numbers = Numbers(self.gathered)
+        params = {name: numbers.in_c(name, value) for name, value in layer.params.items()}
         rendered = self.env.get_template(layer.template).render(
-            **layer.params, copied=copied, lanes=self.lanes
+            **params, copied=copied, lanes=self.lanes
         )
         body = indent(dedent(rendered).strip("\n"), "    ")
-        numbers: tuple[str, ...] = ()
-        if self.gathered:
-            body, numbers = _with_parameters(body)
-            parameters += [f"float {_parameter(i)}" for i in range(len(numbers))]
+        parameters += [f"float {name}" for name in numbers.passed]
         signature = ", ".join(parameters)
         key = signature, body
         if key not in self.functions:
@@ -89,26 +85,4 @@ class FunctionTable:
             storage = "EC_SHARED" if self.gathered else "static"
             text = f"{storage} void {name}({signature})\n{{\n{body}\n}}\n"
             self.functions[key] = Function(name, text)
-        return self.functions[key], numbers
-
-
-def _parameter(number: int) -> str:
-    return f"number_{number}"
-
-
-def _with_parameters(body: str) -> tuple[str, tuple[str, ...]]:
-    """``body`` with parameters in the place of its numbers, and the numbers."""
-    found: list[str] = []
-
-    def parameter(literal: re.Match[str]) -> str:
-        if literal[0] == _ZERO:
-            return _ZERO
-        found.append(literal[0])
-        return _parameter(len(found) - 1)
-
-    lines = body.split("\n")
-    for at, line in enumerate(lines):
-        if head := _NUMBERS.match(line):
-            rest = _LITERAL.sub(parameter, line[head.end() :])
-            lines[at] = f"{head['start']}const {head['what']} = {rest}"
-    return "\n".join(lines), tuple(found)
+        return self.functions[key], tuple(numbers.passed.values())

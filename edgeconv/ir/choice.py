@@ -9,12 +9,38 @@ from enum import Enum
 import numpy as np
 import numpy.typing as npt
 
+from edgeconv.ir.activation import NONE, Activation
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.work import Work
 from edgeconv.storage import formats
 
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A float32 that no loop bound or choice of instructions depends on: a literal of the layer's
+    C function or, in programs of very many layers, a parameter."""
+
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class KernelEpilogue:
+    """What ``ec_epilogue`` holds: ``y = after(before(x) + residual)``.
+
+    ``residual``: there is one.  ``residual_as``, ``out_as``: the formats of residual and result,
+    as C names them.
+    """
+
+    before: Activation = NONE
+    residual: bool = False
+    after: Activation = NONE
+    residual_as: str = "EC_F32"
+    out_as: str = "EC_F32"
+
+
 Scalar = int | float | str | bool
-Param = Scalar | tuple[int, ...] | tuple[float, ...] | tuple[str, ...]
+Tuple = tuple[int, ...] | tuple[float, ...] | tuple[str, ...]
+Param = Scalar | Tuple | Number | KernelEpilogue
 
 
 def tensor_bytes(tensor: Tensor) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from edgeconv.ir.activation import Activation
-from edgeconv.ir.choice import Alias, Arg, ArgKind, Blob, Param
+from edgeconv.ir.choice import Alias, Arg, ArgKind, Blob, KernelEpilogue, Param
 from edgeconv.ir.graph import Epilogue, Graph, Node
 from edgeconv.ir.layout import Layout
 from edgeconv.storage import formats
@@ -73,25 +73,16 @@ def merge_headers(lists: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
     return tuple(merged)
 
 
-def epilogue_param(
-    epilogue: Epilogue, residual_as: str = "EC_F32", out_as: str = "EC_F32"
-) -> Param:
-    """The epilogue as a template parameter; the filter ``c_epilogue`` writes it as C."""
-    before, after = epilogue.before, epilogue.after
-    return (
-        *(before.kind, repr(before.alpha), repr(before.beta)),
-        "1" if epilogue.residual else "0",
-        *(after.kind, repr(after.alpha), repr(after.beta)),
-        *(repr(before.gamma), repr(after.gamma)),
-        *(residual_as, out_as),
-    )
-
-
-def epilogue_of(node: Node, graph: Graph) -> Param:
+def epilogue_of(node: Node, graph: Graph) -> KernelEpilogue:
     """The epilogue of ``node``, with the formats of what it reads and writes."""
-    residual = node.epilogue.residual
-    residual_as = c_format(graph, residual) if residual else "EC_F32"
-    return epilogue_param(node.epilogue, residual_as, c_format(graph, node.output))
+    epilogue, residual = node.epilogue, node.epilogue.residual
+    return KernelEpilogue(
+        epilogue.before,
+        bool(residual),
+        epilogue.after,
+        c_format(graph, residual) if residual else "EC_F32",
+        c_format(graph, node.output),
+    )
 
 
 def c_format(graph: Graph, name: str) -> str:

@@ -33,11 +33,11 @@ static void tiny_direct_1(const float *in, const float *weights, const float *bi
         .kernel_d = 1, .kernel_h = 3, .kernel_w = 3,
         .stride_d = 1, .stride_h = 2, .stride_w = 2,
         .dilation_d = 1, .dilation_h = 1, .dilation_w = 1,
-        .pad_d = 0, .pad_h = 1, .pad_w = 1,
+        .pad_h = 1, .pad_w = 1,
         .out_plane = 36, .out_row = 6, .out_pixel = 1,
         .out_vec = 36
     };
-    static const ec_epilogue e = {EC_ACT_RELU, 0.0f, 0.0f, 0, EC_ACT_NONE, 0.0f, 0.0f, 0.0f, 0.0f, EC_F32, EC_F32};
+    static const ec_epilogue e = {.before = EC_ACT_RELU};
     enum { PLANES = 1, ROWS = 6, ROWS_PER_PASS = 6, TILES = 1, VECTORS = 4, IN_C = 3 };
     for (int y0 = 0; y0 < ROWS; y0 += ROWS_PER_PASS) {
         const int y1 = ec_min_i(y0 + ROWS_PER_PASS, ROWS);
@@ -48,7 +48,7 @@ static void tiny_direct_1(const float *in, const float *weights, const float *bi
             float *const o = out + t * VECTORS * s.out_vec;
             {
                 const float *const w = filters;
-                ec_part part = {c0, c1, 1, 1, w, 0, NULL, 0};
+                ec_part part = {.c0 = c0, .c1 = c1, .first = 1, .last = 1, .next = w};
                 for (int z = 0; z < PLANES; z++)
                     for (int y = y0; y < y1; y++) {
                         ec_conv_strip(s, e, &part, in, w, b, NULL, o, z, y, 0, 3, VECTORS, EC_VL, 1);
@@ -68,11 +68,11 @@ static void tiny_direct_2(const float *in, const float *weights, const float *bi
         .kernel_d = 1, .kernel_h = 3, .kernel_w = 3,
         .stride_d = 1, .stride_h = 1, .stride_w = 1,
         .dilation_d = 1, .dilation_h = 1, .dilation_w = 1,
-        .pad_d = 0, .pad_h = 1, .pad_w = 1,
+        .pad_h = 1, .pad_w = 1,
         .out_plane = 36, .out_row = 6, .out_pixel = 1,
         .out_vec = 36
     };
-    static const ec_epilogue e = {EC_ACT_RELU, 0.0f, 0.0f, 0, EC_ACT_NONE, 0.0f, 0.0f, 0.0f, 0.0f, EC_F32, EC_F32};
+    static const ec_epilogue e = {.before = EC_ACT_RELU};
     enum { PLANES = 1, ROWS = 6, ROWS_PER_PASS = 6, TILES = 4, VECTORS = 1, IN_C = 4 };
     /* The channels and filters of each tile, which its groups tell. */
     static const int tile_c0[] = {0, 1, 2, 3};
@@ -87,7 +87,7 @@ static void tiny_direct_2(const float *in, const float *weights, const float *bi
             float *const o = out + t * VECTORS * s.out_vec;
             {
                 const float *const w = filters;
-                ec_part part = {c0, c1, 1, 1, w, 0, NULL, 0};
+                ec_part part = {.c0 = c0, .c1 = c1, .first = 1, .last = 1, .next = w};
                 for (int z = 0; z < PLANES; z++)
                     for (int y = y0; y < y1; y++) {
                         ec_conv_strip(s, e, &part, in, w, b, NULL, o, z, y, 0, 6, VECTORS, EC_VL, 1);
@@ -106,11 +106,10 @@ static void tiny_direct_3(const float *in, const float *weights, const float *bi
         .kernel_d = 1, .kernel_h = 1, .kernel_w = 1,
         .stride_d = 1, .stride_h = 1, .stride_w = 1,
         .dilation_d = 1, .dilation_h = 1, .dilation_w = 1,
-        .pad_d = 0, .pad_h = 0, .pad_w = 0,
         .out_plane = 36, .out_row = 36, .out_pixel = 1,
         .out_vec = 36
     };
-    static const ec_epilogue e = {EC_ACT_NONE, 0.0f, 0.0f, 1, EC_ACT_RELU, 0.0f, 0.0f, 0.0f, 0.0f, EC_F32, EC_F32};
+    static const ec_epilogue e = {.has_residual = 1, .after = EC_ACT_RELU};
     enum { PLANES = 1, ROWS = 1, ROWS_PER_PASS = 1, TILES = 1, VECTORS = 4, IN_C = 4 };
     for (int y0 = 0; y0 < ROWS; y0 += ROWS_PER_PASS) {
         const int y1 = ec_min_i(y0 + ROWS_PER_PASS, ROWS);
@@ -122,7 +121,7 @@ static void tiny_direct_3(const float *in, const float *weights, const float *bi
             const float *const r = residual + t * VECTORS * s.out_vec;
             {
                 const float *const w = filters;
-                ec_part part = {c0, c1, 1, 1, w, 0, NULL, 0};
+                ec_part part = {.c0 = c0, .c1 = c1, .first = 1, .last = 1, .next = w};
                 for (int z = 0; z < PLANES; z++)
                     for (int y = y0; y < y1; y++) {
                         for (int x = 0; x < 36; x += 4)
@@ -142,11 +141,9 @@ static void tiny_pool_rows_1(const float *in, float *out, float *workspace)
         .kernel_d = 1, .kernel_h = 2, .kernel_w = 2,
         .stride_d = 1, .stride_h = 2, .stride_w = 2,
         .dilation_d = 1, .dilation_h = 1, .dilation_w = 1,
-        .pad_d = 0, .pad_h = 0, .pad_w = 0,
-        .first_d = 0, .first_h = 0, .first_w = 0,
         .end_d = 1, .end_h = 6, .end_w = 6
     };
-    static const ec_epilogue e = {EC_ACT_NONE, 0.0f, 0.0f, 0, EC_ACT_NONE, 0.0f, 0.0f, 0.0f, 0.0f, EC_F32, EC_F32};
+    static const ec_epilogue e = {0};
     ec_pool_rows(s, e, in, NULL, out, workspace, 4);
 }
 
@@ -159,11 +156,10 @@ static void tiny_dense_1(const float *in, const float *weights, const float *bia
         .kernel_d = 1, .kernel_h = 1, .kernel_w = 1,
         .stride_d = 1, .stride_h = 1, .stride_w = 1,
         .dilation_d = 1, .dilation_h = 1, .dilation_w = 1,
-        .pad_d = 0, .pad_h = 0, .pad_w = 0,
         .out_plane = 3, .out_row = 3, .out_pixel = 3,
         .out_vec = 1
     };
-    static const ec_epilogue e = {EC_ACT_NONE, 0.0f, 0.0f, 0, EC_ACT_NONE, 0.0f, 0.0f, 0.0f, 0.0f, EC_F32, EC_F32};
+    static const ec_epilogue e = {0};
     enum { PLANES = 1, ROWS = 1, ROWS_PER_PASS = 1, TILES = 1, VECTORS = 3, IN_C = 36 };
     for (int y0 = 0; y0 < ROWS; y0 += ROWS_PER_PASS) {
         const int y1 = ec_min_i(y0 + ROWS_PER_PASS, ROWS);
@@ -174,7 +170,7 @@ static void tiny_dense_1(const float *in, const float *weights, const float *bia
             float *const o = out + t * VECTORS * s.out_vec;
             {
                 const float *const w = filters;
-                ec_part part = {c0, c1, 1, 1, w, 0, NULL, 0};
+                ec_part part = {.c0 = c0, .c1 = c1, .first = 1, .last = 1, .next = w};
                 for (int z = 0; z < PLANES; z++)
                     for (int y = y0; y < y1; y++) {
                         ec_conv_strip(s, e, &part, in, w, b, NULL, o, z, y, 0, 1, VECTORS, EC_VL, 0);
@@ -218,7 +214,7 @@ static int tiny_check_header(const unsigned char *image)
         return TINY_E_WEIGHTS_FORMAT;
     if (tiny_u32(image + 8) != (uint32_t)TINY_WEIGHTS_BYTES || tiny_u32(image + 12) != 0)
         return TINY_E_WEIGHTS_SIZE;
-    if (tiny_u32(image + 16) != 0x8a9e0675u || tiny_u32(image + 20) != 0x15edf06fu)
+    if (tiny_u32(image + 16) != 0xe7982236u || tiny_u32(image + 20) != 0x9732f538u)
         return TINY_E_WEIGHTS_LAYOUT;
     return TINY_OK;
 }

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from edgeconv.ir.choice import Alias, Arg, ArgKind, Blob, Layer
+from edgeconv.ir.choice import Alias, Arg, ArgKind, Blob, Layer, Number, Param
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.grids import dequantised
 from edgeconv.ir.quantisation import Scaling
@@ -39,8 +39,7 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
         params={
             "quantises": quantises,
             "per_axis": per_axis,
-            "scale": scaling.scale[0],
-            "zero": float(scaling.zero[0]),
+            **({} if per_axis else _scaling(scaling)),
             "low": float(scaling.low),
             "high": float(scaling.high),
             "outer": outer,
@@ -58,6 +57,11 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
         work=elementwise(node, graph, target, blobs),
         blobs=blobs,
     )
+
+
+def _scaling(scaling: Scaling) -> dict[str, Param]:
+    """That of a whole tensor."""
+    return {"scale": Number(scaling.scale[0]), "zero": Number(float(scaling.zero[0]))}
 
 
 def _c_type(tensor: Tensor) -> str:

@@ -1,0 +1,116 @@
+"""Constants of kernel calls as C: structs with named members, numbers as literals or parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from edgeconv.codegen.c_names import c_float, c_list
+from edgeconv.ir.choice import KernelEpilogue, Number, Param
+
+Member = int | float | str | tuple[int, ...]
+_WIDTH = 92
+_ZERO = "0.0f"
+# What C makes of a member that is not named; the enumerators stand for zero.
+_UNSAID = frozenset({"0", _ZERO, "EC_F32", "EC_ACT_NONE"})
+
+
+def dims(prefix: str, values: Sequence[int], suffixes: Sequence[str] = "dhw") -> dict[str, int]:
+    """Members ``<prefix>_d``, ``<prefix>_h`` and ``<prefix>_w``, or with other suffixes."""
+    named = zip(suffixes, values, strict=True)
+    return {f"{prefix}_{suffix}": value for suffix, value in named}
+
+
+def nest(sizes: Sequence[int]) -> str:
+    """The initialiser of an ec_nest."""
+    return f"{{.dims = {len(sizes)}, .size = {c_list(sizes)}}}"
+
+
+def _text(value: Member) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float):
+        return c_float(value)
+    if isinstance(value, tuple):
+        return c_list(value) if any(value) else "0"
+    return str(int(value))
+
+
+def struct(*rows: Mapping[str, Member]) -> str:
+    """A braced initialiser that names its members, those of a row side by side; what is zero is
+    left out, as C has it.  -0.0 is a number like others."""
+    texts = [{name: _text(value) for name, value in row.items()} for row in rows]
+    named = [
+        [f".{name} = {text}" for name, text in row.items() if text not in _UNSAID] for row in texts
+    ]
+    lines = [line for row in named for line in _lines(row)]
+    if len(lines) < 2:
+        return f"{{{lines[0] if lines else 0}}}"
+    text = ",\n    ".join(lines)
+    return f"{{\n    {text}\n}}"
+
+
+def _lines(members: Sequence[str]) -> Iterator[str]:
+    """As many of ``members`` on each as fit."""
+    line = ""
+    for member in members:
+        joined = f"{line}, {member}" if line else member
+        if len(joined) > _WIDTH and line:
+            yield line
+            joined = member
+        line = joined
+    if line:
+        yield line
+
+
+@dataclass(frozen=True, slots=True)
+class EpilogueInC:
+    """``residual``: there is one.  ``declaration``: that of the constant e."""
+
+    residual: bool
+    declaration: str
+
+    @property
+    def source(self) -> str:
+        """The parameter that points to the residual, or NULL."""
+        return "residual" if self.residual else "NULL"
+
+
+@dataclass(slots=True)
+class Numbers:
+    """Those of one layer, in its C function.
+
+    ``gathered``: they are parameters; ``passed`` has their names, with the literals that a caller
+    passes.  0.0f remains a literal: it stands where nothing is said.
+    """
+
+    gathered: bool
+    passed: dict[str, str] = field(default_factory=dict)
+
+    def in_c(self, name: str, value: Param) -> Param | EpilogueInC:
+        """A parameter of a template as the template sees it."""
+        if isinstance(value, Number):
+            return self._number(name, value.value)
+        return self._epilogue(value) if isinstance(value, KernelEpilogue) else value
+
+    def _number(self, name: str, value: float) -> str:
+        literal = c_float(value)
+        if not self.gathered or literal == _ZERO:
+            return literal
+        self.passed[name] = literal
+        return name
+
+    def _epilogue(self, epilogue: KernelEpilogue) -> EpilogueInC:
+        members: dict[str, Member] = {}
+        before = len(self.passed)
+        for side in ("before", "after"):
+            activation = epilogue.before if side == "before" else epilogue.after
+            members[side] = f"EC_ACT_{activation.kind.upper()}"
+            for letter in ("alpha", "beta", "gamma"):
+                name = f"{side}_{letter}"
+                members[name] = self._number(name, getattr(activation, letter))
+            if side == "before":
+                members |= {"has_residual": int(epilogue.residual)}
+        members |= {"residual_as": epilogue.residual_as, "out_as": epilogue.out_as}
+        storage = "const" if len(self.passed) > before else "static const"
+        return EpilogueInC(epilogue.residual, f"{storage} ec_epilogue e = {struct(members)};")
