@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edgeconv.ir.graph import Graph
+from edgeconv.ir.graph import Graph, Node
 
 
 class InvariantError(AssertionError):
@@ -14,7 +14,7 @@ def check(graph: Graph, stage: str) -> Graph:
 
     Every tensor read is an input, a constant or was written earlier; every tensor is written
     once; names agree with their keys; graph inputs are never written; outputs exist; constants
-    have the shape they state; a residual has its output's shape.
+    have the shape they state; a residual has its output's shape; a Reshape keeps all elements.
     """
 
     def fail(where: str, rule: str) -> None:
@@ -44,11 +44,20 @@ def check(graph: Graph, stage: str) -> Graph:
             if name in known:
                 fail(node.name, f"writes {name!r}, which already has a value")
             known.add(name)
-        if node.epilogue.residual:
-            got, want = graph[node.epilogue.residual].shape, graph[node.output].shape
-            if got != want:
-                fail(node.name, f"residual of shape {got} for an output of shape {want}")
+        if rule := _misshapen(node, graph):
+            fail(node.name, rule)
     for name in graph.outputs:
         if name not in known:
             fail(name, "graph output is never written")
     return graph
+
+
+def _misshapen(node: Node, graph: Graph) -> str:
+    """What is wrong with the shapes of a node whose tensors exist; "" for nothing."""
+    out = graph[node.output]
+    residual = graph[node.epilogue.residual] if node.epilogue.residual else out
+    if residual.shape != out.shape:
+        return f"residual of shape {residual.shape} for an output of shape {out.shape}"
+    if node.op == "Reshape" and (data := graph[node.inputs[0]]).size != out.size:
+        return f"reshapes {data.shape} to {out.shape}, which has another number of elements"
+    return ""

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
+from edgeconv.errors import EdgeconvError
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.choice import Alias, Arg, ArgKind, Blob, KernelEpilogue, Param
 from edgeconv.ir.graph import Epilogue, Graph, Node
@@ -117,7 +118,14 @@ def tensor_arg(graph: Graph, kind: ArgKind, c_name: str, name: str) -> Arg:
 
 
 def input_arg(graph: Graph, name: str, c_name: str = "in") -> Arg:
-    """A pointer to a run-time tensor that is read."""
+    """A pointer to a run-time tensor that is read; raises EdgeconvError for a constant."""
+    if graph[name].is_constant:
+        raise EdgeconvError(
+            "the model cannot be compiled",
+            where=f"constant {name!r}",
+            rule="operators read data that an inference computes; constants are their parameters",
+            hint="simplify the model, so that what depends on constants only is evaluated",
+        )
     return tensor_arg(graph, ArgKind.INPUT, c_name, name)
 
 

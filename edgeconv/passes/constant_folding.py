@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy.typing as npt
 
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.edit import Editor
-from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.graph import Epilogue, Graph, Node
 from edgeconv.ir.layout import Shape
 from edgeconv.passes.base import Pass
 
@@ -90,9 +91,22 @@ _MOVES: Mapping[str, Callable[[Node, Sequence[Values], Shape], Any]] = {
     "Slice": _slice,
     "Transpose": lambda node, inputs, shape: np.transpose(inputs[0], node.attrs["perm"]),
 }
+_REDUCE: Mapping[str, Callable[[Values, Shape], Any]] = {
+    "l1": lambda x, axes: np.sum(np.abs(x), axes),
+    "l2": lambda x, axes: np.sqrt(np.sum(np.square(x), axes)),
+    "max": np.max,
+    "mean": np.mean,
+    "min": np.min,
+    "prod": np.prod,
+    "sum": np.sum,
+    "sum_square": lambda x, axes: np.sum(np.square(x), axes),
+}
 _ARITHMETIC: Mapping[str, Callable[[Node, Sequence[Values], Shape], Any]] = {
     "Affine": _affine,
     "Binary": lambda node, inputs, shape: _BINARY[node.attrs["kind"]](inputs[0], inputs[1]),
+    "Reduce": lambda node, inputs, shape: np.asarray(
+        _REDUCE[node.attrs["kind"]](inputs[0], tuple(node.attrs["axes"]))
+    ).reshape(shape),
     "Unary": lambda node, inputs, shape: inputs[0],
 }
 
@@ -125,14 +139,24 @@ def _value(node: Node, editor: Editor) -> Values | None:
 
 
 def run(graph: Graph) -> Graph:
-    """Replace nodes of constant inputs by their value, under the same tensor name."""
+    """Replace nodes of constant inputs by their value, under the same tensor name.
+
+    What writes a graph output copies its value there.
+    """
     editor = Editor(graph)
     for position in editor:
         node = editor.node(position)
-        if node.output in editor.outputs:
-            continue  # the caller's buffer has to be written
+        written = node.output in editor.outputs  # the caller's buffer has to be
+        if written and node.op == "Identity":
+            continue
         value = _value(node, editor)
-        if value is not None:
+        if value is None:
+            continue
+        if written:
+            name = editor.add_constant(f"{node.output}/value", value)
+            copy = replace(node, op="Identity", inputs=(name,), attrs={}, epilogue=Epilogue())
+            editor.replace(position, copy)
+        else:
             editor.make_constant(position, value)
     return editor.finish()
 
@@ -140,7 +164,7 @@ def run(graph: Graph) -> Graph:
 PASS = Pass(
     name="constant_folding",
     run=run,
-    requires="an element-wise or data-moving node of constants that is not a graph output",
-    ensures="no such node",
+    requires="an element-wise, reducing or data-moving node of constants",
+    ensures="no such node but copies to graph outputs",
     after=("remove_identity",),
 )

@@ -41,6 +41,8 @@ def compared(path: Path, graph: Graph) -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         values = evaluate(graph, inputs)
+    if any(np.isnan(values[n.inputs[0]]).any() for n in graph.nodes if n.op in ("Pool", "Reduce")):
+        return "NaN in a window"  # which ONNX Runtime loses in places, see docs/algorithms.md
     for name in graph.outputs:
         if name in reference:
             _compare(name, np.asarray(values[name]), np.asarray(reference[name]))

@@ -81,6 +81,9 @@ NODES: dict[str, tuple[Callable[[], onnx.ModelProto], str]] = {
     "transpose twice": (lambda: one("Transpose", (2, 3), perm=[0, 0]), "perm"),
     "transpose far": (lambda: one("Transpose", (2, 3), perm=[0, 9]), "perm"),
     "reduce axis": (lambda: one("ReduceMean", (2, 3), axes=[-5]), "axis"),
+    "reshape to more": (lambda: one("Reshape", (2, 3, 4), {"s": i64(255, 2, 3)}), "elements"),
+    "depth to space": (lambda: one("DepthToSpace", (1, 6, 2, 2), blocksize=2), "multiple of 4"),
+    "space to depth": (lambda: one("SpaceToDepth", (1, 2, 3, 4), blocksize=2), "multiples of"),
     "far axis": (  # which crashed the shape inference of onnx, and Python with it
         lambda: one("LayerNormalization", (3, 5), {"w": np.ones((3, 5), np.float32)}, axis=1 << 31),
         "which no tensor has",

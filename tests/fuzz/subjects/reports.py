@@ -22,6 +22,7 @@ from edgeconv.report.html import page
 from edgeconv.verify import layers
 from edgeconv.verify.inputs import seeded
 from tests import onnx_models
+from tests.fuzz.mutate_data import change, damaged
 from tests.fuzz.subject import Subject
 
 BOARDS = ("generic-c", "x86-64-v3", "stm32h743", "mps2-an500")
@@ -65,40 +66,13 @@ def make(source: random.Random, folder: Path) -> Path:
     whole = source.choice(corpus())
     path = folder / "report.json"
     if source.random() < 0.1:
-        data = bytearray(whole.encode())
-        for _ in range(source.choice((1, 4))):
-            data[source.randrange(len(data))] = source.randrange(256)
-        path.write_bytes(data[: source.choice((len(data), source.randrange(len(data))))])
+        path.write_bytes(damaged(source, whole.encode()))
         return path
     report = json.loads(whole)
     for _ in range(source.choice((1, 1, 2, 4))):
-        change(source, report)
+        change(source, report, VALUES)
     path.write_text(json.dumps(report), encoding="utf-8", errors="surrogatepass")
     return path
-
-
-def change(source: random.Random, report: Any) -> None:
-    """Something, somewhere: each depth is as likely as another."""
-    holder, key, depth = report, None, source.randrange(1, 6)
-    while depth and isinstance(holder, dict | list) and holder:
-        key = source.choice(list(holder) if isinstance(holder, dict) else range(len(holder)))
-        inner, depth = holder[key], depth - 1
-        if not depth or not isinstance(inner, dict | list) or not inner:
-            break
-        holder = inner
-    if key is None:
-        return
-    kind = source.random()
-    if kind < 0.2:
-        del holder[key]
-    elif kind < 0.3 and isinstance(holder, list):
-        holder += [copy.deepcopy(holder[key])] * source.choice((1, 2, 200))
-    elif kind < 0.45 and isinstance(holder[key], int | float):
-        holder[key] = holder[key] * source.choice((-1, 0, 2, 10**6, 10**12))
-    elif kind < 0.5 and isinstance(holder, dict):
-        holder[source.choice(("", "x" * 5000, "\x1b", key))] = source.choice(VALUES)
-    else:
-        holder[key] = copy.deepcopy(source.choice(VALUES))
 
 
 def read(path: Path) -> str:
