@@ -44,6 +44,7 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy -p edgeconv
 	MYPYPATH=bench $(BIN)/mypy bench
+	MYPYPATH=bench $(BIN)/mypy tests tools examples/*/*.py
 	$(BIN)/lint-imports
 
 format: $(READY)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +13,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 Values = npt.NDArray[Any]
+Ports = Mapping[str, tuple[str, tuple[int, ...]]]
 TYPES = {
     "int8": TensorProto.INT8,
     "uint8": TensorProto.UINT8,
@@ -94,7 +96,7 @@ class Network:
         attrs = {} if axis is None else {"axis": axis}
         return self.node("DequantizeLinear", inputs, f"{name}_dq", **attrs)
 
-    def bias(self, name: str, channels: int, scale: Values, zero_point: bool = True) -> str:
+    def bias(self, name: str, channels: int, scale: float | Values, zero_point: bool = True) -> str:
         """An int32 bias of one scale per channel, or one in all."""
         scale = np.asarray(scale, np.float32)
         values = self.rng.integers(-500, 500, channels).astype(np.int32)
@@ -106,12 +108,12 @@ class Network:
 
     def model(
         self,
-        inputs: dict[str, tuple[str, tuple[int, ...]]],
-        outputs: dict[str, tuple[str, tuple[int, ...]]],
+        inputs: Ports,
+        outputs: Ports,
     ) -> onnx.ModelProto:
         """``inputs`` and ``outputs``: name -> (type, shape)."""
 
-        def ports(of: dict[str, tuple[str, tuple[int, ...]]]) -> list[onnx.ValueInfoProto]:
+        def ports(of: Ports) -> list[onnx.ValueInfoProto]:
             return [helper.make_tensor_value_info(n, TYPES[t], s) for n, (t, s) in of.items()]
 
         graph = helper.make_graph(
@@ -152,10 +154,9 @@ def tiny(
     f = net.dequantise(flat, 0.03 * wide, low)
     features = 72 if pools else 648
     z = net.node("MatMul", [f, net.filters("w3", (features, 5), axis=None)], "z")
-    z = net.node("Add", [z, net.bias("b3", 5, np.float32(1e-3), zero_point=False)], "zb")
+    z = net.node("Add", [z, net.bias("b3", 5, 1e-3, zero_point=False)], "zb")
     net.node("Identity", [net.quantise(z, 0.02 * wide, low + int(100 / wide))], "scores")
-    ports = {"image": (dtype, (1, 3, 9, 9))}, {"scores": (dtype, (1, 5))}
-    return net.model(*ports), net
+    return net.model({"image": (dtype, (1, 3, 9, 9))}, {"scores": (dtype, (1, 5))}), net
 
 
 def joined() -> onnx.ModelProto:
@@ -166,7 +167,7 @@ def joined() -> onnx.ModelProto:
 
     def conv(name: str, channels: int, scale: float, zero: int) -> str:
         w = net.filters(f"w{name}", (channels, 3, 3, 3))
-        y = net.node("Conv", [x, w, net.bias(f"b{name}", channels, np.float32(1e-3))], f"y{name}")
+        y = net.node("Conv", [x, w, net.bias(f"b{name}", channels, 1e-3)], f"y{name}")
         return net.pair(y, scale, zero)
 
     one, two, three = conv("1", 4, 0.05, 4), conv("2", 3, 0.031, -7), conv("3", 2, 0.06, 2)
@@ -175,8 +176,7 @@ def joined() -> onnx.ModelProto:
     outer = net.pair(net.node("Concat", [inner, three], "outer", axis=1), 0.06, 2)
     flat = net.node("Flatten", [outer], "flat")
     net.node("MatMul", [flat, net.filters("w4", (441, 5), axis=None)], "scores")
-    ports = {"image": ("int8", (1, 3, 9, 9))}, {"scores": ("float32", (1, 5))}
-    return net.model(*ports)
+    return net.model({"image": ("int8", (1, 3, 9, 9))}, {"scores": ("float32", (1, 5))})
 
 
 def deep(layers: int = 12, channels: int = 32, seed: int = 5) -> onnx.ModelProto:
@@ -190,13 +190,12 @@ def deep(layers: int = 12, channels: int = 32, seed: int = 5) -> onnx.ModelProto
         shape = (channels, 1 if depthwise else channels, *((3, 3) if depthwise else (1, 1)))
         attrs = {"group": channels, "pads": [1, 1, 1, 1]} if depthwise else {}
         w = net.filters(f"w{i}", shape)
-        bias = net.bias(f"b{i}", channels, np.float32(1e-4))
+        bias = net.bias(f"b{i}", channels, 1e-4)
         y = net.pair(net.node("Conv", [y, w, bias], f"y{i}", **attrs), *_DEEP_GRID)
     flat = net.node("Flatten", [y], "flat")
     z = net.node("MatMul", [flat, net.filters("w", (64 * channels, 16), axis=None)], "z")
     net.node("Identity", [net.quantise(z, 1 / 96, 0)], "scores")
-    ports = {"image": ("int8", (1, channels, 8, 8))}, {"scores": ("int8", (1, 16))}
-    return net.model(*ports)
+    return net.model({"image": ("int8", (1, channels, 8, 8))}, {"scores": ("int8", (1, 16))})
 
 
 _DEEP_GRID = (1 / 48, 0)

@@ -34,7 +34,7 @@ class StorageFormat:
     name: str
     bits: int
     encode: Callable[[npt.NDArray[np.generic]], bytes]
-    decode: Callable[[bytes], npt.NDArray[np.generic]]
+    decode: Callable[[bytes], npt.NDArray[np.number]]
     relative_error: float = 0.0
     truncate: Callable[[npt.NDArray[np.generic]], bytes] | None = None
     truncation_error: float = 0.0
@@ -62,7 +62,7 @@ class StorageFormat:
 
     def rounded(
         self, values: npt.NDArray[np.generic], *, truncate: bool = False
-    ) -> npt.NDArray[np.generic]:
+    ) -> npt.NDArray[np.number]:
         """What comes back of ``values`` from memory, in their shape.
 
         ``encode`` keeps such values as they are: whoever wants them truncated, or rounded in a way

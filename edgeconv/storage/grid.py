@@ -62,7 +62,7 @@ def grid_format(form: str) -> StorageFormat:
         whole = np.rint(values.astype(np.float64) / float(scale)) + grid.zero
         return bytes(np.nan_to_num(np.clip(whole, LOW, HIGH)).astype(np.int8).tobytes())
 
-    def decode(data: bytes) -> npt.NDArray[np.generic]:
+    def decode(data: bytes) -> npt.NDArray[np.number]:
         return (np.frombuffer(data, np.int8).astype(np.float32) - zero) * scale
 
     return StorageFormat(

@@ -12,7 +12,7 @@ def _encode(array: npt.NDArray[np.generic]) -> bytes:
     return np.ascontiguousarray(array, dtype="<i4").tobytes()
 
 
-def _decode(data: bytes) -> npt.NDArray[np.generic]:
+def _decode(data: bytes) -> npt.NDArray[np.number]:
     return np.frombuffer(data, dtype="<i4")
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
 
 from edgeconv import board as boards
 from edgeconv.board import Board, RunKind
@@ -61,8 +62,7 @@ def check_firmware(board: Board, image: Path, report: dict[str, Any]) -> None:
     starts = {region.name: region.base or 0 for region in board.memory}
     ends = dict(starts)
     for address, load, size in placed(image):
-        homes = {address, load} - {None}
-        for home in homes:
+        for home in {address, load if load is not None else address}:
             (region,) = (
                 r for r in board.memory if r.base is not None and 0 <= home - r.base < r.size
             )
@@ -96,6 +96,7 @@ def placed(image: Path) -> Iterator[tuple[int, int | None, int]]:
 def symbol_sizes(path: Path) -> dict[str, int]:
     with path.open("rb") as stream:
         table = ELFFile(stream).get_section_by_name(".symtab")
+        assert isinstance(table, SymbolTableSection)
         return {symbol.name: symbol["st_size"] for symbol in table.iter_symbols()}
 
 

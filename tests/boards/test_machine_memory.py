@@ -102,7 +102,7 @@ def build(board: Board, words: str, folder: Path) -> Path:
 
 def boot(board: Board, image: Path) -> subprocess.CompletedProcess[str]:
     quiet = ["-display", "none", "-serial", "null", "-monitor", "none", "-semihosting"]
-    command = [*board.run.command, *quiet, "-kernel", image]
+    command = [*board.run.command, *quiet, "-kernel", str(image)]
     return subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
 
 

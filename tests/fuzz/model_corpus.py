@@ -14,7 +14,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from edgeconv.ops import importers
-from tests.onnx_models import convolution, model, residual
+from tests.onnx_models import Values, convolution, model, residual
 
 _MOST_BYTES = 20_000
 
@@ -145,7 +145,7 @@ def folded_outputs() -> onnx.ModelProto:
         make("Reshape", ["sum", "target"], ["y"]),
         make("Identity", ["tiled"], ["z"]),
     ]
-    constants = {
+    constants: dict[str, Values] = {
         "start": np.array(0, np.int64),
         "limit": np.array(4, np.int64),
         "step": np.array(1, np.int64),
@@ -166,7 +166,7 @@ def quantised() -> onnx.ModelProto:
         make("QuantizeLinear", ["h", "sx", "zx"], ["qh"]),
         make("DequantizeLinear", ["qh", "sx", "zx"], ["y"]),
     ]
-    constants = {
+    constants: dict[str, Values] = {
         "sx": np.array(0.05, np.float32),
         "zx": np.array(3, np.int8),
         "qw": np.arange(-6, 6, dtype=np.int8).reshape(3, 4),
@@ -194,7 +194,7 @@ def moved() -> onnx.ModelProto:
         make("Concat", ["c", "g"], ["y"], axis=1),
         make("PRelu", ["r", "slope"], ["z"]),
     ]
-    constants = {
+    constants: dict[str, Values] = {
         "parts": np.array([1, 3], np.int64),
         "starts": np.array([0], np.int64),
         "ends": np.array([3], np.int64),

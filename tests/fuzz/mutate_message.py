@@ -35,7 +35,7 @@ def messages(message: Any) -> Iterator[Any]:
 
 def strings(message: Any) -> list[str]:
     """Every text in ``message``."""
-    found = []
+    found: list[str] = []
     for inner in messages(message):
         for field, value in inner.ListFields():
             if field.type == Field.TYPE_STRING:

@@ -228,5 +228,6 @@ def _node(source: random.Random, model: onnx.ModelProto) -> onnx.NodeProto | Non
 def _names(model: onnx.ModelProto) -> list[str]:
     graph = model.graph
     names = {name for node in graph.node for name in (*node.input, *node.output)}
-    names.update(value.name for value in (*graph.input, *graph.initializer))
+    names.update(value.name for value in graph.input)
+    names.update(value.name for value in graph.initializer)
     return sorted(names)

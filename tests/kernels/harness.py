@@ -351,7 +351,7 @@ def check(build: Build, cases: Sequence[Case], folder: Path) -> None:
             low, high = want - allowed, want + allowed
             form = formats()[case.graph[case.layer.node.output].storage]
             if form.name != "float32":  # rounding keeps the order
-                low, high = form.rounded(low), form.rounded(high)
+                low, high = (form.rounded(edge).astype(np.float64) for edge in (low, high))
             bad = ~(
                 ((low <= got) & (got <= high)) | (got == want) | (np.isnan(got) & np.isnan(want))
             )

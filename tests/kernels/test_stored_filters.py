@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -63,11 +64,13 @@ def representable(shape: tuple[int, ...], name: str) -> Array:
 def stored(spec: Spec, name: str) -> Spec:
     """``spec`` with filters in the format ``name``: integers in the units that the format finds by
     itself, flyte16 in given ones."""
-    weights, attrs = representable(spec.inputs["w"].shape, name), {"storage": name}
+    weights = representable(spec.inputs["w"].shape, name)
+    attrs: dict[str, Any] = {"storage": name}
     if name in ("int8", "int4", "flyte16"):
         unit = units(len(weights))
         weights = weights * unit.reshape(-1, *(1,) * (weights.ndim - 1))
-        attrs |= {"units": tuple(unit.tolist())} if name == "flyte16" else {}
+        if name == "flyte16":
+            attrs["units"] = tuple(unit.tolist())
     scale = max(1.0, float(np.abs(weights).max())) * spec.scale
     return replace(
         spec, inputs={**spec.inputs, "w": weights}, attrs={**spec.attrs, **attrs}, scale=scale
@@ -219,6 +222,10 @@ def test_outer_product_cuts_channels(build: Build) -> None:
     tiny = replace(build.target, caches=TINY)
     first, _, sets, _ = outer(build.target)
     (case,) = sconv(stored(first, "int4"), tiny, "WS")
-    assert case.layer.workspace_bytes > 4 * case.layer.params["panel_floats"]
+    floats = case.layer.params["panel_floats"]
+    assert isinstance(floats, int)
+    assert case.layer.workspace_bytes > 4 * floats
     (case,) = sconv(stored(sets, "int4"), tiny)
-    assert case.layer.params["nc"] < sets.inputs["x"].shape[1]
+    columns = case.layer.params["nc"]
+    assert isinstance(columns, int)
+    assert columns < sets.inputs["x"].shape[1]

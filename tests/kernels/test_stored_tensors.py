@@ -150,8 +150,9 @@ def in_bands(target: Target) -> list[Case]:
         conv((1, 2 * c, 7, rows), 4 * lanes, (3, 3), (1, 1, 1, 1), groups=2),
         stored_filters(conv((1, 8 * lanes, 8, 2 * rows), out_c, (3, 1), above), "int8"),
     ]
-    price = {"vector": 30.0, "element": 30.0} if lanes > 1 else {}
-    costly = tuple(replace(entry, **price) for entry in target.decodings)
+    costly = target.decodings
+    if lanes > 1:
+        costly = tuple(replace(entry, vector=30.0, element=30.0) for entry in costly)
     made: list[Case] = []
     for number, spec in enumerate(specs):
         _, channels, *size = spec.inputs["x"].shape

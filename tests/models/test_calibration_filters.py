@@ -78,6 +78,10 @@ def board(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Bo
     return found
 
 
+def doubled(own: Filters) -> Filters:
+    return Filters(2 * own.weights, None if own.bias is None else 2 * own.bias)
+
+
 def test_own_filters_change_nothing(board: Board) -> None:
     graph = network()
     rng = np.random.default_rng(6)
@@ -86,7 +90,7 @@ def test_own_filters_change_nothing(board: Board) -> None:
         before = engine.run(x)
         given = {name: engine.parameters(name) for name in engine.layers}
         after = engine.run(x, parameters=given)
-        double = {name: Filters(2 * own.weights, 2 * own.bias) for name, own in given.items()}
+        double = {name: doubled(own) for name, own in given.items()}
         twice = engine.run(x, parameters=double)
     for name, value in before.items():
         assert np.abs(value).max() > 0

@@ -30,6 +30,7 @@ MODELS = ("digits", "net")
 COMPILERS = ("gcc", "clang")
 STRICT = ("-Wshadow", "-Wvla", "-Wdouble-promotion")
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1")
+Words = list[str | Path]
 LIBC = {"memcpy", "memset", "memmove", "memcmp"}
 # What a position-independent object names besides functions.
 LINKER_SYMBOLS = {"_GLOBAL_OFFSET_TABLE_"}
@@ -183,7 +184,7 @@ def test_freestanding_headers_suffice(
     for name in ("stdlib.h", "errno.h") if board == "host" else ():
         (stand_ins / name).write_text("void *malloc(unsigned long), free(void *);\n")
     command = [*found.command, "-std=c11", "-O2", "-ffreestanding", *flags(board), "-Werror", "-c"]
-    headers = ["-nostdinc", "-isystem", own, "-isystem", stand_ins, "-I."]
+    headers: Words = ["-nostdinc", "-isystem", own, "-isystem", stand_ins, "-I."]
     run(*command, *headers, "net.c", "-o", tmp_path / "net.o", cwd=project.directory)
     assert set(undefined_symbols(tmp_path / "net.o")) - LINKER_SYMBOLS <= LIBC
 
@@ -271,7 +272,7 @@ def test_eight_threads_agree(
     found = find_compiler(boards.load(board))
     build = [*found.command, "-std=c11", "-O2", "-pthread", *sanitizer, *flags(board)]
     sources = [project.directory / source for source in project.sources[:2]]
-    includes = ["-I", project.directory]
+    includes: Words = ["-I", project.directory]
     run(*build, *includes, tmp_path / "main.c", *sources, "-o", tmp_path / "threads")
     shutil.copy(project.input_file, tmp_path)
     assert run(tmp_path / "threads", cwd=tmp_path) == "identical\n"
@@ -315,7 +316,7 @@ def test_inputs_are_never_written(
     (tmp_path / "main.c").write_text(drivers.READ_ONLY_INPUT)
     found = find_compiler(boards.load(board))
     sources = [project.directory / source for source in project.sources[:2]]
-    build = [*found.command, "-std=c11", "-O2", *flags(board), "-I", project.directory]
+    build: Words = [*found.command, "-std=c11", "-O2", *flags(board), "-I", project.directory]
     run(*build, tmp_path / "main.c", *sources, "-o", tmp_path / "program")
     assert run(tmp_path / "program") == "ok\n"
 
@@ -328,7 +329,7 @@ def test_init_refuses_what_cannot_work(
     (tmp_path / "main.c").write_text(drivers.INIT)
     found = find_compiler(boards.load(board))
     sources = [project.directory / source for source in project.sources[:2]]
-    build = [*found.command, "-std=c11", *flags(board), "-I", project.directory]
+    build: Words = [*found.command, "-std=c11", *flags(board), "-I", project.directory]
     run(*build, tmp_path / "main.c", *sources, "-o", tmp_path / "program")
     assert run(tmp_path / "program").splitlines() == [
         "ok",

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
 
 from edgeconv import board as boards
 from edgeconv import pipeline
@@ -209,4 +210,5 @@ def intel_hex(text: str) -> dict[int, int]:
 def addresses(path: Path) -> dict[str, int]:
     with path.open("rb") as stream:
         table = ELFFile(stream).get_section_by_name(".symtab")
+        assert isinstance(table, SymbolTableSection)
         return {symbol.name: symbol["st_value"] for symbol in table.iter_symbols()}

@@ -88,7 +88,9 @@ def test_the_stack_of_whoever_came_before_is_not_used(name: str, tmp_path: Path)
     booted = boot(available(name), tmp_path)
     image = bytearray(booted.binary.path.read_bytes())
     with booted.binary.path.open("rb") as stream:
-        at = ELFFile(stream).get_section_by_name(".vectors")["sh_offset"]
+        vectors = ELFFile(stream).get_section_by_name(".vectors")
+    assert vectors is not None
+    at = vectors["sh_offset"]
     image[at : at + 4] = (0x0000_1000).to_bytes(4, "little")  # in flash, or in nothing
     elsewhere = booted.binary.path.with_name("elsewhere.elf")
     elsewhere.write_bytes(image)

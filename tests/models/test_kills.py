@@ -7,6 +7,7 @@ import random
 import signal
 import time
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pytest
@@ -35,9 +36,11 @@ def compiled_until(number: signal.Signals, delay: float, arguments: list[str], s
         os.dup2(2, 1)
         place = journal.switch
 
-        def told(*given: object) -> None:
+        def told(
+            directory: Path, staged: Path, placed: Mapping[str, str], removed: Iterable[str]
+        ) -> None:
             os.write(begun, b"x")
-            place(*given)  # type: ignore[arg-type]
+            place(directory, staged, placed, removed)
 
         journal.switch = told
         status = 99

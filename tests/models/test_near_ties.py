@@ -37,7 +37,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def verified(folder: Path, source: Path, seed: int, **options: object) -> Verification:
     project = Project.open(folder)
     inputs = folder.parent / f"input-{seed}.npz"
-    np.savez(inputs, **seeded(project.inputs, seed))
+    np.savez(inputs, allow_pickle=False, **seeded(project.inputs, seed))
     model = source / "net.onnx"
     return pipeline.verify_project(folder, model=model, inputs=inputs, **options)  # type: ignore[arg-type]
 

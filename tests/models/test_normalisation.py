@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -25,7 +26,7 @@ def network() -> onnx.ModelProto:
     constants = {
         name: np.linspace(0.5, 1.5, size, dtype=np.float32) for name, size in vector.items()
     }
-    calls = {
+    calls: dict[str, tuple[str, list[str], dict[str, Any]]] = {
         "layer": ("LayerNormalization", ["per_column"] * 2, {}),
         "group": ("GroupNormalization", ["per_channel"] * 2, {"num_groups": 3}),
         "instance": ("InstanceNormalization", ["per_channel"] * 2, {}),

@@ -199,7 +199,7 @@ def test_the_generator_is_as_emitted() -> None:
         state ^= state >> 17
         state ^= (state << 5) % 2**32
         want.append(((state >> 24) - 127.5) / 64)
-    np.testing.assert_array_equal(made_input(tensor, 1).reshape(-1), np.float32(want))
+    np.testing.assert_array_equal(made_input(tensor, 1).reshape(-1), np.array(want, np.float32))
     assert made_input(Tensor("q", (4,), "int8"), 0).dtype == np.int8
 
 
@@ -209,5 +209,5 @@ def test_what_is_kept_of_an_output() -> None:
     assert (answer.places[0], answer.places[-1], len(answer.places)) == (0, 999, 64)
     assert answer.tolerance == pytest.approx(0.0999)
     assert answer_of(values, 16.0, rounded=True).tolerance == 32.0
-    assert answer_of(np.float32([np.nan, 3.0]), 0.0, rounded=False).places == (1,)
+    assert answer_of(np.array([np.nan, 3.0], np.float32), 0.0, rounded=False).places == (1,)
     assert answer_of(np.empty(0, np.float32), 0.0, rounded=False).places == ()

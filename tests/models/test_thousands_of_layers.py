@@ -33,7 +33,8 @@ def chain(layers: int) -> onnx.ModelProto:
     for i in range(layers // 2):
         y = f"t{i}" if i < layers // 2 - 1 else "y"
         constants[f"w{i}"] = (random.standard_normal((4, 4, 3, 3)) / 7).astype(np.float32)
-        constants[f"low{i}"], constants[f"high{i}"] = np.float32(-6 - i / 1e3), np.float32(6)
+        for bound, value in ((f"low{i}", -6 - i / 1e3), (f"high{i}", 6)):
+            constants[bound] = np.array(value, np.float32)
         nodes.append(make("Conv", [x, f"w{i}"], [f"c{i}"], pads=[1, 1, 1, 1]))
         nodes.append(make("Clip", [f"c{i}", f"low{i}", f"high{i}"], [y]))
         x = y
@@ -98,4 +99,4 @@ def test_shared_functions_compute_the_same_bits(
         assert pipeline.verify_project(directory, model=path).passed
         assert ("EC_SHARED void net_" in (directory / "net.c").read_text()) == (most == 0)
         results.append(outputs_of(project))
-    np.testing.assert_array_equal(*results)
+    np.testing.assert_array_equal(results[0], results[1])

@@ -16,6 +16,7 @@ import pytest
 from edgeconv import array_file, limits
 from edgeconv.errors import EdgeconvError, Exit
 
+Damage = Callable[[Path], object]
 VALUES = np.arange(12, dtype=np.float32).reshape(3, 4)
 
 
@@ -88,15 +89,15 @@ def _doubled(path: Path) -> None:
             file.writestr("x.npy", npy(VALUES))
 
 
-def _members(members: dict[str, bytes], packed: int = zipfile.ZIP_STORED) -> Callable[[Path], None]:
-    return lambda path: archive(path, members, packed) and None
+def _members(members: dict[str, bytes], packed: int = zipfile.ZIP_STORED) -> Damage:
+    return lambda path: archive(path, members, packed)
 
 
-def _described(*words: str) -> Callable[[Path], None]:
+def _described(*words: str) -> Damage:
     return _members({"x.npy": npy(VALUES, described(*words))})
 
 
-DAMAGED: dict[str, tuple[Callable[[Path], object], str]] = {
+DAMAGED: dict[str, tuple[Damage, str]] = {
     "nothing": (lambda path: path.write_bytes(b""), "not an .npz archive"),
     "text": (lambda path: path.write_text("hello"), "not an .npz archive"),
     "one array": (lambda path: path.write_bytes(npy(VALUES)), "a single array"),

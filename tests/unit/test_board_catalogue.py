@@ -36,7 +36,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def own(folder: Path, name: str, **replaced: str) -> Path:
+def own(folder: Path, name: str, **replaced: tuple[str, str]) -> Path:
     """odroid-xu3 under another name, each value's text replaced where it stands."""
     text = (shipped() / "odroid-xu3.toml").read_text().replace('"odroid-xu3"', f'"{name}"')
     for old, new in replaced.values():
@@ -60,9 +60,8 @@ def test_bad_files_hide_no_good_ones(folder: Path, edgeconv: Command) -> None:
         assert len(str(said[name])) < 1000
     assert "a pipe" in str(said["pipe"])
     assert {"mine", "host", "stm32h743"} <= {board.name for board in known.boards}
-    for command in ("list", "doctor"):
-        words = ["boards", "list"] if command == "list" else [command]
-        done = edgeconv(*words)
+    for command in ("boards list", "doctor"):
+        done = edgeconv(*command.split())
         assert done.status == Exit.USAGE
         assert "mine" in done.stdout
         assert all(f"{name}.toml" in done.stderr for name in said)
@@ -116,7 +115,7 @@ def test_the_boards_processor_wins_over_the_isas_architecture(folder: Path) -> N
     assert "-march=armv7-a" not in board.flags
     assert {"-mfpu=neon-vfpv4", "-mcpu=cortex-a53"} <= set(board.flags)
     available("odroid-xu3", to_run=False)
-    assert find_compiler(board)
+    assert find_compiler(board).command
     try_flags(board)
 
 

@@ -146,7 +146,8 @@ def picks(tables: Tables, wanted: Mapping[str, str]) -> tuple[int, ...]:
 
 
 def test_an_arena_above_its_bound_is_cut_off() -> None:
-    tables, seen = two_layers(), []
+    tables = two_layers()
+    seen: list[tuple[int, ...]] = []
     ram = tables.ram_bytes((0, 0, 0, 0))
     found = fit(tables, Limits(ram=ram), Objective.NOISE, fragmented(tables, 8, seen), seconds=10.0)
     assert isinstance(found, Fitted)
@@ -171,7 +172,8 @@ def test_a_plan_that_takes_all_of_its_budget_is_within_it(kind: str, less: int) 
 
 
 def test_flash_beyond_the_tables_is_learnt() -> None:
-    tables, seen = two_layers(), []
+    tables = two_layers()
+    seen: list[tuple[int, ...]] = []
     flash = tables.flash_bytes((1, 0, 0, 0))
     found = fit(tables, Limits(flash=flash), Objective.NOISE, fragmented(tables, 0, seen))
     assert isinstance(found, Fitted)

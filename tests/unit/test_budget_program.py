@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 import os
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
@@ -169,10 +170,10 @@ def test_a_limit_of_no_noise_leaves_what_is_exact() -> None:
     assert set(two().formats(found.picked).values()) == {"float32"}
 
 
-def stopped(values: bool, bound: float):
+def stopped(values: bool, bound: float) -> Callable[..., milp.Solution]:
     """A solver that runs out of time, with a point (all first options) or without."""
 
-    def solve(cost, rows, *, whole, upper, seconds, gap):
+    def solve(cost: Sequence[float], *_: object, **__: object) -> milp.Solution:
         tables = two()
         point = np.zeros(len(cost))
         first = 0

@@ -185,7 +185,7 @@ def test_cc_variable_that_is_no_command_line(host: Board, monkeypatch: pytest.Mo
         find_compiler(host)
     assert caught.value.code is Exit.USAGE
     monkeypatch.setenv("CC", "  ")
-    assert find_compiler(host)
+    assert find_compiler(host).command
 
 
 # Compilers that are here and do not build: without headers, and without the library of the core.

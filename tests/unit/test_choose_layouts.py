@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def conv(name: str, source: str, result: str, residual: str = "") -> Node:
 
 
 def network(
-    nodes: list[Node], shapes: dict[str, tuple[int, ...]], outputs: tuple[str, ...]
+    nodes: list[Node], shapes: Mapping[str, tuple[int, ...]], outputs: tuple[str, ...]
 ) -> Graph:
     tensors = {name: Tensor(name, shape) for name, shape in shapes.items()}
     for node in nodes:

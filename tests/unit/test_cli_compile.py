@@ -81,7 +81,7 @@ def test_banner_quotes_a_command_that_has_the_same_effect(
     (line,) = (line for line in source.splitlines() if line.startswith("   command"))
     quoted = line.split()[1:]
     assert quoted[:3] == ["edgeconv", "compile", "net.onnx"]
-    again = [*quoted[3:], "-o", tmp_path / "b"]
+    again: list[str | Path] = [*quoted[3:], "-o", tmp_path / "b"]
     edgeconv.ok("compile", residual_model, *again)
     assert files(tmp_path / "a") == files(tmp_path / "b")
 

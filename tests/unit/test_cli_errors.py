@@ -12,7 +12,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from edgeconv import deciding
+from edgeconv import frontend, passes
 from edgeconv.arguments import named
 from tests import onnx_models
 from tests.command import BOARD, Command
@@ -136,7 +136,7 @@ def test_free_batch_dimension_is_one_and_said_once(edgeconv: Command, tmp_path: 
 def test_input_shape_fills_free_dimensions(edgeconv: Command, tmp_path: Path) -> None:
     model = onnx_models.convolution(dims=("N", 3, "h", "w"))
     path = onnx_models.save(model, tmp_path / "net.onnx")
-    command = ["compile", path, "--board", BOARD, "-o", tmp_path / "out", "--json"]
+    command = ("compile", path, "--board", BOARD, "-o", tmp_path / "out", "--json")
     report = edgeconv.ok(*command, "--input-shape", "x=2x3x5x7").json()
     assert report["outputs"][0]["shape"] == [2, 4, 5, 7]
     for shape, word in [("x=2x4x5x7", "3"), ("y=1x3x5x7", "'y'"), ("x=2x3x5", "dimensions")]:
@@ -257,7 +257,7 @@ def test_interrupt_is_quiet(
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(deciding.frontend, "load", interrupted)
+    monkeypatch.setattr(frontend, "load", interrupted)
     done = edgeconv("compile", residual_model, "--board", BOARD)
     assert (done.status, done.stdout, done.stderr) == (130, "", "")
 
@@ -269,7 +269,7 @@ def test_defects_of_the_tool_ask_for_a_report(
     def broken(*_: object) -> None:
         raise ZeroDivisionError("two\nlines")
 
-    monkeypatch.setattr(deciding.passes, "optimise", broken)
+    monkeypatch.setattr(passes, "optimise", broken)
     monkeypatch.delenv("EDGECONV_DEBUG", raising=False)
     if debug:
         monkeypatch.setenv("EDGECONV_DEBUG", "1")
@@ -288,7 +288,7 @@ def test_a_machine_with_too_little_memory_is_no_defect_of_the_tool(
     def full(*_: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(deciding.passes, "optimise", full)
+    monkeypatch.setattr(passes, "optimise", full)
     done = edgeconv("compile", residual_model, "--board", BOARD)
     assert done.status == 1
     assert done.stderr.startswith("edgeconv: error: out of memory")

@@ -11,7 +11,7 @@ import pytest
 
 from edgeconv import pipeline
 from edgeconv.errors import EdgeconvError
-from edgeconv.verify import Verification
+from edgeconv.verify import Verification, verify
 from edgeconv.verify.compare import compare
 from tests import onnx_models
 from tests.command import BOARD, Command
@@ -113,10 +113,9 @@ def test_a_program_that_differs_is_not_called_verified(
     edgeconv: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """One answer, in words, in the document and by the exit status."""
-    real = pipeline.verify
 
     def wrong(*given: object, **options: object) -> Verification:
-        found = real(*given, **options)  # type: ignore[arg-type]
+        found = verify(*given, **options)  # type: ignore[arg-type]
         off = compare("y", np.ones(3, np.float32), np.zeros(3, np.float32))
         return Verification((off,), (), 1e-4, found.runtime, found.ran)
 

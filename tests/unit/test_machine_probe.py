@@ -86,7 +86,7 @@ def test_hybrid_pc(root: Path) -> None:
     put(root, cpu_files(range(4, 8), {"cpufreq/cpuinfo_max_freq": "3300000"}))
     put(root, cpu_files(range(4), cache_files(0, 1, "48K", 12) | cache_files(2, 2, "1280K", 10)))
     machine = probe(root, "x86_64", range(8))
-    assert (machine.cpu, machine.measured, machine.cores) == (0, {0, 1, 2, 3}, 2)
+    assert (machine.cpu, machine.measured, machine.cores) == (0, frozenset(range(4)), 2)
     assert machine.description == "Example Laptop: 12th Gen Intel Core i5-12500H"
     assert len(machine.others) == 1
     assert (machine.host.memory, machine.available) == (16 * GIB, 8 * GIB)
@@ -96,7 +96,7 @@ def test_hybrid_pc(root: Path) -> None:
         Cache(2, 1280 * KIB, 64, ways=10),
     )
     efficient = probe(root, "x86_64", [5, 6])
-    assert (efficient.cpu, efficient.measured, efficient.cores) == (5, {5, 6}, 4)
+    assert (efficient.cpu, efficient.measured, efficient.cores) == (5, frozenset({5, 6}), 4)
     assert efficient.host.clock_hz == 3_300_000_000
 
 
@@ -126,14 +126,14 @@ def test_odroid_measures_its_faster_cluster(root: Path) -> None:
     odroid(root)
     machine = probe(root, "armv7l", range(8))
     assert (machine.core, machine.cpu, machine.cores) == ("Cortex-A15", 4, 4)
-    assert (machine.measured, machine.others) == ({4, 5, 6, 7}, ("Cortex-A7",))
+    assert (machine.measured, machine.others) == (frozenset(range(4, 8)), ("Cortex-A7",))
     assert (machine.host.caches, machine.host.clock_hz) == ((), 2_000_000_000)
 
 
 def test_taskset_selects_the_other_cluster(root: Path) -> None:
     odroid(root)
     machine = probe(root, "armv7l", {0, 1})
-    assert (machine.core, machine.measured, machine.cores) == ("Cortex-A7", {0, 1}, 4)
+    assert (machine.core, machine.measured, machine.cores) == ("Cortex-A7", frozenset({0, 1}), 4)
     assert machine.others == ("Cortex-A15",)
 
 
@@ -165,4 +165,4 @@ def test_unknown_arm_core_and_unnamed_machine(root: Path) -> None:
 
 def test_nothing_to_read(root: Path) -> None:
     machine = probe(root, "aarch64", [3])
-    assert (machine.cpu, machine.measured, machine.cores) == (0, {0}, 1)
+    assert (machine.cpu, machine.measured, machine.cores) == (0, frozenset({0}), 1)

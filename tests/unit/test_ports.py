@@ -133,7 +133,9 @@ def test_scales_per_channel(tmp_path: Path) -> None:
     assert "#define NET_INPUT_X_ZERO_POINTS {7, 200}\n" in header
     assert "NET_INPUT_X_SCALE_AXIS = 1\n" in header
     (port,) = json.loads((directory / "report.json").read_text())["inputs"]
-    np.testing.assert_array_equal(np.float32(port["scale"]), np.float32([SCALE, 0.3]))
+    np.testing.assert_array_equal(
+        np.array(port["scale"], np.float32), np.array([SCALE, 0.3], np.float32)
+    )
     assert (port["zero_point"], port["scale_axis"]) == ([7, 200], 1)
     assert (
         "a scale and zero point per index of dimension 1" in (directory / "README.md").read_text()

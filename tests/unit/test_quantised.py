@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -42,7 +43,7 @@ def stored(graph: Graph, node: Node) -> np.ndarray:
     """The multiples of its units that the weights of ``node`` are."""
     weights = graph[node.inputs[1]].constant().astype(np.float64)
     units = np.array(node.attrs["units"]).reshape(-1, *(1,) * (weights.ndim - 1))
-    whole = np.rint(weights / units)
+    whole: np.ndarray = np.rint(weights / units)
     np.testing.assert_array_equal((whole * units).astype(np.float32), weights.astype(np.float32))
     return whole
 
@@ -54,7 +55,8 @@ def test_a_network_becomes_float_operators_on_grids(dtype: str, tmp_path: Path) 
     counts = ops_of(graph)
     assert (counts["Dequantise"], counts["Quantise"], counts["Unary"]) == (1, 1, 0)
     first, second = (node for node in graph.nodes if node.op == "Conv")
-    assert first.epilogue.before == grid(np.float32(0.015), 0, 255)  # its ReLU is the lower bound
+    step = float(np.float32(0.015))
+    assert first.epilogue.before == grid(step, 0, 255)  # its ReLU is the lower bound
     assert second.epilogue.before.kind == second.epilogue.after.kind == "grid"
     assert second.epilogue.residual == first.output
     assert (graph["image"].dtype, graph["scores"].dtype) == (dtype, dtype)
@@ -88,7 +90,7 @@ def test_what_onnxruntime_writes_below_opset_21(dtype: str, weights: str, tmp_pa
         assert run.engine.startswith("ONNX Runtime")
         found.append(run.values["scores"])
     assert len(np.unique(found[0])) > 1
-    np.testing.assert_array_equal(*found)
+    np.testing.assert_array_equal(found[0], found[1])
 
 
 @pytest.mark.parametrize(
@@ -113,7 +115,7 @@ def test_formats_that_hold_every_integer(dtype: str, zero: int, form: str, tmp_p
     conv = only(graph, "Conv")
     assert conv.attrs["storage"] == form
     np.testing.assert_array_equal(stored(graph, conv), net.weights["w"])
-    weights = graph[conv.inputs[1]].constant()
+    weights = graph[conv.inputs[1]].constant().astype(np.float32)
     units = np.array(conv.attrs["units"], np.float32)
     np.testing.assert_array_equal(rounded(weights, formats()[form], units), weights)
 
@@ -203,7 +205,7 @@ def test_integers_that_another_output_wants(tmp_path: Path) -> None:
         tmp_path,
     )
     assert ops_of(graph) == {"Conv": 1, "Quantise": 1, "Unary": 1}
-    assert only(graph, "Conv").epilogue.before == grid(np.float32(0.1), -131, 124)
+    assert only(graph, "Conv").epilogue.before == grid(float(np.float32(0.1)), -131, 124)
 
 
 def test_integers_from_port_to_port(tmp_path: Path) -> None:
@@ -214,7 +216,7 @@ def test_integers_from_port_to_port(tmp_path: Path) -> None:
 
 
 def one_node(
-    op: str, inputs: dict[str, tuple[int, tuple[int, ...]]], **attrs: object
+    op: str, inputs: dict[str, tuple[int, tuple[int, ...]]], **attrs: Any
 ) -> onnx.ModelProto:
     """A model of one node with a float32 output, its inputs given by type and shape."""
     node = helper.make_node(op, list(inputs), ["y"], "it", **attrs)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from edgeconv.calibration.sqnr import Accuracy
+from edgeconv.ir.filters import WEIGHTED
 from edgeconv.names import shortened
 from edgeconv.pipeline import CompileOptions, decide
 from edgeconv.report import accuracy, missing, stored
@@ -37,7 +38,7 @@ def chosen(planned: Report) -> Report:
     report = copy.deepcopy(filled(planned))
     for number, layer in enumerate(report["layers"]):
         layer["sqnr_db"] = 60.0 - number
-        if layer["op"] in stored.WEIGHTED:
+        if layer["op"] in WEIGHTED:
             layer["storage"] = {"weights": "int8", "output": "float32"}
     report["layers"][0]["sqnr_db"] = None
     report["layers"][0]["storage"]["output"] = "flyte16"
@@ -139,7 +140,7 @@ def test_chart_and_table_have_every_layers_sqnr(chosen: Report) -> None:
 
 
 def test_formats_in_use_are_counted(chosen: Report) -> None:
-    weighted = [one for one in chosen["layers"] if one["op"] in stored.WEIGHTED]
+    weighted = [one for one in chosen["layers"] if one["op"] in WEIGHTED]
     weighted[0]["storage"]["exact"] = True
     _, *rows = shown(chosen).tables["formats-table"]
     found = {name.text: [cell.value for cell in cells] for name, *cells in rows}

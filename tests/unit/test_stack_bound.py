@@ -162,7 +162,7 @@ def test_clones_have_their_own_frames(built: Built) -> None:
 
 def test_a_switch_is_no_call_through_a_pointer(built: Built) -> None:
     helper = {"__gnu_thumb1_case_uqi": 8, "__gnu_thumb1_case_uhi": 8}  # of libgcc, for Thumb-1
-    found = built.bound("choose", **helper)
+    found = built.bound("choose", su=True, **helper)
     assert [name for name, _ in found.path] == ["choose", "case7"]
 
 

@@ -233,7 +233,8 @@ def test_int4_puts_the_first_of_two_into_the_lower_half() -> None:
 def squared_error(w: Array, units: Array) -> Array:
     """Of each row in flyte8 in these units."""
     shaped = units.astype(np.float64)[:, None]
-    return np.square(formats()["flyte8"].rounded(w / shaped) * shaped - w).sum(axis=1)
+    errors: Array = np.square(formats()["flyte8"].rounded(w / shaped) * shaped - w).sum(axis=1)
+    return errors
 
 
 @given(w=weights, seed=st.integers(0, 2**20))

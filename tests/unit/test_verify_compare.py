@@ -35,7 +35,7 @@ def test_ulp_counts_floats_between() -> None:
     one = np.float32(1)
     up = np.nextafter(one, np.float32(2))
     assert compare("y", f32(up), f32(1)).max_ulp == 1
-    smallest = np.float32(1e-45)
+    smallest = float(np.float32(1e-45))
     assert compare("y", f32(-smallest), f32(smallest)).max_ulp == 2
     assert compare("y", f32(-0.0), f32(0.0)).max_ulp == 0
 

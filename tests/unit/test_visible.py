@@ -31,8 +31,10 @@ def evil_model(tmp_path: Path) -> Path:
         node.name = f"{node.name}{EVIL}"
         for names in (node.input, node.output):
             names[:] = [f"{name}{EVIL}" if name else "" for name in names]
-    for entry in (*model.graph.input, *model.graph.output, *model.graph.initializer):
-        entry.name = f"{entry.name}{EVIL}"
+    for port in (*model.graph.input, *model.graph.output):
+        port.name = f"{port.name}{EVIL}"
+    for constant in model.graph.initializer:
+        constant.name = f"{constant.name}{EVIL}"
     model.graph.name = EVIL
     return onnx_models.save(model, tmp_path / f"net\x1b[2J\u202e{'*'}.onnx")
 

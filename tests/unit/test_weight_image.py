@@ -6,6 +6,7 @@ import io
 import struct
 import zlib
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +32,7 @@ def a_choice(*values: np.ndarray) -> Choice:
             args=(),
             headers=(),
             work=Work(0, 0, 0, 0),
-            blobs=(Blob("w", value.size, lambda value=value: value, str(value.dtype)),),
+            blobs=(Blob("w", value.size, partial(np.asarray, value), str(value.dtype)),),
         )
         for i, value in enumerate(values)
     )
@@ -41,7 +42,9 @@ def a_choice(*values: np.ndarray) -> Choice:
 VALUES = (np.arange(5, dtype=np.float32), np.arange(7, dtype=np.int32), np.ones(33, np.float32))
 
 
-def image_bytes(choice: Choice, order: tuple[int, ...] = (0, 1, 2)) -> tuple[bytes, object]:
+def image_bytes(
+    choice: Choice, order: tuple[int, ...] = (0, 1, 2)
+) -> tuple[bytes, weights.WeightImage]:
     image = weights.layout(choice, order)
     out = io.BytesIO()
     weights.write(image, out)
