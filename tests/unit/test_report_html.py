@@ -52,6 +52,7 @@ def test_the_report_is_embedded_whole(full: Report) -> None:
 
 def test_table_of_layers_has_every_number(full: Report) -> None:
     shown = Page(page.render(full))
+    total = sum(layer["measured_ms"] for layer in full["layers"])
     keys = [attrs["data-key"] for tag, attrs in shown.tags if tag == "th" and "data-key" in attrs]
     numeric = {
         *("macs", "weight_bytes", "output_bytes", "workspace_bytes", "predicted_ms"),
@@ -65,6 +66,11 @@ def test_table_of_layers_has_every_number(full: Report) -> None:
         assert row[0].value == str(step)
         assert row[1].text == layer["name"]
         for cell, key in zip(row[2:], keys, strict=True):
+            if key == "time_share":
+                share = layer["measured_ms"] / total
+                assert float(cell.value or "nan") == pytest.approx(share)
+                assert cell.text == f"{100 * share:.1f} %"
+                continue
             value = lookup(layer, key or "")
             if key in numeric:
                 assert float(cell.value or "nan") == value

@@ -16,7 +16,7 @@ from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.names import last_parts, shortened
 from edgeconv.report import missing, numbers
 from edgeconv.report.advice import suggestions
-from edgeconv.report.html import bundle, chain, memory, rounding, table, verdict
+from edgeconv.report.html import bundle, drawing, memory, rounding, table, verdict
 from edgeconv.report.html.figures import FIGURES
 from edgeconv.report.network import Network
 from edgeconv.sizes import human
@@ -30,6 +30,7 @@ def render(report: Mapping[str, Any]) -> str:
     """The page of a report, which may be one of an earlier version with fewer keys."""
     network, regions = Network.of(report), memory.regions(report)
     columns = table.columns(network)
+    known = table.known(network, columns)
     figures = {name: drawn for name, draw in FIGURES.items() if (drawn := draw(network))}
     return (
         environment()
@@ -50,9 +51,10 @@ def render(report: Mapping[str, Any]) -> str:
             outputs=rounding.outputs(report),
             figures={name: drawn.to_plotly_json() for name, drawn in figures.items()},
             chart_width=LAYER_WIDTH * len(network.layers),
-            chain=chain.chain(network),
-            columns=columns,
-            rows=table.rows(network, columns),
+            drawing=drawing.drawing(network),
+            most_drawn=drawing.MOST_LAYERS,
+            columns=known,
+            rows=table.rows(network, known),
             gaps=table.gaps(network, columns),
             suggestions=suggestions(network),
             missing=missing,

@@ -11,6 +11,7 @@ from edgeconv.report.missing import Missing, unmapped, unmeasured, unpredicted, 
 from edgeconv.report.network import Layer, Network, Report
 from edgeconv.report.numbers import significant
 
+SHARE = "time_share"  # the key of what follows from others
 NOTHING = "\N{EN DASH}"
 
 
@@ -59,6 +60,7 @@ def columns(network: Network) -> list[Column]:
             _time,
             unknown=lambda report: unmeasured(report, layers=True),
         ),
+        *([Column(SHARE, f"share of {network.times} time", _percent)] if network.total_ms else []),
         Column("bound_by", "bound by (predicted)", str, numeric=False, unknown=unmapped),
         Column("weight_bytes", "weights, bytes", _count),
         Column("output_bytes", "output, bytes", _count),
@@ -78,7 +80,16 @@ def columns(network: Network) -> list[Column]:
 
 def rows(network: Network, shown: list[Column]) -> list[list[Cell]]:
     """The cells of every layer."""
-    return [[_cell(layer, column) for column in shown] for layer in network.layers]
+    return [
+        [_cell({**layer, SHARE: network.time_share(layer)}, column) for column in shown]
+        for layer in network.layers
+    ]
+
+
+def known(network: Network, columns: list[Column]) -> list[Column]:
+    """Those of which anything is known; ``gaps`` says what becomes of the others."""
+    missing = {title for titles in gaps(network, columns).values() for title in titles}
+    return [column for column in columns if column.title not in missing]
 
 
 def gaps(network: Network, shown: list[Column]) -> dict[Missing, list[str]]:
@@ -110,6 +121,10 @@ def _count(value: int) -> str:
 
 def _time(value: float) -> str:
     return significant(value, 4)
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.1f} %"
 
 
 def _plan(value: Mapping[str, Any]) -> str:

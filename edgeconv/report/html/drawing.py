@@ -1,0 +1,160 @@
+"""The network as a drawn graph: boxes in execution order, one below the other.
+
+The lanes beside a box are the tensors that wait while it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from edgeconv.names import last_parts
+from edgeconv.report.html import kinds
+from edgeconv.report.html.routing import GAP, Routes, routes
+from edgeconv.report.network import Layer, Network
+from edgeconv.report.numbers import exact, significant
+
+MOST_LAYERS = 600  # beyond, nobody reads a drawing, and it would be most of the page
+NAME_WIDTH, LISTED = 40, 3  # characters of a name; rows that are listed as read
+_SIZES = (("result", "output"), ("weights", "weight"), ("workspace", "workspace"))
+HEAD = 26  # pixels for the headings
+_CROWDED = 40  # layers, from which on boxes are lower
+_PITCH, _CROWDED_PITCH = 38, 27  # pixels from box to box
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A layer, or an input or output of the network, which has no ``step``.
+
+    ``reads``: what it reads, empty where that is the row above and nothing else.  ``share`` of the
+    time: None where that is not known.  ``told``: lines of what there is to know of it.
+    """
+
+    step: int | None
+    op: str
+    name: str
+    kind: kinds.Kind
+    algorithm: str = ""
+    shape: str = ""
+    reads: str = ""
+    share: float | None = None
+    told: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """``brief``: the names as shown, by name.  In pixels: ``top`` of the first box,
+    ``pitch`` from one to the next, ``high``: a box, ``height``: all."""
+
+    boxes: tuple[Box, ...]
+    routes: Routes
+    brief: Mapping[str, str]
+    kinds: tuple[kinds.Kind, ...]
+    top: int
+    pitch: int
+    high: int
+    height: int
+
+    @property
+    def largest(self) -> float:
+        """The largest share of the time; 0 where none is known."""
+        return max((box.share or 0.0 for box in self.boxes), default=0.0)
+
+    def told(self, row: int) -> str:
+        """A box by its step, or where it has none by what it is."""
+        box = self.boxes[row]
+        return box.op if box.step is None else str(box.step)
+
+
+def drawing(network: Network) -> Drawing | None:
+    """None for networks of more than ``MOST_LAYERS`` layers, and for a report of a version that
+    does not say what layers read."""
+    layers = network.layers
+    if len(layers) > MOST_LAYERS or not all("inputs" in layer for layer in layers):
+        return None
+    written = {layer["output"] for layer in layers}
+    ports = {port["name"]: port for port in network.report["inputs"]}
+    sources = dict.fromkeys(name for one in layers for name in one["inputs"] if name not in written)
+    results = [port for port in network.report["outputs"] if port["name"] in written]
+    rows = {name: row for row, name in enumerate((*sources, *(one["output"] for one in layers)))}
+    reads = [
+        *([] for _ in sources),
+        *([rows[name] for name in one["inputs"]] for one in layers),
+        *([rows[port["name"]]] for port in results),
+    ]
+    boxes = [
+        *(_port("input", ports.get(name, {"name": name})) for name in sources),
+        *(
+            _layer(network, one, step, _listed(reads[len(sources) + step], step, len(sources)))
+            for step, one in enumerate(layers)
+        ),
+        *(_port("output", port) for port in results),
+    ]
+    pitch = _PITCH if len(layers) < _CROWDED else _CROWDED_PITCH
+    used = {box.kind.name: box.kind for box in boxes if box.step is not None}
+    return Drawing(
+        tuple(boxes),
+        routes(reads, HEAD, pitch),
+        last_parts((box.name for box in boxes), NAME_WIDTH),
+        tuple(sorted(used.values(), key=lambda kind: (kind.number == kinds.PLAIN, kind.number))),
+        HEAD,
+        pitch,
+        pitch - GAP,
+        HEAD + pitch * len(boxes),
+    )
+
+
+def _port(op: str, port: Mapping[str, Any]) -> Box:
+    shape = _shape(port["shape"]) if "shape" in port else ""
+    told = (f"{op} {port['name']}", *([f"{shape} {port['dtype']}"] if shape else ()))
+    return Box(None, op, port["name"], kinds.PORT, shape=shape, told=told)
+
+
+def _layer(network: Network, layer: Layer, step: int, reads: str) -> Box:
+    share, time = network.time_share(layer), network.time_ms(layer)
+    shape = _shape(layer["output_shape"])
+    told = [
+        f"{step} {layer['name']}",
+        f"{layer['op']}, {layer['algorithm']}",
+        f"reads {reads}" if reads else "",
+        f"writes {layer['output']}, {shape}",
+        f"{significant(time)} ms, {significant(100 * share)} % of the {network.times} time"
+        if time is not None and share is not None
+        else "",
+        *(
+            f"{what} {exact(layer[f'{key}_bytes'])}"
+            for what, key in (
+                ("result", "output"),
+                ("weights", "weight"),
+                ("workspace", "workspace"),
+            )
+            if layer[f"{key}_bytes"]
+        ),
+    ]
+    return Box(
+        step,
+        layer["op"],
+        layer["name"],
+        kinds.kind_of(layer),
+        layer["algorithm"],
+        shape,
+        reads,
+        share,
+        tuple(filter(None, told)),
+    )
+
+
+def _listed(reads: Sequence[int], step: int, first: int) -> str:
+    """The rows that a step reads, in words; ``first``: the row of step 0."""
+    if set(reads) <= {first + step - 1}:
+        return ""
+    told = list(
+        dict.fromkeys("input" if source < first else str(source - first) for source in reads)
+    )
+    more = len(told) - LISTED
+    return ", ".join(told[-LISTED:]) + (f" and {more} more" if more > 0 else "")
+
+
+def _shape(shape: Sequence[int]) -> str:
+    return "x".join(map(str, shape)) or "scalar"
