@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -89,6 +90,15 @@ class GraphBuilder:
             "groups": groups,
         }
         return self.node("Conv", (x, w, b), (n, out_c, *size), attrs, epilogue, out)
+
+    def in_units(self, *units: float) -> None:
+        """Weights of the last Conv or Dense become multiples of one unit per output channel."""
+        node = self.nodes[-1]
+        weights = self.tensors[node.inputs[1]]
+        multiples = self.random.integers(-7, 8, weights.shape)
+        data = multiples * np.reshape(units, (-1, *(1,) * (multiples.ndim - 1)))
+        self.tensors[weights.name] = replace(weights, data=data)
+        self.nodes[-1] = replace(node, attrs={**node.attrs, "units": units})
 
     def dense(self, x: str, out_c: int, bias: bool = True) -> str:
         *rows, in_c = self.shape(x)

@@ -65,9 +65,8 @@ def run(graph: Graph) -> Graph:
     """Compose Gathers along one axis; turn those of consecutive indices into Slices."""
     editor = Editor(graph)
     for position in editor:
-        if editor.node(position).op == "Gather":
-            _compose(position, editor)
-            _as_slice(position, editor)
+        _compose(position, editor)
+        _as_slice(position, editor)
     return editor.finish()
 
 

@@ -94,7 +94,7 @@ def linear_root(editor: Editor, name: str) -> tuple[str, float, float]:
         if node is None or (root != name and editor.sole_reader(root) is None):
             break
         tensors = [i for i in node.inputs if editor.constant(i) is None]
-        step = polynomial(editor, root, tensors[0], 1) if len(tensors) == 1 else None
+        step = polynomial(editor, root, tensors[0], 1) if tensors else None
         if step is None or len(step) != 2:
             break
         root, scale, shift = tensors[0], scale * step[1], shift + scale * step[0]

@@ -44,7 +44,7 @@ def _scalings(editor: Editor, name: str) -> Iterator[tuple[float, str]]:
     for _ in range(_MAX_SCALINGS):
         node = plain_binary(editor, name)
         tensors = [i for i in node.inputs if editor.constant(i) is None] if node else []
-        step = polynomial(editor, name, tensors[0], 1) if len(tensors) == 1 else None
+        step = polynomial(editor, name, tensors[0], 1) if tensors else None
         if step is None or len(step) != 2 or step[0] != 0:
             return
         factor, name = factor * step[1], tensors[0]

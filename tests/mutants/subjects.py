@@ -9,39 +9,60 @@ from types import MappingProxyType
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """``source`` is mutated; ``tests`` are pytest's arguments."""
+    """``source`` is mutated; ``tests`` are pytest's arguments.
+
+    ``geometries``: a kind of ``tests.geometry``, drawn before the tests, which take longer.
+    """
 
     source: str
     tests: tuple[str, ...]
+    geometries: str = ""
 
 
 # One ISA without lanes and one with them: the others have the same loops.
+GEOMETRY_ISAS = ("portable", "avx2")
 _BUILDS = ("-k", "portable-gcc or avx2-clang", "-m", "not slow")
-_KERNELS: Mapping[str, str] = MappingProxyType(
+_KERNELS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
-        "ec_affine": "elementwise",
-        "ec_binary": "elementwise",
-        "ec_conv_depthwise": "conv",
-        "ec_conv_direct": "conv",
-        "ec_convert": "data_movement",
-        "ec_copy": "data_movement",
-        "ec_gather": "data_movement",
-        "ec_lrn": "lrn",
-        "ec_matmul": "matmul",
-        "ec_move": "data_movement",
-        "ec_nest": "reduce",
-        "ec_pad": "data_movement",
-        "ec_pool_global": "pool",
-        "ec_pool_lanes": "pool",
-        "ec_pool_op": "pool",
-        "ec_pool_rows": "pool",
-        "ec_reduce": "reduce",
-        "ec_resize": "resize",
-        "ec_sconv": "sconv",
-        "ec_softmax": "softmax",
-        "ec_unary": "elementwise",
+        "ec_affine": ("elementwise", ""),
+        "ec_binary": ("elementwise", "binary"),
+        "ec_conv_depthwise": ("conv", "convolution"),
+        "ec_conv_direct": ("conv", "convolution"),
+        "ec_convert": ("data_movement", ""),
+        "ec_copy": ("data_movement", ""),
+        "ec_gather": ("data_movement", ""),
+        "ec_lrn": ("lrn", ""),
+        "ec_matmul": ("matmul", "product"),
+        "ec_move": ("data_movement", ""),
+        "ec_nest": ("reduce", "reduction"),
+        "ec_pad": ("data_movement", ""),
+        "ec_pool_global": ("pool", "pool"),
+        "ec_pool_lanes": ("pool", "pool"),
+        "ec_pool_op": ("pool", "pool"),
+        "ec_pool_rows": ("pool", "pool"),
+        "ec_reduce": ("reduce", "reduction"),
+        "ec_resize": ("resize", "resize"),
+        "ec_sconv": ("sconv", "convolution"),
+        "ec_softmax": ("softmax", ""),
+        "ec_unary": ("elementwise", ""),
     }
 )
+# Random geometries have tensors of all formats.  Kernels without have a test of their own there.
+_STORED: Mapping[str, str] = MappingProxyType(
+    {
+        "data_movement": "test_moves",
+        "elementwise": "test_pools_and_elementwise",
+        "lrn": "test_others",
+        "softmax": "test_others",
+    }
+)
+
+
+def _of_kernel(test: str) -> tuple[str, ...]:
+    stored = f"tests/kernels/test_stored_tensors.py::{_STORED[test]}" if test in _STORED else ""
+    return (f"tests/kernels/test_{test}.py", *filter(None, [stored]), *_BUILDS)
+
+
 _MEMORY: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "alias": ("alias", "alias_views"),
@@ -62,13 +83,14 @@ _PASSES = (
     *("recognise_activations", "reduce_to_pool", "remove_identity", "remove_requantisation"),
     *("requantised_movement", "sink_transposes", "slice_of_concat"),
 )
+_ALL_PASSES = "tests/unit/test_passes.py"
 _IMPORT = tuple(
     f"tests/unit/test_ops_import{name}.py" for name in ("", "_backend", "_resize", "_windows")
 )
 SUBJECTS = (
     *(
-        Subject(f"runtime_c/kernels/{name}.h", (f"tests/kernels/test_{test}.py", *_BUILDS))
-        for name, test in _KERNELS.items()
+        Subject(f"runtime_c/kernels/{name}.h", _of_kernel(test), kind)
+        for name, (test, kind) in _KERNELS.items()
     ),
     Subject("runtime_c/isa/ec_isa_avx2.h", ("tests/kernels/test_vector_ops.py", "-k", "avx2")),
     *(
@@ -79,7 +101,7 @@ SUBJECTS = (
     ),
     *(Subject(f"edgeconv/budget/{name}.py", _BUDGET) for name in ("derive", "fit", "rows")),
     *(
-        Subject(f"edgeconv/passes/{name}.py", (f"tests/unit/test_pass_{name}.py",))
+        Subject(f"edgeconv/passes/{name}.py", (f"tests/unit/test_pass_{name}.py", _ALL_PASSES))
         for name in _PASSES
     ),
     *(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -122,6 +123,20 @@ def test_no_arena_above_the_budget(choice: Choice, part: float, noise: float | N
     assert noise is None or found.noise <= noise * (1 + 1e-9)
 
 
+@pytest.mark.parametrize("workspace", [0, 6])
+def test_what_makes_an_arena_as_high_as_it_is(workspace: int) -> None:
+    """What is live with the top of the arena and below it, and nothing else."""
+    net = Net()
+    net.input("x", 8)
+    net.layer("a", 10, "x", workspace=workspace)
+    net.layer("b", 4, "a")
+    net.layer("y", 1, "b")
+    choice = net.choice("y")
+    memory = plan(choice)
+    assert memory.arena_bytes == 18 + workspace
+    assert support(choice, memory) == {"x", "a", *(["make_a"] if workspace else [])}
+
+
 def fragmented(tables: Tables, waste: int, seen: list[tuple[int, ...]]) -> Callable[..., Exact]:
     """A planner whose arena is ``waste`` bytes above the bound, and flash 128."""
 
@@ -169,6 +184,19 @@ def test_a_plan_that_takes_all_of_its_budget_is_within_it(kind: str, less: int) 
     assert seen[0] == plain
     assert (found.picked == plain) == (not less)
     assert getattr(found, kind) <= takes[kind] - less
+
+
+def test_a_planner_may_do_with_less_than_the_bytes_that_live() -> None:
+    """The least RAM is planned where the tables see no room, then the least of the objective."""
+    tables, least = two_layers(), (0, 0, 3, 0)  # "narrow" is not live at the peak
+    ram = tables.ram_bytes(least) - 8
+    planner_of_less = fragmented(tables, -8, [])
+    found = fit(tables, Limits(ram=ram), Objective.MEMORY, planner_of_less)
+    assert isinstance(found, Fitted)
+    assert found.ram == ram
+    assert found.picked == least
+    assert found.value == tables.noise(least)
+    assert found.gap == math.inf
 
 
 def test_flash_beyond_the_tables_is_learnt() -> None:

@@ -114,6 +114,16 @@ class TestInPlace:
             choice = net.choice("c")
             assert granted(choice, plan(choice), "b") == shares
 
+    def test_of_two_places_in_an_input_one_is_taken(self) -> None:
+        net = Net()
+        net.input("x", 4)
+        net.layer("a", 10, "x")
+        places = (Alias("a", "b", "a", 6), Alias("a", "b", "a", 0))
+        net.layer("b", 4, "a", aliases=places)
+        net.layer("c", 1, "b")
+        memory_map = plan(net.choice("c"))
+        assert memory_map.granted == {(1, 0)}
+
     def test_elements_stay_aligned(self) -> None:
         net = Net(align=8)
         net.input("x", 4)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgeconv.memory import plan
+from edgeconv.memory import offsets, plan
 from edgeconv.memory import search as search_module
 from edgeconv.memory.blocks import Block, Rect, live_bytes, rectangles
 from edgeconv.memory.lifetimes import lifetimes
@@ -20,6 +20,8 @@ from tests.memory_choices import Net, scheduled
 # (bytes, first step, last step); both found by random search and small enough to check by hand.
 # Every order of size, lifetime or first use leaves a hole of one byte in this one:
 GREEDY_MISSES = [(2, 1, 2), (5, 3, 5), (3, 1, 3), (4, 2, 5), (4, 2, 2)]
+# Here no order does with 12 bytes before what reaches the top is placed earlier, more than once:
+PROMOTED = [(3, 2, 3), (4, 2, 2), (5, 2, 4), (4, 4, 4), (3, 3, 5)]
 # No step has more than 4 bytes live, yet 4 bytes are not enough:
 BOUND_IS_OUT_OF_REACH = [
     *[(1, 2, 3), (2, 5, 5), (2, 0, 2), (2, 4, 5)],
@@ -80,6 +82,13 @@ def test_search_finds_the_bound_that_the_heuristics_miss() -> None:
     assert memory_map.optimal
 
 
+def test_what_reaches_the_top_is_placed_earlier(monkeypatch: pytest.MonkeyPatch) -> None:
+    blocks = boxes(PROMOTED)
+    assert pack(blocks, 12).height == bound_of(blocks) == 12
+    monkeypatch.setattr(offsets, "PROMOTIONS", 2)
+    assert pack(blocks, 12).height == 13
+
+
 def test_bound_out_of_reach_is_proven() -> None:
     blocks = boxes(BOUND_IS_OUT_OF_REACH)
     assert (bound_of(blocks), smallest(blocks)) == (4, 5)
@@ -115,9 +124,9 @@ def test_rectangles_of_a_concat_whose_parts_come_one_by_one() -> None:
     net.layer("y", 1, "c")
     program = of_choice(net.choice("y"))
     spans = lifetimes(program, range(4))
-    offsets = {"c": 0, "a": 0, "b": 6}
+    at = {"c": 0, "a": 0, "b": 6}
     # Bytes 4 to 8 hold the end of a and the beginning of b.
-    assert rectangles(program, spans, offsets) == (Rect(0, 8, 0, 3), Rect(8, 12, 1, 3))
+    assert rectangles(program, spans, at) == (Rect(0, 8, 0, 3), Rect(8, 12, 1, 3))
 
 
 def test_rectangles_keep_holes_in_time() -> None:

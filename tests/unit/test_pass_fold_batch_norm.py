@@ -67,6 +67,32 @@ def test_a_dense_over_rows_is_left_alone() -> None:
     assert run(before) is before
 
 
+@pytest.mark.parametrize("scales", [(4.0, 4.0), (0.5, 4.0), (4.0, 0.5)])
+@pytest.mark.parametrize("behind", [True, False])
+def test_weights_stay_multiples_of_a_unit_per_output(
+    behind: bool, scales: tuple[float, float]
+) -> None:
+    """A scale per input would leave none."""
+    b = GraphBuilder()
+    x = b.input(1, 2, 3, 3)
+    pair = b.constant(scales), b.normal(2)
+    if behind:
+        x = b.conv(x, 2)
+        b.in_units(0.25, 0.125)
+        x = b.node("Affine", (x, *pair), b.shape(x))
+    else:
+        x = b.conv(b.node("Affine", (x, *pair), b.shape(x)), 2)
+        b.in_units(0.25, 0.125)
+    before = b.graph(x)
+    after = run(before)
+    if not behind and scales[0] != scales[1]:
+        assert after is before
+        return
+    assert ops(after) == ["Conv"]
+    assert after.nodes[0].attrs["units"] == (0.25 * scales[0], 0.125 * scales[1])
+    assert_same_results(before, after)
+
+
 def test_a_chain_folds_at_once() -> None:
     b = GraphBuilder()
     y = b.affine(b.affine(b.input(2, 3, 4, 4)))

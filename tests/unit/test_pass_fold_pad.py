@@ -56,6 +56,27 @@ def test_max_pool_over_the_lowest_number(value: float, own: int) -> None:
     assert_same_results(before, after)
 
 
+def test_max_pool_whose_outermost_windows_have_one_element() -> None:
+    b = GraphBuilder()
+    x = b.pad(b.input(1, 2, 6, 6), (0, 0, 2, 2, 0, 0, 2, 2), -np.inf)
+    before = b.graph(b.pool(x, "max", 3))
+    after = run(before)
+    assert ops(after) == ["Pool"]
+    assert_same_results(before, after)
+
+
+@pytest.mark.parametrize("steps", [7, 8])
+def test_how_far_back_signs_are_looked_for(steps: int) -> None:
+    b = GraphBuilder()
+    x = b.unary(b.input(1, 2, 6, 6), "relu")
+    for _ in range(steps):
+        x = b.transpose(x, 0, 1, 3, 2)
+    before = b.graph(b.pool(b.pad(x, UNEVEN), "max", 3))
+    after = run(before)
+    assert ("Pad" in ops(after)) == (steps == 8)
+    assert_same_results(before, after)
+
+
 def _relu(b: GraphBuilder, x: str) -> str:
     return b.conv(x, 2, epilogue=Epilogue(before=Activation("relu")))
 

@@ -18,6 +18,10 @@ Spelling = Callable[[GraphBuilder, str], str]
 K = math.sqrt(2 / math.pi)
 
 
+def _twice(b: GraphBuilder, x: str) -> str:
+    return b.binary("add", x, x)
+
+
 def _clip6(b: GraphBuilder, x: str) -> str:
     return b.unary(b.binary("add", x, 3), "clip", 0, 6)
 
@@ -63,6 +67,14 @@ SPELLINGS: dict[str, tuple[Activation, Spelling]] = {
     "sigmoid(x) * x": (
         Activation("silu"),
         lambda b, x: b.binary("mul", b.unary(x, "sigmoid"), x),
+    ),
+    "x * (s + s) / 2, s = sigmoid(x)": (
+        Activation("silu"),
+        lambda b, x: b.binary("div", b.binary("mul", x, _twice(b, b.unary(x, "sigmoid"))), 2),
+    ),
+    "clip(x + x)": (
+        Activation("hard_sigmoid", 2, 0),
+        lambda b, x: b.unary(_twice(b, x), "clip", 0, 1),
     ),
     "x * hard_sigmoid(x)": (HARD_SWISH, lambda b, x: b.binary("mul", x, _hard_sigmoid(b, x))),
     "(x * clip(x + 3)) / 6": (
