@@ -87,6 +87,13 @@ _ALL_PASSES = "tests/unit/test_passes.py"
 _IMPORT = tuple(
     f"tests/unit/test_ops_import{name}.py" for name in ("", "_backend", "_resize", "_windows")
 )
+
+
+def _own_first(name: str, tests: tuple[str, ...]) -> tuple[str, ...]:
+    """A run ends at the first failure."""
+    return tuple(sorted(tests, key=lambda test: name not in test))
+
+
 SUBJECTS = (
     *(
         Subject(f"runtime_c/kernels/{name}.h", _of_kernel(test), kind)
@@ -99,13 +106,16 @@ SUBJECTS = (
         )
         for name, tests in _MEMORY.items()
     ),
-    *(Subject(f"edgeconv/budget/{name}.py", _BUDGET) for name in ("derive", "fit", "rows")),
+    *(
+        Subject(f"edgeconv/budget/{name}.py", _own_first(name, _BUDGET))
+        for name in ("derive", "fit", "rows")
+    ),
     *(
         Subject(f"edgeconv/passes/{name}.py", (f"tests/unit/test_pass_{name}.py", _ALL_PASSES))
         for name in _PASSES
     ),
     *(
-        Subject(f"edgeconv/ops/{name}.py", _IMPORT)
+        Subject(f"edgeconv/ops/{name}.py", _own_first(name, _IMPORT))
         for name in ("concat", "conv", "dense", "pad", "pool", "reduce", "resize")
     ),
     Subject("edgeconv/storage/grid.py", ("tests/unit/test_grids.py",)),

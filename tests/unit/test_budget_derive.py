@@ -89,6 +89,8 @@ def test_activations_add_up(made: Tables, networks: dict[str, Uniform], form: st
     assert made.ram_bytes(picked) == network.memory.lower_bound
     milliseconds = 1e3 * made.cost(Objective.LATENCY, picked)
     assert milliseconds == pytest.approx(network.prediction.ms, rel=0.01)
+    millijoules = 1e3 * made.cost(Objective.ENERGY, picked)
+    assert millijoules == pytest.approx(network.prediction.mj, rel=0.01)
 
 
 def test_formats_are_what_select_takes(made: Tables) -> None:

@@ -272,6 +272,52 @@ def refusal(source: onnx.ModelProto, folder: Path) -> str:
             "group divides out_c",
         ),
         (
+            node_model("Conv", 11, [(1, 4, 6, 6)], [weights(4, 4, 3, 3)], group=2),
+            "weights are [out_c, in_c / group, kernel...]",
+        ),
+        (
+            node_model("Conv", 11, [(1, 4, 6, 6)], [weights(4, 4, 3, 3)], group=0),
+            "group 0",
+        ),
+        (
+            node_model("Conv", 11, [(1, 4, 6, 6)], [weights(4, 4, 3, 3)], kernel_shape=[3, 1]),
+            "kernel_shape must be the weights' spatial shape",
+        ),
+        (
+            node_model("Conv", 11, [(1, 4, 6, 6)], [weights(4, 4, 3, 3), weights(4, 1)]),
+            "bias [4, 1]; bias is [4]",
+        ),
+        (
+            node_model("MaxPool", 12, [(1, 1, 4, 4)], kernel_shape=[2, 2], pads=[0, 0, 2, 0]),
+            "every window must cover at least one input element",
+        ),
+        (
+            node_model("MaxPool", 12, [(1, 1, 4, 4)], kernel_shape=[2, 2], auto_pad="SAME"),
+            "auto_pad is NOTSET, VALID, SAME_UPPER or SAME_LOWER",
+        ),
+        (
+            node_model("LpNormalization", 17, [(1, 3)], p=3),
+            "p 3; p is 1 or 2",
+        ),
+        (
+            node_model("Pad", 19, [(1, 3)], [np.array([0, 4, 0, 0], I64)], mode="wrap"),
+            "mode wrap cannot pad by more than the dimension",
+        ),
+        (
+            node_model("Resize", 13, [(1, 1, 4, 4)], [None, f32(1, 1, 2, 2)], mode="area"),
+            "mode is nearest, linear or cubic",
+        ),
+        (
+            node_model("Resize", 18, [(1, 1, 4, 4)], [None, f32(1, 1, 2, 2)], mode="linear",
+                       antialias=1),
+            "antialiased interpolation is not compiled",
+        ),
+        (
+            node_model("Resize", 13, [(1, 1, 4, 4)], [None, f32(1, 1, 1.3, 2)], mode="linear",
+                       coordinate_transformation_mode="align_corners"),
+            "align_corners is ambiguous where scale times size is no whole number",
+        ),
+        (
             node_model("Resize", 10, [(1, 1, 4, 4)], [f32(1, 1, 2, 0.5)]),
             "cannot both shrink and grow",
         ),
