@@ -25,10 +25,10 @@ from edgeconv.codegen.weights import CRC_AT, MAGIC, VERSION, WeightImage, layout
 from edgeconv.format_names import is_grid
 from edgeconv.ir.choice import Arg, ArgKind, Choice, Layer
 from edgeconv.ir.graph import Node, Tensor
+from edgeconv.ir.grids import steps_of
 from edgeconv.ir.link import LinkPlan, vector_align
 from edgeconv.ir.memory import BankUse, MemoryMap, Place, Region
 from edgeconv.ir.ports import port_facts
-from edgeconv.ir.steps import steps_of
 from edgeconv.names import shortened
 from edgeconv.ops.lowering import merge_headers
 from edgeconv.storage.grid import Grid, grid_of

@@ -15,7 +15,7 @@ from edgeconv.codegen.emit import EmitOptions, emit
 from edgeconv.codegen.selftest import Answer, Array, answers, made_input
 from edgeconv.deciding import Decided
 from edgeconv.errors import EdgeconvError
-from edgeconv.ir.steps import steps_of
+from edgeconv.ir.grids import steps_of
 from edgeconv.targets import TARGETS
 
 _PORTABLE_BOARD, ANY = "generic-c", "any"  # what runs on every machine

@@ -1,58 +1,113 @@
-"""Which tensors a quantised model has rounded to eight bits, and to which numbers."""
+"""Which tensors a quantised model has rounded, and to which numbers: its one analysis."""
 
 from __future__ import annotations
 
-from edgeconv.ir.activation import Activation
+import math
+from dataclasses import replace
+
+from edgeconv.ir.activation import NONE, Activation, grid
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.quantisation import Scaling
-from edgeconv.ir.steps import last_activation, moved, moves
 from edgeconv.storage.grid import HIGH, LOW, Grid
 
-_EIGHT_BITS = {"int8": 0, "uint8": 128}  # what stored integers are less than the model's
+# Operators whose results are some of their operands' numbers.
+_MOVES = frozenset(
+    {
+        *("Concat", "Convert", "Expand", "Gather", "Identity", "Pad", "Reshape", "Slice", "Tile"),
+        "Transpose",
+    }
+)
+
+
+def rounded_to(graph: Graph) -> dict[str, Activation]:
+    """Tensor -> the grid that it was rounded to last: whole multiples from ``beta`` to ``gamma`` of
+    the step ``alpha``, as float32.
+
+    Of integers the step is 1.  Where steps differ within a tensor, or something else was joined to
+    it, ``alpha`` is the largest of them and the bounds are infinite.
+    """
+    found: dict[str, Activation] = {}
+    for node in graph.nodes:
+        known = _grid(node, graph, found)
+        if known:
+            found[node.output] = known
+    return found
+
+
+def steps_of(graph: Graph) -> dict[str, float]:
+    """Tensor -> the distance between neighbouring values, for those that QuantizeLinear ended in:
+    the unit in which results may differ."""
+    return {name: known.alpha for name, known in rounded_to(graph).items()}
 
 
 def grids_of(graph: Graph) -> dict[str, Grid]:
     """Run-time float32 tensor -> the grid on which all its values lie.
 
     Values are exactly the float32 ``(integer - zero) * scale`` of an integer from -128 to 127.
+    What is moved is on the grid of its result.
     """
-    found: dict[str, Grid] = {}
+    rounded, found = rounded_to(graph), dict[str, Grid]()
     for node in graph.nodes:
-        grid = _grid(node, graph, found)
-        if grid and grid.is_stored and graph[node.output].dtype == "float32":
-            found[node.output] = grid
+        known = rounded.get(node.output)
+        stored = stored_grid(known) if known and graph[node.output].dtype == "float32" else None
+        sources = _moved(node) if _moves(node) else ()
+        if stored and all(found.get(name) == stored for name in sources):
+            found[node.output] = stored
     return found
 
 
-def dequantised(node: Node, dtype: str) -> Grid | None:
-    """The grid that integers of ``dtype`` stand for in a Quantise or Dequantise; None where they
-    have more bits or several scales."""
-    scaling = Scaling.of(node)
-    if dtype not in _EIGHT_BITS or not scaling.is_per_tensor:
+def stored_grid(known: Activation) -> Grid | None:
+    """Of eight bits, the lowest multiple as -128; None where there are more, or no 0 among them."""
+    if known.gamma - known.beta > HIGH - LOW or known.beta != round(known.beta):
         return None
-    return Grid(scaling.scale[0], scaling.zero[0] - _EIGHT_BITS[dtype])
+    found = Grid(known.alpha, LOW - round(known.beta))
+    return found if found.is_stored else None
 
 
-def _grid(node: Node, graph: Graph, known: dict[str, Grid]) -> Grid | None:
-    if node.op == "Dequantise":
-        return dequantised(node, graph[node.inputs[0]].dtype)
-    last = last_activation(node)
-    if last:
-        return _rounded_to(last)
-    if not moves(node) or not _adds_zeros_only(node):
+def _grid(node: Node, graph: Graph, found: dict[str, Activation]) -> Activation | None:
+    if node.op in ("Quantise", "Dequantise"):
+        scaling = Scaling.of(node)
+        if node.op == "Quantise":
+            return grid(1.0, float(scaling.low), float(scaling.high))
+        return scaling.grid() if scaling.is_per_tensor else _mixed(*scaling.scale)
+    if not _moves(node):
+        last = _last_activation(node)
+        return last if last.kind == "grid" else None
+    sources = [name for name in _moved(node) if not graph[name].is_constant]
+    if not sources or not found.keys() >= set(sources):
         return None
-    read = {known.get(name) for name in node.inputs if name and not graph[name].is_constant}
-    constants = any(graph[name].is_constant for name in moved(node))
-    return read.pop() if len(read) == 1 and not constants else None
+    grids = [found[name] for name in sources]
+    low, high = min(each.beta for each in grids), max(each.gamma for each in grids)
+    if len({each.alpha for each in grids}) > 1 or _adds_others(node, graph):
+        return _mixed(*(each.alpha for each in grids))
+    if node.op == "Pad":  # what it adds is on every grid when it is 0
+        low, high = min(low, 0.0), max(high, 0.0)
+    return replace(grids[0], beta=low, gamma=high)
 
 
-def _rounded_to(last: Activation) -> Grid | None:
-    """Of whole multiples from beta to gamma, the lowest as the lowest integer."""
-    span = last.gamma - last.beta
-    if last.kind != "grid" or span > HIGH - LOW or last.beta != round(last.beta):
-        return None
-    return Grid(last.alpha, LOW - round(last.beta))
+def _mixed(*steps: float) -> Activation:
+    return grid(max(steps), -math.inf, math.inf)
 
 
-def _adds_zeros_only(node: Node) -> bool:
-    return node.op != "Pad" or float(node.attrs.get("value", 0.0)) == 0.0
+def _last_activation(node: Node) -> Activation:
+    """What a result went through last: `NONE` after a residual or without an epilogue."""
+    epilogue = node.epilogue
+    return epilogue.before if epilogue.after == NONE and not epilogue.residual else epilogue.after
+
+
+def _moves(node: Node) -> bool:
+    """The results are some of the operands' numbers: no epilogue changes them."""
+    moves = node.op in _MOVES or (node.op == "Pool" and node.attrs["mode"] == "max")
+    return moves and _last_activation(node) == NONE and not node.epilogue.residual
+
+
+def _moved(node: Node) -> tuple[str, ...]:
+    """The inputs of a node that moves numbers whose elements come into the result: not indices, nor
+    the shapes of others."""
+    return tuple(filter(None, node.inputs)) if node.op == "Concat" else node.inputs[:1]
+
+
+def _adds_others(node: Node, graph: Graph) -> bool:
+    """Constants come into the result, or a number to pad with other than 0."""
+    constants = any(graph[name].is_constant for name in _moved(node))
+    return constants or (node.op == "Pad" and float(node.attrs.get("value", 0.0)) != 0.0)

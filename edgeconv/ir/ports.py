@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.grids import steps_of
 from edgeconv.ir.quantisation import INTEGERS, Scaling
-from edgeconv.ir.steps import steps_of
 
 # Operators whose result's axes are those of their first input.
 _ELEMENTWISE = frozenset(

@@ -6,13 +6,10 @@ scale and the zero point that they had in front of it.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.edit import Editor
 from edgeconv.ir.graph import Epilogue, Graph, Node
-from edgeconv.ir.quantisation import Scaling
-from edgeconv.ir.steps import last_activation, moved, moves
+from edgeconv.ir.grids import rounded_to
 from edgeconv.passes.base import Pass
 
 
@@ -21,37 +18,6 @@ def rounding(node: Node) -> Activation | None:
     function = node.epilogue.before
     only = node.op == "Unary" and node.epilogue == Epilogue(before=function)
     return function if only and function.kind == "grid" else None
-
-
-def _grids(graph: Graph) -> dict[str, Activation]:
-    """Run-time tensor -> a grid between whose bounds all its values lie."""
-    found: dict[str, Activation] = {}
-    for node in graph.nodes:
-        grid = _grid(node, found)
-        if grid:
-            found[node.output] = grid
-    return found
-
-
-def _grid(node: Node, known: dict[str, Activation]) -> Activation | None:
-    if node.op == "Dequantise":
-        scaling = Scaling.of(node)
-        return scaling.grid() if scaling.is_per_tensor else None
-    last = last_activation(node)
-    if last:
-        return last if last.kind == "grid" else None
-    if not moves(node):
-        return None
-    data = moved(node)
-    grids = [known[name] for name in data if name in known]
-    if len(grids) < len(data) or len({grid.alpha for grid in grids}) > 1:
-        return None
-    low, high = min(grid.beta for grid in grids), max(grid.gamma for grid in grids)
-    if node.op == "Pad":  # what it adds is on every grid when it is 0
-        if node.attrs.get("value", 0.0) != 0.0:
-            return None
-        low, high = min(low, 0.0), max(high, 0.0)
-    return replace(grids[0], beta=low, gamma=high)
 
 
 def _changes_nothing(function: Activation, grid: Activation) -> bool:
@@ -64,7 +30,7 @@ def _changes_nothing(function: Activation, grid: Activation) -> bool:
 
 def run(graph: Graph) -> Graph:
     """Let the readers of such a Unary read what it reads."""
-    editor, grids = Editor(graph), _grids(graph)
+    editor, grids = Editor(graph), rounded_to(graph)
     for position in editor:
         node = editor.node(position)
         function, grid = rounding(node), grids.get(node.inputs[0] if node.inputs else "")

@@ -11,7 +11,7 @@ import numpy as np
 
 from edgeconv.ir.choice import Alias, Arg, ArgKind, Blob, Layer, Number, Param
 from edgeconv.ir.graph import Graph, Node, Tensor
-from edgeconv.ir.grids import dequantised
+from edgeconv.ir.grids import stored_grid
 from edgeconv.ir.quantisation import Scaling
 from edgeconv.ops.lowering import C_TYPES, FLOAT32, storage_of
 from edgeconv.ops.work import copying, elementwise
@@ -78,8 +78,11 @@ def _ends(node: Node, graph: Graph) -> tuple[Tensor, Tensor]:
 def _is_view(node: Node, graph: Graph) -> bool:
     """The bytes of both are the same ones."""
     integers, real = _ends(node, graph)
-    grid = dequantised(node, integers.dtype)
-    return integers.dtype == "int8" and grid is not None and grid.name == real.storage
+    scaling = Scaling.of(node)
+    if integers.dtype != "int8" or not scaling.is_per_tensor:
+        return False
+    grid = stored_grid(scaling.grid())
+    return grid is not None and grid.name == real.storage
 
 
 def _view(node: Node, graph: Graph, target: Target) -> Layer:
