@@ -33,7 +33,7 @@ from edgeconv.errors import EdgeconvError
 from edgeconv.ir.choice import ArgKind, Layer
 from edgeconv.ir.graph import Graph
 from edgeconv.ir.layout import blocked
-from edgeconv.storage import formats
+from edgeconv.storage import format_of, formats
 from edgeconv.targets import Target
 
 BFLOAT16 = formats()["flyte16"]
@@ -57,10 +57,10 @@ def _graph(entry: Convolution, target: Target, name: str, *, stored: bool) -> Gr
     weights = BFLOAT16.rounded(graph["w"].constant()).astype(np.float32)
     attrs = {**entry.node.attrs, "algorithm": name}
     if name == "bfloat16":
-        attrs["storage"] = BFLOAT16.name
+        attrs["storage"] = BFLOAT16.encoding
     x = replace(graph["x"], layout=xc)
     if stored and name == "bfloat16":
-        x = replace(x, storage=BFLOAT16.name)
+        x = replace(x, storage=BFLOAT16.encoding)
     changed = {"x": x, "y": replace(graph["y"], layout=xc), "w": replace(graph["w"], data=weights)}
     return replace(graph.with_tensors(changed), nodes=(replace(entry.node, attrs=attrs),))
 
@@ -82,7 +82,7 @@ def _pointers(way: Way, image: npt.NDArray[np.float32], align: int) -> tuple[Are
     """Operands in memory; the last number is that of the output."""
     layer, x, y = way.layer, way.graph["x"], way.graph["y"]
     packed = x.layout.pack(image)
-    data = {"x": formats()[x.storage].encode(packed)}
+    data = {"x": format_of(x.storage).encode(packed)}
     data |= {blob.name: encoded(blob) for blob in layer.blobs}
     sizes = [len(value) + 4 for value in data.values()] + [4 * y.elements, layer.workspace_bytes]
     arena, places = Arena(sizes, align), {}

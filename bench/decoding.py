@@ -106,11 +106,11 @@ class Machine:
 
         for name, entry in weight_formats().items():
             if entry is not FLOAT32:
-                table = self.target.decoding(name).vector
+                table = self.target.decoding(entry.encoding).vector
                 yield row(name, "vector", table, filters=entry.enumerator)
         for name, entry in tensor_formats().items():
             if entry is not FLOAT32:
-                table = self.target.decoding(name).element
+                table = self.target.decoding(entry.encoding).element
                 found = row(name, "element", table, pixels=entry.enumerator)
                 if any(found.slots):
                     yield found

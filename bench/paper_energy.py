@@ -30,6 +30,7 @@ from edgeconv import board as boards
 from edgeconv import memory
 from edgeconv.algorithms import algorithms
 from edgeconv.board import Board
+from edgeconv.encoding import FLOAT32
 from edgeconv.errors import EdgeconvError
 from edgeconv.ir.choice import Choice, Layer
 from edgeconv.ir.graph import Graph, Node, Tensor
@@ -39,6 +40,7 @@ from edgeconv.predict.energy import bytes_by_level, joules
 from edgeconv.predict.flows import flows
 from edgeconv.predict.rates import rates_of
 from edgeconv.predict.residency import uses
+from edgeconv.storage import formats
 from edgeconv.targets import Target
 
 FORMATS = ("flyte24", "flyte16", "flyte8")
@@ -122,7 +124,8 @@ class Case:
 def _layer(shape: Shape, storage: str, target: Target, case: Case) -> tuple[Choice, Layer]:
     """One direct convolution between others: images in blocks of channels as wide as a vector."""
     h, w, in_c, out_c, k = shape
-    images = storage if case.images else "float32"
+    form = formats()[storage].encoding
+    images = form if case.images else FLOAT32
     layout = blocked(target.lanes)
     read = layout if in_c >= target.lanes else ROW_MAJOR
     weights = np.zeros((out_c, in_c, k, k), np.float32)
@@ -137,7 +140,7 @@ def _layer(shape: Shape, storage: str, target: Target, case: Case) -> tuple[Choi
         "strides": (1, 1),
         "dilations": (1, 1),
         "pads": (k // 2,) * 4,
-        **({} if storage == "float32" else {"storage": storage}),
+        "storage": form,
     }
     node = Node("conv", "Conv", ("x", "w"), ("y",), attrs)
     graph = Graph("one", (node,), {t.name: t for t in tensors}, ("x",), ("y",))
@@ -147,7 +150,7 @@ def _layer(shape: Shape, storage: str, target: Target, case: Case) -> tuple[Choi
 
 def _extra(storage: str, layer: Layer, graph: Graph, target: Target, case: Case) -> float:
     """Slots that the model of the kernels does not have: decoding once, and less for truncation."""
-    cost = target.decoding(storage)
+    cost = target.decoding(formats()[storage].encoding)
     written = case.images * graph["y"].elements / target.lanes
     encoding = TRUNCATED[storage] if case.truncated else cost.write
     if not case.once:

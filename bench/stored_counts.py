@@ -26,6 +26,7 @@ from edgeconv import algorithms
 from edgeconv import board as boards
 from edgeconv.choose.storage import tensor_formats, weight_formats
 from edgeconv.errors import EdgeconvError
+from edgeconv.storage import formats
 from edgeconv.storage.base import FLOAT32
 from edgeconv.targets import Target
 
@@ -36,13 +37,15 @@ def with_results(convolution: Convolution, name: str) -> Convolution:
     """The convolution between results in the format ``name``; a network's image stays float32."""
     graph = convolution.graph
     names = ("y",) if convolution.problem.in_c == IMAGE_CHANNELS else ("x", "y")
-    tensors = {each: replace(graph[each], storage=name) for each in names}
+    tensors = {each: replace(graph[each], storage=formats()[name].encoding) for each in names}
     return replace(convolution, graph=graph.with_tensors(tensors))
 
 
 def with_filters(convolution: Convolution, name: str) -> Convolution:
     """The convolution with filters in the format ``name``."""
-    node = replace(convolution.node, attrs={**convolution.node.attrs, "storage": name})
+    node = replace(
+        convolution.node, attrs={**convolution.node.attrs, "storage": formats()[name].encoding}
+    )
     graph = replace(convolution.graph, nodes=(node,))
     return replace(convolution, node=node, graph=graph)
 

@@ -9,7 +9,8 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 
 from edgeconv.codegen.c_names import c_float
-from edgeconv.storage.grid import Grid
+from edgeconv.encoding import Encoding
+from edgeconv.storage import format_of
 
 _INCLUDE = re.compile(r'^#include "([^"]+)"\n', re.MULTILINE)
 _STANDARD = re.compile(r"^#include <[^>]+>\n", re.MULTILINE)
@@ -19,14 +20,14 @@ _TRUNCATE = (
 )
 
 
-def grid_table(grids: Sequence[Grid]) -> str:
+def grid_table(scaled: Sequence[Encoding]) -> str:
     """What ec_stored.h must know of the formats of int8 results, and their names."""
     pairs = ", \\\n    ".join(
-        f"{{{c_float(grid.scale)}, {c_float(float(grid.zero))}}}" for grid in grids
+        f"{{{c_float(each.scale[0])}, {c_float(float(each.zero[0]))}}}" for each in scaled
     )
     names = "".join(
-        f"#define {grid.enumerator} (EC_GRID + {number}) /* {grid.name} */\n"
-        for number, grid in enumerate(grids)
+        f"#define {format_of(each).enumerator} (EC_GRID + {number}) /* {each} */\n"
+        for number, each in enumerate(scaled)
     )
     return (
         "/* Results that the model rounds to eight bits are stored as int8(scale, zero): number =\n"
@@ -63,19 +64,19 @@ def amalgamate(
     *,
     stored: bool = False,
     truncate: bool = False,
-    grids: Sequence[Grid] = (),
+    scaled: Sequence[Encoding] = (),
 ) -> Iterator[str]:
     """The common header, the ISA header and the kernels in the given order, each once.
 
     ``stored``: something is stored in another format than float32.  A program without has a header
     of a few lines where the ISA's loads and stores of such formats would be.  Headers for kernels
     of one ISA are in ``../isa``.  ``truncate``: stores drop bits in place of rounding to nearest.
-    ``grids``: those of int8 results, each once.
+    ``scaled``: the encodings of int8 results, each once.
     """
     if stored and truncate:
         yield _TRUNCATE
-    if grids:
-        yield grid_table(grids)
+    if scaled:
+        yield grid_table(scaled)
     wanted = [("", "ec_common.h"), ("isa", isa_header)]
     wanted += [("kernels", name) for name in dict.fromkeys(kernels)]
     for folder, name in wanted:

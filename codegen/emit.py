@@ -22,7 +22,7 @@ from edgeconv.codegen.sbom import Bill
 from edgeconv.codegen.selftest import SEED, Answer
 from edgeconv.codegen.source_tree import SourceTree
 from edgeconv.codegen.weights import CRC_AT, MAGIC, VERSION, WeightImage, layout
-from edgeconv.format_names import is_grid
+from edgeconv.encoding import FLOAT32, Encoding
 from edgeconv.ir.choice import Arg, ArgKind, Choice, Layer
 from edgeconv.ir.graph import Node, Tensor
 from edgeconv.ir.grids import steps_of
@@ -31,7 +31,6 @@ from edgeconv.ir.memory import BankUse, MemoryMap, Place, Region
 from edgeconv.ir.ports import port_facts
 from edgeconv.names import shortened
 from edgeconv.ops.lowering import merge_headers
-from edgeconv.storage.grid import Grid, grid_of
 from edgeconv.targets import TARGETS
 
 
@@ -216,7 +215,7 @@ class _Emitter:
         plan = ", ".join(f"{k} {v}" for k, v in layer.plan.items() if k != "predicted_slots")
         work = f"{layer.macs} MACs; " if layer.macs else ""
         weights = sum(blob.bytes for blob in layer.blobs)
-        formats = sorted({blob.storage for blob in layer.blobs} - {"float32"})
+        formats = sorted(str(form) for form in {blob.storage for blob in layer.blobs} - {FLOAT32})
         tail = f"; {weights} bytes of weights" if weights else ""
         tail += f", filters in {', '.join(formats)}" if formats else ""
         lines = (head, flow, f"{work}{layer.algorithm}{f' ({plan})' if plan else ''}{tail}")
@@ -289,7 +288,7 @@ class _Emitter:
                     headers,
                     stored=self._stores(),
                     truncate=self.options.truncate,
-                    grids=self._grids(),
+                    scaled=self._scaled(),
                 )
             ),
             "functions": functions,
@@ -297,17 +296,16 @@ class _Emitter:
             "macs": sum(layer.macs for layer in self.choice.layers),
         }
 
-    def _grids(self) -> list[Grid]:
+    def _scaled(self) -> list[Encoding]:
         """Those of the results that are stored as int8, in the order of their tensors."""
         tensors = self.choice.graph.activations()
-        stored = dict.fromkeys(tensor.storage for tensor in tensors)
-        return [grid_of(form) for form in stored if is_grid(form)]
+        return list(dict.fromkeys(t.storage for t in tensors if t.storage.scale))
 
     def _stores(self) -> bool:
         """Some weights or tensors are in another storage format than float32."""
         blobs = [blob.storage for layer in self.choice.layers for blob in layer.blobs]
         tensors = [tensor.storage for tensor in self.choice.graph.activations()]
-        return any(form != "float32" for form in (*blobs, *tensors))
+        return any(form != FLOAT32 for form in (*blobs, *tensors))
 
     def tree(self, report: str) -> SourceTree:
         """Render every project template."""

@@ -12,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from edgeconv.codegen.weights import HEADER, Header, PlacedBlob, defect_of, layout
+from edgeconv.encoding import FLOAT32
 from edgeconv.ir.choice import Blob, Choice, Layer
 from edgeconv.ir.filters import Filters
-from edgeconv.storage import formats
+from edgeconv.storage import format_of
 
 Bytes = npt.NDArray[np.uint8]
 Floats = npt.NDArray[np.float32]
@@ -38,7 +39,7 @@ def read_back(choice: Choice, order: Sequence[int], image: Bytes) -> dict[str, F
     for index in order:
         layer = choice.layers[index]
         stored = {blob.name: places.places[index, blob.name] for blob in layer.blobs}
-        if "filters" in stored and stored["filters"].blob.storage != "float32":
+        if "filters" in stored and stored["filters"].blob.storage != FLOAT32:
             found[layer.node.name] = _filters(layer, choice, stored, image)
     return found
 
@@ -61,7 +62,7 @@ def _filters(layer: Layer, choice: Choice, stored: dict[str, PlacedBlob], data: 
 
 def _values(placed: PlacedBlob, data: Bytes) -> Floats:
     raw = data[placed.offset : placed.offset + placed.blob.bytes].tobytes()
-    return formats()[placed.blob.format].decode(raw)[: placed.blob.elements].astype(np.float32)
+    return format_of(placed.blob.format).decode(raw)[: placed.blob.elements].astype(np.float32)
 
 
 def _unarranged(blob: Blob, values: Floats, shape: tuple[int, ...]) -> Floats:

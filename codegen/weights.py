@@ -17,7 +17,7 @@ from typing import BinaryIO
 
 from edgeconv.errors import EdgeconvError
 from edgeconv.ir.choice import Blob, Choice
-from edgeconv.storage import formats
+from edgeconv.storage import format_of
 
 MAGIC = b"ECWT"
 VERSION = 2  # 1: the CRC did not cover the header
@@ -113,7 +113,7 @@ def layout(choice: Choice, order: Sequence[int]) -> WeightImage:
 
 def encoded(blob: Blob) -> bytes:
     """The constant as its kernel reads it."""
-    return formats()[blob.format].encode(blob.pack())
+    return format_of(blob.format).encode(blob.pack())
 
 
 def _payload(image: WeightImage) -> Iterator[bytes]:

@@ -14,6 +14,7 @@ from edgeconv.build import compile_project, find_emulator, run_binary
 from edgeconv.codegen.emit import EmitOptions, emit
 from edgeconv.codegen.selftest import Answer, Array, answers, made_input
 from edgeconv.deciding import Decided
+from edgeconv.encoding import FLOAT32
 from edgeconv.errors import EdgeconvError
 from edgeconv.ir.grids import steps_of
 from edgeconv.targets import TARGETS
@@ -41,7 +42,7 @@ def known_answers(decided: Decided, step: Callable[[str], None]) -> tuple[Answer
         outputs[tensor.name] = np.frombuffer(data, kind, tensor.size, at)
         at += tensor.size * kind.itemsize
     steps = steps_of(graph)
-    rounded = bool(steps) or any(t.storage != "float32" for t in graph.activations())
+    rounded = bool(steps) or any(t.storage != FLOAT32 for t in graph.activations())
     return answers(outputs, steps, graph.outputs, rounded=rounded)
 
 

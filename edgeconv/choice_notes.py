@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from edgeconv.choose.storage import EVERY_LAYER, OUTPUT
-from edgeconv.format_names import GRID_KIND as INT8
-from edgeconv.format_names import is_grid
+from edgeconv.choose.storage import EVERY_LAYER, INT8, OUTPUT
 from edgeconv.ir.choice import Choice
 
 
@@ -26,7 +24,7 @@ def integer_notes(choice: Choice, wanted: Mapping[str, str]) -> tuple[str, ...]:
 def integers_of(choice: Choice) -> frozenset[str]:
     """The tensors that are stored as the integers of a quantised model."""
     tensors = choice.graph.activations()
-    return frozenset(tensor.name for tensor in tensors if is_grid(tensor.storage))
+    return frozenset(tensor.name for tensor in tensors if tensor.storage.scale)
 
 
 def computing_notes(choice: Choice) -> tuple[str, ...]:

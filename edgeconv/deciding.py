@@ -14,13 +14,12 @@ from edgeconv.budget.frontier import POINTS, Point, thinned, undominated
 from edgeconv.budget.tables import Limits, Objective
 from edgeconv.calibration import samples
 from edgeconv.choice_notes import computing_notes, integer_notes, integers_of
-from edgeconv.choose.storage import EVERY_LAYER, OUTPUT, lossless
+from edgeconv.choose.storage import EVERY_LAYER, INT8, OUTPUT, lossless
 from edgeconv.closing import Closing
 from edgeconv.codegen.emit import weight_image
 from edgeconv.codegen.port_names import port_names
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.fitting import Found, Lower, Planned, Search, UnfitError, Wishes
-from edgeconv.format_names import GRID_KIND as INT8
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.graph import Graph
 from edgeconv.ir.memory import MemoryMap

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from edgeconv.cache import Cache
-from edgeconv.format_names import is_grid
+from edgeconv.encoding import Encoding
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +98,11 @@ class Target:
         """The same where RAM is worth more than time: no kernel packs or decodes to memory."""
         return replace(self, outer=(), workspaces=False)
 
-    def decoding(self, storage: str) -> Decoding:
-        """What a storage format costs; nothing if the row does not say."""
-        kind = GRID if is_grid(storage) else storage
+    def decoding(self, encoding: Encoding) -> Decoding:
+        """What an encoding costs; nothing if the row does not say."""
+        kind = GRID if encoding.scale else str(encoding)
         found = (entry for entry in self.decodings if entry.storage == kind)
-        return next(found, Decoding(storage, 0, 0, 0))
+        return next(found, Decoding(kind, 0, 0, 0))
 
     @property
     def single_issue(self) -> bool:

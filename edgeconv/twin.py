@@ -26,9 +26,8 @@ from edgeconv.calibration.engine import Engine
 from edgeconv.choose.storage import OUTPUT
 from edgeconv.closing import Closing
 from edgeconv.codegen.read_back import ForeignImageError, read_back
+from edgeconv.encoding import kind_of
 from edgeconv.errors import EdgeconvError
-from edgeconv.format_names import GRID_KIND as INT8
-from edgeconv.format_names import is_grid
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.filters import WEIGHTED, Filters
 from edgeconv.ir.graph import Graph, Node
@@ -111,7 +110,7 @@ def require_weights(project: Project, model: Path) -> None:
 def _computes_in(layer: Mapping[str, Any]) -> str:
     """The format that a layer of a report rounds its input to."""
     entry = algorithms().get(layer["algorithm"])
-    return entry.filters_as if entry and entry.filters_as else FLOAT32
+    return str(entry.filters_as) if entry and entry.filters_as else FLOAT32
 
 
 def _with_rounded_inputs(
@@ -208,13 +207,13 @@ def _choice_of(project: Project, graph: Graph, target: Target) -> Choice:
     layers = project.report["layers"]
     storage: dict[str, str] = {}
     for layer in layers:
-        weights, output = layer["storage"]["weights"], layer["storage"]["output"]
+        weights, output = layer["storage"]["weights"], kind_of(layer["storage"]["output"])
         if layer["op"] in WEIGHTED and not layer["storage"].get("exact"):
             storage[layer["name"]] = weights
         if layer["op"] == "Convert":
             continue
-        if output in choose.stored_formats() or is_grid(output):
-            storage[layer["name"] + OUTPUT] = INT8 if is_grid(output) else output
+        if output in choose.stored_formats():
+            storage[layer["name"] + OUTPUT] = output
     return choose.select(
         graph,
         target,

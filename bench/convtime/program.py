@@ -15,6 +15,7 @@ from edgeconv.board import Board
 from edgeconv.build import Compiler, compile_project
 from edgeconv.codegen.amalgamate import amalgamate
 from edgeconv.codegen.functions import FunctionTable, environment
+from edgeconv.encoding import FLOAT32, INT32
 from edgeconv.ir.choice import Layer
 from edgeconv.ops.lowering import merge_headers
 
@@ -50,7 +51,7 @@ class Program:
             f"void call_{name}(void *const *p)\n{{\n    {name}({passed});\n}}\n"
         )
         self._headers.append(layer.headers)
-        self._stored |= any(blob.format not in ("float32", "int32") for blob in layer.blobs)
+        self._stored |= any(blob.format not in (FLOAT32, INT32) for blob in layer.blobs)
         self._stored |= any(arg.c_type == "unsigned char" for arg in layer.args)
         own = Path(layer.template).name.removesuffix(".c.j2") + ".h"
         if (HERE / own).is_file():

@@ -8,7 +8,8 @@ from dataclasses import replace
 from functools import cache
 
 from edgeconv.algorithms.base import Algorithm
-from edgeconv.algorithms.problem import FLOAT32, problem_of
+from edgeconv.algorithms.problem import problem_of
+from edgeconv.encoding import FLOAT32
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.algorithms.traffic import Crossing
+from edgeconv.encoding import Encoding
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ops.base import Layouts, Stored
@@ -34,5 +35,5 @@ class Algorithm:
     lower: Callable[[Node, Graph, Target], Layer]
     traffic: Callable[[ConvProblem, Target], tuple[Crossing, ...]]
     stored: Stored = Stored.NOTHING
-    filters_as: str = ""
+    filters_as: Encoding | None = None
     requires: str = ""

@@ -8,11 +8,12 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from edgeconv.algorithms.problem import FLOAT32, filters_as
+from edgeconv.algorithms.problem import filters_as
+from edgeconv.encoding import FLOAT32, Encoding
 from edgeconv.ir.choice import Arg, ArgKind, Blob, Param
 from edgeconv.ir.filters import Filters, replace_filters
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.storage import formats
+from edgeconv.storage import format_of, formats
 from edgeconv.storage.base import StorageFormat
 
 Floats = npt.NDArray[np.float32]
@@ -56,7 +57,7 @@ def filters_blob(node: Node, graph: Graph, elements: int, pack: Callable[[Floats
         truncate = bool(node.attrs.get("truncate"))
         return pack(in_units(weights, form, units_of(node, weights), truncate=truncate))
 
-    return Blob("filters", elements, packed, storage=form.name, arrange=pack)
+    return Blob("filters", elements, packed, storage=form.encoding, arrange=pack)
 
 
 def storage_params(node: Node, out_c: int, lanes: int) -> dict[str, Param]:
@@ -66,7 +67,7 @@ def storage_params(node: Node, out_c: int, lanes: int) -> dict[str, Param]:
     without units.
     """
     form = _format(node)
-    if form.name == FLOAT32:
+    if form.encoding == FLOAT32:
         return {}
     return {
         "filters_as": form.enumerator,
@@ -80,25 +81,25 @@ def weights_arg(node: Node, c_name: str = "weights") -> Arg:
     return Arg(ArgKind.WEIGHTS, c_name, "filters", c_type)
 
 
-def row_elements(filters: int, form: str) -> int:
+def row_elements(filters: int, form: Encoding) -> int:
     """Elements that a row of ``filters`` takes, which begins with a byte."""
-    per_byte = max(1, 8 // formats()[form].bits)
+    per_byte = max(1, 8 // form.bits)
     return -(-filters // per_byte) * per_byte
 
 
 def has_units(node: Node) -> bool:
     """The filters of a Conv or Dense node are stored in units of a scale per output channel: those
-    of its attribute ``units``, or what the format takes by itself."""
+    of its attribute ``storage``, or what the format takes by itself."""
     form = _format(node)
-    return form.name != FLOAT32 and ("units" in node.attrs or form.scaled)
+    return form.encoding != FLOAT32 and (bool(node.attrs["storage"].scale) or form.scaled)
 
 
 def units_of(node: Node, weights: Floats) -> Floats | None:
     """The unit of each filter (first axis) of ``node``; None where they are stored as they are."""
-    given, form = node.attrs.get("units"), _format(node)
     if not has_units(node):
         return None
-    if given is not None:
+    given, form = node.attrs["storage"].scale, _format(node)
+    if given:
         return np.asarray(given, np.float32)
     return form.units(weights) if form.units else None
 
@@ -111,7 +112,7 @@ def in_units(
     Divided in double precision, so that of what was rounded before, the same values come back (but
     not if that is truncated again: a quotient may be just below the value).
     """
-    if form.name == FLOAT32:
+    if form.encoding == FLOAT32:
         return weights
     if units is None:
         return form.rounded(weights, truncate=truncate).astype(np.float32)
@@ -133,9 +134,10 @@ def rounded_weights(graph: Graph, wanted: Mapping[str, str]) -> Graph:
     them, to be computed with in float32."""
     layers = {}
     for node in graph.nodes:
-        if node.name in wanted and wanted[node.name] != FLOAT32:
-            form, weights = formats()[wanted[node.name]], weights_of(node, graph)
-            units = units_of(replace(node, attrs={**node.attrs, "storage": form.name}), weights)
+        form = formats()[wanted[node.name]] if node.name in wanted else None
+        if form and form.encoding != FLOAT32:
+            weights = weights_of(node, graph)
+            units = units_of(replace(node, attrs={**node.attrs, "storage": form.encoding}), weights)
             layers[node.name] = Filters(rounded(weights, form, units))
     return replace_filters(graph, layers)
 
@@ -146,7 +148,7 @@ def weights_of(node: Node, graph: Graph) -> Floats:
 
 
 def _format(node: Node) -> StorageFormat:
-    return formats()[filters_as(node)]
+    return format_of(filters_as(node))
 
 
 def _padded(out_c: int, lanes: int) -> int:

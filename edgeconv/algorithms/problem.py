@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from edgeconv.encoding import FLOAT32, Encoding
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Layout, Order, Shape
-from edgeconv.storage import formats
 
 Triple = tuple[int, int, int]
-FLOAT32 = "float32"
-INT4 = "int4"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,24 +61,24 @@ class ConvProblem:
     pads: Triple
     in_layout: Layout
     out_layout: Layout
-    filters_as: str = FLOAT32
-    in_as: str = FLOAT32
-    out_as: str = FLOAT32
+    filters_as: Encoding = FLOAT32
+    in_as: Encoding = FLOAT32
+    out_as: Encoding = FLOAT32
 
     @property
     def filter_bytes(self) -> float:
         """Bytes of one weight in memory, 1/2 of int4."""
-        return formats()[self.filters_as].bits / 8
+        return self.filters_as.bits / 8
 
     @property
     def in_bytes(self) -> int:
         """Bytes of one element of the input in memory."""
-        return formats()[self.in_as].element_bytes
+        return self.in_as.element_bytes
 
     @property
     def out_bytes(self) -> int:
         """Bytes of one element of the output in memory."""
-        return formats()[self.out_as].element_bytes
+        return self.out_as.element_bytes
 
     @property
     def group_in_c(self) -> int:
@@ -122,9 +120,11 @@ def _widest(tensor: Tensor) -> Layout:
     return tensor.layout
 
 
-def filters_as(node: Node) -> str:
-    """The storage format of the weights of a Conv or Dense node: its attribute ``storage``."""
-    return str(node.attrs.get("storage", FLOAT32))
+def filters_as(node: Node) -> Encoding:
+    """What an element is of the weights of a Conv or Dense node: its attribute ``storage``, whose
+    scales are the units of the output channels."""
+    found: Encoding = node.attrs.get("storage", FLOAT32)
+    return found.element
 
 
 def problem_of(node: Node, graph: Graph) -> ConvProblem:

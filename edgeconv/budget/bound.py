@@ -22,7 +22,6 @@ from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.quantisation import INTEGERS
 from edgeconv.names import shortened
-from edgeconv.storage import formats
 from edgeconv.targets import Target
 
 # Operators whose kernels read the main input while they write the output elsewhere: at most the
@@ -69,7 +68,7 @@ def least_flash(graph: Graph) -> Bound:
         if node.op not in WEIGHTED:
             continue
         filters, *bias = (graph[name] for name in node.inputs[1:] if name)
-        bits = formats()[node.attrs["storage"]].bits if "storage" in node.attrs else least
+        bits = node.attrs["storage"].bits if "storage" in node.attrs else least
         size = -(-filters.size * bits // 8) + 4 * sum(t.size for t in bias if t.is_constant)
         holders.append(Holder(node.name, size if filters.is_constant else 0))
     holders.sort(key=lambda holder: (-holder.bytes, holder.name))

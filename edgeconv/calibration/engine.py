@@ -23,6 +23,7 @@ from edgeconv import choose
 from edgeconv.calibration.library import Library, format_numbers
 from edgeconv.calibration.places import own_places
 from edgeconv.closing import Closing
+from edgeconv.encoding import FLOAT32
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.filters import WEIGHTED, Filters
@@ -30,7 +31,7 @@ from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.memory import MemoryMap, Region
 from edgeconv.names import did_you_mean
 from edgeconv.registry import lookup
-from edgeconv.storage import formats
+from edgeconv.storage import format_of
 
 Array = npt.NDArray[np.generic]
 Floats = npt.NDArray[np.float32]
@@ -214,7 +215,7 @@ class Engine(Closing):
         for blob in self._choice.layers[index].blobs:
             assert blob.arrange is not None, (node.name, blob.name)
             arranged = blob.arrange(values[blob.name].astype(np.float32, copy=False))
-            data = formats()[blob.storage].encode(arranged)
+            data = format_of(blob.storage).encode(arranged)
             assert len(data) == blob.bytes, (node.name, blob.name)
             at = self._library.places.places[index, blob.name].offset
             self._library.image[at : at + len(data)] = np.frombuffer(data, np.uint8)
@@ -232,7 +233,7 @@ def _unknown(what: str, name: str, known: Iterable[str]) -> EdgeconvError:
 
 def _float32(graph: Graph) -> Graph:
     """The graph without storage formats: constants hold what layers compute with anyhow."""
-    dropped = ("storage", "units", "exact")
+    dropped = ("storage", "exact")
     nodes = tuple(
         replace(node, attrs={k: v for k, v in node.attrs.items() if k not in dropped})
         if node.op in WEIGHTED
@@ -240,7 +241,7 @@ def _float32(graph: Graph) -> Graph:
         for node in graph.nodes
     )
     tensors = {
-        name: tensor if tensor.storage == "float32" else replace(tensor, storage="float32")
+        name: tensor if tensor.storage == FLOAT32 else replace(tensor, storage=FLOAT32)
         for name, tensor in graph.tensors.items()
     }
     return replace(graph, nodes=nodes, tensors=tensors)

@@ -149,13 +149,14 @@ def parameters_of(rounded: Mapping[str, Rounded]) -> dict[str, Filters]:
 
 
 def stored(graph: Graph, rounded: Mapping[str, Rounded]) -> Graph:
-    """The graph with these layers in their formats: constants replaced, attributes ``storage`` and
-    ``units`` set.  A layer without a bias gets one where there is something to correct."""
+    """The graph with these layers in their formats: constants replaced, attribute ``storage``
+    set.  A layer without a bias gets one where there is something to correct."""
     layers = {}
     for node in graph.nodes:
         if entry := rounded.get(node.name):
             weights, bias = entry.parameters.weights, entry.parameters.bias
             has_bias = len(node.inputs) > 2 and bool(node.inputs[2])
             kept = bias if bias is not None and (has_bias or bias.any()) else None
-            layers[node.name] = Filters(weights, kept, entry.units, entry.form)
+            form = formats()[entry.form].encoding
+            layers[node.name] = Filters(weights, kept, form.scaled(entry.units or ()))
     return replace_filters(graph, layers)

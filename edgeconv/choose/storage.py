@@ -8,22 +8,21 @@ from dataclasses import replace
 import numpy as np
 
 from edgeconv.algorithms import algorithms
-from edgeconv.algorithms.problem import FLOAT32
 from edgeconv.errors import EdgeconvError, Exit
-from edgeconv.format_names import GRID_KIND as INT8
 from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph, Node, Tensor
-from edgeconv.ir.grids import grids_of
+from edgeconv.ir.grids import encodings_of
 from edgeconv.names import did_you_mean
 from edgeconv.ops import operators
 from edgeconv.ops.base import Stored
 from edgeconv.registry import lookup
 from edgeconv.storage import formats
-from edgeconv.storage.base import StorageFormat
+from edgeconv.storage.base import FLOAT32, StorageFormat
 from edgeconv.targets import Target
 
 EVERY_LAYER = "*"
 OUTPUT = ":output"  # behind the name of a layer: its result
+INT8 = "int8"  # of a result: the integers that a quantised model rounds it to, whatever their scale
 
 
 def weight_formats() -> dict[str, StorageFormat]:
@@ -51,9 +50,9 @@ def store_weights(graph: Graph, wanted: Mapping[str, str]) -> Graph:
     named = {name: wanted[name] if name in wanted else wanted.get(EVERY_LAYER) for name in weighted}
     nodes = []
     for node in graph.nodes:
-        form = named.get(node.name)
-        if form:
-            _require_finite(node, graph, formats()[form])
+        if asked := named.get(node.name):
+            form = formats()[asked]
+            _require_finite(node, graph, form)
             node = _in_format(node, form)
         nodes.append(node)
     return replace(graph, nodes=tuple(nodes))
@@ -66,20 +65,20 @@ def truncate_weights(graph: Graph) -> Graph:
         graph,
         nodes=tuple(
             replace(node, attrs={**node.attrs, "truncate": True})
-            if "storage" in node.attrs and "units" not in node.attrs
+            if "storage" in node.attrs and not node.attrs["storage"].scale
             else node
             for node in graph.nodes
         ),
     )
 
 
-def _in_format(node: Node, form: str) -> Node:
+def _in_format(node: Node, form: StorageFormat) -> Node:
     """``node`` with its filters in ``form``: no longer the multiples that the model has, where it
     has them in another one."""
-    if node.attrs.get("storage") == form:
+    if "storage" in node.attrs and node.attrs["storage"].element == form.encoding:
         return node
-    attrs = {k: v for k, v in node.attrs.items() if k not in ("units", "exact")}
-    return replace(node, attrs={**attrs, "storage": form})
+    attrs = {k: v for k, v in node.attrs.items() if k != "exact"}
+    return replace(node, attrs={**attrs, "storage": form.encoding})
 
 
 def _no_filters(layer: str, graph: Graph, weighted: Mapping[str, Node]) -> EdgeconvError:
@@ -155,7 +154,7 @@ def store_tensors(graph: Graph, target: Target, wanted: Mapping[str, str]) -> Gr
     if not wanted:
         return graph
     layers, able = {node.name: node for node in graph.nodes}, frozenset(storable(graph, target))
-    grids = grids_of(graph) if INT8 in wanted.values() else {}
+    encodings = encodings_of(graph) if INT8 in wanted.values() else {}
     known = {**tensor_formats(), INT8: weight_formats()[INT8]}
     for layer, name in wanted.items():
         lookup("storage format", name, known)
@@ -166,14 +165,14 @@ def store_tensors(graph: Graph, target: Target, wanted: Mapping[str, str]) -> Gr
         outputs = tuple(filter(None, layers[layer].outputs))
         if name != FLOAT32 and not able.issuperset(outputs):
             raise _not_storable(layers[layer], graph)
-        if name == INT8 and not grids.keys() >= set(outputs):
+        if name == INT8 and not encodings.keys() >= set(outputs):
             raise _not_rounded(layers[layer])
     found: dict[str, Tensor] = {}
     for node in graph.nodes:
         form = wanted.get(node.name, wanted.get(EVERY_LAYER, FLOAT32))
         for name in filter(able.__contains__, node.outputs):
-            grid = grids.get(name)
-            stored = form if form != INT8 else grid.name if grid else FLOAT32
+            plain = formats()[form if form != INT8 else FLOAT32].encoding
+            stored = encodings.get(name, plain) if form == INT8 else plain
             found[name] = replace(graph[name], storage=stored)
     return graph.with_tensors(found)
 
@@ -181,11 +180,11 @@ def store_tensors(graph: Graph, target: Target, wanted: Mapping[str, str]) -> Gr
 def lossless(graph: Graph, target: Target) -> dict[str, str]:
     """By layer the format that keeps its results as the int8 that the model has rounded them to:
     nothing for a model that is not quantised."""
-    able, grids = frozenset(storable(graph, target)), grids_of(graph)
+    able, encodings = frozenset(storable(graph, target)), encodings_of(graph)
     return {
         node.name: INT8
         for node in graph.nodes
-        if able.issuperset(filter(None, node.outputs)) and grids.keys() >= set(node.outputs)
+        if able.issuperset(filter(None, node.outputs)) and encodings.keys() >= set(node.outputs)
     }
 
 

@@ -25,10 +25,9 @@ from edgeconv.calibration.engine import Engine
 from edgeconv.calibration.rounding import stored
 from edgeconv.calibration.samples import Samples
 from edgeconv.calibration.sqnr import Accuracy
-from edgeconv.choose.storage import by_kind, storable, tensor_formats, weight_formats
+from edgeconv.choose.storage import INT8, by_kind, storable, tensor_formats, weight_formats
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.fitting.measured import Measured, output_keys
-from edgeconv.format_names import GRID_KIND as INT8
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph

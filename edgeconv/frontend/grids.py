@@ -6,6 +6,7 @@ Such a constant is float32 like any other.  A layer that has it as its filters s
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,20 +14,13 @@ import numpy.typing as npt
 import onnx
 from onnx import helper
 
-from edgeconv.ir.quantisation import Steps
-from edgeconv.storage import formats
+from edgeconv.encoding import INT4, INT8, Encoding
 
 Values = npt.NDArray[Any]
 Constant = Callable[[str], Values | None]
 
-# Formats that hold whole numbers of this size exactly, by the fewest bits that a model would store
-# such numbers in.  flyte16 has 8 significant bits and flyte24 16.
-_EXACT = (
-    ("int4", 4, -8, 7),
-    ("int8", 8, -128, 127),
-    ("flyte16", 16, -256, 256),
-    ("flyte24", 16, -65536, 65536),
-)
+# Smallest first; the last has all numbers of 17 bits: flyte16 has 8 significant bits, flyte24 16.
+_EXACT = (INT4, INT8, Encoding(16), Encoding(24))
 # Constants of the same elements in the same order, in which one scale remains one scale.
 _RESHAPES = frozenset({"Identity", "Flatten", "Reshape", "Squeeze", "Unsqueeze"})
 
@@ -35,50 +29,42 @@ class Grids:
     """The constants that are whole multiples of scales, by name."""
 
     def __init__(self) -> None:
-        self._steps: dict[str, Steps] = {}
+        self._encodings: dict[str, Encoding] = {}
         self.notes: list[str] = []
 
     def note(self, node: onnx.NodeProto, constant: Constant) -> None:
         """``node`` has been evaluated: what that says of its output."""
-        steps = None
+        found = None
         if node.op_type == "DequantizeLinear":
-            steps = _dequantised(node, constant)
-        elif node.input and node.input[0] in self._steps:
-            steps = _moved(node, self._steps[node.input[0]])
-        if steps is not None:
-            self._steps[node.output[0]] = steps
+            found = _dequantised(node, constant)
+        elif node.input and node.input[0] in self._encodings:
+            found = _moved(node, self._encodings[node.input[0]])
+        if found is not None:
+            self._encodings[node.output[0]] = found
 
     def attributes(self, name: str, axis: int, channels: int, layer: str) -> dict[str, Any]:
-        """``storage`` and ``units`` of the node ``layer``, which has ``name`` as its filters.
+        """``storage`` of the node ``layer``, which has ``name`` as its filters.
 
         ``axis`` is that of the output channels, of which there are ``channels``.
         """
-        steps = self._steps.get(name)
-        if steps is None:
+        found = self._encodings.get(name)
+        if found is None:
             return {}
-        units = steps.units(axis, channels)
-        if units is None:
+        if not found.is_per_tensor and found.axis != axis:
             self.notes.append(f"{layer}: weights are stored as float32: scales along in_c")
             return {}
-        form = format_of(steps)
-        if not form:
-            self.notes.append(f"{layer}: weights are stored as float32: no format has their range")
-            return {}
-        return {"storage": form, "units": units, "exact": True}
+        units = found.scale * channels if found.is_per_tensor else found.scale
+        return {"storage": found.scaled(units), "exact": True}
 
 
-def format_of(steps: Steps) -> str:
-    """The smallest format that has every multiple, and is no smaller than the model's own; "" for
-    none."""
-    known = formats()
-    for name, bits, low, high in _EXACT:
-        holds = low <= steps.low and steps.high <= high
-        if name in known and bits >= min(steps.bits, 16) and holds:
-            return name
-    return ""
+def _has(form: Encoding, low: int, high: int) -> bool:
+    """Whether its elements can be all whole numbers from ``low`` to ``high``."""
+    most = form.high if form.affine else 1 << (form.bits - 8)
+    return (form.low if form.affine else -most) <= low and high <= most
 
 
-def _dequantised(node: onnx.NodeProto, constant: Constant) -> Steps | None:
+def _dequantised(node: onnx.NodeProto, constant: Constant) -> Encoding | None:
+    """The smallest that has the integers less their zero point, no smaller than the model's own."""
     attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
     x, scale = constant(node.input[0]), constant(node.input[1])
     if x is None or scale is None or attributes.get("block_size") or scale.ndim > 1:
@@ -89,10 +75,7 @@ def _dequantised(node: onnx.NodeProto, constant: Constant) -> Steps | None:
         return None
     if zero is not None and zero.size not in (1, scale.size):
         return None
-    along = None if scale.size == 1 else axis % x.ndim
-    shape = [1] * x.ndim
-    if along is not None:
-        shape[along] = -1
+    along = 0 if scale.size == 1 else axis % x.ndim
     scales = scale.astype(np.float32).reshape(-1)
     usable = np.isfinite(scales) & (scales >= np.finfo(np.float32).tiny)
     bits = _bits(x.dtype)
@@ -100,9 +83,11 @@ def _dequantised(node: onnx.NodeProto, constant: Constant) -> Steps | None:
         return None
     steps = x.astype(np.int64)
     if zero is not None:
-        origin = zero.astype(np.int64)
-        steps = steps - (origin.reshape(-1)[0] if origin.size == 1 else origin.reshape(shape))
-    return Steps(scales, along, int(steps.min()), int(steps.max()), bits)
+        shape = [-1 if i == along else 1 for i in range(x.ndim)]
+        steps = steps - zero.astype(np.int64).reshape(shape)
+    low, high = int(steps.min()), int(steps.max())
+    form = next(each for each in _EXACT if each.bits >= bits and _has(each, low, high))
+    return replace(form.scaled(scales), axis=along)
 
 
 def _bits(dtype: np.dtype[Any]) -> int:
@@ -112,16 +97,16 @@ def _bits(dtype: np.dtype[Any]) -> int:
     )
 
 
-def _moved(node: onnx.NodeProto, steps: Steps) -> Steps | None:
+def _moved(node: onnx.NodeProto, encoding: Encoding) -> Encoding | None:
     """Behind a node that moves constants."""
-    if steps.axis is None:
-        return steps if node.op_type in (*_RESHAPES, "Transpose") else None
+    if encoding.is_per_tensor:
+        return encoding if node.op_type in (*_RESHAPES, "Transpose") else None
     if node.op_type == "Identity":
-        return steps
+        return encoding
     if node.op_type != "Transpose":
         return None
     perm = _permutation(node)
-    return steps.moved(perm.index(steps.axis)) if perm else None
+    return replace(encoding, axis=perm.index(encoding.axis)) if perm else None
 
 
 def _permutation(node: onnx.NodeProto) -> Sequence[int]:

@@ -9,10 +9,10 @@ from enum import Enum
 import numpy as np
 import numpy.typing as npt
 
+from edgeconv.encoding import FLOAT32, INT32, Encoding
 from edgeconv.ir.activation import NONE, Activation
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.work import Work
-from edgeconv.storage import formats
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +46,13 @@ Param = Scalar | Tuple | Number | KernelEpilogue
 def tensor_bytes(tensor: Tensor) -> int:
     """Bytes of a tensor in memory, layout padding included."""
     if tensor.dtype == "float32":
-        return formats()[tensor.storage].bytes_of(tensor.elements)
+        return tensor.storage.bytes_of(tensor.elements)
     return tensor.elements * np.dtype(tensor.dtype).itemsize
 
 
 def element_align(tensor: Tensor) -> int:
     """What addresses of a tensor's elements must be multiples of; packed formats lie anywhere."""
-    return 1 if tensor.storage != "float32" else np.dtype(tensor.dtype).itemsize
+    return 1 if tensor.storage != FLOAT32 else np.dtype(tensor.dtype).itemsize
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,19 +71,19 @@ class Blob:
     elements: int
     pack: Callable[[], npt.NDArray[np.generic]] = field(compare=False, repr=False)
     dtype: str = "float32"
-    storage: str = "float32"
+    storage: Encoding = FLOAT32
     arrange: Callable[[npt.NDArray[np.float32]], npt.NDArray[np.float32]] | None = field(
         default=None, compare=False, repr=False
     )
 
     @property
     def bytes(self) -> int:
-        return formats()[self.format].bytes_of(self.elements)
+        return self.format.bytes_of(self.elements)
 
     @property
-    def format(self) -> str:
-        """Name of the storage format."""
-        return self.storage if self.dtype == "float32" else self.dtype
+    def format(self) -> Encoding:
+        """Of its elements."""
+        return self.storage if self.dtype == "float32" else INT32
 
 
 class ArgKind(Enum):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
+from edgeconv.encoding import FLOAT32, Encoding
 from edgeconv.ir.graph import Graph, Node, Tensor
-from edgeconv.storage.base import FLOAT32
 
 WEIGHTED = ("Conv", "Dense")  # operators whose kernels decode their filters
 Floats = npt.NDArray[np.float32]
@@ -20,14 +20,13 @@ class Filters:
     """What one layer computes with.  Told apart by identity: not to be changed.
 
     ``weights``: in the shape of the node's second input.  ``bias``: one per output channel, or
-    None to keep what the node has.  ``units``: one per output channel, of which the stored weights
-    are multiples; None where the format has none.  ``storage``: the format.
+    None to keep what the node has.  ``storage``: what is stored of the weights, the units of their
+    output channels included.
     """
 
     weights: Floats
     bias: Floats | None = None
-    units: Sequence[float] | None = None
-    storage: str = FLOAT32
+    storage: Encoding = FLOAT32
 
 
 def replace_filters(graph: Graph, layers: Mapping[str, Filters]) -> Graph:
@@ -53,11 +52,9 @@ def _replaced(node: Node, filters: Filters, tensors: dict[str, Tensor]) -> Node:
     if filters.bias is not None:
         old = inputs[2] if len(inputs) > 2 and inputs[2] else "bias"
         inputs[2:3] = [_add(tensors, f"{old} of {node.name}", filters.bias)]
-    attrs = {k: v for k, v in node.attrs.items() if k not in ("storage", "units", "exact")}
+    attrs = {k: v for k, v in node.attrs.items() if k not in ("storage", "exact")}
     if filters.storage != FLOAT32:
         attrs["storage"] = filters.storage
-        if filters.units is not None:
-            attrs["units"] = tuple(map(float, filters.units))
     return replace(node, inputs=tuple(inputs), attrs=attrs)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from edgeconv.encoding import FLOAT32, Encoding
 from edgeconv.ir.activation import NONE, Activation
 from edgeconv.ir.layout import ROW_MAJOR, Layout, Shape
 
@@ -29,7 +30,7 @@ class Tensor:
     shape: Shape
     dtype: str = "float32"  # a numpy type name
     layout: Layout = ROW_MAJOR
-    storage: str = "float32"
+    storage: Encoding = FLOAT32
     data: Array | None = field(default=None, compare=False, repr=False)
 
     @property

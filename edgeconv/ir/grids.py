@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from edgeconv.encoding import INT8, Encoding, int8
 from edgeconv.ir.activation import NONE, Activation, grid
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.ir.quantisation import Scaling
-from edgeconv.storage.grid import HIGH, LOW, Grid
+from edgeconv.ir.quantisation import integers_of, rounding_to
 
 # Operators whose results are some of their operands' numbers.
 _MOVES = frozenset(
@@ -40,36 +40,36 @@ def steps_of(graph: Graph) -> dict[str, float]:
     return {name: known.alpha for name, known in rounded_to(graph).items()}
 
 
-def grids_of(graph: Graph) -> dict[str, Grid]:
-    """Run-time float32 tensor -> the grid on which all its values lie.
+def encodings_of(graph: Graph) -> dict[str, Encoding]:
+    """Run-time float32 tensor -> the encoding that loses nothing, for those rounded to eight bits.
 
     Values are exactly the float32 ``(integer - zero) * scale`` of an integer from -128 to 127.
-    What is moved is on the grid of its result.
+    What is moved has the encoding of the result.
     """
-    rounded, found = rounded_to(graph), dict[str, Grid]()
+    rounded, found = rounded_to(graph), dict[str, Encoding]()
     for node in graph.nodes:
         known = rounded.get(node.output)
-        stored = stored_grid(known) if known and graph[node.output].dtype == "float32" else None
+        stored = _stored_as(known) if known and graph[node.output].dtype == "float32" else None
         sources = _moved(node) if _moves(node) else ()
         if stored and all(found.get(name) == stored for name in sources):
             found[node.output] = stored
     return found
 
 
-def stored_grid(known: Activation) -> Grid | None:
+def _stored_as(known: Activation) -> Encoding | None:
     """Of eight bits, the lowest multiple as -128; None where there are more, or no 0 among them."""
-    if known.gamma - known.beta > HIGH - LOW or known.beta != round(known.beta):
+    if known.gamma - known.beta > INT8.high - INT8.low or known.beta != round(known.beta):
         return None
-    found = Grid(known.alpha, LOW - round(known.beta))
+    found = int8(known.alpha, INT8.low - round(known.beta))
     return found if found.is_stored else None
 
 
 def _grid(node: Node, graph: Graph, found: dict[str, Activation]) -> Activation | None:
     if node.op in ("Quantise", "Dequantise"):
-        scaling = Scaling.of(node)
+        encoding = integers_of(node)
         if node.op == "Quantise":
-            return grid(1.0, float(scaling.low), float(scaling.high))
-        return scaling.grid() if scaling.is_per_tensor else _mixed(*scaling.scale)
+            return grid(1.0, float(encoding.low), float(encoding.high))
+        return rounding_to(encoding) if encoding.is_per_tensor else _mixed(*encoding.scale)
     if not _moves(node):
         last = _last_activation(node)
         return last if last.kind == "grid" else None

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from edgeconv.encoding import Encoding
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.grids import steps_of
-from edgeconv.ir.quantisation import INTEGERS, Scaling
+from edgeconv.ir.quantisation import INTEGERS, integers_of
 
 # Operators whose result's axes are those of their first input.
 _ELEMENTWISE = frozenset(
@@ -29,7 +30,7 @@ class PortFacts:
     does not tell.  ``step``: between neighbouring values of a quantised one, else 0.
     """
 
-    scaling: Scaling | None
+    scaling: Encoding | None
     axes: str
     step: float
 
@@ -51,11 +52,11 @@ def port_facts(graph: Graph) -> dict[str, PortFacts]:
     return found
 
 
-def _scaling(graph: Graph, name: str, nodes: list[Node], op: str) -> Scaling | None:
+def _scaling(graph: Graph, name: str, nodes: list[Node], op: str) -> Encoding | None:
     """What all of ``nodes`` that are of the operator ``op`` agree on."""
     if graph[name].dtype not in INTEGERS:
         return None
-    said = {Scaling.of(node) for node in nodes if node.op == op}
+    said = {integers_of(node) for node in nodes if node.op == op}
     return said.pop() if len(said) == 1 else None
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from edgeconv.encoding import integers
 from edgeconv.ir.graph import Node
-from edgeconv.ir.quantisation import Scaling
 from edgeconv.ops.base import ImportContext, Operator, Source, Stored
 from edgeconv.ops.importing import constant_input, make_node
 from edgeconv.ops.kernels.reshape import layouts, lower
@@ -18,7 +18,7 @@ def _import_copy(source: Source, ctx: ImportContext) -> Sequence[Node]:
         if want != "float32":
             hint = "quantise with QuantizeLinear"
             raise ctx.reject(source, f"{have} to {want}", "only integers become float32", hint)
-        return [make_node(source, "Dequantise", source.inputs[:1], **Scaling.plain(have).attrs())]
+        return [make_node(source, "Dequantise", source.inputs[:1], encoding=integers(have))]
     return [make_node(source, "Identity", source.inputs[:1])]
 
 

@@ -8,12 +8,13 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
+from edgeconv.encoding import FLOAT32
 from edgeconv.errors import EdgeconvError
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.choice import Alias, Arg, ArgKind, Blob, KernelEpilogue, Param
 from edgeconv.ir.graph import Epilogue, Graph, Node
 from edgeconv.ir.layout import Layout
-from edgeconv.storage import formats
+from edgeconv.storage import format_of
 
 FLOAT_BYTES = 4
 # Element types of run-time tensors, as C has them.
@@ -24,7 +25,6 @@ C_TYPES = {
     "int16": "int16_t",
     "uint16": "uint16_t",
 }
-FLOAT32 = "float32"
 
 _EPILOGUE = ("ec_lanes.h", "ec_activation.h")
 _EXP = ("ec_poly.h", "ec_exp.h")
@@ -88,12 +88,12 @@ def epilogue_of(node: Node, graph: Graph) -> KernelEpilogue:
 
 def c_format(graph: Graph, name: str) -> str:
     """The storage format of a tensor as C names it."""
-    return formats()[graph[name].storage].enumerator
+    return format_of(graph[name].storage).enumerator
 
 
 def element_bytes(graph: Graph, name: str) -> int:
     """Bytes of an element of a tensor in memory."""
-    return formats()[graph[name].storage].element_bytes
+    return graph[name].storage.element_bytes
 
 
 def storage_of(graph: Graph, **tensors: str) -> dict[str, Param]:

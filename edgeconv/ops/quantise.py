@@ -7,12 +7,13 @@ that it was quantised with, the pass ``quantised_pairs`` makes one activation of
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from edgeconv.encoding import Encoding, integers
 from edgeconv.ir.graph import Node
-from edgeconv.ir.quantisation import Scaling, bounds_of
 from edgeconv.ops.base import ImportContext, Importer, Operator, Source, Stored
 from edgeconv.ops.importing import Values, axis_of, constant_input, make_node
 from edgeconv.ops.kernels.quantise import lower
@@ -35,7 +36,7 @@ def _per_tensor_or_axis(
     return value, axis
 
 
-def _scaling(source: Source, ctx: ImportContext, dtype: str) -> Scaling:
+def _encoding(source: Source, ctx: ImportContext, dtype: str) -> Encoding:
     given = constant_input(source, ctx, 1, "scale")
     assert given is not None
     if source.attrs.get("block_size"):
@@ -45,26 +46,26 @@ def _scaling(source: Source, ctx: ImportContext, dtype: str) -> Scaling:
     if not (np.isfinite(scale) & (scale >= np.finfo(np.float32).tiny)).all():
         got = f"scale {scale.min():g}"
         raise ctx.reject(source, got, "scales are positive, finite and not subnormal")
-    low, high = bounds_of(dtype)
     origin = constant_input(source, ctx, 2, "zero point")
     zero = np.zeros(scale.shape, np.int64) if origin is None else origin.astype(np.int64)
     zero, _ = _per_tensor_or_axis(source, ctx, zero, "zero point")
     if zero.shape != scale.shape:
         got = f"scale {list(scale.shape)}, zero point {list(zero.shape)}"
         raise ctx.reject(source, got, "both have the same shape")
-    return Scaling(tuple(map(float, scale)), tuple(map(int, zero)), axis, low, high)
+    scales, zeros = tuple(map(float, scale)), tuple(map(int, zero))
+    return replace(integers(dtype), scale=scales, zero=zeros, axis=axis)
 
 
 def _import_quantize(source: Source, ctx: ImportContext) -> Sequence[Node]:
     if source.attrs.get("precision", 0) not in (0, _FLOAT):
         raise ctx.reject(source, "precision other than float32", "the division is in float32")
-    scaling = _scaling(source, ctx, ctx.tensor(source.outputs[0]).dtype)
-    return [make_node(source, "Quantise", source.inputs[:1], **scaling.attrs())]
+    encoding = _encoding(source, ctx, ctx.tensor(source.outputs[0]).dtype)
+    return [make_node(source, "Quantise", source.inputs[:1], encoding=encoding)]
 
 
 def _import_dequantize(source: Source, ctx: ImportContext) -> Sequence[Node]:
-    scaling = _scaling(source, ctx, ctx.tensor(source.inputs[0]).dtype)
-    return [make_node(source, "Dequantise", source.inputs[:1], **scaling.attrs())]
+    encoding = _encoding(source, ctx, ctx.tensor(source.inputs[0]).dtype)
+    return [make_node(source, "Dequantise", source.inputs[:1], encoding=encoding)]
 
 
 def _refuse(source: Source, ctx: ImportContext) -> Sequence[Node]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from edgeconv.encoding import Encoding
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.choice import Blob
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.work import Work
-from edgeconv.storage import formats
 from edgeconv.targets import Decoding, Target
 
 # Vector instructions of an activation, counted in ec_activation.h and the headers that it uses; a
@@ -133,9 +133,9 @@ def copying(node: Node, graph: Graph, target: Target, blobs: Sequence[Blob] = ()
     return Call(node, graph, target).streams(0.0, blobs)
 
 
-def width(storage: str) -> float:
+def width(storage: Encoding) -> float:
     """Bytes of an element in a storage format."""
-    return formats()[storage].bits / 8
+    return storage.bits / 8
 
 
 def _slots(activation: Activation) -> int:

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from edgeconv.encoding import Encoding, integers
 from edgeconv.ir.edit import Editor
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.ir.quantisation import INTEGERS, Scaling
+from edgeconv.ir.quantisation import INTEGERS, integers_of
 from edgeconv.passes.base import Pass
 
 _SCALED = ("Quantise", "Dequantise")
@@ -25,34 +26,34 @@ def _data(node: Node) -> tuple[str, ...]:
     return node.inputs if node.op == "Concat" else node.inputs[:1]
 
 
-def _scaling_of(nodes: Sequence[Node | None], op: str) -> Scaling | None:
+def _encoding_of(nodes: Sequence[Node | None], op: str) -> Encoding | None:
     """What the nodes have in common when all are ``op``, of one scale for all elements."""
     if not nodes or any(node is None or node.op != op for node in nodes):
         return None
-    found = {Scaling.of(node) for node in nodes if node is not None}
-    scaling = found.pop()
-    return scaling if not found and scaling.is_per_tensor else None
+    found = {integers_of(node) for node in nodes if node is not None}
+    encoding = found.pop()
+    return encoding if not found and encoding.is_per_tensor else None
 
 
-def _real(value: Any, scaling: Scaling) -> Any:
+def _real(value: Any, encoding: Encoding) -> Any:
     """(value - zero point) * scale in float32."""
-    shifted = np.asarray(value, np.float32) - np.float32(scaling.zero[0])
-    return shifted * np.float32(scaling.scale[0])
+    shifted = np.asarray(value, np.float32) - np.float32(encoding.zero[0])
+    return shifted * np.float32(encoding.scale[0])
 
 
-def _attrs(node: Node, scaling: Scaling) -> dict[str, Any]:
+def _attrs(node: Node, encoding: Encoding) -> dict[str, Any]:
     if node.op != "Pad":
         return dict(node.attrs)
-    return {**node.attrs, "value": float(_real(node.attrs["value"], scaling))}
+    return {**node.attrs, "value": float(_real(node.attrs["value"], encoding))}
 
 
 def _moved(
-    position: int, data: Sequence[str], output: str, scaling: Scaling, editor: Editor
+    position: int, data: Sequence[str], output: str, encoding: Encoding, editor: Editor
 ) -> None:
     """Let the node move ``data`` to ``output``."""
     node = editor.node(position)
     inputs = (*data, *node.inputs[len(data) :])
-    editor.update(position, inputs=inputs, outputs=(output,), attrs=_attrs(node, scaling))
+    editor.update(position, inputs=inputs, outputs=(output,), attrs=_attrs(node, encoding))
 
 
 def _real_tensor(hint: str, like: str, editor: Editor) -> str:
@@ -62,55 +63,57 @@ def _real_tensor(hint: str, like: str, editor: Editor) -> str:
     return name
 
 
-def _behind(position: int, scaling: Scaling, editor: Editor) -> None:
+def _behind(position: int, encoding: Encoding, editor: Editor) -> None:
     """Quantise, then move: move, then Quantise."""
     node = editor.node(position)
     data = []
     for name in _data(node):
         writer, value = editor.producer(name), editor.constant(name)
         if value is not None:
-            data.append(editor.add_constant(f"{name}.real", _real(value, scaling)))
+            data.append(editor.add_constant(f"{name}.real", _real(value, encoding)))
         elif writer is not None:
             data.append(writer.inputs[0])
     target = node.output
     real = _real_tensor(f"{target}.real", target, editor)
-    _moved(position, data, real, scaling, editor)
-    _quantise(position, real, target, scaling, editor)
+    _moved(position, data, real, encoding, editor)
+    _quantise(position, real, target, encoding, editor)
 
 
-def _quantise(position: int, real: str, target: str, scaling: Scaling, editor: Editor) -> None:
+def _quantise(position: int, real: str, target: str, encoding: Encoding, editor: Editor) -> None:
     """Insert what makes the integers ``target`` of ``real`` behind the node."""
     node = editor.node(position)
     name = editor.fresh_node(f"{node.name}.quantised")
     editor.insert(
-        position, Node(name, "Quantise", (real,), (target,), scaling.attrs(), origin=node.origin)
+        position,
+        Node(name, "Quantise", (real,), (target,), {"encoding": encoding}, origin=node.origin),
     )
 
 
-def _dequantised(position: int, name: str, scaling: Scaling, editor: Editor) -> str:
+def _dequantised(position: int, name: str, encoding: Encoding, editor: Editor) -> str:
     """The real numbers of the integers ``name``, made in front of the node."""
     node, value = editor.node(position), editor.constant(name)
     if value is not None:
-        return editor.add_constant(f"{name}.real", _real(value, scaling))
+        return editor.add_constant(f"{name}.real", _real(value, encoding))
     real = _real_tensor(f"{name}.real", name, editor)
     step = editor.fresh_node(f"{node.name}.dequantised")
     editor.insert(
-        position, Node(step, "Dequantise", (name,), (real,), scaling.attrs(), origin=node.origin)
+        position,
+        Node(step, "Dequantise", (name,), (real,), {"encoding": encoding}, origin=node.origin),
     )
     return real
 
 
-def _in_front(position: int, scaling: Scaling, readers: Sequence[int], editor: Editor) -> None:
+def _in_front(position: int, encoding: Encoding, readers: Sequence[int], editor: Editor) -> None:
     """Move, then Dequantise: Dequantise, then move."""
     node = editor.node(position)
-    data = [_dequantised(position, name, scaling, editor) for name in _data(node)]
+    data = [_dequantised(position, name, encoding, editor) for name in _data(node)]
     first, *others = readers
     target = editor.node(first).output
     for other in others:
         editor.rename_uses(editor.node(other).output, target)
         editor.replace(other, None)
     editor.replace(first, None)
-    _moved(position, data, target, scaling, editor)
+    _moved(position, data, target, encoding, editor)
 
 
 def moves_integers(node: Node, editor: Editor) -> bool:
@@ -121,25 +124,25 @@ def moves_integers(node: Node, editor: Editor) -> bool:
 def widen(position: int, editor: Editor) -> None:
     """Let the node move its integers as real numbers of the same value."""
     node = editor.node(position)
-    scaling = Scaling.plain(editor.tensors[node.output].dtype)
-    data = [_dequantised(position, name, scaling, editor) for name in _data(node)]
+    encoding = integers(editor.tensors[node.output].dtype)
+    data = [_dequantised(position, name, encoding, editor) for name in _data(node)]
     real = _real_tensor(f"{node.output}.real", node.output, editor)
-    _quantise(position, real, node.output, scaling, editor)
-    _moved(position, data, real, scaling, editor)
+    _quantise(position, real, node.output, encoding, editor)
+    _moved(position, data, real, encoding, editor)
 
 
 def _rewrite(position: int, editor: Editor) -> None:
     node = editor.node(position)
     readers = editor.readers(node.output)
-    scaling = _scaling_of([editor.node(r) for r in readers], "Dequantise")
+    encoding = _encoding_of([editor.node(r) for r in readers], "Dequantise")
     outputs = [editor.node(reader).output in editor.outputs for reader in readers]
-    if scaling is not None and node.output not in editor.outputs and not any(outputs[1:]):
-        _in_front(position, scaling, readers, editor)
+    if encoding is not None and node.output not in editor.outputs and not any(outputs[1:]):
+        _in_front(position, encoding, readers, editor)
         return
     writers = [editor.producer(name) for name in _data(node) if editor.constant(name) is None]
-    scaling = _scaling_of(writers, "Quantise")
-    if scaling is not None:
-        _behind(position, scaling, editor)
+    encoding = _encoding_of(writers, "Quantise")
+    if encoding is not None:
+        _behind(position, encoding, editor)
 
 
 def run(graph: Graph) -> Graph:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from edgeconv.ir.edit import Editor
 from edgeconv.ir.graph import Epilogue, Graph, Node
-from edgeconv.ir.quantisation import Scaling
+from edgeconv.ir.quantisation import integers_of, rounding_to
 from edgeconv.passes.base import Pass
 
 
@@ -13,10 +13,10 @@ def _pair(position: int, editor: Editor) -> None:
     quantise = editor.writer(node.inputs[0])
     if quantise is None or editor.node(quantise).op != "Quantise":
         return
-    first, scaling = editor.node(quantise), Scaling.of(node)
-    if not scaling.is_per_tensor or Scaling.of(first) != scaling:
+    first, encoding = editor.node(quantise), integers_of(node)
+    if not encoding.is_per_tensor or integers_of(first) != encoding:
         return
-    epilogue = Epilogue(before=scaling.grid())
+    epilogue = Epilogue(before=rounding_to(encoding))
     origin = tuple(dict.fromkeys((*first.origin, *node.origin)))
     inputs = (first.inputs[0],)
     editor.replace(

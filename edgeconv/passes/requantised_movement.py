@@ -40,7 +40,7 @@ def _rewrite(position: int, editor: Editor) -> None:
     node = editor.node(writer)
     if node.op not in _MOVES or not node.epilogue.is_empty:
         return
-    # A Concat with a constant in it is float32 (grids_of), unlike the result of the Unary.
+    # A Concat with a constant in it is float32 (encodings_of), unlike the result of the Unary.
     if any(editor.constant(name) is not None for name in node.inputs):
         return
     editor.replace(position, None)

@@ -17,7 +17,7 @@ Reals = npt.NDArray[np.float64]
 
 def has_units(node: Node) -> bool:
     """Whether the weights of a Conv or Dense are multiples of units."""
-    return "units" in node.attrs
+    return "storage" in node.attrs and bool(node.attrs["storage"].scale)
 
 
 def rescaled(node: Node, weights: Reals, factors: Reals) -> tuple[Reals, dict[str, Any]]:
@@ -29,15 +29,15 @@ def rescaled(node: Node, weights: Reals, factors: Reals) -> tuple[Reals, dict[st
     rows = (-1, *(1,) * (weights.ndim - 1))
     if not has_units(node):
         return weights * factors.reshape(rows), attrs
-    units = np.asarray(attrs["units"], np.float64)
+    units = np.asarray(attrs["storage"].scale, np.float64)
     multiples = np.rint(weights / units.reshape(rows)) * (factors != 0).reshape(rows)
     with np.errstate(over="ignore"):
         new = np.where(factors == 0, units, units * factors).astype(np.float32)
     if not np.isfinite(new).all() or np.any(np.abs(new) < np.finfo(np.float32).tiny):
-        for name in ("storage", "units", "exact"):
+        for name in ("storage", "exact"):
             attrs.pop(name, None)
         return weights * factors.reshape(rows), attrs
-    attrs["units"] = tuple(map(float, new))
+    attrs["storage"] = attrs["storage"].scaled(new)
     return multiples * new.astype(np.float64).reshape(rows), attrs
 
 
@@ -45,5 +45,5 @@ def permuted(node: Node, order: npt.NDArray[np.integer[Any]]) -> dict[str, Any]:
     """Attributes of ``node`` whose output channel ``i`` computes what ``order[i]`` did."""
     attrs = dict(node.attrs)
     if has_units(node):
-        attrs["units"] = tuple(attrs["units"][int(i)] for i in order)
+        attrs["storage"] = attrs["storage"].scaled(np.asarray(attrs["storage"].scale)[order])
     return attrs

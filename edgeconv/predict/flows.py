@@ -17,7 +17,6 @@ from edgeconv.cache import Cache
 from edgeconv.ir.choice import ArgKind, Layer
 from edgeconv.ir.graph import Graph
 from edgeconv.predict.residency import Use
-from edgeconv.storage import formats
 from edgeconv.targets import Target
 
 MEMORY = "DRAM"  # what is behind the last cache
@@ -65,8 +64,8 @@ def precision_of(layer: Layer, graph: Graph) -> Precision:
     node = layer.node
     filters = next(blob.storage for blob in layer.blobs if blob.name == "filters")
     read, written = graph[node.inputs[0]].storage, graph[node.output].storage
-    words = {name: formats()[name].bits / (8 * WORD_BYTES) for name in (read, filters, written)}
-    return Precision(words[read], words[filters], words[written], sums=SUM_WORDS)
+    sizes = [form.bits / (8 * WORD_BYTES) for form in (read, filters, written)]
+    return Precision(sizes[0], sizes[1], sizes[2], sums=SUM_WORDS)
 
 
 def crossings(layer: Layer, graph: Graph, target: Target) -> tuple[Crossing, ...]:

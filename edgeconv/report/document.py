@@ -233,8 +233,8 @@ def _layer(layer: Layer, graph: Graph, memory: MemoryMap, predicted: LayerPredic
     node = layer.node
     source, output = _first_activation(layer, graph), graph[node.output]
     # Of a convolution the format of its filters: its bias is always float32.
-    stored = [blob.storage for blob in layer.blobs if blob.name == "filters"]
-    storages = stored or sorted({blob.storage for blob in layer.blobs})
+    stored = [str(blob.storage) for blob in layer.blobs if blob.name == "filters"]
+    storages = stored or sorted({str(blob.storage) for blob in layer.blobs})
     return {
         "name": node.name,
         "op": node.op,
@@ -245,7 +245,7 @@ def _layer(layer: Layer, graph: Graph, memory: MemoryMap, predicted: LayerPredic
         "layout_out": str(output.layout),
         "storage": {
             "weights": ",".join(storages) or None,
-            "output": output.storage,
+            "output": str(output.storage),
             **({"exact": True} if node.attrs.get("exact") else {}),  # no rounding: as the model has
         },
         **({"compute": layer.plan["compute"]} if "compute" in layer.plan else {}),

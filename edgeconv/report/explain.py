@@ -158,7 +158,7 @@ def _tensor(tensor: Tensor, memory: MemoryMap) -> Document:
         "name": tensor.name,
         "shape": list(tensor.shape),
         "layout": str(tensor.layout),
-        "storage": tensor.storage if tensor.dtype == FLOAT32 else tensor.dtype,
+        "storage": str(tensor.storage) if tensor.dtype == FLOAT32 else tensor.dtype,
         "region": place.region.value,
         "bank": memory.banks[place.bank].name if place.region is Region.ARENA else None,
         "offset": place.offset,

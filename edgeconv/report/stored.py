@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from edgeconv.format_names import kind_of
+from edgeconv.encoding import kind_of
 from edgeconv.ir.filters import WEIGHTED
 from edgeconv.storage import formats
 from edgeconv.storage.base import FLOAT32
@@ -77,7 +77,7 @@ def saved_by_filters(layers: Iterable[Layer], form: str) -> int:
         if of_filters(layer) == FLOAT32:
             bias = _FLOAT_BYTES * _channels(layer)
             elements = max(0, layer["weight_bytes"] - bias) // _FLOAT_BYTES
-            less = _FLOAT_BYTES * elements - entry.bytes_of(elements)
+            less = _FLOAT_BYTES * elements - entry.encoding.bytes_of(elements)
             saved += max(0, less - (bias if entry.scaled else 0))
     return saved
 

@@ -11,7 +11,7 @@ from rich.console import Group, RenderableType
 from rich.markup import escape
 from rich.table import Table
 
-from edgeconv.format_names import kind_of
+from edgeconv.encoding import kind_of
 from edgeconv.names import last_parts
 from edgeconv.report.advice import suggestions
 from edgeconv.report.document import excess

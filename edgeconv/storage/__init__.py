@@ -5,20 +5,24 @@ from __future__ import annotations
 import sys
 from functools import cache
 
-from edgeconv.registry import scan
+from edgeconv.encoding import Encoding, scaled_encoding
+from edgeconv.registry import lookup, scan
 from edgeconv.storage.base import StorageFormat
-from edgeconv.storage.grid import grid_format
-
-
-class Formats(dict[str, StorageFormat]):
-    """Those with a module, by name, and on demand the grids of quantised models, which nobody can
-    list."""
-
-    def __missing__(self, name: str) -> StorageFormat:
-        return grid_format(name)
+from edgeconv.storage.scaled import scaled_format
 
 
 @cache
-def formats() -> Formats:
-    """Storage format name -> StorageFormat."""
-    return Formats(scan(sys.modules[__name__], "FORMAT", StorageFormat))
+def formats() -> dict[str, StorageFormat]:
+    """Storage format name -> StorageFormat, of those that options name."""
+    return scan(sys.modules[__name__], "FORMAT", StorageFormat)
+
+
+def format_of(encoding: Encoding) -> StorageFormat:
+    """What encodes and decodes elements of ``encoding``."""
+    return scaled_format(encoding) if encoding.scale else formats()[str(encoding)]
+
+
+def format_called(text: str) -> StorageFormat:
+    """The format of an encoding as report.json spells it; EdgeconvError where there is none."""
+    encoding = scaled_encoding(text)
+    return scaled_format(encoding) if encoding else lookup("storage format", text, formats())

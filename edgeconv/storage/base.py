@@ -9,18 +9,20 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-FLOAT32 = "float32"  # the compute type, and the format of whatever has no other
+from edgeconv import encoding
+from edgeconv.encoding import Encoding
+
+FLOAT32 = str(encoding.FLOAT32)  # as options and report.json spell it
 
 
 @dataclass(frozen=True, slots=True)
 class StorageFormat:
     """One way to keep numbers in memory.
 
-    ``bits``: of one element; consecutive ones have no gap between them.  ``encode`` brings an array
-    of any shape to its bytes, little-endian, in C order, each value to the nearest that the format
-    has; ``decode`` is its inverse up to the format's precision and gives a flat array of the
-    compute type.  Where elements are parts of bytes, zeros fill up the last one, and ``decode``
-    gives those too.
+    ``encoding``: of one element.  ``encode`` brings an array of any shape to its bytes,
+    little-endian, in C order, each value to the nearest that the format has; ``decode`` is its
+    inverse up to the format's precision and gives a flat array of the compute type.  Where elements
+    are parts of bytes, zeros fill up the last one, and ``decode`` gives those too.
     ``truncate``: the same as ``encode``, but toward zero; None where all is exact.
     ``relative_error`` and ``truncation_error`` bound what the two do to a number between
     ``smallest`` and ``largest`` in magnitude, relative to it; larger ones become ``largest``.
@@ -31,8 +33,7 @@ class StorageFormat:
     ``written``: kernels encode results in it, so that run-time tensors can have it.
     """
 
-    name: str
-    bits: int
+    encoding: Encoding
     encode: Callable[[npt.NDArray[np.generic]], bytes]
     decode: Callable[[bytes], npt.NDArray[np.number]]
     relative_error: float = 0.0
@@ -45,20 +46,19 @@ class StorageFormat:
     written: bool = False
 
     @property
+    def name(self) -> str:
+        """What options call it."""
+        return str(self.encoding)
+
+    @property
+    def bits(self) -> int:
+        """Of one element."""
+        return self.encoding.bits
+
+    @property
     def scaled(self) -> bool:
         """Weights are in units of their output channel."""
         return self.units is not None
-
-    @property
-    def element_bytes(self) -> int:
-        """Bytes of one element; ValueError where that is no whole number."""
-        if self.bits % 8:
-            raise ValueError(f"an element of {self.name} has {self.bits} bits")
-        return self.bits // 8
-
-    def bytes_of(self, elements: int) -> int:
-        """Bytes of so many consecutive elements."""
-        return -(-elements * self.bits // 8)
 
     def rounded(
         self, values: npt.NDArray[np.generic], *, truncate: bool = False

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from edgeconv.storage.base import FLOAT32, StorageFormat
+from edgeconv.encoding import FLOAT32
+from edgeconv.storage.base import StorageFormat
 
 
 def _encode(array: npt.NDArray[np.generic]) -> bytes:
@@ -16,4 +17,4 @@ def _decode(data: bytes) -> npt.NDArray[np.number]:
     return np.frombuffer(data, dtype="<f4")
 
 
-FORMAT = StorageFormat(FLOAT32, 32, _encode, _decode, enumerator="EC_F32", written=True)
+FORMAT = StorageFormat(FLOAT32, _encode, _decode, enumerator="EC_F32", written=True)

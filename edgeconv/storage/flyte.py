@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from edgeconv.encoding import Encoding
 from edgeconv.storage.base import StorageFormat
 from edgeconv.storage.whole import require_finite
 
@@ -115,8 +116,7 @@ def flyte(bits: int) -> StorageFormat:
         return word.reshape(-1).view("<f4")
 
     return StorageFormat(
-        name=f"flyte{bits}",
-        bits=bits,
+        encoding=Encoding(bits),
         encode=encode,
         decode=decode,
         relative_error=0.6 if bits == 8 else 2.0 ** -(bits - 8),  # 2.5 becomes 1 or 4

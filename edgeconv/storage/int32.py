@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from edgeconv.encoding import INT32
 from edgeconv.storage.base import StorageFormat
 
 
@@ -16,4 +17,4 @@ def _decode(data: bytes) -> npt.NDArray[np.number]:
     return np.frombuffer(data, dtype="<i4")
 
 
-FORMAT = StorageFormat("int32", 32, _encode, _decode)
+FORMAT = StorageFormat(INT32, _encode, _decode)

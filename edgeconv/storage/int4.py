@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from edgeconv.encoding import INT4
 from edgeconv.storage.whole import whole
 
 
@@ -25,4 +26,4 @@ def _unpack(data: bytes) -> npt.NDArray[np.int8]:
     return ((halves ^ 8) - 8).astype(np.int8)
 
 
-FORMAT = whole("int4", 4, _pack, _unpack)
+FORMAT = whole(INT4, _pack, _unpack)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from edgeconv.encoding import INT8
 from edgeconv.storage.whole import whole
 
 FORMAT = whole(
-    "int8",
-    8,
+    INT8,
     lambda values: np.ascontiguousarray(values).tobytes(),
     lambda data: np.frombuffer(data, np.int8),
 )

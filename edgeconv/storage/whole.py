@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from edgeconv.encoding import Encoding
 from edgeconv.errors import EdgeconvError
 from edgeconv.storage.base import StorageFormat
 
@@ -49,13 +50,12 @@ def channel_scales(
 
 
 def whole(
-    name: str,
-    bits: int,
+    encoding: Encoding,
     pack: Callable[[npt.NDArray[np.int8]], bytes],
     unpack: Callable[[bytes], npt.NDArray[np.int8]],
 ) -> StorageFormat:
-    """The format of ``bits``, whose elements ``pack`` brings to bytes and ``unpack`` takes back."""
-    largest = (1 << (bits - 1)) - 1
+    """The format whose elements ``pack`` brings to bytes and ``unpack`` takes back."""
+    name, largest = str(encoding), encoding.high
 
     def bytes_of(values: npt.NDArray[Any]) -> bytes:
         missing = int(np.isnan(values).sum())
@@ -67,14 +67,13 @@ def whole(
                 hint="keep this tensor in float32, flyte24 or flyte16",
             )
         # No unit chosen here needs the smallest integer, but a quantised model may use it.
-        return pack(np.clip(values, -largest - 1, largest).astype(np.int8).reshape(-1))
+        return pack(np.clip(values, encoding.low, largest).astype(np.int8).reshape(-1))
 
     # In double precision: of a quotient rounded to float32 before, the nearest integer may be
     # another one.  Half a unit is 1 of 1/2, and all of what exceeds the range but the largest: a
     # relative bound says little.
     return StorageFormat(
-        name=name,
-        bits=bits,
+        encoding=encoding,
         encode=lambda array: bytes_of(np.rint(array.astype(np.float64))),
         decode=lambda data: unpack(data).astype(np.float32),
         relative_error=1.0,
@@ -83,5 +82,5 @@ def whole(
         smallest=1.0,
         largest=float(largest),
         units=lambda weights: channel_scales(weights, largest),
-        enumerator=f"EC_I{bits}",
+        enumerator=f"EC_I{encoding.bits}",
     )

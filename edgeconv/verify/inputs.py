@@ -11,8 +11,9 @@ import numpy.typing as npt
 from edgeconv import array_file
 from edgeconv.array_file import Arrays, Stated
 from edgeconv.build.project import Port, Project
+from edgeconv.encoding import integers
 from edgeconv.errors import EdgeconvError
-from edgeconv.ir.quantisation import INTEGERS, bounds_of
+from edgeconv.ir.quantisation import INTEGERS
 from edgeconv.names import did_you_mean
 
 Array = npt.NDArray[np.generic]
@@ -28,7 +29,7 @@ def seeded(ports: Sequence[Port], seed: int = SEED) -> dict[str, Array]:
 def random(shape: Sequence[int], dtype: str, rng: np.random.Generator) -> Array:
     """A seeded input of a shape and element type."""
     if dtype in INTEGERS:
-        low, high = bounds_of(dtype)
+        low, high = integers(dtype).low, integers(dtype).high
         return rng.integers(low, high, tuple(shape), dtype, endpoint=True)
     return rng.standard_normal(tuple(shape), dtype=np.float32)
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from edgeconv.errors import EdgeconvError
 from edgeconv.ir.layout import Layout
 from edgeconv.ir.quantisation import INTEGERS
-from edgeconv.storage import formats
+from edgeconv.storage import format_called
 from edgeconv.verify.compare import Difference, assumed_step, compare
 
 
@@ -99,4 +99,4 @@ def pieces(layers: Sequence[Mapping[str, Any]], trace: Path) -> Iterator[npt.NDA
             if dtype in INTEGERS:
                 yield np.frombuffer(data, np.dtype(dtype).newbyteorder("<")).astype(np.float32)
             else:
-                yield formats()[stored].decode(data).astype(np.float32, copy=False)
+                yield format_called(stored).decode(data).astype(np.float32, copy=False)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from edgeconv.ir.layout import Layout
-from edgeconv.storage import formats
+from edgeconv.storage import format_called
 from edgeconv.storage.base import StorageFormat
 from edgeconv.verify.compare import Difference, compare
 from edgeconv.verify.layers import original_name, pieces
@@ -57,7 +57,7 @@ def compare_beside(
         name, shape = original_name(layer), tuple(layer["output_shape"])
         if name not in results:
             results[name] = Layout.parse(layer["layout_out"]).unpack(memory, shape)
-            stored[name] = formats()[layer["storage"]["output"]]
+            stored[name] = format_called(layer["storage"]["output"])
     for name, wanted in twin.beside(feeds, results).items():
         moved = _beyond_rounding(results[name], wanted, stored[name], truncate)
         yield compare(name, moved, wanted)

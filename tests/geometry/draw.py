@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from edgeconv.encoding import int8
 from edgeconv.ir.activation import NONE, Activation
-from edgeconv.storage.grid import Grid
 
 Array = npt.NDArray[Any]
 Sizes = tuple[int, ...]
@@ -23,7 +23,7 @@ CHANNELS = (1, 2, 3, 4, 5, 7, 8, 11, 13, 16, 17, 19, 23, 29, 31, 32, 37, 53, 64,
 SIZES = (1, 1, 2, 3, 4, 5, 6, 7, 9, 11, 17, 23, 40)
 MOST_TAPS = 60
 AFTER = (NONE, NONE, Activation("relu"), Activation("clip", -7.0, 9.0))
-WHOLE = Grid(1.0, 3).name  # integers from -131 to 124
+WHOLE = str(int8(1.0, 3))  # integers from -131 to 124
 TENSORS = ("float32", "float32", "float32", "flyte24", "flyte16", WHOLE)
 NOT_FINITE = (np.inf, -np.inf, np.nan)
 

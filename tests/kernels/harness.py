@@ -36,15 +36,14 @@ import numpy.typing as npt
 from edgeconv.codegen.amalgamate import grid_table
 from edgeconv.codegen.functions import FunctionTable, environment
 from edgeconv.codegen.weights import encoded
-from edgeconv.format_names import is_grid
+from edgeconv.encoding import FLOAT32
 from edgeconv.ir.activation import NONE, Activation
 from edgeconv.ir.choice import Alias, ArgKind, Layer, tensor_bytes
 from edgeconv.ir.graph import Epilogue, Graph, Node, Tensor
 from edgeconv.ops import operators
 from edgeconv.ops.base import LayoutOption
 from edgeconv.ops.lowering import merge_headers
-from edgeconv.storage import formats
-from edgeconv.storage.grid import grid_of
+from edgeconv.storage import format_called, format_of
 from edgeconv.targets import Target
 from tests.ir_interpreter import evaluate
 from tests.kernels import once
@@ -112,10 +111,14 @@ class Spec:
         if self.residual is not None:
             arrays["residual"] = self.residual
         for name in arrays.keys() & self.storage.keys():
-            arrays[name] = formats()[self.storage[name]].rounded(arrays[name])
+            arrays[name] = format_called(self.storage[name]).rounded(arrays[name])
         residual = "residual" if self.residual is not None else ""
         epilogue = Epilogue(self.before, residual, self.after)
-        node = Node("node", self.op, tuple(self.inputs), ("out",), self.attrs, epilogue)
+        attrs = dict(self.attrs)
+        if "storage" in attrs:
+            units = attrs.pop("units", ())
+            attrs["storage"] = format_called(attrs["storage"]).encoding.scaled(units)
+        node = Node("node", self.op, tuple(self.inputs), ("out",), attrs, epilogue)
         tensors = {
             name: Tensor(
                 name, value.shape, str(value.dtype), data=value if name in self.constants else None
@@ -125,7 +128,7 @@ class Spec:
         tensors["out"] = Tensor("out", self.shape)
         for name, form in self.storage.items():
             if name in tensors:
-                tensors[name] = replace(tensors[name], storage=form)
+                tensors[name] = replace(tensors[name], storage=format_called(form).encoding)
         values = {name: value for name, value in arrays.items() if name not in self.constants}
         return Graph("test", (node,), tensors, tuple(values), ("out",)), values
 
@@ -187,8 +190,8 @@ def values_of(case: Case) -> Iterator[bytes]:
     for name in _tensors_read(case.layer):
         tensor = case.graph[name]
         packed = tensor.layout.pack(case.values[name].astype(tensor.dtype, copy=False))
-        plain = tensor.storage == "float32"
-        yield packed.tobytes() if plain else formats()[tensor.storage].encode(packed)
+        plain = tensor.storage == FLOAT32
+        yield packed.tobytes() if plain else format_of(tensor.storage).encode(packed)
 
 
 def _place(case: Case, granted: Sequence[Alias]) -> tuple[list[int], dict[str, tuple[int, int]]]:
@@ -256,8 +259,8 @@ class Program:
         includes = ["ec_common.h", f"isa/{target.header}"]
         includes += [f"kernels/{name}" for name in merge_headers(self.headers)]
         forms = (t.storage for run in self.runs for t in run.case.graph.tensors.values())
-        grids = [grid_of(form) for form in dict.fromkeys(forms) if is_grid(form)]
-        text = [grid_table(grids)] if grids else []
+        scaled = [form for form in dict.fromkeys(forms) if form.scale]
+        text = [grid_table(scaled)] if scaled else []
         text += [f'#include "{name}"' for name in includes]
         text += [f"__attribute__((noinline)) {f.text}" for f in self.table.functions.values()]
         text += self.callers.values()
@@ -315,7 +318,7 @@ def execute(build: Build, cases: Sequence[Case], folder: Path) -> list[tuple[Cas
     results, at = [], 0
     for played in program.runs:
         out = played.case.graph[played.case.layer.node.output]
-        memory = formats()[out.storage].decode(written[at : at + played.out[2]])
+        memory = format_of(out.storage).decode(written[at : at + played.out[2]])
         results.append((played.case, out.layout.unpack(memory, out.shape)))
         at += played.out[2]
     assert at == len(written)
@@ -349,7 +352,7 @@ def check(build: Build, cases: Sequence[Case], folder: Path) -> None:
         with np.errstate(invalid="ignore"):
             allowed = case.tolerance * ULP * np.maximum(np.abs(want), case.scale)
             low, high = want - allowed, want + allowed
-            form = formats()[case.graph[case.layer.node.output].storage]
+            form = format_of(case.graph[case.layer.node.output].storage)
             if form.name != "float32":  # rounding keeps the order
                 low, high = (form.rounded(edge).astype(np.float64) for edge in (low, high))
             bad = ~(

@@ -15,10 +15,10 @@ import numpy as np
 
 from edgeconv.cache import Cache
 from edgeconv.choose.storage import tensor_formats
+from edgeconv.encoding import int8
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.layout import ROW_MAJOR, blocked
 from edgeconv.ops.base import LayoutOption
-from edgeconv.storage.grid import Grid
 from edgeconv.targets import Target
 from tests.kernels.harness import Build, Case, Spec, check
 from tests.kernels.test_conv import RELU, conv, numbers, tile
@@ -32,7 +32,7 @@ FORMATS = [name for name in tensor_formats() if name != "float32"]
 FLOAT32 = "float32"
 CLIP = Activation("clip", -1.0, 1.5)
 # Of quantised tensors.  No sum of the tests' numbers lies between two of the coarser one's.
-FINE, COARSE = Grid(0.0371, -9).name, Grid(0.1371, 60).name
+FINE, COARSE = str(int8(0.0371, -9)), str(int8(0.1371, 60))
 # (input, output, residual): each alone, each in turn, and all the same.
 TURNS = [
     *(dict.fromkeys(("x", "out", "residual"), name) for name in FORMATS),

@@ -166,8 +166,8 @@ def test_what_is_stored_is_what_was_measured(engine: Engine) -> None:
     graph = stored(engine.graph, rounded)
     for node in graph.nodes:
         if node.name in wanted:
-            assert node.attrs["storage"] == wanted[node.name]
-            assert ("units" in node.attrs) == formats()[wanted[node.name]].scaled
+            assert str(node.attrs["storage"].element) == wanted[node.name]
+            assert bool(node.attrs["storage"].scale) == formats()[wanted[node.name]].scaled
     board = boards.load("host")
     choice = choose.select(graph, board.target)
     library = Library(choice, own_places(choice), board)

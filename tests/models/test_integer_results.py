@@ -12,7 +12,7 @@ import pytest
 from edgeconv import pipeline
 from edgeconv.build import run_binary
 from edgeconv.build.project import Project
-from edgeconv.format_names import is_grid
+from edgeconv.encoding import scaled_encoding
 from edgeconv.ir.layout import Layout
 from edgeconv.pipeline import CompileOptions, compile_model, decide
 from edgeconv.verify.layers import original_name, pieces
@@ -69,12 +69,12 @@ def test_the_same_numbers(dtype: str, board: str, tmp_path: Path) -> None:
     plain, wanted = results(model, tmp_path / "plain", board, "float32")
     small, got = results(model, tmp_path / "small", board, "int8")
     stored = [layer["storage"]["output"] for layer in small.report["layers"]]
-    assert sum(map(is_grid, stored)) >= 4
-    assert not any(is_grid(layer["storage"]["output"]) for layer in plain.report["layers"])
+    assert sum(map(bool, map(scaled_encoding, stored))) >= 4
+    assert not any(scaled_encoding(layer["storage"]["output"]) for layer in plain.report["layers"])
     assert small.report["ram"]["arena"] < plain.report["ram"]["arena"]
     sizes = {layer["output"]: layer["output_bytes"] for layer in plain.report["layers"]}
     for layer in small.report["layers"]:
-        if is_grid(layer["storage"]["output"]) and layer["output"] in sizes:
+        if scaled_encoding(layer["storage"]["output"]) and layer["output"] in sizes:
             assert 4 * layer["output_bytes"] == sizes[layer["output"]]
     for name in wanted.keys() & got.keys():
         np.testing.assert_array_equal(got[name], wanted[name], err_msg=name)
@@ -94,7 +94,7 @@ def test_bare_metal_keeps_integers(tmp_path: Path) -> None:
     decided = decide(CompileOptions(model, "generic-c", ram=large))
     assert decided.report["ram"]["total"] <= large
     assert decided.found is None  # nothing was rounded for it
-    assert any(is_grid(layer["storage"]["output"]) for layer in decided.report["layers"])
+    assert any(scaled_encoding(layer["storage"]["output"]) for layer in decided.report["layers"])
 
 
 def test_a_search_leaves_them_alone(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_a_search_leaves_them_alone(tmp_path: Path) -> None:
     options = CompileOptions(model, "generic-c", min_sqnr=30.0, objective="memory")
     decided = decide(options)
     stored = {layer["name"]: layer["storage"] for layer in decided.report["layers"]}
-    assert sum(is_grid(entry["output"]) for entry in stored.values()) >= 4
+    assert sum(bool(scaled_encoding(entry["output"])) for entry in stored.values()) >= 4
     net = tmp_path / "net"
     compile_model(options, net)
     assert pipeline.verify_project(net, model=model).passed

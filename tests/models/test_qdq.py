@@ -14,6 +14,7 @@ import pytest
 from edgeconv import pipeline
 from edgeconv.build.project import Project
 from edgeconv.codegen.weights import encoded
+from edgeconv.encoding import INT8
 from edgeconv.pipeline import CompileOptions, compile_model, decide
 from edgeconv.verify import Verification
 from tests import onnx_models
@@ -92,7 +93,7 @@ def test_the_image_holds_the_models_own_integers(tmp_path: Path) -> None:
     }
     assert set(blobs) == {"w1", "w2", "w3"}
     for name, (node, blob) in blobs.items():
-        assert blob.storage == "int8"
+        assert blob.storage == INT8
         assert blob.arrange is not None
         whole = net.weights[name].T if node.op == "Dense" else net.weights[name]
         want = blob.arrange(whole.astype(np.float32)).astype(np.int8).tobytes()

@@ -52,7 +52,7 @@ def test_digits(name: str, board: str, tmp_path: Path) -> None:
     project, _ = compile_model(options, tmp_path / "digits")
     saved = plain.report["flash"]["weights"] - project.report["flash"]["weights"]
     form, layers = formats()[name], plain.choice.layers
-    expected = 4 * filters_of(plain_options) - form.bytes_of(filters_of(options))
+    expected = 4 * filters_of(plain_options) - form.encoding.bytes_of(filters_of(options))
     units = sum(blob.bytes for layer in layers for blob in layer.blobs if blob.name == "bias")
     expected -= units if form.scaled else 0
     assert abs(saved - expected) <= 64 * sum(len(layer.blobs) for layer in layers)  # alignment

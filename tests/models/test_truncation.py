@@ -76,7 +76,9 @@ def test_multiples_of_units_stay(graph: Graph) -> None:
     """A quotient just below a whole number would lose one."""
     stored = store_weights(graph, {"stem": "int8", "dense": "int8"})
     given = tuple(
-        replace(n, attrs={**n.attrs, "units": (1.0,)}) if n.name == "stem" else n
+        replace(n, attrs={**n.attrs, "storage": n.attrs["storage"].scaled((1.0,))})
+        if n.name == "stem"
+        else n
         for n in stored.nodes
     )
     marked = truncate_weights(replace(stored, nodes=given))
@@ -153,7 +155,7 @@ def test_verify_tells_the_two_apart(name: str, tmp_path: Path) -> None:
         layer = {
             "output": "y",
             "output_shape": [1, 400],
-            "output_bytes": form.bytes_of(400),
+            "output_bytes": form.encoding.bytes_of(400),
             "layout_out": "NCHW",
             "storage": {"output": name},
         }

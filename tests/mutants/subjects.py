@@ -118,5 +118,5 @@ SUBJECTS = (
         Subject(f"edgeconv/ops/{name}.py", _own_first(name, _IMPORT))
         for name in ("concat", "conv", "dense", "pad", "pool", "reduce", "resize")
     ),
-    Subject("edgeconv/storage/grid.py", ("tests/unit/test_grids.py",)),
+    Subject("edgeconv/storage/scaled.py", ("tests/unit/test_grids.py",)),
 )

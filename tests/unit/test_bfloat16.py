@@ -16,6 +16,7 @@ from edgeconv.algorithms.bfloat16.plan import make_plan
 from edgeconv.algorithms.bfloat16.units import UNITS
 from edgeconv.algorithms.problem import problem_of
 from edgeconv.choose import select
+from edgeconv.encoding import Encoding
 from edgeconv.errors import EdgeconvError
 from edgeconv.host import Host
 from edgeconv.ir.graph import Graph, Node, Tensor
@@ -78,7 +79,7 @@ def test_only_where_asked_for() -> None:
     asked = select(graph(), ZEN4.target, algorithms={"a": "bfloat16"})
     (layer,) = (layer for layer in asked.layers if layer.node.name == "a")
     assert layer.algorithm == layer.plan["compute"] == "bfloat16"
-    assert next(blob.storage for blob in layer.blobs if blob.name == "filters") == "flyte16"
+    assert next(blob.storage for blob in layer.blobs if blob.name == "filters") == Encoding(16)
 
 
 def test_every_layer_that_it_applies_to() -> None:
@@ -109,7 +110,7 @@ def test_predicted_twice_as_fast(name: str) -> None:
     """Of what direct convolution, or SConv where the tile is the same, takes."""
     target = replace(TARGETS[name], bfloat16=True, caches=ZEN4.caches)
     big = graph(256, 256)
-    node = replace(big.nodes[0], attrs={**big.nodes[0].attrs, "storage": "flyte16"})
+    node = replace(big.nodes[0], attrs={**big.nodes[0].attrs, "storage": Encoding(16)})
     costs = {x.name: x.cost(problem_of(node, big), target) for x in _able(node, big, name)}
     ratio = min(cost for key, cost in costs.items() if key != "bfloat16") / costs["bfloat16"]
     assert 1.7 <= ratio <= 2.6
@@ -122,7 +123,7 @@ def _able(node: Node, of: Graph, name: str) -> list[Algorithm]:
 
 def test_panels_fit_their_share() -> None:
     big = graph(256, 64, size=112)
-    node = replace(big.nodes[0], attrs={**big.nodes[0].attrs, "storage": "flyte16"})
+    node = replace(big.nodes[0], attrs={**big.nodes[0].attrs, "storage": Encoding(16)})
     problem = problem_of(node, big)
     plan = make_plan(problem, ZEN4.target)
     assert plan.panel.bytes <= 3 / 8 * 2**20

@@ -98,7 +98,9 @@ def test_formats_are_what_select_takes(made: Tables) -> None:
     graph = passes.optimise(frontend.load(DIGITS))
     picked = tuple(len(item.options) - 1 for item in made.items)
     choice = choose.select(graph, board.target, storage=made.formats(picked))
-    stored = {layer.node.name: layer.blobs[0].storage for layer in choice.layers if layer.blobs}
+    stored = {
+        layer.node.name: str(layer.blobs[0].storage) for layer in choice.layers if layer.blobs
+    }
     assert set(stored.values()) == {"int8"}
     assert made.noise(picked) == pytest.approx(
         sum(3e-3 if item.kind == WEIGHTS else 1e-6 for item in made.items)

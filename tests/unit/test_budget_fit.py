@@ -31,7 +31,7 @@ def lowered(choice: Choice, wanted: Mapping[str, str]) -> Choice:
     graph, of_layer = choice.graph, {layer.node.name: layer.node.output for layer in choice.layers}
     storage = {of_layer[key.removesuffix(OUTPUT)]: form for key, form in wanted.items()}
     tensors = {
-        name: replace(tensor, storage=storage.get(name, "float32"))
+        name: replace(tensor, storage=formats()[storage.get(name, "float32")].encoding)
         for name, tensor in graph.tensors.items()
     }
 
@@ -39,7 +39,7 @@ def lowered(choice: Choice, wanted: Mapping[str, str]) -> Choice:
         inner, outer = tensors[alias.inner], tensors[alias.outer]
         if alias.exact:
             assert inner.storage == outer.storage or inner.dtype != "float32"
-            bits = formats()[outer.storage].bits if outer.dtype == "float32" else 32
+            bits = outer.storage.bits if outer.dtype == "float32" else 32
             return replace(alias, offset=alias.offset * bits // 32)
         return alias if inner.storage == outer.storage else None
 

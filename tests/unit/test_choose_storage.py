@@ -13,6 +13,7 @@ from edgeconv.algorithms.packing import has_units, in_units, rounded, rounded_we
 from edgeconv.choose.storage import store_weights, stored_formats, weight_formats
 from edgeconv.codegen.emit import weight_image
 from edgeconv.codegen.weights import encoded
+from edgeconv.encoding import FLOAT32, INT4, INT8, Encoding
 from edgeconv.errors import EdgeconvError
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.pipeline import CompileOptions, decide
@@ -39,7 +40,7 @@ def graph(weights: float = 1.0) -> Graph:
 
 
 def stored(of: Graph, attribute: str = "storage") -> dict[str, str]:
-    return {n.name: n.attrs[attribute] for n in of.nodes if attribute in n.attrs}
+    return {n.name: str(n.attrs[attribute]) for n in of.nodes if attribute in n.attrs}
 
 
 def test_formats_of_weights() -> None:
@@ -68,7 +69,7 @@ def test_rounded_weights_are_float32() -> None:
 
 
 def with_units(units: tuple[float, ...]) -> Node:
-    return Node("a", "Conv", ("x", "w"), ("y",), {"storage": "flyte8", "units": units})
+    return Node("a", "Conv", ("x", "w"), ("y",), {"storage": Encoding(8).scaled(units)})
 
 
 def test_units_of_the_node_come_first() -> None:
@@ -80,10 +81,26 @@ def test_units_of_the_node_come_first() -> None:
     assert has_units(node)
     stored = in_units(weights, formats()["flyte8"], units)
     np.testing.assert_array_equal(stored.ravel(), [2, 2, 0, -2])
-    flyte16 = replace(node, attrs={"storage": "flyte16"})
+    flyte16 = replace(node, attrs={"storage": Encoding(16)})
     assert units_of(flyte16, weights) is None
-    assert has_units(replace(node, attrs={**node.attrs, "storage": "flyte16"}))
-    assert not has_units(replace(node, attrs={**node.attrs, "storage": "float32"}))
+    assert has_units(replace(node, attrs={"storage": Encoding(16).scaled((1.0,) * 4)}))
+    assert not has_units(replace(node, attrs={**node.attrs, "storage": FLOAT32}))
+
+
+def test_units_of_one_format_are_none_of_another() -> None:
+    """A layer of a quantised model, which --storage names another format for."""
+    own = Node(
+        "a", "Conv", ("x", "w"), ("y",), {"storage": INT8.scaled((0.25,) * 4), "exact": True}
+    )
+    model = graph(weights=0.3)
+    model = replace(model, nodes=(own, *model.nodes[1:]))
+    asked = store_weights(model, {"a": "int4"}).nodes[0]
+    assert asked.attrs == {"storage": INT4}
+    (found,) = (n for n in rounded_weights(model, {"a": "int4"}).nodes if n.name == "a")
+    weights = rounded_weights(model, {"a": "int4"})[found.inputs[1]].constant()
+    np.testing.assert_array_equal(
+        weights, rounded(model["w"].constant().astype(np.float32), formats()["int4"])
+    )
 
 
 @pytest.mark.parametrize("name", sorted(stored_formats()))
@@ -145,7 +162,7 @@ def test_image_and_report_count_bytes_of_the_format(residual_model: Path, name: 
             continue
         seen += 1
         filters, bias = layer.blobs
-        assert filters.bytes == form.bytes_of(filters.elements) == len(encoded(filters))
+        assert filters.bytes == form.encoding.bytes_of(filters.elements) == len(encoded(filters))
         # Rows of int4 begin with a byte: of an odd number of taps or filters.
         most = before.blobs[0].elements // (4 if name == "int4" else 1 << 30)
         assert 0 <= filters.elements - before.blobs[0].elements <= most

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgeconv.choose.storage import by_kind, storable, store_tensors, tensor_formats
+from edgeconv.encoding import FLOAT32
 from edgeconv.errors import EdgeconvError
 from edgeconv.ir.choice import element_align, tensor_bytes
 from edgeconv.ir.graph import Epilogue, Graph, Tensor
@@ -44,7 +45,7 @@ def network() -> Graph:
 
 
 def storages(graph: Graph) -> dict[str, str]:
-    return {t.name: t.storage for t in graph.activations() if t.storage != "float32"}
+    return {t.name: str(t.storage) for t in graph.activations() if t.storage != FLOAT32}
 
 
 def test_formats_of_tensors() -> None:
@@ -137,7 +138,7 @@ def test_report_and_comments_follow(
     assert stored
     for layer in report["layers"]:
         shape = math.prod(layer["output_shape"])
-        element = formats()[layer["storage"]["output"]].element_bytes
+        element = formats()[layer["storage"]["output"]].encoding.element_bytes
         assert layer["output_bytes"] == shape * element  # portable: layouts have no padding
     text = (net / "net.c").read_text()
     assert "--storage '*:output=flyte16'" in text
@@ -164,7 +165,7 @@ def test_arena_shrinks_as_the_format_says(board: str, tmp_path: Path) -> None:
     form=st.sampled_from(sorted(tensor_formats())),
 )
 def test_bytes_of_a_tensor(shape: tuple[int, ...], layout: object, form: str) -> None:
-    tensor = Tensor("t", shape, layout=layout, storage=form)  # type: ignore[arg-type]
+    tensor = Tensor("t", shape, layout=layout, storage=formats()[form].encoding)  # type: ignore[arg-type]
     assert tensor_bytes(tensor) * 8 == tensor.elements * formats()[form].bits
     assert tensor_bytes(tensor) % element_align(tensor) == 0
 
@@ -188,7 +189,7 @@ def test_planner_takes_sizes_from_formats(
     sizes = of_choice(choice).sizes
     for name, size in sizes.items():
         tensor = choice.graph[name]
-        assert size == tensor.elements * formats()[tensor.storage].element_bytes
+        assert size == tensor.elements * tensor.storage.element_bytes
     for layer in choice.layers:
         for alias in layer.aliases:
             one, other = choice.graph[alias.inner], choice.graph[alias.outer]

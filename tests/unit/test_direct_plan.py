@@ -20,6 +20,7 @@ from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.algorithms.strips import segments, widths
 from edgeconv.cache import Cache
 from edgeconv.codegen.amalgamate import runtime
+from edgeconv.encoding import INT8, Encoding
 from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Layout, blocked
 from edgeconv.targets import TARGETS, Target
 
@@ -155,11 +156,11 @@ def planned(problem: ConvProblem, target: Target) -> tuple[DirectPlan, int, int]
     return plan, channels, sums_bytes(problem, plan, target, channels)
 
 
-@pytest.mark.parametrize("storage", ["flyte24", "flyte16", "flyte8"])
-def test_sums_wait_in_a_workspace_where_the_output_cannot_hold_them(storage: str) -> None:
+@pytest.mark.parametrize("bits", [24, 16, 8])
+def test_sums_wait_in_a_workspace_where_the_output_cannot_hold_them(bits: int) -> None:
     """In passes as in float32, through the sums of one tile of filters and the rows of a chunk."""
     target = replace(TARGETS["avx512"], caches=CACHES)
-    plain, stored = planned(FAR, target), planned(replace(FAR, out_as=storage), target)
+    plain, stored = planned(FAR, target), planned(replace(FAR, out_as=Encoding(bits)), target)
     assert 0 < stored[1] == plain[1] < FAR.in_c
     assert plain[2] == 0
     plan = stored[0]
@@ -169,7 +170,7 @@ def test_sums_wait_in_a_workspace_where_the_output_cannot_hold_them(storage: str
 
 def test_no_passes_where_workspaces_are_not_wanted() -> None:
     """RAM is short, or the core has no caches; sums that wait in the output take no memory."""
-    target, stored = replace(TARGETS["avx512"], caches=CACHES), replace(FAR, out_as="flyte16")
+    target, stored = replace(TARGETS["avx512"], caches=CACHES), replace(FAR, out_as=Encoding(16))
     for machine in (target.lean(), replace(target, caches=())):
         assert planned(stored, machine)[1:] == (0, 0)
         assert planned(FAR, machine)[1] > 0
@@ -180,17 +181,17 @@ def test_near_filters_that_fit_l1_take_no_workspace_for_sums() -> None:
     target = replace(TARGETS["avx512"], caches=CACHES)
     size = (1, 56, 56)
     for channels, passes in ((32, False), (64, True)):
-        plain = replace(FAR, in_c=channels, out_c=32, filters_as="int8")
+        plain = replace(FAR, in_c=channels, out_c=32, filters_as=INT8)
         plain = replace(plain, in_size=size, out_size=size)
         assert planned(plain, target)[1] > 0
-        assert (planned(replace(plain, out_as="flyte16"), target)[1] > 0) is passes
+        assert (planned(replace(plain, out_as=Encoding(16)), target)[1] > 0) is passes
 
 
 def test_traffic_of_sums_that_wait() -> None:
     """They come in once, and again from behind a cache that does not hold them beside the filters
     of a pass; the output crosses once, in its own bytes."""
     target = replace(TARGETS["avx512"], caches=(Cache(1, 8 << 10, 64, 8), CACHES[1]))
-    stored = replace(FAR, out_as="flyte16")
+    stored = replace(FAR, out_as=Encoding(16))
     size = planned(stored, target)[2]
     near, far = traffic(stored, target)
     assert near.packed > size == far.packed
@@ -206,7 +207,7 @@ def test_rows_are_decoded_once_where_many_tiles_and_taps_meet_them() -> None:
     size, layout = (1, 28, 28), blocked(4)
     plain = replace(FAR, in_c=64, out_c=64, in_size=size, out_size=size, kernel=(1, 3, 3))
     plain = replace(plain, in_layout=layout, out_layout=layout)
-    stored = replace(plain, in_as="flyte16", out_as="flyte16")
+    stored = replace(plain, in_as=Encoding(16), out_as=Encoding(16))
     plan = make_plan(stored, target)
     assert make_plan(plain, target).band == 0 < plan.band
     taken = band_bytes(stored, plan)
@@ -226,7 +227,7 @@ def test_rounding_errors_choose_no_tile() -> None:
     problem = replace(FAR, in_c=64, out_c=96, in_size=size, out_size=size)
     problem = replace(problem, in_layout=layout, out_layout=layout)
     found = {
-        make_plan(replace(problem, in_as=name, out_as=name, filters_as=name), target).vectors
-        for name in ("flyte24", "flyte16", "flyte8")
+        make_plan(replace(problem, in_as=form, out_as=form, filters_as=form), target).vectors
+        for form in map(Encoding, (24, 16, 8))
     }
     assert len(found) == 1

@@ -17,11 +17,11 @@ from edgeconv.algorithms import algorithms
 from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.board import Board, Energy, Memory
 from edgeconv.cache import Cache
+from edgeconv.encoding import INT8, Encoding, int8
 from edgeconv.ir.layout import ROW_MAJOR, blocked
 from edgeconv.predict import Prediction, predict
 from edgeconv.predict.flows import precision_of
 from edgeconv.storage import formats
-from edgeconv.storage.grid import Grid
 from edgeconv.targets import GRID, TARGETS, Target
 from tests import onnx_models
 
@@ -86,7 +86,8 @@ def test_filters_cross_memory_as_they_are_stored(algorithm: str, storage: str) -
     plain = problem(algorithm, target().lanes)
     traffic = algorithms()[algorithm].traffic
     stored = [
-        traffic(replace(plain, filters_as=name), target())[-1] for name in ("float32", storage)
+        traffic(replace(plain, filters_as=formats()[name].encoding), target())[-1]
+        for name in ("float32", storage)
     ]
     before, after = stored
     assert after.filters <= FILTERS[storage] * before.filters * 1.001
@@ -100,7 +101,8 @@ def test_images_cross_memory_as_they_are_stored(algorithm: str, storage: str) ->
     plain = problem(algorithm, target().lanes)
     traffic = algorithms()[algorithm].traffic
     before = traffic(plain, target())[-1]
-    after = traffic(replace(plain, in_as=storage, out_as=storage), target())[-1]
+    form = formats()[storage].encoding
+    after = traffic(replace(plain, in_as=form, out_as=form), target())[-1]
     least = plain.in_c * SIZE * SIZE * 4 * IMAGES[storage]
     assert least * 0.999 <= after.input < before.input * (1 + IMAGES[storage]) / 2
     assert least * 0.999 <= after.output_writes < before.output_writes * (1 + IMAGES[storage]) / 2
@@ -121,9 +123,9 @@ def test_a_matrix_waits_for_fewer_bytes(storage: str, tmp_path: Path) -> None:
 def test_every_format_that_kernels_read_has_a_price(name: str) -> None:
     stored = {form.name for form in formats().values() if form.enumerator} - {"float32"}
     assert {entry.storage for entry in TARGETS[name].decodings} == stored | {GRID}
-    price = TARGETS[name].decoding(Grid(0.5, 3).name)
+    price = TARGETS[name].decoding(int8(0.5, 3))
     assert price.storage == GRID
-    assert price.vector >= TARGETS[name].decoding("int8").vector
+    assert price.vector >= TARGETS[name].decoding(INT8).vector
 
 
 @pytest.mark.parametrize("storage", ["flyte24", "int8"])
@@ -139,7 +141,9 @@ def test_decoding_by_hand(storage: str, tmp_path: Path) -> None:
     (layer,) = [entry for entry in choice.layers if entry.macs]
     work = layer.work
     vectors = layer.macs / float(str(layer.plan["mr"])) / tile.lanes
-    assert work.decoding == pytest.approx(vectors * tile.decoding(storage).vector)
+    assert work.decoding == pytest.approx(
+        vectors * tile.decoding(formats()[storage].encoding).vector
+    )
     assert precision_of(layer, choice.graph).filter == FILTERS[storage]
     costly = layer.macs * 1e-12 + work.decoding * tile.lanes * 1e-12
     machine = replace(machine, energy=replace(ENERGY, byte={}))
@@ -154,7 +158,7 @@ def test_plans_count_decoding() -> None:
     cost = algorithms()["direct"].cost
     free = replace(machine, decodings=())
     for plain in every:
-        stored = replace(plain, filters_as="flyte24")
+        stored = replace(plain, filters_as=Encoding(24))
         assert cost(stored, machine) > cost(stored, free) == cost(plain, free)
         assert cost(plain, machine) == cost(plain, free)
 

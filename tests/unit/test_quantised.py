@@ -42,7 +42,7 @@ def only(graph: Graph, op: str) -> Node:
 def stored(graph: Graph, node: Node) -> np.ndarray:
     """The multiples of its units that the weights of ``node`` are."""
     weights = graph[node.inputs[1]].constant().astype(np.float64)
-    units = np.array(node.attrs["units"]).reshape(-1, *(1,) * (weights.ndim - 1))
+    units = np.array(node.attrs["storage"].scale).reshape(-1, *(1,) * (weights.ndim - 1))
     whole: np.ndarray = np.rint(weights / units)
     np.testing.assert_array_equal((whole * units).astype(np.float32), weights.astype(np.float32))
     return whole
@@ -61,7 +61,7 @@ def test_a_network_becomes_float_operators_on_grids(dtype: str, tmp_path: Path) 
     assert second.epilogue.residual == first.output
     assert (graph["image"].dtype, graph["scores"].dtype) == (dtype, dtype)
     for node, name in ((first, "w1"), (second, "w2")):
-        assert node.attrs["storage"] == "int8"
+        assert str(node.attrs["storage"].element) == "int8"
         np.testing.assert_array_equal(stored(graph, node), net.weights[name])
     np.testing.assert_array_equal(stored(graph, only(graph, "Dense")), net.weights["w3"].T)
 
@@ -113,10 +113,10 @@ def test_formats_that_hold_every_integer(dtype: str, zero: int, form: str, tmp_p
         net.model({"x": ("float32", (1, 3, 5, 5))}, {"y": ("float32", (1, 4, 3, 3))}), tmp_path
     )
     conv = only(graph, "Conv")
-    assert conv.attrs["storage"] == form
+    assert str(conv.attrs["storage"].element) == form
     np.testing.assert_array_equal(stored(graph, conv), net.weights["w"])
     weights = graph[conv.inputs[1]].constant().astype(np.float32)
-    units = np.array(conv.attrs["units"], np.float32)
+    units = np.array(conv.attrs["storage"].scale, np.float32)
     np.testing.assert_array_equal(rounded(weights, formats()[form], units), weights)
 
 
@@ -145,7 +145,7 @@ def test_float_weights_quantised_in_the_model(tmp_path: Path) -> None:
     graph = loaded(
         net.model({"x": ("float32", (1, 3, 5, 5))}, {"y": ("float32", (1, 4, 3, 3))}), tmp_path
     )
-    assert only(graph, "Conv").attrs["storage"] == "int8"
+    assert str(only(graph, "Conv").attrs["storage"].element) == "int8"
 
 
 def test_batch_norm_and_channel_order_keep_the_integers(tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_batch_norm_and_channel_order_keep_the_integers(tmp_path: Path) -> None:
     expected = net.weights["w"] * (factor != 0).reshape(-1, 1, 1, 1)
     np.testing.assert_array_equal(stored(graph, conv), expected[[2, 0, 3, 1]])
     scales = net.scales["w"] * np.where(factor == 0, 1, factor)
-    np.testing.assert_allclose(conv.attrs["units"], scales[[2, 0, 3, 1]], rtol=1e-6)
+    np.testing.assert_allclose(conv.attrs["storage"].scale, scales[[2, 0, 3, 1]], rtol=1e-6)
 
 
 def test_a_scale_per_input_channel_is_not_folded(tmp_path: Path) -> None:

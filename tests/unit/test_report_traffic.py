@@ -23,12 +23,12 @@ from edgeconv.algorithms.sconv.traffic import traffic as sconv_traffic
 from edgeconv.algorithms.traffic import Crossing
 from edgeconv.bounds import Precision, sequential_bound
 from edgeconv.cache import Cache
+from edgeconv.encoding import Encoding
 from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Layout, blocked
 from edgeconv.pipeline import CompileOptions
 from edgeconv.predict import flows
 from edgeconv.report import document
 from edgeconv.report.document import Facts
-from edgeconv.storage import formats
 from edgeconv.targets import TARGETS, Target
 from tests.command import BOARD
 
@@ -152,13 +152,9 @@ def test_bytes_come_from_the_levels_that_there_are(
             assert crossed == sorted(crossed, reverse=True)
 
 
-def test_words_follow_the_storage_formats(
-    monkeypatch: pytest.MonkeyPatch, residual_model: Path
-) -> None:
+def test_words_follow_the_storage_formats(residual_model: Path) -> None:
     choice = pipeline.decide(CompileOptions(residual_model, BOARD)).choice
     layer = next(layer for layer in choice.layers if layer.node.op == "Conv")
     assert flows.precision_of(layer, choice.graph) == Precision(1.0, 1.0, 1.0, 1.0)
-    half = replace(formats()["float32"], name="half", bits=16)
-    monkeypatch.setattr(flows, "formats", lambda: {**formats(), "half": half})
-    blobs = tuple(replace(blob, storage="half") for blob in layer.blobs)
+    blobs = tuple(replace(blob, storage=Encoding(16)) for blob in layer.blobs)
     assert flows.precision_of(replace(layer, blobs=blobs), choice.graph) == Precision(1, 0.5, 1, 1)

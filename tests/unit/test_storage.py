@@ -14,7 +14,7 @@ def test_round_trip(entry: StorageFormat) -> None:
     most = min(12345, entry.largest)
     values = np.array([0, 1, -1, 3, 5, -most], np.float32).reshape(2, 3)
     data = entry.encode(values)
-    assert len(data) == entry.bytes_of(values.size)
+    assert len(data) == entry.encoding.bytes_of(values.size)
     decoded = entry.decode(data).astype(np.float64)
     np.testing.assert_allclose(decoded, values.reshape(-1), rtol=entry.relative_error)
 

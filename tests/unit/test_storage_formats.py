@@ -57,14 +57,15 @@ def test_every_upper_half_by_definition(entry: StorageFormat, truncate: bool) ->
     encode = entry.truncate if truncate else entry.encode
     assert encode is not None
     want = stored_values.stored(pattern, bits, truncate=truncate)
-    assert encode(pattern.view(np.float32)) == stored_values.as_bytes(want, entry.element_bytes)
+    wanted = stored_values.as_bytes(want, entry.encoding.element_bytes)
+    assert encode(pattern.view(np.float32)) == wanted
 
 
 @flytes
 def test_decoding_appends_zeros(entry: StorageFormat) -> None:
     bits = BITS[entry.name]
     code = np.unique(stored_values.patterns() >> np.uint32(32 - bits))
-    got = entry.decode(stored_values.as_bytes(code, entry.element_bytes))
+    got = entry.decode(stored_values.as_bytes(code, entry.encoding.element_bytes))
     np.testing.assert_array_equal(bits_of(got), stored_values.appended(code, bits))
 
 
@@ -76,7 +77,7 @@ def test_what_was_stored_stays(entry: StorageFormat, bits: list[int]) -> None:
     assert entry.truncate is not None
     for encode in (entry.encode, entry.truncate):
         data = encode(values)
-        assert len(data) == entry.bytes_of(values.size)
+        assert len(data) == entry.encoding.bytes_of(values.size)
         assert entry.encode(entry.decode(data)) == data
         assert entry.truncate(entry.decode(data)) == data
 
@@ -225,9 +226,9 @@ def test_int4_puts_the_first_of_two_into_the_lower_half() -> None:
     entry = formats()["int4"]
     assert entry.encode(np.array([1.0, -1.0, 7.6, -9.0, 2.5])) == bytes([0xF1, 0x87, 0x02])
     np.testing.assert_array_equal(entry.decode(bytes([0xF1, 0x97, 0x82])), [1, -1, 7, -7, 2, -8])
-    assert (entry.bytes_of(5), entry.bytes_of(6)) == (3, 3)
+    assert (entry.encoding.bytes_of(5), entry.encoding.bytes_of(6)) == (3, 3)
     with pytest.raises(ValueError, match="4 bits"):
-        _ = entry.element_bytes
+        _ = entry.encoding.element_bytes
 
 
 def squared_error(w: Array, units: Array) -> Array:

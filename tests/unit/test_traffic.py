@@ -22,6 +22,7 @@ from edgeconv.algorithms import algorithms
 from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.algorithms.traffic import Runs, lost
 from edgeconv.cache import Cache
+from edgeconv.encoding import Encoding
 from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, blocked
 from edgeconv.targets import TARGETS, Target
 
@@ -115,11 +116,11 @@ def problems(draw: st.DrawFn, algorithm: str, lanes: int) -> ConvProblem:
         writes = draw(st.sampled_from([blocked(lanes), CHANNELS_LAST]))
     batch = draw(st.integers(1, 3))
     spatial = (in_size, out_size, kernel, strides, dilations, pads)
-    stored = "flyte16" if pairs else "float32"
+    stored = Encoding(16 if pairs else 32)
     made = ConvProblem(batch, in_c, out_c, groups, *spatial, reads, writes, stored)
     if algorithm != "direct":
         return made
-    image, result = (draw(st.sampled_from(["float32", "flyte16"])) for _ in range(2))
+    image, result = (Encoding(draw(st.sampled_from([32, 16]))) for _ in range(2))
     return replace(made, in_as=image, out_as=result)
 
 

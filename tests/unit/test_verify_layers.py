@@ -27,7 +27,7 @@ def layer(
         "op": "Conv",
         "output": output,
         "output_shape": list(shape),
-        "output_bytes": formats()[storage].bytes_of(layout.elements(shape)),
+        "output_bytes": formats()[storage].encoding.bytes_of(layout.elements(shape)),
         "storage": {"weights": None, "output": storage},
         "layout_out": str(layout),
     }

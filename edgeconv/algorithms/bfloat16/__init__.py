@@ -13,12 +13,13 @@ from edgeconv.algorithms.bfloat16.plan import make_plan
 from edgeconv.algorithms.bfloat16.traffic import traffic
 from edgeconv.algorithms.bfloat16.units import unit_of
 from edgeconv.algorithms.problem import ConvProblem
+from edgeconv.encoding import Encoding
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Layout, blocked
 from edgeconv.ops.base import LayoutOption, Stored
 from edgeconv.targets import Target
 
-FILTERS = "flyte16"  # has bfloat16's bits
+FILTERS = Encoding(16)  # has bfloat16's bits
 
 
 def _applies(problem: ConvProblem, target: Target) -> bool:

@@ -18,7 +18,8 @@ from edgeconv.algorithms.direct.tiles import (
     near,
     neighbours,
 )
-from edgeconv.algorithms.problem import FLOAT32, ConvProblem
+from edgeconv.algorithms.problem import ConvProblem
+from edgeconv.encoding import FLOAT32
 from edgeconv.ir.layout import Order
 from edgeconv.targets import Target
 

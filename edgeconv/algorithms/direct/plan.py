@@ -30,8 +30,9 @@ from edgeconv.algorithms.direct.tiles import (
     tile_kinds,
     visits,
 )
-from edgeconv.algorithms.problem import FLOAT32, INT4, ConvProblem
+from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.algorithms.strips import Segment, segments
+from edgeconv.encoding import FLOAT32, INT4
 from edgeconv.ir.layout import Order
 from edgeconv.targets import Target
 

@@ -17,10 +17,11 @@ from edgeconv.algorithms.direct.band import band_bytes
 from edgeconv.algorithms.direct.footprint import Input, Output
 from edgeconv.algorithms.direct.plan import channels_per_pass, decoded_bytes, make_plan, sums_bytes
 from edgeconv.algorithms.direct.tiles import DirectPlan, filter_tiles
-from edgeconv.algorithms.problem import FLOAT32, ConvProblem
+from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.algorithms.strips import Segment
 from edgeconv.algorithms.traffic import Crossing, Runs, lost
 from edgeconv.cache import Cache
+from edgeconv.encoding import FLOAT32
 from edgeconv.targets import Target
 
 FLOAT_BYTES = 4  # of a bias, whatever the rest is stored as

@@ -6,12 +6,13 @@ import math
 from dataclasses import replace
 
 from edgeconv.algorithms.packing import bias_blob, filters_blob, storage_params, weights_arg
-from edgeconv.algorithms.problem import FLOAT32, ConvProblem, problem_of
+from edgeconv.algorithms.problem import ConvProblem, problem_of
 from edgeconv.algorithms.sconv.blocked import final_plan
 from edgeconv.algorithms.sconv.packing import pack_filters, packed_elements
 from edgeconv.algorithms.sconv.plan import SconvPlan, decoded_bytes, decoding_cost
 from edgeconv.algorithms.sconv.slicing import Schedule
 from edgeconv.algorithms.work import tiled
+from edgeconv.encoding import FLOAT32
 from edgeconv.ir.activation import NONE
 from edgeconv.ir.choice import Alias, Arg, ArgKind, Layer, Param
 from edgeconv.ir.graph import Graph, Node

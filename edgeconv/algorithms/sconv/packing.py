@@ -6,19 +6,19 @@ import numpy as np
 import numpy.typing as npt
 
 from edgeconv.algorithms.packing import row_elements
-from edgeconv.algorithms.problem import FLOAT32
+from edgeconv.encoding import FLOAT32, Encoding
 
 Floats = npt.NDArray[np.float32]
 
 
-def packed_elements(in_c: int, taps: int, nc: int, widths: tuple[int, ...], form: str) -> int:
+def packed_elements(in_c: int, taps: int, nc: int, widths: tuple[int, ...], form: Encoding) -> int:
     """Elements of the packed filters of one group, stored in the format ``form``."""
     sets = [min(nc, in_c - c) for c in range(0, in_c, nc)]
     return sum(row_elements(width * n * taps, form) for n in sets for width in widths)
 
 
 def pack_filters(
-    weights: Floats, groups: int, nc: int, widths: tuple[int, ...], form: str = FLOAT32
+    weights: Floats, groups: int, nc: int, widths: tuple[int, ...], form: Encoding = FLOAT32
 ) -> Floats:
     """Pack weights of shape (out_c, in_c / groups, kernel ...), to be stored in ``form``.
 

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from edgeconv.algorithms.problem import FLOAT32, ConvProblem
+from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.algorithms.sconv.levels import Levels, memory_cycles
 from edgeconv.algorithms.sconv.search import Search
 from edgeconv.algorithms.sconv.shape import Shape
 from edgeconv.algorithms.sconv.slicing import Schedule, Slicing, slice_convolution
 from edgeconv.cache import ASSUMED, Cache
+from edgeconv.encoding import FLOAT32
 from edgeconv.targets import Target, Tile
 
 # Slots that one micro-kernel call costs beside its multiply-adds: start, epilogue and store.

@@ -9,11 +9,11 @@ import math
 
 import numpy as np
 
+from edgeconv.encoding import FLOAT32, Encoding
 from edgeconv.ir.choice import Alias, Arg, ArgKind, Blob, Layer, Number, Param
 from edgeconv.ir.graph import Graph, Node, Tensor
-from edgeconv.ir.grids import stored_grid
-from edgeconv.ir.quantisation import Scaling
-from edgeconv.ops.lowering import C_TYPES, FLOAT32, storage_of
+from edgeconv.ir.quantisation import integers_of
+from edgeconv.ops.lowering import C_TYPES, storage_of
 from edgeconv.ops.work import copying, elementwise
 from edgeconv.targets import Target
 
@@ -22,15 +22,15 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
     """The tensor as outer x channels x inner elements, row-major."""
     if _is_view(node, graph):
         return _view(node, graph, target)
-    scaling, x, y = Scaling.of(node), graph[node.inputs[0]], graph[node.output]
+    encoding, x, y = integers_of(node), graph[node.inputs[0]], graph[node.output]
     quantises = node.op == "Quantise"
-    axis = scaling.axis
-    per_axis = not scaling.is_per_tensor
+    axis = encoding.axis
+    per_axis = not encoding.is_per_tensor
     outer = math.prod(x.shape[:axis]) if per_axis else 1
-    channels = len(scaling.scale)
+    channels = len(encoding.scale)
     blobs: tuple[Blob, ...] = ()
     if per_axis:
-        numbers = np.array([scaling.scale, scaling.zero], np.float32)
+        numbers = np.array([encoding.scale, encoding.zero], np.float32)
         blobs = (Blob("scaling", 2 * channels, lambda: numbers.reshape(-1)),)
     return Layer(
         node=node,
@@ -39,9 +39,9 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
         params={
             "quantises": quantises,
             "per_axis": per_axis,
-            **({} if per_axis else _scaling(scaling)),
-            "low": float(scaling.low),
-            "high": float(scaling.high),
+            **({} if per_axis else _scaling(encoding)),
+            "low": float(encoding.low),
+            "high": float(encoding.high),
             "outer": outer,
             "channels": channels,
             "inner": math.prod(x.shape) // (outer * channels),
@@ -59,30 +59,20 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
     )
 
 
-def _scaling(scaling: Scaling) -> dict[str, Param]:
+def _scaling(encoding: Encoding) -> dict[str, Param]:
     """That of a whole tensor."""
-    return {"scale": Number(scaling.scale[0]), "zero": Number(float(scaling.zero[0]))}
+    return {"scale": Number(encoding.scale[0]), "zero": Number(float(encoding.zero[0]))}
 
 
 def _c_type(tensor: Tensor) -> str:
-    stored = tensor.dtype == FLOAT32 and tensor.storage != FLOAT32
+    stored = tensor.dtype == "float32" and tensor.storage != FLOAT32
     return "unsigned char" if stored else C_TYPES[tensor.dtype]
-
-
-def _ends(node: Node, graph: Graph) -> tuple[Tensor, Tensor]:
-    """The integers and the real numbers."""
-    ends = graph[node.inputs[0]], graph[node.output]
-    return (ends[1], ends[0]) if node.op == "Quantise" else ends
 
 
 def _is_view(node: Node, graph: Graph) -> bool:
     """The bytes of both are the same ones."""
-    integers, real = _ends(node, graph)
-    scaling = Scaling.of(node)
-    if integers.dtype != "int8" or not scaling.is_per_tensor:
-        return False
-    grid = stored_grid(scaling.grid())
-    return grid is not None and grid.name == real.storage
+    real = graph[node.output if node.op == "Dequantise" else node.inputs[0]]
+    return integers_of(node) == real.storage
 
 
 def _view(node: Node, graph: Graph, target: Target) -> Layer:
