@@ -64,13 +64,18 @@ class _Meaning(ast.NodeTransformer):
 
 
 def _compiled(source: str) -> CodeType:
-    tree = ast.fix_missing_locations(_Meaning().visit(ast.parse(source)))
+    tree = _Meaning().visit(ast.parse(source))
+    for node in ast.walk(tree):  # all on one line: Python keeps what marks another
+        if hasattr(node, "lineno"):
+            node.lineno = node.end_lineno = 1
+            node.col_offset = node.end_col_offset = 0
+    ast.fix_missing_locations(tree)
     with warnings.catch_warnings(action="ignore"):  # "object is not callable" and the like
         return compile(tree, "", "exec", dont_inherit=True)
 
 
 def _instructions(code: CodeType) -> object:
-    """No line numbers, nothing for a ``continue`` that ends a loop."""
+    """Nothing for a ``pass``, nor for a ``continue`` that ends a loop."""
     constants = [
         _instructions(each) if isinstance(each, CodeType) else repr(each) for each in code.co_consts
     ]

@@ -68,6 +68,7 @@ _MEMORY: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "alias": ("alias", "alias_views"),
         "banks": ("banks",),
         "check": ("check",),
+        "contents": ("check",),
         "offsets": ("offsets",),
         "order": ("order",),
     }

@@ -27,7 +27,7 @@ PYTEST = (
     *("--hypothesis-seed=0", f"--hypothesis-profile={PROFILE}"),
 )
 OURS = ("edgeconv", "tests")
-OTHERS = ("jinja2", "onnx", "onnxruntime", "scipy.optimize", "xdist")
+OTHERS = ("jinja2", "onnx", "scipy.optimize", "xdist")  # none that starts threads
 LEFT_OUT = (".git", ".venv", "*_cache", "__pycache__", "*.egg-info", ".hypothesis")
 MOST_MEMORY = 8 << 30  # bytes of address space
 HANGS = 4.0  # times as long as without a mistake

@@ -14,6 +14,7 @@ from edgeconv.budget import Exact, Fitted, Limits, Miss, Objective, Tables, Unif
 from edgeconv.budget import derive as derived
 from edgeconv.budget.program import optimise
 from edgeconv.ir.choice import Alias, Choice
+from edgeconv.ir.memory import Place, Region
 from edgeconv.memory.plan import plan
 from edgeconv.predict import LayerPrediction, Prediction
 from edgeconv.predict.flows import Traffic
@@ -135,6 +136,18 @@ def test_what_makes_an_arena_as_high_as_it_is(workspace: int) -> None:
     memory = plan(choice)
     assert memory.arena_bytes == 18 + workspace
     assert support(choice, memory) == {"x", "a", *(["make_a"] if workspace else [])}
+
+
+def test_what_lies_below_counts_with_what_lies_below_that() -> None:
+    net = Net()
+    net.input("x", 4)
+    choice = net.choice("x")
+    spans = {"low": (0, 0, 1), "middle": (4, 1, 2), "top": (8, 2, 3), "later": (0, 4, 5)}
+    places = {
+        name: Place(Region.ARENA, offset, 4, first, last)
+        for name, (offset, first, last) in spans.items()
+    }
+    assert support(choice, replace(plan(choice), places=places)) == {"low", "middle", "top"}
 
 
 def fragmented(tables: Tables, waste: int, seen: list[tuple[int, ...]]) -> Callable[..., Exact]:

@@ -6,6 +6,7 @@ import ctypes
 import math
 import os
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -208,6 +209,22 @@ def test_time_limit_without_a_point_falls_back_to_one_format(
     assert set(tables.formats(found.picked).values()) == {"flyte16"}
     with pytest.raises(UnfinishedError, match="no choice of storage formats found in time"):
         optimise(tables, Limits(flash=10), (Objective.NOISE,))
+
+
+@pytest.mark.parametrize(
+    "limits", [Limits(ram=2000), Limits(flash=2500), Limits(noise=2.5e-4)], ids=repr
+)
+def test_limits_are_rows_of_the_program(limits: Limits, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the solver finds keeps them: nothing has to be cut off."""
+    solved: list[int] = []
+
+    def counted(*given: Any, **options: Any) -> Any:
+        solved.append(1)
+        return milp.solve(*given, **options)
+
+    monkeypatch.setattr(program, "solve", counted)
+    assert optimise(two(), limits, (Objective.MEMORY,)) is not None
+    assert len(solved) == 1
 
 
 def test_what_nothing_predicts_cannot_be_minimised() -> None:

@@ -12,6 +12,7 @@ from edgeconv.ir.choice import Choice
 from edgeconv.ir.memory import BankUse, MemoryMap, Place, Region
 from edgeconv.memory import plan
 from edgeconv.memory.check import check
+from edgeconv.memory.contents import Piece, merged
 from tests.memory_choices import Net
 
 
@@ -125,6 +126,11 @@ def arena(offset: int, size: int, first: int, last: int) -> Place:
     return Place(Region.ARENA, offset, size, first, last)
 
 
+def test_only_neighbours_that_continue_each_other_become_one_piece() -> None:
+    pieces = [Piece(4, "a", 0), Piece(2, "b", 0), Piece(4, "a", 4), Piece(0, "b", 2)]
+    assert merged([*pieces, Piece(1, "a", 8)]) == [*pieces[:2], Piece(5, "a", 4)]
+
+
 def test_rejects_overlapping_tensors() -> None:
     net = Net(io="arena")
     net.input("x", 4)
@@ -136,6 +142,17 @@ def test_rejects_overlapping_tensors() -> None:
     places["a"] = arena(3, 4, 0, 1)
     with pytest.raises(InvariantError, match="x: is clobbered by step 0"):
         check(choice, by_hand(places, set(), 7))
+
+
+def test_rejects_an_input_over_one_that_is_not_read() -> None:
+    net = Net(io="arena")
+    net.input("unread", 4)
+    net.input("x", 4)
+    net.layer("y", 4, "x")
+    places = {"unread": arena(0, 4, -1, -1), "x": arena(0, 4, -1, 0), "y": arena(4, 4, 0, 1)}
+    memory_map = replace(by_hand(places, set(), 8), order=(0,))
+    with pytest.raises(InvariantError, match="unread: is clobbered by step -1"):
+        check(net.choice("y"), memory_map)
 
 
 def test_rejects_writing_to_a_callers_input() -> None:
@@ -172,7 +189,7 @@ def test_rejects_in_place_over_what_is_needed_later() -> None:
     net.in_place("a", "x")
     net.layer("y", 4, "a", "x")
     places = {"x": arena(0, 4, -1, 1), "a": arena(0, 4, 0, 1), "y": arena(4, 4, 1, 2)}
-    with pytest.raises(InvariantError, match="the input is needed later"):
+    with pytest.raises(InvariantError, match="make_a in place on 'x': the input is needed later"):
         check(net.choice("y"), by_hand(places, {(0, 0)}, 8))
 
 
@@ -181,7 +198,7 @@ def test_rejects_in_place_over_an_input_read_twice() -> None:
     net.input("x", 4)
     net.in_place("y", "x", "x", "x")
     places = {"x": arena(0, 4, -1, 0), "y": arena(0, 4, 0, 1)}
-    with pytest.raises(InvariantError, match="read twice"):
+    with pytest.raises(InvariantError, match="make_y in place on 'x': .*read twice"):
         check(net.choice("y"), by_hand(places, {(0, 0)}, 4))
 
 
@@ -210,6 +227,20 @@ def test_rejects_unaligned_elements() -> None:
     places = {"x": arena(0, 4, -1, 0), "y": arena(6, 4, 0, 1)}
     with pytest.raises(InvariantError, match="y: lies across its elements' alignment"):
         check(net.choice("y"), by_hand(places, set(), 10))
+
+
+def test_a_hole_below_a_tensor_is_not_in_use() -> None:
+    net = Net(align=4, io="arena")
+    net.input("x", 3)
+    net.layer("y", 3, "x")
+    choice = net.choice("y")
+    places = {"x": arena(0, 3, -1, 0), "y": arena(8, 3, 0, 1)}
+    memory_map = replace(by_hand(places, set(), 12), align=4)
+    with pytest.raises(InvariantError, match="lower_bound: must be 8"):
+        check(choice, memory_map)
+    banks = (BankUse("arena", bytes=12, lower_bound=8),)
+    holed = replace(memory_map, lower_bound=8, banks=banks)
+    assert check(choice, holed) is holed
 
 
 def test_rejects_an_unaligned_tensor() -> None:

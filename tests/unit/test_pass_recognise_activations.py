@@ -34,8 +34,12 @@ def _hard_sigmoid(b: GraphBuilder, x: str) -> str:
     return b.unary(x, "hard_sigmoid", 1 / 6, 0.5)
 
 
+def _erf(b: GraphBuilder, x: str) -> str:
+    return b.unary(b.binary("div", x, math.sqrt(2)), "erf")
+
+
 def _one_plus_erf(b: GraphBuilder, x: str) -> str:
-    return b.binary("add", b.unary(b.binary("div", x, math.sqrt(2)), "erf"), 1)
+    return b.binary("add", _erf(b, x), 1)
 
 
 def _half_plus_erf(b: GraphBuilder, x: str) -> str:
@@ -177,6 +181,12 @@ NOT_RECOGNISED: dict[str, Spelling] = {
     "x * (1 + erf)": lambda b, x: b.binary("mul", x, _one_plus_erf(b, x)),
     "0.5 * x * (1 + erf(x))": lambda b, x: b.binary(
         "mul", b.binary("mul", x, 0.5), b.binary("add", b.unary(x, "erf"), 1)
+    ),
+    "x * (0.25 + 0.5 * erf)": lambda b, x: b.binary(
+        "mul", x, b.binary("add", b.binary("mul", _erf(b, x), 0.5), 0.25)
+    ),
+    "x * (0.5 + 0.25 * erf)": lambda b, x: b.binary(
+        "mul", x, b.binary("add", b.binary("mul", _erf(b, x), 0.25), 0.5)
     ),
     "gate through an epilogue": lambda b, x: b.binary(
         "mul", x, b.binary("add", x, 0, Epilogue(Activation("sigmoid")))

@@ -45,6 +45,7 @@ OTHERS: dict[str, Make] = {
     "reversed slice": lambda b, x: b.slice(x, 1, 2, 3, step=-1),
     "slice": lambda b, x: b.slice(x, 1, 1, 2),
     "padded pool": lambda b, x: b.pool(x, "average", 1, pad=1, count_include_pad=True),
+    "pool over the edge": lambda b, x: b.pool(x, "max", 2, size=SHAPE[2:]),
     "strided pool": lambda b, x: b.pool(x, "max", 1, stride=2),
     "gather": lambda b, x: b.gather(x, (0, 2, 1)),
     "0 minus x": lambda b, x: b.binary("sub", 0.0, x),
