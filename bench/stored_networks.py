@@ -24,11 +24,11 @@ import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from edgeconv.arguments import NEAREST, ROUNDINGS
 from edgeconv.bench import Timing, bench
 from edgeconv.build.project import Project
 from edgeconv.choose.storage import OUTPUT, tensor_formats, weight_formats
 from edgeconv.errors import EdgeconvError
-from edgeconv.options import NEAREST, ROUNDINGS
 from edgeconv.pipeline import CompileOptions, compile_model
 from edgeconv.storage.base import FLOAT32
 

@@ -11,6 +11,10 @@ from edgeconv.errors import EdgeconvError, Exit
 
 Value = TypeVar("Value")
 
+DEFAULT_RUNS = 20  # of `bench`
+DEFAULT_TOLERANCE = 1e-4  # of `verify`: largest error over largest output
+NEAREST, TRUNCATE = ROUNDINGS = ("nearest", "truncate")  # of stored numbers
+
 
 def _invalid(got: str, rule: str) -> EdgeconvError:
     return EdgeconvError("invalid argument", got=repr(got), rule=rule, code=Exit.USAGE)

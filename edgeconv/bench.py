@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from edgeconv.arguments import DEFAULT_RUNS
 from edgeconv.board import RunKind
 from edgeconv.build import run_binary
 from edgeconv.build.compile import Binary
@@ -14,7 +15,6 @@ from edgeconv.build.project import Project
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.verify.inputs import ensure
 
-DEFAULT_RUNS = 20
 WARM_UP = 2  # runs that are not counted: caches, page tables and the clock settle
 _RUN = re.compile(r"run ([0-9.]+)")
 _LAYER = re.compile(r"layer ([0-9]+) ([0-9.]+)")

@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from edgeconv import limits
+from edgeconv.arguments import NEAREST, TRUNCATE
 from edgeconv.codegen.c_names import prefix as c_prefix
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.frontend.cut import WHOLE, Cut
 from edgeconv.ir.layout import Shape
-
-NEAREST, TRUNCATE = ROUNDINGS = ("nearest", "truncate")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from typing import Any
 
 from edgeconv import bench as timing
 from edgeconv.answering import known_answers
+from edgeconv.arguments import DEFAULT_TOLERANCE
 from edgeconv.budget.frontier import Point
 from edgeconv.budget.infeasible import beyond
 from edgeconv.budget.tables import Limits
@@ -38,7 +39,7 @@ from edgeconv.report.explain import explain
 from edgeconv.report.text import budget_lines
 from edgeconv.trial import try_on
 from edgeconv.twin import Twin, require_weights, stores
-from edgeconv.verify import DEFAULT_TOLERANCE, Verification, is_quantised, model_file, verify
+from edgeconv.verify import Verification, is_quantised, model_file, verify
 
 __all__ = [
     "CompileOptions",

@@ -1,6 +1,6 @@
 """Boards: what a network is compiled for, read from one TOML file each.
 
-``folders`` says where the files lie, ``boards/schema.json`` what one may hold.
+``board_folders`` says where the files lie, ``boards/schema.json`` what one may hold.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from edgeconv.board import folders
+from edgeconv import board_folders
 from edgeconv.board.checks import BARE_METAL, FLASH
 from edgeconv.board.features import multiplies_bfloat16
 from edgeconv.board.file import invalid, read
-from edgeconv.board.folders import FOLDERS_VARIABLE
+from edgeconv.board_folders import FOLDERS_VARIABLE
 from edgeconv.cache import Cache
 from edgeconv.host import Host, detect
 from edgeconv.names import did_you_mean
@@ -202,7 +202,7 @@ class Board:
 
 def names() -> tuple[str, ...]:
     """The boards that ``load`` knows, sorted."""
-    return tuple(sorted(folders.files()))
+    return tuple(sorted(board_folders.files()))
 
 
 def load(name: str, host: Host | None = None) -> Board:
@@ -211,7 +211,7 @@ def load(name: str, host: Host | None = None) -> Board:
     Raises EdgeconvError (exit status 2): unknown name with a "did you mean", or a file that breaks
     the schema with the path of the field.
     """
-    return check(folders.find(name), host)
+    return check(board_folders.find(name), host)
 
 
 def check(path: Path, host: Host | None = None) -> Board:
@@ -223,7 +223,7 @@ def check_new(path: Path, host: Host | None = None) -> Board:
     """As ``check``, for a file that is to be found beside the shipped ones: its name is none of
     theirs, unless it is one of them."""
     board = check(path, host)
-    shipped = folders.shipped() / path.name
+    shipped = board_folders.shipped() / path.name
     if shipped.exists() and not shipped.samefile(path):
         rule = f"a shipped board has it: no command runs with this folder in {FOLDERS_VARIABLE}"
         raise invalid(path, "name", repr(board.name), rule, "rename the file and the board in it")

@@ -2,85 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from pathlib import Path
-from typing import Any
-
 import click
 
-from edgeconv import board as boards
-from edgeconv import pipeline
-from edgeconv.build import find_emulator
-from edgeconv.build.project import Project
 from edgeconv.cli import model_options
 from edgeconv.cli.commands import Command
+from edgeconv.cli.later import later
 from edgeconv.cli.words import FOLDER, one_thread_option
-from edgeconv.errors import EdgeconvError, Exit
-from edgeconv.report import files, text
-from edgeconv.terminal import Progress, say, show
-
-
-def run(
-    *,
-    directory: Path | None,
-    build: bool,
-    verify: bool,
-    report: Path | None,
-    selftest: bool,
-    as_json: bool,
-    **asked: Any,
-) -> Exit:
-    """Compile, and build and verify where that is asked for."""
-    wanted = replace(model_options.wanted(**asked), selftest=selftest)
-    directory = directory or Path(wanted.prefix)
-    if report and report.resolve() != directory.resolve():
-        files.check(report)  # before anything long
-    unable = _unable(wanted.board) if verify else None
-    if unable:
-        say(f"note: {unable.one_line()}: it will be built, and not verified")
-    with Progress() as step:
-        _, notes = pipeline.compile_model(wanted, directory, build=build or verify, step=step)
-    for note in notes:
-        say(f"note: {note}")
-    if verify and not unable:
-        unable = _verified(directory, wanted.model)
-    written = Project.open(directory).report
-    if report:
-        files.write(written, report)
-    failed = {"error": unable.to_json()} if unable else {}
-    show(text.compiled(written, directory), {**written, **failed}, as_json=as_json)
-    if unable:
-        say(f"error: {unable.one_line()}", *unable.details)
-    return unable.code if unable else Exit.OK
-
-
-def _unable(board: str) -> EdgeconvError | None:
-    """Why a program of the board cannot be verified here, before anything is compiled."""
-    try:
-        find_emulator(boards.load(board))
-    except EdgeconvError as error:
-        if error.code is not Exit.MISSING_TOOL:
-            raise
-        return error
-    return None
-
-
-def _verified(directory: Path, model: Path) -> EdgeconvError | None:
-    """Why the project does not pass; what is known of it is worth printing all the same."""
-    try:
-        with Progress() as step:
-            result = pipeline.verify_project(directory, model=model, step=step)
-    except EdgeconvError as error:
-        return error
-    if result.passed:
-        return None
-    return EdgeconvError("the program differs from the model", rule=result.one_line())
-
 
 command = Command(
     "compile",
     "compile a model to a C project",
-    callback=run,
+    callback=later("edgeconv.cli.run.compiling:run"),
     params=[
         *model_options.parameters(),
         one_thread_option(),

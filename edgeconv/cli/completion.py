@@ -1,4 +1,4 @@
-"""Completion in a shell: click's own, and values behind ``=`` in bash."""
+"""Completion in a shell: click's own, and words with ``=`` and ``:`` in bash."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from click import shell_completion
 from click.shell_completion import CompletionItem, add_completion_class, split_arg_string
 
 VARIABLE = "_EDGECONV_COMPLETE"
+_BREAKS = ("=", ":")  # of bash's words, unless COMP_WORDBREAKS has been changed
 
 
 def answer(program: click.Command, name: str, instruction: str) -> int:
@@ -19,7 +20,10 @@ def answer(program: click.Command, name: str, instruction: str) -> int:
 
 @add_completion_class
 class BashComplete(shell_completion.BashComplete):
-    """Of bash, for which ``--storage *=int8`` is four words: click looks at the last one only."""
+    """Of bash, which begins a word at each ``=`` and ``:``: ``--storage *=int8`` is four of them,
+    and click looks at the last one only."""
+
+    _before = ""  # of the word at the cursor, what bash takes for words of their own
 
     def get_completion_args(self) -> tuple[list[str], str]:
         """The complete words behind the program's name, and the one at the cursor."""
@@ -28,13 +32,15 @@ class BashComplete(shell_completion.BashComplete):
             words.append("")  # nothing of it is there yet
         joined: list[str] = []
         for word in words[1:]:
-            if joined and (word == "=" or joined[-1].endswith("=")):
+            if joined and (word in _BREAKS or joined[-1].endswith(_BREAKS)):
                 joined[-1] += word
             else:
                 joined.append(word)
         *before, last = joined or [""]
+        own = "" if words[-1] in _BREAKS else words[-1]
+        self._before = last.removesuffix(own)
         return before, last
 
     def format_completion(self, item: CompletionItem) -> str:
-        """Bash puts it in the place of what follows the last ``=``."""
-        return f"{item.type},{item.value.rpartition('=')[2]}"
+        """Bash puts it in the place of what it takes for the last word."""
+        return f"{item.type},{item.value.removeprefix(self._before)}"

@@ -2,24 +2,11 @@
 
 from __future__ import annotations
 
-from edgeconv.board.catalogue import load_all
 from edgeconv.cli.commands import Command
-from edgeconv.doctor import diagnose, diagnose_boards
-from edgeconv.errors import Exit
-from edgeconv.report import doctor as tables
-from edgeconv.terminal import Progress, say, show
+from edgeconv.cli.later import later
 
-
-def run(*, as_json: bool) -> Exit:
-    """Look for tools."""
-    with Progress() as step:
-        step("looking for tools")
-        known = load_all()
-        checks, found = diagnose(known.boards), diagnose_boards(known.boards)
-    show(tables.render(checks, found), tables.to_json(checks, found), as_json=as_json)
-    for error in known.invalid:
-        say(f"error: {error.one_line()}", *error.details)
-    return known.status
-
-
-command = Command("doctor", "which toolchains, emulators and runtimes are here", callback=run)
+command = Command(
+    "doctor",
+    "which toolchains, emulators and runtimes are here",
+    callback=later("edgeconv.cli.run.doctor:run"),
+)

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 import click
 
-from edgeconv.arguments import decibels, fraction, named, pair, shape, size_of
-from edgeconv.cli.words import ALGORITHM, BOARD, FILE, STORAGE, TEXT, Word
-from edgeconv.frontend.cut import Cut
-from edgeconv.ir.layout import Shape
-from edgeconv.options import NEAREST, ROUNDINGS, CompileOptions
+from edgeconv.arguments import NEAREST, ROUNDINGS, decibels, fraction, pair, shape, size_of
+from edgeconv.cli.words import ALGORITHM, BOARD, FILE, STORAGE, TENSOR, TEXT, Word
 
 OBJECTIVES = ("latency", "memory", "energy")
 _STORAGE_HELP = "format of a layer's filters, or of its result; '*' for all layers"
@@ -24,7 +19,7 @@ def _repeated(option: str, kind: click.ParamType[Any], metavar: str, about: str)
 
 
 def parameters() -> list[click.Parameter]:
-    """The model and the options; `wanted` takes what they were given."""
+    """The model and the options; `run.asked.wanted` takes what they were given."""
     return [
         click.Argument(["model"], type=FILE, metavar="MODEL.onnx"),
         click.Option(
@@ -39,11 +34,11 @@ def parameters() -> list[click.Parameter]:
         ),
         _repeated(
             "--input",
-            TEXT,
+            TENSOR,
             "TENSOR",
             "begin at this tensor of the model; with all others that the outputs depend on",
         ),
-        _repeated("--output", TEXT, "TENSOR", "end at this tensor of the model"),
+        _repeated("--output", TENSOR, "TENSOR", "end at this tensor of the model"),
         _repeated(
             "--rename",
             Word(pair),
@@ -122,34 +117,3 @@ def _limits() -> list[click.Parameter]:
             help=f"of stored numbers: to nearest even, or toward zero ({NEAREST})",
         ),
     ]
-
-
-def wanted(
-    *,
-    model: Path,
-    board: str,
-    name: str,
-    input: Iterable[str],  # noqa: A002 - as the option is called
-    output: Iterable[str],
-    rename: Iterable[tuple[str, str]],
-    input_shape: Iterable[tuple[str, Shape]],
-    algorithm: Iterable[tuple[str, str]],
-    storage: Iterable[tuple[str, str]],
-    weights: str,
-    objective: str | None,
-    **others: Any,
-) -> CompileOptions:
-    """What `parameters` were given.  ``others`` are fields of `CompileOptions` as they are."""
-    return CompileOptions(
-        model=model,
-        board=board,
-        name=name,
-        cut=Cut(tuple(input), tuple(output)),
-        renames=named("--rename", rename),
-        input_shapes=named("--input-shape", input_shape),
-        algorithms=named("--algorithm", algorithm),
-        storage=named("--storage", storage),
-        weights_as_c=weights == "c",
-        objective=objective or "",
-        **others,
-    )

@@ -2,95 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
-
 import click
-from rich.console import RenderableType
-from rich.markup import escape
 
-from edgeconv import pipeline
-from edgeconv.arguments import count, tolerance
-from edgeconv.bench import DEFAULT_RUNS
-from edgeconv.build.project import Project
+from edgeconv.arguments import DEFAULT_RUNS, DEFAULT_TOLERANCE, count, tolerance
 from edgeconv.cli.commands import Command
+from edgeconv.cli.later import later
 from edgeconv.cli.words import FILE, FOLDER, Word, one_thread_option
-from edgeconv.errors import Exit
-from edgeconv.report import accuracy, compare, files, outcome, text
-from edgeconv.terminal import Progress, say, show
-from edgeconv.verify import DEFAULT_TOLERANCE
-
-
-def verify(
-    *,
-    directory: Path,
-    inputs: Path | None,
-    samples: Path | None,
-    layers: bool,
-    model: Path | None,
-    tolerance: float | None,
-    as_json: bool,
-) -> Exit:
-    """Compare with the model, or measure accuracy on samples."""
-    if samples:
-        return _try(directory, samples, model, as_json=as_json)
-    with Progress() as step:
-        result = pipeline.verify_project(
-            directory, model=model, inputs=inputs, layers=layers, tolerance=tolerance, step=step
-        )
-    show(outcome.verification(result), outcome.verification_json(result), as_json=as_json)
-    return Exit.OK if result.passed else Exit.UNSATISFIED
-
-
-def _try(directory: Path, samples: Path, model: Path | None, *, as_json: bool) -> Exit:
-    with Progress() as step:
-        found, ran, limits = pipeline.try_project(directory, samples, model=model, step=step)
-    missed = accuracy.misses(found, limits)
-    document = accuracy.tried_json(found, ran, passed=not missed)
-    show(accuracy.tried(found, ran), document, as_json=as_json)
-    for note in accuracy.unchecked(found, limits):
-        say(f"note: {note}")
-    if missed:
-        say("error: the program is less accurate than it was compiled to be", *missed)
-    return Exit.UNSATISFIED if missed else Exit.OK
-
-
-def bench(*, directory: Path, runs: int, layers: bool, as_json: bool) -> Exit:
-    """Time the program."""
-    with Progress() as step:
-        result = pipeline.bench_project(directory, runs=runs, layers=layers, step=step)
-    show(outcome.timing(result), outcome.timing_json(result), as_json=as_json)
-    return Exit.OK
-
-
-def report(*, directory: Path, other: Path | None, html: Path | None, as_json: bool) -> Exit:
-    """Show what report.json holds, or what two of them do."""
-    found = Project.open(directory).report
-    if other:
-        return _compared(found, Project.open(other).report, (directory, other), html, as_json)
-    shown: RenderableType = text.render(found)
-    if html:
-        files.write_html(found, html)
-        shown = f"report: {escape(str(html))}"
-    show(shown, found, as_json=as_json)
-    return Exit.OK
-
-
-def _compared(
-    first: Mapping[str, Any],
-    second: Mapping[str, Any],
-    folders: tuple[Path, Path],
-    html: Path | None,
-    as_json: bool,
-) -> Exit:
-    names = str(folders[0]), str(folders[1])
-    shown = compare.render(first, second, names)
-    if html:
-        files.write_compared(first, second, html, names=names)
-        shown = f"report: {escape(str(html))}"
-    show(shown, compare.to_json(first, second), as_json=as_json)
-    return Exit.OK
 
 
 def _directory() -> click.Parameter:
@@ -100,7 +17,7 @@ def _directory() -> click.Parameter:
 _VERIFY = Command(
     "verify",
     "build and run a project, and compare it with its model",
-    callback=verify,
+    callback=later("edgeconv.cli.run.projects:verify"),
     params=[
         _directory(),
         click.Option(["--inputs"], type=FILE, metavar="X.npz", help="instead of seeded ones"),
@@ -124,7 +41,7 @@ _VERIFY = Command(
 _BENCH = Command(
     "bench",
     "time a project on this machine",
-    callback=bench,
+    callback=later("edgeconv.cli.run.projects:bench"),
     params=[
         _directory(),
         click.Option(
@@ -141,7 +58,7 @@ _BENCH = Command(
 _REPORT = Command(
     "report",
     "memory and time of a project, per layer, or of two side by side",
-    callback=report,
+    callback=later("edgeconv.cli.run.projects:report"),
     params=[
         _directory(),
         click.Argument(["other"], type=FOLDER, required=False, metavar="[DIR]"),

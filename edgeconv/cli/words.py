@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,11 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from edgeconv import board, limits
-from edgeconv.algorithms import algorithms
+from edgeconv import board_folders, limits
 from edgeconv.arguments import one_thread, pair
-from edgeconv.choose.storage import weight_formats
+from edgeconv.cli.later import later
 from edgeconv.errors import EdgeconvError
+from edgeconv.tensor_names import tensor_names
 
 Complete = Callable[[str], Iterable[str]]
 
@@ -82,9 +83,30 @@ def one_thread_option() -> click.Option:
     )
 
 
+class TensorName(click.ParamType[str]):
+    """A tensor of the model that is named before it."""
+
+    name = "tensor"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Names that a shell takes as they are: what is completed may be run as it stands, and a
+        name is whatever the author of a file made it."""
+        # An option without its value ends the parse, and the model stays among the words.
+        model = ctx.params.get("model") or next(iter(ctx.args), None)
+        try:
+            names = tensor_names(Path(model)) if model else ()
+        except (EdgeconvError, OSError, ValueError):  # as above
+            return []
+        known = [name for name in names if name.startswith(incomplete)]
+        return [CompletionItem(name) for name in known if _HARMLESS.fullmatch(name)]
+
+
+_HARMLESS = re.compile(r"[A-Za-z0-9_./+@%,][A-Za-z0-9_./+@%,:=-]*")
 FILE, FOLDER = File(), File("dir")
-TEXT = Word(str)
+TEXT, TENSOR = Word(str), TensorName()
 LIMIT = Word(limits.parse, lambda _: (f"{name}=" for name in limits.TABLE))
-BOARD = Word(str, lambda _: board.names())
-ALGORITHM = Word(pair, _of_pairs(algorithms, "*"))
-STORAGE = Word(pair, _of_pairs(weight_formats, "*", "*:output"))
+BOARD = Word(str, lambda _: sorted(board_folders.files()))
+ALGORITHM = Word(pair, _of_pairs(later("edgeconv.algorithms:algorithms"), "*"))
+STORAGE = Word(pair, _of_pairs(later("edgeconv.choose.storage:weight_formats"), "*", "*:output"))

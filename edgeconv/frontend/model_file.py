@@ -1,17 +1,16 @@
 """Reading a model file without copying its weights.
 
 Protobuf parses a message into memory of its own and refuses more than 2 GiB.  So the file is
-mapped, its wire format is walked (https://protobuf.dev/programming-guides/encoding/), and every
-large ``raw_data`` is replaced by an external-data reference to the bytes of the file itself before
-protobuf sees the model.
+mapped, its wire format is walked (``edgeconv.wire_format``), and every large ``raw_data``
+is replaced by an external-data reference to the bytes of the file itself before protobuf sees the
+model.
 """
 
 from __future__ import annotations
 
 import hashlib
 import mmap
-import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,8 +21,9 @@ import onnx
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError, Message
 
-from edgeconv import limits, regular_file
+from edgeconv import limits
 from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.wire_format import LENGTH, VARINT, MalformedError, fields, map_file
 
 # Messages to descend into: message -> field number -> message (onnx.proto).
 _CHILDREN: dict[str, dict[int, str]] = {
@@ -37,13 +37,8 @@ _RAW_DATA = 9  # TensorProto
 _SMALL = 4096  # bytes below which a message is left to protobuf
 _DEEPEST = 100  # messages within each other that protobuf parses
 _LEVEL = 3  # of them are a graph, its node and the attribute with the next graph
-_VARINT, _FIXED64, _LENGTH, _FIXED32 = 0, 1, 2, 5
 
 SELF = ""  # external-data location that stands for the model file
-
-
-class _MalformedError(Exception):
-    """The bytes are no protobuf message, or end within one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +48,6 @@ class ModelFile:
     path: Path
     model: onnx.ModelProto
     content: mmap.mmap
-
-
-def map_file(path: Path) -> mmap.mmap:
-    """The bytes of ``path``, read only.
-
-    Raises OSError, also for what is no regular file; ValueError for an empty one; EdgeconvError for
-    one that is too large.
-    """
-    with regular_file.opened(path) as file:
-        limits.held("model-bytes", os.fstat(file.fileno()).st_size, str(path))
-        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
 def read(path: Path) -> ModelFile:
@@ -86,9 +70,9 @@ def read(path: Path) -> ModelFile:
         rewriter = _Rewriter(content, path)
         model.ParseFromString(b"".join(rewriter.message(0, len(content), "model", 0)))
         _check_text(model)
-    except (_MalformedError, DecodeError):
+    except (MalformedError, DecodeError):
         _check_depth(content, path)
-        starts_like_onnx = content[0] == 1 << 3 | _VARINT  # ir_version comes first
+        starts_like_onnx = content[0] == 1 << 3 | VARINT  # ir_version comes first
         got = "a file that ends early or is damaged" if starts_like_onnx else "other data"
         raise _no_model(path, got) from None
     if not model.ir_version or not model.HasField("graph"):
@@ -97,12 +81,12 @@ def read(path: Path) -> ModelFile:
 
 
 def _check_text(message: Any) -> None:
-    """Raise _MalformedError where a string is no UTF-8: protobuf would hand it out as bytes."""
+    """Raise MalformedError where a string is no UTF-8: protobuf would hand it out as bytes."""
     for descriptor, value in message.ListFields():
         values = [value] if isinstance(value, Message | str | bytes) else value
         if descriptor.type == FieldDescriptor.TYPE_STRING:
             if any(isinstance(text, bytes) for text in values):
-                raise _MalformedError
+                raise MalformedError
         elif descriptor.type == FieldDescriptor.TYPE_MESSAGE:
             for inner in values:
                 _check_text(inner)
@@ -134,39 +118,6 @@ def _no_model(path: Path, got: str) -> EdgeconvError:
     return EdgeconvError("not a readable ONNX model", where=str(path), got=got, rule=rule)
 
 
-def _varint(content: mmap.mmap, at: int, end: int) -> tuple[int, int]:
-    """The number at ``at`` and where it ends."""
-    value = shift = 0
-    while at < end and shift < 64:
-        byte = content[at]
-        value |= (byte & 0x7F) << shift
-        at, shift = at + 1, shift + 7
-        if byte < 0x80:
-            return value, at
-    raise _MalformedError
-
-
-def _fields(content: mmap.mmap, at: int, end: int) -> Iterator[tuple[int, int, int, int, int]]:
-    """Number, wire type, start of the field, start and end of its value, for every field."""
-    while at < end:
-        start = at
-        tag, at = _varint(content, at, end)
-        number, wire = tag >> 3, tag & 7
-        value = at
-        if wire == _VARINT:
-            _, at = _varint(content, at, end)
-        elif wire == _LENGTH:
-            length, value = _varint(content, at, end)
-            at = value + length
-        elif wire in (_FIXED32, _FIXED64):
-            at += 4 if wire == _FIXED32 else 8
-        else:
-            raise _MalformedError
-        if number == 0 or at > end:
-            raise _MalformedError
-        yield number, wire, start, value, at
-
-
 def _encode(value: int) -> bytes:
     encoded = bytearray()
     while value >= 0x80:
@@ -190,13 +141,13 @@ class _Rewriter:
     def message(self, at: int, end: int, message: str, depth: int) -> list[bytes]:
         """``message`` from ``at`` to ``end``, which ``depth`` others are around."""
         children, pieces = _CHILDREN[message], []
-        for number, wire, start, value, after in _fields(self._content, at, end):
-            large = wire == _LENGTH and after - value > _SMALL
+        for number, wire, start, value, after in fields(self._content, at, end):
+            large = wire == LENGTH and after - value > _SMALL
             if large and message == "tensor" and number == _RAW_DATA:
                 pieces.append(_reference(value, after - value))
             elif large and number in children and depth < _DEEPEST:
                 inner = b"".join(self.message(value, after, children[number], depth + 1))
-                pieces += [_encode(number << 3 | _LENGTH), _encode(len(inner)), inner]
+                pieces += [_encode(number << 3 | LENGTH), _encode(len(inner)), inner]
             else:
                 self._keep(after - start)
                 pieces.append(self._content[start:after])
@@ -215,9 +166,9 @@ def _check_depth(content: mmap.mmap, path: Path) -> None:
         at, end, message, depth = waiting.pop()
         deepest = max(deepest, depth)
         children = _CHILDREN[message]
-        with suppress(_MalformedError):
-            for number, wire, _, value, after in _fields(content, at, end):
-                if wire == _LENGTH and number in children:
+        with suppress(MalformedError):
+            for number, wire, _, value, after in fields(content, at, end):
+                if wire == LENGTH and number in children:
                     waiting.append((value, after, children[number], depth + 1))
     if deepest >= _DEEPEST - 1:
         raise EdgeconvError(

@@ -14,8 +14,9 @@ from onnx import helper, numpy_helper
 
 from edgeconv import limits
 from edgeconv.errors import EdgeconvError
-from edgeconv.frontend.model_file import SELF, ModelFile, map_file
+from edgeconv.frontend.model_file import SELF, ModelFile
 from edgeconv.ir.layout import Shape
+from edgeconv.wire_format import map_file
 
 Values = npt.NDArray[Any]
 

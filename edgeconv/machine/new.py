@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 from edgeconv import board as boards
 from edgeconv.board import Board
-from edgeconv.board.folders import FOLDERS_VARIABLE
+from edgeconv.board_folders import FOLDERS_VARIABLE
 from edgeconv.build import find_compiler
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.host import Host

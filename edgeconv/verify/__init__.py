@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from edgeconv.verify.compare import Difference, compare
 from edgeconv.verify.layers import LayerResult
-from edgeconv.verify.run import DEFAULT_TOLERANCE, Verification, is_quantised, verify
+from edgeconv.verify.run import Verification, is_quantised, verify
 
 __all__ = [
-    "DEFAULT_TOLERANCE",
     "Difference",
     "LayerResult",
     "Verification",

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from edgeconv.arguments import DEFAULT_TOLERANCE
 from edgeconv.board import RunKind
 from edgeconv.build import find_emulator, run_binary
 from edgeconv.build.compile import Binary
@@ -27,7 +28,6 @@ from edgeconv.verify.layers import LayerResult
 from edgeconv.verify.pieces import Pieces, compare_pieces
 from edgeconv.verify.stored import Twin, compare_beside
 
-DEFAULT_TOLERANCE = 1e-4
 _STACK = re.compile(r"^stack ([0-9]+)$", re.MULTILINE)
 _SLOWEST_MACS = 2e5  # per second, of an emulated core without FPU on a busy machine
 Outputs = dict[str, npt.NDArray[np.generic]]

@@ -14,7 +14,7 @@ from elftools.elf.sections import SymbolTableSection
 from edgeconv import board as boards
 from edgeconv import pipeline
 from edgeconv.board import RunKind
-from edgeconv.board.folders import FOLDERS_VARIABLE
+from edgeconv.board_folders import FOLDERS_VARIABLE
 from edgeconv.build import run_binary
 from edgeconv.build.project import Project
 from edgeconv.fitting import UnfitError

@@ -8,7 +8,7 @@ import pytest
 
 from edgeconv import board as boards
 from edgeconv.board import Board, RunKind
-from edgeconv.board.folders import FOLDERS_VARIABLE
+from edgeconv.board_folders import FOLDERS_VARIABLE
 from edgeconv.cache import Cache
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.host import Host

@@ -9,7 +9,7 @@ import pytest
 
 from edgeconv import board as boards
 from edgeconv.board.catalogue import load_all
-from edgeconv.board.folders import FOLDERS_VARIABLE, shipped
+from edgeconv.board_folders import FOLDERS_VARIABLE, shipped
 from edgeconv.build import find_compiler
 from edgeconv.build.board_trial import try_flags
 from edgeconv.errors import EdgeconvError, Exit

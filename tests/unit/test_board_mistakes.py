@@ -13,7 +13,7 @@ import pytest
 
 from edgeconv import board as boards
 from edgeconv.board import arch
-from edgeconv.board.folders import FOLDERS_VARIABLE
+from edgeconv.board_folders import FOLDERS_VARIABLE
 from edgeconv.cli import main
 from edgeconv.errors import EdgeconvError, Exit
 from tests.board_example import FIRMWARE, FOLDER, X86, changed, message

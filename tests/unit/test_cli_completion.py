@@ -8,11 +8,17 @@ import subprocess
 import sys
 from pathlib import Path
 
+import onnx
 import pytest
+from onnx import helper
 
 from edgeconv import board as boards
+from edgeconv import limits
 from edgeconv.algorithms import algorithms
 from edgeconv.choose.storage import weight_formats
+from edgeconv.errors import EdgeconvError
+from edgeconv.tensor_names import tensor_names
+from tests import onnx_models
 from tests.command import Command
 
 COMPILE = "edgeconv compile net.onnx --board host"
@@ -26,7 +32,7 @@ def offered(
     monkeypatch.setenv("_EDGECONV_COMPLETE", f"{shell}_complete")
     monkeypatch.setenv("COMP_WORDS", line)
     monkeypatch.setenv("COMP_CWORD", str(len(words) - 1))
-    lines = edgeconv.ok().stdout.splitlines()
+    lines = [line for line in edgeconv.ok().stdout.splitlines() if line]
     if shell == "bash":
         return set(lines)
     return {f"{kind},{word}" for kind, word in zip(lines[0::3], lines[1::3], strict=True)}
@@ -90,6 +96,105 @@ def test_bash_takes_a_word_apart_at_each_equals_sign(
     assert found(f"{COMPILE} --storage * =") == plain(weight_formats())
     assert found(f"{COMPILE} --storage * = ") == plain(weight_formats())
     assert found("edgeconv compile --board = jetson") == plain({"jetson-tx1"})
+
+
+def test_tensors_of_the_model(
+    edgeconv: Command, monkeypatch: pytest.MonkeyPatch, residual_model: Path
+) -> None:
+    model = onnx.load(residual_model)
+    results = [name for node in model.graph.node for name in node.output]
+    known = {*results, *(port.name for port in model.graph.input)}
+    line = f"edgeconv compile {residual_model} --board host"
+    for option in ("--output", "--input"):
+        assert offered(edgeconv, monkeypatch, f"{line} {option} ") == plain(known)
+        begun = f"{line} --output {results[0]} {option} {results[-1][:1]}"
+        wanted = {name for name in known if name.startswith(results[-1][:1])}
+        assert offered(edgeconv, monkeypatch, begun) == plain(wanted)
+    assert offered(edgeconv, monkeypatch, "edgeconv compile --output ") == set()
+
+
+def test_bash_completes_names_with_colons(
+    edgeconv: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    model = onnx_models.convolution()
+    model.graph.node[-1].output[0] = "act/Relu__5:0"
+    path = onnx_models.save(model, tmp_path / "net.onnx")
+    line = f"edgeconv compile {path} --output act/Relu"
+    for typed, answer in {
+        "__": "act/Relu__5:0",
+        "__5 :": "0",
+        "__5 : 0": "0",
+        "__5:": "act/Relu__5:0",  # where COMP_WORDBREAKS has no colon
+    }.items():
+        assert offered(edgeconv, monkeypatch, f"{line}{typed}", "bash") == plain({answer}), typed
+    found = offered(edgeconv, monkeypatch, f"{COMPILE} --storage stem : output = flyte1", "bash")
+    assert found == plain({"flyte16"})
+
+
+def test_names_that_a_shell_would_run_are_not_offered(
+    edgeconv: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Who completes a name and presses return would run what the author of a model wrote."""
+    evil = ["a;reboot", "$(reboot)", "a b", "`reboot`", "a\nb", "-o", "a\x1b[2J", "a&b", "a'b", "~"]
+    model = onnx_models.convolution()
+    for name in [*evil, "harmless"]:
+        model.graph.node.append(helper.make_node("Identity", ["x"], [name]))
+    path = onnx_models.save(model, tmp_path / "net.onnx")
+    found = offered(edgeconv, monkeypatch, f"edgeconv compile {path} --output ")
+    assert "plain,harmless" in found
+    assert not found & plain(evil)
+
+
+@pytest.mark.parametrize("kind", ["absent", "a folder", "a pipe", "other data", "cut off", "empty"])
+def test_completion_is_quiet_about_models_it_cannot_read(
+    edgeconv: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kind: str
+) -> None:
+    path = tmp_path / "net.onnx"
+    if kind == "a folder":
+        path.mkdir()
+    elif kind == "a pipe":
+        os.mkfifo(path)
+    elif kind == "other data":
+        path.write_text("no model\n" * 100)
+    elif kind == "cut off":
+        onnx_models.save(onnx_models.residual(), path)
+        path.write_bytes(path.read_bytes()[:-100])
+    elif kind == "empty":
+        path.touch()
+    assert offered(edgeconv, monkeypatch, f"edgeconv compile {path} --output ") == set()
+
+
+def test_a_model_beyond_a_limit_has_no_names_to_offer(residual_model: Path) -> None:
+    with limits.given({"model-nodes": 1}), pytest.raises(EdgeconvError, match="model-nodes"):
+        tensor_names(residual_model)
+
+
+def test_completion_and_help_import_no_pipeline(residual_model: Path) -> None:
+    """Every TAB pays for what is imported."""
+    heavy = {"numpy", "onnx", "scipy", "ortools", "jinja2", "jsonschema", "google.protobuf"}
+    code = "import sys, edgeconv.cli; edgeconv.cli.main(sys.argv[1:]); print(*sys.modules)"
+    lines = [
+        "edgeconv comp",
+        "edgeconv compile --min",
+        "edgeconv compile --board jetson",
+        f"edgeconv compile {residual_model} --output ",
+    ]
+    for line in [*lines, ""]:
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        if line:
+            environment |= {"_EDGECONV_COMPLETE": "bash_complete", "COMP_WORDS": line}
+            environment["COMP_CWORD"] = str(line.count(" "))
+        arguments = [] if line else ["compile", "--help"]
+        done = subprocess.run(
+            [sys.executable, "-c", code, *arguments],
+            env=environment,
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        *answer, modules = done.stdout.splitlines()
+        assert answer, line
+        assert not heavy & set(modules.split()), line
 
 
 def test_boards_of_the_user_and_broken_ones(

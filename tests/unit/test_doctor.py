@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from edgeconv.board.catalogue import load_all
-from edgeconv.board.folders import FOLDERS_VARIABLE
+from edgeconv.board_folders import FOLDERS_VARIABLE
 from edgeconv.doctor import BoardCheck, Check, diagnose, diagnose_boards
 from edgeconv.report.doctor import render, to_json
 

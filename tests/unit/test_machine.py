@@ -234,7 +234,7 @@ def test_no_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_this_machine(edgeconv: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In quick mode; the ranges are those of any machine, and of a busy one."""
-    monkeypatch.setattr("edgeconv.cli.boards.new_board", partial(new_board, quick=True))
+    monkeypatch.setattr("edgeconv.cli.run.boards.new_board", partial(new_board, quick=True))
     path = tmp_path / "mine.toml"
     told = edgeconv.ok("boards", "new", "mine", "-o", path, "--json").json()
     assert (told["file"], told["board"]["name"]) == (str(path), "mine")

@@ -16,8 +16,8 @@ from unittest import mock
 from rich.console import Console
 
 from edgeconv import board as boards
-from edgeconv import pipeline
-from edgeconv.board import folders
+from edgeconv import board_folders, pipeline
+from edgeconv.deciding import Decider
 from edgeconv.options import CompileOptions
 from edgeconv.report.boards import board_details, board_json, board_table
 from tests import onnx_models
@@ -39,7 +39,7 @@ VALUES: tuple[Any, ...] = (
 @cache
 def corpus() -> tuple[str, ...]:
     """The boards that ship."""
-    return tuple(path.read_text("utf-8") for path in sorted(folders.shipped().glob("*.toml")))
+    return tuple(path.read_text("utf-8") for path in sorted(board_folders.shipped().glob("*.toml")))
 
 
 @cache
@@ -81,14 +81,14 @@ def _value(value: Any) -> str:
 def read(path: Path) -> str:
     """What `boards list`, `show` and `check` ask of a board, and all that compile does before it
     writes."""
-    with mock.patch.dict(os.environ, {folders.FOLDERS_VARIABLE: str(path.parent)}):
+    with mock.patch.dict(os.environ, {board_folders.FOLDERS_VARIABLE: str(path.parent)}):
         board = boards.check(path)
         console = Console(file=io.StringIO(), width=100)
         console.print(board_table([board]))
         console.print(board_details(board))
         json.dumps(board_json(board), allow_nan=False)
         options = CompileOptions(_model(), path.stem)
-        with pipeline.Decider(options) as decider:
+        with Decider(options) as decider:
             decided = decider.plain()
             pipeline.source_tree(decided, lambda _: None)
     return "read" if decided.report["budget"]["fits"] else "does not fit"

@@ -1,0 +1,47 @@
+"""``edgeconv boards``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from edgeconv import board as board_files
+from edgeconv.board.catalogue import load_all
+from edgeconv.build.board_trial import try_flags
+from edgeconv.errors import Exit
+from edgeconv.machine import new_board
+from edgeconv.report import boards as tables
+from edgeconv.report import new_board as new_tables
+from edgeconv.terminal import Progress, say, show
+
+
+def list_all(*, as_json: bool) -> Exit:
+    """All boards, and which files describe none."""
+    found = load_all()
+    documents = [tables.board_json(board) for board in found.boards]
+    show(tables.board_table(found.boards), documents, as_json=as_json)
+    for error in found.invalid:
+        say(f"error: {error.one_line()}", *error.details)
+    return found.status
+
+
+def show_one(*, name: str, as_json: bool) -> Exit:
+    """One board."""
+    board = board_files.load(name)
+    show(tables.board_details(board), tables.board_json(board), as_json=as_json)
+    return Exit.OK
+
+
+def check(*, file: Path, as_json: bool) -> Exit:
+    """A board file against the schema."""
+    board = board_files.check_new(file)
+    try_flags(board)
+    show(tables.checked(board), tables.board_json(board), as_json=as_json)
+    return Exit.OK
+
+
+def new(*, name: str, output: Path | None, as_json: bool) -> Exit:
+    """Measure the machine, and write its file."""
+    with Progress() as step:
+        found = new_board(name, output, step=step)
+    show(new_tables.render(found), new_tables.to_json(found), as_json=as_json)
+    return Exit.OK
