@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from edgeconv.encoding import INT4
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.check import check
 from edgeconv.ir.graph import Epilogue, Graph, Node, Tensor
@@ -98,7 +99,7 @@ class GraphBuilder:
         multiples = self.random.integers(-7, 8, weights.shape)
         data = multiples * np.reshape(units, (-1, *(1,) * (multiples.ndim - 1)))
         self.tensors[weights.name] = replace(weights, data=data)
-        self.nodes[-1] = replace(node, attrs={**node.attrs, "units": units})
+        self.nodes[-1] = replace(node, attrs={**node.attrs, "storage": INT4.scaled(units)})
 
     def dense(self, x: str, out_c: int, bias: bool = True) -> str:
         *rows, in_c = self.shape(x)

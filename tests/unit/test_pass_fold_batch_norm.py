@@ -89,7 +89,7 @@ def test_weights_stay_multiples_of_a_unit_per_output(
         assert after is before
         return
     assert ops(after) == ["Conv"]
-    assert after.nodes[0].attrs["units"] == (0.25 * scales[0], 0.125 * scales[1])
+    assert after.nodes[0].attrs["storage"].scale == (0.25 * scales[0], 0.125 * scales[1])
     assert_same_results(before, after)
 
 
