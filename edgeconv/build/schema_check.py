@@ -85,6 +85,10 @@ def _minimum(least: float, _: Schema, __: Compile) -> Check:
     return lambda value: not _is_number(value) or value >= least
 
 
+def _beyond(least: float, _: Schema, __: Compile) -> Check:
+    return lambda value: not _is_number(value) or value > least
+
+
 def _pattern(text: str, _: Schema, __: Compile) -> Check:
     found = re.compile(text).search
     return lambda value: not isinstance(value, str) or found(value) is not None
@@ -137,6 +141,7 @@ _KEYWORDS: dict[str, Callable[[Any, Schema, Compile], Check]] = {
     "const": _const,
     "dependentRequired": _dependent,
     "enum": _enum,
+    "exclusiveMinimum": _beyond,
     "if": _if,
     "items": _items,
     "minimum": _minimum,

@@ -123,7 +123,8 @@ def render(first: Report, second: Report, names: tuple[str, str]) -> RenderableT
     brief = last_parts((pair.name for pair in found), NAME_WIDTH)
     differing = plain_table("layer", *map(escape, names))
     for pair in found:
-        differing.add_row(escape(brief[pair.name]), words_of(pair.first), words_of(pair.second))
+        words = (brief[pair.name], words_of(pair.first), words_of(pair.second))
+        differing.add_row(*map(escape, words))
     return Group(table, "", differing)
 
 

@@ -154,8 +154,8 @@ def layer_table(layers: Sequence[Mapping[str, Any]]) -> Table:
         table.add_row(
             str(number),
             escape(brief[layer["name"]]),
-            layer["op"],
-            layer["algorithm"],
+            escape(layer["op"]),
+            escape(layer["algorithm"]),
             f"{layer['macs']:,}" if layer["macs"] else "",
             _stored(layer["weight_bytes"], layer["storage"]["weights"]),
             _stored(layer["output_bytes"], kind_of(layer["storage"]["output"])),
@@ -168,7 +168,7 @@ def _stored(size: int, form: str | None) -> str:
     """Bytes, and their format where it is not float32."""
     if not size:
         return ""
-    return human(size) if form in (None, FLOAT32) else f"{human(size)} {form}"
+    return human(size) if form in (None, FLOAT32) else f"{human(size)} {escape(form)}"
 
 
 def _advice(report: Mapping[str, Any]) -> list[RenderableType]:

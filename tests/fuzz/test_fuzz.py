@@ -25,7 +25,7 @@ def _report(failures: list[Outcome], name: str) -> str:
 
 @pytest.mark.parametrize("name", all_subjects())
 def test_files_that_once_failed(name: str) -> None:
-    files = sorted((KEPT / name).glob("*"))
+    files = sorted(path for path in (KEPT / name).rglob("*") if path.is_file())
     if not files:
         pytest.skip(f"no file of {name} has failed yet")
     runner = Runner(all_subjects()[name])

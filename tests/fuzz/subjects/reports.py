@@ -17,7 +17,7 @@ from edgeconv import twin
 from edgeconv.build.project import Project
 from edgeconv.deciding import Decider
 from edgeconv.options import CompileOptions
-from edgeconv.report import text
+from edgeconv.report import compare, text
 from edgeconv.report.html import page
 from edgeconv.verify import layers
 from edgeconv.verify.inputs import seeded
@@ -78,7 +78,9 @@ def make(source: random.Random, folder: Path) -> Path:
 def read(path: Path) -> str:
     """What all commands ask of a report before they build or run anything."""
     project = Project.open(path.parent)
-    Console(file=io.StringIO(), width=100).print(text.render(project.report))
+    console = Console(file=io.StringIO(), width=100)
+    console.print(text.render(project.report))
+    console.print(compare.render(project.report, json.loads(corpus()[0]), ("this", "that")))
     page.render(project.report)
     json.dumps(project.report, allow_nan=False, ensure_ascii=False).encode()
     assert sum(port.bytes for port in project.inputs) >= 0
