@@ -70,10 +70,11 @@ def ways(entry: Convolution, target: Target, program: Program, *, stored: bool) 
     found = []
     for name in WAYS:
         graph = _graph(entry, target, name, stored=stored)
-        algorithm = algorithms.algorithms()[name]
-        if algorithm not in algorithms.applicable(graph.nodes[0], graph, target):
+        (node,) = graph.nodes
+        if name not in {entry.algorithm for entry in algorithms.applicable(node, graph, target)}:
             return []
-        layer = algorithm.lower(graph.nodes[0], graph, target)
+        named = replace(node, attrs={**node.attrs, "algorithm": name})
+        layer = algorithms.lower(named, graph, target)
         found.append(Way(name, layer, graph, program.add(layer)))
     return found
 

@@ -28,7 +28,7 @@ import numpy as np
 
 from edgeconv import board as boards
 from edgeconv import memory
-from edgeconv.algorithms import algorithms
+from edgeconv.algorithms import lower
 from edgeconv.board import Board
 from edgeconv.encoding import FLOAT32
 from edgeconv.errors import EdgeconvError
@@ -142,9 +142,9 @@ def _layer(shape: Shape, storage: str, target: Target, case: Case) -> tuple[Choi
         "pads": (k // 2,) * 4,
         "storage": form,
     }
-    node = Node("conv", "Conv", ("x", "w"), ("y",), attrs)
+    node = Node("conv", "Conv", ("x", "w"), ("y",), {**attrs, "algorithm": "direct"})
     graph = Graph("one", (node,), {t.name: t for t in tensors}, ("x",), ("y",))
-    layer = algorithms()["direct"].lower(node, graph, target)
+    layer = lower(node, graph, target)
     return Choice(graph, (layer,), target.name, target.align, io="arena"), layer
 
 
@@ -168,7 +168,7 @@ def energy_and_time(shape: Shape, storage: str, board: Board, case: Case) -> tup
     choice, layer = _layer(shape, storage, target, case)
     plan = memory.plan(choice)
     (operands,) = uses(choice, plan)
-    crossed = flows(layer, choice.graph, target, operands)
+    crossed = flows(layer, target, operands)
     work = layer.work
     extra = _extra(storage, layer, choice.graph, board.target, case)
     work = replace(work, slots=work.slots + extra, decoding=work.decoding + extra)

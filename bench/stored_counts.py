@@ -59,7 +59,7 @@ def lowered(
     """By the algorithm ``wanted``, or where it does not apply by the cheapest."""
     entry = stored(convolution, name) if name != FLOAT32 else convolution
     found = {c.name: c for c in candidates(entry, target, Asked())}
-    cheapest = algorithms.applicable(entry.node, entry.graph, target)[0].name
+    cheapest = algorithms.applicable(entry.node, entry.graph, target)[0].algorithm
     return found.get(wanted, found[cheapest])
 
 

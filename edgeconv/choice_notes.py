@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from edgeconv.choose.storage import EVERY_LAYER, INT8, OUTPUT
+from edgeconv.ir.candidate import FLOAT
 from edgeconv.ir.choice import Choice
 
 
@@ -29,9 +30,8 @@ def integers_of(choice: Choice) -> frozenset[str]:
 
 def computing_notes(choice: Choice) -> tuple[str, ...]:
     """Says how many layers compute with numbers that are not float32, and how to see its cost."""
-    found = Counter(
-        str(layer.plan["compute"]) for layer in choice.layers if "compute" in layer.plan
-    )
+    computing = (layer.candidate.compute for layer in choice.layers if layer.candidate)
+    found = Counter(name for name in computing if name != FLOAT)
     return tuple(
         f"{count} convolution(s) multiply {name}: `edgeconv verify` tells the network's SQNR"
         for name, count in found.items()

@@ -18,7 +18,6 @@ import numpy as np
 import numpy.typing as npt
 
 from edgeconv import choose, frontend, passes
-from edgeconv.algorithms import algorithms
 from edgeconv.algorithms.packing import rounded_weights
 from edgeconv.build.project import Project
 from edgeconv.build.weights_file import image_of
@@ -28,6 +27,7 @@ from edgeconv.closing import Closing
 from edgeconv.codegen.read_back import ForeignImageError, read_back
 from edgeconv.encoding import kind_of
 from edgeconv.errors import EdgeconvError
+from edgeconv.ir.candidate import FLOAT, OPERANDS
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.filters import WEIGHTED, Filters
 from edgeconv.ir.graph import Graph, Node
@@ -109,8 +109,7 @@ def require_weights(project: Project, model: Path) -> None:
 
 def _computes_in(layer: Mapping[str, Any]) -> str:
     """The format that a layer of a report rounds its input to."""
-    entry = algorithms().get(layer["algorithm"])
-    return str(entry.filters_as) if entry and entry.filters_as else FLOAT32
+    return str(OPERANDS[layer.get("compute", FLOAT)])
 
 
 def _with_rounded_inputs(

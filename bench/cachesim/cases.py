@@ -9,11 +9,11 @@ from types import MappingProxyType
 import numpy as np
 from convtime.cases import Asked, Convolution, candidates
 
-from edgeconv import algorithms
 from edgeconv.algorithms.problem import problem_of
-from edgeconv.algorithms.traffic import Crossing
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node, Tensor
+from edgeconv.ir.work import Crossing
+from edgeconv.predict.flows import crossings
 from edgeconv.targets import Target
 
 Pair = tuple[int, int]
@@ -106,12 +106,11 @@ def cases(spec: Spec, name: str, target: Target) -> Iterator[Case]:
         blobs = {blob.name: 4 * blob.elements for blob in layer.blobs}
         tensors = {t: 4 * graph[t].elements for t in ("x", "y")}
         known = {**blobs, **tensors, "": layer.workspace_bytes}
-        problem = problem_of(convolution.node, graph)
         yield Case(
             name=name,
             label=convolution.label,
             algorithm=candidate.name,
             layer=layer,
-            predicted=algorithms.algorithms()[candidate.name].traffic(problem, target),
+            predicted=crossings(layer),
             sizes=tuple(known[arg.ref] for arg in layer.args),
         )

@@ -11,8 +11,7 @@ import numpy as np
 
 from convtime.baseline import im2col_gemm, part_of
 from edgeconv import algorithms, frontend, passes
-from edgeconv.algorithms.base import Algorithm
-from edgeconv.algorithms.problem import ConvProblem, problem_of
+from edgeconv.algorithms.problem import ConvProblem, Finish, problem_of
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Epilogue, Graph, Node, Tensor
 from edgeconv.ir.layout import ROW_MAJOR, Order
@@ -91,7 +90,7 @@ def distinct(model: Path) -> list[tuple[Convolution, int]]:
     found: dict[ConvProblem, list[Node]] = {}
     for node in graph.nodes:
         if node.op == "Conv":
-            problem = replace(problem_of(node, graph), batch=1)
+            problem = replace(problem_of(node, graph), batch=1, finish=Finish())
             found.setdefault(problem, []).append(node)
     return [(_alone(problem, nodes[0], graph), len(nodes)) for problem, nodes in found.items()]
 
@@ -112,22 +111,22 @@ def _alone(problem: ConvProblem, node: Node, graph: Graph) -> Convolution:
 
 def chosen(convolution: Convolution, target: Target) -> str:
     """The algorithm of the lowest predicted cost."""
-    return algorithms.applicable(convolution.node, convolution.graph, target)[0].name
+    return algorithms.applicable(convolution.node, convolution.graph, target)[0].algorithm
 
 
 def candidates(convolution: Convolution, target: Target, asked: Asked) -> Iterator[Candidate]:
     """Every algorithm that applies, by name, then what is asked for beside them."""
     node, graph = convolution.node, convolution.graph
     fitting = algorithms.applicable(node, graph, target)
-    for algorithm in sorted(fitting, key=lambda entry: entry.name):
-        yield _lowered(algorithm.name, algorithm, node, graph, target)
-    sconv = next((entry for entry in fitting if entry.name == "sconv"), None)
-    if sconv and (asked.schedules or asked.packing):
-        layer = _lowered("sconv", sconv, node, graph, target).layer
+    names = sorted(entry.algorithm for entry in fitting)
+    for name in names:
+        yield _lowered(name, name, node, graph, target)
+    if "sconv" in names and (asked.schedules or asked.packing):
+        layer = _lowered("sconv", "sconv", node, graph, target).layer
         if asked.schedules:
             other = next(name for name in SCHEDULES if name != layer.plan["schedule"])
             forced = replace(node, attrs={**node.attrs, "schedule": other})
-            yield _lowered(f"sconv {other}", sconv, forced, graph, target)
+            yield _lowered(f"sconv {other}", "sconv", forced, graph, target)
         if asked.packing:
             for name, computes in (("packing", False), ("unpacked", True)):
                 part = part_of(layer, computes=computes)
@@ -137,14 +136,14 @@ def candidates(convolution: Convolution, target: Target, asked: Asked) -> Iterat
         yield Candidate("openblas", layer, graph)
 
 
-def _lowered(
-    name: str, algorithm: Algorithm, node: Node, graph: Graph, target: Target
-) -> Candidate:
-    option = _best_layouts(algorithm.layouts(node, graph, target))
+def _lowered(name: str, algorithm: str, node: Node, graph: Graph, target: Target) -> Candidate:
+    entry = algorithms.algorithms()[algorithm]
+    option = _best_layouts(entry.layouts(node, graph, target))
     names = (*node.reads(), *node.outputs)
     layouts = zip(names, (*option.reads, *option.writes), strict=True)
     decided = graph.with_tensors({name: replace(graph[name], layout=to) for name, to in layouts})
-    return Candidate(name, algorithm.lower(node, decided, target), decided)
+    named = replace(node, attrs={**node.attrs, "algorithm": algorithm})
+    return Candidate(name, algorithms.lower(named, decided, target), decided)
 
 
 def _best_layouts(options: Sequence[LayoutOption]) -> LayoutOption:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
+from typing import Any
 
 from edgeconv.algorithms.base import Algorithm
-from edgeconv.algorithms.problem import problem_of
+from edgeconv.algorithms.candidate import ConvCandidate
+from edgeconv.algorithms.problem import ConvProblem, problem_of
 from edgeconv.encoding import FLOAT32
 from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.ir.candidate import FLOAT
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ops.base import LayoutOption, Stored
@@ -28,15 +31,24 @@ def algorithms() -> dict[str, Algorithm]:
     return scan(sys.modules[__name__], "ALGORITHM", Algorithm)
 
 
-def applicable(node: Node, graph: Graph, target: Target) -> list[Algorithm]:
-    """The algorithms that can compute ``node``, cheapest first."""
+@lru_cache(maxsize=4096)  # networks repeat their convolutions, searches their networks
+def planned(
+    entry: Algorithm, problem: ConvProblem, target: Target
+) -> tuple[ConvCandidate[Any], ...]:
+    """The candidates of one algorithm."""
+    return entry.candidates(problem, target)
+
+
+def applicable(node: Node, graph: Graph, target: Target) -> list[ConvCandidate[Any]]:
+    """The ways to compute ``node``, cheapest first."""
     problem, needs = problem_of(node, graph), _needs(node, graph)
-    fitting = [
-        entry
+    found = (
+        candidate
         for entry in algorithms().values()
-        if needs in entry.stored and entry.applies(problem, target)
-    ]
-    return sorted(fitting, key=lambda entry: entry.cost(problem, target))
+        if needs in entry.stored
+        for candidate in planned(entry, problem, target)
+    )
+    return sorted(found, key=lambda candidate: candidate.cost)
 
 
 def _needs(node: Node, graph: Graph) -> Stored:
@@ -48,42 +60,41 @@ def _needs(node: Node, graph: Graph) -> Stored:
     )
 
 
-def candidates(node: Node, graph: Graph, target: Target) -> list[Algorithm]:
-    """Those that the layout search may pick from, cheapest first: the one that the node's
-    ``algorithm`` attribute names, else all applicable ones that compute in float32.
+def candidates(node: Node, graph: Graph, target: Target) -> list[ConvCandidate[Any]]:
+    """Those that the layout search may pick from, cheapest first: those of the algorithm that the
+    node's attribute ``algorithm`` names, else all applicable ones that compute in float32.
 
     Raises EdgeconvError when the named one does not exist or cannot compute this convolution.
     """
     fitting = applicable(node, graph, target)
     wanted = node.attrs.get("algorithm")
     if wanted is None:
-        return [entry for entry in fitting if not entry.filters_as]
-    chosen = lookup("convolution algorithm", wanted, algorithms())
-    if chosen not in fitting:
+        return [entry for entry in fitting if entry.compute == FLOAT]
+    algorithm = lookup("convolution algorithm", wanted, algorithms())
+    chosen = [entry for entry in fitting if entry.algorithm == algorithm.name]
+    if not chosen:
         raise EdgeconvError(
             "algorithm does not apply",
             where=node.name,
             got=repr(wanted),
-            rule=chosen.requires,
-            hint=f"here: {', '.join(entry.name for entry in fitting)}",
+            rule=algorithm.requires,
+            hint=f"here: {', '.join(dict.fromkeys(entry.algorithm for entry in fitting))}",
             code=Exit.USAGE,
         )
-    return [chosen]
+    return chosen
 
 
 def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
-    """Layout options of all candidates; a slower algorithm's carry the difference as a penalty."""
-    problem = problem_of(node, graph)
+    """Layout options of all candidates; a slower one's carry the difference as a penalty."""
     found = candidates(node, graph, target)
-    costs = [entry.cost(problem, target) for entry in found]
     return [
-        replace(option, penalty=option.penalty + ELEMENTS_PER_SLOT * (cost - costs[0]))
-        for cost, entry in zip(costs, found, strict=True)
-        for option in entry.layouts(node, graph, target)
+        replace(option, penalty=option.penalty + ELEMENTS_PER_SLOT * (entry.cost - found[0].cost))
+        for entry in found
+        for option in algorithms()[entry.algorithm].layouts(node, graph, target)
     ]
 
 
-def select(node: Node, graph: Graph, target: Target) -> Algorithm:
+def select(node: Node, graph: Graph, target: Target) -> ConvCandidate[Any]:
     """The cheapest candidate that reads and writes the layouts decided in ``graph``."""
     reads = tuple(graph[name].layout for name in node.reads())
     writes = tuple(graph[name].layout for name in node.outputs)
@@ -92,11 +103,12 @@ def select(node: Node, graph: Graph, target: Target) -> Algorithm:
         for entry in candidates(node, graph, target)
         if any(
             (option.reads, option.writes) == (reads, writes)
-            for option in entry.layouts(node, graph, target)
+            for option in algorithms()[entry.algorithm].layouts(node, graph, target)
         )
     )
 
 
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
-    """Kernel call of the selected algorithm."""
-    return select(node, graph, target).lower(node, graph, target)
+    """Kernel call of the selected candidate."""
+    chosen = select(node, graph, target)
+    return algorithms()[chosen.algorithm].lower(chosen, node, graph, target)

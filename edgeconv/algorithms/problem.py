@@ -6,8 +6,10 @@ import math
 from dataclasses import dataclass
 
 from edgeconv.encoding import FLOAT32, Encoding
+from edgeconv.ir.activation import NONE
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Layout, Order, Shape
+from edgeconv.ops.work import epilogue_slots
 
 Triple = tuple[int, int, int]
 
@@ -41,12 +43,32 @@ class Geometry:
 
 
 @dataclass(frozen=True, slots=True)
+class Finish:
+    """What the epilogue is to a plan: ``slots`` per vector of results, the format of the residual
+    (None without one), and whether that is added behind an activation (``late``)."""
+
+    slots: int = 0
+    residual_as: Encoding | None = None
+    late: bool = False
+
+    @staticmethod
+    def of(node: Node, graph: Graph) -> Finish:
+        """The epilogue of ``node``."""
+        epilogue = node.epilogue
+        if not epilogue.residual:
+            return Finish(epilogue_slots(epilogue))
+        residual_as = graph[epilogue.residual].storage
+        return Finish(epilogue_slots(epilogue), residual_as, epilogue.before != NONE)
+
+
+@dataclass(frozen=True, slots=True)
 class ConvProblem:
     """Everything an algorithm plans from.  Sizes are (depth, height, width); images have depth 1.
 
     ``pads`` are those before the first slice, row and column: what lies after the last follows
     from ``out_size``.  ``filters_as``, ``in_as`` and ``out_as`` are the storage formats of the
-    filters, of the input and of the output.
+    filters, of the input and of the output.  ``finish``: the epilogue.  ``schedule``: the one
+    asked of SConv, for comparisons.
     """
 
     batch: int
@@ -64,6 +86,8 @@ class ConvProblem:
     filters_as: Encoding = FLOAT32
     in_as: Encoding = FLOAT32
     out_as: Encoding = FLOAT32
+    finish: Finish = Finish()
+    schedule: str = ""
 
     @property
     def filter_bytes(self) -> float:
@@ -79,6 +103,16 @@ class ConvProblem:
     def out_bytes(self) -> int:
         """Bytes of one element of the output in memory."""
         return self.out_as.element_bytes
+
+    @property
+    def in_elements(self) -> int:
+        """Elements of the input in memory, layout padding included."""
+        return self.in_layout.elements((self.batch, self.in_c, *self.in_size))
+
+    @property
+    def out_elements(self) -> int:
+        """Those of the output."""
+        return self.out_layout.elements((self.batch, self.out_c, *self.out_size))
 
     @property
     def group_in_c(self) -> int:
@@ -147,4 +181,6 @@ def problem_of(node: Node, graph: Graph) -> ConvProblem:
         filters_as=filters_as(node),
         in_as=x.storage,
         out_as=y.storage,
+        finish=Finish.of(node, graph),
+        schedule=str(node.attrs.get("schedule", "")),
     )

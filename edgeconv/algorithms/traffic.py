@@ -1,4 +1,4 @@
-"""What crosses behind a cache: the prediction that every convolution algorithm makes."""
+"""What of memory that is touched again and again a cache has lost: for predictions of traffic."""
 
 from __future__ import annotations
 
@@ -7,43 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from edgeconv.cache import Cache
-
-
-@dataclass(frozen=True, slots=True)
-class Crossing:
-    """Bytes between the cache of ``level`` and the next one behind it (or memory).
-
-    Into the cache: lines of the unpacked ``input``, of ``packed`` panels (to write them, and read
-    again once evicted), of ``filters``, of output to go on summing (``output_reads``).  Out of it:
-    packed panels and output.
-    """
-
-    level: int
-    input: float
-    packed: float
-    filters: float
-    output_reads: float
-    packed_writes: float
-    output_writes: float
-
-    @property
-    def reads(self) -> float:
-        """Bytes into the cache."""
-        return self.input + self.packed + self.filters + self.output_reads
-
-    @property
-    def writes(self) -> float:
-        """Bytes out of the cache."""
-        return self.packed_writes + self.output_writes
-
-    @property
-    def total(self) -> float:
-        """Bytes either way."""
-        return self.reads + self.writes
-
-    def misses(self, line: int) -> float:
-        """Lines brought in where a write fetches its line first, as cache simulators count them."""
-        return (self.input + self.packed + self.filters + self.output_writes) / line
 
 
 @dataclass(frozen=True, slots=True)

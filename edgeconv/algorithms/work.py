@@ -9,7 +9,8 @@ from edgeconv.algorithms.axis import axes_of
 from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.ir.work import Work
 from edgeconv.ops.lowering import FLOAT_BYTES
-from edgeconv.ops.work import Call, width
+from edgeconv.ops.work import width
+from edgeconv.targets import Target
 
 
 def taps_met(problem: ConvProblem) -> float:
@@ -17,9 +18,21 @@ def taps_met(problem: ConvProblem) -> float:
     return math.prod(axis.met for axis in axes_of(problem))
 
 
+def epilogue(problem: ConvProblem, target: Target) -> float:
+    """Slots of activations and residual, over all outputs."""
+    return problem.finish.slots * (problem.out_elements / target.lanes)
+
+
+def encoding(problem: ConvProblem, target: Target) -> float:
+    """Slots that encode the output and decode the residual."""
+    residual_as = problem.finish.residual_as
+    read = target.decoding(residual_as).vector if residual_as else 0.0
+    return problem.out_elements / target.lanes * (target.decoding(problem.out_as).write + read)
+
+
 def tiled(
-    call: Call,
     problem: ConvProblem,
+    target: Target,
     tile: tuple[int, int],
     slots: float,
     *,
@@ -34,10 +47,10 @@ def tiled(
     float32 for the tile; without packing the tile reads the input.  ``decoded``: slots that decode
     filters into memory, None where the tile does it.  Both are among the planned slots.
     """
-    target, (pixels, filters) = call.target, tile
+    pixels, filters = tile
     weights, data = problem.macs * met / pixels, problem.macs * met / filters  # elements
     source = target.decoding(problem.in_as)
-    around = packed / target.lanes * source.vector + call.encoded
+    around = packed / target.lanes * source.vector + encoding(problem, target)
     element, filters_width = width(problem.in_as), width(problem.filters_as)
     if decoded is None:
         decoded = weights / target.lanes * target.decoding(problem.filters_as).vector
@@ -45,11 +58,11 @@ def tiled(
         filters_width = FLOAT_BYTES
     pixels_decoded = 0.0 if packed else data * source.element
     return Work(
-        slots=round(slots) * met + call.epilogue + around,
+        slots=round(slots) * met + epilogue(problem, target) + around,
         moves=weights + data if target.single_issue else 0.0,
         weight_bytes=filters_width * weights,
         data_bytes=data * (FLOAT_BYTES if packed else element)
         + packed * (element + FLOAT_BYTES)
-        + call.out_bytes,
+        + problem.out_elements * width(problem.out_as),
         decoding=decoded + pixels_decoded + around,
     )

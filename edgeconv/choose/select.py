@@ -18,6 +18,7 @@ from edgeconv.choose.storage import (
     truncate_weights,
 )
 from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.ir.candidate import FLOAT, OPERANDS
 from edgeconv.ir.check import check
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.graph import Graph, Node
@@ -52,15 +53,19 @@ def _force_algorithms(graph: Graph, wanted: Mapping[str, str], target: Target) -
 def _with(node: Node, entry: Algorithm) -> Node:
     """``node`` to be computed by ``entry``, its filters in what that needs."""
     attrs = {**node.attrs, "algorithm": entry.name}
-    return replace(
-        node, attrs={"storage": entry.filters_as, **attrs} if entry.filters_as else attrs
-    )
+    if entry.compute != FLOAT:
+        attrs = {"storage": OPERANDS[entry.compute], **attrs}
+    return replace(node, attrs=attrs)
 
 
 def _everywhere(graph: Graph, entry: Algorithm, target: Target) -> dict[str, Node]:
     """Every convolution that ``entry`` applies to, with it; EdgeconvError when there is none."""
     convs = [_with(node, entry) for node in graph.nodes if node.op == "Conv"]
-    forced = {node.name: node for node in convs if entry in applicable(node, graph, target)}
+    forced = {
+        node.name: node
+        for node in convs
+        if any(found.algorithm == entry.name for found in applicable(node, graph, target))
+    }
     if convs and not forced:
         raise EdgeconvError(
             "--algorithm applies to no convolution",

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from edgeconv.encoding import FLOAT32, INT32, Encoding
 from edgeconv.ir.activation import NONE, Activation
+from edgeconv.ir.candidate import Candidate
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.work import Work
 
@@ -129,6 +130,7 @@ class Layer:
 
     ``template`` (under codegen/templates) renders the body of its C function from ``params``;
     bodies that come out equal share one function.  ``headers`` are the kernel headers it uses.
+    ``candidate``: the plan behind it, for convolutions and dense layers.
     A layer whose every alias is exact and granted needs no call at all (``free_if_aliased``).
     """
 
@@ -144,6 +146,7 @@ class Layer:
     workspace_bytes: int = 0
     macs: int = 0
     free_if_aliased: bool = False
+    candidate: Candidate | None = None
     plan: Mapping[str, Param] = field(default_factory=dict)  # what explain and report.json show
 
 

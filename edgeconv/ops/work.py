@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from edgeconv.encoding import Encoding
-from edgeconv.ir.activation import Activation
 from edgeconv.ir.choice import Blob
-from edgeconv.ir.graph import Graph, Node, Tensor
+from edgeconv.ir.graph import Epilogue, Graph, Node, Tensor
 from edgeconv.ir.work import Work
 from edgeconv.targets import Decoding, Target
 
@@ -101,9 +100,7 @@ class Call:
     @property
     def epilogue(self) -> float:
         """Slots of activations and residual, over all outputs."""
-        epilogue = self.node.epilogue
-        each = _slots(epilogue.before) + _slots(epilogue.after) + bool(epilogue.residual)
-        return each * self.out_vectors
+        return epilogue_slots(self.node.epilogue) * self.out_vectors
 
     def stored(self, tensor: Tensor) -> Decoding:
         """What the format of ``tensor`` costs."""
@@ -138,5 +135,7 @@ def width(storage: Encoding) -> float:
     return storage.bits / 8
 
 
-def _slots(activation: Activation) -> int:
-    return ACTIVATION_SLOTS[activation.kind]
+def epilogue_slots(epilogue: Epilogue) -> int:
+    """Slots of activations and residual per vector of results."""
+    activations = ACTIVATION_SLOTS[epilogue.before.kind] + ACTIVATION_SLOTS[epilogue.after.kind]
+    return activations + bool(epilogue.residual)

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
 
-from edgeconv.algorithms import algorithms
 from edgeconv.algorithms.movement import WORD_BYTES, conv_shape, fast_words
 from edgeconv.algorithms.problem import ConvProblem, problem_of
-from edgeconv.algorithms.traffic import Crossing
 from edgeconv.bounds import Precision, sequential_bound
 from edgeconv.cache import Cache
 from edgeconv.ir.choice import ArgKind, Layer
 from edgeconv.ir.graph import Graph
+from edgeconv.ir.work import Crossing
 from edgeconv.predict.residency import Use
 from edgeconv.targets import Target
 
@@ -68,16 +67,9 @@ def precision_of(layer: Layer, graph: Graph) -> Precision:
     return Precision(sizes[0], sizes[1], sizes[2], sums=SUM_WORDS)
 
 
-def crossings(layer: Layer, graph: Graph, target: Target) -> tuple[Crossing, ...]:
+def crossings(layer: Layer) -> tuple[Crossing, ...]:
     """What a convolution moves behind each of the target's caches; none for other layers."""
-    if layer.node.op != "Conv" or not target.caches:
-        return ()
-    return _crossings(layer.algorithm, problem_of(layer.node, graph), target)
-
-
-@lru_cache(maxsize=4096)  # layers repeat, and each is asked for twice
-def _crossings(algorithm: str, problem: ConvProblem, target: Target) -> tuple[Crossing, ...]:
-    return algorithms()[algorithm].traffic(problem, target)
+    return layer.candidate.traffic if layer.candidate else ()
 
 
 @lru_cache(maxsize=4096)
@@ -94,7 +86,7 @@ def traffic(layer: Layer, graph: Graph, target: Target, operands: Sequence[Use])
     moved: dict[str, int | None] = dict.fromkeys(SOURCES)
     if not target.caches:
         return Traffic(MappingProxyType(moved), None)
-    found = crossings(layer, graph, target)
+    found = crossings(layer)
     if found:
         words = fast_words(target, caches_of(target)[-1])
         bound = _least(problem_of(layer.node, graph), precision_of(layer, graph), words)
@@ -110,15 +102,13 @@ def traffic(layer: Layer, graph: Graph, target: Target, operands: Sequence[Use])
     return Traffic(MappingProxyType(moved), bound)
 
 
-def flows(layer: Layer, graph: Graph, target: Target, operands: Sequence[Use]) -> list[Flow]:
+def flows(layer: Layer, target: Target, operands: Sequence[Use]) -> list[Flow]:
     """One for each of the target's caches, nearest first.
 
     An algorithm's prediction begins with empty caches, and brings each operand in once at least.
     Instead of that first time, what a cache has lost since the layer before comes in.
     """
-    found: Sequence[Crossing | None] = crossings(layer, graph, target) or [None] * len(
-        target.caches
-    )
+    found: Sequence[Crossing | None] = crossings(layer) or [None] * len(target.caches)
     sizes = [cache.size for cache in caches_of(target)]
     return [
         _flow(crossing, layer, operands, sum(sizes[: number + 1]))

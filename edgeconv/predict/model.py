@@ -77,7 +77,7 @@ def _layer(
     energy = _energy(board, rates)
     if not operands:  # nothing is called
         return LayerPrediction(0.0 if rates else None, 0.0 if energy else None, None, moved)
-    work, crossed = layer.work, flows(layer, graph, target, operands)
+    work, crossed = layer.work, flows(layer, target, operands)
     time = duration_of(work, crossed, operands, rates) if rates else None
     mj = None
     if energy:

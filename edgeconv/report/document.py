@@ -12,6 +12,7 @@ from edgeconv.board import Board
 from edgeconv.build.footprint import Footprint
 from edgeconv.build.report_file import SCHEMA
 from edgeconv.frontend.cut import WHOLE, Cut
+from edgeconv.ir.candidate import FLOAT
 from edgeconv.ir.choice import Choice, Layer, tensor_bytes
 from edgeconv.ir.graph import Graph, Tensor
 from edgeconv.ir.grids import steps_of
@@ -234,6 +235,7 @@ def _layer(layer: Layer, graph: Graph, memory: MemoryMap, predicted: LayerPredic
     source, output = _first_activation(layer, graph), graph[node.output]
     # Of a convolution the format of its filters: its bias is always float32.
     stored = [str(blob.storage) for blob in layer.blobs if blob.name == "filters"]
+    compute = layer.candidate.compute if layer.candidate else FLOAT
     storages = stored or sorted({str(blob.storage) for blob in layer.blobs})
     return {
         "name": node.name,
@@ -248,7 +250,7 @@ def _layer(layer: Layer, graph: Graph, memory: MemoryMap, predicted: LayerPredic
             "output": str(output.storage),
             **({"exact": True} if node.attrs.get("exact") else {}),  # no rounding: as the model has
         },
-        **({"compute": layer.plan["compute"]} if "compute" in layer.plan else {}),
+        **({"compute": compute} if compute != FLOAT else {}),
         "weight_bytes": sum(blob.bytes for blob in layer.blobs),
         "output_bytes": memory.places[output.name].bytes,
         "workspace_bytes": layer.workspace_bytes,

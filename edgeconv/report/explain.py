@@ -11,7 +11,6 @@ from rich.markup import escape
 from rich.table import Table
 
 from edgeconv.algorithms import applicable
-from edgeconv.algorithms.problem import problem_of
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.ir.choice import Choice, Layer
 from edgeconv.ir.graph import Graph, Node, Tensor
@@ -145,9 +144,8 @@ def _candidates(node: Node, graph: Graph, target: Target) -> list[Document]:
     """The algorithms that could compute a convolution, cheapest first; costs in vector slots."""
     if node.op != "Conv":
         return []
-    problem = problem_of(node, graph)
     return [
-        {"algorithm": entry.name, "cost_slots": round(entry.cost(problem, target))}
+        {"algorithm": entry.algorithm, "cost_slots": round(entry.cost)}
         for entry in applicable(node, graph, target)
     ]
 

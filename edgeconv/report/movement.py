@@ -10,7 +10,6 @@ from typing import Any
 
 from edgeconv.algorithms.movement import WORD_BYTES, best_blocking, conv_shape, fast_words
 from edgeconv.algorithms.problem import problem_of
-from edgeconv.algorithms.traffic import Crossing
 from edgeconv.bounds import (
     Bound,
     ConvShape,
@@ -21,6 +20,7 @@ from edgeconv.bounds import (
 )
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph
+from edgeconv.ir.work import Crossing
 from edgeconv.predict.flows import caches_of, crossings, precision_of, sources
 from edgeconv.targets import Target
 
@@ -35,7 +35,7 @@ def movement(layer: Layer, graph: Graph, target: Target, threads: int | None) ->
     memory in front of what lies behind the level.  None for a layer that is no convolution, and on
     a board without caches.
     """
-    found = crossings(layer, graph, target)
+    found = crossings(layer)
     if not found:
         return None
     shape, precision = conv_shape(problem_of(layer.node, graph)), precision_of(layer, graph)

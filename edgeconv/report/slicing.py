@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from edgeconv.algorithms.problem import ConvProblem, problem_of
-from edgeconv.algorithms.sconv.blocked import blocked_plan, final_plan, predicted_cycles
-from edgeconv.algorithms.sconv.plan import SconvPlan, make_plan
-from edgeconv.algorithms.sconv.slicing import Schedule
+from edgeconv.algorithms import algorithms, planned
+from edgeconv.algorithms.problem import problem_of
+from edgeconv.algorithms.sconv.blocked import predicted_cycles
+from edgeconv.algorithms.sconv.candidate import SconvCandidate, alternatives
+from edgeconv.algorithms.sconv.plan import SconvPlan
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.targets import Target
 
 Document = dict[str, Any]
-BLOCKING = "blocking"
 SIZES = ("n_win", "n_f", "nc", "k1", "k2", "k3")
 
 
@@ -25,26 +25,20 @@ def slicing(node: Node, graph: Graph, target: Target) -> Document | None:
     """
     if node.op != "Conv":
         return None
-    problem = problem_of(node, graph)
-    wanted = Schedule(node.attrs["schedule"]) if "schedule" in node.attrs else None
-    analysed = make_plan(problem, target, wanted)
-    schedule = analysed.slicing.schedule
-    plans = {
-        entry.value: analysed if entry is schedule else make_plan(problem, target, entry)
-        for entry in Schedule
-    }
-    if target.caches:
-        plans[BLOCKING] = blocked_plan(problem, target)
-    kept = final_plan(problem, target, wanted) == analysed
-    return {
-        "chosen": schedule.value if kept else BLOCKING,
-        "plans": {name: _plan(problem, target, plan) for name, plan in plans.items()},
-    }
+    entry = algorithms()["sconv"]
+    for candidate in planned(entry, problem_of(node, graph), target):
+        plans = alternatives(candidate, target)
+        return {
+            "chosen": next(name for name, plan in plans.items() if plan == candidate.plan),
+            "plans": {name: _plan(candidate, target, plan) for name, plan in plans.items()},
+        }
+    return None
 
 
-def _plan(problem: ConvProblem, target: Target, plan: SconvPlan) -> Document:
+def _plan(candidate: SconvCandidate, target: Target, plan: SconvPlan) -> Document:
     sliced = plan.slicing
     costs = (*sliced.level_costs, sliced.cost)
+    cycles = predicted_cycles(candidate.problem, target, plan) if target.caches else None
     return {
         "schedule": sliced.schedule.value,
         **{name: getattr(sliced, name) for name in SIZES},
@@ -53,5 +47,5 @@ def _plan(problem: ConvProblem, target: Target, plan: SconvPlan) -> Document:
         "packing_cost": round(sliced.packing_cost),
         "workspace_bytes": sliced.workspace,
         "slots": round(plan.cost),
-        "cycles": round(predicted_cycles(problem, target, plan)) if target.caches else None,
+        "cycles": None if cycles is None else round(cycles),
     }

@@ -151,7 +151,7 @@ def tasks_of(conv: Convolution, target: Target, scope: Scope) -> list[Task]:
     node = graph.nodes[0]
     problem = problem_of(node, graph)
     for entry in algorithms.algorithms().values():
-        if scope.algorithm in ("", entry.name) and entry.applies(problem, target):
+        if scope.algorithm in ("", entry.name) and entry.candidates(problem, target):
             options = entry.layouts(node, graph, target)
             chosen = options if scope.every_layout else options[:1]
             tasks += [Task(conv, entry.name, option) for option in chosen]

@@ -92,8 +92,8 @@ def cases(spec: Spec, target: Target) -> Iterator[Case]:
     """``spec`` by every algorithm that applies, in every variant and every layout."""
     (graph, _), expected = spec.graph(), spec.expected()
     for entry in algorithms.applicable(graph.nodes[0], graph, target):
-        if _mixes_groups(spec, entry.name):
+        if _mixes_groups(spec, entry.algorithm):
             continue
-        for planned, attrs in _variants(entry.name, target):
-            named = {**spec.attrs, **attrs, "algorithm": entry.name}
+        for planned, attrs in _variants(entry.algorithm, target):
+            named = {**spec.attrs, **attrs, "algorithm": entry.algorithm}
             yield from replace(spec, attrs=named).cases(planned, expected)

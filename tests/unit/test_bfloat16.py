@@ -10,9 +10,9 @@ import pytest
 
 from edgeconv import algorithms, host
 from edgeconv import board as boards
-from edgeconv.algorithms.base import Algorithm
 from edgeconv.algorithms.bfloat16.packing import FilterOrder
 from edgeconv.algorithms.bfloat16.plan import make_plan
+from edgeconv.algorithms.bfloat16.traffic import traffic
 from edgeconv.algorithms.bfloat16.units import UNITS
 from edgeconv.algorithms.problem import problem_of
 from edgeconv.choose import select
@@ -111,14 +111,10 @@ def test_predicted_twice_as_fast(name: str) -> None:
     target = replace(TARGETS[name], bfloat16=True, caches=ZEN4.caches)
     big = graph(256, 256)
     node = replace(big.nodes[0], attrs={**big.nodes[0].attrs, "storage": Encoding(16)})
-    costs = {x.name: x.cost(problem_of(node, big), target) for x in _able(node, big, name)}
+    able = algorithms.applicable(node, big, target)
+    costs = {entry.algorithm: entry.cost for entry in able}
     ratio = min(cost for key, cost in costs.items() if key != "bfloat16") / costs["bfloat16"]
     assert 1.7 <= ratio <= 2.6
-
-
-def _able(node: Node, of: Graph, name: str) -> list[Algorithm]:
-    target = replace(TARGETS[name], bfloat16=True, caches=ZEN4.caches)
-    return algorithms.applicable(node, of, target)
 
 
 def test_panels_fit_their_share() -> None:
@@ -128,7 +124,7 @@ def test_panels_fit_their_share() -> None:
     plan = make_plan(problem, ZEN4.target)
     assert plan.panel.bytes <= 3 / 8 * 2**20
     assert plan.chunk < plan.rows
-    levels = algorithms.algorithms()["bfloat16"].traffic(problem, ZEN4.target)
+    levels = traffic(problem, plan, ZEN4.target)
     everything = plan.order(problem, 16).elements * 2
     assert all(level.filters >= everything for level in levels)
     assert levels[0].total > levels[-1].total

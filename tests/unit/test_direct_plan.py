@@ -22,6 +22,7 @@ from edgeconv.cache import Cache
 from edgeconv.codegen.amalgamate import runtime
 from edgeconv.encoding import INT8, Encoding
 from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Layout, blocked
+from edgeconv.ir.work import Crossing
 from edgeconv.targets import TARGETS, Target
 
 COMPLETE = list(TARGETS.values())
@@ -149,6 +150,10 @@ FAR = ConvProblem(
 CACHES = (Cache(1, 48 << 10, 64, 12), Cache(2, 1 << 20, 64, 16))
 
 
+def crossings(problem: ConvProblem, target: Target) -> tuple[Crossing, ...]:
+    return traffic(problem, make_plan(problem, target), target)
+
+
 def planned(problem: ConvProblem, target: Target) -> tuple[DirectPlan, int, int]:
     """The plan, its channels per pass, and the workspace of sums."""
     plan = make_plan(problem, target)
@@ -193,11 +198,11 @@ def test_traffic_of_sums_that_wait() -> None:
     target = replace(TARGETS["avx512"], caches=(Cache(1, 8 << 10, 64, 8), CACHES[1]))
     stored = replace(FAR, out_as=Encoding(16))
     size = planned(stored, target)[2]
-    near, far = traffic(stored, target)
+    near, far = crossings(stored, target)
     assert near.packed > size == far.packed
     assert near.packed_writes > 0 == far.packed_writes
     assert near.output_writes == far.output_writes == 2 * 512 * 7 * 7
-    assert traffic(stored, target.lean())[0].packed == 0
+    assert crossings(stored, target.lean())[0].packed == 0
 
 
 def test_rows_are_decoded_once_where_many_tiles_and_taps_meet_them() -> None:
@@ -215,7 +220,7 @@ def test_rows_are_decoded_once_where_many_tiles_and_taps_meet_them() -> None:
     assert band_elements(stored, plan) >= 64 * 28 * 28
     assert make_plan(stored, target.lean()).band == 0
     assert make_plan(replace(stored, out_c=4, kernel=(1, 1, 1), pads=(0, 0, 0)), target).band == 0
-    once, again = (traffic(stored, machine)[0] for machine in (target, target.lean()))
+    once, again = (crossings(stored, machine)[0] for machine in (target, target.lean()))
     assert once.packed >= taken > again.packed == 0
     assert 2 * 64 * 28 * 28 <= once.input < again.input
 

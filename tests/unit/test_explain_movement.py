@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from edgeconv.algorithms import planned
 from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.algorithms.sconv import blocked
 from edgeconv.algorithms.sconv.plan import make_plan
@@ -70,11 +71,11 @@ def bare_board(board: str, tmp_path: Path) -> str:
 @pytest.fixture
 def always_blocked(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The blocking's plan always wins."""
-    blocked.final_plan.cache_clear()
+    planned.cache_clear()
     monkeypatch.setattr(blocked, "WORTHWHILE", math.inf)
     monkeypatch.setattr(blocked, "schedule_cycles", lambda *_, prefetch: 0.0)
     yield
-    blocked.final_plan.cache_clear()
+    planned.cache_clear()
 
 
 def test_words_bound_and_blocking_by_level(
@@ -203,7 +204,8 @@ def small(name: str) -> Target:
 @settings(max_examples=60)
 def test_the_blocking_is_mapped_to_loops_that_exist(problem: ConvProblem, name: str) -> None:
     target = small(name)
-    plan, found = make_plan(problem, target), blocked.blocked_plan(problem, target)
+    plan = make_plan(problem, target)
+    found = blocked.blocked_plan(problem, target, plan)
     before, after = plan.slicing, found.slicing
     assert (after.schedule, after.n_win, after.n_f) == (before.schedule, before.n_win, before.n_f)
     assert 1 <= after.nc <= before.nc
@@ -220,13 +222,17 @@ def test_the_blocking_is_mapped_to_loops_that_exist(problem: ConvProblem, name: 
 @settings(max_examples=60)
 def test_it_changes_nothing_unless_it_wins(problem: ConvProblem, name: str) -> None:
     target = small(name)
-    plan, final = make_plan(problem, target), blocked.final_plan(problem, target)
+    plan = make_plan(problem, target)
+    final = blocked.final_plan(problem, target, plan)
     if final != plan:
         least = blocked.WORTHWHILE * blocked.predicted_cycles(problem, target, plan)
         assert blocked.predicted_cycles(problem, target, final) < least
     for schedule in Schedule:
-        asked = blocked.final_plan(problem, target, schedule)
-        assert asked == make_plan(problem, target, schedule)
+        asked, wanted = (
+            replace(problem, schedule=schedule.value),
+            make_plan(problem, target, schedule),
+        )
+        assert blocked.final_plan(asked, target, wanted) == wanted
 
 
 @pytest.mark.parametrize(

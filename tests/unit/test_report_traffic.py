@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgeconv import board as boards
-from edgeconv import pipeline
+from edgeconv import choose, frontend, memory, passes, pipeline
 from edgeconv.algorithms import algorithms
 from edgeconv.algorithms.movement import WORD_BYTES, conv_shape, fast_words
 from edgeconv.algorithms.problem import ConvProblem, Triple
@@ -20,11 +20,11 @@ from edgeconv.algorithms.sconv.plan import make_plan
 from edgeconv.algorithms.sconv.shape import Shape
 from edgeconv.algorithms.sconv.slicing import Schedule
 from edgeconv.algorithms.sconv.traffic import traffic as sconv_traffic
-from edgeconv.algorithms.traffic import Crossing
 from edgeconv.bounds import Precision, sequential_bound
 from edgeconv.cache import Cache
 from edgeconv.encoding import Encoding
 from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Layout, blocked
+from edgeconv.ir.work import Crossing
 from edgeconv.pipeline import CompileOptions
 from edgeconv.predict import flows
 from edgeconv.report import document
@@ -92,11 +92,11 @@ def problems(draw: st.DrawFn, lanes: int) -> ConvProblem:
 def predictions(problem: ConvProblem, target: Target) -> Iterator[tuple[str, tuple[Crossing, ...]]]:
     """Of every algorithm that applies, and of SConv's plans that lost."""
     for name, entry in algorithms().items():
-        if entry.applies(problem, target):
-            yield name, entry.traffic(problem, target)
+        for candidate in entry.candidates(problem, target):
+            yield name, candidate.traffic
     one, groups, batch = Shape.of(problem), problem.groups, problem.batch
     plans = {entry.value: make_plan(problem, target, entry) for entry in Schedule}
-    plans["blocking"] = blocked_plan(problem, target)
+    plans["blocking"] = blocked_plan(problem, target, make_plan(problem, target))
     for name, plan in plans.items():
         yield name, sconv_traffic(plan.slicing, one, target.caches, groups, batch)
 
@@ -132,13 +132,10 @@ def test_memory_in_front_is_all_that_is_nearer() -> None:
 def test_bytes_come_from_the_levels_that_there_are(
     residual_model: Path, levels: int, known: tuple[str, ...]
 ) -> None:
-    options = CompileOptions(residual_model, BOARD)
-    board = boards.load(BOARD)
     caches = tuple(Cache(n, 4096 << 3 * n, 64) for n in range(1, levels + 1))
-    decided = pipeline.decide(options)
-    report = document.build_report(
-        decided.choice, decided.memory, replace(board, caches=caches), FACTS
-    )
+    board = replace(boards.load(BOARD), caches=caches)
+    choice = choose.select(passes.optimise(frontend.load(residual_model)), board.target)
+    report = document.build_report(choice, memory.plan(choice), board, FACTS)
     for layer in report["layers"]:
         traffic, bound = layer["traffic_bytes"], layer["traffic_lower_bound_bytes"]
         assert list(traffic) == ["L2", "L3", "DRAM"]

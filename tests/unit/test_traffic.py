@@ -142,7 +142,8 @@ def test_never_less_than_compulsory_and_never_more_behind_a_larger_cache(
     if algorithm == "bfloat16":
         target = replace(TARGETS["avx512"], bfloat16=True, caches=target.caches)
     problem = data.draw(problems(algorithm, target.lanes))
-    levels = algorithms()[algorithm].traffic(problem, target)
+    (candidate,) = algorithms()[algorithm].candidates(problem, target)
+    levels = candidate.traffic
     image, filters, result = least_bytes(problem)
     for crossing in levels:
         assert crossing.input >= image * (1 - 1e-9)

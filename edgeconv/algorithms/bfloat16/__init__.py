@@ -8,29 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from edgeconv.algorithms.base import Algorithm
+from edgeconv.algorithms.bfloat16.candidate import COMPUTE, candidates
 from edgeconv.algorithms.bfloat16.lower import lower
-from edgeconv.algorithms.bfloat16.plan import make_plan
-from edgeconv.algorithms.bfloat16.traffic import traffic
-from edgeconv.algorithms.bfloat16.units import unit_of
-from edgeconv.algorithms.problem import ConvProblem
-from edgeconv.encoding import Encoding
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Layout, blocked
 from edgeconv.ops.base import LayoutOption, Stored
 from edgeconv.targets import Target
-
-FILTERS = Encoding(16)  # has bfloat16's bits
-
-
-def _applies(problem: ConvProblem, target: Target) -> bool:
-    """A depthwise convolution has no second channel to make a pair with."""
-    unit = unit_of(target)
-    able = unit is not None and bool(unit.tiles(target))
-    return able and problem.filters_as == FILTERS and problem.group_in_c > 1
-
-
-def _cost(problem: ConvProblem, target: Target) -> float:
-    return make_plan(problem, target).cost
 
 
 def _layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
@@ -59,13 +42,11 @@ def _layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]
 
 ALGORITHM = Algorithm(
     "bfloat16",
-    _applies,
-    _cost,
+    candidates,
     _layouts,
     lower,
-    traffic,
     Stored.BOTH,
-    filters_as=FILTERS,
+    compute=COMPUTE,
     requires="it needs a core that multiplies bfloat16 (`bfloat16 = true` in the board's file), "
     "filters in flyte16, and two input channels in a group",
 )

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from edgeconv.algorithms.bfloat16.candidate import Bfloat16Candidate
 from edgeconv.algorithms.bfloat16.packing import FilterOrder
-from edgeconv.algorithms.bfloat16.plan import Bfloat16Plan, make_plan
+from edgeconv.algorithms.bfloat16.plan import Bfloat16Plan
 from edgeconv.algorithms.packing import bias_blob, filters_blob, storage_params, weights_arg
-from edgeconv.algorithms.problem import ConvProblem, Geometry, problem_of
+from edgeconv.algorithms.problem import ConvProblem, Geometry
 from edgeconv.algorithms.strips import flatten
-from edgeconv.algorithms.work import taps_met, tiled
 from edgeconv.ir.choice import Arg, ArgKind, Layer, Param
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import Order
-from edgeconv.ir.work import Work
 from edgeconv.ops.lowering import (
     activation_headers,
     epilogue_of,
@@ -23,7 +20,6 @@ from edgeconv.ops.lowering import (
     residual_overwritten,
     storage_of,
 )
-from edgeconv.ops.work import Call
 from edgeconv.targets import Target
 
 LINE_BYTES = 64  # EC_LINE_BYTES of ec_common.h
@@ -97,24 +93,14 @@ def _tile_params(
     }
 
 
-def _work(call: Call, problem: ConvProblem, plan: Bfloat16Plan) -> Work:
-    """Two multiply-adds in a lane per slot, as planned; the tile reads pairs from a panel."""
-    tile = plan.largest_rows, plan.vectors * call.target.lanes
-    tiles = tiled(call, problem, tile, plan.cost, met=taps_met(problem))
-    half = tiles.weight_bytes * tile[0] / tile[1]  # of pairs, per tile
-    data_bytes = half + call.in_bytes + call.out_bytes
-    return replace(tiles, data_bytes=data_bytes, decoding=call.encoded)
-
-
-def lower(node: Node, graph: Graph, target: Target) -> Layer:
+def lower(candidate: Bfloat16Candidate, node: Node, graph: Graph, target: Target) -> Layer:
     """The kernel call of a Conv node whose layouts are decided."""
-    problem, lanes = problem_of(node, graph), target.lanes
-    plan = make_plan(problem, target)
+    problem, plan, lanes = candidate.problem, candidate.plan, target.lanes
     order = plan.order(problem, lanes)
     residual = node.epilogue.residual
     return Layer(
         node=node,
-        algorithm="bfloat16",
+        algorithm=candidate.algorithm,
         template="conv/bfloat16.c.j2",
         params={
             **_geometry_params(problem, plan, lanes),
@@ -136,19 +122,20 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
             Arg(ArgKind.WORKSPACE, "panels"),
         ),
         headers=(*activation_headers(node.epilogue), plan.unit.header, "ec_conv_bfloat16.h"),
-        work=_work(Call(node, graph, target), problem, plan),
+        work=candidate.work,
         blobs=(
             filters_blob(node, graph, order.elements, order.pack),
             bias_blob(node, graph, problem.out_c, lanes),
         ),
         aliases=residual_overwritten(node, graph) if residual != node.inputs[0] else (),
-        workspace_bytes=plan.panel.bytes,
+        workspace_bytes=candidate.workspace_bytes,
         macs=problem.macs,
+        candidate=candidate,
         plan={
             "mr": plan.largest_rows,
             "nr": plan.vectors * lanes,
             "rows_per_panel": plan.chunk,
-            "compute": "bfloat16",
+            "compute": candidate.compute,
             "predicted_slots": round(plan.cost),
         },
     )

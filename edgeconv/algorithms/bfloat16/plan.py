@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 from edgeconv.algorithms.bfloat16.packing import PAIR_BYTES, FilterOrder
 from edgeconv.algorithms.bfloat16.units import Unit, unit_of
@@ -169,7 +168,6 @@ def _cost(problem: ConvProblem, plan: Bfloat16Plan, target: Target) -> float:
     return problem.batch * problem.groups * once
 
 
-@lru_cache(maxsize=4096)
 def make_plan(problem: ConvProblem, target: Target) -> Bfloat16Plan:
     """The cheapest plan over the tiles and the ways to walk the pixels.
 

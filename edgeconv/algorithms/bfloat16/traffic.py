@@ -5,27 +5,27 @@ from __future__ import annotations
 import math
 
 from edgeconv.algorithms.axis import axes_of
-from edgeconv.algorithms.bfloat16.plan import make_plan
+from edgeconv.algorithms.bfloat16.plan import Bfloat16Plan
 from edgeconv.algorithms.problem import ConvProblem
-from edgeconv.algorithms.traffic import Crossing, Runs, lost
+from edgeconv.algorithms.traffic import Runs, lost
 from edgeconv.cache import Cache
+from edgeconv.ir.work import Crossing
 from edgeconv.targets import Target
 
 FLOAT_BYTES = 4
 
 
-def traffic(problem: ConvProblem, target: Target) -> tuple[Crossing, ...]:
+def traffic(problem: ConvProblem, plan: Bfloat16Plan, target: Target) -> tuple[Crossing, ...]:
     """What crosses behind each of the target's caches, nearest first, for the whole batch."""
     return tuple(
-        _crossing(problem, target, cache)
+        _crossing(problem, plan, target.lanes, cache)
         for cache in sorted(target.caches, key=lambda cache: cache.level)
     )
 
 
-def _crossing(problem: ConvProblem, target: Target, cache: Cache) -> Crossing:
+def _crossing(problem: ConvProblem, plan: Bfloat16Plan, lanes: int, cache: Cache) -> Crossing:
     """Images and groups in turn; in each, panel by panel, under which all tiles of filters pass."""
-    plan = make_plan(problem, target)
-    order = plan.order(problem, target.lanes)
+    order = plan.order(problem, lanes)
     rounds = problem.batch * problem.groups
     chunks = plan.planes * -(-plan.rows // plan.chunk)
     tile = float(order.tile_bytes(order.widths[0]))

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from edgeconv.algorithms.axis import axes_of
 from edgeconv.algorithms.base import Algorithm
+from edgeconv.algorithms.candidate import ConvCandidate
 from edgeconv.algorithms.packing import (
     bias_blob,
     filters_blob,
@@ -17,14 +20,14 @@ from edgeconv.algorithms.packing import (
     storage_params,
     weights_arg,
 )
-from edgeconv.algorithms.problem import ConvProblem, problem_of
-from edgeconv.algorithms.strips import flatten, segments
-from edgeconv.algorithms.traffic import Crossing, Runs, lost
-from edgeconv.algorithms.work import taps_met
+from edgeconv.algorithms.problem import ConvProblem
+from edgeconv.algorithms.strips import Segment, flatten, segments
+from edgeconv.algorithms.traffic import Runs, lost
+from edgeconv.algorithms.work import encoding, epilogue, taps_met
 from edgeconv.ir.choice import Arg, ArgKind, Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import ROW_MAJOR, blocked
-from edgeconv.ir.work import Work
+from edgeconv.ir.work import Crossing, Work
 from edgeconv.ops.base import LayoutOption, Stored
 from edgeconv.ops.lowering import (
     activation_headers,
@@ -35,7 +38,7 @@ from edgeconv.ops.lowering import (
     residual_overwritten,
     storage_of,
 )
-from edgeconv.ops.work import Call, width
+from edgeconv.ops.work import width
 from edgeconv.targets import Target
 
 # Input columns under one strip that the kernel unrolls at the most (EC_UNROLL's own limit is 64).
@@ -49,10 +52,34 @@ def _rows(problem: ConvProblem, target: Target) -> int:
     return max(1, min(target.depthwise_rows, fit))
 
 
-def _applies(problem: ConvProblem, target: Target) -> bool:
-    del target
+@dataclass(frozen=True, slots=True)
+class DepthwisePlan:
+    """``strips`` of every output row."""
+
+    strips: tuple[Segment, ...]
+
+    @property
+    def rows(self) -> int:
+        """Output pixels of the largest."""
+        return max(strip.rows for strip in self.strips)
+
+
+def _candidates(problem: ConvProblem, target: Target) -> tuple[ConvCandidate[DepthwisePlan], ...]:
+    """One, where the columns under a strip can be unrolled."""
     reach = (problem.kernel[2] - 1) * problem.dilations[2]
-    return problem.is_depthwise and reach < MOST_COLUMNS
+    if not problem.is_depthwise or reach >= MOST_COLUMNS:
+        return ()
+    plan = DepthwisePlan(segments(problem, problem.out_size[2], _rows(problem, target)))
+    found = ConvCandidate(
+        algorithm="depthwise",
+        problem=problem,
+        plan=plan,
+        cost=_cost(problem, target),
+        workspace={},
+        work=_work(problem, target, plan.rows),
+        crossings=partial(_traffic, problem, target),
+    )
+    return (found,)
 
 
 def _cost(problem: ConvProblem, target: Target) -> float:
@@ -88,37 +115,39 @@ def pack_depthwise(
     return packed.reshape(-1)
 
 
-def _work(call: Call, problem: ConvProblem, rows: int) -> Work:
+def _work(problem: ConvProblem, target: Target, rows: int) -> Work:
     """A column of the input is loaded once for all taps that it meets in a strip of ``rows``."""
-    target, filters_as, in_as = call.target, problem.filters_as, problem.in_as
+    filters_as, in_as = problem.filters_as, problem.in_as
     kernel_w, stride = problem.kernel[2], problem.strides[2]
     taps = math.prod(problem.kernel) * taps_met(problem)
+    out_vectors = problem.out_elements / target.lanes
     columns = ((rows - 1) * stride + kernel_w) / kernel_w / rows  # loads per tap and output
-    weights, data = call.out_vectors * taps / rows, call.out_vectors * taps * columns  # vectors
+    weights, data = out_vectors * taps / rows, out_vectors * taps * columns  # vectors
     decoded = (
         weights * target.decoding(filters_as).vector
         + data * target.decoding(in_as).vector
-        + call.encoded
+        + encoding(problem, target)
     )
     return Work(
-        slots=call.out_vectors * (taps + 2) + call.epilogue + decoded,
-        moves=weights + data + call.out_vectors if target.single_issue else 0.0,
+        slots=out_vectors * (taps + 2) + epilogue(problem, target) + decoded,
+        moves=weights + data + out_vectors if target.single_issue else 0.0,
         weight_bytes=width(filters_as) * target.lanes * weights,
-        data_bytes=width(in_as) * target.lanes * data + call.out_bytes,
+        data_bytes=width(in_as) * target.lanes * data
+        + problem.out_elements * width(problem.out_as),
         decoding=decoded,
     )
 
 
-def _lower(node: Node, graph: Graph, target: Target) -> Layer:
-    problem, lanes = problem_of(node, graph), target.lanes
+def _lower(
+    candidate: ConvCandidate[DepthwisePlan], node: Node, graph: Graph, target: Target
+) -> Layer:
+    problem, plan, lanes = candidate.problem, candidate.plan, target.lanes
     blocks = -(-problem.in_c // lanes)
-    rows = _rows(problem, target)
     row = row_elements(lanes * math.prod(problem.kernel), problem.filters_as)
-    cut = segments(problem, problem.out_size[2], rows)
     residual = node.epilogue.residual
     return Layer(
         node=node,
-        algorithm="depthwise",
+        algorithm=candidate.algorithm,
         template="conv/depthwise.c.j2",
         params={
             "batch": problem.batch,
@@ -129,7 +158,7 @@ def _lower(node: Node, graph: Graph, target: Target) -> Layer:
             "strides": problem.strides,
             "dilations": problem.dilations,
             "pads": problem.pads,
-            "segments": flatten(cut),
+            "segments": flatten(plan.strips),
             "epilogue": epilogue_of(node, graph),
             **storage_params(node, problem.out_c, lanes),
             **storage_of(graph, **{"in": node.inputs[0]}, out=node.output, residual=residual),
@@ -142,7 +171,7 @@ def _lower(node: Node, graph: Graph, target: Target) -> Layer:
             output_arg(node, graph),
         ),
         headers=(*activation_headers(node.epilogue), "ec_conv_depthwise.h"),
-        work=_work(Call(node, graph, target), problem, max(s.rows for s in cut)),
+        work=candidate.work,
         blobs=(
             filters_blob(
                 node,
@@ -154,7 +183,8 @@ def _lower(node: Node, graph: Graph, target: Target) -> Layer:
         ),
         aliases=residual_overwritten(node, graph),
         macs=problem.macs,
-        plan={"mr": max(s.rows for s in cut), "nr": lanes},
+        candidate=candidate,
+        plan={"mr": plan.rows, "nr": lanes},
     )
 
 
@@ -188,4 +218,4 @@ def _traffic(problem: ConvProblem, target: Target) -> tuple[Crossing, ...]:
     return tuple(found)
 
 
-ALGORITHM = Algorithm("depthwise", _applies, _cost, _layouts, _lower, _traffic, Stored.BOTH)
+ALGORITHM = Algorithm("depthwise", _candidates, _layouts, _lower, Stored.BOTH)

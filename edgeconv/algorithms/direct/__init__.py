@@ -5,24 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from edgeconv.algorithms.base import Algorithm
-from edgeconv.algorithms.direct.lower import lower_problem
-from edgeconv.algorithms.direct.plan import make_plan
-from edgeconv.algorithms.direct.traffic import traffic
-from edgeconv.algorithms.problem import ConvProblem, problem_of
-from edgeconv.ir.choice import Layer
+from edgeconv.algorithms.direct.candidate import candidates
+from edgeconv.algorithms.direct.lower import lower
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Layout, blocked
 from edgeconv.ops.base import LayoutOption, Stored
 from edgeconv.targets import Target
-
-
-def _applies(problem: ConvProblem, target: Target) -> bool:
-    del problem, target
-    return True
-
-
-def _cost(problem: ConvProblem, target: Target) -> float:
-    return make_plan(problem, target).cost
 
 
 def _layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
@@ -50,8 +38,4 @@ def _layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]
     ]
 
 
-def _lower(node: Node, graph: Graph, target: Target) -> Layer:
-    return lower_problem(node, graph, target, problem_of(node, graph), "direct")
-
-
-ALGORITHM = Algorithm("direct", _applies, _cost, _layouts, _lower, traffic, Stored.BOTH)
+ALGORITHM = Algorithm("direct", candidates, _layouts, lower, Stored.BOTH)

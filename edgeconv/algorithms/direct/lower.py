@@ -7,18 +7,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from edgeconv.algorithms.direct.band import band_bytes, band_elements
+from edgeconv.algorithms.direct.band import band_elements
+from edgeconv.algorithms.direct.candidate import DirectCandidate
 from edgeconv.algorithms.direct.packing import pack_filters, packed_elements, tile_elements
-from edgeconv.algorithms.direct.plan import (
-    channels_per_pass,
-    decoded_bytes,
-    make_plan,
-    sums_apart,
-    sums_bytes,
-)
 from edgeconv.algorithms.direct.tiles import (
     FLOAT_BYTES,
-    KEEP_SLOTS,
     DirectPlan,
     FilterTile,
     filter_tiles,
@@ -27,8 +20,6 @@ from edgeconv.algorithms.direct.tiles import (
 from edgeconv.algorithms.packing import bias_blob, filters_blob, storage_params, weights_arg
 from edgeconv.algorithms.problem import ConvProblem, Geometry
 from edgeconv.algorithms.strips import Segment, flatten
-from edgeconv.algorithms.work import taps_met, tiled
-from edgeconv.ir.activation import NONE
 from edgeconv.ir.choice import Arg, ArgKind, Blob, Layer, Param
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import Order
@@ -41,7 +32,6 @@ from edgeconv.ops.lowering import (
     residual_overwritten,
     storage_of,
 )
-from edgeconv.ops.work import Call
 from edgeconv.targets import Target
 
 LINE_BYTES = 64  # EC_LINE_BYTES of ec_common.h
@@ -92,23 +82,12 @@ def _tail_params(
     }
 
 
-def lower_problem(
-    node: Node, graph: Graph, target: Target, problem: ConvProblem, algorithm: str
-) -> Layer:
-    """The kernel call of ``node`` (Conv or Dense), whose problem is given."""
-    lanes = target.lanes
-    plan = make_plan(problem, target)
+def lower(candidate: DirectCandidate, node: Node, graph: Graph, target: Target) -> Layer:
+    """The kernel call of ``node`` (Conv or Dense)."""
+    lanes, problem, plan = target.lanes, candidate.problem, candidate.plan
     tiles = filter_tiles(problem, plan, target)
     residual = node.epilogue.residual
-    # A residual that comes in with the first pass must come in before the activation.
-    early = bool(residual) and not sums_apart(problem)
-    splits = not (early and node.epilogue.before != NONE)
-    channels = channels_per_pass(problem, plan, target) if splits else 0
-    parts = {
-        "decoded": decoded_bytes(problem, plan, target, channels),
-        "sums": sums_bytes(problem, plan, target, channels),
-        "band": band_bytes(problem, plan),
-    }
+    parts = candidate.workspace
     shared = _workspace_params(parts)
     step = Geometry.of(problem.out_layout, problem.out_c, problem.out_size)
     out_vec = step.block_step if problem.out_layout.order is not Order.CHANNELS_LAST else lanes
@@ -124,7 +103,7 @@ def lower_problem(
         **_tail_params(problem, plan, len(tiles), lanes),
         "epilogue": epilogue_of(node, graph),
         **_tile_params(problem, tiles, lanes),
-        **_pass_params(problem, plan, channels, lanes),
+        **_pass_params(problem, plan, lanes),
         **storage_params(node, problem.out_c, lanes),
         **shared,
         "band_rows": plan.band,
@@ -133,7 +112,7 @@ def lower_problem(
     }
     return Layer(
         node=node,
-        algorithm=algorithm,
+        algorithm=candidate.algorithm,
         template="conv/direct.c.j2",
         params=params,
         args=(
@@ -149,37 +128,21 @@ def lower_problem(
             *(("ec_decode.h",) if parts["decoded"] + parts["band"] else ()),
             "ec_conv_direct.h",
         ),
-        work=tiled(
-            Call(node, graph, target),
-            problem,
-            (plan.largest_rows, plan.vectors * lanes),
-            plan.cost,
-            met=1.0 if problem.is_pointwise else taps_met(problem),
-            packed=float(band_elements(problem, plan)),
-            decoded=_decoding_slots(problem, plan, tiles, target) if parts["decoded"] else None,
-        ),
+        work=candidate.work,
         blobs=_blobs(node, graph, problem, tiles, lanes),
         aliases=residual_overwritten(node, graph),
-        workspace_bytes=sum(parts.values()),
+        workspace_bytes=candidate.workspace_bytes,
         macs=problem.macs,
+        candidate=candidate,
         plan={
             "mr": plan.largest_rows,
             "nr": plan.vectors * lanes,
             "row": plan.row,
             "rows_per_pass": plan.chunk,
-            "channels_per_pass": channels or problem.in_c,
+            "channels_per_pass": plan.channels or problem.in_c,
             "predicted_slots": round(plan.cost),
         },
     )
-
-
-def _decoding_slots(
-    problem: ConvProblem, plan: DirectPlan, tiles: list[FilterTile], target: Target
-) -> float:
-    """Slots that decode filters into a workspace, for every pass over the rows."""
-    each = target.decoding(problem.filters_as).vector + KEEP_SLOTS
-    passes = problem.batch * -(-plan.rows // plan.chunk)
-    return passes * each * packed_elements(problem, tiles, target.lanes) / target.lanes
 
 
 def _workspace_params(parts: Mapping[str, int]) -> dict[str, Param]:
@@ -193,21 +156,19 @@ def _workspace_params(parts: Mapping[str, int]) -> dict[str, Param]:
     return found
 
 
-def _pass_params(
-    problem: ConvProblem, plan: DirectPlan, channels: int, lanes: int
-) -> dict[str, Param]:
+def _pass_params(problem: ConvProblem, plan: DirectPlan, lanes: int) -> dict[str, Param]:
     """Passes over the input channels, and the cache lines of filters each strip fetches ahead."""
 
     def lines(vectors: int, cut: tuple[Segment, ...]) -> int:
-        if not channels or not cut:
+        if not plan.channels or not cut:
             return 0
         taps = problem.kernel[0] * problem.kernel[1] * problem.kernel[2]
-        per_pass = channels * taps * vectors * lanes * problem.filter_bytes
+        per_pass = plan.channels * taps * vectors * lanes * problem.filter_bytes
         return math.ceil(per_pass / (LINE_BYTES * visits(plan, cut)))
 
     tail = plan.tail_segments or plan.segments
     return {
-        "channels_per_pass": channels,
+        "channels_per_pass": plan.channels,
         "lines": lines(plan.vectors, plan.segments),
         "tail_lines": lines(plan.tail_vectors or plan.vectors, tail),
     }

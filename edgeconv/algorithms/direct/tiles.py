@@ -39,7 +39,8 @@ class DirectPlan:
     regroup them); ``chunk`` rows at a time pass under all the filters.  ``in_blocks``: filters are
     decoded to memory before those rows meet them, a tile and pass at a time, rather than in
     registers for each strip.  ``band``: so many rows of the input are decoded to memory before the
-    filters pass over them, 0 where micro-kernels decode them.
+    filters pass over them, 0 where micro-kernels decode them.  ``channels`` of the input meet a
+    tile of filters at a time, 0 where that is all of them.
     """
 
     vectors: int
@@ -53,6 +54,7 @@ class DirectPlan:
     cost: float
     in_blocks: bool = False
     band: int = 0
+    channels: int = 0
 
     @property
     def largest_rows(self) -> int:

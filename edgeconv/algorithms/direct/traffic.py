@@ -13,26 +13,24 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from edgeconv.algorithms.direct.band import band_bytes
 from edgeconv.algorithms.direct.footprint import Input, Output
-from edgeconv.algorithms.direct.plan import channels_per_pass, decoded_bytes, make_plan, sums_bytes
+from edgeconv.algorithms.direct.plan import workspace
 from edgeconv.algorithms.direct.tiles import DirectPlan, filter_tiles
 from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.algorithms.strips import Segment
-from edgeconv.algorithms.traffic import Crossing, Runs, lost
+from edgeconv.algorithms.traffic import Runs, lost
 from edgeconv.cache import Cache
 from edgeconv.encoding import FLOAT32
+from edgeconv.ir.work import Crossing
 from edgeconv.targets import Target
 
 FLOAT_BYTES = 4  # of a bias, whatever the rest is stored as
 
 
-def traffic(problem: ConvProblem, target: Target) -> tuple[Crossing, ...]:
+def traffic(problem: ConvProblem, plan: DirectPlan, target: Target) -> tuple[Crossing, ...]:
     """What crosses behind each of the target's caches, nearest first, for the whole batch."""
-    plan = make_plan(problem, target)
     kinds = _tile_kinds(problem, plan, target)
     found = []
-    channels = channels_per_pass(problem, plan, target)
     read = replace(problem, in_as=FLOAT32) if plan.band else problem
     for cache in sorted(target.caches, key=lambda cache: cache.level):
         nest = _Nest(
@@ -40,10 +38,8 @@ def traffic(problem: ConvProblem, target: Target) -> tuple[Crossing, ...]:
             plan=plan,
             cache=cache,
             lanes=target.lanes,
-            channels=channels or problem.in_c,
-            decoded=decoded_bytes(problem, plan, target, channels),
-            sums=sums_bytes(problem, plan, target, channels),
-            band=band_bytes(problem, plan),
+            channels=plan.channels or problem.in_c,
+            **workspace(problem, plan, target, plan.channels),
             stored=Input.of(problem, plan, cache.line),
             input=Input.of(read, plan, cache.line),
             output=Output.of(problem, plan, target, cache.line),

@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from functools import lru_cache
 
 from edgeconv.algorithms.movement import WORD_BYTES, best_blocking, conv_shape
 from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.algorithms.sconv.levels import Levels
-from edgeconv.algorithms.sconv.plan import SconvPlan, make_plan, plan_of, schedule_cycles
+from edgeconv.algorithms.sconv.plan import SconvPlan, plan_of, schedule_cycles
 from edgeconv.algorithms.sconv.search import Search
 from edgeconv.algorithms.sconv.shape import Shape
-from edgeconv.algorithms.sconv.slicing import Schedule, Slicing, sliced_as
+from edgeconv.algorithms.sconv.slicing import Slicing, sliced_as
 from edgeconv.algorithms.sconv.traffic import traffic
 from edgeconv.bounds import Precision
 from edgeconv.targets import Target, Tile
@@ -27,18 +26,16 @@ from edgeconv.targets import Target, Tile
 WORTHWHILE = 0.95
 
 
-@lru_cache(maxsize=4096)
-def final_plan(problem: ConvProblem, target: Target, schedule: Schedule | None = None) -> SconvPlan:
-    """The plan to lower: the slicing analysis's, or a blocked one under the same schedule.
+def final_plan(problem: ConvProblem, target: Target, plan: SconvPlan) -> SconvPlan:
+    """The plan to lower: ``plan``, the slicing analysis's, or a blocked one under its schedule.
 
     The blocked one wins when its computing, packing and traffic are predicted to take fewer cycles,
     and the cost by which the schedule was chosen, which knows of short runs of output, is no
-    higher.  With a ``schedule`` asked for, or no cache named by the board, it is the analysis's.
+    higher.  With a schedule asked for, or no cache named by the board, it is the analysis's.
     """
-    plan = make_plan(problem, target, schedule)
-    if schedule is not None or not target.caches:
+    if problem.schedule or not target.caches:
         return plan
-    blocked = blocked_plan(problem, target)
+    blocked = blocked_plan(problem, target, plan)
     before, after = (predicted_cycles(problem, target, entry) for entry in (plan, blocked))
     if after >= WORTHWHILE * before:
         return plan
@@ -49,13 +46,12 @@ def final_plan(problem: ConvProblem, target: Target, schedule: Schedule | None =
     return blocked if after <= before else plan
 
 
-@lru_cache(maxsize=4096)
-def blocked_plan(problem: ConvProblem, target: Target) -> SconvPlan:
-    """The plan with the blocking's sizes, and the register tile and the schedule of the analysis's.
+def blocked_plan(problem: ConvProblem, target: Target, plan: SconvPlan) -> SconvPlan:
+    """The plan with the blocking's sizes, and the register tile and the schedule of ``plan``, the
+    analysis's.
 
     The target has a cache.
     """
-    plan = make_plan(problem, target)
     tile = Tile(plan.slicing.n_f, plan.vectors)
     return plan_of(problem, target, tile, _blocked(problem, target, plan.slicing))
 

@@ -6,24 +6,20 @@ import math
 from dataclasses import replace
 
 from edgeconv.algorithms.packing import bias_blob, filters_blob, storage_params, weights_arg
-from edgeconv.algorithms.problem import ConvProblem, problem_of
-from edgeconv.algorithms.sconv.blocked import final_plan
+from edgeconv.algorithms.problem import ConvProblem
+from edgeconv.algorithms.sconv.candidate import SconvCandidate
 from edgeconv.algorithms.sconv.packing import pack_filters, packed_elements
-from edgeconv.algorithms.sconv.plan import SconvPlan, decoded_bytes, decoding_cost
-from edgeconv.algorithms.sconv.slicing import Schedule
-from edgeconv.algorithms.work import tiled
+from edgeconv.algorithms.sconv.plan import SconvPlan
 from edgeconv.encoding import FLOAT32
 from edgeconv.ir.activation import NONE
 from edgeconv.ir.choice import Alias, Arg, ArgKind, Layer, Param
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.ir.work import Work
 from edgeconv.ops.lowering import (
     activation_headers,
     epilogue_of,
     output_arg,
     residual_args,
 )
-from edgeconv.ops.work import Call
 from edgeconv.targets import Target
 
 
@@ -61,28 +57,9 @@ def _decoding_params(problem: ConvProblem, plan: SconvPlan) -> dict[str, Param]:
     return {"panel_floats": plan.slicing.workspace // 4}
 
 
-def _work(call: Call, problem: ConvProblem, plan: SconvPlan) -> Work:
-    """Packing reads every element of the panels from the image and writes it, padding included."""
-    rounds = problem.batch * problem.groups
-    taps = problem.in_c * math.prod(problem.kernel)
-    return tiled(
-        call,
-        problem,
-        (plan.slicing.n_win, plan.slicing.n_f),
-        plan.cost,
-        packed=float(problem.batch * taps * math.prod(problem.out_size)),
-        decoded=rounds * decoding_cost(problem, call.target, plan.slicing),
-    )
-
-
-def lower(node: Node, graph: Graph, target: Target) -> Layer:
-    """The kernel call of a Conv node whose input and output are NCHW.
-
-    The node's ``schedule`` attribute ("IS", "WS") overrides the analysis, for comparisons.
-    """
-    problem = problem_of(node, graph)
-    wanted = node.attrs.get("schedule")
-    plan = final_plan(problem, target, Schedule(wanted) if wanted else None)
+def lower(candidate: SconvCandidate, node: Node, graph: Graph, target: Target) -> Layer:
+    """The kernel call of a Conv node whose input and output are NCHW."""
+    problem, plan = candidate.problem, candidate.plan
     slicing, residual = plan.slicing, node.epilogue.residual
     widths, taps = plan.filter_widths, math.prod(problem.kernel)
     step = packed_elements(problem.group_in_c, taps, slicing.nc, widths, problem.filters_as)
@@ -94,7 +71,7 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
     finish = replace(node.epilogue, residual="") if residual_first else node.epilogue
     return Layer(
         node=node,
-        algorithm="sconv",
+        algorithm=candidate.algorithm,
         template="conv/sconv.c.j2",
         params={
             "batch": problem.batch,
@@ -125,7 +102,7 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
             *activation_headers(node.epilogue),
             *("ec_decode.h", "ec_sconv_pack.h", "ec_sconv.h"),
         ),
-        work=_work(Call(node, graph, target), problem, plan),
+        work=candidate.work,
         blobs=(
             filters_blob(
                 node,
@@ -138,8 +115,9 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
             bias_blob(node, graph, problem.out_c, target.lanes),
         ),
         aliases=(Alias(residual, node.output, residual),) if in_place else (),
-        workspace_bytes=slicing.workspace + decoded_bytes(problem, plan),
+        workspace_bytes=candidate.workspace_bytes,
         macs=problem.macs,
+        candidate=candidate,
         plan={
             "n_win": slicing.n_win,
             "n_f": slicing.n_f,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.algorithms.sconv.levels import Levels, memory_cycles
@@ -106,7 +105,6 @@ def _packing_cost(problem: ConvProblem, target: Target, slicing: Slicing) -> flo
     return slicing.packs * vectors * (COPY_SLOTS if problem.is_pointwise else PACK_SLOTS)
 
 
-@lru_cache(maxsize=4096)
 def make_plan(problem: ConvProblem, target: Target, schedule: Schedule | None = None) -> SconvPlan:
     """The cheapest plan over the outer-product tiles, under ``schedule`` if one is given.
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from edgeconv.algorithms.sconv.search import parts
 from edgeconv.algorithms.sconv.shape import Shape
 from edgeconv.algorithms.sconv.slicing import Slicing
-from edgeconv.algorithms.traffic import Crossing
 from edgeconv.cache import Cache
+from edgeconv.ir.work import Crossing
 
 
 def traffic(

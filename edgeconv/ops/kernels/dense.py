@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
-from edgeconv.algorithms.direct.lower import lower_problem
-from edgeconv.algorithms.problem import ConvProblem, filters_as
+from edgeconv.algorithms.direct.candidate import candidates
+from edgeconv.algorithms.direct.lower import lower as lower_direct
+from edgeconv.algorithms.problem import ConvProblem, Finish, filters_as
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import CHANNELS_LAST
@@ -32,5 +34,9 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
         filters_as=filters_as(node),
         in_as=x.storage,
         out_as=graph[node.output].storage,
+        finish=Finish.of(node, graph),
     )
-    return lower_problem(node, graph, target, problem, "dense")
+    (candidate,) = candidates(problem, target)
+    # What it moves is taken to be every operand once, as for all that is no convolution.
+    dense = replace(candidate, algorithm="dense", crossings=tuple)
+    return lower_direct(dense, node, graph, target)

@@ -1,0 +1,53 @@
+"""The candidate of the convolution on pairs of bfloat16: its plan, and what it takes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from edgeconv.algorithms.bfloat16.plan import Bfloat16Plan, make_plan
+from edgeconv.algorithms.bfloat16.traffic import traffic
+from edgeconv.algorithms.bfloat16.units import unit_of
+from edgeconv.algorithms.candidate import ConvCandidate
+from edgeconv.algorithms.problem import ConvProblem
+from edgeconv.algorithms.work import encoding, taps_met, tiled
+from edgeconv.ir.candidate import OPERANDS
+from edgeconv.ir.work import Work
+from edgeconv.ops.work import width
+from edgeconv.targets import Target
+
+Bfloat16Candidate = ConvCandidate[Bfloat16Plan]
+COMPUTE = "bfloat16"
+
+
+def candidates(problem: ConvProblem, target: Target) -> tuple[Bfloat16Candidate, ...]:
+    """The cheapest plan, where the core multiplies pairs and filters are stored for it; a depthwise
+    convolution has no second channel to make a pair with."""
+    unit = unit_of(target)
+    able = unit is not None and bool(unit.tiles(target))
+    if not able or problem.filters_as != OPERANDS[COMPUTE] or problem.group_in_c == 1:
+        return ()
+    plan = make_plan(problem, target)
+    found = ConvCandidate(
+        algorithm="bfloat16",
+        compute=COMPUTE,
+        problem=problem,
+        plan=plan,
+        cost=plan.cost,
+        workspace={"panels": plan.panel.bytes},
+        work=_work(problem, plan, target),
+        crossings=partial(traffic, problem, plan, target),
+    )
+    return (found,)
+
+
+def _work(problem: ConvProblem, plan: Bfloat16Plan, target: Target) -> Work:
+    """Two multiply-adds in a lane per slot, as planned; the tile reads pairs from a panel."""
+    pixels, filters = plan.largest_rows, plan.vectors * target.lanes
+    tiles = tiled(problem, target, (pixels, filters), plan.cost, met=taps_met(problem))
+    pairs = tiles.weight_bytes * pixels / filters  # per tile
+    read = problem.in_elements * width(problem.in_as)
+    if problem.finish.residual_as:
+        read += problem.out_elements * width(problem.finish.residual_as)
+    data = pairs + read + problem.out_elements * width(problem.out_as)
+    return replace(tiles, data_bytes=data, decoding=encoding(problem, target))

@@ -1,0 +1,54 @@
+"""Direct convolution's candidate for a problem: its plan, and what it takes."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from edgeconv.algorithms.candidate import ConvCandidate
+from edgeconv.algorithms.direct.band import band_elements
+from edgeconv.algorithms.direct.packing import packed_elements
+from edgeconv.algorithms.direct.plan import make_plan, workspace
+from edgeconv.algorithms.direct.tiles import KEEP_SLOTS, DirectPlan, filter_tiles
+from edgeconv.algorithms.direct.traffic import traffic
+from edgeconv.algorithms.problem import ConvProblem
+from edgeconv.algorithms.work import taps_met, tiled
+from edgeconv.ir.work import Work
+from edgeconv.targets import Target
+
+DirectCandidate = ConvCandidate[DirectPlan]
+
+
+def candidates(problem: ConvProblem, target: Target) -> tuple[DirectCandidate, ...]:
+    """The cheapest plan; there always is one."""
+    plan = make_plan(problem, target)
+    parts = workspace(problem, plan, target, plan.channels)
+    found = ConvCandidate(
+        algorithm="direct",
+        problem=problem,
+        plan=plan,
+        cost=plan.cost,
+        workspace=parts,
+        work=_work(problem, plan, target, decodes=bool(parts["decoded"])),
+        crossings=partial(traffic, problem, plan, target),
+    )
+    return (found,)
+
+
+def _work(problem: ConvProblem, plan: DirectPlan, target: Target, *, decodes: bool) -> Work:
+    return tiled(
+        problem,
+        target,
+        (plan.largest_rows, plan.vectors * target.lanes),
+        plan.cost,
+        met=1.0 if problem.is_pointwise else taps_met(problem),
+        packed=float(band_elements(problem, plan)),
+        decoded=_decoding_slots(problem, plan, target) if decodes else None,
+    )
+
+
+def _decoding_slots(problem: ConvProblem, plan: DirectPlan, target: Target) -> float:
+    """Slots that decode filters into a workspace, for every pass over the rows."""
+    each = target.decoding(problem.filters_as).vector + KEEP_SLOTS
+    passes = problem.batch * -(-plan.rows // plan.chunk)
+    elements = packed_elements(problem, filter_tiles(problem, plan, target), target.lanes)
+    return passes * each * elements / target.lanes

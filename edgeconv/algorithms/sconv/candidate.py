@@ -1,0 +1,74 @@
+"""SConv's candidate for a problem: its plan and what it takes, and the plans left aside for it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import partial
+
+from edgeconv.algorithms.candidate import ConvCandidate
+from edgeconv.algorithms.problem import ConvProblem
+from edgeconv.algorithms.sconv.blocked import blocked_plan, final_plan
+from edgeconv.algorithms.sconv.plan import SconvPlan, decoded_bytes, decoding_cost, make_plan
+from edgeconv.algorithms.sconv.shape import Shape
+from edgeconv.algorithms.sconv.slicing import Schedule
+from edgeconv.algorithms.sconv.traffic import traffic
+from edgeconv.algorithms.work import tiled
+from edgeconv.ir.work import Work
+from edgeconv.targets import Target
+
+SconvCandidate = ConvCandidate[SconvPlan]
+BLOCKING = "blocking"
+
+
+def candidates(problem: ConvProblem, target: Target) -> tuple[SconvCandidate, ...]:
+    """The slicing analysis's plan or the blocked one; none where no memory may be taken for packed
+    panels, where there are no tiles."""
+    if not target.outer:
+        return ()
+    schedule = Schedule(problem.schedule) if problem.schedule else None
+    analysed = make_plan(problem, target, schedule)
+    plan = final_plan(problem, target, analysed)
+    found = ConvCandidate(
+        algorithm="sconv",
+        problem=problem,
+        plan=plan,
+        # Not the blocked plan's: priced by that, 3 of 5,856 choices (convolutions of the zoo and of
+        # tests/convbench/sample.csv, on 12 boards with caches) would be others.
+        cost=analysed.cost,
+        workspace={"panels": plan.slicing.workspace, "decoded": decoded_bytes(problem, plan)},
+        work=_work(problem, plan, target),
+        # Group by group and image by image, as the kernel goes.
+        crossings=partial(
+            traffic,
+            plan.slicing,
+            Shape.of(problem),
+            target.caches,
+            problem.groups,
+            problem.batch,
+        ),
+    )
+    return (found,)
+
+
+def alternatives(candidate: SconvCandidate, target: Target) -> Mapping[str, SconvPlan]:
+    """The plans that SConv has for the candidate's problem: one per schedule, and, where the target
+    has caches, `BLOCKING`'s.  The candidate's own is the first that equals it."""
+    problem = candidate.problem
+    plans = {entry.value: make_plan(problem, target, entry) for entry in Schedule}
+    if target.caches:
+        plans[BLOCKING] = blocked_plan(problem, target, make_plan(problem, target))
+    return plans
+
+
+def _work(problem: ConvProblem, plan: SconvPlan, target: Target) -> Work:
+    """Packing reads every element of the panels from the image and writes it, padding included."""
+    taps = problem.in_c * math.prod(problem.kernel)
+    return tiled(
+        problem,
+        target,
+        (plan.slicing.n_win, plan.slicing.n_f),
+        plan.cost,
+        packed=float(problem.batch * taps * math.prod(problem.out_size)),
+        decoded=problem.batch * problem.groups * decoding_cost(problem, target, plan.slicing),
+    )

@@ -1,0 +1,43 @@
+"""A way to compute a node, planned to its end: what a layer keeps of how it was chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+
+from edgeconv.encoding import FLOAT32, Encoding
+from edgeconv.ir.work import Crossing, Work
+
+FLOAT = "float32"
+# Types that kernels multiply, by name: the storage format of those numbers.
+OPERANDS: Mapping[str, Encoding] = MappingProxyType({FLOAT: FLOAT32, "bfloat16": Encoding(16)})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """Nothing of it is decided again: what is emitted, predicted and explained reads this.
+
+    ``compute``: the type that is multiplied, a key of `OPERANDS`.  ``cost``: slots of the vector
+    unit, memory aside, by which candidates are compared.  ``workspace``: bytes of its parts by
+    name, in the order in which they lie; a part that it does without has none.  ``work``: on
+    registers.  ``crossings`` makes ``traffic``, which only some are asked for.
+    """
+
+    algorithm: str
+    cost: float
+    workspace: Mapping[str, int]
+    work: Work
+    crossings: Callable[[], tuple[Crossing, ...]] = field(compare=False, repr=False)
+    compute: str = FLOAT
+
+    @cached_property
+    def traffic(self) -> tuple[Crossing, ...]:
+        """What crosses behind each of the target's caches, nearest first, for the whole batch."""
+        return self.crossings()
+
+    @property
+    def workspace_bytes(self) -> int:
+        """Of all parts."""
+        return sum(self.workspace.values())

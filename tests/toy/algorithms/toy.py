@@ -1,0 +1,101 @@
+"""Convolution as its definition says, number by number, over row-major images."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from edgeconv.algorithms.base import Algorithm
+from edgeconv.algorithms.candidate import ConvCandidate
+from edgeconv.algorithms.packing import bias_blob, filters_blob
+from edgeconv.algorithms.problem import ConvProblem, Finish
+from edgeconv.encoding import FLOAT32
+from edgeconv.ir.choice import Arg, ArgKind, Layer
+from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.layout import ROW_MAJOR
+from edgeconv.ir.work import Crossing, Work
+from edgeconv.ops.base import LayoutOption
+from edgeconv.targets import Target
+
+ELEMENT = 4
+
+
+@dataclass(frozen=True, slots=True)
+class ToyPlan:
+    """``sums`` wait in a workspace of so many floats."""
+
+    sums: int
+
+
+def candidates(problem: ConvProblem, target: Target) -> tuple[ConvCandidate[ToyPlan], ...]:
+    """One, for float32 in one group without an epilogue."""
+    if problem.groups > 1 or problem.filters_as != FLOAT32 or problem.finish != Finish():
+        return ()
+    plan = ToyPlan(sums=problem.out_size[2])
+
+    def crossings() -> tuple[Crossing, ...]:
+        read, filters = problem.in_elements * ELEMENT, problem.macs * ELEMENT
+        written = problem.out_elements * ELEMENT
+        return tuple(
+            Crossing(cache.level, read, 0.0, filters, 0.0, 0.0, written) for cache in target.caches
+        )
+
+    slots = 2.0 * problem.macs
+    found = ConvCandidate(
+        algorithm="toy",
+        problem=problem,
+        plan=plan,
+        cost=slots,
+        workspace={"sums": ELEMENT * plan.sums},
+        work=Work(slots, 0.0, ELEMENT * problem.macs, ELEMENT * problem.macs),
+        crossings=crossings,
+    )
+    return (found,)
+
+
+def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
+    """Row-major."""
+    del graph, target
+    return (LayoutOption((ROW_MAJOR,) * len(node.reads()), (ROW_MAJOR,)),)
+
+
+def lower(candidate: ConvCandidate[ToyPlan], node: Node, graph: Graph, target: Target) -> Layer:
+    """The call."""
+    problem = candidate.problem
+    weights = graph[node.inputs[1]].size
+    return Layer(
+        node=node,
+        algorithm=candidate.algorithm,
+        template="conv/toy.c.j2",
+        params={
+            "batch": problem.batch,
+            "in_c": problem.in_c,
+            "out_c": problem.out_c,
+            "in_size": problem.in_size,
+            "out_size": problem.out_size,
+            "kernel": problem.kernel,
+            "strides": problem.strides,
+            "dilations": problem.dilations,
+            "pads": problem.pads,
+        },
+        args=(
+            Arg(ArgKind.INPUT, "in", node.inputs[0]),
+            Arg(ArgKind.WEIGHTS, "filters", "filters"),
+            Arg(ArgKind.WEIGHTS, "bias", "bias"),
+            Arg(ArgKind.OUTPUT, "out", node.output),
+            Arg(ArgKind.WORKSPACE, "sums"),
+        ),
+        headers=(),
+        work=candidate.work,
+        blobs=(
+            filters_blob(node, graph, weights, lambda given: given.reshape(-1)),
+            bias_blob(node, graph, problem.out_c, target.lanes),
+        ),
+        workspace_bytes=candidate.workspace_bytes,
+        macs=problem.macs,
+        candidate=candidate,
+        plan={"sums": candidate.plan.sums},
+    )
+
+
+ALGORITHM = Algorithm("toy", candidates, layouts, lower, requires="it is for tests")
