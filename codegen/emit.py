@@ -21,6 +21,7 @@ from edgeconv.codegen.ports import Port
 from edgeconv.codegen.sbom import Bill
 from edgeconv.codegen.selftest import SEED, Answer
 from edgeconv.codegen.source_tree import SourceTree
+from edgeconv.codegen.weight_table import WeightTable
 from edgeconv.codegen.weights import CRC_AT, MAGIC, VERSION, WeightImage, layout
 from edgeconv.encoding import FLOAT32, Encoding
 from edgeconv.ir.choice import Arg, ArgKind, Choice, Layer
@@ -108,6 +109,7 @@ class _Emitter:
         self.image = layout(choice, memory.order)
         graph = choice.graph
         self.idents = unique_identifiers(memory.places)
+        self.weights = WeightTable(self.upper, choice, self.image, self.idents)
         self.banks = self._banks()
         self.arenas = list(self.banks.values()) or [self._bank(memory.banks[0], "")]
         self.facts = port_facts(graph)
@@ -178,8 +180,8 @@ class _Emitter:
             const = "const " if place.region is Region.INPUT else ""
             same = arg.c_type == self._port_of(place).c_type
             return address if same else f"({const}{arg.c_type} *)({address})"
-        offset = self.image.places[index, arg.ref].offset
-        return f"WT({offset})" if arg.c_type == "float" else f"(const {arg.c_type} *)WT({offset})"
+        address = f"WT({self.weights.enumerators[index, arg.ref]})"
+        return address if arg.c_type == "float" else f"(const {arg.c_type} *){address}"
 
     def _calls(self) -> list[Call]:
         """In execution order."""
@@ -293,6 +295,7 @@ class _Emitter:
             ),
             "functions": functions,
             "calls": calls,
+            "weight_rows": self.weights.rows(),
             "macs": sum(layer.macs for layer in self.choice.layers),
         }
 
@@ -313,6 +316,7 @@ class _Emitter:
         files = {
             f"{self.name}.h": "model.h.j2",
             f"{self.name}.c": "model.c.j2",
+            f"{self.name}_runtime.h": "runtime.h.j2",
             "main.c": "main.c.j2",
             "CMakeLists.txt": "CMakeLists.txt.j2",
             "CMakePresets.json": "CMakePresets.json.j2",

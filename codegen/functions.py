@@ -9,7 +9,8 @@ from textwrap import dedent, indent
 
 import jinja2
 
-from edgeconv.codegen.c_names import c_float, c_list, identifier
+from edgeconv.codegen.c_names import c_float, c_list
+from edgeconv.codegen.function_names import described
 from edgeconv.codegen.initialisers import Numbers, dims, nest, struct
 from edgeconv.ir.choice import ArgKind, Layer
 
@@ -79,7 +80,7 @@ class FunctionTable:
         signature = ", ".join(parameters)
         key = signature, body
         if key not in self.functions:
-            kind = identifier(layer.algorithm)
+            kind = described(layer)
             self._numbers[kind] += 1
             name = f"{self.prefix}_{kind}_{self._numbers[kind]}"
             storage = "EC_SHARED" if self.gathered else "static"

@@ -48,8 +48,9 @@ class SourceTree:
 
     def _network(self) -> Iterator[str]:
         """The files that the network is made of."""
+        ours = tuple(f"{self.name}{part}." for part in ("", "_runtime", "_weights"))
         for name in (*self.texts, self.image_file):
-            if name.startswith((f"{self.name}.", f"{self.name}_weights.")):
+            if name.startswith(ours):
                 yield name
 
     def _write_bill(self, directory: Path, bill: Bill) -> None:

@@ -165,8 +165,9 @@ def _layers(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> Iterator[st
 
 def _code(project: Project, tree: SourceTree) -> Iterator[str]:
     """The first line of the emitted code that differs, beside what names the model."""
-    for name in (f"{project.name}.h", f"{project.name}.c"):
-        before = _lines((project.directory / name).read_text(encoding="utf-8"))
+    for name in (f"{project.name}.h", f"{project.name}.c", f"{project.name}_runtime.h"):
+        path = project.directory / name
+        before = _lines(path.read_text(encoding="utf-8") if path.is_file() else "")
         after = _lines(tree.texts[name])
         for at, (old, new) in enumerate(zip_longest(before, after, fillvalue="")):
             if old != new:

@@ -209,7 +209,7 @@ class Project:
         return digest.hexdigest()
 
     def _inputs_of_build(self, sources: tuple[str, ...]) -> Iterator[Path]:
-        names = [*sources, f"{self.name}.h"]
+        names = [*sources, f"{self.name}.h", f"{self.name}_runtime.h"]
         if self.is_firmware:
             names += [self.linker_script, "firmware.h"]
         if self.sources[1].endswith(".S"):

@@ -62,7 +62,7 @@ class Library:
         self._folder = TemporaryDirectory(prefix="edgeconv-calibration-")
         try:
             folder = Path(self._folder.name)
-            for file in (f"{NAME}.c", f"{NAME}.h"):
+            for file in (f"{NAME}.c", f"{NAME}.h", f"{NAME}_runtime.h"):
                 (folder / file).write_text(tree.texts[file], encoding="utf-8")
             (folder / "hook.c").write_text(_hook(truncate), encoding="utf-8")
             self._library = ctypes.CDLL(str(_build(folder, board)))

@@ -205,7 +205,7 @@ def test_only_programs_that_decode_have_decoders(
         out = tmp_path / name
         options = ("--board", BOARD, "--storage", f"*={name}", "-o", out)
         edgeconv.ok("compile", residual_model, *options)
-        assert ("EC_F24" in (out / "net.c").read_text()) is found
+        assert ("EC_F24" in (out / "net_runtime.h").read_text()) is found
 
 
 def test_naming_float32_changes_nothing(

@@ -35,7 +35,7 @@ def test_project_holds_what_was_promised(
     done = edgeconv.ok("compile", residual_model, "--board", BOARD, "-o", tmp_path / "out")
     assert set(files(tmp_path / "out")) == {
         "CMakeLists.txt", "CMakePresets.json", "README.md", "main.c", "report.json",
-        "net.c", "net.h", "net_weights.S", "net_weights.bin",
+        "net.c", "net.h", "net_runtime.h", "net_weights.S", "net_weights.bin",
         "library.json", "library.properties", "zephyr/module.yml", ".edgeconv/manifest.json",
         "net.cdx.json",
     }  # fmt: skip

@@ -61,7 +61,10 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
 
 def _scaling(encoding: Encoding) -> dict[str, Param]:
     """That of a whole tensor."""
-    return {"scale": Number(encoding.scale[0]), "zero": Number(float(encoding.zero[0]))}
+    return {
+        "tensor_scale": Number(encoding.scale[0]),
+        "tensor_zero": Number(float(encoding.zero[0])),
+    }
 
 
 def _c_type(tensor: Tensor) -> str:
