@@ -105,6 +105,18 @@ def test_bytes_that_two_tensors_round_up_to_count_once() -> None:
     assert tables_of(choice).ram_bytes(()) - 32 == plan(choice).lower_bound == 4
 
 
+def test_what_shares_the_bytes_of_an_input_saves_them() -> None:
+    """An input has no other format; what overwrites it does."""
+    net = Net(align=4, io="arena")
+    net.input("x", 8, "float32")
+    net.in_place("a", "x")
+    net.layer("y", 4, "a", dtype="float32")
+    choice = net.choice("y")
+    tables = tables_of(choice)
+    assert [item.name for item in tables.items] == ["a"]
+    assert tables.ram_bytes((0,)) - 32 == plan(choice).lower_bound == 12
+
+
 @settings(max_examples=60)
 @given(choices(max_layers=9), st.floats(0.2, 1.1), st.sampled_from([None, 1e-7, 1e-3]))
 def test_no_arena_above_the_budget(choice: Choice, part: float, noise: float | None) -> None:

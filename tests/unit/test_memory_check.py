@@ -243,6 +243,16 @@ def test_a_hole_below_a_tensor_is_not_in_use() -> None:
     assert check(choice, holed) is holed
 
 
+def test_banks_are_counted_apart() -> None:
+    net = Net(io="arena")
+    net.input("x", 8)
+    net.layer("y", 4, "x")
+    places = {"x": arena(0, 8, -1, 0), "y": replace(arena(0, 4, 0, 1), bank=1)}
+    banks = (BankUse("near", bytes=8, lower_bound=8), BankUse("far", bytes=4, lower_bound=4))
+    memory_map = replace(by_hand(places, set(), 12), banks=banks)
+    assert check(net.choice("y"), memory_map) is memory_map
+
+
 def test_rejects_an_unaligned_tensor() -> None:
     net = Net(align=4, io="arena")
     net.input("x", 4)
