@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import resource
 import subprocess
 from pathlib import Path
 
 import numpy as np
-import onnx
 import pytest
-from onnx import helper
+from long_chains import chain, functions_of
 
 from edgeconv import pipeline
 from edgeconv.build import run_binary
@@ -21,29 +19,8 @@ from edgeconv.pipeline import CompileOptions, compile_model
 from tests import onnx_models
 from tests.quantised_models import tiny
 
-make = helper.make_node
 LAYERS = 600
 MOST_SECONDS = 10  # of the compiler's time; GCC 12 took 32 with a function per convolution
-
-
-def chain(layers: int) -> onnx.ModelProto:
-    """Convolution and Clip in turn, no two of the same bounds."""
-    random = np.random.default_rng(0)
-    nodes, constants, x = [], {}, "x"
-    for i in range(layers // 2):
-        y = f"t{i}" if i < layers // 2 - 1 else "y"
-        constants[f"w{i}"] = (random.standard_normal((4, 4, 3, 3)) / 7).astype(np.float32)
-        for bound, value in ((f"low{i}", -6 - i / 1e3), (f"high{i}", 6)):
-            constants[bound] = np.array(value, np.float32)
-        nodes.append(make("Conv", [x, f"w{i}"], [f"c{i}"], pads=[1, 1, 1, 1]))
-        nodes.append(make("Clip", [f"c{i}", f"low{i}", f"high{i}"], [y]))
-        x = y
-    return onnx_models.model(nodes, {"x": (1, 4, 6, 6)}, {"y": None}, constants)
-
-
-def functions_of(project: Project) -> set[str]:
-    source = (project.directory / "net.c").read_text()
-    return set(re.findall(r"^(?:static|EC_SHARED) void (net_\w+_\d+)\(", source, re.MULTILINE))
 
 
 def seconds_of_children() -> float:
@@ -58,7 +35,7 @@ def test_a_chain_of_many_layers_compiles(tmp_path: Path, name: str) -> None:
         pytest.skip(f"{name} is not installed")
     path = onnx_models.save(chain(LAYERS), tmp_path / "net.onnx")
     project, _ = compile_model(CompileOptions(path, "generic-c"), tmp_path / "net")
-    assert len(functions_of(project)) <= 2
+    assert len(functions_of(project.directory)) <= 2
     before = seconds_of_children()
     command = [*compiler.command, "-std=c11", "-O3", "-ffp-contract=fast", "-Wall", "-Werror"]
     subprocess.run(

@@ -67,8 +67,7 @@ def _compiled(source: str) -> CodeType:
     tree = _Meaning().visit(ast.parse(source))
     for node in ast.walk(tree):  # all on one line: Python keeps what marks another
         if hasattr(node, "lineno"):
-            node.lineno = node.end_lineno = 1
-            node.col_offset = node.end_col_offset = 0
+            vars(node).update(lineno=1, end_lineno=1, col_offset=0, end_col_offset=0)
     ast.fix_missing_locations(tree)
     with warnings.catch_warnings(action="ignore"):  # "object is not callable" and the like
         return compile(tree, "", "exec", dont_inherit=True)
