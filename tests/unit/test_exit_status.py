@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edgeconv import pipeline
+from edgeconv import pipeline, terminal
 from edgeconv.errors import EdgeconvError
 from edgeconv.verify import Verification, verify
 from edgeconv.verify.compare import compare
@@ -81,6 +81,7 @@ def test_statuses(
     make, arguments, status, word = CASES[name]
     monkeypatch.chdir(tmp_path)
     onnx_models.save(onnx_models.residual(), tmp_path / "net.onnx")
+    monkeypatch.setattr(terminal, "EVERY", 3600.0)  # no word of progress on a slow machine
     make(tmp_path)
     before = sorted(tmp_path.rglob("*"))
     done = edgeconv(*arguments)
