@@ -251,6 +251,19 @@ def test_banks_are_counted_apart() -> None:
     banks = (BankUse("near", bytes=8, lower_bound=8), BankUse("far", bytes=4, lower_bound=4))
     memory_map = replace(by_hand(places, set(), 12), banks=banks)
     assert check(net.choice("y"), memory_map) is memory_map
+    wrong = replace(memory_map, banks=(banks[0], replace(banks[1], bytes=8)))
+    with pytest.raises(InvariantError, match="bank far: must take 4 bytes"):
+        check(net.choice("y"), wrong)
+
+
+def test_accepts_a_plan_without_an_arena() -> None:
+    net = Net(io="caller")
+    net.input("x", 4)
+    net.layer("y", 4, "x")
+    choice = net.choice("y")
+    memory_map = plan(choice)
+    assert memory_map.lower_bound == memory_map.arena_bytes == 0
+    assert check(choice, memory_map) is memory_map
 
 
 def test_rejects_an_unaligned_tensor() -> None:

@@ -187,6 +187,12 @@ def test_search_is_optimal(blocks: list[Block]) -> None:
     assert packing.height == smallest(blocks)
 
 
+def test_a_block_goes_where_the_least_room_is_left_above_it() -> None:
+    assert offsets._first_fit([(4, 5), (6, 9)]) == 0
+    assert offsets._best_fit([(4, 5), (6, 9)]) == 5
+    assert offsets._best_fit([(1, 4), (5, 9)]) == 0  # of two as good the lower one
+
+
 def test_search_is_deterministic() -> None:
     blocks = boxes(GREEDY_MISSES)
     start = pack(blocks, 13)

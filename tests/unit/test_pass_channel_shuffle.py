@@ -45,6 +45,7 @@ def test_other_ways_to_see_the_channels(split: tuple[int, ...], perm: tuple[int,
         ((2, 3, 8, 5), (0, 2, 1, 3), (2, 12, 2, 5)),  # splits pixels
         ((3, 2, 4, 2, 5), (0, 2, 1, 3, 4), (2, 12, 2, 5)),  # splits the batch
         ((2, 12, 2, 5), (0, 1, 3, 2), (2, 12, 2, 5)),
+        ((2, 120), (0, 1), (2, 12, 2, 5)),
     ],
 )
 def test_other_transposes_stay(
