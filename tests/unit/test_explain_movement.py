@@ -11,9 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from edgeconv import board as boards
 from edgeconv.algorithms import planned
 from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.algorithms.sconv import blocked
+from edgeconv.algorithms.sconv.candidate import alternatives, candidates
 from edgeconv.algorithms.sconv.plan import make_plan
 from edgeconv.algorithms.sconv.search import parts
 from edgeconv.algorithms.sconv.slicing import Schedule
@@ -233,6 +235,28 @@ def test_it_changes_nothing_unless_it_wins(problem: ConvProblem, name: str) -> N
             make_plan(problem, target, schedule),
         )
         assert blocked.final_plan(asked, target, wanted) == wanted
+
+
+def test_what_was_chosen_is_among_the_alternatives() -> None:
+    """Also where two register tiles cost the same, as in ResNet-18's projection to 512 channels."""
+    target = boards.load("raspberry-pi-5").target
+    problem = ConvProblem(
+        batch=1,
+        in_c=256,
+        out_c=512,
+        groups=1,
+        in_size=(1, 14, 14),
+        out_size=(1, 7, 7),
+        kernel=(1, 1, 1),
+        strides=(1, 2, 2),
+        dilations=(1, 1, 1),
+        pads=(0, 0, 0),
+        in_layout=ROW_MAJOR,
+        out_layout=ROW_MAJOR,
+    )
+    for asked in ("", *(schedule.value for schedule in Schedule)):
+        (found,) = candidates(replace(problem, schedule=asked), target)
+        assert found.plan in alternatives(found, target).values()
 
 
 @pytest.mark.parametrize(

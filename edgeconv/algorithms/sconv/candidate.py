@@ -26,8 +26,7 @@ def candidates(problem: ConvProblem, target: Target) -> tuple[SconvCandidate, ..
     panels, where there are no tiles."""
     if not target.outer:
         return ()
-    schedule = Schedule(problem.schedule) if problem.schedule else None
-    analysed = make_plan(problem, target, schedule)
+    analysed = _analysed(problem, target)
     plan = final_plan(problem, target, analysed)
     found = ConvCandidate(
         algorithm="sconv",
@@ -55,10 +54,24 @@ def alternatives(candidate: SconvCandidate, target: Target) -> Mapping[str, Scon
     """The plans that SConv has for the candidate's problem: one per schedule, and, where the target
     has caches, `BLOCKING`'s.  The candidate's own is the first that equals it."""
     problem = candidate.problem
-    plans = {entry.value: make_plan(problem, target, entry) for entry in Schedule}
+    analysed = _analysed(problem, target)
+    # Under its schedule alone, another register tile of the same cost may come first.
+    plans = {
+        entry.value: analysed
+        if entry is analysed.slicing.schedule
+        else make_plan(problem, target, entry)
+        for entry in Schedule
+    }
     if target.caches:
-        plans[BLOCKING] = blocked_plan(problem, target, make_plan(problem, target))
+        free = make_plan(problem, target) if problem.schedule else analysed
+        plans[BLOCKING] = blocked_plan(problem, target, free)
     return plans
+
+
+def _analysed(problem: ConvProblem, target: Target) -> SconvPlan:
+    """The slicing analysis's plan, under the schedule that was asked for if there is one."""
+    schedule = Schedule(problem.schedule) if problem.schedule else None
+    return make_plan(problem, target, schedule)
 
 
 def _work(problem: ConvProblem, plan: SconvPlan, target: Target) -> Work:
