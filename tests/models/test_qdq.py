@@ -118,8 +118,8 @@ def test_one_step_is_allowed_and_no_more(built: tuple[Path, Verification], tmp_p
     path.unlink()  # verify does not write over what others have changed
     source = tmp_path / "net" / "net.c"
     text = source.read_text()
-    assert text.count(" 0.02f, -28.0f,") == 1
-    source.write_text(text.replace(" 0.02f, -28.0f,", " 0.02f, -24.0f,"))
+    assert text.count("scale = 0.02f, zero = -28.0f;") == 1
+    source.write_text(text.replace("zero = -28.0f;", "zero = -24.0f;"))
     result = pipeline.verify_project(tmp_path / "net", model=built[0] / "net.onnx")
     assert not result.passed
     assert steps(result) == 4
