@@ -47,12 +47,7 @@ def im2col_gemm(problem: ConvProblem, node: Node, graph: Graph, matrix_bytes: in
             "in_c": problem.group_in_c,
             "out_c": problem.group_out_c,
             "pointwise": problem.is_pointwise,
-            "in_size": problem.in_size,
-            "out_size": problem.out_size,
-            "kernel": problem.kernel,
-            "strides": problem.strides,
-            "dilations": problem.dilations,
-            "pads": problem.pads,
+            **problem.window,
         },
         args=(
             Arg(ArgKind.INPUT, "in", node.inputs[0]),

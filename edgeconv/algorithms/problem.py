@@ -90,6 +90,18 @@ class ConvProblem:
     schedule: str = ""
 
     @property
+    def window(self) -> dict[str, Triple]:
+        """How the kernel goes over the input, as parameters of templates."""
+        return {
+            "in_size": self.in_size,
+            "out_size": self.out_size,
+            "kernel": self.kernel,
+            "strides": self.strides,
+            "dilations": self.dilations,
+            "pads": self.pads,
+        }
+
+    @property
     def filter_bytes(self) -> float:
         """Bytes of one weight in memory, 1/2 of int4."""
         return self.filters_as.bits / 8

@@ -152,12 +152,7 @@ def _lower(
         params={
             "batch": problem.batch,
             "blocks": blocks,
-            "in_size": problem.in_size,
-            "out_size": problem.out_size,
-            "kernel": problem.kernel,
-            "strides": problem.strides,
-            "dilations": problem.dilations,
-            "pads": problem.pads,
+            **problem.window,
             "segments": flatten(plan.strips),
             "epilogue": epilogue_of(node, graph),
             **storage_params(node, problem.out_c, lanes),

@@ -76,12 +76,7 @@ def lower(candidate: SconvCandidate, node: Node, graph: Graph, target: Target) -
         params={
             "batch": problem.batch,
             "groups": problem.groups,
-            "in_size": problem.in_size,
-            "out_size": problem.out_size,
-            "kernel": problem.kernel,
-            "strides": problem.strides,
-            "dilations": problem.dilations,
-            "pads": problem.pads,
+            **problem.window,
             "has_residual": bool(residual),
             "residual_first": residual_first,
             "prefetch": target.prefetch,

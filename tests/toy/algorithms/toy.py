@@ -71,12 +71,7 @@ def lower(candidate: ConvCandidate[ToyPlan], node: Node, graph: Graph, target: T
             "batch": problem.batch,
             "in_c": problem.in_c,
             "out_c": problem.out_c,
-            "in_size": problem.in_size,
-            "out_size": problem.out_size,
-            "kernel": problem.kernel,
-            "strides": problem.strides,
-            "dilations": problem.dilations,
-            "pads": problem.pads,
+            **problem.window,
         },
         args=(
             Arg(ArgKind.INPUT, "in", node.inputs[0]),
