@@ -183,7 +183,8 @@ def _put_inside(
             for name in contents.once:  # the user's, if there is one, is what is built
                 if path := plain(directory, name):
                     shutil.copyfile(path, staged / FILES / name)
-            _plan(directory, staged / FILES, contents)  # before anything long
+            with working(directory):  # else it may be between two versions
+                _plan(directory, staged / FILES, contents)  # before anything long
             finish(staged / FILES)
             with working(directory), deferred():
                 return _replace(directory, staged, contents)

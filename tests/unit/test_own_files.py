@@ -294,6 +294,25 @@ def test_compilations_into_one_folder_do_not_disturb_each_other(
         assert entries(tmp_path / "out" / ".edgeconv") == {"manifest.json"}
 
 
+CHANGE = """
+import sys, time; from pathlib import Path; from edgeconv.owned.lock import locked
+with locked(Path(sys.argv[1])):
+    source = Path(sys.argv[1], "net.c")
+    old = source.read_bytes()
+    source.write_bytes(b"of another version")
+    print("between", flush=True)
+    time.sleep(2)
+    source.write_bytes(old)
+"""
+
+
+def test_files_are_not_judged_while_another_program_changes_them(
+    edgeconv: Command, residual_model: Path, out: Path
+) -> None:
+    with other_process(CHANGE, out):
+        edgeconv.ok("compile", residual_model, "--board", BOARD, "-o", out)
+
+
 def test_signals_wait_for_the_end_of_a_change() -> None:
     seen: list[str] = []
     before = signal.signal(signal.SIGHUP, lambda *_: seen.append("arrived"))
