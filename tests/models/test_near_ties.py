@@ -112,9 +112,9 @@ def test_a_grid_that_ends_too_soon_is_found(built: Path, tmp_path: Path) -> None
     shutil.copytree(built / "net", tmp_path / "net")
     source = tmp_path / "net" / "net.c"
     text = source.read_text()
-    first = "EC_ACT_GRID, 0.020833334f, -128.0f, 0, EC_ACT_NONE, 0.0f, 0.0f, 127.0f"
+    first = ".before_alpha = 0.020833334f, .before_beta = -128.0f,\n        .before_gamma = 127.0f"
     assert text.count(first) == 2  # of the pointwise layers, and of those per channel
-    source.write_text(text.replace(first, first.replace("127", "60"), 1))
+    source.write_text(text.replace(first, first.replace("127.0f", "60.0f"), 1))
     result = verified(tmp_path / "net", built, 0)
     assert not result.passed
     assert result.first_defect == "y0_node"

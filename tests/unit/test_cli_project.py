@@ -53,7 +53,7 @@ def test_verify_finds_the_first_layer_that_differs(edgeconv: Command, project: P
     compared = [layer for layer in done["layers"] if layer["difference"]]
     assert len(compared) >= 5
     assert done["first_difference"] is None
-    damage(project, "EC_ACT_HARD_SWISH, 0.166", "EC_ACT_HARD_SWISH, 0.168")
+    damage(project, ".before_alpha = 0.166", ".before_alpha = 0.168")
     done = edgeconv("verify", project, "--layers", "--json")
     assert done.status == 1
     assert done.json()["passed"] is False
@@ -65,7 +65,7 @@ def test_verify_finds_the_first_layer_that_differs(edgeconv: Command, project: P
 
 def test_verify_fails_beyond_the_tolerance(edgeconv: Command, project: Path) -> None:
     assert edgeconv("verify", project, "--tolerance", "1e-12").status == 1
-    damage(project, "EC_ACT_HARD_SWISH, 0.166", "EC_ACT_HARD_SWISH, 0.168")
+    damage(project, ".before_alpha = 0.166", ".before_alpha = 0.168")
     assert edgeconv("verify", project).status == 1
     edgeconv.ok("verify", project, "--tolerance", "0.5")
 
