@@ -24,6 +24,7 @@ from edgeconv.ir.choice import Choice
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.names import did_you_mean
 from edgeconv.ops import operators
+from edgeconv.ops.lowering import constants_as_blobs
 from edgeconv.registry import lookup
 from edgeconv.targets import Target
 
@@ -109,5 +110,5 @@ def select(
     for node in decided.nodes:
         lower = operators()[node.op].lower
         assert lower is not None  # assign() has refused operators without a kernel
-        layers.append(lower(node, decided, target))
+        layers.append(constants_as_blobs(lower(node, decided, target), decided))
     return Choice(decided, tuple(layers), target.name, target.align, io)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import graphlib
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
 from edgeconv.encoding import FLOAT32
-from edgeconv.errors import EdgeconvError
 from edgeconv.ir.activation import Activation
-from edgeconv.ir.choice import Alias, Arg, ArgKind, Blob, KernelEpilogue, Param
+from edgeconv.ir.choice import Alias, Arg, ArgKind, Blob, KernelEpilogue, Layer, Param
 from edgeconv.ir.graph import Epilogue, Graph, Node
 from edgeconv.ir.layout import Layout
 from edgeconv.storage import format_of
@@ -118,14 +118,7 @@ def tensor_arg(graph: Graph, kind: ArgKind, c_name: str, name: str) -> Arg:
 
 
 def input_arg(graph: Graph, name: str, c_name: str = "in") -> Arg:
-    """A pointer to a run-time tensor that is read; raises EdgeconvError for a constant."""
-    if graph[name].is_constant:
-        raise EdgeconvError(
-            "the model cannot be compiled",
-            where=f"constant {name!r}",
-            rule="operators read data that an inference computes; constants are their parameters",
-            hint="simplify the model, so that what depends on constants only is evaluated",
-        )
+    """A pointer to a tensor that is read; of a constant, `constants_as_blobs` makes a blob."""
     return tensor_arg(graph, ArgKind.INPUT, c_name, name)
 
 
@@ -144,6 +137,35 @@ def read_arg(graph: Graph, name: str, c_name: str, blobs: list[Blob]) -> Arg:
 def constant_blob(name: str, value: npt.NDArray[np.generic], layout: Layout) -> Blob:
     """A constant stored as float32 in ``layout``."""
     return Blob(name, layout.elements(value.shape), lambda: layout.pack(value.astype(np.float32)))
+
+
+def constants_as_blobs(layer: Layer, graph: Graph) -> Layer:
+    """``layer`` with constants that its kernel reads as data in the weight image."""
+    taken = {blob.name for blob in layer.blobs}
+    data: dict[str, str] = {}  # name of the constant -> of its blob
+    for arg in layer.args:
+        if arg.kind is ArgKind.INPUT and graph[arg.ref].is_constant:
+            name = arg.ref
+            while name in taken:
+                name += "'"
+            data[arg.ref] = name
+    if not data:
+        return layer
+    blobs = (
+        replace(constant_blob(name, graph[name].constant(), graph[name].layout), name=blob)
+        for name, blob in data.items()
+    )
+    return replace(
+        layer,
+        args=tuple(
+            Arg(ArgKind.WEIGHTS, arg.c_name, data[arg.ref], arg.c_type)
+            if arg.kind is ArgKind.INPUT and arg.ref in data
+            else arg
+            for arg in layer.args
+        ),
+        blobs=(*layer.blobs, *blobs),
+        aliases=tuple(alias for alias in layer.aliases if alias.input not in data),
+    )
 
 
 def residual_args(node: Node, graph: Graph) -> tuple[Arg, ...]:

@@ -88,3 +88,14 @@ def test_compiled(seed: int, board: str, tmp_path: Path) -> None:
         pipeline.compile_model(options, tmp_path / "out")
         result = pipeline.verify_project(tmp_path / "out", model=path, tolerance=TOLERANCE)
         assert result.passed, result.one_line()
+
+
+def test_data_that_turns_out_to_be_constant(tmp_path: Path) -> None:
+    """A convolution of nothing but another's padding, which passes find out."""
+    available("generic-c")
+    with random_model(tmp_path, 30) as path:
+        graph = passes.optimise(frontend.load(path))
+        assert any(node.op == "Conv" and graph[node.inputs[0]].is_constant for node in graph.nodes)
+        pipeline.compile_model(CompileOptions(path, "generic-c"), tmp_path / "out")
+        result = pipeline.verify_project(tmp_path / "out", model=path, tolerance=TOLERANCE)
+        assert result.passed, result.one_line()
