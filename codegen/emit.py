@@ -30,8 +30,8 @@ from edgeconv.ir.grids import steps_of
 from edgeconv.ir.link import LinkPlan, vector_align
 from edgeconv.ir.memory import BankUse, MemoryMap, Place, Region
 from edgeconv.ir.ports import port_facts
+from edgeconv.lowering.calls import merge_headers
 from edgeconv.names import shortened
-from edgeconv.ops.lowering import merge_headers
 from edgeconv.targets import TARGETS
 
 

@@ -11,7 +11,7 @@ from edgeconv.codegen.c_names import c_float, c_list
 from edgeconv.ir.graph import Tensor
 from edgeconv.ir.memory import Place
 from edgeconv.ir.ports import PortFacts
-from edgeconv.ops.lowering import C_TYPES
+from edgeconv.lowering.calls import C_TYPES
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from edgeconv.cache import Cache
 from edgeconv.codegen.amalgamate import amalgamate
 from edgeconv.codegen.functions import FunctionTable, environment
 from edgeconv.errors import EdgeconvError, Exit
-from edgeconv.ops.lowering import merge_headers
+from edgeconv.lowering.calls import merge_headers
 
 LINE_BYTES = 64
 FLOAT_BYTES = 4

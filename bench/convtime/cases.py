@@ -15,7 +15,7 @@ from edgeconv.algorithms.problem import ConvProblem, Finish, problem_of
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Epilogue, Graph, Node, Tensor
 from edgeconv.ir.layout import ROW_MAJOR, Order
-from edgeconv.ops.base import LayoutOption
+from edgeconv.lowering.options import LayoutOption
 from edgeconv.targets import Target
 
 FLOAT_BYTES = 4

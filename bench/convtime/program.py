@@ -17,7 +17,7 @@ from edgeconv.codegen.amalgamate import amalgamate
 from edgeconv.codegen.functions import FunctionTable, environment
 from edgeconv.encoding import FLOAT32, INT32
 from edgeconv.ir.choice import Layer
-from edgeconv.ops.lowering import merge_headers
+from edgeconv.lowering.calls import merge_headers
 
 HERE = Path(__file__).parent
 LINE_BYTES = 64

@@ -16,7 +16,7 @@ from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.ir.candidate import FLOAT
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.ops.base import LayoutOption, Stored
+from edgeconv.lowering.options import LayoutOption, Stored
 from edgeconv.registry import lookup, scan
 from edgeconv.targets import Target
 

@@ -11,7 +11,7 @@ from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.ir.candidate import FLOAT
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.ops.base import Layouts, Stored
+from edgeconv.lowering.options import Layouts, Stored
 from edgeconv.targets import Target
 
 

@@ -9,7 +9,7 @@ from edgeconv.encoding import FLOAT32, Encoding
 from edgeconv.ir.activation import NONE
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Layout, Order, Shape
-from edgeconv.ops.work import epilogue_slots
+from edgeconv.lowering.work import epilogue_slots
 
 Triple = tuple[int, int, int]
 

@@ -8,8 +8,8 @@ import math
 from edgeconv.algorithms.axis import axes_of
 from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.ir.work import Work
-from edgeconv.ops.lowering import FLOAT_BYTES
-from edgeconv.ops.work import width
+from edgeconv.lowering.calls import FLOAT_BYTES
+from edgeconv.lowering.work import width
 from edgeconv.targets import Target
 
 

@@ -14,8 +14,8 @@ from dataclasses import replace
 from edgeconv.errors import EdgeconvError
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.layout import ROW_MAJOR, Layout
+from edgeconv.lowering.options import LayoutOption
 from edgeconv.ops import operators
-from edgeconv.ops.base import LayoutOption
 from edgeconv.targets import Target
 
 # A conversion reads and writes every element, against one write counted by penalties.

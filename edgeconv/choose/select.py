@@ -22,9 +22,9 @@ from edgeconv.ir.candidate import FLOAT, OPERANDS
 from edgeconv.ir.check import check
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.graph import Graph, Node
+from edgeconv.lowering.calls import constants_as_blobs
 from edgeconv.names import did_you_mean
 from edgeconv.ops import operators
-from edgeconv.ops.lowering import constants_as_blobs
 from edgeconv.registry import lookup
 from edgeconv.targets import Target
 

@@ -12,9 +12,9 @@ from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.grids import encodings_of
+from edgeconv.lowering.options import Stored
 from edgeconv.names import did_you_mean
 from edgeconv.ops import operators
-from edgeconv.ops.base import Stored
 from edgeconv.registry import lookup
 from edgeconv.storage import formats
 from edgeconv.storage.base import FLOAT32, StorageFormat

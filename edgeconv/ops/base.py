@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Flag
 from typing import Any, Protocol
 
-from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Array, Graph, Node, Tensor
-from edgeconv.ir.layout import ROW_MAJOR, Layout, Shape
-from edgeconv.targets import Target
+from edgeconv.ir.layout import Shape
+from edgeconv.lowering.options import Layouts, Lower, Stored, row_major_only
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,38 +65,6 @@ class ImportContext(Protocol):
 
 
 Importer = Callable[[Source, ImportContext], Sequence[Node]]
-
-
-@dataclass(frozen=True, slots=True)
-class LayoutOption:
-    """One way to run a node: a layout per tensor of ``node.reads()`` and per output.
-
-    ``penalty`` is the extra work of this option, in elements moved, against the best one.
-    """
-
-    reads: tuple[Layout, ...]
-    writes: tuple[Layout, ...]
-    penalty: float = 0.0
-
-
-class Stored(Flag):
-    """What a kernel does with tensors in other storage formats than float32: it decodes those that
-    it reads, the residual among them; it encodes what it writes."""
-
-    NOTHING = 0
-    READS = 1
-    WRITES = 2
-    BOTH = 3
-
-
-Lower = Callable[[Node, Graph, Target], Layer]
-Layouts = Callable[[Node, Graph, Target], Sequence[LayoutOption]]
-
-
-def row_major_only(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
-    """The layouts of an operator that works on the logical order only."""
-    del graph, target
-    return (LayoutOption((ROW_MAJOR,) * len(node.reads()), (ROW_MAJOR,) * len(node.outputs)),)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from edgeconv.ir.graph import Node
-from edgeconv.ops.base import ImportContext, Importer, Operator, Source, Stored
+from edgeconv.lowering.options import Stored
+from edgeconv.ops.base import ImportContext, Importer, Operator, Source
 from edgeconv.ops.importing import Chain, broadcast, fold_pairs, make_node
 from edgeconv.ops.kernels.binary import layouts, lower
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from edgeconv import algorithms
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.ops.base import ImportContext, Operator, Source, Stored
+from edgeconv.lowering.options import Stored
+from edgeconv.ops.base import ImportContext, Operator, Source
 from edgeconv.ops.importing import constant_input, ints, make_node, optional_input, window_of
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from edgeconv.ops.base import Operator, Stored
+from edgeconv.lowering.options import Stored
+from edgeconv.ops.base import Operator
 from edgeconv.ops.kernels.convert import layouts, lower
 
 OPERATOR = Operator(name="Convert", lower=lower, layouts=layouts, stored=Stored.BOTH)

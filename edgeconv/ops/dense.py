@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.ops.base import ImportContext, Operator, Source, Stored
+from edgeconv.lowering.options import Stored
+from edgeconv.ops.base import ImportContext, Operator, Source
 from edgeconv.ops.importing import Chain, Values, flag, make_node, optional_input
 from edgeconv.ops.kernels.dense import lower
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from edgeconv.ir.graph import Node
-from edgeconv.ops.base import ImportContext, Operator, Source, Stored
+from edgeconv.lowering.options import Stored
+from edgeconv.ops.base import ImportContext, Operator, Source
 from edgeconv.ops.importing import axis_of, constant_input, make_node
 from edgeconv.ops.kernels.gather import layouts, lower
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from edgeconv.encoding import integers
 from edgeconv.ir.graph import Node
-from edgeconv.ops.base import ImportContext, Operator, Source, Stored
+from edgeconv.lowering.options import Stored
+from edgeconv.ops.base import ImportContext, Operator, Source
 from edgeconv.ops.importing import constant_input, make_node
 from edgeconv.ops.kernels.reshape import layouts, lower
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.ops.base import Operator, Stored
+from edgeconv.lowering.options import Stored
+from edgeconv.ops.base import Operator
 from edgeconv.ops.kernels.matmul import layouts, lower
 
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from edgeconv.ir.graph import Node
 from edgeconv.ir.layout import Shape
-from edgeconv.ops.base import ImportContext, Operator, Source, Stored
+from edgeconv.lowering.options import Stored
+from edgeconv.ops.base import ImportContext, Operator, Source
 from edgeconv.ops.importing import (
     Chain,
     attribute_or_input,

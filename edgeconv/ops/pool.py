@@ -8,7 +8,8 @@ import numpy as np
 
 from edgeconv.ir.graph import Node
 from edgeconv.ir.layout import Shape
-from edgeconv.ops.base import ImportContext, Operator, Source, Stored
+from edgeconv.lowering.options import Stored
+from edgeconv.ops.base import ImportContext, Operator, Source
 from edgeconv.ops.importing import Window, flag, ints, make_node, window_of
 from edgeconv.ops.kernels.pool import layouts, lower
 

@@ -14,7 +14,8 @@ import numpy as np
 
 from edgeconv.encoding import Encoding, integers
 from edgeconv.ir.graph import Node
-from edgeconv.ops.base import ImportContext, Importer, Operator, Source, Stored
+from edgeconv.lowering.options import Stored
+from edgeconv.ops.base import ImportContext, Importer, Operator, Source
 from edgeconv.ops.importing import Values, axis_of, constant_input, make_node
 from edgeconv.ops.kernels.quantise import lower
 

@@ -9,7 +9,8 @@ import numpy as np
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.graph import Node
 from edgeconv.ir.layout import Shape
-from edgeconv.ops.base import ImportContext, Importer, Operator, Source, Stored
+from edgeconv.lowering.options import Stored
+from edgeconv.ops.base import ImportContext, Importer, Operator, Source
 from edgeconv.ops.importing import Chain, attribute_or_input, axis_of, flag, ints, make_node
 from edgeconv.ops.kernels.reduce import layouts, lower
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from edgeconv.ir.graph import Node
-from edgeconv.ops.base import ImportContext, Operator, Source, Stored
+from edgeconv.lowering.options import Stored
+from edgeconv.ops.base import ImportContext, Operator, Source
 from edgeconv.ops.importing import Chain, make_node
 from edgeconv.ops.kernels.reshape import layouts, lower
 

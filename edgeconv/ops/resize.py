@@ -12,7 +12,8 @@ import numpy as np
 from edgeconv import limits
 from edgeconv.ir.graph import Node
 from edgeconv.ir.layout import Shape
-from edgeconv.ops.base import ImportContext, Operator, Source, Stored
+from edgeconv.lowering.options import Stored
+from edgeconv.ops.base import ImportContext, Operator, Source
 from edgeconv.ops.importing import (
     attribute_or_input,
     axes_of,

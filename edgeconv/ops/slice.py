@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 from edgeconv.ir.graph import Node
-from edgeconv.ops.base import ImportContext, Operator, Source, Stored
+from edgeconv.lowering.options import Stored
+from edgeconv.ops.base import ImportContext, Operator, Source
 from edgeconv.ops.importing import (
     attribute_or_input,
     axes_of,

@@ -8,7 +8,8 @@ import numpy as np
 
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.graph import Node
-from edgeconv.ops.base import ImportContext, Operator, Source, Stored
+from edgeconv.lowering.options import Stored
+from edgeconv.ops.base import ImportContext, Operator, Source
 from edgeconv.ops.importing import Chain, make_node, make_unary, single_number
 from edgeconv.ops.kernels.unary import layouts, lower
 

@@ -30,7 +30,7 @@ from edgeconv import algorithms
 from edgeconv.algorithms.problem import problem_of
 from edgeconv.errors import EdgeconvError
 from edgeconv.ir.graph import Graph, Node, Tensor
-from edgeconv.ops.base import LayoutOption
+from edgeconv.lowering.options import LayoutOption
 from edgeconv.targets import Target
 from tests.convbench.reference import Doubles, convolve
 from tests.convbench.table import Convolution

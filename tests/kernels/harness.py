@@ -40,9 +40,9 @@ from edgeconv.encoding import FLOAT32
 from edgeconv.ir.activation import NONE, Activation
 from edgeconv.ir.choice import Alias, ArgKind, Layer, tensor_bytes
 from edgeconv.ir.graph import Epilogue, Graph, Node, Tensor
+from edgeconv.lowering.calls import merge_headers
+from edgeconv.lowering.options import LayoutOption
 from edgeconv.ops import operators
-from edgeconv.ops.base import LayoutOption
-from edgeconv.ops.lowering import merge_headers
 from edgeconv.storage import format_called, format_of
 from edgeconv.targets import Target
 from tests.ir_interpreter import evaluate

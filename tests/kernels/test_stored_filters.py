@@ -22,7 +22,7 @@ from edgeconv.cache import Cache
 from edgeconv.choose.storage import weight_formats
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.layout import ROW_MAJOR, blocked
-from edgeconv.ops.base import LayoutOption
+from edgeconv.lowering.options import LayoutOption
 from edgeconv.targets import Target
 from tests.kernels.harness import Array, Build, Case, Spec, check
 from tests.kernels.test_conv import RELU, conv, numbers, tile

@@ -18,7 +18,7 @@ from edgeconv.choose.storage import tensor_formats
 from edgeconv.encoding import int8
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.layout import ROW_MAJOR, blocked
-from edgeconv.ops.base import LayoutOption
+from edgeconv.lowering.options import LayoutOption
 from edgeconv.targets import Target
 from tests.kernels.harness import Build, Case, Spec, check
 from tests.kernels.test_conv import RELU, conv, numbers, tile

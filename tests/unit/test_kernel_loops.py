@@ -14,6 +14,7 @@ from edgeconv.errors import EdgeconvError
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.graph import Epilogue, Node
 from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Layout, blocked
+from edgeconv.lowering.calls import activation_headers, merge_headers
 from edgeconv.ops.kernels.moves import Move, plan_move
 from edgeconv.ops.kernels.nest import (
     MOST_LOOPS,
@@ -23,7 +24,6 @@ from edgeconv.ops.kernels.nest import (
     logical_strides,
     require_loops,
 )
-from edgeconv.ops.lowering import activation_headers, merge_headers
 
 SIZES = st.lists(st.integers(1, 4), min_size=0, max_size=5)
 

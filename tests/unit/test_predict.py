@@ -23,9 +23,9 @@ from edgeconv.board import Board, Energy, Memory
 from edgeconv.cache import Cache
 from edgeconv.ir.choice import ArgKind, Choice
 from edgeconv.ir.memory import MemoryMap
+from edgeconv.lowering.work import ACTIVATION_SLOTS
 from edgeconv.memory.banks import of_board
 from edgeconv.memory.link import link_plan
-from edgeconv.ops.work import ACTIVATION_SLOTS
 from edgeconv.pipeline import CompileOptions
 from edgeconv.predict import Prediction, predict
 from edgeconv.predict.duration import COMPUTE, EXPOSED, LAYER_CYCLES, OVERHEAD, Duration

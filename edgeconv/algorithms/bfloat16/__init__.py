@@ -12,7 +12,7 @@ from edgeconv.algorithms.bfloat16.candidate import COMPUTE, candidates
 from edgeconv.algorithms.bfloat16.lower import lower
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Layout, blocked
-from edgeconv.ops.base import LayoutOption, Stored
+from edgeconv.lowering.options import LayoutOption, Stored
 from edgeconv.targets import Target
 
 

@@ -13,7 +13,7 @@ from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.algorithms.work import encoding, taps_met, tiled
 from edgeconv.ir.candidate import OPERANDS
 from edgeconv.ir.work import Work
-from edgeconv.ops.work import width
+from edgeconv.lowering.work import width
 from edgeconv.targets import Target
 
 Bfloat16Candidate = ConvCandidate[Bfloat16Plan]

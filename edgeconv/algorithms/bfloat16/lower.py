@@ -11,7 +11,7 @@ from edgeconv.algorithms.strips import flatten
 from edgeconv.ir.choice import Arg, ArgKind, Layer, Param
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import Order
-from edgeconv.ops.lowering import (
+from edgeconv.lowering.calls import (
     activation_headers,
     epilogue_of,
     input_arg,

@@ -28,8 +28,7 @@ from edgeconv.ir.choice import Arg, ArgKind, Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import ROW_MAJOR, blocked
 from edgeconv.ir.work import Crossing, Work
-from edgeconv.ops.base import LayoutOption, Stored
-from edgeconv.ops.lowering import (
+from edgeconv.lowering.calls import (
     activation_headers,
     epilogue_of,
     input_arg,
@@ -38,7 +37,8 @@ from edgeconv.ops.lowering import (
     residual_overwritten,
     storage_of,
 )
-from edgeconv.ops.work import width
+from edgeconv.lowering.options import LayoutOption, Stored
+from edgeconv.lowering.work import width
 from edgeconv.targets import Target
 
 # Input columns under one strip that the kernel unrolls at the most (EC_UNROLL's own limit is 64).

@@ -9,7 +9,7 @@ from edgeconv.algorithms.direct.candidate import candidates
 from edgeconv.algorithms.direct.lower import lower
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Layout, blocked
-from edgeconv.ops.base import LayoutOption, Stored
+from edgeconv.lowering.options import LayoutOption, Stored
 from edgeconv.targets import Target
 
 

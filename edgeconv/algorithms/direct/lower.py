@@ -23,7 +23,7 @@ from edgeconv.algorithms.strips import Segment, flatten
 from edgeconv.ir.choice import Arg, ArgKind, Blob, Layer, Param
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import Order
-from edgeconv.ops.lowering import (
+from edgeconv.lowering.calls import (
     activation_headers,
     epilogue_of,
     input_arg,

@@ -9,7 +9,7 @@ from edgeconv.algorithms.sconv.candidate import candidates
 from edgeconv.algorithms.sconv.lower import lower
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import ROW_MAJOR
-from edgeconv.ops.base import LayoutOption
+from edgeconv.lowering.options import LayoutOption
 from edgeconv.targets import Target
 
 

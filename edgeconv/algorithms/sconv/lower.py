@@ -14,7 +14,7 @@ from edgeconv.encoding import FLOAT32
 from edgeconv.ir.activation import NONE
 from edgeconv.ir.choice import Alias, Arg, ArgKind, Layer, Param
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.ops.lowering import (
+from edgeconv.lowering.calls import (
     activation_headers,
     epilogue_of,
     output_arg,

@@ -8,10 +8,7 @@ from collections.abc import Sequence
 from edgeconv.ir.choice import Arg, ArgKind, Layer, Param
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import Layout, Order, Shape
-from edgeconv.ops.base import LayoutOption
-from edgeconv.ops.kernels.images import pixels, same_everywhere
-from edgeconv.ops.kernels.nest import is_blocked
-from edgeconv.ops.lowering import (
+from edgeconv.lowering.calls import (
     activation_headers,
     constant_blob,
     epilogue_of,
@@ -21,7 +18,10 @@ from edgeconv.ops.lowering import (
     residual_args,
     storage_of,
 )
-from edgeconv.ops.work import elementwise
+from edgeconv.lowering.options import LayoutOption
+from edgeconv.lowering.work import elementwise
+from edgeconv.ops.kernels.images import pixels, same_everywhere
+from edgeconv.ops.kernels.nest import is_blocked
 from edgeconv.targets import Target
 
 

@@ -10,16 +10,7 @@ import numpy as np
 from edgeconv.ir.choice import Arg, ArgKind, Blob, Layer, Param
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.layout import ROW_MAJOR, Layout, Shape
-from edgeconv.ops.base import LayoutOption
-from edgeconv.ops.kernels.images import layouts_of, padding
-from edgeconv.ops.kernels.nest import (
-    Nest,
-    broadcast_strides,
-    collapse,
-    dense_strides,
-    require_loops,
-)
-from edgeconv.ops.lowering import (
+from edgeconv.lowering.calls import (
     activation_headers,
     constant_blob,
     epilogue_of,
@@ -30,7 +21,16 @@ from edgeconv.ops.lowering import (
     residual_args,
     storage_of,
 )
-from edgeconv.ops.work import elementwise
+from edgeconv.lowering.options import LayoutOption
+from edgeconv.lowering.work import elementwise
+from edgeconv.ops.kernels.images import layouts_of, padding
+from edgeconv.ops.kernels.nest import (
+    Nest,
+    broadcast_strides,
+    collapse,
+    dense_strides,
+    require_loops,
+)
 from edgeconv.targets import Target
 
 # Exponents for which a power is a few multiplications or a root.

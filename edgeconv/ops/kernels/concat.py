@@ -9,9 +9,7 @@ from itertools import accumulate
 from edgeconv.ir.choice import Alias, Arg, ArgKind, Blob, Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import ROW_MAJOR, Layout, Order
-from edgeconv.ops.base import LayoutOption
-from edgeconv.ops.kernels.images import layouts_of, padding
-from edgeconv.ops.lowering import (
+from edgeconv.lowering.calls import (
     c_format,
     constant_blob,
     element_bytes,
@@ -19,7 +17,9 @@ from edgeconv.ops.lowering import (
     read_arg,
     storage_of,
 )
-from edgeconv.ops.work import copying
+from edgeconv.lowering.options import LayoutOption
+from edgeconv.lowering.work import copying
+from edgeconv.ops.kernels.images import layouts_of, padding
 from edgeconv.targets import Target
 
 

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import ROW_MAJOR, Layout, Order, Shape
-from edgeconv.ops.base import LayoutOption
+from edgeconv.lowering.calls import input_arg, output_arg, storage_of
+from edgeconv.lowering.options import LayoutOption
+from edgeconv.lowering.work import copying
 from edgeconv.ops.kernels.images import layouts_of, pixels
 from edgeconv.ops.kernels.moves import flat_copy
 from edgeconv.ops.kernels.nest import is_blocked
-from edgeconv.ops.lowering import input_arg, output_arg, storage_of
-from edgeconv.ops.work import copying
 from edgeconv.targets import Target
 
 _NAMES = {Order.ROW_MAJOR: "nchw", Order.CHANNELS_LAST: "nhwc", Order.BLOCKED: "blocks"}

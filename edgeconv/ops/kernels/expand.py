@@ -5,7 +5,7 @@ from __future__ import annotations
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import ROW_MAJOR
-from edgeconv.ops.base import row_major_only as layouts
+from edgeconv.lowering.options import row_major_only as layouts
 from edgeconv.ops.kernels.moves import move_layer, plan_move
 from edgeconv.ops.kernels.nest import broadcast_strides, dense_strides
 from edgeconv.targets import Target

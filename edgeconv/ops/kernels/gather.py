@@ -9,11 +9,11 @@ import numpy.typing as npt
 
 from edgeconv.ir.choice import Arg, Blob, Layer
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.ops.base import row_major_only as layouts
+from edgeconv.lowering.calls import output_arg, read_arg, storage_of
+from edgeconv.lowering.options import row_major_only as layouts
+from edgeconv.lowering.work import copying
 from edgeconv.ops.kernels.moves import Move, move_layer, plan_move, table_arg
 from edgeconv.ops.kernels.nest import dense_strides
-from edgeconv.ops.lowering import output_arg, read_arg, storage_of
-from edgeconv.ops.work import copying
 from edgeconv.targets import Target
 
 __all__ = ["layouts", "lower"]

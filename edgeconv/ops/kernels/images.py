@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Layout, Shape, blocked
-from edgeconv.ops.base import LayoutOption
+from edgeconv.lowering.options import LayoutOption
 from edgeconv.targets import Target
 
 

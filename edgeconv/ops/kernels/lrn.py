@@ -8,9 +8,7 @@ from collections.abc import Sequence
 from edgeconv.ir.choice import Arg, ArgKind, Layer, Param
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.layout import Order
-from edgeconv.ops.base import LayoutOption
-from edgeconv.ops.kernels.images import pixels, same_everywhere
-from edgeconv.ops.lowering import (
+from edgeconv.lowering.calls import (
     FLOAT_BYTES,
     activation_headers,
     epilogue_of,
@@ -21,7 +19,9 @@ from edgeconv.ops.lowering import (
     residual_in_place,
     storage_of,
 )
-from edgeconv.ops.work import Call
+from edgeconv.lowering.options import LayoutOption
+from edgeconv.lowering.work import Call
+from edgeconv.ops.kernels.images import pixels, same_everywhere
 from edgeconv.targets import Target
 
 _SLOTS = 16  # of a vector, beside one for each of its neighbours: by counting in ec_lrn.h

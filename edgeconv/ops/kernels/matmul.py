@@ -5,9 +5,7 @@ from __future__ import annotations
 from edgeconv.ir.choice import Blob, Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import ROW_MAJOR
-from edgeconv.ops.base import row_major_only as layouts
-from edgeconv.ops.kernels.nest import broadcast_strides, collapse, dense_strides, require_loops
-from edgeconv.ops.lowering import (
+from edgeconv.lowering.calls import (
     activation_headers,
     epilogue_of,
     output_arg,
@@ -16,7 +14,9 @@ from edgeconv.ops.lowering import (
     residual_in_place,
     storage_of,
 )
-from edgeconv.ops.work import Call
+from edgeconv.lowering.options import row_major_only as layouts
+from edgeconv.lowering.work import Call
+from edgeconv.ops.kernels.nest import broadcast_strides, collapse, dense_strides, require_loops
 from edgeconv.targets import Target
 
 __all__ = ["layouts", "lower"]

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from edgeconv.ir.choice import Alias, Arg, ArgKind, Blob, Layer, Param
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.ops.kernels.nest import collapse, require_loops
-from edgeconv.ops.lowering import (
+from edgeconv.lowering.calls import (
     element_bytes,
     output_arg,
     read_arg,
     storage_of,
 )
-from edgeconv.ops.work import copying
+from edgeconv.lowering.work import copying
+from edgeconv.ops.kernels.nest import collapse, require_loops
 from edgeconv.targets import Target
 
 HEADERS = ("ec_lanes.h", "ec_nest.h", "ec_copy.h", "ec_transpose.h", "ec_move.h")

@@ -9,11 +9,11 @@ from edgeconv.errors import EdgeconvError
 from edgeconv.ir.choice import Blob, Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import Layout, Order
-from edgeconv.ops.base import LayoutOption
+from edgeconv.lowering.calls import output_arg, read_arg, storage_of
+from edgeconv.lowering.options import LayoutOption
+from edgeconv.lowering.work import copying
 from edgeconv.ops.kernels.images import layouts_of
 from edgeconv.ops.kernels.nest import require_loops
-from edgeconv.ops.lowering import output_arg, read_arg, storage_of
-from edgeconv.ops.work import copying
 from edgeconv.targets import Target
 
 

@@ -10,9 +10,7 @@ from edgeconv.ir.choice import Arg, ArgKind, Layer, Param
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import Layout, Order, Shape
 from edgeconv.ir.work import Work
-from edgeconv.ops.base import LayoutOption
-from edgeconv.ops.kernels.images import pixels, same_everywhere, volume
-from edgeconv.ops.lowering import (
+from edgeconv.lowering.calls import (
     FLOAT_BYTES,
     activation_headers,
     epilogue_of,
@@ -22,7 +20,9 @@ from edgeconv.ops.lowering import (
     residual_in_place,
     storage_of,
 )
-from edgeconv.ops.work import Call, width
+from edgeconv.lowering.options import LayoutOption
+from edgeconv.lowering.work import Call, width
+from edgeconv.ops.kernels.images import pixels, same_everywhere, volume
 from edgeconv.targets import Target
 
 MOST_SPATIAL = 3

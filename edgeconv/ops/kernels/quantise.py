@@ -13,8 +13,8 @@ from edgeconv.encoding import FLOAT32, Encoding
 from edgeconv.ir.choice import Alias, Arg, ArgKind, Blob, Layer, Number, Param
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.quantisation import integers_of
-from edgeconv.ops.lowering import C_TYPES, storage_of
-from edgeconv.ops.work import copying, elementwise
+from edgeconv.lowering.calls import C_TYPES, storage_of
+from edgeconv.lowering.work import copying, elementwise
 from edgeconv.targets import Target
 
 

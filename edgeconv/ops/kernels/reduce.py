@@ -8,10 +8,7 @@ from collections.abc import Sequence
 from edgeconv.ir.choice import Layer, Param
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import ROW_MAJOR, Layout, Order
-from edgeconv.ops.base import LayoutOption
-from edgeconv.ops.kernels.images import layouts_of
-from edgeconv.ops.kernels.nest import collapse, dense_strides, require_loops
-from edgeconv.ops.lowering import (
+from edgeconv.lowering.calls import (
     activation_headers,
     epilogue_of,
     input_arg,
@@ -20,7 +17,10 @@ from edgeconv.ops.lowering import (
     residual_in_place,
     storage_of,
 )
-from edgeconv.ops.work import Call
+from edgeconv.lowering.options import LayoutOption
+from edgeconv.lowering.work import Call
+from edgeconv.ops.kernels.images import layouts_of
+from edgeconv.ops.kernels.nest import collapse, dense_strides, require_loops
 from edgeconv.targets import Target
 
 

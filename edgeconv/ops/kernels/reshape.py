@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import ROW_MAJOR
-from edgeconv.ops.base import LayoutOption
+from edgeconv.lowering.options import LayoutOption
 from edgeconv.ops.kernels.images import layouts_of
 from edgeconv.ops.kernels.moves import flat_copy
 from edgeconv.targets import Target

@@ -11,11 +11,7 @@ from edgeconv.errors import EdgeconvError
 from edgeconv.ir.choice import Arg, ArgKind, Blob, Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import Layout, Order
-from edgeconv.ops.base import LayoutOption
-from edgeconv.ops.kernels.images import same_everywhere, volume
-from edgeconv.ops.kernels.interpolation import tables
-from edgeconv.ops.kernels.moves import table_arg
-from edgeconv.ops.lowering import (
+from edgeconv.lowering.calls import (
     FLOAT_BYTES,
     activation_headers,
     epilogue_of,
@@ -25,7 +21,11 @@ from edgeconv.ops.lowering import (
     residual_in_place,
     storage_of,
 )
-from edgeconv.ops.work import Call
+from edgeconv.lowering.options import LayoutOption
+from edgeconv.lowering.work import Call
+from edgeconv.ops.kernels.images import same_everywhere, volume
+from edgeconv.ops.kernels.interpolation import tables
+from edgeconv.ops.kernels.moves import table_arg
 from edgeconv.targets import Target
 
 _MOST = 3

@@ -6,9 +6,9 @@ import math
 
 from edgeconv.ir.choice import Arg, ArgKind, Layer
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.ops.base import row_major_only as layouts
-from edgeconv.ops.lowering import in_place, output_arg
-from edgeconv.ops.work import Call
+from edgeconv.lowering.calls import in_place, output_arg
+from edgeconv.lowering.options import row_major_only as layouts
+from edgeconv.lowering.work import Call
 from edgeconv.targets import Target
 
 # Slots by counting in the kernel: exponential, maximum, sum and product of a vector; of a row, two

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR
-from edgeconv.ops.base import LayoutOption
+from edgeconv.lowering.options import LayoutOption
 from edgeconv.ops.kernels.moves import Move, move_layer, plan_move
 from edgeconv.ops.kernels.nest import logical_strides
 from edgeconv.targets import Target

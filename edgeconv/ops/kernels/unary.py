@@ -6,9 +6,7 @@ from collections.abc import Sequence
 
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.ops.base import LayoutOption
-from edgeconv.ops.kernels.images import same_everywhere
-from edgeconv.ops.lowering import (
+from edgeconv.lowering.calls import (
     activation_headers,
     epilogue_of,
     in_place,
@@ -17,7 +15,9 @@ from edgeconv.ops.lowering import (
     residual_args,
     storage_of,
 )
-from edgeconv.ops.work import elementwise
+from edgeconv.lowering.options import LayoutOption
+from edgeconv.lowering.work import elementwise
+from edgeconv.ops.kernels.images import same_everywhere
 from edgeconv.targets import Target
 
 

@@ -14,7 +14,7 @@ from edgeconv.ir.choice import Arg, ArgKind, Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import ROW_MAJOR
 from edgeconv.ir.work import Crossing, Work
-from edgeconv.ops.base import LayoutOption
+from edgeconv.lowering.options import LayoutOption
 from edgeconv.targets import Target
 
 ELEMENT = 4
