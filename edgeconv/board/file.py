@@ -8,20 +8,20 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from functools import cache, partial
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from jsonschema import Draft202012Validator, FormatChecker
+from jsonschema import FormatChecker
 from jsonschema.exceptions import ValidationError
-from jsonschema.validators import extend
 
 from edgeconv import limits, regular_file
 from edgeconv.board.checks import problems
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.names import did_you_mean, shortened
 from edgeconv.quantities import DIMENSIONS, parse
+from edgeconv.schema import missing_key, schema_of, validator
 
+_PACKAGE = "edgeconv.boards"  # which has the schema
 _SHOWN_PATH = 200  # characters
 # A key of that many parts: an inner table each.
 _DOTTED = r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){{{most},}}"""
@@ -66,58 +66,25 @@ def _parse(path: Path) -> dict[str, Any]:
             code=Exit.USAGE,
         ) from error
     most = limits.limit("board-depth")
-    deep = limits.exceeded("board-depth", f"more than {most}", str(path))
     if re.search(_DOTTED.format(most=most + 1), text):  # which take tomllib time without end
-        raise deep
+        raise limits.exceeded("board-depth", f"more than {most}", str(path))
     try:
-        data = tomllib.loads(text)
+        data: dict[str, Any] = regular_file.nested(
+            lambda: tomllib.loads(text), "board-depth", str(path)
+        )
     except ValueError as error:  # of TOML, or an integer of more digits than Python reads
         raise EdgeconvError(
             "board file is not TOML", where=str(path), rule=str(error), code=Exit.USAGE
         ) from error
-    except RecursionError:
-        raise deep from None
-    if _deeper(data, most):
-        raise deep
     return data
 
 
-def _deeper(data: object, most: int) -> bool:
-    """Whether tables and lists lie within each other at more than ``most`` levels."""
-    level: list[object] = [data]
-    for _ in range(most + 1):
-        level = [inner for outer in level for inner in _within(outer)]
-        if not level:
-            return False
-    return True
-
-
-def _within(value: object) -> Iterable[object]:
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return (item for item in inner if isinstance(item, dict | list))
-
-
 @cache
-def _validator() -> Draft202012Validator:
+def _quantities() -> FormatChecker:
     formats = FormatChecker(formats=())
     for dimension in DIMENSIONS:
         formats.checks(dimension, raises=EdgeconvError)(partial(_is_quantity, dimension))
-    # JSON takes 1.0 for an integer; in TOML it is a float.
-    types = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, value: _whole(value))
-    kind = extend(Draft202012Validator, type_checker=types)  # type: ignore[no-untyped-call]
-    validator: Draft202012Validator = kind(_schema(), format_checker=formats)
-    return validator
-
-
-@cache
-def _schema() -> dict[str, Any]:
-    text = (resources.files("edgeconv.boards") / "schema.json").read_text(encoding="utf-8")
-    schema: dict[str, Any] = json.loads(text)
-    return schema
-
-
-def _whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+    return formats
 
 
 def _is_quantity(dimension: str, value: object) -> bool:
@@ -135,7 +102,7 @@ def _is_quantity(dimension: str, value: object) -> bool:
 def _validate(path: Path, data: Data) -> None:
     """Raise for the first violation in file order of depth: the outermost field that is wrong."""
     errors = sorted(
-        _validator().iter_errors(data),
+        validator(_PACKAGE, _quantities()).iter_errors(data),
         key=lambda error: (len(error.absolute_path), error.json_path),
     )
     if errors:
@@ -148,9 +115,7 @@ def _violation(path: Path, error: ValidationError) -> EdgeconvError:
         cause = error.cause
         return invalid(path, field, shortened(cause.got), cause.rule, cause.hint)
     found: Any = error.instance
-    if error.validator == "required":
-        needed: Any = error.validator_value
-        key = next(key for key in needed if key not in found)
+    if key := missing_key(error):
         about = _description([*error.absolute_path, key])
         return invalid(path, _joined(field, key), "", "is missing", about)
     if error.validator == "additionalProperties":
@@ -171,7 +136,7 @@ def _joined(field: str, key: str) -> str:
 
 def _at(path: Iterable[str | int]) -> dict[str, Any]:
     """The part of the schema that describes the field ``path``."""
-    schema = _schema()
+    schema = schema_of(_PACKAGE)
     for step in path:
         schema = schema["items"] if isinstance(step, int) else schema["properties"][step]
     return schema

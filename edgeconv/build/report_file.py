@@ -11,19 +11,15 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any, NoReturn
 
-from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
-from jsonschema.validators import extend
 
 from edgeconv import limits, regular_file
-from edgeconv.build.schema_check import Check, compiled, is_whole
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.names import shortened
+from edgeconv.schema import is_whole, missing_key, validator
 
 SCHEMA = 1
 MOST = (1 << 63) - 1  # of any whole number
@@ -87,9 +83,8 @@ def read(path: Path) -> dict[str, Any]:
 def problems(report: dict[str, Any]) -> Iterator[Problem]:
     """What is wrong with a report, the outermost first."""
     yield from _values(report, "$")
-    if not _keeps_schema()(report):
-        errors = _validator().iter_errors(report)
-        yield from map(_violation, sorted(errors, key=lambda error: len(error.absolute_path)))
+    errors = validator("edgeconv.report").iter_errors(report)
+    yield from map(_violation, sorted(errors, key=lambda error: len(error.absolute_path)))
     # From here on it has the shape that the schema says.
     yield from _names(report)
     yield from _ports(report)
@@ -115,31 +110,9 @@ def _parse(text: str) -> Any:
     return json.loads(text, parse_constant=constant)
 
 
-def _schema() -> dict[str, Any]:
-    text = (resources.files("edgeconv.report") / "schema.json").read_text(encoding="utf-8")
-    schema: dict[str, Any] = json.loads(text)
-    return schema
-
-
-@cache
-def _keeps_schema() -> Check:
-    return compiled(_schema())
-
-
-@cache
-def _validator() -> Draft202012Validator:
-    # JSON takes 1.0 for an integer, and a float is no size in Python.
-    types = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, value: is_whole(value))
-    kind = extend(Draft202012Validator, type_checker=types)  # type: ignore[no-untyped-call]
-    validator: Draft202012Validator = kind(_schema())
-    return validator
-
-
 def _violation(error: ValidationError) -> Problem:
     found: Any = error.instance
-    if error.validator == "required":
-        needed: Any = error.validator_value
-        key = next(key for key in needed if key not in found)
+    if key := missing_key(error):
         return Problem(f"{error.json_path}.{key}", "", "is missing")
     rule = error.message.removeprefix(repr(found)).strip()
     return Problem(error.json_path, _shown(found), shortened(rule, 2 * _SHOWN))

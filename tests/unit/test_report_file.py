@@ -12,6 +12,7 @@ import pytest
 from edgeconv.build import report_file
 from edgeconv.errors import EdgeconvError, Exit
 from tests.command import Command
+from tests.fuzz.subjects import reports
 
 
 def changed(report: Any, place: str, value: Any) -> None:
@@ -94,3 +95,28 @@ def test_pipe_is_not_waited_for(tmp_path: Path) -> None:
     with pytest.raises(EdgeconvError, match="pipe") as caught:
         report_file.read(tmp_path / "report.json")
     assert caught.value.code is Exit.USAGE
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "sound"),
+    [
+        ({"top1_drop": None}, True),
+        ({"top1_drop": 0.5}, False),  # which asks for top1
+        ({"top1_drop": 0.5, "top1": "most"}, False),
+        ({"top1_drop": 0.5, "top1": 0.9}, True),
+        ({"source": "samples"}, False),  # which asks for promised
+        ({"sqnr_db": True}, False),
+        ({"samples": 1.0}, False),
+    ],
+)
+def test_conditions(accuracy: dict[str, object], sound: bool) -> None:
+    report = json.loads(reports.corpus()[0])
+    known = {"sqnr_db": 1.0, "max_abs_error": 0.0, "top1_drop": None, "samples": 1}
+    report["accuracy"] = {**known, **accuracy}
+    assert (not list(report_file.problems(report))) is sound
+
+
+def test_true_is_not_one() -> None:
+    report = json.loads(reports.corpus()[0])
+    report["schema"] = True
+    assert [problem.place for problem in report_file.problems(report)] == ["$.schema"]

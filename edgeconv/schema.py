@@ -1,0 +1,44 @@
+"""The JSON schemas that documents of ours are held to (https://json-schema.org/draft/2020-12)."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from jsonschema import Draft202012Validator, FormatChecker
+from jsonschema.exceptions import ValidationError
+from jsonschema.validators import extend
+
+
+@cache
+def schema_of(package: str) -> dict[str, Any]:
+    """The ``schema.json`` of a package."""
+    text = (resources.files(package) / "schema.json").read_text(encoding="utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    return schema
+
+
+@cache
+def validator(package: str, formats: FormatChecker | None = None) -> Draft202012Validator:
+    """What holds a document to the schema of ``package``, in which 1.0 is no integer: it is one in
+    JSON, but neither in TOML nor as a size in Python."""
+    types = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, value: is_whole(value))
+    kind = extend(Draft202012Validator, type_checker=types)  # type: ignore[no-untyped-call]
+    found: Draft202012Validator = kind(schema_of(package), format_checker=formats)
+    return found
+
+
+def is_whole(value: object) -> bool:
+    """An integer, which true is not."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def missing_key(error: ValidationError) -> str:
+    """The first key that an object lacks; "" where the error is another one."""
+    if error.validator != "required":
+        return ""
+    found: Any = error.instance
+    needed: Any = error.validator_value
+    return str(next(key for key in needed if key not in found))
