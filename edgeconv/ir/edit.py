@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from edgeconv.ir.graph import Array, Epilogue, Graph, Node, Tensor
+from edgeconv.ir.graph import Array, Epilogue, Graph, Node, Tensor, origins
 from edgeconv.ir.layout import Shape
 
 
@@ -70,6 +70,15 @@ class Editor:
         """The node that writes ``name``; None for inputs and constants."""
         position = self._writer.get(name)
         return None if position is None else self.nodes[position]
+
+    def made_by(self, name: str, op: str) -> Node | None:
+        """The node of operator ``op``, its epilogue empty, that writes ``name``."""
+        node = self.producer(name)
+        return node if node and node.op == op and node.epilogue.is_empty else None
+
+    def private_writer(self, name: str, reader: int) -> int | None:
+        """Position of the node that writes ``name`` for the node at ``reader`` and no other."""
+        return self._writer.get(name) if self.sole_reader(name) == reader else None
 
     def runs_after(self, one: int, other: int) -> bool:
         """Whether ``one`` comes later than ``other`` in the order the graph had."""
@@ -143,7 +152,7 @@ class Editor:
         consumer must have been its only reader.
         """
         last = self.node(consumer)
-        origin = tuple(dict.fromkeys((*self.node(producer).origin, *last.origin)))
+        origin = origins(self.node(producer), last)
         self.replace(consumer, None)
         self.update(producer, outputs=last.outputs, origin=origin, **fields)
 

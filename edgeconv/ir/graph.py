@@ -70,6 +70,11 @@ class Epilogue:
     def is_empty(self) -> bool:
         return self == Epilogue()
 
+    @property
+    def is_only_before(self) -> bool:
+        """Whether it has no residual, and nothing behind one."""
+        return self == Epilogue(before=self.before)
+
 
 @dataclass(frozen=True, slots=True)
 class Node:
@@ -96,6 +101,11 @@ class Node:
     def output(self) -> str:
         """The first output."""
         return self.outputs[0]
+
+
+def origins(*nodes: Node) -> tuple[str, ...]:
+    """The ONNX nodes that ``nodes`` stand for together, each once."""
+    return tuple(dict.fromkeys(name for node in nodes for name in node.origin))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import wraps
 from graphlib import TopologicalSorter
 
 from edgeconv import ops
+from edgeconv.ir.edit import Editor
 from edgeconv.ir.graph import Graph
+
+Rewrite = Callable[[int, Editor], object]  # of the node at a position
 
 
 class Stage(IntEnum):
@@ -39,6 +43,27 @@ class Pass:
     ensures: str
     stage: Stage = Stage.SIMPLIFY
     after: tuple[str, ...] = ()
+
+
+def at_each(op: str = "") -> Callable[[Rewrite], Callable[[Graph], Graph]]:
+    """Decorates the rewrite of one node: a pass that applies it to every node of operator ``op``.
+
+    It gets the position of the node, of any operator without ``op``, and visits nodes added
+    meanwhile too.
+    """
+
+    def decorated(rewrite: Rewrite) -> Callable[[Graph], Graph]:
+        @wraps(rewrite)
+        def run(graph: Graph) -> Graph:
+            editor = Editor(graph)
+            for position in editor:
+                if op in ("", editor.node(position).op):
+                    rewrite(position, editor)
+            return editor.finish()
+
+        return run
+
+    return decorated
 
 
 def fuses(op: str) -> bool:

@@ -5,30 +5,15 @@ A scalar stays a scalar, which takes less flash, unless it stands next to what i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-
 import numpy as np
-import numpy.typing as npt
 
 from edgeconv.ir.edit import Editor
-from edgeconv.ir.graph import Array, Graph
+from edgeconv.ir.graph import Array
 from edgeconv.ir.layout import Shape
-from edgeconv.passes.base import Pass, fuses
+from edgeconv.passes.base import Pass, at_each
+from edgeconv.passes.scaling import of_binary
 
 _FOLDS = frozenset({"Affine", "Conv"})
-
-Reals = npt.NDArray[np.float64]
-
-# (kind, position of the constant) -> constant to (scale, shift), in float64
-_SCALE_SHIFT: Mapping[tuple[str, int], Callable[[Reals], tuple[Reals, Reals]]] = {
-    ("add", 0): lambda c: (np.ones_like(c), c),
-    ("add", 1): lambda c: (np.ones_like(c), c),
-    ("sub", 0): lambda c: (-np.ones_like(c), c),
-    ("sub", 1): lambda c: (np.ones_like(c), -c),
-    ("mul", 0): lambda c: (c, np.zeros_like(c)),
-    ("mul", 1): lambda c: (c, np.zeros_like(c)),
-    ("div", 1): lambda c: (1 / c, np.zeros_like(c)),
-}
 
 
 def per_channel(value: Array, shape: Shape) -> Array | None:
@@ -65,8 +50,7 @@ def _scale_shift(position: int, editor: Editor) -> tuple[str, Array, Array] | No
     shape = editor.shape(node.output)
     for which, name in enumerate(node.inputs):
         value = editor.constant(name)
-        convert = _SCALE_SHIFT.get((node.attrs["kind"], which))
-        if value is None or value.dtype.kind != "f" or convert is None:
+        if value is None:
             continue
         tensor = node.inputs[1 - which]
         if editor.constant(tensor) is not None or editor.shape(tensor) != shape or len(shape) < 3:
@@ -74,31 +58,24 @@ def _scale_shift(position: int, editor: Editor) -> tuple[str, Array, Array] | No
         channels = per_channel(value, shape)
         if channels is None or (value.size == 1 and not _may_fold(position, editor)):
             return None
-        with np.errstate(divide="ignore", over="ignore"):
-            pair = convert(channels.astype(np.float64))
-            scale, shift = (part.astype(value.dtype) for part in pair)
-        if not (np.isfinite(scale).all() and np.isfinite(shift).all()):
-            return None  # 1 / c overflows where x / c need not
-        return tensor, scale, shift
+        pair = of_binary(node, which, channels)
+        if pair is not None:
+            return tensor, pair[0].astype(value.dtype), pair[1].astype(value.dtype)
     return None
 
 
-def run(graph: Graph) -> Graph:
+@at_each("Binary")
+def run(position: int, editor: Editor) -> None:
     """Rewrite Binary add, sub, mul and div with a per-channel constant as Affine."""
-    editor = Editor(graph)
-    for position in editor:
-        node = editor.node(position)
-        if node.op != "Binary" or not (node.epilogue.is_empty or fuses("Affine")):
-            continue
-        found = _scale_shift(position, editor)
-        if found is not None:
-            tensor, scale, shift = found
-            names = (
-                editor.add_constant(f"{node.output}.scale", scale),
-                editor.add_constant(f"{node.output}.shift", shift),
-            )
-            editor.update(position, op="Affine", inputs=(tensor, *names), attrs={})
-    return editor.finish()
+    found = _scale_shift(position, editor)
+    if found is not None:
+        tensor, scale, shift = found
+        output = editor.node(position).output
+        names = (
+            editor.add_constant(f"{output}.scale", scale),
+            editor.add_constant(f"{output}.shift", shift),
+        )
+        editor.update(position, op="Affine", inputs=(tensor, *names), attrs={})
 
 
 PASS = Pass(

@@ -10,9 +10,9 @@ import math
 import numpy as np
 
 from edgeconv.ir.edit import Editor
-from edgeconv.ir.graph import Graph
+from edgeconv.ir.graph import origins
 from edgeconv.ir.layout import Shape
-from edgeconv.passes.base import Pass
+from edgeconv.passes.base import Pass, at_each
 from edgeconv.passes.channels import CHANNELS, Indices
 
 
@@ -31,14 +31,13 @@ def _shuffle(shape: Shape, split: Shape, perm: tuple[int, ...]) -> Indices | Non
     return np.arange(shape[1], dtype=np.int64).reshape(split[1:3]).T.reshape(-1)
 
 
-def _rewrite(position: int, editor: Editor) -> None:
+@at_each("Reshape")
+def run(position: int, editor: Editor) -> None:
     """The node at ``position`` is the last Reshape of the three."""
     node = editor.node(position)
-    transpose = editor.producer(node.inputs[0])
-    if transpose is None or transpose.op != "Transpose":
-        return
-    reshape = editor.producer(transpose.inputs[0])
-    if reshape is None or reshape.op != "Reshape":
+    transpose = editor.made_by(node.inputs[0], "Transpose")
+    reshape = editor.made_by(transpose.inputs[0], "Reshape") if transpose else None
+    if transpose is None or reshape is None:
         return
     shape = editor.shape(reshape.inputs[0])
     if len(shape) < 3 or editor.shape(node.output) != shape or math.prod(shape) == 0:
@@ -48,19 +47,13 @@ def _rewrite(position: int, editor: Editor) -> None:
     if indices is None:
         return
     name = editor.add_constant(f"{node.output}.channels", indices)
-    origin = tuple(dict.fromkeys((*reshape.origin, *transpose.origin, *node.origin)))
-    inputs = (reshape.inputs[0], name)
-    attrs = {"axis": CHANNELS}
-    editor.update(position, op="Gather", inputs=inputs, attrs=attrs, origin=origin)
-
-
-def run(graph: Graph) -> Graph:
-    """Rewrite every channel shuffle as a Gather over axis 1."""
-    editor = Editor(graph)
-    for position in editor:
-        if editor.node(position).op == "Reshape":
-            _rewrite(position, editor)
-    return editor.finish()
+    editor.update(
+        position,
+        op="Gather",
+        inputs=(reshape.inputs[0], name),
+        attrs={"axis": CHANNELS},
+        origin=origins(reshape, transpose, node),
+    )
 
 
 PASS = Pass(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from edgeconv.ir.edit import Editor
-from edgeconv.ir.graph import Graph, Node
-from edgeconv.passes.base import Pass
+from edgeconv.ir.graph import Node, origins
+from edgeconv.passes.base import Pass, at_each
 from edgeconv.passes.channels import Indices, constant_indices
 
 
@@ -39,13 +39,12 @@ def _compose(position: int, editor: Editor) -> None:
             return
         reader = editor.node(target)
         name = editor.add_constant(f"{reader.output}.indices", indices[selection])
-        origin = tuple(dict.fromkeys((*node.origin, *reader.origin)))
         editor.update(
             target,
             op="Gather",
             inputs=(node.inputs[0], name),
             attrs={"axis": axis},
-            origin=origin,
+            origin=origins(node, reader),
         )
 
 
@@ -61,13 +60,11 @@ def _as_slice(position: int, editor: Editor) -> None:
     editor.update(position, op="Slice", inputs=node.inputs[:1], attrs=attrs)
 
 
-def run(graph: Graph) -> Graph:
+@at_each("Gather")
+def run(position: int, editor: Editor) -> None:
     """Compose Gathers along one axis; turn those of consecutive indices into Slices."""
-    editor = Editor(graph)
-    for position in editor:
-        _compose(position, editor)
-        _as_slice(position, editor)
-    return editor.finish()
+    _compose(position, editor)
+    _as_slice(position, editor)
 
 
 PASS = Pass(

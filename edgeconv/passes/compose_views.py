@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from edgeconv.ir.edit import Editor
-from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.graph import Node, origins
 from edgeconv.ir.layout import Shape
-from edgeconv.passes.base import Pass
+from edgeconv.passes.base import Pass, at_each
 
 
 def keeps_order(perm: tuple[int, ...], shape: Shape) -> bool:
@@ -33,26 +33,22 @@ def _is_view(node: Node, editor: Editor) -> bool:
 def _compose(position: int, editor: Editor) -> None:
     """Let a Reshape or Transpose read what the one in front of it reads."""
     node = editor.node(position)
-    first = editor.producer(node.inputs[0]) if node.inputs else None
-    if first is None or node.op != first.op or not first.epilogue.is_empty:
+    first = editor.made_by(node.inputs[0], node.op) if node.inputs else None
+    if first is None or node.op not in ("Reshape", "Transpose"):
         return
-    origin = tuple(dict.fromkeys((*first.origin, *node.origin)))
-    if node.op == "Reshape":
-        editor.update(position, inputs=first.inputs, origin=origin)
-    elif node.op == "Transpose":
-        perm = tuple(first.attrs["perm"][axis] for axis in node.attrs["perm"])
-        editor.update(position, inputs=first.inputs, attrs={"perm": perm}, origin=origin)
+    attrs = dict(node.attrs)
+    if node.op == "Transpose":
+        attrs["perm"] = tuple(first.attrs["perm"][axis] for axis in node.attrs["perm"])
+    editor.update(position, inputs=first.inputs, attrs=attrs, origin=origins(first, node))
 
 
-def run(graph: Graph) -> Graph:
+@at_each()
+def run(position: int, editor: Editor) -> None:
     """Compose chains of views; the first of a chain dies unless something else reads it."""
-    editor = Editor(graph)
-    for position in editor:
+    _compose(position, editor)
+    if _is_view(editor.node(position), editor):
+        editor.update(position, op="Reshape", attrs={})
         _compose(position, editor)
-        if _is_view(editor.node(position), editor):
-            editor.update(position, op="Reshape", attrs={})
-            _compose(position, editor)
-    return editor.finish()
 
 
 PASS = Pass(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,9 +16,9 @@ import numpy.typing as npt
 
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.edit import Editor
-from edgeconv.ir.graph import Epilogue, Graph, Node
+from edgeconv.ir.graph import Epilogue, Node
 from edgeconv.ir.layout import Shape
-from edgeconv.passes.base import Pass
+from edgeconv.passes.base import Pass, at_each
 
 Values = npt.NDArray[Any]
 
@@ -138,27 +137,22 @@ def _value(node: Node, editor: Editor) -> Values | None:
         return np.ascontiguousarray(value.astype(output.dtype)).reshape(output.shape)
 
 
-def run(graph: Graph) -> Graph:
-    """Replace nodes of constant inputs by their value, under the same tensor name.
+@at_each()
+def run(position: int, editor: Editor) -> None:
+    """Replace a node of constant inputs by its value, under the same tensor name.
 
     What writes a graph output copies its value there.
     """
-    editor = Editor(graph)
-    for position in editor:
-        node = editor.node(position)
-        written = node.output in editor.outputs  # the caller's buffer has to be
-        if written and node.op == "Identity":
-            continue
-        value = _value(node, editor)
-        if value is None:
-            continue
-        if written:
-            name = editor.add_constant(f"{node.output}/value", value)
-            copy = replace(node, op="Identity", inputs=(name,), attrs={}, epilogue=Epilogue())
-            editor.replace(position, copy)
-        else:
-            editor.make_constant(position, value)
-    return editor.finish()
+    node = editor.node(position)
+    written = node.output in editor.outputs  # the caller's buffer has to be
+    value = None if written and node.op == "Identity" else _value(node, editor)
+    if value is None:
+        return
+    if written:
+        name = editor.add_constant(f"{node.output}/value", value)
+        editor.update(position, op="Identity", inputs=(name,), attrs={}, epilogue=Epilogue())
+    else:
+        editor.make_constant(position, value)
 
 
 PASS = Pass(

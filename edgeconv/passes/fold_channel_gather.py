@@ -12,8 +12,8 @@ from dataclasses import replace
 import numpy as np
 
 from edgeconv.ir.edit import Editor
-from edgeconv.ir.graph import Epilogue, Graph, Node
-from edgeconv.passes.base import Pass
+from edgeconv.ir.graph import Node
+from edgeconv.passes.base import Pass, at_each
 from edgeconv.passes.channels import (
     CHANNELS,
     Indices,
@@ -41,12 +41,11 @@ def _takes_any_order(position: int, name: str, editor: Editor) -> bool:
 def _into_producer(position: int, indices: Indices, editor: Editor) -> bool:
     """Conv, then Gather: permute or select out_c."""
     source = editor.node(position).inputs[0]
-    writer = editor.writer(source)
-    if writer is None or editor.sole_reader(source) != position:
+    writer = editor.private_writer(source, position)
+    if writer is None:
         return False
     conv = editor.node(writer)
-    plain = conv.epilogue == Epilogue(before=conv.epilogue.before)
-    if not plain or len(indices) > editor.shape(source)[1]:
+    if not conv.epilogue.is_only_before or len(indices) > editor.shape(source)[1]:
         return False
     if is_ungrouped(conv, editor):
         inputs = permuted_outputs(conv, indices, editor)
@@ -63,11 +62,7 @@ def _into_producer(position: int, indices: Indices, editor: Editor) -> bool:
 
 def _can_permute_out(conv: Node, reader: int, editor: Editor) -> bool:
     sole = editor.sole_reader(conv.output) == reader
-    return (
-        is_ungrouped(conv, editor)
-        and sole
-        and conv.epilogue == Epilogue(before=conv.epilogue.before)
-    )
+    return is_ungrouped(conv, editor) and sole and conv.epilogue.is_only_before
 
 
 def _swap_up(depthwise: int, gather: int, indices: Indices, editor: Editor) -> None:
@@ -76,17 +71,7 @@ def _swap_up(depthwise: int, gather: int, indices: Indices, editor: Editor) -> N
     like = editor.tensors[node.inputs[0]]
     between = editor.add_tensor(f"{like.name}.permuted", like.shape, like)
     inputs = permuted_outputs(node, indices, editor)
-    editor.replace(
-        gather,
-        Node(
-            moved.name,
-            "Gather",
-            (node.inputs[0], moved.inputs[1]),
-            (between,),
-            moved.attrs,
-            origin=moved.origin,
-        ),
-    )
+    editor.update(gather, inputs=(node.inputs[0], moved.inputs[1]), outputs=(between,))
     attrs = permuted(node, indices)
     editor.update(depthwise, inputs=(between, *inputs[1:]), outputs=moved.outputs, attrs=attrs)
 
@@ -99,18 +84,8 @@ def _swap_down(depthwise: int, gather: int, indices: Indices, editor: Editor) ->
     order = np.argsort(indices)
     inputs = (moved.inputs[0], *permuted_outputs(node, order, editor)[1:])
     editor.update(depthwise, inputs=inputs, outputs=(between,), attrs=permuted(node, order))
-    name = editor.fresh_node(f"{moved.name}.below")
-    editor.insert(
-        depthwise,
-        Node(
-            name,
-            "Gather",
-            (between, moved.inputs[1]),
-            node.outputs,
-            moved.attrs,
-            origin=moved.origin,
-        ),
-    )
+    name, inputs = editor.fresh_node(f"{moved.name}.below"), (between, moved.inputs[1])
+    editor.insert(depthwise, replace(moved, name=name, inputs=inputs, outputs=node.outputs))
 
 
 def _sinks(position: int, name: str, editor: Editor) -> bool:
@@ -120,7 +95,7 @@ def _sinks(position: int, name: str, editor: Editor) -> bool:
         return False
     readers = editor.readers(node.output)
     return (
-        node.epilogue == Epilogue(before=node.epilogue.before)
+        node.epilogue.is_only_before
         and node.output not in editor.outputs
         and all(_takes_any_order(reader, node.output, editor) for reader in readers)
     )
@@ -195,16 +170,13 @@ def _through_concat(position: int, indices: Indices, editor: Editor) -> bool:
     return True
 
 
-def run(graph: Graph) -> Graph:
-    """Fold every Gather of channels into the Convs around it."""
-    editor = Editor(graph)
-    for position in editor:
-        indices = channel_indices(editor.node(position), editor)
-        if indices is None or _into_producer(position, indices, editor):
-            continue
-        if not _into_readers(position, indices, editor):
-            _through_concat(position, indices, editor)
-    return editor.finish()
+@at_each("Gather")
+def run(position: int, editor: Editor) -> None:
+    """Fold a Gather of channels into the Convs around it, the first way that applies."""
+    indices = channel_indices(editor.node(position), editor)
+    if indices is not None:
+        ways = (_into_producer, _into_readers, _through_concat)
+        any(way(position, indices, editor) for way in ways)
 
 
 PASS = Pass(

@@ -11,8 +11,8 @@ from typing import Any
 
 from edgeconv.ir.activation import NONE, Activation
 from edgeconv.ir.edit import Editor
-from edgeconv.ir.graph import Graph, Node
-from edgeconv.passes.base import Pass
+from edgeconv.ir.graph import Node, origins
+from edgeconv.passes.base import Pass, at_each
 from edgeconv.passes.clamp import LARGEST, bounds
 
 _NEVER_NEGATIVE = frozenset({"relu", "sigmoid", "hard_sigmoid", "softplus", "exp", "abs"})
@@ -107,7 +107,8 @@ _READERS: Mapping[str, Callable[[Node, Sequence[int], Node, Editor], dict[str, A
 }
 
 
-def _fold(position: int, editor: Editor) -> None:
+@at_each("Pad")
+def run(position: int, editor: Editor) -> None:
     """Fold the Pad at ``position`` if all its readers can take it; otherwise it stays for all."""
     node = editor.node(position)
     pads = _spatial_pads(node)
@@ -124,19 +125,9 @@ def _fold(position: int, editor: Editor) -> None:
         attrs.append(merged)
     for target, merged in zip(readers, attrs, strict=True):
         reader = editor.node(target)
-        origin = tuple(dict.fromkeys((*node.origin, *reader.origin)))
         inputs = (node.inputs[0], *reader.inputs[1:])
-        editor.update(target, inputs=inputs, attrs=merged, origin=origin)
+        editor.update(target, inputs=inputs, attrs=merged, origin=origins(node, reader))
     editor.replace(position, None)
-
-
-def run(graph: Graph) -> Graph:
-    """Fold every Pad that only convolutions and pools read."""
-    editor = Editor(graph)
-    for position in editor:
-        if editor.node(position).op == "Pad":
-            _fold(position, editor)
-    return editor.finish()
 
 
 PASS = Pass(

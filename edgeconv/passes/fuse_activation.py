@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from edgeconv.ir.activation import NONE
 from edgeconv.ir.edit import Editor
-from edgeconv.ir.graph import Epilogue, Graph, Node
-from edgeconv.passes.base import Pass, Stage, fuses
+from edgeconv.ir.graph import Epilogue, Node
+from edgeconv.passes.base import Pass, Stage, at_each, fuses
 from edgeconv.passes.clamp import compose
 
 
@@ -23,21 +23,17 @@ def _fused(producer: Node, unary: Node) -> Epilogue | None:
     return replace(epilogue, after=both) if both is not None else None
 
 
-def run(graph: Graph) -> Graph:
-    """Move each Unary into the epilogue of its producer where nothing else reads the argument."""
-    editor = Editor(graph)
-    for position in editor:
-        node = editor.node(position)
-        if node.op != "Unary" or node.epilogue != Epilogue(before=node.epilogue.before):
-            continue
-        writer = editor.writer(node.inputs[0])
-        if writer is None or editor.sole_reader(node.inputs[0]) != position:
-            continue
-        producer = editor.node(writer)
-        epilogue = _fused(producer, node)
-        if fuses(producer.op) and len(producer.outputs) == 1 and epilogue is not None:
-            editor.absorb(writer, position, epilogue=epilogue)
-    return editor.finish()
+@at_each("Unary")
+def run(position: int, editor: Editor) -> None:
+    """Move a Unary into the epilogue of its producer where nothing else reads the argument."""
+    node = editor.node(position)
+    writer = editor.private_writer(node.inputs[0], position)
+    if writer is None or not node.epilogue.is_only_before:
+        return
+    producer = editor.node(writer)
+    epilogue = _fused(producer, node)
+    if fuses(producer.op) and len(producer.outputs) == 1 and epilogue is not None:
+        editor.absorb(writer, position, epilogue=epilogue)
 
 
 PASS = Pass(

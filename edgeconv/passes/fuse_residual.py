@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from edgeconv.ir.activation import NONE
 from edgeconv.ir.edit import Editor
-from edgeconv.ir.graph import Epilogue, Graph, Node
-from edgeconv.passes.base import Pass, Stage, fuses
+from edgeconv.ir.graph import Epilogue, Node
+from edgeconv.passes.base import Pass, Stage, at_each
 
 _HOSTS = frozenset({"Conv", "Dense"})
 
 
 def _adds_tensors(node: Node, editor: Editor) -> bool:
     """Whether ``node`` adds two run-time tensors of one shape; at most an activation follows."""
-    if node.op != "Binary" or node.attrs["kind"] != "add" or node.epilogue.residual:
+    if node.attrs["kind"] != "add" or node.epilogue.residual:
         return False
     shape = editor.shape(node.output)
     return node.epilogue.after == NONE and all(
@@ -28,31 +28,27 @@ def _host(position: int, editor: Editor) -> tuple[int, str] | None:
     best: tuple[int, str] | None = None
     operands = editor.node(position).inputs
     for name, other in (operands, operands[::-1]):
-        writer = editor.writer(name)
-        if writer is None or editor.sole_reader(name) != position:
+        writer = editor.private_writer(name, position)
+        if writer is None:
             continue
         producer = editor.node(writer)
-        if producer.op not in _HOSTS or not fuses(producer.op):
-            continue
-        if producer.epilogue != Epilogue(before=producer.epilogue.before):
+        if producer.op not in _HOSTS or not producer.epilogue.is_only_before:
             continue
         if best is None or editor.runs_after(writer, best[0]):
             best = writer, other
     return best
 
 
-def run(graph: Graph) -> Graph:
+@at_each("Binary")
+def run(position: int, editor: Editor) -> None:
     """Turn Binary add into the residual of a Conv or Dense that nothing else reads."""
-    editor = Editor(graph)
-    for position in editor:
-        node = editor.node(position)
-        host = _host(position, editor) if _adds_tensors(node, editor) else None
-        if host is not None:
-            writer, residual = host
-            before = editor.node(writer).epilogue.before
-            epilogue = Epilogue(before, residual, after=node.epilogue.before)
-            editor.absorb(writer, position, epilogue=epilogue)
-    return editor.finish()
+    node = editor.node(position)
+    host = _host(position, editor) if _adds_tensors(node, editor) else None
+    if host is not None:
+        writer, residual = host
+        before = editor.node(writer).epilogue.before
+        epilogue = Epilogue(before, residual, after=node.epilogue.before)
+        editor.absorb(writer, position, epilogue=epilogue)
 
 
 PASS = Pass(

@@ -26,8 +26,8 @@ def plain_binary(editor: Editor, name: str) -> Node | None:
 
     An operand that broadcasts other than a one-element constant makes it no scalar arithmetic.
     """
-    node = editor.producer(name)
-    if node is None or node.op != "Binary" or not node.epilogue.is_empty:
+    node = editor.made_by(name, "Binary")
+    if node is None:
         return None
     shape = editor.shape(name)
     same = (editor.shape(i) == shape or editor.scalar(i) is not None for i in node.inputs)

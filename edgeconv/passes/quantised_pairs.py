@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from edgeconv.ir.edit import Editor
-from edgeconv.ir.graph import Epilogue, Graph, Node
+from edgeconv.ir.graph import Epilogue, origins
 from edgeconv.ir.quantisation import integers_of, rounding_to
-from edgeconv.passes.base import Pass
+from edgeconv.passes.base import Pass, at_each
 
 
-def _pair(position: int, editor: Editor) -> None:
+@at_each("Dequantise")
+def run(position: int, editor: Editor) -> None:
+    """The Dequantise at ``position`` may follow a Quantise of its scale and zero point."""
     node = editor.node(position)
     quantise = editor.writer(node.inputs[0])
     if quantise is None or editor.node(quantise).op != "Quantise":
@@ -17,23 +19,17 @@ def _pair(position: int, editor: Editor) -> None:
     if not encoding.is_per_tensor or integers_of(first) != encoding:
         return
     epilogue = Epilogue(before=rounding_to(encoding))
-    origin = tuple(dict.fromkeys((*first.origin, *node.origin)))
-    inputs = (first.inputs[0],)
-    editor.replace(
-        position, Node(node.name, "Unary", inputs, node.outputs, epilogue=epilogue, origin=origin)
+    editor.update(
+        position,
+        op="Unary",
+        inputs=first.inputs[:1],
+        attrs={},
+        epilogue=epilogue,
+        origin=origins(first, node),
     )
     # Who wants the integers too gets them of the same numbers, whose quotients are whole.
     if editor.readers(first.output) or first.output in editor.outputs:
         editor.update(quantise, inputs=node.outputs)
-
-
-def run(graph: Graph) -> Graph:
-    """Replace every such pair of one scale and zero point."""
-    editor = Editor(graph)
-    for position in editor:
-        if editor.node(position).op == "Dequantise":
-            _pair(position, editor)
-    return editor.finish()
 
 
 PASS = Pass(

@@ -14,8 +14,8 @@ import numpy as np
 
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.edit import Editor
-from edgeconv.ir.graph import Epilogue, Graph, Node
-from edgeconv.passes.base import Pass
+from edgeconv.ir.graph import Epilogue, Node
+from edgeconv.passes.base import Pass, at_each
 from edgeconv.passes.clamp import LARGEST, bounds, clamp, compose
 from edgeconv.passes.polynomial import close, linear_root, plain_binary, polynomial
 
@@ -28,7 +28,7 @@ _TANH_SLOPE = math.sqrt(2 / math.pi)
 def _unary(editor: Editor, name: str) -> tuple[str, Activation] | None:
     """(x, f) when ``name`` is Unary f(x)."""
     node = editor.producer(name)
-    if node is None or node.op != "Unary" or node.epilogue != Epilogue(node.epilogue.before):
+    if node is None or node.op != "Unary" or not node.epilogue.is_only_before:
         return None
     return node.inputs[0], node.epilogue.before
 
@@ -168,7 +168,7 @@ _MATCHERS: Mapping[str, Callable[[Node, Editor], Match | None]] = {
 
 
 def _match(node: Node, editor: Editor) -> Match | None:
-    if node.op == "Unary" and node.epilogue == Epilogue(node.epilogue.before):
+    if node.op == "Unary" and node.epilogue.is_only_before:
         return _nested(node, editor)
     if node.op != "Binary" or not node.epilogue.is_empty:
         return None
@@ -193,18 +193,14 @@ def _origin(position: int, x: str, editor: Editor) -> tuple[str, ...]:
     return tuple(dict.fromkeys(reversed(found)))
 
 
-def run(graph: Graph) -> Graph:
-    """Replace the last node of each spelling by one Unary; the others die unless still read."""
-    editor = Editor(graph)
-    for position in editor:
-        while found := _match(editor.node(position), editor):
-            x, function = found
-            origin = _origin(position, x, editor)
-            epilogue = Epilogue(before=function)
-            editor.update(
-                position, op="Unary", inputs=(x,), attrs={}, epilogue=epilogue, origin=origin
-            )
-    return editor.finish()
+@at_each()
+def run(position: int, editor: Editor) -> None:
+    """Replace the last node of a spelling by one Unary; the others die unless still read."""
+    while found := _match(editor.node(position), editor):
+        x, function = found
+        origin = _origin(position, x, editor)
+        epilogue = Epilogue(before=function)
+        editor.update(position, op="Unary", inputs=(x,), attrs={}, epilogue=epilogue, origin=origin)
 
 
 PASS = Pass(

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from edgeconv.ir.edit import Editor
-from edgeconv.ir.graph import Graph, Node
-from edgeconv.passes.base import Pass
+from edgeconv.ir.graph import Node
+from edgeconv.passes.base import Pass, at_each
 
 _MODES = {"mean": "average", "max": "max"}
 
 
-def _rewrite(position: int, editor: Editor) -> None:
+@at_each("Reduce")
+def run(position: int, editor: Editor) -> None:
+    """Rewrite Reduce mean and max of (N, C, H, W) over H and W."""
     node = editor.node(position)
     source = editor.tensors[node.inputs[0]]
     kernel = source.shape[2:]
-    pooled = (*source.shape[:2], *(1 for _ in kernel))
+    spatial = len(kernel) == 2 and tuple(node.attrs["axes"]) == (2, 3)
+    if node.attrs["kind"] not in _MODES or not node.epilogue.is_empty or not spatial:
+        return
     attrs = {
         "mode": _MODES[node.attrs["kind"]],
         "kernel": kernel,
@@ -25,7 +29,7 @@ def _rewrite(position: int, editor: Editor) -> None:
     if node.attrs["keepdims"]:
         editor.update(position, op="Pool", attrs=attrs)
         return
-    output = editor.add_tensor(f"{node.output}.pooled", pooled, like=source)
+    output = editor.add_tensor(f"{node.output}.pooled", (*source.shape[:2], 1, 1), like=source)
     pool = Node(
         editor.fresh_node(f"{node.name}.pool"),
         "Pool",
@@ -36,19 +40,6 @@ def _rewrite(position: int, editor: Editor) -> None:
     )
     editor.insert(position, pool)
     editor.update(position, op="Reshape", inputs=(output,), attrs={})
-
-
-def run(graph: Graph) -> Graph:
-    """Rewrite Reduce mean and max of (N, C, H, W) over H and W."""
-    editor = Editor(graph)
-    for position in editor:
-        node = editor.node(position)
-        if node.op != "Reduce" or node.attrs["kind"] not in _MODES or not node.epilogue.is_empty:
-            continue
-        rank = len(editor.shape(node.inputs[0]))
-        if rank == 4 and tuple(node.attrs["axes"]) == (2, 3):
-            _rewrite(position, editor)
-    return editor.finish()
 
 
 PASS = Pass(

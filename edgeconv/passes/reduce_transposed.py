@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from edgeconv.ir.edit import Editor
-from edgeconv.ir.graph import Graph, Node
-from edgeconv.passes.base import Pass
+from edgeconv.ir.graph import Node, origins
+from edgeconv.passes.base import Pass, at_each
 
 
-def _rewrite(position: int, editor: Editor) -> None:
+@at_each("Reduce")
+def run(position: int, editor: Editor) -> None:
+    """Swap a Reduce with the Transpose in front of it."""
     node = editor.node(position)
-    transpose = editor.producer(node.inputs[0])
-    if transpose is None or transpose.op != "Transpose":
+    transpose = editor.made_by(node.inputs[0], "Transpose")
+    if transpose is None or node.epilogue.residual:
         return
     source = editor.tensors[transpose.inputs[0]]
     perm = tuple(transpose.attrs["perm"])
     axes = tuple(sorted(perm[axis] for axis in node.attrs["axes"]))
     kept = [axis for axis in perm if axis not in axes]
-    origin = tuple(dict.fromkeys((*transpose.origin, *node.origin)))
+    origin = origins(transpose, node)
     attrs = {**node.attrs, "axes": axes}
     if not node.attrs["keepdims"]:
         if kept == sorted(kept):
@@ -33,16 +35,6 @@ def _rewrite(position: int, editor: Editor) -> None:
         position,
         Node(node.name, "Transpose", (reduced,), node.outputs, {"perm": perm}, origin=origin),
     )
-
-
-def run(graph: Graph) -> Graph:
-    """Swap Reduce with the Transpose in front of it."""
-    editor = Editor(graph)
-    for position in editor:
-        node = editor.node(position)
-        if node.op == "Reduce" and not node.epilogue.residual:
-            _rewrite(position, editor)
-    return editor.finish()
 
 
 PASS = Pass(

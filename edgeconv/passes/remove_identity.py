@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from edgeconv.ir.edit import Editor
-from edgeconv.ir.graph import Graph, Node
-from edgeconv.passes.base import Pass
+from edgeconv.ir.graph import Node
+from edgeconv.passes.base import Pass, at_each
 
 
 def _always(node: Node, editor: Editor) -> bool:
@@ -79,18 +79,16 @@ _COPIES: Mapping[str, Callable[[Node, Editor], bool]] = {
 }
 
 
-def run(graph: Graph) -> Graph:
-    """Remove every node whose output equals its first input element by element."""
-    editor = Editor(graph)
-    for position in editor:
-        node = editor.node(position)
-        copies = _COPIES.get(node.op)
-        if copies is None or not node.epilogue.is_empty:
-            continue
-        source, target = editor.tensors[node.inputs[0]], editor.tensors[node.output]
-        if (source.shape, source.dtype) == (target.shape, target.dtype) and copies(node, editor):
-            editor.bypass(position)
-    return editor.finish()
+@at_each()
+def run(position: int, editor: Editor) -> None:
+    """Remove a node whose output equals its first input element by element."""
+    node = editor.node(position)
+    copies = _COPIES.get(node.op)
+    if copies is None or not node.epilogue.is_empty:
+        return
+    source, target = editor.tensors[node.inputs[0]], editor.tensors[node.output]
+    if (source.shape, source.dtype) == (target.shape, target.dtype) and copies(node, editor):
+        editor.bypass(position)
 
 
 PASS = Pass(

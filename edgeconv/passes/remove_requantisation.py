@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.edit import Editor
-from edgeconv.ir.graph import Epilogue, Graph, Node
+from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.grids import rounded_to
 from edgeconv.passes.base import Pass
 
@@ -16,7 +16,7 @@ from edgeconv.passes.base import Pass
 def rounding(node: Node) -> Activation | None:
     """The grid of a Unary that does nothing but round to one."""
     function = node.epilogue.before
-    only = node.op == "Unary" and node.epilogue == Epilogue(before=function)
+    only = node.op == "Unary" and node.epilogue.is_only_before
     return function if only and function.kind == "grid" else None
 
 

@@ -8,8 +8,8 @@ and what is moved lies on one grid from the start: inputs and results of a Conca
 from __future__ import annotations
 
 from edgeconv.ir.edit import Editor
-from edgeconv.ir.graph import Graph, Node
-from edgeconv.passes.base import Pass
+from edgeconv.ir.graph import Node
+from edgeconv.passes.base import Pass, at_each
 from edgeconv.passes.remove_requantisation import rounding
 
 # Movement that leaves no element out: rounding costs as much in front of a Slice's larger input or
@@ -32,10 +32,12 @@ def _rounded(name: str, unary: Node, near: int, editor: Editor) -> str:
     return target
 
 
-def _rewrite(position: int, editor: Editor) -> None:
+@at_each("Unary")
+def run(position: int, editor: Editor) -> None:
+    """Move a Unary that rounds in front of movement; it then is there to pass further movement."""
     unary = editor.node(position)
-    writer = editor.writer(unary.inputs[0])
-    if writer is None or editor.sole_reader(unary.inputs[0]) != position:
+    writer = editor.private_writer(unary.inputs[0], position)
+    if writer is None or not rounding(unary):
         return
     node = editor.node(writer)
     if node.op not in _MOVES or not node.epilogue.is_empty:
@@ -47,15 +49,6 @@ def _rewrite(position: int, editor: Editor) -> None:
     data = {name: _rounded(name, unary, writer, editor) for name in dict.fromkeys(node.inputs)}
     inputs = tuple(data[name] for name in node.inputs)
     editor.update(writer, inputs=inputs, outputs=unary.outputs)
-
-
-def run(graph: Graph) -> Graph:
-    """Move every such Unary in front, past all movement in a row."""
-    editor = Editor(graph)
-    for position in editor:  # also those inserted, in front of which there may be more to pass
-        if rounding(editor.node(position)):
-            _rewrite(position, editor)
-    return editor.finish()
 
 
 PASS = Pass(

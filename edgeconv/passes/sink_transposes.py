@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from edgeconv.ir.edit import Editor
-from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.graph import Node
 from edgeconv.ir.layout import Shape
-from edgeconv.passes.base import Pass
+from edgeconv.passes.base import Pass, at_each
 
 Perm = tuple[int, ...]
 Attrs = dict[str, Any]
@@ -163,16 +163,12 @@ def _rewrite(region: _Region, editor: Editor) -> None:
         editor.update(position, inputs=(names[node.inputs[0]],), attrs={"perm": perm})
 
 
-def run(graph: Graph) -> Graph:
-    """Rewrite every such region; the Transposes on its way in die."""
-    editor = Editor(graph)
-    for position in editor:
-        node = editor.node(position)
-        if node.op == "Transpose" and editor.readers(node.output):
-            region = _grow(position, editor)
-            if region is not None:
-                _rewrite(region, editor)
-    return editor.finish()
+@at_each("Transpose")
+def run(position: int, editor: Editor) -> None:
+    """Rewrite the region behind a Transpose; the Transposes on its way in die."""
+    region = _grow(position, editor) if editor.readers(editor.node(position).output) else None
+    if region is not None:
+        _rewrite(region, editor)
 
 
 PASS = Pass(

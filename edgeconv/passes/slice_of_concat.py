@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from edgeconv.ir.edit import Editor
-from edgeconv.ir.graph import Graph
-from edgeconv.passes.base import Pass
+from edgeconv.ir.graph import origins
+from edgeconv.passes.base import Pass, at_each
 
 
-def _rewrite(position: int, editor: Editor) -> None:
+@at_each("Slice")
+def run(position: int, editor: Editor) -> None:
+    """The Slice at ``position`` may take one input of a Concat, or a part of it."""
     node = editor.node(position)
-    concat = editor.producer(node.inputs[0])
-    if concat is None or concat.op != "Concat" or not concat.epilogue.is_empty:
+    concat = editor.made_by(node.inputs[0], "Concat")
+    if concat is None:
         return
     axis = concat.attrs["axis"]
     starts, steps = node.attrs["starts"], node.attrs["steps"]
@@ -25,20 +25,10 @@ def _rewrite(position: int, editor: Editor) -> None:
         end = begin + editor.shape(name)[axis]
         if begin <= min(ends) and max(ends) < end:
             moved = (*starts[:axis], starts[axis] - begin, *starts[axis + 1 :])
-            origin = tuple(dict.fromkeys((*concat.origin, *node.origin)))
             attrs = {"starts": moved, "steps": steps}
-            editor.replace(position, replace(node, inputs=(name,), attrs=attrs, origin=origin))
+            editor.update(position, inputs=(name,), attrs=attrs, origin=origins(concat, node))
             return
         begin = end
-
-
-def run(graph: Graph) -> Graph:
-    """Bypass every Concat that a Slice takes one input, or a part of it, from."""
-    editor = Editor(graph)
-    for position in editor:
-        if editor.node(position).op == "Slice":
-            _rewrite(position, editor)
-    return editor.finish()
 
 
 PASS = Pass(

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from edgeconv.ir.edit import Editor
-from edgeconv.ir.graph import Graph
-from edgeconv.passes.base import Pass, Stage
+from edgeconv.passes.base import Pass, Stage, at_each
 from edgeconv.passes.quantised_movement import moves_integers, widen
 
 
-def run(graph: Graph) -> Graph:
+@at_each()
+def run(position: int, editor: Editor) -> None:
     """Widen what ``quantised_movement`` has left: integers from one caller's buffer to another."""
-    editor = Editor(graph)
-    for position in editor:
-        if moves_integers(editor.node(position), editor):
-            widen(position, editor)
-    return editor.finish()
+    if moves_integers(editor.node(position), editor):
+        widen(position, editor)
 
 
 PASS = Pass(
