@@ -20,19 +20,19 @@ _TRUNCATE = (
 )
 
 
-def grid_table(scaled: Sequence[Encoding]) -> str:
+def quantised_table(scaled: Sequence[Encoding]) -> str:
     """What ec_stored.h must know of the formats of int8 results, and their names."""
     pairs = ", \\\n    ".join(
         f"{{{c_float(each.scale[0])}, {c_float(float(each.zero[0]))}}}" for each in scaled
     )
     names = "".join(
-        f"#define {format_of(each).enumerator} (EC_GRID + {number}) /* {each} */\n"
+        f"#define {format_of(each).enumerator} (EC_Q8 + {number}) /* {each} */\n"
         for number, each in enumerate(scaled)
     )
     return (
         "/* Results that the model rounds to eight bits are stored as int8(scale, zero): number =\n"
         "   (integer - zero) * scale. */\n"
-        f"#define EC_GRIDS \\\n    {pairs}\n{names}"
+        f"#define EC_Q8_TABLE \\\n    {pairs}\n{names}"
     )
 
 
@@ -76,7 +76,7 @@ def amalgamate(
     if stored and truncate:
         yield _TRUNCATE
     if scaled:
-        yield grid_table(scaled)
+        yield quantised_table(scaled)
     wanted = [("", "ec_common.h"), ("isa", isa_header)]
     wanted += [("kernels", name) for name in dict.fromkeys(kernels)]
     for folder, name in wanted:

@@ -26,7 +26,7 @@ class Tile:
     vectors: int
 
 
-GRID = "grid"  # the int8 of quantised results, whatever their scale and zero point
+QUANTISED = "quantised"  # the int8 of quantised results, whatever their scale and zero point
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class Target:
 
     def decoding(self, encoding: Encoding) -> Decoding:
         """What an encoding costs; nothing if the row does not say."""
-        kind = GRID if encoding.scale else str(encoding)
+        kind = QUANTISED if encoding.scale else str(encoding)
         found = (entry for entry in self.decodings if entry.storage == kind)
         return next(found, Decoding(kind, 0, 0, 0))
 
@@ -127,7 +127,7 @@ class Target:
 #                  too; flyte24 reads pixels again for every vector of filters
 #   power10        llvm-mca 19
 #   portable       instructions of ec_get_as, one a cycle
-# Writes are counted: the instructions of bench/storage_formats.py beside the store.  Of grids reads
+# Writes are counted: the instructions of bench/storage_formats.py beside the store.  Of those reads
 # too: int8's, a subtraction and a multiplication, of which AVX's do not share a port.
 _PORTABLE = (
     Decoding("flyte24", 4, 4, 8),
@@ -135,7 +135,7 @@ _PORTABLE = (
     Decoding("flyte8", 2, 2, 8),
     Decoding("int8", 2, 0, 0),
     Decoding("int4", 4, 0, 0),
-    Decoding(GRID, 4, 4, 7),
+    Decoding(QUANTISED, 4, 4, 7),
 )
 _ROWS = (
     Target(
@@ -185,7 +185,7 @@ _ROWS = (
             Decoding("flyte8", 0.25, 0.2, 8),
             Decoding("int8", 0.25, 0, 0),
             Decoding("int4", 0.8, 0, 0),
-            Decoding(GRID, 1.2, 1.2, 4),
+            Decoding(QUANTISED, 1.2, 1.2, 4),
         ),
         flags=("-mavx512f", "-mavx512dq", "-mavx512vl", "-mavx512bw", "-mfma"),
         guard="__AVX512F__",
@@ -211,7 +211,7 @@ _ROWS = (
             Decoding("flyte8", 0.2, 0.1, 11),
             Decoding("int8", 0.2, 0, 0),
             Decoding("int4", 0.4, 0, 0),
-            Decoding(GRID, 1.2, 1.2, 6),
+            Decoding(QUANTISED, 1.2, 1.2, 6),
         ),
         flags=("-mavx2", "-mfma"),
         guard="__AVX2__",
@@ -236,7 +236,7 @@ _ROWS = (
             Decoding("flyte8", 1.4, 0.3, 8),
             Decoding("int8", 2, 0, 0),
             Decoding("int4", 3, 0, 0),
-            Decoding(GRID, 4, 2.5, 4),
+            Decoding(QUANTISED, 4, 2.5, 4),
         ),
         guard="__ARM_NEON",
         cpu_flags=("asimd",),
@@ -260,7 +260,7 @@ _ROWS = (
             Decoding("flyte8", 2, 0.5, 10),
             Decoding("int8", 4, 0, 0),
             Decoding("int4", 5, 0, 0),
-            Decoding(GRID, 6, 2, 6),
+            Decoding(QUANTISED, 6, 2, 6),
         ),
         flags=("-march=armv7-a", "-mfpu=neon-vfpv4", "-mfloat-abi=hard"),
         guard="__ARM_FEATURE_FMA",
@@ -286,7 +286,7 @@ _ROWS = (
             Decoding("flyte8", 2.5, 4, 8),
             Decoding("int8", 5, 0, 0),
             Decoding("int4", 6.5, 0, 0),
-            Decoding(GRID, 7, 6, 3),
+            Decoding(QUANTISED, 7, 6, 3),
         ),
         flags=("-mcpu=power10",),
         guard="__MMA__",

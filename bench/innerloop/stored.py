@@ -13,13 +13,13 @@ from innerloop.program import RUNTIME
 from innerloop.syntax import SYNTAXES
 
 INTEGERS = ("EC_I8", "EC_I4")  # nothing is stored as these
-FORMATS = ("EC_F32", "EC_F24", "EC_F16", "EC_F8", *INTEGERS, "EC_GRID")  # of ec_stored.h
+FORMATS = ("EC_F32", "EC_F24", "EC_F16", "EC_F8", *INTEGERS, "EC_Q8")  # of ec_stored.h
 STORED = tuple(name for name in FORMATS if name not in INTEGERS)
 
 # A multiply-add a round marks the loop, and takes what was read, or makes what is written.  Its
 # factor is a number that no compiler knows.
 _SOURCE = """\
-#define EC_GRIDS {{0.0235294122f, -3.0f}}
+#define EC_Q8_TABLE {{0.0235294122f, -3.0f}}
 #include "ec_common.h"
 #include "isa/{header}"
 #include "storage/{stored}"

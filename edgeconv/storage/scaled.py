@@ -32,4 +32,4 @@ def scaled_format(encoding: Encoding) -> StorageFormat:
     # In C of its content, since functions are written before it is known which others a program
     # has.
     digits = f"{int(scale.view(np.uint32)):08X}_{'M' if zero < 0 else 'P'}{abs(zero)}"
-    return StorageFormat(encoding, encode, decode, enumerator=f"EC_GRID_{digits}", written=True)
+    return StorageFormat(encoding, encode, decode, enumerator=f"EC_Q8_{digits}", written=True)

@@ -16,12 +16,12 @@
    Integers are in units that the caller knows, and are only read: int8 holds -127 ... 127, int4
    -7 ... 7 in two's complement, of two elements the first in the lower half of a byte.
 
-   A grid holds (integer - zero) * scale for the integers of int8, the numbers that DequantizeLinear
-   makes of them, bit by bit.  Every tensor may have its own: format EC_GRID + i is entry i of
-   EC_GRIDS, which a program that has grids defines before as {scale, zero}, {scale, zero}, ...; zero
-   is a whole number from -128 to 127, scale lies between 2^-100 and 2^100.  Only numbers of the grid
-   are written, and nothing is lost.  Of others the nearest integer is taken, up to 2^22 steps away;
-   what lies further, and NaN, becomes any number of the grid. */
+   EC_Q8 holds (integer - zero) * scale for the integers of int8, the numbers that DequantizeLinear
+   makes of them, bit by bit.  Every tensor may have its own: format EC_Q8 + i is entry i of
+   EC_Q8_TABLE, which a program that has such defines before as {scale, zero}, {scale, zero}, ...;
+   zero is a whole number from -128 to 127, scale lies between 2^-100 and 2^100.  Only such numbers
+   are written, and nothing is lost.  Of others the nearest integer is taken, up to 2^22 scales away;
+   what lies further, and NaN, becomes any of the integers. */
 #ifndef EC_STORED_H
 #define EC_STORED_H
 
@@ -29,16 +29,16 @@
 #define EC_TRUNCATE 0
 #endif
 
-enum { EC_F32, EC_F24, EC_F16, EC_F8, EC_I8, EC_I4, EC_GRID = 16 };
+enum { EC_F32, EC_F24, EC_F16, EC_F8, EC_I8, EC_I4, EC_Q8 = 16 };
 
-typedef struct ec_grid {
+typedef struct ec_q8 {
     float scale, zero;
-} ec_grid;
+} ec_q8;
 
-#ifndef EC_GRIDS
-#define EC_GRIDS {1.0f, 0.0f} /* no program's: a table has an entry */
+#ifndef EC_Q8_TABLE
+#define EC_Q8_TABLE {1.0f, 0.0f} /* no program's: a table has an entry */
 #endif
-static const ec_grid ec_grids[] = {EC_GRIDS};
+static const ec_q8 ec_q8_table[] = {EC_Q8_TABLE};
 
 /* Rounds a product before it is added to anything.  With -ffp-contract=fast compilers make one
    multiply-add of both, and what is added is not the number that memory holds.  Where there are such
@@ -89,31 +89,31 @@ EC_INLINE uint32_t ec_round_bits(uint32_t bits, int fmt)
 /* Four bits of two's complement. */
 EC_INLINE float ec_int4(unsigned bits) { return (float)((int)((bits & 15u) ^ 8u) - 8); }
 
-/* Numbers of a grid, from its integers times a power of two up to 2^24, which changes exponents but
+/* Numbers of EC_Q8, from their integers times a power of two up to 2^24, which changes exponents but
    no bit of the product. */
-EC_INLINE ec_vec ec_from_grid(ec_vec integers, float times, int fmt)
+EC_INLINE ec_vec ec_from_q8(ec_vec integers, float times, int fmt)
 {
-    const ec_grid grid = ec_grids[fmt - EC_GRID];
-    const ec_vec zero = ec_set1(grid.zero * times), scale = ec_set1(grid.scale / times);
-    const int centred = grid.zero == 0.0f; /* what GCC does not see in NEON's intrinsics */
+    const ec_q8 as = ec_q8_table[fmt - EC_Q8];
+    const ec_vec zero = ec_set1(as.zero * times), scale = ec_set1(as.scale / times);
+    const int centred = as.zero == 0.0f; /* what GCC does not see in NEON's intrinsics */
     ec_vec v = ec_mul(centred ? integers : ec_sub(integers, zero), scale);
     EC_ROUNDED(v);
     return v;
 }
-/* The integers of numbers of a grid, but for rounding errors below 2^-10, plus a constant. */
-EC_INLINE ec_vec ec_to_grid(ec_vec v, float plus, int fmt)
+/* The integers of numbers of EC_Q8, but for rounding errors below 2^-10, plus a constant. */
+EC_INLINE ec_vec ec_to_q8(ec_vec v, float plus, int fmt)
 {
-    const ec_grid grid = ec_grids[fmt - EC_GRID];
-    return ec_fma(v, ec_set1(1.0f / grid.scale), ec_set1(grid.zero + plus));
+    const ec_q8 as = ec_q8_table[fmt - EC_Q8];
+    return ec_fma(v, ec_set1(1.0f / as.scale), ec_set1(as.zero + plus));
 }
 /* The byte that stands for zero. */
-EC_INLINE int ec_zero_of(int fmt) { return fmt < EC_GRID ? 0 : (int)ec_grids[fmt - EC_GRID].zero; }
+EC_INLINE int ec_zero_of(int fmt) { return fmt < EC_Q8 ? 0 : (int)ec_q8_table[fmt - EC_Q8].zero; }
 
-/* One element of a grid. */
-EC_INLINE float ec_get_grid(const int8_t *p, int fmt)
+/* One element of EC_Q8. */
+EC_INLINE float ec_get_q8(const int8_t *p, int fmt)
 {
-    const ec_grid grid = ec_grids[fmt - EC_GRID];
-    float x = ((float)*p - grid.zero) * grid.scale;
+    const ec_q8 as = ec_q8_table[fmt - EC_Q8];
+    float x = ((float)*p - as.zero) * as.scale;
     EC_ROUNDED(x);
     return x;
 }
@@ -130,7 +130,7 @@ EC_INLINE float ec_get_as(const void *p, int fmt)
     case EC_F8: return ec_from_bits((uint32_t)b[0] << 24);
     case EC_I8: return (float)*(const int8_t *)p;
     case EC_I4: return ec_int4(b[0]);
-    default: return fmt < EC_GRID ? *(const float *)p : ec_get_grid((const int8_t *)p, fmt);
+    default: return fmt < EC_Q8 ? *(const float *)p : ec_get_q8((const int8_t *)p, fmt);
     }
 }
 /* Element i of those at p. */

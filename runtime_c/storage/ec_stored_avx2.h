@@ -39,7 +39,7 @@ EC_INLINE ec_vec ec_load_as(const void *p, int fmt)
     case EC_I8: return ec_load_int8(p);
     case EC_I4: return ec_load_int4(p);
     default:
-        return fmt < EC_GRID ? ec_load((const float *)p) : ec_from_grid(ec_load_int8(p), 1.0f, fmt);
+        return fmt < EC_Q8 ? ec_load((const float *)p) : ec_from_q8(ec_load_int8(p), 1.0f, fmt);
     }
 }
 EC_INLINE ec_vec ec_load_at(const void *p, ptrdiff_t i, int fmt)
@@ -48,10 +48,10 @@ EC_INLINE ec_vec ec_load_at(const void *p, ptrdiff_t i, int fmt)
 }
 
 /* Broadcasts of what memory holds need no general register. */
-EC_INLINE ec_vec ec_set1_grid(const void *p, int fmt)
+EC_INLINE ec_vec ec_set1_q8(const void *p, int fmt)
 {
     const __m256i highest = _mm256_slli_epi32(_mm256_set1_epi8(*(const char *)p), 24);
-    return ec_from_grid(_mm256_cvtepi32_ps(highest), 16777216.0f, fmt);
+    return ec_from_q8(_mm256_cvtepi32_ps(highest), 16777216.0f, fmt);
 }
 EC_INLINE ec_vec ec_set1_as(const void *p, int fmt)
 {
@@ -62,7 +62,7 @@ EC_INLINE ec_vec ec_set1_as(const void *p, int fmt)
     case EC_F8:
         return _mm256_castsi256_ps(
             _mm256_slli_epi32(_mm256_set1_epi8(*(const char *)p), 24));
-    default: return fmt < EC_GRID ? ec_set1(ec_get_as(p, fmt)) : ec_set1_grid(p, fmt);
+    default: return fmt < EC_Q8 ? ec_set1(ec_get_as(p, fmt)) : ec_set1_q8(p, fmt);
     }
 }
 
@@ -83,9 +83,9 @@ EC_INLINE __m256i ec_round_as(ec_vec v, int fmt, int truncate)
     return _mm256_or_si256(rounded, _mm256_and_si256(nan, _mm256_set1_epi32((int)EC_QUIET_BIT)));
 }
 /* Conversions round to nearest, and packing saturates. */
-EC_INLINE void ec_store_grid(void *p, ec_vec v, int fmt)
+EC_INLINE void ec_store_q8(void *p, ec_vec v, int fmt)
 {
-    const __m256i integers = _mm256_cvtps_epi32(ec_to_grid(v, 0.0f, fmt));
+    const __m256i integers = _mm256_cvtps_epi32(ec_to_q8(v, 0.0f, fmt));
     const __m128i high = _mm256_extracti128_si256(integers, 1);
     const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(integers), high);
     _mm_storel_epi64((__m128i *)p, _mm_packs_epi16(words, words));
@@ -98,8 +98,8 @@ EC_INLINE void ec_store_as(void *p, ec_vec v, int fmt)
         ec_store((float *)p, v);
         return;
     }
-    if (fmt >= EC_GRID) {
-        ec_store_grid(p, v, fmt);
+    if (fmt >= EC_Q8) {
+        ec_store_q8(p, v, fmt);
         return;
     }
     const __m256i rounded = ec_round_as(v, fmt, EC_TRUNCATE);

@@ -80,9 +80,9 @@ EC_INLINE ec_vec ec_load_as(const void *p, int fmt)
     case EC_I8: return ec_widen_int8(_mm_loadu_si128((const __m128i *)p));
     case EC_I4: return ec_load_int4(p);
     default:
-        if (fmt < EC_GRID)
+        if (fmt < EC_Q8)
             return ec_load((const float *)p);
-        return ec_from_grid(ec_widen_int8(_mm_loadu_si128((const __m128i *)p)), 1.0f, fmt);
+        return ec_from_q8(ec_widen_int8(_mm_loadu_si128((const __m128i *)p)), 1.0f, fmt);
     }
 }
 EC_INLINE ec_vec ec_load_at(const void *p, ptrdiff_t i, int fmt)
@@ -93,10 +93,10 @@ EC_INLINE ec_vec ec_load_at(const void *p, ptrdiff_t i, int fmt)
 /* The bytes of the first n flyte24. */
 EC_INLINE __mmask64 ec_mask_flyte24(int n) { return ((__mmask64)1 << 3 * n) - 1; }
 
-EC_INLINE ec_vec ec_load_grid_n(const void *p, int n, int fmt)
+EC_INLINE ec_vec ec_load_q8_n(const void *p, int n, int fmt)
 {
     const ec_vec v = ec_widen_int8(_mm_maskz_loadu_epi8(ec_mask(n), p));
-    return _mm512_maskz_mov_ps(ec_mask(n), ec_from_grid(v, 1.0f, fmt));
+    return _mm512_maskz_mov_ps(ec_mask(n), ec_from_q8(v, 1.0f, fmt));
 }
 EC_INLINE ec_vec ec_load_as_n(const void *p, int n, int fmt)
 {
@@ -110,7 +110,7 @@ EC_INLINE ec_vec ec_load_as_n(const void *p, int n, int fmt)
     case EC_F8: return _mm512_castsi512_ps(ec_widen_flyte8(_mm_maskz_loadu_epi8(ec_mask(n), p)));
     case EC_I8: return ec_widen_int8(_mm_maskz_loadu_epi8(ec_mask(n), p));
     case EC_I4: return ec_load_int4(ec_copy_int4(bytes, p, n));
-    default: return fmt < EC_GRID ? ec_load_n((const float *)p, n) : ec_load_grid_n(p, n, fmt);
+    default: return fmt < EC_Q8 ? ec_load_n((const float *)p, n) : ec_load_q8_n(p, n, fmt);
     }
 }
 
@@ -128,9 +128,9 @@ EC_INLINE ec_vec ec_set1_as(const void *p, int fmt)
         return _mm512_castsi512_ps(_mm512_maskz_broadcastw_epi16(0xaaaaaaaau, _mm_loadu_si16(b)));
     case EC_F8: return _mm512_castsi512_ps(_mm512_maskz_set1_epi8(0x8888888888888888u, *b));
     default:
-        if (fmt < EC_GRID)
+        if (fmt < EC_Q8)
             return ec_set1(ec_get_as(p, fmt));
-        return ec_from_grid(_mm512_cvtepi32_ps(_mm512_maskz_set1_epi8(0x8888888888888888u, *b)),
+        return ec_from_q8(_mm512_cvtepi32_ps(_mm512_maskz_set1_epi8(0x8888888888888888u, *b)),
                             16777216.0f, fmt);
     }
 }
@@ -154,9 +154,9 @@ EC_INLINE __m512i ec_round_as(ec_vec v, int fmt, int truncate)
     return _mm512_mask_or_epi32(rounded, nan, rounded, _mm512_set1_epi32((int)EC_QUIET_BIT));
 }
 /* Conversions round to nearest, the second one saturates. */
-EC_INLINE __m128i ec_pack_grid(ec_vec v, int fmt)
+EC_INLINE __m128i ec_pack_q8(ec_vec v, int fmt)
 {
-    return _mm512_cvtsepi32_epi8(_mm512_cvtps_epi32(ec_to_grid(v, 0.0f, fmt)));
+    return _mm512_cvtsepi32_epi8(_mm512_cvtps_epi32(ec_to_q8(v, 0.0f, fmt)));
 }
 EC_INLINE void ec_store_as(void *p, ec_vec v, int fmt)
 {
@@ -164,8 +164,8 @@ EC_INLINE void ec_store_as(void *p, ec_vec v, int fmt)
         ec_store((float *)p, v);
         return;
     }
-    if (fmt >= EC_GRID) {
-        _mm_storeu_si128((__m128i *)p, ec_pack_grid(v, fmt));
+    if (fmt >= EC_Q8) {
+        _mm_storeu_si128((__m128i *)p, ec_pack_q8(v, fmt));
         return;
     }
     const __m512i rounded = ec_round_as(v, fmt, EC_TRUNCATE);
@@ -182,8 +182,8 @@ EC_INLINE void ec_store_as_n(void *p, ec_vec v, int n, int fmt)
         ec_store_n((float *)p, v, n);
         return;
     }
-    if (fmt >= EC_GRID) {
-        _mm_mask_storeu_epi8(p, ec_mask(n), ec_pack_grid(v, fmt));
+    if (fmt >= EC_Q8) {
+        _mm_mask_storeu_epi8(p, ec_mask(n), ec_pack_q8(v, fmt));
         return;
     }
     const __m512i rounded = ec_round_as(v, fmt, EC_TRUNCATE);

@@ -53,7 +53,7 @@ EC_INLINE ec_vec ec_load_as(const void *p, int fmt)
     case EC_I8: return ec_load_int8(p);
     case EC_I4: return ec_load_int4(p);
     default:
-        return fmt < EC_GRID ? ec_load((const float *)p) : ec_from_grid(ec_load_int8(p), 1.0f, fmt);
+        return fmt < EC_Q8 ? ec_load((const float *)p) : ec_from_q8(ec_load_int8(p), 1.0f, fmt);
     }
 }
 EC_INLINE ec_vec ec_load_at(const void *p, ptrdiff_t i, int fmt)
@@ -68,8 +68,8 @@ EC_INLINE ec_vec ec_set1_as(const void *p, int fmt)
     const uint32x4_t highest = vshlq_n_u32(vreinterpretq_u32_u8(vld1q_dup_u8(b)), 24);
     if (fmt == EC_F8)
         return vreinterpretq_f32_u32(highest);
-    if (fmt >= EC_GRID)
-        return ec_from_grid(vcvtq_n_f32_s32(vreinterpretq_s32_u32(highest), 24), 1.0f, fmt);
+    if (fmt >= EC_Q8)
+        return ec_from_q8(vcvtq_n_f32_s32(vreinterpretq_s32_u32(highest), 24), 1.0f, fmt);
     return fmt == EC_F32 ? vld1q_dup_f32((const float *)p) : ec_set1(ec_get_as(p, fmt));
 }
 EC_INLINE void ec_store_as(void *p, ec_vec v, int fmt)

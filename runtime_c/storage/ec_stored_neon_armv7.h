@@ -42,7 +42,7 @@ EC_INLINE ec_vec ec_load_as(const void *p, int fmt)
     case EC_I8: return ec_load_int8(p);
     case EC_I4: return ec_load_int4(p);
     default:
-        return fmt < EC_GRID ? ec_load((const float *)p) : ec_from_grid(ec_load_int8(p), 1.0f, fmt);
+        return fmt < EC_Q8 ? ec_load((const float *)p) : ec_from_q8(ec_load_int8(p), 1.0f, fmt);
     }
 }
 EC_INLINE ec_vec ec_load_at(const void *p, ptrdiff_t i, int fmt)
@@ -51,9 +51,9 @@ EC_INLINE ec_vec ec_load_at(const void *p, ptrdiff_t i, int fmt)
 }
 EC_INLINE ec_vec ec_set1_as(const void *p, int fmt)
 {
-    if (fmt >= EC_GRID) {
+    if (fmt >= EC_Q8) {
         const int32x4_t bytes = vreinterpretq_s32_u8(vld1q_dup_u8((const uint8_t *)p));
-        return ec_from_grid(vcvtq_n_f32_s32(vshlq_n_s32(bytes, 24), 24), 1.0f, fmt);
+        return ec_from_q8(vcvtq_n_f32_s32(vshlq_n_s32(bytes, 24), 24), 1.0f, fmt);
     }
     return fmt == EC_F32 ? vld1q_dup_f32((const float *)p) : ec_set1(ec_get_as(p, fmt));
 }

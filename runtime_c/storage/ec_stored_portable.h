@@ -18,9 +18,9 @@ EC_INLINE ec_vec ec_set1_as(const void *p, int fmt) { return ec_set1(ec_get_as(p
 
 /* The sum of the nearest integer and 1.5 * 2^23 holds it in its lowest bits.  A conversion would be
    undefined for NaN.  128 more, and the range is that of a byte, for which Arm has an instruction. */
-EC_INLINE void ec_put_grid(unsigned char *p, float x, int fmt)
+EC_INLINE void ec_put_q8(unsigned char *p, float x, int fmt)
 {
-    const uint32_t sum = ec_bits(ec_to_grid(x, 12582912.0f + 128.0f, fmt));
+    const uint32_t sum = ec_bits(ec_to_q8(x, 12582912.0f + 128.0f, fmt));
     const int above = (int)(sum - 0x4b400000u);
     *p = (unsigned char)(ec_max_i(ec_min_i(above, 255), 0) - 128);
 }
@@ -32,8 +32,8 @@ EC_INLINE void ec_store_as(void *p, ec_vec v, int fmt)
         ec_store((float *)p, v);
         return;
     }
-    if (fmt >= EC_GRID) {
-        ec_put_grid(b, v, fmt);
+    if (fmt >= EC_Q8) {
+        ec_put_q8(b, v, fmt);
         return;
     }
     const uint32_t bits = ec_round_bits(ec_bits(v), fmt);

@@ -15,7 +15,7 @@ EC_INLINE ec_vec ec_unpack_as(ec_vec_u8 packed, int fmt)
     const ec_vec_u8 bits = vec_perm(packed, zero, spread);
     if (fmt == EC_I8)
         return vec_ctf((ec_vec_s32)bits, 24);
-    return fmt < EC_GRID ? (ec_vec)bits : ec_from_grid(vec_ctf((ec_vec_s32)bits, 24), 1.0f, fmt);
+    return fmt < EC_Q8 ? (ec_vec)bits : ec_from_q8(vec_ctf((ec_vec_s32)bits, 24), 1.0f, fmt);
 }
 /* Four bytes in every word, eight in both halves.  Assembly: compilers would load a general
    register and move that. */
@@ -51,7 +51,7 @@ EC_INLINE ec_vec ec_load_as(const void *p, int fmt)
     case EC_F8:
     case EC_I8: return ec_unpack_as(ec_load_four(p), fmt);
     case EC_I4: return ec_load_int4(p);
-    default: return fmt < EC_GRID ? ec_load((const float *)p) : ec_unpack_as(ec_load_four(p), fmt);
+    default: return fmt < EC_Q8 ? ec_load((const float *)p) : ec_unpack_as(ec_load_four(p), fmt);
     }
 }
 EC_INLINE ec_vec ec_load_at(const void *p, ptrdiff_t i, int fmt)
@@ -67,7 +67,7 @@ EC_INLINE ec_vec ec_load_as_n(const void *p, int n, int fmt)
         return ec_load_int4(ec_copy_int4(few, p, n));
     const size_t bytes = (size_t)n * EC_STORED_BYTES(fmt);
     const ec_vec v = ec_unpack_as(vec_xl_len((unsigned char *)p, bytes), fmt);
-    if (fmt < EC_GRID)
+    if (fmt < EC_Q8)
         return v;
     const ec_vec_s32 lanes = {0, 1, 2, 3};
     return (ec_vec)vec_and((ec_vec_u32)v, (ec_vec_u32)vec_cmplt(lanes, vec_splats(n)));
@@ -75,17 +75,17 @@ EC_INLINE ec_vec ec_load_as_n(const void *p, int n, int fmt)
 
 EC_INLINE ec_vec ec_set1_as(const void *p, int fmt)
 {
-    return fmt < EC_GRID ? ec_set1(ec_get_as(p, fmt))
+    return fmt < EC_Q8 ? ec_set1(ec_get_as(p, fmt))
                          : ec_unpack_as(vec_splats(*(const unsigned char *)p), fmt);
 }
 
 /* As ec_round_bits, with `truncate` for EC_TRUNCATE.  (GCC 12 breaks down over vec_splats of a
-   conditional expression.)  Of a grid the highest byte is the integer: all 32 bits are the number
+   conditional expression.)  Of EC_Q8 the highest byte is the integer: all 32 bits are the number
    with 24 bits of fraction, saturated, and half a step higher since the fraction is dropped. */
 EC_INLINE ec_vec_u32 ec_round_as(ec_vec v, int fmt, int truncate)
 {
-    if (fmt >= EC_GRID)
-        return (ec_vec_u32)vec_cts(ec_to_grid(v, 0.5f, fmt), 24);
+    if (fmt >= EC_Q8)
+        return (ec_vec_u32)vec_cts(ec_to_q8(v, 0.5f, fmt), 24);
     const unsigned largest = EC_STORED_LARGEST(fmt), half = EC_STORED_HALF(fmt);
     const unsigned dropped = 32u - 8u * EC_STORED_BYTES(fmt);
     const ec_vec_u32 bits = (ec_vec_u32)v, size = vec_and(bits, vec_splats(0x7fffffffu));

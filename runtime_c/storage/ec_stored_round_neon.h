@@ -6,12 +6,12 @@ typedef uint32_t ec_word __attribute__((aligned(1)));
 typedef uint16_t ec_half __attribute__((aligned(1)));
 
 /* As ec_round_bits, with `truncate` for EC_TRUNCATE; integer instructions only, which know no
-   subnormal numbers to flush.  Of a grid the highest byte is the integer: all 32 bits are the number
+   subnormal numbers to flush.  Of EC_Q8 the highest byte is the integer: all 32 bits are the number
    with 24 bits of fraction, saturated, and half a step higher since the fraction is dropped. */
 EC_INLINE uint32x4_t ec_round_as(ec_vec v, int fmt, int truncate)
 {
-    if (fmt >= EC_GRID)
-        return vreinterpretq_u32_s32(vcvtq_n_s32_f32(ec_to_grid(v, 0.5f, fmt), 24));
+    if (fmt >= EC_Q8)
+        return vreinterpretq_u32_s32(vcvtq_n_s32_f32(ec_to_q8(v, 0.5f, fmt), 24));
     const uint32x4_t bits = vreinterpretq_u32_f32(v);
     const uint32x4_t size = vbicq_u32(bits, vdupq_n_u32(0x80000000u));
     const uint32x4_t odd = vtstq_u32(bits, vdupq_n_u32(EC_STORED_UNIT(fmt))); /* -1 or 0 */

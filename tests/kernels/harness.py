@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from edgeconv.codegen.amalgamate import grid_table
+from edgeconv.codegen.amalgamate import quantised_table
 from edgeconv.codegen.functions import FunctionTable, environment
 from edgeconv.codegen.weights import encoded
 from edgeconv.encoding import FLOAT32
@@ -260,7 +260,7 @@ class Program:
         includes += [f"kernels/{name}" for name in merge_headers(self.headers)]
         forms = (t.storage for run in self.runs for t in run.case.graph.tensors.values())
         scaled = [form for form in dict.fromkeys(forms) if form.scale]
-        text = [grid_table(scaled)] if scaled else []
+        text = [quantised_table(scaled)] if scaled else []
         text += [f'#include "{name}"' for name in includes]
         text += [f"__attribute__((noinline)) {f.text}" for f in self.table.functions.values()]
         text += self.callers.values()

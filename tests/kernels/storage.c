@@ -3,11 +3,11 @@
    elements; to stdout go the elements as every format reads them, then the floats as every format
    stores them, then the 256 numbers of every grid.  With nothing on stdin the program makes up
    numbers, and writes none.
-   The including build defines EC_ISA_HEADER and EC_STORED_HEADER, and EC_GRIDS as five grids where
+   The including build defines EC_ISA_HEADER and EC_STORED_HEADER, and EC_Q8_TABLE as five grids where
    others than these are wanted; the second has a zero other than 0. */
 #define _DEFAULT_SOURCE
-#ifndef EC_GRIDS
-#define EC_GRIDS {0.0235294122f, -128.0f}, {0.7f, -3.0f}, {0.00390625f, 0.0f}, {0.03f, 127.0f}, {1e5f, 5.0f}
+#ifndef EC_Q8_TABLE
+#define EC_Q8_TABLE {0.0235294122f, -128.0f}, {0.7f, -3.0f}, {0.00390625f, 0.0f}, {0.03f, 127.0f}, {1e5f, 5.0f}
 #endif
 #include "ec_common.h"
 #include EC_ISA_HEADER
@@ -165,15 +165,15 @@ typedef struct {
             __VA_ARGS__;                                                                           \
     }
 #define GRID(I)                                                                                    \
-    DECODE(decode_##I, EC_VL, ec_store(x + i, ec_load_at(codes, i, EC_GRID + I)))                  \
-    DECODE(one_##I, 1, x[i] = ec_get_at(codes, i, EC_GRID + I))                                    \
-    DECODE(same_##I, 1, ec_store(x + i * EC_VL, ec_set1_as(codes + i, EC_GRID + I)))               \
+    DECODE(decode_##I, EC_VL, ec_store(x + i, ec_load_at(codes, i, EC_Q8 + I)))                  \
+    DECODE(one_##I, 1, x[i] = ec_get_at(codes, i, EC_Q8 + I))                                    \
+    DECODE(same_##I, 1, ec_store(x + i * EC_VL, ec_set1_as(codes + i, EC_Q8 + I)))               \
     DECODE(less_##I, EC_VL,                                                                        \
-           ec_store(x + i, ec_sub(ec_load_at(codes, i, EC_GRID + I), ec_load(x + i))))             \
+           ec_store(x + i, ec_sub(ec_load_at(codes, i, EC_Q8 + I), ec_load(x + i))))             \
     static void encode_##I(const float *x, unsigned char *codes, int count)                        \
     {                                                                                              \
         for (int i = 0; i < count; i += EC_VL)                                                     \
-            ec_store_as(codes + i, ec_load(x + i), EC_GRID + I);                                   \
+            ec_store_as(codes + i, ec_load(x + i), EC_Q8 + I);                                   \
     }
 GRID(0) GRID(1) GRID(2) GRID(3) GRID(4)
 #define CALLS(I) {decode_##I, one_##I, same_##I, less_##I, encode_##I}
@@ -213,7 +213,7 @@ static void write_grid(const grid_calls *grid, const float *x, const unsigned ch
 static void write_any(const grid_calls *grid, const float *x, int count, int fmt)
 {
     static unsigned char stored[MADE_UP];
-    const double scale = ec_grids[fmt - EC_GRID].scale, zero = ec_grids[fmt - EC_GRID].zero;
+    const double scale = ec_q8_table[fmt - EC_Q8].scale, zero = ec_q8_table[fmt - EC_Q8].zero;
     grid->encode(x, stored, count);
     for (int i = 0; i < count; i++) {
         const double exact = (double)x[i] / scale + zero;
@@ -232,14 +232,14 @@ static void check_grids(const float *any, int count)
     for (int i = 0; i < CODES; i++)
         codes[i] = (unsigned char)(i - 128);
     for (int i = 0; i < (int)(sizeof grids / sizeof *grids); i++) {
-        read_grid(&grids[i], codes, x, EC_GRID + i);
+        read_grid(&grids[i], codes, x, EC_Q8 + i);
         put(x, sizeof x);
         for (int ulps = -1; ulps <= 1; ulps++)
-            write_grid(&grids[i], x, codes, ulps, EC_GRID + i);
-        write_any(&grids[i], any, count, EC_GRID + i);
+            write_grid(&grids[i], x, codes, ulps, EC_Q8 + i);
+        write_any(&grids[i], any, count, EC_Q8 + i);
     }
     grids[1].decode(codes, x, CODES);
-    check_places(x + CODES / 4, codes + CODES / 4, EC_GRID + 1);
+    check_places(x + CODES / 4, codes + CODES / 4, EC_Q8 + 1);
 }
 
 int main(void)

@@ -22,7 +22,7 @@ from tests.kernels.harness import ROOT, Array, Build
 from tests.stored_values import FLYTE_BITS
 
 PROGRAM = Path(__file__).parent / "storage.c"
-SUMS = Path(__file__).parent / "grid_sums.c"
+SUMS = Path(__file__).parent / "q8_sums.c"
 AVX512 = TARGETS["avx512"]
 # Instructions to read a vector of flyte24, flyte16, flyte8, int8, int4 and a grid, with the load.
 READING = {
@@ -172,9 +172,9 @@ def test_instructions(isa: str, family: str) -> None:
     # it copies POWER's zero.
     extra = 2 if family == "clang" and isa in ("neon_armv7", "power10") else 0
     for (name, cost), instructions in zip(found.items(), READING[isa], strict=True):
-        again = 1 if name == "EC_GRID" and extra else 0
+        again = 1 if name == "EC_Q8" and extra else 0
         read, write = earlier.get((isa, name), (0, 0))
-        most = (7 if name == "EC_GRID" else 22) + write
+        most = (7 if name == "EC_Q8" else 22) + write
         assert cost.read <= instructions + extra + again + read, name
         assert cost.written is None or cost.written <= most, name
         assert cost.scalar <= (1 if extra else 0), name
@@ -186,5 +186,5 @@ def test_every_vector_isa_is_counted() -> None:
 
 def test_formats_are_those_of_c() -> None:
     text = (ROOT / "runtime_c" / "storage" / "ec_stored.h").read_text()
-    assert "enum { EC_F32, EC_F24, EC_F16, EC_F8, EC_I8, EC_I4, EC_GRID = 16 };" in text
+    assert "enum { EC_F32, EC_F24, EC_F16, EC_F8, EC_I8, EC_I4, EC_Q8 = 16 };" in text
     assert [formats()[name].bits for name in FORMATS] == [32, 24, 16, 8, 8, 4]

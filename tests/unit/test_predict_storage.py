@@ -23,7 +23,7 @@ from edgeconv.ir.layout import ROW_MAJOR, blocked
 from edgeconv.predict import Prediction, predict
 from edgeconv.predict.flows import precision_of
 from edgeconv.storage import formats
-from edgeconv.targets import GRID, TARGETS, Target
+from edgeconv.targets import QUANTISED, TARGETS, Target
 from tests import onnx_models
 
 CACHES = (Cache(1, 32 << 10, 64, 4, 8, 32.0), Cache(2, 256 << 10, 64, 12, 8, 16.0))
@@ -125,9 +125,9 @@ def test_a_matrix_waits_for_fewer_bytes(storage: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", TARGETS)
 def test_every_format_that_kernels_read_has_a_price(name: str) -> None:
     stored = {form.name for form in formats().values() if form.enumerator} - {"float32"}
-    assert {entry.storage for entry in TARGETS[name].decodings} == stored | {GRID}
+    assert {entry.storage for entry in TARGETS[name].decodings} == stored | {QUANTISED}
     price = TARGETS[name].decoding(int8(0.5, 3))
-    assert price.storage == GRID
+    assert price.storage == QUANTISED
     assert price.vector >= TARGETS[name].decoding(INT8).vector
 
 

@@ -32,8 +32,8 @@ static void put_all_values(ec_vec a, ec_vec b)
     put(ec_exponent(a));
     put(ec_mantissa(a));
     signed char integers[EC_VL];
-    ec_store_as(integers, a, EC_GRID);
-    put(ec_load_as(integers, EC_GRID));
+    ec_store_as(integers, a, EC_Q8);
+    put(ec_load_as(integers, EC_Q8));
 }
 
 /* On numbers p[0 ...] in memory: small integers and a half, with which a sum of products is exact. */
