@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from edgeconv.calibration.codebook import Doubles
 from edgeconv.calibration.engine import Floats
-from edgeconv.calibration.grids import Doubles
 from edgeconv.calibration.moments import Moments, Rows
 
 

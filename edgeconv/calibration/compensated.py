@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from edgeconv.calibration.grids import Doubles, Grid
+from edgeconv.calibration.codebook import Codebook, Doubles
 from edgeconv.calibration.moments import Floats, Prepared, Rows
 
 BLOCK = 128  # columns whose errors are carried beyond them by one matrix product
@@ -25,7 +25,7 @@ SWEEPS = 2  # of refinement, each with new units
 
 
 def compensated(
-    weights: Doubles, units: Doubles, prepared: Prepared, grid: Grid, rows: Rows
+    weights: Doubles, units: Doubles, prepared: Prepared, codebook: Codebook, rows: Rows
 ) -> tuple[Doubles, Doubles]:
     """Rounded ``weights`` (P, rows, k) and the units (P, rows) they are multiples of.
 
@@ -34,16 +34,16 @@ def compensated(
     order = prepared.order[:, None, :]
     wanted = np.take_along_axis(weights, order, axis=2).astype(np.float32)
     scale = units.astype(np.float32)
-    found = carried(wanted, scale, prepared, grid)
+    found = carried(wanted, scale, prepared, codebook)
     for _ in range(SWEEPS):
-        if grid.has_units:
-            found, scale = refitted(wanted, found, scale, prepared.second, grid, rows)
-        found = refined(wanted, found, scale, prepared.second, grid)
+        if codebook.has_units:
+            found, scale = refitted(wanted, found, scale, prepared.second, codebook, rows)
+        found = refined(wanted, found, scale, prepared.second, codebook)
     back = np.argsort(order, axis=2)
     return np.take_along_axis(found, back, axis=2).astype(np.float64), scale.astype(np.float64)
 
 
-def carried(weights: Floats, units: Floats, prepared: Prepared, grid: Grid) -> Floats:
+def carried(weights: Floats, units: Floats, prepared: Prepared, codebook: Codebook) -> Floats:
     """Each column rounded in turn, its error carried into the columns behind it.
 
     With H = U D U^T the error is that of (w - q) U, weighed by D: column j of it is w_j - q_j plus
@@ -56,15 +56,17 @@ def carried(weights: Floats, units: Floats, prepared: Prepared, grid: Grid) -> F
         end = min(start + BLOCK, size)
         near = weights[:, :, start:end] + errors[:, :, :start] @ feedback[:, :start, start:end]
         for j in range(end - start):
-            rounded = units * grid.nearest(near[:, :, j] / units)
+            rounded = units * codebook.nearest(near[:, :, j] / units)
             error = weights[:, :, start + j] - rounded
             errors[:, :, start + j] = error
             row = feedback[:, None, start + j, start + j + 1 : end]
             near[:, :, j + 1 :] += error[:, :, None] * row
-    return units[:, :, None] * grid.nearest((weights - errors) / units[:, :, None])
+    return units[:, :, None] * codebook.nearest((weights - errors) / units[:, :, None])
 
 
-def refined(weights: Floats, found: Floats, units: Floats, second: Floats, grid: Grid) -> Floats:
+def refined(
+    weights: Floats, found: Floats, units: Floats, second: Floats, codebook: Codebook
+) -> Floats:
     """Each column once to the number that is best while all others stay."""
     found = found.copy()
     slope = (weights - found) @ second  # half the error's derivative, negated
@@ -76,7 +78,7 @@ def refined(weights: Floats, found: Floats, units: Floats, second: Floats, grid:
         for j in range(end - start):
             row = second[:, None, start + j, start:end]
             best = found[:, :, start + j] + near[:, :, j] / row[:, :, j]
-            rounded = units * grid.nearest(best / units)
+            rounded = units * codebook.nearest(best / units)
             change = rounded - found[:, :, start + j]
             found[:, :, start + j] = rounded
             near -= change[:, :, None] * row
@@ -85,7 +87,7 @@ def refined(weights: Floats, found: Floats, units: Floats, second: Floats, grid:
 
 
 def refitted(
-    weights: Floats, found: Floats, units: Floats, second: Floats, grid: Grid, rows: Rows
+    weights: Floats, found: Floats, units: Floats, second: Floats, codebook: Codebook, rows: Rows
 ) -> tuple[Floats, Floats]:
     """The same numbers with the best unit of each row, the old one where there is none."""
     weighed = found @ second
@@ -95,7 +97,7 @@ def refitted(
     usable = (power > 0) & (overlap > 0)
     factor = np.where(usable, overlap / np.where(usable, power, 1.0), 1.0)
     new = (units * rows.per_row(factor)).astype(np.float32)
-    return grid.nearest(found / units[:, :, None]) * new[:, :, None], new
+    return codebook.nearest(found / units[:, :, None]) * new[:, :, None], new
 
 
 def output_error(weights: Floats, found: Floats, second: Floats) -> float:

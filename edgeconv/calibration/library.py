@@ -15,7 +15,7 @@ import numpy.typing as npt
 from edgeconv.board import Board
 from edgeconv.build.compile import compile_project
 from edgeconv.build.toolchain import find_compiler
-from edgeconv.calibration.grids import Grid
+from edgeconv.calibration.codebook import Codebook
 from edgeconv.codegen.amalgamate import amalgamate
 from edgeconv.codegen.emit import EmitOptions, emit
 from edgeconv.codegen.weights import WeightImage, write
@@ -34,7 +34,7 @@ def rounding_formats() -> tuple[str, ...]:
     """The formats that results can be rounded to while the network runs."""
     stored = {name: form for name, form in formats().items() if form.enumerator}
     return tuple(
-        name for name, form in stored.items() if name != "float32" and not Grid(form).is_even
+        name for name, form in stored.items() if name != "float32" and not Codebook(form).is_even
     )
 
 

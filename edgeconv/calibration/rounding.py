@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from edgeconv.calibration.bias import corrected
+from edgeconv.calibration.codebook import Codebook, Doubles
 from edgeconv.calibration.compensated import compensated
 from edgeconv.calibration.engine import Engine
-from edgeconv.calibration.grids import Doubles, Grid
 from edgeconv.calibration.inputs import collect, rows_of
 from edgeconv.calibration.moments import Moments, Rows
 from edgeconv.calibration.samples import Samples
@@ -74,36 +74,38 @@ def round_layer(
 
     Without ``moments`` every input counts as much, and neither bias nor compensation is possible.
     """
-    grid = Grid(formats()[form], recipe.truncate)
+    codebook = Codebook(formats()[form], recipe.truncate)
     flat = own.weights.reshape(len(own.weights), -1).astype(np.float64)
     weights = rows.split(flat)
-    units = rows.per_row(_units(grid, flat, rows, moments, recipe))
+    units = rows.per_row(_units(codebook, flat, rows, moments, recipe))
     if recipe.compensated and moments:
         prepared = moments.prepared(centred=recipe.bias)
-        found, units = compensated(weights, units, prepared, grid, rows)
+        found, units = compensated(weights, units, prepared, codebook, rows)
     else:
-        found = units[:, :, None] * grid.nearest(weights / units[:, :, None])
+        found = units[:, :, None] * codebook.nearest(weights / units[:, :, None])
     bias = own.bias
     if recipe.bias and moments and bias is not None:
         bias = corrected(bias, weights, found, moments, rows)
     values = rows.join(found, own.weights.shape).astype(np.float32)
     per_channel = units[:: rows.pieces].reshape(-1)
-    kept = tuple(map(float, per_channel)) if grid.has_units else None
+    kept = tuple(map(float, per_channel)) if codebook.has_units else None
     return Rounded(form, Filters(values, bias), kept)
 
 
 def _units(
-    grid: Grid, flat: Doubles, rows: Rows, moments: Moments | None, recipe: Recipe
+    codebook: Codebook, flat: Doubles, rows: Rows, moments: Moments | None, recipe: Recipe
 ) -> Doubles:
     """One per output channel."""
     if not recipe.units:
-        return grid.tensor_units(flat)
+        return codebook.tensor_units(flat)
     if moments is None:
-        return grid.best_units(flat, np.ones((1, 1)), np.zeros((1, 1)))
+        return codebook.best_units(flat, np.ones((1, 1)), np.zeros((1, 1)))
     variance = np.einsum("pkk->pk", moments.second) - np.square(moments.mean)
     variance = np.maximum(variance, 0.0) + _LEAST_VARIANCE * variance.mean()
     mean = np.zeros_like(moments.mean) if recipe.bias else moments.mean
-    return grid.best_units(flat, _per_weight(variance, flat, rows), _per_weight(mean, flat, rows))
+    return codebook.best_units(
+        flat, _per_weight(variance, flat, rows), _per_weight(mean, flat, rows)
+    )
 
 
 def _per_weight(values: Doubles, flat: Doubles, rows: Rows) -> Doubles:

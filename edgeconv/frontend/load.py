@@ -71,7 +71,7 @@ def load(
         if not walk.tensors[name].size:
             got = f"output {name!r} of shape {list(walk.tensors[name].shape)}"
             raise _invalid(path, got, "an output must have elements")
-    notes = [*said, *notes, *walk.grids.notes]
+    notes = [*said, *notes, *walk.dequantised.notes]
     return _finished(path, walk, inputs, outputs, notes, digest)
 
 

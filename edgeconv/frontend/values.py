@@ -10,8 +10,8 @@ import onnx
 from onnx import helper
 
 from edgeconv import limits
+from edgeconv.frontend.dequantised import Dequantised
 from edgeconv.frontend.folding import placeholder
-from edgeconv.frontend.grids import Grids
 from edgeconv.frontend.problems import Problems, RejectedNodeError
 from edgeconv.frontend.weights import Values as Array
 from edgeconv.ir.graph import Tensor
@@ -24,14 +24,14 @@ class Values:
     """What is known of every value; the ``ImportContext`` that importers see.
 
     ``tensors`` holds the constants and the activations of static shape, of float32 or of a type
-    that QuantizeLinear writes; ``problems`` what is neither, and ``grids`` what DequantizeLinear
-    made.  ``reserved`` are names that no new value may take.
+    that QuantizeLinear writes; ``problems`` what is neither, and ``dequantised`` what
+    DequantizeLinear made.  ``reserved`` are names that no new value may take.
     """
 
     def __init__(self, reserved: Collection[str]) -> None:
         self.tensors: dict[str, Tensor] = {}
         self.problems = Problems()
-        self.grids = Grids()
+        self.dequantised = Dequantised()
         self._reserved = reserved
         self._types: dict[str, onnx.TypeProto] = {}  # of values known at run time only
         self._unknown: set[str] = set()  # values whose type or shape could not be worked out
@@ -47,7 +47,7 @@ class Values:
 
     def stored_as(self, name: str, axis: int, layer: str) -> dict[str, Any]:
         """Attributes of a layer whose filters are ``name``, where the model stores integers."""
-        return self.grids.attributes(name, axis, self.tensors[name].shape[axis], layer)
+        return self.dequantised.attributes(name, axis, self.tensors[name].shape[axis], layer)
 
     def add_constant(self, hint: str, value: Array) -> str:
         """Add a constant under a name made from ``hint``; returns the name."""

@@ -247,7 +247,7 @@ class Walk(Values):
             return False
         for name, value in zip(filter(None, node.output), results, strict=True):
             self.define(name, value)
-        self.grids.note(node, self.constant)
+        self.dequantised.note(node, self.constant)
         return True
 
     def _import(self, step: Step) -> bool:

@@ -14,7 +14,7 @@ _MOST = 1 << 30
 ASSUMED_LINE = 64  # bytes, where the kernel does not tell: so in all Arm cores with VFPv4 but one
 
 # Sizes that a search for caches tries: 4 KiB to 64 MiB.
-GRID = tuple(1 << power for power in range(12, 27))
+SIZES = tuple(1 << power for power in range(12, 27))
 _STEP = 1.25  # a load takes longer by this factor: the end of a level is near
 _LEVEL = 1.8  # a level is slower than the one in front of it by at least this factor
 
@@ -66,7 +66,7 @@ def _memory(last: int, available: int | None) -> int:
 
 
 def find_caches(seconds: Sequence[float]) -> tuple[Cache, ...]:
-    """The caches that the seconds of a load in buffers of GRID's sizes tell of, to a power of two.
+    """The caches that the seconds of a load in buffers of ``SIZES`` tell of, to a power of two.
 
     No buffer is slower than a larger one: where it seems so, something else ran.  Loads take
     equally long while the buffer fits a level and longer beyond; a level ends at the largest size
@@ -85,6 +85,6 @@ def find_caches(seconds: Sequence[float]) -> tuple[Cache, ...]:
         low, high = seconds[start], seconds[end]
         if high >= _LEVEL * low:
             fits = [i for i in range(start, end) if seconds[i] ** 2 <= low * high]
-            found.append(Cache(len(found) + 1, GRID[fits[-1]], ASSUMED_LINE))
+            found.append(Cache(len(found) + 1, SIZES[fits[-1]], ASSUMED_LINE))
         start = end
     return tuple(found)

@@ -123,7 +123,7 @@ def _in_cycles(cache: Cache, level: Level, cycle: float) -> Cache:
 
 
 def _search(programs: Programs, samples: int) -> tuple[Cache, ...]:
-    sizes = {str(size): size for size in buffers.GRID}
+    sizes = {str(size): size for size in buffers.SIZES}
     best: dict[str, float] = {}
     for _ in range(LEAST_ROUNDS):
         _keep_best(best, programs.run("latency", samples, sizes))

@@ -13,8 +13,8 @@ import pytest
 
 from edgeconv import frontend, passes, pipeline
 from edgeconv.algorithms.packing import units_of, weights_of
+from edgeconv.calibration.codebook import Codebook
 from edgeconv.calibration.engine import Engine
-from edgeconv.calibration.grids import Grid
 from edgeconv.calibration.library import rounding_formats
 from edgeconv.calibration.moments import Rows
 from edgeconv.calibration.rounding import Recipe, round_layer
@@ -95,7 +95,7 @@ def test_calibration_truncates(name: str) -> None:
     units = np.ones(6) if found.units is None else np.array(found.units)
     counts = weights / units[:, None]
     got = found.parameters.weights / units[:, None]
-    wanted = Grid(formats()[name], truncate=True).nearest(counts)
+    wanted = Codebook(formats()[name], truncate=True).nearest(counts)
     np.testing.assert_allclose(got, wanted, rtol=1e-6)
     assert (np.abs(got) <= np.abs(counts) * (1 + 1e-6)).all()
     nearest = round_layer(own, Rows(1, 1, 40), name, None, replace(recipe, truncate=False))

@@ -11,8 +11,8 @@ import pytest
 
 from edgeconv.calibration import compensated as compensation
 from edgeconv.calibration import inputs as layer_inputs
+from edgeconv.calibration.codebook import Codebook
 from edgeconv.calibration.compensated import carried, compensated, output_error, refined, refitted
-from edgeconv.calibration.grids import Grid
 from edgeconv.calibration.inputs import columns_of, rows_of
 from edgeconv.calibration.moments import Moments, Rows
 from edgeconv.calibration.rounding import BEST, NEAREST, STEPS, round_layer
@@ -92,16 +92,16 @@ def test_the_mean_is_kept(form: str) -> None:
 
 @pytest.mark.parametrize("form", COARSE)
 def test_carrying_and_refining_lower_the_error(form: str) -> None:
-    grid, rows = Grid(formats()[form]), Rows(2, 1, 150)  # more than one block of columns
+    codebook, rows = Codebook(formats()[form]), Rows(2, 1, 150)  # more than one block of columns
     prepared = moments(correlated(2, 900, 150)).prepared(centred=True)
     weights = np.random.default_rng(5).standard_normal((2, 7, 150)).astype(np.float32)
     flat = weights.reshape(14, 150).astype(np.float64)
-    units = grid.default_units(flat).reshape(2, 7).astype(np.float32)
+    units = codebook.default_units(flat).reshape(2, 7).astype(np.float32)
     second = prepared.second
-    nearest = units[:, :, None] * grid.nearest(weights / units[:, :, None])
-    one = carried(weights, units, prepared, grid)
-    two = refined(weights, one, units, second, grid)
-    three, other = refitted(weights, two, units, second, grid, rows)
+    nearest = units[:, :, None] * codebook.nearest(weights / units[:, :, None])
+    one = carried(weights, units, prepared, codebook)
+    two = refined(weights, one, units, second, codebook)
+    three, other = refitted(weights, two, units, second, codebook, rows)
     errors = [output_error(weights, found, second) for found in (nearest, one, two, three)]
     assert errors[1] < 0.8 * errors[0]
     assert errors[2] < errors[1]
@@ -111,17 +111,17 @@ def test_carrying_and_refining_lower_the_error(form: str) -> None:
 
 def test_blocks_of_columns_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """A product by block is for speed: rounding column after column gives the same numbers."""
-    grid, size = Grid(formats()["int4"]), 23
+    codebook, size = Codebook(formats()["int4"]), 23
     prepared = moments(correlated(2, 200, size)).prepared(centred=True)
     weights = np.random.default_rng(8).standard_normal((2, 5, size)).astype(np.float32)
     flat = weights.reshape(10, size).astype(np.float64)
-    units = grid.default_units(flat).reshape(2, 5).astype(np.float32)
-    nearest = units[:, :, None] * grid.nearest(weights / units[:, :, None])
+    units = codebook.default_units(flat).reshape(2, 5).astype(np.float32)
+    nearest = units[:, :, None] * codebook.nearest(weights / units[:, :, None])
     found = []
     for block in (size, 8, 1):
         monkeypatch.setattr(compensation, "BLOCK", block)
-        again = refined(weights, nearest, units, prepared.second, grid)
-        found.append((carried(weights, units, prepared, grid), again))
+        again = refined(weights, nearest, units, prepared.second, codebook)
+        found.append((carried(weights, units, prepared, codebook), again))
     assert not np.array_equal(found[0][0], nearest)
     assert not np.array_equal(found[0][1], nearest)
     for carrying, refining in found[1:]:
@@ -134,18 +134,18 @@ def test_blocks_of_columns_change_nothing(monkeypatch: pytest.MonkeyPatch) -> No
 )
 def test_a_row_that_no_unit_brings_nearer_keeps_its_own(numbers: list[int]) -> None:
     """The best factor would be nothing, negative or not a number."""
-    grid, rows = Grid(formats()["int8"]), Rows(1, 1, 2)
+    codebook, rows = Codebook(formats()["int8"]), Rows(1, 1, 2)
     units = np.full((1, 2), 0.5, np.float32)
     weights = np.array([[[1, 0], [1, 0]]], np.float32)
     found = np.array([[numbers, [4, 0]]], np.float32) * units[:, :, None]
-    kept, new = refitted(weights, found, units, np.eye(2, dtype=np.float32)[None], grid, rows)
+    kept, new = refitted(weights, found, units, np.eye(2, dtype=np.float32)[None], codebook, rows)
     assert new.tolist() == [[0.5, 0.25]]  # a row that is twice too large halves its own
     assert kept.tolist() == [[[0.5 * n for n in numbers], [1, 0]]]
 
 
 def test_small_rows_come_near_the_best_there_is() -> None:
     """Every combination of int4 around the weights, tried."""
-    grid, rows = Grid(formats()["int4"]), Rows(1, 1, 5)
+    codebook, rows = Codebook(formats()["int4"]), Rows(1, 1, 5)
     x = correlated(1, 200, 5, seed=2)
     prepared = moments(x).prepared(centred=False)
     back = np.argsort(prepared.order[0])
@@ -154,7 +154,7 @@ def test_small_rows_come_near_the_best_there_is() -> None:
     total = least = nearest_total = 0.0
     for _ in range(20):
         weights = rng.uniform(-6, 6, (1, 1, 5))
-        found, units = compensated(weights, np.ones((1, 1)), prepared, grid, rows)
+        found, units = compensated(weights, np.ones((1, 1)), prepared, codebook, rows)
         near = [{np.floor(w) + i for i in (-1, 0, 1, 2)} for w in weights[0, 0] / units[0, 0]]
         tried = np.array(list(itertools.product(*near))) * units[0, 0] - weights[0]
         error, nearest = (found - weights)[0, 0], (np.rint(weights) - weights)[0, 0]

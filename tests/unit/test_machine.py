@@ -21,7 +21,7 @@ from edgeconv.host import Host
 from edgeconv.machine import NewBoard, new_board
 from edgeconv.machine import probe as probing
 from edgeconv.machine.board_file import render, three_digits
-from edgeconv.machine.buffers import GRID, MEMORY, chased, find_caches, streamed
+from edgeconv.machine.buffers import MEMORY, SIZES, chased, find_caches, streamed
 from edgeconv.machine.measure import Level, Measured
 from edgeconv.machine.probe import Machine
 from edgeconv.machine.programs import NAMES, Programs, medians
@@ -68,7 +68,7 @@ def test_too_little_memory() -> None:
 
 def latencies(*levels: tuple[int, float]) -> list[float]:
     """Of a machine whose ``levels`` are (size, nanoseconds), memory with size 0 last."""
-    return [next(ns for size, ns in levels if size >= bytes_ or size == 0) for bytes_ in GRID]
+    return [next(ns for size, ns in levels if size >= bytes_ or size == 0) for bytes_ in SIZES]
 
 
 def test_caches_are_found() -> None:
@@ -80,14 +80,14 @@ def test_caches_are_found() -> None:
 
 def test_a_gradual_rise_is_one_level_and_a_disturbance_none() -> None:
     times = latencies((32 * KIB, 2.0), (256 * KIB, 10.0), (0, 120.0))
-    times[GRID.index(256 * KIB)] = 16.0  # a few misses of a cache that is just full
-    times[GRID.index(512 * KIB)] = 80.0
-    times[GRID.index(16 * KIB)] = 9.0  # something else ran
+    times[SIZES.index(256 * KIB)] = 16.0  # a few misses of a cache that is just full
+    times[SIZES.index(512 * KIB)] = 80.0
+    times[SIZES.index(16 * KIB)] = 9.0  # something else ran
     assert [cache.size for cache in find_caches(times)] == [32 * KIB, 256 * KIB]
 
 
 def test_flat_memory_has_no_cache() -> None:
-    assert find_caches([30.0] * len(GRID)) == ()
+    assert find_caches([30.0] * len(SIZES)) == ()
 
 
 def test_medians() -> None:

@@ -17,7 +17,7 @@ from edgeconv.names import shortened
 from edgeconv.report.network import Layer, Network
 from edgeconv.report.numbers import significant
 
-TEXT, MUTED, GRID, PAGE = "var(--text)", "var(--muted)", "var(--grid)", "var(--page)"
+TEXT, MUTED, LINES, PAGE = "var(--text)", "var(--muted)", "var(--line)", "var(--page)"
 PREDICTED, MEASURED = "var(--predicted)", "var(--measured)"
 BOUND, SCRATCH, PEAK, CALM = "var(--bound)", "var(--scratch)", "var(--peak)", "var(--calm)"
 PARTS = tuple(f"var(--part-{number})" for number in range(1, 9))
@@ -26,8 +26,8 @@ HEIGHT = 320
 CROWDED = 100  # layers from which rectangles get thinner edges
 _HOVER_WIDTH, _HOVER_MOST = 56, 280
 _AXIS = {
-    "gridcolor": GRID,
-    "linecolor": GRID,
+    "gridcolor": LINES,
+    "linecolor": LINES,
     "zeroline": False,
     "ticks": "",
     "automargin": True,

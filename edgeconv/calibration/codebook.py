@@ -19,12 +19,12 @@ Doubles = npt.NDArray[np.float64]
 Real = TypeVar("Real", np.float32, np.float64)
 # Where a unit cuts the largest weights off, the others are counted finer: tried down to a third.
 _CLIPPED = np.linspace(1.0, 0.35, 27)
-# Units of a grid of powers of four, in one period of it.
+# Units of a codebook of powers of four, in one period of it.
 _SHIFTED = 4.0 ** (np.arange(16) / 16)
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class Codebook:
     """The values of one format.  ``truncate``: weights become the nearest toward zero."""
 
     form: StorageFormat
@@ -47,7 +47,7 @@ class Grid:
         return self.form.rounded(values, truncate=self.truncate).astype(values.dtype)
 
     def default_units(self, rows: Doubles) -> Doubles:
-        """(rows,): the whole range of an even grid, one of any other."""
+        """(rows,): the whole range of an even codebook, one of any other."""
         if not self.is_even:
             return np.ones(len(rows))
         return _nonzero(np.abs(rows).max(axis=1, initial=0.0) / self.form.largest)

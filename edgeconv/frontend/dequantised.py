@@ -25,7 +25,7 @@ _EXACT = (INT4, INT8, Encoding(16), Encoding(24))
 _RESHAPES = frozenset({"Identity", "Flatten", "Reshape", "Squeeze", "Unsqueeze"})
 
 
-class Grids:
+class Dequantised:
     """The constants that are whole multiples of scales, by name."""
 
     def __init__(self) -> None:
