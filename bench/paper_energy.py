@@ -35,11 +35,10 @@ from edgeconv.errors import EdgeconvError
 from edgeconv.ir.choice import Choice, Layer
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.layout import ROW_MAJOR, blocked
-from edgeconv.predict.duration import duration_of
-from edgeconv.predict.energy import bytes_by_level, joules
-from edgeconv.predict.flows import flows
-from edgeconv.predict.rates import rates_of
+from edgeconv.predict.rates import machine_with
 from edgeconv.predict.residency import uses
+from edgeconv.price import price
+from edgeconv.price.energy import bytes_by_level, joules
 from edgeconv.storage import formats
 from edgeconv.targets import Target
 
@@ -168,13 +167,13 @@ def energy_and_time(shape: Shape, storage: str, board: Board, case: Case) -> tup
     choice, layer = _layer(shape, storage, target, case)
     plan = memory.plan(choice)
     (operands,) = uses(choice, plan)
-    crossed = flows(layer, target, operands)
     work = layer.work
     extra = _extra(storage, layer, choice.graph, board.target, case)
     work = replace(work, slots=work.slots + extra, decoding=work.decoding + extra)
-    rates = rates_of(board, plan, sum(blob.bytes for blob in layer.blobs))
-    seconds = duration_of(work, crossed, operands, rates).seconds
-    moved = bytes_by_level(work, crossed, target, flash=False)
+    machine = machine_with(board, plan, sum(blob.bytes for blob in layer.blobs))
+    cost = price(replace(layer, work=work), operands, machine)
+    seconds = cost.seconds
+    moved = bytes_by_level(work, cost.flows, target, flash=False)
     assert board.energy
     macs = layer.macs + work.decoding * target.lanes
     return 1e3 * joules(board.energy, macs, moved, seconds), 1e3 * seconds

@@ -60,7 +60,10 @@ class Target:
     ``cpu_flags``: words of /proc/cpuinfo that tell that the running CPU has it.
     ``flushes_subnormals``: its vector instructions may read a subnormal number as zero of its sign
     and write zero for a subnormal result; what the scalar unit does stays exact.
-    ``caches``: those of the board, by level; the rows below have none.  ``memory_cycles``: core
+    ``caches``: those of the board, by level; the rows below have none, and none of what else a
+    board states: ``clock_hz``, ``macs_per_cycle`` at its best, bytes per second out of the memory
+    behind the caches (``ram_bandwidth``) and out of that of constants (``constants_bandwidth``),
+    each None where the board does not say.  ``memory_cycles``: core
     cycles of an access to the memory behind them, None where the board does not say.  ``prefetch``:
     the board's core wants to be told what will be read next.  ``bfloat16``: it multiplies pairs of
     bfloat16, as cores of boards may; ``bfloat16_flags`` and ``bfloat16_cpu_flags`` are then what
@@ -86,6 +89,10 @@ class Target:
     outer_rate: float = 1.0
     flushes_subnormals: bool = False
     caches: tuple[Cache, ...] = ()
+    clock_hz: int | None = None
+    macs_per_cycle: float | None = None
+    ram_bandwidth: float | None = None
+    constants_bandwidth: float | None = None
     memory_cycles: int | None = None
     prefetch: bool = False
     decodings: tuple[Decoding, ...] = ()

@@ -13,7 +13,6 @@ from edgeconv.algorithms.problem import problem_of
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.work import Crossing
-from edgeconv.predict.flows import crossings
 from edgeconv.targets import Target
 
 Pair = tuple[int, int]
@@ -111,6 +110,6 @@ def cases(spec: Spec, name: str, target: Target) -> Iterator[Case]:
             label=convolution.label,
             algorithm=candidate.name,
             layer=layer,
-            predicted=crossings(layer),
+            predicted=layer.traffic,
             sizes=tuple(known[arg.ref] for arg in layer.args),
         )

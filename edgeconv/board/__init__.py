@@ -143,10 +143,15 @@ class Board:
 
     @property
     def target(self) -> Target:
-        """The instruction set and the caches that kernels are chosen for."""
+        """The instruction set, and what of this board its kernels are chosen and priced by."""
         row = TARGETS[self.isa]
+        constants = self.flash if self.bare_metal else self.ram
         return replace(
             row,
+            clock_hz=self.clock_hz,
+            macs_per_cycle=self.macs_per_cycle,
+            ram_bandwidth=self.ram[0].bandwidth if self.ram else None,
+            constants_bandwidth=constants[0].bandwidth if constants else None,
             caches=self.caches,
             memory_cycles=self.memory_cycles,
             prefetch=self.prefetch,

@@ -11,20 +11,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from edgeconv.board import Board, Memory
+from edgeconv.targets import Target
 
 SLOWER = 2.0
 LOAD_BYTES = 4  # of a scalar load
 NOMINAL = 1e-9  # seconds of a cycle where the board states no clock; ratios are right all the same
 
 
-def cycle_seconds(board: Board) -> float:
+def cycle_seconds(target: Target) -> float:
     """Of the clock."""
-    return 1 / board.clock_hz if board.clock_hz else NOMINAL
+    return 1 / target.clock_hz if target.clock_hz else NOMINAL
 
 
-def load_cost(board: Board) -> float:
+def load_cost(target: Target) -> float:
     """Seconds per byte of a scalar load that waits for nothing."""
-    return cycle_seconds(board) / LOAD_BYTES
+    return cycle_seconds(target) / LOAD_BYTES
 
 
 def filled(stated: Iterable[float | None], first: float) -> list[float]:
@@ -36,17 +37,17 @@ def filled(stated: Iterable[float | None], first: float) -> list[float]:
     return costs
 
 
-def cache_costs(board: Board) -> list[float]:
+def cache_costs(target: Target) -> list[float]:
     """Seconds per byte out of every cache, nearest first; the first answers a vector load."""
-    cycle = cycle_seconds(board)
-    stated = (cycle / cache.bandwidth if cache.bandwidth else None for cache in board.caches)
-    return filled(stated, load_cost(board) / board.target.lanes)
+    cycle = cycle_seconds(target)
+    stated = (cycle / cache.bandwidth if cache.bandwidth else None for cache in target.caches)
+    return filled(stated, load_cost(target) / target.lanes)
 
 
-def unstated_memory(board: Board) -> float:
+def unstated_memory(target: Target) -> float:
     """Seconds per byte out of a first region that states no bandwidth."""
-    caches = cache_costs(board)
-    return SLOWER * caches[-1] if caches else load_cost(board)
+    caches = cache_costs(target)
+    return SLOWER * caches[-1] if caches else load_cost(target)
 
 
 def region_costs(board: Board, regions: Sequence[Memory], line: int | None = None) -> list[float]:
@@ -61,4 +62,4 @@ def region_costs(board: Board, regions: Sequence[Memory], line: int | None = Non
         else None
         for region in regions
     )
-    return filled(stated, unstated_memory(board))
+    return filled(stated, unstated_memory(board.target))

@@ -13,7 +13,7 @@ from edgeconv.encoding import FLOAT32, INT32, Encoding
 from edgeconv.ir.activation import NONE, Activation
 from edgeconv.ir.candidate import Candidate
 from edgeconv.ir.graph import Graph, Node, Tensor
-from edgeconv.ir.work import Work
+from edgeconv.ir.work import Crossing, Work
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +148,11 @@ class Layer:
     free_if_aliased: bool = False
     candidate: Candidate | None = None
     plan: Mapping[str, Param] = field(default_factory=dict)  # what explain and report.json show
+
+    @property
+    def traffic(self) -> tuple[Crossing, ...]:
+        """What a convolution moves behind each of the target's caches; none for other layers."""
+        return self.candidate.traffic if self.candidate else ()
 
 
 @dataclass(frozen=True, slots=True)

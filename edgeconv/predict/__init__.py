@@ -1,10 +1,10 @@
 """What an inference will take on a board: time and energy per layer, and what bounds it.
 
-The only place with these formulas.  Slots and traffic of convolutions come from the plans of
-`edgeconv.algorithms`, rates and prices from the board.
+The price of every layer (`edgeconv.price`) with the memories that its tensors lie in and with what
+the caches still hold of them.
 """
 
-from edgeconv.predict.flows import Traffic
 from edgeconv.predict.model import LayerPrediction, Prediction, Roofline, predict
+from edgeconv.predict.traffic import Traffic
 
 __all__ = ["LayerPrediction", "Prediction", "Roofline", "Traffic", "predict"]

@@ -6,13 +6,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from edgeconv.board import Board, Energy
+from edgeconv.board.speed import cycle_seconds
 from edgeconv.ir.choice import Choice, Layer
 from edgeconv.ir.memory import MemoryMap
-from edgeconv.predict.duration import duration_of
-from edgeconv.predict.energy import bytes_by_level, joules, unpriced
-from edgeconv.predict.flows import MEMORY, Traffic, flows, traffic
-from edgeconv.predict.rates import Rates, missing, rates_of
-from edgeconv.predict.residency import Use, uses
+from edgeconv.predict.rates import machine_with, missing, unstated
+from edgeconv.predict.residency import uses
+from edgeconv.predict.traffic import Traffic, traffic
+from edgeconv.price import Machine, price
+from edgeconv.price.energy import bytes_by_level, joules, unpriced
+from edgeconv.price.machine import MEMORY
+from edgeconv.price.operands import Use
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,51 +56,50 @@ class Prediction:
 def predict(choice: Choice, memory: MemoryMap, board: Board) -> Prediction:
     """One inference on one core of ``board``, caches as the inference before has left them."""
     constants = sum(blob.bytes for layer in choice.layers for blob in layer.blobs)
-    rates = None if missing(board) else rates_of(board, memory, constants)
+    machine = machine_with(board, memory, constants)
     operands = uses(choice, memory)
     layers = tuple(
-        _layer(choice.layers[index], choice, board, rates, own)
+        _layer(choice.layers[index], choice, board, machine, own)
         for index, own in zip(memory.order, operands, strict=True)
     )
     return Prediction(
         layers=layers,
         ms=_sum(layer.ms for layer in layers),
         mj=_sum(layer.mj for layer in layers),
-        time_source=_time_source(board, rates),
-        energy_source=_energy_source(board, rates),
+        time_source=_time_source(board, unstated(board, memory, constants)),
+        energy_source=_energy_source(board),
         roofline=_roofline(board),
     )
 
 
 def _layer(
-    layer: Layer, choice: Choice, board: Board, rates: Rates | None, operands: Sequence[Use]
+    layer: Layer, choice: Choice, board: Board, machine: Machine, operands: Sequence[Use]
 ) -> LayerPrediction:
-    graph, target = choice.graph, board.target
-    moved = traffic(layer, graph, target, operands)
-    energy = _energy(board, rates)
+    target, timed = board.target, not missing(board)
+    moved = traffic(layer, choice.graph, target, operands)
+    energy = _energy(board)
     if not operands:  # nothing is called
-        return LayerPrediction(0.0 if rates else None, 0.0 if energy else None, None, moved)
-    work, crossed = layer.work, flows(layer, target, operands)
-    time = duration_of(work, crossed, operands, rates) if rates else None
+        return LayerPrediction(0.0 if timed else None, 0.0 if energy else None, None, moved)
+    cost = price(layer, operands, machine)
     mj = None
     if energy:
         flash = board.bare_metal and bool(board.flash)
-        by_level = bytes_by_level(work, crossed, target, flash=flash)
+        by_level = bytes_by_level(layer.work, cost.flows, target, flash=flash)
         # An instruction that decodes is taken to need what a multiply-add of a vector does.
-        macs = layer.macs + work.decoding * target.lanes
-        mj = 1e3 * joules(energy, macs, by_level, time.seconds if time else 0.0)
+        macs = layer.macs + layer.work.decoding * target.lanes
+        mj = 1e3 * joules(energy, macs, by_level, cost.seconds if timed else 0.0)
     return LayerPrediction(
-        ms=1e3 * time.seconds if time else None,
+        ms=1e3 * cost.seconds if timed else None,
         mj=mj,
-        bound_by=time.bound_by if time else None,
+        bound_by=cost.duration.bound_by if timed else None,
         traffic=moved,
     )
 
 
-def _energy(board: Board, rates: Rates | None) -> Energy | None:
+def _energy(board: Board) -> Energy | None:
     """What can be used of the board's table: power is of no use without a time."""
     energy = board.energy
-    return None if energy and energy.run is not None and not rates else energy
+    return None if energy and energy.run is not None and missing(board) else energy
 
 
 def _sum(values: Iterable[float | None]) -> float | None:
@@ -107,32 +109,32 @@ def _sum(values: Iterable[float | None]) -> float | None:
     return sum(known) if len(known) == len(found) else None
 
 
-def _time_source(board: Board, rates: Rates | None) -> str:
-    if not rates:
+def _time_source(board: Board, unstated: Sequence[str]) -> str:
+    if missing(board):
         return f"not predicted: board {board.name} states no {' and no '.join(missing(board))}"
     text = (
-        f"predicted at {1e-6 / rates.cycle:g} MHz"
+        f"predicted at {1e-6 / cycle_seconds(board.target):g} MHz"
         f" from macs_per_cycle and bandwidths of board {board.name}"
     )
-    if rates.unstated:
+    if unstated:
         text += (
-            f", which states no bandwidth of {', '.join(rates.unstated)}:"
+            f", which states no bandwidth of {', '.join(unstated)}:"
             " taken to be half as fast as what comes before, or a load per cycle"
         )
     return text
 
 
-def _energy_source(board: Board, rates: Rates | None) -> str:
+def _energy_source(board: Board) -> str:
     if not board.energy:
         return f"not predicted: board {board.name} states no [energy]"
     if board.energy.run is not None:
-        if not rates:
+        if missing(board):
             return f"not predicted: board {board.name} states power, and there is no time"
         return f"predicted time at {1e3 * board.energy.run:.3g} mW: {board.energy.source}"
     text = f"predicted with {board.energy.source}"
     if levels := unpriced(board.energy, board):
         text += f"; no price for bytes of {', '.join(levels)}"
-    if not rates and board.energy.idle:
+    if missing(board) and board.energy.idle:
         text += "; idle power is left out, for want of a time"
     return text
 

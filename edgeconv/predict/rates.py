@@ -1,49 +1,14 @@
-"""A board as the model of time sees it: seconds per instruction and per byte of every level."""
+"""The machine that a network runs on once it is known in which memories its tensors lie."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 
 from edgeconv.board import Board, Memory
-from edgeconv.board.speed import (
-    cache_costs,
-    cycle_seconds,
-    load_cost,
-    region_costs,
-    unstated_memory,
-)
+from edgeconv.board.speed import region_costs, unstated_memory
 from edgeconv.ir.memory import MemoryMap
 from edgeconv.memory.link import io_region, weights_region
-from edgeconv.predict.flows import MEMORY, caches_of
-
-
-@dataclass(frozen=True, slots=True)
-class Level:
-    """``byte``: seconds for a byte to come from here into registers, all the way."""
-
-    name: str
-    byte: float
-
-
-@dataclass(frozen=True, slots=True)
-class Rates:
-    """``slot``: seconds per vector instruction; ``cycle``: of the clock; ``load``: per byte of a
-    scalar load that waits for nothing.  ``in_order``: nothing is hidden behind anything else.
-
-    ``caches``: L2 and what is behind it.  ``banks``: the memory that each bank of the arena lies
-    in; ``caller``: that of the network's inputs and outputs; ``weights``: that of constants.
-    ``unstated``: levels without a bandwidth, see `board.speed`.
-    """
-
-    slot: float
-    cycle: float
-    load: float
-    in_order: bool
-    caches: tuple[Level, ...]
-    banks: tuple[Level, ...]
-    caller: Level
-    weights: Level
-    unstated: tuple[str, ...]
+from edgeconv.price.machine import MEMORY, Level, Machine, caches_of, machine_of
 
 
 def missing(board: Board) -> tuple[str, ...]:
@@ -52,18 +17,10 @@ def missing(board: Board) -> tuple[str, ...]:
     return tuple(name for name, value in stated.items() if value is None)
 
 
-def rates_of(board: Board, memory: MemoryMap, weights_bytes: int) -> Rates:
-    """The rates of a board of which nothing is `missing`, for a network with these constants."""
-    assert board.clock_hz is not None
-    assert board.macs_per_cycle is not None
-    target, cycle, load = board.target, cycle_seconds(board), load_cost(board)
-    behind_l1 = caches_of(target)[1:]
-    fastest = 0.0 if target.caches else load  # costs are those beyond the nearest level
-    caches: list[Level] = []
-    for cache, cost in zip(behind_l1, cache_costs(board)[1:], strict=True):
-        fastest = max(fastest, cost)
-        caches.append(Level(f"L{cache.level}", fastest))
-
+def machine_with(board: Board, memory: MemoryMap, weights_bytes: int) -> Machine:
+    """The board's machine for a network with these places and so many bytes of constants."""
+    target = board.target
+    machine = machine_of(target)
     costs = {
         region.name: cost
         for kind in (board.ram, board.flash)
@@ -71,27 +28,23 @@ def rates_of(board: Board, memory: MemoryMap, weights_bytes: int) -> Rates:
     }
 
     def level(region: Memory | None) -> Level:
-        cost = costs[region.name] if region else unstated_memory(board)
-        return Level(
-            region.name if region and board.bare_metal else MEMORY,
-            max(fastest, cost),
-        )
+        cost = costs[region.name] if region else unstated_memory(target)
+        return Level(_name(board, region), max(machine.nearest, cost))
 
+    *banks, caller, weights = map(level, _regions(board, memory, weights_bytes))
+    return replace(machine, banks=tuple(banks), caller=caller, weights=weights)
+
+
+def unstated(board: Board, memory: MemoryMap, weights_bytes: int) -> tuple[str, ...]:
+    """The levels without a bandwidth, see `board.speed`."""
+    found = [f"L{c.level}" for c in caches_of(board.target)[1:] if c.bandwidth is None]
     regions = _regions(board, memory, weights_bytes)
-    unstated = [f"L{cache.level}" for cache in behind_l1 if cache.bandwidth is None]
-    unstated += [level(r).name for r in regions if r is None or r.bandwidth is None]
-    *banks, caller, weights = map(level, regions)
-    return Rates(
-        slot=cycle * target.lanes * target.outer_rate / board.macs_per_cycle,
-        cycle=cycle,
-        load=load,
-        in_order=target.single_issue,
-        caches=tuple(caches),
-        banks=tuple(banks),
-        caller=caller,
-        weights=weights,
-        unstated=tuple(dict.fromkeys(unstated)),
-    )
+    found += [_name(board, r) for r in regions if r is None or r.bandwidth is None]
+    return tuple(dict.fromkeys(found))
+
+
+def _name(board: Board, region: Memory | None) -> str:
+    return region.name if region and board.bare_metal else MEMORY
 
 
 def _regions(board: Board, memory: MemoryMap, weights_bytes: int) -> list[Memory | None]:

@@ -1,8 +1,7 @@
 """Where the operands of a layer lie when it begins, in a network that runs again and again.
 
-A byte is still in a cache when fewer distinct bytes than fit were touched since its last use.  The
-caches of a run are warm from the run before: weights are touched once per run, so that they come
-from memory only where a whole run does not fit the last cache.
+The caches of a run are warm from the run before: weights are touched once per run, so that they
+come from memory only where a whole run does not fit the last cache.
 """
 
 from __future__ import annotations
@@ -15,47 +14,9 @@ from itertools import accumulate
 from edgeconv.ir.choice import ArgKind, Choice, Layer
 from edgeconv.ir.memory import MemoryMap, Place, Region
 from edgeconv.memory.contents import Contents, Piece
-
-# A cache is shared with code, tables and other programs, and does not replace perfectly: up to this
-# part of its size everything is found again, from its full size on nothing; between, a share.
-SURELY_HELD = 0.5
+from edgeconv.price.operands import Touched, Use
 
 Span = tuple[int, int]  # [begin, end)
-
-
-@dataclass(frozen=True, slots=True)
-class Touched:
-    """Bytes of an operand last touched ``distance`` distinct bytes ago."""
-
-    bytes: int
-    distance: float
-
-
-@dataclass(frozen=True, slots=True)
-class Use:
-    """One operand of a layer and the ages of its bytes.
-
-    ``kind`` and ``ref`` as in `Arg`; constants are one operand.  ``bank``: the entry of
-    ``MemoryMap.banks`` that it lies in, None for the caller's memory and for constants.
-    ``in_place``: an output that overwrites an input, so that its lines are there already.
-    """
-
-    kind: ArgKind
-    ref: str
-    bytes: int
-    ages: tuple[Touched, ...]
-    bank: int | None = None
-    in_place: bool = False
-
-    def missing(self, size: int) -> float:
-        """The bytes that a cache of ``size`` (all nearer ones included) does not hold."""
-        return sum(age.bytes * lost(age.distance, size) for age in self.ages)
-
-
-def lost(distance: float, size: int) -> float:
-    """The share of bytes of this reuse distance that a cache of ``size`` has lost."""
-    least = SURELY_HELD * size
-    return min(1.0, max(0.0, (distance - least) / (size - least)))
 
 
 def is_free(layer: Layer, index: int, memory: MemoryMap) -> bool:

@@ -21,7 +21,8 @@ from edgeconv.bounds import (
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph
 from edgeconv.ir.work import Crossing
-from edgeconv.predict.flows import caches_of, crossings, precision_of, sources
+from edgeconv.predict.traffic import precision_of
+from edgeconv.price.machine import caches_of, sources
 from edgeconv.targets import Target
 
 Document = dict[str, Any]
@@ -35,7 +36,7 @@ def movement(layer: Layer, graph: Graph, target: Target, threads: int | None) ->
     memory in front of what lies behind the level.  None for a layer that is no convolution, and on
     a board without caches.
     """
-    found = crossings(layer)
+    found = layer.traffic
     if not found:
         return None
     shape, precision = conv_shape(problem_of(layer.node, graph)), precision_of(layer, graph)

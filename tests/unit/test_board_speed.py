@@ -15,7 +15,7 @@ from edgeconv.board.speed import SLOWER, cache_costs, filled, region_costs
 from edgeconv.cache import Cache
 from edgeconv.memory.banks import of_board
 from edgeconv.pipeline import CompileOptions, decide
-from edgeconv.predict.rates import rates_of
+from edgeconv.predict.rates import machine_with, unstated
 
 GHZ = 1_000_000_000
 L1 = Cache(1, 32 << 10, 64, bandwidth=32.0)
@@ -39,13 +39,13 @@ def test_placement_and_prediction_agree_on_what_is_unstated(residual_model: Path
     nrf = boards.load("nrf52840")
     machine = replace(nrf, clock_hz=GHZ, memory=(*regions, *flash))
     plan = decide(CompileOptions(model=residual_model, board="nrf52840")).memory
-    rates = rates_of(machine, plan, 2 << 20)  # too large for F
+    rates = machine_with(machine, plan, 2 << 20)  # too large for F
     assert [level.byte for level in rates.banks] == pytest.approx([0.25e-9, 0.5e-9, 1e-9])
     assert [level.byte for level in rates.banks] == [b.cost for b in of_board(machine, {})]
     assert rates.weights.name == "Q"
     assert rates.weights.byte == pytest.approx(2e-9)
-    assert rates.unstated == ("A", "B", "C", "Q")
-    near = rates_of(machine, plan, 1 << 10).weights
+    assert unstated(machine, plan, 2 << 20) == ("A", "B", "C", "Q")
+    near = machine_with(machine, plan, 1 << 10).weights
     assert near.name == "F"
     assert near.byte == pytest.approx(1e-9)
 
@@ -53,8 +53,8 @@ def test_placement_and_prediction_agree_on_what_is_unstated(residual_model: Path
 def test_a_first_region_is_half_as_fast_as_the_last_cache() -> None:
     bare = [Memory("A", "sram", 1 << 18, 0), Memory("F", "flash", 1 << 20, 0)]
     cached = replace(boards.load("nrf52840"), clock_hz=GHZ, caches=(L1,), memory=tuple(bare))
-    assert cache_costs(cached) == pytest.approx([1e-9 / 32])
+    assert cache_costs(cached.target) == pytest.approx([1e-9 / 32])
     for kind in (cached.ram, cached.flash):
         assert region_costs(cached, kind) == pytest.approx([2e-9 / 32])
-    unstated = replace(cached, caches=(replace(L1, bandwidth=None),))
-    assert cache_costs(unstated) == pytest.approx([0.25e-9])  # a load of one lane
+    slower = replace(cached, caches=(replace(L1, bandwidth=None),))
+    assert cache_costs(slower.target) == pytest.approx([0.25e-9])  # a load of one lane

@@ -16,8 +16,7 @@ from edgeconv.budget.program import optimise
 from edgeconv.ir.choice import Alias, Choice
 from edgeconv.ir.memory import Place, Region
 from edgeconv.memory.plan import plan
-from edgeconv.predict import LayerPrediction, Prediction
-from edgeconv.predict.flows import Traffic
+from edgeconv.predict import LayerPrediction, Prediction, Traffic
 from edgeconv.storage import formats
 from tests.memory_choices import Net
 from tests.memory_strategies import choices

@@ -28,10 +28,11 @@ from edgeconv.memory.banks import of_board
 from edgeconv.memory.link import link_plan
 from edgeconv.pipeline import CompileOptions
 from edgeconv.predict import Prediction, predict
-from edgeconv.predict.duration import COMPUTE, EXPOSED, LAYER_CYCLES, OVERHEAD, Duration
-from edgeconv.predict.energy import joules
-from edgeconv.predict.flows import MEMORY, crossings
-from edgeconv.predict.residency import SURELY_HELD, Touched, Use, lost, uses
+from edgeconv.predict.residency import uses
+from edgeconv.price.duration import COMPUTE, EXPOSED, LAYER_CYCLES, OVERHEAD, Duration
+from edgeconv.price.energy import joules
+from edgeconv.price.machine import MEMORY
+from edgeconv.price.operands import SURELY_HELD, Touched, Use, lost
 from tests import onnx_models
 
 GHZ = 1_000_000_000
@@ -318,7 +319,7 @@ def test_traffic_of_other_layers_is_what_they_must_move(tmp_path: Path) -> None:
         moved, bound = layer.traffic.bytes, layer.traffic.lower_bound
         assert bound is not None
         assert moved["L3"] is None
-        if crossing := crossings(choice.layers[index]):
+        if crossing := choice.layers[index].traffic:
             assert moved["L2"] == math.ceil(crossing[0].total)
             assert moved["DRAM"] == math.ceil(crossing[1].total)
             assert moved["DRAM"] >= bound

@@ -21,7 +21,7 @@ from edgeconv.encoding import FLOAT32, INT8, Encoding, int8
 from edgeconv.ir.candidate import Candidate
 from edgeconv.ir.layout import ROW_MAJOR, blocked
 from edgeconv.predict import Prediction, predict
-from edgeconv.predict.flows import precision_of
+from edgeconv.predict.traffic import precision_of
 from edgeconv.storage import formats
 from edgeconv.targets import QUANTISED, TARGETS, Target
 from tests import onnx_models

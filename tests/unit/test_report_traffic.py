@@ -26,7 +26,7 @@ from edgeconv.encoding import Encoding
 from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Layout, blocked
 from edgeconv.ir.work import Crossing
 from edgeconv.pipeline import CompileOptions
-from edgeconv.predict import flows
+from edgeconv.predict.traffic import precision_of
 from edgeconv.report import document
 from edgeconv.report.document import Facts
 from edgeconv.targets import TARGETS, Target
@@ -152,6 +152,6 @@ def test_bytes_come_from_the_levels_that_there_are(
 def test_words_follow_the_storage_formats(residual_model: Path) -> None:
     choice = pipeline.decide(CompileOptions(residual_model, BOARD)).choice
     layer = next(layer for layer in choice.layers if layer.node.op == "Conv")
-    assert flows.precision_of(layer, choice.graph) == Precision(1.0, 1.0, 1.0, 1.0)
+    assert precision_of(layer, choice.graph) == Precision(1.0, 1.0, 1.0, 1.0)
     blobs = tuple(replace(blob, storage=Encoding(16)) for blob in layer.blobs)
-    assert flows.precision_of(replace(layer, blobs=blobs), choice.graph) == Precision(1, 0.5, 1, 1)
+    assert precision_of(replace(layer, blobs=blobs), choice.graph) == Precision(1, 0.5, 1, 1)

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgeconv.ir.choice import ArgKind
-from edgeconv.predict.residency import Touched, _History, _Operand, _Step
+from edgeconv.predict.residency import _History, _Operand, _Step
+from edgeconv.price.operands import Touched
 
 ARENA = 40
 REGIONS = ("arena 0", "input 0")

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from edgeconv.board import Board, Energy
 from edgeconv.ir.work import Work
-from edgeconv.predict.flows import MEMORY, Flow, sources
+from edgeconv.price.flows import Flow
+from edgeconv.price.machine import MEMORY, sources
 from edgeconv.targets import Target
 
 REGISTERS = "L1"  # [energy.byte]: between the first cache and registers

@@ -15,9 +15,9 @@ from itertools import pairwise
 
 from edgeconv.ir.choice import ArgKind
 from edgeconv.ir.work import Work
-from edgeconv.predict.flows import Flow
-from edgeconv.predict.rates import Rates
-from edgeconv.predict.residency import Use
+from edgeconv.price.flows import Flow
+from edgeconv.price.machine import Machine
+from edgeconv.price.operands import Use
 
 COMPUTE, OVERHEAD = "compute", "overhead"
 # Cycles to call a layer, fetch its code from behind L1, and fill and drain its pipelines.
@@ -59,7 +59,7 @@ class Duration:
 
 
 def duration_of(
-    work: Work, flows: Sequence[Flow], operands: Sequence[Use], rates: Rates
+    work: Work, flows: Sequence[Flow], operands: Sequence[Use], machine: Machine
 ) -> Duration:
     """The time of a layer with this work, whose ``operands`` make these ``flows``."""
     memory: defaultdict[str, float] = defaultdict(float)
@@ -67,18 +67,18 @@ def duration_of(
     data = [flow.data for flow in flows] or [work.data_bytes]
     for crossing in (constants, data):
         # What a level is asked for comes from there unless it has to ask the next one.
-        for level, (here, behind) in zip(rates.caches, pairwise(crossing), strict=True):
+        for level, (here, behind) in zip(machine.caches, pairwise(crossing), strict=True):
             memory[level.name] += level.byte * max(0.0, here - behind)
-    counted = 0.0 if flows else rates.load  # among the instructions, per byte
-    memory[rates.weights.name] += (rates.weights.byte - counted) * constants[-1]
+    counted = 0.0 if flows else machine.load  # among the instructions, per byte
+    memory[machine.weights.name] += (machine.weights.byte - counted) * constants[-1]
     for bank, share in _shares(operands).items():
-        level = rates.caller if bank is None else rates.banks[bank]
+        level = machine.caller if bank is None else machine.banks[bank]
         memory[level.name] += (level.byte - counted) * data[-1] * share
     return Duration(
-        overhead=LAYER_CYCLES * rates.cycle,
-        compute=work.slots * rates.slot + work.moves * min(rates.slot, rates.cycle),
+        overhead=LAYER_CYCLES * machine.cycle,
+        compute=work.slots * machine.slot + work.moves * min(machine.slot, machine.cycle),
         memory=dict(memory),
-        exposed=IN_ORDER if rates.in_order else EXPOSED,
+        exposed=IN_ORDER if machine.in_order else EXPOSED,
     )
 
 

@@ -1,0 +1,93 @@
+"""A core and its memories as prices see them: seconds per instruction and per byte of each level.
+
+There is one rule for boards that state too little: a cycle takes `board.speed.NOMINAL`, a vector
+multiply-add a cycle, and memories what `board.speed` says.  Prices of such a machine compare, but
+predict no time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from edgeconv.board.speed import cache_costs, cycle_seconds, load_cost, unstated_memory
+from edgeconv.cache import Cache
+from edgeconv.targets import Target
+
+MEMORY = "DRAM"  # what is behind the last cache
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """``byte``: seconds for a byte to come from here into registers, all the way."""
+
+    name: str
+    byte: float
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """``slot``: seconds per vector instruction; ``cycle``: of the clock; ``load``: per byte of a
+    scalar load that waits for nothing.  ``in_order``: nothing is hidden behind anything else.
+
+    ``sizes``: bytes of every cache, nearest first; ``caches``: L2 and what is behind it.
+    ``banks``: the memory that each bank of the arena lies in; ``caller``: that of the network's
+    inputs and outputs; ``weights``: that of constants.
+    """
+
+    slot: float
+    cycle: float
+    load: float
+    in_order: bool
+    sizes: tuple[int, ...]
+    caches: tuple[Level, ...]
+    banks: tuple[Level, ...]
+    caller: Level
+    weights: Level
+
+    @property
+    def nearest(self) -> float:
+        """Seconds that a byte from behind the caches takes at least: costs are those beyond the
+        first cache, or those of a load where there is none."""
+        if not self.sizes:
+            return self.load
+        return self.caches[-1].byte if self.caches else 0.0
+
+
+def caches_of(target: Target) -> list[Cache]:
+    """By level."""
+    return sorted(target.caches, key=lambda cache: cache.level)
+
+
+def sources(target: Target) -> tuple[str, ...]:
+    """What is behind each of the target's caches, nearest first."""
+    return (*(f"L{cache.level}" for cache in caches_of(target)[1:]), MEMORY)
+
+
+@lru_cache(maxsize=64)
+def machine_of(target: Target) -> Machine:
+    """The machine of a target with what its board states, all tensors in its first memory."""
+    cycle, load = cycle_seconds(target), load_cost(target)
+    fastest = 0.0 if target.caches else load  # costs are those beyond the nearest level
+    caches: list[Level] = []
+    for name, cost in zip(sources(target), cache_costs(target)[1:], strict=False):
+        fastest = max(fastest, cost)
+        caches.append(Level(name, fastest))
+
+    def memory(bandwidth: float | None) -> Level:
+        cost = 1 / bandwidth if bandwidth else unstated_memory(target)
+        return Level(MEMORY, max(fastest, cost))
+
+    rate = target.macs_per_cycle or target.lanes * target.outer_rate
+    ram = memory(target.ram_bandwidth)
+    return Machine(
+        slot=cycle * target.lanes * target.outer_rate / rate,
+        cycle=cycle,
+        load=load,
+        in_order=target.single_issue,
+        sizes=tuple(cache.size for cache in caches_of(target)),
+        caches=tuple(caches),
+        banks=(ram,),
+        caller=ram,
+        weights=memory(target.constants_bandwidth),
+    )
