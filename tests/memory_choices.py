@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from edgeconv.ir.choice import Alias, Choice, Layer
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.memory import MemoryMap
+from edgeconv.ir.step import Divides, Step, alone, least_windows
 from edgeconv.ir.work import Work
 
 NO_WORK = Work(0, 0, 0, 0)
+
+
+@dataclass(frozen=True)
+class Link:
+    """A layer that takes turns: its result has rows of ``width`` bytes."""
+
+    divides: Divides
+    width: int
+    workspace: int = 0
 
 
 @dataclass
@@ -24,6 +34,7 @@ class Net:
     tensors: dict[str, Tensor] = field(default_factory=dict)
     layers: list[Layer] = field(default_factory=list)
     inputs: list[str] = field(default_factory=list)
+    turns: list[Step] = field(default_factory=list)  # of several layers
 
     def tensor(self, name: str, size: int, dtype: str = "int8") -> str:
         self.tensors[name] = Tensor(name, (size // np.dtype(dtype).itemsize,), dtype)
@@ -70,10 +81,48 @@ class Net:
         alias = Alias(of, output, of, offset, exact=True)
         return self.layer(output, size, of, aliases=(alias,), dtype=self.dtype(of))
 
+    def chain(
+        self,
+        output: str,
+        source: str,
+        links: Sequence[Link],
+        turn: int,
+        *,
+        slack: int = 0,
+        workers: int = 1,
+        residual: str = "",
+    ) -> str:
+        """A step of several layers, the last of which makes ``output``; windows have ``slack`` rows
+        more than they need.  ``residual``: of the result's size, read by the last layer, which may
+        overwrite it."""
+        windows = (*least_windows([link.divides for link in links], turn), 0)
+        first, read = len(self.layers), source
+        for i, (link, window) in enumerate(zip(links, windows, strict=True)):
+            rows, last = link.divides.rows, i == len(links) - 1
+            name = output if last else f"{output}.{i}"
+            kept = min(rows, window + slack) if window else 0
+            self.tensors[name] = Tensor(name, (rows, link.width), "int8", window=kept)
+            reads = (read, residual) if last and residual else (read,)
+            node = Node(f"make_{name}", "Test", reads, (name,))
+            own = Layer(node, "test", "", {}, (), (), NO_WORK, workspace_bytes=link.workspace)
+            offer = (Alias(residual, name, residual),) if last and residual else ()
+            self.layers.append(replace(own, divides=link.divides, aliases=offer))
+            read = name
+        self.turns.append(Step(tuple(range(first, len(self.layers))), turn, workers))
+        return output
+
+    def steps(self) -> tuple[Step, ...]:
+        several = {step.layers[0]: step for step in self.turns}
+        inside = {layer for step in self.turns for layer in step.layers}
+        each = alone(len(self.layers))
+        return tuple(
+            several.get(i, each[i]) for i in range(len(each)) if i in several or i not in inside
+        )
+
     def choice(self, *outputs: str) -> Choice:
         nodes = tuple(layer.node for layer in self.layers)
         graph = Graph("test", nodes, self.tensors, tuple(self.inputs), outputs)
-        return Choice(graph, tuple(self.layers), "test", self.align, self.io)
+        return Choice(graph, tuple(self.layers), "test", self.align, self.io, self.steps())
 
     def bytes(self, name: str) -> int:
         return self.tensors[name].elements * self.item(name)

@@ -5,14 +5,18 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from edgeconv.ir.choice import Alias, Choice
-from tests.memory_choices import Net
+from edgeconv.ir.step import Divides
+from tests.memory_choices import Link, Net
 
 DTYPES = {"int8": 1, "float32": 4}
 
 
 @st.composite
-def choices(draw: st.DrawFn, max_layers: int = 12, aliases: bool = True) -> Choice:
-    """Random networks: branches, unread tensors, two types, every kind of alias if ``aliases``."""
+def choices(
+    draw: st.DrawFn, max_layers: int = 12, aliases: bool = True, turns: bool = False
+) -> Choice:
+    """Random networks: branches, unread tensors, two types, every kind of alias if ``aliases``, and
+    with ``turns`` steps of several layers."""
     net = Net(align=draw(st.sampled_from([4, 16])), io=draw(st.sampled_from(["caller", "arena"])))
     dtypes, items = st.sampled_from(sorted(DTYPES)), st.integers(1, 12)
 
@@ -22,6 +26,7 @@ def choices(draw: st.DrawFn, max_layers: int = 12, aliases: bool = True) -> Choi
 
     names = [net.input(f"x{i}", *fresh()) for i in range(draw(st.integers(1, 2)))]
     plain = ["plain", "workspace"]
+    plain += ["turns", "turns"] if turns else []
     sharing = ["concat", "view", "unary", "binary", "convert"]
     for i in range(draw(st.integers(1, max_layers))):
         recent, output = names[-6:], f"t{i}"
@@ -44,6 +49,18 @@ def choices(draw: st.DrawFn, max_layers: int = 12, aliases: bool = True) -> Choi
             case "convert":
                 size, dtype = fresh()
                 net.layer(output, size, a, aliases=(Alias(a, output, a),), dtype=dtype)
+            case "turns":
+                found = draw(st.lists(links(), min_size=2, max_size=4))
+                alike_last = found[-1].divides.rows * found[-1].width
+                net.chain(
+                    output,
+                    a,
+                    found,
+                    draw(st.integers(1, 5)),
+                    slack=draw(st.integers(0, 2)),
+                    workers=draw(st.sampled_from([1, 1, 3])),
+                    residual=draw(st.sampled_from(["", *_residuals(net, recent, a, alike_last)])),
+                )
             case kind:
                 reads = draw(st.lists(st.sampled_from(recent), min_size=1, max_size=3, unique=True))
                 size, dtype = fresh()
@@ -51,5 +68,20 @@ def choices(draw: st.DrawFn, max_layers: int = 12, aliases: bool = True) -> Choi
                 net.layer(output, size, *reads, workspace=workspace, dtype=dtype)
         names.append(output)
     made = [layer.node.output for layer in net.layers]
+    made = [name for name in made if not net.tensors[name].window]
     outputs = draw(st.lists(st.sampled_from(made), min_size=1, max_size=3, unique=True))
     return net.choice(*outputs)
+
+
+@st.composite
+def links(draw: st.DrawFn) -> Link:
+    """A layer that takes turns: a kernel of some rows, a stride, rows of padding."""
+    rows = draw(st.integers(1, 12))
+    reach, stride = draw(st.integers(1, 5)), draw(st.integers(1, 3))
+    divides = Divides(rows, reach, stride, draw(st.integers(0, reach)))
+    return Link(divides, draw(st.integers(1, 6)), draw(st.sampled_from([0, 0, 5, 17])))
+
+
+def _residuals(net: Net, recent: list[str], source: str, size: int) -> list[str]:
+    """What the last layer of a chain from ``source`` may add to its result."""
+    return [name for name in recent if name != source and net.bytes(name) == size]

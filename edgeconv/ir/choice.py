@@ -13,6 +13,7 @@ from edgeconv.encoding import FLOAT32, INT32, Encoding
 from edgeconv.ir.activation import NONE, Activation
 from edgeconv.ir.candidate import Candidate
 from edgeconv.ir.graph import Graph, Node, Tensor
+from edgeconv.ir.step import Divides, Step, alone
 from edgeconv.ir.work import Crossing, Work
 
 
@@ -45,10 +46,11 @@ Param = Scalar | Tuple | Number | KernelEpilogue
 
 
 def tensor_bytes(tensor: Tensor) -> int:
-    """Bytes of a tensor in memory, layout padding included."""
+    """Bytes of a tensor in memory, layout padding included; of a window of rows, those."""
+    elements = tensor.layout.elements(tensor.held)
     if tensor.dtype == "float32":
-        return tensor.storage.bytes_of(tensor.elements)
-    return tensor.elements * np.dtype(tensor.dtype).itemsize
+        return tensor.storage.bytes_of(elements)
+    return elements * np.dtype(tensor.dtype).itemsize
 
 
 def element_align(tensor: Tensor) -> int:
@@ -132,6 +134,8 @@ class Layer:
     bodies that come out equal share one function.  ``headers`` are the kernel headers it uses.
     ``candidate``: the plan behind it, for convolutions and dense layers.
     A layer whose every alias is exact and granted needs no call at all (``free_if_aliased``).
+    ``divides``: its function can compute some rows alone, None where it computes all at once.
+    ``workspace_bytes``: of one worker; they hold nothing between calls.
     """
 
     node: Node
@@ -146,6 +150,7 @@ class Layer:
     workspace_bytes: int = 0
     macs: int = 0
     free_if_aliased: bool = False
+    divides: Divides | None = None
     candidate: Candidate | None = None
     plan: Mapping[str, Param] = field(default_factory=dict)  # what explain and report.json show
 
@@ -157,10 +162,41 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The graph with every layout decided and every conversion inserted, and its kernel calls."""
+    """The graph with every layout decided and every conversion inserted, and its kernel calls.
+
+    ``steps``: every layer is in one of them, in the model's order; each is a step of its own where
+    none are given.
+    """
 
     graph: Graph
     layers: tuple[Layer, ...]
     isa: str
     align: int  # bytes: of the arena, of every tensor in it and of every blob
     io: str = "caller"  # or "arena"
+    steps: tuple[Step, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.steps:
+            object.__setattr__(self, "steps", alone(len(self.layers)))
+
+    def held_bytes(self, name: str) -> int:
+        """Bytes of a tensor in memory: all of it, or a window for every worker."""
+        tensor = self.graph[name]
+        workers = 1
+        if tensor.window:
+            made = ((step, layer) for step in self.steps for layer in step.layers)
+            workers = next(s.workers for s, i in made if name in self.layers[i].node.outputs)
+        return self._for_each(workers, tensor_bytes(tensor))
+
+    def workspaces(self) -> dict[int, int]:
+        """Layer -> bytes of scratch, of all workers; layers without any are absent."""
+        return {
+            layer: self._for_each(step.workers, self.layers[layer].workspace_bytes)
+            for step in self.steps
+            for layer in step.layers
+            if self.layers[layer].workspace_bytes
+        }
+
+    def _for_each(self, workers: int, size: int) -> int:
+        """``size`` for each of some workers, who begin at multiples of the alignment."""
+        return size if workers == 1 else workers * (-(-size // self.align) * self.align)

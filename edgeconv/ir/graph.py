@@ -23,7 +23,8 @@ class Tensor:
 
     ``layout`` is the order of its elements, ``storage`` the format in which run-time values lie in
     memory (kernels always compute in float32; graph inputs and outputs are float32 in memory too).
-    ``data`` is set for constants only: the logical array.
+    ``window``: the rows (of the last dimension but one) that memory holds at a time, row y at y
+    modulo these; 0: all of them.  ``data`` is set for constants only: the logical array.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Tensor:
     dtype: str = "float32"  # a numpy type name
     layout: Layout = ROW_MAJOR
     storage: Encoding = FLOAT32
+    window: int = 0
     data: Array | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -41,6 +43,13 @@ class Tensor:
     def elements(self) -> int:
         """Elements in memory, layout padding included."""
         return self.layout.elements(self.shape)
+
+    @property
+    def held(self) -> Shape:
+        """The shape of what memory holds at a time."""
+        if not self.window:
+            return self.shape
+        return (*self.shape[:-2], self.window, self.shape[-1])
 
     @property
     def size(self) -> int:

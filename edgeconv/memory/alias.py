@@ -90,6 +90,10 @@ class _Groups:
         self._itemsize = np.array([program.itemsizes[name] for name in self._names], np.int64)
         self._first = np.array([spans[name].first for name in self._names], np.int64)
         self._last = np.array([spans[name].last for name in self._names], np.int64)
+        lengths = {
+            name: len(step) for step in program.steps for i in step for name in program.writes[i]
+        }  # of the step that writes it
+        self._end = self._first + [lengths.get(name, 1) - 1 for name in self._names]
         self._block = np.arange(count)
         self._offset = np.zeros(count, np.int64)  # from the block's first tensor
         self._members = [[number] for number in range(count)]
@@ -141,7 +145,7 @@ class _Groups:
         output, source = self._number[name], self._number[alias.input]
         start = alias.offset if name == alias.inner else -alias.offset
         fits = start >= 0 and start + sizes[name] <= self._program.round_up(sizes[alias.input])
-        dies = self._last[source] == self._first[output]
+        dies = self._last[source] == self._end[output]
         if fits and dies and output not in self._overwrites:
             self._overwrites[output] = source
             if self._block[output] == self._block[source] or not self.join(alias):

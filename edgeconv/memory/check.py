@@ -14,6 +14,7 @@ import numpy as np
 from edgeconv.ir.check import InvariantError
 from edgeconv.ir.choice import Alias, Choice, Layer, element_align, tensor_bytes
 from edgeconv.ir.memory import MemoryMap, Place, Region
+from edgeconv.ir.step import Step, calls
 from edgeconv.memory.contents import Contents, Piece
 
 _SCRATCH = "(workspace)"
@@ -56,17 +57,27 @@ def _writes(layer: Layer) -> list[str]:
     return [name for name in layer.node.outputs if name]
 
 
+def _steps(choice: Choice, memory_map: MemoryMap) -> Iterator[tuple[Step, int]]:
+    """In the order of their first layers, each with where its last one must be."""
+    first = {step.layers[0]: step for step in choice.steps}
+    for position, index in enumerate(memory_map.order):
+        if index in first:
+            yield first[index], position + len(first[index].layers) - 1
+
+
 def _check_order(choice: Choice, memory_map: MemoryMap) -> dict[str, tuple[int, int]]:
     """The first and last step of every tensor; fails if the order is not one of execution."""
     layers, order, graph = choice.layers, memory_map.order, choice.graph
     _require(sorted(order) == list(range(len(layers))), "order", "each layer must run once")
     used = {name: (-1, -1) for name in graph.inputs if not graph[name].is_constant}
-    for step, index in enumerate(order):
-        layer = layers[index]
-        for name in _reads(choice, layer):
-            _require(name in used, layer.node.name, f"reads {name!r} before it is written")
-            used[name] = (used[name][0], step)
-        used.update(dict.fromkeys(_writes(layer), (step, step)))
+    for step, end in _steps(choice, memory_map):
+        start = end - len(step.layers) + 1
+        _require(order[start : end + 1] == step.layers, "order", f"step {step.layers} is torn")
+        for layer in (layers[index] for index in step.layers):
+            for name in _reads(choice, layer):
+                _require(name in used, layer.node.name, f"reads {name!r} before it is written")
+                used[name] = (used[name][0], end)
+            used.update(dict.fromkeys(_writes(layer), (start, end)))
     for name in graph.outputs:
         if not graph[name].is_constant:
             used[name] = (used[name][0], len(order))
@@ -80,7 +91,7 @@ def _check_places(
     _require(places.keys() == lifetimes.keys(), "places", "must be those of the tensors in use")
     for name, place in places.items():
         tensor = graph[name]
-        size, item = tensor_bytes(tensor), element_align(tensor)
+        size, item = choice.held_bytes(name), element_align(tensor)
         _require(place.bytes == size, name, "has a place of another size")
         _require((place.first, place.last) == lifetimes[name], name, "has another lifetime")
         _require(place.offset % item == 0, name, "lies across its elements' alignment")
@@ -91,13 +102,8 @@ def _check_places(
                 start = (places[name].region, places[name].index, places[name].offset)
                 _require(start == (region, index, 0), name, "must be the caller's own buffer")
     steps = {index: step for step, index in enumerate(memory_map.order)}
-    sizes = {i: layer.workspace_bytes for i, layer in enumerate(choice.layers)}
-    _require(
-        {i: place.bytes for i, place in memory_map.workspaces.items()}
-        == {i: size for i, size in sizes.items() if size},
-        "workspaces",
-        "must be those that the layers ask for",
-    )
+    sizes = {i: place.bytes for i, place in memory_map.workspaces.items()}
+    _require(sizes == choice.workspaces(), "workspaces", "must be those that the layers ask for")
     for i, place in memory_map.workspaces.items():
         where = f"workspace of {choice.layers[i].node.name}"
         _require(place.region is Region.ARENA, where, "must lie in the arena")
@@ -221,6 +227,27 @@ def _put(region: Contents[str], at: int, content: Content) -> int:
     return at
 
 
+def _check_rows(choice: Choice, step: Step) -> None:
+    """At every call of a step each window holds the rows that the call reads."""
+    layers = [choice.layers[index] for index in step.layers]
+    divides = [layer.divides for layer in layers if layer.divides]
+    windows = [choice.graph[layer.node.output].window for layer in layers[:-1]]
+    held: list[dict[int, int]] = [{} for _ in windows]  # place in the window -> row
+    done = [0] * len(layers)
+    for number, row0, row1 in calls(divides, windows, step.turn):
+        name, own = layers[number].node.name, divides[number]
+        _require(row0 == done[number], name, "leaves rows out")
+        done[number] = row1
+        if number:
+            ring, kept = windows[number - 1], held[number - 1]
+            for row in range(own.first_read(row0), own.end_read(row1)):
+                there = row >= divides[number - 1].rows or kept.get(row % ring) == row
+                _require(there, name, f"does not find row {row} of its input")
+        if number < len(windows):
+            held[number].update((row % windows[number], row) for row in range(row0, row1))
+    _require(done[-1] == divides[-1].rows, layers[-1].node.name, "leaves rows out")
+
+
 class _Places:
     """Which of the tensors that were written and are still needed lie at some bytes."""
 
@@ -264,28 +291,37 @@ class _Replay:
         for name in inputs:
             self._start(name, {})
         self._check_live(-1, [places[name] for name in inputs], {})
-        for step, index in enumerate(self._map.order):
-            layer = self._choice.layers[index]
-            outputs = _writes(layer)
-            aliases: dict[str, list[Alias]] = {name: [] for name in outputs}
-            for k, alias in enumerate(layer.aliases):
-                if (index, k) in self._map.granted:
-                    aliases[alias.outer if alias.input == alias.inner else alias.inner].append(
-                        alias
-                    )
-            overwritten = {}
-            for name, mine in aliases.items():
-                self._start(name, {a.input: a for a in mine if a.exact})
-                for alias in mine:
-                    if not alias.exact:
-                        self._check_in_place(layer, alias, step)
-                        overwritten[alias.input] = name
-            touched = [places[name] for name in outputs]
-            if index in self._map.workspaces:
-                place = self._map.workspaces[index]
-                self._memory[_region(place)].write(place.offset, Piece(place.bytes, _SCRATCH, 0))
-                touched.append(place)
-            self._check_live(step, touched, overwritten)
+        for step, end in _steps(self._choice, self._map):
+            overwritten: dict[str, str] = {}
+            # A second turn meets what the first one wrote; every other is like it.
+            for index in step.layers * (2 if step.turn else 1):
+                self._call(step, index, end, overwritten)
+            if step.turn:
+                _check_rows(self._choice, step)
+
+    def _call(self, step: Step, index: int, end: int, overwritten: dict[str, str]) -> None:
+        """Run layer ``index`` of the step that ends at ``end``.
+
+        ``overwritten``: inputs of the step, and what lies over them; that of this layer is added.
+        """
+        places, layer = self._map.places, self._choice.layers[index]
+        outputs = _writes(layer)
+        aliases: dict[str, list[Alias]] = {name: [] for name in outputs}
+        for k, alias in enumerate(layer.aliases):
+            if (index, k) in self._map.granted:
+                aliases[alias.outer if alias.input == alias.inner else alias.inner].append(alias)
+        for name, mine in aliases.items():
+            self._start(name, {a.input: a for a in mine if a.exact})
+            for alias in mine:
+                if not alias.exact:
+                    self._check_in_place(step, layer, alias, end)
+                    overwritten[alias.input] = name
+        touched = [places[name] for name in outputs]
+        if index in self._map.workspaces:
+            place = self._map.workspaces[index]
+            self._memory[_region(place)].write(place.offset, Piece(place.bytes, _SCRATCH, 0))
+            touched.append(place)
+        self._check_live(end, touched, overwritten)
 
     def _start(self, name: str, exact: Mapping[str, Alias]) -> None:
         """Write ``name`` except where exact aliases say that the values are there already."""
@@ -308,13 +344,13 @@ class _Replay:
         self._content[name] = content
         self._live.add(name)
 
-    def _check_in_place(self, layer: Layer, alias: Alias, step: int) -> None:
+    def _check_in_place(self, step: Step, layer: Layer, alias: Alias, end: int) -> None:
         where = f"{layer.node.name} in place on {alias.input!r}"
         place = self._map.places[alias.input]
-        _require(place.last == step, where, "the input is needed later")
+        _require(place.last == end, where, "the input is needed later")
         _require(place.region is not Region.INPUT, where, "the input is the caller's")
-        once = layer.node.reads().count(alias.input) == 1
-        _require(once, where, "the input is read twice")
+        reads = [name for i in step.layers for name in self._choice.layers[i].node.reads()]
+        _require(reads.count(alias.input) == 1, where, "the input is read twice")
 
     def _check_live(
         self, step: int, touched: Iterable[Place], overwritten: Mapping[str, str]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from edgeconv.memory.program import Program
 
 
-class Step(NamedTuple):
+class Need(NamedTuple):
     """Bytes in use while a layer runs and after it."""
 
     peak: int
@@ -75,7 +75,7 @@ class LiveModel:
         """Bytes in use between two layers."""
         return sum(size for atom, size in enumerate(self._atom_bytes) if self._held(atom, done))
 
-    def step(self, layer: int, done: int, live: int) -> Step:
+    def need(self, layer: int, done: int, live: int) -> Need:
         """Run ``layer`` when ``live`` bytes are in use after the layers ``done``."""
         after = done | 1 << layer
         during, left, saved = live, 0, 0
@@ -88,10 +88,10 @@ class LiveModel:
         for use, mates, saving in self._victims[layer]:
             if saving > saved and not use.live(after) and not any(m.live(done) for m in mates):
                 saved = saving
-        return Step(during - saved + self._workspace[layer], during - left)
+        return Need(during - saved + self._workspace[layer], during - left)
 
     def least(self, layer: int) -> int:
-        """Bytes that the step of ``layer`` needs in any order."""
+        """Bytes that ``layer`` needs in any order."""
         touched = sum(self._atom_bytes[atom] for atom in self._touched[layer])
         saved = max((victim.saving for victim in self._victims[layer]), default=0)
         return touched - saved + self._workspace[layer]

@@ -81,8 +81,8 @@ def _peaks(model: LiveModel, segments: Sequence[range]) -> list[int]:
     for part in segments:
         peak = 0
         for layer in part:
-            step, live = model.step(layer, done, live)
-            peak, done = max(peak, step), done | 1 << layer
+            needed, live = model.need(layer, done, live)
+            peak, done = max(peak, needed), done | 1 << layer
         peaks.append(peak)
     return peaks
 
@@ -178,11 +178,11 @@ class _Search:
 
     def _run(self, state: _State, layer: int) -> _State:
         self.moves += 1
-        step = self._model.step(layer, state.done, state.live)
+        need = self._model.need(layer, state.done, state.live)
         done = state.done | 1 << layer
         ready = state.ready & ~(1 << layer)
         for user in self._model.users[layer]:
             if user < self._part.stop and not self._model.needs[user] & ~done:
                 ready |= 1 << user
-        peak = max(state.peak, step.peak)
-        return _State(done, ready, step.live, peak, state.depth + 1, layer, state)
+        peak = max(state.peak, need.peak)
+        return _State(done, ready, need.live, peak, state.depth + 1, layer, state)

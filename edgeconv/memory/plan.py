@@ -11,6 +11,7 @@ from edgeconv.memory.alias import Sharing, share
 from edgeconv.memory.banks import Bank
 from edgeconv.memory.blocks import Block, Rect, live_bytes, rectangles
 from edgeconv.memory.check import check
+from edgeconv.memory.contracted import contracted, expanded
 from edgeconv.memory.lifetimes import Span, lifetimes
 from edgeconv.memory.offsets import Packing, pack
 from edgeconv.memory.order import reorder
@@ -86,7 +87,8 @@ def _improve(own: _Layout) -> tuple[_Layout, Packing, bool]:
     only when it competes with a proposal that misses its lower bound.
     """
     program = own.program
-    order = reorder(program, share(program, own.spans, in_place=False).blocks)
+    blocks = share(program, own.spans, in_place=False).blocks
+    order = expanded(program, reorder(contracted(program), blocks))
     other = own if order == own.order else _lay_out(program, order)
     if other.bound >= own.bound:
         return own, *smallest(own.blocks, own.bound)

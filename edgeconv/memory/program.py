@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from edgeconv.ir.check import InvariantError
 from edgeconv.ir.choice import Alias, Choice, element_align, tensor_bytes
 from edgeconv.ir.graph import Graph
 from edgeconv.ir.memory import Region
+from edgeconv.memory.step_check import check_steps
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,8 @@ class Program:
 
     ``sizes`` are bytes, unrounded; addresses of elements are multiples of ``itemsizes``.  ``reads``
     holds a tensor once per time it is read.  ``buffers`` says which tensors are a caller's buffer:
-    its region and its index.
+    its region and its index.  ``steps``: the layers of each, in the model's order.  ``passing``:
+    of a window of rows, the bytes that pass through it.
     """
 
     sizes: Mapping[str, int]
@@ -31,6 +33,8 @@ class Program:
     outputs: tuple[str, ...]
     buffers: Mapping[str, tuple[Region, int]]
     align: int
+    steps: tuple[tuple[int, ...], ...]
+    passing: Mapping[str, int]
 
     @cached_property
     def producer(self) -> dict[str, int]:
@@ -59,22 +63,30 @@ def of_choice(choice: Choice) -> Program:
     if choice.io not in ("caller", "arena"):
         raise InvariantError(f"memory: io is {choice.io!r}, must be 'caller' or 'arena'")
     graph, nodes = choice.graph, [layer.node for layer in choice.layers]
+    workspaces = choice.workspaces()
     placed = {*graph.inputs, *(name for node in nodes for name in node.outputs if name)}
     placed = {name for name in placed if not graph[name].is_constant}
     program = Program(
-        sizes={name: _bytes(graph, name) for name in graph.tensors if name in placed},
+        sizes={name: choice.held_bytes(name) for name in graph.tensors if name in placed},
         itemsizes={name: element_align(graph[name]) for name in placed},
         reads=tuple(
             tuple(name for name in node.reads() if not graph[name].is_constant) for node in nodes
         ),
         writes=tuple(tuple(name for name in node.outputs if name) for node in nodes),
         aliases=tuple(layer.aliases for layer in choice.layers),
-        workspaces=tuple(layer.workspace_bytes for layer in choice.layers),
+        workspaces=tuple(workspaces.get(i, 0) for i in range(len(nodes))),
         inputs=tuple(name for name in graph.inputs if name in placed),
         outputs=tuple(name for name in graph.outputs if not graph[name].is_constant),
         buffers=_caller_buffers(graph) if choice.io == "caller" else {},
         align=choice.align,
+        steps=tuple(step.layers for step in choice.steps),
+        passing={
+            name: tensor_bytes(replace(graph[name], window=0))
+            for name in placed
+            if graph[name].window
+        },
     )
+    check_steps(choice)
     _check_align(program)
     _check_dataflow(program)
     _check_aliases(program)
@@ -85,11 +97,7 @@ def caller_bytes(choice: Choice) -> int:
     """Bytes of the inputs and outputs that the caller keeps: none when they are in the arena."""
     graph = choice.graph
     ports = (*graph.inputs, *graph.outputs) if choice.io == "caller" else ()
-    return sum(_bytes(graph, name) for name in ports)
-
-
-def _bytes(graph: Graph, name: str) -> int:
-    return tensor_bytes(graph[name])
+    return sum(tensor_bytes(graph[name]) for name in ports)
 
 
 def _caller_buffers(graph: Graph) -> dict[str, tuple[Region, int]]:

@@ -10,9 +10,9 @@ def moved(program: Program, granted: frozenset[tuple[int, int]]) -> dict[str, in
 
     A part that a granted exact alias covers is neither read nor written by its layer.
     """
-    found = dict.fromkeys(program.sizes, 0)
+    found, sizes = dict.fromkeys(program.sizes, 0), {**program.sizes, **program.passing}
     for name in (*program.inputs, *program.outputs):
-        found[name] += program.sizes[name]
+        found[name] += sizes[name]
     for i, (reads, writes) in enumerate(zip(program.reads, program.writes, strict=True)):
         shared = [
             alias for k, alias in enumerate(program.aliases[i]) if alias.exact and (i, k) in granted
@@ -20,10 +20,10 @@ def moved(program: Program, granted: frozenset[tuple[int, int]]) -> dict[str, in
         untouched = {alias.input for alias in shared}
         for name in reads:
             if name not in untouched:
-                found[name] += program.sizes[name]
+                found[name] += sizes[name]
         for name in writes:
             covered = sum(
-                program.sizes[alias.inner] for alias in shared if name in (alias.inner, alias.outer)
+                sizes[alias.inner] for alias in shared if name in (alias.inner, alias.outer)
             )
-            found[name] += max(0, program.sizes[name] - covered)
+            found[name] += max(0, sizes[name] - covered)
     return found

@@ -111,7 +111,7 @@ def test_bytes_that_a_live_view_holds_are_not_overwritten() -> None:
     net.layer("y", 1, "b")
     program = of_choice(net.choice("y"))
     model = LiveModel(program, share(program, lifetimes(program, range(4))).blocks)
-    assert model.step(2, done=0b0011, live=10) == (20, 10)  # v is read by the same layer
+    assert model.need(2, done=0b0011, live=10) == (20, 10)  # v is read by the same layer
 
 
 def test_a_better_bound_that_packs_no_better_keeps_the_models_order() -> None:

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 
 from edgeconv.ir.choice import Alias, Choice, Layer
 from edgeconv.ir.memory import MemoryMap, Place, Region
+from edgeconv.ir.step import Step
 from edgeconv.memory import plan
 from tests.memory_choices import Net
 from tests.memory_strategies import choices
@@ -49,10 +50,16 @@ class Machine:
             place = self.map.places[name]
             self.values[name] = self.at(place)[:] = self.fresh(place.bytes)
         inputs = {key: m.copy() for key, m in self.memory.items() if key[0] is Region.INPUT}
+        steps = {step.layers[0]: step for step in self.choice.steps}
         for index in self.map.order:
-            self.execute(index, self.choice.layers[index])
+            if index in steps:
+                self.run_step(steps[index])
         assert all(self.holds(name) for name in self.choice.graph.outputs)
         assert all(np.array_equal(self.memory[key], m) for key, m in inputs.items())
+
+    def run_step(self, step: Step) -> None:
+        for index in step.layers:
+            self.execute(index, self.choice.layers[index])
 
     def execute(self, index: int, layer: Layer) -> None:
         """Read the inputs, make the output, and see what is left of the inputs meanwhile."""

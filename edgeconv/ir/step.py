@@ -1,0 +1,100 @@
+"""Steps: what is scheduled, planned, emitted and timed is one layer, or several that take turns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+
+@dataclass(frozen=True, slots=True)
+class Divides:
+    """A layer whose function can compute some rows [row0, row1) of its output alone.
+
+    ``rows``: of the output.  Row y of it reads the rows from y * ``stride`` - ``pad`` on, ``reach``
+    of them, of the layer's first input, as far as that has them, and row y of a residual.
+    """
+
+    rows: int
+    reach: int = 1
+    stride: int = 1
+    pad: int = 0
+
+    def first_read(self, row0: int) -> int:
+        """The first row of the input that rows from ``row0`` on read."""
+        return max(0, row0 * self.stride - self.pad)
+
+    def end_read(self, row1: int) -> int:
+        """One behind the last row of the input that the rows before ``row1`` read; it may lie
+        behind the input's last one."""
+        return (row1 - 1) * self.stride - self.pad + self.reach
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Layers that are computed together: one, or a chain that takes turns.
+
+    ``layers``: numbers in ``Choice.layers``, which follow each other; of several each reads the
+    result of the one before as its first input, and nobody else does.  Memory holds a window of
+    rows of these results only (``Tensor.window``).  ``turn``: output rows of the last layer per
+    turn; 0 for a single layer, which computes all at once.  ``workers``: how many share the step,
+    each with windows and workspaces of its own.
+    """
+
+    layers: tuple[int, ...]
+    turn: int = 0
+    workers: int = 1
+
+
+def alone(count: int) -> tuple[Step, ...]:
+    """So many layers, a step each."""
+    return tuple(Step((layer,)) for layer in range(count))
+
+
+class Rows(NamedTuple):
+    """A call for the rows [row0, row1) of the output of layer ``number`` of a step."""
+
+    number: int
+    row0: int
+    row1: int
+
+
+def calls(divides: Sequence[Divides], windows: Sequence[int], turn: int) -> Iterator[Rows]:
+    """The calls of a step in order.
+
+    ``windows``: rows that memory holds of every result but the last.  In a turn each layer in its
+    turn computes what of its result the next one lacks, in pieces that do not pass the end of the
+    window; then the last one computes ``turn`` rows, in the last turn what remains.
+    """
+    made = [0] * len(windows)
+    for row0 in range(0, divides[-1].rows, turn):
+        ends = _ends(divides, min(row0 + turn, divides[-1].rows))
+        for number, (end, window) in enumerate(zip(ends, windows, strict=False)):
+            while made[number] < end:
+                begin = made[number]
+                made[number] = min(end, begin - begin % window + window)
+                yield Rows(number, begin, made[number])
+        yield Rows(len(windows), row0, ends[-1])
+
+
+def least_windows(divides: Sequence[Divides], turn: int) -> tuple[int, ...]:
+    """The fewest rows of each result but the last that memory must hold for `calls`."""
+    found = [1] * (len(divides) - 1)
+    made = [0] * len(divides)
+    for row0 in range(0, divides[-1].rows, turn):
+        ends = _ends(divides, min(row0 + turn, divides[-1].rows))
+        for number, reader in enumerate(divides[1:]):
+            if ends[number + 1] > made[number + 1]:
+                kept = ends[number] - reader.first_read(made[number + 1])
+                found[number] = max(found[number], kept)
+        made = list(map(max, made, ends))
+    return tuple(found)
+
+
+def _ends(divides: Sequence[Divides], row1: int) -> list[int]:
+    """By layer: the rows that must have been made for the last one to have made ``row1``."""
+    ends = [row1]
+    for maker, reader in reversed(list(pairwise(divides))):
+        ends.append(min(maker.rows, reader.end_read(ends[-1])))
+    return ends[::-1]

@@ -1,0 +1,56 @@
+"""What steps of several layers must be for their layers to take turns."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import chain, pairwise
+
+from edgeconv.ir.check import InvariantError
+from edgeconv.ir.choice import Choice
+from edgeconv.ir.step import Step, least_windows
+
+
+def check_steps(choice: Choice) -> None:
+    """Raises InvariantError where steps or windows are not what they say they are."""
+    if [*chain.from_iterable(step.layers for step in choice.steps)] != [*range(len(choice.layers))]:
+        raise InvariantError("memory: every layer must be in one step, in the model's order")
+    inside = set(chain.from_iterable(_results(choice, step) for step in choice.steps))
+    for name, tensor in choice.graph.tensors.items():
+        if bool(tensor.window) != (name in inside):
+            raise InvariantError(f"memory: {name!r} must be a window between two layers of a step")
+    reads = Counter(chain.from_iterable(layer.node.reads() for layer in choice.layers))
+    reads.update(choice.graph.outputs)
+    for step in choice.steps:
+        if step.workers < 1 or bool(step.turn) != (len(step.layers) > 1):
+            raise InvariantError(f"memory: {step} has no turns or no workers")
+        if step.turn:
+            _check_chain(choice, step, reads)
+
+
+def _results(choice: Choice, step: Step) -> list[str]:
+    """Of all layers but the last."""
+    return [name for i in step.layers[:-1] for name in choice.layers[i].node.outputs if name]
+
+
+def _check_chain(choice: Choice, step: Step, reads: Counter[str]) -> None:
+    layers, graph = [choice.layers[i] for i in step.layers], choice.graph
+    for maker, reader in pairwise(layers):
+        name = maker.node.output
+        if reader.node.inputs[0] != name or reads[name] != 1:
+            raise InvariantError(f"memory: {name!r} must be the input of {reader.node.name!r} only")
+    divides = [layer.divides for layer in layers if layer.divides]
+    if len(divides) < len(layers):
+        raise InvariantError(f"memory: {step} has a layer that computes all at once")
+    least = least_windows(divides, step.turn)
+    for name, rows in zip(_results(choice, step), least, strict=True):
+        if graph[name].window < rows:
+            raise InvariantError(f"memory: the window of {name!r} must have {rows} rows")
+    read = Counter(chain.from_iterable(layer.node.reads() for layer in layers))
+    for layer in layers:
+        last = layer is layers[-1]
+        if layer.node.epilogue.residual and not last:
+            raise InvariantError(f"memory: {layer.node.name!r} adds a residual to rows of a window")
+        for alias in layer.aliases:  # later turns read again what is no window, but for residuals
+            alone = read[alias.input] == 1 and alias.input != layer.node.inputs[0]
+            if alias.exact or not (last and alone):
+                raise InvariantError(f"memory: {layer.node.name!r} takes turns: no {alias}")
