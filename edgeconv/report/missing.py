@@ -52,51 +52,14 @@ _RATES = Missing("not predicted", "edgeconv boards show {board}", "shows what th
 
 
 def compile_command(report: Report, *more: str) -> str:
-    """The command that compiles the same model for the same board, with ``more`` options."""
-    words = ["edgeconv", "compile", report["model"]["file"], "--board", report["board"]]
-    if report["program"]["io"] != "caller" and "--io" not in more:
-        words += ["--io", report["program"]["io"]]
-    for option, names in report["model"].get("cut", {}).items():
-        words += [word for name in names for word in (f"--{option.removesuffix('s')}", name)]
-    for old, new in report["program"].get("renames", {}).items():
-        words += ["--rename", f"{old}={new}"]
-    if report["program"].get("rounding", "nearest") != "nearest":
-        words += ["--rounding", report["program"]["rounding"]]
-    words += [
-        word
-        for option, value in _limits(report).items()
-        if option not in more
-        for word in (option, value)
-    ]
+    """The command that the project was compiled with, and ``more`` options."""
+    try:
+        words = shlex.split(report["program"].get("command", ""))
+    except ValueError:
+        words = []
+    if words[:2] != ["edgeconv", "compile"]:  # of an earlier version, or somebody else's
+        words = ["edgeconv", "compile", report["model"]["file"], "--board", report["board"]]
     return shlex.join([*words, *more])
-
-
-def _limits(report: Report) -> dict[str, str]:
-    """The options within which storage formats were chosen; none where they were not."""
-    choice = report.get("choice")
-    if not choice:
-        return {}
-    accuracy = report.get("accuracy") or {}
-    found = {
-        "--ram": _own_budget(report, "ram"),
-        "--flash": _own_budget(report, "flash"),
-        "--calibration": calibration(report) if accuracy.get("promised") else None,
-        "--min-sqnr": choice["min_sqnr"],
-        "--max-drop": choice["max_drop"],
-        "--objective": choice["objective"] if choice["objective"] != "latency" else None,
-    }
-    return {
-        option: value if isinstance(value, str) else f"{value:.15g}"
-        for option, value in found.items()
-        if value is not None
-    }
-
-
-def _own_budget(report: Report, kind: str) -> int | None:
-    """Bytes of a budget that is not what the regions of the board hold; None without one."""
-    size = sum(region["size"] for region in report[kind].get("regions") or ())
-    budget: int | None = report["budget"][kind]
-    return None if budget == size else budget
 
 
 def calibration(report: Report) -> str:

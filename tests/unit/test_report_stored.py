@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from edgeconv.calibration.sqnr import Accuracy
+from edgeconv.frontend.cut import Cut
 from edgeconv.ir.filters import WEIGHTED
 from edgeconv.names import shortened
 from edgeconv.pipeline import CompileOptions, decide
@@ -188,17 +189,41 @@ def test_outputs_of_a_choice(chosen: Report) -> None:
     assert gone is None
 
 
-def test_commands_carry_the_limits_of_the_choice(chosen: Report) -> None:
+def test_commands_carry_all_that_the_project_was_compiled_with(chosen: Report) -> None:
+    options = CompileOptions(
+        Path("net.onnx"),
+        BOARD,
+        ram=300_000,
+        io="arena",
+        weights_as_c=True,
+        calibration=Path("far/mine.npz"),
+        min_sqnr=30.0,
+        objective="memory",
+        rounding="truncate",
+        cut=Cut(("from here",), ("to there",)),
+        renames={"image": "camera"},
+    )
+    chosen["program"]["command"] = options.command()
     command = missing.compile_command(chosen, "--build")
-    for part in ("--ram 300000", "--calibration mine.npz", "--min-sqnr 30", "--objective memory"):
+    assert command == f"{options.command()} --build"
+    for part in ("--ram 300000", "--calibration mine.npz", "--input 'from here'", "--weights c"):
         assert part in command
-    assert "--max-drop" not in command
-    assert "--flash" not in command
-    chosen["ram"]["regions"] = [{"size": 100_000}, {"size": 200_000}]
-    assert "--ram" not in missing.compile_command(chosen), "the board has as much"
     parse(shlex.split(command)[1:])
-    chosen["accuracy"]["promised"] = False
-    assert "--calibration" not in missing.compile_command(chosen)
+
+
+@pytest.mark.parametrize("told", [None, "", "rm -r /", "edgeconv compile 'net"])
+def test_command_that_is_none_of_ours(planned: Report, told: str | None) -> None:
+    report = copy.deepcopy(planned)
+    report["program"] |= {"command": told}
+    if told is None:  # as reports of earlier versions
+        del report["program"]["command"]
+    assert missing.compile_command(report) == f"edgeconv compile net.onnx --board {BOARD}"
+
+
+def test_command_is_one_for_a_shell(planned: Report) -> None:
+    report = copy.deepcopy(planned)
+    report["program"]["command"] = "edgeconv compile a.onnx; rm -r $HOME"
+    assert missing.compile_command(report) == "edgeconv compile 'a.onnx;' rm -r '$HOME'"
 
 
 def near(report: Report, **exceeded: int) -> list[Any]:
@@ -274,7 +299,6 @@ def test_truncation_and_other_factors_are_said(chosen: Report) -> None:
     found = shown(chosen)
     assert "Sums are float32, and factors where it is not bfloat16;" in found.words
     assert facts(found, "choice-table")["rounding"] == "toward zero"
-    assert "--rounding truncate" in missing.compile_command(chosen)
 
 
 @pytest.mark.parametrize(
