@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from edgeconv.cli.entry import main, program
+from edgeconv.cli.entry import main
+from edgeconv.cli.program import program
 
 __all__ = ["main", "program"]

@@ -9,7 +9,8 @@ import click
 
 from edgeconv import limits
 from edgeconv.arguments import named
-from edgeconv.cli.words import LIMIT
+from edgeconv.cli.later import later
+from edgeconv.cli.words import LIMIT, flag, option
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.names import did_you_mean
 from edgeconv.terminal import WIDTH
@@ -23,11 +24,14 @@ _COMMAND = "COMMAND"
 
 
 class Command(click.Command):
-    """A command with ``--json``, passed on as ``as_json``; ``about`` says what it does."""
+    """A command with ``--json``, passed on as ``as_json``; ``about`` says what it does, and
+    ``runs`` which function of ``cli.run`` does it (``module:name``)."""
 
-    def __init__(self, name: str, about: str, **given: Any) -> None:
-        super().__init__(name, **_texts(about), **given)
-        self.params[:0] = _common_options()
+    def __init__(self, name: str, about: str, runs: str, *params: click.Parameter) -> None:
+        callback = later(f"edgeconv.cli.run.{runs}")
+        super().__init__(
+            name, callback=callback, params=[*_common_options(), *params], **_texts(about)
+        )
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """All that is missing is named at once, and no option is taken for another's value."""
@@ -73,12 +77,24 @@ class Program(click.Group):
 
 
 class Group(Program):
-    """A command that has sub-commands of its own, which go by its ``--json`` too; does its own work
-    where none is named."""
+    """A command that has sub-commands of its own, which go by its ``--json`` too; where none is
+    named it does what ``runs`` says, as in `Command`."""
 
-    def __init__(self, name: str, about: str, **given: Any) -> None:
-        super().__init__(name, invoke_without_command=True, **_texts(about), **given)
-        self.params[:0] = _common_options()
+    def __init__(self, name: str, about: str, runs: str, *commands: Command) -> None:
+        @click.pass_context
+        def callback(context: click.Context, /, **given: Any) -> Any:
+            named = context.invoked_subcommand
+            return Exit.OK if named else later(f"edgeconv.cli.run.{runs}")(**given)
+
+        super().__init__(
+            name,
+            callback=callback,
+            params=_common_options(),
+            invoke_without_command=True,
+            subcommand_metavar="[ACTION ...]",
+            commands=commands,
+            **_texts(about),
+        )
 
 
 def usage_error(error: click.UsageError) -> EdgeconvError:
@@ -99,18 +115,13 @@ def _see_help(ctx: click.Context) -> str:
 
 def _common_options() -> list[click.Parameter]:
     return [
-        click.Option(
-            ["--json", _AS_JSON],
-            is_flag=True,
-            help="print one JSON document",
-            callback=_json_of_outer,
-        ),
-        click.Option(
-            [limits.OPTION],
-            type=LIMIT,
+        flag(f"--json {_AS_JSON}", "print one JSON document", callback=_json_of_outer),
+        option(
+            limits.OPTION,
+            LIMIT,
+            "NAME=VALUE",
+            "how much a file may ask for, as model-nodes=500000",
             multiple=True,
-            metavar="NAME=VALUE",
-            help="how much a file may ask for, as model-nodes=500000; may be repeated",
             callback=_raise_limits,
             expose_value=False,
         ),

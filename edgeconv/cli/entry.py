@@ -1,4 +1,4 @@
-"""The program ``edgeconv``: its commands, and how each of them may end."""
+"""How a command may end."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from contextlib import suppress
 
 import click
 
-from edgeconv import __version__, limits
-from edgeconv.cli import boards, compiling, completion, doctor, explaining, projects, updating
-from edgeconv.cli.commands import CONTEXT, Program, usage_error
+from edgeconv import limits
+from edgeconv.cli import completion
+from edgeconv.cli.commands import usage_error
+from edgeconv.cli.program import NAME, program
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.terminal import say, show
 
-NAME = "edgeconv"
 DEBUG_VARIABLE = "EDGECONV_DEBUG"
 INTERRUPTED = 130  # by SIGINT
 SIGNALLED = 128  # plus the signal's number, as shells count
@@ -34,24 +34,6 @@ _REFUSALS = (
     errno.ENOTDIR,
     errno.ENAMETOOLONG,
 )
-
-program = Program(
-    NAME,
-    help="Compile ONNX convolutional networks to standalone, dependency-free C.",
-    epilog="Exit status: 0 done; 1 the model or a budget cannot be satisfied, or verification "
-    "failed; 2 wrong usage; 3 a tool is missing. With --json errors are a JSON document too.",
-    context_settings=CONTEXT,
-)
-click.version_option(__version__, prog_name=NAME, message="%(prog)s %(version)s")(program)
-for command in (
-    compiling.command,
-    *projects.commands,
-    updating.command,
-    explaining.command,
-    boards.command,
-    doctor.command,
-):
-    program.add_command(command)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -2,118 +2,101 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from edgeconv.arguments import NEAREST, ROUNDINGS, decibels, fraction, pair, shape, size_of
-from edgeconv.cli.words import ALGORITHM, BOARD, FILE, STORAGE, TENSOR, TEXT, Word
+from edgeconv.cli.words import ALGORITHM, BOARD, FILE, STORAGE, TENSOR, TEXT, Word, argument, option
 
 OBJECTIVES = ("latency", "memory", "energy")
-_STORAGE_HELP = "format of a layer's filters, or of its result; '*' for all layers"
 
 
-def _repeated(option: str, kind: click.ParamType[Any], metavar: str, about: str) -> click.Option:
-    about += "; may be repeated"
-    return click.Option([option], type=kind, multiple=True, metavar=metavar, help=about)
-
-
-def parameters() -> list[click.Parameter]:
+def model_options() -> tuple[click.Parameter, ...]:
     """The model and the options; `run.asked.wanted` takes what they were given."""
-    return [
-        click.Argument(["model"], type=FILE, metavar="MODEL.onnx"),
-        click.Option(
-            ["--board"], type=BOARD, required=True, metavar="NAME", help="see `edgeconv boards`"
-        ),
-        click.Option(
-            ["--name"],
-            type=TEXT,
-            default="",
-            metavar="PREFIX",
-            help="of files and symbols (the model's name)",
-        ),
-        _repeated(
+    return (
+        argument("model", FILE, "MODEL.onnx"),
+        option("--board", BOARD, "NAME", "see `edgeconv boards`", required=True),
+        option("--name", TEXT, "PREFIX", "of files and symbols (the model's name)", default=""),
+        option(
             "--input",
             TENSOR,
             "TENSOR",
             "begin at this tensor of the model; with all others that the outputs depend on",
+            multiple=True,
         ),
-        _repeated("--output", TENSOR, "TENSOR", "end at this tensor of the model"),
-        _repeated(
+        option("--output", TENSOR, "TENSOR", "end at this tensor of the model", multiple=True),
+        option(
             "--rename",
             Word(pair),
             "OLD=NEW",
             "what the C API calls an input or output, given by its name in the model or in C",
+            multiple=True,
         ),
-        _repeated(
+        option(
             "--input-shape",
             Word(shape),
             "NAME=1x3x224x224",
             "shape of an input that the model leaves free",
+            multiple=True,
         ),
-        _repeated(
-            "--algorithm", ALGORITHM, "LAYER=ALG", "use this algorithm for a convolution, * for all"
+        option(
+            "--algorithm",
+            ALGORITHM,
+            "LAYER=ALG",
+            "use this algorithm for a convolution, * for all",
+            multiple=True,
         ),
-        _repeated("--storage", STORAGE, "LAYER[:output]=FMT", _STORAGE_HELP),
-        *_limits(),
-        click.Option(
-            ["--weights"],
-            type=click.Choice(("image", "c")),
-            default="image",
-            help="a binary file, or a C array",
+        option(
+            "--storage",
+            STORAGE,
+            "LAYER[:output]=FMT",
+            "format of a layer's filters, or of its result; '*' for all layers",
+            multiple=True,
         ),
-        click.Option(
-            ["--io"],
-            type=click.Choice(("caller", "arena")),
-            default="caller",
-            help="who owns inputs and outputs: the caller, or the arena, which reuses their bytes",
+        option("--ram", Word(size_of("--ram")), "SIZE", "budget, as 512K or 2M (the board's)"),
+        option("--flash", Word(size_of("--flash")), "SIZE", "budget (the board's)"),
+        option(
+            "--calibration",
+            FILE,
+            "X.npz",
+            "what to measure accuracy on: an array per input, and optionally `label`",
         ),
-    ]
-
-
-def _limits() -> list[click.Parameter]:
-    """Budgets, and what storage formats may cost."""
-    return [
-        click.Option(
-            ["--ram"],
-            type=Word(size_of("--ram")),
-            metavar="SIZE",
-            help="budget, as 512K or 2M (the board's)",
+        option(
+            "--min-sqnr",
+            Word(decibels),
+            "DB",
+            "store numbers in fewer bits where the outputs stay this far above the error",
         ),
-        click.Option(
-            ["--flash"],
-            type=Word(size_of("--flash")),
-            metavar="SIZE",
-            help="budget (the board's)",
+        option(
+            "--max-drop",
+            Word(fraction),
+            "FRACTION",
+            "store numbers in fewer bits where no more labels than this are lost",
         ),
-        click.Option(
-            ["--calibration"],
-            type=FILE,
-            metavar="X.npz",
-            help="what to measure accuracy on: an array per input, and optionally `label`",
+        option(
+            "--objective",
+            click.Choice(OBJECTIVES),
+            None,
+            "of the choice of storage formats within those limits (latency, where it is predicted)",
         ),
-        click.Option(
-            ["--min-sqnr"],
-            type=Word(decibels),
-            metavar="DB",
-            help="store numbers in fewer bits where the outputs stay this far above the error",
-        ),
-        click.Option(
-            ["--max-drop"],
-            type=Word(fraction),
-            metavar="FRACTION",
-            help="store numbers in fewer bits where no more labels than this are lost",
-        ),
-        click.Option(
-            ["--objective"],
-            type=click.Choice(OBJECTIVES),
-            help="of the choice of storage formats within those limits (latency, where it is "
-            "predicted)",
-        ),
-        click.Option(
-            ["--rounding"],
-            type=click.Choice(ROUNDINGS),
+        option(
+            "--rounding",
+            click.Choice(ROUNDINGS),
+            None,
+            f"of stored numbers: to nearest even, or toward zero ({NEAREST})",
             default=NEAREST,
-            help=f"of stored numbers: to nearest even, or toward zero ({NEAREST})",
         ),
-    ]
+        option(
+            "--weights",
+            click.Choice(("image", "c")),
+            None,
+            "a binary file, or a C array",
+            default="image",
+        ),
+        option(
+            "--io",
+            click.Choice(("caller", "arena")),
+            None,
+            "who owns inputs and outputs: the caller, or the arena, which reuses their bytes",
+            default="caller",
+        ),
+    )

@@ -1,4 +1,5 @@
-"""The kinds of words on the command line: how they are read, and completed in a shell."""
+"""The kinds of words on the command line: how they are read, and completed in a shell; and what
+options are made of."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from edgeconv import board_folders, limits
-from edgeconv.arguments import one_thread, pair
+from edgeconv.arguments import pair
 from edgeconv.cli.later import later
 from edgeconv.errors import EdgeconvError
 from edgeconv.tensor_names import tensor_names
@@ -71,16 +72,22 @@ def _of_pairs(values: Callable[[], Iterable[str]], *names: str) -> Complete:
     return complete
 
 
-def one_thread_option() -> click.Option:
-    """Of commands whose programs have one thread in this version: any other number is refused."""
-    return click.Option(
-        ["--threads"],
-        type=Word(one_thread),
-        default=1,
-        expose_value=False,
-        metavar="N",
-        help="1 in this version",
-    )
+def argument(name: str, kind: click.ParamType[Any], metavar: str, **more: Any) -> click.Argument:
+    """A word without an option in front."""
+    return click.Argument([name], type=kind, metavar=metavar, **more)
+
+
+def option(
+    names: str, kind: click.ParamType[Any], metavar: str | None, about: str, **more: Any
+) -> click.Option:
+    """An option with a value.  ``names`` are separated by spaces."""
+    about += "; may be repeated" if more.get("multiple") else ""
+    return click.Option(names.split(), type=kind, metavar=metavar, help=about, **more)
+
+
+def flag(names: str, about: str, **more: Any) -> click.Option:
+    """An option without a value."""
+    return click.Option(names.split(), is_flag=True, help=about, **more)
 
 
 class TensorName(click.ParamType[str]):

@@ -1,15 +1,17 @@
-"""``edgeconv boards``."""
+"""``edgeconv boards`` and ``edgeconv doctor``."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from edgeconv import board as board_files
-from edgeconv.board.catalogue import load_all
+from edgeconv import doctor
+from edgeconv.board.catalogue import Catalogue, load_all
 from edgeconv.build.board_trial import try_flags
 from edgeconv.errors import Exit
 from edgeconv.machine import new_board
 from edgeconv.report import boards as tables
+from edgeconv.report import doctor as tools
 from edgeconv.report import new_board as new_tables
 from edgeconv.terminal import Progress, say, show
 
@@ -19,6 +21,21 @@ def list_all(*, as_json: bool) -> Exit:
     found = load_all()
     documents = [tables.board_json(board) for board in found.boards]
     show(tables.board_table(found.boards), documents, as_json=as_json)
+    return _complained(found)
+
+
+def diagnose(*, as_json: bool) -> Exit:
+    """What there is of tools, and which boards they are enough for."""
+    with Progress() as step:
+        step("looking for tools")
+        known = load_all()
+        checks, boards = doctor.diagnose(known.boards), doctor.diagnose_boards(known.boards)
+    show(tools.render(checks, boards), tools.to_json(checks, boards), as_json=as_json)
+    return _complained(known)
+
+
+def _complained(found: Catalogue) -> Exit:
+    """Says what is wrong with files that describe no board."""
     for error in found.invalid:
         say(f"error: {error.one_line()}", *error.details)
     return found.status

@@ -11,7 +11,8 @@ from typing import Any
 import click
 
 from edgeconv.build.project import Project
-from edgeconv.cli import compiling, model_options
+from edgeconv.cli.model_options import model_options
+from edgeconv.cli.program import COMPILE
 from edgeconv.cli.run.asked import wanted
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.options import CompileOptions
@@ -41,7 +42,7 @@ def _options(project: Project, model: Path) -> CompileOptions:
     try:
         _, _, *words = shlex.split(project.report["program"]["command"])
         words = [str(model), *words[1:]]
-        asked: dict[str, Any] = compiling.command.make_context("compile", words).params
+        asked: dict[str, Any] = COMPILE.make_context("compile", words).params
     except (KeyError, ValueError, EdgeconvError, click.ClickException) as error:
         raise EdgeconvError(
             "cannot tell how the project was compiled",
@@ -50,7 +51,7 @@ def _options(project: Project, model: Path) -> CompileOptions:
             hint="compile the model again",
         ) from error
     selftest = asked["selftest"]
-    asked = {option.name: asked[option.name] for option in model_options.parameters()}
+    asked = {option.name: asked[option.name] for option in model_options()}
     chosen = "choice" in project.report or bool(asked["calibration"])
     if chosen:
         asked |= {"calibration": None, "min_sqnr": None, "max_drop": None}

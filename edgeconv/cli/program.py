@@ -1,0 +1,131 @@
+"""The program ``edgeconv``: its commands and their options."""
+
+from __future__ import annotations
+
+import click
+
+from edgeconv import __version__
+from edgeconv.arguments import DEFAULT_RUNS, DEFAULT_TOLERANCE, count, one_thread, tolerance
+from edgeconv.cli.commands import CONTEXT, Command, Group, Program
+from edgeconv.cli.model_options import model_options
+from edgeconv.cli.words import BOARD, FILE, FOLDER, TEXT, Word, argument, flag, option
+
+NAME = "edgeconv"
+
+
+def _one_thread() -> click.Option:
+    """Of commands whose programs have one thread in this version: any other number is refused."""
+    kind = Word(one_thread)
+    return option("--threads", kind, "N", "1 in this version", default=1, expose_value=False)
+
+
+COMPILE = Command(
+    "compile",
+    "compile a model to a C project",
+    "compiling:run",
+    *model_options(),
+    _one_thread(),
+    option("-o --directory", FOLDER, "DIR", "the project (./PREFIX)"),
+    flag("--build", "compile the C too; code counts against --flash"),
+    flag("--verify", "build, run, and compare with the model"),
+    flag(
+        "--selftest",
+        "add PREFIX_selftest to the library: weights, RAM, an inference of known result",
+    ),
+    option("--report", FOLDER, "DIR", "also write report.json, .txt and .html there"),
+)
+_VERIFY = Command(
+    "verify",
+    "build and run a project, and compare it with its model",
+    "projects:verify",
+    argument("directory", FOLDER, "DIR"),
+    option("--inputs", FILE, "X.npz", "instead of seeded ones"),
+    option(
+        "--samples",
+        FILE,
+        "X.npz",
+        "measure SQNR and, by an array `label`, top-1 on these inputs",
+    ),
+    flag("--layers", "compare every layer"),
+    option("--model", FILE, "MODEL.onnx", "if it has moved"),
+    option(
+        "--tolerance",
+        Word(tolerance),
+        "R",
+        f"largest error over largest output ({DEFAULT_TOLERANCE}; where weights are rounded, by "
+        "default against the same network with such weights)",
+    ),
+)
+_BENCH = Command(
+    "bench",
+    "time a project on this machine",
+    "projects:bench",
+    argument("directory", FOLDER, "DIR"),
+    option("--runs", Word(count), "N", f"({DEFAULT_RUNS})", default=DEFAULT_RUNS),
+    _one_thread(),
+    flag("--layers", "time every layer"),
+)
+_REPORT = Command(
+    "report",
+    "memory and time of a project, per layer, or of two side by side",
+    "projects:report",
+    argument("directory", FOLDER, "DIR"),
+    argument("other", FOLDER, "[DIR]", required=False),
+    option("--html", FILE, "FILE", "write one page that works offline instead of printing"),
+)
+_UPDATE_WEIGHTS = Command(
+    "update-weights",
+    "put the weights of a model that was trained anew into a project",
+    "updating:run",
+    argument("directory", FOLDER, "DIR"),
+    argument("model", FILE, "NEW.onnx"),
+    option(
+        "-o --output",
+        FILE,
+        "FILE",
+        "write the image there, to be sent to devices, and leave the project as it is",
+    ),
+)
+_EXPLAIN = Command(
+    "explain",
+    "every choice and the numbers behind it",
+    "explaining:run",
+    *model_options(),
+    option("--layer", TEXT, "L", "this one only, by name or number", default=""),
+    flag("--pareto", "what storage formats trade: RAM, flash, predicted time and SQNR"),
+    option("--html", FILE, "FILE", "draw what --pareto prints"),
+    option("--threads", Word(count), "P", "bounds on what one of P processors moves, too"),
+)
+_BOARDS = Group(
+    "boards",
+    "the boards that can be compiled for",
+    "boards:list_all",
+    Command("list", "all of them", "boards:list_all"),
+    Command(
+        "show", "everything about one board", "boards:show_one", argument("name", BOARD, "NAME")
+    ),
+    Command(
+        "check",
+        "check a board file against the schema",
+        "boards:check",
+        argument("file", FILE, "FILE"),
+    ),
+    Command(
+        "new",
+        "measure this machine and write it as a board file",
+        "boards:new",
+        argument("name", TEXT, "NAME"),
+        option("-o --output", FILE, "FILE", "(./NAME.toml)"),
+    ),
+)
+_DOCTOR = Command("doctor", "which toolchains, emulators and runtimes are here", "boards:diagnose")
+
+program = Program(
+    NAME,
+    help="Compile ONNX convolutional networks to standalone, dependency-free C.",
+    epilog="Exit status: 0 done; 1 the model or a budget cannot be satisfied, or verification "
+    "failed; 2 wrong usage; 3 a tool is missing. With --json errors are a JSON document too.",
+    context_settings=CONTEXT,
+    commands=(COMPILE, _VERIFY, _BENCH, _REPORT, _UPDATE_WEIGHTS, _EXPLAIN, _BOARDS, _DOCTOR),
+)
+click.version_option(__version__, prog_name=NAME, message="%(prog)s %(version)s")(program)
