@@ -8,24 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from types import MappingProxyType
 
 from edgeconv.cache import Cache
 from edgeconv.encoding import Encoding
+from edgeconv.micro_kernels import of_isa
+from edgeconv.micro_kernels.base import MicroKernel, Tile
 
-
-@dataclass(frozen=True, slots=True)
-class Tile:
-    """A register tile: ``rows`` that are broadcast by ``vectors`` of ``lanes``.
-
-    In direct convolution rows are output pixels and vectors are of filters; in the outer product of
-    SConv rows are filters (N_f) and vectors are of output pixels (N_win).
-    """
-
-    rows: int
-    vectors: int
-
-
+STRIPS, PANELS = "tile", "f32"  # the rows that every ISA has, over strips and over packed panels
 QUANTISED = "quantised"  # the int8 of quantised results, whatever their scale and zero point
 
 
@@ -47,14 +38,9 @@ class Decoding:
 class Target:
     """One instruction set.
 
-    ``lanes``: float32 per vector, and the channel block x of NCHW[x]c.  ``tiles``: the largest
-    register tile for each number of filter vectors; accumulators and operands together fit the
-    register file, so that nothing spills.  ``fma_slots``: multiply-adds in flight that hide the
-    latency of one.  ``registers``: vector registers, of ``lanes`` float32 each; portable C, whose
-    machine is not known, is taken to have the words of NEON's.  ``outer``: the tiles of the outer
-    product over packed panels, whose rows come in multiples of ``outer_step``; it does
-    ``outer_rate`` times the multiply-adds of a vector instruction per unit of time (a matrix unit
-    more than one).
+    ``lanes``: float32 per vector, and the channel block x of NCHW[x]c.  ``registers``: vector
+    registers, of ``lanes`` float32 each; portable C, whose machine is not known, is taken to have
+    the words of NEON's.
     ``runtime``: the row whose ISA header it uses, where that is not its own.
     ``flags``: what GCC and Clang need.  ``guard``: the macro they then define.
     ``cpu_flags``: words of /proc/cpuinfo that tell that the running CPU has it.
@@ -65,11 +51,9 @@ class Target:
     behind the caches (``ram_bandwidth``) and out of that of constants (``constants_bandwidth``),
     each None where the board does not say.  ``memory_cycles``: core
     cycles of an access to the memory behind them, None where the board does not say.  ``prefetch``:
-    the board's core wants to be told what will be read next.  ``bfloat16``: it multiplies pairs of
-    bfloat16, as cores of boards may; ``bfloat16_flags`` and ``bfloat16_cpu_flags`` are then what
-    ``flags`` and ``cpu_flags`` are otherwise, None where no kernel does.  ``decodings``: what
-    storage formats cost; one that is not there costs nothing.  ``workspaces``: kernels may take
-    some for speed.
+    the board's core wants to be told what will be read next.  ``features``: what it has beyond its
+    ISA, as rows of the table of micro-kernels name it.  ``decodings``: what storage formats cost;
+    one that is not there costs nothing.  ``workspaces``: kernels may take some for speed.
     """
 
     name: str
@@ -77,16 +61,11 @@ class Target:
     lanes: int
     align: int  # bytes
     registers: int
-    tiles: tuple[Tile, ...]
-    outer: tuple[Tile, ...]
-    fma_slots: int
     depthwise_rows: int  # output pixels of the depthwise tile
     runtime: str = ""
     flags: tuple[str, ...] = ()
     guard: str = ""
     cpu_flags: tuple[str, ...] = ()
-    outer_step: int = 1
-    outer_rate: float = 1.0
     flushes_subnormals: bool = False
     caches: tuple[Cache, ...] = ()
     clock_hz: int | None = None
@@ -97,13 +76,11 @@ class Target:
     prefetch: bool = False
     decodings: tuple[Decoding, ...] = ()
     workspaces: bool = True
-    bfloat16: bool = False
-    bfloat16_flags: tuple[str, ...] | None = None
-    bfloat16_cpu_flags: tuple[str, ...] = ()
+    features: frozenset[str] = frozenset()
 
     def lean(self) -> Target:
         """The same where RAM is worth more than time: no kernel packs or decodes to memory."""
-        return replace(self, outer=(), workspaces=False)
+        return replace(self, workspaces=False)
 
     def decoding(self, encoding: Encoding) -> Decoding:
         """What an encoding costs; nothing if the row does not say."""
@@ -112,15 +89,52 @@ class Target:
         return next(found, Decoding(kind, 0, 0, 0))
 
     @property
+    def micro_kernels(self) -> tuple[MicroKernel, ...]:
+        """The rows of the table that the core runs."""
+        return tuple(
+            row for row in of_isa(self.name) if not row.feature or row.feature in self.features
+        )
+
+    def kernel(self, prefix: str) -> MicroKernel:
+        """The row of this name; KeyError where its ISA has none."""
+        return _by_prefix(self.name)[prefix]
+
+    def multiplying(self, elements: str) -> tuple[MicroKernel, ...]:
+        """The rows for panels of these elements."""
+        rows = (row for row in self.micro_kernels if row.prefix != STRIPS)
+        return tuple(row for row in rows if row.a == row.b == elements)
+
+    @property
+    def feature_flags(self) -> tuple[str, ...]:
+        """What compilers need for its features, beside ``flags``."""
+        rows = (row for row in self.micro_kernels if row.feature)
+        return tuple(dict.fromkeys(flag for row in rows for flag in row.flags))
+
+    @property
+    def tiles(self) -> tuple[Tile, ...]:
+        """The register tiles of strips, output pixels by vectors of filters."""
+        return self.kernel(STRIPS).tiles
+
+    @property
+    def peak(self) -> float:
+        """Float32 multiply-adds per lane and slot, at its best: more than one in a matrix unit."""
+        return self.kernel(PANELS).rate
+
+    @property
     def single_issue(self) -> bool:
         """Whether loads take the place of multiply-adds: nothing is vectorised, one after the
         other."""
-        return self.lanes * self.outer_rate == 1
+        return self.lanes * self.peak == 1
 
     @property
     def header(self) -> str:
         """File name of the ISA header."""
         return f"ec_isa_{self.runtime or self.name}.h"
+
+
+@cache
+def _by_prefix(isa: str) -> Mapping[str, MicroKernel]:
+    return {row.prefix: row for row in of_isa(isa)}
 
 
 # vector, element, write.  The first two are what the loop of a direct tile takes longer per vector
@@ -151,10 +165,6 @@ _ROWS = (
         lanes=1,
         align=16,
         registers=128,
-        tiles=(Tile(4, 4), Tile(4, 3), Tile(6, 2), Tile(8, 1), Tile(1, 8)),
-        outer=(Tile(4, 4), Tile(4, 2), Tile(2, 8), Tile(8, 2), Tile(1, 8)),
-        outer_rate=2.0,  # compilers vectorise the products of packed panels
-        fma_slots=4,
         depthwise_rows=4,
         decodings=_PORTABLE,
     ),
@@ -165,10 +175,6 @@ _ROWS = (
         lanes=1,
         align=16,
         registers=32,
-        # rows * vectors accumulators + vectors filters + rows pixels <= 32 registers of the FPU
-        tiles=(Tile(4, 4), Tile(5, 3), Tile(8, 2), Tile(12, 1), Tile(2, 8), Tile(1, 8)),
-        outer=(Tile(4, 4), Tile(4, 2), Tile(8, 2), Tile(1, 8)),
-        fma_slots=4,
         depthwise_rows=4,
         decodings=_PORTABLE,
     ),
@@ -178,13 +184,6 @@ _ROWS = (
         lanes=16,
         align=64,
         registers=32,
-        # rows * vectors accumulators + vectors filters + 1 pixel <= 32 registers
-        tiles=(
-            *(Tile(14, 2), Tile(9, 3), Tile(28, 1), Tile(6, 4), Tile(5, 5)),
-            *(Tile(4, 6), Tile(2, 8), Tile(1, 14)),
-        ),
-        outer=(Tile(9, 3), Tile(14, 2), Tile(28, 1), Tile(6, 4), Tile(4, 6), Tile(2, 8)),
-        fma_slots=8,
         depthwise_rows=14,
         decodings=(
             Decoding("flyte24", 1.4, 1.1, 11),
@@ -197,8 +196,6 @@ _ROWS = (
         flags=("-mavx512f", "-mavx512dq", "-mavx512vl", "-mavx512bw", "-mfma"),
         guard="__AVX512F__",
         cpu_flags=("avx512f", "avx512dq", "avx512vl", "avx512bw", "fma"),
-        bfloat16_flags=("-mavx512bf16",),
-        bfloat16_cpu_flags=("avx512_bf16",),
     ),
     Target(
         name="avx2",
@@ -206,11 +203,6 @@ _ROWS = (
         lanes=8,
         align=32,
         registers=16,
-        # rows * vectors accumulators + vectors filters + 1 pixel <= 15 of 16 registers: with none
-        # free, compilers spill one; the filters of a single row are operands in memory
-        tiles=(Tile(6, 2), Tile(3, 3), Tile(12, 1), Tile(2, 4), Tile(1, 12)),
-        outer=(Tile(6, 2), Tile(3, 3), Tile(12, 1), Tile(2, 4)),
-        fma_slots=8,
         depthwise_rows=10,
         decodings=(
             Decoding("flyte24", 0.6, 0.5, 16),
@@ -230,12 +222,6 @@ _ROWS = (
         lanes=4,
         align=16,
         registers=32,
-        # rows * vectors accumulators + rows pixels + vectors filters <= 32 registers
-        tiles=(Tile(8, 2), Tile(7, 3), Tile(5, 4), Tile(14, 1), Tile(2, 8)),
-        # rows * vectors accumulators + vectors of pixels + one vector of filters <= 32 registers
-        outer=(Tile(8, 3), Tile(12, 2), Tile(16, 1), Tile(4, 5)),
-        outer_step=4,  # filters are loaded four at a time and multiplied by lane
-        fma_slots=8,
         depthwise_rows=8,
         decodings=(
             Decoding("flyte24", 2.5, 0.7, 12),
@@ -254,12 +240,6 @@ _ROWS = (
         lanes=4,
         align=16,
         registers=16,
-        # rows * vectors accumulators + rows / 2 of pixels + one vector of filters <= 16 registers
-        tiles=(Tile(6, 2), Tile(4, 3), Tile(3, 4), Tile(10, 1), Tile(2, 6), Tile(1, 12)),
-        # rows * vectors accumulators + rows / 4 of filters + one vector of pixels <= 16 registers
-        outer=(Tile(4, 3), Tile(12, 1), Tile(4, 2), Tile(8, 1)),
-        outer_step=4,  # filters are loaded four at a time and multiplied by lane
-        fma_slots=8,
         depthwise_rows=6,
         decodings=(
             Decoding("flyte24", 2.7, 1, 15),
@@ -280,12 +260,6 @@ _ROWS = (
         lanes=4,
         align=16,
         registers=64,
-        # VSX has 64 registers, of which half hold sums and the others operands and addresses
-        tiles=(Tile(8, 4), Tile(16, 2), Tile(10, 3), Tile(32, 1), Tile(4, 8)),
-        outer=(Tile(8, 4), Tile(16, 2), Tile(4, 8)),  # all eight accumulators of 4 x 4
-        outer_step=4,
-        outer_rate=2.0,  # two outer products of 4 x 4 per cycle, or four vector multiply-adds
-        fma_slots=8,
         depthwise_rows=8,
         decodings=(
             Decoding("flyte24", 2, 4.5, 11),
@@ -298,8 +272,6 @@ _ROWS = (
         flags=("-mcpu=power10",),
         guard="__MMA__",
         cpu_flags=("power10",),
-        bfloat16_flags=(),
-        bfloat16_cpu_flags=("power10",),
     ),
 )
 

@@ -16,7 +16,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from edgeconv.targets import TARGETS, Tile
+from edgeconv.micro_kernels.base import Tile
+from edgeconv.targets import PANELS, TARGETS
 
 
 def rows(arch: str) -> list[str]:
@@ -26,7 +27,7 @@ def rows(arch: str) -> list[str]:
     for row in (row for row in fits if not row.runtime):
         sharing = [other for other in fits if other.header == row.header]
         tiles = (tile for other in sharing for tile in other.tiles)
-        outer = (tile for other in sharing for tile in other.outer)
+        outer = (tile for other in sharing for tile in other.kernel(PANELS).tiles)
         fields = (row.name, ",".join(row.flags), ",".join(row.cpu_flags), text(tiles), text(outer))
         found.append("|".join(fields))
     return found

@@ -12,7 +12,8 @@ from pathlib import Path
 from edgeconv.build.compile import BASE_FLAGS
 from edgeconv.build.toolchain import program_named
 from edgeconv.errors import EdgeconvError, Exit
-from edgeconv.targets import Target, Tile
+from edgeconv.micro_kernels.base import Tile
+from edgeconv.targets import PANELS, Target
 from innerloop.assembly import Loop, functions, loops
 from innerloop.syntax import SYNTAXES
 
@@ -80,10 +81,10 @@ class Kernel:
         return f"{self.kind}_{self.tile.rows}_{self.tile.vectors}"
 
     def products(self, target: Target) -> int:
-        """Multiply-adds of one step; an instruction of a matrix unit does ``outer_step`` rows."""
+        """Multiply-adds of one step; an instruction of a matrix unit does ``step`` rows."""
         rows = self.tile.rows
-        if self.kind == "outer" and target.outer_rate > 1:
-            rows //= target.outer_step
+        if self.kind == "outer" and target.peak > 1:
+            rows //= target.kernel(PANELS).step
         return rows * self.tile.vectors
 
     def __str__(self) -> str:
@@ -91,8 +92,8 @@ class Kernel:
 
 
 def kernels(target: Target) -> Iterator[Kernel]:
-    """All of a target, each kind in the order of the row in edgeconv/targets.py."""
-    yield from (Kernel("outer", tile) for tile in target.outer)
+    """All of a target, each kind in the order of the table of micro-kernels."""
+    yield from (Kernel("outer", tile) for tile in target.kernel(PANELS).tiles)
     yield from (Kernel("direct", tile) for tile in target.tiles)
 
 

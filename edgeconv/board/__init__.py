@@ -14,7 +14,7 @@ from typing import Any
 
 from edgeconv import board_folders
 from edgeconv.board.checks import BARE_METAL, FLASH
-from edgeconv.board.features import multiplies_bfloat16
+from edgeconv.board.features import features_of
 from edgeconv.board.file import invalid, read
 from edgeconv.board_folders import FOLDERS_VARIABLE
 from edgeconv.cache import Cache
@@ -132,7 +132,7 @@ class Board:
     fpu: str  # as -mfpu names it; "" where the architecture has one kind only
     float_abi: str  # as -mfloat-abi names it, or ""
     prefetch: bool  # whether kernels fetch ahead in software
-    bfloat16: bool  # whether the core multiplies bfloat16
+    features: frozenset[str]  # what the core has beyond its ISA, by the keys of the file
     caches: tuple[Cache, ...]  # by level; those that hold data
     memory: tuple[Memory, ...]  # of each kind the fastest first
     energy: Energy | None
@@ -155,7 +155,7 @@ class Board:
             caches=self.caches,
             memory_cycles=self.memory_cycles,
             prefetch=self.prefetch,
-            bfloat16=self.bfloat16,
+            features=self.features,
         )
 
     @property
@@ -176,8 +176,7 @@ class Board:
         isa = (f for f in self.target.flags if not (named and f.startswith(_PROCESSOR_FLAGS)))
         fpu = (f"-mfpu={self.fpu}",) if self.fpu not in ("", "none") else ()
         abi = (f"-mfloat-abi={self.float_abi}",) if self.float_abi else ()
-        pairs = (self.target.bfloat16_flags or ()) if self.bfloat16 else ()
-        return (*isa, *pairs, *self.toolchain.flags, *fpu, *abi)
+        return (*isa, *self.target.feature_flags, *self.toolchain.flags, *fpu, *abi)
 
     @property
     def bare_metal(self) -> bool:
@@ -259,7 +258,7 @@ def _build(path: Path, data: Data, host: Host) -> Board:
         fpu=data.get("fpu", ""),
         float_abi=data.get("float_abi", ""),
         prefetch=data.get("prefetch", False),
-        bfloat16=multiplies_bfloat16(path, data, TARGETS[isa], host if here else None),
+        features=features_of(path, data, TARGETS[isa], host if here else None),
         caches=caches or (host.caches if here else ()),
         memory=tuple(_memory(entry) for entry in data.get("memory", ())),
         energy=_energy(data["energy"]) if "energy" in data else None,

@@ -8,20 +8,25 @@ from typing import Any
 
 from edgeconv.board.file import invalid
 from edgeconv.host import Host
+from edgeconv.micro_kernels import micro_kernels, of_isa
 from edgeconv.targets import Target
 
 
-def multiplies_bfloat16(
+def detected(row: Target, host: Host) -> frozenset[str]:
+    """Those of ``host`` for which there are micro-kernels."""
+    return frozenset(k.feature for k in of_isa(row.name) if k.feature and host.has(k.cpu_flags))
+
+
+def features_of(
     path: Path, data: Mapping[str, Any], row: Target, host: Host | None
-) -> bool:
+) -> frozenset[str]:
     """What the file ``path`` says, else what ``host`` has, the machine that the board stands for.
 
     Raises EdgeconvError (exit status 2) where the file says so of an instruction set for which
     there are no such kernels.
     """
-    if "bfloat16" not in data:
-        able = row.bfloat16_flags is not None
-        return able and host is not None and host.has(row.bfloat16_cpu_flags)
-    if data["bfloat16"] and row.bfloat16_flags is None:
-        raise invalid(path, "bfloat16", "true", f"no kernel for {row.name} multiplies bfloat16")
-    return bool(data["bfloat16"])
+    stated = {kernel.feature for kernel in micro_kernels().values()} & data.keys()
+    wanted = frozenset(name for name in stated if data[name])
+    for name in sorted(wanted - {kernel.feature for kernel in of_isa(row.name)}):
+        raise invalid(path, name, "true", f"no kernel for {row.name} multiplies {name}")
+    return wanted | (detected(row, host) - stated if host else frozenset())

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
+from itertools import chain
 from textwrap import wrap
 
 from edgeconv import sizes
+from edgeconv.board.features import detected
 from edgeconv.cache import Cache
 from edgeconv.machine.measure import Level, Measured
 from edgeconv.machine.probe import Machine, printable
+from edgeconv.micro_kernels import of_isa
 from edgeconv.targets import Target
 
 NATIVE_CC = ("cc", "gcc", "clang")
@@ -52,9 +55,9 @@ def render(
     toolchain += [("flags", _list(flags), "as these numbers were measured")] if flags else []
     toolchain += [("install", _text(INSTALL), "")]
     run: list[Row] = [("kind", _text("native"), "")]
-    words = target.cpu_flags
-    if _multiplies_bfloat16(machine, target):
-        words = tuple(dict.fromkeys((*words, *target.bfloat16_cpu_flags)))
+    features = detected(target, machine.host)
+    more = (row.cpu_flags for row in of_isa(target.name) if row.feature in features)
+    words = tuple(dict.fromkeys((*target.cpu_flags, *chain.from_iterable(more))))
     if words:
         run += [("native_if", _list(words), "needed in /proc/cpuinfo")]
     parts = ["\n".join(_block(title, rows)) for title, rows in blocks]
@@ -110,14 +113,8 @@ def _board(
                 "kernels fetch ahead in software: try true with `edgeconv bench`",
             ),
         ]
-    if _multiplies_bfloat16(machine, target):
-        rows.append(("bfloat16", "true", "/proc/cpuinfo"))
+    rows += [(name, "true", "/proc/cpuinfo") for name in sorted(detected(target, machine.host))]
     return "", rows
-
-
-def _multiplies_bfloat16(machine: Machine, target: Target) -> bool:
-    """The machine has what the target's kernels need for that."""
-    return target.bfloat16_flags is not None and machine.host.has(target.bfloat16_cpu_flags)
 
 
 def _cache(cache: Cache, level: Level, measured: Measured, cpu: int) -> list[Row]:

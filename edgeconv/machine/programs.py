@@ -12,6 +12,7 @@ from types import MappingProxyType
 from edgeconv.board import Board
 from edgeconv.build import Compiler, compile_project, find_compiler, run_binary
 from edgeconv.errors import EdgeconvError
+from edgeconv.targets import PANELS
 
 NAMES = ("rate", "bandwidth", "latency")
 _TIMEOUT = 120.0  # seconds of one run; a slow board takes a few
@@ -29,7 +30,8 @@ class Programs:
         self.board = board
         self.compiler: Compiler = find_compiler(board)
         runtime = Path(str(resources.files("edgeconv.runtime_c")))
-        tiles = " ".join(f"EC_TILE({tile.rows}, {tile.vectors})" for tile in board.target.outer)
+        shapes = board.target.kernel(PANELS).tiles
+        tiles = " ".join(f"EC_TILE({tile.rows}, {tile.vectors})" for tile in shapes)
         flags = (
             f"-I{runtime}",
             f"-I{runtime / 'isa'}",

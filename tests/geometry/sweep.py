@@ -10,6 +10,7 @@ from types import MappingProxyType
 import pytest
 
 from edgeconv import host
+from edgeconv.micro_kernels import of_isa
 from edgeconv.targets import TARGETS, Target
 from tests.geometry import binaries, convolutions, pools, products, reductions, resizes
 from tests.geometry.draw import Draws
@@ -53,9 +54,9 @@ def find_build(name: str) -> Build:
     emulator stands for it; skips, by name, what is missing."""
     row = TARGETS[name]
     emulated = not builds.is_native(row)
-    if row.bfloat16_flags is not None and (emulated or host.detect().has(row.bfloat16_cpu_flags)):
-        row = replace(row, bfloat16=True, flags=(*row.flags, *row.bfloat16_flags))
-    return builds.find(row, "gcc")
+    kernels = [kernel for kernel in of_isa(name) if emulated or host.detect().has(kernel.cpu_flags)]
+    row = replace(row, features=frozenset(kernel.feature for kernel in kernels))
+    return builds.find(replace(row, flags=(*row.flags, *row.feature_flags)), "gcc")
 
 
 def drawn(kind: str, seed: int, numbers: Sequence[int], target: Target) -> list[Case]:

@@ -18,12 +18,12 @@ from innerloop.program import RUNTIME, find_compiler
 from innerloop.syntax import SYNTAXES
 
 from edgeconv import host
-from edgeconv.algorithms.bfloat16.plan import make_plan
-from edgeconv.algorithms.bfloat16.units import UNITS
+from edgeconv.algorithms.bfloat16.plan import BLOCK, make_plan
 from edgeconv.algorithms.problem import problem_of
 from edgeconv.build.compile import BASE_FLAGS
 from edgeconv.cache import Cache
 from edgeconv.ir.activation import Activation
+from edgeconv.micro_kernels import micro_kernels
 from edgeconv.storage import formats
 from edgeconv.targets import TARGETS
 from tests.kernels import builds
@@ -35,13 +35,16 @@ SMALL = (Cache(1, 4096, 64), Cache(2, 16384, 64))  # of which several panels are
 CLIP = Activation("clip", -1.0, 1.5)
 
 
-@pytest.fixture(params=sorted(UNITS))
+ROWS = {row.isa: row for row in micro_kernels().values() if row.feature == "bfloat16"}
+
+
+@pytest.fixture(params=sorted(ROWS))
 def build(request: pytest.FixtureRequest) -> Build:
     """Runs what multiplies bfloat16; skipped, by name, where nothing here does."""
     row = TARGETS[str(request.param)]
-    flags, words = row.bfloat16_flags, row.bfloat16_cpu_flags
-    assert flags is not None
-    target = replace(row, bfloat16=True, flags=(*row.flags, *flags))
+    words = ROWS[row.name].cpu_flags
+    target = replace(row, features=frozenset({"bfloat16"}))
+    target = replace(target, flags=(*row.flags, *target.feature_flags))
     if not builds.is_native(target):
         return builds.find(target, "gcc")
     if not host.detect().has(words):
@@ -67,9 +70,8 @@ def cases(spec: Spec, build: Build, least: int = 1) -> list[Case]:
 
 def shapes(build: Build) -> Sequence[Spec]:
     lanes, one = build.target.lanes, (1, 1, 1, 1)
-    unit = UNITS[build.target.name]
-    block = 2 * unit.pairs  # channels
-    tiles = unit.tiles(build.target)
+    row = ROWS[build.target.name]
+    block, tiles = 2 * BLOCK[row.lies], row.tiles  # channels
     rows, nr = tiles[0].rows, tiles[0].vectors * lanes
     long = max(tile.rows for tile in tiles)
     return [
@@ -146,24 +148,23 @@ void tile_{rows}_{vectors}(const uint32_t *a, const char *b, float *out, int kc)
 
 
 @pytest.mark.parametrize("family", ["gcc", "clang"])
-@pytest.mark.parametrize("name", sorted(UNITS))
+@pytest.mark.parametrize("name", sorted(ROWS))
 def test_sums_stay_in_registers(name: str, family: str) -> None:
     """Of every tile, as compiled: no spill, no accumulator that moves."""
-    target, unit = TARGETS[name], UNITS[name]
+    target, row = TARGETS[name], ROWS[name]
     compiler = find_compiler(target, family)
     if compiler is None:
         pytest.skip(f"no {family} for {target.arch} is installed")
-    names = (target.header, "../kernels/ec_lanes.h", f"../kernels/{unit.header}")
+    names = (target.header, "../kernels/ec_lanes.h", f"../kernels/{row.header}")
     headers = ("ec_common.h", *(f"isa/{name}" for name in names))
-    tiles = unit.tiles(target)
     text = "".join(f'#include "{header}"\n' for header in headers)
-    text += "".join(_TILE.format(rows=tile.rows, vectors=tile.vectors) for tile in tiles)
-    flags = (*BASE_FLAGS, *target.flags, *(target.bfloat16_flags or ()), f"-I{RUNTIME}")
+    text += "".join(_TILE.format(rows=tile.rows, vectors=tile.vectors) for tile in row.tiles)
+    flags = (*BASE_FLAGS, *target.flags, *row.flags, f"-I{RUNTIME}")
     command = [*compiler, *flags, "-S", "-x", "c", "-", "-o", "-"]
     done = subprocess.run(command, input=text, text=True, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr[:2000]
     found = functions(done.stdout)
-    for tile in tiles:
+    for tile in row.tiles:
         every = loops(found[f"tile_{tile.rows}_{tile.vectors}"], SYNTAXES[target.arch])
-        assert every[0].multiply_adds >= tile.rows // unit.rows * tile.vectors, str(tile)
+        assert every[0].multiply_adds >= tile.rows // row.step * tile.vectors, str(tile)
         assert all(loop.sound for loop in every), str(tile)

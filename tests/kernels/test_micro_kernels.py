@@ -12,7 +12,8 @@ from innerloop.program import find_compiler, inner_loops, kernels
 from innerloop.syntax import SYNTAXES, Instruction
 
 from edgeconv.choose.storage import weight_formats
-from edgeconv.targets import TARGETS, Tile
+from edgeconv.micro_kernels.base import Tile
+from edgeconv.targets import TARGETS
 from tests.compilers import is_earlier_clang
 
 VECTOR_ISAS = [name for name, target in TARGETS.items() if target.lanes > 1]

@@ -15,7 +15,7 @@ from edgeconv.algorithms.sconv.plan import make_plan
 from edgeconv.algorithms.sconv.slicing import Schedule
 from edgeconv.cache import Cache
 from edgeconv.ir.activation import NONE, Activation
-from edgeconv.targets import Target
+from edgeconv.targets import PANELS, Target
 from tests.kernels.harness import Build, Case, Spec, check
 from tests.kernels.test_conv import RELU, conv
 
@@ -47,7 +47,8 @@ def run_once(build: Build, folder: Path, *groups: Sequence[Spec]) -> None:
 
 def widest(target: Target) -> tuple[int, int]:
     """N_win and N_f of the target's first outer-product tile."""
-    return target.outer[0].vectors * target.lanes, target.outer[0].rows
+    tile = target.kernel(PANELS).tiles[0]
+    return tile.vectors * target.lanes, tile.rows
 
 
 def test_edges(build: Build, folder: Path) -> None:

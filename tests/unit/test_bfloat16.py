@@ -13,13 +13,13 @@ from edgeconv import board as boards
 from edgeconv.algorithms.bfloat16.packing import FilterOrder
 from edgeconv.algorithms.bfloat16.plan import make_plan
 from edgeconv.algorithms.bfloat16.traffic import traffic
-from edgeconv.algorithms.bfloat16.units import UNITS
 from edgeconv.algorithms.problem import problem_of
 from edgeconv.choose import select
 from edgeconv.encoding import Encoding
 from edgeconv.errors import EdgeconvError
 from edgeconv.host import Host
 from edgeconv.ir.graph import Graph, Node, Tensor
+from edgeconv.micro_kernels import micro_kernels
 from edgeconv.pipeline import CompileOptions, compile_model, decide, verify_project
 from edgeconv.targets import TARGETS
 from tests.command import Command
@@ -27,6 +27,7 @@ from tests.command import Command
 ZEN4 = boards.load("zen4")
 HOST_WORDS = frozenset({*TARGETS["avx512"].cpu_flags, "sse2"})
 EVERY = {"*": "bfloat16"}
+MULTIPLYING = sorted(row.isa for row in micro_kernels().values() if row.feature == "bfloat16")
 
 
 def graph(in_c: int = 64, out_c: int = 64, groups: int = 1, size: int = 14) -> Graph:
@@ -52,11 +53,11 @@ def graph(in_c: int = 64, out_c: int = 64, groups: int = 1, size: int = 14) -> G
 
 
 def test_boards_say_what_their_cores_multiply() -> None:
-    assert {name for name in boards.names() if boards.load(name, _machine()).bfloat16} == {
+    assert {name for name in boards.names() if boards.load(name, _machine()).features} == {
         "power10-s1024",
         "zen4",
     }
-    assert boards.load("host", _machine("avx512_bf16")).bfloat16
+    assert boards.load("host", _machine("avx512_bf16")).features == {"bfloat16"}
     assert "-mavx512bf16" in ZEN4.flags
     assert "-mavx512bf16" not in boards.load("xeon-silver-4208").flags
 
@@ -105,10 +106,10 @@ def test_other_formats_of_filters() -> None:
         select(graph(), ZEN4.target, algorithms={"a": "bfloat16"}, storage={"a": "int8"})
 
 
-@pytest.mark.parametrize("name", sorted(UNITS))
+@pytest.mark.parametrize("name", MULTIPLYING)
 def test_predicted_twice_as_fast(name: str) -> None:
     """Of what direct convolution, or SConv where the tile is the same, takes."""
-    target = replace(TARGETS[name], bfloat16=True, caches=ZEN4.caches)
+    target = replace(TARGETS[name], features=frozenset({"bfloat16"}), caches=ZEN4.caches)
     big = graph(256, 256)
     node = replace(big.nodes[0], attrs={**big.nodes[0].attrs, "storage": Encoding(16)})
     able = algorithms.applicable(node, big, target)
@@ -144,7 +145,7 @@ def test_verification_tells_rounding_from_defects(
     residual_model: Path, tmp_path: Path, edgeconv: Command
 ) -> None:
     """Inputs of these layers are rounded, what else reads the same tensors is not."""
-    if not boards.load("host").bfloat16:
+    if "bfloat16" not in boards.load("host").features:
         pytest.skip(f"this CPU ({host.detect().cpu}) does not multiply bfloat16")
     options = CompileOptions(residual_model, "host", algorithms=EVERY)
     project, notes = compile_model(options, tmp_path / "p")

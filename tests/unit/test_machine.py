@@ -26,7 +26,7 @@ from edgeconv.machine.measure import Level, Measured
 from edgeconv.machine.probe import Machine
 from edgeconv.machine.programs import NAMES, Programs, medians
 from edgeconv.report.new_board import render as printed
-from edgeconv.targets import TARGETS
+from edgeconv.targets import PANELS, TARGETS
 from tests.command import Command
 from tests.tools import available
 
@@ -277,7 +277,8 @@ def test_programs_of_other_architectures(name: str, tmp_path: Path) -> None:
     sizes = {"L1": 16 * KIB}
     found = {name: programs.run(name, 1, sizes if name != "rate" else {}) for name in NAMES}
     assert found["bandwidth"].keys() == found["latency"].keys() == {"L1"}
-    tiles = {f"{tile.rows}x{tile.vectors}" for tile in board.target.outer} | {"vectors"}
+    shapes = board.target.kernel(PANELS).tiles
+    tiles = {f"{tile.rows}x{tile.vectors}" for tile in shapes} | {"vectors"}
     assert found["rate"].keys() == tiles | {f"cycle:{form}" for form in tiles}
     assert all(seconds > 0 for of_program in found.values() for seconds in of_program.values())
 

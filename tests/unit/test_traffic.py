@@ -140,7 +140,7 @@ def test_never_less_than_compulsory_and_never_more_behind_a_larger_cache(
     algorithm: str, data: st.DataObject, target: Target
 ) -> None:
     if algorithm == "bfloat16":
-        target = replace(TARGETS["avx512"], bfloat16=True, caches=target.caches)
+        target = replace(TARGETS["avx512"], features=frozenset({"bfloat16"}), caches=target.caches)
     problem = data.draw(problems(algorithm, target.lanes))
     (candidate,) = algorithms()[algorithm].candidates(problem, target)
     levels = candidate.traffic

@@ -7,7 +7,6 @@ from functools import partial
 
 from edgeconv.algorithms.bfloat16.plan import Bfloat16Plan, make_plan
 from edgeconv.algorithms.bfloat16.traffic import traffic
-from edgeconv.algorithms.bfloat16.units import unit_of
 from edgeconv.algorithms.candidate import ConvCandidate
 from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.algorithms.work import encoding, taps_met, tiled
@@ -23,8 +22,7 @@ COMPUTE = "bfloat16"
 def candidates(problem: ConvProblem, target: Target) -> tuple[Bfloat16Candidate, ...]:
     """The cheapest plan, where the core multiplies pairs and filters are stored for it; a depthwise
     convolution has no second channel to make a pair with."""
-    unit = unit_of(target)
-    able = unit is not None and bool(unit.tiles(target))
+    able = target.multiplying(COMPUTE)
     if not able or problem.filters_as != OPERANDS[COMPUTE] or problem.group_in_c == 1:
         return ()
     plan = make_plan(problem, target)

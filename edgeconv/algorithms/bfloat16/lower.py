@@ -121,7 +121,7 @@ def lower(candidate: Bfloat16Candidate, node: Node, graph: Graph, target: Target
             output_arg(node, graph),
             Arg(ArgKind.WORKSPACE, "panels"),
         ),
-        headers=(*activation_headers(node.epilogue), plan.unit.header, "ec_conv_bfloat16.h"),
+        headers=(*activation_headers(node.epilogue), plan.kernel.header, "ec_conv_bfloat16.h"),
         work=candidate.work,
         blobs=(
             filters_blob(node, graph, order.elements, order.pack),

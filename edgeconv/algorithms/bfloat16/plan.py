@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from itertools import product
 
 from edgeconv.algorithms.bfloat16.packing import PAIR_BYTES, FilterOrder
-from edgeconv.algorithms.bfloat16.units import Unit, unit_of
 from edgeconv.algorithms.direct.plan import STRIP_OVERHEAD, row_shapes
 from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.algorithms.strips import Segment, widths
 from edgeconv.cache import ASSUMED
+from edgeconv.micro_kernels.base import Lies, MicroKernel
 from edgeconv.targets import Target
 
 # The share of L2 that packed input rows may take: the filters of a tile stay beside them.
@@ -18,7 +19,9 @@ PANEL_OF_L2 = 3 / 8
 SLACK = 16  # words that a tile may read beyond the last column
 # Slots to bring a vector of channels of one pixel to the panel: load, half a rounding, half a
 # store; of a rounding in steps and a transposition where the pixels lie side by side.
-PACK_SLOTS, PACK_SLOTS_APART = 2.0, 12.0
+PACK_SLOTS = {Lies.STRIDED: 2.0, Lies.PACKED: 12.0}
+# Pairs of channels in a block of the panel, at most: a line of each pixel; of a step's neighbours.
+BLOCK = {Lies.STRIDED: 16, Lies.PACKED: 64}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +52,7 @@ class Bfloat16Plan:
     ``planes`` of ``rows`` rows of ``row`` pixels, ``chunk`` rows to a panel.  ``cost`` in slots.
     """
 
-    unit: Unit
+    kernel: MicroKernel
     vectors: int
     tail_vectors: int
     planes: int
@@ -95,14 +98,15 @@ def _segments(row: int, largest: int) -> tuple[Segment, ...]:
     return tuple(found)
 
 
-def _block(pairs: int, unit: Unit) -> int:
+def _block(pairs: int, lies: Lies) -> int:
     """Pairs of a block: a line of each pixel, or as even parts as whole vectors of four make."""
-    if not unit.apart or pairs <= unit.pairs:
-        return min(unit.pairs, pairs)
-    return 2 * -(-pairs // (2 * -(-pairs // unit.pairs)))
+    most = BLOCK[lies]
+    if lies is Lies.STRIDED or pairs <= most:
+        return min(most, pairs)
+    return 2 * -(-pairs // (2 * -(-pairs // most)))
 
 
-def _panel(problem: ConvProblem, unit: Unit, row: int, chunk: int) -> Panel:
+def _panel(problem: ConvProblem, kernel: MicroKernel, row: int, chunk: int) -> Panel:
     """The panel under ``chunk`` output rows of ``row`` pixels."""
     (depth, kernel_h, kernel_w), (_, stride_h, stride_w) = problem.kernel, problem.strides
     _, dilation_h, dilation_w = problem.dilations
@@ -111,7 +115,8 @@ def _panel(problem: ConvProblem, unit: Unit, row: int, chunk: int) -> Panel:
     column_step = stride_w if kernel_w == 1 else 1
     stride, reach = stride_w // column_step, (kernel_w - 1) * dilation_w
     pairs = -(-problem.group_in_c // 2)
-    block = _block(pairs, unit)
+    block = _block(pairs, kernel.lies)
+    apart = kernel.lies is Lies.PACKED  # the same pair of neighbouring pixels lies side by side
     return Panel(
         pairs=block,
         blocks=-(-pairs // block),
@@ -119,30 +124,30 @@ def _panel(problem: ConvProblem, unit: Unit, row: int, chunk: int) -> Panel:
         rows=(chunk - 1) * stride_h // row_step + (kernel_h - 1) * dilation_h + 1,
         row_step=row_step,
         column_step=column_step,
-        phases=stride if unit.apart else 1,
+        phases=stride if apart else 1,
         # Where pixels lie side by side, every pair's row begins with a vector.
-        wide=-(-(row + reach // stride) // unit.rows) * unit.rows
-        if unit.apart
+        wide=-(-(row + reach // stride) // kernel.step) * kernel.step
+        if apart
         else (row - 1) * stride + reach + 1,
     )
 
 
-def _chunk(problem: ConvProblem, target: Target, unit: Unit, rows: int, row: int) -> int:
+def _chunk(problem: ConvProblem, target: Target, kernel: MicroKernel, rows: int, row: int) -> int:
     """Output rows of a panel: as even parts as fit their share of L2, a row at least."""
     caches = target.caches or ASSUMED
     most = PANEL_OF_L2 * caches[min(1, len(caches) - 1)].size
     if not target.workspaces:
         return 1
     parts = 1
-    while parts < rows and _panel(problem, unit, row, -(-rows // parts)).bytes > most:
+    while parts < rows and _panel(problem, kernel, row, -(-rows // parts)).bytes > most:
         parts += 1
     return -(-rows // parts)
 
 
-def _strip_cost(rows: int, vectors: int, depth: int, unit: Unit) -> float:
+def _strip_cost(rows: int, vectors: int, depth: int, kernel: MicroKernel) -> float:
     """Slots of a strip of ``rows`` pixels: per step its products, its loads or the latency."""
-    whole = -(-rows // unit.rows) * unit.rows
-    step = max(whole * vectors / unit.rate, whole / unit.rows + vectors, unit.latency)
+    whole = -(-rows // kernel.step) * kernel.step
+    step = max(whole * vectors / kernel.rate, whole / kernel.step + vectors, kernel.latency)
     return depth * step + 2 * rows * vectors + STRIP_OVERHEAD
 
 
@@ -150,8 +155,7 @@ def _packing_cost(problem: ConvProblem, plan: Bfloat16Plan, target: Target) -> f
     """Slots to pack all panels of one group of one image."""
     panel, chunks = plan.panel, plan.planes * -(-plan.rows // plan.chunk)
     columns = panel.rows * panel.phases * panel.wide * panel.slices
-    each = PACK_SLOTS_APART if plan.unit.apart else PACK_SLOTS
-    each += target.decoding(problem.in_as).vector
+    each = PACK_SLOTS[plan.kernel.lies] + target.decoding(problem.in_as).vector
     return chunks * columns * -(-problem.group_in_c // target.lanes) * each
 
 
@@ -163,27 +167,28 @@ def _cost(problem: ConvProblem, plan: Bfloat16Plan, target: Target) -> float:
         (full, plan.vectors, plan.segments),
         (int(plan.tail_vectors > 0), plan.tail_vectors, plan.tail_segments),
     ):
-        total += tiles * sum(s.count * _strip_cost(s.rows, vectors, depth, plan.unit) for s in cut)
+        total += tiles * sum(
+            s.count * _strip_cost(s.rows, vectors, depth, plan.kernel) for s in cut
+        )
     once = plan.planes * plan.rows * total + _packing_cost(problem, plan, target)
     return problem.batch * problem.groups * once
 
 
 def make_plan(problem: ConvProblem, target: Target) -> Bfloat16Plan:
-    """The cheapest plan over the tiles and the ways to walk the pixels.
+    """The cheapest plan over micro-kernels, their tiles and the ways to walk the pixels.
 
-    ``target`` has a unit (`unit_of`).
+    ``target`` has such a micro-kernel.
     """
-    unit, total = unit_of(target), -(-problem.group_out_c // target.lanes)
-    assert unit is not None
-    tiles, plans = unit.tiles(target), []
-    for planes, rows, row in row_shapes(problem):
-        chunk = _chunk(problem, target, unit, rows, row)
-        for tile in tiles:
+    total, plans = -(-problem.group_out_c // target.lanes), []
+    kernels = target.multiplying("bfloat16")
+    for kernel, (planes, rows, row) in product(kernels, row_shapes(problem)):
+        chunk = _chunk(problem, target, kernel, rows, row)
+        for tile in kernel.tiles:
             vectors = min(tile.vectors, total)
             tail = total % vectors
-            tail_rows = max((t.rows for t in tiles if t.vectors >= tail), default=tile.rows)
+            tail_rows = max((t.rows for t in kernel.tiles if t.vectors >= tail), default=tile.rows)
             plan = Bfloat16Plan(
-                unit=unit,
+                kernel=kernel,
                 vectors=vectors,
                 tail_vectors=tail,
                 planes=planes,
@@ -192,7 +197,7 @@ def make_plan(problem: ConvProblem, target: Target) -> Bfloat16Plan:
                 chunk=chunk,
                 segments=_segments(row, tile.rows),
                 tail_segments=_segments(row, tail_rows) if tail else (),
-                panel=_panel(problem, unit, row, chunk),
+                panel=_panel(problem, kernel, row, chunk),
                 cost=0.0,
             )
             plans.append(replace(plan, cost=_cost(problem, plan, target)))

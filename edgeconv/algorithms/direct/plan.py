@@ -33,7 +33,7 @@ from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.algorithms.strips import Segment, segments
 from edgeconv.encoding import FLOAT32, INT4
 from edgeconv.ir.layout import Order
-from edgeconv.targets import Target
+from edgeconv.targets import STRIPS, Target
 
 # The share of L1 for the filters of one pass where input channels are taken in several: they stay
 # while every strip passes over them and the next ones are fetched.
@@ -68,7 +68,7 @@ def _strip_cost(
     """Slots of one strip: per step its multiply-adds and what decodes for them (``decode`` for a
     vector of filters and for a pixel), its loads or the latency."""
     filters, pixels = vectors * decode[0], rows * decode[1]
-    step = max(rows * vectors + filters + pixels, rows + vectors, target.fma_slots)
+    step = max(rows * vectors + filters + pixels, rows + vectors, target.kernel(STRIPS).latency)
     return depth * step + 2 * rows * vectors + STRIP_OVERHEAD
 
 

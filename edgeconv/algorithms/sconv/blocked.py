@@ -20,7 +20,8 @@ from edgeconv.algorithms.sconv.shape import Shape
 from edgeconv.algorithms.sconv.slicing import Slicing, sliced_as
 from edgeconv.algorithms.sconv.traffic import traffic
 from edgeconv.bounds import Precision
-from edgeconv.targets import Target, Tile
+from edgeconv.micro_kernels.base import Tile
+from edgeconv.targets import Target
 
 # The share of the plan's cycles below which the blocked one wins: traffic is predicted no better.
 WORTHWHILE = 0.95
@@ -53,7 +54,7 @@ def blocked_plan(problem: ConvProblem, target: Target, plan: SconvPlan) -> Sconv
     The target has a cache.
     """
     tile = Tile(plan.slicing.n_f, plan.vectors)
-    return plan_of(problem, target, tile, _blocked(problem, target, plan.slicing))
+    return plan_of(problem, target, plan.kernel, tile, _blocked(problem, target, plan.slicing))
 
 
 def predicted_cycles(problem: ConvProblem, target: Target, plan: SconvPlan) -> float:

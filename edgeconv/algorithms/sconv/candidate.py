@@ -24,7 +24,7 @@ BLOCKING = "blocking"
 def candidates(problem: ConvProblem, target: Target) -> tuple[SconvCandidate, ...]:
     """The slicing analysis's plan or the blocked one; none where no memory may be taken for packed
     panels, where there are no tiles."""
-    if not target.outer:
+    if not target.workspaces:
         return ()
     analysed = _analysed(problem, target)
     plan = final_plan(problem, target, analysed)

@@ -13,7 +13,8 @@ from edgeconv.algorithms.sconv.shape import Shape
 from edgeconv.algorithms.sconv.slicing import Schedule, Slicing, slice_convolution
 from edgeconv.cache import ASSUMED, Cache
 from edgeconv.encoding import FLOAT32
-from edgeconv.targets import Target, Tile
+from edgeconv.micro_kernels.base import MicroKernel, Tile
+from edgeconv.targets import Target
 
 # Slots that one micro-kernel call costs beside its multiply-adds: start, epilogue and store.
 BLOCK_OVERHEAD = 24
@@ -34,12 +35,13 @@ WORKSPACE_OF_IM2COL = 100
 
 @dataclass(frozen=True, slots=True)
 class SconvPlan:
-    """``vectors`` of pixels by ``slicing.n_f`` filters per micro-kernel call.
+    """``vectors`` of pixels by ``slicing.n_f`` filters per call of the micro-kernel.
 
     The last panel takes ``last_vectors``, the last tile of filters ``last_rows``.  ``cost`` in
     multiply-add slots.
     """
 
+    kernel: MicroKernel
     slicing: Slicing
     vectors: int
     last_vectors: int
@@ -56,45 +58,47 @@ def _round_up(value: int, step: int) -> int:
     return -(-value // step) * step
 
 
-def tiles(problem: ConvProblem, target: Target) -> Iterator[Tile]:
-    """The outer-product tiles cut to the problem.
+def tiles(problem: ConvProblem, kernel: MicroKernel, lanes: int) -> Iterator[Tile]:
+    """The tiles of the micro-kernel, cut to the problem.
 
     Filters are spread evenly over the fewest tiles: 64 are 5 x 13 rather than 4 x 14 + 8.
     """
-    most = -(-math.prod(problem.out_size) // target.lanes)
-    for tile in target.outer:
+    most = -(-math.prod(problem.out_size) // lanes)
+    for tile in kernel.tiles:
         count = -(-problem.group_out_c // tile.rows)
-        rows = _round_up(-(-problem.group_out_c // count), target.outer_step)
+        rows = _round_up(-(-problem.group_out_c // count), kernel.step)
         yield Tile(rows, min(tile.vectors, most))
 
 
-def smaller_tiles(problem: ConvProblem, target: Target) -> Iterator[Tile]:
+def smaller_tiles(problem: ConvProblem, kernel: MicroKernel, lanes: int) -> Iterator[Tile]:
     """Tiles of one vector, ever fewer filters: for kernels of which one channel overflows L1."""
-    rows = max(tile.rows for tile in tiles(problem, target))
-    while rows > target.outer_step:
-        rows = _round_up(rows // 2, target.outer_step)
+    rows = max(tile.rows for tile in tiles(problem, kernel, lanes))
+    while rows > kernel.step:
+        rows = _round_up(rows // 2, kernel.step)
         yield Tile(rows, 1)
 
 
-def _step(rows: int, vectors: int, target: Target) -> float:
+def _step(rows: int, vectors: int, kernel: MicroKernel) -> float:
     """Slots of one step of the outer product: multiply-adds, loads, or the latency."""
-    loads = vectors + rows / target.outer_step
-    return max(rows * vectors / target.outer_rate, loads, target.fma_slots)
+    loads = vectors + rows / kernel.step
+    return max(rows * vectors / kernel.rate, loads, kernel.latency)
 
 
-def _compute_cost(problem: ConvProblem, target: Target, tile: Tile, sets: int) -> float:
+def _compute_cost(
+    problem: ConvProblem, kernel: MicroKernel, lanes: int, tile: Tile, sets: int
+) -> float:
     """Slots of all micro-kernel calls of one group of one image, ``sets`` of channels in turn.
 
     Every set but the first reads the sums so far, every one writes them.
     """
     depth = problem.group_in_c * math.prod(problem.kernel)
-    whole, tail = divmod(-(-math.prod(problem.out_size) // target.lanes), tile.vectors)
+    whole, tail = divmod(-(-math.prod(problem.out_size) // lanes), tile.vectors)
     full, left = divmod(problem.group_out_c, tile.rows)
     total = 0.0
-    for rows, tiles_of in ((tile.rows, full), (_round_up(left, target.outer_step), bool(left))):
+    for rows, tiles_of in ((tile.rows, full), (_round_up(left, kernel.step), bool(left))):
         for vectors, panels in ((tile.vectors, whole), (tail, bool(tail))):
             each = sets * (2 * rows * vectors + BLOCK_OVERHEAD) - rows * vectors
-            total += tiles_of * panels * (depth * _step(rows, vectors, target) + each)
+            total += tiles_of * panels * (depth * _step(rows, vectors, kernel) + each)
     return total
 
 
@@ -106,7 +110,7 @@ def _packing_cost(problem: ConvProblem, target: Target, slicing: Slicing) -> flo
 
 
 def make_plan(problem: ConvProblem, target: Target, schedule: Schedule | None = None) -> SconvPlan:
-    """The cheapest plan over the outer-product tiles, under ``schedule`` if one is given.
+    """The cheapest plan over micro-kernels and their tiles, under ``schedule`` if one is given.
 
     Where one channel fits L1 with none of them, smaller tiles are tried, then farther caches in
     the place of L1: the panels of a very large kernel stream from there.
@@ -114,8 +118,15 @@ def make_plan(problem: ConvProblem, target: Target, schedule: Schedule | None = 
     caches = target.caches or ASSUMED
     while True:
         for shapes in (tiles, smaller_tiles):
-            candidates = dict.fromkeys(shapes(problem, target))
-            plans = [_plan(problem, target, tile, caches, schedule) for tile in candidates]
+            kernels = target.multiplying("float32")
+            pairs = (
+                (kernel, tile)
+                for kernel in kernels
+                for tile in shapes(problem, kernel, target.lanes)
+            )
+            plans = [
+                _plan(problem, target, *pair, caches, schedule) for pair in dict.fromkeys(pairs)
+            ]
             fitting = [plan for plan in plans if plan]
             if fitting:
                 return min(fitting, key=lambda plan: plan.cost)
@@ -125,6 +136,7 @@ def make_plan(problem: ConvProblem, target: Target, schedule: Schedule | None = 
 def _plan(
     problem: ConvProblem,
     target: Target,
+    kernel: MicroKernel,
     tile: Tile,
     caches: tuple[Cache, ...],
     schedule: Schedule | None,
@@ -137,7 +149,7 @@ def _plan(
         return None
     levels = Levels.of_target(target, caches)
     best = min(slicings, key=lambda s: schedule_cycles(s, levels, prefetch=target.prefetch))
-    return plan_of(problem, target, tile, best)
+    return plan_of(problem, target, kernel, tile, best)
 
 
 def _sliced(
@@ -213,14 +225,17 @@ def schedule_cycles(slicing: Slicing, levels: Levels, *, prefetch: bool) -> floa
     return streamed + memory + packing + RUN_MISSES * levels.price(2) * runs
 
 
-def plan_of(problem: ConvProblem, target: Target, tile: Tile, slicing: Slicing) -> SconvPlan:
-    """The plan with this tile and slicing."""
-    cost = _compute_cost(problem, target, tile, slicing.channel_sets)
+def plan_of(
+    problem: ConvProblem, target: Target, kernel: MicroKernel, tile: Tile, slicing: Slicing
+) -> SconvPlan:
+    """The plan with this micro-kernel, tile and slicing."""
+    cost = _compute_cost(problem, kernel, target.lanes, tile, slicing.channel_sets)
     cost += _packing_cost(problem, target, slicing) + decoding_cost(problem, target, slicing)
     return SconvPlan(
+        kernel=kernel,
         slicing=slicing,
         vectors=tile.vectors,
         last_vectors=-(-slicing.last_n_win // target.lanes),
-        last_rows=_round_up(slicing.last_n_f, target.outer_step),
+        last_rows=_round_up(slicing.last_n_f, kernel.step),
         cost=problem.batch * problem.groups * cost,
     )

@@ -1,0 +1,72 @@
+"""What planners and the emitter must know of a micro-kernel: a frozen row each.
+
+A micro-kernel sums products into a register tile of ``mr`` rows by ``nv`` vectors.  What its
+functions do is in ``runtime_c/kernels/ec_micro_kernel.h``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """A register tile: ``rows`` that are broadcast by ``vectors`` of the target's lanes.
+
+    Where pixels are strided rows, vectors are of filters; in the outer product of SConv rows are
+    filters (N_f) and vectors are of output pixels (N_win).
+    """
+
+    rows: int
+    vectors: int
+
+
+class Lies(Enum):
+    """How the operand of the tile's rows lies in memory.
+
+    ``PACKED``: a step's groups of all rows side by side.  ``STRIDED``: each row on its own, its
+    steps side by side.  ``EITHER``: the kernel takes both.
+    """
+
+    PACKED = "packed"
+    STRIDED = "strided"
+    EITHER = "either"
+
+
+@dataclass(frozen=True, slots=True)
+class MicroKernel:
+    """A row of the table.
+
+    ``prefix``: of its functions in C, as ``ec_<prefix>_mac``.  ``a``, ``b``: element types of rows
+    and vectors, where they are read; ``sums``: of the accumulators.  ``k``: elements of a
+    group, which a step multiplies at once and which take a word of four bytes.  ``tiles``: the
+    largest register tile for each number of vectors; accumulators and operands together fit the
+    register file, so that nothing spills.  ``step``: their rows come in multiples of this.
+    ``rate``: so often is the group of a row multiplied by a vector of groups in a slot, the time of
+    a vector multiply-add of float32.  ``latency``: slots until a sum can be added to.  ``header``:
+    beside the ISA's own, as kernels include it.  ``feature``: what a core must have beyond its ISA,
+    by its name in a board's file; ``flags`` and ``cpu_flags`` are then what compilers need and the
+    words of /proc/cpuinfo that tell that the running CPU has it.
+    """
+
+    isa: str
+    prefix: str
+    lies: Lies
+    tiles: tuple[Tile, ...]
+    latency: int
+    a: str = "float32"
+    b: str = "float32"
+    sums: str = "float32"
+    k: int = 1
+    step: int = 1
+    rate: float = 1.0
+    header: str = ""
+    feature: str = ""
+    flags: tuple[str, ...] = ()
+    cpu_flags: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Unique in the table."""
+        return f"{self.isa} {self.prefix}"

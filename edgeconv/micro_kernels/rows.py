@@ -1,0 +1,126 @@
+"""The rows, by ISA: the tile of strips (``ec_tile``), then what multiplies packed panels."""
+
+from __future__ import annotations
+
+from edgeconv.micro_kernels.base import Lies, MicroKernel, Tile
+
+STRIDED, PACKED, EITHER = Lies.STRIDED, Lies.PACKED, Lies.EITHER
+
+
+def _tiles(*shapes: tuple[int, int]) -> tuple[Tile, ...]:
+    return tuple(Tile(rows, vectors) for rows, vectors in shapes)
+
+
+_PORTABLE = (
+    MicroKernel(
+        *("portable", "tile", STRIDED), _tiles((4, 4), (4, 3), (6, 2), (8, 1), (1, 8)), latency=4
+    ),
+    MicroKernel(
+        *("portable", "f32", EITHER),
+        _tiles((4, 4), (4, 2), (2, 8), (8, 2), (1, 8)),
+        latency=4,
+        rate=2.0,  # compilers vectorise the products of packed panels
+    ),
+)
+
+# rows * vectors accumulators + vectors filters + rows pixels <= 32 registers of the FPU
+_SCALAR = (
+    MicroKernel(
+        *("scalar", "tile", STRIDED),
+        _tiles((4, 4), (5, 3), (8, 2), (12, 1), (2, 8), (1, 8)),
+        latency=4,
+    ),
+    MicroKernel(*("scalar", "f32", EITHER), _tiles((4, 4), (4, 2), (8, 2), (1, 8)), latency=4),
+)
+
+# rows * vectors accumulators + vectors filters + 1 pixel <= 32 registers
+_AVX512_TILES = _tiles((14, 2), (9, 3), (28, 1), (6, 4), (5, 5), (4, 6), (2, 8), (1, 14))
+_AVX512 = (
+    MicroKernel(*("avx512", "tile", STRIDED), _AVX512_TILES, latency=8),
+    MicroKernel(
+        *("avx512", "f32", EITHER),
+        _tiles((9, 3), (14, 2), (28, 1), (6, 4), (4, 6), (2, 8)),
+        latency=8,
+    ),
+    MicroKernel(
+        *("avx512", "bf16", STRIDED),
+        _AVX512_TILES,
+        latency=12,  # Zen 5, measured: six cycles, two instructions in each; one and one on Zen 4
+        a="bfloat16",
+        b="bfloat16",
+        k=2,
+        header="../isa/ec_bfloat16_avx512.h",
+        feature="bfloat16",
+        flags=("-mavx512bf16",),
+        cpu_flags=("avx512_bf16",),
+    ),
+)
+
+# rows * vectors accumulators + vectors filters + 1 pixel <= 15 of 16 registers: with none free,
+# compilers spill one; the filters of a single row are operands in memory
+_AVX2 = (
+    MicroKernel(
+        *("avx2", "tile", STRIDED), _tiles((6, 2), (3, 3), (12, 1), (2, 4), (1, 12)), latency=8
+    ),
+    MicroKernel(*("avx2", "f32", EITHER), _tiles((6, 2), (3, 3), (12, 1), (2, 4)), latency=8),
+)
+
+_NEON = (
+    # rows * vectors accumulators + rows pixels + vectors filters <= 32 registers
+    MicroKernel(
+        *("neon", "tile", STRIDED), _tiles((8, 2), (7, 3), (5, 4), (14, 1), (2, 8)), latency=8
+    ),
+    # rows * vectors accumulators + vectors of pixels + one vector of filters <= 32 registers
+    MicroKernel(
+        *("neon", "f32", PACKED),
+        _tiles((8, 3), (12, 2), (16, 1), (4, 5)),
+        latency=8,
+        step=4,  # filters are loaded four at a time and multiplied by lane
+    ),
+)
+
+_NEON_ARMV7 = (
+    # rows * vectors accumulators + rows / 2 of pixels + one vector of filters <= 16 registers
+    MicroKernel(
+        *("neon_armv7", "tile", STRIDED),
+        _tiles((6, 2), (4, 3), (3, 4), (10, 1), (2, 6), (1, 12)),
+        latency=8,
+    ),
+    # rows * vectors accumulators + rows / 4 of filters + one vector of pixels <= 16 registers
+    MicroKernel(
+        *("neon_armv7", "f32", PACKED),
+        _tiles((4, 3), (12, 1), (4, 2), (8, 1)),
+        latency=8,
+        step=4,  # filters are loaded four at a time and multiplied by lane
+    ),
+)
+
+_MMA_TILES = _tiles((8, 4), (16, 2), (4, 8))  # all eight accumulators of 4 x 4
+_POWER10 = (
+    # VSX has 64 registers, of which half hold sums and the others operands and addresses
+    MicroKernel(
+        *("power10", "tile", STRIDED), _tiles((8, 4), (16, 2), (10, 3), (32, 1), (4, 8)), latency=8
+    ),
+    MicroKernel(
+        *("power10", "f32", PACKED),
+        _MMA_TILES,
+        latency=8,
+        step=4,
+        rate=2.0,  # two outer products of 4 x 4 per cycle, or four vector multiply-adds
+    ),
+    MicroKernel(
+        *("power10", "bf16", PACKED),
+        _MMA_TILES,
+        latency=8,
+        a="bfloat16",
+        b="bfloat16",
+        k=2,
+        step=4,
+        rate=2.0,  # as many outer products per cycle as of float32 (POWER ISA 3.1, MMA)
+        header="../isa/ec_bfloat16_power10.h",
+        feature="bfloat16",
+        cpu_flags=("power10",),
+    ),
+)
+
+MICRO_KERNELS = (*_PORTABLE, *_SCALAR, *_AVX512, *_AVX2, *_NEON, *_NEON_ARMV7, *_POWER10)
