@@ -42,7 +42,7 @@ WHOLE_BITS = {"int8": 8, "int4": 4}
 
 def compiled(build: Build, folder: Path, *, truncate: bool = False) -> Path:
     grids = ", ".join(f"{{{float(np.float32(scale))!r}f, {zero}.0f}}" for scale, zero in GRIDS)
-    options = [f"-DEC_GRIDS={grids}", *(["-DEC_TRUNCATE=1"] if truncate else [])]
+    options = [f"-DEC_Q8_TABLE={grids}", *(["-DEC_TRUNCATE=1"] if truncate else [])]
     return program(build, PROGRAM, folder, options)
 
 
