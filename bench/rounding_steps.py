@@ -34,11 +34,11 @@ def _samples(args: argparse.Namespace, graph: Graph) -> tuple[Samples, Samples]:
     """To round with, and to measure on."""
     if args.calibration is None:
         drawn = sampling.seeded(graph, 2 * SEEDED)
-        return drawn.part(slice(0, SEEDED)), drawn.part(slice(SEEDED, None))
+        return drawn.chosen(slice(0, SEEDED)), drawn.chosen(slice(SEEDED, None))
     given = sampling.load(args.calibration, graph)
     if args.test:
         return given, sampling.load(args.test, graph)
-    return given.part(slice(0, None, 2)), given.part(slice(1, None, 2))
+    return given.chosen(slice(0, None, 2)), given.chosen(slice(1, None, 2))
 
 
 def _rounded(

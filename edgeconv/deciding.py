@@ -85,7 +85,7 @@ class Decider(Closing):
         self._integers = False
         self.board = boards.load(options.board)
         step("reading the model")
-        graph = frontend.load(options.model, input_shapes=options.input_shapes, part=options.cut)
+        graph = frontend.load(options.model, input_shapes=options.input_shapes, cut_at=options.cut)
         step("simplifying the graph")
         self.graph = passes.optimise(graph)
         port_names(self.graph.inputs, self.graph.outputs, options.renames)  # before anything long

@@ -25,7 +25,7 @@ def shortened(text: str, most: int = 72) -> str:
     return f"{text[:keep]} ... {text[-keep:]}"
 
 
-def last_parts(names: Iterable[str], most: int = 72) -> dict[str, str]:
+def path_ends(names: Iterable[str], most: int = 72) -> dict[str, str]:
     """Names as ``told_apart``, of which longer ones are the end of their path where that tells them
     apart: of "model/act_3/Relu;model/conv2d_3/Conv2D" there remains "conv2d_3/Conv2D".
 

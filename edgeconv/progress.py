@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-class Part(str):
+class Share(str):
     """What is going on, as a text, with how much of it is ``done``: a share from 0 to 1.
 
     A text, so that whoever is told of steps need not know that some have a share.
@@ -12,7 +12,7 @@ class Part(str):
     __slots__ = ("done",)
     done: float
 
-    def __new__(cls, text: str, done: float, of: float = 1) -> Part:
-        part = super().__new__(cls, text)
-        part.done = done / of if of else 1.0
-        return part
+    def __new__(cls, text: str, done: float, of: float = 1) -> Share:
+        share = super().__new__(cls, text)
+        share.done = done / of if of else 1.0
+        return share

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.status import Status
 
 from edgeconv.names import shortened
-from edgeconv.progress import Part
+from edgeconv.progress import Share
 from edgeconv.visible import VisibleConsole, json_text, visible
 
 EVERY = 15.0  # seconds between lines about what is going on, where there is no terminal
@@ -58,7 +58,7 @@ class Progress:
 
 
 def _share(what: str) -> str:
-    return f"{what.done:4.0%}  " if isinstance(what, Part) else ""
+    return f"{what.done:4.0%}  " if isinstance(what, Share) else ""
 
 
 def say(first: str, *more: str) -> None:

@@ -16,7 +16,7 @@ from edgeconv.calibration import samples as calibration_samples
 from edgeconv.calibration.engine import Engine
 from edgeconv.calibration.samples import Samples
 from edgeconv.calibration.sqnr import Accuracy, Baseline
-from edgeconv.progress import Part
+from edgeconv.progress import Share
 from edgeconv.verify.inputs import write_tensors
 from edgeconv.verify.run import how, run_program
 
@@ -35,7 +35,7 @@ def try_on(
     """
     find_emulator(project.board())  # before anything long
     shapes = {port.name: port.shape for port in project.inputs}
-    graph = passes.optimise(frontend.load(model, input_shapes=shapes, part=project.cut))
+    graph = passes.optimise(frontend.load(model, input_shapes=shapes, cut_at=project.cut))
     samples = calibration_samples.load(path, graph)
     with Engine(graph, step) as engine:
         baseline = Baseline(engine, samples, step)
@@ -48,7 +48,7 @@ def try_on(
 def _outputs(project: Project, binary: Any, samples: Samples, step: Step) -> Iterator[Values]:
     names = [port.name for port in project.inputs]
     for number, sample in enumerate(samples, start=1):
-        step(Part(f"running sample {number} of {len(samples)}", number - 1, len(samples)))
+        step(Share(f"running sample {number} of {len(samples)}", number - 1, len(samples)))
         write_tensors(project.run_file, sample, names)
         found, _ = run_program(project, binary, inputs=project.run_file)
         yield {name: values.astype(np.float32) for name, values in found.items()}

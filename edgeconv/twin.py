@@ -52,7 +52,7 @@ class Twin(Closing):
 
     def __init__(self, project: Project, model: Path, step: Step = lambda _: None) -> None:
         shapes = {port.name: port.shape for port in project.inputs}
-        graph = passes.optimise(frontend.load(model, input_shapes=shapes, part=project.cut))
+        graph = passes.optimise(frontend.load(model, input_shapes=shapes, cut_at=project.cut))
         layers = project.report["layers"]
         computing = {layer["name"]: _computes_in(layer) for layer in layers}
         rounding, self.rounded = _with_rounded_inputs(graph, computing)
@@ -103,7 +103,7 @@ def require_weights(project: Project, model: Path) -> None:
     Raises EdgeconvError: another model, or filters or biases that are not its own.
     """
     shapes = {port.name: port.shape for port in project.inputs}
-    graph = passes.optimise(frontend.load(model, input_shapes=shapes, part=project.cut))
+    graph = passes.optimise(frontend.load(model, input_shapes=shapes, cut_at=project.cut))
     _check_exact(project, graph, _constants(project, graph))
 
 

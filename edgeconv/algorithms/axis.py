@@ -29,15 +29,15 @@ class Axis:
         """Input positions that some output reads."""
         return self.read(0, self.out)
 
-    def in_parts(self, part: int) -> int:
-        """The sum of ``read`` over parts of ``part`` outputs."""
-        starts = range(0, self.out, part)
-        return sum(self.read(start, min(part, self.out - start)) for start in starts)
+    def read_by(self, count: int) -> int:
+        """The sum of ``read`` over every ``count`` outputs."""
+        starts = range(0, self.out, count)
+        return sum(self.read(start, min(count, self.out - start)) for start in starts)
 
     @property
     def met(self) -> float:
         """The share of the kernel's positions that lie in the input, the mean over the outputs."""
-        return self.in_parts(1) / (self.out * self.kernel)
+        return self.read_by(1) / (self.out * self.kernel)
 
     @property
     def sharing(self) -> int:

@@ -137,10 +137,10 @@ def _moved(
     order: Order,
     counts: dict[Loop, int],
 ) -> Moved:
-    filter_loads = _passes(order, counts, _FILTER_LOOPS)
+    filter_loads = _times(order, counts, _FILTER_LOOPS)
     # Every pass over the outputs stores them, all but the first one load them: the last store
     # writes results, what comes before moves sums.
-    sums_moved = 2 * (_passes(order, counts, _OUTPUT_LOOPS) - 1)
+    sums_moved = 2 * (_times(order, counts, _OUTPUT_LOOPS) - 1)
     words_per_output = precision.output + sums_moved * precision.partial
     return Moved(
         input=precision.input * shape.groups * _input_loads(blocking, shape, order, counts),
@@ -150,18 +150,18 @@ def _moved(
     )
 
 
-def _passes(order: Order, counts: dict[Loop, int], indexing: frozenset[str]) -> int:
+def _times(order: Order, counts: dict[Loop, int], indexing: frozenset[str]) -> int:
     """How often an array is gone through, whose blocks the loops in ``indexing`` select.
 
     Once for every iteration of the other loops that lie around one of those.
     """
-    passes, inside = 1, False
+    times, inside = 1, False
     for loop in reversed(order):
         if loop.over not in indexing:
-            passes *= counts[loop] if inside else 1
+            times *= counts[loop] if inside else 1
         elif counts[loop] > 1:
             inside = True
-    return passes
+    return times
 
 
 def _input_loads(

@@ -158,8 +158,8 @@ class Tables:
         return tuple(map(tuple, most))
 
 
-def _total(fixed: float | None, parts: Sequence[float]) -> float:
-    return math.nan if fixed is None else math.fsum([fixed, *parts])
+def _total(fixed: float | None, chosen: Sequence[float]) -> float:
+    return math.nan if fixed is None else math.fsum([fixed, *chosen])
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,13 +31,13 @@ _LOCAL_ENTRY_BYTES = 8
 @dataclass(frozen=True, slots=True)
 class Function:
     """``address`` to ``end``; ``source``: the file name that its STT_FILE symbol has, "" when it
-    is global.  ``part``: a piece split off from another function, entered by jumps only."""
+    is global.  ``split_off``: a piece of another function, entered by jumps only."""
 
     name: str
     address: int
     end: int
     source: str
-    part: bool
+    split_off: bool
 
 
 @dataclass(slots=True)
@@ -84,7 +84,7 @@ class Code:
 
     def global_functions(self) -> tuple[str, ...]:
         """The names that other objects can call."""
-        return tuple(f.name for f in self.functions if not f.source and not f.part)
+        return tuple(f.name for f in self.functions if not f.source and not f.split_off)
 
     def containing(self, address: int) -> Function | None:
         """The function whose body has the address."""
@@ -95,7 +95,7 @@ class Code:
     def entered(self, address: int) -> Function | None:
         """The function that a branch to the address enters; None: it goes into the middle."""
         function = self.containing(address)
-        if function is None or function.part:
+        if function is None or function.split_off:
             return None
         local = _LOCAL_ENTRY_BYTES if self.machine.elf_name == "EM_PPC64" else 0
         return function if address - function.address <= local else None
@@ -107,7 +107,7 @@ class Code:
         if function is None or self.entered(address):
             return function
         name = f"{function.name}+0x{address - function.address:x}"
-        return Function(name, address, function.end, function.source, part=False)
+        return Function(name, address, function.end, function.source, split_off=False)
 
     def body(self, function: Function) -> Mapping[int, Instruction]:
         """The instructions of a function by address, in order."""

@@ -34,17 +34,17 @@ def write_images(elf: Path, board: Board, compiler: Compiler) -> tuple[Path, ...
 
 
 def _loaded(elf: Path) -> Iterator[tuple[int, bytes]]:
-    """(address in flash, bytes) of every part that is loaded from the file."""
+    """(address in flash, bytes) of every segment that is loaded from the file."""
     with elf.open("rb") as stream:
         for segment in ELFFile(stream).iter_segments("PT_LOAD"):
             if segment["p_filesz"]:
                 yield segment["p_paddr"], segment.data()
 
 
-def _image(region: Memory, parts: list[tuple[int, bytes]]) -> bytes:
+def _image(region: Memory, segments: list[tuple[int, bytes]]) -> bytes:
     image = bytearray()
     base = region.base or 0
-    for address, data in sorted(parts):
+    for address, data in sorted(segments):
         if base <= address < base + region.size:
             image += ERASED * (address - base - len(image)) + data
     return bytes(image)

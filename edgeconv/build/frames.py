@@ -145,7 +145,7 @@ class _Walk:
 
     def _follow_later(self, address: int, depth: int) -> None:
         function = self._code.containing(address)
-        if function and function.part and function not in self._bodies:
+        if function and function.split_off and function not in self._bodies:
             self._bodies.append(function)
         self._work.append((address, depth))
 

@@ -26,7 +26,7 @@ from edgeconv.calibration.moments import Doubles, Moments, Rows
 from edgeconv.calibration.rounding import BEST, SAMPLES, Rounded, round_layer
 from edgeconv.calibration.samples import Samples
 from edgeconv.ir.filters import Filters
-from edgeconv.progress import Part
+from edgeconv.progress import Share
 
 Step = Callable[[str], None]
 TRUST = 1.0  # l, of the mean variance of an input: measured, 0.3 to 3 serve alike and 0.01 overfits
@@ -54,7 +54,7 @@ def round_in_turn(
     used = samples.at_most(min(SAMPLES, max(LEAST_SAMPLES, affordable)))
     done: dict[str, Rounded] = {}
     for name, plain in _plain_columns(engine, used, names):
-        step(Part(f"rounding {name}, given all before it", len(done), len(names)))
+        step(Share(f"rounding {name}, given all before it", len(done), len(names)))
         parameters = {layer: entry.parameters for layer, entry in done.items()}
         changed = _columns(engine, used, [name], parameters, activations)[name]
         rows = rows_of(engine.layers[name], engine.graph)

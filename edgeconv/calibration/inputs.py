@@ -50,7 +50,7 @@ def collect(
 ) -> Iterator[tuple[str, Moments]]:
     """The moments of the inputs of ``layers``, in that order, as few passes over the samples as
     memory allows.  ``parameters`` and ``activations``: of the network that the inputs come from."""
-    for names in _in_passes(engine, layers):
+    for names in _batches(engine, layers):
         step(f"looking at the inputs of {names[0]} and {len(names) - 1} more")
         sums = {name: _Sum(engine.layers[name], engine.graph, len(samples)) for name in names}
         wanted = {engine.layers[name].inputs[0] for name in names}
@@ -66,7 +66,7 @@ def collect(
             yield name, moments
 
 
-def _in_passes(engine: Engine, layers: Iterable[str]) -> Iterator[list[str]]:
+def _batches(engine: Engine, layers: Iterable[str]) -> Iterator[list[str]]:
     names: list[str] = []
     held = 0
     for name in layers:

@@ -60,14 +60,14 @@ class Samples:
         total = len(self)
         if total <= count:
             return self
-        return self.part([i * total // count for i in range(count)])
+        return self.chosen([i * total // count for i in range(count)])
 
-    def part(self, chosen: slice | list[int]) -> Samples:
-        """Those at ``chosen``."""
+    def chosen(self, at: slice | list[int]) -> Samples:
+        """Those ``at`` some places."""
         return replace(
             self,
-            inputs={name: array[chosen] for name, array in self.inputs.items()},
-            labels=None if self.labels is None else self.labels[chosen],
+            inputs={name: array[at] for name, array in self.inputs.items()},
+            labels=None if self.labels is None else self.labels[at],
         )
 
 

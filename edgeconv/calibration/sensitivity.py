@@ -15,7 +15,7 @@ from edgeconv.calibration.inputs import rows_of
 from edgeconv.calibration.rounding import BEST, Recipe, Rounded, moments_of, round_layer
 from edgeconv.calibration.samples import Samples
 from edgeconv.calibration.sqnr import Baseline
-from edgeconv.progress import Part
+from edgeconv.progress import Share
 
 Step = Callable[[str], None]
 BUDGET_RUNS = 6000  # inferences of a small network that are no burden
@@ -68,7 +68,7 @@ def sensitivities(
     parts = len(weights) + len(activations)
     looked = moments_of(engine, samples, weights, recipe, step)
     for number, (layer, moments) in enumerate(looked):
-        step(Part(f"measuring what rounding the filters of {layer} does", number, parts))
+        step(Share(f"measuring what rounding the filters of {layer} does", number, parts))
         rows, own = rows_of(engine.layers[layer], engine.graph), engine.parameters(layer)
         for form in weights[layer]:
             if form == "float32":
@@ -79,7 +79,7 @@ def sensitivities(
             of_weights[layer, form] = baseline.noise({layer: entry.parameters})
     of_activations: dict[tuple[str, str], float] = {}
     for number, (tensor, forms) in enumerate(activations.items(), start=len(weights)):
-        step(Part(f"measuring what rounding {tensor} does", number, parts))
+        step(Share(f"measuring what rounding {tensor} does", number, parts))
         for form in forms:
             plain = form == "float32"
             noise = 0.0 if plain else baseline.noise(activations={tensor: form})

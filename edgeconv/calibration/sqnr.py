@@ -19,7 +19,7 @@ from edgeconv.calibration.samples import Samples, images_of
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.ir.filters import Filters
 from edgeconv.ir.graph import Graph
-from edgeconv.progress import Part
+from edgeconv.progress import Share
 from edgeconv.verify.compare import sqnr_db
 
 
@@ -96,7 +96,7 @@ class Baseline:
         self._outputs = []
         for number, sample in enumerate(self.samples):
             text = f"running the model in float32: sample {number + 1} of {len(self.samples)}"
-            self.step(Part(text, number, len(self.samples)))
+            self.step(Share(text, number, len(self.samples)))
             self._outputs.append(self.engine.run(sample))
             for name, values in self._outputs[-1].items():
                 if not np.isfinite(values).all():

@@ -50,8 +50,8 @@ class Measured:
     ) -> None:
         self.engine, self.graph, self.step = engine, engine.graph, step
         fits = samples.promised and len(samples) > 1
-        self.learning = samples.part(slice(0, None, 2)) if fits else samples
-        self.judging = samples.part(slice(1, None, 2)) if fits else samples
+        self.learning = samples.chosen(slice(0, None, 2)) if fits else samples
+        self.judging = samples.chosen(slice(1, None, 2)) if fits else samples
         self.in_turn = fits and not truncate
         recipe = BEST if fits else UNCALIBRATED
         if truncate:  # what remains of it can only be taken from biases

@@ -30,7 +30,7 @@ _NO_SHAPES: Mapping[str, Shape] = MappingProxyType({})
 
 
 def load(
-    path: str | Path, *, input_shapes: Mapping[str, Shape] = _NO_SHAPES, part: Cut = WHOLE
+    path: str | Path, *, input_shapes: Mapping[str, Shape] = _NO_SHAPES, cut_at: Cut = WHOLE
 ) -> Graph:
     """The network in ``path`` in canonical operators, with static shapes.
 
@@ -38,7 +38,8 @@ def load(
     dimension (the batch) is 1 without it.  Whatever depends on constants and shapes only is
     evaluated.  Tensors keep their ONNX names, node names are unique, ``Node.origin`` names the
     model's own nodes.  Weights are read-only views of the mapped file wherever their form allows:
-    the file must not change while the graph is in use.  ``part``: which part of the model it is.
+    the file must not change while the graph is in use.  ``cut_at``: where the model begins
+    and ends.
 
     Raises EdgeconvError: status 2 for a path, a shape or a part that does not fit, 1 for a file
     that is no valid model and for a model that cannot be compiled, with every reason in
@@ -52,7 +53,7 @@ def load(
     said = rejections.notes(file.model)
     weights.map_all(file.model)
     digest = model_file.digest(weights.files())
-    cut.apply(file.model, part, _types_inside(file, weights, opsets, input_shapes, part.inputs))
+    cut.apply(file.model, cut_at, _types_inside(file, weights, opsets, input_shapes, cut_at.inputs))
     graph = file.model.graph
     outputs = [value.name for value in graph.output]
     if not outputs:

@@ -39,9 +39,9 @@ def reference_outputs(
     inputs: Mapping[str, Values],
     wanted: Sequence[str] | None = None,
     *,
-    part: Cut = WHOLE,
+    cut_at: Cut = WHOLE,
 ) -> ReferenceRun:
-    """Run the model in ``path``, or a ``part`` of it, on ``inputs``: one array per graph input, of
+    """Run the model in ``path``, or a part of it, on ``inputs``: one array per graph input, of
     its static shape.
 
     ``wanted`` names graph outputs or intermediate values; all graph outputs when it is None.
@@ -53,12 +53,12 @@ def reference_outputs(
     """
     path = Path(path)
     file = model_file.read(path)
-    cut.apply(file.model, part)
+    cut.apply(file.model, cut_at)
     known = {name for node in file.model.graph.node for name in node.output}
     known |= {value.name for value in file.model.graph.output}
     names = [value.name for value in file.model.graph.output] if wanted is None else wanted
     names = list(dict.fromkeys(name for name in names if name in known))
-    return _run(file, inputs, names, part)
+    return _run(file, inputs, names, cut_at)
 
 
 def reference_beside(
@@ -66,7 +66,7 @@ def reference_beside(
     inputs: Mapping[str, Values],
     results: Mapping[str, Values],
     *,
-    part: Cut = WHOLE,
+    cut_at: Cut = WHOLE,
     shift: float = 0.0,
 ) -> dict[str, Values]:
     """What the model in ``path`` makes of each tensor of ``results``, were all others what they are
@@ -83,9 +83,9 @@ def reference_beside(
             shift_rounding(graph, shift, {*inputs, *results})
 
     file = model_file.read(Path(path))
-    cut.apply(file.model, part)
+    cut.apply(file.model, cut_at)
     names = [name + OWN for name in results]
-    run = _run(file, {**inputs, **results}, names, part, rewrite)
+    run = _run(file, {**inputs, **results}, names, cut_at, rewrite)
     return {name: run.values[name + OWN] for name in results}
 
 
@@ -93,14 +93,14 @@ def _run(
     file: model_file.ModelFile,
     inputs: Mapping[str, Values],
     names: Sequence[str],
-    part: Cut,
+    cut_at: Cut,
     rewrite: Rewrite = lambda _: None,
 ) -> ReferenceRun:
     """``rewrite``: changes the graph that is run, a copy."""
     installed = importlib.util.find_spec("onnxruntime") is not None
     run = _onnxruntime if installed else _onnx_reference
     try:
-        return run(file, inputs, names, part, rewrite)
+        return run(file, inputs, names, cut_at, rewrite)
     except (EdgeconvError, MemoryError):
         raise
     except Exception as error:  # engines raise types of their own, and the user acts on none
@@ -116,7 +116,7 @@ def _onnxruntime(
     file: model_file.ModelFile,
     inputs: Mapping[str, Values],
     names: Sequence[str],
-    part: Cut,
+    cut_at: Cut,
     rewrite: Rewrite,
 ) -> ReferenceRun:
     """The stripped model with its weights read from the file by ONNX Runtime itself."""
@@ -130,7 +130,7 @@ def _onnxruntime(
                 entry.value = file.path.name
     for node in model.graph.node:
         _restore_attributes(node, file)
-    _fix_inputs(model.graph, inputs, part)
+    _fix_inputs(model.graph, inputs, cut_at)
     rewrite(model.graph)
     listed = {value.name for value in model.graph.output}
     model.graph.output.extend(onnx.ValueInfoProto(name=n) for n in names if n not in listed)
@@ -157,12 +157,12 @@ def _onnx_reference(
     file: model_file.ModelFile,
     inputs: Mapping[str, Values],
     names: Sequence[str],
-    part: Cut,
+    cut_at: Cut,
     rewrite: Rewrite,
 ) -> ReferenceRun:
     model = onnx.load(str(file.path))
-    cut.apply(model, part)
-    _fix_inputs(model.graph, inputs, part)
+    cut.apply(model, cut_at)
+    _fix_inputs(model.graph, inputs, cut_at)
     rewrite(model.graph)
     evaluator = ReferenceEvaluator(model)
     found: Any = evaluator.run(None, _as_read(inputs), intermediate=True)
@@ -194,11 +194,11 @@ def _as_read(inputs: Mapping[str, Values]) -> dict[str, Values]:
     }
 
 
-def _fix_inputs(graph: onnx.GraphProto, inputs: Mapping[str, Values], part: Cut) -> None:
+def _fix_inputs(graph: onnx.GraphProto, inputs: Mapping[str, Values], cut_at: Cut) -> None:
     """Give the inputs the shapes of the arrays, and drop what the model derived from others."""
     for value in graph.input:
         if value.name in inputs:
-            if value.name in part.inputs:  # of which the model may not state the type
+            if value.name in cut_at.inputs:  # of which the model may not state the type
                 kind = helper.np_dtype_to_tensor_dtype(inputs[value.name].dtype)
                 value.type.tensor_type.elem_type = kind
             shape = value.type.tensor_type.shape

@@ -87,7 +87,7 @@ def where_to_cut(
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _Kept:
     """``ends``: the tensors at its cut; ``nodes``: how many it has; ``others``: the values that the
     nodes outside of it write."""
 
@@ -96,7 +96,7 @@ class _Part:
     others: frozenset[str] = frozenset()
 
 
-def _before(nodes: Sequence[Walked], outputs: Sequence[str], refused: Collection[str]) -> _Part:
+def _before(nodes: Sequence[Walked], outputs: Sequence[str], refused: Collection[str]) -> _Kept:
     """What depends on nothing that is not supported."""
     beyond = set(refused)
     written: set[str] = set()
@@ -111,10 +111,10 @@ def _before(nodes: Sequence[Walked], outputs: Sequence[str], refused: Collection
             written.update(each.node.output)
             count += 1
     ends += [name for name in outputs if name in written]
-    return _Part(tuple(dict.fromkeys(ends)), count)
+    return _Kept(tuple(dict.fromkeys(ends)), count)
 
 
-def _behind(nodes: Sequence[Walked], inputs: Collection[str], refused: Collection[str]) -> _Part:
+def _behind(nodes: Sequence[Walked], inputs: Collection[str], refused: Collection[str]) -> _Kept:
     """What nothing that is not supported depends on."""
     needed: set[str] = set()
     inside: list[onnx.NodeProto] = []
@@ -129,7 +129,7 @@ def _behind(nodes: Sequence[Walked], inputs: Collection[str], refused: Collectio
             inside.append(each.node)
     given = others.union(inputs)
     ends = [name for node in reversed(inside) for name in reads(node) if name in given]
-    return _Part(tuple(dict.fromkeys(ends)), len(inside), frozenset(others))
+    return _Kept(tuple(dict.fromkeys(ends)), len(inside), frozenset(others))
 
 
 def _any_of(values: Collection[str], names: Iterable[str]) -> bool:

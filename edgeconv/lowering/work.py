@@ -106,15 +106,15 @@ class Call:
         """What the format of ``tensor`` costs."""
         return self.target.decoding(tensor.storage)
 
-    def streams(self, slots: float, blobs: Sequence[Blob] = (), passes: float = 1.0) -> Work:
-        """``slots`` beside the epilogue; every operand as often as there are ``passes``, and the
+    def streams(self, slots: float, blobs: Sequence[Blob] = (), times: float = 1.0) -> Work:
+        """``slots`` beside the epilogue; every operand is read so many ``times``, and the
         constants ``blobs`` once."""
-        decoded = passes * self.streamed + self.encoded
+        decoded = times * self.streamed + self.encoded
         return Work(
             slots=slots + self.epilogue + decoded,
-            moves=passes * self.in_vectors + self.out_vectors,
+            moves=times * self.in_vectors + self.out_vectors,
             weight_bytes=sum(blob.bytes for blob in blobs),
-            data_bytes=passes * self.in_bytes + self.out_bytes,
+            data_bytes=times * self.in_bytes + self.out_bytes,
             decoding=decoded,
         )
 

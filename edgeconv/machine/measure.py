@@ -14,7 +14,7 @@ from edgeconv.cache import Cache
 from edgeconv.machine import buffers
 from edgeconv.machine.probe import Machine
 from edgeconv.machine.programs import Programs
-from edgeconv.progress import Part
+from edgeconv.progress import Share
 
 SAMPLES = 7
 ROUNDS = 9  # at most; the more, the likelier one has the machine to itself
@@ -86,7 +86,7 @@ def measure(
         start, done = monotonic(), 0
         while done < rounds and (done < LEAST_ROUNDS or monotonic() - start < SECONDS):
             done += 1
-            step(Part(f"measuring, round {done} of at most {rounds}", done - 1, rounds))
+            step(Share(f"measuring, round {done} of at most {rounds}", done - 1, rounds))
             _keep_best(rate, programs.run("rate", samples))
             _keep_best(read, programs.run("bandwidth", samples, stream))
             _keep_best(load, programs.run("latency", samples, chase))

@@ -210,12 +210,12 @@ def _cut(content: Content, start: int, size: int) -> Content:
     return found
 
 
-def _patched(content: Content, parts: Iterable[tuple[int, Content]]) -> Content:
-    """``content`` with the parts written over it, each from a byte on; they may stick out."""
+def _patched(content: Content, patches: Iterable[tuple[int, Content]]) -> Content:
+    """``content`` with the patches written over it, each from a byte on; they may stick out."""
     whole: Contents[str] = Contents()
     size = _put(whole, 0, content)
-    for at, part in parts:
-        _put(whole, at, part)
+    for at, patch in patches:
+        _put(whole, at, patch)
     return whole.read(0, size)
 
 

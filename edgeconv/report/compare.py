@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.markup import escape
 
-from edgeconv.names import last_parts
+from edgeconv.names import path_ends
 from edgeconv.report.numbers import significant
 from edgeconv.report.text import plain_table
 
@@ -120,7 +120,7 @@ def render(first: Report, second: Report, names: tuple[str, str]) -> RenderableT
     found = [pair for pair in layers(first, second) if pair.differs()]
     if not found:
         return Group(table, "", "every layer is the same")
-    brief = last_parts((pair.name for pair in found), NAME_WIDTH)
+    brief = path_ends((pair.name for pair in found), NAME_WIDTH)
     differing = plain_table("layer", *map(escape, names))
     for pair in found:
         words = (brief[pair.name], words_of(pair.first), words_of(pair.second))

@@ -28,6 +28,6 @@ def significant(value: float, digits: int = 3) -> str:
     return f"{rounded:,.{min(max(decimals, 0), _MOST_DECIMALS)}f}"
 
 
-def share(part: float, whole: float) -> str:
-    """``part`` of ``whole`` in percent; nothing where there is no whole."""
-    return f"{significant(100 * part / whole)} %" if whole else ""
+def share(some: float, whole: float) -> str:
+    """``some`` of ``whole`` in percent; nothing where there is no whole."""
+    return f"{significant(100 * some / whole)} %" if whole else ""

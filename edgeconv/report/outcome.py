@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from edgeconv.bench import Timing
-from edgeconv.names import last_parts
+from edgeconv.names import path_ends
 from edgeconv.report.text import NAME_WIDTH, plain_table
 from edgeconv.verify import Difference, Verification
 from edgeconv.verify.pieces import Pieces
@@ -113,7 +113,7 @@ def timing(result: Timing) -> Group:
         total = sum(layer.median_ms for layer in result.layers)
         table = plain_table("", "layer", "op", "median ms", "predicted", "share", "GFLOP/s")
         _justify(table, 0, 3, 4, 5, 6)
-        brief = last_parts((layer.name for layer in result.layers), NAME_WIDTH)
+        brief = path_ends((layer.name for layer in result.layers), NAME_WIDTH)
         for number, layer in enumerate(result.layers):
             table.add_row(
                 str(number),
@@ -158,7 +158,7 @@ def timing_json(result: Timing) -> dict[str, Any]:
 def _layer_table(result: Verification) -> Table:
     table = plain_table("", "layer", "op", "relative error", "ULP", "")
     _justify(table, 0, 3, 4)
-    brief = last_parts((layer.name for layer in result.layers), NAME_WIDTH)
+    brief = path_ends((layer.name for layer in result.layers), NAME_WIDTH)
     for number, layer in enumerate(result.layers):
         row = [str(number), escape(brief[layer.name]), layer.op]
         difference = layer.difference

@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from edgeconv.encoding import kind_of
-from edgeconv.names import last_parts
+from edgeconv.names import path_ends
 from edgeconv.report.advice import suggestions
 from edgeconv.report.document import excess
 from edgeconv.report.faster import faster_ways
@@ -148,7 +148,7 @@ def layer_table(layers: Sequence[Mapping[str, Any]]) -> Table:
     )
     for column in (0, *range(4, 7 + len(times))):
         table.columns[column].justify = "right"
-    brief = last_parts((layer["name"] for layer in layers), NAME_WIDTH)
+    brief = path_ends((layer["name"] for layer in layers), NAME_WIDTH)
     table.columns[1].overflow = "fold"
     for number, layer in enumerate(layers):
         table.add_row(

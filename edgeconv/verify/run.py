@@ -118,7 +118,7 @@ def verify(
     step("running the reference")
     wanted = tuple(port.name for port in project.outputs)
     inner = by_layer.tensors_of(project.report["layers"]) if layers or by_piece else ()
-    reference = reference_outputs(model, feeds, (*wanted, *inner), part=project.cut)
+    reference = reference_outputs(model, feeds, (*wanted, *inner), cut_at=project.cut)
     _require_outputs(wanted, reference.values)
     given = tensor_bytes(feeds, [port.name for port in project.inputs])
     if twin:
@@ -158,9 +158,9 @@ def verify(
 
 
 def _beside(
-    model: Path, part: Cut, feeds: Outputs, results: Outputs, shift: float
+    model: Path, cut_at: Cut, feeds: Outputs, results: Outputs, shift: float
 ) -> Mapping[str, Any]:
-    return reference_beside(model, feeds, results, part=part, shift=shift)
+    return reference_beside(model, feeds, results, cut_at=cut_at, shift=shift)
 
 
 def _rounded(

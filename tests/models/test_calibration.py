@@ -55,7 +55,7 @@ def digits() -> Iterator[Engine]:
 def digit_images(digits: Engine) -> tuple[Samples, Samples]:
     """To round with, and to measure on."""
     images = load(DIGITS / "digits-cnn-testset.npz", digits.graph)
-    return images.part(slice(0, 40)), images.part(slice(200, 500))
+    return images.chosen(slice(0, 40)), images.chosen(slice(200, 500))
 
 
 def test_runs_what_is_emitted(model: Path, engine: Engine, tmp_path: Path) -> None:

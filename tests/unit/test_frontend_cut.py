@@ -82,10 +82,10 @@ def test_part_computes_what_the_whole_does_there(
     if engine == "_onnxruntime":
         pytest.importorskip("onnxruntime")
     monkeypatch.setattr(reference, "_onnxruntime", getattr(reference, engine))
-    graph = load(path, part=cut)
+    graph = load(path, cut_at=cut)
     assert graph.inputs == (cut.inputs or ("image",))
     feeds = {name: whole[name] for name in graph.inputs}
-    found = reference_outputs(path, feeds, cut.outputs, part=cut).values
+    found = reference_outputs(path, feeds, cut.outputs, cut_at=cut).values
     assert list(found) == list(cut.outputs)
     values = evaluate(graph, feeds)
     for name, ours in zip(cut.outputs, graph.outputs, strict=True):
@@ -94,12 +94,12 @@ def test_part_computes_what_the_whole_does_there(
 
 
 def test_input_inside_has_the_shape_that_it_has_there(path: Path) -> None:
-    graph = load(path, part=Cut(("b",), ("boxes",)))
+    graph = load(path, cut_at=Cut(("b",), ("boxes",)))
     assert graph["b"].shape == (1, 4, 9, 9)
-    graph = load(path, part=Cut(("b",), ("boxes",)), input_shapes={"b": (2, 4, 9, 9)})
+    graph = load(path, cut_at=Cut(("b",), ("boxes",)), input_shapes={"b": (2, 4, 9, 9)})
     assert graph["boxes"].shape == (1, 162, 4)
     with pytest.raises(EdgeconvError, match="no such input"):
-        load(path, part=Cut(("b",), ("boxes",)), input_shapes={"image": (2, 3, 9, 9)})
+        load(path, cut_at=Cut(("b",), ("boxes",)), input_shapes={"image": (2, 3, 9, 9)})
 
 
 def test_shape_behind_what_onnx_does_not_infer(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_shape_behind_what_onnx_does_not_infer(tmp_path: Path) -> None:
     constants = {"first": np.array([0]), "two": np.array([2]), "rest": np.array([-1])}
     model = onnx_models.model(nodes, {"x": ("N", 6, 4)}, {"y": None}, constants)
     path = onnx_models.save(model, tmp_path / "net.onnx")
-    assert load(path, part=Cut(("flat",), ("y",)))["flat"].shape == (2, 12)
+    assert load(path, cut_at=Cut(("flat",), ("y",)))["flat"].shape == (2, 12)
 
 
 def test_quantised_tensors_keep_their_type(tmp_path: Path) -> None:
@@ -130,11 +130,11 @@ def test_quantised_tensors_keep_their_type(tmp_path: Path) -> None:
     }
     model = onnx_models.model(nodes, {"x": (1, 4)}, {"y": None}, constants)
     path = onnx_models.save(model, tmp_path / "net.onnx")
-    assert load(path, part=Cut(outputs=("q",)))["q"].dtype == "int8"
-    graph = load(path, part=Cut(inputs=("q",)))
+    assert load(path, cut_at=Cut(outputs=("q",)))["q"].dtype == "int8"
+    graph = load(path, cut_at=Cut(inputs=("q",)))
     assert graph["q"].dtype == "int8"
     feeds = {"q": np.array([[-128, 3, 5, 127]], np.int8)}
-    got = reference_outputs(path, feeds, part=Cut(inputs=("q",))).values["y"]
+    got = reference_outputs(path, feeds, cut_at=Cut(inputs=("q",))).values["y"]
     np.testing.assert_allclose(got, [[0, 0, 0.2, 12.4]], rtol=1e-6)
 
 
@@ -143,7 +143,7 @@ def test_inputs_of_the_rest_go(tmp_path: Path) -> None:
     model = onnx_models.model(nodes, {"a": (1, 4), "b": (1, 4)}, {"y": None})
     path = onnx_models.save(model, tmp_path / "net.onnx")
     assert load(path).inputs == ("a", "b")
-    assert load(path, part=Cut(outputs=("r",))).inputs == ("a",)
+    assert load(path, cut_at=Cut(outputs=("r",))).inputs == ("a",)
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_inputs_of_the_rest_go(tmp_path: Path) -> None:
 )
 def test_cuts_that_do_not_fit(path: Path, cut: Cut, words: list[str]) -> None:
     with pytest.raises(EdgeconvError) as caught:
-        load(path, part=cut)
+        load(path, cut_at=cut)
     assert caught.value.code is Exit.USAGE
     for word in words:
         assert word in str(caught.value)
@@ -197,7 +197,7 @@ def test_refusal_says_where_the_supported_part_begins(tmp_path: Path) -> None:
     path = onnx_models.save(model, tmp_path / "net.onnx")
     error = refusal(path)
     assert error.hint.endswith("cut there with --input converted")
-    load(path, part=Cut(inputs=("converted",)))
+    load(path, cut_at=Cut(inputs=("converted",)))
 
 
 def test_refusal_with_nothing_to_cut(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgeconv.names import did_you_mean, last_parts, shortened, told_apart
+from edgeconv.names import did_you_mean, path_ends, shortened, told_apart
 from edgeconv.visible import visible
 
 
@@ -54,12 +54,12 @@ def test_last_parts_of_names_that_keras_joins() -> None:
     """Each is the end of its path that tells it from the others; short names stay whole."""
     joined = "model/act_{0}/Relu;model/norm_{0}/FusedBatchNormV3;model/conv2d_{0}/Conv2D"
     names = [joined.format(number) for number in range(3)]
-    assert last_parts([*names, "conv"], 40) == {
+    assert path_ends([*names, "conv"], 40) == {
         **{name: f"conv2d_{number}/Conv2D" for number, name in enumerate(names)},
         "conv": "conv",
     }
     alone = f"{'m' * 80}/Softmax"
-    assert last_parts([alone], 40) == {alone: "Softmax"}
+    assert path_ends([alone], 40) == {alone: "Softmax"}
     same = [f"{letter * 80}/a/b" for letter in "xy"]
-    found = last_parts(same, 40)
+    found = path_ends(same, 40)
     assert len(set(found.values())) == 2, "where no end tells them apart"

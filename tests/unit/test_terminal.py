@@ -7,7 +7,7 @@ import time
 import pytest
 
 from edgeconv import terminal as shown_by
-from edgeconv.progress import Part
+from edgeconv.progress import Share
 from edgeconv.terminal import Progress
 
 # TERM -> whether a line can be rewritten on such a terminal
@@ -38,7 +38,7 @@ def test_share_and_names_on_a_terminal(
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm-256color")
     with Progress() as step:
-        step(Part("measuring [bold]layer", 7, 28))
+        step(Share("measuring [bold]layer", 7, 28))
     assert "25%  measuring [bold]layer" in capsys.readouterr().err
 
 
@@ -49,7 +49,7 @@ def test_a_line_now_and_then_elsewhere(
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setattr(shown_by, "EVERY", 0.05)
     with Progress() as step:
-        step(Part(f"measuring {'x' * 300}", 1, 4))
+        step(Share(f"measuring {'x' * 300}", 1, 4))
         time.sleep(0.2)
     printed = capsys.readouterr()
     first = printed.err.splitlines()[0]
@@ -61,5 +61,5 @@ def test_a_line_now_and_then_elsewhere(
 
 
 def test_a_part_is_a_text() -> None:
-    assert Part("rounding a", 1, 2) == "rounding a"
-    assert Part("rounding nothing", 0, 0).done == 1
+    assert Share("rounding a", 1, 2) == "rounding a"
+    assert Share("rounding nothing", 0, 0).done == 1

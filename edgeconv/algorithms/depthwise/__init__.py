@@ -191,7 +191,7 @@ def _traffic(problem: ConvProblem, target: Target) -> tuple[Crossing, ...]:
     depth, height, width = axes_of(problem)
     in_row, out_row = in_lanes * width.size, out_lanes * width.out
     image = float(in_row * depth.all_read * height.all_read)
-    apart = float(in_row * depth.in_parts(1) * height.in_parts(1))
+    apart = float(in_row * depth.read_by(1) * height.read_by(1))
     result = out_lanes * math.prod(problem.out_size)
     filters = Runs(1, target.lanes * problem.filter_bytes * math.prod(problem.kernel))
     window = Runs(depth.kernel, in_row * min(height.kernel * height.sharing, height.size))

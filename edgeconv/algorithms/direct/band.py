@@ -117,6 +117,6 @@ def band_pays(problem: ConvProblem, plan: DirectPlan, plain: DirectPlan, target:
         filters = problem.out_c * problem.group_in_c * math.prod(problem.kernel) / lanes
         passes = -(-plan.rows // plan.chunk) + plain.rows // -plain.chunk
         once += problem.batch * max(0, passes) * FAR_SLOTS * filters
-    taps = math.prod(axis.in_parts(1) for axis in axes_of(problem))
+    taps = math.prod(axis.read_by(1) for axis in axes_of(problem))
     each = price.vector / lanes if neighbours(problem, target) else price.element
     return problem.batch * problem.in_c * taps * tiles * each > once

@@ -56,7 +56,7 @@ class Input:
 
     def strip(self, pixels: int) -> Runs:
         """Under one strip."""
-        rows = self.height.in_parts(1) / self.height.out
+        rows = self.height.read_by(1) / self.height.out
         return self._stack(self._planes, rows, self._columns(pixels))
 
     def rows(self, count: int) -> Runs:
@@ -82,11 +82,11 @@ class Input:
     @property
     def _planes(self) -> float:
         """Read by one output plane, on average."""
-        return self.depth.in_parts(1) / self.depth.out
+        return self.depth.read_by(1) / self.depth.out
 
     def _rows(self, count: int) -> float:
         """Read by ``count`` output rows, on average."""
-        return self.height.in_parts(count) / -(-self.height.out // count)
+        return self.height.read_by(count) / -(-self.height.out // count)
 
     def _columns(self, pixels: int) -> Runs:
         """Of one row, under ``pixels`` neighbouring outputs: whole lines unless they lie apart."""

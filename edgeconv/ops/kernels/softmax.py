@@ -40,6 +40,6 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
             *(("ec_log.h",) if log else ()),
             *("ec_lanes.h", "ec_softmax.h"),
         ),
-        work=Call(node, graph, target).streams(_VECTOR * vectors + _ROW * rows, passes=2.0),
+        work=Call(node, graph, target).streams(_VECTOR * vectors + _ROW * rows, times=2.0),
         aliases=in_place(node, graph, (node.inputs[0],)),
     )

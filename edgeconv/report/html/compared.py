@@ -8,7 +8,7 @@ from typing import Any
 import plotly.graph_objects as go
 from markupsafe import Markup
 
-from edgeconv.names import last_parts
+from edgeconv.names import path_ends
 from edgeconv.report import compare
 from edgeconv.report.html import bundle
 from edgeconv.report.html.figures import arena, theme
@@ -36,7 +36,7 @@ def render(first: Mapping[str, Any], second: Mapping[str, Any], names: tuple[str
             rows=compare.rows(first, second),
             pairs=pairs,
             words=compare.words_of,
-            brief=last_parts((pair.name for pair in pairs), NAME_WIDTH),
+            brief=path_ends((pair.name for pair in pairs), NAME_WIDTH),
             document=compare.to_json(first, second),
             figures={name: one.to_plotly_json() for name, one in drawn.items() if one},
             style=Markup(asset("style.css")),
@@ -54,7 +54,7 @@ def _times(networks: tuple[Network, Network], names: tuple[str, str]) -> go.Figu
     both = list({**times[0], **times[1]})
     if not any(value is not None for each in times for value in each.values()):
         return None
-    brief = last_parts(both, NAME_WIDTH)
+    brief = path_ends(both, NAME_WIDTH)
     bars = [
         go.Bar(
             name=f"{theme.hover_name(name)}, {network.times}",

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from edgeconv.names import last_parts
+from edgeconv.names import path_ends
 from edgeconv.report.html import kinds
 from edgeconv.report.html.routing import GAP, Routes, routes
 from edgeconv.report.network import Layer, Network
@@ -96,7 +96,7 @@ def drawing(network: Network) -> Drawing | None:
     return Drawing(
         tuple(boxes),
         routes(reads, HEAD, pitch),
-        last_parts((box.name for box in boxes), NAME_WIDTH),
+        path_ends((box.name for box in boxes), NAME_WIDTH),
         tuple(sorted(used.values(), key=lambda kind: (kind.number == kinds.PLAIN, kind.number))),
         HEAD,
         pitch,

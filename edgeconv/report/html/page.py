@@ -13,7 +13,7 @@ from markupsafe import Markup, escape
 
 from edgeconv import whole_file
 from edgeconv.errors import EdgeconvError, Exit
-from edgeconv.names import last_parts, shortened
+from edgeconv.names import path_ends, shortened
 from edgeconv.report import missing, numbers
 from edgeconv.report.advice import suggestions
 from edgeconv.report.html import bundle, drawing, memory, rounding, table, verdict
@@ -73,7 +73,7 @@ def _brief(report: Mapping[str, Any]) -> dict[str, str]:
     kinds = (report.get("arena_map") or (), report.get("layers") or ())
     found: dict[str, str] = {}
     for entries in kinds:  # a layer and a tensor may have one name
-        found |= last_parts((one["name"] for one in entries), NAME_WIDTH)
+        found |= path_ends((one["name"] for one in entries), NAME_WIDTH)
     return found
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from edgeconv.names import last_parts
+from edgeconv.names import path_ends
 from edgeconv.report.html.figures import theme
 from edgeconv.report.network import Network
 from edgeconv.report.numbers import exact, size
@@ -87,7 +87,7 @@ def _rectangles(
 def _labels(network: Network) -> dict[str, str]:
     """By tensor: the end of its name where that fits and tells it, else what writes it."""
     entries = [one for one in network.report["arena_map"] if not is_workspace(one)]
-    brief = last_parts((one["name"] for one in entries), LABEL_WIDTH)
+    brief = path_ends((one["name"] for one in entries), LABEL_WIDTH)
     found = {}
     for entry in entries:
         name, step = entry["name"], entry["first"]
