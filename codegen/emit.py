@@ -21,6 +21,7 @@ from edgeconv.codegen.ports import Port
 from edgeconv.codegen.sbom import Bill
 from edgeconv.codegen.selftest import SEED, Answer
 from edgeconv.codegen.source_tree import SourceTree
+from edgeconv.codegen.turns import Turns, row_variables, turns_of
 from edgeconv.codegen.weight_table import WeightTable
 from edgeconv.codegen.weights import CRC_AT, MAGIC, VERSION, WeightImage, layout
 from edgeconv.encoding import FLOAT32, Encoding
@@ -78,13 +79,13 @@ class Bank:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One line of ``name_run``: what is written above it and the call itself.
+    """A layer in ``name_run``: what is written above it and the call itself.
 
-    ``code`` is empty where every alias was granted: then nothing moves.  ``result`` is the C
-    expression of the first output, for tracing.
+    ``position``: in the order of execution.  ``code`` is empty where every alias was granted: then
+    nothing moves.  ``result`` is the C expression of the first output, for tracing.
     """
 
-    step: int
+    position: int
     layer: Layer
     comment: tuple[str, ...]
     code: str
@@ -183,21 +184,31 @@ class _Emitter:
         address = f"WT({self.weights.enumerators[index, arg.ref]})"
         return address if arg.c_type == "float" else f"(const {arg.c_type} *){address}"
 
-    def _calls(self) -> list[Call]:
+    def _steps(self) -> list[Turns[Call]]:
         """In execution order."""
-        return [self._call(step, index) for step, index in enumerate(self.memory.order)]
+        steps = {step.layers[0]: step for step in self.choice.steps}
+        found, position = [], 0
+        for index in self.memory.order:
+            if step := steps.get(index):
+                rows = row_variables(step, position)
+                each = zip(step.layers, rows, strict=True)
+                calls = [self._call(position + i, *call) for i, call in enumerate(each)]
+                found.append(turns_of(self.choice, step, calls, position))
+                position += len(calls)
+        return found
 
-    def _call(self, step: int, index: int) -> Call:
+    def _call(self, position: int, index: int, rows: tuple[str, ...]) -> Call:
+        """``rows``: the C expressions of the range to compute; none for all."""
         layer = self.choice.layers[index]
         copied = tuple((index, a) not in self.memory.granted for a in range(len(layer.aliases)))
         code = ""
         if not (layer.free_if_aliased and not any(copied)):
-            function, numbers = self.table.call_of(layer, copied)
+            function, numbers = self.table.call_of(layer, copied, by_rows=bool(rows))
             arguments = [self._argument(index, arg) for arg in layer.args]
-            code = f"{function.name}({', '.join((*arguments, *numbers))});"
+            code = f"{function.name}({', '.join((*arguments, *numbers, *rows))});"
         output = layer.node.output
         return Call(
-            step,
+            position,
             layer,
             self._comment(layer),
             code,
@@ -231,7 +242,8 @@ class _Emitter:
         where = f"@{bank}{place.offset}" if inside else f"@{place.region.value}"
         layout = f" {tensor.layout}" if len(tensor.shape) > 2 else ""
         kind = tensor.storage if tensor.dtype == "float32" else tensor.dtype
-        return f"{shape}{layout} {kind} {where}"
+        window = f", {tensor.window} rows at a time" if tensor.window else ""
+        return f"{shape}{layout} {kind} {where}{window}"
 
     def _arena_rows(self) -> list[tuple[str, str, Place, Bank]]:
         """(enumerator, what it is, place, bank) of all in the arena, by bank and offset."""
@@ -253,10 +265,11 @@ class _Emitter:
 
     def _context(self) -> dict[str, object]:
         """The variables of every project template."""
-        calls = self._calls()
+        steps = self._steps()
         if len(self.table.functions) > MANY:
             self.table = FunctionTable(self.env, self.name, self.target.lanes, gathered=True)
-            calls = self._calls()
+            steps = self._steps()
+        calls = [call for step in steps for call in step.calls]
         headers = merge_headers(call.layer.headers for call in calls if call.code)
         functions: list[Function] = list(self.table.functions.values())
         return {
@@ -294,7 +307,8 @@ class _Emitter:
                 )
             ),
             "functions": functions,
-            "calls": calls,
+            "steps": steps,
+            "turns": any(step.turn for step in steps),
             "weight_rows": self.weights.rows(),
             "macs": sum(layer.macs for layer in self.choice.layers),
         }

@@ -59,11 +59,14 @@ class FunctionTable:
     functions: dict[tuple[str, str], Function] = field(default_factory=dict)
     _numbers: Counter[str] = field(default_factory=Counter)
 
-    def call_of(self, layer: Layer, copied: tuple[bool, ...]) -> tuple[Function, tuple[str, ...]]:
+    def call_of(
+        self, layer: Layer, copied: tuple[bool, ...], *, by_rows: bool = False
+    ) -> tuple[Function, tuple[str, ...]]:
         """The function that computes ``layer``, and the literals to pass behind the layer's own
         arguments.
 
         ``copied[i]`` says that alias i of the layer was not granted, so that its bytes must move.
+        ``by_rows``: behind all others it takes the rows to compute, [row0, row1).
         """
         parameters = [
             f"{'' if arg.kind in (ArgKind.OUTPUT, ArgKind.WORKSPACE) else 'const '}"
@@ -73,10 +76,11 @@ class FunctionTable:
         numbers = Numbers(self.gathered)
         params = {name: numbers.in_c(name, value) for name, value in layer.params.items()}
         rendered = self.env.get_template(layer.template).render(
-            **params, copied=copied, lanes=self.lanes
+            **params, copied=copied, lanes=self.lanes, by_rows=by_rows
         )
         body = indent(dedent(rendered).strip("\n"), "    ")
         parameters += [f"float {name}" for name in numbers.passed]
+        parameters += ["int row0", "int row1"] if by_rows else []
         signature = ", ".join(parameters)
         key = signature, body
         if key not in self.functions:

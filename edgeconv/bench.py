@@ -106,10 +106,13 @@ def _timing(project: Project, binary: Binary, printed: str, runs: int, layers: b
 
 def _layer_times(project: Project, printed: str) -> tuple[LayerTime, ...]:
     entries = project.report["layers"]
-    seconds: list[list[float]] = [[] for _ in entries]
-    for number, text in _LAYER.findall(printed):
-        seconds[int(number)].append(float(text))
-    medians = [statistics.median(times[WARM_UP:]) for times in seconds]
+    runs = []
+    for run in _RUN.split(printed)[:-1:2]:  # what was printed during each
+        spent = [0.0] * len(entries)  # of layers that take turns: all of them
+        for number, text in _LAYER.findall(run):
+            spent[int(number)] += float(text)
+        runs.append(spent)
+    medians = [statistics.median(times) for times in zip(*runs[WARM_UP:], strict=True)]
     return tuple(
         LayerTime(
             entry["name"],

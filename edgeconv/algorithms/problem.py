@@ -9,6 +9,7 @@ from edgeconv.encoding import FLOAT32, Encoding
 from edgeconv.ir.activation import NONE
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Layout, Order, Shape
+from edgeconv.ir.step import Divides
 from edgeconv.lowering.work import epilogue_slots
 
 Triple = tuple[int, int, int]
@@ -68,7 +69,8 @@ class ConvProblem:
     ``pads`` are those before the first slice, row and column: what lies after the last follows
     from ``out_size``.  ``filters_as``, ``in_as`` and ``out_as`` are the storage formats of the
     filters, of the input and of the output.  ``finish``: the epilogue.  ``schedule``: the one
-    asked of SConv, for comparisons.
+    asked of SConv, for comparisons.  ``in_held`` and ``out_held``: the rows that memory holds at a
+    time (``Tensor.window``), 0 for all.
     """
 
     batch: int
@@ -88,6 +90,26 @@ class ConvProblem:
     out_as: Encoding = FLOAT32
     finish: Finish = Finish()
     schedule: str = ""
+    in_held: int = 0
+    out_held: int = 0
+
+    @property
+    def in_memory(self) -> Triple:
+        """The size of what memory holds of the input at a time."""
+        return self.in_size[0], self.in_held or self.in_size[1], self.in_size[2]
+
+    @property
+    def out_memory(self) -> Triple:
+        """The same of the output."""
+        return self.out_size[0], self.out_held or self.out_size[1], self.out_size[2]
+
+    @property
+    def divides(self) -> Divides | None:
+        """How a kernel that computes rows alone reads the input; None but for single images."""
+        if self.batch > 1 or self.in_size[0] > 1 or self.out_size[0] > 1:
+            return None
+        reach = (self.kernel[1] - 1) * self.dilations[1] + 1
+        return Divides(self.out_size[1], reach, self.strides[1], self.pads[1])
 
     @property
     def window(self) -> dict[str, Triple]:
@@ -195,4 +217,6 @@ def problem_of(node: Node, graph: Graph) -> ConvProblem:
         out_as=y.storage,
         finish=Finish.of(node, graph),
         schedule=str(node.attrs.get("schedule", "")),
+        in_held=x.window,
+        out_held=y.window,
     )

@@ -88,7 +88,8 @@ def problems(report: dict[str, Any]) -> Iterator[Problem]:
     # From here on it has the shape that the schema says.
     yield from _names(report)
     yield from _ports(report)
-    yield from _steps(report)
+    yield from _times(report)
+    yield from _turns(report)
     yield from _sums(report)
 
 
@@ -191,7 +192,24 @@ def _sums(report: Mapping[str, Any]) -> Iterator[Problem]:
             yield Problem(place, str(whole), f"is at least {part}, {what}")
 
 
-def _steps(report: Mapping[str, Any]) -> Iterator[Problem]:
+def _turns(report: Mapping[str, Any]) -> Iterator[Problem]:
+    """Layers that take turns follow each other, and their rows are those of their results."""
+    layers, end = report["layers"], 0
+    for number, step in enumerate(report.get("steps", ())):
+        for position, each in enumerate(step["layers"]):
+            place, found = f"$.steps[{number}].layers[{position}]", each["layer"]
+            if not end <= found < len(layers) or (position and found != end):
+                yield Problem(f"{place}.layer", str(found), "is a layer behind the one before")
+                return
+            end = found + 1
+            shape = layers[found]["output_shape"]
+            if len(shape) < 2 or each["rows"] != shape[-2]:
+                yield Problem(f"{place}.rows", str(each["rows"]), f"are those of {shape}")
+            if each["window"] > each["rows"]:
+                yield Problem(f"{place}.window", str(each["window"]), "is a part of the rows")
+
+
+def _times(report: Mapping[str, Any]) -> Iterator[Problem]:
     """The arena's map stays within the arena's time and its layers."""
     layers = len(report["layers"])
     if layers > (most := limits.limit("model-nodes")):

@@ -20,7 +20,7 @@ from edgeconv.choose.storage import (
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.ir.candidate import FLOAT, OPERANDS
 from edgeconv.ir.check import check
-from edgeconv.ir.choice import Choice
+from edgeconv.ir.choice import Choice, Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.lowering.calls import constants_as_blobs
 from edgeconv.names import did_you_mean
@@ -106,9 +106,12 @@ def select(
         outputs = {**lossless(stored, target), **outputs}
     decided = assign(store_tensors(stored, target, outputs), target)
     check(decided, "choose")
-    layers = []
-    for node in decided.nodes:
-        lower = operators()[node.op].lower
-        assert lower is not None  # assign() has refused operators without a kernel
-        layers.append(constants_as_blobs(lower(node, decided, target), decided))
-    return Choice(decided, tuple(layers), target.name, target.align, io)
+    layers = tuple(lowered(node, decided, target) for node in decided.nodes)
+    return Choice(decided, layers, target.name, target.align, io)
+
+
+def lowered(node: Node, graph: Graph, target: Target) -> Layer:
+    """The kernel call of a node of an operator that has kernels (`assign` refuses all others)."""
+    lower = operators()[node.op].lower
+    assert lower is not None
+    return constants_as_blobs(lower(node, graph, target), graph)

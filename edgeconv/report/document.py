@@ -21,6 +21,7 @@ from edgeconv.ir.ports import PortFacts, port_facts
 from edgeconv.predict import LayerPrediction, Roofline, predict
 from edgeconv.report.memory_map import arena_map
 from edgeconv.report.regions import FLASH_PARTS, RAM_PARTS, flash_regions, placed, ram_regions
+from edgeconv.report.turns import turns
 from edgeconv.verify.run import Verification
 
 Report = dict[str, Any]
@@ -101,6 +102,7 @@ def build_report(choice: Choice, memory: MemoryMap, board: Board, facts: Facts) 
         "energy": {"predicted_mj": predicted.mj, "source": predicted.energy_source},
         "roofline": _roofline(predicted.roofline),
         "layers": layers,
+        **turns(choice, memory),
     }
     return _judged(report)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +13,11 @@ import numpy.typing as npt
 from edgeconv.errors import EdgeconvError
 from edgeconv.ir.layout import Layout
 from edgeconv.ir.quantisation import INTEGERS
+from edgeconv.ir.step import Divides, Rows, calls
 from edgeconv.storage import format_called
 from edgeconv.verify.compare import Difference, assumed_step, compare
+
+Steps = Sequence[Mapping[str, Any]]  # those of a report
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +50,18 @@ def compare_layers(
     trace: Path,
     reference: Mapping[str, npt.NDArray[np.generic]],
     *,
+    steps: Steps = (),
     quantised: bool = False,
 ) -> list[LayerResult]:
     """Compare every layer's bytes in ``trace`` (execution order) with ``reference``, by ONNX name.
 
-    ``quantised``: the network rounds activations; then layers may differ by a step.
+    ``steps``: those of the report.  ``quantised``: the network rounds activations; then layers may
+    differ by a step of the grid.
 
     Raises EdgeconvError when the trace does not have the length that the layers state.
     """
     results = []
-    for layer, memory in zip(layers, pieces(layers, trace), strict=True):
+    for layer, memory in zip(layers, pieces(layers, trace, steps), strict=True):
         shape = tuple(layer["output_shape"])
         wanted = reference.get(original_name(layer))
         if wanted is None:
@@ -81,9 +86,23 @@ def first_difference(results: Iterable[LayerResult], tolerance: float) -> LayerR
     )
 
 
-def pieces(layers: Sequence[Mapping[str, Any]], trace: Path) -> Iterator[npt.NDArray[np.float32]]:
-    """The physical elements of each layer's result, one at a time."""
-    expected, size = sum(layer["output_bytes"] for layer in layers), trace.stat().st_size
+def pieces(
+    layers: Sequence[Mapping[str, Any]], trace: Path, steps: Steps = ()
+) -> Iterator[npt.NDArray[np.float32]]:
+    """The physical elements of each layer's result, one at a time.
+
+    Of layers that take turns (``steps``) the trace has what memory held of the results between them
+    after each call, from which these are put together.  Raises EdgeconvError when it does not have
+    the length that the layers state.
+    """
+    turns = {step["layers"][0]["layer"]: step for step in steps}
+    inside = {each["layer"]: step for step in steps for each in step["layers"]}
+    expected = sum(layer["output_bytes"] for i, layer in enumerate(layers) if i not in inside)
+    for step in steps:
+        *between, last = (layers[each["layer"]]["output_bytes"] for each in step["layers"])
+        made = [call.number for call in _calls(step) if call.number < len(between)]
+        expected += last + sum(between[number] for number in made)
+    size = trace.stat().st_size
     if size != expected:
         raise EdgeconvError(
             "layer trace has a wrong length",
@@ -93,10 +112,42 @@ def pieces(layers: Sequence[Mapping[str, Any]], trace: Path) -> Iterator[npt.NDA
             hint="compile the model again",
         )
     with trace.open("rb") as stream:
-        for layer in layers:
-            stored, data = layer["storage"]["output"], stream.read(layer["output_bytes"])
-            dtype = layer.get("output_dtype")
-            if dtype in INTEGERS:
-                yield np.frombuffer(data, np.dtype(dtype).newbyteorder("<")).astype(np.float32)
-            else:
-                yield format_called(stored).decode(data).astype(np.float32, copy=False)
+        for number, layer in enumerate(layers):
+            if number in turns:
+                yield from _put_together(turns[number], layers, stream)
+            elif number not in inside:
+                yield _elements(layer, stream)
+
+
+def _elements(layer: Mapping[str, Any], stream: BinaryIO) -> npt.NDArray[np.float32]:
+    """What memory has held of a layer's result."""
+    stored, data = layer["storage"]["output"], stream.read(layer["output_bytes"])
+    dtype = layer.get("output_dtype")
+    if dtype in INTEGERS:
+        return np.frombuffer(data, np.dtype(dtype).newbyteorder("<")).astype(np.float32)
+    return format_called(stored).decode(data).astype(np.float32, copy=False)
+
+
+def _calls(step: Mapping[str, Any]) -> Iterator[Rows]:
+    each = step["layers"]
+    divides = [Divides(of["rows"], of["reach"], of["stride"], of["pad"]) for of in each]
+    return calls(divides, [of["window"] for of in each[:-1]], step["turn"])
+
+
+def _put_together(
+    step: Mapping[str, Any], layers: Sequence[Mapping[str, Any]], stream: BinaryIO
+) -> Iterator[npt.NDArray[np.float32]]:
+    """The results of a step, whole, from what memory held after each call."""
+    own = [layers[each["layer"]] for each in step["layers"]]
+    between = [np.zeros(layer["output_shape"], np.float32) for layer in own[:-1]]
+    for number, row0, row1 in _calls(step):
+        if number < len(between):
+            window, whole = step["layers"][number]["window"], between[number]
+            layout = Layout.parse(own[number]["layout_out"])
+            shape = (*whole.shape[:-2], window, whole.shape[-1])
+            held = layout.unpack(_elements(own[number], stream), shape)
+            for row in range(row0, row1):
+                whole[..., row, :] = held[..., row % window, :]
+    for whole, layer in zip(between, own, strict=False):
+        yield Layout.parse(layer["layout_out"]).pack(whole).reshape(-1).astype(np.float32)
+    yield _elements(own[-1], stream)

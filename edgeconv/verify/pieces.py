@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from edgeconv.ir.layout import Layout
 from edgeconv.verify.compare import Difference, compare
-from edgeconv.verify.layers import original_name, pieces
+from edgeconv.verify.layers import Steps, original_name, pieces
 
 Array = npt.NDArray[Any]
 # Beside the largest of a layer's sums: what adding up float32 numbers in another order makes of
@@ -50,17 +50,19 @@ def compare_pieces(
     outputs: Mapping[str, Array],
     reference: Mapping[str, Array],
     beside: Beside,
+    steps: Steps = (),
 ) -> Pieces:
     """Compare what is in ``trace`` (execution order) and the program's ``outputs`` with the model.
 
     ``reference``: what the model computes of the same inputs, by ONNX name, for shapes and types.
+    ``steps``: those of the report.
     ``beside``: what its pieces make of results, where a part of the largest magnitude is added to
     whatever is rounded (``frontend.reference_beside``).  Raises EdgeconvError when the trace does
     not have the length that the layers state.
     """
     results: dict[str, Array] = {}
     found: list[tuple[str, str, Array]] = []
-    for layer, memory in zip(layers, pieces(layers, trace), strict=True):
+    for layer, memory in zip(layers, pieces(layers, trace, steps), strict=True):
         name, shape = original_name(layer), tuple(layer["output_shape"])
         wanted = reference.get(name)
         if wanted is not None and wanted.shape == shape:

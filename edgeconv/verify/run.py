@@ -135,11 +135,17 @@ def verify(
     if by_piece:
         step("comparing layer by layer")
         beside = partial(_beside, model, project.cut, feeds)
-        pieces = compare_pieces(project.report["layers"], trace, got, reference.values, beside)
+        report = project.report
+        taken = report.get("steps", ())
+        pieces = compare_pieces(report["layers"], trace, got, reference.values, beside, taken)
     results: list[LayerResult] = []
     if layers:
         results = by_layer.compare_layers(
-            project.report["layers"], trace, reference.values, quantised=is_quantised(project)
+            project.report["layers"],
+            trace,
+            reference.values,
+            steps=project.report.get("steps", ()),
+            quantised=is_quantised(project),
         )
     trace.unlink(missing_ok=True)
     stack = _STACK.search(printed)
@@ -176,7 +182,8 @@ def _rounded(
     if not twin.results_stored:
         return [compare(name, got[name], expected[name], steps[name]) for name in got]
     truncate = project.report["program"].get("rounding") == "truncate"
-    return list(compare_beside(project.report["layers"], trace, twin, feeds, truncate=truncate))
+    layers, taken = project.report["layers"], project.report.get("steps", ())
+    return list(compare_beside(layers, trace, twin, feeds, steps=taken, truncate=truncate))
 
 
 def is_quantised(project: Project) -> bool:

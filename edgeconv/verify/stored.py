@@ -13,7 +13,7 @@ from edgeconv.ir.layout import Layout
 from edgeconv.storage import format_called
 from edgeconv.storage.base import StorageFormat
 from edgeconv.verify.compare import Difference, compare
-from edgeconv.verify.layers import original_name, pieces
+from edgeconv.verify.layers import Steps, original_name, pieces
 
 Array = npt.NDArray[np.generic]
 Doubles = npt.NDArray[np.float64]
@@ -44,16 +44,17 @@ def compare_beside(
     twin: Twin,
     feeds: Mapping[str, Array],
     *,
+    steps: Steps = (),
     truncate: bool = False,
 ) -> Iterator[Difference]:
     """How far every traced result is from the twin's, beyond what its format rounds (``truncate``:
-    toward zero).
+    toward zero).  ``steps``: those of the report.
 
     Raises EdgeconvError when the trace does not have the length that the layers state.
     """
     results: dict[str, Array] = {}
     stored: dict[str, StorageFormat] = {}
-    for layer, memory in zip(layers, pieces(layers, trace), strict=True):
+    for layer, memory in zip(layers, pieces(layers, trace, steps), strict=True):
         name, shape = original_name(layer), tuple(layer["output_shape"])
         if name not in results:
             results[name] = Layout.parse(layer["layout_out"]).unpack(memory, shape)

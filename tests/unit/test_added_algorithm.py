@@ -8,33 +8,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import jinja2
 import pytest
 
-from edgeconv import algorithms
-from edgeconv.codegen import functions
 from tests import onnx_models
 from tests.command import Command
+from tests.toy import added
 
 ROOT = Path(__file__).resolve().parents[2]
-TOY = ROOT / "tests" / "toy"
 # What makes plans; their makers may be asked by the algorithm that they belong to alone.
 PLANNING = {"make_plan", "final_plan", "blocked_plan"}
 
 
 @pytest.fixture
 def toy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Its module and its template are found beside those of the package."""
-    env = functions.environment()
-    assert env.loader
-    own = jinja2.FileSystemLoader(TOY / "templates")
-    monkeypatch.setattr(env, "loader", jinja2.ChoiceLoader([env.loader, own]))
-    found = [*algorithms.__path__, str(TOY / "algorithms")]
-    monkeypatch.setattr(algorithms, "__path__", found)
-    algorithms.algorithms.cache_clear()
-    yield
-    monkeypatch.undo()
-    algorithms.algorithms.cache_clear()
+    with added(monkeypatch):
+        yield
 
 
 def layer_of(report: Any) -> Any:

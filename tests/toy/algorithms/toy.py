@@ -72,6 +72,8 @@ def lower(candidate: ConvCandidate[ToyPlan], node: Node, graph: Graph, target: T
             "in_c": problem.in_c,
             "out_c": problem.out_c,
             **problem.window,
+            "in_held": problem.in_memory[1],
+            "out_held": problem.out_memory[1],
         },
         args=(
             Arg(ArgKind.INPUT, "in", node.inputs[0]),
@@ -88,6 +90,7 @@ def lower(candidate: ConvCandidate[ToyPlan], node: Node, graph: Graph, target: T
         ),
         workspace_bytes=candidate.workspace_bytes,
         macs=problem.macs,
+        divides=problem.divides,
         candidate=candidate,
         plan={"sums": candidate.plan.sums},
     )

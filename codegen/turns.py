@@ -1,0 +1,76 @@
+"""Steps as ``name_run`` has them: a call, or a loop in which several layers take turns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Generic, TypeVar
+
+from edgeconv.ir.check import InvariantError
+from edgeconv.ir.choice import Choice
+from edgeconv.ir.step import Divides, Step
+
+Call = TypeVar("Call")
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A result of which memory holds a window: ``rows`` in all, ``window`` at a time.
+
+    ``made``, ``need``: the C variables that count the rows so far, and those that the turn needs;
+    ``needed`` is the expression of the latter, which may exceed ``rows``.
+    """
+
+    rows: int
+    window: int
+    made: str
+    need: str
+    needed: str
+
+
+@dataclass(frozen=True, slots=True)
+class Turns(Generic[Call]):
+    """The ``calls`` of a step.
+
+    Where there are several, ``turn`` of the ``rows`` of the last result are made at a time, and
+    ``between`` are the results of all others.
+    """
+
+    calls: tuple[Call, ...]
+    turn: int = 0
+    rows: int = 0
+    between: tuple[Made, ...] = ()
+
+
+def row_variables(step: Step, position: int) -> list[tuple[str, ...]]:
+    """By layer of a step, the first of which is at ``position``: the C expressions of the rows that
+    a call computes; none for a layer that computes all at once."""
+    if not step.turn:
+        return [()]
+    others = range(position, position + len(step.layers) - 1)
+    return [*((f"made_{at}", "to") for at in others), ("y", "y1")]
+
+
+def turns_of(choice: Choice, step: Step, calls: Sequence[Call], position: int) -> Turns[Call]:
+    """``calls`` of the layers of ``step``, the first of which is at ``position``."""
+    if step.workers > 1:
+        raise InvariantError("emit: a step of several workers")
+    if not step.turn:
+        return Turns(tuple(calls))
+    layers = [choice.layers[index] for index in step.layers]
+    divides = [layer.divides for layer in layers if layer.divides]
+    windows = [choice.graph[layer.node.output].window for layer in layers]
+    needs = [f"need_{position + i}" for i in range(len(layers) - 1)] + ["y1"]
+    between = tuple(
+        Made(maker.rows, windows[i], f"made_{position + i}", needs[i], _read(reader, needs[i + 1]))
+        for i, (maker, reader) in enumerate(pairwise(divides))
+    )
+    return Turns(tuple(calls), step.turn, divides[-1].rows, between)
+
+
+def _read(reader: Divides, rows: str) -> str:
+    """`Divides.end_read` in C."""
+    scaled = f"{rows} * {reader.stride}" if reader.stride > 1 else rows
+    beyond = reader.end_read(1) - reader.stride
+    return f"{scaled} {'-' if beyond < 0 else '+'} {abs(beyond)}" if beyond else scaled

@@ -1,0 +1,73 @@
+"""Layers that take turns, so that memory holds some rows of what lies between them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import chain
+
+from edgeconv.choose.select import lowered
+from edgeconv.ir.choice import Choice, Layer
+from edgeconv.ir.step import Step, least_windows
+from edgeconv.targets import Target
+
+
+def pairs(choice: Choice) -> Iterator[int]:
+    """The layers that can take turns with the next one and are in steps of their own."""
+    graph, layers = choice.graph, choice.layers
+    reads = Counter(chain.from_iterable(layer.node.reads() for layer in layers))
+    reads.update(graph.outputs)
+    for step, after in zip(choice.steps, choice.steps[1:], strict=False):
+        maker, reader = layers[step.layers[0]], layers[after.layers[0]]
+        name = maker.node.output
+        if (
+            not (step.turn or after.turn)
+            and maker.divides
+            and reader.divides
+            and reader.node.inputs[0] == name
+            and reads[name] == 1
+            and not maker.node.epilogue.residual  # whose rows are not those of a window
+        ):
+            yield step.layers[0]
+
+
+def take_turns(choice: Choice, target: Target, first: int, count: int, turn: int) -> Choice | None:
+    """``choice`` with ``count`` layers from ``first`` on as one step of ``turn`` rows per turn.
+
+    They must be able to (`pairs`).  None where a kernel for windows computes other sums.
+    """
+    numbers = range(first, first + count)
+    own = [choice.layers[i] for i in numbers]
+    divides = [layer.divides for layer in own if layer.divides]
+    assert len(divides) == count
+    turn = min(turn, divides[-1].rows)
+    windows = least_windows(divides, turn)
+    held = {
+        layer.node.output: replace(choice.graph[layer.node.output], window=rows)
+        for layer, rows in zip(own, windows, strict=False)
+    }
+    graph = choice.graph.with_tensors(held)
+    made = [_in_turn(lowered(layer.node, graph, target), layer is own[-1]) for layer in own]
+    if any(_sums(new) != _sums(old) for new, old in zip(made, own, strict=True)):
+        return None
+    layers = (*choice.layers[:first], *made, *choice.layers[first + count :])
+    alone = {i: Step((i,)) for i in range(len(layers))}
+    several = {step.layers[0]: step for step in choice.steps if step.turn}
+    several[first] = Step(tuple(numbers), turn)
+    inside = set(chain.from_iterable(step.layers for step in several.values()))
+    steps = tuple(several.get(i, alone[i]) for i in alone if i in several or i not in inside)
+    return replace(choice, graph=graph, layers=layers, steps=steps)
+
+
+def _in_turn(layer: Layer, last: bool) -> Layer:
+    """``layer`` without permissions to overwrite what a later turn reads again: all but that of the
+    last one to overwrite the residual, of which it reads the rows that it writes."""
+    mine = [a for a in layer.aliases if last and not a.exact and a.input != layer.node.inputs[0]]
+    return replace(layer, aliases=tuple(mine))
+
+
+def _sums(layer: Layer) -> object:
+    """What decides in which order a kernel adds up."""
+    residual = layer.node.epilogue.residual and layer.plan.get("channels_per_pass")
+    return layer.algorithm, residual, layer.plan.get("nc")

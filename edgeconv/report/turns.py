@@ -1,0 +1,30 @@
+"""Steps of several layers for report.json, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from edgeconv.ir.choice import Choice
+from edgeconv.ir.memory import MemoryMap
+
+
+def turns(choice: Choice, memory: MemoryMap) -> dict[str, Any]:
+    """``steps``, where there are such: the layers that take turns, in execution order.
+
+    ``turn``: rows of the last result that are made at a time.  Of each layer: its number in
+    ``layers``, the ``rows`` of its result, how many of them memory holds (``window``), and the rows
+    of its first input that one reads: ``reach`` of them from y * ``stride`` - ``pad`` on.
+    """
+    at = {index: position for position, index in enumerate(memory.order)}
+    found = []
+    for step in sorted(choice.steps, key=lambda step: at[step.layers[0]]):
+        each = []
+        for index in step.layers if step.turn else ():
+            layer, own = choice.layers[index], choice.layers[index].divides
+            assert own  # the planner has refused others
+            held = choice.graph[layer.node.output].window or own.rows
+            reads = {"reach": own.reach, "stride": own.stride, "pad": own.pad}
+            each.append({"layer": at[index], "rows": own.rows, "window": held, **reads})
+        if each:
+            found.append({"turn": step.turn, "layers": each})
+    return {"steps": found} if found else {}

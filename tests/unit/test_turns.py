@@ -1,0 +1,129 @@
+"""Layers that take turns, from the choice to the running program, by an algorithm of the tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from edgeconv.build import report_file
+from edgeconv.build.project import Project
+from edgeconv.verify.run import run_program
+from tests import onnx_models
+from tests.command import BOARD, Command
+from tests.toy import added
+from tests.turning import convolutions, in_turns
+
+THREE = (
+    {"out": 4, "kernel": 3, "pad": 1},
+    {"out": 3, "kernel": 3, "pad": 1, "stride": 2},
+    {"out": 2, "kernel": 5, "pad": 2},
+)
+
+
+@pytest.fixture(autouse=True)
+def toy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with added(monkeypatch):
+        yield
+
+
+def compiled(edgeconv: Command, tmp_path: Path, name: str) -> Path:
+    model = onnx_models.save(convolutions(THREE, 3, (13, 9)), tmp_path / "net.onnx")
+    options = ("--board", BOARD, "--algorithm", "*=toy", "--io", "arena", "-o", tmp_path / name)
+    edgeconv.ok("compile", model, *options, "--verify")
+    return tmp_path / name
+
+
+def output_of(folder: Path) -> npt.NDArray[Any]:
+    project = Project.open(folder)
+    return run_program(project, project.build())[0]["y"]
+
+
+def report_of(project: Path) -> Any:
+    return report_file.read(project / "report.json")
+
+
+@pytest.mark.parametrize("turn", [1, 2, 5, 100])
+def test_three_layers_take_turns(
+    edgeconv: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, turn: int
+) -> None:
+    """The same bytes as one after the other, in a smaller arena, seen layer by layer."""
+    whole = compiled(edgeconv, tmp_path, "whole")
+    in_turns(monkeypatch, {"l0": 3}, turn)
+    turns = compiled(edgeconv, tmp_path, "turns")
+    done = edgeconv.ok("verify", turns, "--layers", "--json").json()
+    assert [layer["name"] for layer in done["layers"]] == ["l0", "l1", "l2"]
+    assert all(layer["difference"]["relative"] < 1e-6 for layer in done["layers"])
+    assert np.array_equal(output_of(whole), output_of(turns))
+    arenas = [report_of(project)["ram"]["arena"] for project in (whole, turns)]
+    assert (arenas[1] < arenas[0]) == (turn < 5)
+
+
+def test_bench_adds_up_the_turns_of_a_layer(
+    edgeconv: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_turns(monkeypatch, {"l0": 2}, 2)
+    project = compiled(edgeconv, tmp_path, "turns")
+    found = edgeconv.ok("bench", project, "--runs", "5", "--layers", "--json").json()
+    assert [layer["name"] for layer in found["layers"]] == ["l0", "l1", "l2"]
+    spent = sum(layer["median_ms"] for layer in found["layers"])
+    assert 0 < spent < 3 * found["median_ms"]
+
+
+def test_the_report_says_who_takes_turns(
+    edgeconv: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "steps" not in report_of(compiled(edgeconv, tmp_path, "whole"))
+    in_turns(monkeypatch, {"l1": 2}, 1)
+    assert report_of(compiled(edgeconv, tmp_path, "turns"))["steps"] == [
+        {
+            "turn": 1,
+            "layers": [
+                {"layer": 1, "rows": 7, "window": 5, "reach": 3, "stride": 2, "pad": 1},
+                {"layer": 2, "rows": 7, "window": 7, "reach": 5, "stride": 1, "pad": 2},
+            ],
+        }
+    ]
+
+
+def test_the_code_reads_like_a_loop(
+    edgeconv: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_turns(monkeypatch, {"l0": 2}, 2)
+    text = (compiled(edgeconv, tmp_path, "turns") / "net.c").read_text()
+    assert "for (int y = 0, made_0 = 0; y < 7; y += 2) {" in text
+    assert "const int need_0 = ec_min_i(y1 * 2, 13);" in text
+    assert "while (made_0 < need_0) {" in text
+    assert "made_0, to);" in text
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "rule"),
+    [
+        (("layers", 1, "layer"), 2, "behind the one before"),
+        (("layers", 0, "layer"), 7, "behind the one before"),
+        (("layers", 0, "rows"), 10**9, "are those of"),
+        (("layers", 0, "window"), 14, "a part of the rows"),
+        (("turn",), 0, "less than the minimum"),
+    ],
+)
+def test_a_damaged_report_is_refused(
+    edgeconv: Command,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    place: tuple[Any, ...],
+    value: int,
+    rule: str,
+) -> None:
+    in_turns(monkeypatch, {"l0": 2}, 2)
+    report = report_of(compiled(edgeconv, tmp_path, "turns"))
+    inner = report["steps"][0]
+    for key in place[:-1]:
+        inner = inner[key]
+    inner[place[-1]] = value
+    (problem, *_) = report_file.problems(report)
+    assert rule in problem.rule
