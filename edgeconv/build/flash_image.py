@@ -41,10 +41,10 @@ def _loaded(elf: Path) -> Iterator[tuple[int, bytes]]:
                 yield segment["p_paddr"], segment.data()
 
 
-def _image(region: Memory, segments: list[tuple[int, bytes]]) -> bytes:
+def _image(region: Memory, loaded: list[tuple[int, bytes]]) -> bytes:
     image = bytearray()
     base = region.base or 0
-    for address, data in sorted(segments):
+    for address, data in sorted(loaded):
         if base <= address < base + region.size:
             image += ERASED * (address - base - len(image)) + data
     return bytes(image)

@@ -111,14 +111,16 @@ EC_INLINE ec_vec ec_activate(int kind, float alpha, float beta, float gamma, ec_
 
 /* Epilogue on one vector and store of its first n lanes as the elements of out from number `at` on;
    the residual has the output's layout, and may be the output itself if it has its format. */
-EC_INLINE void ec_finish(const ec_epilogue e, ec_vec x, const void *residual, void *out,
+EC_INLINE void ec_finish(const ec_epilogue epilogue, ec_vec x, const void *residual, void *out,
                          ptrdiff_t at, int n)
 {
-    x = ec_activate(e.before, e.before_alpha, e.before_beta, e.before_gamma, x);
-    if (e.has_residual)
-        x = ec_add(x, ec_read_as(residual, at, n, e.residual_as));
-    x = ec_activate(e.after, e.after_alpha, e.after_beta, e.after_gamma, x);
-    ec_write_as(out, at, x, n, e.out_as);
+    x = ec_activate(epilogue.before, epilogue.before_alpha, epilogue.before_beta,
+                    epilogue.before_gamma, x);
+    if (epilogue.has_residual)
+        x = ec_add(x, ec_read_as(residual, at, n, epilogue.residual_as));
+    x = ec_activate(epilogue.after, epilogue.after_alpha, epilogue.after_beta,
+                    epilogue.after_gamma, x);
+    ec_write_as(out, at, x, n, epilogue.out_as);
 }
 
 #endif

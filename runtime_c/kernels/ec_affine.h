@@ -5,9 +5,9 @@
 
 /* Channels side by side: `outer` times `groups` of `pixels` of `lanes` channels.  For NHWC there is
    one group of all channels, for NCHW[x]c a group per channel block. */
-EC_INLINE void ec_affine_lanes(const ec_epilogue e, const void *x, int in_as, const float *scale,
-                               const float *shift, const void *residual, void *out, int outer,
-                               int groups, int pixels, int lanes)
+EC_INLINE void ec_affine_lanes(const ec_epilogue epilogue, const void *x, int in_as,
+                               const float *scale, const float *shift, const void *residual,
+                               void *out, int outer, int groups, int pixels, int lanes)
 {
     for (int i = 0; i < outer * groups; i++) {
         const float *s = scale + i % groups * lanes, *t = shift + i % groups * lanes;
@@ -18,23 +18,23 @@ EC_INLINE void ec_affine_lanes(const ec_epilogue e, const void *x, int in_as, co
             for (; c + EC_VL <= lanes; c += EC_VL) {
                 const ec_vec sc = lanes == EC_VL ? s0 : ec_load(s + c);
                 const ec_vec tc = lanes == EC_VL ? t0 : ec_load(t + c);
-                ec_finish(e, ec_fma(ec_read_as(x, at + c, EC_VL, in_as), sc, tc), residual, out,
-                          at + c, EC_VL);
+                ec_finish(epilogue, ec_fma(ec_read_as(x, at + c, EC_VL, in_as), sc, tc), residual,
+                          out, at + c, EC_VL);
             }
             if (lanes % EC_VL) {
                 const int tail = lanes % EC_VL;
                 const ec_vec sc = ec_load_n(s + c, tail), tc = ec_load_n(t + c, tail);
-                ec_finish(e, ec_fma(ec_read_as(x, at + c, tail, in_as), sc, tc), residual, out,
-                          at + c, tail);
+                ec_finish(epilogue, ec_fma(ec_read_as(x, at + c, tail, in_as), sc, tc), residual,
+                          out, at + c, tail);
             }
         }
     }
 }
 
 /* NCHW: every channel is a row of `pixels`. */
-EC_INLINE void ec_affine_rows(const ec_epilogue e, const void *x, int in_as, const float *scale,
-                              const float *shift, const void *residual, void *out, int outer,
-                              int channels, int pixels)
+EC_INLINE void ec_affine_rows(const ec_epilogue epilogue, const void *x, int in_as,
+                              const float *scale, const float *shift, const void *residual,
+                              void *out, int outer, int channels, int pixels)
 {
     const int tail = pixels % EC_VL;
     for (int i = 0; i < outer * channels; i++) {
@@ -42,11 +42,11 @@ EC_INLINE void ec_affine_rows(const ec_epilogue e, const void *x, int in_as, con
         const ptrdiff_t at = (ptrdiff_t)i * pixels;
         int p = 0;
         for (; p + EC_VL <= pixels; p += EC_VL)
-            ec_finish(e, ec_fma(ec_read_as(x, at + p, EC_VL, in_as), s, t), residual, out, at + p,
-                      EC_VL);
+            ec_finish(epilogue, ec_fma(ec_read_as(x, at + p, EC_VL, in_as), s, t), residual, out,
+                      at + p, EC_VL);
         if (tail)
-            ec_finish(e, ec_fma(ec_read_as(x, at + p, tail, in_as), s, t), residual, out, at + p,
-                      tail);
+            ec_finish(epilogue, ec_fma(ec_read_as(x, at + p, tail, in_as), s, t), residual, out,
+                      at + p, tail);
     }
 }
 

@@ -29,7 +29,7 @@ typedef struct ec_binary {
     int rows, n;
     ptrdiff_t a_outer[EC_DIMS], b_outer[EC_DIMS];
     ptrdiff_t a_row, b_row;
-    int a_step, b_step;
+    int a_stride, b_stride;
     int a_as, b_as;
 } ec_binary;
 
@@ -61,55 +61,57 @@ EC_INLINE ec_vec ec_binary_operand(const void *p, ptrdiff_t i, int step, int n, 
 }
 
 /* Rows of at most one vector.  The vector of an operand that all rows share is loaded once. */
-EC_INLINE void ec_binary_columns(const ec_binary *s, const ec_epilogue e, const void *a,
+EC_INLINE void ec_binary_columns(const ec_binary *spec, const ec_epilogue epilogue, const void *a,
                                  const void *b, const void *residual, void *out, ptrdiff_t at)
 {
-    const ec_vec a0 = ec_binary_operand(a, 0, s->a_step, s->n, s->a_as);
-    const ec_vec b0 = ec_binary_operand(b, 0, s->b_step, s->n, s->b_as);
-    for (int r = 0; r < s->rows; r++, at += s->n) {
+    const ec_vec a0 = ec_binary_operand(a, 0, spec->a_stride, spec->n, spec->a_as);
+    const ec_vec b0 = ec_binary_operand(b, 0, spec->b_stride, spec->n, spec->b_as);
+    for (int r = 0; r < spec->rows; r++, at += spec->n) {
         const ec_vec x =
-            s->a_row ? ec_binary_operand(a, r * s->a_row, s->a_step, s->n, s->a_as) : a0;
+            !spec->a_row ? a0 : ec_binary_operand(a, r * spec->a_row, spec->a_stride, spec->n,
+                                                  spec->a_as);
         const ec_vec y =
-            s->b_row ? ec_binary_operand(b, r * s->b_row, s->b_step, s->n, s->b_as) : b0;
-        ec_finish(e, ec_binary_apply(s->kind, x, y), residual, out, at, s->n);
+            !spec->b_row ? b0 : ec_binary_operand(b, r * spec->b_row, spec->b_stride, spec->n,
+                                                  spec->b_as);
+        ec_finish(epilogue, ec_binary_apply(spec->kind, x, y), residual, out, at, spec->n);
     }
 }
 
 /* One long row. */
-EC_INLINE void ec_binary_row(const ec_binary *s, const ec_epilogue e, const void *a,
+EC_INLINE void ec_binary_row(const ec_binary *spec, const ec_epilogue epilogue, const void *a,
                              const void *b, const void *residual, void *out, ptrdiff_t at)
 {
     /* a and b may lie in out: read them now */
-    const ec_vec a0 = ec_set1_as(a, s->a_as), b0 = ec_set1_as(b, s->b_as);
-    const int tail = s->n % EC_VL;
+    const ec_vec a0 = ec_set1_as(a, spec->a_as), b0 = ec_set1_as(b, spec->b_as);
+    const int tail = spec->n % EC_VL;
     int k = 0;
-    for (; k + EC_VL <= s->n; k += EC_VL) {
-        const ec_vec x = s->a_step ? ec_read_as(a, k, EC_VL, s->a_as) : a0;
-        const ec_vec y = s->b_step ? ec_read_as(b, k, EC_VL, s->b_as) : b0;
-        ec_finish(e, ec_binary_apply(s->kind, x, y), residual, out, at + k, EC_VL);
+    for (; k + EC_VL <= spec->n; k += EC_VL) {
+        const ec_vec x = spec->a_stride ? ec_read_as(a, k, EC_VL, spec->a_as) : a0;
+        const ec_vec y = spec->b_stride ? ec_read_as(b, k, EC_VL, spec->b_as) : b0;
+        ec_finish(epilogue, ec_binary_apply(spec->kind, x, y), residual, out, at + k, EC_VL);
     }
     if (tail) {
-        const ec_vec x = s->a_step ? ec_read_as(a, k, tail, s->a_as) : a0;
-        const ec_vec y = s->b_step ? ec_read_as(b, k, tail, s->b_as) : b0;
-        ec_finish(e, ec_binary_apply(s->kind, x, y), residual, out, at + k, tail);
+        const ec_vec x = spec->a_stride ? ec_read_as(a, k, tail, spec->a_as) : a0;
+        const ec_vec y = spec->b_stride ? ec_read_as(b, k, tail, spec->b_as) : b0;
+        ec_finish(epilogue, ec_binary_apply(spec->kind, x, y), residual, out, at + k, tail);
     }
 }
 
-EC_INLINE void ec_binary_run(const ec_binary *s, const ec_epilogue e, const void *a,
+EC_INLINE void ec_binary_run(const ec_binary *spec, const ec_epilogue epilogue, const void *a,
                              const void *b, const void *residual, void *out)
 {
-    const int count = ec_nest_count(&s->outer);
+    const int count = ec_nest_count(&spec->outer);
     for (int i = 0; i < count; i++) {
-        const void *pa = ec_at(a, ec_nest_offset(&s->outer, s->a_outer, i), s->a_as);
-        const void *pb = ec_at(b, ec_nest_offset(&s->outer, s->b_outer, i), s->b_as);
-        const ptrdiff_t at = (ptrdiff_t)i * s->rows * s->n;
-        if (s->n <= EC_VL)
-            ec_binary_columns(s, e, pa, pb, residual, out, at);
+        const void *pa = ec_at(a, ec_nest_offset(&spec->outer, spec->a_outer, i), spec->a_as);
+        const void *pb = ec_at(b, ec_nest_offset(&spec->outer, spec->b_outer, i), spec->b_as);
+        const ptrdiff_t at = (ptrdiff_t)i * spec->rows * spec->n;
+        if (spec->n <= EC_VL)
+            ec_binary_columns(spec, epilogue, pa, pb, residual, out, at);
         else
-            for (int r = 0; r < s->rows; r++)
-                ec_binary_row(s, e, ec_at(pa, r * s->a_row, s->a_as),
-                              ec_at(pb, r * s->b_row, s->b_as), residual, out,
-                              at + (ptrdiff_t)r * s->n);
+            for (int r = 0; r < spec->rows; r++)
+                ec_binary_row(spec, epilogue, ec_at(pa, r * spec->a_row, spec->a_as),
+                              ec_at(pb, r * spec->b_row, spec->b_as), residual, out,
+                              at + (ptrdiff_t)r * spec->n);
     }
 }
 

@@ -3,18 +3,18 @@
 #ifndef EC_COPY_H
 #define EC_COPY_H
 
-/* n neighbours from the elements number i and o on. */
-EC_INLINE void ec_copy_run(const void *in, int in_as, ptrdiff_t i, void *out, int out_as,
-                           ptrdiff_t o, int n)
+/* n neighbours: element `from` of in becomes element `to` of out, and so on. */
+EC_INLINE void ec_copy_run(const void *in, int in_as, ptrdiff_t from, void *out, int out_as,
+                           ptrdiff_t to, int n)
 {
     if (in_as == out_as) {
-        memcpy(ec_place(out, o, out_as), ec_at(in, i, in_as),
+        memcpy(ec_place(out, to, out_as), ec_at(in, from, in_as),
                (size_t)n * (size_t)EC_STORED_BYTES(in_as));
         return;
     }
     for (int k = 0; k < n; k += EC_VL) {
         const int count = ec_min_i(EC_VL, n - k);
-        ec_write_as(out, o + k, ec_read_as(in, i + k, count, in_as), count, out_as);
+        ec_write_as(out, to + k, ec_read_as(in, from + k, count, in_as), count, out_as);
     }
 }
 

@@ -34,53 +34,53 @@ EC_INLINE int ec_pad_source(int mode, int i, int n)
 }
 
 /* n elements of the border's value. */
-EC_INLINE void ec_pad_fill(const ec_pad *s, void *out, ptrdiff_t at, int n)
+EC_INLINE void ec_pad_fill(const ec_pad *spec, void *out, ptrdiff_t at, int n)
 {
-    const ec_vec value = ec_set1(s->value);
+    const ec_vec value = ec_set1(spec->value);
     for (int k = 0; k < n; k += EC_VL)
-        ec_write_as(out, at + k, value, ec_min_i(EC_VL, n - k), s->out_as);
+        ec_write_as(out, at + k, value, ec_min_i(EC_VL, n - k), spec->out_as);
 }
 
 /* Entries [from, to) of the output row at `at`, counted from the first entry of the input row. */
-EC_INLINE void ec_pad_border(const ec_pad *s, const void *in, ptrdiff_t row, void *out,
+EC_INLINE void ec_pad_border(const ec_pad *spec, const void *in, ptrdiff_t row, void *out,
                              ptrdiff_t at, int from, int to)
 {
     for (int i = from; i < to; i++) {
-        const int source = ec_pad_source(s->mode, i, s->in_row);
-        const ptrdiff_t entry = at + (ptrdiff_t)(s->row_begin + i) * s->run;
+        const int source = ec_pad_source(spec->mode, i, spec->in_row);
+        const ptrdiff_t entry = at + (ptrdiff_t)(spec->row_begin + i) * spec->run;
         if (source < 0)
-            ec_pad_fill(s, out, entry, s->run);
+            ec_pad_fill(spec, out, entry, spec->run);
         else
-            ec_copy_run(in, s->in_as, row + (ptrdiff_t)source * s->run, out, s->out_as, entry,
-                        s->run);
+            ec_copy_run(in, spec->in_as, row + (ptrdiff_t)source * spec->run, out, spec->out_as,
+                        entry, spec->run);
     }
 }
 
-EC_INLINE void ec_pad_run(const ec_pad *s, const void *in, void *out)
+EC_INLINE void ec_pad_run(const ec_pad *spec, const void *in, void *out)
 {
-    const int count = ec_nest_count(&s->outer);
+    const int count = ec_nest_count(&spec->outer);
     for (int i = 0; i < count; i++) {
-        const ptrdiff_t at = (ptrdiff_t)i * s->row * s->run;
-        ptrdiff_t row = 0, step = 1;
+        const ptrdiff_t at = (ptrdiff_t)i * spec->row * spec->run;
+        ptrdiff_t row = 0, stride = 1;
         int inside = 1, index = i;
         EC_UNROLL
-        for (int d = s->outer.dims - 1; d >= 0; d--) {
-            const int at = index % s->outer.size[d] - s->begin[d];
-            const int source = ec_pad_source(s->mode, at, s->in_outer[d]);
+        for (int d = spec->outer.dims - 1; d >= 0; d--) {
+            const int at = index % spec->outer.size[d] - spec->begin[d];
+            const int source = ec_pad_source(spec->mode, at, spec->in_outer[d]);
             inside = inside && source >= 0;
-            row += source * step;
-            step *= s->in_outer[d];
-            index /= s->outer.size[d];
+            row += source * stride;
+            stride *= spec->in_outer[d];
+            index /= spec->outer.size[d];
         }
         if (!inside) {
-            ec_pad_fill(s, out, at, s->row * s->run);
+            ec_pad_fill(spec, out, at, spec->row * spec->run);
             continue;
         }
-        row *= (ptrdiff_t)s->in_row * s->run;
-        ec_pad_border(s, in, row, out, at, -s->row_begin, 0);
-        ec_copy_run(in, s->in_as, row, out, s->out_as, at + (ptrdiff_t)s->row_begin * s->run,
-                    s->in_row * s->run);
-        ec_pad_border(s, in, row, out, at, s->in_row, s->row - s->row_begin);
+        row *= (ptrdiff_t)spec->in_row * spec->run;
+        ec_pad_border(spec, in, row, out, at, -spec->row_begin, 0);
+        ec_copy_run(in, spec->in_as, row, out, spec->out_as,
+                    at + (ptrdiff_t)spec->row_begin * spec->run, spec->in_row * spec->run);
+        ec_pad_border(spec, in, row, out, at, spec->in_row, spec->row - spec->row_begin);
     }
 }
 

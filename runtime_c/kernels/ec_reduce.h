@@ -20,7 +20,7 @@ typedef struct ec_reduce {
     int kind;
     float factor; /* of a mean */
     ec_nest kept, reduced;
-    ptrdiff_t kept_step[EC_DIMS], reduced_step[EC_DIMS];
+    ptrdiff_t kept_strides[EC_DIMS], reduced_strides[EC_DIMS];
     int n;
     int in_as; /* the format of the input, EC_F32 where nothing is said */
 } ec_reduce;
@@ -73,14 +73,14 @@ EC_INLINE ec_vec ec_reduce_join_all(int kind, const ec_vec acc[EC_REDUCE_CHAINS]
 }
 
 /* Final function of a vector of results, epilogue and store. */
-EC_INLINE void ec_reduce_finish(const ec_reduce *s, const ec_epilogue e, ec_vec x,
+EC_INLINE void ec_reduce_finish(const ec_reduce *spec, const ec_epilogue epilogue, ec_vec x,
                                 const void *residual, void *out, ptrdiff_t at, int n)
 {
-    if (s->kind == EC_REDUCE_MEAN)
-        x = ec_mul(x, ec_set1(s->factor));
-    if (s->kind == EC_REDUCE_L2)
+    if (spec->kind == EC_REDUCE_MEAN)
+        x = ec_mul(x, ec_set1(spec->factor));
+    if (spec->kind == EC_REDUCE_L2)
         x = ec_sqrt(x);
-    ec_finish(e, x, residual, out, at, n);
+    ec_finish(epilogue, x, residual, out, at, n);
 }
 
 /* The lanes of a vector become one number. */
@@ -112,89 +112,94 @@ EC_INLINE ec_vec ec_reduce_load_n(int kind, const void *p, int n, int fmt)
 }
 
 /* One result of rows that are reduced themselves. */
-EC_INLINE float ec_reduce_row(const ec_reduce *s, const void *in)
+EC_INLINE float ec_reduce_row(const ec_reduce *spec, const void *in)
 {
-    const int count = ec_nest_count(&s->reduced), tail = s->n % EC_VL;
+    const int count = ec_nest_count(&spec->reduced), tail = spec->n % EC_VL;
     ec_vec acc[EC_REDUCE_CHAINS];
-    ec_reduce_start(s->kind, acc);
+    ec_reduce_start(spec->kind, acc);
     for (int i = 0; i < count; i++) {
-        const ptrdiff_t row = ec_nest_offset(&s->reduced, s->reduced_step, i);
+        const ptrdiff_t row = ec_nest_offset(&spec->reduced, spec->reduced_strides, i);
         int k = 0;
-        for (; k + EC_REDUCE_CHAINS * EC_VL <= s->n; k += EC_REDUCE_CHAINS * EC_VL)
+        for (; k + EC_REDUCE_CHAINS * EC_VL <= spec->n; k += EC_REDUCE_CHAINS * EC_VL)
             EC_UNROLL
             for (int u = 0; u < EC_REDUCE_CHAINS; u++)
                 acc[u] = ec_reduce_add_element(
-                    s->kind, acc[u], ec_read_as(in, row + k + u * EC_VL, EC_VL, s->in_as));
-        for (; k + EC_VL <= s->n; k += EC_VL)
-            acc[0] = ec_reduce_add_element(s->kind, acc[0],
-                                           ec_read_as(in, row + k, EC_VL, s->in_as));
+                    spec->kind, acc[u], ec_read_as(in, row + k + u * EC_VL, EC_VL, spec->in_as));
+        for (; k + EC_VL <= spec->n; k += EC_VL)
+            acc[0] = ec_reduce_add_element(spec->kind, acc[0],
+                                           ec_read_as(in, row + k, EC_VL, spec->in_as));
         if (tail)
             acc[1] = ec_reduce_add_element(
-                s->kind, acc[1],
-                ec_reduce_load_n(s->kind, ec_at(in, row + k, s->in_as), tail, s->in_as));
+                spec->kind, acc[1],
+                ec_reduce_load_n(spec->kind, ec_at(in, row + k, spec->in_as), tail, spec->in_as));
     }
-    return ec_reduce_lanes(s->kind, ec_reduce_join_all(s->kind, acc));
+    return ec_reduce_lanes(spec->kind, ec_reduce_join_all(spec->kind, acc));
 }
 
-EC_INLINE void ec_reduce_rows(const ec_reduce *s, const ec_epilogue e, const void *in,
+EC_INLINE void ec_reduce_rows(const ec_reduce *spec, const ec_epilogue epilogue, const void *in,
                               const void *residual, void *out)
 {
-    const int count = ec_nest_count(&s->kept);
+    const int count = ec_nest_count(&spec->kept);
     for (int i = 0; i < count; i += EC_VL) {
         const int n = ec_min_i(EC_VL, count - i);
         float lanes[EC_VL] = {0.0f};
         for (int j = 0; j < n; j++)
             lanes[j] = ec_reduce_row(
-                s, ec_at(in, ec_nest_offset(&s->kept, s->kept_step, i + j), s->in_as));
-        ec_reduce_finish(s, e, ec_load(lanes), residual, out, i, n);
+                spec, ec_at(in, ec_nest_offset(&spec->kept, spec->kept_strides, i + j),
+                            spec->in_as));
+        ec_reduce_finish(spec, epilogue, ec_load(lanes), residual, out, i, n);
     }
 }
 
 /* n results of elements that are kept.  wide: the accumulators are EC_REDUCE_CHAINS vectors side by
    side, n = EC_VL of each; otherwise they take turns with the rows. */
-EC_INLINE void ec_reduce_strip(const ec_reduce *s, const ec_epilogue e, const void *in,
+EC_INLINE void ec_reduce_strip(const ec_reduce *spec, const ec_epilogue epilogue, const void *in,
                                const void *residual, void *out, ptrdiff_t at, int wide, int n)
 {
-    const int count = ec_nest_count(&s->reduced), rows = s->reduced.size[s->reduced.dims - 1];
-    const ptrdiff_t row_step = s->reduced_step[s->reduced.dims - 1];
-    const ptrdiff_t step = wide ? EC_VL : row_step;
+    const int count = ec_nest_count(&spec->reduced);
+    const int rows = spec->reduced.size[spec->reduced.dims - 1];
+    const ptrdiff_t row_stride = spec->reduced_strides[spec->reduced.dims - 1];
+    const ptrdiff_t stride = wide ? EC_VL : row_stride;
     const int at_once = wide ? 1 : EC_REDUCE_CHAINS;
     ec_vec acc[EC_REDUCE_CHAINS];
-    ec_reduce_start(s->kind, acc);
+    ec_reduce_start(spec->kind, acc);
     for (int i = 0; i < count; i += rows) {
-        ptrdiff_t row = ec_nest_offset(&s->reduced, s->reduced_step, i);
+        ptrdiff_t row = ec_nest_offset(&spec->reduced, spec->reduced_strides, i);
         int r = 0;
-        for (; r + at_once <= rows; r += at_once, row += at_once * row_step)
+        for (; r + at_once <= rows; r += at_once, row += at_once * row_stride)
             EC_UNROLL
             for (int u = 0; u < EC_REDUCE_CHAINS; u++)
-                acc[u] = ec_reduce_add_element(s->kind, acc[u],
-                                               ec_read_as(in, row + u * step, n, s->in_as));
-        for (; r < rows; r++, row += row_step)
-            acc[0] = ec_reduce_add_element(s->kind, acc[0], ec_read_as(in, row, n, s->in_as));
+                acc[u] = ec_reduce_add_element(spec->kind, acc[u],
+                                               ec_read_as(in, row + u * stride, n, spec->in_as));
+        for (; r < rows; r++, row += row_stride)
+            acc[0] = ec_reduce_add_element(spec->kind, acc[0], ec_read_as(in, row, n, spec->in_as));
     }
     if (wide) {
         EC_UNROLL
         for (int u = 0; u < EC_REDUCE_CHAINS; u++)
-            ec_reduce_finish(s, e, acc[u], residual, out, at + u * EC_VL, n);
+            ec_reduce_finish(spec, epilogue, acc[u], residual, out, at + u * EC_VL, n);
     } else {
-        ec_reduce_finish(s, e, ec_reduce_join_all(s->kind, acc), residual, out, at, n);
+        ec_reduce_finish(spec, epilogue, ec_reduce_join_all(spec->kind, acc), residual, out, at, n);
     }
 }
 
-EC_INLINE void ec_reduce_columns(const ec_reduce *s, const ec_epilogue e, const void *in,
+EC_INLINE void ec_reduce_columns(const ec_reduce *spec, const ec_epilogue epilogue, const void *in,
                                  const void *residual, void *out)
 {
-    const int count = ec_nest_count(&s->kept), tail = s->n % EC_VL;
+    const int count = ec_nest_count(&spec->kept), tail = spec->n % EC_VL;
     for (int i = 0; i < count; i++) {
-        const ptrdiff_t a = ec_nest_offset(&s->kept, s->kept_step, i);
-        const ptrdiff_t at = (ptrdiff_t)i * s->n;
+        const ptrdiff_t a = ec_nest_offset(&spec->kept, spec->kept_strides, i);
+        const ptrdiff_t at = (ptrdiff_t)i * spec->n;
         int k = 0;
-        for (; k + EC_REDUCE_CHAINS * EC_VL <= s->n; k += EC_REDUCE_CHAINS * EC_VL)
-            ec_reduce_strip(s, e, ec_at(in, a + k, s->in_as), residual, out, at + k, 1, EC_VL);
-        for (; k + EC_VL <= s->n; k += EC_VL)
-            ec_reduce_strip(s, e, ec_at(in, a + k, s->in_as), residual, out, at + k, 0, EC_VL);
+        for (; k + EC_REDUCE_CHAINS * EC_VL <= spec->n; k += EC_REDUCE_CHAINS * EC_VL)
+            ec_reduce_strip(spec, epilogue, ec_at(in, a + k, spec->in_as), residual, out, at + k,
+                            1, EC_VL);
+        for (; k + EC_VL <= spec->n; k += EC_VL)
+            ec_reduce_strip(spec, epilogue, ec_at(in, a + k, spec->in_as), residual, out, at + k,
+                            0, EC_VL);
         if (tail)
-            ec_reduce_strip(s, e, ec_at(in, a + k, s->in_as), residual, out, at + k, 0, tail);
+            ec_reduce_strip(spec, epilogue, ec_at(in, a + k, spec->in_as), residual, out, at + k,
+                            0, tail);
     }
 }
 

@@ -112,8 +112,8 @@ def _loop_params(node: Node, nest: Nest) -> dict[str, Param]:
         "n": nest.sizes[-1],
         "a_row": a[-2] if depth > 1 else 0,
         "b_row": b[-2] if depth > 1 else 0,
-        "a_step": a[-1],
-        "b_step": b[-1],
+        "a_stride": a[-1],
+        "b_stride": b[-1],
     }
 
 

@@ -34,13 +34,13 @@ def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
     return same_everywhere(node, graph, target)
 
 
-def _steps(x: Tensor, lanes: int) -> dict[str, Param]:
+def _strides(x: Tensor, lanes: int) -> dict[str, Param]:
     """Where channels lie side by side: from image to image, pixel to pixel, vector to vector."""
     count, c = pixels(x.shape), x.shape[1]
     if x.layout.order is Order.CHANNELS_LAST:
-        return {"steps": (count * c, c, lanes), "padded": False}
+        return {"strides": (count * c, c, lanes), "padded": False}
     blocks = math.ceil(c / lanes)
-    return {"steps": (blocks * count * lanes, lanes, count * lanes), "padded": True}
+    return {"strides": (blocks * count * lanes, lanes, count * lanes), "padded": True}
 
 
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
@@ -49,7 +49,7 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
     size, beta = int(node.attrs["size"]), float(node.attrs["beta"])
     power = _POWERS.get(beta, "pow")
     rows = x.layout.order is Order.ROW_MAJOR
-    steps: dict[str, Param] = {} if rows else _steps(x, target.lanes)
+    steps: dict[str, Param] = {} if rows else _strides(x, target.lanes)
     length = 0 if rows else math.ceil(x.shape[1] / target.lanes) * target.lanes + size - 1
     return Layer(
         node=node,

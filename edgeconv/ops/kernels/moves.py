@@ -76,8 +76,8 @@ def _move_params(node: Node, move: Move) -> dict[str, Param]:
         "in_row": 0 if rows is None else move.in_strides[rows],
         "out_row": 0 if rows is None else move.out_strides[rows],
         "n": move.sizes[inner],
-        "in_step": move.in_strides[inner],
-        "out_step": move.out_strides[inner],
+        "in_stride": move.in_strides[inner],
+        "out_stride": move.out_strides[inner],
         "in_start": move.in_start,
     }
 

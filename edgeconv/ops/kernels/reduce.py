@@ -72,9 +72,9 @@ def _loops(node: Node, graph: Graph) -> tuple[str, dict[str, Param]]:
     require_loops(node, max(len(kept), len(below)))
     return "columns" if inner_move else "rows", {
         "kept": tuple(size for size, _ in kept),
-        "kept_step": tuple(step for _, step in kept),
+        "kept_strides": tuple(stride for _, stride in kept),
         "reduced": tuple(size for size, _ in below),
-        "reduced_step": tuple(step for _, step in below),
+        "reduced_strides": tuple(stride for _, stride in below),
         "n": inner_size,
     }
 
