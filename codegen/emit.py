@@ -242,8 +242,8 @@ class _Emitter:
         where = f"@{bank}{place.offset}" if inside else f"@{place.region.value}"
         layout = f" {tensor.layout}" if len(tensor.shape) > 2 else ""
         kind = tensor.storage if tensor.dtype == "float32" else tensor.dtype
-        window = f", {tensor.window} rows at a time" if tensor.window else ""
-        return f"{shape}{layout} {kind} {where}{window}"
+        held = f", {tensor.ring} rows at a time" if tensor.ring else ""
+        return f"{shape}{layout} {kind} {where}{held}"
 
     def _arena_rows(self) -> list[tuple[str, str, Place, Bank]]:
         """(enumerator, what it is, place, bank) of all in the arena, by bank and offset."""

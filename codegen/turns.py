@@ -16,14 +16,14 @@ Call = TypeVar("Call")
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A result of which memory holds a window: ``rows`` in all, ``window`` at a time.
+    """A result of which memory holds a ring: ``rows`` in all, ``ring`` at a time.
 
     ``made``, ``need``: the C variables that count the rows so far, and those that the turn needs;
     ``needed`` is the expression of the latter, which may exceed ``rows``.
     """
 
     rows: int
-    window: int
+    ring: int
     made: str
     need: str
     needed: str
@@ -60,10 +60,10 @@ def turns_of(choice: Choice, step: Step, calls: Sequence[Call], position: int) -
         return Turns(tuple(calls))
     layers = [choice.layers[index] for index in step.layers]
     divides = [layer.divides for layer in layers if layer.divides]
-    windows = [choice.graph[layer.node.output].window for layer in layers]
+    rings = [choice.graph[layer.node.output].ring for layer in layers]
     needs = [f"need_{position + i}" for i in range(len(layers) - 1)] + ["y1"]
     between = tuple(
-        Made(maker.rows, windows[i], f"made_{position + i}", needs[i], _read(reader, needs[i + 1]))
+        Made(maker.rows, rings[i], f"made_{position + i}", needs[i], _read(reader, needs[i + 1]))
         for i, (maker, reader) in enumerate(pairwise(divides))
     )
     return Turns(tuple(calls), step.turn, divides[-1].rows, between)

@@ -10,7 +10,7 @@ import numpy as np
 from edgeconv.ir.choice import Alias, Choice, Layer
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.memory import MemoryMap
-from edgeconv.ir.step import Divides, Step, alone, least_windows
+from edgeconv.ir.step import Divides, Step, alone, least_rings
 from edgeconv.ir.work import Work
 
 NO_WORK = Work(0, 0, 0, 0)
@@ -92,16 +92,16 @@ class Net:
         workers: int = 1,
         residual: str = "",
     ) -> str:
-        """A step of several layers, the last of which makes ``output``; windows have ``slack`` rows
+        """A step of several layers, the last of which makes ``output``; rings have ``slack`` rows
         more than they need.  ``residual``: of the result's size, read by the last layer, which may
         overwrite it."""
-        windows = (*least_windows([link.divides for link in links], turn), 0)
+        rings = (*least_rings([link.divides for link in links], turn), 0)
         first, read = len(self.layers), source
-        for i, (link, window) in enumerate(zip(links, windows, strict=True)):
+        for i, (link, ring) in enumerate(zip(links, rings, strict=True)):
             rows, last = link.divides.rows, i == len(links) - 1
             name = output if last else f"{output}.{i}"
-            kept = min(rows, window + slack) if window else 0
-            self.tensors[name] = Tensor(name, (rows, link.width), "int8", window=kept)
+            kept = min(rows, ring + slack) if ring else 0
+            self.tensors[name] = Tensor(name, (rows, link.width), "int8", ring=kept)
             reads = (read, residual) if last and residual else (read,)
             node = Node(f"make_{name}", "Test", reads, (name,))
             own = Layer(node, "test", "", {}, (), (), NO_WORK, workspace_bytes=link.workspace)

@@ -68,7 +68,7 @@ def choices(
                 net.layer(output, size, *reads, workspace=workspace, dtype=dtype)
         names.append(output)
     made = [layer.node.output for layer in net.layers]
-    made = [name for name in made if not net.tensors[name].window]
+    made = [name for name in made if not net.tensors[name].ring]
     outputs = draw(st.lists(st.sampled_from(made), min_size=1, max_size=3, unique=True))
     return net.choice(*outputs)
 

@@ -69,8 +69,8 @@ class ConvProblem:
     ``pads`` are those before the first slice, row and column: what lies after the last follows
     from ``out_size``.  ``filters_as``, ``in_as`` and ``out_as`` are the storage formats of the
     filters, of the input and of the output.  ``finish``: the epilogue.  ``schedule``: the one
-    asked of SConv, for comparisons.  ``in_held`` and ``out_held``: the rows that memory holds at a
-    time (``Tensor.window``), 0 for all.
+    asked of SConv, for comparisons.  ``in_ring`` and ``out_ring``: the rows that memory holds at a
+    time (``Tensor.ring``), 0 for all.
     """
 
     batch: int
@@ -90,18 +90,18 @@ class ConvProblem:
     out_as: Encoding = FLOAT32
     finish: Finish = Finish()
     schedule: str = ""
-    in_held: int = 0
-    out_held: int = 0
+    in_ring: int = 0
+    out_ring: int = 0
 
     @property
     def in_memory(self) -> Triple:
         """The size of what memory holds of the input at a time."""
-        return self.in_size[0], self.in_held or self.in_size[1], self.in_size[2]
+        return self.in_size[0], self.in_ring or self.in_size[1], self.in_size[2]
 
     @property
     def out_memory(self) -> Triple:
         """The same of the output."""
-        return self.out_size[0], self.out_held or self.out_size[1], self.out_size[2]
+        return self.out_size[0], self.out_ring or self.out_size[1], self.out_size[2]
 
     @property
     def divides(self) -> Divides | None:
@@ -217,6 +217,6 @@ def problem_of(node: Node, graph: Graph) -> ConvProblem:
         out_as=y.storage,
         finish=Finish.of(node, graph),
         schedule=str(node.attrs.get("schedule", "")),
-        in_held=x.window,
-        out_held=y.window,
+        in_ring=x.ring,
+        out_ring=y.ring,
     )

@@ -205,8 +205,8 @@ def _turns(report: Mapping[str, Any]) -> Iterator[Problem]:
             shape = layers[found]["output_shape"]
             if len(shape) < 2 or each["rows"] != shape[-2]:
                 yield Problem(f"{place}.rows", str(each["rows"]), f"are those of {shape}")
-            if each["window"] > each["rows"]:
-                yield Problem(f"{place}.window", str(each["window"]), "is a part of the rows")
+            if each["ring"] > each["rows"]:
+                yield Problem(f"{place}.ring", str(each["ring"]), "is a part of the rows")
 
 
 def _times(report: Mapping[str, Any]) -> Iterator[Problem]:

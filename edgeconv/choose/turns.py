@@ -9,7 +9,7 @@ from itertools import chain
 
 from edgeconv.choose.select import lowered
 from edgeconv.ir.choice import Choice, Layer
-from edgeconv.ir.step import Step, least_windows
+from edgeconv.ir.step import Step, least_rings
 from edgeconv.targets import Target
 
 
@@ -27,7 +27,7 @@ def pairs(choice: Choice) -> Iterator[int]:
             and reader.divides
             and reader.node.inputs[0] == name
             and reads[name] == 1
-            and not maker.node.epilogue.residual  # whose rows are not those of a window
+            and not maker.node.epilogue.residual  # whose rows are not those of a ring
         ):
             yield step.layers[0]
 
@@ -35,17 +35,17 @@ def pairs(choice: Choice) -> Iterator[int]:
 def take_turns(choice: Choice, target: Target, first: int, count: int, turn: int) -> Choice | None:
     """``choice`` with ``count`` layers from ``first`` on as one step of ``turn`` rows per turn.
 
-    They must be able to (`pairs`).  None where a kernel for windows computes other sums.
+    They must be able to (`pairs`).  None where a kernel for rings computes other sums.
     """
     numbers = range(first, first + count)
     own = [choice.layers[i] for i in numbers]
     divides = [layer.divides for layer in own if layer.divides]
     assert len(divides) == count
     turn = min(turn, divides[-1].rows)
-    windows = least_windows(divides, turn)
+    rings = least_rings(divides, turn)
     held = {
-        layer.node.output: replace(choice.graph[layer.node.output], window=rows)
-        for layer, rows in zip(own, windows, strict=False)
+        layer.node.output: replace(choice.graph[layer.node.output], ring=rows)
+        for layer, rows in zip(own, rings, strict=False)
     }
     graph = choice.graph.with_tensors(held)
     made = [_in_turn(lowered(layer.node, graph, target), layer is own[-1]) for layer in own]

@@ -46,7 +46,7 @@ Param = Scalar | Tuple | Number | KernelEpilogue
 
 
 def tensor_bytes(tensor: Tensor) -> int:
-    """Bytes of a tensor in memory, layout padding included; of a window of rows, those."""
+    """Bytes of a tensor in memory, layout padding included; of a ring of rows, those."""
     elements = tensor.layout.elements(tensor.held)
     if tensor.dtype == "float32":
         return tensor.storage.bytes_of(elements)
@@ -180,10 +180,10 @@ class Choice:
             object.__setattr__(self, "steps", alone(len(self.layers)))
 
     def held_bytes(self, name: str) -> int:
-        """Bytes of a tensor in memory: all of it, or a window for every worker."""
+        """Bytes of a tensor in memory: all of it, or a ring for every worker."""
         tensor = self.graph[name]
         workers = 1
-        if tensor.window:
+        if tensor.ring:
             made = ((step, layer) for step in self.steps for layer in step.layers)
             workers = next(s.workers for s, i in made if name in self.layers[i].node.outputs)
         return self._for_each(workers, tensor_bytes(tensor))

@@ -23,7 +23,7 @@ class Tensor:
 
     ``layout`` is the order of its elements, ``storage`` the format in which run-time values lie in
     memory (kernels always compute in float32; graph inputs and outputs are float32 in memory too).
-    ``window``: the rows (of the last dimension but one) that memory holds at a time, row y at y
+    ``ring``: the rows (of the last dimension but one) that memory holds at a time, row y at y
     modulo these; 0: all of them.  ``data`` is set for constants only: the logical array.
     """
 
@@ -32,7 +32,7 @@ class Tensor:
     dtype: str = "float32"  # a numpy type name
     layout: Layout = ROW_MAJOR
     storage: Encoding = FLOAT32
-    window: int = 0
+    ring: int = 0
     data: Array | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -47,9 +47,9 @@ class Tensor:
     @property
     def held(self) -> Shape:
         """The shape of what memory holds at a time."""
-        if not self.window:
+        if not self.ring:
             return self.shape
-        return (*self.shape[:-2], self.window, self.shape[-1])
+        return (*self.shape[:-2], self.ring, self.shape[-1])
 
     @property
     def size(self) -> int:

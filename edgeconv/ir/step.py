@@ -36,10 +36,10 @@ class Step:
     """Layers that are computed together: one, or a chain that takes turns.
 
     ``layers``: numbers in ``Choice.layers``, which follow each other; of several each reads the
-    result of the one before as its first input, and nobody else does.  Memory holds a window of
-    rows of these results only (``Tensor.window``).  ``turn``: output rows of the last layer per
+    result of the one before as its first input, and nobody else does.  Memory holds a ring of
+    rows of these results only (``Tensor.ring``).  ``turn``: output rows of the last layer per
     turn; 0 for a single layer, which computes all at once.  ``workers``: how many share the step,
-    each with windows and workspaces of its own.
+    each with rings and workspaces of its own.
     """
 
     layers: tuple[int, ...]
@@ -60,25 +60,25 @@ class Rows(NamedTuple):
     row1: int
 
 
-def calls(divides: Sequence[Divides], windows: Sequence[int], turn: int) -> Iterator[Rows]:
+def calls(divides: Sequence[Divides], rings: Sequence[int], turn: int) -> Iterator[Rows]:
     """The calls of a step in order.
 
-    ``windows``: rows that memory holds of every result but the last.  In a turn each layer in its
+    ``rings``: rows that memory holds of every result but the last.  In a turn each layer in its
     turn computes what of its result the next one lacks, in pieces that do not pass the end of the
-    window; then the last one computes ``turn`` rows, in the last turn what remains.
+    ring; then the last one computes ``turn`` rows, in the last turn what remains.
     """
-    made = [0] * len(windows)
+    made = [0] * len(rings)
     for row0 in range(0, divides[-1].rows, turn):
         ends = _ends(divides, min(row0 + turn, divides[-1].rows))
-        for number, (end, window) in enumerate(zip(ends, windows, strict=False)):
+        for number, (end, ring) in enumerate(zip(ends, rings, strict=False)):
             while made[number] < end:
                 begin = made[number]
-                made[number] = min(end, begin - begin % window + window)
+                made[number] = min(end, begin - begin % ring + ring)
                 yield Rows(number, begin, made[number])
-        yield Rows(len(windows), row0, ends[-1])
+        yield Rows(len(rings), row0, ends[-1])
 
 
-def least_windows(divides: Sequence[Divides], turn: int) -> tuple[int, ...]:
+def least_rings(divides: Sequence[Divides], turn: int) -> tuple[int, ...]:
     """The fewest rows of each result but the last that memory must hold for `calls`."""
     found = [1] * (len(divides) - 1)
     made = [0] * len(divides)

@@ -228,23 +228,23 @@ def _put(region: Contents[str], at: int, content: Content) -> int:
 
 
 def _check_rows(choice: Choice, step: Step) -> None:
-    """At every call of a step each window holds the rows that the call reads."""
+    """At every call of a step each ring holds the rows that the call reads."""
     layers = [choice.layers[index] for index in step.layers]
     divides = [layer.divides for layer in layers if layer.divides]
-    windows = [choice.graph[layer.node.output].window for layer in layers[:-1]]
-    held: list[dict[int, int]] = [{} for _ in windows]  # place in the window -> row
+    rings = [choice.graph[layer.node.output].ring for layer in layers[:-1]]
+    held: list[dict[int, int]] = [{} for _ in rings]  # place in the ring -> row
     done = [0] * len(layers)
-    for number, row0, row1 in calls(divides, windows, step.turn):
+    for number, row0, row1 in calls(divides, rings, step.turn):
         name, own = layers[number].node.name, divides[number]
         _require(row0 == done[number], name, "leaves rows out")
         done[number] = row1
         if number:
-            ring, kept = windows[number - 1], held[number - 1]
+            size, kept = rings[number - 1], held[number - 1]
             for row in range(own.first_read(row0), own.end_read(row1)):
-                there = row >= divides[number - 1].rows or kept.get(row % ring) == row
+                there = row >= divides[number - 1].rows or kept.get(row % size) == row
                 _require(there, name, f"does not find row {row} of its input")
-        if number < len(windows):
-            held[number].update((row % windows[number], row) for row in range(row0, row1))
+        if number < len(rings):
+            held[number].update((row % rings[number], row) for row in range(row0, row1))
     _require(done[-1] == divides[-1].rows, layers[-1].node.name, "leaves rows out")
 
 

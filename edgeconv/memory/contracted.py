@@ -10,7 +10,7 @@ from edgeconv.memory.program import Program
 
 
 def contracted(program: Program) -> Program:
-    """``program`` with each step as one layer, which writes the windows too that nothing reads."""
+    """``program`` with each step as one layer, which writes the rings too that nothing reads."""
     if len(program.steps) == len(program.reads):
         return program
     reads, writes = [], []

@@ -20,7 +20,7 @@ class Program:
     ``sizes`` are bytes, unrounded; addresses of elements are multiples of ``itemsizes``.  ``reads``
     holds a tensor once per time it is read.  ``buffers`` says which tensors are a caller's buffer:
     its region and its index.  ``steps``: the layers of each, in the model's order.  ``passing``:
-    of a window of rows, the bytes that pass through it.
+    of a ring of rows, the bytes that pass through it.
     """
 
     sizes: Mapping[str, int]
@@ -81,9 +81,7 @@ def of_choice(choice: Choice) -> Program:
         align=choice.align,
         steps=tuple(step.layers for step in choice.steps),
         passing={
-            name: tensor_bytes(replace(graph[name], window=0))
-            for name in placed
-            if graph[name].window
+            name: tensor_bytes(replace(graph[name], ring=0)) for name in placed if graph[name].ring
         },
     )
     check_steps(choice)

@@ -7,17 +7,17 @@ from itertools import chain, pairwise
 
 from edgeconv.ir.check import InvariantError
 from edgeconv.ir.choice import Choice
-from edgeconv.ir.step import Step, least_windows
+from edgeconv.ir.step import Step, least_rings
 
 
 def check_steps(choice: Choice) -> None:
-    """Raises InvariantError where steps or windows are not what they say they are."""
+    """Raises InvariantError where steps or rings are not what they say they are."""
     if [*chain.from_iterable(step.layers for step in choice.steps)] != [*range(len(choice.layers))]:
         raise InvariantError("memory: every layer must be in one step, in the model's order")
     inside = set(chain.from_iterable(_results(choice, step) for step in choice.steps))
     for name, tensor in choice.graph.tensors.items():
-        if bool(tensor.window) != (name in inside):
-            raise InvariantError(f"memory: {name!r} must be a window between two layers of a step")
+        if bool(tensor.ring) != (name in inside):
+            raise InvariantError(f"memory: {name!r} must be a ring between two layers of a step")
     reads = Counter(chain.from_iterable(layer.node.reads() for layer in choice.layers))
     reads.update(choice.graph.outputs)
     for step in choice.steps:
@@ -41,16 +41,16 @@ def _check_chain(choice: Choice, step: Step, reads: Counter[str]) -> None:
     divides = [layer.divides for layer in layers if layer.divides]
     if len(divides) < len(layers):
         raise InvariantError(f"memory: {step} has a layer that computes all at once")
-    least = least_windows(divides, step.turn)
+    least = least_rings(divides, step.turn)
     for name, rows in zip(_results(choice, step), least, strict=True):
-        if graph[name].window < rows:
-            raise InvariantError(f"memory: the window of {name!r} must have {rows} rows")
+        if graph[name].ring < rows:
+            raise InvariantError(f"memory: the ring of {name!r} must have {rows} rows")
     read = Counter(chain.from_iterable(layer.node.reads() for layer in layers))
     for layer in layers:
         last = layer is layers[-1]
         if layer.node.epilogue.residual and not last:
-            raise InvariantError(f"memory: {layer.node.name!r} adds a residual to rows of a window")
-        for alias in layer.aliases:  # later turns read again what is no window, but for residuals
+            raise InvariantError(f"memory: {layer.node.name!r} adds a residual to rows of a ring")
+        for alias in layer.aliases:  # later turns read again what is no ring, but for residuals
             alone = read[alias.input] == 1 and alias.input != layer.node.inputs[0]
             if alias.exact or not (last and alone):
                 raise InvariantError(f"memory: {layer.node.name!r} takes turns: no {alias}")

@@ -12,7 +12,7 @@ def turns(choice: Choice, memory: MemoryMap) -> dict[str, Any]:
     """``steps``, where there are such: the layers that take turns, in execution order.
 
     ``turn``: rows of the last result that are made at a time.  Of each layer: its number in
-    ``layers``, the ``rows`` of its result, how many of them memory holds (``window``), and the rows
+    ``layers``, the ``rows`` of its result, how many of them memory holds (``ring``), and the rows
     of its first input that one reads: ``reach`` of them from y * ``stride`` - ``pad`` on.
     """
     at = {index: position for position, index in enumerate(memory.order)}
@@ -22,9 +22,9 @@ def turns(choice: Choice, memory: MemoryMap) -> dict[str, Any]:
         for index in step.layers if step.turn else ():
             layer, own = choice.layers[index], choice.layers[index].divides
             assert own  # the planner has refused others
-            held = choice.graph[layer.node.output].window or own.rows
+            held = choice.graph[layer.node.output].ring or own.rows
             reads = {"reach": own.reach, "stride": own.stride, "pad": own.pad}
-            each.append({"layer": at[index], "rows": own.rows, "window": held, **reads})
+            each.append({"layer": at[index], "rows": own.rows, "ring": held, **reads})
         if each:
             found.append({"turn": step.turn, "layers": each})
     return {"steps": found} if found else {}

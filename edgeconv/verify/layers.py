@@ -131,7 +131,7 @@ def _elements(layer: Mapping[str, Any], stream: BinaryIO) -> npt.NDArray[np.floa
 def _calls(step: Mapping[str, Any]) -> Iterator[Rows]:
     each = step["layers"]
     divides = [Divides(of["rows"], of["reach"], of["stride"], of["pad"]) for of in each]
-    return calls(divides, [of["window"] for of in each[:-1]], step["turn"])
+    return calls(divides, [of["ring"] for of in each[:-1]], step["turn"])
 
 
 def _put_together(
@@ -142,12 +142,12 @@ def _put_together(
     between = [np.zeros(layer["output_shape"], np.float32) for layer in own[:-1]]
     for number, row0, row1 in _calls(step):
         if number < len(between):
-            window, whole = step["layers"][number]["window"], between[number]
+            ring, whole = step["layers"][number]["ring"], between[number]
             layout = Layout.parse(own[number]["layout_out"])
-            shape = (*whole.shape[:-2], window, whole.shape[-1])
+            shape = (*whole.shape[:-2], ring, whole.shape[-1])
             held = layout.unpack(_elements(own[number], stream), shape)
             for row in range(row0, row1):
-                whole[..., row, :] = held[..., row % window, :]
+                whole[..., row, :] = held[..., row % ring, :]
     for whole, layer in zip(between, own, strict=False):
         yield Layout.parse(layer["layout_out"]).pack(whole).reshape(-1).astype(np.float32)
     yield _elements(own[-1], stream)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from edgeconv.ir.check import InvariantError
 from edgeconv.ir.choice import Alias, Choice
 from edgeconv.ir.memory import MemoryMap, Place
-from edgeconv.ir.step import Divides, Step, alone, calls, least_windows
+from edgeconv.ir.step import Divides, Step, alone, calls, least_rings
 from edgeconv.memory import plan
 from edgeconv.memory.check import check
 from edgeconv.memory.program import of_choice
@@ -36,7 +36,7 @@ class Turns(Machine):
         tensors = [self.choice.graph[layer.node.output] for layer in layers]
         for own, tensor in zip(divides, tensors, strict=True):
             self.values[tensor.name] = self.fresh(own.rows * tensor.shape[1])
-        for number, row0, row1 in calls(divides, [t.window for t in tensors[:-1]], step.turn):
+        for number, row0, row1 in calls(divides, [t.ring for t in tensors[:-1]], step.turn):
             index, tensor = step.layers[number], tensors[number]
             if number:
                 reads = divides[number]
@@ -64,7 +64,7 @@ class Turns(Machine):
 
     def row(self, name: str, row: int, width: int = 0) -> Bytes:
         tensor = self.choice.graph[name]
-        width, place = width or tensor.shape[1], row % tensor.window if tensor.window else row
+        width, place = width or tensor.shape[1], row % tensor.ring if tensor.ring else row
         return self.at(self.map.places[name])[place * width : (place + 1) * width]
 
 
@@ -78,19 +78,19 @@ def test_random_programs_by_turns(choice: Choice) -> None:
 
 
 @given(st.lists(links(), min_size=2, max_size=4), st.integers(1, 5))
-def test_windows_are_as_small_as_can_be(chain: list[Link], turn: int) -> None:
+def test_rings_are_as_small_as_can_be(chain: list[Link], turn: int) -> None:
     """With a row less of any, some call finds a row overwritten."""
     net = Net()
     net.chain("y", net.input("x", 4), chain, turn)
     choice = net.choice("y")
     memory_map = plan(choice)
-    windows = least_windows([link.divides for link in chain], turn)
-    for number, rows in enumerate(windows):
-        assert choice.graph[f"y.{number}"].window == min(rows, chain[number].divides.rows)
+    rings = least_rings([link.divides for link in chain], turn)
+    for number, rows in enumerate(rings):
+        assert choice.graph[f"y.{number}"].ring == min(rows, chain[number].divides.rows)
         if rows > 1:
-            less = replace(choice.graph[f"y.{number}"], window=rows - 1)
+            less = replace(choice.graph[f"y.{number}"], ring=rows - 1)
             smaller = replace(choice, graph=choice.graph.with_tensors({less.name: less}))
-            with pytest.raises(InvariantError, match="window"):
+            with pytest.raises(InvariantError, match="ring"):
                 of_choice(smaller)
             place = memory_map.places[less.name]
             shrunk = replace(place, bytes=place.bytes - chain[number].width)
@@ -99,9 +99,9 @@ def test_windows_are_as_small_as_can_be(chain: list[Link], turn: int) -> None:
                 check(smaller, replace(memory_map, places=places))
 
 
-def test_calls_do_not_pass_the_end_of_a_window() -> None:
+def test_calls_do_not_pass_the_end_of_a_ring() -> None:
     """A 3x3 layer of stride 2 reads 5 rows for 2: the sixth row is a call of its own."""
-    assert least_windows((CONV, HALF), 2) == (5,)
+    assert least_rings((CONV, HALF), 2) == (5,)
     found = [*calls((CONV, HALF), (5,), 2)]
     assert found == [(0, 0, 4), (1, 0, 2), (0, 4, 5), (0, 5, 8), (1, 2, 4)]
 
@@ -128,7 +128,7 @@ def test_what_a_step_touches_lives_through_all_of_it() -> None:
     assert net.choice("y").held_bytes("y.0") == 24
 
 
-def test_every_worker_has_windows_and_workspaces_of_its_own() -> None:
+def test_every_worker_has_rings_and_workspaces_of_its_own() -> None:
     net = Net(align=16)
     net.chain("y", net.input("x", 64), (Link(CONV, 8, 24), Link(HALF, 8)), 1, workers=3)
     choice = net.choice("y")
@@ -159,18 +159,18 @@ def test_layers_of_a_step_stay_together_in_another_order() -> None:
 def mistakes() -> dict[str, Choice]:
     choice = pair()[0].choice("y")
     first, last = choice.layers
-    window = choice.graph["y.0"]
+    ring = choice.graph["y.0"]
     extra = replace(choice.graph, outputs=("y", "y.0"))
     overwriting = replace(first, aliases=(Alias("x", "y.0", "x"),))
     return {
         "in one step": replace(choice, steps=(Step((1,)), Step((0,)))),
         "no turns": replace(choice, steps=(Step((0, 1)),)),
-        "be a window": replace(choice, steps=alone(2)),
+        "be a ring": replace(choice, steps=alone(2)),
         "all at once": replace(choice, layers=(first, replace(last, divides=None))),
         "input of 'make_y' only": replace(choice, graph=extra),
         "takes turns: no": replace(choice, layers=(overwriting, last)),
         "must have 3 rows": replace(
-            choice, graph=choice.graph.with_tensors({"y.0": replace(window, window=2)})
+            choice, graph=choice.graph.with_tensors({"y.0": replace(ring, ring=2)})
         ),
     }
 

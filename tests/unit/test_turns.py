@@ -83,8 +83,8 @@ def test_the_report_says_who_takes_turns(
         {
             "turn": 1,
             "layers": [
-                {"layer": 1, "rows": 7, "window": 5, "reach": 3, "stride": 2, "pad": 1},
-                {"layer": 2, "rows": 7, "window": 7, "reach": 5, "stride": 1, "pad": 2},
+                {"layer": 1, "rows": 7, "ring": 5, "reach": 3, "stride": 2, "pad": 1},
+                {"layer": 2, "rows": 7, "ring": 7, "reach": 5, "stride": 1, "pad": 2},
             ],
         }
     ]
@@ -107,7 +107,7 @@ def test_the_code_reads_like_a_loop(
         (("layers", 1, "layer"), 2, "behind the one before"),
         (("layers", 0, "layer"), 7, "behind the one before"),
         (("layers", 0, "rows"), 10**9, "are those of"),
-        (("layers", 0, "window"), 14, "a part of the rows"),
+        (("layers", 0, "ring"), 14, "a part of the rows"),
         (("turn",), 0, "less than the minimum"),
     ],
 )
