@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -17,12 +16,13 @@ from edgeconv.deciding import Decided
 from edgeconv.encoding import FLOAT32
 from edgeconv.errors import EdgeconvError
 from edgeconv.ir.grids import steps_of
+from edgeconv.progress import Tell
 from edgeconv.targets import TARGETS
 
 _PORTABLE_BOARD, ANY = "generic-c", "any"  # what runs on every machine
 
 
-def known_answers(decided: Decided, step: Callable[[str], None]) -> tuple[Answer, ...]:
+def known_answers(decided: Decided, tell: Tell) -> tuple[Answer, ...]:
     """What the program computes from the made input, one answer per output.
 
     Portable C runs on this machine, whatever the board; code for vector units where the board's
@@ -31,7 +31,7 @@ def known_answers(decided: Decided, step: Callable[[str], None]) -> tuple[Answer
     portable = TARGETS[decided.choice.isa].arch == ANY
     board = boards.load(_PORTABLE_BOARD) if portable else decided.board
     find_emulator(board)
-    step("computing the known answer")
+    tell("computing the known answer")
     graph = decided.choice.graph
     inputs = [made_input(graph[name], i) for i, name in enumerate(graph.inputs)]
     with TemporaryDirectory(prefix="edgeconv-answer-") as folder:

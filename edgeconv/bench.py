@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import statistics
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from edgeconv.arguments import DEFAULT_RUNS
@@ -13,6 +12,7 @@ from edgeconv.build import run_binary
 from edgeconv.build.compile import Binary
 from edgeconv.build.project import Project
 from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.progress import Tell, nobody
 from edgeconv.verify.inputs import ensure
 
 WARM_UP = 2  # runs that are not counted: caches, page tables and the clock settle
@@ -54,7 +54,7 @@ def bench(
     *,
     runs: int = DEFAULT_RUNS,
     layers: bool = False,
-    step: Callable[[str], None] = lambda _: None,
+    tell: Tell = nobody,
 ) -> Timing:
     """Build the project and time ``runs`` inferences on one thread.
 
@@ -73,10 +73,10 @@ def bench(
             else f"run it on a {board.arch} machine, or compile for board host",
             code=Exit.USAGE,
         )
-    step("building")
+    tell("building")
     binary = project.build(trace=layers)
     ensure(project)
-    step("timing")
+    tell("timing")
     arguments = ["--input", str(project.input_file.resolve()), "--output", "/dev/null"]
     arguments += ["--runs", str(runs + WARM_UP)]
     done = run_binary(binary.path, board, arguments, cwd=project.directory)

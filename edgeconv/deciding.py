@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,6 +26,7 @@ from edgeconv.ir.memory import MemoryMap
 from edgeconv.memory.link import kept_free
 from edgeconv.ops import operators
 from edgeconv.options import CompileOptions
+from edgeconv.progress import Tell, nobody
 from edgeconv.report import accuracy, document
 from edgeconv.report.document import Facts, Report, excess
 from edgeconv.report.faster import faster_ways
@@ -33,7 +34,6 @@ from edgeconv.report.text import budget_lines
 from edgeconv.storage.base import FLOAT32
 from edgeconv.targets import Target
 
-Step = Callable[[str], None]
 _SOON_SEARCHED = 2_000_000  # multiply-adds of a network in which the search takes no second
 
 
@@ -65,10 +65,10 @@ class Overhead:
     flash: int = 0
 
 
-def decide(options: CompileOptions, step: Step = lambda _: None) -> Decided:
+def decide(options: CompileOptions, tell: Tell = nobody) -> Decided:
     """Everything but emission.  Raises EdgeconvError for a model that cannot be compiled, and where
     accuracy limits or budgets allow no storage formats."""
-    with Decider(options, step) as decider:
+    with Decider(options, tell) as decider:
         return decider.decide()
 
 
@@ -78,15 +78,15 @@ class Decider(Closing):
     Raises EdgeconvError for a model or board that cannot be read.
     """
 
-    def __init__(self, options: CompileOptions, step: Step = lambda _: None) -> None:
-        self.options, self.step = options, step
+    def __init__(self, options: CompileOptions, tell: Tell = nobody) -> None:
+        self.options, self.tell = options, tell
         self.overhead = Overhead()
         self._learnt: list[Overhead] = []
         self._integers = False
         self.board = boards.load(options.board)
-        step("reading the model")
+        tell("reading the model")
         graph = frontend.load(options.model, input_shapes=options.input_shapes, cut_at=options.cut)
-        step("simplifying the graph")
+        tell("simplifying the graph")
         self.graph = passes.optimise(graph)
         port_names(self.graph.inputs, self.graph.outputs, options.renames)  # before anything long
         self._search: Search | None = None
@@ -210,13 +210,13 @@ class Decider(Closing):
 
     def plain(self) -> Decided:
         """The decisions with the formats that the user gives, and float32 elsewhere."""
-        self.step("choosing layouts and kernels")
+        self.tell("choosing layouts and kernels")
         made: list[tuple[bool, Decided]] = []
         wanted = self.options.objective == Objective.MEMORY.value
         wanted = wanted or (self._limited and self.objective is Objective.MEMORY)
         for target, integers in self._ways():
             if made:
-                self.step("choosing again for less RAM")
+                self.tell("choosing again for less RAM")
             self._integers = integers
             try:
                 made.append((integers, self._choose(self.graph, target, self.options.storage)))
@@ -330,7 +330,7 @@ class Decider(Closing):
                     options.truncate,
                 ),
                 self._lower(target),
-                self.step,
+                self.tell,
                 kept=integers_of(plain.choice),
             )
         return self._search

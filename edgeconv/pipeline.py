@@ -33,6 +33,7 @@ from edgeconv.fitting import UnfitError
 from edgeconv.memory.link import link_plan
 from edgeconv.options import CompileOptions
 from edgeconv.owned.folder import check_target, working
+from edgeconv.progress import Tell, nobody
 from edgeconv.report import document
 from edgeconv.report.document import Report
 from edgeconv.report.explain import explain
@@ -54,7 +55,6 @@ __all__ = [
 ]
 
 ATTEMPTS = 6  # at formats for what the code leaves: its size depends on them a little
-Step = Callable[[str], None]
 
 
 class TooLargeError(EdgeconvError):
@@ -68,7 +68,7 @@ class TooLargeError(EdgeconvError):
 
 
 def compile_model(
-    options: CompileOptions, directory: Path, *, build: bool = False, step: Step = lambda _: None
+    options: CompileOptions, directory: Path, *, build: bool = False, tell: Tell = nobody
 ) -> tuple[Project, tuple[str, ...]]:
     """Compile to ``directory``: the project, and the notes about the model for the user.
 
@@ -78,8 +78,8 @@ def compile_model(
     directory cannot be written, the C cannot be built.
     """
     check_target(directory.resolve())
-    with Decider(options, step) as decider:
-        decided = _compiled(decider, directory, step, build=build)
+    with Decider(options, tell) as decider:
+        decided = _compiled(decider, directory, tell, build=build)
     model_file.remember(decided.choice.graph.sha256, options.model)
     return Project.open(directory), decided.notes
 
@@ -91,7 +91,7 @@ def verify_project(
     inputs: Path | None = None,
     layers: bool = False,
     tolerance: float | None = None,
-    step: Step = lambda _: None,
+    tell: Tell = nobody,
 ) -> Verification:
     """Build and run the project, compare it with its model, and note the error in its report.
 
@@ -104,10 +104,10 @@ def verify_project(
         source = model_file.find(project, model)
         limit = DEFAULT_TOLERANCE if tolerance is None else tolerance
         rounded = tolerance is None and stores(project)
-        twin = stack.enter_context(Twin(project, source, step)) if rounded else None
+        twin = stack.enter_context(Twin(project, source, tell)) if rounded else None
         by_piece = tolerance is None and not rounded and is_quantised(project)
         if by_piece:
-            step("comparing the weights")
+            tell("comparing the weights")
             require_weights(project, source)
         result = verify(
             project,
@@ -117,7 +117,7 @@ def verify_project(
             tolerance=limit,
             twin=twin,
             by_piece=by_piece,
-            step=step,
+            tell=tell,
         )
         report = project.report if layers else _measured(project)
         project.write_report(document.with_accuracy(report, result))
@@ -125,21 +125,21 @@ def verify_project(
 
 
 def try_project(
-    directory: Path, samples: Path, *, model: Path | None = None, step: Step = lambda _: None
+    directory: Path, samples: Path, *, model: Path | None = None, tell: Tell = nobody
 ) -> tuple[Accuracy, str, Report]:
     """Run the project on all samples of an .npz file: its accuracy, how it ran, and the limits that
     it was compiled for (``choice`` of its report)."""
     with _working_on(directory) as project:
-        found, ran = try_on(project, model_file.find(project, model), samples, step)
+        found, ran = try_on(project, model_file.find(project, model), samples, tell)
     return found, ran, project.report.get("choice", {})
 
 
 def bench_project(
-    directory: Path, *, runs: int, layers: bool = False, step: Step = lambda _: None
+    directory: Path, *, runs: int, layers: bool = False, tell: Tell = nobody
 ) -> timing.Timing:
     """Build and time the project, and note the times in its report."""
     with _working_on(directory) as project:
-        result = timing.bench(project, runs=runs, layers=layers, step=step)
+        result = timing.bench(project, runs=runs, layers=layers, tell=tell)
         report = project.report if layers else _measured(project)
         project.write_report(document.with_times(report, result))
     return result
@@ -150,33 +150,31 @@ def explain_model(
     *,
     layer: str = "",
     threads: int | None = None,
-    step: Step = lambda _: None,
+    tell: Tell = nobody,
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The choices for a model, and the notes about it; writes nothing.
 
     ``layer``: only this one, by name or number.  ``threads``: adds the bounds on what one of so
     many processors moves.
     """
-    with Decider(options, step) as decider:
+    with Decider(options, tell) as decider:
         try:
             decided = decider.decide()
         except UnfitError:  # what takes the bytes is what the user wants to see
             decided = decider.plain()
-    step("comparing with the lower bounds")
+    tell("comparing with the lower bounds")
     explained = explain(
         decided.choice, decided.memory, decided.report, decided.board.target, layer, threads
     )
     return explained, decided.notes
 
 
-def frontier_of(
-    options: CompileOptions, *, step: Step = lambda _: None
-) -> tuple[tuple[Point, ...], str]:
+def frontier_of(options: CompileOptions, *, tell: Tell = nobody) -> tuple[tuple[Point, ...], str]:
     """Choices of storage formats of which none is better in every respect, and the model's name.
 
     Budgets and --min-sqnr hold for all of them.  Raises EdgeconvError as `decide`.
     """
-    with Decider(options, step) as decider:
+    with Decider(options, tell) as decider:
         return decider.frontier(), decider.graph.name
 
 
@@ -188,14 +186,14 @@ def _working_on(directory: Path) -> Iterator[Project]:
         yield Project.open(directory)
 
 
-def _compiled(decider: Decider, directory: Path, step: Step, *, build: bool) -> Decided:
+def _compiled(decider: Decider, directory: Path, tell: Tell, *, build: bool) -> Decided:
     """Decides and writes until what was built keeps the budgets."""
     smallest: Decided | None = None
     for left in reversed(range(ATTEMPTS)):
         try:
             decided = decider.decide()
             _require_budgets(decided.report, known=build)
-            return _write(decided, directory, step, build=build)
+            return _write(decided, directory, tell, build=build)
         except TooLargeError as error:
             if error.planned is None or not left:
                 raise
@@ -206,19 +204,19 @@ def _compiled(decider: Decider, directory: Path, step: Step, *, build: bool) -> 
             if error.final or not build:
                 raise
             if smallest is None:
-                smallest = _smallest(decider, step, error)
+                smallest = _smallest(decider, tell, error)
             else:  # nothing better keeps the budgets
-                return _write(smallest, directory, step, build=build)
+                return _write(smallest, directory, tell, build=build)
         except (
             FirmwareTooLargeError
         ) as error:  # its code is not known, but that of a smaller one is
             if smallest is not None:
                 raise
-            smallest = _smallest(decider, step, error)
+            smallest = _smallest(decider, tell, error)
     raise AssertionError("the last attempt ends in one way or the other")
 
 
-def _smallest(decider: Decider, step: Step, error: EdgeconvError) -> Decided:
+def _smallest(decider: Decider, tell: Tell, error: EdgeconvError) -> Decided:
     """A small program within the budgets, its code included: that with the smallest weights, else
     what exceeds the budgets least as far as that is known before it is built.
 
@@ -229,7 +227,7 @@ def _smallest(decider: Decider, step: Step, error: EdgeconvError) -> Decided:
     for propose in (decider.lightest, decider.nearest):
         try:
             small = propose()
-            built = _built(small, step)
+            built = _built(small, tell)
         except EdgeconvError:
             continue
         decider.learn(built, small.report)
@@ -265,33 +263,33 @@ def _unfit(error: EdgeconvError, nearest: Report) -> UnfitError:
     )
 
 
-def _write(decided: Decided, directory: Path, step: Step, *, build: bool) -> Decided:
+def _write(decided: Decided, directory: Path, tell: Tell, *, build: bool) -> Decided:
     """Puts the project into ``directory``, as ``compile_model`` has it; notes what was kept."""
     if build:
         find_compiler(decided.board)  # before anything long
-    step("emitting")
-    tree = source_tree(decided, step)
+    tell("emitting")
+    tree = source_tree(decided, tell)
     try:
-        kept = tree.write(directory.resolve(), _build_and_judge(step) if build else _finish)
+        kept = tree.write(directory.resolve(), _build_and_judge(tell) if build else _finish)
     except TooLargeError as error:
         error.planned = decided.report
         raise
     return replace(decided, notes=(*decided.notes, *kept))
 
 
-def _built(decided: Decided, step: Step) -> Report:
+def _built(decided: Decided, tell: Tell) -> Report:
     """The report of a program that is built to be measured, and thrown away."""
-    step("building the smallest program")
+    tell("building the smallest program")
     with TemporaryDirectory(prefix="edgeconv-smallest-") as folder:
         directory = Path(folder) / decided.options.prefix
         reports = []
-        source_tree(decided, step).write(
+        source_tree(decided, tell).write(
             directory, lambda where: reports.append(_measured(Project.open(where)))
         )
     return reports[0]
 
 
-def source_tree(decided: Decided, step: Step) -> SourceTree:
+def source_tree(decided: Decided, tell: Tell) -> SourceTree:
     """The project of what was decided."""
     options = decided.options
     emit_options = EmitOptions(
@@ -304,17 +302,17 @@ def source_tree(decided: Decided, step: Step) -> SourceTree:
         link=link_plan(decided.board, decided.memory, decided.report["flash"]["weights"]),
         cross=cross(decided.board),
         renames=options.renames,
-        selftest=known_answers(decided, step) if options.selftest else None,
+        selftest=known_answers(decided, tell) if options.selftest else None,
     )
     return emit(decided.choice, decided.memory, emit_options, render_report(decided.report))
 
 
-def _build_and_judge(step: Step) -> Callable[[Path], None]:
+def _build_and_judge(tell: Tell) -> Callable[[Path], None]:
     """Builds a written project; raises when it then exceeds the flash budget."""
 
     def finish(directory: Path) -> None:
         project = note_image(directory)
-        step("building")
+        tell("building")
         try:
             report = _measured(project)
         except EdgeconvError as error:

@@ -1,12 +1,16 @@
-"""What a long step tells of itself while it runs."""
+"""What long work tells of itself while it runs."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+
+Tell = Callable[[str], None]
 
 
 class Share(str):
     """What is going on, as a text, with how much of it is ``done``: a share from 0 to 1.
 
-    A text, so that whoever is told of steps need not know that some have a share.
+    A text, so that who is told need not know that some have a share.
     """
 
     __slots__ = ("done",)
@@ -16,3 +20,7 @@ class Share(str):
         share = super().__new__(cls, text)
         share.done = done / of if of else 1.0
         return share
+
+
+def nobody(what: str) -> None:
+    """Who is told where nobody wants to know."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable
 from typing import Any
 
 from rich.console import RenderableType
@@ -13,11 +12,11 @@ from rich.markup import escape
 from rich.status import Status
 
 from edgeconv.names import shortened
-from edgeconv.progress import Share
+from edgeconv.progress import Share, Tell
 from edgeconv.visible import VisibleConsole, json_text, visible
 
 EVERY = 15.0  # seconds between lines about what is going on, where there is no terminal
-_STEP_WIDTH = 80
+_WHAT_WIDTH = 80
 WIDTH = 100  # of what is printed; a narrower terminal's own
 
 
@@ -32,12 +31,12 @@ class Progress:
         self._over = threading.Event()
         self._watch = threading.Thread(target=self._tell, daemon=True)
 
-    def __enter__(self) -> Callable[[str], None]:
+    def __enter__(self) -> Tell:
         if self._status:
             self._status.start()
         else:
             self._watch.start()
-        return self._step
+        return self._begin
 
     def __exit__(self, *_: object) -> None:
         if self._status:
@@ -46,8 +45,8 @@ class Progress:
             self._over.set()
             self._watch.join()
 
-    def _step(self, what: str) -> None:
-        self._what = f"{_share(what)}{shortened(str(what), _STEP_WIDTH)}"
+    def _begin(self, what: str) -> None:
+        self._what = f"{_share(what)}{shortened(str(what), _WHAT_WIDTH)}"
         if self._status:
             self._status.update(escape(visible(self._what)))
 

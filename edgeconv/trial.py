@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +16,14 @@ from edgeconv.calibration import samples as calibration_samples
 from edgeconv.calibration.engine import Engine
 from edgeconv.calibration.samples import Samples
 from edgeconv.calibration.sqnr import Accuracy, Baseline
-from edgeconv.progress import Share
+from edgeconv.progress import Share, Tell, nobody
 from edgeconv.verify.inputs import write_tensors
 from edgeconv.verify.run import how, run_program
 
-Step = Callable[[str], None]
 Values = dict[str, npt.NDArray[np.float32]]
 
 
-def try_on(
-    project: Project, model: Path, path: Path, step: Step = lambda _: None
-) -> tuple[Accuracy, str]:
+def try_on(project: Project, model: Path, path: Path, tell: Tell = nobody) -> tuple[Accuracy, str]:
     """The program's accuracy on the samples in ``path``, and how it ran.
 
     What it is compared with is the model in float32 as this machine computes it.  Raises
@@ -37,18 +34,18 @@ def try_on(
     shapes = {port.name: port.shape for port in project.inputs}
     graph = passes.optimise(frontend.load(model, input_shapes=shapes, cut_at=project.cut))
     samples = calibration_samples.load(path, graph)
-    with Engine(graph, step) as engine:
-        baseline = Baseline(engine, samples, step)
-        step("building the program")
+    with Engine(graph, tell) as engine:
+        baseline = Baseline(engine, samples, tell)
+        tell("building the program")
         binary = project.build(run_here=True)
-        accuracy = baseline.judge(_outputs(project, binary, samples, step))
+        accuracy = baseline.judge(_outputs(project, binary, samples, tell))
     return accuracy, how(binary)
 
 
-def _outputs(project: Project, binary: Any, samples: Samples, step: Step) -> Iterator[Values]:
+def _outputs(project: Project, binary: Any, samples: Samples, tell: Tell) -> Iterator[Values]:
     names = [port.name for port in project.inputs]
     for number, sample in enumerate(samples, start=1):
-        step(Share(f"running sample {number} of {len(samples)}", number - 1, len(samples)))
+        tell(Share(f"running sample {number} of {len(samples)}", number - 1, len(samples)))
         write_tensors(project.run_file, sample, names)
         found, _ = run_program(project, binary, inputs=project.run_file)
         yield {name: values.astype(np.float32) for name, values in found.items()}

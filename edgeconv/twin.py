@@ -9,7 +9,7 @@ it is where layers round what they read, to compute with numbers of another form
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,12 +31,12 @@ from edgeconv.ir.candidate import FLOAT, OPERANDS
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.filters import WEIGHTED, Filters
 from edgeconv.ir.graph import Graph, Node
+from edgeconv.progress import Tell, nobody
 from edgeconv.storage.base import FLOAT32
 from edgeconv.targets import Target
 
 Array = npt.NDArray[np.generic]
 Floats = npt.NDArray[np.float32]
-Step = Callable[[str], None]
 _SAME = (
     1e-6  # relative: an integer times its unit is rounded, and the integers have 16 bits at most
 )
@@ -50,7 +50,7 @@ class Twin(Closing):
     cannot be read, or it cannot be built here.
     """
 
-    def __init__(self, project: Project, model: Path, step: Step = lambda _: None) -> None:
+    def __init__(self, project: Project, model: Path, tell: Tell = nobody) -> None:
         shapes = {port.name: port.shape for port in project.inputs}
         graph = passes.optimise(frontend.load(model, input_shapes=shapes, cut_at=project.cut))
         layers = project.report["layers"]
@@ -63,7 +63,7 @@ class Twin(Closing):
         _check_exact(project, graph, found)
         _check_rounding(project, graph, found)
         self.parameters = found
-        self.engine = Engine(rounding, step)
+        self.engine = Engine(rounding, tell)
 
     def close(self) -> None:
         """Remove the program's files."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
@@ -19,6 +19,7 @@ from edgeconv.deciding import Decided, Decider
 from edgeconv.errors import EdgeconvError
 from edgeconv.options import CompileOptions
 from edgeconv.pipeline import note_image, source_tree
+from edgeconv.progress import Tell, nobody
 from edgeconv.verify import model_file
 
 # What tells of a layer's code and place; times and the like do not.
@@ -53,7 +54,7 @@ def update_weights(
     options: CompileOptions,
     *,
     output: Path | None = None,
-    step: Callable[[str], None] = lambda _: None,
+    tell: Tell = nobody,
 ) -> Update:
     """Put the weights of the model of ``options`` into the project, or to ``output`` alone.
 
@@ -65,8 +66,8 @@ def update_weights(
     image_of(project.directory, project.report["program"])
     if output:
         _require_image(output)
-    decided, tree = _same_program(project, options, step)
-    step("writing the weights")
+    decided, tree = _same_program(project, options, tell)
+    tell("writing the weights")
     if output:
         stream = io.BytesIO()
         write(tree.image, stream)
@@ -110,15 +111,15 @@ def _cannot_write(path: Path, error: OSError) -> EdgeconvError:
 
 
 def _same_program(
-    project: Project, options: CompileOptions, step: Callable[[str], None]
+    project: Project, options: CompileOptions, tell: Tell
 ) -> tuple[Decided, SourceTree]:
     """The new model as the project, whose formats may have been found beginning with the kernels of
     least time or with those of least RAM."""
     refused: EdgeconvError | None = None
     for objective in dict.fromkeys((options.objective, "")):
-        with Decider(replace(options, objective=objective), step) as decider:
+        with Decider(replace(options, objective=objective), tell) as decider:
             decided = decider.decide()
-        tree = source_tree(decided, step)
+        tree = source_tree(decided, tell)
         try:
             _require_same(project, decided, tree)
         except EdgeconvError as error:

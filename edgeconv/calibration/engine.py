@@ -11,7 +11,7 @@ and what changes is a few bytes of its weight image, packed as the layer's kerne
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -30,12 +30,12 @@ from edgeconv.ir.filters import WEIGHTED, Filters
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.memory import MemoryMap, Region
 from edgeconv.names import did_you_mean
+from edgeconv.progress import Tell, nobody
 from edgeconv.registry import lookup
 from edgeconv.storage import format_of
 
 Array = npt.NDArray[np.generic]
 Floats = npt.NDArray[np.float32]
-Step = Callable[[str], None]
 BOARDS = ("host", "generic-c")  # the second where the first cannot be built
 
 
@@ -47,12 +47,10 @@ class Engine(Closing):
     Raises EdgeconvError: no compiler (exit status 3), a network that cannot be compiled.
     """
 
-    def __init__(
-        self, graph: Graph, step: Step = lambda _: None, *, truncate: bool = False
-    ) -> None:
+    def __init__(self, graph: Graph, tell: Tell = nobody, *, truncate: bool = False) -> None:
         self.graph = _float32(graph)
         self.layers = {node.name: node for node in self.graph.nodes if node.op in WEIGHTED}
-        step("building the network to measure on")
+        tell("building the network to measure on")
         self._choice, self._memory, self._library = _loaded(self.graph, truncate)
         self._index = {layer.node.name: i for i, layer in enumerate(self._choice.layers)}
         self._step_of = {layer.node.output: i for i, layer in enumerate(self._choice.layers)}

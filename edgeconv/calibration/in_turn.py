@@ -13,7 +13,7 @@ w x', gained nothing where it was tried.  `python bench/rounding_steps.py` print
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
 import numpy as np
@@ -26,9 +26,8 @@ from edgeconv.calibration.moments import Doubles, Moments, Rows
 from edgeconv.calibration.rounding import BEST, SAMPLES, Rounded, round_layer
 from edgeconv.calibration.samples import Samples
 from edgeconv.ir.filters import Filters
-from edgeconv.progress import Share
+from edgeconv.progress import Share, Tell, nobody
 
-Step = Callable[[str], None]
 TRUST = 1.0  # l, of the mean variance of an input: measured, 0.3 to 3 serve alike and 0.01 overfits
 VARIES = 1e-6  # of the mean square of an input: a smaller variance may be what float32 rounds off
 BUDGET_MACS = 6e12  # of all inferences: minutes of one core
@@ -42,7 +41,7 @@ def round_in_turn(
     wanted: Mapping[str, str],
     *,
     activations: Mapping[str, str] | None = None,
-    step: Step = lambda _: None,
+    tell: Tell = nobody,
 ) -> dict[str, Rounded]:
     """Layers in the formats that ``wanted`` names (float32 ones stay), in execution order.
 
@@ -54,7 +53,7 @@ def round_in_turn(
     used = samples.at_most(min(SAMPLES, max(LEAST_SAMPLES, affordable)))
     done: dict[str, Rounded] = {}
     for name, plain in _plain_columns(engine, used, names):
-        step(Share(f"rounding {name}, given all before it", len(done), len(names)))
+        tell(Share(f"rounding {name}, given all before it", len(done), len(names)))
         parameters = {layer: entry.parameters for layer, entry in done.items()}
         changed = _columns(engine, used, [name], parameters, activations)[name]
         rows = rows_of(engine.layers[name], engine.graph)

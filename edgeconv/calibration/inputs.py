@@ -8,7 +8,7 @@ kernel positions, in the order of the filters.  For rounding only averages over 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -19,8 +19,8 @@ from edgeconv.calibration.moments import Moments, Rows
 from edgeconv.calibration.samples import Samples
 from edgeconv.ir.filters import Filters
 from edgeconv.ir.graph import Graph, Node
+from edgeconv.progress import Tell, nobody
 
-Step = Callable[[str], None]
 # Of one second moment: beyond that, a row's weights are seen in pieces that do not know each other.
 MOST_COLUMNS = 6144
 LEAST_PIXELS = 4096  # that a layer's averages are taken over, where samples have as many
@@ -46,12 +46,12 @@ def collect(
     *,
     parameters: Mapping[str, Filters] | None = None,
     activations: Mapping[str, str] | None = None,
-    step: Step = lambda _: None,
+    tell: Tell = nobody,
 ) -> Iterator[tuple[str, Moments]]:
     """The moments of the inputs of ``layers``, in that order, as few passes over the samples as
     memory allows.  ``parameters`` and ``activations``: of the network that the inputs come from."""
     for names in _batches(engine, layers):
-        step(f"looking at the inputs of {names[0]} and {len(names) - 1} more")
+        tell(f"looking at the inputs of {names[0]} and {len(names) - 1} more")
         sums = {name: _Sum(engine.layers[name], engine.graph, len(samples)) for name in names}
         wanted = {engine.layers[name].inputs[0] for name in names}
         for number, sample in enumerate(samples):
@@ -143,7 +143,7 @@ def columns_of(node: Node, x: Floats, most: int, seed: int = 0) -> Floats:
     windows = np.lib.stride_tricks.sliding_window_view(padded, spans, axes)
     every = (slice(None), slice(None))
     steps = (*strides, *dilations)
-    windows = windows[(*every, *(slice(None, None, step) for step in steps))]
+    windows = windows[(*every, *(slice(None, None, each) for each in steps))]
     shape = (len(x), *windows.shape[2 : 2 + rank])
     drawn = np.unravel_index(_drawn(math.prod(shape), most, rng), shape)
     # The image first and its position behind the channels: numpy puts drawn pixels in front.

@@ -7,7 +7,7 @@ them into the graph.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,9 +21,9 @@ from edgeconv.calibration.moments import Moments, Rows
 from edgeconv.calibration.samples import Samples
 from edgeconv.ir.filters import Filters, replace_filters
 from edgeconv.ir.graph import Graph
+from edgeconv.progress import Tell, nobody
 from edgeconv.storage import formats
 
-Step = Callable[[str], None]
 _LEAST_VARIANCE = 1e-3  # of the mean one: inputs that samples leave at zero count a little
 SAMPLES = 64  # that averages are taken over at most: more change little and cost time
 
@@ -45,7 +45,7 @@ class Recipe:
 
 NEAREST = Recipe(units=False, bias=False, compensated=False)
 BEST = Recipe()
-# What each step adds to those before it.
+# What each adds to those before it.
 STEPS = {
     "nearest": NEAREST,
     "+ units": replace(NEAREST, units=True),
@@ -119,13 +119,13 @@ def round_layers(
     samples: Samples,
     wanted: Mapping[str, str],
     recipe: Recipe = BEST,
-    step: Step = lambda _: None,
+    tell: Tell = nobody,
 ) -> dict[str, Rounded]:
     """Layers in the formats that ``wanted`` names (float32 ones are left out), from the inputs
     that the float32 network has."""
     stored = {name: form for name, form in wanted.items() if form != "float32"}
     rounded = {}
-    for name, moments in moments_of(engine, samples, stored, recipe, step):
+    for name, moments in moments_of(engine, samples, stored, recipe, tell):
         rows = rows_of(engine.layers[name], engine.graph)
         rounded[name] = round_layer(engine.parameters(name), rows, stored[name], moments, recipe)
     return rounded
@@ -136,13 +136,13 @@ def moments_of(
     samples: Samples,
     layers: Mapping[str, object],
     recipe: Recipe,
-    step: Step = lambda _: None,
+    tell: Tell = nobody,
 ) -> Iterator[tuple[str, Moments | None]]:
     """Of each layer's inputs, None where the recipe has no use for them."""
     if recipe == NEAREST:
         yield from ((name, None) for name in layers)
     else:
-        yield from collect(engine, samples.at_most(SAMPLES), layers, step=step)
+        yield from collect(engine, samples.at_most(SAMPLES), layers, tell=tell)
 
 
 def parameters_of(rounded: Mapping[str, Rounded]) -> dict[str, Filters]:

@@ -7,7 +7,7 @@ choice is measured as a whole before anything is promised (``edgeconv.calibratio
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from edgeconv.calibration.engine import Engine
@@ -15,9 +15,8 @@ from edgeconv.calibration.inputs import rows_of
 from edgeconv.calibration.rounding import BEST, Recipe, Rounded, moments_of, round_layer
 from edgeconv.calibration.samples import Samples
 from edgeconv.calibration.sqnr import Baseline
-from edgeconv.progress import Share
+from edgeconv.progress import Share, Tell, nobody
 
-Step = Callable[[str], None]
 BUDGET_RUNS = 6000  # inferences of a small network that are no burden
 BUDGET_MACS = 2e12  # of all inferences together: about a minute of one core
 
@@ -51,7 +50,7 @@ def sensitivities(
     *,
     recipe: Recipe = BEST,
     judged_on: Samples | None = None,
-    step: Step = lambda _: None,
+    tell: Tell = nobody,
 ) -> Sensitivities:
     """Noise of every layer of ``weights`` and tensor of ``activations`` in each of its formats, all
     else being float32 (a format of that name costs nothing).
@@ -66,9 +65,9 @@ def sensitivities(
     of_weights: dict[tuple[str, str], float] = {}
     rounded: dict[tuple[str, str], Rounded] = {}
     parts = len(weights) + len(activations)
-    looked = moments_of(engine, samples, weights, recipe, step)
+    looked = moments_of(engine, samples, weights, recipe, tell)
     for number, (layer, moments) in enumerate(looked):
-        step(Share(f"measuring what rounding the filters of {layer} does", number, parts))
+        tell(Share(f"measuring what rounding the filters of {layer} does", number, parts))
         rows, own = rows_of(engine.layers[layer], engine.graph), engine.parameters(layer)
         for form in weights[layer]:
             if form == "float32":
@@ -79,7 +78,7 @@ def sensitivities(
             of_weights[layer, form] = baseline.noise({layer: entry.parameters})
     of_activations: dict[tuple[str, str], float] = {}
     for number, (tensor, forms) in enumerate(activations.items(), start=len(weights)):
-        step(Share(f"measuring what rounding {tensor} does", number, parts))
+        tell(Share(f"measuring what rounding {tensor} does", number, parts))
         for form in forms:
             plain = form == "float32"
             noise = 0.0 if plain else baseline.noise(activations={tensor: form})

@@ -14,12 +14,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import erfc
 
-from edgeconv.calibration.engine import Engine, Floats, Step
+from edgeconv.calibration.engine import Engine, Floats
 from edgeconv.calibration.samples import Samples, images_of
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.ir.filters import Filters
 from edgeconv.ir.graph import Graph
-from edgeconv.progress import Share
+from edgeconv.progress import Share, Tell, nobody
 from edgeconv.verify.compare import sqnr_db
 
 
@@ -83,12 +83,12 @@ class Accuracy:
 class Baseline:
     """The float32 network's outputs on ``samples``, computed once: what variants are held to.
 
-    ``step`` is told of every sample.
+    ``tell`` is told of every sample.
     """
 
     engine: Engine
     samples: Samples
-    step: Step = lambda _: None
+    tell: Tell = nobody
     _outputs: list[dict[str, Floats]] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -96,7 +96,7 @@ class Baseline:
         self._outputs = []
         for number, sample in enumerate(self.samples):
             text = f"running the model in float32: sample {number + 1} of {len(self.samples)}"
-            self.step(Share(text, number, len(self.samples)))
+            self.tell(Share(text, number, len(self.samples)))
             self._outputs.append(self.engine.run(sample))
             for name, values in self._outputs[-1].items():
                 if not np.isfinite(values).all():

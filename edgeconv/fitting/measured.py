@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -17,9 +17,9 @@ from edgeconv.calibration.sqnr import Accuracy, Baseline
 from edgeconv.choose.storage import OUTPUT, by_kind
 from edgeconv.ir.filters import Filters
 from edgeconv.ir.graph import Graph
+from edgeconv.progress import Tell
 from edgeconv.storage.base import FLOAT32
 
-Step = Callable[[str], None]
 # Seeded inputs tell how large errors are and no more: rounding must not fit itself to noise.
 UNCALIBRATED = Recipe(units=True, bias=False, compensated=False)
 MEASUREMENTS = 16  # of whole choices, among which the time for them is divided
@@ -44,11 +44,11 @@ class Measured:
         samples: Samples,
         weights: Mapping[str, Sequence[str]],
         activations: Mapping[str, Sequence[str]],
-        step: Step,
+        tell: Tell,
         *,
         truncate: bool = False,
     ) -> None:
-        self.engine, self.graph, self.step = engine, engine.graph, step
+        self.engine, self.graph, self.tell = engine, engine.graph, tell
         fits = samples.promised and len(samples) > 1
         self.learning = samples.chosen(slice(0, None, 2)) if fits else samples
         self.judging = samples.chosen(slice(1, None, 2)) if fits else samples
@@ -63,7 +63,7 @@ class Measured:
             activations,
             recipe=recipe,
             judged_on=self.judging,
-            step=step,
+            tell=tell,
         )
         self.rounded: Mapping[tuple[str, str], Rounded] = found.rounded
         self.weight_noise = _by_name(found.weights)
@@ -109,7 +109,7 @@ class Measured:
         if self.in_turn and alone:
             filters, _ = by_kind(self.graph, formats)
             turned = round_in_turn(
-                self.engine, self.learning, filters, activations=activations, step=self.step
+                self.engine, self.learning, filters, activations=activations, tell=self.tell
             )
             after = {name: entry.parameters for name, entry in turned.items()}
             quieter = self._baseline.noise(after, activations)

@@ -32,11 +32,11 @@ from edgeconv.ir.choice import Choice
 from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph
 from edgeconv.ir.memory import MemoryMap
+from edgeconv.progress import Tell, nobody
 from edgeconv.storage import formats
 from edgeconv.storage.base import FLOAT32
 from edgeconv.targets import Target
 
-Step = Callable[[str], None]
 # --max-drop: the SQNR is sought at which few enough labels are lost, between these, to so many dB.
 LEAST_DB, FIRST_DB, MOST_DB, CLOSE_DB = 0.0, 20.0, 60.0, 2.0
 # Samples that a network was tuned on are further from the borders of classes than others are: the
@@ -126,13 +126,13 @@ class Search:
         samples: Samples,
         wishes: Wishes,
         lower: Lower,
-        step: Step = lambda _: None,
+        tell: Tell = nobody,
         *,
         kept: frozenset[str] = frozenset(),
     ) -> None:
         self.graph, self.board, self.target = graph, board, target
         self.storable = [name for name in storable(graph, target) if name not in kept]
-        self.samples, self.wishes, self.lower, self.step = samples, wishes, lower, step
+        self.samples, self.wishes, self.lower, self.tell = samples, wishes, lower, tell
         if wishes.max_drop is not None and samples.labels is None:
             raise EdgeconvError(
                 "--max-drop needs labels",
@@ -143,10 +143,10 @@ class Search:
             )
         self.filters, self.outputs = by_kind(graph, wishes.storage)
         self.beside = 0  # bytes of RAM outside of the arena
-        self.engine = Engine(graph, step, truncate=wishes.truncate)
+        self.engine = Engine(graph, tell, truncate=wishes.truncate)
         weights, activations = self._offered_weights(), self._offered_activations()
         self.measured = Measured(
-            self.engine, samples, weights, activations, step, truncate=wishes.truncate
+            self.engine, samples, weights, activations, tell, truncate=wishes.truncate
         )
 
     def close(self) -> None:
@@ -159,7 +159,7 @@ class Search:
         Raises EdgeconvError (exit status 1) where there are none, with how far the model gets.
         """
         wishes, known = self.wishes, self._known()
-        self.step("choosing storage formats")
+        self.tell("choosing storage formats")
         least = None if wishes.min_sqnr is None else noise_of(wishes.min_sqnr)
         limits = Limits(ram, flash, least)
         try:
@@ -228,7 +228,7 @@ class Search:
 
     def measure(self, points: Sequence[Point]) -> tuple[Point, ...]:
         """The points with their noise as it is measured, without those that others then beat."""
-        self.step(f"measuring {len(points)} choices")
+        self.tell(f"measuring {len(points)} choices")
         noises = self.measured.best_noise([point.formats for point in points])
         pairs = zip(points, noises, strict=True)
         return tuple(undominated([replace(point, noise=noise) for point, noise in pairs]))
@@ -257,11 +257,11 @@ class Search:
         stored_as = {form for forms in outputs.values() for form in forms} - {FLOAT32}
         by_format = {}
         for form in [FLOAT32, *sorted(offered - {FLOAT32})]:
-            self.step(f"planning with filters in {form}")
+            self.tell(f"planning with filters in {form}")
             by_format[form] = self._uniform(dict.fromkeys(weights, form))
         by_tensor_format = {}
         for form in sorted(stored_as):
-            self.step(f"planning with results in {form}")
+            self.tell(f"planning with results in {form}")
             by_tensor_format[form] = self._uniform(dict.fromkeys(keys.values(), form))
         return tables(
             by_format,
@@ -346,7 +346,7 @@ class Search:
             else:
                 accuracy = self.measured.accuracy(found.formats)
                 lost, risk = accuracy.top1_drop or 0.0, accuracy.at_risk or 0.0
-                self.step(f"at {asked:.0f} dB {lost:.1%} of the labels are lost")
+                self.tell(f"at {asked:.0f} dB {lost:.1%} of the labels are lost")
                 if max(lost, RESERVE * risk) <= drop:
                     best, high = found, asked
                 else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +14,7 @@ from edgeconv.cache import Cache
 from edgeconv.machine import buffers
 from edgeconv.machine.probe import Machine
 from edgeconv.machine.programs import Programs
-from edgeconv.progress import Share
+from edgeconv.progress import Share, Tell, nobody
 
 SAMPLES = 7
 ROUNDS = 9  # at most; the more, the likelier one has the machine to itself
@@ -63,7 +63,7 @@ def measure(
     folder: Path,
     *,
     quick: bool = False,
-    step: Callable[[str], None] = lambda _: None,
+    tell: Tell = nobody,
 ) -> Measured:
     """Build the programs in ``folder`` with the compiler and flags of ``board``, and run them.
 
@@ -72,11 +72,11 @@ def measure(
     """
     rounds, samples = QUICK if quick else (ROUNDS, SAMPLES)
     caches = machine.host.caches
-    step("building the programs that measure")
+    tell("building the programs that measure")
     programs = Programs(board, folder, caches[0].line if caches else buffers.ASSUMED_LINE)
     with _pinned(machine.measured):
         if not caches:
-            step("looking for caches")
+            tell("looking for caches")
             caches = _search(programs, samples)
         stream = buffers.streamed(caches, machine.available)
         chase = buffers.chased(caches, stream)
@@ -86,7 +86,7 @@ def measure(
         start, done = monotonic(), 0
         while done < rounds and (done < LEAST_ROUNDS or monotonic() - start < SECONDS):
             done += 1
-            step(Share(f"measuring, round {done} of at most {rounds}", done - 1, rounds))
+            tell(Share(f"measuring, round {done} of at most {rounds}", done - 1, rounds))
             _keep_best(rate, programs.run("rate", samples))
             _keep_best(read, programs.run("bandwidth", samples, stream))
             _keep_best(load, programs.run("latency", samples, chase))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,6 +21,7 @@ from edgeconv.machine.measure import Measured, measure
 from edgeconv.machine.probe import Machine, probe
 from edgeconv.machine.programs import accepts
 from edgeconv.names import shortened
+from edgeconv.progress import Tell, nobody
 from edgeconv.targets import TARGETS, Target
 
 # Those with an instruction of known latency in rate.c.
@@ -53,7 +54,7 @@ def new_board(
     output: Path | None = None,
     *,
     quick: bool = False,
-    step: Callable[[str], None] = lambda _: None,
+    tell: Tell = nobody,
 ) -> NewBoard:
     """Measure the running machine and write it as the board ``name`` to ``output`` (NAME.toml, also
     where it is a folder).  Takes well under a minute; ``quick`` takes seconds and is less exact.
@@ -65,13 +66,13 @@ def new_board(
     machine = _machine()
     target = _widest(machine.host)
     with TemporaryDirectory(prefix="edgeconv-") as folder:
-        step("looking at the machine")
+        tell("looking at the machine")
         draft = Path(folder) / f"{name}.toml"
         board = _board(draft, render(name, machine, target, (), None), machine.host)
         find_compiler(board)
         flags = _flags(board, Path(folder), machine.host)
         board = replace(board, toolchain=replace(board.toolchain, flags=flags))
-        measured = measure(machine, board, Path(folder), quick=quick, step=step)
+        measured = measure(machine, board, Path(folder), quick=quick, tell=tell)
         text = render(name, machine, target, flags, measured)
         board = _board(draft, text, machine.host)
     try:

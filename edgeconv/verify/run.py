@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,7 @@ from edgeconv.build.firmware import RESET, worst_stack
 from edgeconv.build.project import Project
 from edgeconv.errors import EdgeconvError
 from edgeconv.frontend import Cut, reference_beside, reference_outputs
+from edgeconv.progress import Tell, nobody
 from edgeconv.verify import layers as by_layer
 from edgeconv.verify.compare import Difference, assumed_step, compare
 from edgeconv.verify.inputs import from_npz, seeded, tensor_bytes
@@ -31,7 +32,6 @@ from edgeconv.verify.stored import Twin, compare_beside
 _STACK = re.compile(r"^stack ([0-9]+)$", re.MULTILINE)
 _SLOWEST_MACS = 2e5  # per second, of an emulated core without FPU on a busy machine
 Outputs = dict[str, npt.NDArray[np.generic]]
-Step = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ def verify(
     tolerance: float = DEFAULT_TOLERANCE,
     twin: Twin | None = None,
     by_piece: bool = False,
-    step: Step = lambda _: None,
+    tell: Tell = nobody,
 ) -> Verification:
     """Compare the program of ``project`` with ``model`` on seeded inputs or those of an .npz file.
 
@@ -107,33 +107,33 @@ def verify(
     judged by what the twin makes of the inputs that the layer had.  ``by_piece``: every layer is
     judged by what the model makes of them, as quantised networks have to be.  Writes the inputs and
     the outputs that are expected into the project, where main.c looks for them.
-    ``step`` is told what is going on.  Raises EdgeconvError: unusable inputs (exit status 2), a
+    ``tell`` is told what is going on.  Raises EdgeconvError: unusable inputs (exit status 2), a
     missing compiler, emulator or reference runtime (3), a program that fails to build or run (1).
     """
     find_emulator(project.board())  # before anything long
     feeds = from_npz(inputs, project.inputs) if inputs else seeded(project.inputs)
-    step("building")
+    tell("building")
     traced = layers or by_piece or bool(twin and twin.results_stored)
     binary = project.build(trace=traced, run_here=True)
-    step("running the reference")
+    tell("running the reference")
     wanted = tuple(port.name for port in project.outputs)
     inner = by_layer.tensors_of(project.report["layers"]) if layers or by_piece else ()
     reference = reference_outputs(model, feeds, (*wanted, *inner), cut_at=project.cut)
     _require_outputs(wanted, reference.values)
     given = tensor_bytes(feeds, [port.name for port in project.inputs])
     if twin:
-        step("running the same network with rounded weights in float32")
+        tell("running the same network with rounded weights in float32")
     expected = twin.outputs(feeds) if twin else reference.values
     files = {project.input_file: given, project.expected_file: tensor_bytes(expected, wanted)}
     project.put({path.name: data for path, data in files.items()})
-    step(f"running {'under ' + way if (way := how(binary)) != 'natively' else way}")
+    tell(f"running {'under ' + way if (way := how(binary)) != 'natively' else way}")
     got, printed = run_program(project, binary, layers=traced)
     steps = _steps(project, reference.values)
     trace = project.build_directory / "layers.bin"
     rounded = _rounded(project, trace, twin, feeds, got, expected, steps) if twin else []
     pieces = None
     if by_piece:
-        step("comparing layer by layer")
+        tell("comparing layer by layer")
         beside = partial(_beside, model, project.cut, feeds)
         report = project.report
         taken = report.get("steps", ())

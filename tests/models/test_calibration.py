@@ -212,10 +212,10 @@ def test_every_step_helps(form: str, digits: Engine, digit_images: tuple[Samples
 
 
 def test_accuracy_by_layer(digits: Engine, digit_images: tuple[Samples, Samples]) -> None:
-    steps: list[str] = []
-    baseline = Baseline(digits, digit_images[1].at_most(10), steps.append)
-    assert len(steps) == 10
-    assert steps[-1].endswith("sample 10 of 10")
+    told: list[str] = []
+    baseline = Baseline(digits, digit_images[1].at_most(10), told.append)
+    assert len(told) == 10
+    assert told[-1].endswith("sample 10 of 10")
     same = baseline.accuracy(layers=True)
     assert same.sqnr_db == np.inf
     assert (same.agreement, same.top1_drop, same.max_abs_error) == (1.0, 0.0, 0.0)
@@ -235,10 +235,10 @@ def test_noise_of_single_tensors_adds_up(
     weights = {name: ["float32", "int8", "int4"] for name in digits.layers}
     inner = [name for name in digits.tensors[1:] if name not in digits.graph.outputs]
     activations = {name: ["flyte16", "flyte8"] for name in inner[:3]}
-    steps: list[str] = []
-    found = sensitivities(digits, samples, weights, activations, step=steps.append)
+    told: list[str] = []
+    found = sensitivities(digits, samples, weights, activations, tell=told.append)
     assert found.samples == 40
-    assert any("measuring" in text for text in steps)
+    assert any("measuring" in text for text in told)
     for name in digits.layers:
         assert found.weights[name, "float32"] == 0
         assert 0 < found.weights[name, "int8"] < found.weights[name, "int4"] < 0.1

@@ -26,8 +26,8 @@ def list_all(*, as_json: bool) -> Exit:
 
 def diagnose(*, as_json: bool) -> Exit:
     """What there is of tools, and which boards they are enough for."""
-    with Progress() as step:
-        step("looking for tools")
+    with Progress() as tell:
+        tell("looking for tools")
         known = load_all()
         checks, boards = doctor.diagnose(known.boards), doctor.diagnose_boards(known.boards)
     show(tools.render(checks, boards), tools.to_json(checks, boards), as_json=as_json)
@@ -58,7 +58,7 @@ def check(*, file: Path, as_json: bool) -> Exit:
 
 def new(*, name: str, output: Path | None, as_json: bool) -> Exit:
     """Measure the machine, and write its file."""
-    with Progress() as step:
-        found = new_board(name, output, step=step)
+    with Progress() as tell:
+        found = new_board(name, output, tell=tell)
     show(new_tables.render(found), new_tables.to_json(found), as_json=as_json)
     return Exit.OK

@@ -34,8 +34,8 @@ def run(
     unable = _unable(wanted.board) if verify else None
     if unable:
         say(f"note: {unable.one_line()}: it will be built, and not verified")
-    with Progress() as step:
-        _, notes = pipeline.compile_model(wanted, directory, build=build or verify, step=step)
+    with Progress() as tell:
+        _, notes = pipeline.compile_model(wanted, directory, build=build or verify, tell=tell)
     for note in notes:
         say(f"note: {note}")
     if verify and not unable:
@@ -64,8 +64,8 @@ def _unable(board: str) -> EdgeconvError | None:
 def _verified(directory: Path, model: Path) -> EdgeconvError | None:
     """Why the project does not pass; what is known of it is worth printing all the same."""
     try:
-        with Progress() as step:
-            result = pipeline.verify_project(directory, model=model, step=step)
+        with Progress() as tell:
+            result = pipeline.verify_project(directory, model=model, tell=tell)
     except EdgeconvError as error:
         return error
     if result.passed:

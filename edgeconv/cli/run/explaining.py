@@ -32,8 +32,8 @@ def run(
         return _pareto(wanted, html, as_json=as_json)
     if html:
         raise EdgeconvError("--html is for --pareto", hint="see `report --html`", code=Exit.USAGE)
-    with Progress() as step:
-        document, notes = pipeline.explain_model(wanted, layer=layer, threads=threads, step=step)
+    with Progress() as tell:
+        document, notes = pipeline.explain_model(wanted, layer=layer, threads=threads, tell=tell)
     for note in notes:
         say(f"note: {note}")
     show(explanation.render(document), document, as_json=as_json)
@@ -43,8 +43,8 @@ def run(
 def _pareto(wanted: CompileOptions, html: Path | None, *, as_json: bool) -> Exit:
     if html:
         files.check_page(html)  # before anything long
-    with Progress() as step:
-        points, model = pipeline.frontier_of(wanted, step=step)
+    with Progress() as tell:
+        points, model = pipeline.frontier_of(wanted, tell=tell)
     shown: RenderableType = frontier.frontier_table(points)
     if html:
         files.write_frontier(points, html, model=model, board=wanted.board)

@@ -29,17 +29,17 @@ def verify(
     """Compare with the model, or measure accuracy on samples."""
     if samples:
         return _try(directory, samples, model, as_json=as_json)
-    with Progress() as step:
+    with Progress() as tell:
         result = pipeline.verify_project(
-            directory, model=model, inputs=inputs, layers=layers, tolerance=tolerance, step=step
+            directory, model=model, inputs=inputs, layers=layers, tolerance=tolerance, tell=tell
         )
     show(outcome.verification(result), outcome.verification_json(result), as_json=as_json)
     return Exit.OK if result.passed else Exit.UNSATISFIED
 
 
 def _try(directory: Path, samples: Path, model: Path | None, *, as_json: bool) -> Exit:
-    with Progress() as step:
-        found, ran, limits = pipeline.try_project(directory, samples, model=model, step=step)
+    with Progress() as tell:
+        found, ran, limits = pipeline.try_project(directory, samples, model=model, tell=tell)
     missed = accuracy.misses(found, limits)
     document = accuracy.tried_json(found, ran, passed=not missed)
     show(accuracy.tried(found, ran), document, as_json=as_json)
@@ -52,8 +52,8 @@ def _try(directory: Path, samples: Path, model: Path | None, *, as_json: bool) -
 
 def bench(*, directory: Path, runs: int, layers: bool, as_json: bool) -> Exit:
     """Time the program."""
-    with Progress() as step:
-        result = pipeline.bench_project(directory, runs=runs, layers=layers, step=step)
+    with Progress() as tell:
+        result = pipeline.bench_project(directory, runs=runs, layers=layers, tell=tell)
     show(outcome.timing(result), outcome.timing_json(result), as_json=as_json)
     return Exit.OK
 

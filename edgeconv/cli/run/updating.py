@@ -24,8 +24,8 @@ from edgeconv.updating import update_weights
 def run(*, directory: Path, model: Path, output: Path | None, as_json: bool) -> Exit:
     """The new image, where the program is the same."""
     options = _options(Project.open(directory), model)
-    with Progress() as step:
-        done = update_weights(directory, options, output=output, step=step)
+    with Progress() as tell:
+        done = update_weights(directory, options, output=output, tell=tell)
     for note in done.notes:
         say(f"note: {note}")
     text = f"weights of {model.name}: {done.header.size:,} bytes, layout "
