@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib import metadata
 
 from edgeconv.board import Board
 from edgeconv.build import find_compiler, find_emulator
+from edgeconv.build.output import output_of
 from edgeconv.errors import EdgeconvError, Exit
 
 # Python package -> what it does for verify, best first, and how to get it.
@@ -111,13 +111,7 @@ def _emulator(board: Board) -> Check:
 
 def _version(program: str) -> str:
     """The first version number that ``program --version`` prints, "" when it prints none."""
-    try:
-        done = subprocess.run(
-            (program, "--version"), capture_output=True, text=True, timeout=20, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    match = re.search(r"\d+\.\d+(?:\.\d+)?", done.stdout)
+    match = re.search(r"\d+\.\d+(?:\.\d+)?", output_of((program, "--version")).stdout)
     return match[0] if match else ""
 
 

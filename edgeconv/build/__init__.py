@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from edgeconv.build.compile import Binary, compile_project
 from edgeconv.build.elf import Sections, read_sections, undefined_symbols
-from edgeconv.build.run import Completed, find_emulator, run_binary, run_command
+from edgeconv.build.output import Completed
+from edgeconv.build.run import find_emulator, run_binary, run_command
 from edgeconv.build.toolchain import Compiler, find_compiler
 
 __all__ = [

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from edgeconv.board import Board
 from edgeconv.build.abi import check_object
-from edgeconv.build.output import first_error
+from edgeconv.build.output import first_error, output_of
 from edgeconv.build.toolchain import command_lines, program_named
 from edgeconv.errors import EdgeconvError, Exit
 
@@ -33,8 +32,8 @@ def _compile(command: list[str], board: Board) -> None:
     with TemporaryDirectory() as folder:
         out = Path(folder) / "product.o"
         whole = [*command, *board.flags, "-x", "c", "-", "-c", "-o", str(out)]
-        done = subprocess.run(whole, input=_CODE, text=True, capture_output=True, check=False)
-        if done.returncode != 0 or "conflicts with" in done.stderr:
+        done = output_of(whole, _CODE)
+        if done.status != 0 or "conflicts with" in done.stderr:
             raise EdgeconvError(
                 "invalid board file",
                 where=f"{board.path}: toolchain.flags",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from elftools.elf.elffile import ELFFile
-
 from edgeconv.board import Board, Memory
+from edgeconv.build.elf import open_elf
+from edgeconv.build.output import output_of
 from edgeconv.build.toolchain import Compiler
 from edgeconv.errors import EdgeconvError, Exit
 
@@ -35,8 +35,8 @@ def write_images(elf: Path, board: Board, compiler: Compiler) -> tuple[Path, ...
 
 def _loaded(elf: Path) -> Iterator[tuple[int, bytes]]:
     """(address in flash, bytes) of every segment that is loaded from the file."""
-    with elf.open("rb") as stream:
-        for segment in ELFFile(stream).iter_segments("PT_LOAD"):
+    with open_elf(elf) as file:
+        for segment in file.iter_segments("PT_LOAD"):
             if segment["p_filesz"]:
                 yield segment["p_paddr"], segment.data()
 
@@ -52,19 +52,15 @@ def _image(region: Memory, loaded: list[tuple[int, bytes]]) -> bytes:
 
 def _objcopy(compiler: Compiler, *arguments: str) -> None:
     """The objcopy that belongs to ``compiler``."""
-    asked = subprocess.run(
-        (*compiler.command, "-print-prog-name=objcopy"), capture_output=True, text=True, check=False
-    )
-    program = asked.stdout.strip() or "objcopy"
-    try:
-        done = subprocess.run((program, *arguments), capture_output=True, text=True, check=False)
-    except OSError as error:
+    program = output_of((*compiler.command, "-print-prog-name=objcopy")).stdout.strip() or "objcopy"
+    if shutil.which(program) is None:
         raise EdgeconvError(
             "no objcopy",
             where=str(compiler),
             rule=f"{program} cannot be started",
             hint="install the binutils of this compiler",
             code=Exit.MISSING_TOOL,
-        ) from error
-    if done.returncode != 0:
+        )
+    done = output_of((program, *arguments))
+    if done.status != 0:
         raise EdgeconvError("cannot make the flash image", got=done.stderr.strip())

@@ -6,20 +6,11 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from edgeconv.board import Board, RunKind
+from edgeconv.build.output import Completed
 from edgeconv.errors import EdgeconvError, Exit
-
-
-@dataclass(frozen=True, slots=True)
-class Completed:
-    """How a program ended: its exit status and what it printed."""
-
-    status: int
-    stdout: str
-    stderr: str
 
 
 def find_emulator(board: Board) -> tuple[str, ...]:

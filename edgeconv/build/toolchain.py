@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from edgeconv.board import Board, RunKind
-from edgeconv.build.try_build import Sample, output_of, sample_of, try_build
+from edgeconv.build.output import output_of
+from edgeconv.build.try_build import Sample, sample_of, try_build
 from edgeconv.errors import EdgeconvError, Exit
 
 # A distribution may install Clang under its versioned name only.

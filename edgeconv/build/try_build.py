@@ -7,7 +7,6 @@ library, or the processor of a board.
 from __future__ import annotations
 
 import os
-import subprocess
 import tempfile
 from dataclasses import dataclass
 from functools import cache
@@ -16,9 +15,8 @@ from pathlib import Path
 
 from edgeconv.board import Board
 from edgeconv.build.firmware import FIRMWARE_FLAGS, FIRMWARE_LIBRARIES, FIRMWARE_LINK, RESET
-from edgeconv.build.output import first_error
+from edgeconv.build.output import first_error, output_of
 
-_TIMEOUT_S = 60
 # What main.c of a project needs of a C library.
 _HOSTED = """\
 #define _POSIX_C_SOURCE 200809L
@@ -110,31 +108,3 @@ def _try_build(command: tuple[str, ...], sample: Sample, _changed: int) -> str:
     if done.status == 0:
         return ""
     return first_error(done.stderr) or f"exit status {done.status}"
-
-
-@dataclass(frozen=True, slots=True)
-class Output:
-    """What a command printed; ``status`` is -1 when it could not be started, or hung."""
-
-    status: int
-    stdout: str
-    stderr: str
-
-
-def output_of(command: tuple[str, ...], stdin: str = "") -> Output:
-    """Run ``command`` for at most a minute."""
-    try:
-        done = subprocess.run(
-            command,
-            input=stdin,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_TIMEOUT_S,
-            check=False,
-        )
-    except OSError as error:
-        return Output(-1, "", str(error.strerror))
-    except subprocess.TimeoutExpired:
-        return Output(-1, "", f"still running after {_TIMEOUT_S} s")
-    return Output(done.returncode, done.stdout, done.stderr)
