@@ -59,7 +59,7 @@ def write_html(report: Mapping[str, Any], path: Path) -> None:
     check_page(path)
     from edgeconv.report.html import page  # noqa: PLC0415 - plotly, which no other command needs
 
-    page.write(report, path)
+    page.replace(path, page.render(report))
 
 
 def write_compared(

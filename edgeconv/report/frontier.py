@@ -22,7 +22,8 @@ def sqnr_words(db: float) -> str:
 
 
 # Title, value of a point (None: unknown), and how it reads.
-COLUMNS: tuple[tuple[str, Callable[[Point], float | None], Callable[[Any], str]], ...] = (
+Column = tuple[str, Callable[[Point], float | None], Callable[[Any], str]]
+COLUMNS: tuple[Column, ...] = (
     ("RAM", lambda point: point.ram, human),
     ("flash", lambda point: point.flash, human),
     ("pred. ms", lambda point: point.ms, significant),
@@ -38,8 +39,7 @@ def frontier_table(points: Sequence[Point]) -> Table:
     for column in table.columns[: len(columns)]:
         column.justify = "right"
     for point in points:
-        cells = [as_text(value(point), show) for _, value, show in columns]
-        table.add_row(*cells, *formats_of(point.formats))
+        table.add_row(*cells(point, columns))
     return table
 
 
@@ -58,16 +58,16 @@ def document(points: Sequence[Point]) -> list[dict[str, Any]]:
     ]
 
 
-def shown(
-    points: Sequence[Point],
-) -> list[tuple[str, Callable[[Point], float | None], Callable[[Any], str]]]:
+def shown(points: Sequence[Point]) -> list[Column]:
     """The columns that have a value for some point."""
     return [each for each in COLUMNS if any(each[1](point) is not None for point in points)]
 
 
-def as_text(value: float | None, show: Callable[[Any], str]) -> str:
-    """What a cell says; nothing where nothing is known."""
-    return "" if value is None else show(value)
+def cells(point: Point, columns: Sequence[Column]) -> list[str]:
+    """A row of the table: nothing where nothing is known, and the formats."""
+    found = [(value(point), show) for _, value, show in columns]
+    texts = ["" if value is None else show(value) for value, show in found]
+    return [*texts, *formats_of(point.formats)]
 
 
 def formats_of(formats: Mapping[str, str]) -> tuple[str, str]:

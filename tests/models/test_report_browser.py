@@ -77,7 +77,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def url(report: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("page") / "report.html"
-    page.write(report, path)
+    page.replace(path, page.render(report))
     return path.as_uri()
 
 
@@ -238,7 +238,7 @@ def test_hundreds_of_layers(
     count = len(large["layers"])
     assert count > 300
     path = tmp_path / "report.html"
-    page.write(large, path)
+    page.replace(path, page.render(large))
     show(browser, path.as_uri(), size, "light")
     assert complaints(browser) == []
     bars = browser.find_elements(By.CSS_SELECTOR, "#energy .bars .point path")

@@ -319,7 +319,7 @@ def test_the_same_report_gives_the_same_bytes(full: Report, tmp_path: Path) -> N
     source.write_text(json.dumps(full))
     code = (
         "import json, sys; from pathlib import Path; from edgeconv.report.html import page; "
-        "page.write(json.loads(Path(sys.argv[1]).read_text()), Path(sys.argv[2]))"
+        "page.replace(Path(sys.argv[2]), page.render(json.loads(Path(sys.argv[1]).read_text())))"
     )
     for seed in ("1", "2"):
         environment = {

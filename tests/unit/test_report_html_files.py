@@ -61,7 +61,7 @@ def test_failure_leaves_the_old_page(
 
     monkeypatch.setattr(Path, "replace", refuse)
     with pytest.raises(EdgeconvError, match="No space left"):
-        page.write(full, target)
+        page.replace(target, page.render(full))
     assert [path.read_text() for path in tmp_path.iterdir()] == ["old"]
 
 
@@ -128,5 +128,5 @@ def test_charts_use_colours_that_exist(full: Report) -> None:
 def test_page_is_small(tmp_path: Path) -> None:
     """One bundle of all charts would be five times as much."""
     path = tmp_path / "report.html"
-    page.write(planned_report(tmp_path), path)
+    page.replace(path, page.render(planned_report(tmp_path)))
     assert path.stat().st_size < 1_000_000

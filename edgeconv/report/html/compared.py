@@ -6,43 +6,34 @@ from collections.abc import Mapping
 from typing import Any
 
 import plotly.graph_objects as go
-from markupsafe import Markup
 
 from edgeconv.names import path_ends
 from edgeconv.report import compare
-from edgeconv.report.html import bundle
 from edgeconv.report.html.figures import arena, theme
-from edgeconv.report.html.page import NAME_WIDTH, asset, environment
+from edgeconv.report.html.page import NAME_WIDTH, rendered
 from edgeconv.report.network import Network
 
 _COLOURS = (theme.CALM, theme.PEAK)
 
 
 def render(first: Mapping[str, Any], second: Mapping[str, Any], names: tuple[str, str]) -> str:
-    """The page: works without a network, the same bytes for the same reports."""
+    """The page."""
     networks = Network.of(first), Network.of(second)
-    drawn = {
-        "first-arena": arena.figure(networks[0]),
-        "second-arena": arena.figure(networks[1]),
-        "times": _times(networks, names),
-    }
     pairs = compare.layers(first, second)
-    return (
-        environment()
-        .get_template("compared.html.j2")
-        .render(
-            names=names,
-            identities=compare.identities(first, second),
-            rows=compare.rows(first, second),
-            pairs=pairs,
-            words=compare.words_of,
-            brief=path_ends((pair.name for pair in pairs), NAME_WIDTH),
-            document=compare.to_json(first, second),
-            figures={name: one.to_plotly_json() for name, one in drawn.items() if one},
-            style=Markup(asset("style.css")),
-            script=Markup(asset("page.js")),
-            plotly=bundle.script(),
-        )
+    return rendered(
+        "compared.html.j2",
+        {
+            "first-arena": arena.figure(networks[0]),
+            "second-arena": arena.figure(networks[1]),
+            "times": _times(networks, names),
+        },
+        names=names,
+        identities=compare.identities(first, second),
+        rows=compare.rows(first, second),
+        pairs=pairs,
+        words=compare.words_of,
+        brief=path_ends((pair.name for pair in pairs), NAME_WIDTH),
+        document=compare.to_json(first, second),
     )
 
 

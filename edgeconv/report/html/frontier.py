@@ -7,14 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import plotly.graph_objects as go
-from markupsafe import Markup
 from plotly.subplots import make_subplots
 
 from edgeconv.budget.frontier import Point
-from edgeconv.report.frontier import as_text, document, formats_of, shown, sqnr_words
-from edgeconv.report.html import bundle
+from edgeconv.report.frontier import cells, document, formats_of, shown, sqnr_words
 from edgeconv.report.html.figures import theme
-from edgeconv.report.html.page import asset, environment
+from edgeconv.report.html.page import rendered
 from edgeconv.report.numbers import exact, significant
 
 HEIGHT = 420
@@ -42,29 +40,16 @@ def figure(points: Sequence[Point]) -> go.Figure:
 
 
 def render(points: Sequence[Point], *, model: str, board: str) -> str:
-    """The page: works without a network, the same bytes for the same points."""
+    """The page."""
     columns = shown(points)
-    rows = [
-        [
-            *(as_text(value(point), show) for _, value, show in columns),
-            *formats_of(point.formats),
-        ]
-        for point in points
-    ]
-    return (
-        environment()
-        .get_template("frontier.html.j2")
-        .render(
-            model=model,
-            board=board,
-            points=document(points),
-            headings=[title for title, _, _ in columns],
-            rows=rows,
-            figures={"frontier": figure(points).to_plotly_json()},
-            style=Markup(asset("style.css")),
-            script=Markup(asset("page.js")),
-            plotly=bundle.script(),
-        )
+    return rendered(
+        "frontier.html.j2",
+        {"frontier": figure(points)},
+        model=model,
+        board=board,
+        points=document(points),
+        headings=[title for title, _, _ in columns],
+        rows=[cells(point, columns) for point in points],
     )
 
 

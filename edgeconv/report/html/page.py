@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
+import plotly.graph_objects as go
 from markupsafe import Markup, escape
 
 from edgeconv import whole_file
@@ -31,38 +32,47 @@ def render(report: Mapping[str, Any]) -> str:
     network, regions = Network.of(report), memory.regions(report)
     columns = table.columns(network)
     known = table.known(network, columns)
-    figures = {name: drawn for name, draw in FIGURES.items() if (drawn := draw(network))}
+    return rendered(
+        "page.html.j2",
+        {name: draw(network) for name, draw in FIGURES.items()},
+        report=report,
+        layers=network.layers,
+        brief=_brief(report),
+        network=network,
+        verdict=verdict.verdict(report),
+        metrics=verdict.metrics(report),
+        regions=regions,
+        legend=_legend(regions),
+        unbounded_stack=memory.unbounded_stack(report),
+        unbuilt=list(dict.fromkeys(part for region in regions for part in region.unknown)),
+        stack_calls=memory.stack_calls(report),
+        rounding=rounding.rounding(network),
+        outputs=rounding.outputs(report),
+        chart_width=LAYER_WIDTH * len(network.layers),
+        drawing=drawing.drawing(network),
+        most_drawn=drawing.MOST_LAYERS,
+        columns=known,
+        rows=table.rows(network, known),
+        gaps=table.gaps(network, columns),
+        suggestions=suggestions(network),
+        missing=missing,
+        nothing=table.NOTHING,
+        share=numbers.share,
+    )
+
+
+def rendered(template: str, figures: Mapping[str, go.Figure | None], **values: Any) -> str:
+    """A page: works without a network, the same bytes for the same ``values`` and ``figures``, of
+    which those that are None are left out."""
     return (
-        environment()
-        .get_template("page.html.j2")
+        _environment()
+        .get_template(template)
         .render(
-            report=report,
-            layers=network.layers,
-            brief=_brief(report),
-            network=network,
-            verdict=verdict.verdict(report),
-            metrics=verdict.metrics(report),
-            regions=regions,
-            legend=_legend(regions),
-            unbounded_stack=memory.unbounded_stack(report),
-            unbuilt=list(dict.fromkeys(part for region in regions for part in region.unknown)),
-            stack_calls=memory.stack_calls(report),
-            rounding=rounding.rounding(network),
-            outputs=rounding.outputs(report),
-            figures={name: drawn.to_plotly_json() for name, drawn in figures.items()},
-            chart_width=LAYER_WIDTH * len(network.layers),
-            drawing=drawing.drawing(network),
-            most_drawn=drawing.MOST_LAYERS,
-            columns=known,
-            rows=table.rows(network, known),
-            gaps=table.gaps(network, columns),
-            suggestions=suggestions(network),
-            missing=missing,
-            nothing=table.NOTHING,
-            share=numbers.share,
-            style=Markup(asset("style.css")),
-            script=Markup(asset("page.js")),
+            figures={name: one.to_plotly_json() for name, one in figures.items() if one},
+            style=Markup(_asset("style.css")),
+            script=Markup(_asset("page.js")),
             plotly=bundle.script(),
+            **values,
         )
     )
 
@@ -77,16 +87,11 @@ def _brief(report: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-def write(report: Mapping[str, Any], path: Path) -> None:
-    """Write the page of a report, all of it or nothing.
+def replace(path: Path, text: str) -> None:
+    """Write a page, all of it or nothing.
 
     Raises EdgeconvError (exit status 2) when ``path`` cannot be written.
     """
-    replace(path, render(report))
-
-
-def replace(path: Path, text: str) -> None:
-    """Write a page, all of it or nothing; raises as ``write``."""
     try:
         if path.is_dir():
             raise IsADirectoryError(None, "it is a directory")
@@ -118,10 +123,10 @@ def _shown(value: object) -> object:
 
 
 @functools.cache
-def environment() -> jinja2.Environment:
+def _environment() -> jinja2.Environment:
     """Of all templates of this package."""
     made = jinja2.Environment(
-        loader=jinja2.FunctionLoader(asset),
+        loader=jinja2.FunctionLoader(_asset),
         autoescape=True,
         finalize=_shown,
         undefined=jinja2.StrictUndefined,
@@ -143,6 +148,6 @@ def environment() -> jinja2.Environment:
     return made
 
 
-def asset(name: str) -> str:
+def _asset(name: str) -> str:
     """The text of a file of this package."""
     return resources.files("edgeconv.report.html").joinpath(name).read_text(encoding="utf-8")
