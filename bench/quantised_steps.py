@@ -22,7 +22,7 @@ import onnxruntime
 from edgeconv.build.project import Port
 from edgeconv.options import CompileOptions
 from edgeconv.pipeline import compile_model
-from edgeconv.verify.compare import assumed_step, compare
+from edgeconv.verify.compare import assumed_spacing, compare
 from edgeconv.verify.inputs import seeded, write_tensors
 from edgeconv.verify.run import run_program
 
@@ -49,10 +49,10 @@ def session(model: Path, mode: str) -> onnxruntime.InferenceSession:
 def steps(ports: tuple[Port, ...], got: Values, want: Values) -> float:
     """The worst output's difference in steps."""
     differences = [
-        compare(p.name, got[p.name], want[p.name], p.step or assumed_step(want[p.name]))
+        compare(p.name, got[p.name], want[p.name], p.spacing or assumed_spacing(want[p.name]))
         for p in ports
     ]
-    return max(difference.steps for difference in differences)
+    return max(difference.spacings for difference in differences)
 
 
 def measure(model: Path, board: str, inputs: int) -> str:

@@ -27,7 +27,7 @@ from edgeconv.codegen.weights import CRC_AT, MAGIC, VERSION, WeightImage, layout
 from edgeconv.encoding import FLOAT32, Encoding
 from edgeconv.ir.choice import Arg, ArgKind, Choice, Layer
 from edgeconv.ir.graph import Node, Tensor
-from edgeconv.ir.grids import steps_of
+from edgeconv.ir.grids import spacings_of
 from edgeconv.ir.link import LinkPlan, vector_align
 from edgeconv.ir.memory import BankUse, MemoryMap, Place, Region
 from edgeconv.ir.ports import port_facts
@@ -284,7 +284,7 @@ class _Emitter:
             "memory": self.memory,
             "align": self.choice.align,
             "arena_rows": self._arena_rows(),
-            "quantised": bool(steps_of(self.choice.graph)),
+            "quantised": bool(spacings_of(self.choice.graph)),
             "typed": any(port.c_type != "float" for port in (*self.inputs, *self.outputs)),
             "inputs": self.inputs,
             "outputs": self.outputs,

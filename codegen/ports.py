@@ -53,9 +53,9 @@ class Port:
         return f"number = (integer {origin}) * {c_float(scaling.scale[0])}"
 
     @property
-    def step(self) -> float:
+    def spacing(self) -> float:
         """Between neighbouring values of a quantised one, else 0."""
-        return self.facts.step
+        return self.facts.spacing
 
     @property
     def c_type(self) -> str:

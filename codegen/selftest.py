@@ -20,7 +20,7 @@ MOST_KEPT = 64  # elements of an output
 SEED = 0x2545F491  # of the first input; the next one has the next number
 RELATIVE = 1e-4  # of the largest kept output: as far apart as compilers may be, see verify
 ROUNDED = 1 / 64  # the same where results are rounded: a sum may fall to the other side anywhere
-STEPS = 2  # of a quantised output
+SPACINGS = 2  # of a quantised output
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,19 +53,25 @@ def made_input(tensor: Tensor, number: int) -> Array:
     return drawn.astype(tensor.dtype).reshape(tensor.shape)
 
 
-def answer_of(values: Array, step: float, *, rounded: bool) -> Answer:
+def answer_of(values: Array, spacing: float, *, rounded: bool) -> Answer:
     """The elements to keep of an output, spread over all of it."""
     flat = values.reshape(-1).astype(np.float64)
     kept = np.unique(np.linspace(0, max(flat.size - 1, 0), min(flat.size, MOST_KEPT)).astype(int))
     known = [int(at) for at in kept if np.isfinite(flat[at])]
     found = tuple(float(flat[at]) for at in known)
     largest = max(map(abs, found), default=0.0)
-    tolerance = max(largest * (ROUNDED if rounded else RELATIVE), step * STEPS)
+    tolerance = max(largest * (ROUNDED if rounded else RELATIVE), spacing * SPACINGS)
     return Answer(tuple(known), found, tolerance)
 
 
 def answers(
-    outputs: Mapping[str, Array], steps: Mapping[str, float], order: Sequence[str], *, rounded: bool
+    outputs: Mapping[str, Array],
+    spacings: Mapping[str, float],
+    order: Sequence[str],
+    *,
+    rounded: bool,
 ) -> tuple[Answer, ...]:
     """One per output, in the given order."""
-    return tuple(answer_of(outputs[name], steps.get(name, 0.0), rounded=rounded) for name in order)
+    return tuple(
+        answer_of(outputs[name], spacings.get(name, 0.0), rounded=rounded) for name in order
+    )

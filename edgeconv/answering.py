@@ -15,7 +15,7 @@ from edgeconv.codegen.selftest import Answer, Array, answers, made_input
 from edgeconv.deciding import Decided
 from edgeconv.encoding import FLOAT32
 from edgeconv.errors import EdgeconvError
-from edgeconv.ir.grids import steps_of
+from edgeconv.ir.grids import spacings_of
 from edgeconv.progress import Tell
 from edgeconv.targets import TARGETS
 
@@ -41,9 +41,9 @@ def known_answers(decided: Decided, tell: Tell) -> tuple[Answer, ...]:
         kind = np.dtype(tensor.dtype).newbyteorder("<")
         outputs[tensor.name] = np.frombuffer(data, kind, tensor.size, at)
         at += tensor.size * kind.itemsize
-    steps = steps_of(graph)
-    rounded = bool(steps) or any(t.storage != FLOAT32 for t in graph.activations())
-    return answers(outputs, steps, graph.outputs, rounded=rounded)
+    spacings = spacings_of(graph)
+    rounded = bool(spacings) or any(t.storage != FLOAT32 for t in graph.activations())
+    return answers(outputs, spacings, graph.outputs, rounded=rounded)
 
 
 def _run(decided: Decided, board: Board, folder: Path, inputs: list[Array]) -> bytes:

@@ -126,19 +126,19 @@ class Code:
                 continue
             name, symbol, addend, kind = section.relocations[offset]
             through_table = kind in _THROUGH_TABLE.get(self.machine.elf_name, ())
-            if instruction.step.target is None and not through_table:
+            if instruction.meaning.target is None and not through_table:
                 return None
             if symbol is None:
                 return name
             if through_table:
                 return symbol
             return symbol + self._addend(instruction, addend)
-        return instruction.step.target
+        return instruction.meaning.target
 
     def _addend(self, instruction: Instruction, addend: int | None) -> int:
         if addend is None:  # encoded in the instruction: decoded as a distance
-            assert instruction.step.target is not None
-            return instruction.step.target - instruction.address
+            assert instruction.meaning.target is not None
+            return instruction.meaning.target - instruction.address
         # x86-64 counts from the end of the field, which ends the instruction.
         return addend + (4 if self.machine.elf_name == "EM_X86_64" else 0)
 

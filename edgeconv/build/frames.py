@@ -97,17 +97,17 @@ class _Walk:
             self._lost(instruction)
             return
         self._depths[address] = depth
-        step = instruction.step
-        if step.effect:
-            depth = self._moved(instruction, step.effect, depth)
+        meaning = instruction.meaning
+        if meaning.effect:
+            depth = self._moved(instruction, meaning.effect, depth)
         # What is further below is an address that the stack pointer moves to later.
-        below = step.below if step.below <= self._code.machine.red_zone else 0
+        below = meaning.below if meaning.below <= self._code.machine.red_zone else 0
         self._below = max(self._below, below)
         self._deepest = max(self._deepest, depth + below)
         self._continue(instruction, depth)
 
     def _continue(self, instruction: Instruction, depth: int) -> None:
-        flow, following = instruction.step.flow, instruction.address + instruction.size
+        flow, following = instruction.meaning.flow, instruction.address + instruction.size
         # Data behind a function (a traceback table) does not go on to the next one.
         data = instruction.text == "(bad)" and not self._has(following)
         if flow in (Flow.NEXT, Flow.BRANCH) and not data:
@@ -207,7 +207,7 @@ class _Walk:
         for body in self._bodies:
             for instruction in self._code.body(body).values():
                 name, _, operands = instruction.text.partition(" ")
-                effect = instruction.step.effect
+                effect = instruction.meaning.effect
                 saves = effect and effect.move is Move.SAVE
                 if operands.split(",")[0] == register and not (
                     saves or _KEEPS_COPY.fullmatch(f"{name} {operands}")
@@ -218,7 +218,7 @@ class _Walk:
     def _is_switch(self, instruction: Instruction) -> bool:
         """Whether the target of an indirect jump was computed by an addition, as from a table of
         distances; a pointer to a function is loaded or moved."""
-        pattern, register = self._code.machine.computed, instruction.step.register
+        pattern, register = self._code.machine.computed, instruction.meaning.register
         body = [i for f in self._bodies for i in self._code.body(f).values()]
         before = [i.text for i in body if i.address < instruction.address][: -_LOOK_BACK - 1 : -1]
         for text in before if pattern else ():
@@ -243,7 +243,7 @@ class _Walk:
         """Calls in code that no path leads to count too: a path may have been missed."""
         for body in self._bodies:
             for address, instruction in self._code.body(body).items():
-                flow = instruction.step.flow
+                flow = instruction.meaning.flow
                 if address in self._depths:
                     continue
                 if flow in (Flow.CALL, Flow.CALL_INDIRECT):

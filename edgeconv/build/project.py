@@ -36,13 +36,13 @@ IMAGE_HEADER_BYTES = 64
 class Port:
     """A graph input or output: name in the model, logical shape and element type.
 
-    ``step``: the distance between neighbouring values of one that is quantised, else 0.
+    ``spacing``: the distance between neighbouring values of one that is quantised, else 0.
     """
 
     name: str
     shape: tuple[int, ...]
     dtype: str = "float32"
-    step: float = 0.0
+    spacing: float = 0.0
 
     @property
     def elements(self) -> int:

@@ -48,7 +48,7 @@ class Scope:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Visit:
     """One node of the walk.  ``schema`` is None outside of the operator sets that onnx knows."""
 
     node: onnx.NodeProto
@@ -81,7 +81,7 @@ class Walk(Values):
         self._weights = weights
         self._functions = {function_key(f): f for f in functions}
         self._names: set[str] = set()
-        self.own: list[Step] = []
+        self.own: list[Visit] = []
         self._importers = importers()
         self._deadline = limits.Deadline.of("model-seconds", "the model")
         self._written = 0  # nodes
@@ -98,10 +98,10 @@ class Walk(Values):
                 if call_key(node) not in self._functions:
                     node, opsets = contributed.standard(node, opsets)
                 schema, within = schema_of(node, opsets), replace(scope, opsets=opsets)
-                step = Step(node, self._unique(label(node)), within, live, schema)
+                visit = Visit(node, self._unique(label(node)), within, live, schema)
                 if not scope.origin:
-                    self.own.append(step)
-                self._take(step)
+                    self.own.append(visit)
+                self._take(visit)
 
     def _unique(self, hint: str) -> str:
         name, number = hint, 0
@@ -111,60 +111,61 @@ class Walk(Values):
         self._names.add(name)
         return name
 
-    def _prefix(self, step: Step) -> str:
-        """What the values inside of ``step`` are named under; no value of the model is."""
-        prefix = step.name
+    def _prefix(self, visit: Visit) -> str:
+        """What the values inside of ``visit`` are named under; no value of the model is."""
+        prefix = visit.name
         while any(name.startswith(f"{prefix}/") for name in self._reserved):
             prefix += ".body"
         return prefix
 
-    def _take(self, step: Step) -> None:
+    def _take(self, visit: Visit) -> None:
         """The first way that applies."""
         self._deadline.check()
-        self._check(step)
-        ways: tuple[Callable[[Step], bool], ...] = (
+        self._check(visit)
+        ways: tuple[Callable[[Visit], bool], ...] = (
             self._call_function,
             self._choose_branch,
             self._fold,
             self._import,
             self._expand,
         )
-        if not any(way(step) for way in ways):
-            self._refuse(step, "not supported" if step.schema else "unknown to ONNX in this opset")
-        for name in step.node.output:
-            if name in step.live and not self._is_known(name):
-                self._refuse(step, f"nothing in its definition writes its output {name}")
+        if not any(way(visit) for way in ways):
+            why = "not supported" if visit.schema else "unknown to ONNX in this opset"
+            self._refuse(visit, why)
+        for name in visit.node.output:
+            if name in visit.live and not self._is_known(name):
+                self._refuse(visit, f"nothing in its definition writes its output {name}")
 
-    def _check(self, step: Step) -> None:
+    def _check(self, visit: Visit) -> None:
         """EdgeconvError when the node breaks its operator's signature."""
-        if step.schema is None:
+        if visit.schema is None:
             return
         try:
-            signature.check(step.node, step.scope.opsets)
+            signature.check(visit.node, visit.scope.opsets)
         except _INVALID as error:
-            raise _invalid(step, str(error)) from None
+            raise _invalid(visit, str(error)) from None
 
-    def _refuse(self, step: Step, reason: str) -> None:
+    def _refuse(self, visit: Visit, reason: str) -> None:
         """Note a problem, and what can be told of the outputs nevertheless."""
-        self.problems.node(step.operator, step.scope.origin or step.name, reason)
-        self._skip(step)
+        self.problems.node(visit.operator, visit.scope.origin or visit.name, reason)
+        self._skip(visit)
 
-    def _skip(self, step: Step) -> None:
+    def _skip(self, visit: Visit) -> None:
         kinds: Mapping[str, onnx.TypeProto] = {}
-        if step.schema and not self._unknown.intersection(reads(step.node)):
+        if visit.schema and not self._unknown.intersection(reads(visit.node)):
             try:
-                kinds = self._infer(step, step.schema)
+                kinds = self._infer(visit, visit.schema)
             except EdgeconvError:
                 kinds = {}
-        for name in filter(None, step.node.output):
+        for name in filter(None, visit.node.output):
             if name in kinds:
                 self.declare(name, kinds[name], report=False)
             else:
                 self._unknown.add(name)
 
-    def _infer(self, step: Step, schema: onnx.defs.OpSchema) -> dict[str, onnx.TypeProto]:
+    def _infer(self, visit: Visit, schema: onnx.defs.OpSchema) -> dict[str, onnx.TypeProto]:
         """Types of the outputs; EdgeconvError when the node contradicts its operator."""
-        names = reads(step.node)
+        names = reads(visit.node)
         known = {name: self.constant(name) for name in names}
         data = {
             name: numpy_helper.from_array(value, name)
@@ -172,61 +173,61 @@ class Walk(Values):
             if value is not None and value.size <= _INFERENCE_ELEMENTS
         }
         kinds = {name: self._type(name) for name in names}
-        if wrong := signature.mistyped(schema, step.node, kinds):
-            raise _invalid(step, wrong, "inputs are of the types that the operator takes")
+        if wrong := signature.mistyped(schema, visit.node, kinds):
+            raise _invalid(visit, wrong, "inputs are of the types that the operator takes")
         shape = static_shape(kinds[names[0]]) if names else None
-        schema, node = inferable(schema, step.node, shape)
+        schema, node = inferable(schema, visit.node, shape)
         try:
             return shape_inference.infer_node_outputs(
                 schema,
                 node,
                 kinds,
                 data,
-                opset_imports=[helper.make_opsetid(d, v) for d, v in step.scope.opsets.items()],
+                opset_imports=[helper.make_opsetid(d, v) for d, v in visit.scope.opsets.items()],
             )
         except _INVALID as error:
-            raise _invalid(step, str(error)) from None
+            raise _invalid(visit, str(error)) from None
 
-    def _call_function(self, step: Step) -> bool:
+    def _call_function(self, visit: Visit) -> bool:
         """A function of the model itself: its nodes in place of the call."""
-        node, scope = step.node, step.scope
+        node, scope = visit.node, visit.scope
         key = call_key(node)
         function = self._functions.get(key)
         if function is None:
             return False
         if key in scope.calls:
-            raise _invalid(step, "a function that calls itself", "functions must not be recursive")
+            raise _invalid(visit, "a function that calls itself", "functions must not be recursive")
         attributes = {a.name: a for a in (*function.attribute_proto, *node.attribute)}
-        nodes = inlining.inlined_function(function, node, attributes, self._prefix(step))
+        nodes = inlining.inlined_function(function, node, attributes, self._prefix(visit))
         opsets = {**scope.opsets, **opset_versions(function.opset_import)}
-        inner = Scope(opsets, scope.origin or step.name, (*scope.calls, key))
-        self.run(nodes, inner, step.live)
+        inner = Scope(opsets, scope.origin or visit.name, (*scope.calls, key))
+        self.run(nodes, inner, visit.live)
         return True
 
-    def _choose_branch(self, step: Step) -> bool:
+    def _choose_branch(self, visit: Visit) -> bool:
         """If with a constant condition: the nodes of the branch taken."""
-        if step.node.op_type != "If" or step.node.domain not in ("", "ai.onnx"):
+        if visit.node.op_type != "If" or visit.node.domain not in ("", "ai.onnx"):
             return False
-        condition = self.constant(step.node.input[0])
+        condition = self.constant(visit.node.input[0])
         if condition is None:
-            self._refuse(step, "its condition is computed at run time")
+            self._refuse(visit, "its condition is computed at run time")
             return True
         if condition.dtype != np.bool_ or condition.size != 1:
             got = f"a condition of {condition.dtype.name} {list(condition.shape)}"
-            raise _invalid(step, got, "a condition is one bool")
-        branches = {attribute.name: attribute.g for attribute in step.node.attribute}
+            raise _invalid(visit, got, "a condition is one bool")
+        branches = {attribute.name: attribute.g for attribute in visit.node.attribute}
         graph = branches["then_branch" if condition.all() else "else_branch"]
-        prefix = self._prefix(step)
+        prefix = self._prefix(visit)
         for name, tensor in inlining.branch_constants(graph, prefix).items():
             self.define(name, self._weights.array(tensor))
-        nodes = inlining.inlined_branch(graph, step.node, prefix)
-        self.run(nodes, replace(step.scope, origin=step.scope.origin or step.name), step.live)
+        nodes = inlining.inlined_branch(graph, visit.node, prefix)
+        self.run(nodes, replace(visit.scope, origin=visit.scope.origin or visit.name), visit.live)
         return True
 
-    def _fold(self, step: Step) -> bool:
+    def _fold(self, visit: Visit) -> bool:
         """A node whose value is known: evaluate it."""
-        node, names = step.node, reads(step.node)
-        if step.schema is None or step.schema.domain:
+        node, names = visit.node, reads(visit.node)
+        if visit.schema is None or visit.schema.domain:
             return False
         if node.op_type == "Constant" and [a.name for a in node.attribute] == ["value"]:
             self.define(node.output[0], self._weights.array(node.attribute[0].t))
@@ -238,11 +239,11 @@ class Walk(Values):
         known = {name: value for name, value in values.items() if value is not None}
         if len(known) < len(values):
             return False
-        size = fold_bounds.allowed(node, known, self._infer(step, step.schema), self._folded)
+        size = fold_bounds.allowed(node, known, self._infer(visit, visit.schema), self._folded)
         if size is None:
             return False
         self._folded += size
-        results = folding.evaluate(node, step.schema, step.scope.opsets, known)
+        results = folding.evaluate(node, visit.schema, visit.scope.opsets, known)
         if results is None:
             return False
         for name, value in zip(filter(None, node.output), results, strict=True):
@@ -250,29 +251,29 @@ class Walk(Values):
         self.dequantised.note(node, self.constant)
         return True
 
-    def _import(self, step: Step) -> bool:
+    def _import(self, visit: Visit) -> bool:
         """An operator with an importer: its canonical nodes."""
-        node, schema = step.node, step.schema
+        node, schema = visit.node, visit.schema
         importer = self._importers.get(node.op_type)
         if importer is None or schema is None or schema.domain or schema.deprecated:
             return False
         names = reads(node)
         if self._unknown.intersection(names):
-            self._skip(step)
+            self._skip(visit)
             return True
-        kinds = self._infer(step, schema)
-        used = [name for name in node.output if name in step.live]
+        kinds = self._infer(visit, schema)
+        used = [name for name in node.output if name in visit.live]
         if all(self.constant(name) is not None for name in names):
-            self._refuse(step, "its inputs are all constant, and it cannot be evaluated here")
+            self._refuse(visit, "its inputs are all constant, and it cannot be evaluated here")
             return True
         found = [static_shape(kinds[name]) if name in kinds else None for name in used]
         if None in found:
-            self._refuse(step, "the shape of its output depends on values computed at run time")
+            self._refuse(visit, "the shape of its output depends on values computed at run time")
             return True
         for shape in found:
             if min(shape or (), default=0) < 0:
-                raise _invalid(step, f"an output of shape {shape}", "sizes are not negative")
-        if self._reads_integers(step, names):
+                raise _invalid(visit, f"an output of shape {shape}", "sizes are not negative")
+        if self._reads_integers(visit, names):
             return True
         computable = all(name in self.tensors for name in names)
         for name in used:
@@ -285,60 +286,60 @@ class Walk(Values):
         if not filled:
             return True
         try:
-            self._append(importer(source_of(step.node, step.name, schema, filled), self), step)
+            self._append(importer(source_of(visit.node, visit.name, schema, filled), self), visit)
         except RejectedNodeError as error:
             reason = "; ".join(filter(None, (f"got {error.got}", error.rule, error.hint)))
-            self.problems.node(step.operator, step.scope.origin or step.name, reason)
+            self.problems.node(visit.operator, visit.scope.origin or visit.name, reason)
         return True
 
-    def _reads_integers(self, step: Step, names: Collection[str]) -> bool:
+    def _reads_integers(self, visit: Visit, names: Collection[str]) -> bool:
         """Whether the node computes with integers, which is refused."""
         found = [self.tensors[name] for name in names if name in self.tensors]
         kinds = {tensor.dtype for tensor in found if tensor.data is None} & set(INTEGERS)
-        if not kinds or takes_integers(step.node.op_type):
+        if not kinds or takes_integers(visit.node.op_type):
             return False
         why = (
             f"reads {' and '.join(sorted(kinds))}, which only data movement and DequantizeLinear do"
         )
-        known = ways_out.of_operator(step.operator)
-        self._refuse(step, why if known else f"{why}: move the DequantizeLinear in front of it")
+        known = ways_out.of_operator(visit.operator)
+        self._refuse(visit, why if known else f"{why}: move the DequantizeLinear in front of it")
         return True
 
-    def _append(self, nodes: Sequence[Node], step: Step) -> None:
-        origin = (step.scope.origin or step.name,)
+    def _append(self, nodes: Sequence[Node], visit: Visit) -> None:
+        origin = (visit.scope.origin or visit.name,)
         for node in nodes:
-            name = node.name if node.name == step.name else self._unique(node.name)
+            name = node.name if node.name == visit.name else self._unique(node.name)
             self.nodes.append(replace(node, name=name, origin=node.origin or origin))
 
-    def _expand(self, step: Step) -> bool:
+    def _expand(self, visit: Visit) -> bool:
         """An operator that ONNX defines by others: its definition in place of the node."""
-        if step.schema is None or self._unknown.intersection(reads(step.node)):
+        if visit.schema is None or self._unknown.intersection(reads(visit.node)):
             return False
-        function = self._definition(step, step.schema)
+        function = self._definition(visit, visit.schema)
         if function is None:
             return False
         attributes = {
             name: attribute.default_value
-            for name, attribute in step.schema.attributes.items()
+            for name, attribute in visit.schema.attributes.items()
             if attribute.default_value.type
         }
-        attributes |= {attribute.name: attribute for attribute in step.node.attribute}
-        nodes = inlining.inlined_function(function, step.node, attributes, self._prefix(step))
-        opsets = {**step.scope.opsets, **opset_versions(function.opset_import)}
+        attributes |= {attribute.name: attribute for attribute in visit.node.attribute}
+        nodes = inlining.inlined_function(function, visit.node, attributes, self._prefix(visit))
+        opsets = {**visit.scope.opsets, **opset_versions(function.opset_import)}
         outside, self.problems = self.problems, Problems()
         try:
-            self.run(nodes, replace(step.scope, opsets=opsets, origin=step.name), step.live)
+            self.run(nodes, replace(visit.scope, opsets=opsets, origin=visit.name), visit.live)
         finally:
             inside, self.problems = self.problems, outside
         if inside:
             # Not its parts are unsupported but the node itself.
             reason = "; ".join(inside.operators or inside.lines())
             self.problems.node(
-                step.operator, step.scope.origin or step.name, f"its definition needs {reason}"
+                visit.operator, visit.scope.origin or visit.name, f"its definition needs {reason}"
             )
         return True
 
-    def _definition(self, step: Step, schema: Any) -> onnx.FunctionProto | None:
+    def _definition(self, visit: Visit, schema: Any) -> onnx.FunctionProto | None:
         """The function that defines the operator, in the opset nearest to the model's.
 
         ``schema`` is an OpSchema; onnx does not publish the types of what is used here.
@@ -351,23 +352,23 @@ class Walk(Values):
         )
         if not versions:
             return None
-        opset = step.scope.opsets.get(schema.domain, 0)
+        opset = visit.scope.opsets.get(schema.domain, 0)
         version = max((v for v in versions if v <= opset), default=min(versions))
         if not dependent:
             found = schema.get_function_with_opset_version(version)
         else:
             kinds = [
-                self._type(name).SerializeToString() if name else b"" for name in step.node.input
+                self._type(name).SerializeToString() if name else b"" for name in visit.node.input
             ]
             try:
                 found = schema.get_context_dependent_function_with_opset_version(
-                    version, step.node.SerializeToString(), kinds
+                    version, visit.node.SerializeToString(), kinds
                 )
             except _INVALID as error:
-                raise _invalid(step, str(error)) from None
+                raise _invalid(visit, str(error)) from None
         return onnx.FunctionProto.FromString(found) if isinstance(found, bytes) else found
 
 
-def _invalid(step: Step, got: str, rule: str = "") -> EdgeconvError:
-    where = f"node {step.name!r} ({step.node.op_type})"
+def _invalid(visit: Visit, got: str, rule: str = "") -> EdgeconvError:
+    where = f"node {visit.name!r} ({visit.node.op_type})"
     return EdgeconvError("the model is invalid", where=where, got=" ".join(got.split()), rule=rule)

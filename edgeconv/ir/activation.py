@@ -46,10 +46,10 @@ class Activation:
 NONE = Activation()
 
 
-def grid(step: float, low: float, high: float) -> Activation:
+def grid(spacing: float, low: float, high: float) -> Activation:
     """QuantizeLinear followed by DequantizeLinear of one scale and zero point.
 
-    The multiples ``low`` to ``high`` of ``step``; both are the bounds of the integer type less the
-    zero point.
+    The multiples ``low`` to ``high`` of ``spacing``; both are the bounds of the integer type
+    less the zero point.
     """
-    return Activation("grid", step, low, high)
+    return Activation("grid", spacing, low, high)

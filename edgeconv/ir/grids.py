@@ -21,10 +21,10 @@ _MOVES = frozenset(
 
 def rounded_to(graph: Graph) -> dict[str, Activation]:
     """Tensor -> the grid that it was rounded to last: whole multiples from ``beta`` to ``gamma`` of
-    the step ``alpha``, as float32.
+    the spacing ``alpha``, as float32.
 
-    Of integers the step is 1.  Where steps differ within a tensor, or something else was joined to
-    it, ``alpha`` is the largest of them and the bounds are infinite.
+    Of integers the spacing is 1.  Where spacings differ within a tensor, or something else was
+    joined to it, ``alpha`` is the largest of them and the bounds are infinite.
     """
     found: dict[str, Activation] = {}
     for node in graph.nodes:
@@ -34,7 +34,7 @@ def rounded_to(graph: Graph) -> dict[str, Activation]:
     return found
 
 
-def steps_of(graph: Graph) -> dict[str, float]:
+def spacings_of(graph: Graph) -> dict[str, float]:
     """Tensor -> the distance between neighbouring values, for those that QuantizeLinear ended in:
     the unit in which results may differ."""
     return {name: known.alpha for name, known in rounded_to(graph).items()}
@@ -85,8 +85,8 @@ def _grid(node: Node, graph: Graph, found: dict[str, Activation]) -> Activation 
     return replace(grids[0], beta=low, gamma=high)
 
 
-def _mixed(*steps: float) -> Activation:
-    return grid(max(steps), -math.inf, math.inf)
+def _mixed(*spacings: float) -> Activation:
+    return grid(max(spacings), -math.inf, math.inf)
 
 
 def _last_activation(node: Node) -> Activation:

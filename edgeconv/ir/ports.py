@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from edgeconv.encoding import Encoding
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.ir.grids import steps_of
+from edgeconv.ir.grids import spacings_of
 from edgeconv.ir.quantisation import INTEGERS, integers_of
 
 # Operators whose result's axes are those of their first input.
@@ -27,28 +27,28 @@ class PortFacts:
 
     ``scaling``: number = (stored - zero) * scale, None where the elements are float32 or no single
     QuantizeLinear or DequantizeLinear says it.  ``axes``: "NCHW", "NHWC", or "" where the network
-    does not tell.  ``step``: between neighbouring values of a quantised one, else 0.
+    does not tell.  ``spacing``: between neighbouring values of a quantised one, else 0.
     """
 
     scaling: Encoding | None
     axes: str
-    step: float
+    spacing: float
 
 
 def port_facts(graph: Graph) -> dict[str, PortFacts]:
     """Of every graph input and output, by name."""
-    consumers, producers, steps = graph.consumers(), graph.producers(), steps_of(graph)
+    consumers, producers, spacings = graph.consumers(), graph.producers(), spacings_of(graph)
     found = {}
     for name in graph.inputs:
         readers = consumers[name]
         axes = _axes_of_input(graph, consumers, name)
         scaling = _scaling(graph, name, readers, "Dequantise")
-        found[name] = PortFacts(scaling, axes, steps.get(name, 0.0))
+        found[name] = PortFacts(scaling, axes, spacings.get(name, 0.0))
     for name in graph.outputs:
         writer = producers.get(name)  # none: an input that is an output
         axes = _axes_of_output(graph, producers, name)
         scaling = _scaling(graph, name, [writer] if writer else [], "Quantise")
-        found.setdefault(name, PortFacts(scaling, axes, steps.get(name, 0.0)))
+        found.setdefault(name, PortFacts(scaling, axes, spacings.get(name, 0.0)))
     return found
 
 

@@ -43,7 +43,7 @@ class Chain:
 
     def add(
         self,
-        step: str,
+        suffix: str,
         op: str,
         inputs: Sequence[str],
         shape: Shape,
@@ -53,19 +53,19 @@ class Chain:
     ) -> str:
         """Append ``op`` with an intermediate result of ``shape``; returns the result's name."""
         like = self.ctx.tensor(self.source.inputs[0])
-        output = self.ctx.add_tensor(f"{self.source.outputs[0]}/{step}", shape, like)
-        name = f"{self.source.name}/{step}"
+        output = self.ctx.add_tensor(f"{self.source.outputs[0]}/{suffix}", shape, like)
+        name = f"{self.source.name}/{suffix}"
         self.nodes.append(Node(name, op, tuple(inputs), (output,), attrs, epilogue))
         return output
 
-    def unary(self, step: str, function: Activation, data: str) -> str:
+    def unary(self, suffix: str, function: Activation, data: str) -> str:
         """Append ``function`` of ``data``; returns the result's name."""
         shape = self.ctx.tensor(data).shape
-        return self.add(step, "Unary", (data,), shape, Epilogue(function))
+        return self.add(suffix, "Unary", (data,), shape, Epilogue(function))
 
-    def constant(self, step: str, value: float | Array) -> str:
+    def constant(self, suffix: str, value: float | Array) -> str:
         """Add a float32 constant; returns its name."""
-        hint = f"{self.source.outputs[0]}/{step}"
+        hint = f"{self.source.outputs[0]}/{suffix}"
         return self.ctx.add_constant(hint, np.asarray(value, dtype=np.float32))
 
     def finish(self, op: str, inputs: Sequence[str], /, **attrs: Any) -> list[Node]:

@@ -31,7 +31,7 @@ def clamp(low: float, high: float) -> Activation:
 
 
 def _index(value: float, grid: Activation) -> float:
-    """The multiple of the grid's step that ``value`` goes to."""
+    """The multiple of the grid's spacing that ``value`` goes to."""
     with np.errstate(over="ignore"):
         whole = float(np.rint(np.float32(value) / np.float32(grid.alpha)))
     return min(max(whole, grid.beta), grid.gamma)

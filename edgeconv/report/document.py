@@ -15,7 +15,7 @@ from edgeconv.frontend.cut import WHOLE, Cut
 from edgeconv.ir.candidate import FLOAT
 from edgeconv.ir.choice import Choice, Layer, tensor_bytes
 from edgeconv.ir.graph import Graph, Tensor
-from edgeconv.ir.grids import steps_of
+from edgeconv.ir.grids import spacings_of
 from edgeconv.ir.memory import MemoryMap
 from edgeconv.ir.ports import PortFacts, port_facts
 from edgeconv.predict import LayerPrediction, Roofline, predict
@@ -50,11 +50,11 @@ def build_report(choice: Choice, memory: MemoryMap, board: Board, facts: Facts) 
     """The report of a network that has not been built yet: code sizes and times are null."""
     graph = choice.graph
     predicted = predict(choice, memory, board)
-    steps, ports = steps_of(graph), port_facts(graph)
+    spacings, ports = spacings_of(graph), port_facts(graph)
     layers = [
         {
             **_layer(choice.layers[index], graph, memory, expected),
-            "step": steps.get(choice.layers[index].node.output),
+            "step": spacings.get(choice.layers[index].node.output),
         }
         for index, expected in zip(memory.order, predicted.layers, strict=True)
     ]
@@ -65,7 +65,7 @@ def build_report(choice: Choice, memory: MemoryMap, board: Board, facts: Facts) 
             "file": facts.model_file,
             "sha256": graph.sha256,
             "macs": sum(layer["macs"] for layer in layers),
-            "quantised": bool(steps),
+            "quantised": bool(spacings),
             **({"cut": facts.cut.to_json()} if facts.cut else {}),
         },
         "program": {
@@ -282,7 +282,7 @@ def _port(tensor: Tensor, facts: PortFacts) -> Report:
         "shape": list(tensor.shape),
         "dtype": tensor.dtype,
         **({"axes": facts.axes} if facts.axes else {}),
-        **({"step": facts.step} if facts.step else {}),
+        **({"step": facts.spacing} if facts.spacing else {}),
         **({"scale": list(scaling.scale), "zero_point": list(scaling.zero)} if scaling else {}),
         **({"scale_axis": scaling.axis} if scaling and not scaling.is_per_tensor else {}),
     }

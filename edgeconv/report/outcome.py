@@ -41,8 +41,8 @@ def verification(result: Verification) -> Group:
         )
     lines.append(table)
     for output in result.outputs:
-        if output.step:
-            steps = f"{output.steps:.3g} of its quantisation step, {output.step:.6g}"
+        if output.spacing:
+            steps = f"{output.spacings:.3g} of its quantisation step, {output.spacing:.6g}"
             lines.append(f"{escape(output.name)}: the largest error is {steps}")
     for difference in result.rounded:
         lines.append(
@@ -174,7 +174,7 @@ def _layer_table(result: Verification) -> Table:
 
 def _verdict(result: Verification) -> str:
     limit = f"tolerance {result.tolerance:g} of the largest output"
-    quantised = any(output.step for output in result.outputs)
+    quantised = any(output.spacing for output in result.outputs)
     if result.pieces:
         return _verdict_by_piece(result)
     limit += " or one quantisation step" if quantised else ""
@@ -194,10 +194,10 @@ def _verdict_by_piece(result: Verification) -> str:
         first = escape(result.first_defect)
         return f"[red]DIFFERENT[/] from the model; first layer that differs: {first}"
     equal = "[green]equal[/] to the model, layer by layer"
-    apart = max(result.outputs, key=lambda output: output.steps)
+    apart = max(result.outputs, key=lambda output: output.spacings)
     if all(output.within(result.tolerance) for output in result.outputs):
         return equal
-    return f"{equal}; {_TIES}: to {apart.steps:.3g} steps of output {escape(apart.name)}."
+    return f"{equal}; {_TIES}: to {apart.spacings:.3g} steps of output {escape(apart.name)}."
 
 
 def _difference_json(difference: Difference) -> dict[str, Any]:
@@ -206,7 +206,7 @@ def _difference_json(difference: Difference) -> dict[str, Any]:
         "relative": _number(difference.relative),
         "max_abs": _number(difference.max_abs),
         "max_ulp": _number(difference.max_ulp),
-        "step": difference.step or None,
+        "step": difference.spacing or None,
         "sqnr_db": _number(difference.sqnr_db),
         "worst": list(difference.worst),
     }

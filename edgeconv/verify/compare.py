@@ -19,10 +19,10 @@ class Difference:
 
     ``max_abs``: largest absolute difference; infinite where one side is NaN and the other is not,
     and where an infinity meets anything else than itself.  ``largest``: largest finite magnitude
-    of the reference.  ``max_ulp``: largest number of float32 steps between two elements (large
+    of the reference.  ``max_ulp``: largest number of float32 numbers between two elements (large
     without meaning where cancellation leaves a reference near zero).  ``sqnr_db``: signal to
     noise ratio, 10 log10(sum ref^2 / sum (got - ref)^2).  ``worst``: index of the first element
-    with the largest difference, () for a scalar.  ``step``: of a quantised tensor the distance
+    with the largest difference, () for a scalar.  ``spacing``: of a quantised tensor the distance
     between neighbouring values, 0 of others.
     """
 
@@ -32,7 +32,7 @@ class Difference:
     max_ulp: float
     sqnr_db: float
     worst: tuple[int, ...]
-    step: float = 0.0
+    spacing: float = 0.0
 
     @property
     def relative(self) -> float:
@@ -40,31 +40,31 @@ class Difference:
         return self.max_abs / self.largest if self.largest > 0 else self.max_abs
 
     @property
-    def steps(self) -> float:
-        """``max_abs`` in steps; 0 of a tensor that has none."""
-        return self.max_abs / self.step if self.step else 0.0
+    def spacings(self) -> float:
+        """``max_abs`` in spacings; 0 of a tensor that has none."""
+        return self.max_abs / self.spacing if self.spacing else 0.0
 
     def within(self, tolerance: float) -> bool:
-        """Whether the relative difference is at most ``tolerance``, or the absolute one a step."""
-        return self.relative <= tolerance or self.max_abs <= self.step * (1 + _ROUNDING)
+        """Whether the relative difference is at most ``tolerance``, or the absolute one the grid's."""
+        return self.relative <= tolerance or self.max_abs <= self.spacing * (1 + _ROUNDING)
 
 
-def compare(name: str, got: Array, reference: Array, step: float = 0.0) -> Difference:
+def compare(name: str, got: Array, reference: Array, spacing: float = 0.0) -> Difference:
     """Compare two arrays of one shape; ValueError when the shapes differ.
 
-    ``step``: the quantisation step of the reference, 0 where it has none.
+    ``spacing``: that of the grid of the reference, 0 where it has none.
     """
     if got.shape != reference.shape:
         raise ValueError(f"{name}: shape {got.shape} against {reference.shape}")
     if not got.size:
-        return Difference(name, 0.0, 0.0, 0.0, math.inf, (), step)
+        return Difference(name, 0.0, 0.0, 0.0, math.inf, (), spacing)
     mine, theirs = got.astype(np.float64), reference.astype(np.float64)
     same = (mine == theirs) | (np.isnan(mine) & np.isnan(theirs))
     with np.errstate(invalid="ignore"):  # inf - inf: equal ones are masked, others count as inf
         distance = np.where(same, 0.0, np.abs(mine - theirs))
     distance = np.where(np.isnan(distance), np.inf, distance)
     finite = np.abs(theirs[np.isfinite(theirs)])
-    ulps = np.where(same, 0.0, _steps(got.astype(np.float32), reference.astype(np.float32)))
+    ulps = np.where(same, 0.0, _ulps(got.astype(np.float32), reference.astype(np.float32)))
     ulps = np.where(np.isfinite(distance), ulps, np.inf)
     worst = np.unravel_index(int(np.argmax(distance)), distance.shape)
     return Difference(
@@ -74,21 +74,21 @@ def compare(name: str, got: Array, reference: Array, step: float = 0.0) -> Diffe
         float(ulps.max()),
         _sqnr(theirs, distance),
         tuple(int(i) for i in worst),
-        step,
+        spacing,
     )
 
 
-def assumed_step(reference: npt.NDArray[np.generic]) -> float:
-    """One step of an eight-bit grid over the values of a tensor that a quantised network computes
-    and does not quantise itself."""
+def assumed_spacing(reference: npt.NDArray[np.generic]) -> float:
+    """The spacing of an eight-bit grid over the values of a tensor that a quantised network
+    computes and does not quantise itself."""
     values = np.abs(reference[np.isfinite(reference)].astype(np.float64))
     return float(values.max(initial=0.0)) / 127
 
 
-def _steps(one: Floats, other: Floats) -> npt.NDArray[np.float64]:
+def _ulps(one: Floats, other: Floats) -> npt.NDArray[np.float64]:
     """Float32 values between two arrays, element by element; both zeros are the same value."""
-    steps: npt.NDArray[np.float64] = np.abs(_rank(one) - _rank(other)).astype(np.float64)
-    return steps
+    ulps: npt.NDArray[np.float64] = np.abs(_rank(one) - _rank(other)).astype(np.float64)
+    return ulps
 
 
 def _rank(values: Floats) -> npt.NDArray[np.int64]:

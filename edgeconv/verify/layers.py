@@ -15,7 +15,7 @@ from edgeconv.ir.layout import Layout
 from edgeconv.ir.quantisation import INTEGERS
 from edgeconv.ir.step import Divides, Rows, calls
 from edgeconv.storage import format_called
-from edgeconv.verify.compare import Difference, assumed_step, compare
+from edgeconv.verify.compare import Difference, assumed_spacing, compare
 
 Steps = Sequence[Mapping[str, Any]]  # those of a report
 
@@ -56,7 +56,7 @@ def compare_layers(
     """Compare every layer's bytes in ``trace`` (execution order) with ``reference``, by ONNX name.
 
     ``steps``: those of the report.  ``quantised``: the network rounds activations; then layers may
-    differ by a step of the grid.
+    differ by the spacing of the grid.
 
     Raises EdgeconvError when the trace does not have the length that the layers state.
     """
@@ -70,8 +70,8 @@ def compare_layers(
             skipped = "reshaped"
         else:
             got = Layout.parse(layer["layout_out"]).unpack(memory, shape).astype(np.float32)
-            step = layer.get("step") or (assumed_step(wanted) if quantised else 0.0)
-            difference = compare(layer["output"], got, wanted, step)
+            spacing = layer.get("step") or (assumed_spacing(wanted) if quantised else 0.0)
+            difference = compare(layer["output"], got, wanted, spacing)
             results.append(LayerResult(layer["name"], layer["op"], difference))
             continue
         results.append(LayerResult(layer["name"], layer["op"], None, skipped))

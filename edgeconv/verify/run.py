@@ -23,7 +23,7 @@ from edgeconv.errors import EdgeconvError
 from edgeconv.frontend import Cut, reference_beside, reference_outputs
 from edgeconv.progress import Tell, nobody
 from edgeconv.verify import layers as by_layer
-from edgeconv.verify.compare import Difference, assumed_step, compare
+from edgeconv.verify.compare import Difference, assumed_spacing, compare
 from edgeconv.verify.inputs import from_npz, seeded, tensor_bytes
 from edgeconv.verify.layers import LayerResult
 from edgeconv.verify.pieces import Pieces, compare_pieces
@@ -71,7 +71,7 @@ class Verification:
     def one_line(self) -> str:
         """What is furthest from what it is judged by."""
         worst = max(self.judged, key=lambda difference: difference.relative)
-        steps = f", {worst.steps:.3g} of a quantisation step" if worst.step else ""
+        steps = f", {worst.spacings:.3g} of a quantisation step" if worst.spacing else ""
         what = "tensor" if self.pieces or self.rounded else "output"
         return f"{what} {worst.name!r}: relative error {worst.relative:.3g}{steps}"
 
@@ -128,9 +128,9 @@ def verify(
     project.put({path.name: data for path, data in files.items()})
     tell(f"running {'under ' + way if (way := how(binary)) != 'natively' else way}")
     got, printed = run_program(project, binary, layers=traced)
-    steps = _steps(project, reference.values)
+    spacings = _spacings(project, reference.values)
     trace = project.build_directory / "layers.bin"
-    rounded = _rounded(project, trace, twin, feeds, got, expected, steps) if twin else []
+    rounded = _rounded(project, trace, twin, feeds, got, expected, spacings) if twin else []
     pieces = None
     if by_piece:
         tell("comparing layer by layer")
@@ -151,7 +151,7 @@ def verify(
     stack = _STACK.search(printed)
     bound = worst_stack(binary.path, (RESET,), binary.objects.values())[0] if stack else None
     return Verification(
-        tuple(compare(name, got[name], reference.values[name], steps[name]) for name in got),
+        tuple(compare(name, got[name], reference.values[name], spacings[name]) for name in got),
         tuple(results),
         tolerance,
         reference.engine,
@@ -176,11 +176,11 @@ def _rounded(
     feeds: Outputs,
     got: Outputs,
     expected: Mapping[str, npt.NDArray[Any]],
-    steps: Mapping[str, float],
+    spacings: Mapping[str, float],
 ) -> list[Difference]:
     """Against the twin: layer by layer where results are rounded, else the outputs."""
     if not twin.results_stored:
-        return [compare(name, got[name], expected[name], steps[name]) for name in got]
+        return [compare(name, got[name], expected[name], spacings[name]) for name in got]
     truncate = project.report["program"].get("rounding") == "truncate"
     layers, taken = project.report["layers"], project.report.get("steps", ())
     return list(compare_beside(layers, trace, twin, feeds, steps=taken, truncate=truncate))
@@ -191,11 +191,13 @@ def is_quantised(project: Project) -> bool:
     return bool(project.report["model"].get("quantised"))
 
 
-def _steps(project: Project, reference: Mapping[str, npt.NDArray[np.generic]]) -> dict[str, float]:
+def _spacings(
+    project: Project, reference: Mapping[str, npt.NDArray[np.generic]]
+) -> dict[str, float]:
     """By how much each output may differ because an activation was rounded the other way."""
     assumed = is_quantised(project)
     return {
-        port.name: port.step or (assumed_step(reference[port.name]) if assumed else 0.0)
+        port.name: port.spacing or (assumed_spacing(reference[port.name]) if assumed else 0.0)
         for port in project.outputs
     }
 

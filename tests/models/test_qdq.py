@@ -37,8 +37,8 @@ def verified(
 
 def steps(result: Verification) -> float:
     """Of the output that is furthest from ONNX Runtime's."""
-    assert all(output.step for output in result.outputs)
-    return max(output.steps for output in result.outputs)
+    assert all(output.spacing for output in result.outputs)
+    return max(output.spacings for output in result.outputs)
 
 
 @pytest.fixture(scope="module")

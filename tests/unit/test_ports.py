@@ -64,7 +64,7 @@ def test_scaling_of_integers(tmp_path: Path, dtype: str) -> None:
     found = facts_of(tiny(dtype)[0], tmp_path)
     assert found["image"].scaling is not None
     assert found["scores"].scaling is not None
-    assert found["scores"].step == 1.0
+    assert found["scores"].spacing == 1.0
 
 
 def both_ways(per_channel: bool) -> onnx.ModelProto:

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from edgeconv.build.instructions.aarch64 import MACHINE as _AARCH64
 from edgeconv.build.instructions.arm import MACHINE as _ARM
-from edgeconv.build.instructions.base import Effect, Flow, Instruction, Machine, Move, Step
+from edgeconv.build.instructions.base import Effect, Flow, Instruction, Machine, Meaning, Move
 from edgeconv.build.instructions.ppc64 import MACHINE as _PPC64
 from edgeconv.build.instructions.x86_64 import MACHINE as _X86_64
 
@@ -19,4 +19,4 @@ MACHINES: Mapping[str, Machine] = MappingProxyType(
     {machine.elf_name: machine for machine in (_AARCH64, _ARM, _PPC64, _X86_64)}
 )
 
-__all__ = ["MACHINES", "Effect", "Flow", "Instruction", "Machine", "Move", "Step"]
+__all__ = ["MACHINES", "Effect", "Flow", "Instruction", "Machine", "Meaning", "Move"]

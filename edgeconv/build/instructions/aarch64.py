@@ -12,34 +12,34 @@ from edgeconv.build.instructions.base import (
     Effect,
     Flow,
     Machine,
+    Meaning,
     Move,
-    Step,
     control,
     moves,
     rules,
 )
 
 
-def _immediate(move: Move, sign: int) -> Callable[[re.Match[str]], Step]:
+def _immediate(move: Move, sign: int) -> Callable[[re.Match[str]], Meaning]:
     """An add or sub, whose number may be shifted left by 12."""
 
-    def make(match: re.Match[str]) -> Step:
+    def make(match: re.Match[str]) -> Meaning:
         count = sign * (int(match["n"], 0) << (12 if match["shift"] else 0))
-        return Step(effect=Effect(move, count, match.groupdict().get("reg") or ""))
+        return Meaning(effect=Effect(move, count, match.groupdict().get("reg") or ""))
 
     return make
 
 
-def _align(match: re.Match[str]) -> Step:
+def _align(match: re.Match[str]) -> Meaning:
     """``match["n"]`` is the mask -alignment as 64 bits."""
-    return Step(effect=Effect(Move.ALIGN, (1 << 64) - int(match["n"], 0), match["reg"]))
+    return Meaning(effect=Effect(Move.ALIGN, (1 << 64) - int(match["n"], 0), match["reg"]))
 
 
-def _write_back(sign: int) -> Callable[[re.Match[str]], Step]:
+def _write_back(sign: int) -> Callable[[re.Match[str]], Meaning]:
     """An access that moves the stack pointer before (group ``n``) or after it (``m``)."""
 
-    def make(match: re.Match[str]) -> Step:
-        return Step(effect=Effect(Move.GROW, sign * int(match["n"] or match["m"], 0)))
+    def make(match: re.Match[str]) -> Meaning:
+        return Meaning(effect=Effect(Move.GROW, sign * int(match["n"] or match["m"], 0)))
 
     return make
 

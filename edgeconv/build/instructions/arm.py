@@ -12,8 +12,8 @@ from edgeconv.build.instructions.base import (
     Effect,
     Flow,
     Machine,
+    Meaning,
     Move,
-    Step,
     control,
     moves,
     rules,
@@ -24,15 +24,15 @@ _REGISTER_BYTES = {"s": 4, "d": 8, "q": 16}  # all others have 4
 _FIRST_WIDE = 0xE800
 
 
-def _listed(sign: int, flow: Flow = Flow.NEXT) -> Callable[[re.Match[str]], Step]:
+def _listed(sign: int, flow: Flow = Flow.NEXT) -> Callable[[re.Match[str]], Meaning]:
     """The stack pointer moves by the registers of the group ``list``."""
 
-    def make(match: re.Match[str]) -> Step:
+    def make(match: re.Match[str]) -> Meaning:
         registers = match["list"].split(", ")
         count = sum(
             _REGISTER_BYTES.get(name[0], 4) if name[1:].isdigit() else 4 for name in registers
         )
-        return Step(flow, effect=Effect(Move.GROW, sign * count))
+        return Meaning(flow, effect=Effect(Move.GROW, sign * count))
 
     return make
 
@@ -41,8 +41,8 @@ def _width(data: bytes) -> int:
     return 4 if int.from_bytes(data[:2], "little") >= _FIRST_WIDE else 2
 
 
-def _up(match: re.Match[str]) -> Step:
-    return Step(effect=Effect(Move.GROW, -int(match["n"] or match["m"], 0)))
+def _up(match: re.Match[str]) -> Meaning:
+    return Meaning(effect=Effect(Move.GROW, -int(match["n"] or match["m"], 0)))
 
 
 # Of a conditional instruction the worse outcome counts: growth happens, release does not.

@@ -44,7 +44,7 @@ class Effect:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Meaning:
     """One instruction's meaning.
 
     ``target``: the address a direct branch names.  ``register``: that an indirect jump takes it
@@ -58,8 +58,8 @@ class Step:
     below: int = 0
 
 
-NOTHING = Step()
-Rule = tuple[re.Pattern[str], Callable[[re.Match[str]], Step]]
+NOTHING = Meaning()
+Rule = tuple[re.Pattern[str], Callable[[re.Match[str]], Meaning]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Instruction:
     address: int
     size: int
     text: str
-    step: Step
+    meaning: Meaning
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,14 +106,14 @@ class Machine:
                 data[at:], address + at
             ):
                 text = f"{name} {operands}".rstrip()
-                yield Instruction(where, size, text, self.step(text))
+                yield Instruction(where, size, text, self.meaning(text))
                 at = where - address + size
             if at < len(data):
                 size = min(self.width(data[at : at + 4]), len(data) - at)
                 yield Instruction(address + at, size, "(bad)", NOTHING)
                 at += size
 
-    def step(self, text: str) -> Step:
+    def meaning(self, text: str) -> Meaning:
         """The meaning of an instruction: that of the first rule that matches all of its text."""
         for pattern, make in self.rules:
             match = pattern.fullmatch(text)
@@ -123,7 +123,7 @@ class Machine:
 
 
 def rules(
-    table: Sequence[tuple[str, Callable[[re.Match[str]], Step]]], **names: str
+    table: Sequence[tuple[str, Callable[[re.Match[str]], Meaning]]], **names: str
 ) -> tuple[Rule, ...]:
     """Compile a table of patterns; ``<NAME>`` in a pattern stands for ``names["NAME"]``."""
     compiled = []
@@ -139,23 +139,23 @@ def number(match: re.Match[str], group: int | str = "n") -> int:
     return int(match[group], 0)
 
 
-def control(flow: Flow) -> Callable[[re.Match[str]], Step]:
+def control(flow: Flow) -> Callable[[re.Match[str]], Meaning]:
     """A rule's right side: control goes to the group ``n``, or to where the group ``reg`` says."""
 
-    def make(match: re.Match[str]) -> Step:
+    def make(match: re.Match[str]) -> Meaning:
         groups = match.groupdict()
         target = number(match) if groups.get("n") else None
-        return Step(flow, target=target, register=groups.get("reg") or "")
+        return Meaning(flow, target=target, register=groups.get("reg") or "")
 
     return make
 
 
-def moves(move: Move, sign: int = 1, flow: Flow = Flow.NEXT) -> Callable[[re.Match[str]], Step]:
+def moves(move: Move, sign: int = 1, flow: Flow = Flow.NEXT) -> Callable[[re.Match[str]], Meaning]:
     """A rule's right side: ``sign`` times the group ``n`` bytes (0 without), register ``reg``."""
 
-    def make(match: re.Match[str]) -> Step:
+    def make(match: re.Match[str]) -> Meaning:
         groups = match.groupdict()
         count = sign * number(match) if groups.get("n") else 0
-        return Step(flow, effect=Effect(move, count, groups.get("reg") or ""))
+        return Meaning(flow, effect=Effect(move, count, groups.get("reg") or ""))
 
     return make

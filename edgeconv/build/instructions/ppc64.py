@@ -10,16 +10,16 @@ import capstone
 from edgeconv.build.instructions.base import (
     Flow,
     Machine,
+    Meaning,
     Move,
-    Step,
     control,
     moves,
     rules,
 )
 
 
-def _below(match: re.Match[str]) -> Step:
-    return Step(below=int(match["n"], 0))
+def _below(match: re.Match[str]) -> Meaning:
+    return Meaning(below=int(match["n"], 0))
 
 
 _RULES = rules(
@@ -27,7 +27,7 @@ _RULES = rules(
         (r"bl <N>", control(Flow.CALL)),
         (r"b\w*(?:ctrl|lrl)[+-]?(?: .*)?", control(Flow.CALL_INDIRECT)),
         (r"b <N>", control(Flow.JUMP)),
-        (r"b\w*ctr[+-]?(?: .*)?", lambda _: Step(Flow.JUMP_INDIRECT, register="ctr")),
+        (r"b\w*ctr[+-]?(?: .*)?", lambda _: Meaning(Flow.JUMP_INDIRECT, register="ctr")),
         (r"blr|trap", control(Flow.STOP)),
         (r"bcl .*", control(Flow.NEXT)),  # reads the program counter
         (r"b\w+[+-]? (?:.*, )?<N>", control(Flow.BRANCH)),

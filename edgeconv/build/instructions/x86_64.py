@@ -12,21 +12,21 @@ from edgeconv.build.instructions.base import (
     Effect,
     Flow,
     Machine,
+    Meaning,
     Move,
-    Step,
     control,
     moves,
     rules,
 )
 
 
-def _align(match: re.Match[str]) -> Step:
+def _align(match: re.Match[str]) -> Meaning:
     """``match["n"]`` is the mask -alignment as 64 bits."""
-    return Step(effect=Effect(Move.ALIGN, (1 << 64) - int(match["n"], 0)))
+    return Meaning(effect=Effect(Move.ALIGN, (1 << 64) - int(match["n"], 0)))
 
 
-def _below(match: re.Match[str]) -> Step:
-    return Step(below=int(match["n"], 0))
+def _below(match: re.Match[str]) -> Meaning:
+    return Meaning(below=int(match["n"], 0))
 
 
 _RULES = rules(
@@ -38,14 +38,14 @@ _RULES = rules(
         (r"(?:bnd )?jmp (?P<reg>.*)", control(Flow.JUMP_INDIRECT)),
         (r"(?:bnd )?(?:j\w+|loop\w*) <N>", control(Flow.BRANCH)),
         (r"(?:bnd |repz? )?ret.*|ud2|hlt|int3", control(Flow.STOP)),
-        (r"pushf?q?(?: .*)?", lambda _: Step(effect=Effect(Move.GROW, 8))),
-        (r"popf?q?(?: .*)?", lambda _: Step(effect=Effect(Move.GROW, -8))),
+        (r"pushf?q?(?: .*)?", lambda _: Meaning(effect=Effect(Move.GROW, 8))),
+        (r"popf?q?(?: .*)?", lambda _: Meaning(effect=Effect(Move.GROW, -8))),
         (r"sub rsp, (?P<n>-?<D>)", moves(Move.GROW)),
         (r"add rsp, (?P<n>-?<D>)", moves(Move.GROW, -1)),
         (r"lea rsp, \[rsp - (?P<n><D>)\]", moves(Move.GROW)),
         (r"lea rsp, \[rsp \+ (?P<n><D>)\]", moves(Move.GROW, -1)),
         (r"and rsp, (?P<n>0xf{8}[0-9a-f]{8})", _align),
-        (r"leave", lambda _: Step(effect=Effect(Move.RESTORE, -8, "rbp"))),
+        (r"leave", lambda _: Meaning(effect=Effect(Move.RESTORE, -8, "rbp"))),
         (r"mov rsp, (?P<reg>r\w+)", moves(Move.RESTORE)),
         (r"lea rsp, \[(?P<reg>r\w+) - (?P<n><D>)\]", moves(Move.RESTORE)),
         (r"lea rsp, \[(?P<reg>r\w+)(?: \+ (?P<n><D>))?\]", moves(Move.RESTORE, -1)),
