@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import graphlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -14,16 +14,19 @@ from edgeconv.ir.activation import Activation
 from edgeconv.ir.choice import Alias, Arg, ArgKind, Blob, KernelEpilogue, Layer, Param
 from edgeconv.ir.graph import Epilogue, Graph, Node
 from edgeconv.ir.layout import Layout
+from edgeconv.ir.work import Work
+from edgeconv.lowering.work import Call
 from edgeconv.storage import format_of
 
 FLOAT_BYTES = 4
-# Element types of run-time tensors, as C has them.
+# Element types as C has them.
 C_TYPES = {
     "float32": "float",
     "int8": "int8_t",
     "uint8": "uint8_t",
     "int16": "int16_t",
     "uint16": "uint16_t",
+    "int32": "int32_t",
 }
 
 _EPILOGUE = ("ec_lanes.h", "ec_activation.h")
@@ -96,24 +99,25 @@ def element_bytes(graph: Graph, name: str) -> int:
     return graph[name].storage.element_bytes
 
 
-def storage_of(graph: Graph, **tensors: str) -> dict[str, Param]:
-    """What templates must know of tensors, given by the names of the pointers to them.
+def storage_of(graph: Graph, **operands: str | Blob) -> dict[str, Param]:
+    """What templates must know of operands, given by the names of the pointers to them.
 
     ``<pointer>_as``: the format as C names it.  ``<pointer>_by``: what is appended to a number of
     elements to make it one of what the pointer counts, which are bytes but for float32.  An absent
-    tensor ("") counts as float32.
+    tensor ("") and a constant count as float32.
     """
     found: dict[str, Param] = {}
-    for pointer, name in tensors.items():
-        plain = not name or graph[name].storage == FLOAT32
-        found[f"{pointer}_as"] = "EC_F32" if plain else c_format(graph, name)
-        found[f"{pointer}_by"] = "" if plain else f" * {element_bytes(graph, name)}"
+    for pointer, name in operands.items():
+        plain = not name or isinstance(name, Blob) or graph[name].storage == FLOAT32
+        found[f"{pointer}_as"] = "EC_F32" if plain else c_format(graph, str(name))
+        found[f"{pointer}_by"] = "" if plain else f" * {element_bytes(graph, str(name))}"
     return found
 
 
 def tensor_arg(graph: Graph, kind: ArgKind, c_name: str, name: str) -> Arg:
-    """A pointer to a run-time tensor; to bytes, where it is not float32 in memory."""
-    c_type = "float" if graph[name].storage == FLOAT32 else "unsigned char"
+    """A pointer to a run-time tensor; to bytes, where it is float32 in another format."""
+    tensor = graph[name]
+    c_type = "unsigned char" if tensor.storage != FLOAT32 else C_TYPES[tensor.dtype]
     return Arg(kind, c_name, name, c_type)
 
 
@@ -122,16 +126,10 @@ def input_arg(graph: Graph, name: str, c_name: str = "in") -> Arg:
     return tensor_arg(graph, ArgKind.INPUT, c_name, name)
 
 
-def read_arg(graph: Graph, name: str, c_name: str, blobs: list[Blob]) -> Arg:
-    """A pointer to tensor ``name``: its place at run time or, for a constant, a blob.
-
-    The blob, in the tensor's layout, is appended to ``blobs``.
-    """
-    tensor = graph[name]
-    if not tensor.is_constant:
-        return input_arg(graph, name, c_name)
-    blobs.append(constant_blob(name, tensor.constant(), tensor.layout))
-    return Arg(ArgKind.WEIGHTS, c_name, name)
+def blob_arg(c_name: str, blob: Blob) -> Arg:
+    """A pointer to a constant of the layer."""
+    c_type = "float" if blob.dtype == "float32" else C_TYPES[blob.dtype]
+    return Arg(ArgKind.WEIGHTS, c_name, blob.name, c_type)
 
 
 def constant_blob(name: str, value: npt.NDArray[np.generic], layout: Layout) -> Blob:
@@ -151,10 +149,11 @@ def constants_as_blobs(layer: Layer, graph: Graph) -> Layer:
             data[arg.ref] = name
     if not data:
         return layer
-    blobs = (
-        replace(constant_blob(name, graph[name].constant(), graph[name].layout), name=blob)
+    blobs = tuple(
+        constant_blob(blob, graph[name].constant(), graph[name].layout)
         for name, blob in data.items()
     )
+    weight_bytes = layer.work.weight_bytes + sum(blob.bytes for blob in blobs)
     return replace(
         layer,
         args=tuple(
@@ -164,6 +163,7 @@ def constants_as_blobs(layer: Layer, graph: Graph) -> Layer:
             for arg in layer.args
         ),
         blobs=(*layer.blobs, *blobs),
+        work=replace(layer.work, weight_bytes=weight_bytes),
         aliases=tuple(alias for alias in layer.aliases if alias.input not in data),
     )
 
@@ -212,3 +212,67 @@ def residual_in_place(node: Node, graph: Graph) -> tuple[Alias, ...]:
     """Permission to overwrite the residual, when nothing else of the layer reads it."""
     residual = node.epilogue.residual
     return () if residual in node.inputs else in_place(node, graph, (residual,))
+
+
+def kernel_layer(
+    call: Call,
+    algorithm: str,
+    template: str,
+    *,
+    operands: Mapping[str, str | Blob],
+    params: Mapping[str, Param],
+    headers: Sequence[str],
+    functions: Sequence[str] = (),
+    work: Work,
+    aliases: Sequence[Alias] = (),
+    workspace_bytes: int = 0,
+    macs: int = 0,
+    free_if_aliased: bool = False,
+    epilogue: bool = True,
+) -> Layer:
+    """The kernel call of ``call``'s node.
+
+    ``operands``: by pointer a tensor that is read or a constant made for this kernel.  They are
+    the first arguments; residual, output and workspace follow.  The template sees ``params``, how
+    operands are stored, and the node's epilogue; where ``epilogue`` says that the kernel applies
+    none, how the output is stored ("out").  ``functions``: headers that the
+    last of ``headers`` needs beside those of the epilogue.  ``work``: without constants, which are
+    added.
+    """
+    node, graph = call.node, call.graph
+    constants = (operand for operand in operands.values() if isinstance(operand, Blob))
+    blobs = tuple(dict.fromkeys(constants))
+    arguments = (
+        blob_arg(pointer, operand)
+        if isinstance(operand, Blob)
+        else input_arg(graph, operand, pointer)
+        for pointer, operand in operands.items()
+    )
+    before = activation_headers(node.epilogue) if epilogue else ()
+    return Layer(
+        node=node,
+        algorithm=algorithm,
+        template=template,
+        params={
+            **params,
+            **storage_of(graph, **operands),
+            **(
+                {"epilogue": epilogue_of(node, graph)}
+                if epilogue
+                else storage_of(graph, out=node.output)
+            ),
+        },
+        args=(
+            *arguments,
+            *residual_args(node, graph),
+            output_arg(node, graph),
+            *((Arg(ArgKind.WORKSPACE, "workspace"),) if workspace_bytes else ()),
+        ),
+        headers=merge_headers([(*before, *headers), (*functions, *headers[-1:])]),
+        work=replace(work, weight_bytes=sum(blob.bytes for blob in blobs)),
+        blobs=blobs,
+        aliases=tuple(aliases),
+        workspace_bytes=workspace_bytes,
+        macs=macs,
+        free_if_aliased=free_if_aliased,
+    )

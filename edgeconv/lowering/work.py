@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from edgeconv.encoding import Encoding
-from edgeconv.ir.choice import Blob
 from edgeconv.ir.graph import Epilogue, Graph, Node, Tensor
 from edgeconv.ir.work import Work
 from edgeconv.targets import Decoding, Target
@@ -102,32 +100,27 @@ class Call:
         """Slots of activations and residual, over all outputs."""
         return epilogue_slots(self.node.epilogue) * self.out_vectors
 
+    def elementwise(self) -> Work:
+        """One instruction per output beside the activations; every operand is loaded once."""
+        return self.streams(self.out_vectors)
+
     def stored(self, tensor: Tensor) -> Decoding:
         """What the format of ``tensor`` costs."""
         return self.target.decoding(tensor.storage)
 
-    def streams(self, slots: float, blobs: Sequence[Blob] = (), times: float = 1.0) -> Work:
-        """``slots`` beside the epilogue; every operand is read so many ``times``, and the
-        constants ``blobs`` once."""
+    def streams(self, slots: float = 0.0, times: float = 1.0) -> Work:
+        """``slots`` beside the epilogue; every operand is read so many ``times``.
+
+        None for copies, transpositions included.
+        """
         decoded = times * self.streamed + self.encoded
         return Work(
             slots=slots + self.epilogue + decoded,
             moves=times * self.in_vectors + self.out_vectors,
-            weight_bytes=sum(blob.bytes for blob in blobs),
+            weight_bytes=0.0,
             data_bytes=times * self.in_bytes + self.out_bytes,
             decoding=decoded,
         )
-
-
-def elementwise(node: Node, graph: Graph, target: Target, blobs: Sequence[Blob] = ()) -> Work:
-    """One instruction per output beside the activations; every operand is loaded once."""
-    call = Call(node, graph, target)
-    return call.streams(call.out_vectors, blobs)
-
-
-def copying(node: Node, graph: Graph, target: Target, blobs: Sequence[Blob] = ()) -> Work:
-    """Copies, transpositions included."""
-    return Call(node, graph, target).streams(0.0, blobs)
 
 
 def width(storage: Encoding) -> float:

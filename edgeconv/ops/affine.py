@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
-from edgeconv.ir.graph import Node
-from edgeconv.lowering.options import Stored
+from edgeconv.ir.choice import Layer, Param
+from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.layout import Layout, Order, Shape
+from edgeconv.lowering.calls import constant_blob, in_place, kernel_layer
+from edgeconv.lowering.images import pixels, same_everywhere
+from edgeconv.lowering.nest import is_blocked
+from edgeconv.lowering.work import Call
 from edgeconv.ops.base import ImportContext, Operator, Source
 from edgeconv.ops.importing import Chain, Values, constant_input
-from edgeconv.ops.kernels.affine import layouts, lower
 from edgeconv.ops.normalising import (
     import_group_normalization,
     import_layer_normalization,
     import_mean_variance_normalization,
     standardised,
 )
+from edgeconv.targets import Target
 
 
 def _parameters(source: Source, ctx: ImportContext, names: Sequence[str]) -> list[Values]:
@@ -58,6 +64,38 @@ def _import_instance_normalization(source: Source, ctx: ImportContext) -> Sequen
     return chain.finish("Affine", (unit, *constants))
 
 
+def _loops(shape: Shape, layout: Layout) -> dict[str, Param]:
+    """Which loop nest of ec_affine.h, and its sizes."""
+    if layout.order is Order.ROW_MAJOR and pixels(shape) > 1:
+        return {"rows": True, "sizes": (shape[0], shape[1], pixels(shape))}
+    n, count = shape[0], pixels(shape)
+    if is_blocked(layout):
+        blocks = math.ceil(shape[1] / layout.block)
+        return {"rows": False, "sizes": (n, blocks, count, layout.block)}
+    return {"rows": False, "sizes": (1, 1, n * count, shape[1])}
+
+
+def lower(node: Node, graph: Graph, target: Target) -> Layer:
+    """The channel vectors are padded like the tensor's channels."""
+    x, out = graph[node.inputs[0]], graph[node.output]
+    call = Call(node, graph, target)
+    channels = (1, x.shape[1], 1)  # packed like a tensor of one pixel
+    scale, shift = (
+        constant_blob(c_name, graph[name].constant().reshape(channels), out.layout)
+        for c_name, name in zip(("scale", "shift"), node.inputs[1:3], strict=True)
+    )
+    return kernel_layer(
+        call,
+        "elementwise",
+        "ops/affine.c.j2",
+        operands={"x": x.name, "scale": scale, "shift": shift},
+        params=_loops(x.shape, out.layout),
+        headers=("ec_affine.h",),
+        work=call.elementwise(),
+        aliases=in_place(node, graph, (x.name, node.epilogue.residual)),
+    )
+
+
 OPERATOR = Operator(
     name="Affine",
     onnx={
@@ -68,7 +106,6 @@ OPERATOR = Operator(
         "MeanVarianceNormalization": import_mean_variance_normalization,
     },
     lower=lower,
-    layouts=layouts,
+    layouts=same_everywhere,
     fuses=True,
-    stored=Stored.BOTH,
 )

@@ -84,4 +84,4 @@ class Operator:
     layouts: Layouts = row_major_only
     macs: Callable[[Node, Graph], int] = lambda node, graph: 0
     fuses: bool = False
-    stored: Stored = Stored.NOTHING
+    stored: Stored = Stored.BOTH

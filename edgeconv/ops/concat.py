@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from itertools import accumulate
 
-from edgeconv.ir.graph import Node
-from edgeconv.lowering.options import Stored
+from edgeconv.ir.choice import Alias, Blob, Layer
+from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.layout import ROW_MAJOR, Layout, Order
+from edgeconv.lowering.calls import c_format, constant_blob, element_bytes, kernel_layer
+from edgeconv.lowering.images import layouts_of, padding
+from edgeconv.lowering.options import LayoutOption
+from edgeconv.lowering.work import Call
 from edgeconv.ops.base import ImportContext, Operator, Source
 from edgeconv.ops.importing import axis_of, make_node
-from edgeconv.ops.kernels.concat import layouts, lower
+from edgeconv.targets import Target
 
 
 def _import_concat(source: Source, ctx: ImportContext) -> Sequence[Node]:
@@ -19,10 +26,67 @@ def _import_concat(source: Source, ctx: ImportContext) -> Sequence[Node]:
     return [make_node(source, "Concat", filled, axis=axis)]
 
 
-OPERATOR = Operator(
-    name="Concat",
-    onnx={"Concat": _import_concat},
-    lower=lower,
-    layouts=layouts,
-    stored=Stored.BOTH,
-)
+def _outer(node: Node, graph: Graph, layout: Layout) -> int:
+    """How often every input appears in the output: the sizes outside of the axis, in memory."""
+    axis, shape = int(node.attrs["axis"]), graph[node.output].shape
+    if layout.order is Order.CHANNELS_LAST and axis > 0:
+        axis = len(shape) - 1 if axis == 1 else axis - 1
+    return math.prod(layout.physical_shape(shape)[:axis])
+
+
+def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
+    """Any; blocked along the channels only where every input but the last fills its blocks."""
+    shape, axis = graph[node.output].shape, int(node.attrs["axis"])
+    inner_channels = [graph[name].shape[1] for name in node.inputs[:-1]] if len(shape) > 2 else []
+    options = []
+    for layout in layouts_of(shape, target):
+        if axis == 1 and any(c % layout.block for c in inner_channels):
+            continue
+        copied = 0.0 if _outer(node, graph, layout) == 1 else 2.0 * layout.elements(shape)
+        options.append(
+            LayoutOption((layout,) * len(node.inputs), (layout,), copied + padding(shape, layout))
+        )
+    return options or [LayoutOption((ROW_MAJOR,) * len(node.inputs), (ROW_MAJOR,))]
+
+
+def lower(node: Node, graph: Graph, target: Target) -> Layer:
+    """One strided copy per input; ``alias`` numbers the inputs that may lie in the output."""
+    out, call = graph[node.output], Call(node, graph, target)
+    outer = _outer(node, graph, out.layout)
+    runs = [out.layout.elements(graph[name].shape) // outer for name in node.inputs]
+    starts = [0, *accumulate(runs)][:-1]
+    operands: dict[str, str | Blob] = {}
+    aliases: list[Alias] = []
+    alias_of: list[int] = []
+    for number, name in enumerate(node.inputs):
+        tensor = graph[name]
+        packed = None if tensor.data is None else constant_blob(name, tensor.data, out.layout)
+        operands[f"in{number}"] = packed or name
+        same = tensor.storage == out.storage and name not in node.inputs[:number]
+        view = outer == 1 and packed is None and same
+        alias_of.append(len(aliases) if view else -1)
+        if view:
+            offset = starts[number] * element_bytes(graph, name)
+            aliases.append(Alias(name, inner=name, outer=node.output, offset=offset, exact=True))
+    return kernel_layer(
+        call,
+        "concat",
+        "ops/concat.c.j2",
+        operands=operands,
+        params={
+            "outer": outer,
+            "row": sum(runs),
+            "runs": tuple(runs),
+            "starts": tuple(starts),
+            "alias_of": tuple(alias_of),
+            "formats": tuple(c_format(graph, name) for name in node.inputs),
+        },
+        headers=("ec_lanes.h", "ec_copy.h"),
+        work=call.streams(),
+        aliases=aliases,
+        free_if_aliased=-1 not in alias_of,
+        epilogue=False,
+    )
+
+
+OPERATOR = Operator(name="Concat", onnx={"Concat": _import_concat}, lower=lower, layouts=layouts)

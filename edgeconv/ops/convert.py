@@ -2,8 +2,64 @@
 
 from __future__ import annotations
 
-from edgeconv.lowering.options import Stored
-from edgeconv.ops.base import Operator
-from edgeconv.ops.kernels.convert import layouts, lower
+from collections.abc import Sequence
 
-OPERATOR = Operator(name="Convert", lower=lower, layouts=layouts, stored=Stored.BOTH)
+from edgeconv.ir.choice import Layer
+from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.layout import ROW_MAJOR, Layout, Order, Shape
+from edgeconv.lowering.calls import kernel_layer
+from edgeconv.lowering.images import layouts_of, pixels
+from edgeconv.lowering.moves import flat_copy
+from edgeconv.lowering.nest import is_blocked
+from edgeconv.lowering.options import LayoutOption
+from edgeconv.lowering.work import Call
+from edgeconv.ops.base import Operator
+from edgeconv.targets import Target
+
+_NAMES = {Order.ROW_MAJOR: "nchw", Order.CHANNELS_LAST: "nhwc", Order.BLOCKED: "blocks"}
+
+
+def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
+    """Every pair of different layouts; ``choose`` inserts the one that it needs."""
+    offered = layouts_of(graph[node.output].shape, target)
+    return [LayoutOption((a,), (b,)) for a in offered for b in offered if a != b]
+
+
+def _is_prefix(shape: Shape, have: Layout, want: Layout) -> bool:
+    """Whether the wanted bytes are the first ones of what is there."""
+    if have.canonical(shape) == want.canonical(shape):
+        return True
+    dense = want.canonical(shape) == ROW_MAJOR
+    return is_blocked(have) and dense and shape[0] == 1 and pixels(shape) == 1
+
+
+def lower(node: Node, graph: Graph, target: Target) -> Layer:
+    """A view where the bytes are the same ones, else transpositions image by image."""
+    x, out, call = graph[node.inputs[0]], graph[node.output], Call(node, graph, target)
+    have, want, shape = x.layout, out.layout, x.shape
+    if _is_prefix(shape, have, want):
+        return flat_copy(node, graph, target, out.elements)
+    if x.storage != out.storage:
+        raise ValueError(f"{node.name}: a conversion keeps the format")
+    if is_blocked(have) and is_blocked(want):
+        raise ValueError(f"{node.name}: no conversion from {have} to {want}")
+    return kernel_layer(
+        call,
+        "convert",
+        "ops/convert.c.j2",
+        operands={"in": x.name},
+        params={
+            "source": _NAMES[have.order],
+            "target": _NAMES[want.order],
+            "images": shape[0],
+            "channels": shape[1],
+            "pixels": pixels(shape),
+            "block": max(have.block, want.block),
+        },
+        headers=("ec_lanes.h", "ec_copy.h", "ec_transpose.h", "ec_convert.h"),
+        work=call.streams(),
+        epilogue=False,
+    )
+
+
+OPERATOR = Operator(name="Convert", lower=lower, layouts=layouts)

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from edgeconv.algorithms.direct.candidate import candidates
+from edgeconv.algorithms.direct.lower import lower as lower_direct
+from edgeconv.algorithms.problem import ConvProblem, Finish, filters_as
+from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.lowering.options import Stored
+from edgeconv.ir.layout import CHANNELS_LAST
 from edgeconv.ops.base import ImportContext, Operator, Source
 from edgeconv.ops.importing import Chain, Values, flag, make_node, optional_input
-from edgeconv.ops.kernels.dense import lower
+from edgeconv.targets import Target
 
 
 def _scaled(value: Values, factor: float) -> Values:
@@ -86,11 +92,38 @@ def _macs(node: Node, graph: Graph) -> int:
     return graph[node.output].size * graph[node.inputs[1]].shape[1]
 
 
+def lower(node: Node, graph: Graph, target: Target) -> Layer:
+    """y[m, n] = sum_k x[m, k] w[n, k] + b[n]: the rows m are pixels, k and n channels."""
+    x, w = graph[node.inputs[0]], graph[node.inputs[1]]
+    rows = (1, 1, math.prod(x.shape[:-1]))
+    problem = ConvProblem(
+        batch=1,
+        in_c=w.shape[1],
+        out_c=w.shape[0],
+        groups=1,
+        in_size=rows,
+        out_size=rows,
+        kernel=(1, 1, 1),
+        strides=(1, 1, 1),
+        dilations=(1, 1, 1),
+        pads=(0, 0, 0),
+        in_layout=CHANNELS_LAST,
+        out_layout=CHANNELS_LAST,
+        filters_as=filters_as(node),
+        in_as=x.storage,
+        out_as=graph[node.output].storage,
+        finish=Finish.of(node, graph),
+    )
+    (candidate,) = candidates(problem, target)
+    # What it moves is taken to be every operand once, as for all that is no convolution.
+    dense = replace(candidate, algorithm="dense", crossings=tuple)
+    return lower_direct(dense, node, graph, target)
+
+
 OPERATOR = Operator(
     name="Dense",
     onnx={"Gemm": _import_gemm, "MatMul": _import_matmul},
     lower=lower,
     macs=_macs,
     fuses=True,
-    stored=Stored.BOTH,
 )

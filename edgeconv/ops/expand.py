@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from edgeconv.ir.graph import Node
-from edgeconv.lowering.options import Stored
+from edgeconv.ir.choice import Layer
+from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.layout import ROW_MAJOR
+from edgeconv.lowering.moves import move_layer, plan_move
+from edgeconv.lowering.nest import broadcast_strides, dense_strides
 from edgeconv.ops.base import ImportContext, Operator, Source
 from edgeconv.ops.importing import make_node
-from edgeconv.ops.kernels.expand import layouts, lower
+from edgeconv.targets import Target
 
 
 def _import_expand(source: Source, ctx: ImportContext) -> Sequence[Node]:
@@ -17,10 +20,11 @@ def _import_expand(source: Source, ctx: ImportContext) -> Sequence[Node]:
     return [make_node(source, "Identity" if same else "Expand", data)]
 
 
-OPERATOR = Operator(
-    name="Expand",
-    onnx={"Expand": _import_expand},
-    lower=lower,
-    layouts=layouts,
-    stored=Stored.BOTH,
-)
+def lower(node: Node, graph: Graph, target: Target) -> Layer:
+    """A move that stays in place along broadcast dimensions."""
+    x, out = graph[node.inputs[0]], graph[node.output]
+    strides = broadcast_strides(x.shape, ROW_MAJOR, out.shape, ROW_MAJOR)
+    return move_layer(node, graph, target, plan_move(out.shape, strides, dense_strides(out.shape)))
+
+
+OPERATOR = Operator(name="Expand", onnx={"Expand": _import_expand}, lower=lower)

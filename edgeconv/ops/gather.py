@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
-from edgeconv.ir.graph import Node
-from edgeconv.lowering.options import Stored
+from edgeconv.ir.choice import Blob, Layer
+from edgeconv.ir.graph import Graph, Node
+from edgeconv.lowering.calls import kernel_layer
+from edgeconv.lowering.moves import Move, move_layer, plan_move
+from edgeconv.lowering.nest import dense_strides
+from edgeconv.lowering.work import Call
 from edgeconv.ops.base import ImportContext, Operator, Source
 from edgeconv.ops.importing import axis_of, constant_input, make_node
-from edgeconv.ops.kernels.gather import layouts, lower
+from edgeconv.targets import Target
 
 
 def _import_gather(source: Source, ctx: ImportContext) -> Sequence[Node]:
@@ -27,10 +33,41 @@ def _import_gather(source: Source, ctx: ImportContext) -> Sequence[Node]:
     return [make_node(source, "Gather", (data, chosen), axis=axis)]
 
 
-OPERATOR = Operator(
-    name="Gather",
-    onnx={"Gather": _import_gather},
-    lower=lower,
-    layouts=layouts,
-    stored=Stored.BOTH,
-)
+def _regular(index: npt.NDArray[np.int32], outer: int, size: int, inner: int) -> Move | None:
+    """The move, when the indices are an arithmetic progression."""
+    steps = np.unique(np.diff(index))
+    if index.size == 0 or steps.size > 1:
+        return None
+    step = int(steps[0]) if steps.size else 0
+    return plan_move(
+        (outer, index.size, inner),
+        (size * inner, step * inner, 1),
+        dense_strides((outer, index.size, inner)),
+        int(index[0]) * inner,
+    )
+
+
+def lower(node: Node, graph: Graph, target: Target) -> Layer:
+    """A strided copy for regular indices, a table of indices otherwise."""
+    shape, axis = graph[node.inputs[0]].shape, int(node.attrs["axis"])
+    outer, size, inner = math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
+    given = graph[node.inputs[1]].constant().reshape(-1).astype(np.int64)
+    index = np.where(given < 0, given + size, given).astype(np.int32)
+    move = _regular(index, outer, size, inner)
+    if move is not None:
+        return move_layer(node, graph, target, move)
+    call = Call(node, graph, target)
+    table = Blob("index", index.size, lambda: index, dtype="int32")
+    return kernel_layer(
+        call,
+        "gather",
+        "ops/gather.c.j2",
+        operands={"in": node.inputs[0], "index": table},
+        params={"outer": outer, "size": size, "count": index.size, "inner": inner},
+        headers=("ec_lanes.h", "ec_copy.h", "ec_gather.h"),
+        work=call.streams(),
+        epilogue=False,
+    )
+
+
+OPERATOR = Operator(name="Gather", onnx={"Gather": _import_gather}, lower=lower)

@@ -9,7 +9,7 @@ from edgeconv.ir.graph import Node
 from edgeconv.lowering.options import Stored
 from edgeconv.ops.base import ImportContext, Operator, Source
 from edgeconv.ops.importing import constant_input, make_node
-from edgeconv.ops.kernels.reshape import layouts, lower
+from edgeconv.ops.reshape import layouts, lower
 
 
 def _import_copy(source: Source, ctx: ImportContext) -> Sequence[Node]:

@@ -2,21 +2,53 @@
 
 from __future__ import annotations
 
+from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.lowering.options import Stored
+from edgeconv.ir.layout import ROW_MAJOR
+from edgeconv.lowering.calls import kernel_layer, residual_in_place
+from edgeconv.lowering.nest import broadcast_strides, collapse, dense_strides, require_loops
+from edgeconv.lowering.work import Call
 from edgeconv.ops.base import Operator
-from edgeconv.ops.kernels.matmul import layouts, lower
+from edgeconv.targets import Target
+
+RATE = 0.5  # of multiply-adds, the share that matrices of any size reach
 
 
 def _macs(node: Node, graph: Graph) -> int:
     return graph[node.output].size * graph[node.inputs[0]].shape[-1]
 
 
-OPERATOR = Operator(
-    name="MatMul",
-    macs=_macs,
-    lower=lower,
-    layouts=layouts,
-    fuses=True,
-    stored=Stored.BOTH,
-)
+def lower(node: Node, graph: Graph, target: Target) -> Layer:
+    """A stack of products; a vector operand is a matrix of one row (a) or one column (b)."""
+    a, b = (graph[name].shape for name in node.inputs)
+    a_full = a if len(a) > 1 else (1, *a)
+    b_full = b if len(b) > 1 else (*b, 1)
+    m, k, n = a_full[-2], a_full[-1], b_full[-1]
+    out = graph[node.output].shape
+    stack = out[: len(out) - (len(a) > 1) - (len(b) > 1)]
+    a_moves = broadcast_strides(a_full[:-2], ROW_MAJOR, stack, ROW_MAJOR)
+    b_moves = broadcast_strides(b_full[:-2], ROW_MAJOR, stack, ROW_MAJOR)
+    batch = collapse(stack, a_moves, b_moves, dense_strides(stack))
+    require_loops(node, len(batch.sizes))
+    call, macs = Call(node, graph, target), _macs(node, graph)
+    return kernel_layer(
+        call,
+        "matmul",
+        "ops/matmul.c.j2",
+        operands=dict(zip("ab", node.inputs, strict=True)),
+        params={
+            "sizes": batch.sizes,
+            "a_batch": tuple(step * m * k for step in batch.strides[0]),
+            "b_batch": tuple(step * k * n for step in batch.strides[1]),
+            "m": m,
+            "n": n,
+            "k": k,
+        },
+        headers=("ec_nest.h", "ec_matmul.h"),
+        work=call.streams(macs / target.lanes / RATE),
+        aliases=residual_in_place(node, graph),
+        macs=macs,
+    )
+
+
+OPERATOR = Operator(name="MatMul", macs=_macs, lower=lower, fuses=True)

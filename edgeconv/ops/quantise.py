@@ -6,18 +6,21 @@ that it was quantised with, the pass ``quantised_pairs`` makes one activation of
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from edgeconv.encoding import Encoding, integers
-from edgeconv.ir.graph import Node
-from edgeconv.lowering.options import Stored
+from edgeconv.ir.choice import Alias, Blob, Layer, Number, Param
+from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.quantisation import integers_of
+from edgeconv.lowering.calls import C_TYPES, kernel_layer
+from edgeconv.lowering.work import Call
 from edgeconv.ops.base import ImportContext, Importer, Operator, Source
 from edgeconv.ops.importing import Values, axis_of, constant_input, make_node
-from edgeconv.ops.kernels.quantise import lower
+from edgeconv.targets import Target
 
 _FLOAT = 1  # onnx.TensorProto.FLOAT
 
@@ -83,11 +86,75 @@ _INTEGER_OPERATORS: Mapping[str, Importer] = dict.fromkeys(
 )
 
 
-def _operator(name: str, onnx: Mapping[str, Any]) -> Operator:
-    return Operator(name=name, onnx=onnx, lower=lower, stored=Stored.BOTH)
+def lower(node: Node, graph: Graph, target: Target) -> Layer:
+    """The tensor as outer x channels x inner elements, row-major."""
+    if _is_view(node, graph):
+        return _view(node, graph, target)
+    encoding, x, y = integers_of(node), graph[node.inputs[0]], graph[node.output]
+    quantises, call = node.op == "Quantise", Call(node, graph, target)
+    per_axis = not encoding.is_per_tensor
+    outer = math.prod(x.shape[: encoding.axis]) if per_axis else 1
+    channels = len(encoding.scale)
+    numbers = np.array([encoding.scale, encoding.zero], np.float32)
+    scaling = Blob("scaling", 2 * channels, lambda: numbers.reshape(-1))
+    return kernel_layer(
+        call,
+        "quantise" if quantises else "dequantise",
+        "ops/quantise.c.j2",
+        operands={"x": x.name, **({"scaling": scaling} if per_axis else {})},
+        params={
+            "quantises": quantises,
+            "per_axis": per_axis,
+            **({} if per_axis else _scaling(encoding)),
+            "low": float(encoding.low),
+            "high": float(encoding.high),
+            "outer": outer,
+            "channels": channels,
+            "inner": math.prod(x.shape) // (outer * channels),
+            "integer": C_TYPES[(y if quantises else x).dtype],
+        },
+        headers=("ec_lanes.h", "ec_quantise.h"),
+        work=call.elementwise(),
+        epilogue=False,
+    )
+
+
+def _scaling(encoding: Encoding) -> dict[str, Param]:
+    """That of a whole tensor."""
+    return {
+        "tensor_scale": Number(encoding.scale[0]),
+        "tensor_zero": Number(float(encoding.zero[0])),
+    }
+
+
+def _is_view(node: Node, graph: Graph) -> bool:
+    """The bytes of both are the same ones."""
+    real = graph[node.output if node.op == "Dequantise" else node.inputs[0]]
+    return integers_of(node) == real.storage
+
+
+def _view(node: Node, graph: Graph, target: Target) -> Layer:
+    """A copy of bytes, and none where the planner lays one into the other."""
+    x, y, call = graph[node.inputs[0]], graph[node.output], Call(node, graph, target)
+    return kernel_layer(
+        call,
+        "view",
+        "ops/byte_copy.c.j2",
+        operands={"in": x.name},
+        params={"bytes": y.elements},
+        headers=(),
+        work=call.streams(),
+        aliases=(Alias(x.name, inner=y.name, outer=x.name, exact=True),),
+        free_if_aliased=True,
+        epilogue=False,
+    )
 
 
 OPERATOR = (
-    _operator("Quantise", {"QuantizeLinear": _import_quantize, **_INTEGER_OPERATORS}),
-    _operator("Dequantise", {"DequantizeLinear": _import_dequantize}),
+    Operator(
+        name="Quantise",
+        onnx={"QuantizeLinear": _import_quantize, **_INTEGER_OPERATORS},
+        lower=lower,
+    ),
+    Operator(name="Dequantise", onnx={"DequantizeLinear": _import_dequantize}, lower=lower),
 )

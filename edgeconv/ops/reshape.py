@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from edgeconv.ir.graph import Node
-from edgeconv.lowering.options import Stored
+from edgeconv.ir.choice import Layer
+from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.layout import ROW_MAJOR
+from edgeconv.lowering.images import layouts_of
+from edgeconv.lowering.moves import flat_copy
+from edgeconv.lowering.options import LayoutOption
 from edgeconv.ops.base import ImportContext, Operator, Source
 from edgeconv.ops.importing import Chain, make_node
-from edgeconv.ops.kernels.reshape import layouts, lower
+from edgeconv.targets import Target
 
 
 def _import_view(source: Source, ctx: ImportContext) -> Sequence[Node]:
@@ -50,6 +54,19 @@ def _import_space_to_depth(source: Source, ctx: ImportContext) -> Sequence[Node]
     return chain.finish("Reshape", (x,))
 
 
+def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
+    """Row-major; any where only the spatial dimensions are regrouped."""
+    before, after = graph[node.inputs[0]].shape, graph[node.output].shape
+    kept = len(before) > 2 and len(after) > 2 and before[:2] == after[:2]
+    offered = layouts_of(after, target) if kept else (ROW_MAJOR,)
+    return [LayoutOption((layout,), (layout,)) for layout in offered]
+
+
+def lower(node: Node, graph: Graph, target: Target) -> Layer:
+    """A view of the whole input."""
+    return flat_copy(node, graph, target, graph[node.output].elements)
+
+
 OPERATOR = Operator(
     name="Reshape",
     lower=lower,
@@ -62,5 +79,4 @@ OPERATOR = Operator(
         "DepthToSpace": _import_depth_to_space,
         "SpaceToDepth": _import_space_to_depth,
     },
-    stored=Stored.BOTH,
 )

@@ -5,10 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from edgeconv.ir.graph import Node
+from edgeconv.ir.choice import Layer
+from edgeconv.ir.graph import Graph, Node
+from edgeconv.lowering.calls import in_place, kernel_layer
+from edgeconv.lowering.options import Stored
+from edgeconv.lowering.work import Call
 from edgeconv.ops.base import ImportContext, Importer, Operator, Source
 from edgeconv.ops.importing import Chain, axis_of, make_node
-from edgeconv.ops.kernels.softmax import layouts, lower
+from edgeconv.targets import Target
+
+# Slots by counting in the kernel: exponential, maximum, sum and product of a vector; of a row, two
+# reductions across lanes and a division, each waiting for the one before.
+_VECTOR, _ROW = 30, 300
 
 
 def _importer(log: bool) -> Importer:
@@ -30,9 +38,37 @@ def _importer(log: bool) -> Importer:
     return importer
 
 
+def lower(node: Node, graph: Graph, target: Target) -> Layer:
+    """Vectors along the axis where it is innermost, across it elsewhere."""
+    shape, axis = graph[node.output].shape, int(node.attrs["axis"])
+    rows, call = math.prod(shape[:axis]), Call(node, graph, target)
+    vectors = rows * -(-math.prod(shape[axis:]) // target.lanes)
+    log = bool(node.attrs.get("log"))
+    return kernel_layer(
+        call,
+        "log_softmax" if log else "softmax",
+        "ops/softmax.c.j2",
+        operands={"x": node.inputs[0]},
+        params={
+            "outer": rows,
+            "n": shape[axis],
+            "inner": math.prod(shape[axis + 1 :]),
+            "log": log,
+        },
+        headers=(
+            *("ec_poly.h", "ec_exp.h"),
+            *(("ec_log.h",) if log else ()),
+            *("ec_lanes.h", "ec_softmax.h"),
+        ),
+        work=call.streams(_VECTOR * vectors + _ROW * rows, times=2.0),
+        aliases=in_place(node, graph, (node.inputs[0],)),
+        epilogue=False,
+    )
+
+
 OPERATOR = Operator(
     name="Softmax",
     onnx={"Softmax": _importer(log=False), "LogSoftmax": _importer(log=True)},
     lower=lower,
-    layouts=layouts,
+    stored=Stored.NOTHING,
 )

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from edgeconv.ir.graph import Node
-from edgeconv.lowering.options import Stored
+from edgeconv.ir.choice import Layer
+from edgeconv.ir.graph import Graph, Node
+from edgeconv.lowering.moves import move_layer, plan_move
+from edgeconv.lowering.nest import dense_strides
 from edgeconv.ops.base import ImportContext, Operator, Source
 from edgeconv.ops.importing import constant_input, ints, make_node
-from edgeconv.ops.kernels.tile import layouts, lower
+from edgeconv.targets import Target
 
 
 def _import_tile(source: Source, ctx: ImportContext) -> Sequence[Node]:
@@ -19,10 +21,17 @@ def _import_tile(source: Source, ctx: ImportContext) -> Sequence[Node]:
     return [make_node(source, "Tile", source.inputs[:1], repeats=ints(repeats))]
 
 
-OPERATOR = Operator(
-    name="Tile",
-    onnx={"Tile": _import_tile},
-    lower=lower,
-    layouts=layouts,
-    stored=Stored.BOTH,
-)
+def lower(node: Node, graph: Graph, target: Target) -> Layer:
+    """A move with two loops per dimension: the repeats, which stay in place, and the input."""
+    x = graph[node.inputs[0]]
+    sizes: list[int] = []
+    strides: list[int] = []
+    for repeat, size, stride in zip(
+        node.attrs["repeats"], x.shape, dense_strides(x.shape), strict=True
+    ):
+        sizes += [int(repeat), size]
+        strides += [0, stride]
+    return move_layer(node, graph, target, plan_move(sizes, strides, dense_strides(sizes)))
+
+
+OPERATOR = Operator(name="Tile", onnx={"Tile": _import_tile}, lower=lower)

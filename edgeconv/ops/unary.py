@@ -7,11 +7,14 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from edgeconv.ir.activation import Activation
-from edgeconv.ir.graph import Node
-from edgeconv.lowering.options import Stored
+from edgeconv.ir.choice import Layer
+from edgeconv.ir.graph import Graph, Node
+from edgeconv.lowering.calls import in_place, kernel_layer
+from edgeconv.lowering.images import same_everywhere
+from edgeconv.lowering.work import Call
 from edgeconv.ops.base import ImportContext, Operator, Source
 from edgeconv.ops.importing import Chain, make_node, make_unary, single_number
-from edgeconv.ops.kernels.unary import layouts, lower
+from edgeconv.targets import Target
 
 _LARGEST = float(np.finfo(np.float32).max)
 
@@ -124,6 +127,21 @@ def _import_softsign(source: Source, ctx: ImportContext) -> Sequence[Node]:
     return chain.finish("Binary", (x, total), kind="div")
 
 
+def lower(node: Node, graph: Graph, target: Target) -> Layer:
+    """One flat loop over memory, channel padding included."""
+    call = Call(node, graph, target)
+    return kernel_layer(
+        call,
+        "elementwise",
+        "ops/unary.c.j2",
+        operands={"x": node.inputs[0]},
+        params={"elements": graph[node.output].elements},
+        headers=("ec_unary.h",),
+        work=call.elementwise(),
+        aliases=in_place(node, graph, (node.inputs[0], node.epilogue.residual)),
+    )
+
+
 OPERATOR = Operator(
     name="Unary",
     onnx={
@@ -136,7 +154,6 @@ OPERATOR = Operator(
         "Softsign": _import_softsign,
     },
     lower=lower,
-    layouts=layouts,
+    layouts=same_everywhere,
     fuses=True,
-    stored=Stored.BOTH,
 )

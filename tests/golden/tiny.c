@@ -321,7 +321,7 @@ static int tiny_check_header(const unsigned char *image)
         return TINY_E_WEIGHTS_FORMAT;
     if (tiny_u32(image + 8) != (uint32_t)TINY_WEIGHTS_BYTES || tiny_u32(image + 12) != 0)
         return TINY_E_WEIGHTS_SIZE;
-    if (tiny_u32(image + 16) != 0xe7982236u || tiny_u32(image + 20) != 0x9732f538u)
+    if (tiny_u32(image + 16) != 0xc1bc6a22u || tiny_u32(image + 20) != 0x35f945ddu)
         return TINY_E_WEIGHTS_LAYOUT;
     return TINY_OK;
 }

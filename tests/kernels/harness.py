@@ -40,7 +40,7 @@ from edgeconv.encoding import FLOAT32
 from edgeconv.ir.activation import NONE, Activation
 from edgeconv.ir.choice import Alias, ArgKind, Layer, tensor_bytes
 from edgeconv.ir.graph import Epilogue, Graph, Node, Tensor
-from edgeconv.lowering.calls import merge_headers
+from edgeconv.lowering.calls import constants_as_blobs, merge_headers
 from edgeconv.lowering.options import LayoutOption
 from edgeconv.ops import operators
 from edgeconv.storage import format_called, format_of
@@ -158,7 +158,7 @@ class Spec:
             shapes = " ".join(str(list(t.shape)) for t in tensors.values() if t.name != "out")
             label = f"{self.op} {shapes} {dict(self.attrs)} {node.epilogue} in {option.writes[0]}"
             label += f" {dict(self.storage)}" if self.storage else ""
-            layer = operator.lower(node, laid_out, target)
+            layer = constants_as_blobs(operator.lower(node, laid_out, target), laid_out)
             made.append(Case(label, layer, laid_out, values, expected, self.tolerance, self.scale))
         return made
 

@@ -15,8 +15,8 @@ from edgeconv.ir.activation import Activation
 from edgeconv.ir.graph import Epilogue, Node
 from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Layout, blocked
 from edgeconv.lowering.calls import activation_headers, merge_headers
-from edgeconv.ops.kernels.moves import Move, plan_move
-from edgeconv.ops.kernels.nest import (
+from edgeconv.lowering.moves import Move, plan_move
+from edgeconv.lowering.nest import (
     MOST_LOOPS,
     broadcast_strides,
     collapse,

@@ -5,16 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from edgeconv.ir.choice import Alias, Arg, ArgKind, Blob, Layer, Param
+from edgeconv.ir.choice import Alias, Layer, Param
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.lowering.calls import (
-    element_bytes,
-    output_arg,
-    read_arg,
-    storage_of,
-)
-from edgeconv.lowering.work import copying
-from edgeconv.ops.kernels.nest import collapse, require_loops
+from edgeconv.lowering.calls import element_bytes, kernel_layer
+from edgeconv.lowering.nest import collapse, require_loops
+from edgeconv.lowering.work import Call
 from edgeconv.targets import Target
 
 HEADERS = ("ec_lanes.h", "ec_nest.h", "ec_copy.h", "ec_transpose.h", "ec_move.h")
@@ -86,16 +81,16 @@ def move_layer(node: Node, graph: Graph, target: Target, move: Move) -> Layer:
     """The call that performs ``move`` from the node's first input."""
     if move.is_block:
         return flat_copy(node, graph, target, move.sizes[0], move.in_start)
-    blobs: list[Blob] = []
-    return Layer(
-        node=node,
-        algorithm="copy",
-        template="ops/move.c.j2",
-        params={**_move_params(node, move), **storage_of(graph, **_ends(node))},
-        args=(read_arg(graph, node.inputs[0], "in", blobs), output_arg(node, graph)),
+    call = Call(node, graph, target)
+    return kernel_layer(
+        call,
+        "copy",
+        "ops/move.c.j2",
+        operands={"in": node.inputs[0]},
+        params=_move_params(node, move),
         headers=HEADERS,
-        work=copying(node, graph, target, blobs),
-        blobs=tuple(blobs),
+        work=call.streams(),
+        epilogue=False,
     )
 
 
@@ -105,32 +100,20 @@ def flat_copy(node: Node, graph: Graph, target: Target, elements: int, start: in
 
     The call disappears when the planner lays the output there.
     """
-    name = node.inputs[0]
-    blobs: list[Blob] = []
-    source = read_arg(graph, name, "in", blobs)
+    name, call = node.inputs[0], Call(node, graph, target)
     same = graph[name].storage == graph[node.output].storage
-    view = source.kind is ArgKind.INPUT and same
+    view = same and not graph[name].is_constant
     offset = start * element_bytes(graph, name)
     alias = Alias(name, inner=node.output, outer=name, offset=offset, exact=True)
-    return Layer(
-        node=node,
-        algorithm="view",
-        template="ops/flat_copy.c.j2",
-        params={"elements": elements, "start": start, **storage_of(graph, **_ends(node))},
-        args=(source, output_arg(node, graph)),
+    return kernel_layer(
+        call,
+        "view",
+        "ops/flat_copy.c.j2",
+        operands={"in": name},
+        params={"elements": elements, "start": start},
         headers=() if same else ("ec_lanes.h", "ec_copy.h"),
-        work=copying(node, graph, target, blobs),
-        blobs=tuple(blobs),
+        work=call.streams(),
         aliases=(alias,) if view else (),
         free_if_aliased=view,
+        epilogue=False,
     )
-
-
-def _ends(node: Node) -> dict[str, str]:
-    """What a move reads and writes, by the names of the pointers."""
-    return {"in": node.inputs[0], "out": node.output}
-
-
-def table_arg(name: str) -> Arg:
-    """A pointer to a blob of int32."""
-    return Arg(ArgKind.WEIGHTS, name, name, "int32_t")

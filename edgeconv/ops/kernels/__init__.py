@@ -1,1 +1,0 @@
-"""How operators become kernel calls: ``layouts`` and ``lower`` per operator, one module each."""
