@@ -15,6 +15,7 @@ from edgeconv.choose.storage import OUTPUT
 from edgeconv.fitting import Found
 from edgeconv.options import CompileOptions
 from edgeconv.report.document import Report
+from edgeconv.report.numbers import finite
 from edgeconv.report.text import plain_table
 from edgeconv.storage.base import FLOAT32
 
@@ -29,17 +30,12 @@ def with_found(
     chosen.  ``source``: words for the samples."""
     measured = found.accuracy
     layers = [
-        {**layer, "sqnr_db": _finite(measured.per_layer.get(layer["output"]))}
+        {**layer, "sqnr_db": finite(measured.per_layer.get(layer["output"]))}
         for layer in report["layers"]
     ]
     accuracy = {
-        "sqnr_db": _finite(measured.sqnr_db),
-        "max_abs_error": _finite(measured.max_abs_error),
-        "top1_drop": measured.top1_drop,
-        "top1": measured.top1,
-        "agreement": measured.agreement,
-        "at_risk": measured.at_risk,
-        "samples": measured.samples,
+        "sqnr_db": finite(measured.sqnr_db),
+        **_document(measured),
         "source": source,
         "promised": measured.promised,
     }
@@ -47,7 +43,7 @@ def with_found(
         "objective": options.objective,
         "min_sqnr": options.min_sqnr,
         "max_drop": options.max_drop,
-        "gap": _finite(found.fitted.gap),
+        "gap": finite(found.fitted.gap),
         "finished": found.fitted.finished,
     }
     return {**report, "layers": layers, "accuracy": accuracy, "choice": choice}
@@ -73,8 +69,7 @@ def unchecked(found: Accuracy, choice: Mapping[str, Any]) -> tuple[str, ...]:
 
 def tried(found: Accuracy, ran: str) -> Group:
     """What `verify --samples` prints."""
-    table = plain_table("output", "SQNR")
-    table.columns[1].justify = "right"
+    table = plain_table("output", ">SQNR")
     for name, sqnr in found.outputs.items():
         table.add_row(escape(name), f"{sqnr:.1f} dB")
     return Group(table, f"{_words(found)}, on {found.samples} samples; the program ran {ran}")
@@ -82,17 +77,14 @@ def tried(found: Accuracy, ran: str) -> Group:
 
 def tried_json(found: Accuracy, ran: str, *, passed: bool) -> dict[str, Any]:
     """The same as one JSON document."""
-    return {
-        "passed": passed,
-        "ran": ran,
-        "samples": found.samples,
-        "sqnr_db": {name: _finite(sqnr) for name, sqnr in found.outputs.items()},
-        "max_abs_error": _finite(found.max_abs_error),
-        "agreement": found.agreement,
-        "at_risk": found.at_risk,
-        "top1": found.top1,
-        "top1_drop": found.top1_drop,
-    }
+    sqnr = {name: finite(sqnr) for name, sqnr in found.outputs.items()}
+    return {"passed": passed, "ran": ran, "sqnr_db": sqnr, **_document(found)}
+
+
+def _document(found: Accuracy) -> dict[str, Any]:
+    keys = ("top1_drop", "top1", "agreement", "at_risk", "samples")
+    measured = {key: getattr(found, key) for key in keys}
+    return {"max_abs_error": finite(found.max_abs_error), **measured}
 
 
 def notes(found: Found, source: str, *, alike: bool = False) -> tuple[str, ...]:
@@ -147,8 +139,3 @@ def _words(measured: Accuracy) -> str:
     elif measured.agreement is not None:
         words += f", the same top class as float32 for {measured.agreement:.1%}"
     return words
-
-
-def _finite(value: float | None) -> float | None:
-    """JSON has neither infinities nor NaN."""
-    return value if value is not None and math.isfinite(value) else None

@@ -110,9 +110,7 @@ def to_json(first: Report, second: Report) -> dict[str, Any]:
 
 def render(first: Report, second: Report, names: tuple[str, str]) -> RenderableType:
     """As text; ``names``: what the two are called."""
-    table = plain_table("", *map(escape, names), "change")
-    for column in table.columns[1:]:
-        column.justify = "right"
+    table = plain_table("", *(f">{escape(name)}" for name in names), ">change")
     for words in identities(first, second):
         table.add_row(*map(escape, words), "")
     for row in rows(first, second):
@@ -121,7 +119,7 @@ def render(first: Report, second: Report, names: tuple[str, str]) -> RenderableT
     if not found:
         return Group(table, "", "every layer is the same")
     brief = path_ends((pair.name for pair in found), NAME_WIDTH)
-    differing = plain_table("layer", *map(escape, names))
+    differing = plain_table("layer", *(f"<{escape(name)}" for name in names))
     for pair in found:
         words = (brief[pair.name], words_of(pair.first), words_of(pair.second))
         differing.add_row(*map(escape, words))

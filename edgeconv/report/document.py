@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,6 +19,7 @@ from edgeconv.ir.memory import MemoryMap
 from edgeconv.ir.ports import PortFacts, port_facts
 from edgeconv.predict import LayerPrediction, Roofline, predict
 from edgeconv.report.memory_map import arena_map
+from edgeconv.report.numbers import finite
 from edgeconv.report.regions import FLASH_PARTS, RAM_PARTS, flash_regions, placed, ram_regions
 from edgeconv.report.turns import turns
 from edgeconv.verify.run import Verification
@@ -145,15 +145,15 @@ def with_accuracy(report: Mapping[str, Any], verification: Verification) -> Repo
     """
     outputs = verification.outputs
     accuracy: Report = {
-        "sqnr_db": _number(min(output.sqnr_db for output in outputs)),
-        "max_abs_error": _number(max(output.max_abs for output in outputs)),
+        "sqnr_db": finite(min(output.sqnr_db for output in outputs)),
+        "max_abs_error": finite(max(output.max_abs for output in outputs)),
         "top1_drop": None,
         "samples": 1,
         "passed": verification.passed,
     }
     if report["accuracy"] and "source" in report["accuracy"]:
         worst = max(difference.relative for difference in verification.judged)
-        own = {"verified": _number(worst), "passed": verification.passed}
+        own = {"verified": finite(worst), "passed": verification.passed}
         accuracy = {**report["accuracy"], **own}
     ram = report["ram"]
     if verification.stack_bytes is not None:
@@ -286,8 +286,3 @@ def _port(tensor: Tensor, facts: PortFacts) -> Report:
         **({"scale": list(scaling.scale), "zero_point": list(scaling.zero)} if scaling else {}),
         **({"scale_axis": scaling.axis} if scaling and not scaling.is_per_tensor else {}),
     }
-
-
-def _number(value: float) -> float | None:
-    """JSON has neither infinities nor NaN."""
-    return value if math.isfinite(value) else None

@@ -230,8 +230,7 @@ def _covered(places: Iterable[Place], align: int) -> int:
 
 def _peak_lines(peak: Mapping[str, Any]) -> list[RenderableType]:
     at = f"step {peak['step']}, {escape(peak['layer'])}" if peak["layer"] else "between runs"
-    table = plain_table("offset", "bytes", "steps", "live at the peak")
-    table.columns[0].justify = table.columns[1].justify = "right"
+    table = plain_table(">offset", ">bytes", "steps", "live at the peak")
     table.columns[3].overflow = "fold"
     for row in peak["live"]:
         lives = f"{row['first']} to {row['last']}"

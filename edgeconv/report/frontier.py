@@ -11,7 +11,7 @@ from rich.table import Table
 
 from edgeconv.budget.frontier import Point
 from edgeconv.choose.storage import OUTPUT
-from edgeconv.report.numbers import significant
+from edgeconv.report.numbers import finite, significant
 from edgeconv.report.text import plain_table
 from edgeconv.sizes import human
 
@@ -35,9 +35,7 @@ COLUMNS: tuple[Column, ...] = (
 def frontier_table(points: Sequence[Point]) -> Table:
     """One line per point; times and energies only where some point has one."""
     columns = shown(points)
-    table = plain_table(*(title for title, _, _ in columns), "weights", "activations")
-    for column in table.columns[: len(columns)]:
-        column.justify = "right"
+    table = plain_table(*(f">{title}" for title, _, _ in columns), "weights", "activations")
     for point in points:
         table.add_row(*cells(point, columns))
     return table
@@ -51,7 +49,7 @@ def document(points: Sequence[Point]) -> list[dict[str, Any]]:
             "flash": point.flash,
             "predicted_ms": point.ms,
             "predicted_mj": point.mj,
-            "sqnr_db": point.sqnr_db if math.isfinite(point.sqnr_db) else None,
+            "sqnr_db": finite(point.sqnr_db),
             "storage": dict(point.formats),
         }
         for point in points

@@ -72,9 +72,9 @@ def _slicing_table(slicing: Mapping[str, Any]) -> Table:
 
 
 def _numbers(first: str, *numbers: str) -> Table:
-    table = plain_table(first, *numbers)
+    table = plain_table(first, *(f">{number}" for number in numbers))
     for column in table.columns[1:]:
-        column.justify, column.no_wrap = "right", True
+        column.no_wrap = True
     return table
 
 

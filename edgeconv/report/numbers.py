@@ -1,4 +1,4 @@
-"""Numbers of a report as people read them; what is unknown has no number and never gets here."""
+"""Numbers of a report as people read them, and as JSON has them."""
 
 from __future__ import annotations
 
@@ -31,3 +31,8 @@ def significant(value: float, digits: int = 3) -> str:
 def share(some: float, whole: float) -> str:
     """``some`` of ``whole`` in percent; nothing where there is no whole."""
     return f"{significant(100 * some / whole)} %" if whole else ""
+
+
+def finite(value: float | None) -> float | None:
+    """As JSON has it, which knows neither infinities nor NaN."""
+    return value if value is not None and math.isfinite(value) else None

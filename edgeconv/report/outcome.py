@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from dataclasses import asdict
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -11,6 +11,7 @@ from rich.table import Table
 
 from edgeconv.bench import Timing
 from edgeconv.names import path_ends
+from edgeconv.report.numbers import finite
 from edgeconv.report.text import NAME_WIDTH, plain_table
 from edgeconv.verify import Difference, Verification
 from edgeconv.verify.pieces import Pieces
@@ -27,8 +28,7 @@ def verification(result: Verification) -> Group:
     lines: list[RenderableType] = [f"reference: {escape(result.runtime)}; program ran {result.ran}"]
     if result.layers:
         lines += [_layer_table(result), ""]
-    table = plain_table("output", "relative error", "largest error", "at", "ULP", "SQNR")
-    _justify(table, 1, 2, 4, 5)
+    table = plain_table("output", ">relative error", ">largest error", "at", ">ULP", ">SQNR")
     for output in result.outputs:
         at = f"[{', '.join(map(str, output.worst))}]"
         table.add_row(
@@ -111,8 +111,8 @@ def timing(result: Timing) -> Group:
     ]
     if result.layers:
         total = sum(layer.median_ms for layer in result.layers)
-        table = plain_table("", "layer", "op", "median ms", "predicted", "share", "GFLOP/s")
-        _justify(table, 0, 3, 4, 5, 6)
+        measures = (">median ms", ">predicted", ">share", ">GFLOP/s")
+        table = plain_table(">", "layer", "op", *measures)
         brief = path_ends((layer.name for layer in result.layers), NAME_WIDTH)
         for number, layer in enumerate(result.layers):
             table.add_row(
@@ -130,34 +130,14 @@ def timing(result: Timing) -> Group:
 
 def timing_json(result: Timing) -> dict[str, Any]:
     """The same as one JSON document."""
-    document: dict[str, Any] = {
-        "board": result.board,
-        "isa": result.isa,
-        "compiler": result.compiler,
-        "threads": 1,
-        "runs": result.runs,
-        "median_ms": result.median_ms,
-        "min_ms": result.min_ms,
-        "predicted_ms": result.predicted_ms,
-        "gflops": result.gflops,
-    }
-    if result.layers:
-        document["layers"] = [
-            {
-                "name": layer.name,
-                "op": layer.op,
-                "median_ms": layer.median_ms,
-                "predicted_ms": layer.predicted_ms,
-                "gflops": layer.gflops,
-            }
-            for layer in result.layers
-        ]
+    document = {**asdict(result), "threads": 1}
+    if not result.layers:
+        del document["layers"]
     return document
 
 
 def _layer_table(result: Verification) -> Table:
-    table = plain_table("", "layer", "op", "relative error", "ULP", "")
-    _justify(table, 0, 3, 4)
+    table = plain_table(">", "layer", "op", ">relative error", ">ULP", "")
     brief = path_ends((layer.name for layer in result.layers), NAME_WIDTH)
     for number, layer in enumerate(result.layers):
         row = [str(number), escape(brief[layer.name]), layer.op]
@@ -201,13 +181,11 @@ def _verdict_by_piece(result: Verification) -> str:
 
 
 def _difference_json(difference: Difference) -> dict[str, Any]:
+    measures = ("relative", "max_abs", "max_ulp", "sqnr_db")
     return {
         "name": difference.name,
-        "relative": _number(difference.relative),
-        "max_abs": _number(difference.max_abs),
-        "max_ulp": _number(difference.max_ulp),
+        **{measure: finite(getattr(difference, measure)) for measure in measures},
         "step": difference.spacing or None,
-        "sqnr_db": _number(difference.sqnr_db),
         "worst": list(difference.worst),
     }
 
@@ -223,12 +201,3 @@ def _pieces_json(pieces: Pieces | None) -> dict[str, Any] | None:
         "numbers": pieces.numbers,
         "unknown": pieces.unknown,
     }
-
-
-def _number(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
-def _justify(table: Table, *columns: int) -> None:
-    for column in columns:
-        table.columns[column].justify = "right"

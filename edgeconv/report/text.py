@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from rich.console import Group, RenderableType
 from rich.markup import escape
@@ -37,7 +37,7 @@ def compiled(report: Mapping[str, Any], directory: Path) -> Group:
 def summary(report: Mapping[str, Any]) -> Group:
     """Memory against the budgets, work, time and energy."""
     model, ram, flash = report["model"], report["ram"], report["flash"]
-    memory = plain_table("", "bytes", "", "")
+    memory = plain_table("", ">bytes", ">", "")
     arena = f"lower bound {ram['arena_lower_bound']}"
     if ram["workspace"]:
         arena += f"; {ram['workspace']} of it workspace"
@@ -80,9 +80,7 @@ def region_table(report: Mapping[str, Any]) -> list[RenderableType]:
     rows = [*report["ram"].get("regions", ()), *report["flash"].get("regions", ())]
     if not rows:
         return []
-    table = plain_table("region", *_PARTS.values(), "free", "of")
-    for column in table.columns[1:]:
-        column.justify = "right"
+    table = plain_table("region", *(f">{title}" for title in _PARTS.values()), ">free", ">of")
     for region in rows:
         free = region["size"] - region["used"]
         table.add_row(
@@ -140,14 +138,11 @@ def layer_table(layers: Sequence[Mapping[str, Any]]) -> Table:
     """One line per layer, in execution order; times only where some layer has one."""
     times = {
         key: heading
-        for key, heading in (("predicted_ms", "pred. ms"), ("measured_ms", "meas. ms"))
+        for key, heading in (("predicted_ms", ">pred. ms"), ("measured_ms", ">meas. ms"))
         if any(layer[key] is not None for layer in layers)
     }
-    table = plain_table(
-        "", "layer", "op", "algorithm", "MACs", "weights", "output", *times.values()
-    )
-    for column in (0, *range(4, 7 + len(times))):
-        table.columns[column].justify = "right"
+    headings = (">", "layer", "op", "algorithm", ">MACs", ">weights", ">output", *times.values())
+    table = plain_table(*headings)
     brief = path_ends((layer["name"] for layer in layers), NAME_WIDTH)
     table.columns[1].overflow = "fold"
     for number, layer in enumerate(layers):
@@ -183,10 +178,15 @@ def _advice(report: Mapping[str, Any]) -> list[RenderableType]:
 
 
 def plain_table(*headings: str) -> Table:
-    """A table without frames, which reads the same in a terminal and in a pipe."""
-    table = Table(box=None, pad_edge=False, show_header=any(headings), header_style="dim")
+    """A table without frames, which reads the same in a terminal and in a pipe; ``>`` in front of
+    a heading aligns its column to the right, ``<`` or nothing to the left."""
+    table = Table(box=None, pad_edge=False, header_style="dim")
     for heading in headings:
-        table.add_column(heading)
+        justify: Literal["left", "right"] = "right" if heading.startswith(">") else "left"
+        table.add_column(
+            heading[1:] if heading.startswith(("<", ">")) else heading, justify=justify
+        )
+    table.show_header = any(column.header for column in table.columns)
     return table
 
 
@@ -199,7 +199,6 @@ def budget_lines(report: Mapping[str, Any], *, known: bool = False) -> tuple[str
 
 
 def _memory_row(table: Table, name: str, size: int | None, note: str) -> None:
-    table.columns[1].justify = table.columns[2].justify = "right"
     if size is None:
         table.add_row(name, "-", "", note or "not built yet")
     else:
