@@ -39,6 +39,8 @@ int(memcmp)(const void *left, const void *right, size_t bytes);
 
 EC_INLINE int ec_min_i(int a, int b) { return a < b ? a : b; }
 EC_INLINE int ec_max_i(int a, int b) { return a > b ? a : b; }
+/* Where row y lies in memory that holds `rows` of them in turn; all of them where rows is 0. */
+EC_INLINE int ec_ring(int y, int rows) { return rows ? y % rows : y; }
 /* Quotient rounded up, for b > 0 and any a. */
 EC_INLINE int ec_ceil_div(int a, int b) { return a > 0 ? (a + b - 1) / b : -(-a / b); }
 

@@ -112,6 +112,11 @@ class ConvProblem:
         return Divides(self.out_size[1], reach, self.strides[1], self.pads[1])
 
     @property
+    def rings(self) -> dict[str, int]:
+        """What memory holds of input and output, as parameters of templates."""
+        return {"in_ring": self.in_ring, "out_ring": self.out_ring}
+
+    @property
     def window(self) -> dict[str, Triple]:
         """How the kernel goes over the input, as parameters of templates."""
         return {

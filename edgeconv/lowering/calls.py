@@ -14,6 +14,7 @@ from edgeconv.ir.activation import Activation
 from edgeconv.ir.choice import Alias, Arg, ArgKind, Blob, KernelEpilogue, Layer, Param
 from edgeconv.ir.graph import Epilogue, Graph, Node
 from edgeconv.ir.layout import Layout
+from edgeconv.ir.step import Divides
 from edgeconv.ir.work import Work
 from edgeconv.lowering.work import Call
 from edgeconv.storage import format_of
@@ -228,6 +229,7 @@ def kernel_layer(
     workspace_bytes: int = 0,
     macs: int = 0,
     free_if_aliased: bool = False,
+    divides: Divides | None = None,
     epilogue: bool = True,
 ) -> Layer:
     """The kernel call of ``call``'s node.
@@ -275,4 +277,5 @@ def kernel_layer(
         workspace_bytes=workspace_bytes,
         macs=macs,
         free_if_aliased=free_if_aliased,
+        divides=divides,
     )

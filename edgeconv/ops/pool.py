@@ -11,6 +11,7 @@ from edgeconv.errors import EdgeconvError
 from edgeconv.ir.choice import Layer, Param
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import Layout, Order, Shape
+from edgeconv.ir.step import Divides
 from edgeconv.ir.work import Work
 from edgeconv.lowering.calls import FLOAT_BYTES, kernel_layer, residual_in_place
 from edgeconv.lowering.images import pixels, same_everywhere, volume
@@ -166,6 +167,16 @@ def _line_windows(call: Call) -> Work:
     )
 
 
+def _divides(node: Node, graph: Graph) -> Divides | None:
+    """Of one image whose windows are parts of it."""
+    x, out = graph[node.inputs[0]].shape, graph[node.output].shape
+    if _is_global(node, x) or len(out) != 4 or out[0] > 1:
+        return None
+    kernel, dilation = node.attrs["kernel"][0], node.attrs["dilations"][0]
+    reach, stride = (kernel - 1) * dilation + 1, node.attrs["strides"][0]
+    return Divides(out[-2], reach, stride, node.attrs["pads"][0])
+
+
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
     """One of three kernels: whole images, vectors of channels, or rows of one channel."""
     x, out = graph[node.inputs[0]], graph[node.output]
@@ -191,11 +202,19 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
         f"pool_{kernel}",
         f"ops/pool{'_global' if header == 'ec_pool_global.h' else ''}.c.j2",
         operands={"in": x.name},
-        params={**params, "kernel_function": kernel, "images": images, "channels": channels},
+        params={
+            **params,
+            "kernel_function": kernel,
+            "images": images,
+            "channels": channels,
+            "in_ring": x.ring,
+            "out_ring": out.ring,
+        },
         headers=("ec_pool_op.h", header),
         work=work,
         aliases=residual_in_place(node, graph),
         workspace_bytes=workspace,
+        divides=_divides(node, graph),
     )
 
 

@@ -23,6 +23,7 @@ typedef struct ec_depthwise {
     int filters_as;
     ptrdiff_t units_at;
     int in_as;
+    int in_ring, out_ring; /* rows that memory holds at a time, see ec_ring */
 } ec_depthwise;
 
 /* Output columns [column, column + mr) of row (z, y) of one channel block.  edge: some input column
@@ -48,7 +49,8 @@ EC_INLINE void ec_depthwise_strip(const ec_depthwise s, const ec_epilogue e, con
         for (int ky = ky0; ky < ky1; ky++) {
             const int tap = (kz * s.kernel_h + ky) * s.kernel_w;
             const ptrdiff_t row =
-                (ptrdiff_t)(iz + kz * s.dilation_d) * s.in_h + (iy + ky * s.dilation_h);
+                (ptrdiff_t)(iz + kz * s.dilation_d) * s.in_h +
+                ec_ring(iy + ky * s.dilation_h, s.in_ring);
             const ptrdiff_t a = (row * s.in_w + ix) * EC_VL;
             EC_UNROLL
             for (int c = 0; c < columns; c++) {
@@ -67,7 +69,8 @@ EC_INLINE void ec_depthwise_strip(const ec_depthwise s, const ec_epilogue e, con
             }
         }
     }
-    const ptrdiff_t at = (((ptrdiff_t)z * s.out_h + y) * s.out_w + column) * EC_VL;
+    const ptrdiff_t at =
+        (((ptrdiff_t)z * s.out_h + ec_ring(y, s.out_ring)) * s.out_w + column) * EC_VL;
     EC_UNROLL
     for (int p = 0; p < mr; p++) {
         if (s.units_at)

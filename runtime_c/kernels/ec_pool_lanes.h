@@ -25,7 +25,8 @@ EC_INLINE void ec_pool_strip(const ec_pool s, const ec_epilogue e, const void *i
     for (int kz = kz0; kz < kz1; kz++)
         for (int ky = ky0; ky < ky1; ky++) {
             const ptrdiff_t row =
-                (ptrdiff_t)(iz + kz * s.dilation_d) * s.in_h + (iy + ky * s.dilation_h);
+                (ptrdiff_t)(iz + kz * s.dilation_d) * s.in_h +
+                ec_ring(iy + ky * s.dilation_h, s.in_ring);
             for (int kx = kx0; kx < kx1; kx++) {
                 const ptrdiff_t a = (row * s.in_w + ix + kx * s.dilation_w) * channels;
                 EC_UNROLL
@@ -61,22 +62,28 @@ EC_INLINE void ec_pool_pixels(const ec_pool s, const ec_epilogue e, const void *
                       mr, kx0, kx1, channels % EC_VL);
 }
 
-/* `images` times pixels of `channels`: NHWC, or, with an image per channel block, NCHW[EC_VL]c. */
+/* `images` times the output rows [row0, row1) of pixels of `channels`: NHWC, or, with an image per
+   channel block, NCHW[EC_VL]c. */
 EC_INLINE void ec_pool_lanes(const ec_pool s, const ec_epilogue e, const void *in,
-                             const void *residual, void *out, int images, int channels)
+                             const void *residual, void *out, int images, int channels, int row0,
+                             int row1)
 {
     /* the columns whose windows lie inside the input, and inside what an average counts */
     const int inner0 = ec_ceil_div(s.pad_w, s.stride_w);
     const int span = (s.kernel_w - 1) * s.dilation_w;
     const int inner1 =
         s.in_w > span ? ec_min_i(s.out_w, (s.in_w - 1 - span + s.pad_w) / s.stride_w + 1) : 0;
-    const ptrdiff_t in_step = (ptrdiff_t)s.in_d * s.in_h * s.in_w * channels;
+    const ptrdiff_t in_step =
+        (ptrdiff_t)s.in_d * ec_pool_held(s.in_h, s.in_ring) * s.in_w * channels;
+    const int rows = row1 - row0;
 
-    for (int i = 0; i < images * s.out_d * s.out_h; i++) {
-        const int y = i % s.out_h, z = i / s.out_h % s.out_d;
-        const void *image = ec_at(in, i / (s.out_h * s.out_d) * in_step, s.in_as);
+    for (int i = 0; i < images * s.out_d * rows; i++) {
+        const int y = row0 + i % rows, z = i / rows % s.out_d;
+        const void *image = ec_at(in, i / (rows * s.out_d) * in_step, s.in_as);
+        const ptrdiff_t row = (ptrdiff_t)(i / rows) * ec_pool_held(s.out_h, s.out_ring) +
+                              ec_ring(y, s.out_ring);
         for (int x = 0; x < s.out_w;) {
-            const ptrdiff_t at = ((ptrdiff_t)i * s.out_w + x) * channels;
+            const ptrdiff_t at = (row * s.out_w + x) * channels;
             if (x >= inner0 && x + EC_POOL_STRIP <= inner1) {
                 ec_pool_pixels(s, e, image, residual, out, at, channels, z, y, x, EC_POOL_STRIP, 0,
                                s.kernel_w);

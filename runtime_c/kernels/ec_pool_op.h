@@ -17,7 +17,11 @@ typedef struct ec_pool {
     int first_d, first_h, first_w;
     int end_d, end_h, end_w;
     int in_as;
+    int in_ring, out_ring; /* rows that memory holds at a time, see ec_ring */
 } ec_pool;
+
+/* Rows of a channel's plane in memory. */
+EC_INLINE int ec_pool_held(int rows, int ring) { return ring ? ring : rows; }
 
 EC_INLINE ec_vec ec_pool_start(int max) { return ec_set1(max ? ec_from_bits(0xff800000u) : 0.0f); }
 /* A NaN in a window is its maximum, wherever it lies. */

@@ -183,7 +183,7 @@ static void tiny_max_pool_2x2_s2_1(const float *in, float *out, float *workspace
         .end_d = 1, .end_h = 6, .end_w = 6
     };
     static const ec_epilogue e = {0};
-    ec_pool_rows(s, e, in, NULL, out, workspace, 4);
+    ec_pool_rows(s, e, in, NULL, out, workspace, 4, 0, s.out_h);
 }
 
 static void tiny_dense_1(const float *in, const float *weights, const float *bias, float *out)
@@ -321,7 +321,7 @@ static int tiny_check_header(const unsigned char *image)
         return TINY_E_WEIGHTS_FORMAT;
     if (tiny_u32(image + 8) != (uint32_t)TINY_WEIGHTS_BYTES || tiny_u32(image + 12) != 0)
         return TINY_E_WEIGHTS_SIZE;
-    if (tiny_u32(image + 16) != 0xc1bc6a22u || tiny_u32(image + 20) != 0x35f945ddu)
+    if (tiny_u32(image + 16) != 0xe17cb4e7u || tiny_u32(image + 20) != 0xa91bd02cu)
         return TINY_E_WEIGHTS_LAYOUT;
     return TINY_OK;
 }

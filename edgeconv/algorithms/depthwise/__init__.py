@@ -153,6 +153,7 @@ def _lower(
             "batch": problem.batch,
             "blocks": blocks,
             **problem.window,
+            **problem.rings,
             "segments": flatten(plan.strips),
             "epilogue": epilogue_of(node, graph),
             **storage_params(node, problem.out_c, lanes),
@@ -178,6 +179,7 @@ def _lower(
         ),
         aliases=residual_overwritten(node, graph),
         macs=problem.macs,
+        divides=problem.divides,
         candidate=candidate,
         plan={"mr": plan.rows, "nr": lanes},
     )
