@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from edgeconv.codegen.c_names import identifier, unique_identifiers
-from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.errors import UsageError
 from edgeconv.names import did_you_mean
 
 Names = dict[str, str]  # of tensors, to identifiers
@@ -35,12 +35,11 @@ def port_names(
         ]
         if not found:
             known = [*inputs, *outputs, *(text for each in plain for text in each.values())]
-            raise EdgeconvError(
+            raise UsageError(
                 _OPTION,
                 got=repr(old),
                 rule="it names no input or output",
                 hint=did_you_mean(old, known),
-                code=Exit.USAGE,
             )
         for kind, name in found:
             _check_free(new, name, given[kind])
@@ -56,23 +55,21 @@ def _completed(names: Sequence[str], given: Names) -> Names:
 
 def _check_identifier(new: str) -> None:
     if identifier(new) != new:
-        raise EdgeconvError(
+        raise UsageError(
             _OPTION,
             got=repr(new),
             rule="the new name is a lower-case C identifier of at most 40 characters",
             hint=f"{identifier(new)!r} would do",
-            code=Exit.USAGE,
         )
 
 
 def _check_free(new: str, name: str, given: Names) -> None:
     other = next((one for one, text in given.items() if text == new), None)
     if other is not None or name in given:
-        raise EdgeconvError(
+        raise UsageError(
             _OPTION,
             got=repr(new),
             rule=f"{other!r} and {name!r} cannot both have this name"
             if other is not None
             else f"{name!r} is {given[name]!r} already",
-            code=Exit.USAGE,
         )

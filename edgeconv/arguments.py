@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from edgeconv import sizes
-from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.errors import EdgeconvError, UsageError
 
 Value = TypeVar("Value")
 
@@ -17,7 +17,7 @@ NEAREST, TRUNCATE = ROUNDINGS = ("nearest", "truncate")  # of stored numbers
 
 
 def _invalid(got: str, rule: str) -> EdgeconvError:
-    return EdgeconvError("invalid argument", got=repr(got), rule=rule, code=Exit.USAGE)
+    return UsageError("invalid argument", got=repr(got), rule=rule)
 
 
 def pair(got: str) -> tuple[str, str]:
@@ -42,13 +42,12 @@ def named(option: str, pairs: Iterable[tuple[str, Value]]) -> dict[str, Value]:
     found: dict[str, Value] = {}
     for name, value in pairs:
         if found.setdefault(name, value) != value:
-            raise EdgeconvError(
+            raise UsageError(
                 f"{option} twice for one name",
                 where=name,
                 got=f"{_word(found[name])} and {_word(value)}",
                 rule="a name has one value",
                 hint="leave one of them out",
-                code=Exit.USAGE,
             )
     return found
 

@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from edgeconv import limits, regular_file
-from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.errors import EdgeconvError, UsageError
 
 Array = npt.NDArray[np.generic]
 _ENCRYPTED = 0x1  # bit of a member's flags
@@ -176,4 +176,4 @@ def _damage(path: Path, array: str) -> Iterator[None]:
 
 def invalid(path: Path, what: str, got: str, rule: str = "", hint: str = "") -> EdgeconvError:
     """The error (exit status 2) for a file of arrays that cannot be used."""
-    return EdgeconvError(what, where=str(path), got=got, rule=rule, hint=hint, code=Exit.USAGE)
+    return UsageError(what, where=str(path), got=got, rule=rule, hint=hint)

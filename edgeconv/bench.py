@@ -11,7 +11,7 @@ from edgeconv.board import RunKind
 from edgeconv.build import run_binary
 from edgeconv.build.compile import Binary
 from edgeconv.build.project import Project
-from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.errors import EdgeconvError, UsageError
 from edgeconv.progress import Tell, nobody
 from edgeconv.verify.inputs import ensure
 
@@ -64,14 +64,13 @@ def bench(
     """
     board = project.board()
     if board.run.kind is not RunKind.NATIVE:
-        raise EdgeconvError(
+        raise UsageError(
             "bench runs natively only",
             where=f"board {board.name}",
             rule="times under an emulator say nothing about the board",
             hint="flash it: firmware_result.cycles holds the cycles of a run"
             if board.bare_metal
             else f"run it on a {board.arch} machine, or compile for board host",
-            code=Exit.USAGE,
         )
     tell("building")
     binary = project.build(trace=layers)

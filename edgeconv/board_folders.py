@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 
-from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.errors import UsageError
 from edgeconv.names import did_you_mean, shortened
 
 FOLDERS_VARIABLE = "EDGECONV_BOARDS"
@@ -48,22 +48,20 @@ def find(name: str) -> Path:
     known = _scan()
     if name not in known:
         given = "" if os.environ.get(FOLDERS_VARIABLE) else ", which is not set"
-        raise EdgeconvError(
+        raise UsageError(
             "unknown board",
             got=shortened(repr(name)),
             rule=f"neither shipped nor in a folder of {FOLDERS_VARIABLE}{given}",
             hint=_file_at_hand(name, known) or did_you_mean(name, known),
-            code=Exit.USAGE,
         )
     first, *others = known[name]
     if others:
-        raise EdgeconvError(
+        raise UsageError(
             "two boards of one name",
             where=str(others[0]),
             got=repr(name),
             rule=f"{first} has it too",
             hint="rename one of them",
-            code=Exit.USAGE,
         )
     return first
 
@@ -77,11 +75,8 @@ def _folders() -> list[Path]:
     extra = [Path(path) for path in _named()]
     for folder in extra:
         if not os.path.isdir(folder):  # noqa: PTH112 - raises for no name, however long
-            raise EdgeconvError(
-                "no such folder of boards",
-                where=str(folder),
-                hint=f"correct {FOLDERS_VARIABLE}",
-                code=Exit.USAGE,
+            raise UsageError(
+                "no such folder of boards", where=str(folder), hint=f"correct {FOLDERS_VARIABLE}"
             )
     return [shipped(), *extra]
 

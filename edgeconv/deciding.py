@@ -18,7 +18,7 @@ from edgeconv.choose.storage import EVERY_LAYER, INT8, OUTPUT, lossless
 from edgeconv.closing import Closing
 from edgeconv.codegen.emit import weight_image
 from edgeconv.codegen.port_names import port_names
-from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.errors import EdgeconvError, Exit, UsageError
 from edgeconv.fitting import Found, Lower, Planned, Search, UnfitError, Wishes
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.graph import Graph
@@ -308,11 +308,10 @@ class Decider(Closing):
     def _searched(self, plain: Decided) -> Search:
         options, target = self.options, plain.target
         if computing := computing_notes(plain.choice):
-            raise EdgeconvError(
+            raise UsageError(
                 "storage formats are searched for in float32 only",
                 rule=computing[0].partition(":")[0],
                 hint="name the formats with --storage, or leave that --algorithm out",
-                code=Exit.USAGE,
             )
         if self._limited:
             self._require_prediction(plain.report)
@@ -346,12 +345,11 @@ class Decider(Closing):
         }
         what, value = known.get(self.objective, ("", 0.0))
         if value is None:
-            raise EdgeconvError(
+            raise UsageError(
                 f"cannot minimise {self.objective.value}",
                 got=f"board {self.board.name}",
                 rule=str(report[what]["source"]),
                 hint="--objective memory needs no prediction",
-                code=Exit.USAGE,
             )
 
     def _budget(self, given: int | None, has: int | None) -> int | None:

@@ -21,8 +21,10 @@ class EdgeconvError(Exception):
 
     ``what`` failed, ``where`` (file, node, field), the value ``got``, the ``rule`` it breaks and
     a ``hint`` naming the way out.  Printed on one line; ``details`` may add further lines (one per
-    unsupported node, say).
+    unsupported node, say).  ``code``: the exit status, unless another one is given.
     """
+
+    code = Exit.UNSATISFIED
 
     def __init__(
         self,
@@ -33,11 +35,11 @@ class EdgeconvError(Exception):
         rule: str = "",
         hint: str = "",
         details: tuple[str, ...] = (),
-        code: Exit = Exit.UNSATISFIED,
+        code: Exit | None = None,
     ) -> None:
         self.what, self.where, self.got, self.rule, self.hint = what, where, got, rule, hint
         self.details = details
-        self.code = code
+        self.code = self.code if code is None else code
         super().__init__(self.one_line())
 
     def to_json(self) -> dict[str, Any]:
@@ -59,3 +61,9 @@ class EdgeconvError(Exception):
         tail = [f"got {self.got}" if self.got else "", self.rule, self.hint]
         parts = [part for part in tail if part]
         return f"{head}: {'; '.join(parts)}" if parts else head
+
+
+class UsageError(EdgeconvError):
+    """Wrong usage: the command line, or what it names is not there or of no use."""
+
+    code = Exit.USAGE

@@ -16,7 +16,7 @@ from time import monotonic
 from types import MappingProxyType
 
 from edgeconv import sizes
-from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.errors import EdgeconvError, UsageError
 from edgeconv.names import did_you_mean
 
 OPTION = "--limit"
@@ -181,4 +181,4 @@ def _unknown(name: str) -> EdgeconvError:
 
 
 def _wrong(got: str, rule: str, hint: str = "see docs/limits.md") -> EdgeconvError:
-    return EdgeconvError(OPTION, got=got, rule=rule, hint=hint, code=Exit.USAGE)
+    return UsageError(OPTION, got=got, rule=rule, hint=hint)

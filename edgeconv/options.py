@@ -10,7 +10,7 @@ from pathlib import Path
 from edgeconv import limits
 from edgeconv.arguments import NEAREST, TRUNCATE
 from edgeconv.codegen.c_names import prefix as c_prefix
-from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.errors import UsageError
 from edgeconv.frontend.cut import WHOLE, Cut
 from edgeconv.ir.layout import Shape
 
@@ -61,12 +61,11 @@ class CompileOptions:
         if not self.name:
             return c_prefix(self.model.stem)
         if c_prefix(self.name) != self.name:
-            raise EdgeconvError(
+            raise UsageError(
                 "--name",
                 got=repr(self.name),
                 rule="a prefix is a lower-case C identifier, and no file of every project",
                 hint=f"{c_prefix(self.name)!r} would do",
-                code=Exit.USAGE,
             )
         return self.name
 

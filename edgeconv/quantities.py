@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from edgeconv import sizes
-from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.errors import EdgeconvError, UsageError
 
 _NUMBER = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?) ?(?P<unit>\S*)", re.I)
 
@@ -83,10 +83,9 @@ def _is_number(value: object) -> bool:
 
 
 def _invalid(row: Dimension, value: object, rule: str) -> EdgeconvError:
-    return EdgeconvError(
+    return UsageError(
         "invalid quantity",
         got=repr(value),
         rule=f"{row.name} {rule}",
         hint=f"write it like {row.example!r}",
-        code=Exit.USAGE,
     )

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import TypeVar
 
-from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.errors import UsageError
 from edgeconv.names import did_you_mean
 
 Entry = TypeVar("Entry")
@@ -46,6 +46,4 @@ def lookup(what: str, name: str, entries: Mapping[str, Entry]) -> Entry:
     """``entries[name]``, or an EdgeconvError (exit status 2) with a "did you mean"."""
     if name in entries:
         return entries[name]
-    raise EdgeconvError(
-        f"unknown {what}", got=repr(name), hint=did_you_mean(name, entries), code=Exit.USAGE
-    )
+    raise UsageError(f"unknown {what}", got=repr(name), hint=did_you_mean(name, entries))

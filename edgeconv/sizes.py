@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.errors import EdgeconvError, UsageError
 
 _FACTORS = {"": 1, "B": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _PATTERN = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?) ?(?P<unit>[KMG]|[KMG]IB|[KMG]B|B|)", re.I)
@@ -60,4 +60,4 @@ def human(size: int) -> str:
 
 
 def _invalid(what: str, text: str, rule: str, hint: str) -> EdgeconvError:
-    return EdgeconvError(f"invalid {what}", got=repr(text), rule=rule, hint=hint, code=Exit.USAGE)
+    return UsageError(f"invalid {what}", got=repr(text), rule=rule, hint=hint)

@@ -12,7 +12,7 @@ from edgeconv.algorithms.base import Algorithm
 from edgeconv.algorithms.candidate import ConvCandidate
 from edgeconv.algorithms.problem import ConvProblem, problem_of
 from edgeconv.encoding import FLOAT32
-from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.errors import UsageError
 from edgeconv.ir.candidate import FLOAT
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
@@ -73,13 +73,12 @@ def candidates(node: Node, graph: Graph, target: Target) -> list[ConvCandidate[A
     algorithm = lookup("convolution algorithm", wanted, algorithms())
     chosen = [entry for entry in fitting if entry.algorithm == algorithm.name]
     if not chosen:
-        raise EdgeconvError(
+        raise UsageError(
             "algorithm does not apply",
             where=node.name,
             got=repr(wanted),
             rule=algorithm.requires,
             hint=f"here: {', '.join(dict.fromkeys(entry.algorithm for entry in fitting))}",
-            code=Exit.USAGE,
         )
     return chosen
 

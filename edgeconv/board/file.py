@@ -16,7 +16,7 @@ from jsonschema.exceptions import ValidationError
 
 from edgeconv import limits, regular_file
 from edgeconv.board.checks import problems
-from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.errors import EdgeconvError, UsageError
 from edgeconv.names import did_you_mean, shortened
 from edgeconv.quantities import DIMENSIONS, parse
 from edgeconv.schema import missing_key, schema_of, validator
@@ -48,9 +48,7 @@ def read(path: Path) -> dict[str, Any]:
 def invalid(path: Path, field: str, got: str, rule: str, hint: str = "") -> EdgeconvError:
     """The error of one field, given by its path in the file."""
     where = f"{path}: {field}" if field else str(path)
-    return EdgeconvError(
-        "invalid board file", where=where, got=got, rule=rule, hint=hint, code=Exit.USAGE
-    )
+    return UsageError("invalid board file", where=where, got=got, rule=rule, hint=hint)
 
 
 def _parse(path: Path) -> dict[str, Any]:
@@ -58,12 +56,11 @@ def _parse(path: Path) -> dict[str, Any]:
         # -sig: some editors begin a text with a byte order mark, which TOML has no place for.
         text = regular_file.content(path, "board-bytes").decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise EdgeconvError(
+        raise UsageError(
             "cannot read the board file",
             where=shortened(str(path), _SHOWN_PATH),
             rule=str(error.strerror) if isinstance(error, OSError) else "not UTF-8",
             hint="" if isinstance(error, OSError) else "save it in this encoding",
-            code=Exit.USAGE,
         ) from error
     most = limits.limit("board-depth")
     if re.search(_DOTTED.format(most=most + 1), text):  # which take tomllib time without end
@@ -73,9 +70,7 @@ def _parse(path: Path) -> dict[str, Any]:
             lambda: tomllib.loads(text), "board-depth", str(path)
         )
     except ValueError as error:  # of TOML, or an integer of more digits than Python reads
-        raise EdgeconvError(
-            "board file is not TOML", where=str(path), rule=str(error), code=Exit.USAGE
-        ) from error
+        raise UsageError("board file is not TOML", where=str(path), rule=str(error)) from error
     return data
 
 

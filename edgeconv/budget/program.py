@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from edgeconv.budget.cuts import EXACT, Cut, excess, lighter
 from edgeconv.budget.rows import Rows
 from edgeconv.budget.tables import Limits, Objective, Tables
-from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.errors import EdgeconvError, UsageError
 from edgeconv.milp import solve
 
 SECONDS = 60.0
@@ -55,11 +55,10 @@ def optimise(
     """
     known = [objective for objective in objectives if tables.predicts(objective)]
     if known[:1] != list(objectives[:1]):
-        raise EdgeconvError(
+        raise UsageError(
             f"cannot minimise {objectives[0].value}",
             rule="the board states too little to predict it",
             hint="choose the objective memory",
-            code=Exit.USAGE,
         )
     return _in_turn(tables, limits, known, list(cuts), seconds, gap)
 

@@ -9,7 +9,7 @@ from edgeconv.board import Board
 from edgeconv.build.abi import check_object
 from edgeconv.build.output import first_error, output_of
 from edgeconv.build.toolchain import command_lines, program_named
-from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.errors import EdgeconvError, Exit, UsageError
 
 _CODE = "float product(float a, float b) { return a * b; }\n"
 
@@ -34,12 +34,11 @@ def _compile(command: list[str], board: Board) -> None:
         whole = [*command, *board.flags, "-x", "c", "-", "-c", "-o", str(out)]
         done = output_of(whole, _CODE)
         if done.status != 0 or "conflicts with" in done.stderr:
-            raise EdgeconvError(
+            raise UsageError(
                 "invalid board file",
                 where=f"{board.path}: toolchain.flags",
                 got=first_error(done.stderr),
                 rule=f"{Path(command[0]).name} does not take {' '.join(board.flags)}",
-                code=Exit.USAGE,
             )
         try:
             check_object(out, board)

@@ -19,7 +19,7 @@ from edgeconv.build.firmware import FIRMWARE_FLAGS, FIRMWARE_LINK
 from edgeconv.build.flash_image import write_images
 from edgeconv.build.toolchain import Compiler, find_compiler
 from edgeconv.build.weights_file import image_of
-from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.errors import UsageError
 from edgeconv.frontend.cut import Cut
 from edgeconv.owned.folder import claim, put
 from edgeconv.owned.journal import recover
@@ -217,12 +217,11 @@ class Project:
         for name in names:
             path = self.directory / name
             if not path.is_file():
-                raise EdgeconvError(
+                raise UsageError(
                     "incomplete project",
                     where=str(path),
                     rule="is missing",
                     hint="compile the model again",
-                    code=Exit.USAGE,
                 )
             yield path
 

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 from jsonschema.exceptions import ValidationError
 
 from edgeconv import limits, regular_file
-from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.errors import EdgeconvError, UsageError
 from edgeconv.names import shortened
 from edgeconv.schema import is_whole, missing_key, validator
 
@@ -60,22 +60,20 @@ def read(path: Path) -> dict[str, Any]:
         raise _none(path, f"{path.name} is damaged: it is no object")
     version = report.get("schema")
     if type(version) is int and version != SCHEMA and "program" in report:
-        raise EdgeconvError(
+        raise UsageError(
             "project of another version",
             where=str(path),
             got=f"schema {shortened(str(version), _SHOWN)}",
             rule=f"this edgeconv reads schema {SCHEMA}",
             hint="compile the model again",
-            code=Exit.USAGE,
         )
     for problem in problems(report):
-        raise EdgeconvError(
+        raise UsageError(
             "the report is damaged",
             where=f"{path}: {problem.place}",
             got=problem.got,
             rule=problem.rule,
             hint=_HINT,
-            code=Exit.USAGE,
         )
     return report
 
@@ -94,13 +92,12 @@ def problems(report: dict[str, Any]) -> Iterator[Problem]:
 
 
 def _none(path: Path, rule: str, got: str = "") -> EdgeconvError:
-    return EdgeconvError(
+    return UsageError(
         "not an edgeconv project",
         where=str(path.parent),
         got=got,
         rule=rule,
         hint="give a directory that `edgeconv compile` wrote",
-        code=Exit.USAGE,
     )
 
 

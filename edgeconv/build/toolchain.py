@@ -13,7 +13,7 @@ from pathlib import Path
 from edgeconv.board import Board, RunKind
 from edgeconv.build.output import output_of
 from edgeconv.build.try_build import Sample, sample_of, try_build
-from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.errors import EdgeconvError, Exit, UsageError
 
 # A distribution may install Clang under its versioned name only.
 _CLANG_VERSIONS = tuple(f"clang-{version}" for version in range(22, 13, -1))
@@ -78,13 +78,12 @@ def _words(chosen: str) -> tuple[str, ...]:
     try:
         return tuple(shlex.split(chosen))
     except ValueError as error:
-        raise EdgeconvError(
+        raise UsageError(
             "cannot read a compiler's command line",
             where=f"environment variable {COMPILER_VARIABLE}",
             got=repr(chosen),
             rule=str(error),
             hint="quote it as in a shell",
-            code=Exit.USAGE,
         ) from error
 
 

@@ -24,7 +24,7 @@ from edgeconv.calibration.library import Library, format_numbers
 from edgeconv.calibration.places import own_places
 from edgeconv.closing import Closing
 from edgeconv.encoding import FLOAT32
-from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.errors import EdgeconvError, Exit, UsageError
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.filters import WEIGHTED, Filters
 from edgeconv.ir.graph import Graph, Node
@@ -186,9 +186,7 @@ class Engine(Closing):
         for name, form in activations.items():
             lookup("format of activations", form, numbers)
             if name in self.graph.inputs or name in self.graph.outputs:
-                raise EdgeconvError(
-                    "inputs and outputs of the model are float32", where=name, code=Exit.USAGE
-                )
+                raise UsageError("inputs and outputs of the model are float32", where=name)
             self._library.formats[self._step_of[self._written(name)]] = numbers[form]
 
     def _give(self, wanted: Mapping[str, Filters]) -> None:
@@ -226,7 +224,7 @@ class Engine(Closing):
 
 def _unknown(what: str, name: str, known: Iterable[str]) -> EdgeconvError:
     hint = did_you_mean(name, list(known))
-    return EdgeconvError(f"no such {what}", got=repr(name), hint=hint, code=Exit.USAGE)
+    return UsageError(f"no such {what}", got=repr(name), hint=hint)
 
 
 def _float32(graph: Graph) -> Graph:

@@ -16,7 +16,7 @@ from scipy.special import erfc
 
 from edgeconv.calibration.engine import Engine, Floats
 from edgeconv.calibration.samples import Samples, images_of
-from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.errors import EdgeconvError, UsageError
 from edgeconv.ir.filters import Filters
 from edgeconv.ir.graph import Graph
 from edgeconv.progress import Share, Tell, nobody
@@ -195,12 +195,11 @@ def check_labels(samples: Samples, graph: Graph) -> None:
         return
     classes = graph[name].shape[1]
     if samples.labels.max() >= classes:
-        raise EdgeconvError(
+        raise UsageError(
             "no such class",
             where=samples.source,
             got=f"label {int(samples.labels.max())}",
             rule=f"output {name!r} has scores of {classes} classes, which count from 0",
-            code=Exit.USAGE,
         )
 
 

@@ -17,7 +17,7 @@ from edgeconv.choose.storage import (
     store_weights,
     truncate_weights,
 )
-from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.errors import UsageError
 from edgeconv.ir.candidate import FLOAT, OPERANDS
 from edgeconv.ir.check import check
 from edgeconv.ir.choice import Choice, Layer
@@ -39,11 +39,8 @@ def _force_algorithms(graph: Graph, wanted: Mapping[str, str], target: Target) -
     for layer, name in wanted.items():
         lookup("convolution algorithm", name, known())
         if layer not in convs and layer != EVERY_LAYER:
-            raise EdgeconvError(
-                "--algorithm names no convolution",
-                got=repr(layer),
-                hint=did_you_mean(layer, convs),
-                code=Exit.USAGE,
+            raise UsageError(
+                "--algorithm names no convolution", got=repr(layer), hint=did_you_mean(layer, convs)
             )
     forced = {name: _with(convs[name], known()[wanted[name]]) for name in wanted if name in convs}
     if EVERY_LAYER in wanted:
@@ -68,11 +65,10 @@ def _everywhere(graph: Graph, entry: Algorithm, target: Target) -> dict[str, Nod
         if any(found.algorithm == entry.name for found in applicable(node, graph, target))
     }
     if convs and not forced:
-        raise EdgeconvError(
+        raise UsageError(
             "--algorithm applies to no convolution",
             got=repr(f"{EVERY_LAYER}={entry.name}"),
             rule=entry.requires,
-            code=Exit.USAGE,
         )
     return forced
 

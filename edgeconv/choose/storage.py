@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from edgeconv.algorithms import algorithms
-from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.errors import EdgeconvError, UsageError
 from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.grids import encodings_of
@@ -84,24 +84,22 @@ def _in_format(node: Node, form: StorageFormat) -> Node:
 def _no_filters(layer: str, graph: Graph, weighted: Mapping[str, Node]) -> EdgeconvError:
     found = next((node for node in graph.nodes if node.name == layer), None)
     if found:
-        return EdgeconvError(
+        return UsageError(
             "--storage names a layer without filters",
             where=layer,
             got=found.op,
             rule=f"formats are for {' and '.join(WEIGHTED)}",
-            code=Exit.USAGE,
         )
     return _no_layer(layer, weighted)
 
 
 def _require_finite(node: Node, graph: Graph, form: StorageFormat) -> None:
     if form.scaled and not np.isfinite(graph[node.inputs[1]].constant()).all():
-        raise EdgeconvError(
+        raise UsageError(
             "filters are not finite",
             where=node.name,
             rule=f"{form.name} counts in units of a scale per output channel",
             hint="store this layer in another format",
-            code=Exit.USAGE,
         )
 
 
@@ -205,24 +203,19 @@ def _not_storable(node: Node, graph: Graph) -> EdgeconvError:
         rule = f"{_kernel(node)} writes float32"
     else:
         rule = f"{blind.name!r} ({_kernel(blind)}) reads float32" if blind else "it is no float32"
-    return EdgeconvError(
-        "--storage names an output that cannot be stored",
-        where=node.name,
-        got=node.op,
-        rule=rule,
-        code=Exit.USAGE,
+    return UsageError(
+        "--storage names an output that cannot be stored", where=node.name, got=node.op, rule=rule
     )
 
 
 def _not_rounded(node: Node) -> EdgeconvError:
-    return EdgeconvError(
+    return UsageError(
         "--storage int8 names a result that the model does not round",
         where=node.name,
         got=node.op,
         rule="only results between QuantizeLinear and DequantizeLinear, of eight bits and with one "
         "scale, are int8",
         hint="take flyte8, flyte16 or flyte24",
-        code=Exit.USAGE,
     )
 
 
@@ -231,9 +224,4 @@ def _kernel(node: Node) -> str:
 
 
 def _no_layer(layer: str, known: Iterable[str]) -> EdgeconvError:
-    return EdgeconvError(
-        "--storage names no layer",
-        got=repr(layer),
-        hint=did_you_mean(layer, known),
-        code=Exit.USAGE,
-    )
+    return UsageError("--storage names no layer", got=repr(layer), hint=did_you_mean(layer, known))

@@ -11,7 +11,7 @@ from edgeconv import limits
 from edgeconv.arguments import named
 from edgeconv.cli.later import later
 from edgeconv.cli.words import LIMIT, flag, option
-from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.errors import EdgeconvError, Exit, UsageError
 from edgeconv.names import did_you_mean
 from edgeconv.terminal import WIDTH
 
@@ -66,12 +66,11 @@ class Program(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Raises EdgeconvError for a name that is none of a command."""
         if not ctx.resilient_parsing and args[0] not in self.commands:
-            raise EdgeconvError(
+            raise UsageError(
                 "unknown command",
                 got=repr(args[0]),
                 rule=did_you_mean(args[0], self.commands),
                 hint=_see_help(ctx),
-                code=Exit.USAGE,
             )
         return super().resolve_command(ctx, args)
 
@@ -101,7 +100,7 @@ def usage_error(error: click.UsageError) -> EdgeconvError:
     """What click says of wrong usage, in one line and with the tool's exit status."""
     text = " ".join(error.format_message().split()).rstrip(".")
     hint = _see_help(error.ctx) if error.ctx else ""
-    return EdgeconvError(f"{text[:1].lower()}{text[1:]}", hint=hint, code=Exit.USAGE)
+    return UsageError(f"{text[:1].lower()}{text[1:]}", hint=hint)
 
 
 def _texts(about: str) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from edgeconv.calibration.rounding import stored
 from edgeconv.calibration.samples import Samples
 from edgeconv.calibration.sqnr import Accuracy
 from edgeconv.choose.storage import INT8, by_kind, storable, tensor_formats, weight_formats
-from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.errors import EdgeconvError, UsageError
 from edgeconv.fitting.measured import Measured, output_keys
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.filters import WEIGHTED
@@ -134,12 +134,11 @@ class Search:
         self.storable = [name for name in storable(graph, target) if name not in kept]
         self.samples, self.wishes, self.lower, self.tell = samples, wishes, lower, tell
         if wishes.max_drop is not None and samples.labels is None:
-            raise EdgeconvError(
+            raise UsageError(
                 "--max-drop needs labels",
                 got=samples.source,
                 rule="the share of right answers is measured on labelled samples",
                 hint=f"--calibration X.npz with an array `{calibration_samples.LABEL}`",
-                code=Exit.USAGE,
             )
         self.filters, self.outputs = by_kind(graph, wishes.storage)
         self.beside = 0  # bytes of RAM outside of the arena

@@ -9,7 +9,7 @@ from typing import Any
 
 import onnx
 
-from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.errors import UsageError
 from edgeconv.frontend.schedule import label, live_values, ordered, reads
 from edgeconv.names import did_you_mean
 
@@ -96,7 +96,7 @@ def _check_names(
         elif name in names[:position]:
             rule = "it is given twice"
         if rule:
-            raise EdgeconvError(option, got=repr(name), rule=rule, hint=hint, code=Exit.USAGE)
+            raise UsageError(option, got=repr(name), rule=rule, hint=hint)
 
 
 def _check_inputs(
@@ -109,23 +109,21 @@ def _check_inputs(
     """Whether ``cut.inputs`` are what the outputs depend on."""
     for name in cut.inputs:
         if name not in live:
-            raise EdgeconvError(
+            raise UsageError(
                 "--input",
                 got=repr(name),
                 rule="no output depends on it",
                 hint=f"the outputs are {', '.join(map(repr, outputs))}",
-                code=Exit.USAGE,
             )
     missing = [name for name in own if cut.inputs and name in live and name not in cut.inputs]
     if missing:
         reader = next((n for n in nodes if missing[0] in reads(n) and _is_live(n, live)), None)
-        raise EdgeconvError(
+        raise UsageError(
             "--input names some of the inputs only",
             got=", ".join(map(repr, cut.inputs)),
             rule=f"the outputs depend on input {missing[0]!r} too"
             + (f", by node {label(reader)!r}" if reader else ""),
             hint=" ".join(("add", *(f"--input {name}" for name in missing))),
-            code=Exit.USAGE,
         )
 
 

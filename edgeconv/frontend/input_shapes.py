@@ -7,7 +7,7 @@ from pathlib import Path
 
 import onnx
 
-from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.errors import EdgeconvError, UsageError
 from edgeconv.ir.layout import Shape
 from edgeconv.names import did_you_mean
 
@@ -28,13 +28,12 @@ def fix_shapes(
     names = [value.name for value in inputs]
     for name in wanted:
         if name not in names:
-            raise EdgeconvError(
+            raise UsageError(
                 "--input-shape",
                 where=str(path),
                 got=f"input {name!r}",
                 rule="the model has no such input",
                 hint=did_you_mean(name, names),
-                code=Exit.USAGE,
             )
     declared = {value.name: _declared(value) for value in inputs}
     symbols: dict[str, int] = {}
@@ -115,9 +114,7 @@ def _bind(name: str, dims: tuple[Dim, ...] | None, shape: Shape, symbols: dict[s
 
 
 def _conflict(name: str, given: str, rule: str) -> EdgeconvError:
-    return EdgeconvError(
-        "--input-shape", where=f"input {name!r}", got=given, rule=rule, code=Exit.USAGE
-    )
+    return UsageError("--input-shape", where=f"input {name!r}", got=given, rule=rule)
 
 
 def _free(free: Mapping[str, str], examples: Sequence[str]) -> EdgeconvError:

@@ -22,7 +22,7 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError, Message
 
 from edgeconv import limits
-from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.errors import EdgeconvError, UsageError
 from edgeconv.wire_format import LENGTH, VARINT, MalformedError, fields, map_file
 
 # Messages to descend into: message -> field number -> message (onnx.proto).
@@ -108,9 +108,7 @@ def digest(contents: Sequence[mmap.mmap]) -> Future[str]:
 
 
 def _unreadable(path: Path, got: str, hint: str) -> EdgeconvError:
-    return EdgeconvError(
-        "cannot read the model", where=str(path), got=got, hint=hint, code=Exit.USAGE
-    )
+    return UsageError("cannot read the model", where=str(path), got=got, hint=hint)
 
 
 def _no_model(path: Path, got: str) -> EdgeconvError:

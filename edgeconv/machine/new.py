@@ -14,7 +14,7 @@ from edgeconv import board as boards
 from edgeconv.board import Board
 from edgeconv.board_folders import FOLDERS_VARIABLE
 from edgeconv.build import find_compiler
-from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.errors import EdgeconvError, UsageError
 from edgeconv.host import Host
 from edgeconv.machine.board_file import render
 from edgeconv.machine.measure import Measured, measure
@@ -99,9 +99,7 @@ def _path(name: str, output: Path | None) -> Path:
     if path.exists():
         raise _exists(path)
     if not path.parent.is_dir():
-        raise EdgeconvError(
-            "no such folder", where=str(path.parent), hint="make it first", code=Exit.USAGE
-        )
+        raise UsageError("no such folder", where=str(path.parent), hint="make it first")
     if name in boards.names():
         rule = "there is a board of this name already"
         raise _wrong("invalid name of a board", repr(name), rule, "see `edgeconv boards list`")
@@ -141,14 +139,13 @@ def _board(path: Path, text: str, host: Host) -> Board:
 
 
 def _exists(path: Path) -> EdgeconvError:
-    return EdgeconvError(
+    return UsageError(
         "the board file exists",
         where=str(path),
         rule="it is not overwritten",
         hint="remove it, or give -o another folder",
-        code=Exit.USAGE,
     )
 
 
 def _wrong(what: str, got: str, rule: str, hint: str) -> EdgeconvError:
-    return EdgeconvError(what, got=got, rule=rule, hint=hint, code=Exit.USAGE)
+    return UsageError(what, got=got, rule=rule, hint=hint)

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.errors import EdgeconvError, UsageError
 from edgeconv.owned import journal
 from edgeconv.owned.interrupts import deferred
 from edgeconv.owned.lock import locked
@@ -303,12 +303,11 @@ def _switch(
 def _manifest(directory: Path) -> Manifest:
     manifest = Manifest.load(directory)
     if manifest is None:
-        raise EdgeconvError(
+        raise UsageError(
             "will not write",
             where=str(directory),
             rule=f"it has no {MANIFEST} to tell which files are edgeconv's",
             hint="compile the model again, to another folder",
-            code=Exit.USAGE,
         )
     return manifest
 

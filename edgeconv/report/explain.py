@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from edgeconv.algorithms import applicable
-from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.errors import UsageError
 from edgeconv.ir.choice import Choice, Layer
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.memory import MemoryMap, Place, Region
@@ -78,7 +78,7 @@ def _selected(rows: Sequence[Mapping[str, Any]], layer: str) -> int:
         return int(layer)
     hint = did_you_mean(layer, by_name)
     rule = f"a layer has a name, and a number from 0 to {len(rows) - 1}" if rows else ""
-    raise EdgeconvError("no such layer", got=repr(layer), rule=rule, hint=hint, code=Exit.USAGE)
+    raise UsageError("no such layer", got=repr(layer), rule=rule, hint=hint)
 
 
 def render(document: Mapping[str, Any]) -> Group:

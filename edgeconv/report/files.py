@@ -12,7 +12,7 @@ from edgeconv.budget.frontier import Point
 from edgeconv.build import report_file
 from edgeconv.build.project import REPORT
 from edgeconv.build.project import render as to_json
-from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.errors import EdgeconvError, UsageError
 from edgeconv.owned.manifest import MANIFEST
 from edgeconv.report.text import render as to_text
 from edgeconv.visible import VisibleConsole
@@ -42,12 +42,11 @@ def write(report: Mapping[str, Any], directory: Path) -> None:
         whole_file.replace(directory / TEXT, text.getvalue())
         write_html(report, directory / PAGE)
     except OSError as error:
-        raise EdgeconvError(
+        raise UsageError(
             "cannot write the report",
             where=str(directory),
             got=str(error.strerror),
             hint="give a writable directory with --report",
-            code=Exit.USAGE,
         ) from error
 
 
@@ -130,10 +129,6 @@ def _same(path: Path, text: str) -> bool:
 
 
 def _not_ours(path: Path, rule: str) -> EdgeconvError:
-    return EdgeconvError(
-        "will not replace",
-        where=str(path),
-        rule=rule,
-        hint="move it away, or give another place",
-        code=Exit.USAGE,
+    return UsageError(
+        "will not replace", where=str(path), rule=rule, hint="move it away, or give another place"
     )

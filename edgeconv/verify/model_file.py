@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from edgeconv.build.project import Project
-from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.errors import EdgeconvError, UsageError
 from edgeconv.frontend.fingerprint import sha256
 
 
@@ -33,15 +33,14 @@ def find(project: Project, given: Path | None = None) -> Path:
     digest, name = project.report["model"]["sha256"], project.report["model"]["file"]
     if given is not None:
         if not given.is_file():
-            raise EdgeconvError("no such model", where=str(given), code=Exit.USAGE)
+            raise UsageError("no such model", where=str(given))
         if (got := sha256(given)) != digest:
-            raise EdgeconvError(
+            raise UsageError(
                 "not the model that the project was compiled from",
                 where=str(given),
                 got=f"SHA-256 {got}",
                 rule=f"{project.directory} has {digest}",
                 hint="compile the model again",
-                code=Exit.USAGE,
             )
         return given
     tried = list(dict.fromkeys(_candidates(project, digest, name)))

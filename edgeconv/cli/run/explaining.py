@@ -10,7 +10,7 @@ from rich.markup import escape
 
 from edgeconv import pipeline
 from edgeconv.cli.run.asked import wanted as options_of
-from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.errors import Exit, UsageError
 from edgeconv.options import CompileOptions
 from edgeconv.report import explain as explanation
 from edgeconv.report import files, frontier
@@ -31,7 +31,7 @@ def run(
     if pareto:
         return _pareto(wanted, html, as_json=as_json)
     if html:
-        raise EdgeconvError("--html is for --pareto", hint="see `report --html`", code=Exit.USAGE)
+        raise UsageError("--html is for --pareto", hint="see `report --html`")
     with Progress() as tell:
         document, notes = pipeline.explain_model(wanted, layer=layer, threads=threads, tell=tell)
     for note in notes:

@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 from markupsafe import Markup, escape
 
 from edgeconv import whole_file
-from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.errors import UsageError
 from edgeconv.names import path_ends, shortened
 from edgeconv.report import missing, numbers
 from edgeconv.report.advice import suggestions
@@ -98,12 +98,11 @@ def replace(path: Path, text: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         whole_file.replace(path, text)
     except OSError as error:
-        raise EdgeconvError(
+        raise UsageError(
             "cannot write the HTML report",
             where=str(path),
             got=str(error.strerror),
             hint="give a file in a writable directory",
-            code=Exit.USAGE,
         ) from error
 
 
