@@ -20,7 +20,7 @@ from edgeconv import frontend, passes
 from edgeconv.calibration import samples as sampling
 from edgeconv.calibration.engine import Engine
 from edgeconv.calibration.in_turn import round_in_turn
-from edgeconv.calibration.rounding import STEPS, Rounded, parameters_of, round_layers
+from edgeconv.calibration.rounding import RECIPES, Rounded, parameters_of, round_layers
 from edgeconv.calibration.samples import Samples
 from edgeconv.calibration.sqnr import Baseline
 from edgeconv.errors import EdgeconvError
@@ -44,8 +44,8 @@ def _samples(args: argparse.Namespace, graph: Graph) -> tuple[Samples, Samples]:
 def _rounded(
     step: str, engine: Engine, samples: Samples, formats: dict[str, str]
 ) -> dict[str, Rounded]:
-    if step in STEPS:
-        return round_layers(engine, samples, formats, STEPS[step])
+    if step in RECIPES:
+        return round_layers(engine, samples, formats, RECIPES[step])
     return round_in_turn(engine, samples, formats)
 
 
@@ -65,7 +65,7 @@ def main() -> int:
             baseline = Baseline(engine, testing)
             for form in args.formats.split(","):
                 before = None
-                for step in (*STEPS, "+ in turn"):
+                for step in (*RECIPES, "+ in turn"):
                     start = time.perf_counter()
                     rounded = _rounded(step, engine, rounding, dict.fromkeys(engine.layers, form))
                     took = time.perf_counter() - start

@@ -13,13 +13,13 @@ from edgeconv.cache import Cache
 class Runs:
     """``groups`` of ``count`` stretches of memory of ``size`` bytes each.
 
-    In a group they begin ``step`` bytes after each other, anywhere if that is 0; groups lie
+    In a group they begin ``pitch`` bytes after each other, anywhere if that is 0; groups lie
     anywhere.
     """
 
     count: float
     size: float
-    step: int = 0
+    pitch: int = 0
     groups: float = 1
 
     @property
@@ -55,7 +55,7 @@ def lost(cache: Cache, own: Runs, *others: Runs) -> float:
 def _siblings(own: Runs, stride: int) -> tuple[int, tuple[Runs, ...]]:
     """The runs of the group of one that begin in the same set as it does, itself included, and
     the other runs of all groups."""
-    between = math.gcd(own.step, stride) if own.step else 0
+    between = math.gcd(own.pitch, stride) if own.pitch else 0
     whole, rest = divmod(own.size, stride)
     if rest > between:
         return 1, (replace(own, count=own.count * own.groups - 1, groups=1),)
@@ -80,7 +80,7 @@ class _Lines:
         count = max(round(runs.count), 0)
         whole, rest = divmod(runs.size, stride)
         always, groups = count * int(whole), max(round(runs.groups), 0)
-        between = math.gcd(runs.step, stride) if runs.step else 0
+        between = math.gcd(runs.pitch, stride) if runs.pitch else 0
         if rest > between:  # runs lie side by side, as far as they are known to
             if not between:
                 return _Lines(groups * always, 1, rest / stride, groups * count)

@@ -175,7 +175,7 @@ def _input_loads(
     loads = _shared_input(blocking, shape, counts, {})
     for position, stepping in enumerate(order):
         moves = dict.fromkeys(order[position + 1 :], Move.WRAP)
-        moves[stepping] = Move.STEP
+        moves[stepping] = Move.NEXT
         loads -= _shared_input(blocking, shape, counts, moves)
     return loads
 

@@ -29,7 +29,7 @@ class Move(Enum):
     """What a loop does from one block of the whole nest to the next."""
 
     STAY = "the same iteration, for each of them"
-    STEP = "from one iteration to the next, for each but the last"
+    NEXT = "from one iteration to the next, for each but the last"
     WRAP = "from the last iteration to the first"
 
 
@@ -37,7 +37,7 @@ def pairs(count: int, move: Move) -> list[tuple[int, int]]:
     """The iterations before and after, for every way a loop of ``count`` can make ``move``."""
     if move is Move.STAY:
         return [(index, index) for index in range(count)]
-    if move is Move.STEP:
+    if move is Move.NEXT:
         return [(index, index + 1) for index in range(count - 1)]
     return [(count - 1, 0)]
 

@@ -46,7 +46,7 @@ class Recipe:
 NEAREST = Recipe(units=False, bias=False, compensated=False)
 BEST = Recipe()
 # What each adds to those before it.
-STEPS = {
+RECIPES = {
     "nearest": NEAREST,
     "+ units": replace(NEAREST, units=True),
     "+ bias correction": replace(BEST, compensated=False),

@@ -15,7 +15,7 @@ ASSUMED_LINE = 64  # bytes, where the kernel does not tell: so in all Arm cores 
 
 # Sizes that a search for caches tries: 4 KiB to 64 MiB.
 SIZES = tuple(1 << power for power in range(12, 27))
-_STEP = 1.25  # a load takes longer by this factor: the end of a level is near
+_RISE = 1.25  # a load takes longer by this factor: the end of a level is near
 _LEVEL = 1.8  # a level is slower than the one in front of it by at least this factor
 
 
@@ -76,11 +76,11 @@ def find_caches(seconds: Sequence[float]) -> tuple[Cache, ...]:
     found: list[Cache] = []
     start = 0
     while start + 1 < len(seconds):
-        if seconds[start + 1] < _STEP * seconds[start]:
+        if seconds[start + 1] < _RISE * seconds[start]:
             start += 1
             continue
         end = start + 1
-        while end + 1 < len(seconds) and seconds[end + 1] >= _STEP * seconds[end]:
+        while end + 1 < len(seconds) and seconds[end + 1] >= _RISE * seconds[end]:
             end += 1
         low, high = seconds[start], seconds[end]
         if high >= _LEVEL * low:

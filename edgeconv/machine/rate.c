@@ -10,7 +10,7 @@
 #include "registers.h"
 #include "timing.h"
 
-#define STEPS 256 /* of the chain in a round: EC_CHAINS */
+#define LINKS 256 /* of the chain in a round: EC_CHAINS */
 /* Products that are summed per call of a tile: so many that both panels together take half of a
    small L1 cache. */
 #define PANELS 4096 /* floats */
@@ -118,7 +118,7 @@ static void sample_clock(const char *name, float *data, int samples)
     for (int i = 0; i < samples; i++) {
         vectors(data, before);
         const double seconds = ec_time(chain, &one, rounds);
-        printf("cycle:%s %.9g\n", name, 1e9 * seconds / ((double)rounds * STEPS * EC_CHAIN_CYCLES));
+        printf("cycle:%s %.9g\n", name, 1e9 * seconds / ((double)rounds * LINKS * EC_CHAIN_CYCLES));
     }
 }
 

@@ -45,7 +45,7 @@ class Difference:
         return self.max_abs / self.spacing if self.spacing else 0.0
 
     def within(self, tolerance: float) -> bool:
-        """Whether the relative difference is at most ``tolerance``, or the absolute one the grid's."""
+        """Whether the relative difference is at most ``tolerance``, or the absolute the grid's."""
         return self.relative <= tolerance or self.max_abs <= self.spacing * (1 + _ROUNDING)
 
 

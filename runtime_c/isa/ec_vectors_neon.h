@@ -59,9 +59,9 @@ EC_INLINE ec_vec ec_shift(ec_vec a, ec_vec b, int n)
 }
 EC_INLINE void ec_deinterleave(ec_vec a, ec_vec b, ec_vec *even, ec_vec *odd)
 {
-    const float32x4x2_t parts = vuzpq_f32(a, b);
-    *even = parts.val[0];
-    *odd = parts.val[1];
+    const float32x4x2_t halves = vuzpq_f32(a, b);
+    *even = halves.val[0];
+    *odd = halves.val[1];
 }
 EC_INLINE void ec_transpose(ec_vec v[EC_VL])
 {

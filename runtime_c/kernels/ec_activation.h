@@ -58,10 +58,10 @@ EC_INLINE ec_vec ec_floor(ec_vec x)
     return ec_select_lt(x, near, ec_sub(near, ec_set1(1.0f)), near);
 }
 
-/* To a multiple of the step and back, as QuantizeLinear and DequantizeLinear do it. */
-EC_INLINE ec_vec ec_on_grid(ec_vec x, float step, float lo, float hi)
+/* To a multiple of the spacing and back, as QuantizeLinear and DequantizeLinear do it. */
+EC_INLINE ec_vec ec_on_grid(ec_vec x, float spacing, float lo, float hi)
 {
-    return ec_mul(ec_clip(ec_round(ec_div(x, ec_set1(step))), lo, hi), ec_set1(step));
+    return ec_mul(ec_clip(ec_round(ec_div(x, ec_set1(spacing))), lo, hi), ec_set1(spacing));
 }
 
 EC_INLINE ec_vec ec_activate(int kind, float alpha, float beta, float gamma, ec_vec x)

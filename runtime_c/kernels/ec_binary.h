@@ -20,7 +20,7 @@ enum ec_binary_kind {
 };
 
 /* out[i][r][k] over a nest of outer loops, rows and the innermost n elements; the output is dense.
-   An operand moves by its outer strides, by its row stride and by its step, which is 1, or 0 where
+   An operand moves by its outer strides, by its row stride and in a row by its stride, which is 1, or 0 where
    the operand is broadcast.  Operands are stored as a_as and b_as.  All members are constants at the
    call. */
 typedef struct ec_binary {
@@ -55,9 +55,9 @@ EC_INLINE ec_vec ec_binary_apply(int kind, ec_vec a, ec_vec b)
 }
 
 /* n <= EC_VL elements of an operand from number i on, or that one element in every lane. */
-EC_INLINE ec_vec ec_binary_operand(const void *p, ptrdiff_t i, int step, int n, int fmt)
+EC_INLINE ec_vec ec_binary_operand(const void *p, ptrdiff_t i, int stride, int n, int fmt)
 {
-    return step ? ec_read_as(p, i, n, fmt) : ec_set1_as(ec_at(p, i, fmt), fmt);
+    return stride ? ec_read_as(p, i, n, fmt) : ec_set1_as(ec_at(p, i, fmt), fmt);
 }
 
 /* Rows of at most one vector.  The vector of an operand that all rows share is loaded once. */

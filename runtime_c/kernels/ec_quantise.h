@@ -18,10 +18,10 @@ EC_INLINE void ec_quantise_lanes(ec_vec x, float scale, float zero, float lo, fl
         type *const out_ = (out);                                                             \
         const ptrdiff_t n_ = (n);                                                             \
         for (ptrdiff_t j_ = 0; j_ < n_; j_ += EC_VL) {                                        \
-            const int part_ = n_ - j_ < EC_VL ? (int)(n_ - j_) : EC_VL;                       \
+            const int count_ = n_ - j_ < EC_VL ? (int)(n_ - j_) : EC_VL;                       \
             float whole_[EC_VL];                                                              \
-            ec_quantise_lanes(ec_read_as(x_, j_, part_, x_as), scale, zero, lo, hi, whole_);  \
-            for (int k_ = 0; k_ < part_; k_++)                                                \
+            ec_quantise_lanes(ec_read_as(x_, j_, count_, x_as), scale, zero, lo, hi, whole_);  \
+            for (int k_ = 0; k_ < count_; k_++)                                                \
                 out_[j_ + k_] = (type)(whole_[k_] >= (lo) ? whole_[k_] : (lo)); /* lo of NaN */ \
         }                                                                                     \
     } while (0)
@@ -32,11 +32,11 @@ EC_INLINE void ec_quantise_lanes(ec_vec x, float scale, float zero, float lo, fl
         void *const out_ = (out);                                                             \
         const ptrdiff_t n_ = (n);                                                             \
         for (ptrdiff_t j_ = 0; j_ < n_; j_ += EC_VL) {                                        \
-            const int part_ = n_ - j_ < EC_VL ? (int)(n_ - j_) : EC_VL;                       \
+            const int count_ = n_ - j_ < EC_VL ? (int)(n_ - j_) : EC_VL;                       \
             float real_[EC_VL] = {0};                                                         \
-            for (int k_ = 0; k_ < part_; k_++)                                                \
+            for (int k_ = 0; k_ < count_; k_++)                                                \
                 real_[k_] = ((float)x_[j_ + k_] - (zero)) * (scale);                          \
-            ec_write_as(out_, j_, ec_load(real_), part_, out_as);                             \
+            ec_write_as(out_, j_, ec_load(real_), count_, out_as);                             \
         }                                                                                     \
     } while (0)
 

@@ -17,7 +17,7 @@ from edgeconv.calibration.engine import Engine
 from edgeconv.calibration.in_turn import round_in_turn
 from edgeconv.calibration.library import Library, rounding_formats
 from edgeconv.calibration.places import own_places
-from edgeconv.calibration.rounding import STEPS, parameters_of, round_layers, stored
+from edgeconv.calibration.rounding import RECIPES, parameters_of, round_layers, stored
 from edgeconv.calibration.samples import Samples, load, seeded
 from edgeconv.calibration.sensitivity import sensitivities
 from edgeconv.calibration.sqnr import Baseline, class_output
@@ -197,7 +197,7 @@ def test_every_step_helps(form: str, digits: Engine, digit_images: tuple[Samples
     rounding, testing = digit_images
     baseline = Baseline(digits, testing)
     wanted = dict.fromkeys(digits.layers, form)
-    found = [round_layers(digits, rounding, wanted, recipe) for recipe in STEPS.values()]
+    found = [round_layers(digits, rounding, wanted, recipe) for recipe in RECIPES.values()]
     found.append(round_in_turn(digits, rounding, wanted))
     measured = [baseline.accuracy(parameters_of(rounded)) for rounded in found]
     sqnr = [accuracy.sqnr_db for accuracy in measured]

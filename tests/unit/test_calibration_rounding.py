@@ -15,7 +15,7 @@ from edgeconv.calibration.codebook import Codebook
 from edgeconv.calibration.compensated import carried, compensated, output_error, refined, refitted
 from edgeconv.calibration.inputs import columns_of, rows_of
 from edgeconv.calibration.moments import Moments, Rows
-from edgeconv.calibration.rounding import BEST, NEAREST, STEPS, round_layer
+from edgeconv.calibration.rounding import BEST, NEAREST, RECIPES, round_layer
 from edgeconv.ir.filters import Filters
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.storage import formats
@@ -61,7 +61,7 @@ def test_each_step_brings_the_sums_nearer(form: str, rows: Rows) -> None:
     bias = rng.standard_normal(12).astype(np.float32)
     wanted = sums(weights, unseen, rows) + bias[:, None]
     errors = []
-    for recipe in STEPS.values():
+    for recipe in RECIPES.values():
         found = round_layer(Filters(weights, bias), rows, form, moments(seen), recipe)
         units = np.ones(12) if found.units is None else np.array(found.units)
         assert (found.units is None) == (form not in COARSE)

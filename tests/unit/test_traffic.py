@@ -47,11 +47,11 @@ def test_a_run_that_exceeds_the_cache_is_lost_where_sets_overflow() -> None:
 
 def test_runs_a_multiple_of_the_sets_apart_collide() -> None:
     line = Runs(1, 64)
-    assert lost(CACHE, Runs(9, 64, step=WAY)) == 1
-    assert lost(CACHE, Runs(8, 64, step=WAY)) == 0
+    assert lost(CACHE, Runs(9, 64, pitch=WAY)) == 1
+    assert lost(CACHE, Runs(8, 64, pitch=WAY)) == 0
     assert lost(CACHE, Runs(9, 64)) < 1e-9
-    assert lost(CACHE, line, Runs(8, WAY / 2, step=WAY)) == pytest.approx(0.5)
-    assert lost(CACHE, line, Runs(8, WAY / 2, step=WAY + WAY // 2)) == 0
+    assert lost(CACHE, line, Runs(8, WAY / 2, pitch=WAY)) == pytest.approx(0.5)
+    assert lost(CACHE, line, Runs(8, WAY / 2, pitch=WAY + WAY // 2)) == 0
     assert 0 < lost(CACHE, line, Runs(8, WAY / 2)) < 0.01
 
 

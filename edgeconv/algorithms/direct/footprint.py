@@ -75,7 +75,7 @@ class Input:
         return runs.groups * runs.count * (runs.size + self.line - math.gcd(unit, self.line))
 
     @property
-    def _step(self) -> int:
+    def _pitch(self) -> int:
         """Bytes from one block to the next."""
         return self.depth.size * self.height.size * self.width.size * self.pixel
 
@@ -103,9 +103,9 @@ class Input:
         whole_rows = columns.size == self.width.size * self.pixel and self.packed
         dense = h.dilation == 1 and h.stride <= h.kernel
         if not whole_rows or not dense:
-            return Runs(self.blocks, columns.size, self._step, planes * rows * columns.count)
+            return Runs(self.blocks, columns.size, self._pitch, planes * rows * columns.count)
         if rows < h.size or planes < d.size:
-            return Runs(self.blocks, rows * columns.size, self._step, planes)
+            return Runs(self.blocks, rows * columns.size, self._pitch, planes)
         return Runs(1, self.blocks * planes * rows * columns.size)
 
 
@@ -148,10 +148,10 @@ class Output:
         """``count`` neighbouring pixels of a row."""
         if self.last:
             return Runs(count, self.element * self.filters)
-        return Runs(self.vectors, count * self.lane_bytes, self._step)
+        return Runs(self.vectors, count * self.lane_bytes, self._pitch)
 
     @property
-    def _step(self) -> int:
+    def _pitch(self) -> int:
         """Bytes from one vector of filters to the next."""
         return self.planes * self.height * self.row * self.lane_bytes
 
@@ -162,7 +162,7 @@ class Output:
             return Runs(self.planes * pixels, self.element * self.filters)
         if rows >= self.height:
             return Runs(1, self.bytes)
-        return Runs(self.vectors, pixels * self.lane_bytes, self._step, self.planes)
+        return Runs(self.vectors, pixels * self.lane_bytes, self._pitch, self.planes)
 
     def straddled(self, cut: tuple[Segment, ...]) -> float:
         """Bytes of the lines that two strips of a row share, over the whole output."""
