@@ -1,4 +1,4 @@
-"""The only helpers that turn strings and numbers into C."""
+"""All that turns strings and numbers into C."""
 
 from __future__ import annotations
 

@@ -19,12 +19,12 @@ Triple = tuple[int, int, int]
 class Geometry:
     """Element strides of an image tensor in memory.
 
-    ``block`` channels lie side by side; ``block_step`` leads to the next block; ``plane``, ``row``
-    and ``pixel`` to the next slice, row and column; ``batch`` to the next image.
+    ``block`` channels lie side by side; ``block_stride`` leads to the next block; ``plane``,
+    ``row`` and ``pixel`` to the next slice, row and column; ``batch`` to the next image.
     """
 
     block: int
-    block_step: int
+    block_stride: int
     plane: int
     row: int
     pixel: int

@@ -21,7 +21,7 @@ _LOOK_BACK = 12
 # register its caller's value back, or move it up.
 _KEEPS_COPY = re.compile(r"(?:push|pop|cmp|cmn|tst|test|st|ld)\S* .*|adds?\S* .*#\w+")
 # Inline switch tables of Thumb-1: libgcc's helpers return into the table that follows the call.
-_SWITCH_HELPER = "__gnu_thumb1_case_"
+_SWITCH_ROUTINE = "__gnu_thumb1_case_"
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +156,7 @@ class _Walk:
             self._follow_later(called.address, depth + self._entry)
         elif called:
             self._frame.calls.append(Call(called.address, None))
-            if called.name.startswith(_SWITCH_HELPER):
+            if called.name.startswith(_SWITCH_ROUTINE):
                 self._table_depth = max(self._table_depth or 0, depth)
         elif isinstance(target, str):
             self._frame.calls.append(Call(target, None))

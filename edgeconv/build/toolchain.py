@@ -42,27 +42,27 @@ def find_compiler(board: Board) -> Compiler:
     """
     sample = sample_of(board)
     problems = []
-    candidates = list(command_lines(board))
-    for candidate in candidates:
-        compiler, problem = _examine(candidate, sample)
+    commands = list(command_lines(board))
+    for command in commands:
+        compiler, problem = _examine(command, sample)
         if compiler is not None:
             return compiler
-        problems += [f"{shlex.join(candidate)}: {problem}"] if problem else []
+        problems += [f"{shlex.join(command)}: {problem}"] if problem else []
     raise EdgeconvError(
         "no compiler",
         where=f"board {board.name}",
         got="; ".join(problems),
-        rule=f"needs one of: {', '.join(map(shlex.join, candidates))}"
+        rule=f"needs one of: {', '.join(map(shlex.join, commands))}"
         + ("" if board.bare_metal else ", with its C library"),
         hint=board.toolchain.install,
         code=Exit.MISSING_TOOL,
     )
 
 
-def probe(candidate: str) -> Compiler | None:
-    """The compiler that the command line ``candidate`` starts; None when it is not installed, or
+def probe(command: str) -> Compiler | None:
+    """The compiler that the command line ``command`` starts; None when it is not installed, or
     does not build and link a program for the machine that it compiles for."""
-    return _examine(tuple(shlex.split(candidate)), Sample())[0]
+    return _examine(tuple(shlex.split(command)), Sample())[0]
 
 
 def command_lines(board: Board) -> Iterator[tuple[str, ...]]:
@@ -71,7 +71,7 @@ def command_lines(board: Board) -> Iterator[tuple[str, ...]]:
     chosen = os.environ.get(COMPILER_VARIABLE, "").strip()
     if chosen and board.run.kind is RunKind.NATIVE:
         yield _words(chosen)
-    yield from (tuple(shlex.split(candidate)) for candidate in board.toolchain.cc)
+    yield from (tuple(shlex.split(command)) for command in board.toolchain.cc)
 
 
 def _words(chosen: str) -> tuple[str, ...]:
@@ -87,9 +87,9 @@ def _words(chosen: str) -> tuple[str, ...]:
         ) from error
 
 
-def _examine(candidate: tuple[str, ...], sample: Sample) -> tuple[Compiler | None, str]:
+def _examine(command: tuple[str, ...], sample: Sample) -> tuple[Compiler | None, str]:
     """The compiler, or what is wrong with it: "" where it is not installed."""
-    program, *arguments = candidate
+    program, *arguments = command
     path = program_named(program)
     if path is None:
         return None, ""

@@ -95,7 +95,7 @@ class ArgKind(Enum):
     INPUT = "input"  # a tensor that is read; ``ref`` is its name
     OUTPUT = "output"  # a tensor that is written
     WEIGHTS = "weights"  # a Blob of this layer; ``ref`` is the blob's name
-    WORKSPACE = "workspace"  # scratch inside the arena
+    WORKSPACE = "workspace"  # inside the arena
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +189,7 @@ class Choice:
         return self._for_each(workers, tensor_bytes(tensor))
 
     def workspaces(self) -> dict[int, int]:
-        """Layer -> bytes of scratch, of all workers; layers without any are absent."""
+        """Layer -> bytes of workspace, of all workers; layers without any are absent."""
         return {
             layer: self._for_each(step.workers, self.layers[layer].workspace_bytes)
             for step in self.steps

@@ -17,7 +17,7 @@ from edgeconv.ir.memory import MemoryMap, Place, Region
 from edgeconv.ir.step import Step, calls
 from edgeconv.memory.contents import Contents, Piece
 
-_SCRATCH = "(workspace)"
+_WORKSPACE = "(workspace)"
 # Of a tensor: ``origin`` is the tensor whose layer wrote the bytes, not the one that a view calls
 # them.  Adjacent pieces of one origin are merged.
 Content = list[Piece[str]]
@@ -319,7 +319,7 @@ class _Replay:
         touched = [places[name] for name in outputs]
         if index in self._map.workspaces:
             place = self._map.workspaces[index]
-            self._memory[_region(place)].write(place.offset, Piece(place.bytes, _SCRATCH, 0))
+            self._memory[_region(place)].write(place.offset, Piece(place.bytes, _WORKSPACE, 0))
             touched.append(place)
         self._check_live(end, touched, overwritten)
 

@@ -72,10 +72,10 @@ def _lay_out(program: Program, order: Sequence[int]) -> _Layout:
     owned = tuple(i for i, block in rects.items() if block)  # without tensors of no bytes
     workspaces = tuple(i for i, size in enumerate(program.workspaces) if size)
     step = {layer: step for step, layer in enumerate(order)}
-    scratch = [
+    spaces = [
         (Rect(0, program.round_up(program.workspaces[i]), step[i], step[i]),) for i in workspaces
     ]
-    blocks = (*(rects[i] for i in owned), *scratch)
+    blocks = (*(rects[i] for i in owned), *spaces)
     bound = max(live_bytes(blocks, len(order)))
     return _Layout(program, tuple(order), spans, sharing, owned, blocks, workspaces, bound)
 

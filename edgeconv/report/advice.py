@@ -130,20 +130,20 @@ def _workspace(network: Network) -> Iterator[Suggestion]:
     if network.fullest is None:
         return
     _, used = network.fullest
-    scratch = [one for one in used.at_peak if is_workspace(one)]
-    if not scratch:
+    spaces = [one for one in used.at_peak if is_workspace(one)]
+    if not spaces:
         return
     saved = used.peak_bytes - _peak_without_workspaces(used)
     yield Suggestion(
         "Compute the layer of the memory peak without a workspace",
-        f"It takes {exact(scratch[0]['bytes'])} of scratch memory when most is live. An algorithm "
+        f"It takes {exact(spaces[0]['bytes'])} of workspace when most is live. An algorithm "
         "that packs nothing does without, and may be slower.",
         saved,
         Unit.RAM,
         Certainty.AT_MOST,
         saved / network.report["ram"]["total"],
         _steps(network, used.peak_step),
-        explain_command(network.report, str(scratch[0]["layer"])),
+        explain_command(network.report, str(spaces[0]["layer"])),
     )
 
 

@@ -67,5 +67,5 @@ def covered(entries: Iterable[Entry]) -> int:
 
 
 def is_workspace(entry: Entry) -> bool:
-    """Whether an entry is scratch memory of a layer rather than a tensor."""
+    """Whether an entry is the workspace of a layer rather than a tensor."""
     return str(entry["name"]).startswith(WORKSPACE) and entry["first"] == entry["last"]

@@ -43,7 +43,7 @@ def find(project: Project, given: Path | None = None) -> Path:
                 hint="compile the model again",
             )
         return given
-    tried = list(dict.fromkeys(_candidates(project, digest, name)))
+    tried = list(dict.fromkeys(_likely(project, digest, name)))
     present = [path for path in tried if path.is_file()]
     for path in present:
         if _is(path, digest):
@@ -66,7 +66,7 @@ def _is(path: Path, digest: str) -> bool:
         return False
 
 
-def _candidates(project: Project, digest: str, name: str) -> Iterator[Path]:
+def _likely(project: Project, digest: str, name: str) -> Iterator[Path]:
     with suppress(OSError, RuntimeError, UnicodeDecodeError):  # never compiled here
         yield Path((_folder() / digest).read_text(encoding="utf-8").strip())
     directory = project.directory.resolve()

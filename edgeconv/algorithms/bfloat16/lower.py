@@ -41,8 +41,8 @@ def _geometry_params(problem: ConvProblem, plan: Bfloat16Plan, lanes: int) -> di
     panel = plan.panel
     return {
         "in_block": source.block,
-        "in_block_step": source.block_step,
-        "in_vec": lanes if in_last else source.block_step,
+        "in_block_step": source.block_stride,
+        "in_vec": lanes if in_last else source.block_stride,
         "in_size": in_size,
         "in_steps": (*in_rows, source.pixel),
         "in_batch": source.batch,
@@ -52,8 +52,8 @@ def _geometry_params(problem: ConvProblem, plan: Bfloat16Plan, lanes: int) -> di
         "pads": problem.pads,
         "out_steps": (*out_rows, result.pixel),
         "out_batch": result.batch,
-        "out_vec": lanes if out_last else result.block_step,
-        "group_out": problem.group_out_c if out_last else blocks * result.block_step,
+        "out_vec": lanes if out_last else result.block_stride,
+        "group_out": problem.group_out_c if out_last else blocks * result.block_stride,
         "pairs": panel.pairs,
         "blocks": panel.blocks,
         "row_step": panel.row_step,

@@ -49,7 +49,7 @@ def _geometry_params(problem: ConvProblem, plan: DirectPlan) -> dict[str, Param]
         in_plane, out_plane = plan.rows * in_row, plan.rows * out_row
     return {
         "in_block": source.block,
-        "in_block_step": source.block_step,
+        "in_block_step": source.block_stride,
         "in_size": in_size,
         "in_steps": (in_plane, in_row, source.pixel),
         "in_batch": source.batch,
@@ -90,7 +90,7 @@ def lower(candidate: DirectCandidate, node: Node, graph: Graph, target: Target) 
     parts = candidate.workspace
     shared = _workspace_params(parts)
     step = Geometry.of(problem.out_layout, problem.out_c, problem.out_size)
-    out_vec = step.block_step if problem.out_layout.order is not Order.CHANNELS_LAST else lanes
+    out_vec = step.block_stride if problem.out_layout.order is not Order.CHANNELS_LAST else lanes
     params: dict[str, Param] = {
         **_geometry_params(problem, plan),
         "batch": problem.batch,

@@ -18,7 +18,7 @@ HEIGHT, MORE_HEIGHT = 440, 200  # of one bank; of every further one
 _KINDS = (
     ("tensor", theme.CALM, ""),
     ("live at the memory peak", theme.PEAK, ""),
-    ("workspace", theme.SCRATCH, "/"),
+    ("workspace", theme.WORKSPACE, "/"),
 )
 
 

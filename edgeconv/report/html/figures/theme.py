@@ -19,7 +19,7 @@ from edgeconv.report.numbers import significant
 
 TEXT, MUTED, LINES, PAGE = "var(--text)", "var(--muted)", "var(--line)", "var(--page)"
 PREDICTED, MEASURED = "var(--predicted)", "var(--measured)"
-BOUND, SCRATCH, PEAK, CALM = "var(--bound)", "var(--scratch)", "var(--peak)", "var(--calm)"
+BOUND, WORKSPACE, PEAK, CALM = "var(--bound)", "var(--workspace)", "var(--peak)", "var(--calm)"
 PARTS = tuple(f"var(--part-{number})" for number in range(1, 9))
 
 HEIGHT = 320

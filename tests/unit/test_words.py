@@ -1,0 +1,195 @@
+"""One word, one thing: the tables of docs/architecture.md, and what is declared in Python and C."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "edgeconv"
+PAGE = ROOT / "docs" / "architecture.md"
+DOCS = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+# Values in braces without names: more of them say nothing to who reads the call.
+MOST_POSITIONAL = 3
+# To be renamed: files in which other words and letters still stand.
+TO_COME: tuple[str, ...] = (
+    "algorithms/bfloat16/",
+    "algorithms/direct/",
+    "algorithms/sconv/",
+    "codegen/templates/conv/",
+    "memory/order.py",
+    "micro_kernels/",
+    "runtime_c/ec_common.h",
+    "runtime_c/isa/",
+    "runtime_c/kernels/ec_conv_bfloat16.h",
+    "runtime_c/kernels/ec_conv_depthwise.h",
+    "runtime_c/kernels/ec_conv_direct.h",
+    "runtime_c/kernels/ec_matmul.h",
+    "runtime_c/kernels/ec_pool_",
+    "runtime_c/kernels/ec_sconv",
+)
+
+pytestmark = pytest.mark.skipif(not PAGE.is_file(), reason="not run from a source checkout")
+
+
+@cache
+def table(heading: str) -> tuple[tuple[str, ...], ...]:
+    """The rows of the first table below a heading of the page, without its head."""
+    text = PAGE.read_text(encoding="utf-8")
+    body = text.partition(f"\n### {heading}\n")[2].partition("\n#")[0]
+    rows = [line.strip("|").split("|") for line in body.splitlines() if line.startswith("|")]
+    assert len(rows) > 2, f"no table below {heading!r}"
+    return tuple(tuple(cell.strip() for cell in row) for row in rows[2:])
+
+
+def quoted(cell: str) -> list[str]:
+    """What stands in backquotes."""
+    return re.findall(r"`([^`]+)`", cell)
+
+
+def words_of(identifier: str) -> Iterator[str]:
+    """The words of an identifier, in lower case, and what each is the plural of."""
+    if identifier.startswith("__"):  # Python's
+        return
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", identifier)
+    for word in filter(None, spaced.lower().split("_")):
+        yield word
+        yield from (word.removesuffix(end) for end in ("s", "es") if word.endswith(end))
+
+
+def declared(tree: ast.AST, local: bool = False) -> Iterator[str]:
+    """Functions, classes, parameters, fields and constants: not the variables of functions."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            given = node.args
+            yield from (arg.arg for arg in (*given.posonlyargs, *given.args, *given.kwonlyargs))
+        elif isinstance(node, ast.Assign | ast.AnnAssign) and not local:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names = (name for target in targets for name in ast.walk(target))
+            yield from (name.id for name in names if isinstance(name, ast.Name))
+        if not isinstance(node, ast.Lambda):
+            inside = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            yield from declared(node, inside or (local and not isinstance(node, ast.ClassDef)))
+
+
+def files(*endings: str) -> Iterator[Path]:
+    """Those of the package and of the folders that ship with it, but for what others wrote."""
+    for folder in (PACKAGE, PACKAGE / "codegen", PACKAGE / "runtime_c"):
+        for path in sorted(folder.rglob("*")):
+            if path.name.endswith(endings) and "vendor" not in path.parts:
+                yield path
+
+
+@cache
+def prose(page: Path) -> str:
+    """A page without the code in it, and without the list itself."""
+    before, _, behind = page.read_text(encoding="utf-8").partition("\n### Words not used\n")
+    text = before + behind.partition("\n### ")[2]
+    return re.sub(r"^```.*?^```|^    [^\n]*|`[^`\n]*`", "", text, flags=re.DOTALL | re.MULTILINE)
+
+
+@cache
+def code(path: Path) -> str:
+    """C, of a template too, without comments; what Jinja has in braces stays."""
+    text = re.sub(r"\{#.*?#\}", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+    text = re.sub(r"/\*.*?\*/", lambda found: "\n" * found[0].count("\n"), text, flags=re.DOTALL)
+    return re.sub(r"//[^\n]*|^\s*#include[^\n]*", "", text, flags=re.MULTILINE)
+
+
+C_FILES = tuple(files(".c", ".h", ".c.j2", ".h.j2"))
+
+
+@cache
+def identifiers() -> dict[str, frozenset[str]]:
+    """By file below the package: the identifiers of C, and those that Python declares."""
+    found = {path: re.findall(r"[A-Za-z_]\w*", code(path)) for path in C_FILES}
+    for path in files(".py"):
+        found[path] = [path.stem, *declared(ast.parse(path.read_text(encoding="utf-8")))]
+    return {str(path.relative_to(PACKAGE)): frozenset(names) for path, names in found.items()}
+
+
+@cache
+def users() -> dict[str, frozenset[str]]:
+    """Word -> the files with an identifier that has it."""
+    found: dict[str, set[str]] = {}
+    for path, names in identifiers().items():
+        for name in names:
+            for word in words_of(name):
+                found.setdefault(word, set()).add(path)
+    return {word: frozenset(paths) for word, paths in found.items()}
+
+
+@pytest.mark.parametrize("row", table("Words with one meaning"), ids=lambda row: str(row[0]))
+def test_a_word_stands_where_its_meaning_does(row: tuple[str, ...]) -> None:
+    (word,), places = quoted(row[0]), quoted(row[2])
+    used = users().get(word, frozenset())
+    assert used, f"{word}: nothing is called so"
+    for place in places:
+        assert any(path.startswith(place) for path in used), f"{word}: not in {place}"
+    elsewhere = {path for path in used if not path.startswith((*places, *TO_COME))}
+    assert not elsewhere, f"{word}: {row[1]}: something else, or a place to add to the list"
+
+
+@pytest.mark.parametrize("row", table("Words not used"), ids=lambda row: str(row[0]))
+def test_a_word_not_used_occurs_nowhere(row: tuple[str, ...]) -> None:
+    allowed = tuple(quoted(row[2]))
+    for word in quoted(row[0]):
+        pattern = re.compile(rf"(?:^|_){word}s?(?:_|$)", re.IGNORECASE)
+        found = {
+            f"{path}: {name}"
+            for path, names in identifiers().items()
+            if not (allowed and path.startswith(allowed))
+            for name in names
+            if pattern.search(re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name))
+        }
+        assert not found, f"say {row[1]}"
+        for page in DOCS:
+            said = re.findall(rf"\b{word.replace('_', '[ _-]')}s?\b", prose(page))
+            assert not said, f"{page.name}: say {row[1]}"
+
+
+def parameters(path: Path) -> Iterator[tuple[str, str]]:
+    """(function or macro, parameter) of the C in ``path``."""
+    heads = r"^(?:[A-Za-z_][\w*() ]*[ *])(\w+)\(([^(){};]*)\)\s*[{;]"
+    for name, listed in re.findall(heads, code(path), flags=re.MULTILINE):
+        for parameter in listed.split(","):
+            # of a prototype without names there is no second word
+            if found := re.search(r"[\w*] ?\b(\w+)(?:\[[^]]*\])*$", parameter.strip()):
+                yield name, found[1]
+    for name, listed in re.findall(r"#define (\w+)\(([^)]*)\)", code(path)):
+        yield from ((name, parameter.strip()) for parameter in listed.split(","))
+
+
+def test_parameters_of_one_letter_are_those_agreed_on() -> None:
+    agreed = {letter for row in table("Letters") for letter in quoted(row[0])}
+    found = {
+        f"{path.relative_to(PACKAGE)}: {name}({parameter})"
+        for path in C_FILES
+        if not str(path.relative_to(PACKAGE)).startswith(TO_COME)
+        for name, parameter in parameters(path)
+        if len(parameter) == 1 and parameter not in agreed
+    }
+    assert not found
+    used = {parameter for path in C_FILES for _, parameter in parameters(path)}
+    assert agreed <= used, "agreed on and not used"
+
+
+def test_structs_are_initialised_by_name() -> None:
+    """Elements of arrays have none, and a struct of two or three numbers needs none."""
+    found = []
+    for path in C_FILES:
+        made = r"(?:(\w+) \w+ = |\((\w+)\) ?)\{([^{};]*)\}"
+        for kind, literal, listed in re.findall(made, code(path)):
+            if kind.endswith("_t") or "vec" in kind + literal:  # a vector
+                continue
+            values = [value for value in listed.split(",") if value.strip()]
+            if len(values) > MOST_POSITIONAL and not listed.strip().startswith("."):
+                found.append(f"{path.relative_to(PACKAGE)}: {{{listed.strip()}}}")
+    assert not [each for each in found if not each.startswith(TO_COME)]
