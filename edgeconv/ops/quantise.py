@@ -60,7 +60,7 @@ def _encoding(source: Source, ctx: ImportContext, dtype: str) -> Encoding:
     return replace(integers(dtype), scale=scales, zero=zeros, axis=axis)
 
 
-def _import_quantize(source: Source, ctx: ImportContext) -> Sequence[Node]:
+def _import_quantise(source: Source, ctx: ImportContext) -> Sequence[Node]:
     if source.attrs.get("precision", 0) not in (0, _FLOAT):
         raise ctx.reject(source, "precision other than float32", "the division is in float32")
     encoding = _encoding(source, ctx, ctx.tensor(source.outputs[0]).dtype)
@@ -153,7 +153,7 @@ def _view(node: Node, graph: Graph, target: Target) -> Layer:
 OPERATOR = (
     Operator(
         name="Quantise",
-        onnx={"QuantizeLinear": _import_quantize, **_INTEGER_OPERATORS},
+        onnx={"QuantizeLinear": _import_quantise, **_INTEGER_OPERATORS},
         lower=lower,
     ),
     Operator(name="Dequantise", onnx={"DequantizeLinear": _import_dequantize}, lower=lower),
