@@ -15,7 +15,8 @@ from edgeconv.lowering.images import pixels, same_everywhere
 from edgeconv.lowering.nest import is_blocked
 from edgeconv.lowering.work import Call
 from edgeconv.ops.base import ImportContext, Operator, Source
-from edgeconv.ops.importing import Chain, Values, constant_input
+from edgeconv.ops.formula import Formula, Term
+from edgeconv.ops.importing import Values, constant_input
 from edgeconv.ops.normalising import (
     import_group_normalization,
     import_layer_normalization,
@@ -49,19 +50,22 @@ def _import_batch_normalization(source: Source, ctx: ImportContext) -> Sequence[
         raise ctx.reject(source, "spatial 0", "statistics must be per channel (spatial 1)")
     scale, bias, mean, var = _parameters(source, ctx, ("scale", "B", "mean", "var"))
     factor = scale / np.sqrt(var + float(source.attrs["epsilon"]))
-    chain = Chain(source, ctx)
-    constants = (chain.constant("scale", factor), chain.constant("shift", bias - mean * factor))
-    return chain.finish("Affine", (source.inputs[0], *constants))
+    return _affine(Formula(source, ctx).inputs()[0], factor, bias - mean * factor)
 
 
 def _import_instance_normalization(source: Source, ctx: ImportContext) -> Sequence[Node]:
     """y = (x - mean(x)) / sqrt(var(x) + epsilon) * scale + B, statistics per image and channel."""
     scale, bias = _parameters(source, ctx, ("scale", "B"))
-    x = source.inputs[0]
-    chain = Chain(source, ctx)
-    unit, _, _ = standardised(chain, x, tuple(range(2, len(ctx.tensor(x).shape))))
-    constants = (chain.constant("scale", scale), chain.constant("shift", bias))
-    return chain.finish("Affine", (unit, *constants))
+    x = Formula(source, ctx).inputs()[0]
+    unit = standardised(x, tuple(range(2, len(x.shape)))).unit
+    return _affine(unit, scale, bias)
+
+
+def _affine(x: Term, scale: Values, shift: Values) -> list[Node]:
+    """The nodes of x * scale + shift, both constants of one value per channel."""
+    formula = x.formula
+    constants = (formula.constant(scale, "scale"), formula.constant(shift, "shift"))
+    return formula.finish(formula.add("Affine", (x, *constants), x.shape))
 
 
 def _loops(shape: Shape, layout: Layout) -> dict[str, Param]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 
@@ -16,7 +17,8 @@ from edgeconv.lowering.nest import Nest, broadcast_strides, collapse, dense_stri
 from edgeconv.lowering.options import LayoutOption
 from edgeconv.lowering.work import Call
 from edgeconv.ops.base import ImportContext, Importer, Operator, Source
-from edgeconv.ops.importing import Chain, broadcast, fold_pairs, make_node
+from edgeconv.ops.formula import Term, spelled_out
+from edgeconv.ops.importing import broadcast, make_node
 from edgeconv.targets import Target
 
 # Exponents for which a power is a few multiplications or a root.
@@ -28,31 +30,17 @@ def _pairwise(kind: str) -> Importer:
     return lambda source, ctx: [make_node(source, "Binary", kind=kind)]
 
 
+def _combined(kind: str, *operands: Term) -> Term:
+    """n operands by n - 1 nodes, from left to right."""
+    return functools.reduce(lambda left, right: left.binary(kind, right), operands)
+
+
 def _variadic(kind: str) -> Importer:
-    """An operator of n inputs as n - 1 nodes, from left to right."""
-
-    def combine(chain: Chain, left: str, right: str, position: int) -> str:
-        shapes = (chain.ctx.tensor(left).shape, chain.ctx.tensor(right).shape)
-        shape = broadcast(chain.source, chain.ctx, *shapes)
-        return chain.add(f"{kind}{position}", "Binary", (left, right), shape, kind=kind)
-
-    def importer(source: Source, ctx: ImportContext) -> Sequence[Node]:
-        if len(source.inputs) == 1:
-            return [make_node(source, "Identity")]
-        chain, left = fold_pairs(source, ctx, combine)
-        return chain.finish("Binary", (left, source.inputs[-1]), kind=kind)
-
-    return importer
+    return spelled_out(lambda source, *operands: _combined(kind, *operands))
 
 
-def _import_mean(source: Source, ctx: ImportContext) -> Sequence[Node]:
-    if len(source.inputs) == 1:
-        return [make_node(source, "Identity")]
-    *partial, last = _variadic("add")(source, ctx)
-    chain = Chain(source, ctx, list(partial))
-    total = chain.add("sum", "Binary", last.inputs, ctx.tensor(last.output).shape, kind="add")
-    share = chain.constant("share", 1.0 / len(source.inputs))
-    return chain.finish("Binary", (total, share), kind="mul")
+def _mean(source: Source, *operands: Term) -> Term:
+    return _combined("add", *operands) * (1.0 / len(operands))
 
 
 def _import_prelu(source: Source, ctx: ImportContext) -> Sequence[Node]:
@@ -187,7 +175,7 @@ OPERATOR = Operator(
         "Sum": _variadic("add"),
         "Min": _variadic("min"),
         "Max": _variadic("max"),
-        "Mean": _import_mean,
+        "Mean": spelled_out(_mean),
     },
     lower=lower,
     layouts=layouts,

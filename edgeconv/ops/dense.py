@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -16,7 +15,8 @@ from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import CHANNELS_LAST
 from edgeconv.ops.base import ImportContext, Operator, Source
-from edgeconv.ops.importing import Chain, Values, flag, make_node, optional_input
+from edgeconv.ops.formula import Formula, Term
+from edgeconv.ops.importing import Values, flag, make_node
 from edgeconv.targets import Target
 
 
@@ -24,59 +24,47 @@ def _scaled(value: Values, factor: float) -> Values:
     return value if factor == 1.0 else np.asarray(value * np.float32(factor))
 
 
-def _dense_bias(chain: Chain, c: Values, beta: float, features: int) -> str:
+def _dense_bias(formula: Formula, c: Values, beta: float, features: int) -> str:
     """The constant ``beta * c`` as a bias [features]; "" when ``c`` is no row."""
     if c.size not in (1, features) or (c.ndim and c.shape[-1] != c.size):
         return ""
     row = np.broadcast_to(_scaled(c, beta).reshape(-1), (features,))
-    return chain.constant("bias", row)
+    return formula.constant(row, "bias").name
 
 
-Product = tuple[str, tuple[str, ...], dict[str, Any]]  # operator, inputs, attributes
-
-
-def _gemm_product(chain: Chain, a: str, alpha: float) -> Product:
-    """Alpha A' B'; what is constant is scaled and transposed here."""
-    source, ctx = chain.source, chain.ctx
-    b = source.inputs[1]
-    weights = ctx.constant(b)
+def _gemm_product(a: Term, b: Term, alpha: float, bias: str) -> Term:
+    """Alpha A B' + bias; what is constant is scaled and transposed here."""
+    formula = a.formula
+    source, ctx = formula.source, formula.ctx
+    weights, shape = ctx.constant(b.name), ctx.tensor(source.outputs[0]).shape
     transposed = flag(source, ctx, "transB")
-    if weights is not None:
-        w = _scaled(weights if transposed else weights.T, alpha)
-        rows = 0 if transposed else 1
-        stored = ctx.stored_as(b, rows, source.name) if alpha == 1.0 else {}
-        return "Dense", (a, b if w is weights else ctx.add_constant(f"{b}/w", w)), stored
-    if transposed:
-        b = chain.add("b", "Transpose", (b,), ctx.tensor(b).shape[::-1], perm=(1, 0))
-    if alpha != 1.0:
-        factor = chain.constant("alpha", alpha)
-        a = chain.add("scaled", "Binary", (a, factor), ctx.tensor(a).shape, kind="mul")
-    return "MatMul", (a, b), {}
+    if weights is None:
+        factors = (a * alpha if alpha != 1.0 else a, b.transpose(1, 0) if transposed else b)
+        return formula.add("MatMul", factors, shape)
+    w = _scaled(weights if transposed else weights.T, alpha)
+    rows = 0 if transposed else 1
+    stored = ctx.stored_as(b.name, rows, source.name) if alpha == 1.0 else {}
+    name = b.name if w is weights else ctx.add_constant(f"{b.name}/w", w)
+    return formula.add("Dense", (a, name, bias), shape, **stored)
 
 
 def _import_gemm(source: Source, ctx: ImportContext) -> Sequence[Node]:
     """Y = alpha A' B' + beta C, as Dense where B is constant and C a constant row."""
-    chain = Chain(source, ctx)
-    a, c = source.inputs[0], optional_input(source, 2)
+    formula = Formula(source, ctx)
+    a, b, *c = formula.inputs()
     alpha, beta = float(source.attrs["alpha"]), float(source.attrs["beta"])
-    shape = ctx.tensor(source.outputs[0]).shape
     if flag(source, ctx, "transA"):
-        a = chain.add("a", "Transpose", (a,), ctx.tensor(a).shape[::-1], perm=(1, 0))
-    op, inputs, stored = _gemm_product(chain, a, alpha)
-    addend = ctx.constant(c) if c else None
-    bias = _dense_bias(chain, addend, beta, shape[1]) if addend is not None else ""
-    if op == "Dense" and (bias or not c):
-        return chain.finish(op, (*inputs, bias), **stored)
-    inputs = (*inputs, "") if op == "Dense" else inputs
-    if not c:
-        return chain.finish(op, inputs, **stored)
-    y = chain.add("product", op, inputs, shape, **stored)
+        a = a.transpose(1, 0)
+    addend, bias = ctx.constant(c[0].name) if c else None, ""
+    if addend is not None and ctx.constant(b.name) is not None:
+        features = ctx.tensor(source.outputs[0]).shape[1]
+        bias = _dense_bias(formula, addend, beta, features)
+    y = _gemm_product(a, b, alpha, bias)
+    if not c or bias:
+        return formula.finish(y)
     if addend is not None:
-        c = chain.constant("c", _scaled(addend, beta))
-    elif beta != 1.0:
-        factor = chain.constant("beta", beta)
-        c = chain.add("c", "Binary", (c, factor), ctx.tensor(c).shape, kind="mul")
-    return chain.finish("Binary", (y, c), kind="add")
+        return formula.finish(y + formula.constant(_scaled(addend, beta), "c"))
+    return formula.finish(y + (c[0] * beta if beta != 1.0 else c[0]))
 
 
 def _import_matmul(source: Source, ctx: ImportContext) -> Sequence[Node]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from edgeconv import limits
 from edgeconv.ir.activation import Activation
-from edgeconv.ir.graph import Array, Epilogue, Node
+from edgeconv.ir.graph import Epilogue, Node
 from edgeconv.ir.layout import Shape
 from edgeconv.ops.base import ImportContext, Source
 
@@ -31,52 +31,6 @@ def make_unary(source: Source, function: Activation, data: str | None = None) ->
     inputs = (data or source.inputs[0],)
     epilogue = Epilogue(before=function)
     return Node(source.name, "Unary", inputs, source.outputs[:1], epilogue=epilogue)
-
-
-@dataclass(slots=True)
-class Chain:
-    """Canonical nodes, in order, that together do what one ONNX node does."""
-
-    source: Source
-    ctx: ImportContext
-    nodes: list[Node] = field(default_factory=list)
-
-    def add(
-        self,
-        suffix: str,
-        op: str,
-        inputs: Sequence[str],
-        shape: Shape,
-        epilogue: Epilogue = Epilogue(),
-        /,
-        **attrs: Any,
-    ) -> str:
-        """Append ``op`` with an intermediate result of ``shape``; returns the result's name."""
-        like = self.ctx.tensor(self.source.inputs[0])
-        output = self.ctx.add_tensor(f"{self.source.outputs[0]}/{suffix}", shape, like)
-        name = f"{self.source.name}/{suffix}"
-        self.nodes.append(Node(name, op, tuple(inputs), (output,), attrs, epilogue))
-        return output
-
-    def unary(self, suffix: str, function: Activation, data: str) -> str:
-        """Append ``function`` of ``data``; returns the result's name."""
-        shape = self.ctx.tensor(data).shape
-        return self.add(suffix, "Unary", (data,), shape, Epilogue(function))
-
-    def constant(self, suffix: str, value: float | Array) -> str:
-        """Add a float32 constant; returns its name."""
-        hint = f"{self.source.outputs[0]}/{suffix}"
-        return self.ctx.add_constant(hint, np.asarray(value, dtype=np.float32))
-
-    def finish(self, op: str, inputs: Sequence[str], /, **attrs: Any) -> list[Node]:
-        """Append the node that writes the source's output; returns all nodes."""
-        self.nodes.append(make_node(self.source, op, inputs, **attrs))
-        return self.nodes
-
-    def finish_unary(self, function: Activation, data: str) -> list[Node]:
-        """Append ``function`` of ``data``, which writes the source's output."""
-        self.nodes.append(make_unary(self.source, function, data))
-        return self.nodes
 
 
 def optional_input(source: Source, index: int) -> str:
@@ -222,18 +176,3 @@ def window_of(source: Source, ctx: ImportContext, kernel: Shape) -> Window:
         rule = "auto_pad is NOTSET, VALID, SAME_UPPER or SAME_LOWER"
         raise ctx.reject(source, f"auto_pad {auto_pad!r}", rule)
     return Window(kernel, strides, dilations, pads)
-
-
-def fold_pairs(
-    source: Source, ctx: ImportContext, combine: Callable[[Chain, str, str, int], str]
-) -> tuple[Chain, str]:
-    """All but the last combination of a variadic operator, from left to right.
-
-    ``combine`` appends the node for one pair and returns its result; returns the chain and the
-    name of the left operand of the last combination.
-    """
-    chain = Chain(source, ctx)
-    left = source.inputs[0]
-    for position, right in enumerate(source.inputs[1:-1], start=1):
-        left = combine(chain, left, right, position)
-    return chain, left

@@ -15,8 +15,8 @@ from edgeconv.lowering.nest import require_loops
 from edgeconv.lowering.options import LayoutOption
 from edgeconv.lowering.work import Call
 from edgeconv.ops.base import ImportContext, Operator, Source
+from edgeconv.ops.formula import Formula
 from edgeconv.ops.importing import (
-    Chain,
     attribute_or_input,
     axes_of,
     constant_input,
@@ -51,8 +51,9 @@ def _import_pad(source: Source, ctx: ImportContext) -> Sequence[Node]:
         value = 0.0
         if constant is not None and constant.size:
             value = single_number(source, ctx, constant, "constant_value")
-    chain, x, pads = Chain(source, ctx), source.inputs[0], _pads(source, ctx)
-    shape = ctx.tensor(x).shape
+    formula, pads = Formula(source, ctx), _pads(source, ctx)
+    x = formula.inputs()[0]
+    shape = x.shape
     rank = len(shape)
     grown = tuple(max(0, pad) for pad in pads)
     if min(pads, default=0) < 0:
@@ -61,19 +62,18 @@ def _import_pad(source: Source, ctx: ImportContext) -> Sequence[Node]:
         shape = tuple(size - s - e for size, s, e in zip(shape, starts, ends, strict=True))
         ones = (1,) * rank
         if min(shape) < 1:
-            got = f"pads {list(pads)} of input {list(ctx.tensor(x).shape)}"
+            got = f"pads {list(pads)} of input {list(x.shape)}"
             raise ctx.reject(source, got, "cropping must leave an element")
-        if not any(grown):
-            return chain.finish("Slice", (x,), starts=starts, steps=ones)
-        x = chain.add("crop", "Slice", (x,), shape, starts=starts, steps=ones)
+        x = formula.add("Slice", (x,), shape, starts=starts, steps=ones)
     if not any(grown):
-        return chain.finish("Identity", (x,))
+        return formula.finish(x)
     if mode in ("reflect", "wrap"):
         limits = tuple(size - (mode == "reflect") for size in shape) * 2
         if any(pad > limit for pad, limit in zip(grown, limits, strict=True)):
             got = f"pads {list(pads)} of input {list(shape)}"
             raise ctx.reject(source, got, f"mode {mode} cannot pad by more than the dimension")
-    return chain.finish("Pad", (x,), pads=grown, mode=mode, value=value)
+    out = ctx.tensor(source.outputs[0]).shape
+    return formula.finish(formula.add("Pad", (x,), out, pads=grown, mode=mode, value=value))
 
 
 def _channel_pads(node: Node, rank: int) -> tuple[int, int]:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from edgeconv.ir.activation import Activation
 from edgeconv.ir.choice import Layer, Param
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import ROW_MAJOR, Layout, Order, Shape
@@ -17,7 +16,8 @@ from edgeconv.lowering.nest import collapse, dense_strides, require_loops
 from edgeconv.lowering.options import LayoutOption
 from edgeconv.lowering.work import Call
 from edgeconv.ops.base import ImportContext, Importer, Operator, Source
-from edgeconv.ops.importing import Chain, attribute_or_input, axis_of, flag, ints, make_node
+from edgeconv.ops.formula import Formula, Term
+from edgeconv.ops.importing import attribute_or_input, axis_of, flag, ints, make_node
 from edgeconv.targets import Target
 
 
@@ -39,43 +39,31 @@ def _importer(kind: str) -> Importer:
 
 
 def _import_log_sum(source: Source, ctx: ImportContext) -> Sequence[Node]:
-    chain = Chain(source, ctx)
     axes, keep = _axes(source, ctx), flag(source, ctx, "keepdims", 1)
-    shape = ctx.tensor(source.outputs[0]).shape
-    x = source.inputs[0]
-    total = chain.add("sum", "Reduce", (x,), shape, kind="sum", axes=axes, keepdims=keep)
-    return chain.finish_unary(Activation("log"), total)
+    formula = Formula(source, ctx)
+    x = Term(formula, source.inputs[0])
+    return formula.finish(x.reduce("sum", axes, keep).apply("log"))
 
 
 def _import_log_sum_exp(source: Source, ctx: ImportContext) -> Sequence[Node]:
     """log(sum(exp(x))) = log(sum(exp(x - max))) + max, which does not overflow."""
-    chain, axes, x = Chain(source, ctx), _axes(source, ctx), source.inputs[0]
-    shape = ctx.tensor(x).shape
-    small = tuple(1 if i in axes else size for i, size in enumerate(shape))
-    largest = chain.add("max", "Reduce", (x,), small, kind="max", axes=axes, keepdims=True)
-    shifted = chain.add("shifted", "Binary", (x, largest), shape, kind="sub")
-    powers = chain.unary("exp", Activation("exp"), shifted)
-    total = chain.add("sum", "Reduce", (powers,), small, kind="sum", axes=axes, keepdims=True)
-    logarithm = chain.unary("log", Activation("log"), total)
-    if ctx.tensor(source.outputs[0]).shape == small:
-        return chain.finish("Binary", (logarithm, largest), kind="add")
-    y = chain.add("result", "Binary", (logarithm, largest), small, kind="add")
-    return chain.finish("Reshape", (y,))
+    formula, axes = Formula(source, ctx), _axes(source, ctx)
+    x = Term(formula, source.inputs[0])
+    largest = x.reduce("max", axes)
+    powers = (x - largest).apply("exp")
+    return formula.finish(powers.reduce("sum", axes).apply("log") + largest)
 
 
 def _import_lp_normalization(source: Source, ctx: ImportContext) -> Sequence[Node]:
     """y = x / norm(x) over one axis; 0 where all of x is 0."""
-    chain, x = Chain(source, ctx), source.inputs[0]
-    shape = ctx.tensor(x).shape
-    axis = axis_of(source, ctx, source.attrs["axis"], len(shape))
+    formula = Formula(source, ctx)
+    x = Term(formula, source.inputs[0])
+    axis = axis_of(source, ctx, source.attrs["axis"], len(x.shape))
     p = int(source.attrs["p"])
     if p not in (1, 2):
         raise ctx.reject(source, f"p {p}", "p is 1 or 2")
-    small = tuple(1 if i == axis else size for i, size in enumerate(shape))
-    norm = chain.add("norm", "Reduce", (x,), small, kind=f"l{p}", axes=(axis,), keepdims=True)
-    least = chain.constant("least", float(np.finfo(np.float32).tiny))
-    safe = chain.add("safe", "Binary", (norm, least), small, kind="max")
-    return chain.finish("Binary", (x, safe), kind="div")
+    norm = x.reduce(f"l{p}", (axis,))
+    return formula.finish(x / norm.binary("max", float(np.finfo(np.float32).tiny)))
 
 
 def _written(node: Node, graph: Graph, layout: Layout) -> Layout | None:

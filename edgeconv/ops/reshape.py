@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.ir.layout import ROW_MAJOR
+from edgeconv.ir.layout import ROW_MAJOR, Shape
 from edgeconv.lowering.images import layouts_of
 from edgeconv.lowering.moves import flat_copy
 from edgeconv.lowering.options import LayoutOption
 from edgeconv.ops.base import ImportContext, Operator, Source
-from edgeconv.ops.importing import Chain, make_node
+from edgeconv.ops.formula import Formula
+from edgeconv.ops.importing import make_node
 from edgeconv.targets import Target
 
 
@@ -34,10 +35,7 @@ def _import_depth_to_space(source: Source, ctx: ImportContext) -> Sequence[Node]
         split, perm = (n, block, block, small, h, w), (0, 3, 4, 1, 5, 2)
     else:
         split, perm = (n, small, block, block, h, w), (0, 1, 4, 2, 5, 3)
-    chain = Chain(source, ctx)
-    x = chain.add("split", "Reshape", source.inputs, split)
-    x = chain.add("order", "Transpose", (x,), tuple(split[i] for i in perm), perm=perm)
-    return chain.finish("Reshape", (x,))
+    return _rearranged(source, ctx, split, perm)
 
 
 def _import_space_to_depth(source: Source, ctx: ImportContext) -> Sequence[Node]:
@@ -48,10 +46,16 @@ def _import_space_to_depth(source: Source, ctx: ImportContext) -> Sequence[Node]
     split = (n, c, h // block, block, w // block, block)
     depth_first = source.attrs.get("mode", "DCR") == "DCR"
     perm = (0, 3, 5, 1, 2, 4) if depth_first else (0, 1, 3, 5, 2, 4)
-    chain = Chain(source, ctx)
-    x = chain.add("split", "Reshape", source.inputs, split)
-    x = chain.add("order", "Transpose", (x,), tuple(split[i] for i in perm), perm=perm)
-    return chain.finish("Reshape", (x,))
+    return _rearranged(source, ctx, split, perm)
+
+
+def _rearranged(
+    source: Source, ctx: ImportContext, split: Shape, perm: tuple[int, ...]
+) -> Sequence[Node]:
+    """The data seen as ``split``, transposed, and seen as what ONNX makes of it."""
+    formula = Formula(source, ctx)
+    (x,) = formula.inputs()
+    return formula.finish(x.reshape(*split).transpose(*perm))
 
 
 def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:

@@ -11,7 +11,8 @@ from edgeconv.lowering.calls import in_place, kernel_layer
 from edgeconv.lowering.options import Stored
 from edgeconv.lowering.work import Call
 from edgeconv.ops.base import ImportContext, Importer, Operator, Source
-from edgeconv.ops.importing import Chain, axis_of, make_node
+from edgeconv.ops.formula import Formula
+from edgeconv.ops.importing import axis_of, make_node
 from edgeconv.targets import Target
 
 # Slots by counting in the kernel: exponential, maximum, sum and product of a vector; of a row, two
@@ -29,11 +30,10 @@ def _importer(log: bool) -> Importer:
         together = [i for i in range(axis, len(shape)) if shape[i] > 1]
         if len(together) == 1 or (not together and axis < len(shape)):
             return [make_node(source, "Softmax", axis=[*together, axis][0], log=log)]
-        chain = Chain(source, ctx)
-        flat = (math.prod(shape[:axis]), math.prod(shape[axis:]))
-        x = chain.add("flat", "Reshape", source.inputs, flat)
-        y = chain.add("softmax", "Softmax", (x,), flat, axis=1, log=log)
-        return chain.finish("Reshape", (y,))
+        formula = Formula(source, ctx)
+        (x,) = formula.inputs()
+        flat = x.reshape(math.prod(shape[:axis]), math.prod(shape[axis:]))
+        return formula.finish(formula.add("Softmax", (flat,), flat.shape, axis=1, log=log))
 
     return importer
 

@@ -13,7 +13,8 @@ from edgeconv.lowering.calls import in_place, kernel_layer
 from edgeconv.lowering.images import same_everywhere
 from edgeconv.lowering.work import Call
 from edgeconv.ops.base import ImportContext, Operator, Source
-from edgeconv.ops.importing import Chain, make_node, make_unary, single_number
+from edgeconv.ops.formula import Formula, Term, spelled_out
+from edgeconv.ops.importing import make_node, make_unary, single_number
 from edgeconv.targets import Target
 
 _LARGEST = float(np.finfo(np.float32).max)
@@ -63,11 +64,11 @@ def _clip_bounds(source: Source, ctx: ImportContext) -> tuple[float, float, str,
 def _import_clip(source: Source, ctx: ImportContext) -> Sequence[Node]:
     low, high, low_name, high_name = _clip_bounds(source, ctx)
     if low_name or high_name:  # min(max(x, low), high), in this order
-        chain = Chain(source, ctx)
-        shape = ctx.tensor(source.inputs[0]).shape
-        lower = low_name or chain.constant("min", low)
-        x = chain.add("above", "Binary", (source.inputs[0], lower), shape, kind="max")
-        return chain.finish("Binary", (x, high_name or chain.constant("max", high)), kind="min")
+        formula = Formula(source, ctx)
+        lowest = Term(formula, low_name) if low_name else low
+        highest = Term(formula, high_name) if high_name else high
+        x = Term(formula, source.inputs[0])
+        return formula.finish(x.binary("max", lowest).binary("min", highest))
     if high >= _LARGEST and low in (0.0, -_LARGEST):
         if low != 0.0:
             return [make_node(source, "Identity", source.inputs[:1])]
@@ -75,56 +76,24 @@ def _import_clip(source: Source, ctx: ImportContext) -> Sequence[Node]:
     return [make_unary(source, Activation("clip", low, high))]
 
 
-def _scaled_elu(
-    source: Source,
-    ctx: ImportContext,
-    before: float,
-    alpha: float,
-    after: float,
-) -> Sequence[Node]:
-    """y = after * elu(before * x; alpha)."""
-    chain = Chain(source, ctx)
-    x = source.inputs[0]
-    shape = ctx.tensor(x).shape
-    elu = Activation("elu", alpha)
-    if before != 1.0:
-        x = chain.add("in", "Binary", (x, chain.constant("before", before)), shape, kind="mul")
-    if after == 1.0:
-        return chain.finish_unary(elu, x)
-    y = chain.unary("elu", elu, x)
-    return chain.finish("Binary", (y, chain.constant("after", after)), kind="mul")
-
-
-def _import_selu(source: Source, ctx: ImportContext) -> Sequence[Node]:
-    return _scaled_elu(source, ctx, 1.0, float(source.attrs["alpha"]), float(source.attrs["gamma"]))
+def _celu(source: Source, x: Term) -> Term:
+    alpha = float(source.attrs["alpha"])
+    return (x * (1.0 / alpha)).apply("elu", 1.0) * alpha
 
 
 def _import_celu(source: Source, ctx: ImportContext) -> Sequence[Node]:
-    alpha = float(source.attrs["alpha"])
-    if alpha <= 0.0:
-        raise ctx.reject(source, f"alpha {alpha:g}", "alpha must be positive")
-    return _scaled_elu(source, ctx, 1.0 / alpha, 1.0, alpha)
+    if source.attrs["alpha"] <= 0.0:
+        got = f"alpha {source.attrs['alpha']:g}"
+        raise ctx.reject(source, got, "alpha must be positive")
+    return spelled_out(_celu)(source, ctx)
 
 
-def _import_swish(source: Source, ctx: ImportContext) -> Sequence[Node]:
-    """y = x * sigmoid(alpha * x)."""
-    alpha, x = float(source.attrs["alpha"]), source.inputs[0]
-    if alpha == 1.0:
-        return [make_unary(source, Activation("silu"))]
-    chain = Chain(source, ctx)
-    factor = chain.constant("alpha", alpha)
-    scaled = chain.add("scaled", "Binary", (x, factor), ctx.tensor(x).shape, kind="mul")
-    gate = chain.unary("gate", Activation("sigmoid"), scaled)
-    return chain.finish("Binary", (x, gate), kind="mul")
-
-
-def _import_softsign(source: Source, ctx: ImportContext) -> Sequence[Node]:
-    """y = x / (1 + |x|)."""
-    chain, x = Chain(source, ctx), source.inputs[0]
-    magnitude = chain.unary("abs", Activation("abs"), x)
-    one = chain.constant("one", 1.0)
-    total = chain.add("sum", "Binary", (magnitude, one), ctx.tensor(x).shape, kind="add")
-    return chain.finish("Binary", (x, total), kind="div")
+# ONNX op_type -> what it computes, where that takes several nodes.
+_FORMULAS: dict[str, Callable[[Source, Term], Term]] = {
+    "Selu": lambda s, x: x.apply("elu", float(s.attrs["alpha"])) * s.attrs["gamma"],
+    "Softsign": lambda s, x: x / (x.apply("abs") + 1.0),
+    "Swish": lambda s, x: x * (x * s.attrs["alpha"]).apply("sigmoid"),
+}
 
 
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
@@ -148,10 +117,8 @@ OPERATOR = Operator(
         **dict.fromkeys(_PARAMETERLESS, _import_parameterless),
         **dict.fromkeys(_PARAMETRIC, _import_parametric),
         "Clip": _import_clip,
-        "Selu": _import_selu,
         "Celu": _import_celu,
-        "Swish": _import_swish,
-        "Softsign": _import_softsign,
+        **{op_type: spelled_out(formula) for op_type, formula in _FORMULAS.items()},
     },
     lower=lower,
     layouts=same_everywhere,
