@@ -71,35 +71,31 @@ def one_thread(got: str) -> int:
     return 1
 
 
+def _number(got: str) -> float:
+    """A number; NaN, which no comparison is true of, for what is none."""
+    try:
+        return float(got)
+    except ValueError:
+        return math.nan
+
+
 def tolerance(got: str) -> float:
     """A finite number that is not negative."""
-    try:
-        value = float(got)
-    except ValueError:
-        value = -1.0
-    if not 0.0 <= value < float("inf"):
+    if not 0.0 <= (value := _number(got)) < math.inf:
         raise _invalid(got, "a tolerance is a number of at least 0, relative to the largest output")
     return value
 
 
 def decibels(got: str) -> float:
     """A finite number: least ratio of signal to noise, in dB."""
-    try:
-        value = float(got)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
+    if not math.isfinite(value := _number(got)):
         raise _invalid(f"--min-sqnr {got}", "a ratio of signal to noise is a number of dB")
     return value
 
 
 def fraction(got: str) -> float:
     """A number from 0 to 1."""
-    try:
-        value = float(got)
-    except ValueError:
-        value = -1.0
-    if not 0.0 <= value <= 1.0:
+    if not 0.0 <= (value := _number(got)) <= 1.0:
         raise _invalid(f"--max-drop {got}", "a fraction of samples is needed, from 0 to 1")
     return value
 

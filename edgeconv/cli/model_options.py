@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from edgeconv.arguments import NEAREST, ROUNDINGS, decibels, fraction, pair, shape, size_of
+from edgeconv.arguments import NEAREST, ROUNDINGS, decibels, fraction, named, pair, shape, size_of
 from edgeconv.cli.words import ALGORITHM, BOARD, FILE, STORAGE, TENSOR, TEXT, Word, argument, option
 
 OBJECTIVES = ("latency", "memory", "energy")
 
 
+def _by_name(names: str, kind: click.ParamType[Any], metavar: str, about: str) -> click.Option:
+    """A repeated option, as a mapping."""
+
+    def mapping(_: click.Context, given: click.Parameter, pairs: Any) -> dict[str, Any]:
+        return named(given.opts[0], pairs)
+
+    return option(names, kind, metavar, about, multiple=True, callback=mapping)
+
+
 def model_options() -> tuple[click.Parameter, ...]:
-    """The model and the options; `run.asked.wanted` takes what they were given."""
+    """The model and the options; `run.asked.wanted` takes what they were given.  They are called as
+    the fields of `CompileOptions` where they are what those hold."""
     return (
         argument("model", FILE, "MODEL.onnx"),
         option("--board", BOARD, "NAME", "see `edgeconv boards`", required=True),
@@ -24,33 +36,29 @@ def model_options() -> tuple[click.Parameter, ...]:
             multiple=True,
         ),
         option("--output", TENSOR, "TENSOR", "end at this tensor of the model", multiple=True),
-        option(
-            "--rename",
+        _by_name(
+            "--rename renames",
             Word(pair),
             "OLD=NEW",
             "what the C API calls an input or output, given by its name in the model or in C",
-            multiple=True,
         ),
-        option(
-            "--input-shape",
+        _by_name(
+            "--input-shape input_shapes",
             Word(shape),
             "NAME=1x3x224x224",
             "shape of an input that the model leaves free",
-            multiple=True,
         ),
-        option(
-            "--algorithm",
+        _by_name(
+            "--algorithm algorithms",
             ALGORITHM,
             "LAYER=ALG",
             "use this algorithm for a convolution, * for all",
-            multiple=True,
         ),
-        option(
+        _by_name(
             "--storage",
             STORAGE,
             "LAYER[:output]=FMT",
             "format of a layer's filters, or of its result; '*' for all layers",
-            multiple=True,
         ),
         option("--ram", Word(size_of("--ram")), "SIZE", "budget, as 512K or 2M (the board's)"),
         option("--flash", Word(size_of("--flash")), "SIZE", "budget (the board's)"),

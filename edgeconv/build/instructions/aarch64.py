@@ -14,6 +14,7 @@ from edgeconv.build.instructions.base import (
     Machine,
     Meaning,
     Move,
+    aligns,
     control,
     moves,
     rules,
@@ -28,11 +29,6 @@ def _immediate(move: Move, sign: int) -> Callable[[re.Match[str]], Meaning]:
         return Meaning(effect=Effect(move, count, match.groupdict().get("reg") or ""))
 
     return make
-
-
-def _align(match: re.Match[str]) -> Meaning:
-    """``match["n"]`` is the mask -alignment as 64 bits."""
-    return Meaning(effect=Effect(Move.ALIGN, (1 << 64) - int(match["n"], 0), match["reg"]))
 
 
 def _write_back(sign: int) -> Callable[[re.Match[str]], Meaning]:
@@ -59,7 +55,7 @@ _RULES = rules(
         (r"mov sp, (?P<reg>\w+)", moves(Move.RESTORE)),
         (r"sub sp, (?P<reg>\w+), <S>", _immediate(Move.RESTORE, +1)),
         (r"add sp, (?P<reg>\w+), <S>", _immediate(Move.RESTORE, -1)),
-        (r"and sp, (?P<reg>\w+), #(?P<n>0xf{8}[0-9a-f]{8})", _align),
+        (r"and sp, (?P<reg>\w+), #(?P<n>0xf{8}[0-9a-f]{8})", aligns),
         (r"mov (?P<reg>\w+), sp", moves(Move.SAVE)),
         (r"sub (?P<reg>\w+), sp, <S>", _immediate(Move.SAVE, +1)),
         (r"add (?P<reg>\w+), sp, <S>", _immediate(Move.SAVE, -1)),

@@ -159,3 +159,16 @@ def moves(move: Move, sign: int = 1, flow: Flow = Flow.NEXT) -> Callable[[re.Mat
         return Meaning(flow, effect=Effect(move, count, groups.get("reg") or ""))
 
     return make
+
+
+def aligns(match: re.Match[str]) -> Meaning:
+    """A rule's right side: the stack pointer, or the register ``reg``, rounded down by the mask
+    ``n``, which is -alignment as 64 bits."""
+    return Meaning(
+        effect=Effect(Move.ALIGN, (1 << 64) - number(match), match.groupdict().get("reg") or "")
+    )
+
+
+def writes_below(match: re.Match[str]) -> Meaning:
+    """A rule's right side: memory is written ``n`` bytes below the stack pointer."""
+    return Meaning(below=number(match))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from types import MappingProxyType
 
 import capstone
@@ -15,12 +14,8 @@ from edgeconv.build.instructions.base import (
     control,
     moves,
     rules,
+    writes_below,
 )
-
-
-def _below(match: re.Match[str]) -> Meaning:
-    return Meaning(below=int(match["n"], 0))
-
 
 _RULES = rules(
     [
@@ -38,8 +33,8 @@ _RULES = rules(
         (r"addi r1, (?P<reg>r\d+), (?P<n>-?<D>)", moves(Move.RESTORE, -1)),
         (r"mr (?P<reg>r\d+), r1", moves(Move.SAVE)),
         (r"addi (?P<reg>r\d+), r1, (?P<n><D>)", moves(Move.SAVE, -1)),
-        (r"addi r\d+, r1, -(?P<n><D>)", _below),
-        (r".* -(?P<n><D>)\(r1\)", _below),
+        (r"addi r\d+, r1, -(?P<n><D>)", writes_below),
+        (r".* -(?P<n><D>)\(r1\)", writes_below),
         (r"stdux \w+, r1, .*", moves(Move.UNKNOWN)),
         (r"(?!cmp|std|stw|st)\w+ r1, .*", moves(Move.UNKNOWN)),
     ],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from types import MappingProxyType
 
 import capstone
@@ -14,20 +13,12 @@ from edgeconv.build.instructions.base import (
     Machine,
     Meaning,
     Move,
+    aligns,
     control,
     moves,
     rules,
+    writes_below,
 )
-
-
-def _align(match: re.Match[str]) -> Meaning:
-    """``match["n"]`` is the mask -alignment as 64 bits."""
-    return Meaning(effect=Effect(Move.ALIGN, (1 << 64) - int(match["n"], 0)))
-
-
-def _below(match: re.Match[str]) -> Meaning:
-    return Meaning(below=int(match["n"], 0))
-
 
 _RULES = rules(
     [
@@ -44,7 +35,7 @@ _RULES = rules(
         (r"add rsp, (?P<n>-?<D>)", moves(Move.GROW, -1)),
         (r"lea rsp, \[rsp - (?P<n><D>)\]", moves(Move.GROW)),
         (r"lea rsp, \[rsp \+ (?P<n><D>)\]", moves(Move.GROW, -1)),
-        (r"and rsp, (?P<n>0xf{8}[0-9a-f]{8})", _align),
+        (r"and rsp, (?P<n>0xf{8}[0-9a-f]{8})", aligns),
         (r"leave", lambda _: Meaning(effect=Effect(Move.RESTORE, -8, "rbp"))),
         (r"mov rsp, (?P<reg>r\w+)", moves(Move.RESTORE)),
         (r"lea rsp, \[(?P<reg>r\w+) - (?P<n><D>)\]", moves(Move.RESTORE)),
@@ -53,7 +44,7 @@ _RULES = rules(
         (r"lea (?P<reg>r\w+), \[rsp(?: \+ (?P<n><D>))?\]", moves(Move.SAVE, -1)),
         (r"(?:cmp|test) .*", lambda _: NOTHING),
         (r"\w+ rsp(?:, .*)?", moves(Move.UNKNOWN)),
-        (r".*\[rsp[^\]]* - (?P<n><D>)\].*", _below),
+        (r".*\[rsp[^\]]* - (?P<n><D>)\].*", writes_below),
     ],
     N=r"(?P<n>0x[0-9a-f]+|\d+)",
     D=r"(?:0x[0-9a-f]+|\d+)",

@@ -56,7 +56,7 @@ def _options(project: Project, model: Path) -> CompileOptions:
     if chosen:
         asked |= {"calibration": None, "min_sqnr": None, "max_drop": None}
         asked["objective"] = project.report.get("choice", asked).get("objective")
-        asked["storage"] = tuple(_formats(project.report["layers"]))
+        asked["storage"] = dict(_formats(project.report["layers"]))
     options = wanted(**asked)
     return replace(options, name=project.name, selftest=selftest)
 

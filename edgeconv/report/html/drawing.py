@@ -124,11 +124,7 @@ def _layer(network: Network, layer: Layer, step: int, reads: str) -> Box:
         else "",
         *(
             f"{what} {exact(layer[f'{key}_bytes'])}"
-            for what, key in (
-                ("result", "output"),
-                ("weights", "weight"),
-                ("workspace", "workspace"),
-            )
+            for what, key in _SIZES
             if layer[f"{key}_bytes"]
         ),
     ]
