@@ -64,7 +64,8 @@ def write_html(report: Mapping[str, Any], path: Path) -> None:
 def write_compared(
     first: Mapping[str, Any], second: Mapping[str, Any], path: Path, *, names: tuple[str, str]
 ) -> None:
-    """Write two reports as one page; EdgeconvError (exit status 2) when it cannot be written."""
+    """Write two reports as one page; raises as ``write_html``."""
+    check_page(path)
     from edgeconv.report.html import compared, page  # noqa: PLC0415 - as above
 
     page.replace(path, compared.render(first, second, names))

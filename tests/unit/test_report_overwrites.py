@@ -57,6 +57,8 @@ def test_pages_of_others_stay(edgeconv: Command, built_project: Path, tmp_path: 
     done = edgeconv("report", built_project, "--html", page)
     assert done.status == 2
     assert page.read_text() == "<html>mine</html>"
+    assert edgeconv("report", built_project, built_project, "--html", page).status == 2
+    assert page.read_text() == "<html>mine</html>"
     page.write_text("")  # as mktemp makes it
     edgeconv.ok("report", built_project, "--html", page)
     edgeconv.ok("report", built_project, "--html", page)
