@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from edgeconv.encoding import FLOAT32
-from edgeconv.ir.activation import Activation
 from edgeconv.ir.choice import Alias, Arg, ArgKind, Blob, KernelEpilogue, Layer, Param
 from edgeconv.ir.graph import Epilogue, Graph, Node
 from edgeconv.ir.layout import Layout
 from edgeconv.ir.step import Divides
 from edgeconv.ir.work import Work
+from edgeconv.lowering.activations import FUNCTIONS
 from edgeconv.lowering.work import Call
 from edgeconv.storage import format_of
 
@@ -31,21 +31,6 @@ C_TYPES = {
 }
 
 _EPILOGUE = ("ec_lanes.h", "ec_activation.h")
-_EXP = ("ec_poly.h", "ec_exp.h")
-_SIGMOID = (*_EXP, "ec_sigmoid.h")
-_ERF = (*_EXP, "ec_erf.h")
-_ACTIVATION_NEEDS = {
-    "exp": _EXP,
-    "log": ("ec_poly.h", "ec_log.h"),
-    "sigmoid": _SIGMOID,
-    "silu": _SIGMOID,
-    "gelu_tanh": _SIGMOID,
-    "erf": _ERF,
-    "gelu": _ERF,
-    "elu": (*_EXP, "ec_expm1.h"),
-    "tanh": (*_EXP, "ec_expm1.h", "ec_tanh.h"),
-    "softplus": (*_EXP, "ec_log.h", "ec_softplus.h"),
-}
 
 
 def activation_headers(epilogue: Epilogue) -> tuple[str, ...]:
@@ -53,8 +38,8 @@ def activation_headers(epilogue: Epilogue) -> tuple[str, ...]:
 
     Functions without libm come first: ec_activation.h offers those that it finds included.
     """
-    kinds: tuple[Activation, ...] = (epilogue.before, epilogue.after)
-    return merge_headers([(*_ACTIVATION_NEEDS.get(kind.kind, ()), *_EPILOGUE) for kind in kinds])
+    kinds = (epilogue.before.kind, epilogue.after.kind)
+    return merge_headers([(*FUNCTIONS[kind].headers, *_EPILOGUE) for kind in kinds])
 
 
 def merge_headers(lists: Iterable[tuple[str, ...]]) -> tuple[str, ...]:

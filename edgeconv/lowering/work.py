@@ -7,36 +7,8 @@ from dataclasses import dataclass
 from edgeconv.encoding import Encoding
 from edgeconv.ir.graph import Epilogue, Graph, Node, Tensor
 from edgeconv.ir.work import Work
+from edgeconv.lowering.activations import FUNCTIONS
 from edgeconv.targets import Decoding, Target
-
-# Vector instructions of an activation, counted in ec_activation.h and the headers that it uses; a
-# division or a square root counts as four.
-ACTIVATION_SLOTS = {
-    "none": 0,
-    "relu": 1,
-    "clip": 2,
-    "leaky_relu": 3,
-    "hard_sigmoid": 3,
-    "hard_swish": 4,
-    "abs": 1,
-    "neg": 1,
-    "floor": 3,
-    "ceil": 5,
-    "round": 1,
-    "grid": 8,
-    "sqrt": 4,
-    "reciprocal": 4,
-    "exp": 18,
-    "log": 22,
-    "sigmoid": 25,
-    "silu": 26,
-    "gelu_tanh": 30,
-    "elu": 22,
-    "tanh": 28,
-    "erf": 30,
-    "gelu": 33,
-    "softplus": 45,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,5 +102,5 @@ def width(storage: Encoding) -> float:
 
 def epilogue_slots(epilogue: Epilogue) -> int:
     """Slots of activations and residual per vector of results."""
-    activations = ACTIVATION_SLOTS[epilogue.before.kind] + ACTIVATION_SLOTS[epilogue.after.kind]
-    return activations + bool(epilogue.residual)
+    before, after = FUNCTIONS[epilogue.before.kind], FUNCTIONS[epilogue.after.kind]
+    return before.slots + after.slots + bool(epilogue.residual)

@@ -7,11 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from edgeconv.ir.activation import Activation
+from edgeconv.lowering.activations import FUNCTIONS
 
 LARGEST = float(np.finfo(np.float32).max)  # ONNX's default bounds of Clip; as good as none
-
-# f(f(x)) == f(x)
-_IDEMPOTENT = frozenset({"abs", "floor", "ceil", "round"})
 
 
 def bounds(function: Activation) -> tuple[float, float] | None:
@@ -54,4 +52,4 @@ def compose(first: Activation, then: Activation) -> Activation | None:
     if first.kind == then.kind == "grid" and first.alpha == then.alpha:
         low, high = (min(max(value, then.beta), then.gamma) for value in (first.beta, first.gamma))
         return replace(first, beta=low, gamma=high)
-    return first if first == then and first.kind in _IDEMPOTENT else None
+    return first if first == then and FUNCTIONS[first.kind].idempotent else None

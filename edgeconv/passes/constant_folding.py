@@ -7,53 +7,19 @@ in the program: storing their result would trade flash for nothing.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from edgeconv.ir.activation import Activation
 from edgeconv.ir.edit import Editor
 from edgeconv.ir.graph import Epilogue, Node
 from edgeconv.ir.layout import Shape
+from edgeconv.lowering.activations import evaluate
 from edgeconv.passes.base import Pass, at_each
 
 Values = npt.NDArray[Any]
-
-_erf = np.vectorize(math.erf, otypes=[np.float64])
-
-
-def _gelu_tanh(x: Values) -> Any:
-    return x / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
-
-
-_ACTIVATIONS: Mapping[str, Callable[[Values, float, float], Any]] = {
-    "none": lambda x, alpha, beta: x,
-    "relu": lambda x, alpha, beta: np.maximum(x, 0),
-    "clip": lambda x, alpha, beta: np.minimum(np.maximum(x, alpha), beta),
-    "leaky_relu": lambda x, alpha, beta: np.where(x < 0, alpha * x, x),
-    "hard_sigmoid": lambda x, alpha, beta: np.clip(alpha * x + beta, 0, 1),
-    "hard_swish": lambda x, alpha, beta: x * np.clip(alpha * x + beta, 0, 1),
-    "sigmoid": lambda x, alpha, beta: 1 / (1 + np.exp(-x)),
-    "silu": lambda x, alpha, beta: x / (1 + np.exp(-x)),
-    "tanh": lambda x, alpha, beta: np.tanh(x),
-    "gelu": lambda x, alpha, beta: x / 2 * (1 + _erf(x / math.sqrt(2))),
-    "gelu_tanh": lambda x, alpha, beta: _gelu_tanh(x),
-    "elu": lambda x, alpha, beta: np.where(x < 0, alpha * np.expm1(np.minimum(x, 0)), x),
-    "softplus": lambda x, alpha, beta: np.logaddexp(0, x),
-    "erf": lambda x, alpha, beta: _erf(x),
-    "exp": lambda x, alpha, beta: np.exp(x),
-    "log": lambda x, alpha, beta: np.log(x),
-    "sqrt": lambda x, alpha, beta: np.sqrt(x),
-    "abs": lambda x, alpha, beta: np.abs(x),
-    "neg": lambda x, alpha, beta: -x,
-    "reciprocal": lambda x, alpha, beta: 1 / x,
-    "floor": lambda x, alpha, beta: np.floor(x),
-    "ceil": lambda x, alpha, beta: np.ceil(x),
-    "round": lambda x, alpha, beta: np.round(x),
-}
 
 _BINARY: Mapping[str, Callable[[Values, Values], Any]] = {
     "add": np.add,
@@ -110,14 +76,6 @@ _ARITHMETIC: Mapping[str, Callable[[Node, Sequence[Values], Shape], Any]] = {
 }
 
 
-def _activate(function: Activation, x: Values) -> Any:
-    if function.kind == "grid":
-        steps = x.astype(np.float32) / np.float32(function.alpha)  # as kernels and ONNX divide
-        whole = np.clip(np.rint(steps), function.beta, function.gamma)
-        return whole * function.alpha
-    return _ACTIVATIONS[function.kind](x, function.alpha, function.beta)
-
-
 def _value(node: Node, editor: Editor) -> Values | None:
     """The value of the node's output, or None when it cannot be had before run time."""
     inputs = [editor.constant(name) for name in node.inputs]
@@ -131,7 +89,7 @@ def _value(node: Node, editor: Editor) -> Values | None:
         elif node.op in _ARITHMETIC and np.dtype(output.dtype).kind == "f":
             wide = [operand.astype(np.float64) for operand in present]
             value = _ARITHMETIC[node.op](node, wide, output.shape)
-            value = _activate(node.epilogue.after, _activate(node.epilogue.before, value))
+            value = evaluate(node.epilogue.after, evaluate(node.epilogue.before, value))
         else:
             return None
         return np.ascontiguousarray(value.astype(output.dtype)).reshape(output.shape)

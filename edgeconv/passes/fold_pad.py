@@ -12,10 +12,10 @@ from typing import Any
 from edgeconv.ir.activation import NONE, Activation
 from edgeconv.ir.edit import Editor
 from edgeconv.ir.graph import Node, origins
+from edgeconv.lowering.activations import FUNCTIONS
 from edgeconv.passes.base import Pass, at_each
 from edgeconv.passes.clamp import LARGEST, bounds
 
-_NEVER_NEGATIVE = frozenset({"relu", "sigmoid", "hard_sigmoid", "softplus", "exp", "abs"})
 _KEEPS_VALUES = frozenset({"Concat", "Gather", "Identity", "Pool", "Reshape", "Slice", "Transpose"})
 _MAX_DEPTH = 8
 
@@ -55,7 +55,8 @@ def _data_inputs(node: Node) -> int:
 def _range_starts_at_zero(function: Activation) -> bool:
     limits = bounds(function)
     # low <= high, or the result is the constant high
-    return function.kind in _NEVER_NEGATIVE or (limits is not None and min(limits) >= 0)
+    never_negative = FUNCTIONS[function.kind].never_negative
+    return never_negative or (limits is not None and min(limits) >= 0)
 
 
 def _merged(attrs: Mapping[str, Any], pads: Sequence[int]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from edgeconv.board import Board, Energy, Memory
 from edgeconv.cache import Cache
 from edgeconv.ir.choice import ArgKind, Choice
 from edgeconv.ir.memory import MemoryMap
-from edgeconv.lowering.work import ACTIVATION_SLOTS
+from edgeconv.lowering.activations import FUNCTIONS
 from edgeconv.memory.banks import of_board
 from edgeconv.memory.link import link_plan
 from edgeconv.pipeline import CompileOptions
@@ -369,4 +369,4 @@ def test_every_activation_has_a_cost() -> None:
     header = resources.files("edgeconv.runtime_c") / "kernels" / "ec_activation.h"
     (names,) = re.findall(r"enum ec_act \{(.*?)\}", header.read_text(), re.S)
     kinds = {name.strip().removeprefix("EC_ACT_").lower() for name in names.split(",")}
-    assert set(ACTIVATION_SLOTS) == kinds
+    assert set(FUNCTIONS) == kinds
