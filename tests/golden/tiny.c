@@ -321,7 +321,7 @@ static int tiny_check_header(const unsigned char *image)
         return TINY_E_WEIGHTS_FORMAT;
     if (tiny_u32(image + 8) != (uint32_t)TINY_WEIGHTS_BYTES || tiny_u32(image + 12) != 0)
         return TINY_E_WEIGHTS_SIZE;
-    if (tiny_u32(image + 16) != 0xe17cb4e7u || tiny_u32(image + 20) != 0xa91bd02cu)
+    if (tiny_u32(image + 16) != 0x71272242u || tiny_u32(image + 20) != 0x0d9bc317u)
         return TINY_E_WEIGHTS_LAYOUT;
     return TINY_OK;
 }
