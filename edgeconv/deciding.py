@@ -30,7 +30,7 @@ from edgeconv.options import CompileOptions
 from edgeconv.progress import Tell, nobody
 from edgeconv.report import accuracy, document
 from edgeconv.report.document import Facts, Report, excess
-from edgeconv.report.faster import faster_ways
+from edgeconv.report.stored_advice import faster_ways
 from edgeconv.report.text import budget_lines
 from edgeconv.storage.base import FLOAT32
 from edgeconv.targets import Target
