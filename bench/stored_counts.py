@@ -22,8 +22,8 @@ from pathlib import Path
 from convtime.cases import Asked, Candidate, Convolution, candidates, distinct
 from counting.program import Counter
 
-from edgeconv import algorithms
 from edgeconv import board as boards
+from edgeconv.choose.prices import algorithms_of
 from edgeconv.choose.storage import tensor_formats, weight_formats
 from edgeconv.errors import EdgeconvError
 from edgeconv.storage import formats
@@ -59,7 +59,7 @@ def lowered(
     """By the algorithm ``wanted``, or where it does not apply by the cheapest."""
     entry = stored(convolution, name) if name != FLOAT32 else convolution
     found = {c.name: c for c in candidates(entry, target, Asked())}
-    cheapest = algorithms.applicable(entry.node, entry.graph, target)[0].algorithm
+    cheapest = next(iter(algorithms_of(entry.node, entry.graph, target)))
     return found.get(wanted, found[cheapest])
 
 

@@ -9,8 +9,6 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from textwrap import wrap
 
-from edgeconv.names import untaken
-
 # C11 and C++ both: the header is included from C++ too.
 _KEYWORDS = """
 auto break case char const continue default do double else enum extern float for goto if
@@ -64,7 +62,11 @@ def unique_identifiers(names: Iterable[str], taken: Iterable[str] = ()) -> dict[
     found: dict[str, str] = {}
     taken = set(taken)
     for name in names:
-        text = untaken(identifier(name), taken, between="_", first=2)
+        base = text = identifier(name)
+        number = 1
+        while text in taken:
+            number += 1
+            text = f"{base}_{number}"
         taken.add(text)
         found[name] = text
     return found

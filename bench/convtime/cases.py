@@ -12,6 +12,7 @@ import numpy as np
 from convtime.baseline import im2col_gemm, part_of
 from edgeconv import algorithms, frontend, passes
 from edgeconv.algorithms.problem import ConvProblem, Finish, problem_of
+from edgeconv.choose.prices import algorithms_of
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Epilogue, Graph, Node, Tensor
 from edgeconv.ir.layout import ROW_MAJOR, Order
@@ -111,7 +112,7 @@ def _alone(problem: ConvProblem, node: Node, graph: Graph) -> Convolution:
 
 def chosen(convolution: Convolution, target: Target) -> str:
     """The algorithm of the lowest predicted cost."""
-    return algorithms.applicable(convolution.node, convolution.graph, target)[0].algorithm
+    return next(iter(algorithms_of(convolution.node, convolution.graph, target)))
 
 
 def candidates(convolution: Convolution, target: Target, asked: Asked) -> Iterator[Candidate]:

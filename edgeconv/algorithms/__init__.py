@@ -20,10 +20,6 @@ from edgeconv.lowering.options import LayoutOption, Stored
 from edgeconv.registry import lookup, scan
 from edgeconv.targets import Target
 
-# Elements that a core moves between layouts in the time of one multiply-add slot: a slot is half a
-# cycle or a cycle, and a conversion streams about two elements per cycle through L2.
-ELEMENTS_PER_SLOT = 2.0
-
 
 @cache
 def algorithms() -> dict[str, Algorithm]:
@@ -40,15 +36,14 @@ def planned(
 
 
 def applicable(node: Node, graph: Graph, target: Target) -> list[ConvCandidate[Any]]:
-    """The ways to compute ``node``, cheapest first."""
+    """The ways to compute ``node``, in the order of the algorithms' names."""
     problem, needs = problem_of(node, graph), _needs(node, graph)
-    found = (
+    return [
         candidate
         for entry in algorithms().values()
         if needs in entry.stored
         for candidate in planned(entry, problem, target)
-    )
-    return sorted(found, key=lambda candidate: candidate.cost)
+    ]
 
 
 def _needs(node: Node, graph: Graph) -> Stored:
@@ -61,8 +56,8 @@ def _needs(node: Node, graph: Graph) -> Stored:
 
 
 def candidates(node: Node, graph: Graph, target: Target) -> list[ConvCandidate[Any]]:
-    """Those that the layout search may pick from, cheapest first: those of the algorithm that the
-    node's attribute ``algorithm`` names, else all applicable ones that compute in float32.
+    """Those that the layout search may pick from: those of the algorithm that the node's attribute
+    ``algorithm`` names, else all applicable ones that compute in float32.
 
     Raises EdgeconvError when the named one does not exist or cannot compute this convolution.
     """
@@ -84,30 +79,16 @@ def candidates(node: Node, graph: Graph, target: Target) -> list[ConvCandidate[A
 
 
 def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
-    """Layout options of all candidates; a slower one's carry the difference as a penalty."""
-    found = candidates(node, graph, target)
+    """Layout options of all algorithms that have a candidate, each with its name for `lower`."""
+    able = dict.fromkeys(entry.algorithm for entry in candidates(node, graph, target))
     return [
-        replace(option, penalty=option.penalty + ELEMENTS_PER_SLOT * (entry.cost - found[0].cost))
-        for entry in found
-        for option in algorithms()[entry.algorithm].layouts(node, graph, target)
+        replace(option, attrs={"algorithm": name})
+        for name in able
+        for option in algorithms()[name].layouts(node, graph, target)
     ]
 
 
-def select(node: Node, graph: Graph, target: Target) -> ConvCandidate[Any]:
-    """The cheapest candidate that reads and writes the layouts decided in ``graph``."""
-    reads = tuple(graph[name].layout for name in node.reads())
-    writes = tuple(graph[name].layout for name in node.outputs)
-    return next(
-        entry
-        for entry in candidates(node, graph, target)
-        if any(
-            (option.reads, option.writes) == (reads, writes)
-            for option in algorithms()[entry.algorithm].layouts(node, graph, target)
-        )
-    )
-
-
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
-    """Kernel call of the selected candidate."""
-    chosen = select(node, graph, target)
+    """Kernel call of the algorithm that the node names, for the layouts decided in ``graph``."""
+    chosen = candidates(node, graph, target)[0]
     return algorithms()[chosen.algorithm].lower(chosen, node, graph, target)

@@ -11,42 +11,22 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from edgeconv.errors import EdgeconvError
-from edgeconv.ir.graph import Graph, Node, Tensor
+from edgeconv.choose.prices import Prices, Way
+from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import ROW_MAJOR, Layout
-from edgeconv.lowering.options import LayoutOption
-from edgeconv.ops import operators
 from edgeconv.targets import Target
 
-# A conversion reads and writes every element, against one write counted by penalties.
-CONVERSION_COST = 2.0
 MOST_SWEEPS = 20
 
 
-def conversion_cost(tensor: Tensor, have: Layout, want: Layout) -> float:
-    """Elements moved to bring ``tensor`` into another layout; 0 if its bytes are the same."""
-    if tensor.is_constant or have.canonical(tensor.shape) == want.canonical(tensor.shape):
-        return 0.0
-    return CONVERSION_COST * max(have.elements(tensor.shape), want.elements(tensor.shape))
-
-
-def options_of(node: Node, graph: Graph, target: Target) -> list[LayoutOption]:
-    """The node's options; EdgeconvError when its operator has no kernel."""
-    operator = operators()[node.op]
-    if operator.lower is None:
-        raise EdgeconvError(
-            "no kernel for operator", where=node.name, got=node.op, rule=f"on {target.name}"
-        )
-    return list(operator.layouts(node, graph, target))
-
-
 class _Assignment:
-    """The option picked for each node so far, and what a change would cost."""
+    """The way picked for each node so far, and what a change would cost."""
 
     def __init__(self, graph: Graph, target: Target) -> None:
         self.graph = graph
-        self.options = {node.name: options_of(node, graph, target) for node in graph.nodes}
-        self.picked: dict[str, LayoutOption] = {}
+        self.prices = Prices(graph, target)
+        self.ways = {node.name: self.prices.ways(node) for node in graph.nodes}
+        self.picked: dict[str, Way] = {}
         self.layout: dict[str, Layout] = dict.fromkeys(graph.tensors, ROW_MAJOR)
         # How many reads want each tensor in each layout.  Kept as options are picked: asking all
         # readers again for each option is quadratic in a Concat or Sum of thousands of inputs.
@@ -54,28 +34,28 @@ class _Assignment:
         for name in graph.outputs:
             self.wanted[name][ROW_MAJOR] += 1  # the caller reads it too
         for node in graph.nodes:
-            self._pick(node, self.options[node.name][0])
+            self._pick(node, min(self.ways[node.name], key=lambda way: way.seconds))
 
-    def _pick(self, node: Node, option: LayoutOption) -> None:
+    def _pick(self, node: Node, way: Way) -> None:
         if before := self.picked.get(node.name):
             for name, layout in zip(node.reads(), before.reads, strict=True):
                 self.wanted[name] -= Counter({layout: 1})  # what nobody wants is dropped
-        for name, layout in zip(node.reads(), option.reads, strict=True):
+        for name, layout in zip(node.reads(), way.reads, strict=True):
             self.wanted[name][layout] += 1
-        self.picked[node.name] = option
-        self.layout.update(zip(node.outputs, option.writes, strict=True))
+        self.picked[node.name] = way
+        self.layout.update(zip(node.outputs, way.writes, strict=True))
 
-    def cost(self, node: Node, option: LayoutOption, look_ahead: bool) -> float:
-        """Cost of ``option`` with the neighbours as they are now."""
-        total = option.penalty
+    def cost(self, node: Node, way: Way, look_ahead: bool) -> float:
+        """Seconds that ``way`` takes with the neighbours as they are now."""
+        total = way.seconds
         own = Counter(zip(node.reads(), self.picked[node.name].reads, strict=True))
-        for name, want in zip(node.reads(), option.reads, strict=True):
+        for name, want in zip(node.reads(), way.reads, strict=True):
             if self.wanted[name][want] == own[name, want]:  # else that conversion exists anyhow
-                total += conversion_cost(self.graph[name], self.layout[name], want)
+                total += self.prices.conversion(name, self.layout[name], want)
         if look_ahead:
-            for name, have in zip(node.outputs, option.writes, strict=True):
+            for name, have in zip(node.outputs, way.writes, strict=True):
                 for want in self.wanted[name]:
-                    total += conversion_cost(self.graph[name], have, want)
+                    total += self.prices.conversion(name, have, want)
         return total
 
     def sweep(self, look_ahead: bool) -> bool:
@@ -83,7 +63,7 @@ class _Assignment:
         changed = False
         for node in self.graph.nodes:
             current = self.picked[node.name]
-            best = min(self.options[node.name], key=lambda o: self.cost(node, o, look_ahead))
+            best = min(self.ways[node.name], key=lambda way: self.cost(node, way, look_ahead))
             if self.cost(node, best, look_ahead) < self.cost(node, current, look_ahead):
                 self._pick(node, best)
                 changed = True
@@ -136,9 +116,9 @@ class _Inserter:
 
     def rewrite(self, node: Node) -> None:
         """Append ``node`` with converted inputs; graph outputs end up row-major."""
-        wants = self.assignment.picked[node.name].reads
+        picked = self.assignment.picked[node.name]
         reads = iter(
-            [self.read(name, want) for name, want in zip(node.reads(), wants, strict=True)]
+            [self.read(name, want) for name, want in zip(node.reads(), picked.reads, strict=True)]
         )
         inputs = tuple(next(reads) if name else "" for name in node.inputs)
         residual = next(reads) if node.epilogue.residual else ""
@@ -155,7 +135,13 @@ class _Inserter:
             outputs.append(name)
         epilogue = replace(node.epilogue, residual=residual)
         self.nodes += [
-            replace(node, inputs=inputs, outputs=tuple(outputs), epilogue=epilogue),
+            replace(
+                node,
+                inputs=inputs,
+                outputs=tuple(outputs),
+                attrs={**node.attrs, **picked.attrs},
+                epilogue=epilogue,
+            ),
             *after,
         ]
 

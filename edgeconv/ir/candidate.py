@@ -19,14 +19,12 @@ OPERANDS: Mapping[str, Encoding] = MappingProxyType({FLOAT: FLOAT32, "bfloat16":
 class Candidate:
     """Nothing of it is decided again: what is emitted, predicted and explained reads this.
 
-    ``compute``: the type that is multiplied, a key of `OPERANDS`.  ``cost``: slots of the vector
-    unit, memory aside, by which candidates are compared.  ``workspace``: bytes of its parts by
-    name, in the order in which they lie; a part that it does without has none.  ``work``: on
-    registers.  ``crossings`` makes ``traffic``, which only some are asked for.
+    ``compute``: the type that is multiplied, a key of `OPERANDS`.  ``workspace``: bytes of its
+    parts by name, in the order in which they lie; a part that it does without has none.  ``work``:
+    on registers.  ``crossings`` makes ``traffic``, which only some are asked for.
     """
 
     algorithm: str
-    cost: float
     workspace: Mapping[str, int]
     work: Work
     crossings: Callable[[], tuple[Crossing, ...]] = field(compare=False, repr=False)

@@ -9,7 +9,6 @@ from typing import Any
 
 from edgeconv.ir.graph import Array, Epilogue, Graph, Node, Tensor, origins
 from edgeconv.ir.layout import Shape
-from edgeconv.names import untaken
 
 
 class Editor:
@@ -116,11 +115,19 @@ class Editor:
 
     def fresh(self, hint: str) -> str:
         """A tensor name: ``hint``, or ``hint.1``, ``hint.2``, ... when it is taken."""
-        return untaken(hint, self.tensors)
+        name, number = hint, 0
+        while name in self.tensors:
+            number += 1
+            name = f"{hint}.{number}"
+        return name
 
     def fresh_node(self, hint: str) -> str:
         """A node name: ``hint``, or ``hint.1``, ``hint.2``, ... when it is taken."""
-        return untaken(hint, self._node_names)
+        name, number = hint, 0
+        while name in self._node_names:
+            number += 1
+            name = f"{hint}.{number}"
+        return name
 
     def replace(self, position: int, node: Node | None) -> None:
         """Put ``node`` in place of the one at ``position`` (None removes it)."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Flag
+from typing import Any
 
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
@@ -16,12 +17,14 @@ from edgeconv.targets import Target
 class LayoutOption:
     """One way to run a node: a layout per tensor of ``node.reads()`` and per output.
 
-    ``penalty`` is the extra work of this option, in elements moved, against the best one.
+    ``penalty``: float32 elements that its loops move beyond the work that the kernel states.
+    ``attrs``: what the node is given to be lowered so, where several kernels do it.
     """
 
     reads: tuple[Layout, ...]
     writes: tuple[Layout, ...]
     penalty: float = 0.0
+    attrs: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Stored(Flag):

@@ -44,7 +44,9 @@ class MicroKernel:
     largest register tile for each number of vectors; accumulators and operands together fit the
     register file, so that nothing spills.  ``step``: their rows come in multiples of this.
     ``rate``: so often is the group of a row multiplied by a vector of groups in a slot, the time of
-    a vector multiply-add of float32.  ``latency``: slots until a sum can be added to.  ``header``:
+    a vector multiply-add of float32.  ``latency``: slots until a sum can be added to.
+    ``vectorised``: the share of the slots so reckoned that remains where compilers make vectors of
+    scalars.  ``header``:
     beside the ISA's own, as kernels include it.  ``feature``: what a core must have beyond its ISA,
     by its name in a board's file; ``flags`` and ``cpu_flags`` are then what compilers need and the
     words of /proc/cpuinfo that tell that the running CPU has it.
@@ -61,6 +63,7 @@ class MicroKernel:
     k: int = 1
     step: int = 1
     rate: float = 1.0
+    vectorised: float = 1.0
     header: str = ""
     feature: str = ""
     flags: tuple[str, ...] = ()

@@ -30,7 +30,8 @@ class Machine:
     """``slot``: seconds per vector instruction; ``cycle``: of the clock; ``load``: per byte of a
     scalar load that waits for nothing.  ``in_order``: nothing is hidden behind anything else.
 
-    ``sizes``: bytes of every cache, nearest first; ``caches``: L2 and what is behind it.
+    ``lanes``: float32 in a vector.  ``sizes``: bytes of every cache, nearest first; ``caches``: L2
+    and what is behind it.
     ``banks``: the memory that each bank of the arena lies in; ``caller``: that of the network's
     inputs and outputs; ``weights``: that of constants.
     """
@@ -39,6 +40,7 @@ class Machine:
     cycle: float
     load: float
     in_order: bool
+    lanes: int
     sizes: tuple[int, ...]
     caches: tuple[Level, ...]
     banks: tuple[Level, ...]
@@ -52,6 +54,12 @@ class Machine:
         if not self.sizes:
             return self.load
         return self.caches[-1].byte if self.caches else 0.0
+
+    def streaming(self, elements: float) -> float:
+        """Seconds to load or store float32 elements one after the other, by the vector; where
+        there are two caches, from the second."""
+        issue = min(self.slot, self.cycle) / self.lanes
+        return elements * max(issue, 4 * self.caches[0].byte if self.caches else 0.0)
 
 
 def caches_of(target: Target) -> list[Cache]:
@@ -85,6 +93,7 @@ def machine_of(target: Target) -> Machine:
         cycle=cycle,
         load=load,
         in_order=target.single_issue,
+        lanes=target.lanes,
         sizes=tuple(cache.size for cache in caches_of(target)),
         caches=tuple(caches),
         banks=(ram,),

@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.markup import escape
 from rich.table import Table
 
-from edgeconv.algorithms import applicable
+from edgeconv.choose.prices import algorithms_of
 from edgeconv.errors import UsageError
 from edgeconv.ir.choice import Choice, Layer
 from edgeconv.ir.graph import Graph, Node, Tensor
@@ -141,12 +141,13 @@ def _convolution(choice: Choice, target: Target, index: int, threads: int | None
 
 
 def _candidates(node: Node, graph: Graph, target: Target) -> list[Document]:
-    """The algorithms that could compute a convolution, cheapest first; costs in vector slots."""
+    """The algorithms that could compute a convolution, cheapest first, with what `choose` compares:
+    microseconds where the board states a clock and a rate."""
     if node.op != "Conv":
         return []
     return [
-        {"algorithm": entry.algorithm, "cost_slots": round(entry.cost)}
-        for entry in applicable(node, graph, target)
+        {"algorithm": name, "price_us": 1e6 * seconds}
+        for name, seconds in algorithms_of(node, graph, target).items()
     ]
 
 
@@ -246,8 +247,8 @@ def _layer_lines(layer: Mapping[str, Any]) -> list[RenderableType]:
     table.add_column(overflow="fold")
     table.add_row("algorithm", f"{layer['algorithm']}{_pairs(layer['plan'])}")
     if layer["candidates"]:
-        costs = (f"{c['algorithm']} {c['cost_slots']:,}" for c in layer["candidates"])
-        table.add_row("candidates", f"{', '.join(costs)} (vector slots)")
+        costs = (f"{c['algorithm']} {c['price_us']:,.1f}" for c in layer["candidates"])
+        table.add_row("candidates", f"{', '.join(costs)} (us)")
     words = [layer["epilogue"][key] for key in ("before", "residual", "after")]
     fused = [escape(word) for word in words if word not in (None, "none")]
     if fused:

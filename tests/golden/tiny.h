@@ -2,7 +2,7 @@
    model    tiny (SHA-256 HASH)
    command  edgeconv compile tiny.onnx --board generic-c
    board    generic-c, portable kernels
-   arena    1152 bytes */
+   arena    1728 bytes */
 #ifndef TINY_H
 #define TINY_H
 
@@ -14,7 +14,7 @@ extern "C" {
 #endif
 
 enum {
-    TINY_ARENA_BYTES = 1152,
+    TINY_ARENA_BYTES = 1728,
     TINY_ARENA_ALIGN = 16,
     TINY_WEIGHTS_BYTES = 1472,
     TINY_WEIGHTS_VERSION = 2

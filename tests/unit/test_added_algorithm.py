@@ -45,8 +45,9 @@ def test_an_added_algorithm_is_priced_and_explained(edgeconv: Command, tmp_path:
     usual = layer_of(edgeconv.ok(*command).json())
     toy = layer_of(edgeconv.ok(*command, "--algorithm", "conv=toy").json())
     macs = 2 * 6 * 5 * 9 * 9 * 7
-    costs = {entry["algorithm"]: entry["cost_slots"] for entry in usual["candidates"]}
-    assert costs["toy"] == 2 * macs > costs[usual["algorithm"]]
+    prices = {entry["algorithm"]: entry["price_us"] for entry in usual["candidates"]}
+    assert prices["toy"] > prices[usual["algorithm"]] == min(prices.values())
+    assert prices["toy"] >= 1e6 * 2 * macs / 1.5e9  # two slots, of a cycle each, at 1.5 GHz
     assert (toy["algorithm"], toy["workspace_bytes"]) == ("toy", 4 * 7)
     assert toy["predicted_ms"] > usual["predicted_ms"] > 0
     moved = 4 * (2 * 5 * 9 * 7 + macs + 2 * 6 * 9 * 7)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import pytest
 
-from edgeconv.choose.layouts import _Assignment, assign, conversion_cost
+from edgeconv.choose.layouts import _Assignment, assign
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.check import check
 from edgeconv.ir.graph import Epilogue, Graph, Node, Tensor
@@ -133,9 +133,9 @@ def test_a_node_that_reads_a_tensor_twice_does_not_pay_for_itself() -> None:
     join = Node("j", "Concat", ("a", "a"), ("y",), {"axis": 2})
     graph = network([conv("c0", "x", "a"), join], shapes, ("y",))
     assignment = _Assignment(graph, AVX512)
-    for current in assignment.options["j"]:
+    for current in assignment.ways["j"]:
         assignment._pick(join, current)
-        for option in assignment.options["j"]:
-            conversion = conversion_cost(graph["a"], assignment.layout["a"], option.reads[0])
-            cost = assignment.cost(join, option, look_ahead=False)
-            assert cost == option.penalty + 2 * conversion
+        for way in assignment.ways["j"]:
+            conversion = assignment.prices.conversion("a", assignment.layout["a"], way.reads[0])
+            cost = assignment.cost(join, way, look_ahead=False)
+            assert cost == way.seconds + 2 * conversion

@@ -174,7 +174,7 @@ def test_explain_tells_choices_and_what_fills_the_memory(
     by_name = {layer["name"]: layer for layer in document["layers"]}
     depthwise = by_name["depthwise"]
     assert {c["algorithm"] for c in depthwise["candidates"]} >= {"direct", "depthwise"}
-    costs = [c["cost_slots"] for c in depthwise["candidates"]]
+    costs = [c["price_us"] for c in depthwise["candidates"]]
     assert costs == sorted(costs)
     assert depthwise["candidates"][0]["algorithm"] == depthwise["algorithm"]
     assert depthwise["epilogue"]["before"].startswith("hard_swish")

@@ -162,7 +162,7 @@ def test_plans_count_decoding() -> None:
     for plain in every:
         stored = replace(plain, filters_as=Encoding(24))
         here, there = (
-            {each.filters_as: only("direct", each, t).cost for each in (plain, stored)}
+            {each.filters_as: only("direct", each, t).work.slots for each in (plain, stored)}
             for t in (machine, free)
         )
         assert here[Encoding(24)] > there[Encoding(24)] == there[FLOAT32] == here[FLOAT32]

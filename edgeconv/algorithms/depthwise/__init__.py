@@ -74,19 +74,11 @@ def _candidates(problem: ConvProblem, target: Target) -> tuple[ConvCandidate[Dep
         algorithm="depthwise",
         problem=problem,
         plan=plan,
-        cost=_cost(problem, target),
         workspace={},
         work=_work(problem, target, plan.rows),
         crossings=partial(_traffic, problem, target),
     )
     return (found,)
-
-
-def _cost(problem: ConvProblem, target: Target) -> float:
-    """Multiply-adds over whole vectors; each needs a load or a register that one filled."""
-    blocks = -(-problem.in_c // target.lanes)
-    pixels = problem.batch * math.prod(problem.out_size)
-    return blocks * pixels * (math.prod(problem.kernel) * 1.5 + 4)
 
 
 def _layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:

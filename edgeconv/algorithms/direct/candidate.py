@@ -26,7 +26,6 @@ def candidates(problem: ConvProblem, target: Target) -> tuple[DirectCandidate, .
         algorithm="direct",
         problem=problem,
         plan=plan,
-        cost=plan.cost,
         workspace=parts,
         work=_work(problem, plan, target, decodes=bool(parts["decoded"])),
         crossings=partial(traffic, problem, plan, target),

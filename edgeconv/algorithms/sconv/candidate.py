@@ -15,7 +15,7 @@ from edgeconv.algorithms.sconv.slicing import Schedule
 from edgeconv.algorithms.sconv.traffic import traffic
 from edgeconv.algorithms.work import tiled
 from edgeconv.ir.work import Work
-from edgeconv.targets import Target
+from edgeconv.targets import PANELS, Target
 
 SconvCandidate = ConvCandidate[SconvPlan]
 BLOCKING = "blocking"
@@ -32,9 +32,6 @@ def candidates(problem: ConvProblem, target: Target) -> tuple[SconvCandidate, ..
         algorithm="sconv",
         problem=problem,
         plan=plan,
-        # Not the blocked plan's: priced by that, 3 of 5,856 choices (convolutions of the zoo and of
-        # tests/convbench/sample.csv, on 12 boards with caches) would be others.
-        cost=analysed.cost,
         workspace={"panels": plan.slicing.workspace, "decoded": decoded_bytes(problem, plan)},
         work=_work(problem, plan, target),
         # Group by group and image by image, as the kernel goes.
@@ -81,7 +78,7 @@ def _work(problem: ConvProblem, plan: SconvPlan, target: Target) -> Work:
         problem,
         target,
         (plan.slicing.n_win, plan.slicing.n_f),
-        plan.cost,
+        plan.cost * target.kernel(PANELS).vectorised,
         packed=float(problem.batch * taps * math.prod(problem.out_size)),
         decoded=problem.batch * problem.groups * decoding_cost(problem, target, plan.slicing),
     )

@@ -45,7 +45,6 @@ def candidates(problem: ConvProblem, target: Target) -> tuple[ConvCandidate[ToyP
         algorithm="toy",
         problem=problem,
         plan=plan,
-        cost=slots,
         workspace={"sums": ELEMENT * plan.sums},
         work=Work(slots, 0.0, ELEMENT * problem.macs, ELEMENT * problem.macs),
         crossings=crossings,

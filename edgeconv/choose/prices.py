@@ -1,0 +1,131 @@
+"""What the ways to run a node cost, before it is known where tensors lie.
+
+There is one price (`edgeconv.price`), of kernel calls: an option of a node is lowered as it would
+be emitted, and so is a conversion between two layouts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from edgeconv.algorithms import applicable
+from edgeconv.errors import EdgeconvError
+from edgeconv.ir.choice import tensor_bytes
+from edgeconv.ir.graph import Graph, Node, Tensor
+from edgeconv.ir.layout import Layout
+from edgeconv.lowering.options import LayoutOption
+from edgeconv.ops import operators
+from edgeconv.price import machine_of, price
+from edgeconv.price.operands import between_neighbours
+from edgeconv.targets import Target
+
+# So much more time is worth a workspace less on targets of one lane.
+FRUGAL = 1 / 8
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """An option of a node and the seconds that it takes, conversions aside."""
+
+    option: LayoutOption
+    seconds: float
+
+    @property
+    def reads(self) -> tuple[Layout, ...]:
+        """The layouts of ``node.reads()``."""
+        return self.option.reads
+
+    @property
+    def writes(self) -> tuple[Layout, ...]:
+        """Those of its outputs."""
+        return self.option.writes
+
+    @property
+    def attrs(self) -> Mapping[str, Any]:
+        """What the node is given to be lowered so."""
+        return self.option.attrs
+
+
+class Prices:
+    """Of the nodes of ``graph`` on ``target``."""
+
+    def __init__(self, graph: Graph, target: Target) -> None:
+        self._graph, self._target = graph, target
+        self._machine = machine_of(target)
+        constants = (tensor for tensor in graph.tensors.values() if tensor.is_constant)
+        self._constants = sum(map(tensor_bytes, constants))
+        self._conversions: dict[tuple[object, ...], float] = {}
+
+    def ways(self, node: Node) -> list[Way]:
+        """The node's options; of one alone the price is not asked for.
+
+        Raises EdgeconvError when its operator has no kernel.
+        """
+        operator = operators()[node.op]
+        if operator.lower is None:
+            rule = f"on {self._target.name}"
+            raise EdgeconvError("no kernel for operator", where=node.name, got=node.op, rule=rule)
+        options = operator.layouts(node, self._graph, self._target)
+        if len(options) == 1:
+            return [Way(options[0], 0.0)]
+        return [Way(option, self._of(node, option, options)) for option in options]
+
+    def _of(self, node: Node, option: LayoutOption, options: Sequence[LayoutOption]) -> float:
+        """Of options that differ by layouts alone the first is priced: to plan a convolution for
+        each takes long, and plans hardly differ."""
+        like = next(other for other in options if other.attrs == option.attrs)
+        base = self.seconds(node, like if option.attrs else option)
+        return base + self._machine.streaming(option.penalty)
+
+    def seconds(self, node: Node, option: LayoutOption) -> float:
+        """Of the node's kernel with the layouts of ``option``."""
+        names = (*node.reads(), *node.outputs)
+        tensors = {
+            name: tensor if tensor.is_constant else replace(tensor, layout=layout)
+            for name, layout in zip(names, (*option.reads, *option.writes), strict=True)
+            if name
+            for tensor in (self._graph[name],)
+        }
+        chosen = replace(node, attrs={**node.attrs, **option.attrs})
+        return self._seconds(chosen, tensors)
+
+    def conversion(self, name: str, have: Layout, want: Layout) -> float:
+        """Seconds to copy a tensor into another layout; none if its bytes are the same."""
+        tensor = self._graph[name]
+        if tensor.is_constant or have.canonical(tensor.shape) == want.canonical(tensor.shape):
+            return 0.0
+        key = tensor.shape, tensor.dtype, tensor.storage, have, want
+        if key not in self._conversions:
+            node = Node("convert", "Convert", ("have",), ("want",))
+            tensors = {
+                "have": replace(tensor, name="have", layout=have),
+                "want": replace(tensor, name="want", layout=want),
+            }
+            self._conversions[key] = self._seconds(node, tensors)
+        return self._conversions[key]
+
+    def _seconds(self, node: Node, tensors: Mapping[str, Tensor]) -> float:
+        """Views are taken to be granted."""
+        lower = operators()[node.op].lower
+        assert lower is not None
+        layer = lower(node, Graph("", (node,), tensors, (), ()), self._target)
+        if layer.free_if_aliased and layer.aliases:
+            return 0.0
+        operands = between_neighbours(layer, tensors, self._constants)
+        seconds = price(layer, operands, self._machine).seconds
+        # Where nothing is vectorised, RAM is worth more than a little time.
+        frugal = self._target.lanes == 1 and layer.workspace_bytes
+        return seconds * (1 + FRUGAL) if frugal else seconds
+
+
+def algorithms_of(node: Node, graph: Graph, target: Target) -> dict[str, float]:
+    """The algorithms that could compute a convolution and the seconds of each, conversions aside:
+    those that compute in other types than float32 too, the cheapest first."""
+    prices, found = Prices(graph, target), {}
+    for name in dict.fromkeys(entry.algorithm for entry in applicable(node, graph, target)):
+        asked = replace(node, attrs={**node.attrs, "algorithm": name})
+        options = operators()[node.op].layouts(asked, graph, target)
+        found[name] = prices.seconds(asked, options[0])
+    return dict(sorted(found.items(), key=lambda each: each[1]))
