@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -115,19 +115,11 @@ class Editor:
 
     def fresh(self, hint: str) -> str:
         """A tensor name: ``hint``, or ``hint.1``, ``hint.2``, ... when it is taken."""
-        name, number = hint, 0
-        while name in self.tensors:
-            number += 1
-            name = f"{hint}.{number}"
-        return name
+        return _untaken(hint, self.tensors)
 
     def fresh_node(self, hint: str) -> str:
-        """A node name: ``hint``, or ``hint.1``, ``hint.2``, ... when it is taken."""
-        name, number = hint, 0
-        while name in self._node_names:
-            number += 1
-            name = f"{hint}.{number}"
-        return name
+        """The same of a node."""
+        return _untaken(hint, self._node_names)
 
     def replace(self, position: int, node: Node | None) -> None:
         """Put ``node`` in place of the one at ``position`` (None removes it)."""
@@ -271,3 +263,11 @@ class Editor:
                         heapq.heappush(ready, self._key(reader))
         if done != len(waits_for):
             raise ValueError("the rewritten graph has a cycle")
+
+
+def _untaken(hint: str, taken: Container[str]) -> str:
+    name, number = hint, 0
+    while name in taken:
+        number += 1
+        name = f"{hint}.{number}"
+    return name

@@ -7,12 +7,12 @@
 #include "ec_stored_round_neon.h"
 
 /* Four bytes, each the highest of its lane.  Assembly: of intrinsics GCC makes three instructions. */
-EC_INLINE uint8x16_t ec_load_highest(const void *p)
+EC_INLINE uint32x4_t ec_load_highest(const void *p)
 {
     const uint8x16_t spread = {16, 16, 16, 0, 16, 16, 16, 1, 16, 16, 16, 2, 16, 16, 16, 3};
     uint8x16_t bytes;
     __asm__("ldr %s0, %1" : "=w"(bytes) : "m"(*(const ec_word *)p));
-    return vqtbl1q_u8(bytes, spread);
+    return vreinterpretq_u32_u8(vqtbl1q_u8(bytes, spread));
 }
 EC_INLINE uint8x16_t ec_load_flyte24(const uint8_t *p)
 {
@@ -30,36 +30,9 @@ EC_INLINE uint16_t ec_two_bytes(const void *p)
     __builtin_memcpy(&value, p, sizeof value);
     return value;
 }
-/* Four bits each, of two bytes that every lane has in its upper half: shifted to the top, then down
-   again with their sign. */
-EC_INLINE ec_vec ec_load_int4(const void *p)
-{
-    const int32x4_t up = {12, 8, 4, 0};
-    const int32x4_t four = vreinterpretq_s32_u16(vdupq_n_u16(ec_two_bytes(p)));
-    return vcvtq_f32_s32(vshrq_n_s32(vshlq_s32(four, up), 28));
-}
-EC_INLINE ec_vec ec_load_int8(const void *p)
-{
-    return vcvtq_n_f32_s32(vreinterpretq_s32_u8(ec_load_highest(p)), 24);
-}
-EC_INLINE ec_vec ec_load_as(const void *p, int fmt)
-{
-    const uint8_t *b = (const uint8_t *)p;
-    switch (fmt) {
-    case EC_F24: return vreinterpretq_f32_u8(ec_load_flyte24(b));
-    case EC_F16:
-        return vreinterpretq_f32_u32(vshll_n_u16(vreinterpret_u16_u8(vld1_u8(b)), 16));
-    case EC_F8: return vreinterpretq_f32_u8(ec_load_highest(p));
-    case EC_I8: return ec_load_int8(p);
-    case EC_I4: return ec_load_int4(p);
-    default:
-        return fmt < EC_Q8 ? ec_load((const float *)p) : ec_from_q8(ec_load_int8(p), 1.0f, fmt);
-    }
-}
-EC_INLINE ec_vec ec_load_at(const void *p, ptrdiff_t i, int fmt)
-{
-    return ec_load_as((const char *)p + EC_STORED_SPAN(fmt, i), fmt);
-}
+EC_INLINE uint16x8_t ec_dup_two_bytes(const void *p) { return vdupq_n_u16(ec_two_bytes(p)); }
+#include "ec_stored_load_neon.h"
+
 EC_INLINE ec_vec ec_set1_as(const void *p, int fmt)
 {
     const uint8_t *b = (const uint8_t *)p;
