@@ -4,7 +4,7 @@ Exact search over downsets (sets of layers closed under "needs the result of"), 
 "Ordering Chaos: Memory-Aware Scheduling of Irregularly Wired Neural Networks for Edge Devices",
 MLSys 2020: the live bytes after a set of layers do not depend on the order within the set, so the
 best order is a path through downsets whose largest step is smallest (a bottleneck shortest path).
-A layer that every other one precedes or follows cuts the network in segments, each searched on its
+A layer that every other one precedes or follows cuts the network in subgraphs, each searched on its
 own; only those that hold the peak are searched at all.
 """
 
@@ -36,34 +36,36 @@ def reorder(program: Program, blocks: Sequence[Mapping[str, int]]) -> tuple[int,
     """
     model = LiveModel(program, blocks)
     order = list(range(len(program.reads)))
-    segments = _segments(model)
-    peaks = _peaks(model, segments)
+    subgraphs = _subgraphs(model)
+    peaks = _peaks(model, subgraphs)
     floor = max(
         (
-            peak if len(part) == 1 else max(map(model.least, part))
-            for part, peak in zip(segments, peaks, strict=True)
+            peak if len(subgraph) == 1 else max(map(model.least, subgraph))
+            for subgraph, peak in zip(subgraphs, peaks, strict=True)
         ),
         default=0,
     )
     exact = beam = MOVES
-    for peak, part in sorted(zip(peaks, segments, strict=True), key=lambda s: (-s[0], s[1].start)):
+    for peak, subgraph in sorted(
+        zip(peaks, subgraphs, strict=True), key=lambda s: (-s[0], s[1].start)
+    ):
         if peak <= floor:
             break  # so are all that follow: the peak lies elsewhere
-        search = _Search(model, part, floor, peak)
+        search = _Search(model, subgraph, floor, peak)
         path = search.best_first(exact)
         exact -= search.moves
         if path is None and exact <= 0:
-            search = _Search(model, part, floor, peak)
+            search = _Search(model, subgraph, floor, peak)
             path = search.beam(beam)
             beam -= search.moves
         if path is None:
-            break  # this segment keeps its peak, whatever the others do
-        order[part.start : part.stop] = path.layers
+            break  # this subgraph keeps its peak, whatever the others do
+        order[subgraph.start : subgraph.stop] = path.layers
         floor = max(floor, path.peak)
     return tuple(order)
 
 
-def _segments(model: LiveModel) -> list[range]:
+def _subgraphs(model: LiveModel) -> list[range]:
     """The model's order cut at the layers that all others precede or follow, those included."""
     count, start = len(model.needs), 0
     before, after = model.ancestors(), model.descendants()
@@ -72,15 +74,15 @@ def _segments(model: LiveModel) -> list[range]:
         if before[layer].bit_count() + after[layer].bit_count() + 1 == count:
             found += [range(start, layer), range(layer, layer + 1)]
             start = layer + 1
-    return [part for part in [*found, range(start, count)] if part]
+    return [subgraph for subgraph in [*found, range(start, count)] if subgraph]
 
 
-def _peaks(model: LiveModel, segments: Sequence[range]) -> list[int]:
-    """The largest step of each segment in the model's order."""
+def _peaks(model: LiveModel, subgraphs: Sequence[range]) -> list[int]:
+    """The largest step of each subgraph in the model's order."""
     done, live, peaks = 0, model.live(0), []
-    for part in segments:
+    for subgraph in subgraphs:
         peak = 0
-        for layer in part:
+        for layer in subgraph:
             needed, live = model.need(layer, done, live)
             peak, done = max(peak, needed), done | 1 << layer
         peaks.append(peak)
@@ -108,18 +110,18 @@ class _State(NamedTuple):
 
 
 class _Search:
-    """Paths through one segment whose peak is below ``limit``.
+    """Paths through one subgraph whose peak is below ``limit``.
 
     Peaks up to ``floor`` cost nothing, since some step elsewhere needs as much.
     """
 
-    def __init__(self, model: LiveModel, part: range, floor: int, limit: int) -> None:
+    def __init__(self, model: LiveModel, subgraph: range, floor: int, limit: int) -> None:
         self._model, self._limit = model, limit
-        done = (1 << part.start) - 1
-        ready = sum(1 << layer for layer in part if not model.needs[layer] & ~done)
+        done = (1 << subgraph.start) - 1
+        ready = sum(1 << layer for layer in subgraph if not model.needs[layer] & ~done)
         self._start = _State(done, ready, model.live(done), floor, 0, -1, None)
-        self._goal = (1 << part.stop) - 1
-        self._part = part
+        self._goal = (1 << subgraph.stop) - 1
+        self._subgraph = subgraph
         self.moves = 0  # evaluated so far
 
     def best_first(self, budget: int) -> _Path | None:
@@ -146,7 +148,7 @@ class _Search:
         As many are kept as share ``budget`` moves evenly over the sizes, at least one.
         """
         states = [self._start]
-        for sizes_left in range(len(self._part), 0, -1):
+        for sizes_left in range(len(self._subgraph), 0, -1):
             found: dict[int, _State] = {}
             allowance = self.moves + (budget - self.moves) // sizes_left
             for state in states:
@@ -182,7 +184,7 @@ class _Search:
         done = state.done | 1 << layer
         ready = state.ready & ~(1 << layer)
         for user in self._model.users[layer]:
-            if user < self._part.stop and not self._model.needs[user] & ~done:
+            if user < self._subgraph.stop and not self._model.needs[user] & ~done:
                 ready |= 1 << user
         peak = max(state.peak, need.peak)
         return _State(done, ready, need.live, peak, state.depth + 1, layer, state)

@@ -22,7 +22,6 @@ TO_COME: tuple[str, ...] = (
     "algorithms/direct/",
     "algorithms/sconv/",
     "codegen/templates/conv/",
-    "memory/order.py",
     "micro_kernels/",
     "runtime_c/ec_common.h",
     "runtime_c/isa/",
