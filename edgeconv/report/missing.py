@@ -22,33 +22,14 @@ class Missing:
         return f"{self.state}: {self.command} {self.does}"
 
 
-# DIR stands for the project: a report does not know where it lies.
-_MEASURED = Missing("not measured yet", "edgeconv bench DIR", "measures it")
-_MEASURED_LAYERS = Missing(
-    "not measured yet", "edgeconv bench DIR --layers", "measures every layer"
-)
-# An emulator's times say nothing about the board.
-_FLASHED = Missing("not measured", "firmware_result.cycles", "of the flashed image counts a run")
-_MEASURED_STACK = Missing(
-    "not measured yet", "edgeconv verify DIR", "measures it where an emulator boots the image"
-)
-_VERIFIED = Missing("not verified yet", "edgeconv verify DIR", "compares with the model")
-# X.npz stands for samples: an array per input of the model and, for top-1, `label`.
+# DIR stands for the project: a report does not know where it lies.  X.npz stands for samples: an
+# array per input of the model and, for top-1, `label`.
 SAMPLES = "X.npz"
-_UNSAMPLED = Missing(
-    "not measured", f"edgeconv verify DIR --samples {SAMPLES}", "measures it on samples of yours"
-)
-_UNLABELLED = Missing(
-    "not known without right answers",
-    f"edgeconv verify DIR --samples {SAMPLES}",
-    "counts them where the file has an array called label",
-)
+_ON_SAMPLES = f"edgeconv verify DIR --samples {SAMPLES}"
 # Of firmware that no emulator boots: `compile` measures accuracy in its own process, and portable C
 # of the same model runs on any machine.
-_NO_EMULATOR = "no emulator has board {board}"
 _CALIBRATED = f"edgeconv compile ... --calibration {SAMPLES}"
 _PORTABLE_BOARD = "generic-c"
-_RATES = Missing("not predicted", "edgeconv boards show {board}", "shows what the board states")
 
 
 def compile_command(report: Report, *more: str) -> str:
@@ -82,22 +63,26 @@ def unbuilt(report: Report) -> Missing:
 
 def unmeasured(report: Report, *, layers: bool = False) -> Missing:
     """Of a time of the whole network, or of each of its ``layers``."""
-    if report["program"].get("firmware"):
-        return _FLASHED
-    return _MEASURED_LAYERS if layers else _MEASURED
+    if report["program"].get("firmware"):  # an emulator's times say nothing about the board
+        counts = "of the flashed image counts a run"
+        return Missing("not measured", "firmware_result.cycles", counts)
+    if layers:
+        return Missing("not measured yet", "edgeconv bench DIR --layers", "measures every layer")
+    return Missing("not measured yet", "edgeconv bench DIR", "measures it")
 
 
 def unmeasured_stack(report: Report) -> Missing:
     """Of the bytes of stack that a run takes."""
     if is_emulated(report):
-        return _MEASURED_STACK
+        does = "measures it where an emulator boots the image"
+        return Missing("not measured yet", "edgeconv verify DIR", does)
     return _not_emulated(report, "firmware_result.stack", "of the flashed image holds it")
 
 
 def unverified(report: Report) -> Missing:
     """Of the errors of the outputs."""
     if is_emulated(report):
-        return _VERIFIED
+        return Missing("not verified yet", "edgeconv verify DIR", "compares with the model")
     words = ["edgeconv", "compile", report["model"]["file"], "--board", _PORTABLE_BOARD, "--verify"]
     return _not_emulated(
         report,
@@ -109,17 +94,19 @@ def unverified(report: Report) -> Missing:
 
 def unsampled(report: Report) -> Missing:
     """Of what rounding costs where it was not measured on samples."""
+    does = "measures it on samples of yours"
     if is_emulated(report):
-        return _UNSAMPLED
-    return _not_emulated(report, _CALIBRATED, "measures it on samples of yours, not on the board")
+        return Missing("not measured", _ON_SAMPLES, does)
+    return _not_emulated(report, _CALIBRATED, f"{does}, not on the board")
 
 
 def unlabelled(report: Report) -> Missing:
     """Of the share of right answers."""
+    state = "not known without right answers"
+    does = "counts them where the file has an array called label"
     if is_emulated(report):
-        return _UNLABELLED
-    does = "counts them where the file has an array called label, not on the board"
-    return Missing(_UNLABELLED.state, _CALIBRATED, does)
+        return Missing(state, _ON_SAMPLES, does)
+    return Missing(state, _CALIBRATED, f"{does}, not on the board")
 
 
 def is_emulated(report: Report) -> bool:
@@ -129,13 +116,13 @@ def is_emulated(report: Report) -> bool:
 
 
 def _not_emulated(report: Report, command: str, does: str) -> Missing:
-    return Missing(_NO_EMULATOR.format(board=report["board"]), command, does)
+    return Missing(f"no emulator has board {report['board']}", command, does)
 
 
 def unpredicted(report: Report, why: str | None = None) -> Missing:
     """Of what the board's numbers do not suffice for; ``why`` as the report has it."""
-    command = _RATES.command.format(board=shlex.quote(report["board"]))
-    return Missing(why or _RATES.state, command, _RATES.does)
+    command = shlex.join(["edgeconv", "boards", "show", report["board"]])
+    return Missing(why or "not predicted", command, "shows what the board states")
 
 
 def unmapped(report: Report) -> Missing:
