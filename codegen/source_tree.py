@@ -44,7 +44,7 @@ class SourceTree:
         file that must be replaced was changed, or when it cannot be written.
         """
         vital = frozenset((REPORT, *self._network()))
-        return put_project(directory, Contents(self.name, vital, self.once), self._fill, finish)
+        return put_project(directory, Contents(self.name, self._fill, vital, self.once, finish))
 
     def _network(self) -> Iterator[str]:
         """The files that the network is made of."""

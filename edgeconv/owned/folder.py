@@ -40,22 +40,20 @@ _TAKEN = (errno.ENOTEMPTY, errno.EEXIST)
 class Contents:
     """What a project consists of, told apart by what may happen to it.
 
-    ``vital``: files that fit each other only, so that none of them may be the user's.  ``once``:
-    files for the user's own code, written where there are none and never again.
+    ``fill`` and then ``finish`` make it of an empty folder.  ``vital``: files that fit each other
+    only, so that none of them may be the user's.  ``once``: files for the user's own code, written
+    where there are none and never again.
     """
 
     program: str
+    fill: Callable[[Path], None]
     vital: frozenset[str]
     once: frozenset[str] = frozenset()
+    finish: Callable[[Path], None] = lambda _: None
 
 
-def put_project(
-    directory: Path,
-    contents: Contents,
-    fill: Callable[[Path], None],
-    finish: Callable[[Path], None] = lambda _: None,
-) -> tuple[str, ...]:
-    """Make ``directory`` the project that ``fill`` and then ``finish`` make of an empty folder.
+def put_project(directory: Path, contents: Contents) -> tuple[str, ...]:
+    """Make ``directory`` the project that consists of ``contents``.
 
     All of it or nothing, at whatever moment the program ends; returns what the user should know.
     Raises EdgeconvError: something in ``directory`` is not edgeconv's or was changed, it is in use,
@@ -67,8 +65,8 @@ def put_project(
         directory.parent.mkdir(parents=True, exist_ok=True)
         try:
             if mode_of(directory) != NOTHING:
-                return _put_inside(directory, contents, fill, finish)
-            return _put_beside(directory, contents, fill, finish)
+                return _put_inside(directory, contents)
+            return _put_beside(directory, contents)
         finally:
             for folder in made:  # where nothing came of it
                 with suppress(OSError):
@@ -139,15 +137,11 @@ def working(directory: Path) -> Iterator[None]:
         yield
 
 
-def _put_beside(
-    directory: Path,
-    contents: Contents,
-    fill: Callable[[Path], None],
-    finish: Callable[[Path], None],
-) -> tuple[str, ...]:
+def _put_beside(directory: Path, contents: Contents) -> tuple[str, ...]:
     """A project where there is nothing: it appears whole, by one rename."""
     with staging(directory.parent) as staged:
-        _make(staged / FILES, contents, fill, finish)
+        _fill(staged / FILES, contents)
+        contents.finish(staged / FILES)
         try:
             with deferred():
                 (staged / FILES).rename(directory)
@@ -167,25 +161,20 @@ def _put_beside(
                 inside.rename(staged)
 
 
-def _put_inside(
-    directory: Path,
-    contents: Contents,
-    fill: Callable[[Path], None],
-    finish: Callable[[Path], None],
-) -> tuple[str, ...]:
+def _put_inside(directory: Path, contents: Contents) -> tuple[str, ...]:
     """A project in a folder that is there, which stays the same folder."""
     with suppress(EdgeconvError, OSError), locked(directory.parent, 0):
         sweep(directory.parent)  # of the run that first made the project
     try:
         (directory / STATE).mkdir(exist_ok=True)
         with staging(directory / STATE) as staged:
-            _make(staged / FILES, contents, fill, lambda _: None)
+            _fill(staged / FILES, contents)
             for name in contents.once:  # the user's, if there is one, is what is built
                 if path := plain(directory, name):
                     shutil.copyfile(path, staged / FILES / name)
             with working(directory):  # else it may be between two versions
                 _plan(directory, staged / FILES, contents)  # before anything long
-            finish(staged / FILES)
+            contents.finish(staged / FILES)
             with working(directory), deferred():
                 return _replace(directory, staged, contents)
     finally:
@@ -193,17 +182,12 @@ def _put_inside(
             (directory / STATE).rmdir()  # where it holds nothing
 
 
-def _make(
-    files: Path,
-    contents: Contents,
-    fill: Callable[[Path], None],
-    finish: Callable[[Path], None],
-) -> None:
-    fill(files)
+def _fill(files: Path, contents: Contents) -> None:
+    """The files of a project, and the manifest that names them."""
+    contents.fill(files)
     digests = {name: digest(files / name) for name in _names(files) if name not in contents.once}
     (files / STATE).mkdir()
     (files / MANIFEST).write_text(Manifest(contents.program, digests).text(), encoding="utf-8")
-    finish(files)
 
 
 def _names(folder: Path) -> Iterator[str]:

@@ -64,12 +64,10 @@ def read(folder: Path) -> Files:
 
 
 def emit(folder: Path, files: Files, finish: Callable[[Path], None] = lambda _: None) -> None:
-    put_project(
-        folder,
-        Contents("net", VITAL, ONCE),
-        lambda into: write(into, {**files, "app.c": b"template"}),
-        finish,
-    )
+    def fill(into: Path) -> None:
+        write(into, {**files, "app.c": b"template"})
+
+    put_project(folder, Contents("net", fill, VITAL, ONCE, finish))
 
 
 def build(folder: Path) -> None:
