@@ -5,9 +5,9 @@
 
 enum { EC_POOL_CHAINS = 4 }; /* sums kept at once, so that additions need not wait for each other */
 
-/* n lanes of `count` vectors from element `first` on, step elements apart. */
+/* n lanes of `count` vectors from element `first` on, stride elements apart. */
 EC_INLINE ec_vec ec_pool_reduce(int max, const void *in, int in_as, ptrdiff_t first, int count,
-                                ptrdiff_t step, int n)
+                                ptrdiff_t stride, int n)
 {
     ec_vec acc[EC_POOL_CHAINS];
     int i = 0;
@@ -17,15 +17,15 @@ EC_INLINE ec_vec ec_pool_reduce(int max, const void *in, int in_as, ptrdiff_t fi
     for (; i + EC_POOL_CHAINS <= count; i += EC_POOL_CHAINS) {
         EC_UNROLL
         for (int k = 0; k < EC_POOL_CHAINS; k++)
-            acc[k] = ec_pool_add(max, acc[k], ec_read_as(in, first + (i + k) * step, n, in_as));
+            acc[k] = ec_pool_add(max, acc[k], ec_read_as(in, first + (i + k) * stride, n, in_as));
     }
     for (; i < count; i++)
-        acc[0] = ec_pool_add(max, acc[0], ec_read_as(in, first + i * step, n, in_as));
+        acc[0] = ec_pool_add(max, acc[0], ec_read_as(in, first + i * stride, n, in_as));
     return ec_pool_add(max, ec_pool_add(max, acc[0], acc[1]), ec_pool_add(max, acc[2], acc[3]));
 }
 
 /* `images` of `pixels` of `channels` side by side: NHWC, or NCHW[EC_VL]c with an image per block. */
-EC_INLINE void ec_pool_global_lanes(const ec_epilogue e, const void *in, int in_as,
+EC_INLINE void ec_pool_global_lanes(const ec_epilogue epilogue, const void *in, int in_as,
                                     const void *residual, void *out, int max, int images,
                                     int pixels, int channels)
 {
@@ -37,13 +37,13 @@ EC_INLINE void ec_pool_global_lanes(const ec_epilogue e, const void *in, int in_
             const ec_vec sum =
                 n == EC_VL ? ec_pool_reduce(max, in, in_as, image + c, pixels, channels, EC_VL)
                            : ec_pool_reduce(max, in, in_as, image + c, pixels, channels, n);
-            ec_finish(e, ec_mul(sum, scale), residual, out, (ptrdiff_t)i * channels + c, n);
+            ec_finish(epilogue, ec_mul(sum, scale), residual, out, (ptrdiff_t)i * channels + c, n);
         }
     }
 }
 
 /* `planes` of `pixels`: NCHW. */
-EC_INLINE void ec_pool_global_rows(const ec_epilogue e, const void *in, int in_as,
+EC_INLINE void ec_pool_global_rows(const ec_epilogue epilogue, const void *in, int in_as,
                                    const void *residual, void *out, int max, int planes,
                                    int pixels)
 {
@@ -61,7 +61,7 @@ EC_INLINE void ec_pool_global_rows(const ec_epilogue e, const void *in, int in_a
                 lanes[i] = max ? (lanes[i] < x || x != x ? x : lanes[i]) : lanes[i] + x;
             }
         }
-        ec_finish(e, ec_mul(ec_load(lanes), scale), residual, out, p, n);
+        ec_finish(epilogue, ec_mul(ec_load(lanes), scale), residual, out, p, n);
     }
 }
 

@@ -147,7 +147,7 @@ static void tiny_conv_1x1_1(const float *in, const float *filters, const float *
 
 static void tiny_max_pool_2x2_s2_1(const float *in, float *out, float *workspace)
 {
-    static const ec_pool s = {
+    static const ec_pool spec = {
         .max = 1,
         .in_d = 1, .in_h = 6, .in_w = 6,
         .out_d = 1, .out_h = 3, .out_w = 3,
@@ -157,7 +157,7 @@ static void tiny_max_pool_2x2_s2_1(const float *in, float *out, float *workspace
         .end_d = 1, .end_h = 6, .end_w = 6
     };
     static const ec_epilogue e = {0};
-    ec_pool_rows(s, e, in, NULL, out, workspace, 4, 0, s.out_h);
+    ec_pool_rows(spec, e, in, NULL, out, workspace, 4, 0, spec.out_h);
 }
 
 static void tiny_dense_1(const float *in, const float *weights, const float *bias, float *out)

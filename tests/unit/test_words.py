@@ -29,7 +29,6 @@ TO_COME: tuple[str, ...] = (
     "runtime_c/kernels/ec_conv_depthwise.h",
     "runtime_c/kernels/ec_conv_direct.h",
     "runtime_c/kernels/ec_matmul.h",
-    "runtime_c/kernels/ec_pool_",
     "runtime_c/kernels/ec_sconv",
 )
 
