@@ -10,7 +10,9 @@ from importlib.resources.abc import Traversable
 
 from edgeconv.codegen.c_names import c_float
 from edgeconv.encoding import Encoding
+from edgeconv.micro_kernels import micro_kernels
 from edgeconv.storage import format_of
+from edgeconv.targets import PANELS
 
 _INCLUDE = re.compile(r'^#include "([^"]+)"\n', re.MULTILINE)
 _STANDARD = re.compile(r"^#include <[^>]+>\n", re.MULTILINE)
@@ -34,6 +36,15 @@ def quantised_table(scaled: Sequence[Encoding]) -> str:
         "   (integer - zero) * scale. */\n"
         f"#define EC_Q8_TABLE \\\n    {pairs}\n{names}"
     )
+
+
+def micro_kernel_list(headers: Iterable[str]) -> str:
+    """What ec_micro_kernel.h must know where there are headers of others than float32's; else
+    nothing."""
+    rows = [row for row in micro_kernels().values() if row.header and row.header in headers]
+    prefixes = [PANELS, *dict.fromkeys(row.prefix for row in rows)]
+    listed = " ".join(f"ROW({prefix}, {prefix.upper()})" for prefix in prefixes)
+    return f"#define EC_MICRO_KERNELS(ROW) {listed} /* those in use */\n" if rows else ""
 
 
 def runtime() -> Traversable:
@@ -77,8 +88,11 @@ def amalgamate(
         yield _TRUNCATE
     if scaled:
         yield quantised_table(scaled)
+    names = list(dict.fromkeys(kernels))
+    if listed := micro_kernel_list(names):
+        yield listed
     wanted = [("", "ec_common.h"), ("isa", isa_header)]
-    wanted += [("kernels", name) for name in dict.fromkeys(kernels)]
+    wanted += [("kernels", name) for name in names]
     for folder, name in wanted:
         text = _read(posixpath.join(folder, name), stored)
         own = posixpath.basename(name)

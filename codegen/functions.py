@@ -11,7 +11,7 @@ import jinja2
 
 from edgeconv.codegen.c_names import c_float, c_list
 from edgeconv.codegen.function_names import described
-from edgeconv.codegen.initialisers import Numbers, dims, nest, struct
+from edgeconv.codegen.initialisers import Numbers, dims, inline, nest, struct
 from edgeconv.ir.choice import ArgKind, Layer
 
 
@@ -27,7 +27,7 @@ def environment() -> jinja2.Environment:
         autoescape=False,
     )
     env.filters.update(c_float=c_float, c_list=c_list)
-    env.globals.update(struct=struct, dims=dims, nest=nest)
+    env.globals.update(struct=struct, dims=dims, inline=inline, nest=nest)
     return env
 
 

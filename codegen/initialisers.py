@@ -21,6 +21,13 @@ def dims(prefix: str, values: Sequence[int], suffixes: Sequence[str] = "dhw") ->
     return {f"{prefix}_{suffix}": value for suffix, value in named}
 
 
+def inline(names: Sequence[str], values: Sequence[Member]) -> str:
+    """The initialiser of a member that is a struct itself, on one line; 0 without values."""
+    texts = zip(names, map(_text, values), strict=True) if values else ()
+    named = [f".{name} = {text}" for name, text in texts if text not in _UNSAID]
+    return f"{{{', '.join(named)}}}" if named else "0"
+
+
 def nest(sizes: Sequence[int]) -> str:
     """The initialiser of an ec_nest."""
     return f"{{.dims = {len(sizes)}, .size = {c_list(sizes)}}}"

@@ -44,11 +44,11 @@ EC_INLINE void store(const ec_vec *rows, float *out, ptrdiff_t out_row, int mr, 
 #define OUTER(MR, NV)                                                                       \\
     void outer_##MR##_##NV(const float *a, const float *b, float *out, ptrdiff_t row, int kc) \\
     {{                                                                                       \\
-        ec_outer tile;                                                                      \\
+        ec_f32_sums tile;                                                                   \\
         ec_vec rows[EC_TILE_VECS];                                                          \\
-        ec_outer_init(&tile, MR, NV);                                                       \\
-        ec_outer_mac(&tile, a, b, kc, MR, NV);                                              \\
-        ec_outer_read(&tile, rows, MR, NV);                                                 \\
+        ec_f32_init(&tile, MR, NV);                                                         \\
+        ec_f32_mac(&tile, a, 4, 4 * MR, b, kc, MR, NV);                                     \\
+        ec_f32_read(&tile, rows, MR, NV);                                                   \\
         store(rows, out, row, MR, NV);                                                      \\
     }}
 

@@ -78,11 +78,11 @@ typedef struct panels {
     {                                                                                              \
         const panels *p = context;                                                                 \
         for (long r = 0; r < rounds; r++) {                                                        \
-            ec_outer t;                                                                            \
+            ec_f32_sums t;                                                                         \
             ec_vec sum[EC_TILE_VECS];                                                              \
-            ec_outer_init(&t, mr, nv);                                                             \
-            ec_outer_mac(&t, p->a, p->b, DEPTH(mr, nv), mr, nv);                                   \
-            ec_outer_read(&t, sum, mr, nv);                                                        \
+            ec_f32_init(&t, mr, nv);                                                               \
+            ec_f32_mac(&t, p->a, 4, 4 * mr, p->b, DEPTH(mr, nv), mr, nv);                          \
+            ec_f32_read(&t, sum, mr, nv);                                                          \
             EC_UNROLL                                                                              \
             for (int i = 0; i < mr * nv; i++)                                                      \
                 ec_store(p->out + i * EC_VL, sum[i]);                                              \

@@ -73,3 +73,8 @@ class MicroKernel:
     def name(self) -> str:
         """Unique in the table."""
         return f"{self.isa} {self.prefix}"
+
+    @property
+    def enumerator(self) -> str:
+        """What C calls it."""
+        return f"EC_ROW_{self.prefix.upper()}"

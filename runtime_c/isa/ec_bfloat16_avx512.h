@@ -12,26 +12,23 @@
 #error "Multiplying bfloat16 needs AVX512-BF16: compile with -mavx512bf16"
 #endif
 
-#define EC_PAIR_ROWS 1   /* rows of a tile come in multiples of this */
-#define EC_PAIRS_APART 0 /* a pixel's pairs lie side by side */
-typedef ec_tile ec_pair_tile;
+#define EC_PACKS_PAIRS /* ec_bf16_pack is there */
+typedef ec_tile ec_bf16_sums;
 
-EC_INLINE void ec_pairs_init(ec_pair_tile *t, int mr, int nv) { ec_tile_init(t, NULL, mr, nv); }
+EC_INLINE void ec_bf16_init(ec_bf16_sums *t, int mr, int nv) { ec_tile_init(t, NULL, mr, nv); }
 
-EC_INLINE void ec_pairs_read(const ec_pair_tile *t, ec_vec *rows, int mr, int nv)
+EC_INLINE void ec_bf16_read(const ec_bf16_sums *t, ec_vec *rows, int mr, int nv)
 {
     ec_tile_read(t, rows, mr, nv);
 }
 
-/* kc pairs of mr pixels, `pixel` words apart, with nv vectors of filters.  (A cast of vector types
-   would do, had GCC and Clang the same name for them.) */
-EC_INLINE void ec_pairs_mac(ec_pair_tile *t, const uint32_t *a, ptrdiff_t pixel, ptrdiff_t pair,
-                            const void *b, int kc, int mr, int nv)
+/* (A cast of vector types would do, had GCC and Clang the same name for them.) */
+EC_INLINE void ec_bf16_mac(ec_bf16_sums *t, const void *a, ptrdiff_t a_row, ptrdiff_t a_k,
+                           const void *b, int depth, int mr, int nv)
 {
-    const char *w = b;
-    (void)pair;
+    const char *x_at = a, *w = b;
     EC_NO_UNROLL
-    for (int k = 0; k < kc; k++, w += nv * EC_VL * 4) {
+    for (int k = 0; k < depth; k++, x_at += a_k, w += nv * EC_VL * 4) {
         __m512i f[EC_TILE_VECS];
         EC_UNROLL
         for (int j = 0; j < nv; j++)
@@ -40,7 +37,7 @@ EC_INLINE void ec_pairs_mac(ec_pair_tile *t, const uint32_t *a, ptrdiff_t pixel,
             EC_STEP(); /* or filters are loaded again for every pixel */
         EC_UNROLL
         for (int p = 0; p < mr; p++) {
-            const __m512i x = _mm512_set1_epi32((int)a[p * pixel + k]);
+            const __m512i x = _mm512_set1_epi32(*(const int *)(const void *)(x_at + p * a_row));
             EC_UNROLL
             for (int j = 0; j < nv; j++)
                 t->acc[p * nv + j] =
@@ -51,7 +48,7 @@ EC_INLINE void ec_pairs_mac(ec_pair_tile *t, const uint32_t *a, ptrdiff_t pixel,
 
 /* Columns [lo, hi) of a row of the panel at `to`, `step` elements apart in the input: the channels
    [0, n) of which sixteen lie from number `at` on and sixteen more from number `next` on. */
-EC_INLINE void ec_pairs_pack(uint32_t *to, const void *in, int fmt, ptrdiff_t at, ptrdiff_t next,
+EC_INLINE void ec_bf16_pack(uint32_t *to, const void *in, int fmt, ptrdiff_t at, ptrdiff_t next,
                              ptrdiff_t step, int n, int pairs, int lo, int hi, int phases, int wide)
 {
     const __mmask16 stored = ec_mask(pairs);

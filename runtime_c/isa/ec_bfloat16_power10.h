@@ -7,29 +7,28 @@
 #ifndef EC_BFLOAT16_H
 #define EC_BFLOAT16_H
 
-#define EC_PAIR_ROWS 4   /* rows of a tile come in multiples of this */
-#define EC_PAIRS_APART 1 /* the same pair of neighbouring pixels lies side by side */
-typedef ec_outer ec_pair_tile;
+#define EC_PACKS_PAIRS /* ec_bf16_pack is there */
+typedef ec_f32_sums ec_bf16_sums;
 
-EC_INLINE void ec_pairs_init(ec_pair_tile *t, int mr, int nv) { ec_outer_init(t, mr, nv); }
+EC_INLINE void ec_bf16_init(ec_bf16_sums *t, int mr, int nv) { ec_f32_init(t, mr, nv); }
 
-EC_INLINE void ec_pairs_read(const ec_pair_tile *t, ec_vec *rows, int mr, int nv)
+EC_INLINE void ec_bf16_read(const ec_bf16_sums *t, ec_vec *rows, int mr, int nv)
 {
-    ec_outer_read(t, rows, mr, nv);
+    ec_f32_read(t, rows, mr, nv);
 }
 
-EC_INLINE void ec_pairs_load(ec_outer_step *s, const uint32_t *a, const unsigned char *b, int mr,
+EC_INLINE void ec_bf16_load(ec_mma_step *s, const unsigned char *a, const unsigned char *b, int mr,
                              int nv)
 {
     EC_UNROLL
     for (int p = 0; p < mr / 4; p++)
-        s->x[p] = vec_xl(0, (const unsigned char *)(a + 4 * p));
+        s->x[p] = vec_xl(0, a + 16 * p);
     EC_UNROLL
     for (int j = 0; j < nv; j++)
         s->y[j] = vec_xl(0, b + j * EC_VL * 4);
 }
 
-EC_INLINE void ec_pairs_add(ec_pair_tile *t, ec_outer_step *s, int mr, int nv)
+EC_INLINE void ec_bf16_add(ec_bf16_sums *t, ec_mma_step *s, int mr, int nv)
 {
 #define EC_ADD(i) __builtin_mma_xvbf16ger2pp(&t->acc[i], s->x[(i) / nv], s->y[(i) % nv])
     EC_EACH_ACC(mr / 4 * nv, EC_ADD);
@@ -37,40 +36,39 @@ EC_INLINE void ec_pairs_add(ec_pair_tile *t, ec_outer_step *s, int mr, int nv)
     EC_STEP();
 }
 
-/* kc pairs, `pair` words apart, of mr neighbouring pixels with nv vectors of filters.  Operands are
-   loaded some steps ahead, as in ec_outer_mac. */
-EC_INLINE void ec_pairs_mac(ec_pair_tile *t, const uint32_t *a, ptrdiff_t pixel, ptrdiff_t pair,
-                            const void *b, int kc, int mr, int nv)
+/* Operands are loaded some steps ahead, as in ec_f32_mac. */
+EC_INLINE void ec_bf16_mac(ec_bf16_sums *t, const void *a, ptrdiff_t a_row, ptrdiff_t a_k,
+                           const void *b, int depth, int mr, int nv)
 {
     const int nr = nv * EC_VL * 4; /* bytes */
-    const int ahead = EC_OUTER_AHEAD * (mr / 4 + nv) <= 28 ? EC_OUTER_AHEAD : EC_OUTER_AHEAD - 1;
-    const int alone = kc < 2 * ahead - 1 ? kc : (kc - (ahead - 1)) % ahead;
-    const unsigned char *w = b;
-    ec_outer_step s[EC_OUTER_AHEAD];
-    (void)pixel;
+    const int ahead = EC_MMA_AHEAD * (mr / 4 + nv) <= 28 ? EC_MMA_AHEAD : EC_MMA_AHEAD - 1;
+    const int alone = depth < 2 * ahead - 1 ? depth : (depth - (ahead - 1)) % ahead;
+    const unsigned char *x = a, *w = b;
+    ec_mma_step s[EC_MMA_AHEAD];
+    (void)a_row; /* packed */
     EC_NO_UNROLL
-    for (int k = 0; k < alone; k++, a += pair, w += nr) {
-        ec_pairs_load(&s[0], a, w, mr, nv);
-        ec_pairs_add(t, &s[0], mr, nv);
+    for (int k = 0; k < alone; k++, x += a_k, w += nr) {
+        ec_bf16_load(&s[0], x, w, mr, nv);
+        ec_bf16_add(t, &s[0], mr, nv);
     }
-    if (alone == kc)
+    if (alone == depth)
         return;
     EC_UNROLL
     for (int i = 0; i < ahead - 1; i++)
-        ec_pairs_load(&s[i], a + i * pair, w + i * nr, mr, nv);
+        ec_bf16_load(&s[i], x + i * a_k, w + i * nr, mr, nv);
     EC_NO_UNROLL
-    for (int k = kc - alone; k >= ahead; k -= ahead, a += ahead * pair, w += ahead * nr) {
+    for (int k = depth - alone; k >= ahead; k -= ahead, x += ahead * a_k, w += ahead * nr) {
         EC_UNROLL
         for (int i = 0; i < ahead; i++) {
             const int next = i + ahead - 1;
-            ec_pairs_load(&s[next % ahead], a + next * pair, w + next * nr, mr, nv);
-            ec_pairs_add(t, &s[i], mr, nv);
+            ec_bf16_load(&s[next % ahead], x + next * a_k, w + next * nr, mr, nv);
+            ec_bf16_add(t, &s[i], mr, nv);
         }
     }
     EC_UNROLL
     for (int i = 0; i < ahead - 1; i++) {
-        ec_pairs_load(&s[i], a + i * pair, w + i * nr, mr, nv);
-        ec_pairs_add(t, &s[i], mr, nv);
+        ec_bf16_load(&s[i], x + i * a_k, w + i * nr, mr, nv);
+        ec_bf16_add(t, &s[i], mr, nv);
     }
 }
 
@@ -85,7 +83,7 @@ EC_INLINE ec_vec ec_pairs_of(ec_vec even, ec_vec odd)
 /* Columns [lo, hi) of a row of the panel at `to`, `step` elements apart in the input: the channels
    [0, n) from number `at` on, every EC_VL of them `next - at` from those before.  Columns whose
    numbers differ by `phases` are neighbours in the panel, `wide` of them. */
-EC_INLINE void ec_pairs_pack(uint32_t *to, const void *in, int fmt, ptrdiff_t at, ptrdiff_t next,
+EC_INLINE void ec_bf16_pack(uint32_t *to, const void *in, int fmt, ptrdiff_t at, ptrdiff_t next,
                              ptrdiff_t step, int n, int pairs, int lo, int hi, int phases, int wide)
 {
     const ptrdiff_t apart = (ptrdiff_t)phases * wide;

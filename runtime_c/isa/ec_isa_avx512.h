@@ -167,6 +167,6 @@ EC_INLINE float ec_reduce_min(ec_vec a)
 #include "../storage/ec_stored_avx512.h"
 #include "ec_tile_lanes.h"
 #include "ec_tile_broadcast.h"
-#include "ec_outer_lanes.h"
+#include "ec_f32_lanes.h"
 
 #endif

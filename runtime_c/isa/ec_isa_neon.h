@@ -128,7 +128,7 @@ EC_INLINE void ec_tile_mac(ec_tile *t, const void *a, int a_as, ptrdiff_t a_row,
 
 /* One step of the outer product.  mr is a multiple of four: four filters are one load, multiplied
    by lane. */
-#define EC_OUTER_LANE(LANE)                                                                        \
+#define EC_F32_LANE(LANE)                                                                        \
     do {                                                                                           \
         EC_UNROLL                                                                                  \
         for (int j = 0; j < nv; j++)                                                               \
@@ -136,27 +136,30 @@ EC_INLINE void ec_tile_mac(ec_tile *t, const void *a, int a_as, ptrdiff_t a_row,
                 vfmaq_laneq_f32(t->acc[(p + LANE) * nv + j], y[j], x, LANE);                       \
     } while (0)
 
-#define EC_OUTER_MAC
-EC_INLINE void ec_outer_mac(ec_tile *t, const float *a, const float *b, int kc, int mr, int nv)
+#define EC_F32_MAC
+EC_INLINE void ec_f32_mac(ec_tile *t, const void *a, ptrdiff_t a_row, ptrdiff_t a_k,
+                          const void *b, int depth, int mr, int nv)
 {
+    const float *x_at = a, *y_at = b;
+    (void)a_row, (void)a_k; /* packed */
     EC_NO_UNROLL
-    for (int k = 0; k < kc; k++, a += mr, b += nv * EC_VL) {
+    for (int k = 0; k < depth; k++, x_at += mr, y_at += nv * EC_VL) {
         ec_vec y[EC_TILE_VECS];
         EC_UNROLL
         for (int j = 0; j < nv; j++)
-            y[j] = ec_load(b + j * EC_VL);
+            y[j] = ec_load(y_at + j * EC_VL);
         EC_UNROLL
         for (int p = 0; p < mr; p += 4) {
-            const ec_vec x = ec_load(a + p);
-            EC_OUTER_LANE(0);
-            EC_OUTER_LANE(1);
-            EC_OUTER_LANE(2);
-            EC_OUTER_LANE(3);
+            const ec_vec x = ec_load(x_at + p);
+            EC_F32_LANE(0);
+            EC_F32_LANE(1);
+            EC_F32_LANE(2);
+            EC_F32_LANE(3);
         }
     }
 }
-#undef EC_OUTER_LANE
+#undef EC_F32_LANE
 
-#include "ec_outer_lanes.h"
+#include "ec_f32_lanes.h"
 
 #endif

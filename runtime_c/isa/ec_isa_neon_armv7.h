@@ -201,7 +201,7 @@ EC_INLINE ec_vec ec_load_next(const float **p)
 
 /* Filters are multiplied by lane, four to a vector.  Of filters and pixels, one has a single
    vector per step; two steps of it stay in registers while those of the other pass by. */
-EC_INLINE void ec_outer_pair(ec_tile *t, const float **a, const float **b, int mr, int nv)
+EC_INLINE void ec_f32_pair(ec_tile *t, const float **a, const float **b, int mr, int nv)
 {
     const int by_pixels = mr == 4, passing = by_pixels ? nv : mr / 4;
     const float *kept = by_pixels ? *a : *b, *next = by_pixels ? *b : *a;
@@ -224,7 +224,7 @@ EC_INLINE void ec_outer_pair(ec_tile *t, const float **a, const float **b, int m
 }
 
 /* One step: as above, a vector at a time. */
-EC_INLINE void ec_outer_one(ec_tile *t, const float **a, const float **b, int mr, int nv)
+EC_INLINE void ec_f32_one(ec_tile *t, const float **a, const float **b, int mr, int nv)
 {
     ec_vec x[EC_TILE_VECS / 4];
     EC_UNROLL
@@ -241,23 +241,26 @@ EC_INLINE void ec_outer_one(ec_tile *t, const float **a, const float **b, int mr
 
 /* mr is 4, or a multiple of it where nv is 1.  Loads and multiply-adds may share a port, and so may
    what counts the rounds: hence pairs, eight steps to a round, and a count that ends at zero.  The
-   counts pass through assembly: of a constant kc GCC would peel the rounds off, and spill. */
-#define EC_OUTER_MAC
-EC_INLINE void ec_outer_mac(ec_tile *t, const float *a, const float *b, int kc, int mr, int nv)
+   counts pass through assembly: of a constant depth GCC would peel the rounds off, and spill. */
+#define EC_F32_MAC
+EC_INLINE void ec_f32_mac(ec_tile *t, const void *a, ptrdiff_t a_row, ptrdiff_t a_k,
+                          const void *b, int depth, int mr, int nv)
 {
-    int rounds = kc / 8, steps = kc % 8;
-    __asm__("" : "+r"(rounds), "+r"(steps));
+    const float *x = a, *y = b;
+    int rounds = depth / 8, rest = depth % 8;
+    (void)a_row, (void)a_k; /* packed */
+    __asm__("" : "+r"(rounds), "+r"(rest));
     EC_NO_UNROLL
     for (; rounds != 0; rounds--) {
         EC_UNROLL
         for (int pair = 0; pair < 4; pair++)
-            ec_outer_pair(t, &a, &b, mr, nv);
+            ec_f32_pair(t, &x, &y, mr, nv);
     }
     EC_NO_UNROLL
-    for (; steps != 0; steps--)
-        ec_outer_one(t, &a, &b, mr, nv);
+    for (; rest != 0; rest--)
+        ec_f32_one(t, &x, &y, mr, nv);
 }
 
-#include "ec_outer_lanes.h"
+#include "ec_f32_lanes.h"
 
 #endif

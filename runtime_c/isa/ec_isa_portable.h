@@ -133,6 +133,6 @@ EC_INLINE void ec_tile_mac(ec_tile *t, const void *a, int a_as, ptrdiff_t a_row,
     }
 }
 
-#include "ec_outer_lanes.h"
+#include "ec_f32_lanes.h"
 
 #endif

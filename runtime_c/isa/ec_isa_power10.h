@@ -1,5 +1,5 @@
 /* POWER10: vectors of four floats (VSX), and an outer-product tile in the accumulators of the matrix
-   unit (MMA).  Meanings: see ec_isa_portable.h and ec_outer_lanes.h.  An accumulator holds 4 x 4
+   unit (MMA).  Meanings: see ec_isa_portable.h and ec_micro_kernel.h.  An accumulator holds 4 x 4
    floats and has no lane form, so that its rows come in fours. */
 #ifndef EC_ISA_H
 #define EC_ISA_H
@@ -106,9 +106,9 @@ EC_INLINE float ec_reduce_min(ec_vec a)
 #include "ec_tile_broadcast.h"
 
 /* Accumulator (p / 4) * nv + j holds rows p .. p + 3 of vector j; mr is a multiple of 4. */
-typedef struct ec_outer {
+typedef struct ec_f32_sums {
     __vector_quad acc[EC_TILE_VECS / 4];
-} ec_outer;
+} ec_f32_sums;
 
 /* DO(i) for every accumulator i of the first n.  No loop: Clang 14 takes an accumulator for so
    large that it unrolls no loop over them, and then they stay in memory. */
@@ -124,7 +124,7 @@ typedef struct ec_outer {
         if ((n) > 7) DO(7);                                                                        \
     } while (0)
 
-EC_INLINE void ec_outer_init(ec_outer *t, int mr, int nv)
+EC_INLINE void ec_f32_init(ec_f32_sums *t, int mr, int nv)
 {
 #define EC_ZERO(i) __builtin_mma_xxsetaccz(&t->acc[i])
     EC_EACH_ACC(mr / 4 * nv, EC_ZERO);
@@ -143,7 +143,7 @@ EC_INLINE void ec_acc_read(const __vector_quad *acc, ec_vec *rows, int nv)
     rows[3 * nv] = four[3];
 }
 
-EC_INLINE void ec_outer_read(const ec_outer *t, ec_vec *rows, int mr, int nv)
+EC_INLINE void ec_f32_read(const ec_f32_sums *t, ec_vec *rows, int mr, int nv)
 {
 #define EC_READ(i) ec_acc_read(&t->acc[i], rows + (i) / nv * 4 * nv + (i) % nv, nv)
     EC_EACH_ACC(mr / 4 * nv, EC_READ);
@@ -151,11 +151,11 @@ EC_INLINE void ec_outer_read(const ec_outer *t, ec_vec *rows, int mr, int nv)
 }
 
 /* The operands of one step: mr filters x, nv vectors of pixels y. */
-typedef struct ec_outer_step {
+typedef struct ec_mma_step {
     ec_vec_u8 x[EC_TILE_VECS / 4], y[EC_TILE_VECS / 4];
-} ec_outer_step;
+} ec_mma_step;
 
-EC_INLINE void ec_outer_load(ec_outer_step *s, const float *a, const float *b, int mr, int nv)
+EC_INLINE void ec_f32_load(ec_mma_step *s, const float *a, const float *b, int mr, int nv)
 {
     EC_UNROLL
     for (int p = 0; p < mr / 4; p++)
@@ -165,7 +165,7 @@ EC_INLINE void ec_outer_load(ec_outer_step *s, const float *a, const float *b, i
         s->y[j] = (ec_vec_u8)ec_load(b + j * EC_VL);
 }
 
-EC_INLINE void ec_outer_add(ec_outer *t, ec_outer_step *s, int mr, int nv)
+EC_INLINE void ec_f32_add(ec_f32_sums *t, ec_mma_step *s, int mr, int nv)
 {
 #define EC_ADD(i) __builtin_mma_xvf32gerpp(&t->acc[i], s->x[(i) / nv], s->y[(i) % nv])
     EC_EACH_ACC(mr / 4 * nv, EC_ADD);
@@ -173,41 +173,44 @@ EC_INLINE void ec_outer_add(ec_outer *t, ec_outer_step *s, int mr, int nv)
     EC_STEP();
 }
 
-#define EC_OUTER_AHEAD 4 /* steps whose operands are in registers, at most */
+#define EC_MMA_AHEAD 4 /* steps whose operands are in registers, at most */
 
 /* A step takes four cycles, a load six: operands are loaded some steps ahead, as many as the 32
    registers beside the accumulators hold.  A round of the loop is that many steps, so that each finds
    its operands in registers of its own.  Those loaded ahead of the last round's end are loaded
    again: used there, they would be copied in every round. */
-EC_INLINE void ec_outer_mac(ec_outer *t, const float *a, const float *b, int kc, int mr, int nv)
+EC_INLINE void ec_f32_mac(ec_f32_sums *t, const void *a, ptrdiff_t a_row, ptrdiff_t a_k,
+                          const void *b, int depth, int mr, int nv)
 {
+    const float *x = a, *y = b;
     const int nr = nv * EC_VL;
-    const int ahead = EC_OUTER_AHEAD * (mr / 4 + nv) <= 28 ? EC_OUTER_AHEAD : EC_OUTER_AHEAD - 1;
-    const int alone = kc < 2 * ahead - 1 ? kc : (kc - (ahead - 1)) % ahead;
-    ec_outer_step s[EC_OUTER_AHEAD];
+    const int ahead = EC_MMA_AHEAD * (mr / 4 + nv) <= 28 ? EC_MMA_AHEAD : EC_MMA_AHEAD - 1;
+    const int alone = depth < 2 * ahead - 1 ? depth : (depth - (ahead - 1)) % ahead;
+    ec_mma_step s[EC_MMA_AHEAD];
+    (void)a_row, (void)a_k; /* packed */
     EC_NO_UNROLL
-    for (int k = 0; k < alone; k++, a += mr, b += nr) {
-        ec_outer_load(&s[0], a, b, mr, nv);
-        ec_outer_add(t, &s[0], mr, nv);
+    for (int k = 0; k < alone; k++, x += mr, y += nr) {
+        ec_f32_load(&s[0], x, y, mr, nv);
+        ec_f32_add(t, &s[0], mr, nv);
     }
-    if (alone == kc)
+    if (alone == depth)
         return;
     EC_UNROLL
     for (int i = 0; i < ahead - 1; i++)
-        ec_outer_load(&s[i], a + i * mr, b + i * nr, mr, nv);
+        ec_f32_load(&s[i], x + i * mr, y + i * nr, mr, nv);
     EC_NO_UNROLL
-    for (int k = kc - alone; k >= ahead; k -= ahead, a += ahead * mr, b += ahead * nr) {
+    for (int k = depth - alone; k >= ahead; k -= ahead, x += ahead * mr, y += ahead * nr) {
         EC_UNROLL
         for (int i = 0; i < ahead; i++) {
             const int next = i + ahead - 1;
-            ec_outer_load(&s[next % ahead], a + next * mr, b + next * nr, mr, nv);
-            ec_outer_add(t, &s[i], mr, nv);
+            ec_f32_load(&s[next % ahead], x + next * mr, y + next * nr, mr, nv);
+            ec_f32_add(t, &s[i], mr, nv);
         }
     }
     EC_UNROLL
     for (int i = 0; i < ahead - 1; i++) {
-        ec_outer_load(&s[i], a + i * mr, b + i * nr, mr, nv);
-        ec_outer_add(t, &s[i], mr, nv);
+        ec_f32_load(&s[i], x + i * mr, y + i * nr, mr, nv);
+        ec_f32_add(t, &s[i], mr, nv);
     }
 }
 

@@ -128,21 +128,29 @@ static void tiny_depthwise_3x3_1(const float *in, const float *weights, const fl
 
 static void tiny_conv_1x1_1(const float *in, const float *filters, const float *bias, const float *residual, float *out, float *panels)
 {
-    static const ec_sconv s = {
+    static const ec_window window = {
         .in_d = 1, .in_h = 6, .in_w = 6,
         .out_d = 1, .out_h = 6, .out_w = 6,
         .kernel_d = 1, .kernel_h = 1, .kernel_w = 1,
         .stride_d = 1, .stride_h = 1, .stride_w = 1,
         .dilation_d = 1, .dilation_h = 1, .dilation_w = 1
     };
-    static const ec_slices p = {
-        .in_c = 4, .nc = 4, .k1 = 9, .k2 = 1, .k3 = 9,
-        .in_tiles = 9, .filter_tiles = 1, .n_f = 4, .nv = 4,
-        .last_filters = 4, .last_rows = 4, .last_pixels = 4, .last_nv = 4
+    static const ec_gemm spec = {
+        .micro_kernel = EC_ROW_F32, .row_multiple = 1, .packing = EC_PACK_COLUMNS,
+        .batch = 1, .groups = 1, .in_c = 4, .out_c = 4, .nc = 4, .k = 1,
+        .slices = 1, .lines = 9,
+        .filters = {.wide = 4, .count = 1},
+        .pixels = {.wide = 4, .count = 1},
+        .lines_far = 9, .tiles_far = 1, .chunk = 9, .tiles_near = 1,
+        .in_batch = 144, .out_batch = 144, .out_group = 144,
+        .out_line = 4, .out_row = 36, .out_vec = 1
     };
     static const ec_epilogue e = {.has_residual = 1, .after = EC_ACT_RELU};
-    const ec_operands o = {.in = in, .filters = filters, .bias = bias, .residual = residual, .out = out, .panels = panels};
-    ec_sconv_input_stationary(s, p, e, o);
+    const ec_gemm_operands operands = {
+        .in = in, .filters = filters, .bias = bias, .residual = residual, .out = out,
+        .panels = panels
+    };
+    ec_gemm_run(spec, window, e, operands);
 }
 
 static void tiny_max_pool_2x2_s2_1(const float *in, float *out, float *workspace)
@@ -295,7 +303,7 @@ static int tiny_check_header(const unsigned char *image)
         return TINY_E_WEIGHTS_FORMAT;
     if (tiny_u32(image + 8) != (uint32_t)TINY_WEIGHTS_BYTES || tiny_u32(image + 12) != 0)
         return TINY_E_WEIGHTS_SIZE;
-    if (tiny_u32(image + 16) != 0x3efe9baau || tiny_u32(image + 20) != 0x8818d497u)
+    if (tiny_u32(image + 16) != 0x3084b7d9u || tiny_u32(image + 20) != 0x2267ea46u)
         return TINY_E_WEIGHTS_LAYOUT;
     return TINY_OK;
 }

@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from edgeconv.codegen.amalgamate import quantised_table
+from edgeconv.codegen.amalgamate import micro_kernel_list, quantised_table
 from edgeconv.codegen.functions import FunctionTable, environment
 from edgeconv.codegen.weights import encoded
 from edgeconv.encoding import FLOAT32
@@ -257,10 +257,12 @@ class Program:
         Its argument, if any, is the number of the run to begin with.
         """
         includes = ["ec_common.h", f"isa/{target.header}"]
-        includes += [f"kernels/{name}" for name in merge_headers(self.headers)]
+        kernels = merge_headers(self.headers)
+        includes += [f"kernels/{name}" for name in kernels]
         forms = (t.storage for run in self.runs for t in run.case.graph.tensors.values())
         scaled = [form for form in dict.fromkeys(forms) if form.scale]
         text = [quantised_table(scaled)] if scaled else []
+        text.append(micro_kernel_list(kernels))
         text += [f'#include "{name}"' for name in includes]
         text += [f"__attribute__((noinline)) {f.text}" for f in self.table.functions.values()]
         text += self.callers.values()

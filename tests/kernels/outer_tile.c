@@ -39,11 +39,11 @@ static int product_is_right(int k, int mr, int nr)
 
 EC_INLINE void multiply(int k, int mr, int nv)
 {
-    ec_outer t;
+    ec_f32_sums t;
     ec_vec rows[EC_TILE_VECS];
-    ec_outer_init(&t, mr, nv);
-    ec_outer_mac(&t, a, b, k, mr, nv);
-    ec_outer_read(&t, rows, mr, nv);
+    ec_f32_init(&t, mr, nv);
+    ec_f32_mac(&t, a, 4, 4 * mr, b, k, mr, nv);
+    ec_f32_read(&t, rows, mr, nv);
     EC_UNROLL
     for (int i = 0; i < mr * nv; i++)
         ec_store(c + i * EC_VL, rows[i]);

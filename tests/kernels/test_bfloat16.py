@@ -24,6 +24,7 @@ from edgeconv.build.compile import BASE_FLAGS
 from edgeconv.cache import Cache
 from edgeconv.ir.activation import Activation
 from edgeconv.micro_kernels import micro_kernels
+from edgeconv.micro_kernels.base import Lies
 from edgeconv.storage import formats
 from edgeconv.targets import TARGETS
 from tests.kernels import builds
@@ -135,11 +136,11 @@ def special(build: Build) -> Case:
 _TILE = """\
 void tile_{rows}_{vectors}(const uint32_t *a, const char *b, float *out, int kc)
 {{
-    ec_pair_tile tile;
+    ec_bf16_sums tile;
     ec_vec rows[EC_TILE_VECS];
-    ec_pairs_init(&tile, {rows}, {vectors});
-    ec_pairs_mac(&tile, a, 16, 64, b, kc, {rows}, {vectors});
-    ec_pairs_read(&tile, rows, {rows}, {vectors});
+    ec_bf16_init(&tile, {rows}, {vectors});
+    ec_bf16_mac(&tile, a, 64, {step}, b, kc, {rows}, {vectors});
+    ec_bf16_read(&tile, rows, {rows}, {vectors});
     EC_UNROLL
     for (int i = 0; i < {rows} * {vectors}; i++)
         ec_store(out + i * EC_VL, rows[i]);
@@ -158,7 +159,9 @@ def test_sums_stay_in_registers(name: str, family: str) -> None:
     names = (target.header, "../kernels/ec_lanes.h", f"../kernels/{row.header}")
     headers = ("ec_common.h", *(f"isa/{name}" for name in names))
     text = "".join(f'#include "{header}"\n' for header in headers)
-    text += "".join(_TILE.format(rows=tile.rows, vectors=tile.vectors) for tile in row.tiles)
+    step = 256 if row.lies is Lies.PACKED else 4
+    tiles = ((tile.rows, tile.vectors) for tile in row.tiles)
+    text += "".join(_TILE.format(rows=mr, vectors=nv, step=step) for mr, nv in tiles)
     flags = (*BASE_FLAGS, *target.flags, *row.flags, f"-I{RUNTIME}")
     command = [*compiler, *flags, "-S", "-x", "c", "-", "-o", "-"]
     done = subprocess.run(command, input=text, text=True, capture_output=True, check=False)

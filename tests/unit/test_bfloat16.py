@@ -10,9 +10,9 @@ import pytest
 
 from edgeconv import algorithms, host
 from edgeconv import board as boards
-from edgeconv.algorithms.bfloat16.packing import FilterOrder
 from edgeconv.algorithms.bfloat16.plan import make_plan
 from edgeconv.algorithms.bfloat16.traffic import traffic
+from edgeconv.algorithms.filter_order import FilterOrder
 from edgeconv.algorithms.problem import problem_of
 from edgeconv.choose import select
 from edgeconv.encoding import Encoding
@@ -132,7 +132,7 @@ def test_panels_fit_their_share() -> None:
 
 def test_filter_order() -> None:
     """Pairs of channels side by side, zero where there is no second one."""
-    order = FilterOrder(groups=2, out_c=3, in_c=3, taps=1, widths=(4,), pairs=1)
+    order = FilterOrder(groups=2, out_c=3, in_c=3, taps=1, widths=(4,), nc=3, block=2, k=2)
     weights = np.arange(1, 19, dtype=np.float32).reshape(6, 3, 1, 1)
     packed = order.pack(weights)
     assert packed.size == order.elements

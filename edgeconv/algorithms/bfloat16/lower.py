@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from edgeconv.algorithms.bfloat16.candidate import Bfloat16Candidate
-from edgeconv.algorithms.bfloat16.packing import FilterOrder
 from edgeconv.algorithms.bfloat16.plan import Bfloat16Plan
+from edgeconv.algorithms.cut import Cut
 from edgeconv.algorithms.packing import bias_blob, filters_blob, storage_params, weights_arg
 from edgeconv.algorithms.problem import ConvProblem, Geometry
-from edgeconv.algorithms.strips import flatten
 from edgeconv.ir.choice import Arg, ArgKind, Layer, Param
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import Order
@@ -20,9 +19,8 @@ from edgeconv.lowering.calls import (
     residual_overwritten,
     storage_of,
 )
+from edgeconv.micro_kernels.base import Lies
 from edgeconv.targets import Target
-
-LINE_BYTES = 64  # EC_LINE_BYTES of ec_common.h
 
 
 def _geometry_params(problem: ConvProblem, plan: Bfloat16Plan, lanes: int) -> dict[str, Param]:
@@ -38,58 +36,52 @@ def _geometry_params(problem: ConvProblem, plan: Bfloat16Plan, lanes: int) -> di
         in_rows = (plan.rows * plan.row * source.pixel, plan.row * source.pixel)
         out_rows = (plan.rows * plan.row * result.pixel, plan.row * result.pixel)
     blocks = problem.group_out_c // lanes
+    in_vec = lanes if in_last else source.block_stride
     panel = plan.panel
     return {
-        "in_block": source.block,
-        "in_block_step": source.block_stride,
-        "in_vec": lanes if in_last else source.block_stride,
+        **problem.window,
         "in_size": in_size,
-        "in_steps": (*in_rows, source.pixel),
+        "out_size": (0, 0, 0),
+        "source": (source.block, source.block_stride, in_vec, *in_rows, source.pixel),
         "in_batch": source.batch,
-        "kernel": problem.kernel,
-        "strides": problem.strides,
-        "dilations": problem.dilations,
-        "pads": problem.pads,
-        "out_steps": (*out_rows, result.pixel),
+        "panel": (panel.pairs, panel.rows, panel.row_step, panel.column_step)
+        + (panel.phases, panel.wide, int(plan.kernel.lies is Lies.PACKED)),
         "out_batch": result.batch,
+        "out_group": problem.group_out_c if out_last else blocks * result.block_stride,
+        "out_slice": out_rows[0],
+        "out_line": out_rows[1],
+        "out_row": result.pixel,
         "out_vec": lanes if out_last else result.block_stride,
-        "group_out": problem.group_out_c if out_last else blocks * result.block_stride,
-        "pairs": panel.pairs,
-        "blocks": panel.blocks,
-        "row_step": panel.row_step,
-        "column_step": panel.column_step,
-        "panel_rows": panel.rows,
-        "phases": panel.phases,
-        "wide": panel.wide,
     }
 
 
-def _tile_params(
-    problem: ConvProblem, plan: Bfloat16Plan, order: FilterOrder, target: Target
-) -> dict[str, Param]:
-    """Tiles of filters; the last apart where it has fewer vectors or stores fewer lanes."""
-    lanes, tiles = target.lanes, len(order.widths)
+def _loop_params(problem: ConvProblem, plan: Bfloat16Plan, lanes: int) -> dict[str, Param]:
+    """Tiles, strips and the order of loops of ec_gemm.h: a line is an output row."""
     padded = problem.out_layout.order is Order.BLOCKED
-    tail_lanes = lanes if padded else problem.group_out_c % lanes or lanes
-    vectors, cut = plan.tail_vectors, plan.tail_segments
-    if not vectors and tail_lanes < lanes:
-        vectors, cut = plan.vectors, plan.segments
-    strips = plan.chunk * sum(s.count for s in plan.segments)
-    tile_bytes = order.tile_bytes(plan.vectors * lanes)
+    stored = -(-problem.group_out_c // lanes) * lanes if padded else problem.group_out_c
+    filters = Cut.into(stored, plan.vectors * lanes)
     return {
-        "planes": plan.planes,
-        "rows": plan.rows,
+        "micro_kernel": plan.kernel.enumerator,
+        "row_multiple": plan.kernel.step,
+        "packing": "EC_PACK_ROWS",
+        "batch": problem.batch,
+        "groups": problem.groups,
+        "in_c": problem.group_in_c,
+        "out_c": problem.group_out_c,
+        "nc": problem.group_in_c,
+        "k": plan.kernel.k,
+        "slices": plan.planes,
+        "lines": plan.rows,
+        "filters": filters.members,
+        "pixels": plan.strips.members,
+        "narrow_pixels": plan.tail_strips.members if plan.tail_vectors else (),
+        "last_pixels": 0,
+        "lines_far": plan.rows,
+        "tiles_far": filters.pieces,
         "chunk": plan.chunk,
-        "tiles": tiles,
-        "vectors": plan.vectors,
-        "segments": flatten(plan.segments),
-        "full_tiles": tiles - bool(vectors),
-        "tail_vectors": vectors,
-        "tail_segments": flatten(cut),
-        "tail_lanes": tail_lanes,
-        "tile_bytes": tile_bytes,
-        "group_bytes": sum(order.tile_bytes(width) for width in order.widths),
-        "lines": -(-tile_bytes // (LINE_BYTES * strips)) if target.prefetch else 0,
+        "tiles_near": 1,
+        "residual_first": False,
+        "decoded_at": 0,
     }
 
 
@@ -98,30 +90,34 @@ def lower(candidate: Bfloat16Candidate, node: Node, graph: Graph, target: Target
     problem, plan, lanes = candidate.problem, candidate.plan, target.lanes
     order = plan.order(problem, lanes)
     residual = node.epilogue.residual
+    filters = storage_params(node, problem.out_c, lanes)
     return Layer(
         node=node,
         algorithm=candidate.algorithm,
-        template="conv/bfloat16.c.j2",
+        template="conv/gemm.c.j2",
         params={
             **_geometry_params(problem, plan, lanes),
-            **_tile_params(problem, plan, order, target),
-            "batch": problem.batch,
-            "groups": problem.groups,
-            "in_c": problem.group_in_c,
-            "out_c": problem.group_out_c,
+            **_loop_params(problem, plan, lanes),
+            "prefetch": target.prefetch,
             "epilogue": epilogue_of(node, graph),
-            **storage_params(node, problem.out_c, lanes),
+            "residual": bool(residual),
+            "filters_as": "EC_F32",  # they are multiplied as they are stored
+            "units": filters["units"],
             **storage_of(graph, **{"in": node.inputs[0]}, out=node.output, residual=residual),
         },
         args=(
             input_arg(graph, node.inputs[0]),
-            weights_arg(node),
+            weights_arg(node, "filters"),
             Arg(ArgKind.WEIGHTS, "bias", "bias"),
             *residual_args(node, graph),
             output_arg(node, graph),
             Arg(ArgKind.WORKSPACE, "panels"),
         ),
-        headers=(*activation_headers(node.epilogue), plan.kernel.header, "ec_conv_bfloat16.h"),
+        headers=(
+            *activation_headers(node.epilogue),
+            plan.kernel.header,
+            *("ec_decode.h", "ec_window.h", "ec_pack_rows.h", "ec_micro_kernel.h", "ec_gemm.h"),
+        ),
         work=candidate.work,
         blobs=(
             filters_blob(node, graph, order.elements, order.pack),

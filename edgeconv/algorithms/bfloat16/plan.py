@@ -6,14 +6,15 @@ import math
 from dataclasses import dataclass, replace
 from itertools import product
 
-from edgeconv.algorithms.bfloat16.packing import PAIR_BYTES, FilterOrder
+from edgeconv.algorithms.cut import Cut
 from edgeconv.algorithms.direct.plan import STRIP_OVERHEAD, row_shapes
+from edgeconv.algorithms.filter_order import FilterOrder
 from edgeconv.algorithms.problem import ConvProblem
-from edgeconv.algorithms.strips import Segment, widths
 from edgeconv.cache import ASSUMED
 from edgeconv.micro_kernels.base import Lies, MicroKernel
 from edgeconv.targets import Target
 
+PAIR_BYTES = 4
 # The share of L2 that packed input rows may take: the filters of a tile stay beside them.
 PANEL_OF_L2 = 3 / 8
 SLACK = 16  # words that a tile may read beyond the last column
@@ -59,15 +60,15 @@ class Bfloat16Plan:
     rows: int
     row: int
     chunk: int
-    segments: tuple[Segment, ...]
-    tail_segments: tuple[Segment, ...]
+    strips: Cut
+    tail_strips: Cut
     panel: Panel
     cost: float
 
     @property
     def largest_rows(self) -> int:
         """Output pixels of the largest strip."""
-        return max(s.rows for s in self.segments or self.tail_segments)
+        return self.strips.wide
 
     def order(self, problem: ConvProblem, lanes: int) -> FilterOrder:
         """The filters of ``problem`` as the kernel reads them."""
@@ -80,22 +81,10 @@ class Bfloat16Plan:
             in_c=problem.group_in_c,
             taps=math.prod(problem.kernel),
             widths=(*each, *tail),
-            pairs=self.panel.pairs,
+            nc=problem.group_in_c,
+            block=2 * self.panel.pairs,
+            k=2,
         )
-
-
-def _segments(row: int, largest: int) -> tuple[Segment, ...]:
-    """The strips of a row, equal neighbours merged; none is an edge: the panel has the border."""
-    found: list[Segment] = []
-    column = 0
-    for rows in widths(row, largest):
-        before = found[-1] if found else None
-        if before and before.rows == rows:
-            found[-1] = replace(before, count=before.count + 1)
-        else:
-            found.append(Segment(column, 1, rows, edge=False))
-        column += rows
-    return tuple(found)
 
 
 def _block(pairs: int, lies: Lies) -> int:
@@ -164,12 +153,11 @@ def _cost(problem: ConvProblem, plan: Bfloat16Plan, target: Target) -> float:
     full = -(-problem.group_out_c // target.lanes) // plan.vectors
     total = 0.0
     for tiles, vectors, cut in (
-        (full, plan.vectors, plan.segments),
-        (int(plan.tail_vectors > 0), plan.tail_vectors, plan.tail_segments),
+        (full, plan.vectors, plan.strips),
+        (int(plan.tail_vectors > 0), plan.tail_vectors, plan.tail_strips),
     ):
-        total += tiles * sum(
-            s.count * _strip_cost(s.rows, vectors, depth, plan.kernel) for s in cut
-        )
+        for count, rows in ((cut.count, cut.wide), (cut.rest, cut.narrow)):
+            total += tiles * count * _strip_cost(rows, vectors, depth, plan.kernel)
     once = plan.planes * plan.rows * total + _packing_cost(problem, plan, target)
     return problem.batch * problem.groups * once
 
@@ -195,8 +183,8 @@ def make_plan(problem: ConvProblem, target: Target) -> Bfloat16Plan:
                 rows=rows,
                 row=row,
                 chunk=chunk,
-                segments=_segments(row, tile.rows),
-                tail_segments=_segments(row, tail_rows) if tail else (),
+                strips=Cut.evenly(row, tile.rows),
+                tail_strips=Cut.evenly(row, tail_rows),
                 panel=_panel(problem, kernel, row, chunk),
                 cost=0.0,
             )

@@ -28,9 +28,9 @@ def _crossing(problem: ConvProblem, plan: Bfloat16Plan, lanes: int, cache: Cache
     order = plan.order(problem, lanes)
     rounds = problem.batch * problem.groups
     chunks = plan.planes * -(-plan.rows // plan.chunk)
-    tile = float(order.tile_bytes(order.widths[0]))
-    filters = float(sum(order.tile_bytes(width) for width in order.widths))
-    panel, strips = float(plan.panel.bytes), plan.chunk * sum(s.count for s in plan.segments)
+    each = [2.0 * order.tile_elements(width, order.in_c) for width in order.widths]
+    tile, filters = each[0], sum(each)
+    panel, strips = float(plan.panel.bytes), plan.chunk * plan.strips.pieces
     results = problem.out_bytes * problem.out_c * math.prod(problem.out_size) / problem.groups
     part = results / chunks  # under one panel
     # Between two uses: of the panel a tile of filters, of a tile a strip's share of the panel, of

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from edgeconv.algorithms.cut import Cut
+from edgeconv.algorithms.filter_order import FilterOrder
 from edgeconv.algorithms.packing import bias_blob, filters_blob, storage_params, weights_arg
 from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.algorithms.sconv.candidate import SconvCandidate
-from edgeconv.algorithms.sconv.packing import pack_filters, packed_elements
 from edgeconv.algorithms.sconv.plan import SconvPlan
 from edgeconv.encoding import FLOAT32
 from edgeconv.ir.activation import NONE
@@ -23,46 +24,66 @@ from edgeconv.lowering.calls import (
 from edgeconv.targets import Target
 
 
-def _slicing_params(problem: ConvProblem, plan: SconvPlan) -> dict[str, Param]:
-    slicing = plan.slicing
-    taps = math.prod(problem.kernel)
+def _gemm_params(problem: ConvProblem, plan: SconvPlan) -> dict[str, Param]:
+    """Sizes, loops and strides of ec_gemm.h: a line is a panel of pixels, filters are rows."""
+    slicing, plane = plan.slicing, math.prod(problem.out_size)
+    turns = {
+        "lines_far": slicing.k3,
+        "tiles_far": slicing.k2,
+        "chunk": slicing.k1,
+        "tiles_near": 1,
+    }
+    if not slicing.input_stationary:
+        turns = {
+            "lines_far": slicing.in_tiles,
+            "tiles_far": slicing.k3,
+            "chunk": slicing.k2,
+            "tiles_near": slicing.k1,
+        }
     return {
+        "micro_kernel": plan.kernel.enumerator,
+        "row_multiple": plan.kernel.step,
+        "packing": "EC_PACK_COLUMNS",
+        "batch": problem.batch,
+        "groups": problem.groups,
         "in_c": problem.group_in_c,
         "out_c": problem.group_out_c,
         "nc": slicing.nc,
-        "k1": slicing.k1,
-        "k2": slicing.k2,
-        "k3": slicing.k3,
-        "input_stationary": slicing.input_stationary,
-        "in_tiles": slicing.in_tiles,
-        "filter_tiles": slicing.filter_tiles,
-        "n_f": slicing.n_f,
-        "vectors": plan.vectors,
-        "last_filters": slicing.last_n_f,
-        "last_rows": plan.last_rows,
-        "last_pixels": slicing.last_n_win,
-        "last_vectors": plan.last_vectors,
-        "in_step": problem.group_in_c * math.prod(problem.in_size),
-        "filter_step": packed_elements(
-            problem.group_in_c, taps, slicing.nc, plan.filter_widths, problem.filters_as
-        ),
-        "out_step": problem.group_out_c * math.prod(problem.out_size),
+        "k": plan.kernel.k,
+        "slices": 1,
+        "lines": slicing.in_tiles,
+        "filters": Cut.into(problem.group_out_c, slicing.n_f).members,
+        "pixels": Cut(slicing.n_win, 1).members,
+        "narrow_pixels": (),
+        "source": (),
+        "panel": (),
+        "last_pixels": plane % slicing.n_win,
+        **turns,
+        "in_batch": problem.in_c * math.prod(problem.in_size),
+        "out_batch": problem.out_c * plane,
+        "out_group": problem.group_out_c * plane,
+        "out_slice": 0,
+        "out_line": slicing.n_win,
+        "out_row": plane,
+        "out_vec": slicing.n_win // plan.vectors,
+        "decoded_at": 0 if problem.filters_as == FLOAT32 else slicing.workspace // 4,
     }
-
-
-def _decoding_params(problem: ConvProblem, plan: SconvPlan) -> dict[str, Param]:
-    """Where decoded filters lie: behind the packed panels."""
-    if problem.filters_as == FLOAT32:
-        return {}
-    return {"panel_floats": plan.slicing.workspace // 4}
 
 
 def lower(candidate: SconvCandidate, node: Node, graph: Graph, target: Target) -> Layer:
     """The kernel call of a Conv node whose input and output are NCHW."""
     problem, plan = candidate.problem, candidate.plan
     slicing, residual = plan.slicing, node.epilogue.residual
-    widths, taps = plan.filter_widths, math.prod(problem.kernel)
-    step = packed_elements(problem.group_in_c, taps, slicing.nc, widths, problem.filters_as)
+    order = FilterOrder(
+        groups=problem.groups,
+        out_c=problem.group_out_c,
+        in_c=problem.group_in_c,
+        taps=math.prod(problem.kernel),
+        widths=plan.filter_widths,
+        nc=slicing.nc,
+        block=1,
+        form=problem.filters_as,
+    )
     # Sums that wait in the output between channel sets would overwrite a residual that lies there:
     # then it comes in with the first set, or, when it must wait for the activation, lies elsewhere.
     several = slicing.nc < problem.group_in_c
@@ -72,17 +93,16 @@ def lower(candidate: SconvCandidate, node: Node, graph: Graph, target: Target) -
     return Layer(
         node=node,
         algorithm=candidate.algorithm,
-        template="conv/sconv.c.j2",
+        template="conv/gemm.c.j2",
         params={
-            "batch": problem.batch,
-            "groups": problem.groups,
             **problem.window,
-            "has_residual": bool(residual),
+            **_gemm_params(problem, plan),
+            "residual": bool(residual),
             "residual_first": residual_first,
             "prefetch": target.prefetch,
             "epilogue": epilogue_of(replace(node, epilogue=finish), graph),
-            **_slicing_params(problem, plan),
-            **_decoding_params(problem, plan),
+            "filters_as": "EC_F32",
+            "units": 0,
             **storage_params(node, problem.out_c, target.lanes),
         },
         args=(
@@ -95,18 +115,13 @@ def lower(candidate: SconvCandidate, node: Node, graph: Graph, target: Target) -
         ),
         headers=(
             *activation_headers(node.epilogue),
-            *("ec_decode.h", "ec_sconv_pack.h", "ec_sconv.h"),
+            *("ec_decode.h", "ec_window.h", "ec_pack_columns.h"),
+            *((plan.kernel.header,) if plan.kernel.header else ()),
+            *("ec_micro_kernel.h", "ec_gemm.h"),
         ),
         work=candidate.work,
         blobs=(
-            filters_blob(
-                node,
-                graph,
-                problem.groups * step,
-                lambda weights: pack_filters(
-                    weights, problem.groups, slicing.nc, widths, problem.filters_as
-                ),
-            ),
+            filters_blob(node, graph, order.elements, order.pack),
             bias_blob(node, graph, problem.out_c, target.lanes),
         ),
         aliases=(Alias(residual, node.output, residual),) if in_place else (),

@@ -1,0 +1,77 @@
+"""Filters in the order in which the loops of ec_gemm.h read them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from edgeconv.algorithms.packing import row_elements
+from edgeconv.encoding import FLOAT32, Encoding
+
+Floats = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class FilterOrder:
+    """``groups`` of ``out_c`` filters of ``in_c`` channels and ``taps`` kernel positions each.
+
+    ``widths``: filters of each tile of a group, padding included.  ``nc``: channels of a set,
+    ``block``: of a block, multiples of the ``k`` that are multiplied at once; the last of each may
+    have fewer.  Each tile begins with a byte, stored in the format ``form``.
+    """
+
+    groups: int
+    out_c: int
+    in_c: int
+    taps: int
+    widths: tuple[int, ...]
+    nc: int
+    block: int
+    k: int = 1
+    form: Encoding = FLOAT32
+
+    def tile_elements(self, width: int, channels: int) -> int:
+        """Numbers of a tile of ``width`` filters, padding included."""
+        padded = -(-channels // self.k) * self.k
+        return row_elements(width * padded * self.taps, self.form)
+
+    @property
+    def elements(self) -> int:
+        """Numbers in all, padding included."""
+        sets = [min(self.nc, self.in_c - c) for c in range(0, self.in_c, self.nc)]
+        each = (self.tile_elements(width, n) for n in sets for width in self.widths)
+        return self.groups * sum(each)
+
+    def pack(self, weights: Floats) -> Floats:
+        """Weights of shape (out_c, in_c / groups, kernel ...), zeros where there are none.
+
+        Order: group; set of channels; tile; block of channels; kernel position; group of k; filter;
+        element of the group.
+        """
+        channels = -(-self.in_c // self.k) * self.k
+        padded = np.zeros((self.groups, sum(self.widths), channels, self.taps), np.float32)
+        padded[:, : self.out_c, : self.in_c] = weights.reshape(
+            self.groups, self.out_c, self.in_c, self.taps
+        )
+        return np.concatenate([tile for group in padded for tile in self._tiles(group)])
+
+    def _tiles(self, group: Floats) -> Iterator[Floats]:
+        """The tiles of a group's filters (filter, channel, kernel position), each padded."""
+        edges = np.cumsum((0, *self.widths))
+        nc = -(-self.nc // self.k) * self.k
+        for c in range(0, self.in_c, nc):
+            for first, end in pairwise(edges):
+                tile = group[first:end, c : c + nc]
+                whole = tile.shape[1] // self.block * self.block
+                parts = [(tile[:, :whole], self.block), (tile[:, whole:], tile.shape[1] - whole)]
+                flat = np.concatenate([self._ordered(*part) for part in parts if part[1]])
+                yield np.pad(flat, (0, row_elements(flat.size, self.form) - flat.size))
+
+    def _ordered(self, tile: Floats, block: int) -> Floats:
+        """Blocks of ``block`` channels of a tile, in order."""
+        split = tile.reshape(len(tile), -1, block // self.k, self.k, self.taps)
+        return split.transpose(1, 4, 2, 0, 3).reshape(-1)

@@ -1,0 +1,441 @@
+/* The macro-kernel over packed operands: products of filters, which are packed at compile time, with
+   pixels, which are packed just before use.  Goto and van de Geijn's loops, ACM TOMS 2008; over
+   columns of NCHW it is SConv (Ferrari et al., ACM TACO 2023, Figure 5).
+
+     for every set of channels: for lines_far lines of pixels: for tiles_far tiles of filters:
+       for chunk lines of these: pack them; for tiles_near of these tiles, decode them:
+         for every line, strip and tile: the micro-kernel, then the epilogue
+
+   A line are pixels that follow each other in the output: a row, or, where columns are packed, what
+   one panel holds.  Filters are the rows of the micro-kernel's tile and pixels its vectors where the
+   output has channel after channel; else pixels are the rows.
+
+   Filters: group, set of channels, tile, block of channels, kernel position, group of k elements,
+   filter, element.  They may be stored in any format of ec_stored.h, and in units of a scale per
+   channel.  Those of another format are decoded to memory, once for all panels that they meet while
+   they are near (decoding in registers would take as long for every panel).
+
+   Needs ec_activation.h, ec_decode.h, ec_micro_kernel.h and ec_window.h. */
+#ifndef EC_GEMM_H
+#define EC_GEMM_H
+
+enum ec_packing {
+    EC_PACK_COLUMNS, /* of NCHW: panels of ec_pack_columns.h, with every channel and kernel position */
+    EC_PACK_ROWS     /* of any layout: panels of the ISA, of which kernel rows and columns are parts */
+};
+
+/* `count` tiles or strips of `wide` filters or pixels, then `rest` of `narrow`. */
+typedef struct ec_cut {
+    int wide, count, narrow, rest;
+} ec_cut;
+
+/* Constants at the call.  Filters are those of a group, of which there is one narrow tile at most;
+   tiles are padded to whole vectors or to row_multiple rows. */
+typedef struct ec_gemm {
+    int micro_kernel;
+    int row_multiple, packing;    /* the rows of a tile come in multiples of this */
+    int batch, groups;            /* images; groups of in_c input and out_c output channels */
+    int in_c, out_c;              /* */
+    int nc, k;                    /* input channels of a set, and of a group of elements */
+    int slices, lines;            /* of pixels */
+    ec_cut filters;               /* tiles */
+    ec_cut pixels, narrow_pixels; /* strips of a line, and under a narrow tile if others */
+    int last_pixels;              /* of the last line, where it is shorter, in one strip; else 0 */
+    int lines_far, tiles_far, chunk, tiles_near; /* see above */
+    int prefetch;                 /* fetch the next tile of filters during the products with one */
+    int filters_as;               /* what filters are decoded from; EC_F32: they are used as stored */
+    ptrdiff_t units_at;           /* so many floats behind a bias lies the unit of its filters, or 0 */
+    int start_with_residual;      /* sums begin with it; else the epilogue adds it, if at all */
+    ec_source in;                 /* where rows are packed */
+    ec_panel panel;               /* */
+    ptrdiff_t in_batch;                              /* elements from image to image, */
+    ptrdiff_t out_batch, out_group;                  /* to the next group of channels, */
+    ptrdiff_t out_slice, out_line, out_row, out_vec; /* row and vector of the tile */
+} ec_gemm;
+
+/* Memory of a call.  panels: room for a chunk; decoded: for tiles_near tiles of filters, where they
+   are not used as they are stored. */
+typedef struct ec_gemm_operands {
+    const void *in, *filters;
+    const float *bias;
+    const void *residual;
+    void *out;
+    float *panels, *decoded;
+} ec_gemm_operands;
+
+/* Channels [c, c + n) of an image, a set of those of a group; whether they are its first and last. */
+typedef struct ec_channel_set {
+    const void *in;
+    const char *filters;
+    const float *bias;
+    ptrdiff_t at; /* of the group in the output */
+    int c, n, first, last;
+} ec_channel_set;
+
+/* Filters that are wanted next, fetched during a multiplication: so many cache lines at a time. */
+typedef struct ec_ahead {
+    const char *next, *end;
+    int lines;
+} ec_ahead;
+
+/* Kernel slices and rows that meet the image. */
+typedef struct ec_taps {
+    int z0, z1, y0, y1;
+} ec_taps;
+
+/* A tile of filters under one line of pixels. */
+typedef struct ec_gemm_line {
+    const char *filters, *pixels;
+    const float *bias;
+    ptrdiff_t at;
+    int n, last;       /* channels; whether the line is the last */
+    ec_taps taps;
+    const char *next;  /* filters that its first strip fetches, */
+    ptrdiff_t fetched; /* so many bytes; others those behind */
+} ec_gemm_line;
+
+enum { EC_GEMM_FEW = 16 }; /* steps between which filters are fetched */
+
+/* Of the tile, and pixels its vectors; else the other way round. */
+EC_INLINE int ec_gemm_filters_are_rows(const ec_gemm spec)
+{
+    return spec.packing == EC_PACK_COLUMNS;
+}
+
+EC_INLINE int ec_gemm_tiles(const ec_gemm spec) { return spec.filters.count + spec.filters.rest; }
+
+/* Steps of the micro-kernel over n channels. */
+EC_INLINE int ec_gemm_depth(const ec_gemm spec, const ec_window window, int n)
+{
+    return ec_ceil_div(n, spec.k) * window.kernel_d * window.kernel_h * window.kernel_w;
+}
+
+/* Filters of a tile of so many, padding included. */
+EC_INLINE int ec_gemm_padded(const ec_gemm spec, int filters)
+{
+    const int whole = ec_gemm_filters_are_rows(spec) ? spec.row_multiple : EC_VL;
+    return ec_ceil_div(filters, whole) * whole;
+}
+
+/* Bytes of a tile of so many filters, as they are stored. */
+EC_INLINE ptrdiff_t ec_gemm_tile_bytes(const ec_gemm spec, int filters, int depth)
+{
+    return EC_STORED_SPAN(spec.filters_as, (ptrdiff_t)ec_gemm_padded(spec, filters) * depth);
+}
+
+/* Bytes of all tiles of a set of n channels. */
+EC_INLINE ptrdiff_t ec_gemm_set_bytes(const ec_gemm spec, const ec_window window, int n)
+{
+    const int depth = ec_gemm_depth(spec, window, n);
+    return spec.filters.count * ec_gemm_tile_bytes(spec, spec.filters.wide, depth) +
+           spec.filters.rest * ec_gemm_tile_bytes(spec, spec.filters.narrow, depth);
+}
+
+/* From the panel of a line to that of the next one. */
+EC_INLINE ptrdiff_t ec_gemm_line_bytes(const ec_gemm spec, const ec_window window, int n)
+{
+    const ec_panel panel = spec.panel;
+    if (spec.packing == EC_PACK_COLUMNS)
+        return (ptrdiff_t)4 * ec_gemm_depth(spec, window, n) * spec.pixels.wide;
+    return (ptrdiff_t)4 * panel.block * panel.phases * panel.wide *
+           (window.stride_h / panel.row_stride);
+}
+
+/* depth steps of the micro-kernel; of what comes next some is fetched before every few, so that it
+   does not queue. */
+EC_INLINE void ec_gemm_multiply(const ec_gemm spec, ec_sums *tile, const char *a, ptrdiff_t a_row,
+                                ptrdiff_t a_k, const char *b, int depth, ec_ahead *ahead,
+                                int mr, int nv)
+{
+    const ptrdiff_t b_k = (ptrdiff_t)nv * EC_VL * 4; /* a group is a word */
+    if (!spec.prefetch) {
+        ec_row_mac(spec.micro_kernel, tile, a, a_row, a_k, b, depth, mr, nv);
+        return;
+    }
+    for (int k = 0; k < depth; k += EC_GEMM_FEW) {
+        for (int i = 0; i < ahead->lines && ahead->next < ahead->end; i++) {
+            EC_PREFETCH_L1(ahead->next);
+            ahead->next += EC_LINE_BYTES;
+        }
+        ec_row_mac(spec.micro_kernel, tile, a + k * a_k, a_row, a_k, b + k * b_k,
+                   ec_min_i(EC_GEMM_FEW, depth - k), mr, nv);
+    }
+}
+
+/* The part of the kernel that meets the image from line y of slice z on. */
+EC_INLINE ec_taps ec_gemm_taps(const ec_window window, int z, int y)
+{
+    const int iz = z * window.stride_d - window.pad_d, iy = y * window.stride_h - window.pad_h;
+    const ec_taps taps = {
+        .z0 = iz < 0 ? ec_ceil_div(-iz, window.dilation_d) : 0,
+        .z1 = ec_min_i(window.kernel_d, ec_ceil_div(window.in_d - iz, window.dilation_d)),
+        .y0 = iy < 0 ? ec_ceil_div(-iy, window.dilation_h) : 0,
+        .y1 = ec_min_i(window.kernel_h, ec_ceil_div(window.in_h - iy, window.dilation_h))};
+    return taps;
+}
+
+/* Sums over a panel of packed rows, of which the strip begins at `column`: pixels are the rows. */
+EC_INLINE void ec_gemm_sum_rows(const ec_gemm spec, const ec_window window, ec_sums *tile,
+                                const ec_gemm_line here, int column, ec_ahead ahead, int mr, int nv)
+{
+    const ec_panel panel = spec.panel;
+    const int groups = ec_ceil_div(here.n, spec.k), blocks = ec_ceil_div(groups, panel.block);
+    const int runs = blocks * window.kernel_d * window.kernel_h * window.kernel_w;
+    const int stride = window.stride_w / panel.column_stride / panel.phases; /* in its columns */
+    const ptrdiff_t columns = (ptrdiff_t)panel.phases * panel.wide;
+    const ptrdiff_t in_row = 4 * panel.block * columns; /* bytes to the next */
+    const ptrdiff_t in_column = panel.apart ? 4 : 4 * panel.block;
+    const ptrdiff_t in_group = panel.apart ? 4 * columns : 4;
+    const int few = runs * ec_ceil_div(panel.block, EC_GEMM_FEW); /* times that some is fetched */
+    const char *const strip = here.pixels + column * stride * in_column, *filters = here.filters;
+    ahead.lines = ec_ceil_div((int)(ahead.end - ahead.next), few * EC_LINE_BYTES);
+    for (int block = 0; block < blocks; block++) {
+        const int depth = ec_min_i(panel.block, groups - block * panel.block);
+        const ptrdiff_t of_tap = (ptrdiff_t)depth * nv * EC_VL * 4;
+        for (int kz = here.taps.z0; kz < here.taps.z1; kz++)
+            for (int ky = here.taps.y0; ky < here.taps.y1; ky++) {
+                const int down = (block * window.kernel_d + kz) * panel.rows +
+                                 ky * window.dilation_h / panel.row_stride;
+                const char *of = filters + (kz * window.kernel_h + ky) * window.kernel_w * of_tap;
+                for (int kx = 0; kx < window.kernel_w; kx++, of += of_tap) {
+                    const int x = kx * window.dilation_w;
+                    const ptrdiff_t at =
+                        (ptrdiff_t)(x % panel.phases) * panel.wide + x / panel.phases;
+                    EC_STEP();
+                    ec_gemm_multiply(spec, tile, strip + down * in_row + at * in_column,
+                                     stride * in_column, in_group, of, depth, &ahead, mr, nv);
+                }
+            }
+        filters += (ptrdiff_t)window.kernel_d * window.kernel_h * window.kernel_w * of_tap;
+    }
+}
+
+/* Sums over a panel of columns, all channels and kernel positions in a row: filters are the rows. */
+EC_INLINE void ec_gemm_sum_columns(const ec_gemm spec, const ec_window window, ec_sums *tile,
+                                   const ec_gemm_line here, ec_ahead ahead, int mr, int nv)
+{
+    const int depth = ec_gemm_depth(spec, window, here.n);
+    ahead.lines = ec_ceil_div((int)(ahead.end - ahead.next),
+                              ec_ceil_div(depth, EC_GEMM_FEW) * EC_LINE_BYTES);
+    ec_gemm_multiply(spec, tile, here.filters, 4, 4 * mr, here.pixels, depth, &ahead, mr, nv);
+}
+
+/* The epilogue of a tile that lies at out + at: `rows` rows by `columns` lanes of it exist. */
+EC_INLINE void ec_gemm_finish(const ec_gemm spec, const ec_epilogue epilogue,
+                              const ec_gemm_operands operands, const ec_channel_set set,
+                              const ec_vec *sums, const float *bias, ptrdiff_t at, int rows,
+                              int columns, int nv)
+{
+    const int by_filters = ec_gemm_filters_are_rows(spec);
+    float *const out = operands.out;
+    EC_UNROLL
+    for (int p = 0; p < rows; p++, at += spec.out_row) {
+        EC_UNROLL
+        for (int j = 0; j < nv; j++) {
+            const int n = ec_min_i(columns - j * EC_VL, EC_VL);
+            const ptrdiff_t to = at + j * spec.out_vec;
+            const float *const of = bias + (by_filters ? p : j * EC_VL);
+            ec_vec x = sums[p * nv + j];
+            if (n <= 0)
+                break; /* a line that ends early */
+            if (spec.units_at)
+                x = ec_mul(x, by_filters ? ec_set1(of[spec.units_at])
+                                         : ec_read(of + spec.units_at, n));
+            if (!set.first) /* what the sets before have summed */
+                x = ec_add(x, ec_read(out + to, n));
+            else
+                x = ec_add(x, by_filters ? ec_set1(*of) : ec_read(of, n));
+            if (set.first && spec.start_with_residual)
+                x = ec_add(x, ec_read((const float *)operands.residual + to, n));
+            if (set.last)
+                ec_finish(epilogue, x, operands.residual, operands.out, to, n);
+            else
+                ec_write(out + to, x, n);
+        }
+    }
+}
+
+/* Strip number `strip` of a line, which begins at `column`: `pixels` of it by `filters`. */
+EC_INLINE void ec_gemm_tile(const ec_gemm spec, const ec_window window, const ec_epilogue epilogue,
+                            const ec_gemm_operands operands, const ec_channel_set set,
+                            const ec_gemm_line here, int strip, int column, int filters, int pixels)
+{
+    const int by_filters = ec_gemm_filters_are_rows(spec);
+    const int rows = by_filters ? filters : pixels, columns = by_filters ? pixels : filters;
+    const int mr = ec_ceil_div(rows, spec.row_multiple) * spec.row_multiple;
+    const int nv = ec_ceil_div(columns, EC_VL);
+    const char *const next = here.next + strip * here.fetched;
+    const ec_ahead ahead = {.next = next, .end = next + here.fetched};
+    ec_sums tile;
+    ec_vec sums[EC_TILE_VECS];
+    ec_row_init(spec.micro_kernel, &tile, mr, nv);
+    if (by_filters)
+        ec_gemm_sum_columns(spec, window, &tile, here, ahead, mr, nv);
+    else
+        ec_gemm_sum_rows(spec, window, &tile, here, column, ahead, mr, nv);
+    ec_row_read(spec.micro_kernel, &tile, sums, mr, nv);
+    ec_gemm_finish(spec, epilogue, operands, set, sums, here.bias,
+                   here.at + (by_filters ? column / EC_VL * spec.out_vec : column * spec.out_row),
+                   rows, columns, nv);
+}
+
+/* The strips of a line under a tile of so many filters. */
+EC_INLINE void ec_gemm_strips(const ec_gemm spec, const ec_window window, const ec_epilogue epilogue,
+                              const ec_gemm_operands operands, const ec_channel_set set,
+                              const ec_gemm_line here, const ec_cut cut, int filters)
+{
+    int strip = 0, column = 0;
+    if (spec.last_pixels && here.last) {
+        ec_gemm_tile(spec, window, epilogue, operands, set, here, 0, 0, filters, spec.last_pixels);
+        return;
+    }
+    for (; strip < cut.count; strip++, column += cut.wide)
+        ec_gemm_tile(spec, window, epilogue, operands, set, here, strip, column, filters, cut.wide);
+    for (; strip < cut.count + cut.rest; strip++, column += cut.narrow)
+        ec_gemm_tile(spec, window, epilogue, operands, set, here, strip, column, filters,
+                     cut.narrow);
+}
+
+/* Brings tiles [from, to) of filters to their places, if need be. */
+EC_INLINE void ec_gemm_decode(const ec_gemm spec, const ec_gemm_operands operands,
+                              const ec_channel_set set, int depth, int from, int to)
+{
+    const int wide = ec_gemm_padded(spec, spec.filters.wide);
+    const ptrdiff_t whole = ec_gemm_tile_bytes(spec, spec.filters.wide, depth);
+    for (int filter = from; spec.filters_as != EC_F32 && filter < to; filter++) {
+        const int filters = filter < spec.filters.count ? spec.filters.wide : spec.filters.narrow;
+        ec_decode(operands.decoded + (ptrdiff_t)(filter - from) * wide * depth,
+                  set.filters + filter * whole, ec_gemm_padded(spec, filters) * depth,
+                  spec.filters_as);
+    }
+}
+
+/* Tiles [f0, f1) of filters on the lines [from, to) of slice z, which are packed. */
+EC_INLINE void ec_gemm_chunk(const ec_gemm spec, const ec_window window, const ec_epilogue epilogue,
+                             const ec_gemm_operands operands, const ec_channel_set set, int z,
+                             int from, int to, int f0, int f1)
+{
+    const int depth = ec_gemm_depth(spec, window, set.n);
+    const int wide = ec_gemm_padded(spec, spec.filters.wide);
+    const int strips = spec.pixels.count + spec.pixels.rest;
+    const ptrdiff_t tile = ec_gemm_tile_bytes(spec, spec.filters.wide, depth);
+    const ptrdiff_t panel = ec_gemm_line_bytes(spec, window, set.n);
+    const ptrdiff_t fetched =
+        (ptrdiff_t)ec_ceil_div((int)tile, (to - from) * strips * EC_LINE_BYTES) * EC_LINE_BYTES;
+    for (int near = f0; near < f1; near += spec.tiles_near) {
+        const int end = ec_min_i(near + spec.tiles_near, f1);
+        ec_gemm_decode(spec, operands, set, depth, near, end);
+        for (int line = from; line < to; line++)
+            for (int filter = near; filter < end; filter++) {
+                const int first = filter * spec.filters.wide;
+                const float *const place =
+                    operands.decoded + (ptrdiff_t)(filter - near) * wide * depth;
+                const ec_gemm_line here = {
+                    .filters = spec.filters_as == EC_F32 ? set.filters + filter * tile
+                                                         : (const char *)place,
+                    .pixels = (const char *)operands.panels + (line - from) * panel,
+                    .bias = set.bias + first,
+                    .at = set.at + z * spec.out_slice + line * spec.out_line +
+                          (ec_gemm_filters_are_rows(spec) ? first * spec.out_row
+                                                          : first / EC_VL * spec.out_vec),
+                    .n = set.n,
+                    .last = line == spec.lines - 1,
+                    .taps = ec_gemm_taps(window, z, line),
+                    .next = set.filters + (filter + 1) * tile + (line - from) * strips * fetched,
+                    .fetched = fetched};
+                if (spec.filters.count && (!spec.filters.rest || filter < spec.filters.count))
+                    ec_gemm_strips(spec, window, epilogue, operands, set, here, spec.pixels,
+                                   spec.filters.wide);
+                else
+                    ec_gemm_strips(spec, window, epilogue, operands, set, here,
+                                   spec.narrow_pixels.wide ? spec.narrow_pixels : spec.pixels,
+                                   spec.filters.narrow);
+            }
+    }
+}
+
+/* What the lines [from, to) of slice z meet. */
+EC_INLINE void ec_gemm_pack(const ec_gemm spec, const ec_window window,
+                            const ec_gemm_operands operands, const ec_channel_set set, int z,
+                            int from, int to)
+{
+    (void)z;
+#ifdef EC_PACKS_PAIRS
+    if (spec.packing == EC_PACK_ROWS)
+        ec_pack_rows(window, spec.panel, spec.in, set.in, (uint32_t *)(void *)operands.panels, z,
+                     from, to, set.c, set.n);
+#endif
+#ifdef EC_PACK_COLUMNS_H
+    if (spec.packing == EC_PACK_COLUMNS) {
+        const ptrdiff_t panel = (ptrdiff_t)spec.pixels.wide * ec_gemm_depth(spec, window, set.n);
+        const ptrdiff_t plane = (ptrdiff_t)window.in_d * window.in_h * window.in_w;
+        const float *const in = (const float *)set.in + set.c * plane;
+        float *to_panel = operands.panels;
+        for (int line = from; line < to; line++, to_panel += panel) {
+            const int first = line * spec.pixels.wide;
+            if (spec.last_pixels && line == spec.lines - 1)
+                ec_pack_columns(window, in, set.n, first, to_panel,
+                                ec_ceil_div(spec.last_pixels, EC_VL));
+            else
+                ec_pack_columns(window, in, set.n, first, to_panel, spec.pixels.wide / EC_VL);
+        }
+    }
+#endif
+}
+
+/* The lines [from, to) of every slice, of one set of channels. */
+EC_INLINE void ec_gemm_set(const ec_gemm spec, const ec_window window, const ec_epilogue epilogue,
+                           const ec_gemm_operands operands, const ec_channel_set set, int from,
+                           int to)
+{
+    const int tiles = ec_gemm_tiles(spec);
+    for (int z = 0; z < spec.slices; z++)
+        for (int far = from; far < to; far += spec.lines_far) {
+            const int far_end = ec_min_i(far + spec.lines_far, to);
+            for (int filter = 0; filter < tiles; filter += spec.tiles_far) {
+                const int f_end = ec_min_i(filter + spec.tiles_far, tiles);
+                for (int line = far; line < far_end; line += spec.chunk) {
+                    const int end = ec_min_i(line + spec.chunk, far_end);
+                    ec_gemm_pack(spec, window, operands, set, z, line, end);
+                    ec_gemm_chunk(spec, window, epilogue, operands, set, z, line, end, filter,
+                                  f_end);
+                }
+            }
+        }
+}
+
+/* The lines [from, to) of all images and groups: whoever computes them has panels of his own. */
+EC_INLINE void ec_gemm_lines(const ec_gemm spec, const ec_window window, const ec_epilogue epilogue,
+                             const ec_gemm_operands operands, int from, int to)
+{
+    const int sets = spec.nc < spec.in_c;
+    for (int i = 0; i < spec.batch * spec.groups; i++) { /* images, and in each its groups */
+        const int image = i / spec.groups, group = i % spec.groups;
+        const ptrdiff_t of_set = ec_gemm_set_bytes(spec, window, spec.nc);
+        const int left = spec.in_c % spec.nc;
+        const ptrdiff_t of_last = left ? ec_gemm_set_bytes(spec, window, left) : 0;
+        const ptrdiff_t of_group = spec.in_c / spec.nc * of_set + of_last;
+        const char *filters = (const char *)operands.filters + group * of_group;
+        for (int c = 0; c < spec.in_c; c += spec.nc, filters += of_set) {
+            const int n = sets ? ec_min_i(spec.nc, spec.in_c - c) : spec.in_c;
+            const ec_channel_set set = {
+                .in = ec_at(operands.in, image * spec.in_batch, spec.in.as),
+                .filters = filters,
+                .bias = operands.bias + group * spec.out_c,
+                .at = image * spec.out_batch + group * spec.out_group,
+                .c = group * spec.in_c + c,
+                .n = n,
+                .first = !sets || c == 0,
+                .last = !sets || c + n == spec.in_c};
+            ec_gemm_set(spec, window, epilogue, operands, set, from, to);
+        }
+    }
+}
+
+EC_INLINE void ec_gemm_run(const ec_gemm spec, const ec_window window, const ec_epilogue epilogue,
+                           const ec_gemm_operands operands)
+{
+    ec_gemm_lines(spec, window, epilogue, operands, 0, spec.lines);
+}
+
+#endif

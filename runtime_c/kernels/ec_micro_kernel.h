@@ -1,0 +1,67 @@
+/* Micro-kernels behind one contract.  Each row of the table in edgeconv/micro_kernels has a type for
+   its sums and functions of these names and meanings, of which f32 (float32 by float32) is in the
+   ISA's header and others in headers of their own:
+
+     ec_<row>_sums          sums of mr rows by nv vectors, in registers
+     ec_<row>_init(t, mr, nv)                     every sum becomes zero
+     ec_<row>_mac(t, a, a_row, a_k, b, depth, mr, nv)
+                            row p += for every step i < depth the products of its group of
+                            elements, at a + p * a_row + i * a_k (bytes), with nv vectors of groups, which
+                            follow each other from b on; a group is a word of four bytes
+     ec_<row>_read(t, rows, mr, nv)               rows[p * nv + j] = vector j of row p, in float32
+
+   mr and nv are constants at every call, mr * nv <= EC_TILE_VECS.  Where the table says that rows lie
+   packed, a_row is 4, and a_k 4 * mr unless the row says otherwise.  Which row is meant is a
+   constant too, so that of every switch one case is left.
+
+   EC_MICRO_KERNELS lists those that a program uses; f32 where it says nothing. */
+#ifndef EC_MICRO_KERNEL_H
+#define EC_MICRO_KERNEL_H
+
+#ifndef EC_MICRO_KERNELS
+#define EC_MICRO_KERNELS(ROW) ROW(f32, F32)
+#endif
+
+#define EC_NAME(row, ROW) EC_ROW_##ROW,
+enum ec_row { EC_MICRO_KERNELS(EC_NAME) EC_ROW_COUNT };
+#undef EC_NAME
+
+/* The sums of one row; those of others are never touched, and vanish. */
+#define EC_SUMS(row, ROW) ec_##row##_sums row;
+typedef struct ec_sums {
+    EC_MICRO_KERNELS(EC_SUMS)
+} ec_sums;
+#undef EC_SUMS
+
+EC_INLINE void ec_row_init(int row, ec_sums *tile, int mr, int nv)
+{
+#define EC_CASE(row, ROW)                                                                          \
+    case EC_ROW_##ROW: ec_##row##_init(&tile->row, mr, nv); break;
+    switch (row) {
+        EC_MICRO_KERNELS(EC_CASE)
+    }
+#undef EC_CASE
+}
+
+EC_INLINE void ec_row_mac(int row, ec_sums *tile, const void *a, ptrdiff_t a_row, ptrdiff_t a_k,
+                          const void *b, int depth, int mr, int nv)
+{
+#define EC_CASE(row, ROW)                                                                          \
+    case EC_ROW_##ROW: ec_##row##_mac(&tile->row, a, a_row, a_k, b, depth, mr, nv); break;
+    switch (row) {
+        EC_MICRO_KERNELS(EC_CASE)
+    }
+#undef EC_CASE
+}
+
+EC_INLINE void ec_row_read(int row, const ec_sums *tile, ec_vec *rows, int mr, int nv)
+{
+#define EC_CASE(row, ROW)                                                                          \
+    case EC_ROW_##ROW: ec_##row##_read(&tile->row, rows, mr, nv); break;
+    switch (row) {
+        EC_MICRO_KERNELS(EC_CASE)
+    }
+#undef EC_CASE
+}
+
+#endif
