@@ -9,6 +9,8 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from textwrap import wrap
 
+from edgeconv.names import untaken
+
 # C11 and C++ both: the header is included from C++ too.
 _KEYWORDS = """
 auto break case char const continue default do double else enum extern float for goto if
@@ -62,11 +64,7 @@ def unique_identifiers(names: Iterable[str], taken: Iterable[str] = ()) -> dict[
     found: dict[str, str] = {}
     taken = set(taken)
     for name in names:
-        base = text = identifier(name)
-        number = 1
-        while text in taken:
-            number += 1
-            text = f"{base}_{number}"
+        text = untaken(identifier(name), taken, between="_", first=2)
         taken.add(text)
         found[name] = text
     return found

@@ -12,6 +12,7 @@ import jinja2
 from edgeconv.codegen.c_names import c_float, c_list
 from edgeconv.codegen.function_names import described
 from edgeconv.codegen.initialisers import Numbers, dims, inline, nest, struct
+from edgeconv.ir.check import InvariantError
 from edgeconv.ir.choice import ArgKind, Layer
 
 
@@ -79,6 +80,8 @@ class FunctionTable:
             **params, copied=copied, lanes=self.lanes, by_rows=by_rows
         )
         body = indent(dedent(rendered).strip("\n"), "    ")
+        if by_rows and not ("row0" in body and "row1" in body):
+            raise InvariantError(f"emit: {layer.template} computes all rows at once")
         parameters += [f"float {name}" for name in numbers.passed]
         parameters += ["int row0", "int row1"] if by_rows else []
         signature = ", ".join(parameters)

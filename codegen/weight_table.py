@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from edgeconv.codegen.c_names import identifier
 from edgeconv.codegen.weights import PlacedBlob, WeightImage
 from edgeconv.ir.choice import Choice, Layer
-from edgeconv.names import shortened
+from edgeconv.names import shortened, untaken
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +35,8 @@ class WeightTable:
         taken: set[str] = set()
         for index, blob in image.places:
             output = idents[choice.layers[index].node.output]
-            base = text = f"{prefix}_WT_{output}_{identifier(blob)}".upper()
-            number = 1
-            while text in taken:
-                number += 1
-                text = f"{base}_{number}"
+            base = f"{prefix}_WT_{output}_{identifier(blob)}".upper()
+            text = untaken(base, taken, between="_", first=2)
             taken.add(text)
             self.enumerators[index, blob] = text
 

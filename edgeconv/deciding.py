@@ -23,13 +23,14 @@ from edgeconv.fitting import Found, Lower, Planned, Search, UnfitError, Wishes
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.graph import Graph
 from edgeconv.ir.memory import MemoryMap
+from edgeconv.memory.by_turns import by_turns
 from edgeconv.memory.link import kept_free
 from edgeconv.ops import operators
 from edgeconv.options import CompileOptions
 from edgeconv.progress import Tell, nobody
 from edgeconv.report import accuracy, document
 from edgeconv.report.document import Facts, Report, excess
-from edgeconv.report.faster import faster_ways
+from edgeconv.report.stored_advice import faster_ways
 from edgeconv.report.text import budget_lines
 from edgeconv.storage.base import FLOAT32
 from edgeconv.targets import Target
@@ -157,6 +158,9 @@ class Decider(Closing):
         wished = self._limited
         calibrated = bool(options.calibration and options.storage)
         short = self._exceeded(plain.report) and not computing_notes(plain.choice)
+        if not (wished or calibrated) and (short or options.objective == Objective.MEMORY.value):
+            plain = self._by_turns(plain)
+            short = short and self._exceeded(plain.report)
         if not (wished or calibrated or short):
             unused = (_UNUSED,) if options.calibration else ()
             return self._with_faster(replace(plain, notes=(*plain.notes, *unused)))
@@ -388,6 +392,29 @@ class Decider(Closing):
             truncate=options.truncate,
             integers=self._integers,
         )
+        return self._decided(choice, target, integer_notes(choice, storage))
+
+    def _by_turns(self, plain: Decided) -> Decided:
+        """With layers that take turns, where they then need less RAM and fit if they must."""
+        options = self.options
+        choice, plan = by_turns(
+            plain.choice, plain.target, lambda made: memory.fit(made, self.board, options.ram)
+        )
+        if choice is plain.choice:
+            return plain
+        made = self._decided(choice, plain.target, integer_notes(choice, options.storage))
+        if self._exceeded(made.report):
+            return plain
+        turns = [len(step.layers) for step in choice.steps if step.turn]
+        saved = plain.memory.arena_bytes - plan.arena_bytes
+        note = (
+            f"{sum(turns)} layers take turns by rows, in {len(turns)} step(s): {saved} bytes less"
+        )
+        return replace(made, notes=(*made.notes, note))
+
+    def _decided(self, choice: Choice, target: Target, notes: tuple[str, ...]) -> Decided:
+        """The memory of ``choice``, and the report of both."""
+        options, board = self.options, self.board
         plan = memory.fit(choice, board, options.ram)
         weights = weight_image(choice, plan).bytes
         memory.check_objects(board, arena=plan.arena_bytes, weights=weights)
@@ -404,7 +431,7 @@ class Decider(Closing):
             command=options.command(),
         )
         report = document.build_report(choice, plan, board, facts)
-        notes = (*choice.graph.notes, *computing_notes(choice), *integer_notes(choice, storage))
+        notes = (*choice.graph.notes, *computing_notes(choice), *notes)
         return Decided(options, board, target, choice, plan, report, notes)
 
 

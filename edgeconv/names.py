@@ -6,13 +6,20 @@ import difflib
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from edgeconv.visible import visible
 
 _LISTED = 10  # how many known names a hint lists
 _CUT = "..."
 _MOST_CONTEXT, _LEAST_CONTEXT = 12, 4  # characters in front of the one that tells names apart
+
+
+def untaken(hint: str, *taken: Container[str], between: str = ".", first: int = 1) -> str:
+    """``hint``, or ``hint.1``, ``hint.2``, ... where it is in one of ``taken``."""
+    numbered = (f"{hint}{between}{number}" for number in itertools.count(first))
+    names = itertools.chain((hint,), numbered)
+    return next(name for name in names if not any(name in each for each in taken))
 
 
 def shortened(text: str, most: int = 72) -> str:

@@ -22,6 +22,8 @@ def convolutions(
 ) -> onnx.ModelProto:
     """Convolutions and pools ``l0``, ``l1``, ... one after the other, ``x`` -> ``y``.
 
+    ``added``: the result of the layer of this number is added to the sums.
+
     Of each: ``out`` channels, or ``depthwise``, or ``pool``: the operator's name; ``kernel``,
     ``stride``, ``pad``, ``dilation``, and ``relu`` behind it.
     """
@@ -30,7 +32,7 @@ def convolutions(
     for i, kind in enumerate(kinds):
         kernel, pad = kind["kernel"], kind.get("pad", 0)
         result = "y" if i == len(kinds) - 1 else f"t{i}"
-        made = f"{result}.sums" if kind.get("relu") else result
+        made = f"{result}.sums" if kind.get("relu") or "added" in kind else result
         window: dict[str, Any] = {"kernel_shape": [kernel] * 2, "pads": [pad] * 4}
         window["strides"] = [kind.get("stride", 1)] * 2
         if "pool" in kind:
@@ -49,7 +51,10 @@ def convolutions(
             reads = [source, f"w{i}", f"b{i}"]
             nodes.append(helper.make_node("Conv", reads, [made], name=f"l{i}", **own))
             channels = out
-        if kind.get("relu"):
+        if "added" in kind:
+            other = f"t{kind['added']}"
+            nodes.append(helper.make_node("Add", [made, other], [result], name=f"a{i}"))
+        elif kind.get("relu"):
             nodes.append(helper.make_node("Relu", [made], [result], name=f"r{i}"))
         source = result
     return onnx_models.model(nodes, {"x": (1, given, *size)}, {"y": None}, constants)

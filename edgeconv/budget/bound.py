@@ -27,6 +27,7 @@ from edgeconv.targets import Target
 # Operators whose kernels read the main input while they write the output elsewhere: at most the
 # residual shares bytes with it.  Of all others every input may.
 _APART = ("Conv", "Dense", "Lrn", "MatMul", "Pool", "Reduce", "Resize")
+_BY_ROWS = ("Conv", "Pool")  # operators with kernels that compute some rows alone
 _FLOAT_BITS = 32
 
 
@@ -43,7 +44,8 @@ def least_ram(graph: Graph, target: Target, io: str) -> Bound:
     """Of the arena, and of the inputs and outputs that the caller keeps (``io`` "caller")."""
     ports = dict.fromkeys((*graph.inputs, *graph.outputs))
     bits = _bits(graph, target)
-    size = {t.name: -(-t.size * bits[t.name] // 8) for t in graph.activations()}
+    rows = _rows(graph)
+    size = {t.name: -(-t.size * bits[t.name] // 8 // rows[t.name]) for t in graph.activations()}
     groups = _groups(graph)
     outside = {groups[name] for name in ports} if io == "caller" else set()
     kept = [Holder(name, size[name]) for name in ports if io == "caller"]
@@ -89,6 +91,19 @@ def _bits(graph: Graph, target: Target) -> dict[str, int]:
         else (least if t.name in free else _FLOAT_BITS)
         for t in graph.activations()
     }
+
+
+def _rows(graph: Graph) -> Mapping[str, int]:
+    """By tensor into how many rows it divides of which memory may hold one at a time: where two
+    layers take turns."""
+    producers, consumers = graph.producers(), graph.consumers()
+    found: dict[str, int] = {}
+    for tensor in graph.activations():
+        read, maker = consumers[tensor.name], producers.get(tensor.name)
+        apart = maker and maker.op in _BY_ROWS and tensor.name not in graph.outputs
+        turns = apart and len(read) == 1 and read[0].op in _BY_ROWS and len(tensor.shape) == 4
+        found[tensor.name] = tensor.shape[-2] if turns else 1
+    return found
 
 
 def _groups(graph: Graph) -> Mapping[str, str]:

@@ -19,8 +19,7 @@ class Cut:
 
 def excess(tables: Tables, limits: Limits, picked: Sequence[int]) -> float:
     """The larger part of a budget by which ``picked`` exceeds it; 0 where it keeps both."""
-    used = ((tables.ram_bytes(picked), limits.ram), (tables.flash_bytes(picked), limits.flash))
-    return max([0.0, *(size / max(most, 1) - 1 for size, most in used if most is not None)])
+    return limits.excess(tables.ram_bytes(picked), tables.flash_bytes(picked))
 
 
 def lighter(

@@ -213,10 +213,7 @@ class _Fit:
         return self.kept[picked]
 
     def _keeps(self, real: Exact) -> bool:
-        ram, flash = self.limits.ram, self.limits.flash
-        return (ram is None or self.tables.ram + real.arena <= ram) and (
-            flash is None or real.flash <= flash
-        )
+        return not self.limits.excess(self.tables.ram + real.arena, real.flash)
 
     def _learn(self, picked: tuple[int, ...], real: Exact, *, tight: bool) -> None:
         """Rules out ``picked``, whose plan exceeded a budget."""

@@ -76,7 +76,8 @@ def frontier(
     if exact is None:
         return found
     planned = [_planned(tables, point, exact) for point in found]
-    return tuple(undominated([point for point in planned if _fits(point, limits)]))
+    kept = [point for point in planned if not limits.excess(point.ram, point.flash)]
+    return tuple(undominated(kept))
 
 
 def undominated(points: Sequence[Point]) -> list[Point]:
@@ -210,8 +211,3 @@ def _point(tables: Tables, picked: Sequence[int]) -> Point:
 def _planned(tables: Tables, point: Point, exact: Plan) -> Point:
     real = exact(point.formats)
     return replace(point, ram=tables.ram + real.arena, flash=real.flash)
-
-
-def _fits(point: Point, limits: Limits) -> bool:
-    used = ((point.ram, limits.ram), (point.flash, limits.flash))
-    return all(most is None or size <= most for size, most in used)

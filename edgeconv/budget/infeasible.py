@@ -71,9 +71,7 @@ def smallest(
 
 def beyond(limits: Limits, ram: int, flash: int) -> tuple[float, int]:
     """How far sizes are beyond budgets: the larger part of one that is exceeded, then bytes."""
-    pairs = ((ram, limits.ram), (flash, limits.flash))
-    parts = [size / max(most, 1) - 1 for size, most in pairs if most is not None]
-    return max([0.0, *parts]), ram + flash
+    return limits.excess(ram, flash), ram + flash
 
 
 def refusal(found: Smallest) -> EdgeconvError:

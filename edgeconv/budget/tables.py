@@ -170,6 +170,13 @@ class Limits:
     flash: int | None = None
     noise: float | None = None
 
+    def excess(self, ram: float, flash: float) -> float:
+        """The larger part of a budget by which bytes exceed it; 0 where both are kept."""
+        used = ((ram, self.ram), (flash, self.flash))
+        return max(
+            [0.0, *((size - most) / max(most, 1) for size, most in used if most is not None)]
+        )
+
 
 def noise_of(sqnr_db: float) -> float:
     """The relative noise power of a signal to noise ratio."""

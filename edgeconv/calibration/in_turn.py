@@ -21,7 +21,7 @@ import numpy.typing as npt
 from scipy.linalg import cho_factor, cho_solve
 
 from edgeconv.calibration.engine import Engine, Floats
-from edgeconv.calibration.inputs import columns_of, pixels_per_sample, rows_of
+from edgeconv.calibration.inputs import batches, columns_of, pixels_per_sample, rows_of
 from edgeconv.calibration.moments import Doubles, Moments, Rows
 from edgeconv.calibration.rounding import BEST, SAMPLES, Rounded, round_layer
 from edgeconv.calibration.samples import Samples
@@ -109,16 +109,8 @@ def _plain_columns(
     engine: Engine, samples: Samples, layers: Sequence[str]
 ) -> Iterator[tuple[str, Floats]]:
     """The inputs of each layer in the float32 network, in few passes over the samples."""
-    names: list[str] = []
-    held = 0
-    for name in layers:
-        size = _column_bytes(engine, name, len(samples))
-        if names and held + size > HELD_BYTES:
-            yield from _columns(engine, samples, names, {}, None).items()
-            names, held = [], 0
-        names.append(name)
-        held += size
-    if names:
+    sizes = ((name, _column_bytes(engine, name, len(samples))) for name in layers)
+    for names in batches(sizes, HELD_BYTES):
         yield from _columns(engine, samples, names, {}, None).items()
 
 

@@ -50,7 +50,9 @@ def collect(
 ) -> Iterator[tuple[str, Moments]]:
     """The moments of the inputs of ``layers``, in that order, as few passes over the samples as
     memory allows.  ``parameters`` and ``activations``: of the network that the inputs come from."""
-    for names in _batches(engine, layers):
+    rows = {name: rows_of(engine.layers[name], engine.graph) for name in layers}
+    sizes = ((name, _moment_bytes(cut)) for name, cut in rows.items())
+    for names in batches(sizes, GROUPED_BYTES):
         tell(f"looking at the inputs of {names[0]} and {len(names) - 1} more")
         sums = {name: _Sum(engine.layers[name], engine.graph, len(samples)) for name in names}
         wanted = {engine.layers[name].inputs[0] for name in names}
@@ -66,13 +68,16 @@ def collect(
             yield name, moments
 
 
-def _batches(engine: Engine, layers: Iterable[str]) -> Iterator[list[str]]:
+def _moment_bytes(rows: Rows) -> int:
+    return 8 * rows.groups * rows.pieces * rows.length**2
+
+
+def batches(sizes: Iterable[tuple[str, int]], most: int) -> Iterator[list[str]]:
+    """Names in their order, as many at once as take ``most`` bytes together, and one at least."""
     names: list[str] = []
     held = 0
-    for name in layers:
-        rows = rows_of(engine.layers[name], engine.graph)
-        size = 8 * rows.groups * rows.pieces * rows.length**2
-        if names and held + size > GROUPED_BYTES:
+    for name, size in sizes:
+        if names and held + size > most:
             yield names
             names, held = [], 0
         names.append(name)

@@ -10,7 +10,7 @@ from functools import cached_property
 from edgeconv.budget.derive import Noises
 from edgeconv.calibration.engine import Engine
 from edgeconv.calibration.in_turn import round_in_turn
-from edgeconv.calibration.rounding import BEST, SAMPLES, Recipe, Rounded
+from edgeconv.calibration.rounding import BEST, SAMPLES, Recipe, Rounded, parameters_of
 from edgeconv.calibration.samples import Samples
 from edgeconv.calibration.sensitivity import affordable, sensitivities
 from edgeconv.calibration.sqnr import Accuracy, Baseline
@@ -93,7 +93,7 @@ class Measured:
     def best(self, formats: Mapping[str, str]) -> tuple[dict[str, Rounded], Accuracy]:
         """The layers of a final choice, rounded as well as the samples allow, and its accuracy."""
         rounded, _ = self._best(formats)
-        parameters = {name: entry.parameters for name, entry in rounded.items()}
+        parameters = parameters_of(rounded)
         _, activations = self._variant(formats)
         return rounded, self._baseline.accuracy(parameters, activations, layers=True)
 
@@ -111,7 +111,7 @@ class Measured:
             turned = round_in_turn(
                 self.engine, self.learning, filters, activations=activations, tell=self.tell
             )
-            after = {name: entry.parameters for name, entry in turned.items()}
+            after = parameters_of(turned)
             quieter = self._baseline.noise(after, activations)
             if quieter < noise:
                 return turned, quieter
@@ -129,7 +129,7 @@ class Measured:
         ]
 
     def _variant(self, formats: Mapping[str, str]) -> tuple[dict[str, Filters], dict[str, str]]:
-        parameters = {name: entry.parameters for name, entry in self.chosen(formats).items()}
+        parameters = parameters_of(self.chosen(formats))
         _, outputs = by_kind(self.graph, formats)
         return parameters, tensors_of(self.graph, outputs)
 

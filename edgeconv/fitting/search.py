@@ -159,11 +159,10 @@ class Search:
         """
         wishes, known = self.wishes, self._known()
         self.tell("choosing storage formats")
-        least = None if wishes.min_sqnr is None else noise_of(wishes.min_sqnr)
-        limits = Limits(ram, flash, least)
+        limits = self._limits(ram, flash)
         try:
             if wishes.max_drop is None:
-                fitted = self._fit(known, limits)
+                fitted = self._fit(known, limits, wishes.objective)
             else:
                 fitted = self._within_drop(known, limits, wishes.max_drop)
         except UnfinishedError:
@@ -189,12 +188,9 @@ class Search:
         Raises UnfitError where those cannot be kept.
         """
         known = self._known()
-        least = None if self.wishes.min_sqnr is None else noise_of(self.wishes.min_sqnr)
-        limits = Limits(ram, None, least)
-        found = fit(known, limits, Objective.FLASH, self._exact(limits), self.measured.noise)
-        if isinstance(found, Miss):
-            raise self._unfit(known, found)
-        if least is None:  # fit has then looked for the least noise
+        limits = self._limits(ram, None)
+        found = self._fit(known, limits, Objective.FLASH)
+        if limits.noise is None:  # fit has then looked for the least noise
             light = optimise(known, limits, (Objective.FLASH, Objective.RAM))
             assert light is not None
             found = replace(found, formats=known.formats(light.picked), picked=light.picked)
@@ -206,23 +202,19 @@ class Search:
         Raises UnfitError where that cannot be kept.
         """
         known = self._known()
-        least = None if self.wishes.min_sqnr is None else noise_of(self.wishes.min_sqnr)
-        near = least_excess(known, Limits(ram, flash, least))
+        limits = self._limits(ram, flash)
+        near = least_excess(known, limits)
         if near is None:
-            raise self._unfit(known, Miss(Limits(ram, flash, least), 0))
+            raise self._unfit(known, Miss(limits, 0))
         sizes = known.ram_bytes(near.picked), known.flash_bytes(near.picked)
-        within = Limits(*sizes, least)  # of which the noise that is measured decides
-        found = fit(known, within, Objective.MEMORY, self._exact(within), self.measured.noise)
-        if isinstance(found, Miss):
-            raise self._unfit(known, found)
-        return self._found(found)
+        # of which the noise that is measured decides
+        return self._found(self._fit(known, self._limits(*sizes), Objective.MEMORY))
 
     def frontier(self, ram: int | None, flash: int | None) -> tuple[Point, ...]:
         """Choices within budgets in bytes, and --min-sqnr, of which none is better in every
         respect; each planned, its noise the sum of its parts'."""
         known = self._known()
-        least = None if self.wishes.min_sqnr is None else noise_of(self.wishes.min_sqnr)
-        limits = Limits(ram, flash, least)
+        limits = self._limits(ram, flash)
         return frontier(known, limits, self._exact(limits))
 
     def measure(self, points: Sequence[Point]) -> tuple[Point, ...]:
@@ -302,8 +294,14 @@ class Search:
             found[name] = [given] if given and given != INT8 else coarser
         return found
 
-    def _fit(self, known: Tables, limits: Limits) -> Fitted:
-        found = fit(known, limits, self.wishes.objective, self._exact(limits), self.measured.noise)
+    def _limits(self, ram: int | None, flash: int | None) -> Limits:
+        """Budgets in bytes, with the noise that --min-sqnr leaves."""
+        least = self.wishes.min_sqnr
+        return Limits(ram, flash, None if least is None else noise_of(least))
+
+    def _fit(self, known: Tables, limits: Limits, objective: Objective) -> Fitted:
+        """The best choice by ``objective``; UnfitError where none is within ``limits``."""
+        found = fit(known, limits, objective, self._exact(limits), self.measured.noise)
         if isinstance(found, Miss):
             raise self._unfit(known, found)
         return found

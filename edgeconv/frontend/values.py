@@ -17,6 +17,7 @@ from edgeconv.frontend.weights import Values as Array
 from edgeconv.ir.graph import Tensor
 from edgeconv.ir.layout import Shape
 from edgeconv.ir.quantisation import INTEGERS
+from edgeconv.names import untaken
 from edgeconv.ops.base import Source
 
 
@@ -95,11 +96,7 @@ class Values:
         return computed
 
     def _fresh(self, hint: str) -> str:
-        name, number = hint, 0
-        while name in self.tensors or name in self._types or name in self._reserved:
-            number += 1
-            name = f"{hint}.{number}"
-        return name
+        return untaken(hint, self.tensors, self._types, self._reserved)
 
     def type_of(self, name: str) -> onnx.TypeProto | None:
         """The type of a value known at run time only; None where it could not be worked out."""

@@ -22,6 +22,7 @@ from edgeconv.frontend.values import Values, static_shape
 from edgeconv.frontend.weights import Weights
 from edgeconv.ir.graph import Node
 from edgeconv.ir.quantisation import INTEGERS
+from edgeconv.names import untaken
 from edgeconv.ops import importers, takes_integers
 
 # What onnx raises for a node that is wrong.
@@ -104,10 +105,7 @@ class Walk(Values):
                 self._take(visit)
 
     def _unique(self, hint: str) -> str:
-        name, number = hint, 0
-        while name in self._names:
-            number += 1
-            name = f"{hint}.{number}"
+        name = untaken(hint, self._names)
         self._names.add(name)
         return name
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 from edgeconv.ir.graph import Array, Epilogue, Graph, Node, Tensor, origins
 from edgeconv.ir.layout import Shape
+from edgeconv.names import untaken
 
 
 class Editor:
@@ -115,11 +116,11 @@ class Editor:
 
     def fresh(self, hint: str) -> str:
         """A tensor name: ``hint``, or ``hint.1``, ``hint.2``, ... when it is taken."""
-        return _untaken(hint, self.tensors)
+        return untaken(hint, self.tensors)
 
     def fresh_node(self, hint: str) -> str:
-        """The same of a node."""
-        return _untaken(hint, self._node_names)
+        """A node name: ``hint``, or ``hint.1``, ``hint.2``, ... when it is taken."""
+        return untaken(hint, self._node_names)
 
     def replace(self, position: int, node: Node | None) -> None:
         """Put ``node`` in place of the one at ``position`` (None removes it)."""
@@ -263,11 +264,3 @@ class Editor:
                         heapq.heappush(ready, self._key(reader))
         if done != len(waits_for):
             raise ValueError("the rewritten graph has a cycle")
-
-
-def _untaken(hint: str, taken: Container[str]) -> str:
-    name, number = hint, 0
-    while name in taken:
-        number += 1
-        name = f"{hint}.{number}"
-    return name

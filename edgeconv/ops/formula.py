@@ -15,6 +15,7 @@ import numpy as np
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.graph import Array, Epilogue, Node
 from edgeconv.ir.layout import Shape
+from edgeconv.names import untaken
 from edgeconv.ops.base import ImportContext, Importer, Source
 from edgeconv.ops.importing import broadcast
 
@@ -51,11 +52,7 @@ class Formula:
         Node and result are called after the source, with ``suffix`` or else ``op`` behind.
         """
         suffix = suffix or op.lower()
-        names = {node.name for node in self.nodes}
-        name, number = f"{self.source.name}/{suffix}", 1
-        while name in names:
-            number += 1
-            name = f"{self.source.name}/{suffix}{number}"
+        name = untaken(f"{self.source.name}/{suffix}", {node.name for node in self.nodes})
         like = self.ctx.tensor(self.source.inputs[0])
         output = self.ctx.add_tensor(f"{self.source.outputs[0]}/{suffix}", shape, like)
         reads = tuple(each.name if isinstance(each, Term) else each for each in operands)

@@ -9,7 +9,6 @@ import numpy as np
 
 from edgeconv.names import told_apart
 from edgeconv.report import stored_advice
-from edgeconv.report.faster import faster_suggestions
 from edgeconv.report.missing import compile_command, explain_command
 from edgeconv.report.network import Layer, Network, Report
 from edgeconv.report.numbers import exact, share, significant
@@ -308,7 +307,7 @@ _SOURCES: tuple[Callable[[Network], Iterator[Suggestion]], ...] = (
     _conversions,
     _inefficient,
     _slower_than_predicted,
-    lambda network: faster_suggestions(network.report),
+    lambda network: stored_advice.faster_suggestions(network.report),
 )
 
 

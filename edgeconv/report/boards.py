@@ -1,4 +1,4 @@
-"""The tables of ``edgeconv boards``."""
+"""The tables of ``edgeconv boards`` and ``edgeconv doctor``."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from edgeconv.board import Board, Energy
+from edgeconv.doctor import BoardCheck, Check
+from edgeconv.machine import NewBoard
 from edgeconv.report.text import plain_table
 from edgeconv.sizes import human
 
@@ -64,6 +66,69 @@ def board_json(board: Board) -> dict[str, Any]:
         "link_flags": ["-static"] if board.toolchain.static else [],
         "emulator": list(board.run.command),
         "runs": _runs(board),
+    }
+
+
+def new_board(new: NewBoard) -> Group:
+    """The board, its file, and the command that uses it."""
+    lines = [f"board: {new.path}", f"use:   {new.use}"]
+    return Group(board_details(new.board), *(escape(line) for line in lines))
+
+
+def new_board_json(new: NewBoard) -> dict[str, Any]:
+    """The same as one JSON document; speeds are in SI units where the file counts cycles."""
+    measured, memory = new.measured, new.measured.memory
+    return {
+        "file": str(new.path),
+        "use": new.use,
+        "board": board_json(new.board),
+        "measured": {
+            "clock_hz": measured.clock,
+            "macs_per_cycle": measured.macs_per_cycle,
+            "caches": [
+                {
+                    "level": cache.level,
+                    "latency_seconds": level.latency,
+                    "bytes_per_second": level.bandwidth,
+                }
+                for cache, level in zip(measured.caches, measured.levels, strict=True)
+            ],
+            "memory": {"latency_seconds": memory.latency, "bytes_per_second": memory.bandwidth},
+            "compiler": measured.compiler,
+            "rounds": measured.rounds,
+            "samples": measured.samples,
+        },
+    }
+
+
+_YES, _NO = "[green]yes[/]", "[red]no[/]"
+
+
+def diagnosis(checks: Sequence[Check], boards: Sequence[BoardCheck]) -> Group:
+    """Two tables for a rich console: the tools, then the boards."""
+    tools = Table(title="Tools", title_justify="left")
+    for heading in ("kind", "for", "found", "how to get it"):
+        tools.add_column(heading)
+    for check in checks:
+        wrong = f"[red]does not work[/]: {escape(check.problem)}" if check.problem else ""
+        found = escape(check.found) or wrong or "[red]missing[/]"
+        tools.add_row(
+            check.kind, escape(check.what), found, "" if check.found else escape(check.install)
+        )
+    table = Table(title="Boards", title_justify="left")
+    for heading in ("board", "ISA", "can build", "can run", "how"):
+        table.add_column(heading)
+    for board in boards:
+        build, run = _YES if board.can_build else _NO, _YES if board.can_run else _NO
+        table.add_row(board.name, board.isa, build, run, escape(board.runs))
+    return Group(tools, table)
+
+
+def diagnosis_json(checks: Sequence[Check], boards: Sequence[BoardCheck]) -> dict[str, Any]:
+    """The same as one JSON document."""
+    return {
+        "tools": [asdict(check) for check in checks],
+        "boards": [asdict(board) for board in boards],
     }
 
 

@@ -18,9 +18,15 @@ from edgeconv.ir.grids import spacings_of
 from edgeconv.ir.memory import MemoryMap
 from edgeconv.ir.ports import PortFacts, port_facts
 from edgeconv.predict import LayerPrediction, Roofline, predict
-from edgeconv.report.memory_map import arena_map
 from edgeconv.report.numbers import finite
-from edgeconv.report.regions import FLASH_PARTS, RAM_PARTS, flash_regions, placed, ram_regions
+from edgeconv.report.regions import (
+    FLASH_PARTS,
+    RAM_PARTS,
+    arena_map,
+    flash_regions,
+    placed,
+    ram_regions,
+)
 from edgeconv.report.turns import turns
 from edgeconv.verify.run import Verification
 

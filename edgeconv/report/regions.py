@@ -1,4 +1,5 @@
-"""The memory regions of a bare-metal board and what takes their bytes, for report.json."""
+"""What takes which bytes, for report.json: of the memory regions of a bare-metal board, and of the
+arena."""
 
 from __future__ import annotations
 
@@ -6,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from edgeconv.board import Board, Memory
-from edgeconv.ir.memory import MemoryMap
+from edgeconv.ir.choice import Choice
+from edgeconv.ir.memory import MemoryMap, Place, Region
 from edgeconv.memory.link import data_region, io_region, kept_free, weights_region
 
 Row = dict[str, Any]
@@ -77,4 +79,40 @@ def _row(region: Memory, parts: Mapping[str, int | None]) -> Row:
         "size": region.size,
         **parts,
         "used": sum(size or 0 for size in parts.values()),
+    }
+
+
+def arena_map(choice: Choice, memory: MemoryMap, board: Board) -> list[dict[str, Any]]:
+    """By bank, offset and first step.
+
+    ``bank``: the board's name of the memory, or "arena" where it names none.  ``offset`` and
+    ``bytes`` in bytes; ``first`` and ``last`` are steps, both inclusive: -1 is before the run and
+    the number of layers after it.  ``layer`` writes the tensor; None for what the caller writes.
+    """
+    written = {layer.node.output: layer.node.name for layer in choice.layers}
+    names = [bank.name for bank in memory.banks]
+    if board.bare_metal:  # one bank for each region, in their order
+        names = [region.name for region in board.ram]
+    rows = [
+        _entry(names, name, place, written.get(name))
+        for name, place in memory.places.items()
+        if place.region is Region.ARENA and place.bytes
+    ]
+    for index, place in memory.workspaces.items():
+        name = choice.layers[index].node.name
+        rows.append(_entry(names, f"workspace of {name}", place, name))
+    return sorted(
+        rows, key=lambda row: (names.index(row["bank"]), row["offset"], row["first"], row["name"])
+    )
+
+
+def _entry(banks: list[str], name: str, place: Place, layer: str | None) -> dict[str, Any]:
+    return {
+        "name": name,
+        "bank": banks[place.bank],
+        "offset": place.offset,
+        "bytes": place.bytes,
+        "first": place.first,
+        "last": place.last,
+        "layer": layer,
     }

@@ -1,11 +1,13 @@
 """What storage formats could save where a budget is exceeded or nearly full.
 
 Only of networks that are float32 throughout: where formats are in use, whoever chose them knew.
+And what keeping the numbers of a quantised model in float32 is predicted to save of time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from edgeconv.report import stored
 from edgeconv.report.missing import calibration, compile_command
@@ -79,6 +81,39 @@ def results_in_fewer_bits(network: Network) -> Iterator[Suggestion]:
         (used.peak_step,) if 0 <= used.peak_step < len(network.layers) else (),
         _command(report, f"*:output={form}"),
     )
+
+
+def faster_ways(report: Mapping[str, Any]) -> Iterator[str]:
+    """One line for each of ``report["time"]["faster"]``: what it saves and what it costs."""
+    time = report.get("time", {})
+    for other in time.get("faster", ()):
+        options = " ".join(f"--storage '{words}'" for words in other["storage"])
+        fits = "" if other["fits"] else "; that exceeds a budget"
+        yield (
+            f"faster: integers are decoded as they are read, {time['predicted_ms']:.3g} ms "
+            f"predicted; {options} {other['predicted_ms']:.3g} ms, for {other['more_ram']:,} bytes "
+            f"more of RAM and {other['more_flash']:,} of flash{fits}"
+        )
+
+
+def faster_suggestions(report: Mapping[str, Any]) -> Iterator[Suggestion]:
+    """The same as advice: only what fits."""
+    time = report.get("time", {})
+    now = time.get("predicted_ms")
+    for other, words in zip(time.get("faster", ()), faster_ways(report), strict=True):
+        if other["fits"]:
+            saved = now - other["predicted_ms"]
+            options = [word for each in other["storage"] for word in ("--storage", each)]
+            yield Suggestion(
+                "Keep numbers in float32",
+                f"{words.removeprefix('faster: ').capitalize()}.",
+                saved,
+                Unit.TIME,
+                Certainty.ESTIMATE,
+                saved / now,
+                (),
+                compile_command(report, *options),
+            )
 
 
 def missing_bytes(report: Report, kind: str) -> int | None:

@@ -15,8 +15,8 @@ from edgeconv.encoding import kind_of
 from edgeconv.names import path_ends
 from edgeconv.report.advice import suggestions
 from edgeconv.report.document import excess
-from edgeconv.report.faster import faster_ways
 from edgeconv.report.network import Network
+from edgeconv.report.stored_advice import faster_ways
 from edgeconv.sizes import human
 from edgeconv.storage.base import FLOAT32
 

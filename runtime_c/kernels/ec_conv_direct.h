@@ -37,6 +37,7 @@ typedef struct ec_conv {
     ptrdiff_t units_at;                         /* */
     int in_as;                                  /* */
     int sums_apart;                             /* */
+    int in_ring, out_ring; /* rows that memory holds at a time, see ec_ring */
 } ec_conv;
 
 /* The input channels [c0, c1) of one pass over a strip.  Sums of passes before the last one wait in
@@ -138,7 +139,8 @@ EC_INLINE void ec_conv_strip(const ec_conv s, const ec_epilogue e, ec_part *part
     const int fmt = s.filters_as;
     const ptrdiff_t nr = EC_STORED_SPAN(fmt, nv * EC_VL); /* bytes */
     const ptrdiff_t tile_row = s.stride_w * s.in_pixel;
-    const ptrdiff_t at = z * s.out_plane + y * s.out_row + column * s.out_pixel;
+    const ptrdiff_t at =
+        z * s.out_plane + ec_ring(y, s.out_ring) * s.out_row + column * s.out_pixel;
     ptrdiff_t block = part->c0 / s.in_block * s.in_block_step;
     const char *w_block = weights, *next = part->next;
     const char *const next_end = next + (ptrdiff_t)part->lines * EC_LINE_BYTES;
@@ -168,7 +170,8 @@ EC_INLINE void ec_conv_strip(const ec_conv s, const ec_epilogue e, ec_part *part
         for (int kz = kz0; kz < kz1; kz++) {
             for (int ky = ky0; ky < ky1; ky++) {
                 const ptrdiff_t a = block + first + (iz + kz * s.dilation_d) * s.in_plane +
-                                    (iy - part->in_row0 + ky * s.dilation_h) * s.in_row + ix * s.in_pixel;
+                                    ec_ring(iy - part->in_row0 + ky * s.dilation_h, s.in_ring) * s.in_row +
+                                    ix * s.in_pixel;
                 const char *w = w_block + (kz * s.kernel_h + ky) * s.kernel_w * (kc * nr);
                 if (!edge) {
                     for (int kx = 0; kx < s.kernel_w; kx++) {

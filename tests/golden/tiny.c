@@ -303,7 +303,7 @@ static int tiny_check_header(const unsigned char *image)
         return TINY_E_WEIGHTS_FORMAT;
     if (tiny_u32(image + 8) != (uint32_t)TINY_WEIGHTS_BYTES || tiny_u32(image + 12) != 0)
         return TINY_E_WEIGHTS_SIZE;
-    if (tiny_u32(image + 16) != 0x3084b7d9u || tiny_u32(image + 20) != 0x2267ea46u)
+    if (tiny_u32(image + 16) != 0x4d86e2c6u || tiny_u32(image + 20) != 0x61a9a6abu)
         return TINY_E_WEIGHTS_LAYOUT;
     return TINY_OK;
 }

@@ -10,7 +10,7 @@ from rich.console import Console
 from edgeconv.board.catalogue import load_all
 from edgeconv.board_folders import FOLDERS_VARIABLE
 from edgeconv.doctor import BoardCheck, Check, diagnose, diagnose_boards
-from edgeconv.report.doctor import render, to_json
+from edgeconv.report.boards import diagnosis, diagnosis_json
 
 FOREIGN = """\
 schema = 1
@@ -70,7 +70,7 @@ def test_tables_show_the_missing_and_escape_markup() -> None:
     console = Console(width=120, record=True, file=io.StringIO())
     checks = [Check("emulator", "qemu-x", "", "get [qemu]"), Check("reference", "r", "r 1.0", "no")]
     states = [BoardCheck("b", "a board", "portable", True, False, "qemu-x")]
-    console.print(render(checks, states))
+    console.print(diagnosis(checks, states))
     text = console.export_text()
     assert "missing" in text
     assert "get [qemu]" in text
@@ -81,7 +81,7 @@ def test_tables_show_the_missing_and_escape_markup() -> None:
 def test_json_has_tools_and_boards() -> None:
     state = BoardCheck("b", "a board", "portable", True, False, "qemu-x")
     check = Check("emulator", "q", "", "get q")
-    document = json.loads(json.dumps(to_json([check], [state])))
+    document = json.loads(json.dumps(diagnosis_json([check], [state])))
     found = {"kind": "emulator", "what": "q", "found": "", "install": "get q", "problem": ""}
     assert document["tools"] == [found]
     assert document["boards"][0]["can_run"] is False

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from edgeconv.pipeline import CompileOptions, decide
-from edgeconv.report.faster import faster_suggestions, faster_ways
+from edgeconv.report.stored_advice import faster_suggestions, faster_ways
 from tests import onnx_models
 from tests.quantised_models import deep
 

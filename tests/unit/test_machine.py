@@ -25,7 +25,7 @@ from edgeconv.machine.buffers import MEMORY, SIZES, chased, find_caches, streame
 from edgeconv.machine.measure import Level, Measured
 from edgeconv.machine.probe import Machine
 from edgeconv.machine.programs import NAMES, Programs, medians
-from edgeconv.report.new_board import render as printed
+from edgeconv.report.boards import new_board as printed
 from edgeconv.targets import PANELS, TARGETS
 from tests.command import Command
 from tests.tools import available

@@ -127,3 +127,22 @@ def test_a_damaged_report_is_refused(
     inner[place[-1]] = value
     (problem, *_) = report_file.problems(report)
     assert rule in problem.rule
+
+
+def test_layers_take_turns_where_ram_is_short(edgeconv: Command, tmp_path: Path) -> None:
+    """Without being asked: in the RAM that one layer after the other needs they do not."""
+    model = onnx_models.save(convolutions(THREE, 3, (13, 9)), tmp_path / "net.onnx")
+    options = ("--board", BOARD, "--algorithm", "*=toy", "--io", "arena", "-o")
+    edgeconv.ok("compile", model, *options, tmp_path / "whole")
+    enough = report_of(tmp_path / "whole")["ram"]["total"]
+    edgeconv.ok("compile", model, *options, tmp_path / "enough", "--ram", str(enough))
+    assert "steps" not in report_of(tmp_path / "enough")
+    done = edgeconv.ok(
+        "compile", model, *options, tmp_path / "less", "--ram", str(enough - 1), "--verify"
+    )
+    assert "layers take turns by rows" in done.stderr
+    less = report_of(tmp_path / "less")
+    assert less["ram"]["total"] < enough
+    assert less["steps"]
+    edgeconv.ok("compile", model, *options, tmp_path / "least", "--objective", "memory")
+    assert report_of(tmp_path / "least")["ram"]["total"] <= less["ram"]["total"]

@@ -29,8 +29,11 @@ FAR_SLOTS = 4
 
 
 def may_decode_band(problem: ConvProblem, target: Target) -> bool:
-    """Rows of an input that is not float32 may be decoded to memory; the same cores as above."""
-    return may_decode(target) and problem.in_as != FLOAT32
+    """Rows of an input that is not float32 may be decoded to memory; the same cores as above.
+
+    Not those of a ring, which may lie at its end and its beginning.
+    """
+    return may_decode(target) and problem.in_as != FLOAT32 and not problem.in_ring
 
 
 def _rows_read(problem: ConvProblem, plan: DirectPlan) -> list[int]:

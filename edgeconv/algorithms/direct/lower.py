@@ -39,8 +39,8 @@ LINE_BYTES = 64  # EC_LINE_BYTES of ec_common.h
 
 def _geometry_params(problem: ConvProblem, plan: DirectPlan) -> dict[str, Param]:
     """Sizes and strides, with the rows as the plan walks them."""
-    source = Geometry.of(problem.in_layout, problem.in_c, problem.in_size)
-    target = Geometry.of(problem.out_layout, problem.out_c, problem.out_size)
+    source = Geometry.of(problem.in_layout, problem.in_c, problem.in_memory)
+    target = Geometry.of(problem.out_layout, problem.out_c, problem.out_memory)
     in_size = problem.in_size
     in_plane, in_row, out_plane, out_row = source.plane, source.row, target.plane, target.row
     if problem.is_pointwise:  # the pixels follow each other: any regrouping has these strides
@@ -89,10 +89,11 @@ def lower(candidate: DirectCandidate, node: Node, graph: Graph, target: Target) 
     residual = node.epilogue.residual
     parts = candidate.workspace
     shared = _workspace_params(parts)
-    step = Geometry.of(problem.out_layout, problem.out_c, problem.out_size)
+    step = Geometry.of(problem.out_layout, problem.out_c, problem.out_memory)
     out_vec = step.block_stride if problem.out_layout.order is not Order.CHANNELS_LAST else lanes
     params: dict[str, Param] = {
         **_geometry_params(problem, plan),
+        **problem.rings,
         "batch": problem.batch,
         "out_vec": out_vec,
         "planes": plan.planes,
@@ -133,6 +134,7 @@ def lower(candidate: DirectCandidate, node: Node, graph: Graph, target: Target) 
         aliases=residual_overwritten(node, graph),
         workspace_bytes=candidate.workspace_bytes,
         macs=problem.macs,
+        divides=problem.divides,
         candidate=candidate,
         plan={
             "mr": plan.largest_rows,

@@ -53,11 +53,11 @@ def row_shapes(problem: ConvProblem) -> Iterator[tuple[int, int, int]]:
     """(planes, rows, row) ways to walk the output pixels.
 
     A pointwise convolution may take several rows as one, since its pixels follow each other in
-    memory; others walk the image as it is.
+    memory; others walk the image as it is, and so do those that compute some rows at a time.
     """
     d, h, w = problem.out_size
     yield d, h, w
-    if problem.is_pointwise:
+    if problem.is_pointwise and not (problem.in_ring or problem.out_ring):
         for rows in (n for n in range(1, d * h) if d * h % n == 0):
             yield 1, rows, d * h * w // rows
 

@@ -11,8 +11,6 @@ from edgeconv.build.board_trial import try_flags
 from edgeconv.errors import Exit
 from edgeconv.machine import new_board
 from edgeconv.report import boards as tables
-from edgeconv.report import doctor as tools
-from edgeconv.report import new_board as new_tables
 from edgeconv.terminal import Progress, say, show
 
 
@@ -30,7 +28,7 @@ def diagnose(*, as_json: bool) -> Exit:
         tell("looking for tools")
         known = load_all()
         checks, boards = doctor.diagnose(known.boards), doctor.diagnose_boards(known.boards)
-    show(tools.render(checks, boards), tools.to_json(checks, boards), as_json=as_json)
+    show(tables.diagnosis(checks, boards), tables.diagnosis_json(checks, boards), as_json=as_json)
     return _complained(known)
 
 
@@ -60,5 +58,5 @@ def new(*, name: str, output: Path | None, as_json: bool) -> Exit:
     """Measure the machine, and write its file."""
     with Progress() as tell:
         found = new_board(name, output, tell=tell)
-    show(new_tables.render(found), new_tables.to_json(found), as_json=as_json)
+    show(tables.new_board(found), tables.new_board_json(found), as_json=as_json)
     return Exit.OK

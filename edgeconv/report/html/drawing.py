@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from edgeconv.names import path_ends
-from edgeconv.report.html import kinds
 from edgeconv.report.html.routing import GAP, Routes, routes
 from edgeconv.report.network import Layer, Network
 from edgeconv.report.numbers import exact, significant
@@ -21,6 +20,43 @@ _SIZES = (("result", "output"), ("weights", "weight"), ("workspace", "workspace"
 HEAD = 26  # pixels for the headings
 _CROWDED = 40  # layers, from which on boxes are lower
 _PITCH, _CROWDED_PITCH = 38, 27  # pixels from box to box
+
+
+PLAIN = 0  # the number of what has no colour
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """``number``: of the colour --part-N in style.css."""
+
+    name: str
+    number: int
+
+
+PORT = Kind("input or output", PLAIN)
+_VIEW = Kind("view: nothing is computed or moved", PLAIN)
+_CONVOLUTIONS = {"direct": 1, "sconv": 2, "depthwise": 3, "bfloat16": 4}
+_NEW_ALGORITHM = 6
+_PRODUCT, _WINDOW = Kind("matrix product", 4), Kind("pooling, reduction, resizing", 7)
+_MOVED, _ELEMENTS = Kind("data moved", 5), Kind("element by element", 8)
+_KINDS = {
+    **dict.fromkeys(("Dense", "MatMul"), _PRODUCT),
+    **dict.fromkeys(("Pool", "Reduce", "Resize"), _WINDOW),
+    **dict.fromkeys(
+        ("Concat", "Convert", "Copy", "Expand", "Gather", "Pad", "Slice", "Tile", "Transpose"),
+        _MOVED,
+    ),
+}
+
+
+def kind_of(layer: Layer) -> Kind:
+    """The kind of a layer."""
+    algorithm = layer["algorithm"]
+    if algorithm == "view":
+        return _VIEW
+    if layer["op"] == "Conv":
+        return Kind(f"convolution, {algorithm}", _CONVOLUTIONS.get(algorithm, _NEW_ALGORITHM))
+    return _KINDS.get(layer["op"], _ELEMENTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +70,7 @@ class Box:
     step: int | None
     op: str
     name: str
-    kind: kinds.Kind
+    kind: Kind
     algorithm: str = ""
     shape: str = ""
     reads: str = ""
@@ -50,7 +86,7 @@ class Drawing:
     boxes: tuple[Box, ...]
     routes: Routes
     brief: Mapping[str, str]
-    kinds: tuple[kinds.Kind, ...]
+    kinds: tuple[Kind, ...]
     top: int
     pitch: int
     high: int
@@ -97,7 +133,7 @@ def drawing(network: Network) -> Drawing | None:
         tuple(boxes),
         routes(reads, HEAD, pitch),
         path_ends((box.name for box in boxes), NAME_WIDTH),
-        tuple(sorted(used.values(), key=lambda kind: (kind.number == kinds.PLAIN, kind.number))),
+        tuple(sorted(used.values(), key=lambda kind: (kind.number == PLAIN, kind.number))),
         HEAD,
         pitch,
         pitch - GAP,
@@ -108,7 +144,7 @@ def drawing(network: Network) -> Drawing | None:
 def _port(op: str, port: Mapping[str, Any]) -> Box:
     shape = _shape(port["shape"]) if "shape" in port else ""
     told = (f"{op} {port['name']}", *([f"{shape} {port['dtype']}"] if shape else ()))
-    return Box(None, op, port["name"], kinds.PORT, shape=shape, told=told)
+    return Box(None, op, port["name"], PORT, shape=shape, told=told)
 
 
 def _layer(network: Network, layer: Layer, step: int, reads: str) -> Box:
@@ -132,7 +168,7 @@ def _layer(network: Network, layer: Layer, step: int, reads: str) -> Box:
         step,
         layer["op"],
         layer["name"],
-        kinds.kind_of(layer),
+        kind_of(layer),
         layer["algorithm"],
         shape,
         reads,

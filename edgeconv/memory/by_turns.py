@@ -1,0 +1,62 @@
+"""Layers take turns where that makes the arena smaller."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from edgeconv.choose.turns import joins, take_turns
+from edgeconv.ir.choice import Choice
+from edgeconv.ir.memory import MemoryMap, Place, Region
+from edgeconv.targets import Target
+
+TURN = 2  # rows of the last result per turn: with one there are more calls, and little is saved
+
+
+def by_turns(
+    choice: Choice, target: Target, place: Callable[[Choice], MemoryMap]
+) -> tuple[Choice, MemoryMap]:
+    """``choice`` with layers joined to steps one pair after the other, as ``place`` places it.
+
+    Each time it is the pair that leaves the smallest arena, and of equal ones the fewest bytes in
+    use at the steps that need most; none where all would leave more.  Only what lies in memory
+    where most of it is in use is looked at, so that few plans are made.
+    """
+    memory = place(choice)
+    least = _loads(choice, memory)
+    while True:
+        found: list[tuple[tuple[int, ...], int, Choice, MemoryMap]] = []
+        for first, count in _at_the_peak(choice, memory):
+            made = take_turns(choice, target, first, count, TURN)
+            if made:
+                planned = place(made)
+                found.append((_loads(made, planned), len(found), made, planned))
+        if not found or min(found)[0] >= least:
+            return choice, memory
+        least, _, choice, memory = min(found)
+
+
+def _at_the_peak(choice: Choice, memory: MemoryMap) -> Iterator[tuple[int, int]]:
+    """The joins of layers between which lies what is in use where most bytes are."""
+    loads = _by_position(choice, memory)
+    peak = max(loads)
+    for first, count, name in joins(choice):
+        place = memory.places[name]
+        if place.region is Region.ARENA and peak in loads[place.first : place.last + 1]:
+            yield first, count
+
+
+def _loads(choice: Choice, memory: MemoryMap) -> tuple[int, ...]:
+    """What does not fit, the arena, then the bytes in use at every position, the most first."""
+    excess = sum(bank.excess for bank in memory.banks)
+    return excess, memory.arena_bytes, *sorted(_by_position(choice, memory), reverse=True)
+
+
+def _by_position(choice: Choice, memory: MemoryMap) -> list[int]:
+    """Bytes of the arena in use at every position of the order, those shared counted twice."""
+    loads = [0] * len(memory.order)
+    everything: tuple[Place, ...] = (*memory.places.values(), *memory.workspaces.values())
+    for place in everything:
+        if place.region is Region.ARENA:
+            for position in range(max(place.first, 0), min(place.last + 1, len(loads))):
+                loads[position] += -(-place.bytes // choice.align) * choice.align
+    return loads
