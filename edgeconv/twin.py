@@ -213,13 +213,30 @@ def _choice_of(project: Project, graph: Graph, target: Target) -> Choice:
             continue
         if output in choose.stored_formats():
             storage[layer["name"] + OUTPUT] = output
-    return choose.select(
+    choice = choose.select(
         graph,
         target,
         io=project.report["program"]["io"],
         algorithms={layer["name"]: layer["algorithm"] for layer in layers if layer["op"] == "Conv"},
         storage=storage,
     )
+    return _by_turns(project, choice, target)
+
+
+def _by_turns(project: Project, choice: Choice, target: Target) -> Choice:
+    """With the layers that take turns in the project; KeyError where they cannot."""
+    report = project.report
+    for step in report.get("steps", ()):
+        wanted = [report["layers"][each["layer"]]["name"] for each in step["layers"]]
+        names = [layer.node.name for layer in choice.layers]
+        first = {name: number for number, name in enumerate(names)}[wanted[0]]
+        if names[first : first + len(wanted)] != wanted:
+            raise KeyError(wanted[-1])
+        made = choose.take_turns(choice, target, first, len(wanted), step["turn"])
+        if made is None:
+            raise KeyError(wanted[0])
+        choice = made
+    return choice
 
 
 def _order(project: Project, choice: Choice) -> tuple[int, ...]:

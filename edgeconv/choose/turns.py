@@ -35,12 +35,14 @@ def joins(choice: Choice) -> Iterator[tuple[int, int, str]]:
 def take_turns(choice: Choice, target: Target, first: int, count: int, turn: int) -> Choice | None:
     """``choice`` with ``count`` layers from ``first`` on as one step of ``turn`` rows per turn.
 
-    They must be able to (`joins`).  None where a kernel for rings computes other sums.
+    Each must read the one before (`joins`).  None where one of them computes all rows at once, or
+    a kernel for rings other sums.
     """
     numbers = range(first, first + count)
     own = [choice.layers[i] for i in numbers]
     divides = [layer.divides for layer in own if layer.divides]
-    assert len(divides) == count
+    if len(divides) < count:
+        return None
     turn = min(turn, divides[-1].rows)
     rings = least_rings(divides, turn)
     held = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from edgeconv.choose.turns import joins, take_turns
+from edgeconv.choose import joins, take_turns
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.memory import MemoryMap, Place, Region
 from edgeconv.targets import Target

@@ -11,7 +11,7 @@ import pytest
 
 from edgeconv.build.project import Project
 from edgeconv.options import CompileOptions
-from edgeconv.pipeline import compile_model
+from edgeconv.pipeline import compile_model, verify_project
 from edgeconv.verify.inputs import ensure
 from edgeconv.verify.run import run_program
 from tests import onnx_models
@@ -60,3 +60,19 @@ def test_the_same_bytes(
     found = output(model, board, kinds, tmp_path / "turns")
     assert (tmp_path / "turns" / "report.json").read_text().count('"turn"') == 1
     assert np.array_equal(found.view(np.uint32), whole.view(np.uint32))
+
+
+@pytest.mark.parametrize("board", TURNS)
+def test_results_in_fewer_bits(board: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every layer is judged by what it had read, from rows that memory held for a while."""
+    kinds = CHAINS["convolutions"]
+    model = onnx_models.save(convolutions(kinds, 20, (25, 19)), tmp_path / "net.onnx")
+    stored = {"*": "int8", "*:output": "flyte16"}
+    direct = {f"l{i}": "direct" for i in range(len(kinds))}
+    options = CompileOptions(model=model, board=board, storage=stored, algorithms=direct)
+    with monkeypatch.context() as patch:
+        in_turns(patch, {"l0": len(kinds)}, TURNS[board])
+        compile_model(options, tmp_path / "turns")
+    found = verify_project(tmp_path / "turns", layers=True)
+    assert found.passed
+    assert len(found.layers) >= len(kinds)

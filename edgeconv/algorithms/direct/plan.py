@@ -264,7 +264,8 @@ def _decoding_ways(walk: DirectPlan, problem: ConvProblem, target: Target) -> It
     # Blocks are decoded without the halves of bytes that end rows of an odd number of int4.
     whole = problem.filters_as != INT4 or not (walk.vectors % 2 or walk.tail_vectors % 2)
     filters = (False, True) if problem.filters_as != FLOAT32 and whole else (False,)
-    inputs = (False, True) if problem.in_as != FLOAT32 else (False,)
+    rows = problem.in_as != FLOAT32 and not problem.in_ring
+    inputs = (False, True) if rows else (False,)
     yield walk
     for chunk in sorted({-(-walk.rows // passes) for passes in range(1, walk.rows + 1)}):
         for in_blocks, band in product(filters, inputs):
