@@ -43,12 +43,12 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
     size, beta = int(node.attrs["size"]), float(node.attrs["beta"])
     power = _POWERS.get(beta, "pow")
     rows = x.layout.order is Order.ROW_MAJOR
-    strides: dict[str, Param] = {} if rows else _strides(x, target.lanes)
+    strides: dict[str, Param] = {"strides": ()} if rows else _strides(x, target.lanes)
     length = 0 if rows else math.ceil(x.shape[1] / target.lanes) * target.lanes + size - 1
     return kernel_layer(
         call,
         "lrn",
-        f"ops/lrn_{'rows' if rows else 'lanes'}.c.j2",
+        "ops/lrn.c.j2",
         operands={"in": x.name},
         params={
             "size": size,
