@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import IntEnum
+from pathlib import Path
 from typing import Any
 
 
@@ -67,3 +70,14 @@ class UsageError(EdgeconvError):
     """Wrong usage: the command line, or what it names is not there or of no use."""
 
     code = Exit.USAGE
+
+
+@contextmanager
+def refused(
+    what: str, path: Path, hint: str = "", kind: type[EdgeconvError] = EdgeconvError
+) -> Iterator[None]:
+    """What the file system refuses inside, as an error of that ``kind`` about ``path``."""
+    try:
+        yield
+    except OSError as error:
+        raise kind(what, where=str(path), got=str(error.strerror), hint=hint) from error

@@ -55,7 +55,7 @@ def detect(root: Path = Path("/"), machine: str | None = None, cpu: int = 0) -> 
     """
     name = machine or _machine()
     arch = _ARCH_ALIASES.get(name, name)
-    text = _read(root / "proc/cpuinfo")
+    text = read(root / "proc/cpuinfo")
     words = frozenset(re.findall(r"[a-z0-9_.+-]+", text.lower()))
     baseline = (_BASELINE_WORDS.get(key, frozenset()) for key in (arch, name))
     return Host(
@@ -75,7 +75,7 @@ def _machine() -> str:
     return "armv8l" if name == "aarch64" and sys.maxsize < 2**32 else name
 
 
-def _read(path: Path) -> str:
+def read(path: Path) -> str:
     """The text of a file of the kernel, "" when it cannot be read."""
     try:
         return path.read_text(errors="replace").strip()
@@ -90,7 +90,7 @@ def _cpu_name(cpuinfo: str) -> str:
 
 def _clock(root: Path, cpuinfo: str, cpu: int) -> int | None:
     """The highest clock the kernel may set, else the one it reports."""
-    khz = _read(root / f"sys/devices/system/cpu/cpu{cpu}/cpufreq/cpuinfo_max_freq")
+    khz = read(root / f"sys/devices/system/cpu/cpu{cpu}/cpufreq/cpuinfo_max_freq")
     if khz.isdigit():
         return int(khz) * 1000
     mhz = re.search(r"^(?:cpu MHz|clock)\s*:\s*([0-9.]+)(?:MHz)?\s*$", cpuinfo, re.M)
@@ -99,9 +99,9 @@ def _clock(root: Path, cpuinfo: str, cpu: int) -> int | None:
 
 def _caches(root: Path, cpu: int) -> Iterator[Cache]:
     for folder in sorted((root / f"sys/devices/system/cpu/cpu{cpu}/cache").glob("index*")):
-        level, kind = _read(folder / "level"), _read(folder / "type")
-        size, line = _read(folder / "size"), _read(folder / "coherency_line_size")
-        ways = _read(folder / "ways_of_associativity")
+        level, kind = read(folder / "level"), read(folder / "type")
+        size, line = read(folder / "size"), read(folder / "coherency_line_size")
+        ways = read(folder / "ways_of_associativity")
         if kind in ("Data", "Unified") and level.isdigit() and size and line.isdigit():
             known = int(ways) if ways.isdigit() and int(ways) > 0 else None
             yield Cache(int(level), sizes.parse(size), int(line), ways=known)
@@ -109,5 +109,5 @@ def _caches(root: Path, cpu: int) -> Iterator[Cache]:
 
 def _memory(root: Path) -> int | None:
     """All that the kernel has to give, which is a little less than what is fitted."""
-    total = re.search(r"^MemTotal:\s*([0-9]+) kB$", _read(root / "proc/meminfo"), re.M)
+    total = re.search(r"^MemTotal:\s*([0-9]+) kB$", read(root / "proc/meminfo"), re.M)
     return int(total[1]) * 1024 if total else None

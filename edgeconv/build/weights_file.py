@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from edgeconv.codegen.weights import HEADER, Header, defect_of
-from edgeconv.errors import EdgeconvError
+from edgeconv.errors import EdgeconvError, refused
 
 Bytes = npt.NDArray[np.uint8]
 # In the report's "program": what the image states of itself.
@@ -70,14 +70,10 @@ def _path(directory: Path, program: Mapping[str, Any]) -> Path:
 
 
 def _read(path: Path) -> Bytes:
-    try:
+    with refused("cannot read the weights", path):
         if path.suffix == ".bin":
             return np.fromfile(path, np.uint8)
         return _numbers(path.read_bytes())
-    except OSError as error:
-        raise EdgeconvError(
-            "cannot read the weights", where=str(path), got=str(error.strerror)
-        ) from error
 
 
 def _numbers(source: bytes) -> Bytes:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from edgeconv.host import Host, detect
+from edgeconv.host import Host, detect, read
 
 _CPUS = "sys/devices/system/cpu"
 _ARM, _NVIDIA, _APPLE = "0x41", "0x4e", "0x61"
@@ -93,7 +93,7 @@ def probe(
 
     The arguments are for tests; the defaults describe the running machine.
     """
-    processors = _processors(_read(root / "proc/cpuinfo"))
+    processors = _processors(read(root / "proc/cpuinfo"))
     usable = set(os.sched_getaffinity(0) if allowed is None else allowed) & processors.keys()
     cpu = max(usable or {0}, key=lambda number: (_speed(root, number), -number))
     host = detect(root, machine, cpu)
@@ -117,13 +117,6 @@ def printable(text: str) -> str:
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(errors="replace").strip()
-    except OSError:
-        return ""
-
-
 def _processors(cpuinfo: str) -> dict[int, dict[str, str]]:
     """/proc/cpuinfo: number of a processor -> its fields."""
     found: dict[int, dict[str, str]] = {}
@@ -140,7 +133,7 @@ def _processors(cpuinfo: str) -> dict[int, dict[str, str]]:
 def _speed(root: Path, cpu: int) -> tuple[int, int]:
     """Capacity as the scheduler sees it, then the highest clock; 0 where the kernel has none."""
     folder = root / f"{_CPUS}/cpu{cpu}"
-    capacity, khz = _read(folder / "cpu_capacity"), _read(folder / "cpufreq/cpuinfo_max_freq")
+    capacity, khz = read(folder / "cpu_capacity"), read(folder / "cpufreq/cpuinfo_max_freq")
     return int(capacity) if capacity.isdigit() else 0, int(khz) if khz.isdigit() else 0
 
 
@@ -150,7 +143,7 @@ def _kind(root: Path, cpu: int, fields: Mapping[str, str]) -> str:
     if "CPU part" in fields:
         return f"{fields.get('CPU implementer', '')} {fields['CPU part']}"
     for unit in ("cpu_core", "cpu_atom"):
-        if cpu in _cpu_list(_read(root / f"sys/devices/{unit}/cpus")):
+        if cpu in _cpu_list(read(root / f"sys/devices/{unit}/cpus")):
             return unit
     return ""
 
@@ -163,7 +156,7 @@ def _cpu_list(text: str) -> frozenset[int]:
 
 def _siblings(root: Path, cpu: int) -> str:
     """The hardware threads of the core of ``cpu``, the same text for each of them."""
-    return _read(root / f"{_CPUS}/cpu{cpu}/topology/thread_siblings_list") or str(cpu)
+    return read(root / f"{_CPUS}/cpu{cpu}/topology/thread_siblings_list") or str(cpu)
 
 
 def _core(fields: Mapping[str, str]) -> str:
@@ -179,12 +172,12 @@ def _core(fields: Mapping[str, str]) -> str:
 def _machine_name(root: Path) -> str:
     """The device tree's model, or what a PC's firmware calls itself."""
     for path in ("proc/device-tree/model", "sys/class/dmi/id/product_name"):
-        name = printable(_read(root / path).replace("\0", " "))
+        name = printable(read(root / path).replace("\0", " "))
         if name.lower() not in _NO_NAMES:
             return name
     return ""
 
 
 def _available(root: Path) -> int | None:
-    found = re.search(r"^MemAvailable:\s*([0-9]+) kB$", _read(root / "proc/meminfo"), re.M)
+    found = re.search(r"^MemAvailable:\s*([0-9]+) kB$", read(root / "proc/meminfo"), re.M)
     return int(found[1]) * 1024 if found else None

@@ -12,7 +12,7 @@ from edgeconv.budget.frontier import Point
 from edgeconv.build import report_file
 from edgeconv.build.project import REPORT
 from edgeconv.build.project import render as to_json
-from edgeconv.errors import EdgeconvError, UsageError
+from edgeconv.errors import EdgeconvError, UsageError, refused
 from edgeconv.owned.manifest import MANIFEST
 from edgeconv.report.text import render as to_text
 from edgeconv.visible import VisibleConsole
@@ -35,19 +35,14 @@ def write(report: Mapping[str, Any], directory: Path) -> None:
     console.print(TITLE)
     console.print(to_text(report))
     check(directory, report)
-    try:
+    with refused(
+        "cannot write the report", directory, "give a writable directory with --report", UsageError
+    ):
         directory.mkdir(parents=True, exist_ok=True)
         if not _same(directory / REPORT, to_json(report)):  # that of the project may lie there
             whole_file.replace(directory / REPORT, to_json(report))
         whole_file.replace(directory / TEXT, text.getvalue())
         write_html(report, directory / PAGE)
-    except OSError as error:
-        raise UsageError(
-            "cannot write the report",
-            where=str(directory),
-            got=str(error.strerror),
-            hint="give a writable directory with --report",
-        ) from error
 
 
 def write_html(report: Mapping[str, Any], path: Path) -> None:

@@ -12,7 +12,7 @@ from edgeconv import array_file
 from edgeconv.array_file import Arrays, Stated
 from edgeconv.build.project import Port, Project
 from edgeconv.encoding import integers
-from edgeconv.errors import EdgeconvError
+from edgeconv.errors import refused
 from edgeconv.ir.quantisation import INTEGERS
 from edgeconv.names import did_you_mean
 
@@ -84,10 +84,8 @@ def write_tensors(
     path: Path, arrays: Mapping[str, npt.NDArray[np.generic]], order: Sequence[str]
 ) -> None:
     """Write ``tensor_bytes`` to a file.  Raises EdgeconvError when that cannot be done."""
-    try:
+    with refused("cannot write", path):
         path.write_bytes(tensor_bytes(arrays, order))
-    except OSError as error:
-        raise EdgeconvError("cannot write", where=str(path), got=str(error.strerror)) from error
 
 
 def tensor_bytes(arrays: Mapping[str, npt.NDArray[np.generic]], order: Sequence[str]) -> bytes:

@@ -116,7 +116,7 @@ def test_colours_stand_out(scheme: int) -> None:
         for background in ("page", "raised"):
             assert contrast(colours[name], colours[background]) >= 4.5, (name, background)
     marks = [name for name in colours if name.startswith("part-")]
-    for name in (*marks, "predicted", "measured", "bound", "calm", "peak", "scratch"):
+    for name in (*marks, "predicted", "measured", "bound", "calm", "peak", "workspace"):
         assert contrast(colours[name], colours["page"]) >= 3, name
 
 

@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 from markupsafe import Markup, escape
 
 from edgeconv import whole_file
-from edgeconv.errors import UsageError
+from edgeconv.errors import UsageError, refused
 from edgeconv.names import path_ends, shortened
 from edgeconv.report import missing, numbers
 from edgeconv.report.advice import suggestions
@@ -92,18 +92,12 @@ def replace(path: Path, text: str) -> None:
 
     Raises EdgeconvError (exit status 2) when ``path`` cannot be written.
     """
-    try:
+    hint = "give a file in a writable directory"
+    with refused("cannot write the HTML report", path, hint, UsageError):
         if path.is_dir():
             raise IsADirectoryError(None, "it is a directory")
         path.parent.mkdir(parents=True, exist_ok=True)
         whole_file.replace(path, text)
-    except OSError as error:
-        raise UsageError(
-            "cannot write the HTML report",
-            where=str(path),
-            got=str(error.strerror),
-            hint="give a file in a writable directory",
-        ) from error
 
 
 def _legend(regions: list[memory.Region]) -> dict[str, int]:
