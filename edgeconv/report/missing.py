@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 Report = Mapping[str, Any]
@@ -33,13 +34,21 @@ _PORTABLE_BOARD = "generic-c"
 
 
 def compile_command(report: Report, *more: str) -> str:
-    """The command that the project was compiled with, and ``more`` options."""
+    """The command that the project was compiled with, and ``more`` options, in place of those that
+    say something else of the same (``--io caller``, ``--storage conv=int8``)."""
     try:
         words = shlex.split(report["program"].get("command", ""))
     except ValueError:
         words = []
     if words[:2] != ["edgeconv", "compile"]:  # of an earlier version, or somebody else's
         words = ["edgeconv", "compile", report["model"]["file"], "--board", report["board"]]
+    said = {(option, value.rpartition("=")[0]) for option, value in pairwise(more)}
+    again = {
+        at
+        for at, (option, value) in enumerate(pairwise(words))
+        if (option, value.rpartition("=")[0]) in said
+    }
+    words = [word for at, word in enumerate(words) if not again & {at - 1, at}]
     return shlex.join([*words, *more])
 
 

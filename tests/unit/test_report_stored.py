@@ -220,6 +220,21 @@ def test_command_that_is_none_of_ours(planned: Report, told: str | None) -> None
     assert missing.compile_command(report) == f"edgeconv compile net.onnx --board {BOARD}"
 
 
+def test_suggested_options_replace_those_of_the_command(planned: Report) -> None:
+    report = copy.deepcopy(planned)
+    storage = {"*": "int8", "*:output": "flyte8", "conv": "int4"}
+    options = CompileOptions(Path("net.onnx"), BOARD, storage=storage, io="arena", selftest=True)
+    report["program"]["command"] = options.command()
+    command = missing.compile_command(
+        report, "--storage", "*=float32", "--storage", "*:output=float32", "--io", "caller"
+    )
+    assert command == (
+        f"edgeconv compile net.onnx --board {BOARD} --storage conv=int4 --selftest "
+        "--storage '*=float32' --storage '*:output=float32' --io caller"
+    )
+    parse(shlex.split(command)[1:])
+
+
 def test_command_is_one_for_a_shell(planned: Report) -> None:
     report = copy.deepcopy(planned)
     report["program"]["command"] = "edgeconv compile a.onnx; rm -r $HOME"
