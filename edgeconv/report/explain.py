@@ -18,6 +18,7 @@ from edgeconv.ir.memory import MemoryMap, Place, Region
 from edgeconv.names import did_you_mean
 from edgeconv.report.movement import movement
 from edgeconv.report.movement_text import convolution_tables
+from edgeconv.report.regions import extent
 from edgeconv.report.slicing import slicing
 from edgeconv.report.text import plain_table
 from edgeconv.storage.base import FLOAT32
@@ -160,10 +161,7 @@ def _tensor(tensor: Tensor, memory: MemoryMap) -> Document:
         "storage": str(tensor.storage) if tensor.dtype == FLOAT32 else tensor.dtype,
         "region": place.region.value,
         "bank": memory.banks[place.bank].name if place.region is Region.ARENA else None,
-        "offset": place.offset,
-        "bytes": place.bytes,
-        "first": place.first,
-        "last": place.last,
+        **extent(place),
     }
 
 
@@ -195,10 +193,7 @@ def _peak(choice: Choice, memory: MemoryMap) -> Document:
             {
                 "name": name,
                 "bank": memory.banks[live[step][name].bank].name,
-                "offset": live[step][name].offset,
-                "bytes": live[step][name].bytes,
-                "first": live[step][name].first,
-                "last": live[step][name].last,
+                **extent(live[step][name]),
             }
             for name in names
         ],

@@ -110,9 +110,11 @@ def _entry(banks: list[str], name: str, place: Place, layer: str | None) -> dict
     return {
         "name": name,
         "bank": banks[place.bank],
-        "offset": place.offset,
-        "bytes": place.bytes,
-        "first": place.first,
-        "last": place.last,
+        **extent(place),
         "layer": layer,
     }
+
+
+def extent(place: Place) -> Row:
+    """Where something lies, in bytes, and from which step to which it is live."""
+    return {key: getattr(place, key) for key in ("offset", "bytes", "first", "last")}
