@@ -29,7 +29,7 @@ int(memcmp)(const void *left, const void *right, size_t bytes);
 
 /* Keeps the compiler from hoisting the loads of one unrolled step above those of the step before:
    with every vector register taken by an accumulator, that only makes it spill. */
-#define EC_STEP() __asm__ volatile("" ::: "memory")
+#define EC_IN_ORDER() __asm__ volatile("" ::: "memory")
 
 /* Bring a cache line near without waiting for it; any address may be named. */
 #define EC_LINE_BYTES 64
@@ -48,14 +48,14 @@ EC_INLINE int ec_ceil_div(int a, int b) { return a > 0 ? (a + b - 1) / b : -(-a 
    with -ffreestanding memcpy is a call. */
 EC_INLINE uint32_t ec_bits(float x)
 {
-    uint32_t u;
-    __builtin_memcpy(&u, &x, sizeof u);
-    return u;
+    uint32_t bits;
+    __builtin_memcpy(&bits, &x, sizeof bits);
+    return bits;
 }
-EC_INLINE float ec_from_bits(uint32_t u)
+EC_INLINE float ec_from_bits(uint32_t bits)
 {
     float x;
-    __builtin_memcpy(&x, &u, sizeof x);
+    __builtin_memcpy(&x, &bits, sizeof x);
     return x;
 }
 

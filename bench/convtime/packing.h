@@ -15,7 +15,7 @@ EC_INLINE void bench_set(const ec_gemm g, const ec_window w, const ec_epilogue e
                 const int end = ec_min_i(line + g.chunk, far_end);
                 if (!computes || bench_packs)
                     ec_gemm_pack(g, w, o, set, 0, line, end);
-                EC_STEP(); /* these panels are read before the next ones overwrite them */
+                EC_IN_ORDER(); /* these panels are read before the next ones overwrite them */
                 if (computes)
                     ec_gemm_chunk(g, w, e, o, set, 0, line, end, f, f_end);
             }

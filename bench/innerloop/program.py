@@ -84,7 +84,7 @@ class Kernel:
         """Multiply-adds of one step; an instruction of a matrix unit does ``step`` rows."""
         rows = self.tile.rows
         if self.kind == "outer" and target.peak > 1:
-            rows //= target.kernel(PANELS).step
+            rows //= target.kernel(PANELS).row_multiple
         return rows * self.tile.vectors
 
     def __str__(self) -> str:

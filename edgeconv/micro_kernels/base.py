@@ -42,7 +42,7 @@ class MicroKernel:
     and vectors, where they are read; ``sums``: of the accumulators.  ``k``: elements of a
     group, which a step multiplies at once and which take a word of four bytes.  ``tiles``: the
     largest register tile for each number of vectors; accumulators and operands together fit the
-    register file, so that nothing spills.  ``step``: their rows come in multiples of this.
+    register file, so that nothing spills.  ``row_multiple``: their rows come in multiples of this.
     ``rate``: so often is the group of a row multiplied by a vector of groups in a slot, the time of
     a vector multiply-add of float32.  ``latency``: slots until a sum can be added to.
     ``vectorised``: the share of the slots so reckoned that remains where compilers make vectors of
@@ -61,7 +61,7 @@ class MicroKernel:
     b: str = "float32"
     sums: str = "float32"
     k: int = 1
-    step: int = 1
+    row_multiple: int = 1
     rate: float = 1.0
     vectorised: float = 1.0
     header: str = ""

@@ -78,7 +78,7 @@ _NEON = (
         *("neon", "f32", PACKED),
         _tiles((8, 3), (12, 2), (16, 1), (4, 5)),
         latency=8,
-        step=4,  # filters are loaded four at a time and multiplied by lane
+        row_multiple=4,  # filters are loaded four at a time and multiplied by lane
     ),
 )
 
@@ -94,7 +94,7 @@ _NEON_ARMV7 = (
         *("neon_armv7", "f32", PACKED),
         _tiles((4, 3), (12, 1), (4, 2), (8, 1)),
         latency=8,
-        step=4,  # filters are loaded four at a time and multiplied by lane
+        row_multiple=4,  # filters are loaded four at a time and multiplied by lane
     ),
 )
 
@@ -108,7 +108,7 @@ _POWER10 = (
         *("power10", "f32", PACKED),
         _MMA_TILES,
         latency=8,
-        step=4,
+        row_multiple=4,
         rate=2.0,  # two outer products of 4 x 4 per cycle, or four vector multiply-adds
     ),
     MicroKernel(
@@ -118,7 +118,7 @@ _POWER10 = (
         a="bfloat16",
         b="bfloat16",
         k=2,
-        step=4,
+        row_multiple=4,
         rate=2.0,  # as many outer products per cycle as of float32 (POWER ISA 3.1, MMA)
         header="../isa/ec_bfloat16_power10.h",
         feature="bfloat16",

@@ -15,15 +15,15 @@
 #define EC_PACKS_PAIRS /* ec_bf16_pack is there */
 typedef ec_tile ec_bf16_sums;
 
-EC_INLINE void ec_bf16_init(ec_bf16_sums *t, int mr, int nv) { ec_tile_init(t, NULL, mr, nv); }
+EC_INLINE void ec_bf16_init(ec_bf16_sums *tile, int mr, int nv) { ec_tile_init(tile, NULL, mr, nv); }
 
-EC_INLINE void ec_bf16_read(const ec_bf16_sums *t, ec_vec *rows, int mr, int nv)
+EC_INLINE void ec_bf16_read(const ec_bf16_sums *tile, ec_vec *rows, int mr, int nv)
 {
-    ec_tile_read(t, rows, mr, nv);
+    ec_tile_read(tile, rows, mr, nv);
 }
 
 /* (A cast of vector types would do, had GCC and Clang the same name for them.) */
-EC_INLINE void ec_bf16_mac(ec_bf16_sums *t, const void *a, ptrdiff_t a_row, ptrdiff_t a_k,
+EC_INLINE void ec_bf16_mac(ec_bf16_sums *tile, const void *a, ptrdiff_t a_row, ptrdiff_t a_k,
                            const void *b, int depth, int mr, int nv)
 {
     const char *x_at = a, *w = b;
@@ -34,27 +34,27 @@ EC_INLINE void ec_bf16_mac(ec_bf16_sums *t, const void *a, ptrdiff_t a_row, ptrd
         for (int j = 0; j < nv; j++)
             f[j] = _mm512_loadu_si512(w + j * EC_VL * 4);
         if (mr > 1)
-            EC_STEP(); /* or filters are loaded again for every pixel */
+            EC_IN_ORDER(); /* or filters are loaded again for every pixel */
         EC_UNROLL
         for (int p = 0; p < mr; p++) {
             const __m512i x = _mm512_set1_epi32(*(const int *)(const void *)(x_at + p * a_row));
             EC_UNROLL
             for (int j = 0; j < nv; j++)
-                t->acc[p * nv + j] =
-                    _mm512_dpbf16_ps(t->acc[p * nv + j], (__m512bh)x, (__m512bh)f[j]);
+                tile->acc[p * nv + j] =
+                    _mm512_dpbf16_ps(tile->acc[p * nv + j], (__m512bh)x, (__m512bh)f[j]);
         }
     }
 }
 
-/* Columns [lo, hi) of a row of the panel at `to`, `step` elements apart in the input: the channels
+/* Columns [lo, hi) of a row of the panel at `to`, `stride` elements apart in the input: the channels
    [0, n) of which sixteen lie from number `at` on and sixteen more from number `next` on. */
 EC_INLINE void ec_bf16_pack(uint32_t *to, const void *in, int fmt, ptrdiff_t at, ptrdiff_t next,
-                             ptrdiff_t step, int n, int pairs, int lo, int hi, int phases, int wide)
+                             ptrdiff_t stride, int n, int pairs, int lo, int hi, int phases, int wide)
 {
     const __mmask16 stored = ec_mask(pairs);
     (void)phases, (void)wide;
     to += (ptrdiff_t)lo * pairs;
-    for (int i = lo; i < hi; i++, at += step, next += step, to += pairs) {
+    for (int i = lo; i < hi; i++, at += stride, next += stride, to += pairs) {
         const ec_vec low = n >= EC_VL ? ec_load_as(ec_at(in, at, fmt), fmt)
                                       : ec_load_as_n(ec_at(in, at, fmt), n, fmt);
         ec_vec high = ec_set1(0.0f);

@@ -10,65 +10,65 @@
 #define EC_PACKS_PAIRS /* ec_bf16_pack is there */
 typedef ec_f32_sums ec_bf16_sums;
 
-EC_INLINE void ec_bf16_init(ec_bf16_sums *t, int mr, int nv) { ec_f32_init(t, mr, nv); }
+EC_INLINE void ec_bf16_init(ec_bf16_sums *tile, int mr, int nv) { ec_f32_init(tile, mr, nv); }
 
-EC_INLINE void ec_bf16_read(const ec_bf16_sums *t, ec_vec *rows, int mr, int nv)
+EC_INLINE void ec_bf16_read(const ec_bf16_sums *tile, ec_vec *rows, int mr, int nv)
 {
-    ec_f32_read(t, rows, mr, nv);
+    ec_f32_read(tile, rows, mr, nv);
 }
 
-EC_INLINE void ec_bf16_load(ec_mma_step *s, const unsigned char *a, const unsigned char *b, int mr,
+EC_INLINE void ec_bf16_load(ec_mma_operands *loaded, const unsigned char *a, const unsigned char *b, int mr,
                              int nv)
 {
     EC_UNROLL
     for (int p = 0; p < mr / 4; p++)
-        s->x[p] = vec_xl(0, a + 16 * p);
+        loaded->x[p] = vec_xl(0, a + 16 * p);
     EC_UNROLL
     for (int j = 0; j < nv; j++)
-        s->y[j] = vec_xl(0, b + j * EC_VL * 4);
+        loaded->y[j] = vec_xl(0, b + j * EC_VL * 4);
 }
 
-EC_INLINE void ec_bf16_add(ec_bf16_sums *t, ec_mma_step *s, int mr, int nv)
+EC_INLINE void ec_bf16_add(ec_bf16_sums *tile, ec_mma_operands *loaded, int mr, int nv)
 {
-#define EC_ADD(i) __builtin_mma_xvbf16ger2pp(&t->acc[i], s->x[(i) / nv], s->y[(i) % nv])
+#define EC_ADD(i) __builtin_mma_xvbf16ger2pp(&tile->acc[i], loaded->x[(i) / nv], loaded->y[(i) % nv])
     EC_EACH_ACC(mr / 4 * nv, EC_ADD);
 #undef EC_ADD
-    EC_STEP();
+    EC_IN_ORDER();
 }
 
 /* Operands are loaded some steps ahead, as in ec_f32_mac. */
-EC_INLINE void ec_bf16_mac(ec_bf16_sums *t, const void *a, ptrdiff_t a_row, ptrdiff_t a_k,
+EC_INLINE void ec_bf16_mac(ec_bf16_sums *tile, const void *a, ptrdiff_t a_row, ptrdiff_t a_k,
                            const void *b, int depth, int mr, int nv)
 {
     const int nr = nv * EC_VL * 4; /* bytes */
     const int ahead = EC_MMA_AHEAD * (mr / 4 + nv) <= 28 ? EC_MMA_AHEAD : EC_MMA_AHEAD - 1;
     const int alone = depth < 2 * ahead - 1 ? depth : (depth - (ahead - 1)) % ahead;
     const unsigned char *x = a, *w = b;
-    ec_mma_step s[EC_MMA_AHEAD];
+    ec_mma_operands loaded[EC_MMA_AHEAD];
     (void)a_row; /* packed */
     EC_NO_UNROLL
     for (int k = 0; k < alone; k++, x += a_k, w += nr) {
-        ec_bf16_load(&s[0], x, w, mr, nv);
-        ec_bf16_add(t, &s[0], mr, nv);
+        ec_bf16_load(&loaded[0], x, w, mr, nv);
+        ec_bf16_add(tile, &loaded[0], mr, nv);
     }
     if (alone == depth)
         return;
     EC_UNROLL
     for (int i = 0; i < ahead - 1; i++)
-        ec_bf16_load(&s[i], x + i * a_k, w + i * nr, mr, nv);
+        ec_bf16_load(&loaded[i], x + i * a_k, w + i * nr, mr, nv);
     EC_NO_UNROLL
     for (int k = depth - alone; k >= ahead; k -= ahead, x += ahead * a_k, w += ahead * nr) {
         EC_UNROLL
         for (int i = 0; i < ahead; i++) {
             const int next = i + ahead - 1;
-            ec_bf16_load(&s[next % ahead], x + next * a_k, w + next * nr, mr, nv);
-            ec_bf16_add(t, &s[i], mr, nv);
+            ec_bf16_load(&loaded[next % ahead], x + next * a_k, w + next * nr, mr, nv);
+            ec_bf16_add(tile, &loaded[i], mr, nv);
         }
     }
     EC_UNROLL
     for (int i = 0; i < ahead - 1; i++) {
-        ec_bf16_load(&s[i], x + i * a_k, w + i * nr, mr, nv);
-        ec_bf16_add(t, &s[i], mr, nv);
+        ec_bf16_load(&loaded[i], x + i * a_k, w + i * nr, mr, nv);
+        ec_bf16_add(tile, &loaded[i], mr, nv);
     }
 }
 
@@ -80,11 +80,11 @@ EC_INLINE ec_vec ec_pairs_of(ec_vec even, ec_vec odd)
     return (ec_vec)vec_or(low, vec_and(high, vec_splats(0xffff0000u)));
 }
 
-/* Columns [lo, hi) of a row of the panel at `to`, `step` elements apart in the input: the channels
+/* Columns [lo, hi) of a row of the panel at `to`, `stride` elements apart in the input: the channels
    [0, n) from number `at` on, every EC_VL of them `next - at` from those before.  Columns whose
    numbers differ by `phases` are neighbours in the panel, `wide` of them. */
 EC_INLINE void ec_bf16_pack(uint32_t *to, const void *in, int fmt, ptrdiff_t at, ptrdiff_t next,
-                             ptrdiff_t step, int n, int pairs, int lo, int hi, int phases, int wide)
+                             ptrdiff_t stride, int n, int pairs, int lo, int hi, int phases, int wide)
 {
     const ptrdiff_t apart = (ptrdiff_t)phases * wide;
     for (int c = 0; c < n; c += EC_VL) {
@@ -99,7 +99,7 @@ EC_INLINE void ec_bf16_pack(uint32_t *to, const void *in, int fmt, ptrdiff_t at,
                 EC_UNROLL
                 for (int j = 0; j < EC_VL; j++) {
                     const int column = (i + ec_min_i(j, count - 1)) * phases + phase;
-                    v[j] = ec_load_as_n(ec_at(in, from + (column - lo) * step, fmt), few, fmt);
+                    v[j] = ec_load_as_n(ec_at(in, from + (column - lo) * stride, fmt), few, fmt);
                 }
                 ec_transpose(v);
                 ec_store_n((float *)(void *)put, ec_pairs_of(v[0], v[1]), count);

@@ -4,17 +4,17 @@
 
 typedef ec_tile ec_f32_sums;
 
-EC_INLINE void ec_f32_init(ec_f32_sums *t, int mr, int nv) { ec_tile_init(t, NULL, mr, nv); }
+EC_INLINE void ec_f32_init(ec_f32_sums *tile, int mr, int nv) { ec_tile_init(tile, NULL, mr, nv); }
 
-EC_INLINE void ec_f32_read(const ec_f32_sums *t, ec_vec *rows, int mr, int nv)
+EC_INLINE void ec_f32_read(const ec_f32_sums *tile, ec_vec *rows, int mr, int nv)
 {
-    ec_tile_read(t, rows, mr, nv);
+    ec_tile_read(tile, rows, mr, nv);
 }
 
 #ifndef EC_F32_MAC
-EC_INLINE void ec_f32_mac(ec_f32_sums *t, const void *a, ptrdiff_t a_row, ptrdiff_t a_k,
+EC_INLINE void ec_f32_mac(ec_f32_sums *tile, const void *a, ptrdiff_t a_row, ptrdiff_t a_k,
                           const void *b, int depth, int mr, int nv)
 {
-    ec_tile_mac(t, a, EC_F32, a_row / 4, a_k / 4, b, EC_F32, depth, mr, nv, 0, mr);
+    ec_tile_mac(tile, a, EC_F32, a_row / 4, a_k / 4, b, EC_F32, depth, mr, nv, 0, mr);
 }
 #endif

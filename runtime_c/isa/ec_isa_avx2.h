@@ -63,10 +63,10 @@ EC_INLINE ec_vec ec_mantissa(ec_vec a)
     return _mm256_castsi256_ps(_mm256_or_si256(fraction, _mm256_set1_epi32(0x3f800000)));
 }
 EC_INLINE ec_vec ec_sqrt(ec_vec a) { return _mm256_sqrt_ps(a); }
-EC_INLINE ec_vec ec_load_strided(const float *p, ptrdiff_t step, int n)
+EC_INLINE ec_vec ec_load_strided(const float *p, ptrdiff_t stride, int n)
 {
     const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-    const __m256i at = _mm256_mullo_epi32(lane, _mm256_set1_epi32((int)step));
+    const __m256i at = _mm256_mullo_epi32(lane, _mm256_set1_epi32((int)stride));
     const __m256 mask = _mm256_castsi256_ps(ec_mask(n));
     return _mm256_mask_i32gather_ps(_mm256_setzero_ps(), p, at, mask, sizeof(float));
 }
@@ -111,18 +111,18 @@ EC_INLINE ec_vec ec_load_indexed(const float *p, const int32_t *index, int n)
 }
 EC_INLINE void ec_transpose(ec_vec v[EC_VL])
 {
-    __m256 t[EC_VL];
+    __m256 tile[EC_VL];
     EC_UNROLL
     for (int i = 0; i < EC_VL; i += 2) { /* pairs of rows */
-        t[i] = _mm256_unpacklo_ps(v[i], v[i + 1]);
-        t[i + 1] = _mm256_unpackhi_ps(v[i], v[i + 1]);
+        tile[i] = _mm256_unpacklo_ps(v[i], v[i + 1]);
+        tile[i + 1] = _mm256_unpackhi_ps(v[i], v[i + 1]);
     }
     EC_UNROLL
     for (int i = 0; i < EC_VL; i += 4) { /* v[i + r], half h: column 4 h + r of rows i .. i + 3 */
-        v[i] = _mm256_shuffle_ps(t[i], t[i + 2], 0x44);
-        v[i + 1] = _mm256_shuffle_ps(t[i], t[i + 2], 0xee);
-        v[i + 2] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0x44);
-        v[i + 3] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0xee);
+        v[i] = _mm256_shuffle_ps(tile[i], tile[i + 2], 0x44);
+        v[i + 1] = _mm256_shuffle_ps(tile[i], tile[i + 2], 0xee);
+        v[i + 2] = _mm256_shuffle_ps(tile[i + 1], tile[i + 3], 0x44);
+        v[i + 3] = _mm256_shuffle_ps(tile[i + 1], tile[i + 3], 0xee);
     }
     EC_UNROLL
     for (int r = 0; r < 4; r++) { /* the halves */

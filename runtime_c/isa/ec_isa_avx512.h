@@ -66,10 +66,10 @@ EC_INLINE ec_vec ec_mantissa(ec_vec a)
     return _mm512_castsi512_ps(_mm512_or_si512(fraction, _mm512_set1_epi32(0x3f800000)));
 }
 EC_INLINE ec_vec ec_sqrt(ec_vec a) { return _mm512_sqrt_ps(a); }
-EC_INLINE ec_vec ec_load_strided(const float *p, ptrdiff_t step, int n)
+EC_INLINE ec_vec ec_load_strided(const float *p, ptrdiff_t stride, int n)
 {
     const __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    const __m512i at = _mm512_mullo_epi32(lane, _mm512_set1_epi32((int)step));
+    const __m512i at = _mm512_mullo_epi32(lane, _mm512_set1_epi32((int)stride));
     return _mm512_mask_i32gather_ps(_mm512_setzero_ps(), ec_mask(n), at, p, sizeof(float));
 }
 EC_INLINE ec_vec ec_load_span(const float *p, int lo, int hi)
@@ -118,18 +118,18 @@ EC_INLINE ec_vec ec_load_indexed(const float *p, const int32_t *index, int n)
 }
 EC_INLINE void ec_transpose(ec_vec v[EC_VL])
 {
-    __m512d t[EC_VL];
+    __m512d tile[EC_VL];
     EC_UNROLL
     for (int i = 0; i < EC_VL; i += 2) { /* pairs of rows */
-        t[i] = _mm512_castps_pd(_mm512_unpacklo_ps(v[i], v[i + 1]));
-        t[i + 1] = _mm512_castps_pd(_mm512_unpackhi_ps(v[i], v[i + 1]));
+        tile[i] = _mm512_castps_pd(_mm512_unpacklo_ps(v[i], v[i + 1]));
+        tile[i + 1] = _mm512_castps_pd(_mm512_unpackhi_ps(v[i], v[i + 1]));
     }
     EC_UNROLL
     for (int i = 0; i < EC_VL; i += 4) { /* v[i + r], quarter q: column 4 q + r of rows i .. i + 3 */
-        v[i] = _mm512_castpd_ps(_mm512_unpacklo_pd(t[i], t[i + 2]));
-        v[i + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(t[i], t[i + 2]));
-        v[i + 2] = _mm512_castpd_ps(_mm512_unpacklo_pd(t[i + 1], t[i + 3]));
-        v[i + 3] = _mm512_castpd_ps(_mm512_unpackhi_pd(t[i + 1], t[i + 3]));
+        v[i] = _mm512_castpd_ps(_mm512_unpacklo_pd(tile[i], tile[i + 2]));
+        v[i + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(tile[i], tile[i + 2]));
+        v[i + 2] = _mm512_castpd_ps(_mm512_unpacklo_pd(tile[i + 1], tile[i + 3]));
+        v[i + 3] = _mm512_castpd_ps(_mm512_unpackhi_pd(tile[i + 1], tile[i + 3]));
     }
     EC_UNROLL
     for (int r = 0; r < 4; r++) { /* the quarters */

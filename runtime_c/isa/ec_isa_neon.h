@@ -25,13 +25,13 @@ EC_INLINE float ec_reduce_min(ec_vec a) { return vminvq_f32(a); }
 #include "ec_tile_lanes.h"
 
 /* One channel: a pixel is loaded into every lane. */
-EC_INLINE void ec_tile_mac1(ec_tile *t, const char *a, int a_as, ptrdiff_t pixel, const char *w,
+EC_INLINE void ec_tile_mac1(ec_tile *tile, const char *a, int a_as, ptrdiff_t pixel, const char *stored,
                             int fmt, int mr, int nv, int lo, int hi)
 {
-    ec_vec f[EC_TILE_VECS];
+    ec_vec filters[EC_TILE_VECS];
     EC_UNROLL
     for (int j = 0; j < nv; j++)
-        f[j] = ec_load_at(w, j * EC_VL, fmt);
+        filters[j] = ec_load_at(stored, j * EC_VL, fmt);
     EC_UNROLL
     for (int p = 0; p < mr; p++) {
         if (p < lo || p >= hi)
@@ -39,36 +39,36 @@ EC_INLINE void ec_tile_mac1(ec_tile *t, const char *a, int a_as, ptrdiff_t pixel
         const ec_vec x = ec_set1_as(a + p * pixel, a_as);
         EC_UNROLL
         for (int j = 0; j < nv; j++)
-            t->acc[p * nv + j] = vfmaq_f32(t->acc[p * nv + j], f[j], x);
+            tile->acc[p * nv + j] = vfmaq_f32(tile->acc[p * nv + j], filters[j], x);
     }
 }
 
 /* sum + f * lane n of x.  Assembly, because it adds in place: among the many multiply-adds of a
    round, GCC gives the sum of vfmaq_laneq_f32 a new register, which it then has to move. */
-EC_INLINE ec_vec ec_fma_lane(ec_vec sum, ec_vec f, ec_vec x, int n)
+EC_INLINE ec_vec ec_fma_lane(ec_vec sum, ec_vec filters, ec_vec x, int n)
 {
     switch (n) {
-    case 0: __asm__("fmla %0.4s, %1.4s, %2.s[0]" : "+w"(sum) : "w"(f), "w"(x)); break;
-    case 1: __asm__("fmla %0.4s, %1.4s, %2.s[1]" : "+w"(sum) : "w"(f), "w"(x)); break;
-    case 2: __asm__("fmla %0.4s, %1.4s, %2.s[2]" : "+w"(sum) : "w"(f), "w"(x)); break;
-    default: __asm__("fmla %0.4s, %1.4s, %2.s[3]" : "+w"(sum) : "w"(f), "w"(x)); break;
+    case 0: __asm__("fmla %0.4s, %1.4s, %2.s[0]" : "+w"(sum) : "w"(filters), "w"(x)); break;
+    case 1: __asm__("fmla %0.4s, %1.4s, %2.s[1]" : "+w"(sum) : "w"(filters), "w"(x)); break;
+    case 2: __asm__("fmla %0.4s, %1.4s, %2.s[2]" : "+w"(sum) : "w"(filters), "w"(x)); break;
+    default: __asm__("fmla %0.4s, %1.4s, %2.s[3]" : "+w"(sum) : "w"(filters), "w"(x)); break;
     }
     return sum;
 }
 
 /* Vector j of the filters of channel `lane`, which lies at w, stored as fmt. */
-EC_INLINE void ec_tile_alone(ec_tile *t, const char *w, int fmt, const ec_vec *x, int lane, int j,
+EC_INLINE void ec_tile_alone(ec_tile *tile, const char *stored, int fmt, const ec_vec *x, int lane, int j,
                              int mr, int nv, int lo, int hi)
 {
-    EC_STEP();
-    const ec_vec f = ec_load_as(w, fmt);
+    EC_IN_ORDER();
+    const ec_vec filters = ec_load_as(stored, fmt);
     EC_UNROLL
     for (int p = 0; p < mr; p++)
         if (p >= lo && p < hi)
-            t->acc[p * nv + j] = ec_fma_lane(t->acc[p * nv + j], f, x[p], lane);
+            tile->acc[p * nv + j] = ec_fma_lane(tile->acc[p * nv + j], filters, x[p], lane);
     EC_UNROLL
     for (int p = 0; p < mr; p++) /* the sums are there before the next filters are loaded */
-        __asm__ volatile("" : "+w"(t->acc[p * nv + j]));
+        __asm__ volatile("" : "+w"(tile->acc[p * nv + j]));
 }
 
 /* Whether all filters of a channel wait in registers at once.  Decoding takes registers of its own,
@@ -82,34 +82,34 @@ EC_INLINE void ec_tile_alone(ec_tile *t, const char *w, int fmt, const ec_vec *x
 /* Channel LANE of four: the pixels' four channels x[p] are in registers already. */
 #define EC_TILE_LANE(LANE)                                                                         \
     do {                                                                                           \
-        EC_STEP();                                                                                 \
-        ec_vec f[EC_TILE_VECS];                                                                    \
+        EC_IN_ORDER();                                                                                 \
+        ec_vec filters[EC_TILE_VECS];                                                                    \
         EC_UNROLL                                                                                  \
         for (int j = 0; EC_FILTERS_WAIT && j < nv; j++)                                            \
-            f[j] = ec_load_at(w, (LANE * nv + j) * EC_VL, fmt);                                    \
+            filters[j] = ec_load_at(stored, (LANE * nv + j) * EC_VL, fmt);                                    \
         EC_UNROLL                                                                                  \
         for (int p = 0; EC_FILTERS_WAIT && p < mr; p++) {                                          \
             if (p < lo || p >= hi)                                                                 \
                 continue;                                                                          \
             EC_UNROLL                                                                              \
             for (int j = 0; j < nv; j++)                                                           \
-                t->acc[p * nv + j] = ec_fma_lane(t->acc[p * nv + j], f[j], x[p], LANE);            \
+                tile->acc[p * nv + j] = ec_fma_lane(tile->acc[p * nv + j], filters[j], x[p], LANE);            \
         }                                                                                          \
         EC_UNROLL                                                                                  \
         for (int j = 0; !EC_FILTERS_WAIT && j < nv; j++)                                           \
-            ec_tile_alone(t, w + (LANE * nv + j) * vec, fmt, x, LANE, j, mr, nv, lo, hi);          \
+            ec_tile_alone(tile, stored + (LANE * nv + j) * vec, fmt, x, LANE, j, mr, nv, lo, hi);          \
     } while (0)
 
-EC_INLINE void ec_tile_mac(ec_tile *t, const void *a, int a_as, ptrdiff_t a_row, ptrdiff_t a_k,
+EC_INLINE void ec_tile_mac(ec_tile *tile, const void *a, int a_as, ptrdiff_t a_row, ptrdiff_t a_k,
                            const void *b, int fmt, int kc, int mr, int nv, int lo, int hi)
 {
     const int vec = EC_STORED_SPAN(fmt, EC_VL); /* bytes */
-    const ptrdiff_t pixel = a_row * EC_STORED_BYTES(a_as), step = a_k * EC_STORED_BYTES(a_as);
-    const char *w = b, *pixels = a;
+    const ptrdiff_t pixel = a_row * EC_STORED_BYTES(a_as), stride = a_k * EC_STORED_BYTES(a_as);
+    const char *stored = b, *pixels = a;
     int k = 0;
     if (a_k == 1) /* four channels lie side by side: multiply by lane, a quarter of the loads */
         EC_NO_UNROLL
-        for (; k + 4 <= kc; k += 4, pixels += 4 * step, w += 4 * nv * vec) {
+        for (; k + 4 <= kc; k += 4, pixels += 4 * stride, stored += 4 * nv * vec) {
             ec_vec x[EC_TILE_VECS];
             EC_UNROLL
             for (int p = 0; p < mr; p++)
@@ -120,8 +120,8 @@ EC_INLINE void ec_tile_mac(ec_tile *t, const void *a, int a_as, ptrdiff_t a_row,
             EC_TILE_LANE(3);
         }
     EC_NO_UNROLL
-    for (; k < kc; k++, pixels += step, w += nv * vec)
-        ec_tile_mac1(t, pixels, a_as, pixel, w, fmt, mr, nv, lo, hi);
+    for (; k < kc; k++, pixels += stride, stored += nv * vec)
+        ec_tile_mac1(tile, pixels, a_as, pixel, stored, fmt, mr, nv, lo, hi);
 }
 #undef EC_TILE_LANE
 #undef EC_FILTERS_WAIT
@@ -132,12 +132,12 @@ EC_INLINE void ec_tile_mac(ec_tile *t, const void *a, int a_as, ptrdiff_t a_row,
     do {                                                                                           \
         EC_UNROLL                                                                                  \
         for (int j = 0; j < nv; j++)                                                               \
-            t->acc[(p + LANE) * nv + j] =                                                          \
-                vfmaq_laneq_f32(t->acc[(p + LANE) * nv + j], y[j], x, LANE);                       \
+            tile->acc[(p + LANE) * nv + j] =                                                          \
+                vfmaq_laneq_f32(tile->acc[(p + LANE) * nv + j], y[j], x, LANE);                       \
     } while (0)
 
 #define EC_F32_MAC
-EC_INLINE void ec_f32_mac(ec_tile *t, const void *a, ptrdiff_t a_row, ptrdiff_t a_k,
+EC_INLINE void ec_f32_mac(ec_tile *tile, const void *a, ptrdiff_t a_row, ptrdiff_t a_k,
                           const void *b, int depth, int mr, int nv)
 {
     const float *x_at = a, *y_at = b;

@@ -109,12 +109,12 @@ EC_INLINE float ec_reduce_min(ec_vec a)
    product is rounded before it is added.  The fused one would cost a vdup for every pixel.
    Assembly, because the order of the multiply-adds is what keeps a full register file from
    spilling, and compilers change that of intrinsics. */
-EC_INLINE ec_vec ec_mla_lane(ec_vec sum, ec_vec f, float32x2_t x, int n)
+EC_INLINE ec_vec ec_mla_lane(ec_vec sum, ec_vec filters, float32x2_t x, int n)
 {
     if (n)
-        __asm__ volatile("vmla.f32 %q0, %q1, %P2[1]" : "+w"(sum) : "w"(f), "t"(x));
+        __asm__ volatile("vmla.f32 %q0, %q1, %P2[1]" : "+w"(sum) : "w"(filters), "t"(x));
     else
-        __asm__ volatile("vmla.f32 %q0, %q1, %P2[0]" : "+w"(sum) : "w"(f), "t"(x));
+        __asm__ volatile("vmla.f32 %q0, %q1, %P2[0]" : "+w"(sum) : "w"(filters), "t"(x));
     return sum;
 }
 
@@ -129,7 +129,7 @@ EC_INLINE float32x2_t ec_load_channels(const char *a, int a_as, int channels)
 /* One or two channels: those of a pixel share a d register while filters pass by, one vector at a
    time.  Flyte24 needs these registers for the places of its bytes, int4 for those of its bits: then
    pixels are loaded again for every vector of filters. */
-EC_INLINE void ec_tile_step(ec_tile *t, const char *a, int a_as, ptrdiff_t pixel, const char *w,
+EC_INLINE void ec_tile_few(ec_tile *tile, const char *a, int a_as, ptrdiff_t pixel, const char *stored,
                             int fmt, int channels, int mr, int nv, int lo, int hi)
 {
     const int again = EC_STORED_BYTES(fmt) == 3 || EC_STORED_SPAN(fmt, 2) == 1;
@@ -140,35 +140,35 @@ EC_INLINE void ec_tile_step(ec_tile *t, const char *a, int a_as, ptrdiff_t pixel
             x[p] = ec_load_channels(a + p * pixel, a_as, channels);
     EC_UNROLL
     for (int j = 0; j < channels * nv; j++) {
-        EC_STEP();
-        const ec_vec f = ec_load_at(w, j * EC_VL, fmt);
+        EC_IN_ORDER();
+        const ec_vec filters = ec_load_at(stored, j * EC_VL, fmt);
         EC_UNROLL
         for (int p = 0; p < mr; p++) {
             if (p < lo || p >= hi)
                 continue;
             if (again) {
-                EC_STEP();
+                EC_IN_ORDER();
                 x[p] = ec_load_channels(a + p * pixel, a_as, channels);
             }
-            t->acc[p * nv + j % nv] = ec_mla_lane(t->acc[p * nv + j % nv], f, x[p], j / nv);
+            tile->acc[p * nv + j % nv] = ec_mla_lane(tile->acc[p * nv + j % nv], filters, x[p], j / nv);
         }
     }
 }
 
-EC_INLINE void ec_tile_steps(ec_tile *t, const void *a, int a_as, ptrdiff_t a_row, ptrdiff_t a_k,
+EC_INLINE void ec_tile_sum(ec_tile *tile, const void *a, int a_as, ptrdiff_t a_row, ptrdiff_t a_k,
                              const void *b, int fmt, int kc, int mr, int nv, int lo, int hi)
 {
     const int vec = EC_STORED_SPAN(fmt, EC_VL); /* bytes */
-    const ptrdiff_t pixel = a_row * EC_STORED_BYTES(a_as), step = a_k * EC_STORED_BYTES(a_as);
-    const char *w = b, *pixels = a;
+    const ptrdiff_t pixel = a_row * EC_STORED_BYTES(a_as), stride = a_k * EC_STORED_BYTES(a_as);
+    const char *stored = b, *pixels = a;
     int k = 0;
     if (a_k == 1 && a_as == EC_F32) /* channels lie side by side: half of the loads */
         EC_NO_UNROLL
-        for (; k + 2 <= kc; k += 2, pixels += 2 * step, w += 2 * nv * vec)
-            ec_tile_step(t, pixels, a_as, pixel, w, fmt, 2, mr, nv, lo, hi);
+        for (; k + 2 <= kc; k += 2, pixels += 2 * stride, stored += 2 * nv * vec)
+            ec_tile_few(tile, pixels, a_as, pixel, stored, fmt, 2, mr, nv, lo, hi);
     EC_NO_UNROLL
-    for (; k < kc; k++, pixels += step, w += nv * vec)
-        ec_tile_step(t, pixels, a_as, pixel, w, fmt, 1, mr, nv, lo, hi);
+    for (; k < kc; k++, pixels += stride, stored += nv * vec)
+        ec_tile_few(tile, pixels, a_as, pixel, stored, fmt, 1, mr, nv, lo, hi);
 }
 
 #include "ec_tile_decoded.h"
@@ -201,7 +201,7 @@ EC_INLINE ec_vec ec_load_next(const float **p)
 
 /* Filters are multiplied by lane, four to a vector.  Of filters and pixels, one has a single
    vector per step; two steps of it stay in registers while those of the other pass by. */
-EC_INLINE void ec_f32_pair(ec_tile *t, const float **a, const float **b, int mr, int nv)
+EC_INLINE void ec_f32_pair(ec_tile *tile, const float **a, const float **b, int mr, int nv)
 {
     const int by_pixels = mr == 4, passing = by_pixels ? nv : mr / 4;
     const float *kept = by_pixels ? *a : *b, *next = by_pixels ? *b : *a;
@@ -211,12 +211,12 @@ EC_INLINE void ec_f32_pair(ec_tile *t, const float **a, const float **b, int mr,
     for (int i = 0; i < 2 * passing; i++) {
         if (i % 2 == 0)
             EC_LOAD_PAIR(next, y[0], y[1], "q2", "q3");
-        const int step = i / passing, v = i % passing;
+        const int turn = i / passing, v = i % passing;
         EC_UNROLL
         for (int p = 0; p < 4; p++) {
-            ec_vec *sum = &t->acc[by_pixels ? p * nv + v : 4 * v + p];
-            *sum = by_pixels ? ec_mla_quad(*sum, y[i % 2], x[step], p)
-                             : ec_mla_quad(*sum, x[step], y[i % 2], p);
+            ec_vec *sum = &tile->acc[by_pixels ? p * nv + v : 4 * v + p];
+            *sum = by_pixels ? ec_mla_quad(*sum, y[i % 2], x[turn], p)
+                             : ec_mla_quad(*sum, x[turn], y[i % 2], p);
         }
     }
     *a = by_pixels ? kept : next;
@@ -224,7 +224,7 @@ EC_INLINE void ec_f32_pair(ec_tile *t, const float **a, const float **b, int mr,
 }
 
 /* One step: as above, a vector at a time. */
-EC_INLINE void ec_f32_one(ec_tile *t, const float **a, const float **b, int mr, int nv)
+EC_INLINE void ec_f32_one(ec_tile *tile, const float **a, const float **b, int mr, int nv)
 {
     ec_vec x[EC_TILE_VECS / 4];
     EC_UNROLL
@@ -235,7 +235,7 @@ EC_INLINE void ec_f32_one(ec_tile *t, const float **a, const float **b, int mr, 
         const ec_vec y = ec_load_next(b);
         EC_UNROLL
         for (int p = 0; p < mr; p++)
-            t->acc[p * nv + j] = ec_mla_quad(t->acc[p * nv + j], y, x[p / 4], p % 4);
+            tile->acc[p * nv + j] = ec_mla_quad(tile->acc[p * nv + j], y, x[p / 4], p % 4);
     }
 }
 
@@ -243,7 +243,7 @@ EC_INLINE void ec_f32_one(ec_tile *t, const float **a, const float **b, int mr, 
    what counts the rounds: hence pairs, eight steps to a round, and a count that ends at zero.  The
    counts pass through assembly: of a constant depth GCC would peel the rounds off, and spill. */
 #define EC_F32_MAC
-EC_INLINE void ec_f32_mac(ec_tile *t, const void *a, ptrdiff_t a_row, ptrdiff_t a_k,
+EC_INLINE void ec_f32_mac(ec_tile *tile, const void *a, ptrdiff_t a_row, ptrdiff_t a_k,
                           const void *b, int depth, int mr, int nv)
 {
     const float *x = a, *y = b;
@@ -254,11 +254,11 @@ EC_INLINE void ec_f32_mac(ec_tile *t, const void *a, ptrdiff_t a_row, ptrdiff_t 
     for (; rounds != 0; rounds--) {
         EC_UNROLL
         for (int pair = 0; pair < 4; pair++)
-            ec_f32_pair(t, &x, &y, mr, nv);
+            ec_f32_pair(tile, &x, &y, mr, nv);
     }
     EC_NO_UNROLL
     for (; rest != 0; rest--)
-        ec_f32_one(t, &x, &y, mr, nv);
+        ec_f32_one(tile, &x, &y, mr, nv);
 }
 
 #include "ec_f32_lanes.h"

@@ -69,10 +69,10 @@ EC_INLINE ec_vec ec_sqrt(ec_vec a)
     const float other = a < 0.0f ? ec_from_bits(0x7fc00000u) : a; /* zeros, infinity, NaN */
     return a > 0.0f && a < ec_from_bits(0x7f800000u) ? positive : other;
 }
-/* p[0], p[step], ... in the first n lanes; the others are zero. */
-EC_INLINE ec_vec ec_load_strided(const float *p, ptrdiff_t step, int n)
+/* p[0], p[stride], ... in the first n lanes; the others are zero. */
+EC_INLINE ec_vec ec_load_strided(const float *p, ptrdiff_t stride, int n)
 {
-    (void)step;
+    (void)stride;
     return ec_load_n(p, n);
 }
 /* Lanes [lo, hi) of the vector at p; the others read as zero and are not touched.  lo may be
@@ -109,18 +109,18 @@ EC_INLINE float ec_reduce_min(ec_vec a) { return a; }
 #include "../storage/ec_stored_portable.h"
 #include "ec_tile_lanes.h"
 
-/* t[p][j] += sum over k < kc of a[p * a_row + k * a_k] * b[(k * nv + j) * EC_VL ...], for the rows
+/* tile[p][j] += sum over k < kc of a[p * a_row + k * a_k] * b[(k * nv + j) * EC_VL ...], for the rows
    p in [lo, hi) of the mr; the other rows stay as they are.  a is stored as a_as and b
    as fmt: decoded in registers, a once for all vectors, b once for all rows.  Strides count
    elements. */
-EC_INLINE void ec_tile_mac(ec_tile *t, const void *a, int a_as, ptrdiff_t a_row, ptrdiff_t a_k,
+EC_INLINE void ec_tile_mac(ec_tile *tile, const void *a, int a_as, ptrdiff_t a_row, ptrdiff_t a_k,
                            const void *b, int fmt, int kc, int mr, int nv, int lo, int hi)
 {
     const int row = EC_STORED_SPAN(fmt, nv * EC_VL); /* bytes */
-    const ptrdiff_t pixel = a_row * EC_STORED_BYTES(a_as), step = a_k * EC_STORED_BYTES(a_as);
-    const char *w = b, *pixels = a;
+    const ptrdiff_t pixel = a_row * EC_STORED_BYTES(a_as), stride = a_k * EC_STORED_BYTES(a_as);
+    const char *stored = b, *pixels = a;
     EC_NO_UNROLL
-    for (int k = 0; k < kc; k++, pixels += step, w += row) {
+    for (int k = 0; k < kc; k++, pixels += stride, stored += row) {
         EC_UNROLL
         for (int p = 0; p < mr; p++) {
             if (p < lo || p >= hi)
@@ -128,7 +128,7 @@ EC_INLINE void ec_tile_mac(ec_tile *t, const void *a, int a_as, ptrdiff_t a_row,
             const ec_vec x = ec_set1_as(pixels + p * pixel, a_as);
             EC_UNROLL
             for (int j = 0; j < nv; j++)
-                t->acc[p * nv + j] = ec_fma(x, ec_load_at(w, j * EC_VL, fmt), t->acc[p * nv + j]);
+                tile->acc[p * nv + j] = ec_fma(x, ec_load_at(stored, j * EC_VL, fmt), tile->acc[p * nv + j]);
         }
     }
 }

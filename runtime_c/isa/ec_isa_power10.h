@@ -124,9 +124,9 @@ typedef struct ec_f32_sums {
         if ((n) > 7) DO(7);                                                                        \
     } while (0)
 
-EC_INLINE void ec_f32_init(ec_f32_sums *t, int mr, int nv)
+EC_INLINE void ec_f32_init(ec_f32_sums *tile, int mr, int nv)
 {
-#define EC_ZERO(i) __builtin_mma_xxsetaccz(&t->acc[i])
+#define EC_ZERO(i) __builtin_mma_xxsetaccz(&tile->acc[i])
     EC_EACH_ACC(mr / 4 * nv, EC_ZERO);
 #undef EC_ZERO
 }
@@ -143,34 +143,34 @@ EC_INLINE void ec_acc_read(const __vector_quad *acc, ec_vec *rows, int nv)
     rows[3 * nv] = four[3];
 }
 
-EC_INLINE void ec_f32_read(const ec_f32_sums *t, ec_vec *rows, int mr, int nv)
+EC_INLINE void ec_f32_read(const ec_f32_sums *tile, ec_vec *rows, int mr, int nv)
 {
-#define EC_READ(i) ec_acc_read(&t->acc[i], rows + (i) / nv * 4 * nv + (i) % nv, nv)
+#define EC_READ(i) ec_acc_read(&tile->acc[i], rows + (i) / nv * 4 * nv + (i) % nv, nv)
     EC_EACH_ACC(mr / 4 * nv, EC_READ);
 #undef EC_READ
 }
 
 /* The operands of one step: mr filters x, nv vectors of pixels y. */
-typedef struct ec_mma_step {
+typedef struct ec_mma_operands {
     ec_vec_u8 x[EC_TILE_VECS / 4], y[EC_TILE_VECS / 4];
-} ec_mma_step;
+} ec_mma_operands;
 
-EC_INLINE void ec_f32_load(ec_mma_step *s, const float *a, const float *b, int mr, int nv)
+EC_INLINE void ec_f32_load(ec_mma_operands *loaded, const float *a, const float *b, int mr, int nv)
 {
     EC_UNROLL
     for (int p = 0; p < mr / 4; p++)
-        s->x[p] = (ec_vec_u8)ec_load(a + 4 * p);
+        loaded->x[p] = (ec_vec_u8)ec_load(a + 4 * p);
     EC_UNROLL
     for (int j = 0; j < nv; j++)
-        s->y[j] = (ec_vec_u8)ec_load(b + j * EC_VL);
+        loaded->y[j] = (ec_vec_u8)ec_load(b + j * EC_VL);
 }
 
-EC_INLINE void ec_f32_add(ec_f32_sums *t, ec_mma_step *s, int mr, int nv)
+EC_INLINE void ec_f32_add(ec_f32_sums *tile, ec_mma_operands *loaded, int mr, int nv)
 {
-#define EC_ADD(i) __builtin_mma_xvf32gerpp(&t->acc[i], s->x[(i) / nv], s->y[(i) % nv])
+#define EC_ADD(i) __builtin_mma_xvf32gerpp(&tile->acc[i], loaded->x[(i) / nv], loaded->y[(i) % nv])
     EC_EACH_ACC(mr / 4 * nv, EC_ADD);
 #undef EC_ADD
-    EC_STEP();
+    EC_IN_ORDER();
 }
 
 #define EC_MMA_AHEAD 4 /* steps whose operands are in registers, at most */
@@ -179,38 +179,38 @@ EC_INLINE void ec_f32_add(ec_f32_sums *t, ec_mma_step *s, int mr, int nv)
    registers beside the accumulators hold.  A round of the loop is that many steps, so that each finds
    its operands in registers of its own.  Those loaded ahead of the last round's end are loaded
    again: used there, they would be copied in every round. */
-EC_INLINE void ec_f32_mac(ec_f32_sums *t, const void *a, ptrdiff_t a_row, ptrdiff_t a_k,
+EC_INLINE void ec_f32_mac(ec_f32_sums *tile, const void *a, ptrdiff_t a_row, ptrdiff_t a_k,
                           const void *b, int depth, int mr, int nv)
 {
     const float *x = a, *y = b;
     const int nr = nv * EC_VL;
     const int ahead = EC_MMA_AHEAD * (mr / 4 + nv) <= 28 ? EC_MMA_AHEAD : EC_MMA_AHEAD - 1;
     const int alone = depth < 2 * ahead - 1 ? depth : (depth - (ahead - 1)) % ahead;
-    ec_mma_step s[EC_MMA_AHEAD];
+    ec_mma_operands loaded[EC_MMA_AHEAD];
     (void)a_row, (void)a_k; /* packed */
     EC_NO_UNROLL
     for (int k = 0; k < alone; k++, x += mr, y += nr) {
-        ec_f32_load(&s[0], x, y, mr, nv);
-        ec_f32_add(t, &s[0], mr, nv);
+        ec_f32_load(&loaded[0], x, y, mr, nv);
+        ec_f32_add(tile, &loaded[0], mr, nv);
     }
     if (alone == depth)
         return;
     EC_UNROLL
     for (int i = 0; i < ahead - 1; i++)
-        ec_f32_load(&s[i], x + i * mr, y + i * nr, mr, nv);
+        ec_f32_load(&loaded[i], x + i * mr, y + i * nr, mr, nv);
     EC_NO_UNROLL
     for (int k = depth - alone; k >= ahead; k -= ahead, x += ahead * mr, y += ahead * nr) {
         EC_UNROLL
         for (int i = 0; i < ahead; i++) {
             const int next = i + ahead - 1;
-            ec_f32_load(&s[next % ahead], x + next * mr, y + next * nr, mr, nv);
-            ec_f32_add(t, &s[i], mr, nv);
+            ec_f32_load(&loaded[next % ahead], x + next * mr, y + next * nr, mr, nv);
+            ec_f32_add(tile, &loaded[i], mr, nv);
         }
     }
     EC_UNROLL
     for (int i = 0; i < ahead - 1; i++) {
-        ec_f32_load(&s[i], x + i * mr, y + i * nr, mr, nv);
-        ec_f32_add(t, &s[i], mr, nv);
+        ec_f32_load(&loaded[i], x + i * mr, y + i * nr, mr, nv);
+        ec_f32_add(tile, &loaded[i], mr, nv);
     }
 }
 

@@ -1,11 +1,11 @@
 /* Loads of single elements for an ISA of four lanes without gathers: by way of the stack.
    Included by the ISA headers. */
 
-EC_INLINE ec_vec ec_load_strided(const float *p, ptrdiff_t step, int n)
+EC_INLINE ec_vec ec_load_strided(const float *p, ptrdiff_t stride, int n)
 {
     float lanes[4] = {0.0f, 0.0f, 0.0f, 0.0f};
     for (int i = 0; i < n; i++)
-        lanes[i] = p[i * step];
+        lanes[i] = p[i * stride];
     return ec_load(lanes);
 }
 EC_INLINE ec_vec ec_load_span(const float *p, int lo, int hi)

@@ -5,50 +5,50 @@
    register anyhow. */
 
 /* One step of a tile of one row: filters that are decoded for it alone come one vector at a time. */
-EC_INLINE void ec_tile_row(ec_tile *t, const char *a, int a_as, const char *w, int fmt, int nv)
+EC_INLINE void ec_tile_row(ec_tile *tile, const char *a, int a_as, const char *stored, int fmt, int nv)
 {
     const ec_vec decoded = ec_set1_as(a, a_as);
     EC_UNROLL
     for (int j = 0; j < nv; j++) {
-        EC_STEP();
-        const ec_vec f = ec_load_at(w, j * EC_VL, fmt);
-        t->acc[j] = ec_fma(a_as == EC_F32 ? ec_set1_as(a, EC_F32) : decoded, f, t->acc[j]);
+        EC_IN_ORDER();
+        const ec_vec filters = ec_load_at(stored, j * EC_VL, fmt);
+        tile->acc[j] = ec_fma(a_as == EC_F32 ? ec_set1_as(a, EC_F32) : decoded, filters, tile->acc[j]);
     }
 }
 
 /* A pixel, decoded if need be, goes to all lanes in one instruction. */
-EC_INLINE void ec_tile_steps(ec_tile *t, const void *a, int a_as, ptrdiff_t a_row, ptrdiff_t a_k,
+EC_INLINE void ec_tile_sum(ec_tile *tile, const void *a, int a_as, ptrdiff_t a_row, ptrdiff_t a_k,
                              const void *b, int fmt, int kc, int mr, int nv, int lo, int hi)
 {
     const int row = EC_STORED_SPAN(fmt, nv * EC_VL); /* bytes */
-    const ptrdiff_t pixel = a_row * EC_STORED_BYTES(a_as), step = a_k * EC_STORED_BYTES(a_as);
-    const char *w = b, *pixels = a;
+    const ptrdiff_t pixel = a_row * EC_STORED_BYTES(a_as), stride = a_k * EC_STORED_BYTES(a_as);
+    const char *stored = b, *pixels = a;
     EC_NO_UNROLL
-    for (int k = 0; k < kc; k++, pixels += step, w += row) {
-        ec_vec f[EC_TILE_VECS];
+    for (int k = 0; k < kc; k++, pixels += stride, stored += row) {
+        ec_vec filters[EC_TILE_VECS];
         if (fmt != EC_F32 && mr == 1) {
             if (lo < 1 && hi > 0)
-                ec_tile_row(t, pixels, a_as, w, fmt, nv);
+                ec_tile_row(tile, pixels, a_as, stored, fmt, nv);
             continue;
         }
         EC_UNROLL
         for (int j = 0; j < nv; j++)
-            f[j] = ec_load_at(w, j * EC_VL, fmt);
+            filters[j] = ec_load_at(stored, j * EC_VL, fmt);
 #ifdef EC_BROADCAST_OPERANDS
         EC_UNROLL
         for (int j = 0; a_as == EC_F32 && j < nv; j++) {
-            EC_STEP();
+            EC_IN_ORDER();
             EC_UNROLL
             for (int p = 0; p < mr; p++)
                 if (p >= lo && p < hi)
-                    t->acc[p * nv + j] =
-                        ec_fma(ec_set1_as(pixels + p * pixel, EC_F32), f[j], t->acc[p * nv + j]);
+                    tile->acc[p * nv + j] =
+                        ec_fma(ec_set1_as(pixels + p * pixel, EC_F32), filters[j], tile->acc[p * nv + j]);
         }
         if (a_as == EC_F32)
             continue;
 #endif
         if (mr > 1)
-            EC_STEP(); /* or GCC loads a filter again for every pixel, and accumulators move */
+            EC_IN_ORDER(); /* or GCC loads a filter again for every pixel, and accumulators move */
         EC_UNROLL
         for (int p = 0; p < mr; p++) {
             if (p < lo || p >= hi)
@@ -56,7 +56,7 @@ EC_INLINE void ec_tile_steps(ec_tile *t, const void *a, int a_as, ptrdiff_t a_ro
             const ec_vec x = ec_set1_as(pixels + p * pixel, a_as);
             EC_UNROLL
             for (int j = 0; j < nv; j++)
-                t->acc[p * nv + j] = ec_fma(x, f[j], t->acc[p * nv + j]);
+                tile->acc[p * nv + j] = ec_fma(x, filters[j], tile->acc[p * nv + j]);
         }
     }
 }

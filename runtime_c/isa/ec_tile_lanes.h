@@ -11,7 +11,7 @@ typedef struct ec_tile {
 } ec_tile;
 
 /* Every row becomes the nv vectors at bias, or zero without one. */
-EC_INLINE void ec_tile_init(ec_tile *t, const float *bias, int mr, int nv)
+EC_INLINE void ec_tile_init(ec_tile *tile, const float *bias, int mr, int nv)
 {
     EC_TILE_BEGIN();
     EC_UNROLL
@@ -19,22 +19,22 @@ EC_INLINE void ec_tile_init(ec_tile *t, const float *bias, int mr, int nv)
         const ec_vec start = bias ? ec_load(bias + j * EC_VL) : ec_set1(0.0f);
         EC_UNROLL
         for (int p = 0; p < mr; p++)
-            t->acc[p * nv + j] = start;
+            tile->acc[p * nv + j] = start;
     }
 }
 
 /* rows[p * nv + j] = vector j of row p. */
-EC_INLINE void ec_tile_read(const ec_tile *t, ec_vec *rows, int mr, int nv)
+EC_INLINE void ec_tile_read(const ec_tile *tile, ec_vec *rows, int mr, int nv)
 {
     EC_UNROLL
     for (int i = 0; i < mr * nv; i++)
-        rows[i] = t->acc[i];
+        rows[i] = tile->acc[i];
 }
 
 /* The inverse of ec_tile_read. */
-EC_INLINE void ec_tile_write(ec_tile *t, const ec_vec *rows, int mr, int nv)
+EC_INLINE void ec_tile_write(ec_tile *tile, const ec_vec *rows, int mr, int nv)
 {
     EC_UNROLL
     for (int i = 0; i < mr * nv; i++)
-        t->acc[i] = rows[i];
+        tile->acc[i] = rows[i];
 }

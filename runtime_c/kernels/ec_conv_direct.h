@@ -175,7 +175,7 @@ EC_INLINE void ec_conv_strip(const ec_conv s, const ec_epilogue e, ec_part *part
                 const char *w = w_block + (kz * s.kernel_h + ky) * s.kernel_w * (kc * nr);
                 if (!edge) {
                     for (int kx = 0; kx < s.kernel_w; kx++) {
-                        EC_STEP();
+                        EC_IN_ORDER();
                         next = ec_conv_fetch(next, next_end, lines);
                         ec_tile_mac(&tile, ec_at(in, a + kx * s.dilation_w * s.in_pixel, s.in_as),
                                     s.in_as, tile_row, 1, w + kx * (kc * nr), fmt, kc, mr, nv, 0, mr);
@@ -186,7 +186,7 @@ EC_INLINE void ec_conv_strip(const ec_conv s, const ec_epilogue e, ec_part *part
                         const int ax = ix + kx * s.dilation_w; /* input column of tile row 0 */
                         const int lo = ec_max_i(ec_ceil_div(-ax, s.stride_w), 0);
                         const int hi = ec_min_i(ec_ceil_div(s.in_w - ax, s.stride_w), mr);
-                        EC_STEP();
+                        EC_IN_ORDER();
                         next = ec_conv_fetch(next, next_end, lines);
                         if (lo < hi)
                             ec_tile_mac(&tile,

@@ -201,7 +201,7 @@ EC_INLINE void ec_gemm_sum_rows(const ec_gemm spec, const ec_window window, ec_s
                     const int x = kx * window.dilation_w;
                     const ptrdiff_t at =
                         (ptrdiff_t)(x % panel.phases) * panel.wide + x / panel.phases;
-                    EC_STEP();
+                    EC_IN_ORDER();
                     ec_gemm_multiply(spec, tile, strip + down * in_row + at * in_column,
                                      stride * in_column, in_group, of, depth, &ahead, mr, nv);
                 }

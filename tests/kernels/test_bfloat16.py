@@ -169,5 +169,5 @@ def test_sums_stay_in_registers(name: str, family: str) -> None:
     found = functions(done.stdout)
     for tile in row.tiles:
         every = loops(found[f"tile_{tile.rows}_{tile.vectors}"], SYNTAXES[target.arch])
-        assert every[0].multiply_adds >= tile.rows // row.step * tile.vectors, str(tile)
+        assert every[0].multiply_adds >= tile.rows // row.row_multiple * tile.vectors, str(tile)
         assert all(loop.sound for loop in every), str(tile)

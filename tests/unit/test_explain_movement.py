@@ -17,7 +17,7 @@ from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.algorithms.sconv import blocked
 from edgeconv.algorithms.sconv.candidate import alternatives, candidates
 from edgeconv.algorithms.sconv.plan import make_plan
-from edgeconv.algorithms.sconv.search import parts
+from edgeconv.algorithms.sconv.search import ceil_div
 from edgeconv.algorithms.sconv.slicing import Schedule
 from edgeconv.cache import Cache
 from edgeconv.ir.layout import ROW_MAJOR
@@ -216,7 +216,7 @@ def test_the_blocking_is_mapped_to_loops_that_exist(problem: ConvProblem, name: 
     assert 1 <= after.k2 <= passing
     assert after.workspace <= max(before.workspace, 16384, after.in_bytes)
     assert after.k3 in (count, after.k3 // after.k1 * after.k1)
-    assert after.channel_sets == parts(problem.in_c, after.nc)
+    assert after.channel_sets == ceil_div(problem.in_c, after.nc)
     assert (found.last_rows, found.last_vectors) == (plan.last_rows, plan.last_vectors)
 
 

@@ -18,17 +18,11 @@ DOCS = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 MOST_POSITIONAL = 3
 # To be renamed: files in which other words and letters still stand.
 TO_COME: tuple[str, ...] = (
-    "algorithms/bfloat16/",
     "algorithms/direct/",
-    "algorithms/sconv/",
     "codegen/templates/conv/",
-    "micro_kernels/",
-    "runtime_c/ec_common.h",
-    "runtime_c/isa/",
     "runtime_c/kernels/ec_conv_depthwise.h",
     "runtime_c/kernels/ec_gemm.h",
     "runtime_c/kernels/ec_conv_direct.h",
-    "runtime_c/kernels/ec_matmul.h",
 )
 
 pytestmark = pytest.mark.skipif(not PAGE.is_file(), reason="not run from a source checkout")
@@ -171,7 +165,7 @@ def test_parameters_of_one_letter_are_those_agreed_on() -> None:
         for path in C_FILES
         if not str(path.relative_to(PACKAGE)).startswith(TO_COME)
         for name, parameter in parameters(path)
-        if len(parameter) == 1 and parameter not in agreed
+        if len(parameter) == 1 and parameter.lower() not in agreed
     }
     assert not found
     used = {parameter for path in C_FILES for _, parameter in parameters(path)}

@@ -44,7 +44,7 @@ def _geometry_params(problem: ConvProblem, plan: Bfloat16Plan, lanes: int) -> di
         "out_size": (0, 0, 0),
         "source": (source.block, source.block_stride, in_vec, *in_rows, source.pixel),
         "in_batch": source.batch,
-        "panel": (panel.pairs, panel.rows, panel.row_step, panel.column_step)
+        "panel": (panel.pairs, panel.rows, panel.row_stride, panel.column_stride)
         + (panel.phases, panel.wide, int(plan.kernel.lies is Lies.PACKED)),
         "out_batch": result.batch,
         "out_group": problem.group_out_c if out_last else blocks * result.block_stride,
@@ -62,7 +62,7 @@ def _loop_params(problem: ConvProblem, plan: Bfloat16Plan, lanes: int) -> dict[s
     filters = Cut.into(stored, plan.vectors * lanes)
     return {
         "micro_kernel": plan.kernel.enumerator,
-        "row_multiple": plan.kernel.step,
+        "row_multiple": plan.kernel.row_multiple,
         "packing": "EC_PACK_ROWS",
         "batch": problem.batch,
         "groups": problem.groups,

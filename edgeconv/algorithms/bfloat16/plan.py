@@ -27,15 +27,15 @@ BLOCK = {Lies.STRIDED: 16, Lies.PACKED: 64}
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """Packed input of ``rows`` rows: ``blocks`` of ``pairs`` pairs, every ``row_step``-th row and
-    ``column_step``-th column of the input, ``phases`` times ``wide`` columns."""
+    """Packed input of ``rows`` rows: ``blocks`` of ``pairs`` pairs, every ``row_stride``-th row and
+    ``column_stride``-th column of the input, ``phases`` times ``wide`` columns."""
 
     pairs: int
     blocks: int
     slices: int
     rows: int
-    row_step: int
-    column_step: int
+    row_stride: int
+    column_stride: int
     phases: int
     wide: int
 
@@ -100,9 +100,9 @@ def _panel(problem: ConvProblem, kernel: MicroKernel, row: int, chunk: int) -> P
     (depth, kernel_h, kernel_w), (_, stride_h, stride_w) = problem.kernel, problem.strides
     _, dilation_h, dilation_w = problem.dilations
     # What no window reads is not packed, as far as a kernel of one row or column tells.
-    row_step = stride_h if kernel_h == 1 else 1
-    column_step = stride_w if kernel_w == 1 else 1
-    stride, reach = stride_w // column_step, (kernel_w - 1) * dilation_w
+    row_stride = stride_h if kernel_h == 1 else 1
+    column_stride = stride_w if kernel_w == 1 else 1
+    stride, reach = stride_w // column_stride, (kernel_w - 1) * dilation_w
     pairs = -(-problem.group_in_c // 2)
     block = _block(pairs, kernel.lies)
     apart = kernel.lies is Lies.PACKED  # the same pair of neighbouring pixels lies side by side
@@ -110,12 +110,12 @@ def _panel(problem: ConvProblem, kernel: MicroKernel, row: int, chunk: int) -> P
         pairs=block,
         blocks=-(-pairs // block),
         slices=depth,
-        rows=(chunk - 1) * stride_h // row_step + (kernel_h - 1) * dilation_h + 1,
-        row_step=row_step,
-        column_step=column_step,
+        rows=(chunk - 1) * stride_h // row_stride + (kernel_h - 1) * dilation_h + 1,
+        row_stride=row_stride,
+        column_stride=column_stride,
         phases=stride if apart else 1,
         # Where pixels lie side by side, every pair's row begins with a vector.
-        wide=-(-(row + reach // stride) // kernel.step) * kernel.step
+        wide=-(-(row + reach // stride) // kernel.row_multiple) * kernel.row_multiple
         if apart
         else (row - 1) * stride + reach + 1,
     )
@@ -135,8 +135,8 @@ def _chunk(problem: ConvProblem, target: Target, kernel: MicroKernel, rows: int,
 
 def _strip_cost(rows: int, vectors: int, depth: int, kernel: MicroKernel) -> float:
     """Slots of a strip of ``rows`` pixels: per step its products, its loads or the latency."""
-    whole = -(-rows // kernel.step) * kernel.step
-    step = max(whole * vectors / kernel.rate, whole / kernel.step + vectors, kernel.latency)
+    whole = -(-rows // kernel.row_multiple) * kernel.row_multiple
+    step = max(whole * vectors / kernel.rate, whole / kernel.row_multiple + vectors, kernel.latency)
     return depth * step + 2 * rows * vectors + STRIP_OVERHEAD
 
 

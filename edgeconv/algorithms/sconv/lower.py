@@ -42,7 +42,7 @@ def _gemm_params(problem: ConvProblem, plan: SconvPlan) -> dict[str, Param]:
         }
     return {
         "micro_kernel": plan.kernel.enumerator,
-        "row_multiple": plan.kernel.step,
+        "row_multiple": plan.kernel.row_multiple,
         "packing": "EC_PACK_COLUMNS",
         "batch": problem.batch,
         "groups": problem.groups,

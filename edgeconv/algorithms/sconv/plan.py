@@ -54,8 +54,8 @@ class SconvPlan:
         return (self.slicing.n_f,) * (self.slicing.filter_tiles - 1) + (self.last_rows,)
 
 
-def _round_up(value: int, step: int) -> int:
-    return -(-value // step) * step
+def _round_up(value: int, multiple: int) -> int:
+    return -(-value // multiple) * multiple
 
 
 def tiles(problem: ConvProblem, kernel: MicroKernel, lanes: int) -> Iterator[Tile]:
@@ -66,21 +66,21 @@ def tiles(problem: ConvProblem, kernel: MicroKernel, lanes: int) -> Iterator[Til
     most = -(-math.prod(problem.out_size) // lanes)
     for tile in kernel.tiles:
         count = -(-problem.group_out_c // tile.rows)
-        rows = _round_up(-(-problem.group_out_c // count), kernel.step)
+        rows = _round_up(-(-problem.group_out_c // count), kernel.row_multiple)
         yield Tile(rows, min(tile.vectors, most))
 
 
 def smaller_tiles(problem: ConvProblem, kernel: MicroKernel, lanes: int) -> Iterator[Tile]:
     """Tiles of one vector, ever fewer filters: for kernels of which one channel overflows L1."""
     rows = max(tile.rows for tile in tiles(problem, kernel, lanes))
-    while rows > kernel.step:
-        rows = _round_up(rows // 2, kernel.step)
+    while rows > kernel.row_multiple:
+        rows = _round_up(rows // 2, kernel.row_multiple)
         yield Tile(rows, 1)
 
 
-def _step(rows: int, vectors: int, kernel: MicroKernel) -> float:
-    """Slots of one step of the outer product: multiply-adds, loads, or the latency."""
-    loads = vectors + rows / kernel.step
+def _product_slots(rows: int, vectors: int, kernel: MicroKernel) -> float:
+    """Slots of one outer product: multiply-adds, loads, or the latency."""
+    loads = vectors + rows / kernel.row_multiple
     return max(rows * vectors / kernel.rate, loads, kernel.latency)
 
 
@@ -95,10 +95,10 @@ def _compute_cost(
     whole, tail = divmod(-(-math.prod(problem.out_size) // lanes), tile.vectors)
     full, left = divmod(problem.group_out_c, tile.rows)
     total = 0.0
-    for rows, tiles_of in ((tile.rows, full), (_round_up(left, kernel.step), bool(left))):
+    for rows, tiles_of in ((tile.rows, full), (_round_up(left, kernel.row_multiple), bool(left))):
         for vectors, panels in ((tile.vectors, whole), (tail, bool(tail))):
             each = sets * (2 * rows * vectors + BLOCK_OVERHEAD) - rows * vectors
-            total += tiles_of * panels * (depth * _step(rows, vectors, kernel) + each)
+            total += tiles_of * panels * (depth * _product_slots(rows, vectors, kernel) + each)
     return total
 
 
@@ -236,6 +236,6 @@ def plan_of(
         slicing=slicing,
         vectors=tile.vectors,
         last_vectors=-(-slicing.last_n_win // target.lanes),
-        last_rows=_round_up(slicing.last_n_f, kernel.step),
+        last_rows=_round_up(slicing.last_n_f, kernel.row_multiple),
         cost=problem.batch * problem.groups * cost,
     )

@@ -30,16 +30,16 @@ class Search(Enum):
         return even(most, low) if self is Search.EVEN and low else low
 
 
-def parts(whole: int, part: int) -> int:
-    """How many parts of size ``part`` cover ``whole``."""
-    return -(-whole // part)
+def ceil_div(whole: int, size: int) -> int:
+    """How many of ``size`` cover ``whole``."""
+    return -(-whole // size)
 
 
-def even(whole: int, part: int) -> int:
-    """The size of parts as many as ``part`` would make, all but the last of one size."""
-    return parts(whole, parts(whole, part))
+def even(whole: int, size: int) -> int:
+    """The size of as many pieces as ``size`` would make, all but the last of one size."""
+    return ceil_div(whole, ceil_div(whole, size))
 
 
-def last(whole: int, part: int) -> int:
-    """The size of the last part."""
-    return whole - (parts(whole, part) - 1) * part
+def last(whole: int, size: int) -> int:
+    """The size of the last piece."""
+    return whole - (ceil_div(whole, size) - 1) * size

@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from edgeconv.algorithms.sconv.levels import MEMORY_CYCLES, SHARE, Levels
-from edgeconv.algorithms.sconv.search import Search, last, parts
+from edgeconv.algorithms.sconv.search import Search, ceil_div, last
 from edgeconv.algorithms.sconv.shape import Shape
 from edgeconv.cache import Cache
 
@@ -106,12 +106,12 @@ class Slicing:
     @property
     def stationary_chunks(self) -> int:
         """Chunks of ``k3`` stationary tiles."""
-        return parts(self.stationary[0], self.k3)
+        return ceil_div(self.stationary[0], self.k3)
 
     @property
     def streaming_chunks(self) -> int:
         """Chunks of ``k2`` streaming tiles."""
-        return parts(self.streaming[0], self.k2)
+        return ceil_div(self.streaming[0], self.k2)
 
     @property
     def packed_tiles(self) -> int:
@@ -221,8 +221,8 @@ def _slice(
     """The slicing under one schedule."""
     nc = _channels(shape, n_win, n_f, levels, options)
     panel = nc * shape.taps * shape.element_bytes
-    inputs = parts(shape.pixels, n_win), n_win * panel
-    filters = parts(shape.out_c, n_f), n_f * panel
+    inputs = ceil_div(shape.pixels, n_win), n_win * panel
+    filters = ceil_div(shape.out_c, n_f), n_f * panel
     packs_early = schedule is Schedule.WEIGHT_STATIONARY
     stationary, streaming = (filters, inputs) if packs_early else (inputs, filters)
     out = n_win * n_f * shape.element_bytes
@@ -242,7 +242,7 @@ def sliced_as(
     """The slicing with the given sizes, and ``counts`` (K1, K2, K3), whether they fit or not."""
     k1, k2, k3 = counts
     panel = nc * shape.taps * shape.element_bytes
-    in_tiles, filter_tiles = parts(shape.pixels, n_win), parts(shape.out_c, n_f)
+    in_tiles, filter_tiles = ceil_div(shape.pixels, n_win), ceil_div(shape.out_c, n_f)
     stationary, streaming = in_tiles, filter_tiles
     if schedule is Schedule.WEIGHT_STATIONARY:
         stationary, streaming = filter_tiles, in_tiles
@@ -260,7 +260,7 @@ def sliced_as(
         in_bytes=n_win * panel,
         filter_bytes=n_f * panel,
         out_bytes=n_win * n_f * shape.element_bytes,
-        channel_sets=parts(shape.in_c, nc),
+        channel_sets=ceil_div(shape.in_c, nc),
         last_nc=last(shape.in_c, nc),
         last_k1=last(last_k3, k1),
         last_k2=last(streaming, k2),
@@ -321,7 +321,7 @@ def _counts(
         held = tiles * size + k2 * passing_size + results
         return len(budgets) < 3 or held <= budgets[2]
 
-    k3 = min(count, k1 * max(1, largest(parts(count, k1), in_l3)))
+    k3 = min(count, k1 * max(1, largest(ceil_div(count, k1), in_l3)))
     return k1, k2, k3
 
 
@@ -335,7 +335,7 @@ def _lines(sliced: Slicing, shape: Shape, levels: Levels) -> Lines:
     per_set = shape.in_c / sliced.nc / levels.line
     everything, stream = count * size, passing * passing_size
     reloads = passing / sliced.k2 - 1
-    l2 = per_set * (parts(count, sliced.k1) - 1) * stream
+    l2 = per_set * (ceil_div(count, sliced.k1) - 1) * stream
     l3 = per_set * reloads * everything
     evicted = min(reloads, 1) * (count / sliced.k3 - 1) * stream
     memory = per_set * (everything + stream + evicted)
@@ -358,7 +358,7 @@ def _packing_cycles(sliced: Slicing, shape: Shape, levels: Levels) -> float:
     """
     line, held = levels.line, sliced.packed_tiles
     chunk = sliced.k3 if sliced.input_stationary else sliced.k2
-    chunks = parts(sliced.in_tiles, chunk)
+    chunks = ceil_div(sliced.in_tiles, chunk)
     run = min(shape.pixels, chunk * sliced.n_win)
     first = sliced.nc * shape.plane_bytes(line)
     read = sliced.packs * chunks * sliced.nc * shape.run_bytes(run, line)

@@ -13,7 +13,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from edgeconv.algorithms.sconv.search import parts
+from edgeconv.algorithms.sconv.search import ceil_div
 from edgeconv.algorithms.sconv.shape import Shape
 from edgeconv.algorithms.sconv.slicing import Slicing
 from edgeconv.cache import Cache
@@ -42,7 +42,7 @@ def _crossing(slicing: Slicing, shape: Shape, cache: Cache, groups: int, batch: 
     again = 1 - cold / packed_total
     first = sets[0][1]
     passes = 1 + full * first.lost(first.across_set())
-    output = passes * first.output_pass()
+    output = passes * first.output_of_set()
     # Filters come in again for the next image unless everything has fitted.
     image = groups * shape.compulsory_bytes + slicing.workspace
     # Tiles come in as they are stored, and are decoded to where the micro-kernel finds them near.
@@ -219,7 +219,7 @@ class _Set:
     def _streamed(self) -> float:
         """How often the streaming operand comes in, the first time included."""
         s = self.slicing
-        groups = parts(s.stationary[0], s.k1)
+        groups = ceil_div(s.stationary[0], s.k1)
         chunks = s.stationary_chunks if s.streaming_chunks > 1 else 1
         return (
             1
@@ -239,7 +239,7 @@ class _Set:
         s = self.slicing
         if s.input_stationary:
             return s.filter_tiles * self.lost(*self.across_stream()) * self.packed_bytes
-        groups = parts(s.filter_tiles, s.k1)
+        groups = ceil_div(s.filter_tiles, s.k1)
         within = (s.filter_tiles - groups) * self.lost(self.across_group())
         return (within + groups * self.lost(self.across_groups())) * self.packed_bytes
 
@@ -285,7 +285,7 @@ class _Set:
         whole, rest = divmod(self.shape.pixels, run)
         return whole * self.unpacked(run) + (self.unpacked(rest) if rest else 0)
 
-    def output_pass(self) -> float:
+    def output_of_set(self) -> float:
         """Output lines touched by one set."""
         s = self.slicing
         if s.input_stationary:
@@ -298,6 +298,6 @@ class _Set:
     def _out_runs(self, tiles: int) -> float:
         """The output, in runs of ``tiles`` pixel tiles that share no line."""
         run = min(tiles * self.slicing.n_win, self.shape.pixels)
-        runs = parts(self.shape.pixels, run)
+        runs = ceil_div(self.shape.pixels, run)
         slack = self.slack(run) if runs > 1 else 0
         return self.shape.output_bytes + self.shape.out_c * runs * slack

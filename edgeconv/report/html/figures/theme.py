@@ -108,7 +108,7 @@ def byte_ticks(largest: int) -> dict[str, Any]:
     for name, factor in (("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)):
         if largest >= 2 * factor:
             unit, scale = name, factor
-    step = _round_step(largest / scale / 5)
+    step = _round_tick(largest / scale / 5)
     ticks = [step * count for count in range(int(largest / scale / step) + 2)]
     return {
         "tickmode": "array",
@@ -117,7 +117,7 @@ def byte_ticks(largest: int) -> dict[str, Any]:
     }
 
 
-def _round_step(wanted: float) -> float:
+def _round_tick(wanted: float) -> float:
     """1, 2 or 5 times a power of ten, at least ``wanted``."""
     power = 1.0
     while power * 10 <= wanted:
