@@ -11,7 +11,7 @@ MICRO_KERNELS = tuple(
         Lies.PACKED,
         (Tile(5, 3),),
         latency=1,
-        step=5,
+        row_multiple=5,
         rate=100.0,
         header="../isa/ec_toy.h",
     )
