@@ -44,7 +44,7 @@ typedef struct ec_gemm {
     int lines_far, tiles_far, chunk, tiles_near; /* see above */
     int prefetch;                 /* fetch the next tile of filters during the products with one */
     int filters_as;               /* what filters are decoded from; EC_F32: they are used as stored */
-    ptrdiff_t units_at;           /* so many floats behind a bias lies the unit of its filters, or 0 */
+    ptrdiff_t units_at;           /* offset in floats from bias[c] to the unit of its filters, or 0 */
     int start_with_residual;      /* sums begin with it; else the epilogue adds it, if at all */
     ec_source in;                 /* where rows are packed */
     ec_panel panel;               /* */

@@ -21,7 +21,6 @@ TO_COME: tuple[str, ...] = (
     "algorithms/direct/",
     "codegen/templates/conv/",
     "runtime_c/kernels/ec_conv_depthwise.h",
-    "runtime_c/kernels/ec_gemm.h",
     "runtime_c/kernels/ec_conv_direct.h",
 )
 
