@@ -8,6 +8,8 @@
 #   make lint      ruff, mypy --strict, import-linter
 #   make format    let ruff format the Python files
 #   make clean     remove what the above made
+#
+# TIMES=FILE with make test: what every test costs (python -m tests.cpu_times FILE)
 
 PYTHON ?= python3
 JOBS ?= 2
@@ -16,7 +18,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 # Idle workers take over tests that wait.  Failures are shown as they occur, at the end what took
 # longest.
-PYTEST := -n $(JOBS) --dist worksteal --durations=25 --durations-min=1
+PYTEST := -n $(JOBS) --dist worksteal --durations=25 --durations-min=1 $(TIMES:%=--cpu-times %)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all mutants lint format toolchains clean

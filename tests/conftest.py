@@ -12,7 +12,7 @@ from hypothesis import settings
 
 from edgeconv.build import compile as compiling
 from edgeconv.pipeline import CompileOptions, compile_model
-from tests import compilers, onnx_models
+from tests import compilers, cpu_times, onnx_models
 from tests.command import BOARD, Command
 from tests.kernels import builds
 from tests.shared_objects import SharedObjects
@@ -29,6 +29,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--regenerate-golden",
         action="store_true",
         help="write the expected output under tests/golden anew",
+    )
+    parser.addoption(
+        "--cpu-times",
+        metavar="FILE",
+        help="write the processor time of every test (python -m tests.cpu_times FILE prints it)",
     )
 
 
@@ -54,6 +59,7 @@ def pytest_configure(config: pytest.Config) -> None:
     terminal = config.pluginmanager.get_plugin("terminalreporter")
     if terminal is not None and not hasattr(config, "workerinput"):
         config.pluginmanager.register(ShownAtOnce(terminal), "shown-at-once")
+    cpu_times.register(config)
 
 
 @pytest.fixture(autouse=True, scope="session")
