@@ -14,7 +14,7 @@ from edgeconv.build import compile as compiling
 from edgeconv.pipeline import CompileOptions, compile_model
 from tests import compilers, cpu_times, onnx_models
 from tests.command import BOARD, Command
-from tests.kernels import builds
+from tests.kernels import builds, once
 from tests.shared_objects import SharedObjects
 
 # How long an example takes depends on what else the machine does; what may hang has limits of its
@@ -78,6 +78,7 @@ def shared_objects(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     store.mkdir(exist_ok=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compiling, "_call", SharedObjects(compiling._call, store))
+        patch.setattr(once, "STORE", base / "kernels")
         yield
 
 

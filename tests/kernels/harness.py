@@ -47,6 +47,7 @@ from edgeconv.storage import format_called, format_of
 from edgeconv.targets import Target
 from tests.ir_interpreter import evaluate
 from tests.kernels import once
+from tests.kernels.once import CompiledKernels
 
 ROOT = Path(__file__).resolve().parents[2]
 ULP = 2.0**-23
@@ -251,19 +252,25 @@ class Program:
         )
         return f"call_{name}"
 
-    def source(self, target: Target) -> str:
+    def kernel_headers(self) -> tuple[str, ...]:
+        """The headers that its layers name, in order."""
+        return merge_headers(self.headers)
+
+    def source(self, target: Target, kernels: CompiledKernels | None = None) -> str:
         """The program: reads the values of every run in turn, writes every output.
 
-        Its argument, if any, is the number of the run to begin with.
+        Its argument, if any, is the number of the run to begin with.  It includes its kernels, or
+        calls those that are compiled.
         """
-        includes = ["ec_common.h", f"isa/{target.header}"]
-        kernels = merge_headers(self.headers)
-        includes += [f"kernels/{name}" for name in kernels]
         forms = (t.storage for run in self.runs for t in run.case.graph.tensors.values())
         scaled = [form for form in dict.fromkeys(forms) if form.scale]
-        text = [quantised_table(scaled)] if scaled else []
-        text.append(micro_kernel_list(kernels))
-        text += [f'#include "{name}"' for name in includes]
+        table = [quantised_table(scaled)] if scaled else []
+        if kernels is None:
+            headers = self.kernel_headers()
+            text = [*table, micro_kernel_list(headers), '#include "ec_common.h"', f'#include "isa/{target.header}"']
+            text += [f'#include "kernels/{name}"' for name in headers]
+        else:
+            text = [*(["#undef EC_Q8_TABLE"] if scaled else []), *table, once.OWN_TABLE]
         text += [f"__attribute__((noinline)) {f.text}" for f in self.table.functions.values()]
         text += self.callers.values()
         text.append("static __attribute__((unused)) void nothing(void *const *p) { (void)p; }")
@@ -291,13 +298,20 @@ def compile_program(
 ) -> Path:
     """The binary, beside its source in ``folder``; RuntimeError with the compiler's message."""
     source, binary = folder / "kernels.c", folder / "kernels"
-    text = program.source(build.target)
-    if build.compiled_once:
-        text = once.compiled_once(text, build.target)
-        options = [*options, *once.options(build.compiler[0])]
-    source.write_text(text)
-    command = [*build.compiler, *options, *build.target.flags, "-I", str(ROOT / "runtime_c")]
-    command += [str(source)]
+    command = [*build.compiler, *options, *build.target.flags]
+    included = [f"-I{ROOT / 'runtime_c'}"]
+    if not build.compiled_once:
+        source.write_text(program.source(build.target))
+        command += [*included, str(source)]
+    else:
+        command += once.options(build.compiler[0])
+        kernels = once.compiled_kernels(command, build.target)
+        if kernels.names.issuperset(program.kernel_headers()):
+            source.write_text(program.source(build.target, kernels))
+            command += ["-include", str(kernels.header), str(source), str(kernels.object)]
+        else:
+            source.write_text(once.as_functions(program.source(build.target), build.target))
+            command += [*included, str(source)]
     compiled = subprocess.run(
         [*command, "-o", str(binary)], capture_output=True, text=True, check=False
     )

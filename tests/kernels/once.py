@@ -1,24 +1,47 @@
 """Kernels compiled once for all sizes, so that a case costs milliseconds.
 
 What is emitted inlines a kernel into the function of every layer and specialises it.  Here the same
-kernels are functions that take the same sizes at run time: each is compiled once, and a layer costs
-no more than its tables.  Lowering, templates, packing and kernels are those of the real path; what
-is not seen is what compilers make of constant sizes, for which there are other builds.
+kernels are functions that take the same sizes at run time: all of a target are one object, which
+every program of a test run is linked with, and a layer costs no more than its tables.  Lowering,
+templates, packing and kernels are those of the real path; what is not seen is what compilers make
+of constant sizes and whether a layer names every header that it needs, for which there are other
+builds.
 """
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+from edgeconv.codegen.amalgamate import amalgamate
 from edgeconv.targets import Target
 
-# Between the vector primitives, which stay inlined, and the kernels.
-_ONCE = """\
-#undef EC_INLINE
-#define EC_INLINE static __attribute__((noinline, unused))
-"""
+KERNELS = Path(__file__).resolve().parents[2] / "runtime_c" / "kernels"
+
+STORE = Path(tempfile.gettempdir()) / f"edgeconv-kernels-{os.getuid()}"  # a test run has its own
 # An unrolled loop is one whose trip count is constant, which none is here.
 _ROLLED = """\
 #undef EC_UNROLL
 #define EC_UNROLL
+"""
+# Between the vector primitives, which stay inlined, and the kernels.
+_FUNCTIONS = """\
+#undef EC_INLINE
+#undef EC_SHARED
+#define EC_INLINE __attribute__((noinline))
+#define EC_SHARED EC_INLINE
+"""
+_STATIC = """\
+#undef EC_INLINE
+#define EC_INLINE static __attribute__((noinline, unused))
 """
 # What compilers cannot know of sizes at run time: that tiles have a row and a vector.  GCC would
 # copy functions for the sizes of some of their calls.
@@ -26,16 +49,127 @@ _OPTIONS = {
     "gcc": ("-Wno-maybe-uninitialized", "-fno-ipa-cp"),
     "clang": ("-Wno-sometimes-uninitialized",),
 }
+# The numbers of a program's int8 results, which are its own.
+_TABLE = "static const ec_q8 ec_q8_table[] = {EC_Q8_TABLE};\n"
+_FOREIGN_TABLE = "extern const ec_q8 ec_q8_table[];\n"
+OWN_TABLE = "const ec_q8 ec_q8_table[] = {EC_Q8_TABLE};\n"
+
+_FUNCTION = re.compile(r"^(?:EC_INLINE|EC_SHARED|EC_MATH)\s+([^;{}]*?)\s*\{", re.MULTILINE)
+_DEFINED = re.compile(r"^#define (\w+)|^\} (\w+);|(\bec_\w+)\([^;{}]*\)\s*\{", re.MULTILINE)
+_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 
 
-def compiled_once(source: str, target: Target) -> str:
-    """A program whose kernels are functions that exist once."""
+def as_functions(source: str, target: Target) -> str:
+    """A program that includes kernels which are not everywhere: they exist once, in it."""
     header = f'#include "isa/{target.header}"'
     before, found, after = source.partition(header)
     assert found
-    return f"{before}{_ROLLED}{header}\n{_ONCE}{after}"
+    return f"{before}{_ROLLED}{header}\n{_STATIC}{after}"
+
+
+@dataclass(frozen=True)
+class CompiledKernels:
+    """The functions of the kernel headers ``names``: ``object`` has them, ``header`` declares them,
+    and all that their ISA offers."""
+
+    header: Path
+    object: Path
+    names: frozenset[str]
 
 
 def options(compiler: str) -> tuple[str, ...]:
-    """What is passed to the compiler of this name with such a program."""
+    """What is passed to the compiler of this name with kernels and programs."""
     return _OPTIONS["clang" if "clang" in compiler else "gcc"]
+
+
+def compiled_kernels(command: Sequence[str], target: Target) -> CompiledKernels:
+    """The kernels of ``target`` as ``command`` compiles them, once in a test run: whoever comes
+    first does it, others wait.  RuntimeError with the compiler's message."""
+    primitives, texts = _primitives(target), _kernel_texts(target)
+    whole = [primitives, _FUNCTIONS]
+    for name, text in texts.items():
+        whole.append(f'#line 1 "{KERNELS / name}"\n{text}')
+    declared = [primitives, _FUNCTIONS, *(_declarations(text) for text in texts.values())]
+    key = hashlib.sha256(repr([*command, *whole]).encode()).hexdigest()[:24]
+    folder = STORE / key
+    folder.mkdir(parents=True, exist_ok=True)
+    made = CompiledKernels(folder / "kernels.h", folder / "kernels.o", frozenset(texts))
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "done").exists():
+            source = folder / "kernels.c"
+            source.write_text("".join(whole))
+            made.header.write_text("".join(declared))
+            _compile(command, "-c", source, made.object)
+            # Found beside the header by GCC and Clang; without it the header is read each time.
+            _compile(command, "-xc-header", made.header, folder / "kernels.h.gch")
+            (folder / "done").touch()
+    return made
+
+
+def _compile(command: Sequence[str], kind: str, source: Path, to: Path) -> None:
+    words = [*command, kind, str(source), "-o", str(to)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{source}: {done.stderr[:4000]}")
+
+
+def _primitives(target: Target) -> str:
+    """What the ISA offers, inlined wherever it is used."""
+    common, isa = amalgamate(target.header, (), stored=True)
+    before, found, after = isa.partition(_TABLE)
+    assert found
+    return f"{common}{_ROLLED}{before}{_FOREIGN_TABLE}{after}"
+
+
+def _kernel_texts(target: Target) -> Mapping[str, str]:
+    """The kernel headers that work with what the ISA offers, each after those that it uses.
+
+    Left out are those whose functions call what is in headers for some cores of an ISA.
+    """
+    texts = {path.name: path.read_text() for path in sorted(KERNELS.glob("*.h"))}
+    words = {name: set(re.findall(r"\w+", _COMMENT.sub("", text))) for name, text in texts.items()}
+    defined = {name: _names_defined(text) for name, text in texts.items()}
+    offered = set(re.findall(r"\w+", _primitives(target)))
+    everywhere = offered.union(*defined.values())
+    uses = {
+        name: {
+            other
+            for other in texts
+            if other != name and words[name] & defined[other] - defined[name] - offered
+        }
+        for name in texts
+    }
+    return {
+        name: texts[name]
+        for name in TopologicalSorter(uses).static_order()
+        if _called(texts[name]) <= everywhere
+    }
+
+
+def _names_defined(text: str) -> set[str]:
+    """Macros, types and functions."""
+    return {name for found in _DEFINED.findall(_COMMENT.sub("", text)) for name in found if name}
+
+
+def _called(text: str) -> set[str]:
+    return set(re.findall(r"\b(ec_\w+)\(", _COMMENT.sub("", text)))
+
+
+def _declarations(text: str) -> str:
+    """A header with declarations in the place of functions."""
+    pieces, at = [], 0
+    while match := _FUNCTION.search(text, at):
+        pieces += [text[at : match.start()], f"EC_INLINE {match[1]};"]
+        at = _end_of_block(text, match.end())
+    return "".join([*pieces, text[at:]])
+
+
+def _end_of_block(text: str, at: int) -> int:
+    """Behind the brace that closes the one before ``at``."""
+    depth = 1
+    for brace in re.finditer(r"[{}]", text[at:]):
+        depth += 1 if brace[0] == "{" else -1
+        if not depth:
+            return at + brace.end()
+    raise ValueError("a brace is not closed")
