@@ -10,6 +10,7 @@ from pathlib import Path
 
 from edgeconv.targets import TARGETS
 from tests.geometry.sweep import KINDS, find_build, skipped, sweep
+from tests.kernels import once
 
 PART = 50  # geometries between two notes
 
@@ -27,6 +28,12 @@ def _arguments() -> argparse.Namespace:
 def main() -> int:
     """Print the failures of every part and a summary; the exit status."""
     arguments = _arguments()
+    with tempfile.TemporaryDirectory() as folder:
+        once.STORE = Path(folder)
+        return _swept(arguments)
+
+
+def _swept(arguments: argparse.Namespace) -> int:
     if reason := skipped(arguments.isa):
         print(reason, file=sys.stderr)
         return 3

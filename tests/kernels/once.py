@@ -11,8 +11,8 @@ builds.
 from __future__ import annotations
 
 import fcntl
+import functools
 import hashlib
-import os
 import re
 import subprocess
 import tempfile
@@ -26,7 +26,7 @@ from edgeconv.targets import Target
 
 KERNELS = Path(__file__).resolve().parents[2] / "runtime_c" / "kernels"
 
-STORE = Path(tempfile.gettempdir()) / f"edgeconv-kernels-{os.getuid()}"  # a test run has its own
+STORE: Path | None = None  # where compiled kernels are kept; None: in a folder of this process
 # An unrolled loop is one whose trip count is constant, which none is here.
 _ROLLED = """\
 #undef EC_UNROLL
@@ -91,7 +91,7 @@ def compiled_kernels(command: Sequence[str], target: Target) -> CompiledKernels:
         whole.append(f'#line 1 "{KERNELS / name}"\n{text}')
     declared = [primitives, _FUNCTIONS, *(_declarations(text) for text in texts.values())]
     key = hashlib.sha256(repr([*command, *whole]).encode()).hexdigest()[:24]
-    folder = STORE / key
+    folder = (STORE or Path(_own_folder().name)) / key
     folder.mkdir(parents=True, exist_ok=True)
     made = CompiledKernels(folder / "kernels.h", folder / "kernels.o", frozenset(texts))
     with (folder / "lock").open("w") as lock:
@@ -105,6 +105,11 @@ def compiled_kernels(command: Sequence[str], target: Target) -> CompiledKernels:
             _compile(command, "-xc-header", made.header, folder / "kernels.h.gch")
             (folder / "done").touch()
     return made
+
+
+@functools.cache
+def _own_folder() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="edgeconv-kernels-")
 
 
 def _compile(command: Sequence[str], kind: str, source: Path, to: Path) -> None:
