@@ -12,8 +12,9 @@ from pathlib import Path
 from edgeconv.build.compile import BASE_FLAGS
 from edgeconv.build.toolchain import program_named
 from edgeconv.errors import EdgeconvError, Exit
-from edgeconv.micro_kernels.base import Tile
-from edgeconv.targets import PANELS, Target
+from edgeconv.micro_kernels import of_isa
+from edgeconv.micro_kernels.base import Lies, MicroKernel, Tile
+from edgeconv.targets import PANELS, STRIPS, Target
 from innerloop.assembly import Loop, functions, loops
 from innerloop.syntax import SYNTAXES
 
@@ -30,7 +31,7 @@ _TRIPLES = {
 _SOURCE = """\
 #include "ec_common.h"
 #include "isa/{header}"
-
+{headers}
 EC_INLINE void store(const ec_vec *rows, float *out, ptrdiff_t out_row, int mr, int nv)
 {{
     EC_UNROLL
@@ -41,14 +42,14 @@ EC_INLINE void store(const ec_vec *rows, float *out, ptrdiff_t out_row, int mr, 
     }}
 }}
 
-#define OUTER(MR, NV)                                                                       \\
-    void outer_##MR##_##NV(const float *a, const float *b, float *out, ptrdiff_t row, int kc) \\
+#define PANELS(KIND, ROW, MR, NV, A_ROW, A_K)                                                \\
+    void KIND##_##MR##_##NV(const void *a, const void *b, float *out, ptrdiff_t row, int kc)  \\
     {{                                                                                       \\
-        ec_f32_sums tile;                                                                   \\
+        ec_##ROW##_sums tile;                                                               \\
         ec_vec rows[EC_TILE_VECS];                                                          \\
-        ec_f32_init(&tile, MR, NV);                                                         \\
-        ec_f32_mac(&tile, a, 4, 4 * MR, b, kc, MR, NV);                                     \\
-        ec_f32_read(&tile, rows, MR, NV);                                                   \\
+        ec_##ROW##_init(&tile, MR, NV);                                                     \\
+        ec_##ROW##_mac(&tile, a, A_ROW, A_K, b, kc, MR, NV);                                \\
+        ec_##ROW##_read(&tile, rows, MR, NV);                                               \\
         store(rows, out, row, MR, NV);                                                      \\
     }}
 
@@ -70,7 +71,7 @@ EC_INLINE void store(const ec_vec *rows, float *out, ptrdiff_t out_row, int mr, 
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """``kind``: "outer" (SConv) or "direct"; the macro of that name makes its function."""
+    """``kind``: "outer" (SConv), "direct", or the prefix of another row of the table."""
 
     kind: str
     tile: Tile
@@ -80,12 +81,23 @@ class Kernel:
         """The name of its function."""
         return f"{self.kind}_{self.tile.rows}_{self.tile.vectors}"
 
+    def row(self, target: Target) -> MicroKernel:
+        """Its row of the table."""
+        return target.kernel({"outer": PANELS, "direct": STRIPS}.get(self.kind, self.kind))
+
     def products(self, target: Target) -> int:
         """Multiply-adds of one step; an instruction of a matrix unit does ``step`` rows."""
-        rows = self.tile.rows
-        if self.kind == "outer" and target.peak > 1:
-            rows //= target.kernel(PANELS).row_multiple
-        return rows * self.tile.vectors
+        row = self.row(target)
+        return self.tile.rows // (row.row_multiple if row.rate > 1 else 1) * self.tile.vectors
+
+    def macro(self, target: Target) -> str:
+        """The call that makes its function; strided rows lie a cache line apart."""
+        shape = f"{self.tile.rows}, {self.tile.vectors}"
+        if self.kind == "direct":
+            return f"DIRECT({shape})"
+        row = self.row(target)
+        strides = "64, 4" if row.lies is Lies.STRIDED else f"4, {4 * self.tile.rows}"
+        return f"PANELS({self.kind}, {row.prefix}, {shape}, {strides})"
 
     def __str__(self) -> str:
         return f"{self.kind} {self.tile.rows} x {self.tile.vectors}"
@@ -95,6 +107,12 @@ def kernels(target: Target) -> Iterator[Kernel]:
     """All of a target, each kind in the order of the table of micro-kernels."""
     yield from (Kernel("outer", tile) for tile in target.kernel(PANELS).tiles)
     yield from (Kernel("direct", tile) for tile in target.tiles)
+
+
+def featured(target: Target) -> Iterator[Kernel]:
+    """Those that a core must have something for, beyond its ISA."""
+    for row in of_isa(target.name):
+        yield from (Kernel(row.prefix, tile) for tile in row.tiles if row.feature)
 
 
 @functools.cache
@@ -128,9 +146,15 @@ def source(
 
     ``filters``, ``pixels``: storage formats of the direct tiles' operands, as C names them.
     """
-    macros = (f"{k.kind.upper()}({k.tile.rows}, {k.tile.vectors})" for k in every)
+    every = tuple(every)
+    rows = dict.fromkeys(kernel.row(target) for kernel in every)
+    more = ["ec_lanes.h", *(row.header for row in rows if row.header)]
     return _SOURCE.format(
-        header=target.header, kernels="\n".join(macros), filters=filters, pixels=pixels
+        header=target.header,
+        headers="".join(f'#include "kernels/{name}"\n' for name in more),
+        kernels="\n".join(kernel.macro(target) for kernel in every),
+        filters=filters,
+        pixels=pixels,
     )
 
 
@@ -148,7 +172,8 @@ def inner_loops(
     EdgeconvError when the compiler fails.
     """
     every = only or tuple(kernels(target))
-    command = [*compiler, *BASE_FLAGS, *target.flags, *flags, f"-I{RUNTIME}"]
+    own = dict.fromkeys(flag for kernel in every for flag in kernel.row(target).flags)
+    command = [*compiler, *BASE_FLAGS, *target.flags, *own, *flags, f"-I{RUNTIME}"]
     done = subprocess.run(
         [*command, "-S", "-x", "c", "-", "-o", "-"],
         input=source(target, every, filters, pixels),

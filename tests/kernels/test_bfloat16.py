@@ -6,25 +6,19 @@ exact in float32, so that what may differ are the sums: the tolerance grows with
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from innerloop.assembly import functions, loops
-from innerloop.program import RUNTIME, find_compiler
-from innerloop.syntax import SYNTAXES
 
 from edgeconv import host
 from edgeconv.algorithms.bfloat16.plan import BLOCK, make_plan
 from edgeconv.algorithms.problem import problem_of
-from edgeconv.build.compile import BASE_FLAGS
 from edgeconv.cache import Cache
 from edgeconv.ir.activation import Activation
 from edgeconv.micro_kernels import micro_kernels
-from edgeconv.micro_kernels.base import Lies
 from edgeconv.storage import formats
 from edgeconv.targets import TARGETS
 from tests.kernels import builds
@@ -131,43 +125,3 @@ def special(build: Build) -> Case:
     inputs = {"x": x, "w": np.ones((1, 2, 1, 1), np.float32), "": numbers(1)}
     made = cases(replace(spec, inputs=inputs), build)[0]
     return replace(made, tolerance=1.0, scale=1e-30)
-
-
-_TILE = """\
-void tile_{rows}_{vectors}(const uint32_t *a, const char *b, float *out, int kc)
-{{
-    ec_bf16_sums tile;
-    ec_vec rows[EC_TILE_VECS];
-    ec_bf16_init(&tile, {rows}, {vectors});
-    ec_bf16_mac(&tile, a, 64, {step}, b, kc, {rows}, {vectors});
-    ec_bf16_read(&tile, rows, {rows}, {vectors});
-    EC_UNROLL
-    for (int i = 0; i < {rows} * {vectors}; i++)
-        ec_store(out + i * EC_VL, rows[i]);
-}}
-"""
-
-
-@pytest.mark.parametrize("family", ["gcc", "clang"])
-@pytest.mark.parametrize("name", sorted(ROWS))
-def test_sums_stay_in_registers(name: str, family: str) -> None:
-    """Of every tile, as compiled: no spill, no accumulator that moves."""
-    target, row = TARGETS[name], ROWS[name]
-    compiler = find_compiler(target, family)
-    if compiler is None:
-        pytest.skip(f"no {family} for {target.arch} is installed")
-    names = (target.header, "../kernels/ec_lanes.h", f"../kernels/{row.header}")
-    headers = ("ec_common.h", *(f"isa/{name}" for name in names))
-    text = "".join(f'#include "{header}"\n' for header in headers)
-    step = 256 if row.lies is Lies.PACKED else 4
-    tiles = ((tile.rows, tile.vectors) for tile in row.tiles)
-    text += "".join(_TILE.format(rows=mr, vectors=nv, step=step) for mr, nv in tiles)
-    flags = (*BASE_FLAGS, *target.flags, *row.flags, f"-I{RUNTIME}")
-    command = [*compiler, *flags, "-S", "-x", "c", "-", "-o", "-"]
-    done = subprocess.run(command, input=text, text=True, capture_output=True, check=False)
-    assert done.returncode == 0, done.stderr[:2000]
-    found = functions(done.stdout)
-    for tile in row.tiles:
-        every = loops(found[f"tile_{tile.rows}_{tile.vectors}"], SYNTAXES[target.arch])
-        assert every[0].multiply_adds >= tile.rows // row.row_multiple * tile.vectors, str(tile)
-        assert all(loop.sound for loop in every), str(tile)
