@@ -33,8 +33,9 @@ from edgeconv.report.document import Facts, Report, excess
 from edgeconv.report.stored_advice import faster_ways
 from edgeconv.report.text import budget_lines
 from edgeconv.storage.base import FLOAT32
-from edgeconv.targets import Target
 
+Workspace = Mapping[str, int]  # bytes at most by layer, as `choose.select` takes it
+_TIGHTENINGS = 6  # plans tried for a budget that leaves room for some workspaces
 _SOON_SEARCHED = 2_000_000  # multiply-adds of a network in which the search takes no second
 
 
@@ -42,14 +43,13 @@ _SOON_SEARCHED = 2_000_000  # multiply-adds of a network in which the search tak
 class Decided:
     """Every decision about a model on a board, and the report of them.
 
-    ``target``: the board's, without algorithms that need workspaces where RAM is short.
-
+    ``workspace``: the bytes that kernels may take by layer where RAM is short, see `choose.select`.
     ``found``: the formats that were searched for; None where the user gave all, or none was needed.
     """
 
     options: CompileOptions
     board: Board
-    target: Target
+    workspace: Workspace
     choice: Choice
     memory: MemoryMap
     report: Report
@@ -91,6 +91,7 @@ class Decider(Closing):
         self.graph = passes.optimise(graph)
         port_names(self.graph.inputs, self.graph.outputs, options.renames)  # before anything long
         self._search: Search | None = None
+        self._searched_within: Workspace = {}
 
     def close(self) -> None:
         """Let go of the network that was measured, if one was."""
@@ -143,7 +144,7 @@ class Decider(Closing):
         return self._with(search, search.nearest(budget["ram"], budget["flash"]))
 
     def _with(self, search: Search, found: Found) -> Decided:
-        best = self._choose(found.graph, search.target, found.storage)
+        best = self._choose(found.graph, self._searched_within, found.storage)
         source = search.samples.source
         options = replace(self.options, objective=self.objective.value)
         report = accuracy.with_found(best.report, found, options, source)
@@ -201,15 +202,10 @@ class Decider(Closing):
         search = self._searched(self.plain())
         ram, flash = self.options.ram, self.options.flash
         found: list[Point] = []
-        for target, integers in self._ways():
+        for workspace, integers in self._ways():
             self._integers = integers
-            try:
-                kept = integers_of(self._choose(self.graph, target, self.options.storage).choice)
-                other = search.on(target, self._lower(target), kept)
-                found += other.frontier(ram, flash)
-            except EdgeconvError:  # an algorithm that needs a workspace was asked for
-                if target is self.board.target:
-                    raise
+            kept = integers_of(self._choose(self.graph, workspace, self.options.storage).choice)
+            found += search.on(self._lower(workspace), kept).frontier(ram, flash)
         return search.measure(thinned(undominated(found), POINTS))
 
     def plain(self) -> Decided:
@@ -218,32 +214,54 @@ class Decider(Closing):
         made: list[tuple[bool, Decided]] = []
         wanted = self.options.objective == Objective.MEMORY.value
         wanted = wanted or (self._limited and self.objective is Objective.MEMORY)
-        for target, integers in self._ways():
+        for workspace, integers in self._ways():
             if made:
                 self.tell("choosing again for less RAM")
             self._integers = integers
-            try:
-                made.append((integers, self._choose(self.graph, target, self.options.storage)))
-            except EdgeconvError:
-                if not made:
-                    raise
-                break  # the user asked for an algorithm that needs a workspace
-            report = made[-1][1].report
-            if not wanted and not (report["budget"]["ram"] and self._exceeded(report, "ram")):
+            made.append((integers, self._choose(self.graph, workspace, self.options.storage)))
+            if wanted:
+                continue
+            if not self._short_of_ram(made[-1][1]):
                 break
+            if not workspace and (partly := self._tightened(made[-1][1])):
+                return partly
         made.reverse()  # of equally small ones the last: without workspaces
         self._integers, best = min(made, key=lambda each: int(each[1].report["ram"]["total"]))
         return best
 
-    def _ways(self) -> list[tuple[Target, bool]]:
-        """Targets, and whether results of quantised models stay integers, that of the most RAM and
-        the least time first.  Without an operating system RAM is worth the time to decode them."""
-        target = self.board.target
-        able = bool(lossless(self.graph, target))
-        ways = [] if able and self.board.bare_metal else [(target, False)]
+    def _short_of_ram(self, decided: Decided) -> bool:
+        report = decided.report
+        return bool(report["budget"]["ram"]) and self._exceeded(report, "ram")
+
+    def _tightened(self, decided: Decided) -> Decided | None:
+        """``decided`` with less workspace for those layers alone that the budget has no room for
+        beside their tensors; None where that does not fit.  Kernels with less of it may have
+        other layouts, so that it is planned again, with as much less as was still too much."""
+        workspace: dict[str, int] = {}
+        ram = decided.report["ram"]
+        room = decided.report["budget"]["ram"] - self.overhead.ram - ram["total"] + ram["arena"]
+        for _ in range(_TIGHTENINGS):
+            more = memory.room_for_workspaces(decided.choice, decided.memory, room)
+            if all(workspace.get(name) == size for name, size in more.items()):
+                room -= max(1, decided.memory.arena_bytes - room)  # offsets leave gaps
+                continue
+            workspace |= more
+            decided = self._choose(self.graph, workspace, self.options.storage)
+            if not self._short_of_ram(decided):
+                return decided
+        return None
+
+    def _ways(self) -> list[tuple[Workspace, bool]]:
+        """Limits of workspaces, and whether results of quantised models stay integers, that of the
+        most RAM and the least time first.  Without an operating system RAM is worth the time to
+        decode them."""
+        able = bool(lossless(self.graph, self.board.target))
+        ways: list[tuple[Workspace, bool]] = []
+        if not (able and self.board.bare_metal):
+            ways.append(({}, False))
         if able:
-            ways.append((target, True))
-        return [*ways, (target.lean(), able)]
+            ways.append(({}, True))
+        return [*ways, ({EVERY_LAYER: 0}, able)]
 
     def _with_faster(self, plain: Decided) -> Decided:
         """Says so where a quantised model is predicted to be faster with numbers in float32, and
@@ -256,7 +274,7 @@ class Decider(Closing):
         self._integers = False
         for storage in ({EVERY_LAYER + OUTPUT: FLOAT32}, _ALL_FLOAT32):
             try:
-                report = self._choose(self.graph, self.board.target, storage).report
+                report = self._choose(self.graph, {}, storage).report
             except EdgeconvError:  # a format or an algorithm that was asked for
                 continue
             ms = report["time"]["predicted_ms"]
@@ -310,7 +328,7 @@ class Decider(Closing):
         )
 
     def _searched(self, plain: Decided) -> Search:
-        options, target = self.options, plain.target
+        options = self.options
         if computing := computing_notes(plain.choice):
             raise UsageError(
                 "storage formats are searched for in float32 only",
@@ -320,10 +338,10 @@ class Decider(Closing):
         if self._limited:
             self._require_prediction(plain.report)
         if self._search is None:
+            self._searched_within = plain.workspace
             self._search = Search(
                 self.graph,
                 self.board,
-                target,
                 samples.load(options.calibration, self.graph),
                 Wishes(
                     options.storage,
@@ -332,14 +350,14 @@ class Decider(Closing):
                     self.objective,
                     options.truncate,
                 ),
-                self._lower(target),
+                self._lower(plain.workspace),
                 self.tell,
                 kept=integers_of(plain.choice),
             )
         return self._search
 
-    def _lower(self, target: Target) -> Lower:
-        return lambda graph, storage: self._planned(graph, target, storage)
+    def _lower(self, workspace: Workspace) -> Lower:
+        return lambda graph, storage: self._planned(graph, workspace, storage)
 
     def _require_prediction(self, report: Report) -> None:
         """Before anything is measured: EdgeconvError where nothing predicts the objective."""
@@ -362,8 +380,8 @@ class Decider(Closing):
             return has if given is None else given
         return min(given, has)
 
-    def _planned(self, graph: Graph, target: Target, storage: Mapping[str, str]) -> Planned:
-        decided = self._choose(graph, target, storage)
+    def _planned(self, graph: Graph, workspace: Workspace, storage: Mapping[str, str]) -> Planned:
+        decided = self._choose(graph, workspace, storage)
         ram, flash = decided.report["ram"], decided.report["flash"]
         missing = sum(
             needed - allowed
@@ -379,30 +397,31 @@ class Decider(Closing):
             missing,
         )
 
-    def _choose(self, graph: Graph, target: Target, storage: Mapping[str, str]) -> Decided:
-        """Kernels for ``target``, their memory, and the report of both."""
+    def _choose(self, graph: Graph, workspace: Workspace, storage: Mapping[str, str]) -> Decided:
+        """Kernels of at most this ``workspace``, their memory, and the report of both."""
         options, board = self.options, self.board
         memory.check_tensors(graph, board)
         choice = choose.select(
             graph,
-            target,
+            board.target,
             io=options.io,
             algorithms=options.algorithms,
             storage={**_pinned(options.storage), **storage},
             truncate=options.truncate,
             integers=self._integers,
+            workspace=workspace,
         )
-        return self._decided(choice, target, integer_notes(choice, storage))
+        return self._decided(choice, workspace, integer_notes(choice, storage))
 
     def _by_turns(self, plain: Decided) -> Decided:
         """With layers that take turns, where they then need less RAM and fit if they must."""
         options = self.options
         choice, plan = by_turns(
-            plain.choice, plain.target, lambda made: memory.fit(made, self.board, options.ram)
+            plain.choice, self.board.target, lambda made: memory.fit(made, self.board, options.ram)
         )
         if choice is plain.choice:
             return plain
-        made = self._decided(choice, plain.target, integer_notes(choice, options.storage))
+        made = self._decided(choice, plain.workspace, integer_notes(choice, options.storage))
         if self._exceeded(made.report):
             return plain
         turns = [len(step.layers) for step in choice.steps if step.turn]
@@ -412,7 +431,9 @@ class Decider(Closing):
         )
         return replace(made, notes=(*made.notes, note))
 
-    def _decided(self, choice: Choice, target: Target, notes: tuple[str, ...]) -> Decided:
+    def _decided(
+        self, choice: Choice, workspace: Workspace, notes: tuple[str, ...]
+    ) -> Decided:
         """The memory of ``choice``, and the report of both."""
         options, board = self.options, self.board
         plan = memory.fit(choice, board, options.ram)
@@ -432,7 +453,7 @@ class Decider(Closing):
         )
         report = document.build_report(choice, plan, board, facts)
         notes = (*choice.graph.notes, *computing_notes(choice), *notes)
-        return Decided(options, board, target, choice, plan, report, notes)
+        return Decided(options, board, workspace, choice, plan, report, notes)
 
 
 def _macs(graph: Graph) -> int:

@@ -7,7 +7,7 @@ A row says what the emitter and the chooser must know of ``runtime_c/isa/ec_isa_
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 
@@ -77,10 +77,6 @@ class Target:
     decodings: tuple[Decoding, ...] = ()
     workspaces: bool = True
     features: frozenset[str] = frozenset()
-
-    def lean(self) -> Target:
-        """The same where RAM is worth more than time: no kernel packs or decodes to memory."""
-        return replace(self, workspaces=False)
 
     def decoding(self, encoding: Encoding) -> Decoding:
         """What an encoding costs; nothing if the row does not say."""

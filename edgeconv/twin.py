@@ -10,6 +10,7 @@ it is where layers round what they read, to compute with numbers of another form
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -134,13 +135,9 @@ def _with_rounded_inputs(
 
 def _constants(project: Project, graph: Graph) -> dict[str, Filters]:
     image = image_of(project.directory, project.report["program"])
-    target = project.board().target
-    for kernels in (target, target.lean()):  # as it may have been decided
-        try:
-            choice = _choice_of(project, graph, kernels)
-            return read_back(choice, _order(project, choice), image)
-        except (ForeignImageError, KeyError):
-            continue
+    choice = _choice_of(project, graph, project.board().target)
+    with suppress(ForeignImageError, KeyError):
+        return read_back(choice, _order(project, choice), image)
     raise EdgeconvError(
         "the weights are not those of this model and board",
         where=str(project.directory),
@@ -219,6 +216,7 @@ def _choice_of(project: Project, graph: Graph, target: Target) -> Choice:
         io=project.report["program"]["io"],
         algorithms={layer["name"]: layer["algorithm"] for layer in layers if layer["op"] == "Conv"},
         storage=storage,
+        workspace={layer["name"]: layer["workspace_bytes"] for layer in layers},
     )
     return _by_turns(project, choice, target)
 

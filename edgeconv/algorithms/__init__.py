@@ -31,8 +31,20 @@ def algorithms() -> dict[str, Algorithm]:
 def planned(
     entry: Algorithm, problem: ConvProblem, target: Target
 ) -> tuple[ConvCandidate[Any], ...]:
-    """The candidates of one algorithm."""
-    return entry.candidates(problem, target)
+    """The candidates of one algorithm, the fastest first: that of most workspace, and, where it
+    takes any, the one that is made for as little as there can be."""
+    fast = entry.candidates(problem, target)
+    least = min((candidate.workspace_bytes for candidate in fast), default=0)
+    if not least:
+        return fast
+    frugal = entry.candidates(problem, replace(target, workspaces=False))
+    return (*fast, *(candidate for candidate in frugal if candidate.workspace_bytes < least))
+
+
+def within(found: Sequence[ConvCandidate[Any]], node: Node) -> list[ConvCandidate[Any]]:
+    """Those of at most as much workspace as the node's attribute ``workspace`` allows."""
+    limit = node.attrs.get("workspace")
+    return [each for each in found if limit is None or each.workspace_bytes <= limit]
 
 
 def applicable(node: Node, graph: Graph, target: Target) -> list[ConvCandidate[Any]]:
@@ -57,14 +69,15 @@ def _needs(node: Node, graph: Graph) -> Stored:
 
 def candidates(node: Node, graph: Graph, target: Target) -> list[ConvCandidate[Any]]:
     """Those that the layout search may pick from: those of the algorithm that the node's attribute
-    ``algorithm`` names, else all applicable ones that compute in float32.
+    ``algorithm`` names, else all applicable ones that compute in float32; within the bytes of its
+    attribute ``workspace``, unless the named algorithm takes more in any case.
 
     Raises EdgeconvError when the named one does not exist or cannot compute this convolution.
     """
     fitting = applicable(node, graph, target)
     wanted = node.attrs.get("algorithm")
     if wanted is None:
-        return [entry for entry in fitting if entry.compute == FLOAT]
+        return within([entry for entry in fitting if entry.compute == FLOAT], node)
     algorithm = lookup("convolution algorithm", wanted, algorithms())
     chosen = [entry for entry in fitting if entry.algorithm == algorithm.name]
     if not chosen:
@@ -75,7 +88,7 @@ def candidates(node: Node, graph: Graph, target: Target) -> list[ConvCandidate[A
             rule=algorithm.requires,
             hint=f"here: {', '.join(dict.fromkeys(entry.algorithm for entry in fitting))}",
         )
-    return chosen
+    return within(chosen, node) or chosen[-1:]
 
 
 def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:

@@ -21,6 +21,7 @@ from edgeconv.errors import UsageError
 from edgeconv.ir.candidate import FLOAT, OPERANDS
 from edgeconv.ir.check import check
 from edgeconv.ir.choice import Choice, Layer
+from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.lowering.calls import constants_as_blobs
 from edgeconv.names import did_you_mean
@@ -82,6 +83,7 @@ def select(
     storage: Mapping[str, str] | None = None,
     truncate: bool = False,
     integers: bool = False,
+    workspace: Mapping[str, int] | None = None,
 ) -> Choice:
     """Choose layouts and kernels for ``target``.
 
@@ -90,7 +92,8 @@ def select(
     formats of their filters, and with ``:output`` behind a layer's name to that of its result; with
     ``truncate`` filters in other formats than float32 are truncated rather than rounded.  With
     ``integers`` results that a quantised model has rounded to eight bits are stored as int8, unless
-    ``storage`` says otherwise.
+    ``storage`` says otherwise.  ``workspace`` maps layer names (``*``: all others) to the bytes of
+    workspace that their convolutions and products may take.
     Raises EdgeconvError for an operator without a kernel, for an algorithm that does not apply, and
     as `store_weights` and `store_tensors` do.
     """
@@ -100,10 +103,24 @@ def select(
     stored = truncate_weights(stored) if truncate else stored
     if integers and EVERY_LAYER not in outputs:
         outputs = {**lossless(stored, target), **outputs}
-    decided = assign(store_tensors(stored, target, outputs), target)
+    limited = _limit_workspaces(store_tensors(stored, target, outputs), workspace or {})
+    decided = assign(limited, target)
     check(decided, "choose")
     layers = tuple(lowered(node, decided, target) for node in decided.nodes)
     return Choice(decided, layers, target.name, target.align, io)
+
+
+def _limit_workspaces(graph: Graph, limits: Mapping[str, int]) -> Graph:
+    """Note the limits on the nodes that have candidates of several sizes."""
+    if not limits:
+        return graph
+    nodes = []
+    for node in graph.nodes:
+        limit = limits.get(node.name, limits.get(EVERY_LAYER))
+        if limit is not None and node.op in WEIGHTED:
+            node = replace(node, attrs={**node.attrs, "workspace": limit})
+        nodes.append(node)
+    return replace(graph, nodes=tuple(nodes))
 
 
 def lowered(node: Node, graph: Graph, target: Target) -> Layer:

@@ -35,7 +35,6 @@ from edgeconv.ir.memory import MemoryMap
 from edgeconv.progress import Tell, nobody
 from edgeconv.storage import formats
 from edgeconv.storage.base import FLOAT32
-from edgeconv.targets import Target
 
 # --max-drop: the SQNR is sought at which few enough labels are lost, between these, to so many dB.
 LEAST_DB, FIRST_DB, MOST_DB, CLOSE_DB = 0.0, 20.0, 60.0, 2.0
@@ -122,7 +121,6 @@ class Search:
         self,
         graph: Graph,
         board: Board,
-        target: Target,
         samples: Samples,
         wishes: Wishes,
         lower: Lower,
@@ -130,8 +128,8 @@ class Search:
         *,
         kept: frozenset[str] = frozenset(),
     ) -> None:
-        self.graph, self.board, self.target = graph, board, target
-        self.storable = [name for name in storable(graph, target) if name not in kept]
+        self.graph, self.board = graph, board
+        self.storable = [name for name in storable(graph, board.target) if name not in kept]
         self.samples, self.wishes, self.lower, self.tell = samples, wishes, lower, tell
         if wishes.max_drop is not None and samples.labels is None:
             raise UsageError(
@@ -224,12 +222,12 @@ class Search:
         pairs = zip(points, noises, strict=True)
         return tuple(undominated([replace(point, noise=noise) for point, noise in pairs]))
 
-    def on(self, target: Target, lower: Lower, kept: frozenset[str]) -> Search:
+    def on(self, lower: Lower, kept: frozenset[str]) -> Search:
         """The same network with other kernels: what was measured stays.  Not to be closed."""
         other = copy(self)
         other.__dict__.pop("tables", None)
-        other.target, other.lower = target, lower
-        able = set(storable(self.graph, target)) - kept
+        other.lower = lower
+        able = set(storable(self.graph, other.board.target)) - kept
         other.storable = [name for name in self.storable if name in able]
         return other
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from edgeconv.algorithms.direct.candidate import candidates
+from edgeconv.algorithms import algorithms, planned, within
 from edgeconv.algorithms.direct.lower import lower as lower_direct
 from edgeconv.algorithms.problem import ConvProblem, Finish, filters_as
 from edgeconv.ir.choice import Layer
@@ -102,7 +102,7 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
         out_as=graph[node.output].storage,
         finish=Finish.of(node, graph),
     )
-    (candidate,) = candidates(problem, target)
+    candidate = within(planned(algorithms()["direct"], problem, target), node)[0]
     # What it moves is taken to be every operand once, as for all that is no convolution.
     dense = replace(candidate, algorithm="dense", crossings=tuple)
     return lower_direct(dense, node, graph, target)

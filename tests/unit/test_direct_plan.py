@@ -176,7 +176,7 @@ def test_sums_wait_in_a_workspace_where_the_output_cannot_hold_them(bits: int) -
 def test_no_passes_where_workspaces_are_not_wanted() -> None:
     """RAM is short, or the core has no caches; sums that wait in the output take no memory."""
     target, stored = replace(TARGETS["avx512"], caches=CACHES), replace(FAR, out_as=Encoding(16))
-    for machine in (target.lean(), replace(target, caches=())):
+    for machine in (replace(target, workspaces=False), replace(target, caches=())):
         assert planned(stored, machine)[1:] == (0, 0)
         assert planned(FAR, machine)[1] > 0
 
@@ -202,7 +202,7 @@ def test_traffic_of_sums_that_wait() -> None:
     assert near.packed > size == far.packed
     assert near.packed_writes > 0 == far.packed_writes
     assert near.output_writes == far.output_writes == 2 * 512 * 7 * 7
-    assert crossings(stored, target.lean())[0].packed == 0
+    assert crossings(stored, replace(target, workspaces=False))[0].packed == 0
 
 
 def test_rows_are_decoded_once_where_many_tiles_and_taps_meet_them() -> None:
@@ -218,9 +218,11 @@ def test_rows_are_decoded_once_where_many_tiles_and_taps_meet_them() -> None:
     taken = band_bytes(stored, plan)
     assert taken == 4 * 64 * 28 * plan.band <= 2 * 2 * 64 * 28 * 28
     assert band_elements(stored, plan) >= 64 * 28 * 28
-    assert make_plan(stored, target.lean()).band == 0
+    assert make_plan(stored, replace(target, workspaces=False)).band == 0
     assert make_plan(replace(stored, out_c=4, kernel=(1, 1, 1), pads=(0, 0, 0)), target).band == 0
-    once, again = (crossings(stored, machine)[0] for machine in (target, target.lean()))
+    once, again = (
+        crossings(stored, machine)[0] for machine in (target, replace(target, workspaces=False))
+    )
     assert once.packed >= taken > again.packed == 0
     assert 2 * 64 * 28 * 28 <= once.input < again.input
 
