@@ -431,9 +431,7 @@ class Decider(Closing):
         )
         return replace(made, notes=(*made.notes, note))
 
-    def _decided(
-        self, choice: Choice, workspace: Workspace, notes: tuple[str, ...]
-    ) -> Decided:
+    def _decided(self, choice: Choice, workspace: Workspace, notes: tuple[str, ...]) -> Decided:
         """The memory of ``choice``, and the report of both."""
         options, board = self.options, self.board
         plan = memory.fit(choice, board, options.ram)

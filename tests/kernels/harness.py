@@ -267,7 +267,12 @@ class Program:
         table = [quantised_table(scaled)] if scaled else []
         if kernels is None:
             headers = self.kernel_headers()
-            text = [*table, micro_kernel_list(headers), '#include "ec_common.h"', f'#include "isa/{target.header}"']
+            text = [
+                *table,
+                micro_kernel_list(headers),
+                '#include "ec_common.h"',
+                f'#include "isa/{target.header}"',
+            ]
             text += [f'#include "kernels/{name}"' for name in headers]
         else:
             text = [*(["#undef EC_Q8_TABLE"] if scaled else []), *table, once.OWN_TABLE]

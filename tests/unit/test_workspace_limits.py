@@ -14,7 +14,7 @@ from edgeconv import choose, frontend, memory, passes
 from edgeconv.algorithms import algorithms as known
 from edgeconv.algorithms import planned
 from edgeconv.algorithms.problem import problem_of
-from edgeconv.deciding import Decided, decide
+from edgeconv.deciding import Decided, Decider, decide
 from edgeconv.encoding import Encoding
 from edgeconv.memory.room import room_for_workspaces
 from edgeconv.pipeline import CompileOptions
@@ -55,7 +55,8 @@ def workspaces(found: Decided) -> list[int]:
 def smallest(model: Path) -> int:
     """Bytes of RAM without any workspace."""
     options = CompileOptions(model, BOARD, storage=STORED, objective="memory", io="arena")
-    found = decide(options)
+    with Decider(options) as decider:
+        found = decider.plain()  # no layers take turns
     assert not any(workspaces(found))
     return int(found.report["ram"]["total"])
 
