@@ -159,7 +159,8 @@ class Spec:
             shapes = " ".join(str(list(t.shape)) for t in tensors.values() if t.name != "out")
             label = f"{self.op} {shapes} {dict(self.attrs)} {node.epilogue} in {option.writes[0]}"
             label += f" {dict(self.storage)}" if self.storage else ""
-            layer = constants_as_blobs(operator.lower(node, laid_out, target), laid_out)
+            named = replace(node, attrs={**node.attrs, **option.attrs})
+            layer = constants_as_blobs(operator.lower(named, laid_out, target), laid_out)
             made.append(Case(label, layer, laid_out, values, expected, self.tolerance, self.scale))
         return made
 
