@@ -11,7 +11,7 @@ import jinja2
 
 from edgeconv.codegen.c_names import c_float, c_list
 from edgeconv.codegen.function_names import described
-from edgeconv.codegen.initialisers import Numbers, dims, inline, nest, struct
+from edgeconv.codegen.initialisers import Numbers, dims, inline, nest, strips, struct, window
 from edgeconv.ir.check import InvariantError
 from edgeconv.ir.choice import ArgKind, Layer
 
@@ -29,6 +29,7 @@ def environment() -> jinja2.Environment:
     )
     env.filters.update(c_float=c_float, c_list=c_list)
     env.globals.update(struct=struct, dims=dims, inline=inline, nest=nest)
+    env.globals.update(strips=strips, window=window)
     return env
 
 

@@ -12,7 +12,7 @@ Member = int | float | str | tuple[int, ...]
 _WIDTH = 92
 _ZERO = "0.0f"
 # What C makes of a member that is not named; the enumerators stand for zero.
-_UNSAID = frozenset({"0", _ZERO, "EC_F32", "EC_ACT_NONE"})
+_UNSAID = frozenset({"0", _ZERO, "EC_F32", "EC_ACT_NONE", "NULL"})
 
 
 def dims(prefix: str, values: Sequence[int], suffixes: Sequence[str] = "dhw") -> dict[str, int]:
@@ -33,6 +33,34 @@ def nest(sizes: Sequence[int]) -> str:
     return f"{{.dims = {len(sizes)}, .size = {c_list(sizes)}}}"
 
 
+def window(
+    in_size: Sequence[int],
+    out_size: Sequence[int],
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    pads: Sequence[int],
+    in_ring: int = 0,
+    out_ring: int = 0,
+) -> str:
+    """The initialiser of an ec_window; sizes are (depth, height, width), rings rows that memory
+    holds at a time, 0 where it holds all."""
+    return struct(
+        dims("in", in_size),
+        dims("out", out_size),
+        dims("kernel", kernel),
+        {**dims("stride", strides), **dims("dilation", dilations), **dims("pad", pads)},
+        {"in_ring": in_ring, "out_ring": out_ring},
+    )
+
+
+def strips(flat: Sequence[int]) -> str:
+    """The initialiser of an array of ec_strips: column, count, width and edge of each in turn."""
+    names = ("column", "count", "width", "edge")
+    each = [dict(zip(names, flat[i : i + 4], strict=True)) for i in range(0, len(flat), 4)]
+    return f"{{{', '.join(struct(row) for row in each)}}}"
+
+
 def _text(value: Member) -> str:
     if isinstance(value, str):
         return value
@@ -50,8 +78,8 @@ def struct(*rows: Mapping[str, Member]) -> str:
     named = [
         [f".{name} = {text}" for name, text in row.items() if text not in _UNSAID] for row in texts
     ]
-    lines = [line for row in named for line in _lines(row)]
-    if len(lines) < 2:
+    lines = [line.replace("\n", "\n    ") for row in named for line in _lines(row)]
+    if len(lines) < 2 and "\n" not in "".join(lines):
         return f"{{{lines[0] if lines else 0}}}"
     text = ",\n    ".join(lines)
     return f"{{\n    {text}\n}}"

@@ -61,14 +61,12 @@ def filters_blob(node: Node, graph: Graph, elements: int, pack: Callable[[Floats
 
 
 def storage_params(node: Node, out_c: int, lanes: int) -> dict[str, Param]:
-    """What the template must know of filters that are not float32; nothing otherwise.
+    """What the template must know of the filters' format.
 
-    ``filters_as``: the format as C names it; ``units``: floats from a channel's bias to its unit, 0
-    without units.
+    ``filters_as``: as C names it; ``units``: floats from a channel's bias to its unit, 0 without
+    units.
     """
     form = _format(node)
-    if form.encoding == FLOAT32:
-        return {}
     return {
         "filters_as": form.enumerator,
         "units": _padded(out_c, lanes) if has_units(node) else 0,

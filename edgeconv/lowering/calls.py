@@ -30,7 +30,7 @@ C_TYPES = {
     "int32": "int32_t",
 }
 
-_EPILOGUE = ("ec_lanes.h", "ec_activation.h")
+_EPILOGUE = ("ec_lanes.h", "ec_activation.h", "ec_epilogue.h")
 
 
 def activation_headers(epilogue: Epilogue) -> tuple[str, ...]:

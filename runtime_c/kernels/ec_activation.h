@@ -1,6 +1,5 @@
-/* Element-wise functions on vectors, and the epilogue that kernels apply to results in registers.
-   kind and the numbers beside it are constants at every call, so one case remains.  The functions
-   of a header exist where it was included before this one.  Needs ec_lanes.h. */
+/* Element-wise functions on vectors.  kind and the numbers beside it are constants at every call, so one
+   case remains.  The functions of a header exist where it was included before this one. */
 #ifndef EC_ACTIVATION_H
 #define EC_ACTIVATION_H
 
@@ -30,18 +29,6 @@ enum ec_act {
     EC_ACT_ROUND,
     EC_ACT_GRID
 };
-
-/* y = after(before(x) + residual), stored as out_as, the residual as residual_as (ec_stored.h; EC_F32
-   where nothing is said); alpha, beta, gamma mean what ec_activate does with them. */
-typedef struct ec_epilogue {
-    int before;
-    float before_alpha, before_beta;
-    int has_residual;
-    int after;
-    float after_alpha, after_beta;
-    float before_gamma, after_gamma;
-    int residual_as, out_as;
-} ec_epilogue;
 
 EC_INLINE ec_vec ec_clip(ec_vec x, float lo, float hi)
 {
@@ -107,20 +94,6 @@ EC_INLINE ec_vec ec_activate(int kind, float alpha, float beta, float gamma, ec_
 #endif
     default: return x;
     }
-}
-
-/* Epilogue on one vector and store of its first n lanes as the elements of out from number `at` on;
-   the residual has the output's layout, and may be the output itself if it has its format. */
-EC_INLINE void ec_finish(const ec_epilogue epilogue, ec_vec x, const void *residual, void *out,
-                         ptrdiff_t at, int n)
-{
-    x = ec_activate(epilogue.before, epilogue.before_alpha, epilogue.before_beta,
-                    epilogue.before_gamma, x);
-    if (epilogue.has_residual)
-        x = ec_add(x, ec_read_as(residual, at, n, epilogue.residual_as));
-    x = ec_activate(epilogue.after, epilogue.after_alpha, epilogue.after_beta,
-                    epilogue.after_gamma, x);
-    ec_write_as(out, at, x, n, epilogue.out_as);
 }
 
 #endif

@@ -1,5 +1,5 @@
 /* y = scale[c] x + shift[c] per channel c, x stored as in_as; out may be x if it has its format.  Needs
-   ec_activation.h. */
+   ec_epilogue.h. */
 #ifndef EC_AFFINE_H
 #define EC_AFFINE_H
 

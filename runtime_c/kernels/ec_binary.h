@@ -1,5 +1,5 @@
 /* Functions of two tensors with broadcasting.  An operand that has the output's size and format may be
-   the output.  Needs ec_activation.h, ec_nest.h and, for EC_BINARY_POW, ec_pow.h before it. */
+   the output.  Needs ec_epilogue.h, ec_nest.h and, for EC_BINARY_POW, ec_pow.h before it. */
 #ifndef EC_BINARY_H
 #define EC_BINARY_H
 

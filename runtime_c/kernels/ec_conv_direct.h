@@ -12,78 +12,125 @@
    filters belong to, with zero weights between them.
 
    Filters may be stored in any format of ec_stored.h, and in units of a scale per channel.  So may
-   input, output and residual in those that can be written; they are decoded in registers when they are
-   read, or rows of the input once for all tiles before, and encoded before they are written. */
+   input, output and residual in those that can be written.  What is stored is decoded in registers where
+   it is read, or to the workspace before, and encoded before it is written.
+
+   Needs ec_epilogue.h, ec_decode.h, ec_strips.h and ec_window.h. */
 #ifndef EC_CONV_DIRECT_H
 #define EC_CONV_DIRECT_H
 
+/* `vectors` of filters, of which the last stores so many lanes, over the strips of every row.  Each strip
+   fetches `lines` cache lines of the filters of the next pass. */
+typedef struct ec_conv_tile {
+    int vectors, lanes, lines;
+    ec_strips strips[EC_STRIPS];
+} ec_conv_tile;
+
+enum { EC_CONV_TILE, EC_CONV_LAST_TILE };
+
 /* All members are constants at the call.  Strides count elements.  in_as, filters_as: the formats
-   of the input and of the filters, EC_F32 where nothing is said.  units_at: so many floats behind a
-   channel's bias lies the unit of its filters; 0 where they have none.  sums_apart: sums wait for
-   the next pass in ec_part's sums rather than in the output, as they must where that is not
-   float32. */
+   of the input and of the filters, EC_F32 where nothing is said.
+
+   rows_per_pass rows of the output pass under all filters before the next rows.  Where it is said,
+   channels_per_pass: tiles of filters take the input's channels in passes, so that the filters of the
+   next pass can be fetched ahead of use; between passes the sums wait in the output or, as they must
+   where that is not float32, in the workspace.  decode_filters: to the workspace, those of a tile and
+   pass.  decoded_rows: rows of the input, those that rows_per_pass rows of the output read, are decoded to
+   the workspace once for all filters. */
 typedef struct ec_conv {
-    int in_block;                               /* channels side by side in the input */
-    int in_d, in_h, in_w;                       /* input size; in_d = 1 for images */
+    ec_window window;                           /* as rows are walked: pointwise ones may be regrouped */
+    int images;                                 /* 0: one */
+    ptrdiff_t in_image, out_image;              /* from one image to the next */
+    int in_c, in_block;                         /* channels, and those side by side in the input */
     ptrdiff_t in_block_step;                    /* from one channel block to the next */
     ptrdiff_t in_plane, in_row, in_pixel;       /* from one slice, row, pixel to the next */
-    int kernel_d, kernel_h, kernel_w;           /* */
-    int stride_d, stride_h, stride_w;           /* */
-    int dilation_d, dilation_h, dilation_w;     /* */
-    int pad_d, pad_h, pad_w;                    /* before the first slice, row, column */
     ptrdiff_t out_plane, out_row, out_pixel;    /* */
     ptrdiff_t out_vec;                          /* from one vector of channels to the next */
-    int filters_as;                             /* */
-    ptrdiff_t units_at;                         /* */
-    int in_as;                                  /* */
-    int sums_apart;                             /* */
-    int in_ring, out_ring; /* rows that memory holds at a time, see ec_ring */
+    int group_in_c, group_out_c;                /* channels of a group; 0: there is one */
+    int in_as, filters_as;                      /* */
+    ptrdiff_t units_at;                         /* so many floats behind a channel's bias lies the unit
+                                                   of its filters; 0: they have none */
+    int tiles;                                  /* of filters */
+    int rows_per_pass, channels_per_pass;       /* */
+    int decode_filters, sums_apart, decoded_rows; /* */
+    ptrdiff_t sums_at, decoded_rows_at;         /* floats of the workspace before them */
+    ec_conv_tile tile[2];                       /* EC_CONV_TILE, EC_CONV_LAST_TILE */
 } ec_conv;
 
-/* The input channels [c0, c1) of one pass over a strip.  Sums of passes before the last one wait in
-   the output if it is float32, and otherwise in sums: mr * nv vectors per strip, strip by strip in
-   the order in which every pass takes them.  While a pass computes, it fetches the filters that are wanted next: lines cache lines
-   from next on.  Both pointers move on strip by strip.  in_row0: the first row of the input that memory
-   holds, where only those of some output rows have been decoded. */
-typedef struct ec_part {
+typedef struct ec_conv_operands {
+    const void *in, *filters;
+    const float *bias;
+    const void *residual;
+    void *out;
+    float *workspace;
+} ec_conv_operands;
+
+/* A tile of filters on some rows of the output, of the input channels [c0, c1): the first or last of its
+   passes, or both.  Pointers are those of the tile.  in: memory begins with row in_row0 of the input.
+   Sums that wait lie in `sums`, mr * nv vectors per strip, in the order in which every pass takes the strips.
+   next: the filters that are wanted next.  Both move on strip by strip. */
+typedef struct ec_conv_pass {
     int c0, c1;
     int first, last;
-    const void *next;
-    int lines;
-    float *sums;
     int in_row0;
-} ec_part;
+    const void *in, *filters;
+    const float *bias;
+    const void *residual;
+    void *out;
+    const char *next;
+    float *sums;
+} ec_conv_pass;
 
-/* What is added to the sums of this pass, for vector j of pixel p: the residual in the first one, the
-   sums of those before in later ones. */
-EC_INLINE ec_vec ec_conv_before(const ec_conv s, const ec_epilogue e, const ec_part *part,
-                                const void *residual, const void *out, ptrdiff_t at, int p, int j,
-                                int nv, int tail)
+/* The input as strips meet it: as it is, or some rows of every plane decoded. */
+EC_INLINE int ec_conv_in_as(const ec_conv spec) { return spec.decoded_rows ? EC_F32 : spec.in_as; }
+EC_INLINE ptrdiff_t ec_conv_in_plane(const ec_conv spec)
 {
-    const ptrdiff_t i = at + p * s.out_pixel + j * s.out_vec;
-    const int n = j < nv - 1 ? EC_VL : tail;
-    if (part->first)
-        return ec_read_as(residual, i, n, e.residual_as);
-    return s.sums_apart ? ec_load(part->sums + (p * nv + j) * EC_VL) : ec_read_as(out, i, n, EC_F32);
+    return spec.decoded_rows ? spec.decoded_rows * spec.in_row : spec.in_plane;
+}
+EC_INLINE ptrdiff_t ec_conv_in_block_step(const ec_conv spec)
+{
+    return spec.decoded_rows ? spec.window.in_d * ec_conv_in_plane(spec) : spec.in_block_step;
+}
+EC_INLINE int ec_conv_filters_as(const ec_conv spec)
+{
+    return spec.decode_filters ? EC_F32 : spec.filters_as;
+}
+/* Kernel positions of a channel. */
+EC_INLINE int ec_conv_taps(const ec_conv spec)
+{
+    return spec.window.kernel_d * spec.window.kernel_h * spec.window.kernel_w;
+}
+
+/* What is added to the sums of this pass, for vector j of row p: the residual in the first one, the
+   sums of those before in later ones. */
+EC_INLINE ec_vec ec_conv_before(const ec_conv spec, const ec_epilogue epilogue, const ec_conv_pass *pass,
+                                const void *residual, const ec_tile_place place, int p, int j, int nv)
+{
+    const ptrdiff_t at = ec_tile_at(place, p, j);
+    const int n = ec_tile_lanes(place, j, nv);
+    if (pass->first)
+        return ec_read_as(residual, at, n, epilogue.residual_as);
+    return spec.sums_apart ? ec_load(pass->sums + (p * nv + j) * EC_VL)
+                        : ec_read_as(pass->out, at, n, EC_F32);
 }
 
 /* Sums start as the bias; a strip's later passes go on from those that wait.  Where they wait in the
    output, the residual comes in with the first pass, because its memory may be the output's. */
-EC_INLINE void ec_conv_begin(const ec_conv s, const ec_epilogue e, const ec_part *part,
+EC_INLINE void ec_conv_begin(const ec_conv spec, const ec_epilogue epilogue, const ec_conv_pass *pass,
                              ec_tile *tile, const float *bias, const void *residual,
-                             const void *out, ptrdiff_t at, int mr, int nv, int tail)
+                             const ec_tile_place place, int mr, int nv)
 {
     ec_vec rows[EC_TILE_VECS];
     ec_tile_init(tile, bias, mr, nv);
-    if (part->first && !residual)
+    if (pass->first && !residual)
         return;
     ec_tile_read(tile, rows, mr, nv);
     EC_UNROLL
     for (int p = 0; p < mr; p++) {
         EC_UNROLL
         for (int j = 0; j < nv; j++) {
-            const ec_vec sum = ec_conv_before(s, e, part, residual, out, at, p, j, nv, tail);
-            rows[p * nv + j] = part->first ? ec_add(rows[p * nv + j], sum) : sum;
+            const ec_vec sum = ec_conv_before(spec, epilogue, pass, residual, place, p, j, nv);
+            rows[p * nv + j] = pass->first ? ec_add(rows[p * nv + j], sum) : sum;
         }
     }
     ec_tile_write(tile, rows, mr, nv);
@@ -91,27 +138,26 @@ EC_INLINE void ec_conv_begin(const ec_conv s, const ec_epilogue e, const ec_part
 
 /* Sums in units of their channels' scales become what they stand for, and are added to the bias in the
    first pass, to those that wait in later ones, which are never in units. */
-EC_INLINE void ec_conv_scale(const ec_conv s, const ec_epilogue e, const ec_part *part,
+EC_INLINE void ec_conv_scale(const ec_conv spec, const ec_epilogue epilogue, const ec_conv_pass *pass,
                              ec_vec *rows, const float *bias, const void *residual,
-                             const void *out, ptrdiff_t at, int mr, int nv, int tail)
+                             const ec_tile_place place, int mr, int nv)
 {
     EC_UNROLL
     for (int j = 0; j < nv; j++) {
-        const ec_vec unit = ec_load(bias + s.units_at + j * EC_VL);
-        const ec_vec start = part->first ? ec_load(bias + j * EC_VL) : ec_set1(0.0f);
+        const ec_vec unit = ec_load(bias + spec.units_at + j * EC_VL);
+        const ec_vec start = pass->first ? ec_load(bias + j * EC_VL) : ec_set1(0.0f);
         EC_UNROLL
         for (int p = 0; p < mr; p++)
             rows[p * nv + j] = ec_fma(rows[p * nv + j], unit, start);
     }
-    if (part->first && !residual)
+    if (pass->first && !residual)
         return;
     EC_UNROLL
     for (int p = 0; p < mr; p++) {
         EC_UNROLL
         for (int j = 0; j < nv; j++)
             rows[p * nv + j] =
-                ec_add(rows[p * nv + j],
-                       ec_conv_before(s, e, part, residual, out, at, p, j, nv, tail));
+                ec_add(rows[p * nv + j], ec_conv_before(spec, epilogue, pass, residual, place, p, j, nv));
     }
 }
 
@@ -123,102 +169,207 @@ EC_INLINE const char *ec_conv_fetch(const char *next, const char *end, int lines
     return next;
 }
 
-/* The output columns [column, column + mr) of row (z, y), nv vectors of filters of which the last
-   keeps tail lanes.  edge: some kernel column may fall outside the input. */
-EC_INLINE void ec_conv_strip(const ec_conv s, const ec_epilogue e, ec_part *part, const void *in,
-                             const void *weights, const float *bias, const void *residual,
-                             void *out, int z, int y, int column, int mr, int nv, int tail,
-                             int edge)
+/* The multiply-adds of a strip: output columns [column, column + mr) of a row that reads `met`. */
+EC_INLINE void ec_conv_multiply(const ec_conv spec, const ec_conv_pass *pass, ec_tile *tile,
+                                const ec_rows met, int column, int mr, int nv, int edge, int lines)
 {
-    const int iz = z * s.stride_d - s.pad_d, iy = y * s.stride_h - s.pad_h;
-    const int ix = column * s.stride_w - s.pad_w;
-    const int kz0 = iz < 0 ? ec_ceil_div(-iz, s.dilation_d) : 0;
-    const int ky0 = iy < 0 ? ec_ceil_div(-iy, s.dilation_h) : 0;
-    const int kz1 = ec_min_i(s.kernel_d, ec_ceil_div(s.in_d - iz, s.dilation_d));
-    const int ky1 = ec_min_i(s.kernel_h, ec_ceil_div(s.in_h - iy, s.dilation_h));
-    const int fmt = s.filters_as;
-    const ptrdiff_t nr = EC_STORED_SPAN(fmt, nv * EC_VL); /* bytes */
-    const ptrdiff_t tile_row = s.stride_w * s.in_pixel;
-    const ptrdiff_t at =
-        z * s.out_plane + ec_ring(y, s.out_ring) * s.out_row + column * s.out_pixel;
-    ptrdiff_t block = part->c0 / s.in_block * s.in_block_step;
-    const char *w_block = weights, *next = part->next;
-    const char *const next_end = next + (ptrdiff_t)part->lines * EC_LINE_BYTES;
-    int lines = 0; /* per multiplication */
-    ec_tile tile;
-    ec_vec rows[EC_TILE_VECS];
-
-    if (part->lines) {
-        const int macs = (kz1 - kz0) * (ky1 - ky0) * s.kernel_w * (part->c1 - part->c0);
-        lines = ec_ceil_div(part->lines * s.in_block, ec_max_i(macs, 1));
+    const ec_window w = spec.window;
+    const int in_as = ec_conv_in_as(spec), filters_as = ec_conv_filters_as(spec);
+    const int ix = column * w.stride_w - w.pad_w;
+    const ptrdiff_t nr = EC_STORED_SPAN(filters_as, nv * EC_VL); /* bytes */
+    const ptrdiff_t tile_row = w.stride_w * spec.in_pixel, in_plane = ec_conv_in_plane(spec);
+    const ptrdiff_t block_step = ec_conv_in_block_step(spec);
+    const int together = edge ? w.kernel_w : 1; /* columns that are unrolled, each with its own rows */
+    ptrdiff_t block = pass->c0 / spec.in_block * block_step;
+    const char *block_filters = pass->filters, *next = pass->next;
+    const char *const next_end = next + (ptrdiff_t)lines * EC_LINE_BYTES;
+    int few = 0; /* lines per multiplication */
+    if (lines) {
+        const int macs = (met.kz.to - met.kz.from) * (met.ky.to - met.ky.from) * w.kernel_w *
+                         (pass->c1 - pass->c0);
+        few = ec_ceil_div(lines * spec.in_block, ec_max_i(macs, 1));
     }
-    const int split = !(part->first && part->last);
-    const int early = split && !s.sums_apart; /* the residual */
-    const void *const added = early && e.has_residual ? residual : NULL;
-    ec_epilogue finish = e;
-    if (early)
-        finish.has_residual = 0;
-    if (s.units_at)
-        ec_tile_init(&tile, NULL, mr, nv);
-    else if (split)
-        ec_conv_begin(s, e, part, &tile, bias, added, out, at, mr, nv, tail);
-    else
-        ec_tile_init(&tile, bias, mr, nv);
-    for (int c = part->c0; c < part->c1; block += s.in_block_step) {
-        const int first = c % s.in_block;
-        const int kc = s.in_block == 1 ? 1 : ec_min_i(s.in_block - first, part->c1 - c);
-        for (int kz = kz0; kz < kz1; kz++) {
-            for (int ky = ky0; ky < ky1; ky++) {
-                const ptrdiff_t a = block + first + (iz + kz * s.dilation_d) * s.in_plane +
-                                    ec_ring(iy - part->in_row0 + ky * s.dilation_h, s.in_ring) * s.in_row +
-                                    ix * s.in_pixel;
-                const char *w = w_block + (kz * s.kernel_h + ky) * s.kernel_w * (kc * nr);
-                if (!edge) {
-                    for (int kx = 0; kx < s.kernel_w; kx++) {
-                        EC_IN_ORDER();
-                        next = ec_conv_fetch(next, next_end, lines);
-                        ec_tile_mac(&tile, ec_at(in, a + kx * s.dilation_w * s.in_pixel, s.in_as),
-                                    s.in_as, tile_row, 1, w + kx * (kc * nr), fmt, kc, mr, nv, 0, mr);
-                    }
-                } else {
+    for (int c = pass->c0; c < pass->c1; block += block_step) {
+        const int first = c % spec.in_block;
+        const int kc = spec.in_block == 1 ? 1 : ec_min_i(spec.in_block - first, pass->c1 - c);
+        for (int kz = met.kz.from; kz < met.kz.to; kz++) {
+            for (int ky = met.ky.from; ky < met.ky.to; ky++) {
+                const int row = ec_ring(met.y - pass->in_row0 + ky * w.dilation_h, w.in_ring);
+                const ptrdiff_t a = block + first + (met.z + kz * w.dilation_d) * in_plane +
+                                    row * spec.in_row + ix * spec.in_pixel;
+                const char *f = block_filters + (kz * w.kernel_h + ky) * w.kernel_w * (kc * nr);
+                for (int k0 = 0; k0 < w.kernel_w; k0 += together) {
                     EC_UNROLL
-                    for (int kx = 0; kx < s.kernel_w; kx++) {
-                        const int ax = ix + kx * s.dilation_w; /* input column of tile row 0 */
-                        const int lo = ec_max_i(ec_ceil_div(-ax, s.stride_w), 0);
-                        const int hi = ec_min_i(ec_ceil_div(s.in_w - ax, s.stride_w), mr);
+                    for (int kx = k0; kx < k0 + together; kx++) {
+                        const int ax = ix + kx * w.dilation_w; /* input column of tile row 0 */
+                        const int lo = edge ? ec_max_i(ec_ceil_div(-ax, w.stride_w), 0) : 0;
+                        const int hi = edge ? ec_min_i(ec_ceil_div(w.in_w - ax, w.stride_w), mr) : mr;
                         EC_IN_ORDER();
-                        next = ec_conv_fetch(next, next_end, lines);
+                        next = ec_conv_fetch(next, next_end, few);
                         if (lo < hi)
-                            ec_tile_mac(&tile,
-                                        ec_at(in, a + kx * s.dilation_w * s.in_pixel, s.in_as),
-                                        s.in_as, tile_row, 1, w + kx * (kc * nr), fmt, kc, mr, nv, lo, hi);
+                            ec_tile_mac(tile,
+                                        ec_at(pass->in, a + kx * w.dilation_w * spec.in_pixel, in_as),
+                                        in_as, tile_row, 1, f + kx * (kc * nr), filters_as, kc, mr,
+                                        nv, lo, hi);
                     }
                 }
             }
         }
-        w_block += s.kernel_d * s.kernel_h * s.kernel_w * (kc * nr);
+        block_filters += ec_conv_taps(spec) * (kc * nr);
         c += kc;
     }
-    part->next = next_end;
+}
+
+/* The output columns [column, column + mr) of row (z, y), nv vectors of filters of which the last
+   keeps `lanes`.  edge: some kernel column may fall outside the input. */
+EC_INLINE void ec_conv_strip(const ec_conv spec, const ec_epilogue epilogue, ec_conv_pass *pass, int z, int y,
+                             int column, int mr, int nv, int lanes, int edge, int lines)
+{
+    const ec_tile_place place = {
+        .at = z * spec.out_plane + ec_ring(y, spec.window.out_ring) * spec.out_row + column * spec.out_pixel,
+        .row = spec.out_pixel, .vec = spec.out_vec, .rows = mr, .tail = lanes};
+    const int split = !(pass->first && pass->last);
+    const int early = split && !spec.sums_apart; /* the residual */
+    const void *const added = early && epilogue.has_residual ? pass->residual : NULL;
+    ec_tile tile;
+    ec_vec rows[EC_TILE_VECS];
+    ec_epilogue finish = epilogue;
+    if (early)
+        finish.has_residual = 0;
+
+    if (spec.units_at)
+        ec_tile_init(&tile, NULL, mr, nv);
+    else if (split)
+        ec_conv_begin(spec, epilogue, pass, &tile, pass->bias, added, place, mr, nv);
+    else
+        ec_tile_init(&tile, pass->bias, mr, nv);
+    ec_conv_multiply(spec, pass, &tile, ec_rows_read(spec.window, z, y), column, mr, nv, edge, lines);
+    pass->next += (ptrdiff_t)lines * EC_LINE_BYTES;
     ec_tile_read(&tile, rows, mr, nv);
-    if (s.units_at)
-        ec_conv_scale(s, e, part, rows, bias, added, out, at, mr, nv, tail);
-    EC_UNROLL
-    for (int p = 0; p < mr; p++) {
-        EC_UNROLL
-        for (int j = 0; j < nv; j++) {
-            const ptrdiff_t to = at + p * s.out_pixel + j * s.out_vec;
-            const int n = j < nv - 1 ? EC_VL : tail;
-            if (part->last)
-                ec_finish(finish, rows[p * nv + j], residual, out, to, n);
-            else if (s.sums_apart)
-                ec_store(part->sums + (p * nv + j) * EC_VL, rows[p * nv + j]);
+    if (spec.units_at)
+        ec_conv_scale(spec, epilogue, pass, rows, pass->bias, added, place, mr, nv);
+    if (pass->last)
+        ec_tile_finish(finish, place, rows, pass->residual, pass->out, nv);
+    else if (!spec.sums_apart)
+        ec_tile_keep(place, rows, pass->out, nv);
+    else
+        ec_tile_save(rows, pass->sums, mr, nv);
+    if (spec.sums_apart)
+        pass->sums += mr * nv * EC_VL;
+}
+
+/* The strips of one kind of row (z, y). */
+EC_INLINE void ec_conv_strips(const ec_conv spec, const ec_epilogue epilogue, ec_conv_pass *pass, int z, int y,
+                              int tile, int kind)
+{
+    const int column = spec.tile[tile].strips[kind].column, width = spec.tile[tile].strips[kind].width;
+    const int end = column + spec.tile[tile].strips[kind].count * width;
+    for (int x = column; x < end; x += width)
+        ec_conv_strip(spec, epilogue, pass, z, y, x, width, spec.tile[tile].vectors, spec.tile[tile].lanes,
+                      spec.tile[tile].strips[kind].edge, spec.tile[tile].lines);
+}
+
+/* A tile of filters of one of the two kinds over the output rows [y0, y1) and the input channels
+   [c0, c1), all at once or some at a time.  `of` has the tile's pointers. */
+EC_INLINE void ec_conv_filters(const ec_conv spec, const ec_epilogue epilogue, const ec_conv_operands operands,
+                               const ec_conv_pass of, int tile, int kinds, int y0, int y1, int c0, int c1)
+{
+    const int channel = ec_conv_taps(spec) * spec.tile[tile].vectors * EC_VL; /* filters */
+    int c = c0;
+    do {
+        const int end = spec.channels_per_pass ? ec_min_i(c + spec.channels_per_pass, c1) : c1;
+        const char *const filters =
+            (const char *)of.filters + (ptrdiff_t)(c - c0) * EC_STORED_SPAN(spec.filters_as, channel);
+        ec_conv_pass pass = of;
+        pass.c0 = c;
+        pass.c1 = end;
+        pass.first = !spec.channels_per_pass || c == 0;
+        pass.last = !spec.channels_per_pass || end == spec.in_c;
+        pass.filters = filters;
+        pass.next = filters + (ptrdiff_t)(end - c) * EC_STORED_SPAN(spec.filters_as, channel);
+        if (spec.decode_filters) {
+            ec_decode(operands.workspace, filters, (end - c) * channel, spec.filters_as);
+            pass.filters = operands.workspace;
+        }
+        for (int z = 0; z < spec.window.out_d; z++)
+            for (int y = y0; y < y1; y++) {
+                ec_conv_strips(spec, epilogue, &pass, z, y, tile, 0);
+                if (kinds > 1)
+                    ec_conv_strips(spec, epilogue, &pass, z, y, tile, 1);
+                if (kinds > 2)
+                    ec_conv_strips(spec, epilogue, &pass, z, y, tile, 2);
+                if (kinds > 3)
+                    ec_conv_strips(spec, epilogue, &pass, z, y, tile, 3);
+            }
+        c = end;
+    } while (spec.channels_per_pass && c < c1);
+}
+
+/* The rows of the input that the output rows [y0, y1) read, in float32; which is the first. */
+EC_INLINE int ec_conv_decode_rows(const ec_conv spec, const void *in, float *decoded, int y0, int y1)
+{
+    const ec_window w = spec.window;
+    const int reach = (w.kernel_h - 1) * w.dilation_h + 1;
+    const int from = ec_max_i(y0 * w.stride_h - w.pad_h, 0);
+    const int to = ec_min_i((y1 - 1) * w.stride_h - w.pad_h + reach, w.in_h);
+    const int planes = (int)(spec.in_image / spec.in_plane); /* of all blocks of channels */
+    for (int p = 0; p < planes && from < to; p++)
+        ec_decode(decoded + p * ec_conv_in_plane(spec),
+                  ec_at(in, p * spec.in_plane + from * spec.in_row, spec.in_as), (int)((to - from) * spec.in_row),
+                  spec.in_as);
+    return from;
+}
+
+/* The tile of number `number`: its input channels, those of the groups that its filters belong to. */
+EC_INLINE ec_taps ec_conv_channels(const ec_conv spec, int number)
+{
+    const int filters = spec.tile[EC_CONV_TILE].vectors * EC_VL, first = number * filters;
+    ec_taps channels = {0, spec.in_c};
+    if (spec.group_out_c) {
+        const int last = (first + filters - 1) / spec.group_out_c;
+        channels.from = first / spec.group_out_c * spec.group_in_c;
+        channels.to = ec_min_i((last + 1) * spec.group_in_c, spec.in_c);
+    }
+    return channels;
+}
+
+/* The output rows [row0, row1).  kinds: of strips in the rows of all tiles but the last, last_kinds: in
+   those of the last one, 0 where it is like the others.  As literals, so that no compiler takes up what
+   there is not. */
+EC_INLINE void ec_conv_direct(const ec_conv spec, const ec_epilogue epilogue, const ec_conv_operands operands,
+                              int kinds, int last_kinds, int row0, int row1)
+{
+    const int vectors = spec.tile[EC_CONV_TILE].vectors, filters = vectors * EC_VL;
+    const ptrdiff_t channel = EC_STORED_SPAN(spec.filters_as, ec_conv_taps(spec) * filters); /* bytes */
+    const int passes = ec_ceil_div(row1 - row0, spec.rows_per_pass);
+    for (int i = 0; i < ec_max_i(spec.images, 1) * passes; i++) {
+        const int image = i / passes, y0 = row0 + i % passes * spec.rows_per_pass;
+        const int y1 = ec_min_i(y0 + spec.rows_per_pass, row1);
+        ec_conv_pass of = {.in = ec_at(operands.in, image * spec.in_image, spec.in_as), .filters = operands.filters,
+                           .bias = operands.bias, .residual = operands.residual,
+                           .out = ec_place(operands.out, image * spec.out_image, epilogue.out_as)};
+        if (epilogue.has_residual)
+            of.residual = ec_at(operands.residual, image * spec.out_image, epilogue.residual_as);
+        if (spec.sums_apart)
+            of.sums = operands.workspace + spec.sums_at;
+        if (spec.decoded_rows) {
+            float *const decoded = operands.workspace + spec.decoded_rows_at;
+            of.in_row0 = ec_conv_decode_rows(spec, of.in, decoded, y0, y1);
+            of.in = decoded;
+        }
+        for (int t = 0; t < spec.tiles; t++) {
+            const ec_taps c = ec_conv_channels(spec, t);
+            if (last_kinds && t == spec.tiles - 1)
+                ec_conv_filters(spec, epilogue, operands, of, EC_CONV_LAST_TILE, last_kinds, y0, y1, c.from, c.to);
             else
-                ec_write_as(out, to, rows[p * nv + j], n, EC_F32);
+                ec_conv_filters(spec, epilogue, operands, of, EC_CONV_TILE, kinds, y0, y1, c.from, c.to);
+            of.filters = (const char *)of.filters + (c.to - c.from) * channel;
+            of.bias += filters;
+            of.out = ec_place(of.out, vectors * spec.out_vec, epilogue.out_as);
+            if (epilogue.has_residual)
+                of.residual = ec_at(of.residual, vectors * spec.out_vec, epilogue.residual_as);
         }
     }
-    if (s.sums_apart)
-        part->sums += mr * nv * EC_VL;
 }
 
 #endif

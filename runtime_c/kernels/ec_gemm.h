@@ -15,7 +15,7 @@
    channel.  Those of another format are decoded to memory, once for all panels that they meet while
    they are near (decoding in registers would take as long for every panel).
 
-   Needs ec_activation.h, ec_decode.h, ec_micro_kernel.h and ec_window.h. */
+   Needs ec_epilogue.h, ec_decode.h, ec_micro_kernel.h and ec_window.h. */
 #ifndef EC_GEMM_H
 #define EC_GEMM_H
 
@@ -78,18 +78,13 @@ typedef struct ec_ahead {
     int lines;
 } ec_ahead;
 
-/* Kernel slices and rows that meet the image. */
-typedef struct ec_taps {
-    int z0, z1, y0, y1;
-} ec_taps;
-
 /* A tile of filters under one line of pixels. */
 typedef struct ec_gemm_line {
     const char *filters, *pixels;
     const float *bias;
     ptrdiff_t at;
     int n, last;       /* channels; whether the line is the last */
-    ec_taps taps;
+    ec_rows met;       /* by the kernel */
     const char *next;  /* filters that its first strip fetches, */
     ptrdiff_t fetched; /* so many bytes; others those behind */
 } ec_gemm_line;
@@ -162,18 +157,6 @@ EC_INLINE void ec_gemm_multiply(const ec_gemm spec, ec_sums *tile, const char *a
     }
 }
 
-/* The part of the kernel that meets the image from line y of slice z on. */
-EC_INLINE ec_taps ec_gemm_taps(const ec_window window, int z, int y)
-{
-    const int iz = z * window.stride_d - window.pad_d, iy = y * window.stride_h - window.pad_h;
-    const ec_taps taps = {
-        .z0 = iz < 0 ? ec_ceil_div(-iz, window.dilation_d) : 0,
-        .z1 = ec_min_i(window.kernel_d, ec_ceil_div(window.in_d - iz, window.dilation_d)),
-        .y0 = iy < 0 ? ec_ceil_div(-iy, window.dilation_h) : 0,
-        .y1 = ec_min_i(window.kernel_h, ec_ceil_div(window.in_h - iy, window.dilation_h))};
-    return taps;
-}
-
 /* Sums over a panel of packed rows, of which the strip begins at `column`: pixels are the rows. */
 EC_INLINE void ec_gemm_sum_rows(const ec_gemm spec, const ec_window window, ec_sums *tile,
                                 const ec_gemm_line here, int column, ec_ahead ahead, int mr, int nv)
@@ -192,8 +175,8 @@ EC_INLINE void ec_gemm_sum_rows(const ec_gemm spec, const ec_window window, ec_s
     for (int block = 0; block < blocks; block++) {
         const int depth = ec_min_i(panel.block, groups - block * panel.block);
         const ptrdiff_t of_tap = (ptrdiff_t)depth * nv * EC_VL * 4;
-        for (int kz = here.taps.z0; kz < here.taps.z1; kz++)
-            for (int ky = here.taps.y0; ky < here.taps.y1; ky++) {
+        for (int kz = here.met.kz.from; kz < here.met.kz.to; kz++)
+            for (int ky = here.met.ky.from; ky < here.met.ky.to; ky++) {
                 const int down = (block * window.kernel_d + kz) * panel.rows +
                                  ky * window.dilation_h / panel.row_stride;
                 const char *of = filters + (kz * window.kernel_h + ky) * window.kernel_w * of_tap;
@@ -340,7 +323,7 @@ EC_INLINE void ec_gemm_chunk(const ec_gemm spec, const ec_window window, const e
                                                           : first / EC_VL * spec.out_vec),
                     .n = set.n,
                     .last = line == spec.lines - 1,
-                    .taps = ec_gemm_taps(window, z, line),
+                    .met = ec_rows_read(window, z, line),
                     .next = set.filters + (filter + 1) * tile + (line - from) * strips * fetched,
                     .fetched = fetched};
                 if (spec.filters.count && (!spec.filters.rest || filter < spec.filters.count))

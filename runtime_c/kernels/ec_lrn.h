@@ -1,5 +1,5 @@
 /* Local response normalisation: x / (bias + scale * sum of x^2 over `size` neighbouring channels)^beta.
-   Needs ec_activation.h and, for EC_LRN_POW, ec_exp.h and ec_log.h before it. */
+   Needs ec_epilogue.h and, for EC_LRN_POW, ec_exp.h and ec_log.h before it. */
 #ifndef EC_LRN_H
 #define EC_LRN_H
 

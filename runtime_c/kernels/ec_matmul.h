@@ -1,5 +1,5 @@
 /* Products of matrices that are both computed at run time, so neither is packed.
-   Needs ec_activation.h and ec_nest.h. */
+   Needs ec_epilogue.h and ec_nest.h. */
 #ifndef EC_MATMUL_H
 #define EC_MATMUL_H
 

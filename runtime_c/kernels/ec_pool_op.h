@@ -1,4 +1,4 @@
-/* What the pooling kernels share.  Needs ec_activation.h. */
+/* What the pooling kernels share.  Needs ec_epilogue.h. */
 #ifndef EC_POOL_OP_H
 #define EC_POOL_OP_H
 

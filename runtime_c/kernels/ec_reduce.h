@@ -1,4 +1,4 @@
-/* Sums, extremes and products over any dimensions.  Needs ec_activation.h and ec_nest.h. */
+/* Sums, extremes and products over any dimensions.  Needs ec_epilogue.h and ec_nest.h. */
 #ifndef EC_REDUCE_H
 #define EC_REDUCE_H
 

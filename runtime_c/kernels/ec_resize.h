@@ -1,6 +1,6 @@
 /* Interpolation in up to three dimensions, as weighted sums of input elements; which and how much
    comes in tables per dimension: tap t of output position i at [t * size + i].
-   Needs ec_activation.h. */
+   Needs ec_epilogue.h. */
 #ifndef EC_RESIZE_H
 #define EC_RESIZE_H
 

@@ -1,5 +1,5 @@
 /* The epilogue alone, over n elements in any order, read as in_as; out may be x if it has its format.
-   Needs ec_activation.h. */
+   Needs ec_epilogue.h. */
 #ifndef EC_UNARY_H
 #define EC_UNARY_H
 

@@ -1,8 +1,10 @@
-/* The window of a convolution: how its kernel goes over the input; and how that lies. */
+/* The window of a convolution or a pool: how it goes over the input, and which positions of a kernel
+   meet that; and how the input lies. */
 #ifndef EC_WINDOW_H
 #define EC_WINDOW_H
 
-/* Constants at the call; sizes in pixels. */
+/* Constants at the call; sizes in pixels, the outermost ones 1 for images and signals.  The window of
+   an output position starts at position * stride - pad. */
 typedef struct ec_window {
     int in_d, in_h, in_w;
     int out_d, out_h, out_w;
@@ -10,6 +12,7 @@ typedef struct ec_window {
     int stride_d, stride_h, stride_w;
     int dilation_d, dilation_h, dilation_w;
     int pad_d, pad_h, pad_w; /* before the first slice, row, column */
+    int in_ring, out_ring;   /* rows that memory holds at a time, see ec_ring */
 } ec_window;
 
 /* A panel of packed rows: blocks of so many groups of k elements; every row_stride-th row and
@@ -25,5 +28,35 @@ typedef struct ec_source {
     int as, block;
     ptrdiff_t block_stride, vec, plane, row, pixel;
 } ec_source;
+
+/* Kernel positions [from, to) of one axis; none where `to` is not beyond `from`. */
+typedef struct ec_taps {
+    int from, to;
+} ec_taps;
+
+/* Those k of a kernel with first <= start + k * dilation < end. */
+EC_INLINE ec_taps ec_taps_within(int start, int kernel, int dilation, int first, int end)
+{
+    const ec_taps inside = {.from = start < first ? ec_ceil_div(first - start, dilation) : 0,
+                            .to = ec_min_i(kernel, ec_ceil_div(end - start, dilation))};
+    return inside;
+}
+
+/* What the windows of output row (z, y) meet: kernel position (0, 0) is at slice z and row y of the
+   input, maybe outside; kernel slices kz and kernel rows ky are inside. */
+typedef struct ec_rows {
+    int z, y;
+    ec_taps kz, ky;
+} ec_rows;
+
+EC_INLINE ec_rows ec_rows_read(const ec_window window, int z, int y)
+{
+    const int in_z = z * window.stride_d - window.pad_d, in_y = y * window.stride_h - window.pad_h;
+    const ec_rows met = {
+        .z = in_z, .y = in_y,
+        .kz = ec_taps_within(in_z, window.kernel_d, window.dilation_d, 0, window.in_d),
+        .ky = ec_taps_within(in_y, window.kernel_h, window.dilation_h, 0, window.in_h)};
+    return met;
+}
 
 #endif

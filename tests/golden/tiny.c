@@ -69,36 +69,27 @@ enum {
 static void tiny_conv_3x3_s2_1(const float *in, const float *weights, const float *bias, float *out)
 {
     static const ec_conv s = {
-        .in_block = 1, .in_block_step = 144,
-        .in_d = 1, .in_h = 12, .in_w = 12,
+        .window = {
+            .in_d = 1, .in_h = 12, .in_w = 12,
+            .out_d = 1, .out_h = 6, .out_w = 6,
+            .kernel_d = 1, .kernel_h = 3, .kernel_w = 3,
+            .stride_d = 1, .stride_h = 2, .stride_w = 2, .dilation_d = 1, .dilation_h = 1,
+            .dilation_w = 1, .pad_h = 1, .pad_w = 1
+        },
+        .in_c = 3, .in_block = 1, .in_block_step = 144,
         .in_plane = 144, .in_row = 12, .in_pixel = 1,
-        .kernel_d = 1, .kernel_h = 3, .kernel_w = 3,
-        .stride_d = 1, .stride_h = 2, .stride_w = 2,
-        .dilation_d = 1, .dilation_h = 1, .dilation_w = 1,
-        .pad_h = 1, .pad_w = 1,
         .out_plane = 36, .out_row = 6, .out_pixel = 1,
-        .out_vec = 36
+        .out_vec = 36,
+        .tiles = 1,
+        .rows_per_pass = 6,
+        .tile = {{
+            .vectors = 4, .lanes = 1,
+            .strips = {{.count = 1, .width = 3, .edge = 1}, {.column = 3, .count = 1, .width = 3}}
+        }}
     };
     static const ec_epilogue e = {.before = EC_ACT_RELU};
-    enum { PLANES = 1, ROWS = 6, ROWS_PER_PASS = 6, TILES = 1, VECTORS = 4, IN_C = 3 };
-    for (int y0 = 0; y0 < ROWS; y0 += ROWS_PER_PASS) {
-        const int y1 = ec_min_i(y0 + ROWS_PER_PASS, ROWS);
-        for (int t = 0; t < TILES; t++) {
-            const int c0 = 0, c1 = IN_C;
-            const float *const filters = weights + (ptrdiff_t)t * 108;
-            const float *const b = bias + t * VECTORS * EC_VL;
-            float *const o = out + t * VECTORS * s.out_vec;
-            {
-                const float *const w = filters;
-                ec_part part = {.c0 = c0, .c1 = c1, .first = 1, .last = 1, .next = w};
-                for (int z = 0; z < PLANES; z++)
-                    for (int y = y0; y < y1; y++) {
-                        ec_conv_strip(s, e, &part, in, w, b, NULL, o, z, y, 0, 3, VECTORS, EC_VL, 1);
-                        ec_conv_strip(s, e, &part, in, w, b, NULL, o, z, y, 3, 3, VECTORS, EC_VL, 0);
-                    }
-            }
-        }
-    }
+    const ec_conv_operands o = {.in = in, .filters = weights, .bias = bias, .out = out};
+    ec_conv_direct(s, e, o, 2, 0, 0, 6);
 }
 
 static void tiny_depthwise_3x3_1(const float *in, const float *weights, const float *bias, float *out)
@@ -171,34 +162,27 @@ static void tiny_max_pool_2x2_s2_1(const float *in, float *out, float *workspace
 static void tiny_dense_1(const float *in, const float *weights, const float *bias, float *out)
 {
     static const ec_conv s = {
-        .in_block = 36, .in_block_step = 36,
-        .in_d = 1, .in_h = 1, .in_w = 1,
+        .window = {
+            .in_d = 1, .in_h = 1, .in_w = 1,
+            .out_d = 1, .out_h = 1, .out_w = 1,
+            .kernel_d = 1, .kernel_h = 1, .kernel_w = 1,
+            .stride_d = 1, .stride_h = 1, .stride_w = 1, .dilation_d = 1, .dilation_h = 1,
+            .dilation_w = 1
+        },
+        .in_c = 36, .in_block = 36, .in_block_step = 36,
         .in_plane = 36, .in_row = 36, .in_pixel = 36,
-        .kernel_d = 1, .kernel_h = 1, .kernel_w = 1,
-        .stride_d = 1, .stride_h = 1, .stride_w = 1,
-        .dilation_d = 1, .dilation_h = 1, .dilation_w = 1,
         .out_plane = 3, .out_row = 3, .out_pixel = 3,
-        .out_vec = 1
+        .out_vec = 1,
+        .tiles = 1,
+        .rows_per_pass = 1,
+        .tile = {{
+            .vectors = 3, .lanes = 1,
+            .strips = {{.count = 1, .width = 1}}
+        }}
     };
     static const ec_epilogue e = {0};
-    enum { PLANES = 1, ROWS = 1, ROWS_PER_PASS = 1, TILES = 1, VECTORS = 3, IN_C = 36 };
-    for (int y0 = 0; y0 < ROWS; y0 += ROWS_PER_PASS) {
-        const int y1 = ec_min_i(y0 + ROWS_PER_PASS, ROWS);
-        for (int t = 0; t < TILES; t++) {
-            const int c0 = 0, c1 = IN_C;
-            const float *const filters = weights + (ptrdiff_t)t * 108;
-            const float *const b = bias + t * VECTORS * EC_VL;
-            float *const o = out + t * VECTORS * s.out_vec;
-            {
-                const float *const w = filters;
-                ec_part part = {.c0 = c0, .c1 = c1, .first = 1, .last = 1, .next = w};
-                for (int z = 0; z < PLANES; z++)
-                    for (int y = y0; y < y1; y++) {
-                        ec_conv_strip(s, e, &part, in, w, b, NULL, o, z, y, 0, 1, VECTORS, EC_VL, 0);
-                    }
-            }
-        }
-    }
+    const ec_conv_operands o = {.in = in, .filters = weights, .bias = bias, .out = out};
+    ec_conv_direct(s, e, o, 1, 0, 0, 1);
 }
 
 static void tiny_softmax_1(const float *x, float *out)
@@ -303,7 +287,7 @@ static int tiny_check_header(const unsigned char *image)
         return TINY_E_WEIGHTS_FORMAT;
     if (tiny_u32(image + 8) != (uint32_t)TINY_WEIGHTS_BYTES || tiny_u32(image + 12) != 0)
         return TINY_E_WEIGHTS_SIZE;
-    if (tiny_u32(image + 16) != 0x4d86e2c6u || tiny_u32(image + 20) != 0x61a9a6abu)
+    if (tiny_u32(image + 16) != 0x74466d09u || tiny_u32(image + 20) != 0x804fd87eu)
         return TINY_E_WEIGHTS_LAYOUT;
     return TINY_OK;
 }

@@ -109,8 +109,8 @@ def test_headers_are_merged_in_an_order_that_suits_all() -> None:
 
 
 def test_an_epilogue_brings_only_the_functions_it_uses() -> None:
-    assert activation_headers(Epilogue()) == ("ec_lanes.h", "ec_activation.h")
+    assert activation_headers(Epilogue()) == ("ec_lanes.h", "ec_activation.h", "ec_epilogue.h")
     needed = activation_headers(Epilogue(Activation("tanh"), "", Activation("log")))
-    assert needed[-1] == "ec_activation.h"
+    assert needed[-2:] == ("ec_activation.h", "ec_epilogue.h")
     assert set(needed) >= {"ec_tanh.h", "ec_expm1.h", "ec_exp.h", "ec_log.h", "ec_poly.h"}
     assert "ec_sigmoid.h" not in needed

@@ -1,0 +1,96 @@
+/* What becomes of results in registers, those of a vector and those of a tile of `rows` by nv vectors:
+   unit and bias, residual, activation, encoding.  Needs ec_lanes.h and ec_activation.h. */
+#ifndef EC_EPILOGUE_H
+#define EC_EPILOGUE_H
+
+/* y = after(before(x) + residual), stored as out_as, the residual as residual_as (ec_stored.h; EC_F32
+   where nothing is said); alpha, beta, gamma mean what ec_activate does with them. */
+typedef struct ec_epilogue {
+    int before;
+    float before_alpha, before_beta;
+    int has_residual;
+    int after;
+    float after_alpha, after_beta;
+    float before_gamma, after_gamma;
+    int residual_as, out_as;
+} ec_epilogue;
+
+/* Epilogue on one vector and store of its first n lanes as the elements of out from number `at` on;
+   the residual has the output's layout, and may be the output itself if it has its format. */
+EC_INLINE void ec_finish(const ec_epilogue epilogue, ec_vec x, const void *residual, void *out,
+                         ptrdiff_t at, int n)
+{
+    x = ec_activate(epilogue.before, epilogue.before_alpha, epilogue.before_beta, epilogue.before_gamma, x);
+    if (epilogue.has_residual)
+        x = ec_add(x, ec_read_as(residual, at, n, epilogue.residual_as));
+    x = ec_activate(epilogue.after, epilogue.after_alpha, epilogue.after_beta, epilogue.after_gamma, x);
+    ec_write_as(out, at, x, n, epilogue.out_as);
+}
+
+/* Where a tile lies in a tensor, in elements: row p, vector j from `at` + p * row + j * vec on.  The
+   first `rows` of its rows exist, and `tail` lanes of the last vector of each. */
+typedef struct ec_tile_place {
+    ptrdiff_t at, row, vec;
+    int rows, tail;
+} ec_tile_place;
+
+EC_INLINE ptrdiff_t ec_tile_at(const ec_tile_place place, int row, int vector)
+{
+    return place.at + row * place.row + vector * place.vec;
+}
+EC_INLINE int ec_tile_lanes(const ec_tile_place place, int vector, int nv)
+{
+    return vector < nv - 1 ? EC_VL : place.tail;
+}
+
+/* sums * unit + bias.  units_at: so many floats behind a channel's bias lies its unit; 0: the unit is
+   one.  by_rows: a row of the tile is a channel; else a lane is. */
+EC_INLINE void ec_tile_bias(const ec_tile_place place, ec_vec *sums, const float *bias,
+                            ptrdiff_t units_at, int by_rows, int nv)
+{
+    EC_UNROLL
+    for (int p = 0; p < place.rows; p++) {
+        EC_UNROLL
+        for (int j = 0; j < nv; j++) {
+            const float *const own = by_rows ? bias + p : bias + j * EC_VL;
+            const int n = ec_tile_lanes(place, j, nv);
+            const ec_vec start = by_rows ? ec_set1(*own) : ec_read(own, n);
+            ec_vec *const x = sums + p * nv + j;
+            *x = !units_at ? ec_add(*x, start)
+                 : by_rows ? ec_fma(*x, ec_set1(own[units_at]), start)
+                           : ec_fma(*x, ec_read(own + units_at, n), start);
+        }
+    }
+}
+
+/* Sums that wait for more: in a float32 tensor, in the tile's place, or vector by vector. */
+EC_INLINE void ec_tile_keep(const ec_tile_place place, const ec_vec *sums, void *out, int nv)
+{
+    EC_UNROLL
+    for (int p = 0; p < place.rows; p++) {
+        EC_UNROLL
+        for (int j = 0; j < nv; j++)
+            ec_write_as(out, ec_tile_at(place, p, j), sums[p * nv + j], ec_tile_lanes(place, j, nv), EC_F32);
+    }
+}
+EC_INLINE void ec_tile_save(const ec_vec *sums, float *to, int mr, int nv)
+{
+    EC_UNROLL
+    for (int i = 0; i < mr * nv; i++)
+        ec_store(to + i * EC_VL, sums[i]);
+}
+
+/* The epilogue on every vector of a tile. */
+EC_INLINE void ec_tile_finish(const ec_epilogue epilogue, const ec_tile_place place, const ec_vec *results,
+                              const void *residual, void *out, int nv)
+{
+    EC_UNROLL
+    for (int p = 0; p < place.rows; p++) {
+        EC_UNROLL
+        for (int j = 0; j < nv; j++)
+            ec_finish(epilogue, results[p * nv + j], residual, out, ec_tile_at(place, p, j),
+                      ec_tile_lanes(place, j, nv));
+    }
+}
+
+#endif

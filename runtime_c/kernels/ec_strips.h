@@ -1,0 +1,13 @@
+/* Rows of the output as strips of neighbouring pixels, one micro-kernel call each. */
+#ifndef EC_STRIPS_H
+#define EC_STRIPS_H
+
+/* `count` strips of `width` pixels side by side, from output column `column` on.  edge: some kernel
+   column may fall outside the input.  Borders and an uneven row make up to EC_STRIPS kinds of strips. */
+typedef struct ec_strips {
+    int column, count, width, edge;
+} ec_strips;
+
+enum { EC_STRIPS = 4 };
+
+#endif
