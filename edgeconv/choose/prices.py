@@ -21,7 +21,7 @@ from edgeconv.price import machine_of, price
 from edgeconv.price.operands import between_neighbours
 from edgeconv.targets import Target
 
-# So much more time is worth a workspace less on targets of one lane.
+# So much more time is worth a workspace less on scalar cores.
 FRUGAL = 1 / 8
 
 
@@ -116,7 +116,7 @@ class Prices:
         operands = between_neighbours(layer, tensors, self._constants)
         seconds = price(layer, operands, self._machine).seconds
         # Where nothing is vectorised, RAM is worth more than a little time.
-        frugal = self._target.lanes == 1 and layer.workspace_bytes
+        frugal = self._target.single_issue and layer.workspace_bytes
         return seconds * (1 + FRUGAL) if frugal else seconds
 
 
