@@ -131,7 +131,9 @@ def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
         return 4.0 * size if layout.order is Order.ROW_MAJOR and target.lanes > 1 else 0.0
 
     options = same_everywhere(node, graph, target, penalty)
-    spatial = len(shapes[0]) < 3 or shapes[0][1] == shapes[1][1]
+    # As many channels as before may still be interpolated: 2 by 1.3 are 2 others.
+    scale = float(node.attrs["scales"][1]) if len(shapes[0]) > 2 else 1.0
+    spatial = len(shapes[0]) < 3 or (shapes[0][1] == shapes[1][1] and scale == 1)
     options = [o for o in options if spatial or o.writes[0].order is not Order.BLOCKED]
     near = [o for o in options if len(_interpolated(node, graph, o.writes[0])) <= _MOST]
     return near or options

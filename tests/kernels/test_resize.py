@@ -45,6 +45,7 @@ def specs_of(lanes: int, mode: str, coordinates: str, nearest: str) -> list[Spec
         ((1, 2, 3, 4, 5), (1, 1, 2, 1.5, 2)),
         ((3, 4, 5), (2, 1, 1)),
         ((1, 4, 5, 3), (1, 2, 2, 1)),
+        ((1, 2, 5), (1, 1.3, 0.7)),  # two channels from two, but others
         ((1, 2, 1, 1), (1, 1, 4, 4)),
     ):
         out = tuple(int(np.floor(n * s)) for n, s in zip(shape, scales, strict=True))
