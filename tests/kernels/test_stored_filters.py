@@ -222,7 +222,7 @@ def test_outer_product_cuts_channels(build: Build) -> None:
     tiny = replace(build.target, caches=TINY)
     first, _, sets, _ = outer(build.target)
     (case,) = sconv(stored(first, "int4"), tiny, "WS")
-    floats = case.layer.params["panel_floats"]
+    floats = case.layer.params["decoded_at"]
     assert isinstance(floats, int)
     assert case.layer.workspace_bytes > 4 * floats
     (case,) = sconv(stored(sets, "int4"), tiny)
