@@ -76,15 +76,25 @@ def _io_in_arena(network: Network) -> Iterator[Suggestion]:
 
 def _peak_with_io(network: Network, used: Occupancy) -> int:
     """Most bytes live at once when inputs and outputs lie in the arena as well: inputs until the
-    first layer has run, every output from the layer that writes it to the end."""
+    first layer has run, every output from the layer that writes it to the end.  A tensor that the
+    map does not have lies in the buffer of the next output, which it is then to lie in still."""
     report, layers = network.report, network.layers
     live = [used.bytes_at.get(step, 0) for step in range(len(layers))]
     if live:
         live[0] += sum(map(_port_bytes, report["inputs"]))
     writers = {layer["output"]: step for step, layer in enumerate(layers)}
+    written = {
+        port["name"]: writers.get(port["name"], len(layers) - 1) for port in report["outputs"]
+    }
     for port in report["outputs"]:
-        for step in range(writers.get(port["name"], len(layers) - 1), len(layers)):
+        for step in range(written[port["name"]], len(layers)):
             live[step] += _port_bytes(port)
+    mapped = {entry["name"] for entry in report["arena_map"]} | set(written)
+    for step, layer in enumerate(layers):
+        if layer["output"] not in mapped:
+            until = min((at for at in written.values() if at > step), default=step)
+            for during in range(step, until):
+                live[during] += layer["output_bytes"]
     return max(live, default=0)
 
 

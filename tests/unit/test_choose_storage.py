@@ -21,7 +21,7 @@ from edgeconv.storage import formats
 from tests import onnx_models
 from tests.command import BOARD, Command
 
-CONVOLUTIONS = ("direct", "depthwise", "dense")
+CONVOLUTIONS = ("direct", "depthwise", "sconv", "dense")
 
 
 def graph(weights: float = 1.0) -> Graph:

@@ -74,7 +74,10 @@ def test_nothing_to_save_is_no_suggestion(report: Report) -> None:
 def test_io_in_the_arena(report: Report, sizes: tuple[int, ...], saved: int) -> None:
     report["program"]["io"], report["ram"] = "caller", report["ram"] | {"io": 60, "total": 1060}
     report["layers"] = report["layers"][:3]
-    report["arena_map"] = [entry(f"t{i}", 0, size, i, i) for i, size in enumerate(sizes)]
+    names = [one["output"] for one in report["layers"]]
+    report["arena_map"] = [
+        entry(name, 0, size, i, i) for i, (name, size) in enumerate(zip(names, sizes, strict=True))
+    ]
     found = next(one for one in suggestions(Network.of(report)) if "--io arena" in one.command)
     assert (found.amount, found.unit, found.certainty) == (saved, Unit.RAM, Certainty.ESTIMATE)
     assert found.saving == f"about {saved} bytes of RAM"
@@ -88,7 +91,7 @@ def test_io_in_the_arena_without_a_map_is_a_bound(report: Report) -> None:
 
 
 def test_io_in_the_arena_saves_what_compiling_with_it_saves(tmp_path: Path) -> None:
-    model = onnx_models.save(onnx_models.residual(), tmp_path / "net.onnx")
+    model = onnx_models.save(onnx_models.residual(8, 20), tmp_path / "net.onnx")
     reports = {
         io: json.loads(json.dumps(decide(CompileOptions(model, BOARD, io=io)).report))
         for io in ("caller", "arena")
