@@ -27,11 +27,11 @@ def run(position: int, editor: Editor) -> None:
     for which, name in enumerate(node.inputs):
         value, tensor = editor.constant(name), node.inputs[1 - which]
         dense = editor.private_writer(tensor, position)
-        if value is None or dense is None or editor.shape(tensor) != shape:
+        if value is None or dense is None or not editor.made_by(tensor, "Dense"):
             continue
-        row = _row(value, len(shape), shape[-1])
+        row = _row(value, len(shape), shape[-1]) if editor.shape(tensor) == shape else None
         pair = None if row is None else of_binary(node, which, row)
-        if editor.made_by(tensor, "Dense") and pair and scale_writer(dense, position, pair, editor):
+        if pair and scale_writer(dense, position, pair, editor):
             return
 
 

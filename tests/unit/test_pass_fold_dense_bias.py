@@ -61,5 +61,6 @@ def test_what_must_stay() -> None:
         b.binary("add", b.dense(x, 4), b.unary(b.dense(x, 4), "relu")),
         b.binary("add", b.dense(b.input(4, 4, 5), 4), b.normal(4, 4)),
         b.binary("add", b.unary(x, "relu"), b.normal(5)),  # no Dense
+        b.binary("add", b.unary(b.input(), "relu"), 1.0),  # nor dimensions
     )
     assert run(before) is before
