@@ -151,15 +151,16 @@ class Decider(Closing):
         notes = (*best.notes, *accuracy.notes(found, source, alike=search.samples.alike))
         return replace(best, report=report, notes=notes, found=found)
 
-    def decide(self) -> Decided:
+    def decide(self, turns: bool = True) -> Decided:
         """The decisions; formats are searched for where the user sets a limit of accuracy, gives
-        samples to round by, or where float32 does not fit."""
+        samples to round by, or where float32 does not fit.  ``turns``: layers may take turns."""
         self._require_possible()
         plain, options = self.plain(), self.options
         wished = self._limited
         calibrated = bool(options.calibration and options.storage)
         short = self._exceeded(plain.report) and not computing_notes(plain.choice)
-        if not (wished or calibrated) and (short or options.objective == Objective.MEMORY.value):
+        wanted = short or options.objective == Objective.MEMORY.value
+        if turns and wanted and not (wished or calibrated):
             plain = self._by_turns(plain)
             short = short and self._exceeded(plain.report)
         if not (wished or calibrated or short):

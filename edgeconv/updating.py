@@ -104,11 +104,11 @@ def _same_program(
     project: Project, options: CompileOptions, tell: Tell
 ) -> tuple[Decided, SourceTree]:
     """The new model as the project, whose formats may have been found beginning with the kernels of
-    least time or with those of least RAM."""
+    least time or with those of least RAM, and whose layers take turns or do not."""
     refused: EdgeconvError | None = None
     for objective in dict.fromkeys((options.objective, "")):
         with Decider(replace(options, objective=objective), tell) as decider:
-            decided = decider.decide()
+            decided = decider.decide(turns="steps" in project.report)
         tree = source_tree(decided, tell)
         try:
             _require_same(project, decided, tree)

@@ -91,6 +91,16 @@ def test_formats_that_samples_chose_stay(tmp_path: Path, edgeconv: Command) -> N
     assert pipeline.verify_project(tmp_path / "net", model=new).passed
 
 
+def test_layers_that_take_turns_still_do(tmp_path: Path, edgeconv: Command) -> None:
+    new = trained_anew(DIGITS, tmp_path / "new.onnx", 0.3)
+    asked = ("--board", BOARD, "--objective", "memory")
+    edgeconv.ok("compile", DIGITS, *asked, "-o", tmp_path / "net")
+    steps = Project.open(tmp_path / "net").report["steps"]
+    edgeconv.ok("update-weights", tmp_path / "net", new)
+    assert Project.open(tmp_path / "net").report["steps"] == steps
+    assert pipeline.verify_project(tmp_path / "net", model=new).passed
+
+
 @pytest.fixture
 def residual(tmp_path: Path) -> Path:
     path = onnx_models.save(onnx_models.residual(), tmp_path / "net.onnx")
