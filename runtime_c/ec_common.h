@@ -15,6 +15,19 @@ int(memcmp)(const void *left, const void *right, size_t bytes);
 /* Kernels are written once and specialised by constant arguments, so they must be inlined. */
 #define EC_INLINE static inline __attribute__((always_inline, unused))
 
+/* A loop nest, which calls much: inlined like the rest, but where constants take no branch away, because
+   nothing is optimised, or not before all is instrumented.  There it exists once. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define EC_INSTRUMENTED
+#endif
+#endif
+#if defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && !defined(EC_INSTRUMENTED)
+#define EC_NEST EC_INLINE
+#else
+#define EC_NEST static __attribute__((unused))
+#endif
+
 /* What gains nothing from constant arguments exists once, for all callers. */
 #define EC_SHARED static __attribute__((noinline, unused))
 

@@ -222,7 +222,7 @@ EC_INLINE void ec_conv_multiply(const ec_conv spec, const ec_conv_pass *pass, ec
 
 /* The output columns [column, column + mr) of row (z, y), nv vectors of filters of which the last
    keeps `lanes`.  edge: some kernel column may fall outside the input. */
-EC_INLINE void ec_conv_strip(const ec_conv spec, const ec_epilogue epilogue, ec_conv_pass *pass, int z, int y,
+EC_NEST void ec_conv_strip(const ec_conv spec, const ec_epilogue epilogue, ec_conv_pass *pass, int z, int y,
                              int column, int mr, int nv, int lanes, int edge, int lines)
 {
     const ec_tile_place place = {
@@ -271,7 +271,7 @@ EC_INLINE void ec_conv_strips(const ec_conv spec, const ec_epilogue epilogue, ec
 
 /* A tile of filters of one of the two kinds over the output rows [y0, y1) and the input channels
    [c0, c1), all at once or some at a time.  `of` has the tile's pointers. */
-EC_INLINE void ec_conv_filters(const ec_conv spec, const ec_epilogue epilogue, const ec_conv_operands operands,
+EC_NEST void ec_conv_filters(const ec_conv spec, const ec_epilogue epilogue, const ec_conv_operands operands,
                                const ec_conv_pass of, int tile, int kinds, int y0, int y1, int c0, int c1)
 {
     const int channel = ec_conv_taps(spec) * spec.tile[tile].vectors * EC_VL; /* filters */
@@ -336,7 +336,7 @@ EC_INLINE ec_taps ec_conv_channels(const ec_conv spec, int number)
 /* The output rows [row0, row1).  kinds: of strips in the rows of all tiles but the last, last_kinds: in
    those of the last one, 0 where it is like the others.  As literals, so that no compiler takes up what
    there is not. */
-EC_INLINE void ec_conv_direct(const ec_conv spec, const ec_epilogue epilogue, const ec_conv_operands operands,
+EC_NEST void ec_conv_direct(const ec_conv spec, const ec_epilogue epilogue, const ec_conv_operands operands,
                               int kinds, int last_kinds, int row0, int row1)
 {
     const int vectors = spec.tile[EC_CONV_TILE].vectors, filters = vectors * EC_VL;
