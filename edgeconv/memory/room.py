@@ -15,19 +15,23 @@ def room_for_workspaces(choice: Choice, memory: MemoryMap, size: int) -> dict[st
     found = {}
     for index, own in memory.workspaces.items():
         step = own.first
-        live = _covered(place for place in places if place.first <= step <= place.last)
+        beside = (place for place in places if place.first <= step <= place.last)
+        live = covered(beside, memory.align)
         room = max(0, size - live) // memory.align * memory.align
         if own.bytes > room:
             found[choice.layers[index].node.name] = room
     return found
 
 
-def _covered(places: Iterable[Place]) -> int:
-    """Bytes that these take, those that several share counted once."""
-    total, end, bank = 0, 0, -1
+def covered(places: Iterable[Place], align: int) -> int:
+    """Bytes of the arena that ``places`` take, in units of ``align``; what several share counts
+    once."""
+    total = reached = bank = 0
     for place in sorted(places, key=lambda place: (place.bank, place.offset)):
         if place.bank != bank:
-            bank, end = place.bank, 0
-        total += max(0, place.offset + place.bytes - max(end, place.offset))
-        end = max(end, place.offset + place.bytes)
+            reached, bank = 0, place.bank
+        low = place.offset // align * align
+        high = -(-(place.offset + place.bytes) // align) * align
+        total += max(0, high - max(low, reached))
+        reached = max(reached, high)
     return total

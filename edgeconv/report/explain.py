@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -15,6 +15,7 @@ from edgeconv.errors import UsageError
 from edgeconv.ir.choice import Choice, Layer
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.memory import MemoryMap, Place, Region
+from edgeconv.memory.room import covered
 from edgeconv.names import did_you_mean
 from edgeconv.report.movement import movement
 from edgeconv.report.movement_text import convolution_tables
@@ -182,13 +183,13 @@ def _peak(choice: Choice, memory: MemoryMap) -> Document:
     """The first step at which most bytes of the arena are live, and what is live then."""
     steps = range(-1, len(memory.order) + 1)
     live = {step: _live(choice, memory, step) for step in steps}
-    step = max(steps, key=lambda s: (_covered(live[s].values(), memory.align), -s))
+    step = max(steps, key=lambda s: (covered(live[s].values(), memory.align), -s))
     names = sorted(live[step], key=lambda n: (live[step][n].bank, live[step][n].offset, n))
     inside = 0 <= step < len(memory.order)
     return {
         "step": step,
         "layer": choice.layers[memory.order[step]].node.name if inside else None,
-        "bytes": _covered(live[step].values(), memory.align),
+        "bytes": covered(live[step].values(), memory.align),
         "live": [
             {
                 "name": name,
@@ -209,19 +210,6 @@ def _live(choice: Choice, memory: MemoryMap, step: int) -> dict[str, Place]:
         for name, place in places.items()
         if place.region is Region.ARENA and place.bytes and place.first <= step <= place.last
     }
-
-
-def _covered(places: Iterable[Place], align: int) -> int:
-    """Bytes of the arena that ``places`` take, those that several share counted once."""
-    total = reached = bank = 0
-    for place in sorted(places, key=lambda place: (place.bank, place.offset)):
-        if place.bank != bank:
-            reached, bank = 0, place.bank
-        low = place.offset // align * align
-        high = -(-(place.offset + place.bytes) // align) * align
-        total += max(0, high - max(low, reached))
-        reached = max(reached, high)
-    return total
 
 
 def _peak_lines(peak: Mapping[str, Any]) -> list[RenderableType]:
