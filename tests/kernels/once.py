@@ -36,8 +36,10 @@ _ROLLED = """\
 _FUNCTIONS = """\
 #undef EC_INLINE
 #undef EC_SHARED
+#undef EC_NEST
 #define EC_INLINE __attribute__((noinline))
 #define EC_SHARED EC_INLINE
+#define EC_NEST EC_INLINE
 """
 _STATIC = """\
 #undef EC_INLINE
@@ -54,7 +56,7 @@ _TABLE = "static const ec_q8 ec_q8_table[] = {EC_Q8_TABLE};\n"
 _FOREIGN_TABLE = "extern const ec_q8 ec_q8_table[];\n"
 OWN_TABLE = "const ec_q8 ec_q8_table[] = {EC_Q8_TABLE};\n"
 
-_FUNCTION = re.compile(r"^(?:EC_INLINE|EC_SHARED|EC_MATH)\s+([^;{}]*?)\s*\{", re.MULTILINE)
+_FUNCTION = re.compile(r"^(?:EC_INLINE|EC_SHARED|EC_NEST|EC_MATH)\s+([^;{}]*?)\s*\{", re.MULTILINE)
 _DEFINED = re.compile(r"^#define (\w+)|^\} (\w+);|(\bec_\w+)\([^;{}]*\)\s*\{", re.MULTILINE)
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 
