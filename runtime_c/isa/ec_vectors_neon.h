@@ -6,9 +6,9 @@ EC_INLINE ec_vec ec_load(const float *p) { return vld1q_f32(p); }
 EC_INLINE void ec_store(float *p, ec_vec v) { vst1q_f32(p, v); }
 EC_INLINE ec_vec ec_load_n(const float *p, int n)
 {
-    float lanes[4] = {0.0f, 0.0f, 0.0f, 0.0f};
-    for (int i = 0; i < n && i < 4; i++) /* 4: GCC does not see that n is no more */
-        lanes[i] = p[i];
+    /* Not a loop, in which GCC does not see that n is at most 4. */
+    const float lanes[4] = {n > 0 ? p[0] : 0.0f, n > 1 ? p[1] : 0.0f, n > 2 ? p[2] : 0.0f,
+                            n > 3 ? p[3] : 0.0f};
     return vld1q_f32(lanes);
 }
 EC_INLINE void ec_store_n(float *p, ec_vec v, int n)
