@@ -1,0 +1,87 @@
+/* Convolutions of int8, channels last: tiles of three pixels by two filters.
+
+   Windows of three neighbouring pixels are widened to a panel (ec_int8_panel.h) once for all filters.
+   Filters lie in pairs, quad by quad: four numbers of the first, four of the second.  channels: of each pair
+   the starts of both, then both multipliers (ec_int8_channels.h).  What is
+   beyond the last channel is zeros.  Needs ec_int8_panel.h. */
+#ifndef EC_INT8_TILE_H
+#define EC_INT8_TILE_H
+
+/* One panel under `pairs` of filters: out[p * out_pixel + filter]. */
+EC_INLINE void ec_int8_tile(ec_int8_result result, const int16_t *panel, const int8_t *filters,
+                            const int32_t *channels, int quads, int pairs, int8_t *out, ptrdiff_t out_pixel)
+{
+#ifdef EC_INT8_DSP
+    const int left_out = (EC_INT8_QUADS - quads % EC_INT8_QUADS) % EC_INT8_QUADS;
+    const ec_int8_tile_job job = {
+        .panel = panel, .panel_end = panel + quads * EC_INT8_QUAD_NUMBERS, .channels = channels,
+        .channels_end = channels + 4 * pairs, .out = out, .out_pixel = out_pixel, .offset = result.offset,
+        .right = result.right, .skip = left_out * EC_INT8_QUAD_BYTES, .filters = filters};
+    ec_int8_tile_dsp(&job);
+    if (result.low != INT8_MIN || result.high != INT8_MAX)
+        for (int p = 0; p < EC_INT8_PIXELS; p++)
+            ec_int8_bound(result, out + p * out_pixel, 2 * pairs);
+#else
+    for (int j = 0; j < pairs; j++, filters += 8 * quads, channels += 4) {
+        int32_t sums[EC_INT8_PIXELS][2];
+        for (int p = 0; p < EC_INT8_PIXELS; p++)
+            sums[p][0] = channels[0], sums[p][1] = channels[1];
+        for (int k = 0; k < 4 * quads; k++) {
+            const int8_t *const f = filters + k / 4 * 8 + k % 4;
+            const int16_t *const x = panel + ec_int8_place(k);
+            for (int p = 0; p < EC_INT8_PIXELS; p++) {
+                sums[p][0] += x[4 * p] * f[0];
+                sums[p][1] += x[4 * p] * f[4];
+            }
+        }
+        for (int p = 0; p < EC_INT8_PIXELS; p++)
+            for (int i = 0; i < 2; i++)
+                out[p * out_pixel + 2 * j + i] = ec_int8_of_sum(result, sums[p][i], channels[2 + i]);
+    }
+#endif
+}
+
+/* A panel under all filters: the last one alone where their number is odd. */
+EC_INLINE void ec_int8_filters(const ec_int8_conv *spec, const int16_t *panel, const int8_t *filters,
+                               const int32_t *channels, int8_t *out, ptrdiff_t out_pixel)
+{
+    const int quads = ec_int8_quads(spec), pairs = spec->out_c / 2;
+    if (pairs)
+        ec_int8_tile(spec->result, panel, filters, channels, quads, pairs, out, out_pixel);
+    if (spec->out_c % 2) {
+        int8_t last[2 * EC_INT8_PIXELS];
+        ec_int8_tile(spec->result, panel, filters + pairs * quads * 8, channels + 4 * pairs, quads, 1, last, 2);
+        for (int p = 0; p < EC_INT8_PIXELS; p++)
+            out[p * out_pixel + 2 * pairs] = last[2 * p];
+    }
+}
+
+/* `count` pixels of the output from pixel `first` of row y on, which lie one behind the other.  The last
+   three overlap those before; fewer than three are computed one by one, three times each. */
+EC_INLINE void ec_int8_pixels(const ec_int8_conv *spec, const int8_t *in, const int8_t *filters,
+                              const int32_t *channels, int8_t *out, int16_t *panel, int y, int count)
+{
+    const int few = count < EC_INT8_PIXELS, wide = few ? 1 : EC_INT8_PIXELS;
+    for (int i = 0; i < count; i += wide) {
+        const int first = few ? i : ec_min_i(i, count - EC_INT8_PIXELS);
+        for (int p = 0; p < EC_INT8_PIXELS; p++) {
+            const int pixel = few ? first : first + p;
+            ec_int8_pack_window(spec, in, panel + 4 * p, y + pixel / spec->window.out_w,
+                                pixel % spec->window.out_w);
+        }
+        ec_int8_filters(spec, panel, filters, channels, out + first * spec->out_pixel, few ? 0 : spec->out_pixel);
+    }
+}
+
+/* Rows [row0, row1) of the output.  workspace: a panel. */
+EC_SHARED void ec_int8_convolve(const ec_int8_conv *spec, const int8_t *in, const int8_t *filters,
+                                const int32_t *channels, int8_t *out, int16_t *workspace, int row0, int row1)
+{
+    const ec_window *w = &spec->window;
+    const int together = spec->out_row == w->out_w * spec->out_pixel && !w->out_ring ? row1 - row0 : 1;
+    for (int y = row0; y < row1; y += together)
+        ec_int8_pixels(spec, in, filters, channels, out + ec_ring(y, w->out_ring) * spec->out_row, workspace, y,
+                       together * w->out_w);
+}
+
+#endif

@@ -1,0 +1,245 @@
+/* Kernels of int8 against their definition in int64, over random and extreme geometries.  Writes how many
+   results differ, how many were compared, and how many of these lie between the bounds of int8. */
+#include "ec_common.h"
+#include "kernels/ec_window.h"
+#include "kernels/ec_int8_channels.h"
+#include "kernels/ec_int8_panel.h"
+#include "kernels/ec_int8_tile.h"
+#include "kernels/ec_int8_dot.h"
+#include "kernels/ec_int8_depthwise.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static uint32_t state = 1;
+static int draw(int from, int to) /* from <= result <= to */
+{
+    state = state * 1664525u + 1013904223u;
+    return from + (int)((state >> 8) % (uint32_t)(to - from + 1));
+}
+static int8_t number(int kind) /* 0: random, 1: extremes alone, 2: the least alone */
+{
+    return (int8_t)(kind == 0 ? draw(-128, 127) : kind == 1 ? (draw(0, 1) ? 127 : -128) : -128);
+}
+
+/* Every array is a block of its own, so that address sanitizer sees its ends. */
+static void *bytes_of(size_t bytes) { return calloc(1, bytes ? bytes : 1); }
+
+static long different, compared, between;
+static void compare(const int8_t *found, const int8_t *wanted, int n)
+{
+    for (int i = 0; i < n; i++) {
+        different += found[i] != wanted[i];
+        between += wanted[i] > INT8_MIN && wanted[i] < INT8_MAX;
+    }
+    compared += n;
+}
+
+static ec_int8_result result_of(void)
+{
+    ec_int8_result result = {.right = draw(1, 22), .low = -128, .high = 127};
+    if (draw(0, 3) == 0) {
+        result.low = draw(-128, 127);
+        result.high = draw(result.low, 127);
+    }
+    result.offset = (draw(-128, 127) * (1 << (result.right - 1)) * 2) + (1 << (result.right - 1));
+    return result;
+}
+/* So that the word of a sum is some 256 * 2^right at most, or overflows the result by far. */
+static int32_t multiplier_of(ec_int8_result result, int terms)
+{
+    int64_t most = ((int64_t)1 << (32 + result.right)) / ((int64_t)terms * 64 + 1);
+    if (most > INT32_MAX)
+        most = INT32_MAX;
+    const int64_t fraction = draw(1, 1 << 20);
+    const int64_t found = most * fraction >> 20;
+    return found ? (int32_t)found : 1;
+}
+static int8_t defined(ec_int8_result result, int64_t sum, int32_t multiplier)
+{
+    /* floor((sum * multiplier / 2^32 + offset) / 2^right) without a shift of a negative number */
+    const int64_t unit = (int64_t)1 << 32, product = sum * multiplier;
+    int64_t word = product / unit - (product % unit < 0) + result.offset;
+    const int64_t step = (int64_t)1 << result.right;
+    word = word / step - (word % step < 0);
+    return (int8_t)(word < result.low ? result.low : word > result.high ? result.high : word);
+}
+
+typedef struct layer {
+    ec_int8_conv spec;
+    int8_t *in, *filters, *out, *wanted; /* filters: out_c, kernel_h, kernel_w, channels */
+    int32_t *start, *multiplier;
+    int per_filter, in_bytes, out_bytes;
+} layer;
+
+static layer layer_of(int in_c, int out_c, int depthwise, ec_window window)
+{
+    const ec_window w = window;
+    const int kind = draw(0, 5), terms = w.kernel_h * w.kernel_w * (depthwise ? 1 : in_c);
+    layer l = {.spec = {.window = w, .in_c = in_c, .out_c = out_c, .padding = draw(-128, 127),
+                        .in_row = w.in_w * in_c, .in_pixel = in_c, .out_row = w.out_w * out_c,
+                        .out_pixel = out_c, .result = result_of()},
+               .per_filter = terms, .in_bytes = w.in_h * w.in_w * in_c, .out_bytes = w.out_h * w.out_w * out_c};
+    l.in = bytes_of((size_t)l.in_bytes);
+    l.filters = bytes_of((size_t)(out_c * terms));
+    l.out = bytes_of((size_t)l.out_bytes);
+    l.wanted = bytes_of((size_t)l.out_bytes);
+    l.start = bytes_of(4 * (size_t)out_c);
+    l.multiplier = bytes_of(4 * (size_t)out_c);
+    for (int i = 0; i < l.in_bytes; i++)
+        l.in[i] = number(kind - 3);
+    for (int i = 0; i < out_c * terms; i++)
+        l.filters[i] = number(kind - 3);
+    for (int i = 0; i < out_c; i++) {
+        l.start[i] = draw(0, 3) ? draw(-100000, 100000) : draw(-1, 1) * 1000000000;
+        l.multiplier[i] = multiplier_of(l.spec.result, terms);
+    }
+    return l;
+}
+
+static void define(layer *of, int depthwise)
+{
+    layer *const l = of;
+    const ec_window w = l->spec.window;
+    const int in_c = l->spec.in_c, out_c = l->spec.out_c, inner = depthwise ? 1 : in_c;
+    for (int y = 0; y < w.out_h; y++)
+        for (int x = 0; x < w.out_w; x++)
+            for (int o = 0; o < out_c; o++) {
+                int64_t sum = l->start[o];
+                for (int ky = 0; ky < w.kernel_h; ky++)
+                    for (int kx = 0; kx < w.kernel_w; kx++)
+                        for (int c = 0; c < inner; c++) {
+                            const int in_y = y * w.stride_h - w.pad_h + ky * w.dilation_h;
+                            const int in_x = x * w.stride_w - w.pad_w + kx * w.dilation_w;
+                            const int outside = in_y < 0 || in_y >= w.in_h || in_x < 0 || in_x >= w.in_w;
+                            const int at = (in_y * w.in_w + in_x) * in_c + (depthwise ? o : c);
+                            sum += (int64_t)(outside ? l->spec.padding : l->in[at]) *
+                                   l->filters[((o * w.kernel_h + ky) * w.kernel_w + kx) * inner + c];
+                        }
+                l->wanted[(y * w.out_w + x) * out_c + o] = defined(l->spec.result, sum, l->multiplier[o]);
+            }
+}
+
+/* Number j of kernel row ky, as ec_int8_panel.h orders them. */
+static int order_of(const ec_window window, int in_c, int ky, int j)
+{
+    const int row = window.kernel_w * in_c, whole = row / 4 * 4;
+    return j < whole ? ky * whole + j : window.kernel_h * whole + ky * (row - whole) + j - whole;
+}
+
+/* Filters by `together`, quad by quad, and their starts and multipliers. */
+static void pack(const layer *of, int together, int8_t **filters, int32_t **channels)
+{
+    const layer *const l = of;
+    const ec_window w = l->spec.window;
+    const int quads = (l->per_filter + 3) / 4, row = w.kernel_w * l->spec.in_c, out_c = l->spec.out_c;
+    const int sets = (out_c + together - 1) / together;
+    *filters = bytes_of((size_t)(sets * together * 4 * quads));
+    *channels = bytes_of((size_t)(sets * together) * 8);
+    for (int o = 0; o < out_c; o++) {
+        int8_t *const set = *filters + o / together * together * 4 * quads;
+        for (int ky = 0; ky < w.kernel_h; ky++)
+            for (int j = 0; j < row; j++) {
+                const int k = order_of(w, l->spec.in_c, ky, j);
+                set[(k / 4 * together + o % together) * 4 + k % 4] = l->filters[o * l->per_filter + ky * row + j];
+            }
+        (*channels)[o / together * 2 * together + o % together] = l->start[o];
+        (*channels)[o / together * 2 * together + together + o % together] = l->multiplier[o];
+    }
+}
+
+static void release(layer *of)
+{
+    free(of->in), free(of->filters), free(of->out), free(of->wanted), free(of->start), free(of->multiplier);
+}
+
+static void convolution(int in_c, int out_c, ec_window window)
+{
+    layer l = layer_of(in_c, out_c, 0, window);
+    int8_t *filters;
+    int32_t *channels;
+    define(&l, 0);
+    pack(&l, 2, &filters, &channels);
+    int16_t *const panel = bytes_of((size_t)(24 * ec_int8_quads(&l.spec)));
+    const int cut = draw(0, window.out_h);
+    ec_int8_convolve(&l.spec, l.in, filters, channels, l.out, panel, 0, cut);
+    ec_int8_convolve(&l.spec, l.in, filters, channels, l.out, panel, cut, window.out_h);
+    compare(l.out, l.wanted, l.out_bytes);
+    free(panel), free(filters), free(channels), release(&l);
+}
+
+static void fully_connected(int in_c, int out_c, int rows)
+{
+    const ec_window w = {.in_h = rows, .in_w = 1, .out_h = rows, .out_w = 1, .kernel_h = 1, .kernel_w = 1,
+                         .stride_h = 1, .stride_w = 1, .dilation_h = 1, .dilation_w = 1};
+    layer l = layer_of(in_c, out_c, 0, w);
+    int8_t *filters;
+    int32_t *channels;
+    define(&l, 0);
+    pack(&l, 4, &filters, &channels);
+    ec_int8_dense(&l.spec.result, l.in, in_c, filters, channels, out_c, l.out, rows);
+    compare(l.out, l.wanted, l.out_bytes);
+    free(filters), free(channels), release(&l);
+}
+
+static void depthwise(int in_c, ec_window window)
+{
+    const ec_window w = window;
+    layer l = layer_of(in_c, in_c, 1, w);
+    define(&l, 1);
+    int32_t *const words = bytes_of((size_t)((in_c + 3) / 4 * EC_INT8_FOUR_CHANNELS) * 4);
+    for (int c = 0; c < in_c; c++) {
+        int32_t *const four = words + c / 4 * EC_INT8_FOUR_CHANNELS;
+        int16_t *const of = (int16_t *)(four + 4);
+        four[c % 4] = l.start[c];
+        four[22 + c % 4] = l.multiplier[c];
+        for (int x = 0; x < 3; x++)
+            for (int y = 0; y < 3; y++)
+                of[x * 12 + c % 2 * 6 + (y < 2 ? c % 4 / 2 * 2 + y : 4 + c % 4 / 2)] = l.filters[(c * 3 + y) * 3 + x];
+    }
+    int16_t *const workspace = bytes_of((size_t)(24 * ec_int8_columns_read(&w) + w.in_w * in_c));
+    const int cut = draw(0, w.out_h);
+    if (cut)
+        ec_int8_depthwise_3x3(&l.spec, l.in, words, l.out, workspace, 0, cut);
+    if (cut < w.out_h)
+        ec_int8_depthwise_3x3(&l.spec, l.in, words, l.out, workspace, cut, w.out_h);
+    compare(l.out, l.wanted, l.out_bytes);
+    free(words), free(workspace), release(&l);
+}
+
+/* A window that reads at least a pixel; padding up to a kernel's. */
+static ec_window window_of(int kernel, int dilate)
+{
+    for (;;) {
+        ec_window w = {.in_h = draw(1, 8), .in_w = draw(1, 8), .stride_h = draw(1, 3), .stride_w = draw(1, 3),
+                       .dilation_h = draw(1, 2), .dilation_w = dilate ? draw(1, 2) : 1};
+        w.kernel_h = kernel ? kernel : draw(1, 4);
+        w.kernel_w = kernel ? kernel : draw(1, 4);
+        w.pad_h = draw(0, w.kernel_h - 1);
+        w.pad_w = draw(0, w.kernel_w - 1);
+        const int reach_h = (w.kernel_h - 1) * w.dilation_h + 1, reach_w = (w.kernel_w - 1) * w.dilation_w + 1;
+        const int after_h = draw(0, w.kernel_h - 1), after_w = draw(0, w.kernel_w - 1);
+        if (w.in_h + w.pad_h + after_h < reach_h || w.in_w + w.pad_w + after_w < reach_w)
+            continue;
+        w.out_h = (w.in_h + w.pad_h + after_h - reach_h) / w.stride_h + 1;
+        w.out_w = (w.in_w + w.pad_w + after_w - reach_w) / w.stride_w + 1;
+        return w;
+    }
+}
+
+int main(void)
+{
+    const ec_window dot = {.in_h = 4, .in_w = 3, .out_h = 4, .out_w = 3, .kernel_h = 1, .kernel_w = 1,
+                           .stride_h = 1, .stride_w = 1, .dilation_h = 1, .dilation_w = 1};
+    for (int in_c = 1; in_c <= 40; in_c++) /* every remainder of the loops */
+        for (int out_c = 1; out_c <= 9; out_c++) {
+            convolution(in_c, out_c, dot);
+            fully_connected(in_c, out_c, draw(1, 3));
+        }
+    for (int i = 0; i < 600; i++) {
+        convolution(draw(1, 9), draw(1, 9), window_of(0, 1));
+        depthwise(draw(1, 13), window_of(3, 0));
+    }
+    printf("%ld %ld %ld\n", different, compared, between);
+    return different != 0;
+}

@@ -1,0 +1,61 @@
+"""Kernels of int8 for Cortex-M against their definition in int64.
+
+In plain C, and in the assembly of Armv7E-M, which Thumb of Armv7-A executes too.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.kernels.harness import ROOT
+
+PROGRAM = Path(__file__).parent / "int8_cortex_m.c"
+STRICT = ("-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I", str(ROOT / "runtime_c"))
+SANITIZE = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+ARM = "arm-linux-gnueabihf-gcc"
+RUNS = {
+    "plain C, sanitized": (("gcc", "-O1", *SANITIZE), ()),
+    "plain C, optimised": (("gcc", "-O3"), ()),
+    "plain C, Clang": (("clang", "-O2"), ()),
+    "SMLAD": ((ARM, "-O3", "-mthumb", "-static"), ("qemu-arm", "-cpu", "cortex-a15")),
+    "SMLAD, -O0": ((ARM, "-O0", "-mthumb", "-static"), ("qemu-arm", "-cpu", "cortex-a15")),
+    "plain C of 32 bits": ((ARM, "-O3", "-marm", "-static"), ("qemu-arm", "-cpu", "cortex-a15")),
+}
+CORES = ("cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55")
+
+
+@pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
+def test_every_result_is_the_defined_one(
+    run: tuple[tuple[str, ...], tuple[str, ...]], tmp_path: Path
+) -> None:
+    compiler, emulator = run
+    for program in (compiler[0], *emulator[:1]):
+        if not shutil.which(program):
+            pytest.skip(f"{program} is not installed")
+    binary = tmp_path / "int8"
+    subprocess.run([*compiler, *STRICT, str(PROGRAM), "-o", str(binary)], check=True)
+    done = subprocess.run([*emulator, str(binary)], capture_output=True, text=True, check=False)
+    assert not done.stderr
+    different, compared, between = map(int, done.stdout.split())
+    assert different == 0
+    assert compared > 50_000
+    assert between > compared / 3, "too many results are bounds, which hide errors"
+
+
+@pytest.mark.parametrize("level", ["-O0", "-Os", "-O3"])
+@pytest.mark.parametrize("core", CORES)
+def test_kernels_compile_for_every_core(core: str, level: str, tmp_path: Path) -> None:
+    """Freestanding; by GCC, which has the assembler take every instruction for the core's own."""
+    compiler = shutil.which("arm-none-eabi-gcc")
+    if not compiler:
+        pytest.skip("arm-none-eabi-gcc is not installed")
+    lines = PROGRAM.read_text(encoding="utf-8").splitlines()
+    source = tmp_path / "kernels.c"
+    includes = [line for line in lines if line.startswith('#include "')]
+    source.write_text("\n".join([*includes, "int nothing;", ""]), encoding="utf-8")
+    command = [compiler, f"-mcpu={core}", "-mthumb", "-ffreestanding", level, *STRICT]
+    subprocess.run([*command, "-c", str(source), "-o", str(tmp_path / "kernels.o")], check=True)
