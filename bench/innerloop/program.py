@@ -47,7 +47,7 @@ EC_INLINE void store(const ec_vec *rows, float *out, ptrdiff_t out_row, int mr, 
     {{                                                                                       \\
         ec_##ROW##_sums tile;                                                               \\
         ec_vec rows[EC_TILE_VECS];                                                          \\
-        ec_##ROW##_init(&tile, MR, NV);                                                     \\
+        ec_##ROW##_init(&tile, NULL, 0, MR, NV);                                            \\
         ec_##ROW##_mac(&tile, a, A_ROW, A_K, b, kc, MR, NV);                                \\
         ec_##ROW##_read(&tile, rows, MR, NV);                                               \\
         store(rows, out, row, MR, NV);                                                      \\
@@ -109,10 +109,10 @@ def kernels(target: Target) -> Iterator[Kernel]:
     yield from (Kernel("direct", tile) for tile in target.tiles)
 
 
-def featured(target: Target) -> Iterator[Kernel]:
-    """Those that a core must have something for, beyond its ISA."""
+def further(target: Target) -> Iterator[Kernel]:
+    """Those of numbers other than float32, whatever cores of its ISA may lack."""
     for row in of_isa(target.name):
-        yield from (Kernel(row.prefix, tile) for tile in row.tiles if row.feature)
+        yield from (Kernel(row.prefix, tile) for tile in row.tiles if row.header)
 
 
 @functools.cache

@@ -80,7 +80,7 @@ typedef struct panels {
         for (long r = 0; r < rounds; r++) {                                                        \
             ec_f32_sums t;                                                                         \
             ec_vec sum[EC_TILE_VECS];                                                              \
-            ec_f32_init(&t, mr, nv);                                                               \
+            ec_f32_init(&t, NULL, 0, mr, nv);                                                      \
             ec_f32_mac(&t, p->a, 4, 4 * mr, p->b, DEPTH(mr, nv), mr, nv);                          \
             ec_f32_read(&t, sum, mr, nv);                                                          \
             EC_UNROLL                                                                              \

@@ -46,8 +46,8 @@ class MicroKernel:
     ``rate``: so often is the group of a row multiplied by a vector of groups in a slot, the time of
     a vector multiply-add of float32.  ``latency``: slots until a sum can be added to.
     ``vectorised``: the share of the slots so reckoned that remains where compilers make vectors of
-    scalars.  ``header``:
-    beside the ISA's own, as kernels include it.  ``feature``: what a core must have beyond its ISA,
+    scalars.  ``unsigned``: rows are int8 that are packed as bytes 128 more; what that adds, sums
+    must start without.  ``header``: beside the ISA's own, as kernels include it.  ``feature``: what a core must have beyond its ISA,
     by its name in a board's file; ``flags`` and ``cpu_flags`` are then what compilers need and the
     words of /proc/cpuinfo that tell that the running CPU has it.
     """
@@ -64,6 +64,7 @@ class MicroKernel:
     row_multiple: int = 1
     rate: float = 1.0
     vectorised: float = 1.0
+    unsigned: bool = False
     header: str = ""
     feature: str = ""
     flags: tuple[str, ...] = ()

@@ -13,14 +13,11 @@
 #endif
 
 #define EC_PACKS_PAIRS /* ec_bf16_pack is there */
-typedef ec_tile ec_bf16_sums;
-
-EC_INLINE void ec_bf16_init(ec_bf16_sums *tile, int mr, int nv) { ec_tile_init(tile, NULL, mr, nv); }
-
-EC_INLINE void ec_bf16_read(const ec_bf16_sums *tile, ec_vec *rows, int mr, int nv)
-{
-    ec_tile_read(tile, rows, mr, nv);
-}
+typedef ec_f32_sums ec_bf16_sums; /* and all but the products */
+#define ec_bf16_init ec_f32_init
+#define ec_bf16_read ec_f32_read
+#define ec_bf16_save ec_f32_save
+#define ec_bf16_load ec_f32_load
 
 /* (A cast of vector types would do, had GCC and Clang the same name for them.) */
 EC_INLINE void ec_bf16_mac(ec_bf16_sums *tile, const void *a, ptrdiff_t a_row, ptrdiff_t a_k,

@@ -8,16 +8,13 @@
 #define EC_BFLOAT16_H
 
 #define EC_PACKS_PAIRS /* ec_bf16_pack is there */
-typedef ec_f32_sums ec_bf16_sums;
+typedef ec_f32_sums ec_bf16_sums; /* and all but the products */
+#define ec_bf16_init ec_f32_init
+#define ec_bf16_read ec_f32_read
+#define ec_bf16_save ec_f32_save
+#define ec_bf16_load ec_f32_load
 
-EC_INLINE void ec_bf16_init(ec_bf16_sums *tile, int mr, int nv) { ec_f32_init(tile, mr, nv); }
-
-EC_INLINE void ec_bf16_read(const ec_bf16_sums *tile, ec_vec *rows, int mr, int nv)
-{
-    ec_f32_read(tile, rows, mr, nv);
-}
-
-EC_INLINE void ec_bf16_load(ec_mma_operands *loaded, const unsigned char *a, const unsigned char *b, int mr,
+EC_INLINE void ec_bf16_operands(ec_mma_operands *loaded, const unsigned char *a, const unsigned char *b, int mr,
                              int nv)
 {
     EC_UNROLL
@@ -48,26 +45,26 @@ EC_INLINE void ec_bf16_mac(ec_bf16_sums *tile, const void *a, ptrdiff_t a_row, p
     (void)a_row; /* packed */
     EC_NO_UNROLL
     for (int k = 0; k < alone; k++, x += a_k, w += nr) {
-        ec_bf16_load(&loaded[0], x, w, mr, nv);
+        ec_bf16_operands(&loaded[0], x, w, mr, nv);
         ec_bf16_add(tile, &loaded[0], mr, nv);
     }
     if (alone == depth)
         return;
     EC_UNROLL
     for (int i = 0; i < ahead - 1; i++)
-        ec_bf16_load(&loaded[i], x + i * a_k, w + i * nr, mr, nv);
+        ec_bf16_operands(&loaded[i], x + i * a_k, w + i * nr, mr, nv);
     EC_NO_UNROLL
     for (int k = depth - alone; k >= ahead; k -= ahead, x += ahead * a_k, w += ahead * nr) {
         EC_UNROLL
         for (int i = 0; i < ahead; i++) {
             const int next = i + ahead - 1;
-            ec_bf16_load(&loaded[next % ahead], x + next * a_k, w + next * nr, mr, nv);
+            ec_bf16_operands(&loaded[next % ahead], x + next * a_k, w + next * nr, mr, nv);
             ec_bf16_add(tile, &loaded[i], mr, nv);
         }
     }
     EC_UNROLL
     for (int i = 0; i < ahead - 1; i++) {
-        ec_bf16_load(&loaded[i], x + i * a_k, w + i * nr, mr, nv);
+        ec_bf16_operands(&loaded[i], x + i * a_k, w + i * nr, mr, nv);
         ec_bf16_add(tile, &loaded[i], mr, nv);
     }
 }

@@ -4,11 +4,33 @@
 
 typedef ec_tile ec_f32_sums;
 
-EC_INLINE void ec_f32_init(ec_f32_sums *tile, int mr, int nv) { ec_tile_init(tile, NULL, mr, nv); }
+EC_INLINE void ec_f32_init(ec_f32_sums *tile, const void *start, int by_rows, int mr, int nv)
+{
+    const float *const words = start;
+    ec_tile_init(tile, by_rows ? NULL : words, mr, nv);
+    EC_UNROLL
+    for (int i = 0; words && by_rows && i < mr * nv; i++)
+        tile->acc[i] = ec_set1(words[i / nv]);
+}
 
 EC_INLINE void ec_f32_read(const ec_f32_sums *tile, ec_vec *rows, int mr, int nv)
 {
     ec_tile_read(tile, rows, mr, nv);
+}
+
+EC_INLINE void ec_f32_save(const ec_f32_sums *tile, void *words, int mr, int nv)
+{
+    EC_UNROLL
+    for (int i = 0; i < mr * nv; i++)
+        ec_store((float *)words + i * EC_VL, tile->acc[i]);
+}
+
+EC_INLINE void ec_f32_load(ec_f32_sums *tile, const void *words, int mr, int nv)
+{
+    EC_TILE_BEGIN();
+    EC_UNROLL
+    for (int i = 0; i < mr * nv; i++)
+        tile->acc[i] = ec_load((const float *)words + i * EC_VL);
 }
 
 #ifndef EC_F32_MAC

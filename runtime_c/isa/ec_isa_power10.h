@@ -124,8 +124,37 @@ typedef struct ec_f32_sums {
         if ((n) > 7) DO(7);                                                                        \
     } while (0)
 
-EC_INLINE void ec_f32_init(ec_f32_sums *tile, int mr, int nv)
+/* The accumulator whose four rows are rows[0], rows[nv] ... rows[3 * nv]. */
+EC_INLINE void ec_acc_set(__vector_quad *acc, const ec_vec *rows, int nv)
 {
+    __builtin_mma_build_acc(acc, (ec_vec_u8)rows[0], (ec_vec_u8)rows[nv], (ec_vec_u8)rows[2 * nv],
+                            (ec_vec_u8)rows[3 * nv]);
+}
+
+EC_INLINE void ec_f32_set(ec_f32_sums *tile, const ec_vec *rows, int mr, int nv)
+{
+#define EC_SET(i) ec_acc_set(&tile->acc[i], rows + (i) / nv * 4 * nv + (i) % nv, nv)
+    EC_EACH_ACC(mr / 4 * nv, EC_SET);
+#undef EC_SET
+}
+
+/* rows[p * nv + j] = what vector j of row p starts with: words whose bits nobody looks at. */
+EC_INLINE void ec_start_rows(ec_vec *rows, const void *start, int by_rows, int mr, int nv)
+{
+    const uint32_t *const words = start;
+    EC_UNROLL
+    for (int i = 0; i < mr * nv; i++)
+        rows[i] = by_rows ? (ec_vec)vec_splats(words[i / nv]) : (ec_vec)vec_xl(0, words + i % nv * EC_VL);
+}
+
+EC_INLINE void ec_f32_init(ec_f32_sums *tile, const void *start, int by_rows, int mr, int nv)
+{
+    ec_vec rows[EC_TILE_VECS];
+    if (start) {
+        ec_start_rows(rows, start, by_rows, mr, nv);
+        ec_f32_set(tile, rows, mr, nv);
+        return;
+    }
 #define EC_ZERO(i) __builtin_mma_xxsetaccz(&tile->acc[i])
     EC_EACH_ACC(mr / 4 * nv, EC_ZERO);
 #undef EC_ZERO
@@ -150,12 +179,28 @@ EC_INLINE void ec_f32_read(const ec_f32_sums *tile, ec_vec *rows, int mr, int nv
 #undef EC_READ
 }
 
+EC_INLINE void ec_f32_save(const ec_f32_sums *tile, void *words, int mr, int nv)
+{
+    ec_vec rows[EC_TILE_VECS];
+    ec_f32_read(tile, rows, mr, nv);
+    EC_UNROLL
+    for (int i = 0; i < mr * nv; i++)
+        ec_store((float *)words + i * EC_VL, rows[i]);
+}
+
+EC_INLINE void ec_f32_load(ec_f32_sums *tile, const void *words, int mr, int nv)
+{
+    ec_vec rows[EC_TILE_VECS];
+    ec_start_rows(rows, words, 0, 1, mr * nv);
+    ec_f32_set(tile, rows, mr, nv);
+}
+
 /* The operands of one step: mr filters x, nv vectors of pixels y. */
 typedef struct ec_mma_operands {
     ec_vec_u8 x[EC_TILE_VECS / 4], y[EC_TILE_VECS / 4];
 } ec_mma_operands;
 
-EC_INLINE void ec_f32_load(ec_mma_operands *loaded, const float *a, const float *b, int mr, int nv)
+EC_INLINE void ec_f32_operands(ec_mma_operands *loaded, const float *a, const float *b, int mr, int nv)
 {
     EC_UNROLL
     for (int p = 0; p < mr / 4; p++)
@@ -190,26 +235,26 @@ EC_INLINE void ec_f32_mac(ec_f32_sums *tile, const void *a, ptrdiff_t a_row, ptr
     (void)a_row, (void)a_k; /* packed */
     EC_NO_UNROLL
     for (int k = 0; k < alone; k++, x += mr, y += nr) {
-        ec_f32_load(&loaded[0], x, y, mr, nv);
+        ec_f32_operands(&loaded[0], x, y, mr, nv);
         ec_f32_add(tile, &loaded[0], mr, nv);
     }
     if (alone == depth)
         return;
     EC_UNROLL
     for (int i = 0; i < ahead - 1; i++)
-        ec_f32_load(&loaded[i], x + i * mr, y + i * nr, mr, nv);
+        ec_f32_operands(&loaded[i], x + i * mr, y + i * nr, mr, nv);
     EC_NO_UNROLL
     for (int k = depth - alone; k >= ahead; k -= ahead, x += ahead * mr, y += ahead * nr) {
         EC_UNROLL
         for (int i = 0; i < ahead; i++) {
             const int next = i + ahead - 1;
-            ec_f32_load(&loaded[next % ahead], x + next * mr, y + next * nr, mr, nv);
+            ec_f32_operands(&loaded[next % ahead], x + next * mr, y + next * nr, mr, nv);
             ec_f32_add(tile, &loaded[i], mr, nv);
         }
     }
     EC_UNROLL
     for (int i = 0; i < ahead - 1; i++) {
-        ec_f32_load(&loaded[i], x + i * mr, y + i * nr, mr, nv);
+        ec_f32_operands(&loaded[i], x + i * mr, y + i * nr, mr, nv);
         ec_f32_add(tile, &loaded[i], mr, nv);
     }
 }

@@ -3,12 +3,18 @@
    ISA's header and others in headers of their own:
 
      ec_<row>_sums          sums of mr rows by nv vectors, in registers
-     ec_<row>_init(t, mr, nv)                     every sum becomes zero
+     ec_<row>_init(t, start, by_rows, mr, nv)     every sum becomes start[its row], where by_rows, or
+                            start[its column], or zero without one: words of the type of the sums
      ec_<row>_mac(t, a, a_row, a_k, b, depth, mr, nv)
                             row p += for every step i < depth the products of its group of
                             elements, at a + p * a_row + i * a_k (bytes), with nv vectors of groups, which
                             follow each other from b on; a group is a word of four bytes
      ec_<row>_read(t, rows, mr, nv)               rows[p * nv + j] = vector j of row p, in float32
+     ec_<row>_save(t, words, mr, nv)              the sums as they are, in the same order; words, each
+     ec_<row>_load(t, words, mr, nv)              four bytes; and the inverse
+
+   Integers beyond 2^24 are rounded as they are read.  Where the table calls the rows unsigned, they are
+   packed as bytes that are 128 more, and start must have taken off what that adds.
 
    mr and nv are constants at every call, mr * nv <= EC_TILE_VECS.  Where the table says that rows lie
    packed, a_row is 4, and a_k 4 * mr unless the row says otherwise.  Which row is meant is a
@@ -33,10 +39,10 @@ typedef struct ec_sums {
 } ec_sums;
 #undef EC_SUMS
 
-EC_INLINE void ec_row_init(int row, ec_sums *tile, int mr, int nv)
+EC_INLINE void ec_row_init(int row, ec_sums *tile, const void *start, int by_rows, int mr, int nv)
 {
 #define EC_CASE(row, ROW)                                                                          \
-    case EC_ROW_##ROW: ec_##row##_init(&tile->row, mr, nv); break;
+    case EC_ROW_##ROW: ec_##row##_init(&tile->row, start, by_rows, mr, nv); break;
     switch (row) {
         EC_MICRO_KERNELS(EC_CASE)
     }
@@ -58,6 +64,26 @@ EC_INLINE void ec_row_read(int row, const ec_sums *tile, ec_vec *rows, int mr, i
 {
 #define EC_CASE(row, ROW)                                                                          \
     case EC_ROW_##ROW: ec_##row##_read(&tile->row, rows, mr, nv); break;
+    switch (row) {
+        EC_MICRO_KERNELS(EC_CASE)
+    }
+#undef EC_CASE
+}
+
+EC_INLINE void ec_row_save(int row, const ec_sums *tile, void *words, int mr, int nv)
+{
+#define EC_CASE(row, ROW)                                                                          \
+    case EC_ROW_##ROW: ec_##row##_save(&tile->row, words, mr, nv); break;
+    switch (row) {
+        EC_MICRO_KERNELS(EC_CASE)
+    }
+#undef EC_CASE
+}
+
+EC_INLINE void ec_row_load(int row, ec_sums *tile, const void *words, int mr, int nv)
+{
+#define EC_CASE(row, ROW)                                                                          \
+    case EC_ROW_##ROW: ec_##row##_load(&tile->row, words, mr, nv); break;
     switch (row) {
         EC_MICRO_KERNELS(EC_CASE)
     }

@@ -41,7 +41,7 @@ EC_INLINE void multiply(int k, int mr, int nv)
 {
     ec_f32_sums t;
     ec_vec rows[EC_TILE_VECS];
-    ec_f32_init(&t, mr, nv);
+    ec_f32_init(&t, NULL, 0, mr, nv);
     ec_f32_mac(&t, a, 4, 4 * mr, b, k, mr, nv);
     ec_f32_read(&t, rows, mr, nv);
     EC_UNROLL

@@ -8,7 +8,7 @@ import pytest
 from innerloop.assembly import functions, loops
 from innerloop.mca import VERSION, bound, cycles, find_mca, independent
 from innerloop.models import ENOUGH, MODELS, Model
-from innerloop.program import featured, find_compiler, inner_loops, kernels
+from innerloop.program import find_compiler, further, inner_loops, kernels
 from innerloop.syntax import SYNTAXES, Instruction
 
 from edgeconv.choose.storage import weight_formats
@@ -62,7 +62,7 @@ def test_every_vector_isa_has_a_model() -> None:
 def test_inner_loops_neither_spill_nor_move_accumulators(isa: str, family: str) -> None:
     """Tuned for no CPU in particular, as emitted projects are unless their board says more."""
     target = TARGETS[isa]
-    every = (*kernels(target), *featured(target))
+    every = (*kernels(target), *further(target))
     found = inner_loops(target, compiler_for(isa, family), only=every)
     rows = {kernel.row(target) for kernel in every}
     assert rows == set(of_isa(isa)), "a row of the table is not looked at"

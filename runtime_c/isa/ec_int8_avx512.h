@@ -1,0 +1,71 @@
+/* The micro-kernel s8 with AVX512-VNNI: int8 by int8 to int32.  Included after ec_isa_avx512.h.
+
+   A word holds four channels.  vpdpbusd multiplies unsigned bytes by signed ones: those of the rows
+   are stored 128 (EC_S8_SHIFT) more, and what that adds to the sums, 128 times those of a column's
+   elements, is taken off what they start with. */
+#ifndef EC_INT8_H
+#define EC_INT8_H
+
+#ifndef __AVX512VNNI__
+#error "Multiplying int8 needs AVX512-VNNI: compile with -mavx512vnni"
+#endif
+
+#define EC_S8_SHIFT 128
+typedef uint8_t ec_s8_element; /* of rows, as they are packed */
+typedef __m512i ec_ivec;
+EC_INLINE ec_ivec ec_iset1(int32_t x) { return _mm512_set1_epi32(x); }
+EC_INLINE ec_ivec ec_iload(const int32_t *p) { return _mm512_loadu_si512(p); }
+EC_INLINE void ec_istore(int32_t *p, ec_ivec v) { _mm512_storeu_si512(p, v); }
+EC_INLINE ec_vec ec_ireal(ec_ivec v) { return _mm512_cvtepi32_ps(v); }
+
+#include "ec_int8_lanes.h"
+
+/* In place: GCC 12 gives the sums of _mm512_dpbusd_epi32 new registers, moves them and spills. */
+EC_INLINE void ec_s8_add(ec_ivec *sum, __m512i x, __m512i f)
+{
+    __asm__("vpdpbusd %2, %1, %0" : "+v"(*sum) : "v"(x), "v"(f));
+}
+
+EC_INLINE void ec_s8_mac(ec_s8_sums *tile, const void *a, ptrdiff_t a_row, ptrdiff_t a_k,
+                         const void *b, int depth, int mr, int nv)
+{
+    const char *x_at = a, *w = b;
+    EC_NO_UNROLL
+    for (int k = 0; k < depth; k++, x_at += a_k, w += nv * EC_VL * 4) {
+        __m512i f[EC_TILE_VECS];
+        EC_UNROLL
+        for (int j = 0; j < nv; j++)
+            f[j] = _mm512_loadu_si512(w + j * EC_VL * 4);
+        if (mr > 1)
+            EC_IN_ORDER(); /* or filters are loaded again for every pixel */
+        EC_UNROLL
+        for (int p = 0; p < mr; p++) {
+            int32_t group;
+            __builtin_memcpy(&group, x_at + p * a_row, 4);
+            const __m512i x = _mm512_set1_epi32(group);
+            EC_UNROLL
+            for (int j = 0; j < nv; j++)
+                ec_s8_add(&tile->acc[p * nv + j], x, f[j]);
+        }
+        EC_UNROLL
+        for (int j = 0; j < nv; j++) /* alive until here, or GCC moves a sum to its register */
+            __asm__ volatile("" ::"v"(f[j]));
+    }
+}
+
+/* The first n lanes of x, |x| < 2^31 - 256, as bytes: rounded to nearest, ties to even, then `zero`
+   added and kept within [least, most]. */
+EC_INLINE void ec_s8_store(int8_t *p, ec_vec x, int zero, int least, int most, int n)
+{
+    __m512i q = _mm512_add_epi32(_mm512_cvtps_epi32(x), _mm512_set1_epi32(zero));
+    if (least > -128)
+        q = _mm512_max_epi32(q, _mm512_set1_epi32(least));
+    if (most < 127)
+        q = _mm512_min_epi32(q, _mm512_set1_epi32(most));
+    if (n == EC_VL)
+        _mm512_mask_cvtsepi32_storeu_epi8(p, (__mmask16)-1, q);
+    else
+        _mm512_mask_cvtsepi32_storeu_epi8(p, ec_mask(n), q);
+}
+
+#endif
