@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from edgeconv.algorithms.packing import row_elements
 from edgeconv.encoding import FLOAT32, Encoding
+from edgeconv.micro_kernels.base import MicroKernel
 
 Floats = npt.NDArray[np.float32]
+Ints = npt.NDArray[np.integer[Any]]
+Element = TypeVar("Element", bound=np.generic)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,20 +50,21 @@ class FilterOrder:
         each = (self.tile_elements(width, n) for n in sets for width in self.widths)
         return self.groups * sum(each)
 
-    def pack(self, weights: Floats) -> Floats:
+    def pack(self, weights: npt.NDArray[Element]) -> npt.NDArray[Element]:
         """Weights of shape (out_c, in_c / groups, kernel ...), zeros where there are none.
 
         Order: group; set of channels; tile; block of channels; kernel position; group of k; filter;
         element of the group.
         """
         channels = -(-self.in_c // self.k) * self.k
-        padded = np.zeros((self.groups, sum(self.widths), channels, self.taps), np.float32)
+        shape = (self.groups, sum(self.widths), channels, self.taps)
+        padded = np.zeros(shape, weights.dtype)
         padded[:, : self.out_c, : self.in_c] = weights.reshape(
             self.groups, self.out_c, self.in_c, self.taps
         )
         return np.concatenate([tile for group in padded for tile in self._tiles(group)])
 
-    def _tiles(self, group: Floats) -> Iterator[Floats]:
+    def _tiles(self, group: npt.NDArray[Element]) -> Iterator[npt.NDArray[Element]]:
         """The tiles of a group's filters (filter, channel, kernel position), each padded."""
         edges = np.cumsum((0, *self.widths))
         nc = -(-self.nc // self.k) * self.k
@@ -71,7 +76,27 @@ class FilterOrder:
                 flat = np.concatenate([self._ordered(*part) for part in parts if part[1]])
                 yield np.pad(flat, (0, row_elements(flat.size, self.form) - flat.size))
 
-    def _ordered(self, tile: Floats, block: int) -> Floats:
+    def _ordered(self, tile: npt.NDArray[Element], block: int) -> npt.NDArray[Element]:
         """Blocks of ``block`` channels of a tile, in order."""
         split = tile.reshape(len(tile), -1, block // self.k, self.k, self.taps)
         return split.transpose(1, 4, 2, 0, 3).reshape(-1)
+
+
+def multiplied(weights: npt.NDArray[np.int8], kernel: MicroKernel) -> Ints:
+    """int8 filters as a micro-kernel of ``kernel.k`` elements in a word multiplies them: widened to
+    16 bits where that is two.  Exact."""
+    return weights.astype(np.dtype(kernel.b), copy=False)
+
+
+def start_of(
+    weights: npt.NDArray[np.int8], bias: Ints | None, zero: int, kernel: MicroKernel
+) -> npt.NDArray[np.int32]:
+    """What the sums of each filter (first axis) start with, one word each.
+
+    The bias, in units of a product, less what the input's zero point and the 128 by which unsigned
+    rows are shifted add: their sum times that of the filter's weights.  Exact modulo 2^32, as the
+    sums are themselves.
+    """
+    sums = weights.reshape(len(weights), -1).astype(np.int64).sum(axis=1)
+    start = -(zero + (128 if kernel.unsigned else 0)) * sums + (0 if bias is None else bias)
+    return start.astype(np.int64).astype(np.int32)

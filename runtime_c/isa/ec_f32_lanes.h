@@ -8,8 +8,10 @@ EC_INLINE void ec_f32_init(ec_f32_sums *tile, const void *start, int by_rows, in
 {
     const float *const words = start;
     ec_tile_init(tile, by_rows ? NULL : words, mr, nv);
+    if (!words || !by_rows)
+        return;
     EC_UNROLL
-    for (int i = 0; words && by_rows && i < mr * nv; i++)
+    for (int i = 0; i < mr * nv; i++)
         tile->acc[i] = ec_set1(words[i / nv]);
 }
 

@@ -15,6 +15,14 @@ typedef struct ec_epilogue {
     int residual_as, out_as;
 } ec_epilogue;
 
+/* How sums become int8 instead: min(max(rint(sum * unit) + zero, least), most), ties to even.  A
+   residual r of int8 adds r * residual_scale + offset before it is rounded. */
+typedef struct ec_requantise {
+    int asked, zero, least, most;
+    int has_residual;
+    float residual_scale, offset;
+} ec_requantise;
+
 /* Epilogue on one vector and store of its first n lanes as the elements of out from number `at` on;
    the residual has the output's layout, and may be the output itself if it has its format. */
 EC_INLINE void ec_finish(const ec_epilogue epilogue, ec_vec x, const void *residual, void *out,

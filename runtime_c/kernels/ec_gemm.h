@@ -46,6 +46,7 @@ typedef struct ec_gemm {
     int filters_as;               /* what filters are decoded from; EC_F32: they are used as stored */
     ptrdiff_t units_at;           /* offset in floats from bias[c] to the unit of its filters, or 0 */
     int start_with_residual;      /* sums begin with it; else the epilogue adds it, if at all */
+    ec_requantise requantise;     /* where int8 comes of sums of int8, in place of the epilogue */
     ec_source in;                 /* where rows are packed */
     ec_panel panel;               /* */
     ptrdiff_t in_batch;                              /* elements from image to image, */
@@ -58,6 +59,7 @@ typedef struct ec_gemm {
 typedef struct ec_gemm_operands {
     const void *in, *filters;
     const float *bias;
+    const int32_t *start; /* of sums of int8, a word per channel */
     const void *residual;
     void *out;
     float *panels, *decoded;
@@ -68,6 +70,7 @@ typedef struct ec_channel_set {
     const void *in;
     const char *filters;
     const float *bias;
+    const int32_t *start;
     ptrdiff_t at; /* of the group in the output */
     int c, n, first, last;
 } ec_channel_set;
@@ -82,6 +85,7 @@ typedef struct ec_ahead {
 typedef struct ec_gemm_line {
     const char *filters, *pixels;
     const float *bias;
+    const int32_t *start;
     ptrdiff_t at;
     int n, last;       /* channels; whether the line is the last */
     ec_rows met;       /* by the kernel */
@@ -221,6 +225,14 @@ EC_INLINE void ec_gemm_finish(const ec_gemm spec, const ec_epilogue epilogue,
             ec_vec x = sums[p * nv + j];
             if (n <= 0)
                 break; /* a line that ends early */
+#ifdef EC_S8_SHIFT
+            if (spec.requantise.asked) {
+                const float *const unit = of + spec.units_at;
+                ec_requantise_lanes(spec.requantise, x, by_filters ? ec_set1(*unit) : ec_read(unit, n),
+                                    operands.residual, operands.out, to, n);
+                continue;
+            }
+#endif
             if (spec.units_at)
                 x = ec_mul(x, by_filters ? ec_set1(of[spec.units_at])
                                          : ec_read(of + spec.units_at, n));
@@ -251,7 +263,7 @@ EC_INLINE void ec_gemm_tile(const ec_gemm spec, const ec_window window, const ec
     const ec_ahead ahead = {.next = next, .end = next + here.fetched};
     ec_sums tile;
     ec_vec sums[EC_TILE_VECS];
-    ec_row_init(spec.micro_kernel, &tile, mr, nv);
+    ec_row_init(spec.micro_kernel, &tile, here.start, by_filters, mr, nv);
     if (by_filters)
         ec_gemm_sum_columns(spec, window, &tile, here, ahead, mr, nv);
     else
@@ -318,12 +330,13 @@ EC_INLINE void ec_gemm_chunk(const ec_gemm spec, const ec_window window, const e
                                                          : (const char *)place,
                     .pixels = (const char *)operands.panels + (line - from) * panel,
                     .bias = set.bias + first,
+                    .start = set.start ? set.start + first : NULL,
                     .at = set.at + z * spec.out_slice + line * spec.out_line +
                           (ec_gemm_filters_are_rows(spec) ? first * spec.out_row
                                                           : first / EC_VL * spec.out_vec),
                     .n = set.n,
                     .last = line == spec.lines - 1,
-                    .met = ec_rows_read(window, z, line),
+                    .met = spec.panel.border ? ec_rows_whole(window) : ec_rows_read(window, z, line),
                     .next = set.filters + (filter + 1) * tile + (line - from) * strips * fetched,
                     .fetched = fetched};
                 if (spec.filters.count && (!spec.filters.rest || filter < spec.filters.count))
@@ -343,10 +356,10 @@ EC_INLINE void ec_gemm_pack(const ec_gemm spec, const ec_window window,
                             int from, int to)
 {
     (void)z;
-#ifdef EC_PACKS_PAIRS
+#ifdef EC_PACK_ROWS_H
     if (spec.packing == EC_PACK_ROWS)
-        ec_pack_rows(window, spec.panel, spec.in, set.in, (uint32_t *)(void *)operands.panels, z,
-                     from, to, set.c, set.n);
+        ec_pack_rows(window, spec.panel, spec.in, set.in, (uint32_t *)(void *)operands.panels, spec.k,
+                     z, from, to, set.c, set.n);
 #endif
 #ifdef EC_PACK_COLUMNS_H
     if (spec.packing == EC_PACK_COLUMNS) {
@@ -405,6 +418,7 @@ EC_INLINE void ec_gemm_lines(const ec_gemm spec, const ec_window window, const e
                 .in = ec_at(operands.in, image * spec.in_batch, spec.in.as),
                 .filters = filters,
                 .bias = operands.bias + group * spec.out_c,
+                .start = operands.start ? operands.start + group * spec.out_c : NULL,
                 .at = image * spec.out_batch + group * spec.out_group,
                 .c = group * spec.in_c + c,
                 .n = n,

@@ -1,12 +1,12 @@
 /* Packing rows of pixels: what a chunk of output rows meets of the input in any layout, its border
    with it, so that any stride and padding looks alike to the micro-kernel.  Elements are rounded to
-   bfloat16 and lie in pairs of channels, by what the ISA offers in ec_bfloat16_<isa>.h; without it
-   there is nothing here.
+   bfloat16, or int8 as the micro-kernel wants them, by what the ISA offers in ec_bfloat16_<isa>.h and
+   ec_int8_<isa>.h; without either there is nothing here.
 
-   Panel, in words of two channels: block of channels, kernel slice, row, and then column and pair, or
-   the other way round where pairs of neighbouring pixels lie side by side (apart).  Needs ec_lanes.h
-   and ec_window.h. */
-#ifdef EC_PACKS_PAIRS
+   Panel, in words of k channels, a group: block of channels, kernel slice, row, and then column and
+   group, or the other way round where the same group of neighbouring pixels lies side by side (apart).
+   Needs ec_lanes.h and ec_window.h. */
+#if defined(EC_PACKS_PAIRS) || defined(EC_S8_SHIFT)
 #ifndef EC_PACK_ROWS_H
 #define EC_PACK_ROWS_H
 
@@ -16,8 +16,9 @@ EC_INLINE ptrdiff_t ec_panel_row(const ec_panel shape)
     return (ptrdiff_t)shape.block * shape.phases * shape.wide;
 }
 
+#ifdef EC_PACKS_PAIRS
 /* Row iy of slice iz, from channel c0 of the n that begin with number c of the input. */
-EC_INLINE void ec_pack_row(const ec_window window, const ec_panel shape, const ec_source source,
+EC_INLINE void ec_pack_pairs(const ec_window window, const ec_panel shape, const ec_source source,
                            const void *in, uint32_t *to, int iz, int iy, int c, int c0, int n)
 {
     const int columns = shape.phases * shape.wide, first = c + c0;
@@ -37,25 +38,67 @@ EC_INLINE void ec_pack_row(const ec_window window, const ec_panel shape, const e
         ec_bf16_pack(to, in, source.as, at, next, stride, few, shape.block, lo, hi, shape.phases,
                      shape.wide);
 }
+#endif
 
-/* What the output rows [y0, y1) of slice z meet of n channels from number c on. */
+#ifdef EC_S8_SHIFT
+/* `of` channels of a pixel: n of the input, then some that stand for zero. */
+EC_INLINE void ec_s8_pack(ec_s8_element *to, const int8_t *in, int n, int of, int zero)
+{
+    for (int i = 0; i < n; i++)
+        to[i] = (ec_s8_element)(in[i] + EC_S8_SHIFT);
+    for (int i = n; i < of; i++)
+        to[i] = (ec_s8_element)(zero + EC_S8_SHIFT);
+}
+
+/* The same, zero points where iy or iz are outside.  The channels of a run (all of a block, or a group
+   where these are apart) lie side by side in the input. */
+EC_INLINE void ec_pack_bytes(const ec_window window, const ec_panel shape, const ec_source source,
+                             const int8_t *in, ec_s8_element *to, int iz, int iy, int c, int c0, int n)
+{
+    const int k = 4 / (int)sizeof *to, whole = k * shape.block, run = shape.apart ? k : whole;
+    const int columns = shape.phases * shape.wide;
+    const int met = iz >= 0 && iz < window.in_d && iy >= 0 && iy < window.in_h;
+    for (int i = 0; i < columns; i++) {
+        const int ix = i * shape.column_stride - window.pad_w;
+        const int few = met && ix >= 0 && ix < window.in_w ? ec_min_i(whole, n - c0) : 0;
+        const int place = i % shape.phases * shape.wide + i / shape.phases;
+        for (int r = 0; r < whole; r += run) {
+            const int first = c + c0 + r, count = ec_max_i(ec_min_i(run, few - r), 0);
+            const ptrdiff_t at = iz * source.plane + iy * source.row + ix * source.pixel +
+                                 first / source.block * source.block_stride + first % source.block;
+            ec_s8_element *const put = to + (ptrdiff_t)place * run + (ptrdiff_t)r * columns;
+            if (count == run) /* a constant */
+                ec_s8_pack(put, in + at, run, run, source.zero);
+            else
+                ec_s8_pack(put, count ? in + at : in, count, run, source.zero);
+        }
+    }
+}
+#endif
+
+/* What the output rows [y0, y1) of slice z meet of n channels from number c on, in groups of k. */
 EC_INLINE void ec_pack_rows(const ec_window window, const ec_panel shape, const ec_source source,
-                            const void *in, uint32_t *panel, int z, int y0, int y1, int c, int n)
+                            const void *in, uint32_t *panel, int k, int z, int y0, int y1, int c, int n)
 {
     const int reach = (y1 - 1 - y0) * window.stride_h + (window.kernel_h - 1) * window.dilation_h;
-    const int last = reach / shape.row_stride, blocks = ec_ceil_div(n, 2 * shape.block);
+    const int last = reach / shape.row_stride, whole = k * shape.block;
+    const int blocks = ec_ceil_div(n, whole);
     const ptrdiff_t slice = shape.rows * ec_panel_row(shape);
     for (int block = 0; block < blocks; block++)
         for (int kz = 0; kz < window.kernel_d; kz++) {
             const int iz = z * window.stride_d - window.pad_d + kz * window.dilation_d;
             uint32_t *to = panel + (block * window.kernel_d + kz) * slice;
-            if (iz < 0 || iz >= window.in_d)
-                continue; /* nor is it read */
             for (int r = 0; r <= last; r++, to += ec_panel_row(shape)) {
                 const int iy = y0 * window.stride_h - window.pad_h + r * shape.row_stride;
-                if (iy >= 0 && iy < window.in_h)
-                    ec_pack_row(window, shape, source, in, to, iz, iy, c, 2 * shape.block * block,
-                                n);
+#ifdef EC_PACKS_PAIRS /* of rows outside nothing is read */
+                if (!shape.border && iz >= 0 && iz < window.in_d && iy >= 0 && iy < window.in_h)
+                    ec_pack_pairs(window, shape, source, in, to, iz, iy, c, whole * block, n);
+#endif
+#ifdef EC_S8_SHIFT
+                if (shape.border)
+                    ec_pack_bytes(window, shape, source, in, (ec_s8_element *)(void *)to, iz, iy, c,
+                                  whole * block, n);
+#endif
             }
         }
 }

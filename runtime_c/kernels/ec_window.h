@@ -17,15 +17,17 @@ typedef struct ec_window {
 
 /* A panel of packed rows: blocks of so many groups of k elements; every row_stride-th row and
    column_stride-th column of the input, these as phases * wide.  apart: the same group of neighbouring
-   columns lies side by side, rather than the groups of a column. */
+   columns lies side by side, rather than the groups of a column.
+   border: what lies outside is there, too, as zero points of int8. */
 typedef struct ec_panel {
-    int block, rows, row_stride, column_stride, phases, wide, apart;
+    int block, rows, row_stride, column_stride, phases, wide, apart, border;
 } ec_panel;
 
 /* How the input lies of which rows are packed: `block` channels side by side, then the next
-   block_stride behind; `vec` from EC_VL channels of a pixel to the next.  Strides count elements. */
+   block_stride behind; `vec` from EC_VL channels of a pixel to the next.  Strides count elements.
+   zero: what stands for zero, where it is of int8. */
 typedef struct ec_source {
-    int as, block;
+    int as, block, zero;
     ptrdiff_t block_stride, vec, plane, row, pixel;
 } ec_source;
 
@@ -56,6 +58,13 @@ EC_INLINE ec_rows ec_rows_read(const ec_window window, int z, int y)
         .z = in_z, .y = in_y,
         .kz = ec_taps_within(in_z, window.kernel_d, window.dilation_d, 0, window.in_d),
         .ky = ec_taps_within(in_y, window.kernel_h, window.dilation_h, 0, window.in_h)};
+    return met;
+}
+
+/* Every kernel position: where a border is in memory. */
+EC_INLINE ec_rows ec_rows_whole(const ec_window window)
+{
+    const ec_rows met = {.kz = {.to = window.kernel_d}, .ky = {.to = window.kernel_h}};
     return met;
 }
 

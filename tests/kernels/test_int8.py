@@ -1,0 +1,353 @@
+"""Convolutions of int8 through the macro-kernel against their definition in int64.
+
+Sums are integers: they are equal, and so is what becomes int8 of them.  Shapes follow the tiles of
+each row of the table; numbers are random, or the largest there are.
+"""
+
+from __future__ import annotations
+
+import math
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from edgeconv import host
+from edgeconv.algorithms.cut import Cut
+from edgeconv.algorithms.filter_order import FilterOrder, multiplied, start_of
+from edgeconv.codegen.amalgamate import micro_kernel_list
+from edgeconv.micro_kernels import micro_kernels
+from edgeconv.micro_kernels.base import Lies, MicroKernel, Tile
+from edgeconv.targets import TARGETS
+from tests.kernels import builds
+from tests.kernels.harness import ROOT, Build
+
+PROGRAM = Path(__file__).parent / "int8_gemm.c"
+ROWS = {row.name: row for row in micro_kernels().values() if row.sums == "int32"}
+HERE = Path(__file__).parent
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Conv:
+    """Input (height, width, channels), filters, kernel; borders before and after each axis."""
+
+    size: tuple[int, int]
+    in_c: int
+    out_c: int
+    kernel: tuple[int, int] = (1, 1)
+    pads: tuple[int, int, int, int] = (0, 0, 0, 0)
+    stride: tuple[int, int] = (1, 1)
+    dilation: tuple[int, int] = (1, 1)
+    groups: int = 1
+    images: int = 1
+    zero: int = 0
+    extreme: int = 0  # every product is (-128 or 127) * this
+    chunk: int = 0
+    block: int = 0
+
+    @property
+    def out(self) -> tuple[int, int]:
+        """Height and width of the output."""
+        reach = [(k - 1) * d + 1 for k, d in zip(self.kernel, self.dilation, strict=True)]
+        whole = [n + self.pads[i] + self.pads[2 + i] for i, n in enumerate(self.size)]
+        each = zip(whole, reach, self.stride, strict=True)
+        height, width = ((n - r) // s + 1 for n, r, s in each)
+        return height, width
+
+
+def convs(row: MicroKernel, tile: Tile, lanes: int) -> Iterator[Conv]:
+    """Around the tile: fewer, as many and more pixels, filters and channels than it has."""
+    nr, mr = tile.vectors * lanes, tile.rows
+    yield Conv((1, 1), 1, 1)
+    yield Conv((2, mr), 4 * row.k, nr, zero=3)
+    yield Conv((2, 2 * mr + 1), row.k + 1, nr + 1, extreme=-128, zero=-128)
+    yield Conv((3, mr + 1), 19, 2 * nr + lanes - 1, (3, 3), (1, 1, 1, 1), zero=-128, chunk=2)
+    yield Conv((5, mr + 3), 64, lanes, (3, 3), (1, 1, 1, 1), zero=127, extreme=127, block=16)
+    yield Conv((9, 13), 16, nr, (3, 3), (0, 0, 1, 1), (2, 2), zero=-1, chunk=3)
+    yield Conv((12, 11), 3, lanes + 3, (7, 7), (3, 3, 3, 3), (2, 2), zero=77)
+    yield Conv((9, 10), 9, 5, (5, 3), (4, 2, 4, 2), (1, 1), (2, 2), zero=-5, chunk=1)
+    yield Conv((7, 9), 6, nr, (2, 3), (3, 4, 0, 1), (3, 2), (3, 1), zero=17)
+    yield Conv((6, 9), 21, lanes, (1, 1), (0, 0, 0, 0), (2, 2), zero=9)
+    yield Conv((4, 5), 2 * 8, 2 * lanes, (3, 3), (1, 1, 1, 1), groups=2, images=2, zero=-77)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A convolution, what becomes of its sums ("sums", "bytes", "residual"), its operands."""
+
+    conv: Conv
+    tile: Tile
+    kind: str
+    arrays: tuple[Array, ...]
+    expected: Array
+    text: str
+    panel: int
+
+
+def drawn(conv: Conv, rng: np.random.Generator) -> dict[str, Array]:
+    """Input, filters, bias, units and residual."""
+    low, high = (-128, 128)
+    per = conv.in_c // conv.groups
+    shapes = {"x": (conv.images, *conv.size, conv.in_c), "w": (conv.out_c, per, *conv.kernel)}
+    made: dict[str, Array] = {
+        name: rng.integers(low, high, shape, np.int8) for name, shape in shapes.items()
+    }
+    if conv.extreme:
+        made["x"] = rng.choice(np.array([-128, 127], np.int8), shapes["x"])
+        made["w"][:] = conv.extreme
+    made["bias"] = rng.integers(-3000, 3000, conv.out_c, np.int32)
+    span = 90 * math.sqrt(per * math.prod(conv.kernel))
+    made["unit"] = (rng.uniform(0.2, 1.0, conv.out_c) / span).astype(np.float32)
+    made["r"] = rng.integers(low, high, (conv.images, *conv.out, conv.out_c), np.int8)
+    return made
+
+
+def sums_of(conv: Conv, x: Array, w: Array, bias: Array) -> Array:
+    """By definition: (image, row, column, filter), in int64."""
+    height, width = conv.out
+    top, left, bottom, right = conv.pads
+    outside = ((0, 0), (top, bottom), (left, right), (0, 0))
+    real = np.pad(x.astype(np.int64) - conv.zero, outside)
+    total = np.zeros((conv.images, height, width, conv.out_c), np.int64)
+    per_in, per_out = conv.in_c // conv.groups, conv.out_c // conv.groups
+    for group in range(conv.groups):
+        filters = slice(group * per_out, (group + 1) * per_out)
+        channels = slice(group * per_in, (group + 1) * per_in)
+        for ky, kx in np.ndindex(*conv.kernel):
+            y0, x0 = ky * conv.dilation[0], kx * conv.dilation[1]
+            y1 = y0 + (height - 1) * conv.stride[0] + 1
+            x1 = x0 + (width - 1) * conv.stride[1] + 1
+            part = real[:, y0 : y1 : conv.stride[0], x0 : x1 : conv.stride[1], channels]
+            total[..., filters] += part @ w[filters, :, ky, kx].astype(np.int64).T
+    return total + bias
+
+
+def int8_of(sums: Array, made: Mapping[str, Array], asked: Mapping[str, Any]) -> Array:
+    """What the kernel's contract says becomes of sums, in float32 with its multiply-adds."""
+    x = sums.astype(np.float32)
+    if asked["has_residual"]:
+        wide = x.astype(np.float64) * made["unit"] + float(np.float32(asked["offset"]))
+        scaled = made["r"].astype(np.float64) * float(np.float32(asked["residual_scale"]))
+        x = (scaled + wide.astype(np.float32)).astype(np.float32)
+    else:
+        x = x * made["unit"]
+    whole = np.rint(x).astype(np.int64) + asked["zero"]
+    return np.clip(whole, asked["least"], asked["most"]).astype(np.int8)
+
+
+def struct(values: Mapping[str, Any]) -> str:
+    """An initialiser, in parentheses' place: commas would end a macro's argument."""
+    parts = (
+        f".{name} = {struct(value) if isinstance(value, dict) else value}"
+        for name, value in values.items()
+    )
+    return "{" + ", ".join(parts) + "}"
+
+
+def members(cut: Cut) -> dict[str, int]:
+    return dict(zip(("wide", "count", "narrow", "rest"), cut.members, strict=True))
+
+
+def case_of(row: MicroKernel, tile: Tile, conv: Conv, kind: str, rng: np.random.Generator) -> Case:
+    """The convolution as ec_gemm.h takes it, by lines of output rows."""
+    lanes, made = TARGETS[row.isa].lanes, drawn(conv, rng)
+    height, width = conv.out
+    per_in, per_out = conv.in_c // conv.groups, conv.out_c // conv.groups
+    groups_of_k = -(-per_in // row.k)
+    block = min(groups_of_k, conv.block // row.k or groups_of_k)
+    apart = row.lies is Lies.PACKED
+    phases = conv.stride[1] if apart else 1
+    reach = (conv.kernel[1] - 1) * conv.dilation[1]
+    strips = Cut.evenly(width, tile.rows)
+    whole = -(-width // row.row_multiple) * row.row_multiple + row.row_multiple
+    wide = whole + reach // phases + 1 if apart else (width - 1) * conv.stride[1] + reach + 1
+    chunk = min(conv.chunk or height, height)
+    rows = (chunk - 1) * conv.stride[0] + (conv.kernel[0] - 1) * conv.dilation[0] + 1
+    blocks = -(-groups_of_k // block)
+    cut = Cut.into(per_out, tile.vectors * lanes)
+    padded = -(-cut.narrow // lanes) * lanes
+    order = FilterOrder(
+        groups=conv.groups,
+        out_c=per_out,
+        in_c=per_in,
+        taps=math.prod(conv.kernel),
+        widths=(cut.wide,) * cut.count + (padded,) * cut.rest,
+        nc=per_in,
+        block=block * row.k,
+        k=row.k,
+    )
+    asked = {
+        "asked": int(kind != "sums"),
+        "zero": int(rng.integers(-20, 20)),
+        "least": int(rng.choice([-128, -7])),
+        "most": int(rng.choice([127, 50])),
+        "has_residual": int(kind == "residual"),
+        "residual_scale": 0.3125,
+        "offset": -4.75,
+    }
+    room = -(-conv.out_c // lanes) * lanes
+    unit, start = np.zeros(2 * room, np.float32), np.zeros(room, np.int32)
+    unit[room : room + conv.out_c] = made["unit"]
+    start[: conv.out_c] = start_of(made["w"], made["bias"], conv.zero, row)
+    window = {
+        **dict(zip(("in_d", "in_h", "in_w"), (1, *conv.size), strict=True)),
+        **dict(zip(("out_d", "out_h", "out_w"), (1, *conv.out), strict=True)),
+        **dict(zip(("kernel_d", "kernel_h", "kernel_w"), (1, *conv.kernel), strict=True)),
+        **dict(zip(("stride_d", "stride_h", "stride_w"), (1, *conv.stride), strict=True)),
+        **dict(zip(("dilation_d", "dilation_h", "dilation_w"), (1, *conv.dilation), strict=True)),
+        **dict(zip(("pad_h", "pad_w"), conv.pads[:2], strict=True)),
+    }
+    spec = {
+        "micro_kernel": row.enumerator,
+        "row_multiple": row.row_multiple,
+        "packing": "EC_PACK_ROWS",
+        "batch": conv.images,
+        "groups": conv.groups,
+        "in_c": per_in,
+        "out_c": per_out,
+        "nc": per_in,
+        "k": row.k,
+        "slices": 1,
+        "lines": height,
+        "filters": members(cut),
+        "pixels": members(strips),
+        "lines_far": height,
+        "tiles_far": cut.pieces,
+        "chunk": chunk,
+        "tiles_near": 1,
+        "filters_as": "EC_F32",
+        "units_at": room if kind != "sums" else 0,
+        "requantise": asked,
+        "in": {
+            "as": "EC_I8",
+            "block": conv.in_c,
+            "zero": conv.zero,
+            "vec": lanes,
+            "plane": math.prod(conv.size) * conv.in_c,
+            "row": conv.size[1] * conv.in_c,
+            "pixel": conv.in_c,
+        },
+        "panel": {
+            "block": block,
+            "rows": rows,
+            "row_stride": 1,
+            "column_stride": 1,
+            "phases": phases,
+            "wide": wide,
+            "apart": int(apart),
+            "border": 1,
+        },
+        "in_batch": math.prod(conv.size) * conv.in_c,
+        "out_batch": height * width * conv.out_c,
+        "out_group": per_out,
+        "out_line": width * conv.out_c,
+        "out_row": conv.out_c,
+        "out_vec": lanes,
+    }
+    sums = sums_of(conv, made["x"], made["w"], made["bias"])
+    expected = sums.astype(np.float32) if kind == "sums" else int8_of(sums, made, asked)
+    filters = order.pack(multiplied(made["w"], row))
+    slack = 64  # bytes that a tile may read beyond the last column
+    return Case(
+        conv=conv,
+        tile=tile,
+        kind=kind,
+        arrays=(made["x"], filters, unit, start, made["r"]),
+        expected=expected,
+        text=f"#define WINDOW {struct(window)}\n#define SPEC {struct(spec)}\n",
+        panel=4 * blocks * block * rows * phases * wide + slack,
+    )
+
+
+@pytest.fixture(params=sorted(ROWS))
+def row(request: pytest.FixtureRequest) -> MicroKernel:
+    return ROWS[str(request.param)]
+
+
+@pytest.fixture
+def build(row: MicroKernel) -> Build:
+    """Runs the row; skipped, by name, where nothing here does."""
+    target = TARGETS[row.isa]
+    target = replace(target, flags=(*target.flags, *row.flags))
+    if not builds.is_native(target):
+        return builds.find(target, "gcc", builds.SHIPPED)
+    if not host.detect().has((*target.cpu_flags, *row.cpu_flags)):
+        pytest.skip(f"this CPU has no {' '.join(row.cpu_flags) or target.name}")
+    # Where a vector is one element, sanitizers see each that is read beyond a buffer's end.
+    return builds.native(target, "gcc", () if row.isa == "portable" else builds.SHIPPED)
+
+
+def compiled(build: Build, row: MicroKernel, cases: str, runs: str, folder: Path) -> list[str]:
+    """The command that runs a program of these cases."""
+    (folder / "cases.h").write_text(cases)
+    (folder / "runs.h").write_text(f"#define RUNS {runs}\n")
+    command = [*build.compiler, *build.target.flags, "-include", str(folder / "runs.h")]
+    command += ["-I", str(ROOT / "runtime_c"), f'-DISA="isa/{build.target.header}"']
+    command += [f'-DINT8="isa/{Path(row.header).name}"', f'-DCASES="{folder}/cases.h"']
+    command += ["-Wno-unused-function"]
+    listed = micro_kernel_list([row.header])
+    (folder / "runs.h").write_text(f"{listed}#define RUNS {runs}\n")
+    binary = folder / "int8"
+    subprocess.run([*command, str(PROGRAM), "-o", str(binary)], check=True)
+    return [*build.runner, str(binary)]
+
+
+def test_against_int64(row: MicroKernel, build: Build, folder: Path) -> None:
+    rng = np.random.default_rng(7)
+    lanes = TARGETS[row.isa].lanes
+    found = []
+    for number, tile in enumerate(row.tiles[:3]):
+        for i, conv in enumerate(convs(row, tile, lanes)):
+            kind = ("bytes", "residual", "sums")[(i + number) % 3]
+            found.append(case_of(row, tile, conv, kind, rng))
+    texts, runs = [], []
+    for number, case in enumerate(found):
+        function = f"#undef WINDOW\n#undef SPEC\n{case.text}CASE(case_{number}, WINDOW, SPEC)\n"
+        texts.append(function)
+        sizes = [array.nbytes for array in case.arrays] + [case.expected.nbytes, case.panel]
+        runs.append(f"run(case_{number}, (const size_t[]){{{', '.join(map(str, sizes))}}});")
+    command = compiled(build, row, "".join(texts), " ".join(runs), folder)
+    given = b"".join(
+        np.ascontiguousarray(array).tobytes() for case in found for array in case.arrays
+    )
+    output = subprocess.run(command, input=given, capture_output=True, check=True).stdout
+    assert len(output) == sum(case.expected.nbytes for case in found)
+    failed, at = [], 0
+    for case in found:
+        got = np.frombuffer(output, case.expected.dtype, case.expected.size, at)
+        at += case.expected.nbytes
+        wrong = int((got.reshape(case.expected.shape) != case.expected).sum())
+        if wrong:
+            failed.append(f"{case.conv} {case.tile} {case.kind}: {wrong} of {got.size}")
+    assert not failed, "\n".join(failed)
+
+
+def test_sums_start_wait_and_are_read(row: MicroKernel, build: Build, folder: Path) -> None:
+    lanes = TARGETS[row.isa].lanes
+    runs = [
+        f"keep({row.enumerator}, words, {by_rows}, {tile.rows}, {tile.vectors});"
+        for tile in row.tiles
+        for by_rows in (0, 1)
+    ]
+    command = compiled(build, row, "", " ".join(runs), folder)
+    output = subprocess.run(command, capture_output=True, check=True).stdout
+    words = (np.arange(4 * 32 * lanes, dtype=np.uint64) * 2654435761 % 2**32).astype(np.uint32)
+    words = words.view(np.int32) >> 8
+    at = 0
+    for tile in row.tiles:
+        shape = (tile.rows, tile.vectors * lanes)
+        for by_rows in (0, 1):
+            want = words[: shape[by_rows ^ 1], None] if by_rows else words[None, : shape[1]]
+            want = np.broadcast_to(words[: shape[0], None] if by_rows else want, shape)
+            for kind in (np.int32, np.float32):
+                got = np.frombuffer(output, kind, want.size, at).reshape(shape)
+                at += got.nbytes
+                assert (got == want).all(), f"{tile}, by_rows {by_rows}, {kind}"
+    assert at == len(output)
