@@ -126,7 +126,7 @@ def sums_of(conv: Conv, x: Array, w: Array, bias: Array) -> Array:
             x1 = x0 + (width - 1) * conv.stride[1] + 1
             part = real[:, y0 : y1 : conv.stride[0], x0 : x1 : conv.stride[1], channels]
             total[..., filters] += part @ w[filters, :, ky, kx].astype(np.int64).T
-    return total + bias
+    return np.asarray(total + bias)
 
 
 def int8_of(sums: Array, made: Mapping[str, Array], asked: Mapping[str, Any]) -> Array:
@@ -339,13 +339,13 @@ def test_sums_start_wait_and_are_read(row: MicroKernel, build: Build, folder: Pa
     command = compiled(build, row, "", " ".join(runs), folder)
     output = subprocess.run(command, capture_output=True, check=True).stdout
     words = (np.arange(4 * 32 * lanes, dtype=np.uint64) * 2654435761 % 2**32).astype(np.uint32)
-    words = words.view(np.int32) >> 8
+    starts = words.view(np.int32) >> 8
     at = 0
     for tile in row.tiles:
         shape = (tile.rows, tile.vectors * lanes)
         for by_rows in (0, 1):
-            want = words[: shape[by_rows ^ 1], None] if by_rows else words[None, : shape[1]]
-            want = np.broadcast_to(words[: shape[0], None] if by_rows else want, shape)
+            own = starts[: shape[0], None] if by_rows else starts[None, : shape[1]]
+            want = np.broadcast_to(own, shape)
             for kind in (np.int32, np.float32):
                 got = np.frombuffer(output, kind, want.size, at).reshape(shape)
                 at += got.nbytes
