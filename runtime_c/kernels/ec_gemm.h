@@ -15,130 +15,9 @@
    channel.  Those of another format are decoded to memory, once for all panels that they meet while
    they are near (decoding in registers would take as long for every panel).
 
-   Needs ec_epilogue.h, ec_decode.h, ec_micro_kernel.h and ec_window.h. */
+   Needs ec_epilogue.h, ec_decode.h, ec_micro_kernel.h, ec_window.h and ec_gemm_spec.h. */
 #ifndef EC_GEMM_H
 #define EC_GEMM_H
-
-enum ec_packing {
-    EC_PACK_COLUMNS, /* of NCHW: panels of ec_pack_columns.h, with every channel and kernel position */
-    EC_PACK_ROWS     /* of any layout: panels of the ISA, of which kernel rows and columns are parts */
-};
-
-/* `count` tiles or strips of `wide` filters or pixels, then `rest` of `narrow`. */
-typedef struct ec_cut {
-    int wide, count, narrow, rest;
-} ec_cut;
-
-/* Constants at the call.  Filters are those of a group, of which there is one narrow tile at most;
-   tiles are padded to whole vectors or to row_multiple rows. */
-typedef struct ec_gemm {
-    int micro_kernel;
-    int row_multiple, packing;    /* the rows of a tile come in multiples of this */
-    int batch, groups;            /* images; groups of in_c input and out_c output channels */
-    int in_c, out_c;              /* */
-    int nc, k;                    /* input channels of a set, and of a group of elements */
-    int slices, lines;            /* of pixels */
-    ec_cut filters;               /* tiles */
-    ec_cut pixels, narrow_pixels; /* strips of a line, and under a narrow tile if others */
-    int last_pixels;              /* of the last line, where it is shorter, in one strip; else 0 */
-    int lines_far, tiles_far, chunk, tiles_near; /* see above */
-    int prefetch;                 /* fetch the next tile of filters during the products with one */
-    int filters_as;               /* what filters are decoded from; EC_F32: they are used as stored */
-    ptrdiff_t units_at;           /* offset in floats from bias[c] to the unit of its filters, or 0 */
-    int start_with_residual;      /* sums begin with it; else the epilogue adds it, if at all */
-    ec_requantise requantise;     /* where int8 comes of sums of int8, in place of the epilogue */
-    ec_source in;                 /* where rows are packed */
-    ec_panel panel;               /* */
-    ptrdiff_t in_batch;                              /* elements from image to image, */
-    ptrdiff_t out_batch, out_group;                  /* to the next group of channels, */
-    ptrdiff_t out_slice, out_line, out_row, out_vec; /* row and vector of the tile */
-} ec_gemm;
-
-/* Memory of a call.  panels: room for a chunk; decoded: for tiles_near tiles of filters, where they
-   are not used as they are stored. */
-typedef struct ec_gemm_operands {
-    const void *in, *filters;
-    const float *bias;
-    const int32_t *start; /* of sums of int8, a word per channel */
-    const void *residual;
-    void *out;
-    float *panels, *decoded;
-} ec_gemm_operands;
-
-/* Channels [c, c + n) of an image, a set of those of a group; whether they are its first and last. */
-typedef struct ec_channel_set {
-    const void *in;
-    const char *filters;
-    const float *bias;
-    const int32_t *start;
-    ptrdiff_t at; /* of the group in the output */
-    int c, n, first, last;
-} ec_channel_set;
-
-/* Filters that are wanted next, fetched during a multiplication: so many cache lines at a time. */
-typedef struct ec_ahead {
-    const char *next, *end;
-    int lines;
-} ec_ahead;
-
-/* A tile of filters under one line of pixels. */
-typedef struct ec_gemm_line {
-    const char *filters, *pixels;
-    const float *bias;
-    const int32_t *start;
-    ptrdiff_t at;
-    int n, last;       /* channels; whether the line is the last */
-    ec_rows met;       /* by the kernel */
-    const char *next;  /* filters that its first strip fetches, */
-    ptrdiff_t fetched; /* so many bytes; others those behind */
-} ec_gemm_line;
-
-enum { EC_GEMM_FEW = 16 }; /* steps between which filters are fetched */
-
-/* Of the tile, and pixels its vectors; else the other way round. */
-EC_INLINE int ec_gemm_filters_are_rows(const ec_gemm spec)
-{
-    return spec.packing == EC_PACK_COLUMNS;
-}
-
-EC_INLINE int ec_gemm_tiles(const ec_gemm spec) { return spec.filters.count + spec.filters.rest; }
-
-/* Steps of the micro-kernel over n channels. */
-EC_INLINE int ec_gemm_depth(const ec_gemm spec, const ec_window window, int n)
-{
-    return ec_ceil_div(n, spec.k) * window.kernel_d * window.kernel_h * window.kernel_w;
-}
-
-/* Filters of a tile of so many, padding included. */
-EC_INLINE int ec_gemm_padded(const ec_gemm spec, int filters)
-{
-    const int whole = ec_gemm_filters_are_rows(spec) ? spec.row_multiple : EC_VL;
-    return ec_ceil_div(filters, whole) * whole;
-}
-
-/* Bytes of a tile of so many filters, as they are stored. */
-EC_INLINE ptrdiff_t ec_gemm_tile_bytes(const ec_gemm spec, int filters, int depth)
-{
-    return EC_STORED_SPAN(spec.filters_as, (ptrdiff_t)ec_gemm_padded(spec, filters) * depth);
-}
-
-/* Bytes of all tiles of a set of n channels. */
-EC_INLINE ptrdiff_t ec_gemm_set_bytes(const ec_gemm spec, const ec_window window, int n)
-{
-    const int depth = ec_gemm_depth(spec, window, n);
-    return spec.filters.count * ec_gemm_tile_bytes(spec, spec.filters.wide, depth) +
-           spec.filters.rest * ec_gemm_tile_bytes(spec, spec.filters.narrow, depth);
-}
-
-/* From the panel of a line to that of the next one. */
-EC_INLINE ptrdiff_t ec_gemm_line_bytes(const ec_gemm spec, const ec_window window, int n)
-{
-    const ec_panel panel = spec.panel;
-    if (spec.packing == EC_PACK_COLUMNS)
-        return (ptrdiff_t)4 * ec_gemm_depth(spec, window, n) * spec.pixels.wide;
-    return (ptrdiff_t)4 * panel.block * panel.phases * panel.wide *
-           (window.stride_h / panel.row_stride);
-}
 
 /* depth steps of the micro-kernel; of what comes next some is fetched before every few, so that it
    does not queue. */
@@ -208,12 +87,12 @@ EC_INLINE void ec_gemm_sum_columns(const ec_gemm spec, const ec_window window, e
 }
 
 /* The epilogue of a tile that lies at out + at: `rows` rows by `columns` lanes of it exist. */
-EC_INLINE void ec_gemm_finish(const ec_gemm spec, const ec_epilogue epilogue,
-                              const ec_gemm_operands operands, const ec_channel_set set,
-                              const ec_vec *sums, const float *bias, ptrdiff_t at, int rows,
-                              int columns, int nv)
+EC_INLINE void ec_gemm_finish(const ec_gemm spec, const ec_gemm_given given,
+                              const ec_channel_set set, const ec_vec *sums, const float *bias,
+                              ptrdiff_t at, int rows, int columns, int nv)
 {
     const int by_filters = ec_gemm_filters_are_rows(spec);
+    const ec_gemm_operands operands = *given.operands;
     float *const out = operands.out;
     EC_UNROLL
     for (int p = 0; p < rows; p++, at += spec.out_row) {
@@ -243,7 +122,7 @@ EC_INLINE void ec_gemm_finish(const ec_gemm spec, const ec_epilogue epilogue,
             if (set.first && spec.start_with_residual)
                 x = ec_add(x, ec_read((const float *)operands.residual + to, n));
             if (set.last)
-                ec_finish(epilogue, x, operands.residual, operands.out, to, n);
+                ec_finish(*given.epilogue, x, operands.residual, operands.out, to, n);
             else
                 ec_write(out + to, x, n);
         }
@@ -251,8 +130,7 @@ EC_INLINE void ec_gemm_finish(const ec_gemm spec, const ec_epilogue epilogue,
 }
 
 /* Strip number `strip` of a line, which begins at `column`: `pixels` of it by `filters`. */
-EC_INLINE void ec_gemm_tile(const ec_gemm spec, const ec_window window, const ec_epilogue epilogue,
-                            const ec_gemm_operands operands, const ec_channel_set set,
+EC_INLINE void ec_gemm_tile(const ec_gemm spec, const ec_gemm_given given, const ec_channel_set set,
                             const ec_gemm_line here, int strip, int column, int filters, int pixels)
 {
     const int by_filters = ec_gemm_filters_are_rows(spec);
@@ -265,29 +143,28 @@ EC_INLINE void ec_gemm_tile(const ec_gemm spec, const ec_window window, const ec
     ec_vec sums[EC_TILE_VECS];
     ec_row_init(spec.micro_kernel, &tile, here.start, by_filters, mr, nv);
     if (by_filters)
-        ec_gemm_sum_columns(spec, window, &tile, here, ahead, mr, nv);
+        ec_gemm_sum_columns(spec, *given.window, &tile, here, ahead, mr, nv);
     else
-        ec_gemm_sum_rows(spec, window, &tile, here, column, ahead, mr, nv);
+        ec_gemm_sum_rows(spec, *given.window, &tile, here, column, ahead, mr, nv);
     ec_row_read(spec.micro_kernel, &tile, sums, mr, nv);
-    ec_gemm_finish(spec, epilogue, operands, set, sums, here.bias,
+    ec_gemm_finish(spec, given, set, sums, here.bias,
                    here.at + (by_filters ? column / EC_VL * spec.out_vec : column * spec.out_row),
                    rows, columns, nv);
 }
 
 /* The strips of a line under a tile of so many filters. */
-EC_INLINE void ec_gemm_strips(const ec_gemm spec, const ec_window window, const ec_epilogue epilogue,
-                              const ec_gemm_operands operands, const ec_channel_set set,
+EC_INLINE void ec_gemm_strips(const ec_gemm spec, const ec_gemm_given given, const ec_channel_set set,
                               const ec_gemm_line here, const ec_cut cut, int filters)
 {
     int strip = 0, column = 0;
     if (spec.last_pixels && here.last) {
-        ec_gemm_tile(spec, window, epilogue, operands, set, here, 0, 0, filters, spec.last_pixels);
+        ec_gemm_tile(spec, given, set, here, 0, 0, filters, spec.last_pixels);
         return;
     }
     for (; strip < cut.count; strip++, column += cut.wide)
-        ec_gemm_tile(spec, window, epilogue, operands, set, here, strip, column, filters, cut.wide);
+        ec_gemm_tile(spec, given, set, here, strip, column, filters, cut.wide);
     for (; strip < cut.count + cut.rest; strip++, column += cut.narrow)
-        ec_gemm_tile(spec, window, epilogue, operands, set, here, strip, column, filters,
+        ec_gemm_tile(spec, given, set, here, strip, column, filters,
                      cut.narrow);
 }
 
@@ -306,10 +183,11 @@ EC_INLINE void ec_gemm_decode(const ec_gemm spec, const ec_gemm_operands operand
 }
 
 /* Tiles [f0, f1) of filters on the lines [from, to) of slice z, which are packed. */
-EC_INLINE void ec_gemm_chunk(const ec_gemm spec, const ec_window window, const ec_epilogue epilogue,
-                             const ec_gemm_operands operands, const ec_channel_set set, int z,
-                             int from, int to, int f0, int f1)
+EC_INLINE void ec_gemm_chunk(const ec_gemm spec, const ec_gemm_given given, const ec_channel_set set,
+                             int z, int from, int to, int f0, int f1)
 {
+    const ec_window window = *given.window;
+    const ec_gemm_operands operands = *given.operands;
     const int depth = ec_gemm_depth(spec, window, set.n);
     const int wide = ec_gemm_padded(spec, spec.filters.wide);
     const int strips = spec.pixels.count + spec.pixels.rest;
@@ -340,10 +218,10 @@ EC_INLINE void ec_gemm_chunk(const ec_gemm spec, const ec_window window, const e
                     .next = set.filters + (filter + 1) * tile + (line - from) * strips * fetched,
                     .fetched = fetched};
                 if (spec.filters.count && (!spec.filters.rest || filter < spec.filters.count))
-                    ec_gemm_strips(spec, window, epilogue, operands, set, here, spec.pixels,
+                    ec_gemm_strips(spec, given, set, here, spec.pixels,
                                    spec.filters.wide);
                 else
-                    ec_gemm_strips(spec, window, epilogue, operands, set, here,
+                    ec_gemm_strips(spec, given, set, here,
                                    spec.narrow_pixels.wide ? spec.narrow_pixels : spec.pixels,
                                    spec.filters.narrow);
             }
@@ -351,38 +229,34 @@ EC_INLINE void ec_gemm_chunk(const ec_gemm spec, const ec_window window, const e
 }
 
 /* What the lines [from, to) of slice z meet. */
-EC_INLINE void ec_gemm_pack(const ec_gemm spec, const ec_window window,
-                            const ec_gemm_operands operands, const ec_channel_set set, int z,
-                            int from, int to)
+EC_INLINE void ec_gemm_pack(const ec_gemm spec, const ec_window window, float *panels,
+                            const ec_channel_set set, int z, int from, int to)
 {
     (void)z;
 #ifdef EC_PACK_ROWS_H
     if (spec.packing == EC_PACK_ROWS)
-        ec_pack_rows(window, spec.panel, spec.in, set.in, (uint32_t *)(void *)operands.panels, spec.k,
-                     z, from, to, set.c, set.n);
+        ec_pack_rows(window, spec.panel, spec.in, set.in, (uint32_t *)(void *)panels, spec.k, z,
+                     from, to, set.c, set.n);
 #endif
 #ifdef EC_PACK_COLUMNS_H
     if (spec.packing == EC_PACK_COLUMNS) {
         const ptrdiff_t panel = (ptrdiff_t)spec.pixels.wide * ec_gemm_depth(spec, window, set.n);
         const ptrdiff_t plane = (ptrdiff_t)window.in_d * window.in_h * window.in_w;
         const float *const in = (const float *)set.in + set.c * plane;
-        float *to_panel = operands.panels;
-        for (int line = from; line < to; line++, to_panel += panel) {
+        for (int line = from; line < to; line++, panels += panel) {
             const int first = line * spec.pixels.wide;
             if (spec.last_pixels && line == spec.lines - 1)
-                ec_pack_columns(window, in, set.n, first, to_panel,
-                                ec_ceil_div(spec.last_pixels, EC_VL));
+                ec_pack_columns(window, in, set.n, first, panels, ec_ceil_div(spec.last_pixels, EC_VL));
             else
-                ec_pack_columns(window, in, set.n, first, to_panel, spec.pixels.wide / EC_VL);
+                ec_pack_columns(window, in, set.n, first, panels, spec.pixels.wide / EC_VL);
         }
     }
 #endif
 }
 
 /* The lines [from, to) of every slice, of one set of channels. */
-EC_INLINE void ec_gemm_set(const ec_gemm spec, const ec_window window, const ec_epilogue epilogue,
-                           const ec_gemm_operands operands, const ec_channel_set set, int from,
-                           int to)
+EC_INLINE void ec_gemm_set(const ec_gemm spec, const ec_gemm_given given, const ec_channel_set set,
+                           int from, int to)
 {
     const int tiles = ec_gemm_tiles(spec);
     for (int z = 0; z < spec.slices; z++)
@@ -392,18 +266,18 @@ EC_INLINE void ec_gemm_set(const ec_gemm spec, const ec_window window, const ec_
                 const int f_end = ec_min_i(filter + spec.tiles_far, tiles);
                 for (int line = far; line < far_end; line += spec.chunk) {
                     const int end = ec_min_i(line + spec.chunk, far_end);
-                    ec_gemm_pack(spec, window, operands, set, z, line, end);
-                    ec_gemm_chunk(spec, window, epilogue, operands, set, z, line, end, filter,
-                                  f_end);
+                    ec_gemm_pack(spec, *given.window, given.operands->panels, set, z, line, end);
+                    ec_gemm_chunk(spec, given, set, z, line, end, filter, f_end);
                 }
             }
         }
 }
 
 /* The lines [from, to) of all images and groups: whoever computes them has panels of his own. */
-EC_INLINE void ec_gemm_lines(const ec_gemm spec, const ec_window window, const ec_epilogue epilogue,
-                             const ec_gemm_operands operands, int from, int to)
+EC_INLINE void ec_gemm_lines(const ec_gemm spec, const ec_gemm_given given, int from, int to)
 {
+    const ec_gemm_operands operands = *given.operands;
+    const ec_window window = *given.window;
     const int sets = spec.nc < spec.in_c;
     for (int i = 0; i < spec.batch * spec.groups; i++) { /* images, and in each its groups */
         const int image = i / spec.groups, group = i % spec.groups;
@@ -424,7 +298,7 @@ EC_INLINE void ec_gemm_lines(const ec_gemm spec, const ec_window window, const e
                 .n = n,
                 .first = !sets || c == 0,
                 .last = !sets || c + n == spec.in_c};
-            ec_gemm_set(spec, window, epilogue, operands, set, from, to);
+            ec_gemm_set(spec, given, set, from, to);
         }
     }
 }
@@ -432,7 +306,8 @@ EC_INLINE void ec_gemm_lines(const ec_gemm spec, const ec_window window, const e
 EC_INLINE void ec_gemm_run(const ec_gemm spec, const ec_window window, const ec_epilogue epilogue,
                            const ec_gemm_operands operands)
 {
-    ec_gemm_lines(spec, window, epilogue, operands, 0, spec.lines);
+    const ec_gemm_given given = {&window, &epilogue, &operands};
+    ec_gemm_lines(spec, given, 0, spec.lines);
 }
 
 #endif

@@ -11,6 +11,7 @@
 #include "kernels/ec_pack_rows.h"
 #include "kernels/ec_micro_kernel.h"
 #include "kernels/ec_requantise.h"
+#include "kernels/ec_gemm_spec.h"
 #include "kernels/ec_gemm.h"
 #include <stdio.h>
 #include <stdlib.h>

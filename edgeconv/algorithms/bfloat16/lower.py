@@ -116,7 +116,14 @@ def lower(candidate: Bfloat16Candidate, node: Node, graph: Graph, target: Target
         headers=(
             *activation_headers(node.epilogue),
             plan.kernel.header,
-            *("ec_decode.h", "ec_window.h", "ec_pack_rows.h", "ec_micro_kernel.h", "ec_gemm.h"),
+            *(
+                "ec_decode.h",
+                "ec_window.h",
+                "ec_pack_rows.h",
+                "ec_micro_kernel.h",
+                "ec_gemm_spec.h",
+                "ec_gemm.h",
+            ),
         ),
         work=candidate.work,
         blobs=(

@@ -117,7 +117,7 @@ def lower(candidate: SconvCandidate, node: Node, graph: Graph, target: Target) -
             *activation_headers(node.epilogue),
             *("ec_decode.h", "ec_window.h", "ec_pack_columns.h"),
             *((plan.kernel.header,) if plan.kernel.header else ()),
-            *("ec_micro_kernel.h", "ec_gemm.h"),
+            *("ec_micro_kernel.h", "ec_gemm_spec.h", "ec_gemm.h"),
         ),
         work=candidate.work,
         blobs=(
