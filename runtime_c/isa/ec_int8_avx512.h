@@ -47,9 +47,11 @@ EC_INLINE void ec_s8_mac(ec_s8_sums *tile, const void *a, ptrdiff_t a_row, ptrdi
             for (int j = 0; j < nv; j++)
                 ec_s8_add(&tile->acc[p * nv + j], x, f[j]);
         }
+#ifndef __clang__
         EC_UNROLL
         for (int j = 0; j < nv; j++) /* alive until here, or GCC moves a sum to its register */
             __asm__ volatile("" ::"v"(f[j]));
+#endif
     }
 }
 

@@ -55,15 +55,18 @@ EC_INLINE void ec_s8_mac(ec_s8_sums *tile, const void *a, ptrdiff_t a_row, ptrdi
         }
     EC_NO_UNROLL
     for (; k < depth; k++, x_at += a_k, w += nv * 16) {
+        int8x16_t f[EC_TILE_VECS];
+        EC_UNROLL
+        for (int j = 0; j < nv; j++)
+            f[j] = vld1q_s8(w + j * 16);
         EC_UNROLL
         for (int p = 0; p < mr; p++) {
-            EC_IN_ORDER();
             int32_t group;
             memcpy(&group, x_at + p * a_row, 4);
             const int8x16_t x = vreinterpretq_s8_s32(vdupq_n_s32(group));
             EC_UNROLL
             for (int j = 0; j < nv; j++)
-                ec_s8_add(&tile->acc[p * nv + j], vld1q_s8(w + j * 16), x, 0);
+                ec_s8_add(&tile->acc[p * nv + j], f[j], x, 0);
         }
     }
 }
