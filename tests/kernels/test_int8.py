@@ -139,7 +139,7 @@ def int8_of(sums: Array, made: Mapping[str, Array], asked: Mapping[str, Any]) ->
     else:
         x = x * made["unit"]
     whole = np.rint(x).astype(np.int64) + asked["zero"]
-    return np.clip(whole, asked["least"], asked["most"]).astype(np.int8)
+    return np.asarray(np.clip(whole, asked["least"], asked["most"]), np.int8)
 
 
 def struct(values: Mapping[str, Any]) -> str:
