@@ -21,9 +21,9 @@ EC_INLINE ec_vec ec_ireal(ec_ivec v) { return _mm512_cvtepi32_ps(v); }
 #include "ec_int8_lanes.h"
 
 /* In place: GCC 12 gives the sums of _mm512_dpbusd_epi32 new registers, moves them and spills. */
-EC_INLINE void ec_s8_add(ec_ivec *sum, __m512i x, __m512i f)
+EC_INLINE void ec_s8_add(ec_ivec *sum, __m512i pixels, __m512i filters)
 {
-    __asm__("vpdpbusd %2, %1, %0" : "+v"(*sum) : "v"(x), "v"(f));
+    __asm__("vpdpbusd %2, %1, %0" : "+v"(*sum) : "v"(pixels), "v"(filters));
 }
 
 EC_INLINE void ec_s8_mac(ec_s8_sums *tile, const void *a, ptrdiff_t a_row, ptrdiff_t a_k,

@@ -17,14 +17,14 @@ EC_INLINE ec_vec ec_ireal(ec_ivec v) { return vcvtq_f32_s32(v); }
 
 #include "ec_int8_lanes.h"
 
-/* In place, group number n of x: GCC moves the sums of vdotq_laneq_s32. */
-EC_INLINE void ec_s8_add(ec_ivec *sum, int8x16_t f, int8x16_t x, int n)
+/* In place, group number n of the pixels: GCC moves the sums of vdotq_laneq_s32. */
+EC_INLINE void ec_s8_add(ec_ivec *sum, int8x16_t filters, int8x16_t pixels, int n)
 {
     switch (n) {
-    case 0: __asm__("sdot %0.4s, %1.16b, %2.4b[0]" : "+w"(*sum) : "w"(f), "w"(x)); break;
-    case 1: __asm__("sdot %0.4s, %1.16b, %2.4b[1]" : "+w"(*sum) : "w"(f), "w"(x)); break;
-    case 2: __asm__("sdot %0.4s, %1.16b, %2.4b[2]" : "+w"(*sum) : "w"(f), "w"(x)); break;
-    default: __asm__("sdot %0.4s, %1.16b, %2.4b[3]" : "+w"(*sum) : "w"(f), "w"(x)); break;
+    case 0: __asm__("sdot %0.4s, %1.16b, %2.4b[0]" : "+w"(*sum) : "w"(filters), "w"(pixels)); break;
+    case 1: __asm__("sdot %0.4s, %1.16b, %2.4b[1]" : "+w"(*sum) : "w"(filters), "w"(pixels)); break;
+    case 2: __asm__("sdot %0.4s, %1.16b, %2.4b[2]" : "+w"(*sum) : "w"(filters), "w"(pixels)); break;
+    default: __asm__("sdot %0.4s, %1.16b, %2.4b[3]" : "+w"(*sum) : "w"(filters), "w"(pixels)); break;
     }
 }
 

@@ -76,12 +76,13 @@ EC_INLINE void ec_pack_bytes(const ec_window window, const ec_panel shape, const
 }
 #endif
 
-/* What the output rows [y0, y1) of slice z meet of n channels from number c on, in groups of k. */
+/* What the output rows [y0, y1) of slice z meet of n channels from number c on, `few` of which make
+   a group. */
 EC_INLINE void ec_pack_rows(const ec_window window, const ec_panel shape, const ec_source source,
-                            const void *in, uint32_t *panel, int k, int z, int y0, int y1, int c, int n)
+                            const void *in, uint32_t *panel, int few, int z, int y0, int y1, int c, int n)
 {
     const int reach = (y1 - 1 - y0) * window.stride_h + (window.kernel_h - 1) * window.dilation_h;
-    const int last = reach / shape.row_stride, whole = k * shape.block;
+    const int last = reach / shape.row_stride, whole = few * shape.block;
     const int blocks = ec_ceil_div(n, whole);
     const ptrdiff_t slice = shape.rows * ec_panel_row(shape);
     for (int block = 0; block < blocks; block++)
