@@ -81,7 +81,6 @@ def _in_turn(layer: Layer, reads: Mapping[str, int]) -> Layer:
     return replace(layer, aliases=tuple(mine))
 
 
-def _sums(layer: Layer) -> object:
+def _sums(layer: Layer) -> tuple[str, int]:
     """What decides in which order a kernel adds up."""
-    residual = layer.node.epilogue.residual and layer.plan.get("channels_per_pass")
-    return layer.algorithm, residual, layer.plan.get("nc")
+    return layer.algorithm, layer.candidate.summed_apart if layer.candidate else 0

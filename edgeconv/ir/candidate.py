@@ -22,6 +22,8 @@ class Candidate:
     ``compute``: the type that is multiplied, a key of `OPERANDS`.  ``workspace``: bytes of its
     parts by name, in the order in which they lie; a part that it does without has none.  ``work``:
     on registers.  ``crossings`` makes ``traffic``, which only some are asked for.
+    ``summed_apart``: input channels that are added up before others are, where that decides the
+    order of a sum; 0 where the order is the algorithm's own.
     """
 
     algorithm: str
@@ -29,6 +31,7 @@ class Candidate:
     work: Work
     crossings: Callable[[], tuple[Crossing, ...]] = field(compare=False, repr=False)
     compute: str = FLOAT
+    summed_apart: int = 0
 
     @cached_property
     def traffic(self) -> tuple[Crossing, ...]:

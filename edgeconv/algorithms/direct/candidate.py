@@ -29,6 +29,8 @@ def candidates(problem: ConvProblem, target: Target) -> tuple[DirectCandidate, .
         workspace=parts,
         work=_work(problem, plan, target, decodes=bool(parts["decoded"])),
         crossings=partial(traffic, problem, plan, target),
+        # A residual may come in with the first of several passes.
+        summed_apart=plan.channels if problem.finish.residual_as else 0,
     )
     return (found,)
 

@@ -35,6 +35,7 @@ def candidates(problem: ConvProblem, target: Target) -> tuple[SconvCandidate, ..
         workspace={"panels": plan.slicing.workspace, "decoded": decoded_bytes(problem, plan)},
         work=_work(problem, plan, target),
         # Group by group and image by image, as the kernel goes.
+        summed_apart=plan.slicing.nc,
         crossings=partial(
             traffic,
             plan.slicing,
