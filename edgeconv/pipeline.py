@@ -31,12 +31,14 @@ from edgeconv.deciding import Decided, Decider, decide
 from edgeconv.errors import EdgeconvError
 from edgeconv.fitting import UnfitError
 from edgeconv.memory.link import link_plan
+from edgeconv.memory.sizes import Sizes
 from edgeconv.options import CompileOptions
 from edgeconv.owned.folder import check_target, working
 from edgeconv.progress import Tell, nobody
 from edgeconv.report import document
 from edgeconv.report.document import Report
 from edgeconv.report.explain import explain
+from edgeconv.report.regions import sizes_of
 from edgeconv.report.text import budget_lines
 from edgeconv.trial import try_on
 from edgeconv.twin import Twin, require_weights, stores
@@ -58,13 +60,13 @@ ATTEMPTS = 6  # at formats for what the code leaves: its size depends on them a 
 
 
 class TooLargeError(EdgeconvError):
-    """A budget is exceeded; ``report`` says by what, and ``planned`` what was planned where a
+    """A budget is exceeded; ``sizes`` say by what, and ``planned`` what was planned where a
     program has been built."""
 
-    def __init__(self, report: Report, what: str, **words: Any) -> None:
+    def __init__(self, sizes: Sizes, what: str, **words: Any) -> None:
         super().__init__(what, **words)
-        self.report = report
-        self.planned: Report | None = None
+        self.sizes = sizes
+        self.planned: Sizes | None = None
 
 
 def compile_model(
@@ -197,7 +199,7 @@ def _compiled(decider: Decider, directory: Path, tell: Tell, *, build: bool) -> 
         except TooLargeError as error:
             if error.planned is None or not left:
                 raise
-            if not decider.learn(error.report, error.planned):
+            if not decider.learn(error.sizes, error.planned):
                 raise
         except UnfitError as error:
             # The code that is known may be that of a larger program than need be.
@@ -223,15 +225,15 @@ def _smallest(decider: Decider, tell: Tell, error: EdgeconvError) -> Decided:
     Raises UnfitError with what the nearest takes where all exceed a budget; ``error`` where none
     can be built.
     """
-    tried: list[Report] = []
+    tried: list[Sizes] = []
     for propose in (decider.lightest, decider.nearest):
         try:
             small = propose()
-            built = _built(small, tell)
+            built = sizes_of(_built(small, tell))
         except EdgeconvError:
             continue
-        decider.learn(built, small.report)
-        if not budget_lines(built, known=True):
+        decider.learn(built, small.sizes)
+        if not built.excess(known=True):
             return small
         tried.append(built)
     if not tried:
@@ -239,24 +241,24 @@ def _smallest(decider: Decider, tell: Tell, error: EdgeconvError) -> Decided:
     raise _unfit(error, min(tried, key=_beyond)) from None
 
 
-def _beyond(report: Report) -> tuple[float, int]:
-    budget = report["budget"]
-    limits = Limits(budget["ram"], budget["flash"])
-    return beyond(limits, report["ram"]["total"], report["flash"]["total"])
+def _beyond(sizes: Sizes) -> tuple[float, int]:
+    ram, flash = sizes.ram, sizes.flash
+    return beyond(Limits(ram.budget, flash.budget), ram.total, flash.total)
 
 
-def _unfit(error: EdgeconvError, nearest: Report) -> UnfitError:
+def _unfit(error: EdgeconvError, nearest: Sizes) -> UnfitError:
     """What it would take; a budget that is kept stays as it is."""
-    needed = {kind: nearest[kind]["total"] for kind in ("ram", "flash")}
+    ram, flash = nearest.ram, nearest.flash
     enough = " ".join(
-        f"--{kind} {max(size, nearest['budget'][kind] or 0)}" for kind, size in needed.items()
+        f"--{kind} {max(use.total, use.budget or 0)}"
+        for kind, use in (("ram", ram), ("flash", flash))
     )
     return UnfitError(
         EdgeconvError(
             error.what,
             where=error.where,
-            rule=f"the nearest program that was found takes {needed['ram']} bytes of RAM and "
-            f"{needed['flash']} of flash, its code included",
+            rule=f"the nearest program that was found takes {ram.total} bytes of RAM and "
+            f"{flash.total} of flash, its code included",
             hint=f"{enough} would do",
             details=(*budget_lines(nearest, known=True), *error.details),
         )
@@ -272,7 +274,7 @@ def _write(decided: Decided, directory: Path, tell: Tell, *, build: bool) -> Dec
     try:
         kept = tree.write(directory.resolve(), _build_and_judge(tell) if build else _finish)
     except TooLargeError as error:
-        error.planned = decided.report
+        error.planned = decided.sizes
         raise
     return replace(decided, notes=(*decided.notes, *kept))
 
@@ -357,11 +359,12 @@ def _measured(project: Project) -> Report:
 
 def _require_budgets(report: Report, *, known: bool) -> None:
     """``known``: stack and variables are, or the linker will say."""
-    lines = budget_lines(report, known=known)
+    sizes = sizes_of(report)
+    lines = budget_lines(sizes, known=known)
     if lines:
-        of_ram = any(line.startswith("ram") for line in lines)
+        of_ram = any(each.kind == "ram" for each in sizes.excess(known=known))
         raise TooLargeError(
-            report,
+            sizes,
             "does not fit",
             where=f"{report['model']['file']} on board {report['board']}",
             rule=lines[0],

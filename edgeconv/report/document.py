@@ -12,21 +12,15 @@ from edgeconv.build.footprint import Footprint
 from edgeconv.build.report_file import SCHEMA
 from edgeconv.frontend.cut import WHOLE, Cut
 from edgeconv.ir.candidate import FLOAT
-from edgeconv.ir.choice import Choice, Layer, tensor_bytes
+from edgeconv.ir.choice import Choice, Layer
 from edgeconv.ir.graph import Graph, Tensor
 from edgeconv.ir.grids import spacings_of
 from edgeconv.ir.memory import MemoryMap
 from edgeconv.ir.ports import PortFacts, port_facts
-from edgeconv.predict import LayerPrediction, Roofline, predict
+from edgeconv.memory.sizes import FLASH_PARTS, RAM_PARTS, MemoryUse, Sizes
+from edgeconv.predict import LayerPrediction, Prediction, Roofline
 from edgeconv.report.numbers import finite
-from edgeconv.report.regions import (
-    FLASH_PARTS,
-    RAM_PARTS,
-    arena_map,
-    flash_regions,
-    placed,
-    ram_regions,
-)
+from edgeconv.report.regions import arena_map, placed, region_rows, sizes_of
 from edgeconv.report.turns import turns
 from edgeconv.verify.run import Verification
 
@@ -35,27 +29,29 @@ Report = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What the decisions do not say: how the program is called, of which file it is, and the
-    bytes it may take (None: no limit).  ``rounding``: of what it stores in fewer bits.  ``cut``:
-    which part of that file.  ``renames``: of inputs and outputs in C.  ``command``: the
-    one that says the same from any directory."""
+    """What the decisions do not say: how the program is called, and of which file it is.
+    ``rounding``: of what it stores in fewer bits.  ``cut``: which part of that file.  ``renames``:
+    of inputs and outputs in C.  ``command``: the one that says the same from any directory."""
 
     name: str
     model_file: str
-    weights_bytes: int
     weights_as_c: bool
-    ram_budget: int | None
-    flash_budget: int | None
     rounding: str = "nearest"
     cut: Cut = WHOLE
     renames: Mapping[str, str] = field(default_factory=dict)
     command: str = ""
 
 
-def build_report(choice: Choice, memory: MemoryMap, board: Board, facts: Facts) -> Report:
+def build_report(
+    choice: Choice,
+    memory: MemoryMap,
+    board: Board,
+    sizes: Sizes,
+    predicted: Prediction,
+    facts: Facts,
+) -> Report:
     """The report of a network that has not been built yet: code sizes and times are null."""
     graph = choice.graph
-    predicted = predict(choice, memory, board)
     spacings, ports = spacings_of(graph), port_facts(graph)
     layers = [
         {
@@ -64,7 +60,7 @@ def build_report(choice: Choice, memory: MemoryMap, board: Board, facts: Facts) 
         }
         for index, expected in zip(memory.order, predicted.layers, strict=True)
     ]
-    report: Report = {
+    return {
         "schema": SCHEMA,
         "model": {
             "name": graph.name,
@@ -89,16 +85,20 @@ def build_report(choice: Choice, memory: MemoryMap, board: Board, facts: Facts) 
         "threads": 1,
         "inputs": [_port(graph[name], ports[name]) for name in graph.inputs],
         "outputs": [_port(graph[name], ports[name]) for name in graph.outputs],
-        "ram": _ram(choice, memory, board),
+        "ram": _ram(memory, sizes.ram),
         "flash": {
-            "weights": facts.weights_bytes,
+            **sizes.flash.parts,
             "code": None,
             "rodata": None,
-            "total": facts.weights_bytes,
-            "regions": flash_regions(board, facts.weights_bytes),
+            "total": sizes.flash.total,
+            "regions": region_rows(sizes.flash),
         },
         "arena_map": arena_map(choice, memory, board),
-        "budget": {"ram": facts.ram_budget, "flash": facts.flash_budget, "fits": True},
+        "budget": {
+            "ram": sizes.ram.budget,
+            "flash": sizes.flash.budget,
+            "fits": not sizes.excess(),
+        },
         "accuracy": None,
         "time": {
             "predicted_ms": predicted.ms,
@@ -110,7 +110,6 @@ def build_report(choice: Choice, memory: MemoryMap, board: Board, facts: Facts) 
         "layers": layers,
         **turns(choice, memory),
     }
-    return _judged(report)
 
 
 def with_footprint(report: Mapping[str, Any], built: Footprint) -> Report:
@@ -140,7 +139,8 @@ def with_footprint(report: Mapping[str, Any], built: Footprint) -> Report:
         "total": total,
         "regions": regions,
     }
-    return _judged({**report, "ram": ram, "flash": flash})
+    made = {**report, "ram": ram, "flash": flash}
+    return {**made, "budget": {**made["budget"], "fits": not sizes_of(made).excess()}}
 
 
 def with_accuracy(report: Mapping[str, Any], verification: Verification) -> Report:
@@ -181,53 +181,21 @@ def with_times(report: Mapping[str, Any], timing: Timing) -> Report:
     return {**report, "time": time, "layers": layers}
 
 
-def excess(report: Mapping[str, Any], *, known: bool = False) -> list[tuple[str, int, int]]:
-    """(kind of memory or region, bytes needed, bytes allowed) for all that is exceeded.
-
-    What is kept free for stack and variables counts, unless they are ``known`` or soon will be.
-    """
-    budget = report["budget"]
-    found = [
-        (kind, report[kind]["total"], budget[kind])
-        for kind in ("ram", "flash")
-        if budget[kind] is not None and report[kind]["total"] > budget[kind]
-    ]
-    if found and not known:
-        return found
-    return found + [
-        (f"{kind} region {region['name']}", needed, region["size"])
-        for kind in ("ram", "flash")
-        for region in report[kind].get("regions", ())
-        if (needed := region["used"] + (0 if known else region.get("kept_free", 0)))
-        > region["size"]
-    ]
-
-
-def _judged(report: Report) -> Report:
-    return {**report, "budget": {**report["budget"], "fits": not excess(report)}}
-
-
-def _ram(choice: Choice, memory: MemoryMap, board: Board) -> Report:
+def _ram(memory: MemoryMap, use: MemoryUse) -> Report:
     """Bytes of RAM that one instance needs, the caller's buffers included."""
-    graph = choice.graph
-    ports = (*graph.inputs, *graph.outputs)
-    io = 0 if choice.io == "arena" else sum(tensor_bytes(graph[name]) for name in ports)
-    banks = sum(1 for bank in memory.banks if bank.bytes)
-    pointers = 1 + max(banks, 1)  # `name_model`: the weights, and every part of the arena
-    model_struct = pointers * (8 if "64" in board.arch else 4)
     return {
-        "arena": memory.arena_bytes,
+        "arena": use.parts["arena"],
         "arena_lower_bound": memory.lower_bound,
         "workspace": max((place.bytes for place in memory.workspaces.values()), default=0),
-        "io": io,
-        "model_struct": model_struct,
+        "io": use.parts["io"],
+        "model_struct": use.parts["model_struct"],
         "data": None,
         "stack_bound": None,
         "stack_source": None,
         "stack_measured": None,
         "stack_measured_bound": None,
-        "total": memory.arena_bytes + io + model_struct,
-        "regions": ram_regions(board, memory, io),
+        "total": use.total,
+        "regions": region_rows(use, keeps_free=True),
     }
 
 

@@ -6,57 +6,51 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from edgeconv.board import Board, Memory
+from edgeconv.board import Board
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.memory import MemoryMap, Place, Region
-from edgeconv.memory.link import data_region, io_region, kept_free, weights_region
+from edgeconv.memory.sizes import MemoryUse, RegionUse, Sizes
 
 Row = dict[str, Any]
-RAM_PARTS = ("arena", "io", "data", "stack", "padding")
-FLASH_PARTS = ("weights", "code", "rodata", "padding")
 
 
-def ram_regions(board: Board, memory: MemoryMap, io_bytes: int) -> list[Row]:
-    """As planned: neither variables nor the stack are known yet, for which bytes are kept free.
-
-    Empty for a board with an operating system, which decides where things lie.
-    """
-    if board.firmware is None:
-        return []
-    arena = [bank.bytes for bank in memory.banks]
+def region_rows(use: MemoryUse, *, keeps_free: bool = False) -> list[Row]:
+    """A row for each region, with its parts; ``keeps_free``: and what is kept free of it."""
     return [
-        _row(
-            region,
-            {
-                "arena": size,
-                "io": io_bytes if region == io_region(board, memory) else 0,
-                "data": None if region == data_region(board) else 0,
-                "stack": None if region == data_region(board) else 0,
-                "padding": None,
-            },
-        )
-        | {"kept_free": kept_free(board) if region == data_region(board) else 0}
-        for region, size in zip(board.ram, arena, strict=True)
+        {
+            "name": region.name,
+            "kind": region.kind,
+            "base": region.base,
+            "size": region.size,
+            **region.parts,
+            "used": region.used,
+            **({"kept_free": region.kept_free} if keeps_free else {}),
+        }
+        for region in use.regions
     ]
 
 
-def flash_regions(board: Board, weights_bytes: int) -> list[Row]:
-    """As planned: code and constants are not known yet."""
-    if board.firmware is None:
-        return []
-    home = weights_region(board, weights_bytes)
-    return [
-        _row(
-            region,
-            {
-                "weights": weights_bytes if region == home else 0,
-                "code": None if region == board.flash[0] else 0,
-                "rodata": None if region == board.flash[0] else 0,
-                "padding": None,
-            },
+def sizes_of(report: Mapping[str, Any]) -> Sizes:
+    """What a report says of them."""
+    ram, flash = (
+        MemoryUse(
+            {"all": report[kind]["total"]},
+            report["budget"][kind],
+            tuple(
+                RegionUse(
+                    row["name"],
+                    row["kind"],
+                    row["base"],
+                    row["size"],
+                    {"all": row["used"]},
+                    row.get("kept_free", 0),
+                )
+                for row in report[kind].get("regions", ())
+            ),
         )
-        for region in board.flash
-    ]
+        for kind in ("ram", "flash")
+    )
+    return Sizes(ram, flash)
 
 
 def placed(
@@ -69,17 +63,6 @@ def placed(
         known = {"kept_free": 0} if "kept_free" in row else {}
         found.append({**row, **sizes, "used": sum(sizes.values()), **known})
     return found
-
-
-def _row(region: Memory, parts: Mapping[str, int | None]) -> Row:
-    return {
-        "name": region.name,
-        "kind": region.kind,
-        "base": region.base,
-        "size": region.size,
-        **parts,
-        "used": sum(size or 0 for size in parts.values()),
-    }
 
 
 def arena_map(choice: Choice, memory: MemoryMap, board: Board) -> list[dict[str, Any]]:

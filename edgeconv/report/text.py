@@ -12,9 +12,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from edgeconv.encoding import kind_of
+from edgeconv.memory.sizes import Excess, Sizes
 from edgeconv.names import path_ends
 from edgeconv.report.advice import suggestions
-from edgeconv.report.document import excess
 from edgeconv.report.network import Network
 from edgeconv.report.stored_advice import faster_ways
 from edgeconv.sizes import human
@@ -190,12 +190,16 @@ def plain_table(*headings: str) -> Table:
     return table
 
 
-def budget_lines(report: Mapping[str, Any], *, known: bool = False) -> tuple[str, ...]:
-    """One sentence per budget that is exceeded; ``known`` as in document.excess."""
+def budget_lines(sizes: Sizes, *, known: bool = False) -> tuple[str, ...]:
+    """One sentence for each `Excess`; ``known`` as in `Sizes.excess`."""
     return tuple(
-        f"{kind}: {needed} bytes needed, {allowed} allowed: {needed - allowed} too many"
-        for kind, needed, allowed in excess(report, known=known)
+        f"{_where(each)}: {each.needed} bytes needed, {each.allowed} allowed: {each.bytes} too many"
+        for each in sizes.excess(known=known)
     )
+
+
+def _where(excess: Excess) -> str:
+    return f"{excess.kind} region {excess.region}" if excess.region else excess.kind
 
 
 def _memory_row(table: Table, name: str, size: int | None, note: str) -> None:

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from edgeconv import board, deciding, frontend, passes
+from edgeconv import board, frontend, passes
 from edgeconv.budget.bound import least_flash, least_ram
-from edgeconv.deciding import Decider
+from edgeconv.deciding import Decider, decider
+from edgeconv.deciding.planning import Planner
 from edgeconv.options import CompileOptions
 from tests import onnx_models
 from tests.command import BOARD, Command
@@ -21,8 +22,8 @@ TARGET = board.load(BOARD).target
 @pytest.mark.parametrize("formats", [{}, {"*": "int4", "*:output": "flyte8"}])
 def test_no_plan_is_below(residual_model: Path, io: str, formats: dict[str, str]) -> None:
     graph = passes.optimise(frontend.load(residual_model))
-    with Decider(CompileOptions(residual_model, BOARD, storage=formats, io=io)) as decider:
-        report = decider.plain().report
+    with Decider(CompileOptions(residual_model, BOARD, storage=formats, io=io)) as made:
+        report = made.plain().report
     ram, flash = least_ram(graph, TARGET, io), least_flash(graph)
     assert 0 < ram.bytes <= report["ram"]["total"]
     assert 0 < flash.bytes <= report["flash"]["weights"]
@@ -62,8 +63,8 @@ def test_the_impossible_is_refused_before_anything_is_measured(
     def searched(*_: object, **__: object) -> None:
         raise AssertionError("nothing need be searched")
 
-    monkeypatch.setattr(deciding, "Search", searched)
-    monkeypatch.setattr(Decider, "plain", searched)
+    monkeypatch.setattr(decider, "Search", searched)
+    monkeypatch.setattr(Planner, "draft", searched)
     out = tmp_path / "out"
     done = edgeconv("compile", large(tmp_path), "--board", BOARD, "-o", out, option, "1K", *build)
     assert done.status == 1

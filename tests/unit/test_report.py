@@ -20,6 +20,7 @@ from edgeconv.build.footprint import Footprint
 from edgeconv.deciding import Decider
 from edgeconv.pipeline import CompileOptions, Decided
 from edgeconv.report import document, files
+from edgeconv.report.regions import sizes_of
 from edgeconv.report.text import budget_lines
 from edgeconv.verify import Verification, compare
 from tests.command import BOARD
@@ -108,10 +109,13 @@ def test_arena_io_counts_once(residual_model: Path) -> None:
 def test_budgets_are_judged(
     residual_model: Path, ram: int | None, flash: int | None, exceeded: list[str]
 ) -> None:
-    report = Decider(CompileOptions(residual_model, BOARD, ram=ram, flash=flash)).plain().report
+    found = Decider(CompileOptions(residual_model, BOARD, ram=ram, flash=flash)).plain()
+    report = found.report
     assert report["budget"] == {"ram": ram, "flash": flash, "fits": not exceeded}
-    assert [line.partition(":")[0] for line in budget_lines(report)] == exceeded
-    assert all("bytes needed, 0 allowed" in line for line in budget_lines(report))
+    for sizes in (found.sizes, sizes_of(report)):
+        lines = budget_lines(sizes)
+        assert [line.partition(":")[0] for line in lines] == exceeded
+        assert all("bytes needed, 0 allowed" in line for line in lines)
 
 
 def test_budget_is_judged_again_with_the_code(residual_model: Path) -> None:

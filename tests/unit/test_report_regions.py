@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from edgeconv.report.regions import FLASH_PARTS, RAM_PARTS, placed
+from edgeconv.memory.sizes import FLASH_PARTS, RAM_PARTS
+from edgeconv.report.regions import placed
 
 
 def row(name: str, **parts: int | None) -> dict[str, Any]:

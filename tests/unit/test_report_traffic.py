@@ -25,14 +25,16 @@ from edgeconv.cache import Cache
 from edgeconv.encoding import Encoding
 from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Layout, blocked
 from edgeconv.ir.work import Crossing
+from edgeconv.memory.sizes import Budgets, planned_sizes
 from edgeconv.pipeline import CompileOptions
+from edgeconv.predict import predict
 from edgeconv.predict.traffic import precision_of
 from edgeconv.report import document
 from edgeconv.report.document import Facts
 from edgeconv.targets import TARGETS, Target
 from tests.command import BOARD
 
-FACTS = Facts("net", "net.onnx", 0, weights_as_c=False, ram_budget=None, flash_budget=None)
+FACTS = Facts("net", "net.onnx", weights_as_c=False)
 
 
 @st.composite
@@ -135,7 +137,10 @@ def test_bytes_come_from_the_levels_that_there_are(
     caches = tuple(Cache(n, 4096 << 3 * n, 64) for n in range(1, levels + 1))
     board = replace(boards.load(BOARD), caches=caches)
     choice = choose.select(passes.optimise(frontend.load(residual_model)), board.target)
-    report = document.build_report(choice, memory.plan(choice), board, FACTS)
+    plan = memory.plan(choice)
+    sizes = planned_sizes(choice, plan, board, 0, Budgets())
+    predicted = predict(choice, plan, board)
+    report = document.build_report(choice, plan, board, sizes, predicted, FACTS)
     for layer in report["layers"]:
         traffic, bound = layer["traffic_bytes"], layer["traffic_lower_bound_bytes"]
         assert list(traffic) == ["L2", "L3", "DRAM"]

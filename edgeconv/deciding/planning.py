@@ -1,0 +1,140 @@
+"""Kernels and their memory for given formats, and what they take; no search."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+
+from edgeconv import choose, memory
+from edgeconv.board import Board
+from edgeconv.choice_notes import computing_notes, integer_notes
+from edgeconv.choose.storage import INT8, OUTPUT
+from edgeconv.codegen.emit import weight_image
+from edgeconv.fitting import Found
+from edgeconv.ir.choice import Choice
+from edgeconv.ir.graph import Graph
+from edgeconv.ir.memory import MemoryMap
+from edgeconv.memory.sizes import Budgets, Overhead, Sizes, planned_sizes
+from edgeconv.options import CompileOptions
+from edgeconv.predict import Prediction, predict
+from edgeconv.report import document
+from edgeconv.report.document import Facts, Report
+from edgeconv.storage.base import FLOAT32
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """Kernels that may be chosen: ``workspace``: bytes at most by layer, as `choose.select` takes
+    it; ``integers``: results that a quantised model has rounded to eight bits are stored so."""
+
+    workspace: Mapping[str, int] = field(default_factory=dict)
+    integers: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Draft:
+    """Kernels among those ``allowed``, their memory, and what both take."""
+
+    allowed: Allowed
+    choice: Choice
+    memory: MemoryMap
+    sizes: Sizes
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decided(Draft):
+    """Every decision about a model on a board, and the report of them.
+
+    ``found``: the formats that were searched for; None where the user gave all, or none was needed.
+    """
+
+    options: CompileOptions
+    board: Board
+    predicted: Prediction
+    report: Report
+    found: Found | None = None
+
+
+class Planner:
+    """Plans for what the user asks for, on one board.
+
+    ``overhead``: what a built program is known to take beside.
+    """
+
+    def __init__(self, options: CompileOptions, board: Board) -> None:
+        self.options, self.board = options, board
+        self.overhead = Overhead()
+        self.budgets = Budgets(
+            self._budget(options.ram, board.ram_bytes),
+            self._budget(options.flash, board.flash_bytes),
+        )
+
+    def _budget(self, given: int | None, has: int | None) -> int | None:
+        """What the user allows; no more than a board without an operating system has."""
+        if given is None or has is None or not self.board.bare_metal:
+            return has if given is None else given
+        return min(given, has)
+
+    def draft(self, graph: Graph, allowed: Allowed, storage: Mapping[str, str]) -> Draft:
+        """Kernels for ``storage``, the formats by layer, and their memory.
+
+        Raises EdgeconvError as `choose.select` does, and where objects are larger than addresses.
+        """
+        options, board = self.options, self.board
+        memory.check_tensors(graph, board)
+        choice = choose.select(
+            graph,
+            board.target,
+            io=options.io,
+            algorithms=options.algorithms,
+            storage={**_pinned(options.storage), **storage},
+            truncate=options.truncate,
+            integers=allowed.integers,
+            workspace=allowed.workspace,
+        )
+        return self.placed(choice, allowed, storage)
+
+    def placed(self, choice: Choice, allowed: Allowed, storage: Mapping[str, str]) -> Draft:
+        """``choice``, made for ``storage``, in memory."""
+        board = self.board
+        plan = memory.fit(choice, board, self.options.ram)
+        weights = weight_image(choice, plan).bytes
+        memory.check_objects(board, arena=plan.arena_bytes, weights=weights)
+        notes = (*computing_notes(choice), *integer_notes(choice, storage))
+        return Draft(
+            allowed=allowed,
+            choice=choice,
+            memory=plan,
+            sizes=planned_sizes(choice, plan, board, weights, self.budgets),
+            notes=(*choice.graph.notes, *notes),
+        )
+
+    def exceeded(self, draft: Draft, kind: str = "") -> bool:
+        """Whether a budget or region is too small, with the overhead that is known."""
+        sizes = draft.sizes
+        return sizes.exceeds(kind) or sizes.beside(self.overhead).exceeds(kind)
+
+    def decided(self, draft: Draft) -> Decided:
+        """The draft with its prediction and its report."""
+        options, board = self.options, self.board
+        facts = Facts(
+            name=options.prefix,
+            model_file=options.model.name,
+            weights_as_c=options.weights_as_c,
+            rounding=options.rounding,
+            cut=options.cut,
+            renames=options.renames,
+            command=options.command(),
+        )
+        choice, plan, sizes = draft.choice, draft.memory, draft.sizes
+        predicted = predict(choice, plan, board)
+        report = document.build_report(choice, plan, board, sizes, predicted, facts)
+        own = {each.name: getattr(draft, each.name) for each in fields(Draft)}
+        return Decided(**own, options=options, board=board, predicted=predicted, report=report)
+
+
+def _pinned(storage: Mapping[str, str]) -> dict[str, str]:
+    """Formats of results that lose nothing and that the user wants: nothing searches for them."""
+    lossless = (FLOAT32, INT8)
+    return {k: form for k, form in storage.items() if k.endswith(OUTPUT) and form in lossless}
