@@ -1,0 +1,84 @@
+"""From integer sums to the integers of a result: what a quantised model says, exactly.
+
+A layer of integers q_in, zero point z_in, and filters w sums int32
+
+    sum = sum_i (q_in_i - z_in) w_i
+
+and its model says that the result is what Q(unit * sum + bias) stores, with unit = s_in s_w and
+
+    Q(x) = min(max(round(x / spacing) + zero, low), high),    ties to even.
+
+Real arithmetic, one rounding: scales, units, biases and spacings are the float32 numbers that the
+model's constants are, products of two of them are exact in float64, and all that is decided here is
+decided with rationals.  A bias need be no multiple of the unit.
+
+The result is monotone in the sum, so that ``high - low`` thresholds for each channel say all of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
+
+import numpy as np
+import numpy.typing as npt
+
+Integers = npt.NDArray[np.int64]
+Reals = npt.NDArray[np.float64]
+# Beyond so many ulps a float64 quotient cannot have crossed an integer: four roundings make it.
+_ULPS = 16 * float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sums:
+    """What the int32 sums of a layer stand for, and what becomes of them.
+
+    ``unit`` > 0 and ``bias``, one per channel: the sum stands for unit * sum + bias, both exact in
+    float64.  ``least`` and ``most``, one per channel: between which sums lie, whatever the input.
+    ``spacing``, ``zero``: scale and zero point of the result, exact in float64; ``low`` and
+    ``high``: its bounds, those of an activation included.
+    """
+
+    unit: Reals
+    bias: Reals
+    least: Integers
+    most: Integers
+    spacing: float
+    zero: int
+    low: int
+    high: int
+
+
+def thresholds(sums: Sums) -> Integers:
+    """Of each channel (first axis) the smallest sum that makes more than ``low + i`` (second axis),
+    of all integers: it may lie outside of ``least`` to ``most``, and is at most two outside."""
+    # A tie between steps j - 1 and j goes to the even one.
+    whole = np.arange(sums.low + 1, sums.high + 1, dtype=np.int64) - sums.zero
+    edge = (whole - 0.5) * sums.spacing
+    with np.errstate(over="ignore"):
+        at = (edge[None, :] - sums.bias[:, None]) / sums.unit[:, None]
+        size = (np.abs(edge)[None, :] + np.abs(sums.bias)[:, None]) / sums.unit[:, None]
+    first = np.clip(at, sums.least[:, None] - 1.0, sums.most[:, None] + 2.0)
+    found = np.ceil(first).astype(np.int64)
+    near = np.abs(at - np.rint(at)) <= _ULPS * (size + 1)
+    inside = (at >= sums.least[:, None] - 2.0) & (at <= sums.most[:, None] + 2.0)
+    for channel, i in zip(*np.nonzero(near & inside), strict=True):
+        bias, unit = Fraction(float(sums.bias[channel])), Fraction(float(sums.unit[channel]))
+        exact = ((int(whole[i]) - Fraction(1, 2)) * Fraction(sums.spacing) - bias) / unit
+        tied = exact.denominator == 1 and whole[i] % 2 == 1
+        found[channel, i] = ceil(exact) + tied
+    return found
+
+
+def results(sums: Sums, edges: Integers, values: Integers) -> Integers:
+    """The integers of the result for sums of shape (channels, any number); ``edges``: their
+    `thresholds`."""
+    rows = zip(edges, values, strict=True)
+    counts = [np.searchsorted(edge, value, side="right") for edge, value in rows]
+    return sums.low + np.stack(counts).astype(np.int64)
+
+
+def requantised(sums: Sums, values: Integers) -> Integers:
+    """The same where nobody has the thresholds."""
+    return results(sums, thresholds(sums), values)
