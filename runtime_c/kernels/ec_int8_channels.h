@@ -14,6 +14,9 @@
 #define EC_INT8_DSP
 #include "../isa/ec_int8_dsp.h"
 #endif
+#if defined(__ARM_FEATURE_MVE)
+#define EC_INT8_HELIUM
+#endif
 
 /* One per layer.  1 <= right <= 22; low and high lie in int8. */
 typedef struct ec_int8_result {

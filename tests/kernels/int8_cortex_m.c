@@ -7,9 +7,14 @@
 #include "kernels/ec_int8_tile.h"
 #include "kernels/ec_int8_dot.h"
 #include "kernels/ec_int8_depthwise.h"
+#include "kernels/ec_int8_fours.h"
+#include "kernels/ec_int8_eights.h"
+#include "kernels/ec_int8_add.h"
+#include "kernels/ec_int8_average.h"
 
-#include <stdio.h>
-#include <stdlib.h>
+int printf(const char *format, ...); /* declared, since freestanding C has no headers for them */
+void *calloc(size_t n, size_t bytes);
+void free(void *block);
 
 static uint32_t state = 1;
 static int draw(int from, int to) /* from <= result <= to */
@@ -148,6 +153,17 @@ static void pack(const layer *of, int together, int8_t **filters, int32_t **chan
     }
 }
 
+/* Filters by four, 16 numbers of each. */
+static int8_t *pack_fours(const layer *of)
+{
+    const int out_c = of->spec.out_c, n = of->per_filter;
+    int8_t *const filters = bytes_of((size_t)((out_c + 3) / 4 * ec_int8_fours_bytes(n)));
+    for (int o = 0; o < out_c; o++)
+        for (int k = 0; k < n; k++)
+            filters[o / 4 * ec_int8_fours_bytes(n) + k / 16 * 64 + o % 4 * 16 + k % 16] = of->filters[o * n + k];
+    return filters;
+}
+
 static void release(layer *of)
 {
     free(of->in), free(of->filters), free(of->out), free(of->wanted), free(of->start), free(of->multiplier);
@@ -165,7 +181,17 @@ static void convolution(int in_c, int out_c, ec_window window)
     ec_int8_convolve(&l.spec, l.in, filters, channels, l.out, panel, 0, cut);
     ec_int8_convolve(&l.spec, l.in, filters, channels, l.out, panel, cut, window.out_h);
     compare(l.out, l.wanted, l.out_bytes);
-    free(panel), free(filters), free(channels), release(&l);
+    free(panel), free(filters), free(channels);
+
+    pack(&l, 4, &filters, &channels);
+    free(filters);
+    filters = pack_fours(&l);
+    int8_t *const copy = bytes_of((size_t)l.per_filter);
+    memset(l.out, 0, (size_t)l.out_bytes);
+    ec_int8_convolve_fours(&l.spec, l.in, filters, channels, l.out, copy, 0, cut);
+    ec_int8_convolve_fours(&l.spec, l.in, filters, channels, l.out, copy, cut, window.out_h);
+    compare(l.out, l.wanted, l.out_bytes);
+    free(copy), free(filters), free(channels), release(&l);
 }
 
 static void fully_connected(int in_c, int out_c, int rows)
@@ -180,6 +206,27 @@ static void fully_connected(int in_c, int out_c, int rows)
     ec_int8_dense(&l.spec.result, l.in, in_c, filters, channels, out_c, l.out, rows);
     compare(l.out, l.wanted, l.out_bytes);
     free(filters), free(channels), release(&l);
+}
+
+static void depthwise_eights(const layer *of, int8_t *workspace, int cut)
+{
+    const int in_c = of->spec.in_c, out_h = of->spec.window.out_h;
+    int32_t *const words = bytes_of((size_t)((in_c + 7) / 8 * EC_INT8_EIGHT_CHANNELS) * 4);
+    for (int c = 0; c < in_c; c++) {
+        int32_t *const eight = words + c / 8 * EC_INT8_EIGHT_CHANNELS + c % 2 * 4 + c % 8 / 2;
+        int8_t *const filters = (int8_t *)(words + c / 8 * EC_INT8_EIGHT_CHANNELS + 16);
+        eight[0] = of->start[c];
+        eight[8] = of->multiplier[c];
+        for (int k = 0; k < 9; k++)
+            filters[k % 3 * 24 + k / 3 * 8 + c % 8] = of->filters[c * 9 + k];
+    }
+    memset(of->out, 0, (size_t)of->out_bytes);
+    if (cut)
+        ec_int8_depthwise_eights(&of->spec, of->in, words, of->out, workspace, 0, cut);
+    if (cut < out_h)
+        ec_int8_depthwise_eights(&of->spec, of->in, words, of->out, workspace, cut, out_h);
+    compare(of->out, of->wanted, of->out_bytes);
+    free(words);
 }
 
 static void depthwise(int in_c, ec_window window)
@@ -204,7 +251,49 @@ static void depthwise(int in_c, ec_window window)
     if (cut < w.out_h)
         ec_int8_depthwise_3x3(&l.spec, l.in, words, l.out, workspace, cut, w.out_h);
     compare(l.out, l.wanted, l.out_bytes);
-    free(words), free(workspace), release(&l);
+    free(words);
+    depthwise_eights(&l, (int8_t *)workspace, cut);
+    free(workspace), release(&l);
+}
+
+static int8_t floored(ec_int8_result result, int64_t number)
+{
+    const int64_t unit = (int64_t)1 << result.right, whole = number / unit - (number % unit < 0);
+    return (int8_t)(whole < result.low ? result.low : whole > result.high ? result.high : whole);
+}
+
+/* Every pair of numbers. */
+static void addition(void)
+{
+    ec_int8_result result = result_of();
+    result.right = draw(8, 20);
+    result.offset = draw(-10, 10) * (1 << result.right);
+    const int32_t by_a = draw(1, 2 << result.right), by_b = draw(1, 2 << result.right);
+    int8_t a[256], b[256], wanted[256];
+    for (int i = 0; i < 256; i++) {
+        for (int j = 0; j < 256; j++) {
+            a[j] = (int8_t)(i - 128);
+            b[j] = (int8_t)(j - 128);
+            wanted[j] = floored(result, (int64_t)a[j] * by_a + (int64_t)b[j] * by_b + result.offset);
+        }
+        ec_int8_add(&result, by_a, by_b, a, b, i % 2 ? a : b, 256);
+        compare(i % 2 ? a : b, wanted, 256);
+    }
+}
+
+static void average(int pixels, int channels)
+{
+    const ec_window w = {.in_h = 1, .in_w = pixels, .out_h = 1, .out_w = 1, .kernel_h = 1, .kernel_w = 1};
+    layer l = layer_of(channels, channels, 1, w);
+    for (int c = 0; c < channels; c++) {
+        int64_t sum = l.start[0];
+        for (int i = 0; i < pixels; i++)
+            sum += l.in[i * channels + c];
+        l.wanted[c] = defined(l.spec.result, sum, l.multiplier[0]);
+    }
+    ec_int8_average(&l.spec.result, l.start[0], l.multiplier[0], l.in, pixels, channels, l.out);
+    compare(l.out, l.wanted, channels);
+    release(&l);
 }
 
 /* A window that reads at least a pixel; padding up to a kernel's. */
@@ -238,8 +327,12 @@ int main(void)
         }
     for (int i = 0; i < 600; i++) {
         convolution(draw(1, 9), draw(1, 9), window_of(0, 1));
-        depthwise(draw(1, 13), window_of(3, 0));
+        depthwise(draw(1, 20), window_of(3, 0));
     }
+    for (int i = 0; i < 4; i++)
+        addition();
+    for (int i = 0; i < 40; i++)
+        average(draw(1, 70), draw(1, 20));
     printf("%ld %ld %ld\n", different, compared, between);
     return different != 0;
 }

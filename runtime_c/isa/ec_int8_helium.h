@@ -1,0 +1,133 @@
+/* Inner loops of int8 for Helium, the vectors of Armv8.1-M: VMLADAVA.S8 adds 16 products to a register,
+   VMULLB and VMULLT make the products of even and of odd lanes.
+
+   Written in assembly, as those of ec_int8_dsp.h: compilers neither make loops with tail predication of these
+   nor keep sums in the even registers that VMLADAVA wants. */
+#ifndef EC_INT8_HELIUM_H
+#define EC_INT8_HELIUM_H
+
+#include <arm_mve.h>
+
+#ifndef EC_NAKED
+#define EC_NAKED static __attribute__((naked, noinline, noipa, unused))
+#endif
+
+/* `n` > 0 bytes: a call of memcpy takes longer than most windows' rows. */
+EC_INLINE void ec_int8_copy_helium(int8_t *to, const int8_t *from, int n)
+{
+    __asm__("dlstp.8 lr, %[n]\n"
+            "1:\n"
+            "vldrb.8 q0, [%[from]], #16\n"
+            "vstrb.8 q0, [%[to]], #16\n"
+            "letp lr, 1b\n"
+            : [to] "+r"(to), [from] "+r"(from)
+            : [n] "r"(n)
+            : "lr", "q0", "memory");
+}
+
+/* Sums in `sums` become what is stored: multipliers at `from`, r10 offset, r11 right, negative, q6 and q7
+   bounds.  Leaves q2 to be written over. */
+#define EC_INT8_OF_SUMS(sums, from)                                                               \
+    "vldrw.32 q2, " from "\n"                                                                     \
+    "vmulh.s32 " sums ", " sums ", q2\n"                                                          \
+    "vadd.i32 " sums ", " sums ", r10\n"                                                          \
+    "vshl.s32 " sums ", r11\n"                                                                    \
+    "vmax.s32 " sums ", " sums ", q6\n"                                                           \
+    "vmin.s32 " sums ", " sums ", q7\n"
+
+/* See ec_int8_fours. */
+typedef struct ec_int8_fours_job {
+    const int8_t *filters;
+    int n;
+    const int32_t *channels;
+    int8_t *out, *out_end;
+    int32_t offset, left, low, high;
+    const int8_t *in;
+} ec_int8_fours_job;
+
+EC_NAKED void ec_int8_fours_helium(const ec_int8_fours_job *job __attribute__((unused)))
+{
+    __asm__ volatile(
+        "push {r4-r11, lr}\n"
+        "vpush {d12-d15}\n"
+        "ldr r12, [r0, #36]\n"
+        "ldrd r2, r4, [r0, #28]\n"
+        "vdup.32 q6, r2\n"
+        "vdup.32 q7, r4\n"
+        "ldrd r10, r11, [r0, #20]\n"
+        "ldrd r7, r9, [r0, #12]\n"
+        "ldr r5, [r0, #8]\n"
+        "ldrd r1, r3, [r0]\n"
+        "1:\n" /* four filters */
+        "ldm r5!, {r2, r4, r6, r8}\n"
+        "mov r0, r12\n"
+        "dlstp.8 lr, r3\n"
+        "2:\n"
+        "vldrb.8 q0, [r0], #16\n"
+        "vldrb.8 q1, [r1], #64\n"
+        "vmladava.s8 r2, q0, q1\n"
+        "vldrb.8 q2, [r1, #-48]\n"
+        "vmladava.s8 r4, q0, q2\n"
+        "vldrb.8 q3, [r1, #-32]\n"
+        "vmladava.s8 r6, q0, q3\n"
+        "vldrb.8 q1, [r1, #-16]\n"
+        "vmladava.s8 r8, q0, q1\n"
+        "letp lr, 2b\n"
+        "vmov q0[2], q0[0], r2, r6\n"
+        "vmov q0[3], q0[1], r4, r8\n"
+        EC_INT8_OF_SUMS("q0", "[r5], #16")
+        "vstrb.32 q0, [r7], #4\n"
+        "cmp r7, r9\n"
+        "bne 1b\n"
+        "vpop {d12-d15}\n"
+        "pop {r4-r11, pc}\n");
+}
+
+/* See ec_int8_eights. */
+typedef struct ec_int8_eights_job {
+    const int8_t *panel;
+    const int32_t *channels;
+    int8_t *out, *out_end;
+    int32_t offset, left, low, high;
+    ptrdiff_t out_pixel, panel_skip;
+} ec_int8_eights_job;
+
+#define EC_INT8_TAP(at)                                                                           \
+    "vldrb.s16 q2, [r0, #" at "]\n"                                                               \
+    "vldrb.s16 q3, [r2, #" at "]\n"                                                               \
+    "vmullb.s16 q4, q2, q3\n"                                                                     \
+    "vmullt.s16 q2, q2, q3\n"                                                                     \
+    "vadd.i32 q0, q0, q4\n"                                                                       \
+    "vadd.i32 q1, q1, q2\n"
+
+EC_NAKED void ec_int8_eights_helium(const ec_int8_eights_job *job __attribute__((unused)))
+{
+    __asm__ volatile(
+        "push {r4-r11, lr}\n"
+        "vpush {d8-d15}\n"
+        "ldrd r4, r5, [r0, #24]\n"
+        "vdup.32 q6, r4\n"
+        "vdup.32 q7, r5\n"
+        "ldrd r5, r6, [r0, #32]\n"
+        "ldrd r10, r11, [r0, #16]\n"
+        "ldrd r3, r4, [r0, #8]\n"
+        "ldrd r0, r1, [r0]\n"
+        "add r2, r1, #64\n"
+        "1:\n"
+        "vldrw.32 q0, [r1]\n"
+        "vldrw.32 q1, [r1, #16]\n"
+        EC_INT8_TAP("0") EC_INT8_TAP("8") EC_INT8_TAP("16") EC_INT8_TAP("24") EC_INT8_TAP("32")
+        EC_INT8_TAP("40") EC_INT8_TAP("48") EC_INT8_TAP("56") EC_INT8_TAP("64")
+        EC_INT8_OF_SUMS("q0", "[r1, #32]")
+        EC_INT8_OF_SUMS("q1", "[r1, #48]")
+        "vmovnt.i32 q0, q1\n"
+        "vstrb.16 q0, [r3]\n"
+        "add r3, r3, r5\n"
+        "add r0, r0, r6\n"
+        "cmp r3, r4\n"
+        "bne 1b\n"
+        "vpop {d8-d15}\n"
+        "pop {r4-r11, pc}\n");
+}
+
+#endif

@@ -1,0 +1,28 @@
+/* Sums of two tensors of int8 that have scales of their own:
+
+       q = min(max((a * by_a + b * by_b + offset) >> right, low), high)
+
+   by_a and by_b are the inputs' scales in units of the result's, times 2^right; offset holds the zero points and
+   one half.  Whoever chooses the numbers proves for all 65,536 pairs that nothing overflows and that q is what the
+   model says.  out may be either input.  Needs ec_int8_channels.h. */
+#ifndef EC_INT8_ADD_H
+#define EC_INT8_ADD_H
+
+EC_INLINE int ec_int8_sum(ec_int8_result result, int a, int b, int32_t by_a, int32_t by_b)
+{
+    return (a * by_a + b * by_b + result.offset) >> result.right;
+}
+
+EC_SHARED void ec_int8_add(const ec_int8_result *given, int32_t by_a, int32_t by_b, const int8_t *a,
+                           const int8_t *b, int8_t *out, int n)
+{
+    const ec_int8_result result = *given;
+    if (result.low == INT8_MIN && result.high == INT8_MAX) /* an instruction saturates to these */
+        for (int i = 0; i < n; i++)
+            out[i] = (int8_t)ec_min_i(ec_max_i(ec_int8_sum(result, a[i], b[i], by_a, by_b), INT8_MIN), INT8_MAX);
+    else
+        for (int i = 0; i < n; i++)
+            out[i] = (int8_t)ec_min_i(ec_max_i(ec_int8_sum(result, a[i], b[i], by_a, by_b), result.low), result.high);
+}
+
+#endif

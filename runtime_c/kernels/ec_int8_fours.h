@@ -1,0 +1,103 @@
+/* Convolutions and fully connected layers of int8, channels last: four filters at a time, for Helium.
+
+   A window lies in memory as it is read, or is copied to the workspace: kernel rows, columns, channels.
+   Filters lie in fours, 16 numbers of the first, of the second, of the third, of the fourth, then the next
+   16.  channels: of every four filters the starts, then the multipliers (ec_int8_channels.h).  What is beyond
+   a filter's end or the last filter is zeros.  Needs ec_int8_channels.h, ec_int8_panel.h. */
+#ifndef EC_INT8_FOURS_H
+#define EC_INT8_FOURS_H
+
+#ifdef EC_INT8_HELIUM
+#include "../isa/ec_int8_helium.h"
+#endif
+
+/* Bytes of four filters. */
+EC_INLINE ptrdiff_t ec_int8_fours_bytes(int n) { return ec_ceil_div(n, 16) * (ptrdiff_t)64; }
+
+/* `fours` of filters of one window of `n` numbers: out[filter]. */
+EC_INLINE void ec_int8_fours(ec_int8_result result, const int8_t *in, int n, const int8_t *filters,
+                             const int32_t *channels, int fours, int8_t *out)
+{
+#ifdef EC_INT8_HELIUM
+    const ec_int8_fours_job job = {
+        .filters = filters, .n = n, .channels = channels, .out = out, .out_end = out + 4 * fours,
+        .offset = result.offset, .left = -result.right, .low = result.low, .high = result.high, .in = in};
+    ec_int8_fours_helium(&job);
+#else
+    for (int j = 0; j < fours; j++, filters += ec_int8_fours_bytes(n), channels += 8) {
+        int32_t sums[4] = {channels[0], channels[1], channels[2], channels[3]};
+        for (int k = 0; k < n; k++)
+            for (int i = 0; i < 4; i++)
+                sums[i] += in[k] * filters[k / 16 * 64 + 16 * i + k % 16];
+        for (int i = 0; i < 4; i++)
+            out[4 * j + i] = ec_int8_of_sum(result, sums[i], channels[4 + i]);
+    }
+#endif
+}
+
+/* One window under all filters. */
+EC_INLINE void ec_int8_pixel_fours(ec_int8_result result, const int8_t *in, int n, const int8_t *filters,
+                                   const int32_t *channels, int out_c, int8_t *out)
+{
+    const int fours = out_c / 4, rest = out_c % 4;
+    if (fours)
+        ec_int8_fours(result, in, n, filters, channels, fours, out);
+    if (rest) {
+        int8_t last[4];
+        ec_int8_fours(result, in, n, filters + fours * ec_int8_fours_bytes(n), channels + 8 * fours, 1, last);
+        for (int i = 0; i < rest; i++)
+            out[4 * fours + i] = last[i];
+    }
+}
+
+EC_INLINE void ec_int8_copy(int8_t *to, const int8_t *from, int n)
+{
+#ifdef EC_INT8_HELIUM
+    ec_int8_copy_helium(to, from, n);
+#else
+    memcpy(to, from, (size_t)n);
+#endif
+}
+
+/* The window of output pixel (y, x), copied. */
+EC_SHARED void ec_int8_copy_window(const ec_int8_conv *spec, const int8_t *in, int8_t *to, int y, int x)
+{
+    const ec_window *w = &spec->window;
+    const int in_y = y * w->stride_h - w->pad_h, in_x = x * w->stride_w - w->pad_w, c = spec->in_c;
+    const ec_taps columns = ec_taps_within(in_x, w->kernel_w, w->dilation_w, 0, w->in_w);
+    for (int ky = 0; ky < w->kernel_h; ky++, to += w->kernel_w * c) {
+        const int at_y = in_y + ky * w->dilation_h;
+        const int outside = at_y < 0 || at_y >= w->in_h || columns.from >= columns.to;
+        const int from = outside ? w->kernel_w : columns.from, end = outside ? w->kernel_w : columns.to;
+        if (from > 0)
+            memset(to, spec->padding, (size_t)(from * c));
+        if (end < w->kernel_w)
+            memset(to + end * c, spec->padding, (size_t)((w->kernel_w - end) * c));
+        const int8_t *const row = in + ec_ring(at_y, w->in_ring) * spec->in_row + in_x * spec->in_pixel;
+        if (w->dilation_w == 1 && spec->in_pixel == c && from < end)
+            ec_int8_copy(to + from * c, row + from * c, (end - from) * c);
+        else
+            for (int kx = from; kx < end; kx++)
+                ec_int8_copy(to + kx * c, row + kx * w->dilation_w * spec->in_pixel, c);
+    }
+}
+
+/* Rows [row0, row1) of the output.  workspace: a window, unless the kernel is 1 x 1 and nothing padded. */
+EC_SHARED void ec_int8_convolve_fours(const ec_int8_conv *spec, const int8_t *in, const int8_t *filters,
+                                      const int32_t *channels, int8_t *out, int8_t *workspace, int row0, int row1)
+{
+    const ec_window *w = &spec->window;
+    const int n = w->kernel_h * w->kernel_w * spec->in_c;
+    const int copied = w->kernel_h * w->kernel_w > 1 || w->pad_h || w->pad_w;
+    for (int y = row0; y < row1; y++) {
+        const int8_t *from = in + ec_ring(y * w->stride_h, w->in_ring) * spec->in_row;
+        int8_t *to = out + ec_ring(y, w->out_ring) * spec->out_row;
+        for (int x = 0; x < w->out_w; x++, from += w->stride_w * spec->in_pixel, to += spec->out_pixel) {
+            if (copied)
+                ec_int8_copy_window(spec, in, workspace, y, x);
+            ec_int8_pixel_fours(spec->result, copied ? workspace : from, n, filters, channels, spec->out_c, to);
+        }
+    }
+}
+
+#endif
