@@ -15,7 +15,7 @@
 /* `n` > 0 bytes: a call of memcpy takes longer than most windows' rows. */
 EC_INLINE void ec_int8_copy_helium(int8_t *to, const int8_t *from, int n)
 {
-    __asm__("dlstp.8 lr, %[n]\n"
+    __asm__ volatile("dlstp.8 lr, %[n]\n"
             "1:\n"
             "vldrb.8 q0, [%[from]], #16\n"
             "vstrb.8 q0, [%[to]], #16\n"
