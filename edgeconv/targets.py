@@ -54,6 +54,8 @@ class Target:
     the board's core wants to be told what will be read next.  ``features``: what it has beyond its
     ISA, as rows of the table of micro-kernels name it.  ``decodings``: what storage formats cost;
     one that is not there costs nothing.  ``workspaces``: kernels may take some for speed.
+    ``workspace_price``: the part of a kernel's time that its workspace must save, beside one that
+    does without: where the ISA is that of microcontrollers, RAM is worth more than a little time.
     """
 
     name: str
@@ -76,6 +78,7 @@ class Target:
     prefetch: bool = False
     decodings: tuple[Decoding, ...] = ()
     workspaces: bool = True
+    workspace_price: float = 0.0
     features: frozenset[str] = frozenset()
 
     def decoding(self, encoding: Encoding) -> Decoding:
@@ -173,6 +176,7 @@ _ROWS = (
         registers=32,
         depthwise_rows=4,
         decodings=_PORTABLE,
+        workspace_price=1 / 8,
     ),
     Target(
         name="avx512",

@@ -21,9 +21,6 @@ from edgeconv.price import machine_of, price
 from edgeconv.price.operands import between_neighbours
 from edgeconv.targets import Target
 
-# So much more time is worth a workspace less on scalar cores.
-FRUGAL = 1 / 8
-
 
 @dataclass(frozen=True, slots=True)
 class Way:
@@ -115,9 +112,7 @@ class Prices:
             return 0.0
         operands = between_neighbours(layer, tensors, self._constants)
         seconds = price(layer, operands, self._machine).seconds
-        # Where nothing is vectorised, RAM is worth more than a little time.
-        frugal = self._target.single_issue and layer.workspace_bytes
-        return seconds * (1 + FRUGAL) if frugal else seconds
+        return seconds * (1 + self._target.workspace_price * bool(layer.workspace_bytes))
 
 
 def algorithms_of(node: Node, graph: Graph, target: Target) -> dict[str, float]:
