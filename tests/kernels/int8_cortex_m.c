@@ -11,6 +11,7 @@
 #include "kernels/ec_int8_eights.h"
 #include "kernels/ec_int8_add.h"
 #include "kernels/ec_int8_average.h"
+#include "kernels/ec_int8_residual.h"
 
 int printf(const char *format, ...); /* declared, since freestanding C has no headers for them */
 void *calloc(size_t n, size_t bytes);
@@ -169,6 +170,33 @@ static void release(layer *of)
     free(of->in), free(of->filters), free(of->out), free(of->wanted), free(of->start), free(of->multiplier);
 }
 
+static int8_t floored(ec_int8_result result, int64_t number)
+{
+    const int64_t unit = (int64_t)1 << result.right, whole = number / unit - (number % unit < 0);
+    return (int8_t)(whole < result.low ? result.low : whole > result.high ? result.high : whole);
+}
+
+/* The same with a residual, which lies in the output. */
+static void with_residual(const layer *of, const int8_t *filters, const int32_t *channels, int cut)
+{
+    const ec_int8_residual add = {.by_sum = draw(1, 1 << 15), .by_residual = draw(1, 1 << 15), .rows = draw(1, 4),
+                                  .result = {.offset = draw(-1000000, 1000000), .right = draw(8, 16),
+                                             .low = draw(-128, 0), .high = draw(0, 1) ? 127 : 50}};
+    const size_t panel = (size_t)(24 * ec_int8_quads(&of->spec));
+    int16_t *const workspace = bytes_of(panel + (size_t)(add.rows * of->spec.out_row));
+    int8_t *const wanted = bytes_of((size_t)of->out_bytes);
+    for (int i = 0; i < of->out_bytes; i++) {
+        of->out[i] = number(0);
+        wanted[i] = floored(add.result, (int64_t)of->wanted[i] * add.by_sum +
+                                            (int64_t)of->out[i] * add.by_residual + add.result.offset);
+    }
+    ec_int8_convolve_add(&of->spec, &add, of->in, filters, channels, of->out, of->out, workspace, 0, cut);
+    ec_int8_convolve_add(&of->spec, &add, of->in, filters, channels, of->out, of->out, workspace, cut,
+                         of->spec.window.out_h);
+    compare(of->out, wanted, of->out_bytes);
+    free(workspace), free(wanted);
+}
+
 static void convolution(int in_c, int out_c, ec_window window)
 {
     layer l = layer_of(in_c, out_c, 0, window);
@@ -181,6 +209,7 @@ static void convolution(int in_c, int out_c, ec_window window)
     ec_int8_convolve(&l.spec, l.in, filters, channels, l.out, panel, 0, cut);
     ec_int8_convolve(&l.spec, l.in, filters, channels, l.out, panel, cut, window.out_h);
     compare(l.out, l.wanted, l.out_bytes);
+    with_residual(&l, filters, channels, cut);
     free(panel), free(filters), free(channels);
 
     pack(&l, 4, &filters, &channels);
@@ -254,12 +283,6 @@ static void depthwise(int in_c, ec_window window)
     free(words);
     depthwise_eights(&l, (int8_t *)workspace, cut);
     free(workspace), release(&l);
-}
-
-static int8_t floored(ec_int8_result result, int64_t number)
-{
-    const int64_t unit = (int64_t)1 << result.right, whole = number / unit - (number % unit < 0);
-    return (int8_t)(whole < result.low ? result.low : whole > result.high ? result.high : whole);
 }
 
 /* Every pair of numbers. */

@@ -1,0 +1,94 @@
+"""The sum of two tensors of int8 as int8: what a model says, and fixed point proven to be it.
+
+Integers a and b stand for (a - zero_a) scale_a and (b - zero_b) scale_b, their sum x for what
+
+    Q(x) = min(max(round(x / spacing) + zero, low), high),    ties to even,
+
+stores: real arithmetic, one rounding, as `exact` has it.  Kernels compute
+
+    q = min(max((a by_a + b by_b + offset) >> right, low), high)
+
+and there are 65,536 pairs of a and b, all of which are looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+
+from edgeconv.requantisation.exact import Integers
+
+_STORED = np.arange(-128, 128, dtype=np.int64)
+_LARGEST = 2**31 - 1
+_MOST_RIGHT = 22
+_NEAR = 1e-9  # of a tie in float64, whose five roundings are below 1e-12 of 512
+_BY = (0, 1, -1)  # tried around the nearest factors
+_OFFSETS = (0, -1, 1, -3, 3)
+
+
+@dataclass(frozen=True, slots=True)
+class Affine:
+    """Integers of ``scale``, which is exact in float64, and a zero point."""
+
+    scale: float
+    zero: int
+
+
+@dataclass(frozen=True, slots=True)
+class PairSum:
+    """As above; nothing of it overflows int32."""
+
+    by_a: int
+    by_b: int
+    offset: int
+    right: int
+    low: int
+    high: int
+
+    def of(self, a: Integers, b: Integers) -> Integers:
+        """The results, as the kernel computes them."""
+        total = a * self.by_a + b * self.by_b + self.offset
+        found: Integers = np.clip(total >> self.right, self.low, self.high)
+        return found
+
+
+def added(a: Affine, b: Affine, result: Affine, low: int, high: int) -> Integers:
+    """What the model says, of every pair: a from -128 to 127 (first axis), b (second axis)."""
+    of_a, of_b = (_STORED - a.zero)[:, None], (_STORED - b.zero)[None, :]
+    real = (of_a * a.scale + of_b * b.scale) / result.scale
+    found = np.rint(real).astype(np.int64)
+    close = np.abs(real - np.floor(real) - 0.5) <= _NEAR * np.maximum(np.abs(real), 1)
+    for i, j in zip(*np.nonzero(close & (np.abs(real) < 2 * 256)), strict=True):
+        exact = int(of_a[i, 0]) * Fraction(a.scale) + int(of_b[0, j]) * Fraction(b.scale)
+        found[i, j] = round(exact / Fraction(result.scale))  # ties to even
+    stored: Integers = np.clip(found + result.zero, low, high)
+    return stored
+
+
+def pair_sum(a: Affine, b: Affine, result: Affine, low: int, high: int) -> PairSum | None:
+    """What kernels compute instead; None where nothing was found that is the same for all pairs, as
+    where ties are exact: kernels round them up."""
+    wanted = added(a, b, result, low, high)
+    by_a, by_b = a.scale / result.scale, b.scale / result.scale
+    rows, columns = _STORED[:, None], _STORED[None, :]
+    for right in _rights(by_a, by_b):
+        for near_a, near_b, near in product(_BY, _BY, _OFFSETS):
+            whole_a, whole_b = round(by_a * 2**right) + near_a, round(by_b * 2**right) + near_b
+            start = (result.zero << right) + (1 << (right - 1)) + near
+            found = PairSum(
+                whole_a, whole_b, start - a.zero * whole_a - b.zero * whole_b, right, low, high
+            )
+            reach = 128 * (whole_a + whole_b) + abs(found.offset)
+            if reach <= _LARGEST and np.array_equal(found.of(rows, columns), wanted):
+                return found
+    return None
+
+
+def _rights(by_a: float, by_b: float) -> Iterator[int]:
+    """The most bits behind the point that may fit into int32, and two fewer."""
+    fitting = [n for n in range(1, _MOST_RIGHT + 1) if 128 * (by_a + by_b) * 2**n < _LARGEST]
+    yield from reversed(fitting[-3:])
