@@ -100,7 +100,7 @@ def _lines(members: Sequence[str]) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class EpilogueInC:
-    """``residual``: there is one.  ``declaration``: that of the constant e."""
+    """``residual``: there is one.  ``declaration``: that of the constant epilogue."""
 
     residual: bool
     declaration: str
@@ -148,4 +148,4 @@ class Numbers:
                 members |= {"has_residual": int(epilogue.residual)}
         members |= {"residual_as": epilogue.residual_as, "out_as": epilogue.out_as}
         storage = "const" if len(self.passed) > before else "static const"
-        return EpilogueInC(epilogue.residual, f"{storage} ec_epilogue e = {struct(members)};")
+        return EpilogueInC(epilogue.residual, f"{storage} ec_epilogue epilogue = {struct(members)};")

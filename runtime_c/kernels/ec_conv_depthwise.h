@@ -4,78 +4,109 @@
    output pixels of a row; each input column under it is loaded once and multiplied into every
    output pixel that it reaches, so that a 3x3 kernel at stride 1 loads a pixel once for three
    multiply-adds.  Columns and rows outside the input are left out.  Filters may be stored in any format
-   of ec_stored.h, and in units of a scale per channel, tensors in those that can be written. */
+   of ec_stored.h, and in units of a scale per channel, tensors in those that can be written.
+
+   Needs ec_epilogue.h, ec_strips.h and ec_window.h. */
 #ifndef EC_CONV_DEPTHWISE_H
 #define EC_CONV_DEPTHWISE_H
 
 enum { EC_DEPTHWISE_ROWS = 16 }; /* the largest mr */
 
-/* Constants at the call; sizes in pixels, the tensors' rows follow each other.  in_as, filters_as: the
-   formats of the input and of the filters, EC_F32 where nothing is said.  units_at: so many floats behind
-   a channel's bias lies the unit of its filters; 0 where they have none. */
+/* Constants at the call.  in_as, filters_as: the formats of the input and of the filters, EC_F32 where
+   nothing is said. */
 typedef struct ec_depthwise {
-    int in_d, in_h, in_w;
-    int out_d, out_h, out_w;
-    int kernel_d, kernel_h, kernel_w;
-    int stride_d, stride_h, stride_w;
-    int dilation_d, dilation_h, dilation_w;
-    int pad_d, pad_h, pad_w; /* before the first slice, row, column */
-    int filters_as;
-    ptrdiff_t units_at;
-    int in_as;
-    int in_ring, out_ring; /* rows that memory holds at a time, see ec_ring */
+    ec_window window;
+    int images, blocks;         /* of EC_VL channels */
+    int in_as, filters_as;      /* */
+    ptrdiff_t units_at;         /* so many floats behind a channel's bias lies the unit of its filters;
+                                   0: they have none */
+    ec_strips strips[EC_STRIPS];
 } ec_depthwise;
 
-/* Output columns [column, column + mr) of row (z, y) of one channel block.  edge: some input column
-   may lie outside. */
-EC_INLINE void ec_depthwise_strip(const ec_depthwise s, const ec_epilogue e, const void *in,
-                                  const void *weights, const float *bias, const void *residual,
-                                  void *out, int z, int y, int column, int mr, int edge)
+/* Sums of the output columns [column, column + mr) of a row that reads `met`, in units of the filters if
+   they have one.  edge: some input column may lie outside. */
+EC_INLINE void ec_depthwise_sum(const ec_depthwise spec, const ec_conv_operands block, const ec_rows met,
+                                ec_vec *sums, int column, int mr, int edge)
 {
-    const int iz = z * s.stride_d - s.pad_d, iy = y * s.stride_h - s.pad_h;
-    const int ix = column * s.stride_w - s.pad_w;
-    const int kz0 = iz < 0 ? ec_ceil_div(-iz, s.dilation_d) : 0;
-    const int ky0 = iy < 0 ? ec_ceil_div(-iy, s.dilation_h) : 0;
-    const int kz1 = ec_min_i(s.kernel_d, ec_ceil_div(s.in_d - iz, s.dilation_d));
-    const int ky1 = ec_min_i(s.kernel_h, ec_ceil_div(s.in_h - iy, s.dilation_h));
-    const int columns = (mr - 1) * s.stride_w + (s.kernel_w - 1) * s.dilation_w + 1;
-    const ec_vec start = s.units_at ? ec_set1(0.0f) : ec_load(bias);
-    ec_vec acc[EC_DEPTHWISE_ROWS];
+    const ec_window window = spec.window;
+    const int ix = column * window.stride_w - window.pad_w;
+    const int columns = (mr - 1) * window.stride_w + (window.kernel_w - 1) * window.dilation_w + 1;
+    const ec_vec start = spec.units_at ? ec_set1(0.0f) : ec_load(block.bias);
 
     EC_UNROLL
     for (int p = 0; p < mr; p++)
-        acc[p] = start;
-    for (int kz = kz0; kz < kz1; kz++) {
-        for (int ky = ky0; ky < ky1; ky++) {
-            const int tap = (kz * s.kernel_h + ky) * s.kernel_w;
-            const ptrdiff_t row =
-                (ptrdiff_t)(iz + kz * s.dilation_d) * s.in_h +
-                ec_ring(iy + ky * s.dilation_h, s.in_ring);
-            const ptrdiff_t a = (row * s.in_w + ix) * EC_VL;
+        sums[p] = start;
+    for (int kz = met.kz.from; kz < met.kz.to; kz++) {
+        for (int ky = met.ky.from; ky < met.ky.to; ky++) {
+            const int tap = (kz * window.kernel_h + ky) * window.kernel_w;
+            const ptrdiff_t first = (ec_row_in(window, met, kz, ky) * window.in_w + ix) * EC_VL;
             EC_UNROLL
-            for (int c = 0; c < columns; c++) {
-                if (edge && (ix + c < 0 || ix + c >= s.in_w))
+            for (int i = 0; i < columns; i++) {
+                if (edge && (ix + i < 0 || ix + i >= window.in_w))
                     continue;
                 EC_UNROLL
-                for (int kx = 0; kx < s.kernel_w; kx++) {
-                    const int reach = c - kx * s.dilation_w; /* p * stride_w of the pixel reached */
-                    if (reach < 0 || reach % s.stride_w || reach / s.stride_w >= mr)
+                for (int kx = 0; kx < window.kernel_w; kx++) {
+                    const int reach = i - kx * window.dilation_w; /* p * stride_w of the pixel reached */
+                    const int p = reach / window.stride_w;
+                    if (reach < 0 || reach % window.stride_w || p >= mr)
                         continue;
-                    acc[reach / s.stride_w] =
-                        ec_fma(ec_read_as(in, a + c * EC_VL, EC_VL, s.in_as),
-                               ec_load_at(weights, (tap + kx) * EC_VL, s.filters_as),
-                               acc[reach / s.stride_w]);
+                    sums[p] = ec_fma(ec_read_as(block.in, first + i * EC_VL, EC_VL, spec.in_as),
+                                     ec_load_at(block.filters, (tap + kx) * EC_VL, spec.filters_as),
+                                     sums[p]);
                 }
             }
         }
     }
-    const ptrdiff_t at =
-        (((ptrdiff_t)z * s.out_h + ec_ring(y, s.out_ring)) * s.out_w + column) * EC_VL;
-    EC_UNROLL
-    for (int p = 0; p < mr; p++) {
-        if (s.units_at)
-            acc[p] = ec_fma(acc[p], ec_load(bias + s.units_at), ec_load(bias));
-        ec_finish(e, acc[p], residual, out, at + p * EC_VL, EC_VL);
+}
+
+/* The strips of one kind in row (z, y) of a block of channels. */
+EC_INLINE void ec_depthwise_strips(const ec_depthwise spec, const ec_epilogue epilogue,
+                                   const ec_conv_operands block, int z, int y, int kind)
+{
+    const int column = spec.strips[kind].column, width = spec.strips[kind].width;
+    const ptrdiff_t row = ec_row_out(spec.window, z, y) * spec.window.out_w;
+    for (int x = column; x < column + spec.strips[kind].count * width; x += width) {
+        const ec_tile_place place = {
+            .at = (row + x) * EC_VL, .row = EC_VL, .rows = width, .tail = EC_VL};
+        ec_vec sums[EC_DEPTHWISE_ROWS];
+        ec_depthwise_sum(spec, block, ec_rows_read(spec.window, z, y), sums, x, width,
+                         spec.strips[kind].edge);
+        if (spec.units_at)
+            ec_tile_bias(place, sums, block.bias, spec.units_at, 0, 1);
+        ec_tile_finish(epilogue, place, sums, block.residual, block.out, 1);
+    }
+}
+
+/* The output rows [row0, row1).  kinds: of strips in a row, as a literal, so that no compiler takes up
+   what there is not. */
+EC_INLINE void ec_conv_depthwise(const ec_depthwise spec, const ec_epilogue epilogue,
+                                 const ec_conv_operands operands, int kinds, int row0, int row1)
+{
+    const ec_window window = spec.window;
+    const int taps = window.kernel_d * window.kernel_h * window.kernel_w;
+    const ptrdiff_t filters = EC_STORED_SPAN(spec.filters_as, taps * EC_VL); /* bytes */
+    const ptrdiff_t in_step = ec_rows_held_in(window) * window.in_w * EC_VL;
+    const ptrdiff_t out_step = ec_rows_held_out(window) * window.out_w * EC_VL;
+    for (int i = 0; i < spec.images * spec.blocks; i++) {
+        const int channels = spec.images > 1 ? i % spec.blocks : i;
+        const ec_conv_operands block = {
+            .in = ec_at(operands.in, i * in_step, spec.in_as),
+            .filters = (const char *)operands.filters + channels * filters,
+            .bias = operands.bias + channels * EC_VL,
+            .residual = epilogue.has_residual
+                            ? ec_at(operands.residual, i * out_step, epilogue.residual_as)
+                            : NULL,
+            .out = ec_place(operands.out, i * out_step, epilogue.out_as)};
+        for (int z = 0; z < window.out_d; z++)
+            for (int y = row0; y < row1; y++) {
+                ec_depthwise_strips(spec, epilogue, block, z, y, 0);
+                if (kinds > 1)
+                    ec_depthwise_strips(spec, epilogue, block, z, y, 1);
+                if (kinds > 2)
+                    ec_depthwise_strips(spec, epilogue, block, z, y, 2);
+                if (kinds > 3)
+                    ec_depthwise_strips(spec, epilogue, block, z, y, 3);
+            }
     }
 }
 

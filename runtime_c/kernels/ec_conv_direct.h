@@ -57,14 +57,6 @@ typedef struct ec_conv {
     ec_conv_tile tile[2];                       /* EC_CONV_TILE, EC_CONV_LAST_TILE */
 } ec_conv;
 
-typedef struct ec_conv_operands {
-    const void *in, *filters;
-    const float *bias;
-    const void *residual;
-    void *out;
-    float *workspace;
-} ec_conv_operands;
-
 /* A tile of filters on some rows of the output, of the input channels [c0, c1): the first or last of its
    passes, or both.  Pointers are those of the tile.  in: memory begins with row in_row0 of the input.
    Sums that wait lie in `sums`, mr * nv vectors per strip, in the order in which every pass takes the strips.

@@ -1,4 +1,5 @@
-/* Rows of the output as strips of neighbouring pixels, one micro-kernel call each. */
+/* Rows of the output as strips of neighbouring pixels, one micro-kernel call each, and what a convolution
+   over them reads and writes. */
 #ifndef EC_STRIPS_H
 #define EC_STRIPS_H
 
@@ -9,5 +10,13 @@ typedef struct ec_strips {
 } ec_strips;
 
 enum { EC_STRIPS = 4 };
+
+typedef struct ec_conv_operands {
+    const void *in, *filters;
+    const float *bias;
+    const void *residual;
+    void *out;
+    float *workspace;
+} ec_conv_operands;
 
 #endif

@@ -68,4 +68,25 @@ EC_INLINE ec_rows ec_rows_whole(const ec_window window)
     return met;
 }
 
+/* Rows of a channel that memory holds, those of all slices. */
+EC_INLINE ptrdiff_t ec_rows_held_in(const ec_window window)
+{
+    return (ptrdiff_t)window.in_d * (window.in_ring ? window.in_ring : window.in_h);
+}
+EC_INLINE ptrdiff_t ec_rows_held_out(const ec_window window)
+{
+    return (ptrdiff_t)window.out_d * (window.out_ring ? window.out_ring : window.out_h);
+}
+
+/* Where among these the input's row under kernel slice kz and kernel row ky lies, and output row (z, y). */
+EC_INLINE ptrdiff_t ec_row_in(const ec_window window, const ec_rows met, int kz, int ky)
+{
+    return (ptrdiff_t)(met.z + kz * window.dilation_d) * window.in_h +
+           ec_ring(met.y + ky * window.dilation_h, window.in_ring);
+}
+EC_INLINE ptrdiff_t ec_row_out(const ec_window window, int z, int y)
+{
+    return (ptrdiff_t)z * window.out_h + ec_ring(y, window.out_ring);
+}
+
 #endif

@@ -68,7 +68,7 @@ enum {
 
 static void tiny_conv_3x3_s2_1(const float *in, const float *weights, const float *bias, float *out)
 {
-    static const ec_conv s = {
+    static const ec_conv spec = {
         .window = {
             .in_d = 1, .in_h = 12, .in_w = 12,
             .out_d = 1, .out_h = 6, .out_w = 6,
@@ -87,34 +87,27 @@ static void tiny_conv_3x3_s2_1(const float *in, const float *weights, const floa
             .strips = {{.count = 1, .width = 3, .edge = 1}, {.column = 3, .count = 1, .width = 3}}
         }}
     };
-    static const ec_epilogue e = {.before = EC_ACT_RELU};
-    const ec_conv_operands o = {.in = in, .filters = weights, .bias = bias, .out = out};
-    ec_conv_direct(s, e, o, 2, 0, 0, 6);
+    static const ec_epilogue epilogue = {.before = EC_ACT_RELU};
+    const ec_conv_operands operands = {.in = in, .filters = weights, .bias = bias, .out = out};
+    ec_conv_direct(spec, epilogue, operands, 2, 0, 0, 6);
 }
 
 static void tiny_depthwise_3x3_1(const float *in, const float *weights, const float *bias, float *out)
 {
-    static const ec_depthwise s = {
-        .in_d = 1, .in_h = 6, .in_w = 6,
-        .out_d = 1, .out_h = 6, .out_w = 6,
-        .kernel_d = 1, .kernel_h = 3, .kernel_w = 3,
-        .stride_d = 1, .stride_h = 1, .stride_w = 1,
-        .dilation_d = 1, .dilation_h = 1, .dilation_w = 1,
-        .pad_h = 1, .pad_w = 1
+    static const ec_depthwise spec = {
+        .window = {
+            .in_d = 1, .in_h = 6, .in_w = 6,
+            .out_d = 1, .out_h = 6, .out_w = 6,
+            .kernel_d = 1, .kernel_h = 3, .kernel_w = 3,
+            .stride_d = 1, .stride_h = 1, .stride_w = 1, .dilation_d = 1, .dilation_h = 1,
+            .dilation_w = 1, .pad_h = 1, .pad_w = 1
+        },
+        .images = 1, .blocks = 4,
+        .strips = {{.count = 1, .width = 3, .edge = 1}, {.column = 3, .count = 1, .width = 3, .edge = 1}}
     };
-    static const ec_epilogue e = {.before = EC_ACT_RELU};
-    enum { BLOCKS = 4, TAPS = 9 };
-    const ptrdiff_t in_step = (ptrdiff_t)s.in_d * s.in_h * s.in_w * EC_VL;
-    const ptrdiff_t out_step = (ptrdiff_t)s.out_d * s.out_h * s.out_w * EC_VL;
-    for (int n = 0; n < BLOCKS; n++, in += in_step, out += out_step) {
-        const int block = n;
-        const float *const w = weights + block * TAPS * EC_VL, *const b = bias + block * EC_VL;
-        for (int z = 0; z < s.out_d; z++)
-            for (int y = 0; y < s.out_h; y++) {
-                ec_depthwise_strip(s, e, in, w, b, NULL, out, z, y, 0, 3, 1);
-                ec_depthwise_strip(s, e, in, w, b, NULL, out, z, y, 3, 3, 1);
-            }
-    }
+    static const ec_epilogue epilogue = {.before = EC_ACT_RELU};
+    const ec_conv_operands operands = {.in = in, .filters = weights, .bias = bias, .out = out};
+    ec_conv_depthwise(spec, epilogue, operands, 2, 0, 6);
 }
 
 static void tiny_conv_1x1_1(const float *in, const float *filters, const float *bias, const float *residual, float *out, float *panels)
@@ -136,12 +129,12 @@ static void tiny_conv_1x1_1(const float *in, const float *filters, const float *
         .in_batch = 144, .out_batch = 144, .out_group = 144,
         .out_line = 4, .out_row = 36, .out_vec = 1
     };
-    static const ec_epilogue e = {.has_residual = 1, .after = EC_ACT_RELU};
+    static const ec_epilogue epilogue = {.has_residual = 1, .after = EC_ACT_RELU};
     const ec_gemm_operands operands = {
         .in = in, .filters = filters, .bias = bias, .residual = residual, .out = out,
         .panels = panels
     };
-    ec_gemm_run(spec, window, e, operands);
+    ec_gemm_run(spec, window, epilogue, operands);
 }
 
 static void tiny_max_pool_2x2_s2_1(const float *in, float *out, float *workspace)
@@ -155,13 +148,13 @@ static void tiny_max_pool_2x2_s2_1(const float *in, float *out, float *workspace
         .dilation_d = 1, .dilation_h = 1, .dilation_w = 1,
         .end_d = 1, .end_h = 6, .end_w = 6
     };
-    static const ec_epilogue e = {0};
-    ec_pool_rows(spec, e, in, NULL, out, workspace, 4, 0, spec.out_h);
+    static const ec_epilogue epilogue = {0};
+    ec_pool_rows(spec, epilogue, in, NULL, out, workspace, 4, 0, spec.out_h);
 }
 
 static void tiny_dense_1(const float *in, const float *weights, const float *bias, float *out)
 {
-    static const ec_conv s = {
+    static const ec_conv spec = {
         .window = {
             .in_d = 1, .in_h = 1, .in_w = 1,
             .out_d = 1, .out_h = 1, .out_w = 1,
@@ -180,9 +173,9 @@ static void tiny_dense_1(const float *in, const float *weights, const float *bia
             .strips = {{.count = 1, .width = 1}}
         }}
     };
-    static const ec_epilogue e = {0};
-    const ec_conv_operands o = {.in = in, .filters = weights, .bias = bias, .out = out};
-    ec_conv_direct(s, e, o, 1, 0, 0, 1);
+    static const ec_epilogue epilogue = {0};
+    const ec_conv_operands operands = {.in = in, .filters = weights, .bias = bias, .out = out};
+    ec_conv_direct(spec, epilogue, operands, 1, 0, 0, 1);
 }
 
 static void tiny_softmax_1(const float *x, float *out)

@@ -36,7 +36,7 @@ def test_an_epilogue_is_a_constant_where_its_numbers_are_literals() -> None:
     assert isinstance(got, EpilogueInC)
     assert got.source == "residual"
     assert got.declaration == (
-        "static const ec_epilogue e = {.before = EC_ACT_CLIP, .before_alpha = -0.5f, "
+        "static const ec_epilogue epilogue = {.before = EC_ACT_CLIP, .before_alpha = -0.5f, "
         ".before_beta = 6.0f, .has_residual = 1};"
     )
 
@@ -47,6 +47,6 @@ def test_gathered_numbers_are_parameters_but_zero() -> None:
     assert numbers.in_c("zero", Number(0.0)) == "0.0f"
     got = numbers.in_c("epilogue", CLIP)
     assert isinstance(got, EpilogueInC)
-    assert got.declaration.startswith("const ec_epilogue e = {")
+    assert got.declaration.startswith("const ec_epilogue epilogue = {")
     assert ".before_alpha = before_alpha, .before_beta = before_beta," in got.declaration
     assert numbers.passed == {"scale": "0.25f", "before_alpha": "-0.5f", "before_beta": "6.0f"}

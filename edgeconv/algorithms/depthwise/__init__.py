@@ -158,7 +158,10 @@ def _lower(
             *residual_args(node, graph),
             output_arg(node, graph),
         ),
-        headers=(*activation_headers(node.epilogue), "ec_conv_depthwise.h"),
+        headers=(
+            *activation_headers(node.epilogue),
+            *("ec_strips.h", "ec_window.h", "ec_conv_depthwise.h"),
+        ),
         work=candidate.work,
         blobs=(
             filters_blob(
