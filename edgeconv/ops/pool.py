@@ -99,7 +99,7 @@ def _is_global(node: Node, shape: Shape) -> bool:
 
 
 def _window_params(node: Node, x: Shape, out: Shape) -> dict[str, Param]:
-    """The members of ec_pool."""
+    """The members of ec_pool and of its window."""
     rank = len(x) - 2
     if rank > MOST_SPATIAL:
         raise EdgeconvError(
@@ -210,7 +210,7 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
             "in_ring": x.ring,
             "out_ring": out.ring,
         },
-        headers=("ec_pool_op.h", header),
+        headers=("ec_window.h", "ec_pool_op.h", header),
         work=work,
         aliases=residual_in_place(node, graph),
         workspace_bytes=workspace,

@@ -1,27 +1,19 @@
-/* What the pooling kernels share.  Needs ec_epilogue.h. */
+/* What the pooling kernels share.  Needs ec_epilogue.h and ec_window.h. */
 #ifndef EC_POOL_OP_H
 #define EC_POOL_OP_H
 
-/* All members are constants at the call; the outermost sizes are 1 for images and signals.  Windows
-   start at output position * stride - pad.  An average divides by the number of window positions
-   in [first, end): the input itself, or with its padding, but never what lies beyond both.  in_as: the
-   format of the input, EC_F32 where nothing is said. */
+/* Constants at the call.  An average divides by the number of window positions in [first, end): the
+   input itself, or with its padding, but never what lies beyond both.  in_as: the format of the input,
+   EC_F32 where nothing is said. */
 typedef struct ec_pool {
-    int max; /* the maximum of the window, else its average */
-    int in_d, in_h, in_w;
-    int out_d, out_h, out_w;
-    int kernel_d, kernel_h, kernel_w;
-    int stride_d, stride_h, stride_w;
-    int dilation_d, dilation_h, dilation_w;
-    int pad_d, pad_h, pad_w;
+    ec_window window;
+    int max;    /* the maximum of the window, else its average */
+    int images; /* of `channels` side by side: NHWC, or blocks of NCHW[EC_VL]c, or planes of NCHW */
+    int channels;
     int first_d, first_h, first_w;
     int end_d, end_h, end_w;
     int in_as;
-    int in_ring, out_ring; /* rows that memory holds at a time, see ec_ring */
 } ec_pool;
-
-/* Rows of a channel's plane in memory. */
-EC_INLINE int ec_pool_held(int rows, int ring) { return ring ? ring : rows; }
 
 EC_INLINE ec_vec ec_pool_start(int max) { return ec_set1(max ? ec_from_bits(0xff800000u) : 0.0f); }
 /* A NaN in a window is its maximum, wherever it lies. */
@@ -30,20 +22,19 @@ EC_INLINE ec_vec ec_pool_add(int max, ec_vec sum, ec_vec x)
     return max ? ec_maximum(sum, x) : ec_add(sum, x);
 }
 
-/* The kernel positions k in [0, kernel) with first <= start + k * dilation < end: from which one, up
-   to which one, and how many. */
-EC_INLINE int ec_pool_from(int start, int dilation, int first)
+/* What an average over output row (z, y) counts of a column of its windows, and what one over output
+   column x counts of a row. */
+EC_INLINE int ec_pool_count_rows(const ec_pool spec, const ec_rows met)
 {
-    return start < first ? ec_ceil_div(first - start, dilation) : 0;
+    const ec_window window = spec.window;
+    return ec_taps_count(ec_taps_within(met.z, window.kernel_d, window.dilation_d, spec.first_d, spec.end_d)) *
+           ec_taps_count(ec_taps_within(met.y, window.kernel_h, window.dilation_h, spec.first_h, spec.end_h));
 }
-EC_INLINE int ec_pool_to(int start, int kernel, int dilation, int end)
+EC_INLINE int ec_pool_count_columns(const ec_pool spec, int x)
 {
-    return ec_min_i(kernel, ec_ceil_div(end - start, dilation));
-}
-EC_INLINE int ec_pool_count(int start, int kernel, int dilation, int first, int end)
-{
-    return ec_max_i(ec_pool_to(start, kernel, dilation, end) - ec_pool_from(start, dilation, first),
-                    0);
+    const ec_window window = spec.window;
+    return ec_taps_count(ec_taps_within(x * window.stride_w - window.pad_w, window.kernel_w,
+                                        window.dilation_w, spec.first_w, spec.end_w));
 }
 
 #endif

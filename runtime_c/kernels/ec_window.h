@@ -44,6 +44,8 @@ EC_INLINE ec_taps ec_taps_within(int start, int kernel, int dilation, int first,
     return inside;
 }
 
+EC_INLINE int ec_taps_count(const ec_taps taps) { return ec_max_i(taps.to - taps.from, 0); }
+
 /* What the windows of output row (z, y) meet: kernel position (0, 0) is at slice z and row y of the
    input, maybe outside; kernel slices kz and kernel rows ky are inside. */
 typedef struct ec_rows {
