@@ -140,16 +140,18 @@ static void tiny_conv_1x1_1(const float *in, const float *filters, const float *
 static void tiny_max_pool_2x2_s2_1(const float *in, float *out, float *workspace)
 {
     static const ec_pool spec = {
-        .max = 1,
-        .in_d = 1, .in_h = 6, .in_w = 6,
-        .out_d = 1, .out_h = 3, .out_w = 3,
-        .kernel_d = 1, .kernel_h = 2, .kernel_w = 2,
-        .stride_d = 1, .stride_h = 2, .stride_w = 2,
-        .dilation_d = 1, .dilation_h = 1, .dilation_w = 1,
+        .window = {
+            .in_d = 1, .in_h = 6, .in_w = 6,
+            .out_d = 1, .out_h = 3, .out_w = 3,
+            .kernel_d = 1, .kernel_h = 2, .kernel_w = 2,
+            .stride_d = 1, .stride_h = 2, .stride_w = 2, .dilation_d = 1, .dilation_h = 1,
+            .dilation_w = 1
+        },
+        .max = 1, .images = 4, .channels = 1,
         .end_d = 1, .end_h = 6, .end_w = 6
     };
     static const ec_epilogue epilogue = {0};
-    ec_pool_rows(spec, epilogue, in, NULL, out, workspace, 4, 0, spec.out_h);
+    ec_pool_rows(spec, epilogue, in, NULL, out, workspace, 0, 3);
 }
 
 static void tiny_dense_1(const float *in, const float *weights, const float *bias, float *out)
