@@ -148,4 +148,6 @@ class Numbers:
                 members |= {"has_residual": int(epilogue.residual)}
         members |= {"residual_as": epilogue.residual_as, "out_as": epilogue.out_as}
         storage = "const" if len(self.passed) > before else "static const"
-        return EpilogueInC(epilogue.residual, f"{storage} ec_epilogue epilogue = {struct(members)};")
+        return EpilogueInC(
+            epilogue.residual, f"{storage} ec_epilogue epilogue = {struct(members)};"
+        )

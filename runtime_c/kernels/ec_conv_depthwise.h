@@ -85,18 +85,18 @@ EC_INLINE void ec_conv_depthwise(const ec_depthwise spec, const ec_epilogue epil
     const ec_window window = spec.window;
     const int taps = window.kernel_d * window.kernel_h * window.kernel_w;
     const ptrdiff_t filters = EC_STORED_SPAN(spec.filters_as, taps * EC_VL); /* bytes */
-    const ptrdiff_t in_step = ec_rows_held_in(window) * window.in_w * EC_VL;
-    const ptrdiff_t out_step = ec_rows_held_out(window) * window.out_w * EC_VL;
+    const ptrdiff_t in_block = ec_rows_held_in(window) * window.in_w * EC_VL;
+    const ptrdiff_t out_block = ec_rows_held_out(window) * window.out_w * EC_VL;
     for (int i = 0; i < spec.images * spec.blocks; i++) {
         const int channels = spec.images > 1 ? i % spec.blocks : i;
         const ec_conv_operands block = {
-            .in = ec_at(operands.in, i * in_step, spec.in_as),
+            .in = ec_at(operands.in, i * in_block, spec.in_as),
             .filters = (const char *)operands.filters + channels * filters,
             .bias = operands.bias + channels * EC_VL,
             .residual = epilogue.has_residual
-                            ? ec_at(operands.residual, i * out_step, epilogue.residual_as)
+                            ? ec_at(operands.residual, i * out_block, epilogue.residual_as)
                             : NULL,
-            .out = ec_place(operands.out, i * out_step, epilogue.out_as)};
+            .out = ec_place(operands.out, i * out_block, epilogue.out_as)};
         for (int z = 0; z < window.out_d; z++)
             for (int y = row0; y < row1; y++) {
                 ec_depthwise_strips(spec, epilogue, block, z, y, 0);

@@ -1,14 +1,14 @@
 /* Direct convolution over blocked layouts: Algorithm 1 of NeoCPU (Liu et al., USENIX ATC 2019).
 
    One strip is mr neighbouring output pixels of one row by nv vectors of filters, kept in a
-   register tile while input channels and kernel positions pass by.  Nothing is padded or copied:
+   register tile while input channels and kernel positions go by.  Nothing is padded or copied:
    kernel rows outside the input are left out, and at the left and right border the tile rows whose
    pixel would lie outside are left out, kernel column by kernel column.
 
    Input: NCHW[x]c, NCHW (x = 1) or NHWC (x = in_c), as the strides say.  Output: vectors of EC_VL
    neighbouring channels, so NCHW[EC_VL]c or NHWC.  Weights: per tile of nv vectors of filters, for
    each input channel block, kernel position and channel of the block, nv * EC_VL filters.  Grouped
-   convolutions pass through the same loops: a tile reads the channels of the groups that its
+   convolutions go through the same loops: a tile reads the channels of the groups that its
    filters belong to, with zero weights between them.
 
    Filters may be stored in any format of ec_stored.h, and in units of a scale per channel.  So may
@@ -20,7 +20,7 @@
 #define EC_CONV_DIRECT_H
 
 /* `vectors` of filters, of which the last stores so many lanes, over the strips of every row.  Each strip
-   fetches `lines` cache lines of the filters of the next pass. */
+   fetches `lines` cache lines of the filters of the next chunk. */
 typedef struct ec_conv_tile {
     int vectors, lanes, lines;
     ec_strips strips[EC_STRIPS];
@@ -31,18 +31,18 @@ enum { EC_CONV_TILE, EC_CONV_LAST_TILE };
 /* All members are constants at the call.  Strides count elements.  in_as, filters_as: the formats
    of the input and of the filters, EC_F32 where nothing is said.
 
-   rows_per_pass rows of the output pass under all filters before the next rows.  Where it is said,
-   channels_per_pass: tiles of filters take the input's channels in passes, so that the filters of the
-   next pass can be fetched ahead of use; between passes the sums wait in the output or, as they must
+   rows_per_chunk rows of the output come under all filters before the next rows.  Where it is said,
+   channels_per_chunk: tiles of filters take the input's channels in chunks, so that the filters of the
+   next chunk can be fetched ahead of use; between chunks the sums wait in the output or, as they must
    where that is not float32, in the workspace.  decode_filters: to the workspace, those of a tile and
-   pass.  decoded_rows: rows of the input, those that rows_per_pass rows of the output read, are decoded to
+   chunk.  decoded_rows: rows of the input, those that rows_per_chunk rows of the output read, are decoded to
    the workspace once for all filters. */
 typedef struct ec_conv {
     ec_window window;                           /* as rows are walked: pointwise ones may be regrouped */
     int images;                                 /* 0: one */
     ptrdiff_t in_image, out_image;              /* from one image to the next */
     int in_c, in_block;                         /* channels, and those side by side in the input */
-    ptrdiff_t in_block_step;                    /* from one channel block to the next */
+    ptrdiff_t in_block_stride;                  /* from one channel block to the next */
     ptrdiff_t in_plane, in_row, in_pixel;       /* from one slice, row, pixel to the next */
     ptrdiff_t out_plane, out_row, out_pixel;    /* */
     ptrdiff_t out_vec;                          /* from one vector of channels to the next */
@@ -51,17 +51,17 @@ typedef struct ec_conv {
     ptrdiff_t units_at;                         /* so many floats behind a channel's bias lies the unit
                                                    of its filters; 0: they have none */
     int tiles;                                  /* of filters */
-    int rows_per_pass, channels_per_pass;       /* */
+    int rows_per_chunk, channels_per_chunk;       /* */
     int decode_filters, sums_apart, decoded_rows; /* */
     ptrdiff_t sums_at, decoded_rows_at;         /* floats of the workspace before them */
     ec_conv_tile tile[2];                       /* EC_CONV_TILE, EC_CONV_LAST_TILE */
 } ec_conv;
 
 /* A tile of filters on some rows of the output, of the input channels [c0, c1): the first or last of its
-   passes, or both.  Pointers are those of the tile.  in: memory begins with row in_row0 of the input.
-   Sums that wait lie in `sums`, mr * nv vectors per strip, in the order in which every pass takes the strips.
+   chunks, or both.  Pointers are those of the tile.  in: memory begins with row in_row0 of the input.
+   Sums that wait lie in `sums`, mr * nv vectors per strip, in the order in which every chunk takes the strips.
    next: the filters that are wanted next.  Both move on strip by strip. */
-typedef struct ec_conv_pass {
+typedef struct ec_conv_chunk {
     int c0, c1;
     int first, last;
     int in_row0;
@@ -71,7 +71,7 @@ typedef struct ec_conv_pass {
     void *out;
     const char *next;
     float *sums;
-} ec_conv_pass;
+} ec_conv_chunk;
 
 /* The input as strips meet it: as it is, or some rows of every plane decoded. */
 EC_INLINE int ec_conv_in_as(const ec_conv spec) { return spec.decoded_rows ? EC_F32 : spec.in_as; }
@@ -79,9 +79,9 @@ EC_INLINE ptrdiff_t ec_conv_in_plane(const ec_conv spec)
 {
     return spec.decoded_rows ? spec.decoded_rows * spec.in_row : spec.in_plane;
 }
-EC_INLINE ptrdiff_t ec_conv_in_block_step(const ec_conv spec)
+EC_INLINE ptrdiff_t ec_conv_in_block_stride(const ec_conv spec)
 {
-    return spec.decoded_rows ? spec.window.in_d * ec_conv_in_plane(spec) : spec.in_block_step;
+    return spec.decoded_rows ? spec.window.in_d * ec_conv_in_plane(spec) : spec.in_block_stride;
 }
 EC_INLINE int ec_conv_filters_as(const ec_conv spec)
 {
@@ -93,63 +93,63 @@ EC_INLINE int ec_conv_taps(const ec_conv spec)
     return spec.window.kernel_d * spec.window.kernel_h * spec.window.kernel_w;
 }
 
-/* What is added to the sums of this pass, for vector j of row p: the residual in the first one, the
+/* What is added to the sums of this chunk, for vector j of row p: the residual in the first one, the
    sums of those before in later ones. */
-EC_INLINE ec_vec ec_conv_before(const ec_conv spec, const ec_epilogue epilogue, const ec_conv_pass *pass,
+EC_INLINE ec_vec ec_conv_before(const ec_conv spec, const ec_epilogue epilogue, const ec_conv_chunk *chunk,
                                 const void *residual, const ec_tile_place place, int p, int j, int nv)
 {
     const ptrdiff_t at = ec_tile_at(place, p, j);
     const int n = ec_tile_lanes(place, j, nv);
-    if (pass->first)
+    if (chunk->first)
         return ec_read_as(residual, at, n, epilogue.residual_as);
-    return spec.sums_apart ? ec_load(pass->sums + (p * nv + j) * EC_VL)
-                        : ec_read_as(pass->out, at, n, EC_F32);
+    return spec.sums_apart ? ec_load(chunk->sums + (p * nv + j) * EC_VL)
+                        : ec_read_as(chunk->out, at, n, EC_F32);
 }
 
-/* Sums start as the bias; a strip's later passes go on from those that wait.  Where they wait in the
-   output, the residual comes in with the first pass, because its memory may be the output's. */
-EC_INLINE void ec_conv_begin(const ec_conv spec, const ec_epilogue epilogue, const ec_conv_pass *pass,
+/* Sums start as the bias; a strip's later chunks go on from those that wait.  Where they wait in the
+   output, the residual comes in with the first chunk, because its memory may be the output's. */
+EC_INLINE void ec_conv_begin(const ec_conv spec, const ec_epilogue epilogue, const ec_conv_chunk *chunk,
                              ec_tile *tile, const float *bias, const void *residual,
                              const ec_tile_place place, int mr, int nv)
 {
     ec_vec rows[EC_TILE_VECS];
     ec_tile_init(tile, bias, mr, nv);
-    if (pass->first && !residual)
+    if (chunk->first && !residual)
         return;
     ec_tile_read(tile, rows, mr, nv);
     EC_UNROLL
     for (int p = 0; p < mr; p++) {
         EC_UNROLL
         for (int j = 0; j < nv; j++) {
-            const ec_vec sum = ec_conv_before(spec, epilogue, pass, residual, place, p, j, nv);
-            rows[p * nv + j] = pass->first ? ec_add(rows[p * nv + j], sum) : sum;
+            const ec_vec sum = ec_conv_before(spec, epilogue, chunk, residual, place, p, j, nv);
+            rows[p * nv + j] = chunk->first ? ec_add(rows[p * nv + j], sum) : sum;
         }
     }
     ec_tile_write(tile, rows, mr, nv);
 }
 
 /* Sums in units of their channels' scales become what they stand for, and are added to the bias in the
-   first pass, to those that wait in later ones, which are never in units. */
-EC_INLINE void ec_conv_scale(const ec_conv spec, const ec_epilogue epilogue, const ec_conv_pass *pass,
+   first chunk, to those that wait in later ones, which are never in units. */
+EC_INLINE void ec_conv_scale(const ec_conv spec, const ec_epilogue epilogue, const ec_conv_chunk *chunk,
                              ec_vec *rows, const float *bias, const void *residual,
                              const ec_tile_place place, int mr, int nv)
 {
     EC_UNROLL
     for (int j = 0; j < nv; j++) {
         const ec_vec unit = ec_load(bias + spec.units_at + j * EC_VL);
-        const ec_vec start = pass->first ? ec_load(bias + j * EC_VL) : ec_set1(0.0f);
+        const ec_vec start = chunk->first ? ec_load(bias + j * EC_VL) : ec_set1(0.0f);
         EC_UNROLL
         for (int p = 0; p < mr; p++)
             rows[p * nv + j] = ec_fma(rows[p * nv + j], unit, start);
     }
-    if (pass->first && !residual)
+    if (chunk->first && !residual)
         return;
     EC_UNROLL
     for (int p = 0; p < mr; p++) {
         EC_UNROLL
         for (int j = 0; j < nv; j++)
             rows[p * nv + j] =
-                ec_add(rows[p * nv + j], ec_conv_before(spec, epilogue, pass, residual, place, p, j, nv));
+                ec_add(rows[p * nv + j], ec_conv_before(spec, epilogue, chunk, residual, place, p, j, nv));
     }
 }
 
@@ -162,46 +162,48 @@ EC_INLINE const char *ec_conv_fetch(const char *next, const char *end, int lines
 }
 
 /* The multiply-adds of a strip: output columns [column, column + mr) of a row that reads `met`. */
-EC_INLINE void ec_conv_multiply(const ec_conv spec, const ec_conv_pass *pass, ec_tile *tile,
+EC_INLINE void ec_conv_multiply(const ec_conv spec, const ec_conv_chunk *chunk, ec_tile *tile,
                                 const ec_rows met, int column, int mr, int nv, int edge, int lines)
 {
-    const ec_window w = spec.window;
+    const ec_window window = spec.window;
     const int in_as = ec_conv_in_as(spec), filters_as = ec_conv_filters_as(spec);
-    const int ix = column * w.stride_w - w.pad_w;
+    const int ix = column * window.stride_w - window.pad_w;
     const ptrdiff_t nr = EC_STORED_SPAN(filters_as, nv * EC_VL); /* bytes */
-    const ptrdiff_t tile_row = w.stride_w * spec.in_pixel, in_plane = ec_conv_in_plane(spec);
-    const ptrdiff_t block_step = ec_conv_in_block_step(spec);
-    const int together = edge ? w.kernel_w : 1; /* columns that are unrolled, each with its own rows */
-    ptrdiff_t block = pass->c0 / spec.in_block * block_step;
-    const char *block_filters = pass->filters, *next = pass->next;
+    const ptrdiff_t tile_row = window.stride_w * spec.in_pixel, in_plane = ec_conv_in_plane(spec);
+    const ptrdiff_t block_stride = ec_conv_in_block_stride(spec);
+    const int together = edge ? window.kernel_w : 1; /* columns that are unrolled, each with its own rows */
+    ptrdiff_t block = chunk->c0 / spec.in_block * block_stride;
+    const char *block_filters = chunk->filters, *next = chunk->next;
     const char *const next_end = next + (ptrdiff_t)lines * EC_LINE_BYTES;
     int few = 0; /* lines per multiplication */
     if (lines) {
-        const int macs = (met.kz.to - met.kz.from) * (met.ky.to - met.ky.from) * w.kernel_w *
-                         (pass->c1 - pass->c0);
+        const int macs = (met.kz.to - met.kz.from) * (met.ky.to - met.ky.from) * window.kernel_w *
+                         (chunk->c1 - chunk->c0);
         few = ec_ceil_div(lines * spec.in_block, ec_max_i(macs, 1));
     }
-    for (int c = pass->c0; c < pass->c1; block += block_step) {
+    for (int c = chunk->c0; c < chunk->c1; block += block_stride) {
         const int first = c % spec.in_block;
-        const int kc = spec.in_block == 1 ? 1 : ec_min_i(spec.in_block - first, pass->c1 - c);
+        const int kc = spec.in_block == 1 ? 1 : ec_min_i(spec.in_block - first, chunk->c1 - c);
         for (int kz = met.kz.from; kz < met.kz.to; kz++) {
             for (int ky = met.ky.from; ky < met.ky.to; ky++) {
-                const int row = ec_ring(met.y - pass->in_row0 + ky * w.dilation_h, w.in_ring);
-                const ptrdiff_t a = block + first + (met.z + kz * w.dilation_d) * in_plane +
-                                    row * spec.in_row + ix * spec.in_pixel;
-                const char *f = block_filters + (kz * w.kernel_h + ky) * w.kernel_w * (kc * nr);
-                for (int k0 = 0; k0 < w.kernel_w; k0 += together) {
+                const int row = ec_ring(met.y - chunk->in_row0 + ky * window.dilation_h, window.in_ring);
+                const ptrdiff_t of_row = block + first + (met.z + kz * window.dilation_d) * in_plane +
+                                         row * spec.in_row + ix * spec.in_pixel;
+                const char *const row_filters =
+                    block_filters + (kz * window.kernel_h + ky) * window.kernel_w * (kc * nr);
+                for (int k0 = 0; k0 < window.kernel_w; k0 += together) {
                     EC_UNROLL
                     for (int kx = k0; kx < k0 + together; kx++) {
-                        const int ax = ix + kx * w.dilation_w; /* input column of tile row 0 */
-                        const int lo = edge ? ec_max_i(ec_ceil_div(-ax, w.stride_w), 0) : 0;
-                        const int hi = edge ? ec_min_i(ec_ceil_div(w.in_w - ax, w.stride_w), mr) : mr;
+                        const int in_x = ix + kx * window.dilation_w; /* input column of tile row 0 */
+                        const int beyond = window.in_w - in_x;
+                        const int lo = edge ? ec_max_i(ec_ceil_div(-in_x, window.stride_w), 0) : 0;
+                        const int hi = edge ? ec_min_i(ec_ceil_div(beyond, window.stride_w), mr) : mr;
                         EC_IN_ORDER();
                         next = ec_conv_fetch(next, next_end, few);
                         if (lo < hi)
                             ec_tile_mac(tile,
-                                        ec_at(pass->in, a + kx * w.dilation_w * spec.in_pixel, in_as),
-                                        in_as, tile_row, 1, f + kx * (kc * nr), filters_as, kc, mr,
+                                        ec_at(chunk->in, of_row + kx * window.dilation_w * spec.in_pixel, in_as),
+                                        in_as, tile_row, 1, row_filters + kx * (kc * nr), filters_as, kc, mr,
                                         nv, lo, hi);
                     }
                 }
@@ -214,15 +216,15 @@ EC_INLINE void ec_conv_multiply(const ec_conv spec, const ec_conv_pass *pass, ec
 
 /* The output columns [column, column + mr) of row (z, y), nv vectors of filters of which the last
    keeps `lanes`.  edge: some kernel column may fall outside the input. */
-EC_NEST void ec_conv_strip(const ec_conv spec, const ec_epilogue epilogue, ec_conv_pass *pass, int z, int y,
+EC_NEST void ec_conv_strip(const ec_conv spec, const ec_epilogue epilogue, ec_conv_chunk *chunk, int z, int y,
                              int column, int mr, int nv, int lanes, int edge, int lines)
 {
     const ec_tile_place place = {
         .at = z * spec.out_plane + ec_ring(y, spec.window.out_ring) * spec.out_row + column * spec.out_pixel,
         .row = spec.out_pixel, .vec = spec.out_vec, .rows = mr, .tail = lanes};
-    const int split = !(pass->first && pass->last);
+    const int split = !(chunk->first && chunk->last);
     const int early = split && !spec.sums_apart; /* the residual */
-    const void *const added = early && epilogue.has_residual ? pass->residual : NULL;
+    const void *const added = early && epilogue.has_residual ? chunk->residual : NULL;
     ec_tile tile;
     ec_vec rows[EC_TILE_VECS];
     ec_epilogue finish = epilogue;
@@ -232,78 +234,78 @@ EC_NEST void ec_conv_strip(const ec_conv spec, const ec_epilogue epilogue, ec_co
     if (spec.units_at)
         ec_tile_init(&tile, NULL, mr, nv);
     else if (split)
-        ec_conv_begin(spec, epilogue, pass, &tile, pass->bias, added, place, mr, nv);
+        ec_conv_begin(spec, epilogue, chunk, &tile, chunk->bias, added, place, mr, nv);
     else
-        ec_tile_init(&tile, pass->bias, mr, nv);
-    ec_conv_multiply(spec, pass, &tile, ec_rows_read(spec.window, z, y), column, mr, nv, edge, lines);
-    pass->next += (ptrdiff_t)lines * EC_LINE_BYTES;
+        ec_tile_init(&tile, chunk->bias, mr, nv);
+    ec_conv_multiply(spec, chunk, &tile, ec_rows_read(spec.window, z, y), column, mr, nv, edge, lines);
+    chunk->next += (ptrdiff_t)lines * EC_LINE_BYTES;
     ec_tile_read(&tile, rows, mr, nv);
     if (spec.units_at)
-        ec_conv_scale(spec, epilogue, pass, rows, pass->bias, added, place, mr, nv);
-    if (pass->last)
-        ec_tile_finish(finish, place, rows, pass->residual, pass->out, nv);
+        ec_conv_scale(spec, epilogue, chunk, rows, chunk->bias, added, place, mr, nv);
+    if (chunk->last)
+        ec_tile_finish(finish, place, rows, chunk->residual, chunk->out, nv);
     else if (!spec.sums_apart)
-        ec_tile_keep(place, rows, pass->out, nv);
+        ec_tile_keep(place, rows, chunk->out, nv);
     else
-        ec_tile_save(rows, pass->sums, mr, nv);
+        ec_tile_save(rows, chunk->sums, mr, nv);
     if (spec.sums_apart)
-        pass->sums += mr * nv * EC_VL;
+        chunk->sums += mr * nv * EC_VL;
 }
 
 /* The strips of one kind of row (z, y). */
-EC_INLINE void ec_conv_strips(const ec_conv spec, const ec_epilogue epilogue, ec_conv_pass *pass, int z, int y,
+EC_INLINE void ec_conv_strips(const ec_conv spec, const ec_epilogue epilogue, ec_conv_chunk *chunk, int z, int y,
                               int tile, int kind)
 {
     const int column = spec.tile[tile].strips[kind].column, width = spec.tile[tile].strips[kind].width;
     const int end = column + spec.tile[tile].strips[kind].count * width;
     for (int x = column; x < end; x += width)
-        ec_conv_strip(spec, epilogue, pass, z, y, x, width, spec.tile[tile].vectors, spec.tile[tile].lanes,
+        ec_conv_strip(spec, epilogue, chunk, z, y, x, width, spec.tile[tile].vectors, spec.tile[tile].lanes,
                       spec.tile[tile].strips[kind].edge, spec.tile[tile].lines);
 }
 
 /* A tile of filters of one of the two kinds over the output rows [y0, y1) and the input channels
    [c0, c1), all at once or some at a time.  `of` has the tile's pointers. */
 EC_NEST void ec_conv_filters(const ec_conv spec, const ec_epilogue epilogue, const ec_conv_operands operands,
-                               const ec_conv_pass of, int tile, int kinds, int y0, int y1, int c0, int c1)
+                               const ec_conv_chunk of, int tile, int kinds, int y0, int y1, int c0, int c1)
 {
     const int channel = ec_conv_taps(spec) * spec.tile[tile].vectors * EC_VL; /* filters */
     int c = c0;
     do {
-        const int end = spec.channels_per_pass ? ec_min_i(c + spec.channels_per_pass, c1) : c1;
+        const int end = spec.channels_per_chunk ? ec_min_i(c + spec.channels_per_chunk, c1) : c1;
         const char *const filters =
             (const char *)of.filters + (ptrdiff_t)(c - c0) * EC_STORED_SPAN(spec.filters_as, channel);
-        ec_conv_pass pass = of;
-        pass.c0 = c;
-        pass.c1 = end;
-        pass.first = !spec.channels_per_pass || c == 0;
-        pass.last = !spec.channels_per_pass || end == spec.in_c;
-        pass.filters = filters;
-        pass.next = filters + (ptrdiff_t)(end - c) * EC_STORED_SPAN(spec.filters_as, channel);
+        ec_conv_chunk chunk = of;
+        chunk.c0 = c;
+        chunk.c1 = end;
+        chunk.first = !spec.channels_per_chunk || c == 0;
+        chunk.last = !spec.channels_per_chunk || end == spec.in_c;
+        chunk.filters = filters;
+        chunk.next = filters + (ptrdiff_t)(end - c) * EC_STORED_SPAN(spec.filters_as, channel);
         if (spec.decode_filters) {
             ec_decode(operands.workspace, filters, (end - c) * channel, spec.filters_as);
-            pass.filters = operands.workspace;
+            chunk.filters = operands.workspace;
         }
         for (int z = 0; z < spec.window.out_d; z++)
             for (int y = y0; y < y1; y++) {
-                ec_conv_strips(spec, epilogue, &pass, z, y, tile, 0);
+                ec_conv_strips(spec, epilogue, &chunk, z, y, tile, 0);
                 if (kinds > 1)
-                    ec_conv_strips(spec, epilogue, &pass, z, y, tile, 1);
+                    ec_conv_strips(spec, epilogue, &chunk, z, y, tile, 1);
                 if (kinds > 2)
-                    ec_conv_strips(spec, epilogue, &pass, z, y, tile, 2);
+                    ec_conv_strips(spec, epilogue, &chunk, z, y, tile, 2);
                 if (kinds > 3)
-                    ec_conv_strips(spec, epilogue, &pass, z, y, tile, 3);
+                    ec_conv_strips(spec, epilogue, &chunk, z, y, tile, 3);
             }
         c = end;
-    } while (spec.channels_per_pass && c < c1);
+    } while (spec.channels_per_chunk && c < c1);
 }
 
 /* The rows of the input that the output rows [y0, y1) read, in float32; which is the first. */
 EC_INLINE int ec_conv_decode_rows(const ec_conv spec, const void *in, float *decoded, int y0, int y1)
 {
-    const ec_window w = spec.window;
-    const int reach = (w.kernel_h - 1) * w.dilation_h + 1;
-    const int from = ec_max_i(y0 * w.stride_h - w.pad_h, 0);
-    const int to = ec_min_i((y1 - 1) * w.stride_h - w.pad_h + reach, w.in_h);
+    const ec_window window = spec.window;
+    const int reach = (window.kernel_h - 1) * window.dilation_h + 1;
+    const int from = ec_max_i(y0 * window.stride_h - window.pad_h, 0);
+    const int to = ec_min_i((y1 - 1) * window.stride_h - window.pad_h + reach, window.in_h);
     const int planes = (int)(spec.in_image / spec.in_plane); /* of all blocks of channels */
     for (int p = 0; p < planes && from < to; p++)
         ec_decode(decoded + p * ec_conv_in_plane(spec),
@@ -333,13 +335,14 @@ EC_NEST void ec_conv_direct(const ec_conv spec, const ec_epilogue epilogue, cons
 {
     const int vectors = spec.tile[EC_CONV_TILE].vectors, filters = vectors * EC_VL;
     const ptrdiff_t channel = EC_STORED_SPAN(spec.filters_as, ec_conv_taps(spec) * filters); /* bytes */
-    const int passes = ec_ceil_div(row1 - row0, spec.rows_per_pass);
-    for (int i = 0; i < ec_max_i(spec.images, 1) * passes; i++) {
-        const int image = i / passes, y0 = row0 + i % passes * spec.rows_per_pass;
-        const int y1 = ec_min_i(y0 + spec.rows_per_pass, row1);
-        ec_conv_pass of = {.in = ec_at(operands.in, image * spec.in_image, spec.in_as), .filters = operands.filters,
-                           .bias = operands.bias, .residual = operands.residual,
-                           .out = ec_place(operands.out, image * spec.out_image, epilogue.out_as)};
+    const int chunks = ec_ceil_div(row1 - row0, spec.rows_per_chunk);
+    for (int i = 0; i < ec_max_i(spec.images, 1) * chunks; i++) {
+        const int image = i / chunks, y0 = row0 + i % chunks * spec.rows_per_chunk;
+        const int y1 = ec_min_i(y0 + spec.rows_per_chunk, row1);
+        ec_conv_chunk of = {.in = ec_at(operands.in, image * spec.in_image, spec.in_as),
+                            .filters = operands.filters,
+                            .bias = operands.bias, .residual = operands.residual,
+                            .out = ec_place(operands.out, image * spec.out_image, epilogue.out_as)};
         if (epilogue.has_residual)
             of.residual = ec_at(operands.residual, image * spec.out_image, epilogue.residual_as);
         if (spec.sums_apart)

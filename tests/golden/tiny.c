@@ -76,12 +76,12 @@ static void tiny_conv_3x3_s2_1(const float *in, const float *weights, const floa
             .stride_d = 1, .stride_h = 2, .stride_w = 2, .dilation_d = 1, .dilation_h = 1,
             .dilation_w = 1, .pad_h = 1, .pad_w = 1
         },
-        .in_c = 3, .in_block = 1, .in_block_step = 144,
+        .in_c = 3, .in_block = 1, .in_block_stride = 144,
         .in_plane = 144, .in_row = 12, .in_pixel = 1,
         .out_plane = 36, .out_row = 6, .out_pixel = 1,
         .out_vec = 36,
         .tiles = 1,
-        .rows_per_pass = 6,
+        .rows_per_chunk = 6,
         .tile = {{
             .vectors = 4, .lanes = 1,
             .strips = {{.count = 1, .width = 3, .edge = 1}, {.column = 3, .count = 1, .width = 3}}
@@ -164,12 +164,12 @@ static void tiny_dense_1(const float *in, const float *weights, const float *bia
             .stride_d = 1, .stride_h = 1, .stride_w = 1, .dilation_d = 1, .dilation_h = 1,
             .dilation_w = 1
         },
-        .in_c = 36, .in_block = 36, .in_block_step = 36,
+        .in_c = 36, .in_block = 36, .in_block_stride = 36,
         .in_plane = 36, .in_row = 36, .in_pixel = 36,
         .out_plane = 3, .out_row = 3, .out_pixel = 3,
         .out_vec = 1,
         .tiles = 1,
-        .rows_per_pass = 1,
+        .rows_per_chunk = 1,
         .tile = {{
             .vectors = 3, .lanes = 1,
             .strips = {{.count = 1, .width = 1}}
@@ -282,7 +282,7 @@ static int tiny_check_header(const unsigned char *image)
         return TINY_E_WEIGHTS_FORMAT;
     if (tiny_u32(image + 8) != (uint32_t)TINY_WEIGHTS_BYTES || tiny_u32(image + 12) != 0)
         return TINY_E_WEIGHTS_SIZE;
-    if (tiny_u32(image + 16) != 0x74466d09u || tiny_u32(image + 20) != 0x804fd87eu)
+    if (tiny_u32(image + 16) != 0xab42e37fu || tiny_u32(image + 20) != 0x8789bd61u)
         return TINY_E_WEIGHTS_LAYOUT;
     return TINY_OK;
 }

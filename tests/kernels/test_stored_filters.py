@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from _pytest.mark.structures import ParameterSet
 
-from edgeconv.algorithms.direct.plan import channels_per_pass, make_plan
+from edgeconv.algorithms.direct.plan import channels_per_chunk, make_plan
 from edgeconv.algorithms.problem import problem_of
 from edgeconv.cache import Cache
 from edgeconv.choose.storage import weight_formats
@@ -153,8 +153,8 @@ def test_far_filters_come_in_passes(build: Build, name: str) -> None:
     far = replace(build.target, caches=FAR)
     for case in in_passes(build.target, name):
         problem = problem_of(case.layer.node, case.graph)
-        assert channels_per_pass(problem, make_plan(problem, far), far)
-        assert case.layer.params["channels_per_pass"]
+        assert channels_per_chunk(problem, make_plan(problem, far), far)
+        assert case.layer.params["channels_per_chunk"]
 
 
 def blocks_fit(target: Target) -> Target:
@@ -190,7 +190,7 @@ def test_blocks_of_decoded_filters(build: Build, folder: Path) -> None:
         assert sum(decoded) >= 3
         return
     assert all(decoded)
-    assert cases[0].layer.params["channels_per_pass"]
+    assert cases[0].layer.params["channels_per_chunk"]
 
 
 def outer(target: Target) -> list[Spec]:

@@ -127,10 +127,10 @@ def test_passes_over_input_channels(build: Build, folder: Path) -> None:
     cases = in_passes(build.target)
     params = [case.layer.params for case in cases]
     if build.target.lanes > 1:
-        assert all(entry["channels_per_pass"] and entry["sums"] for entry in params)
+        assert all(entry["channels_per_chunk"] and entry["sums"] for entry in params)
         assert params[-1]["decoded"]
     else:  # where that is worth the workspace
-        assert any(entry["channels_per_pass"] and entry["sums"] for entry in params)
+        assert any(entry["channels_per_chunk"] and entry["sums"] for entry in params)
     check(build, cases, folder)
 
 
@@ -170,7 +170,7 @@ def test_rows_decoded_once(build: Build, folder: Path) -> None:
     params = [case.layer.params for case in cases]
     for entry in params[:3]:
         size = entry["out_size"]
-        assert isinstance(size, tuple) and size[1] != entry["rows_per_pass"]  # noqa: PT018
+        assert isinstance(size, tuple) and size[1] != entry["rows_per_chunk"]  # noqa: PT018
     if build.target.lanes > 1:
         assert all(entry["band"] for entry in params)
         assert params[-1]["decoded"] and params[-1]["sums"]  # noqa: PT018

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from edgeconv import board as boards
 from edgeconv.algorithms.direct.band import band_bytes, band_elements
 from edgeconv.algorithms.direct.packing import pack_filters, packed_elements
-from edgeconv.algorithms.direct.plan import channels_per_pass, make_plan, sums_bytes
+from edgeconv.algorithms.direct.plan import channels_per_chunk, make_plan, sums_bytes
 from edgeconv.algorithms.direct.tiles import DirectPlan, filter_tiles
 from edgeconv.algorithms.direct.traffic import traffic
 from edgeconv.algorithms.problem import ConvProblem
@@ -157,7 +157,7 @@ def crossings(problem: ConvProblem, target: Target) -> tuple[Crossing, ...]:
 def planned(problem: ConvProblem, target: Target) -> tuple[DirectPlan, int, int]:
     """The plan, its channels per pass, and the workspace of sums."""
     plan = make_plan(problem, target)
-    channels = channels_per_pass(problem, plan, target)
+    channels = channels_per_chunk(problem, plan, target)
     return plan, channels, sums_bytes(problem, plan, target, channels)
 
 

@@ -56,9 +56,9 @@ def _geometry_params(problem: ConvProblem, plan: DirectPlan) -> dict[str, Param]
         "in_image": source.batch,
         "out_image": target.batch,
         "in_block": source.block,
-        "in_block_step": source.block_stride,
-        "in_steps": (in_plane, in_row, source.pixel),
-        "out_steps": (out_plane, out_row, target.pixel),
+        "in_block_stride": source.block_stride,
+        "in_strides": (in_plane, in_row, source.pixel),
+        "out_strides": (out_plane, out_row, target.pixel),
     }
 
 
@@ -105,8 +105,8 @@ def lower(candidate: DirectCandidate, node: Node, graph: Graph, target: Target) 
         **_geometry_params(problem, plan),
         **problem.rings,
         "out_vec": out_vec,
-        "rows_per_pass": plan.chunk,
-        "channels_per_pass": plan.channels,
+        "rows_per_chunk": plan.chunk,
+        "channels_per_chunk": plan.channels,
         **_tiles_params(problem, plan, len(tiles), lanes),
         "groups": (problem.group_in_c, problem.group_out_c) if problem.groups > 1 else (0, 0),
         "epilogue": epilogue_of(node, graph),
@@ -150,11 +150,11 @@ def lower(candidate: DirectCandidate, node: Node, graph: Graph, target: Target) 
     )
 
 
-def _workspace_params(parts: Mapping[str, int]) -> dict[str, Param]:
-    """Which parts the workspace has, and the floats before each."""
+def _workspace_params(sizes: Mapping[str, int]) -> dict[str, Param]:
+    """What the workspace holds, and the floats before each."""
     found: dict[str, Param] = {}
     start = 0
-    for name, size in parts.items():
+    for name, size in sizes.items():
         found[name] = bool(size)
         found[f"{name}_at"] = start // FLOAT_BYTES
         start += size
@@ -164,11 +164,11 @@ def _workspace_params(parts: Mapping[str, int]) -> dict[str, Param]:
 def _lines(
     problem: ConvProblem, plan: DirectPlan, lanes: int, vectors: int, cut: tuple[Segment, ...]
 ) -> int:
-    """Cache lines of filters that each strip fetches ahead, where channels come in passes."""
+    """Cache lines of filters that each strip fetches ahead, where channels come in chunks."""
     if not plan.channels or not cut:
         return 0
-    per_pass = plan.channels * math.prod(problem.kernel) * vectors * lanes * problem.filter_bytes
-    return math.ceil(per_pass / (LINE_BYTES * visits(plan, cut)))
+    of_chunk = plan.channels * math.prod(problem.kernel) * vectors * lanes * problem.filter_bytes
+    return math.ceil(of_chunk / (LINE_BYTES * visits(plan, cut)))
 
 
 def _blobs(

@@ -89,7 +89,7 @@ def _decode_slots(
 ) -> float:
     """Slots per strip to decode a vector of filters, in registers or once for all strips."""
     each = target.decoding(problem.filters_as).vector
-    if decoded_bytes(problem, plan, target, channels_per_pass(problem, plan, target)):
+    if decoded_bytes(problem, plan, target, channels_per_chunk(problem, plan, target)):
         return (each + KEEP_SLOTS) / visits(plan, cut)
     return each
 
@@ -115,7 +115,7 @@ def _chunk(problem: ConvProblem, rows: int, target: Target, *, in_blocks: bool) 
     return -(-rows // passes)  # even passes: 28 rows of which 27 fit are 14 and 14
 
 
-def channels_per_pass(problem: ConvProblem, plan: DirectPlan, target: Target) -> int:
+def channels_per_chunk(problem: ConvProblem, plan: DirectPlan, target: Target) -> int:
     """Input channels that meet a tile of filters at a time; 0 where that is all of them.
 
     Filters that do not fit L2 come from far, and the first strip that needs them would wait.  In
@@ -187,7 +187,7 @@ def make_plan(problem: ConvProblem, target: Target) -> DirectPlan:
     # passes where an activation comes before it.  Costs count passes all the same: if they did not,
     # 1 of 40 quantised programs of the zoo would be another (ResNet-8 in flyte16 on 32-bit NEON).
     whole = problem.finish.late and not sums_apart(problem)
-    channels = 0 if whole else channels_per_pass(problem, plan, target)
+    channels = 0 if whole else channels_per_chunk(problem, plan, target)
     return replace(plan, channels=channels)
 
 
@@ -246,7 +246,7 @@ def _memory(problem: ConvProblem, plan: DirectPlan, target: Target) -> float:
     """Bytes of workspace and code, the latter for what they are worth."""
     sums = sum(s.rows for s in plan.segments) * plan.vectors
     sums += sum(s.rows for s in plan.tail_segments) * plan.tail_vectors
-    parts = workspace(problem, plan, target, channels_per_pass(problem, plan, target))
+    parts = workspace(problem, plan, target, channels_per_chunk(problem, plan, target))
     return sum(parts.values()) + FLASH_WORTH * SUM_CODE * sums
 
 
@@ -271,7 +271,7 @@ def _decoding_ways(walk: DirectPlan, problem: ConvProblem, target: Target) -> It
         for in_blocks, band in product(filters, inputs):
             plan = replace(walk, chunk=chunk, in_blocks=in_blocks)
             plan = replace(plan, band=band_rows(problem, plan)) if band else plan
-            channels = channels_per_pass(problem, plan, target)
+            channels = channels_per_chunk(problem, plan, target)
             if not in_blocks or decoded_bytes(problem, plan, target, channels):
                 yield plan
 
@@ -312,7 +312,7 @@ def _plan_cost(problem: ConvProblem, plan: DirectPlan, target: Target) -> float:
     total, pixel = 0.0, _pixel_slots(problem, plan, target)
     # Passes whose sums go to memory and come back; those of plain float32 are not counted.
     counted = plan.in_blocks or sums_apart(problem)
-    channels = channels_per_pass(problem, plan, target) if counted else 0
+    channels = channels_per_chunk(problem, plan, target) if counted else 0
     again = -(-problem.in_c // channels) - 1 if channels else 0
     for count, vectors, channels_read in tile_kinds(problem, plan.vectors, target):
         cut = plan.segments if vectors == plan.vectors else plan.tail_segments

@@ -105,7 +105,7 @@ class _Nest:
 
     def crossing(self) -> Crossing:
         """What crosses behind the cache for the whole batch."""
-        batch, parts = self.problem.batch, [(_Part(self, t), n) for t, n in self.tiles]
+        batch, parts = self.problem.batch, [(_TileTraffic(self, t), n) for t, n in self.tiles]
         rounds = batch * self.chunks
         met_again = (rounds - 1) * self._chunk_lost() * self.met
         filters = sum(n * p.filters * (1 + met_again) for p, n in parts)
@@ -138,12 +138,12 @@ class _Nest:
             output_writes=batch * output,
         )
 
-    def _image(self, parts: Sequence[tuple[_Part, int]]) -> float:
+    def _image(self, tiles: Sequence[tuple[_TileTraffic, int]]) -> float:
         """Lines of the input that come in for the first time, and rows that two chunks read."""
         whole = self.stored.sweep(self.plan.rows)
         image = max(self.stored.covering(whole), whole.bytes)
         halo = max(0.0, self.chunked(self.stored) - image)
-        return image + halo * max(p.halo_lost() for p, _ in parts)
+        return image + halo * max(p.halo_lost() for p, _ in tiles)
 
     @property
     def met(self) -> float:
@@ -162,12 +162,12 @@ class _Nest:
         """The share of the filters evicted from one chunk to the next."""
         chunk = self.plan.chunk
         if sum(count for _, count in self.tiles) == 1 and self.channels >= self.problem.in_c:
-            return _Part(self, self.tiles[0][0]).strip_lost  # nothing else comes between
+            return _TileTraffic(self, self.tiles[0][0]).strip_lost  # nothing else comes between
         filters, sums = Runs(1, self.all_filters), Runs(1, self.sums)
         return self.lost(filters, self.input.sweep(chunk), self.output.sweep(chunk), sums)
 
 
-class _Part:
+class _TileTraffic:
     """One tile of filters; all results are bytes per image."""
 
     def __init__(self, nest: _Nest, tile: _Tile) -> None:
