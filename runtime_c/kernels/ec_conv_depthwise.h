@@ -72,7 +72,7 @@ EC_INLINE void ec_depthwise_strips(const ec_depthwise spec, const ec_epilogue ep
         ec_depthwise_sum(spec, block, ec_rows_read(spec.window, z, y), sums, x, width,
                          spec.strips[kind].edge);
         if (spec.units_at)
-            ec_tile_bias(place, sums, block.bias, spec.units_at, 0, 1);
+            ec_tile_bias(sums, block.bias, spec.units_at, width, 1);
         ec_tile_finish(epilogue, place, sums, block.residual, block.out, 1);
     }
 }

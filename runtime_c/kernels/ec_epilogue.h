@@ -51,23 +51,16 @@ EC_INLINE int ec_tile_lanes(const ec_tile_place place, int vector, int nv)
     return vector < nv - 1 ? EC_VL : place.tail;
 }
 
-/* sums * unit + bias.  units_at: so many floats behind a channel's bias lies its unit; 0: the unit is
-   one.  by_rows: a row of the tile is a channel; else a lane is. */
-EC_INLINE void ec_tile_bias(const ec_tile_place place, ec_vec *sums, const float *bias,
-                            ptrdiff_t units_at, int by_rows, int nv)
+/* sums * unit + bias, whole vectors of both: a lane is a channel, whose unit lies units_at floats behind
+   its bias. */
+EC_INLINE void ec_tile_bias(ec_vec *sums, const float *bias, ptrdiff_t units_at, int mr, int nv)
 {
     EC_UNROLL
-    for (int p = 0; p < place.rows; p++) {
+    for (int p = 0; p < mr; p++) {
         EC_UNROLL
-        for (int j = 0; j < nv; j++) {
-            const float *const own = by_rows ? bias + p : bias + j * EC_VL;
-            const int n = ec_tile_lanes(place, j, nv);
-            const ec_vec start = by_rows ? ec_set1(*own) : ec_read(own, n);
-            ec_vec *const x = sums + p * nv + j;
-            *x = !units_at ? ec_add(*x, start)
-                 : by_rows ? ec_fma(*x, ec_set1(own[units_at]), start)
-                           : ec_fma(*x, ec_read(own + units_at, n), start);
-        }
+        for (int j = 0; j < nv; j++)
+            sums[p * nv + j] = ec_fma(sums[p * nv + j], ec_load(bias + units_at + j * EC_VL),
+                                      ec_load(bias + j * EC_VL));
     }
 }
 
