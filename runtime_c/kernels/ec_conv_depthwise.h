@@ -25,7 +25,7 @@ typedef struct ec_depthwise {
 
 /* Sums of the output columns [column, column + mr) of a row that reads `met`, in units of the filters if
    they have one.  edge: some input column may lie outside. */
-EC_INLINE void ec_depthwise_sum(const ec_depthwise spec, const ec_conv_operands block, const ec_rows met,
+EC_NEST void ec_depthwise_sum(const ec_depthwise spec, const ec_conv_operands block, const ec_rows met,
                                 ec_vec *sums, int column, int mr, int edge)
 {
     const ec_window window = spec.window;
@@ -79,7 +79,7 @@ EC_INLINE void ec_depthwise_strips(const ec_depthwise spec, const ec_epilogue ep
 
 /* The output rows [row0, row1).  kinds: of strips in a row, as a literal, so that no compiler takes up
    what there is not. */
-EC_INLINE void ec_conv_depthwise(const ec_depthwise spec, const ec_epilogue epilogue,
+EC_NEST void ec_conv_depthwise(const ec_depthwise spec, const ec_epilogue epilogue,
                                  const ec_conv_operands operands, int kinds, int row0, int row1)
 {
     const ec_window window = spec.window;
