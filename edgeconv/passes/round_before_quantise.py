@@ -1,0 +1,49 @@
+"""Round the result of a layer to a grid before it becomes integers.
+
+The integers stay the same.  But the layer's result then lies on a grid (``edgeconv.ir.grids``): it
+is int8 in memory, integers may be summed to make it, and the Quantise has nothing left to do.
+"""
+
+from __future__ import annotations
+
+from edgeconv.encoding import INT8
+from edgeconv.ir.edit import Editor
+from edgeconv.ir.filters import WEIGHTED
+from edgeconv.ir.graph import Epilogue, Node
+from edgeconv.ir.quantisation import integers_of, rounding_to
+from edgeconv.passes.base import Pass, Stage, at_each
+
+
+@at_each("Quantise")
+def run(position: int, editor: Editor) -> None:
+    """The Quantise at ``position`` may read a Conv or Dense that nobody else does."""
+    node = editor.node(position)
+    encoding, name = integers_of(node), node.inputs[0]
+    writer = editor.private_writer(name, position)
+    if writer is None or not encoding.is_per_tensor or encoding.bits != INT8.bits:
+        return
+    layer, rounding = editor.node(writer), rounding_to(encoding)
+    if layer.op not in WEIGHTED or rounding in (layer.epilogue.before, layer.epilogue.after):
+        return
+    rounded = editor.add_tensor(f"{name}.rounded", editor.shape(name), editor.tensors[name])
+    unary = Node(
+        editor.fresh_node(node.name),
+        "Unary",
+        (name,),
+        (rounded,),
+        epilogue=Epilogue(before=rounding),
+        origin=node.origin,
+    )
+    editor.insert(position, unary)
+    editor.update(position, inputs=(rounded,))
+
+
+PASS = Pass(
+    name="round_before_quantise",
+    run=run,
+    requires="a Quantise of eight bits, per tensor, that alone reads the result of a Conv or Dense "
+    "which was not rounded so",
+    ensures="a Unary in between rounds it to the Quantise's grid",
+    stage=Stage.FUSE,
+    after=("fuse_activation",),
+)

@@ -1,0 +1,53 @@
+"""Rounding a layer's result before it becomes integers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from edgeconv.encoding import Encoding, integers
+from edgeconv.ir.activation import grid
+from edgeconv.ir.graph import Epilogue
+from edgeconv.passes.fuse_activation import run as fuse_activation
+from edgeconv.passes.round_before_quantise import run
+from tests.ir_builder import GraphBuilder, ops
+
+STORED = replace(integers("int8"), scale=(0.5,), zero=(3,))
+GRID = grid(0.5, -131, 124)
+
+
+def quantise(b: GraphBuilder, x: str, encoding: Encoding = STORED) -> str:
+    return b.node("Quantise", (x,), b.shape(x), {"encoding": encoding})
+
+
+def test_a_layer_is_rounded_to_the_grid_that_its_integers_have() -> None:
+    b = GraphBuilder()
+    after = fuse_activation(run(b.graph(quantise(b, b.conv(b.input(1, 3, 5, 5), 4)))))
+    assert ops(after) == ["Conv", "Quantise"]
+    assert after.nodes[0].epilogue == Epilogue(before=GRID)
+    assert run(after) is after
+
+
+def test_behind_what_the_layer_does_already() -> None:
+    b = GraphBuilder()
+    x = b.input(1, 3, 5, 5)
+    relu = Epilogue(before=grid(0.25, -3, 3), residual=b.input(1, 4, 5, 5))
+    after = fuse_activation(run(b.graph(quantise(b, b.conv(x, 4, epilogue=relu)))))
+    assert after.nodes[0].epilogue == replace(relu, after=GRID)
+
+
+def test_what_others_read_and_what_is_no_layer_stays() -> None:
+    b = GraphBuilder()
+    x = b.input(1, 4, 5, 5)
+    shared = b.conv(x, 4)
+    before = b.graph(quantise(b, shared), quantise(b, x), shared)
+    assert run(before) is before
+
+
+def test_scales_per_channel_and_sixteen_bits_stay() -> None:
+    for encoding in (
+        replace(STORED, scale=(0.5,) * 4, zero=(3,) * 4, axis=1),
+        replace(integers("int16"), scale=(0.5,), zero=(3,)),
+    ):
+        b = GraphBuilder()
+        before = b.graph(quantise(b, b.conv(b.input(1, 3, 5, 5), 4), encoding))
+        assert run(before) is before
