@@ -15,12 +15,13 @@ EC_INLINE void ec_gemm_tile(const float *a, const void *b, int fmt, const float 
     ec_vec rows[EC_TILE_VECS];
     ec_tile_init(&t, bias, mr, nv);
     const int half = k / 2;
-    const char *const rest = (const char *)b + (ptrdiff_t)half * EC_STORED_SPAN(fmt, nv * EC_VL);
-    ec_tile_mac(&t, a, EC_F32, 1, mr, b, fmt, half, mr, nv, 0, mr);
-    ec_tile_read(&t, rows, mr, nv);
-    ec_tile_write(&t, rows, mr, nv);
-    ec_tile_mac(&t, a + (ptrdiff_t)half * mr, EC_F32, 1, mr, rest, fmt, k - half, mr, nv, 0, mr);
-    ec_tile_read(&t, rows, mr, nv);
+    for (int done = 0, pass = 0; pass < 2; pass++, done = half) {
+        const char *const from = (const char *)b + (ptrdiff_t)done * EC_STORED_SPAN(fmt, nv * EC_VL);
+        const int n = pass ? k - half : half;
+        ec_tile_mac(&t, a + (ptrdiff_t)done * mr, EC_F32, 1, mr, from, fmt, n, mr, nv, 0, mr);
+        ec_tile_read(&t, rows, mr, nv);
+        ec_tile_write(&t, rows, mr, nv);
+    }
     EC_UNROLL
     for (int p = 0; p < mr; p++) {
         EC_UNROLL
@@ -42,7 +43,7 @@ static float next(void)
 }
 
 /* Random filters as fmt has them, in rows of nr that begin with a byte, and their values in b. */
-EC_INLINE void fill(int fmt, int nr)
+static __attribute__((noinline)) void fill(int fmt, int nr)
 {
     const int row = EC_STORED_SPAN(fmt, nr);
     for (int i = 0; i < K_MAX * row; i++) {

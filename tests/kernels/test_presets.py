@@ -47,7 +47,7 @@ def run(*command: str) -> str:
 
 def _marked(name: str) -> Any:
     """Sanitizers under an emulator take minutes; natively they run always."""
-    slow = name.endswith("san") and "CMAKE_CROSSCOMPILING_EMULATOR" in cache_variables(name)
+    slow = {"EC_SANITIZE", "CMAKE_CROSSCOMPILING_EMULATOR"} <= cache_variables(name).keys()
     return pytest.param(name, marks=pytest.mark.slow) if slow else name
 
 
