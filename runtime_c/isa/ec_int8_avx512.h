@@ -55,19 +55,32 @@ EC_INLINE void ec_s8_mac(ec_s8_sums *tile, const void *a, ptrdiff_t a_row, ptrdi
     }
 }
 
-/* The first n lanes of x, |x| < 2^31 - 256, as bytes: rounded to nearest, ties to even, then `zero`
-   added and kept within [least, most]. */
-EC_INLINE void ec_s8_store(int8_t *p, ec_vec x, int zero, int least, int most, int n)
+/* What requantisation takes of vectors of int32 (ec_requantise.h): floor(a * b / 2^32) by lanes, the
+   rest as their names say; of the bytes the first n. */
+EC_INLINE ec_ivec ec_imul_high(ec_ivec a, ec_ivec b)
 {
-    __m512i q = _mm512_add_epi32(_mm512_cvtps_epi32(x), _mm512_set1_epi32(zero));
-    if (least > -128)
-        q = _mm512_max_epi32(q, _mm512_set1_epi32(least));
-    if (most < 127)
-        q = _mm512_min_epi32(q, _mm512_set1_epi32(most));
+    const __m512i even = _mm512_mul_epi32(a, b);
+    const __m512i odd = _mm512_mul_epi32(_mm512_shuffle_epi32(a, _MM_PERM_DDBB), _mm512_shuffle_epi32(b, _MM_PERM_DDBB));
+    return _mm512_mask_shuffle_epi32(odd, 0x5555, even, _MM_PERM_DDBB);
+}
+EC_INLINE ec_ivec ec_imul(ec_ivec a, ec_ivec b) { return _mm512_mullo_epi32(a, b); }
+EC_INLINE ec_ivec ec_iadd(ec_ivec a, ec_ivec b) { return _mm512_add_epi32(a, b); }
+EC_INLINE ec_ivec ec_ishift_right(ec_ivec a, int bits) { return _mm512_sra_epi32(a, _mm_cvtsi32_si128(bits)); }
+EC_INLINE ec_ivec ec_ibetween(ec_ivec a, int low, int high)
+{
+    return _mm512_min_epi32(_mm512_max_epi32(a, _mm512_set1_epi32(low)), _mm512_set1_epi32(high));
+}
+EC_INLINE ec_ivec ec_iload_s8(const int8_t *p, int n)
+{
+    return _mm512_cvtepi8_epi32(n == EC_VL ? _mm_loadu_si128((const __m128i *)(const void *)p)
+                                           : _mm_maskz_loadu_epi8(ec_mask(n), p));
+}
+EC_INLINE void ec_istore_s8(int8_t *p, ec_ivec v, int n)
+{
     if (n == EC_VL)
-        _mm512_mask_cvtsepi32_storeu_epi8(p, (__mmask16)-1, q);
+        _mm_storeu_si128((__m128i *)(void *)p, _mm512_cvtepi32_epi8(v));
     else
-        _mm512_mask_cvtsepi32_storeu_epi8(p, ec_mask(n), q);
+        _mm512_mask_cvtepi32_storeu_epi8(p, ec_mask(n), v);
 }
 
 #endif

@@ -99,16 +99,24 @@ EC_INLINE void ec_s8_packed_mac(ec_s8_sums *tile, const void *a, ptrdiff_t a_row
 }
 
 /* As in ec_int8_avx512.h. */
-EC_INLINE void ec_s8_store(int8_t *p, ec_vec x, int zero, int least, int most, int n)
+EC_INLINE ec_ivec ec_imul_high(ec_ivec a, ec_ivec b) { return vshrq_n_s32(vqdmulhq_s32(a, b), 1); }
+EC_INLINE ec_ivec ec_imul(ec_ivec a, ec_ivec b) { return vmulq_s32(a, b); }
+EC_INLINE ec_ivec ec_iadd(ec_ivec a, ec_ivec b) { return vaddq_s32(a, b); }
+EC_INLINE ec_ivec ec_ishift_right(ec_ivec a, int bits) { return vshlq_s32(a, vdupq_n_s32(-bits)); }
+EC_INLINE ec_ivec ec_ibetween(ec_ivec a, int low, int high)
 {
-    int32x4_t q = vaddq_s32(vcvtnq_s32_f32(x), vdupq_n_s32(zero));
-    if (least > -128)
-        q = vmaxq_s32(q, vdupq_n_s32(least));
-    if (most < 127)
-        q = vminq_s32(q, vdupq_n_s32(most));
-    const int16x4_t half = vqmovn_s32(q);
-    const int8x8_t bytes = vqmovn_s16(vcombine_s16(half, half));
-    const int32_t word = vget_lane_s32(vreinterpret_s32_s8(bytes), 0);
+    return vminq_s32(vmaxq_s32(a, vdupq_n_s32(low)), vdupq_n_s32(high));
+}
+EC_INLINE ec_ivec ec_iload_s8(const int8_t *p, int n)
+{
+    int32_t word = 0;
+    memcpy(&word, p, (size_t)n);
+    return vmovl_s16(vget_low_s16(vmovl_s8(vreinterpret_s8_s32(vdup_n_s32(word)))));
+}
+EC_INLINE void ec_istore_s8(int8_t *p, ec_ivec v, int n)
+{
+    const int16x4_t half = vmovn_s32(v);
+    const int32_t word = vget_lane_s32(vreinterpret_s32_s8(vmovn_s16(vcombine_s16(half, half))), 0);
     memcpy(p, &word, (size_t)n);
 }
 

@@ -15,12 +15,16 @@ typedef struct ec_epilogue {
     int residual_as, out_as;
 } ec_epilogue;
 
-/* How sums become int8 instead: min(max(rint(sum * unit) + zero, least), most), ties to even.  A
-   residual r of int8 adds r * residual_scale + offset before it is rounded. */
+/* How int32 sums become int8 instead:
+
+     q = min(max((high word of sum * multiplier of its channel + offset) >> right, low), high)
+
+   and with a residual r of int8 from that
+
+     min(max((q * by_sum + r * by_residual + sum_offset) >> sum_right, sum_low), sum_high) */
 typedef struct ec_requantise {
-    int asked, zero, least, most;
-    int has_residual;
-    float residual_scale, offset;
+    int asked, offset, right, low, high;
+    int has_residual, by_sum, by_residual, sum_offset, sum_right, sum_low, sum_high;
 } ec_requantise;
 
 /* Epilogue on one vector and store of its first n lanes as the elements of out from number `at` on;

@@ -104,14 +104,6 @@ EC_INLINE void ec_gemm_finish(const ec_gemm spec, const ec_gemm_given given,
             ec_vec x = sums[p * nv + j];
             if (n <= 0)
                 break; /* a line that ends early */
-#ifdef EC_S8_SHIFT
-            if (spec.requantise.asked) {
-                const float *const unit = of + spec.units_at;
-                ec_requantise_lanes(spec.requantise, x, by_filters ? ec_set1(*unit) : ec_read(unit, n),
-                                    operands.residual, operands.out, to, n);
-                continue;
-            }
-#endif
             if (spec.units_at)
                 x = ec_mul(x, by_filters ? ec_set1(of[spec.units_at])
                                          : ec_read(of + spec.units_at, n));
@@ -141,15 +133,25 @@ EC_INLINE void ec_gemm_tile(const ec_gemm spec, const ec_gemm_given given, const
     const ec_ahead ahead = {.next = next, .end = next + here.fetched};
     ec_sums tile;
     ec_vec sums[EC_TILE_VECS];
+    const ptrdiff_t at = here.at + (by_filters ? column / EC_VL * spec.out_vec : column * spec.out_row);
     ec_row_init(spec.micro_kernel, &tile, here.start, by_filters, mr, nv);
     if (by_filters)
         ec_gemm_sum_columns(spec, *given.window, &tile, here, ahead, mr, nv);
     else
         ec_gemm_sum_rows(spec, *given.window, &tile, here, column, ahead, mr, nv);
+#ifdef EC_S8_SHIFT
+    if (spec.requantise.asked) { /* pixels are the rows */
+        int32_t words[EC_TILE_VECS * EC_VL];
+        ec_row_save(spec.micro_kernel, &tile, words, mr, nv);
+        const int8_t *const residual = given.operands->residual;
+        ec_requantise_tile(spec.requantise, words, here.multiplier, residual ? residual + at : NULL,
+                           (int8_t *)given.operands->out + at, spec.out_row, spec.out_vec, rows,
+                           columns, nv);
+        return;
+    }
+#endif
     ec_row_read(spec.micro_kernel, &tile, sums, mr, nv);
-    ec_gemm_finish(spec, given, set, sums, here.bias,
-                   here.at + (by_filters ? column / EC_VL * spec.out_vec : column * spec.out_row),
-                   rows, columns, nv);
+    ec_gemm_finish(spec, given, set, sums, here.bias, at, rows, columns, nv);
 }
 
 /* The strips of a line under a tile of so many filters. */
@@ -207,8 +209,9 @@ EC_INLINE void ec_gemm_chunk(const ec_gemm spec, const ec_gemm_given given, cons
                     .filters = spec.filters_as == EC_F32 ? set.filters + filter * tile
                                                          : (const char *)place,
                     .pixels = (const char *)operands.panels + (line - from) * panel,
-                    .bias = set.bias + first,
+                    .bias = set.bias ? set.bias + first : NULL,
                     .start = set.start ? set.start + first : NULL,
+                    .multiplier = set.multiplier ? set.multiplier + first : NULL,
                     .at = set.at + z * spec.out_slice + line * spec.out_line +
                           (ec_gemm_filters_are_rows(spec) ? first * spec.out_row
                                                           : first / EC_VL * spec.out_vec),
@@ -291,8 +294,9 @@ EC_INLINE void ec_gemm_lines(const ec_gemm spec, const ec_gemm_given given, int 
             const ec_channel_set set = {
                 .in = ec_at(operands.in, image * spec.in_batch, spec.in.as),
                 .filters = filters,
-                .bias = operands.bias + group * spec.out_c,
+                .bias = operands.bias ? operands.bias + group * spec.out_c : NULL,
                 .start = operands.start ? operands.start + group * spec.out_c : NULL,
+                .multiplier = operands.multiplier ? operands.multiplier + group * spec.out_c : NULL,
                 .at = image * spec.out_batch + group * spec.out_group,
                 .c = group * spec.in_c + c,
                 .n = n,

@@ -43,7 +43,7 @@ typedef struct ec_gemm {
 typedef struct ec_gemm_operands {
     const void *in, *filters;
     const float *bias;
-    const int32_t *start; /* of sums of int8, a word per channel */
+    const int32_t *start, *multiplier; /* of sums of int8, a word per channel: see ec_requantise */
     const void *residual;
     void *out;
     float *panels, *decoded;
@@ -61,7 +61,7 @@ typedef struct ec_channel_set {
     const void *in;
     const char *filters;
     const float *bias;
-    const int32_t *start;
+    const int32_t *start, *multiplier;
     ptrdiff_t at; /* of the group in the output */
     int c, n, first, last;
 } ec_channel_set;
@@ -76,7 +76,7 @@ typedef struct ec_ahead {
 typedef struct ec_gemm_line {
     const char *filters, *pixels;
     const float *bias;
-    const int32_t *start;
+    const int32_t *start, *multiplier;
     ptrdiff_t at;
     int n, last;       /* channels; whether the line is the last */
     ec_rows met;       /* by the kernel */

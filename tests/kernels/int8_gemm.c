@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { IN, FILTERS, UNIT, START, RESIDUAL, OUT, PANEL, BUFFERS };
+enum { IN, FILTERS, MULTIPLIER, START, RESIDUAL, OUT, PANEL, BUFFERS };
 
 #define CASE(NAME, WINDOW, SPEC)                                                                   \
     static void NAME(void *const *buffer)                                                          \
@@ -24,9 +24,12 @@ enum { IN, FILTERS, UNIT, START, RESIDUAL, OUT, PANEL, BUFFERS };
         static const ec_window window = WINDOW;                                                    \
         static const ec_gemm spec = SPEC;                                                          \
         static const ec_epilogue epilogue = {0};                                                   \
+        const int asked = spec.requantise.asked; /* else sums are read in float32, without a bias */      \
         const ec_gemm_operands operands = {.in = buffer[IN], .filters = buffer[FILTERS],           \
-                                           .bias = buffer[UNIT], .start = buffer[START],           \
-                                           .residual = buffer[RESIDUAL], .out = buffer[OUT],       \
+                                           .bias = asked ? NULL : buffer[MULTIPLIER],              \
+                                           .multiplier = buffer[MULTIPLIER],                       \
+                                           .start = buffer[START], .residual = buffer[RESIDUAL],   \
+                                           .out = buffer[OUT],                                     \
                                            .panels = buffer[PANEL]};                               \
         ec_gemm_run(spec, window, epilogue, operands);                                             \
     }

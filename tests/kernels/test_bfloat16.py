@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 from edgeconv import host
-from edgeconv.algorithms.bfloat16.plan import BLOCK, make_plan
+from edgeconv.algorithms.bfloat16.candidate import candidates
 from edgeconv.algorithms.problem import problem_of
+from edgeconv.algorithms.rows.plan import BLOCK
 from edgeconv.cache import Cache
 from edgeconv.ir.activation import Activation
 from edgeconv.micro_kernels import micro_kernels
@@ -95,7 +96,8 @@ def test_against_float64(build: Build, folder: Path) -> None:
     few = replace(build, target=replace(build.target, caches=SMALL, prefetch=True))
     panels = conv((1, 40, 13, 9), 3 * build.target.lanes + 1, (3, 3), (1, 1, 1, 1), residual=True)
     found += cases(panels, few)
-    plan = make_plan(problem_of(found[-1].layer.node, found[-1].graph), few.target)
+    problem = problem_of(found[-1].layer.node, found[-1].graph)
+    plan = candidates(problem, few.target)[0].plan
     assert plan.rows > plan.chunk
     check(build, found, folder)
 

@@ -104,7 +104,11 @@ def drawn(conv: Conv, rng: np.random.Generator) -> dict[str, Array]:
         made["w"][:] = conv.extreme
     made["bias"] = rng.integers(-3000, 3000, conv.out_c, np.int32)
     span = 90 * math.sqrt(per * math.prod(conv.kernel))
-    made["unit"] = (rng.uniform(0.2, 1.0, conv.out_c) / span).astype(np.float32)
+    # To a result that fills int8, or all of 31 bits of multiplier.
+    made["right"] = rng.choice([1, 9, 22])
+    scale = rng.uniform(0.2, 1.0, conv.out_c) / span * 2.0 ** (32 + int(made["right"]))
+    made["multiplier"] = np.minimum(scale, 2**31 - 1).astype(np.int32)
+    made["multiplier"][0] = 2**31 - 1
     made["r"] = rng.integers(low, high, (conv.images, *conv.out, conv.out_c), np.int8)
     return made
 
@@ -130,16 +134,14 @@ def sums_of(conv: Conv, x: Array, w: Array, bias: Array) -> Array:
 
 
 def int8_of(sums: Array, made: Mapping[str, Array], asked: Mapping[str, Any]) -> Array:
-    """What the kernel's contract says becomes of sums, in float32 with its multiply-adds."""
-    x = sums.astype(np.float32)
+    """What the kernel's contract says becomes of sums."""
+    words = (sums * made["multiplier"].astype(np.int64)) >> 32
+    whole = np.clip((words + asked["offset"]) >> asked["right"], asked["low"], asked["high"])
     if asked["has_residual"]:
-        wide = x.astype(np.float64) * made["unit"] + float(np.float32(asked["offset"]))
-        scaled = made["r"].astype(np.float64) * float(np.float32(asked["residual_scale"]))
-        x = (scaled + wide.astype(np.float32)).astype(np.float32)
-    else:
-        x = x * made["unit"]
-    whole = np.rint(x).astype(np.int64) + asked["zero"]
-    return np.asarray(np.clip(whole, asked["least"], asked["most"]), np.int8)
+        both = whole * asked["by_sum"] + made["r"].astype(np.int64) * asked["by_residual"]
+        whole = (both + asked["sum_offset"]) >> asked["sum_right"]
+        whole = np.clip(whole, asked["sum_low"], asked["sum_high"])
+    return np.asarray(whole, np.int8)
 
 
 def struct(values: Mapping[str, Any]) -> str:
@@ -183,18 +185,25 @@ def case_of(row: MicroKernel, tile: Tile, conv: Conv, kind: str, rng: np.random.
         block=block * row.k,
         k=row.k,
     )
+    right = int(made["right"])
     asked = {
         "asked": int(kind != "sums"),
-        "zero": int(rng.integers(-20, 20)),
-        "least": int(rng.choice([-128, -7])),
-        "most": int(rng.choice([127, 50])),
+        "offset": (int(rng.integers(-128, 128)) << right) + (1 << (right - 1)),
+        "right": right,
+        "low": int(rng.choice([-128, -7])),
+        "high": int(rng.choice([127, 50])),
         "has_residual": int(kind == "residual"),
-        "residual_scale": 0.3125,
-        "offset": -4.75,
+        "by_sum": int(rng.integers(1, 1 << 21)),
+        "by_residual": int(rng.integers(1, 1 << 21)),
+        "sum_offset": int(rng.integers(-(1 << 28), 1 << 28)),
+        "sum_right": 21,
+        "sum_low": int(rng.choice([-128, -3])),
+        "sum_high": int(rng.choice([127, 90])),
     }
-    room = -(-conv.out_c // lanes) * lanes
-    unit, start = np.zeros(2 * room, np.float32), np.zeros(room, np.int32)
-    unit[room : room + conv.out_c] = made["unit"]
+    room = conv.out_c + lanes  # whole vectors from each group's first channel on
+    multiplier, start = np.zeros(room, np.int32), np.zeros(room, np.int32)
+    if kind != "sums":  # else they are a bias of float32
+        multiplier[: conv.out_c] = made["multiplier"]
     start[: conv.out_c] = start_of(made["w"], made["bias"], conv.zero, row)
     window = {
         **dict(zip(("in_d", "in_h", "in_w"), (1, *conv.size), strict=True)),
@@ -223,7 +232,6 @@ def case_of(row: MicroKernel, tile: Tile, conv: Conv, kind: str, rng: np.random.
         "chunk": chunk,
         "tiles_near": 1,
         "filters_as": "EC_F32",
-        "units_at": room if kind != "sums" else 0,
         "requantise": asked,
         "in": {
             "as": "EC_I8",
@@ -259,7 +267,7 @@ def case_of(row: MicroKernel, tile: Tile, conv: Conv, kind: str, rng: np.random.
         conv=conv,
         tile=tile,
         kind=kind,
-        arrays=(made["x"], filters, unit, start, made["r"]),
+        arrays=(made["x"], filters, multiplier, start, made["r"]),
         expected=expected,
         text=f"#define WINDOW {struct(window)}\n#define SPEC {struct(spec)}\n",
         panel=4 * blocks * block * rows * phases * wide + slack,

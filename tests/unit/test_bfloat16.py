@@ -10,10 +10,10 @@ import pytest
 
 from edgeconv import algorithms, host
 from edgeconv import board as boards
-from edgeconv.algorithms.bfloat16.plan import make_plan
-from edgeconv.algorithms.bfloat16.traffic import traffic
+from edgeconv.algorithms.bfloat16.candidate import candidates
 from edgeconv.algorithms.filter_order import FilterOrder
 from edgeconv.algorithms.problem import problem_of
+from edgeconv.algorithms.rows.traffic import traffic
 from edgeconv.choose import select
 from edgeconv.encoding import Encoding
 from edgeconv.errors import EdgeconvError
@@ -121,7 +121,7 @@ def test_panels_fit_their_share() -> None:
     big = graph(256, 64, size=112)
     node = replace(big.nodes[0], attrs={**big.nodes[0].attrs, "storage": Encoding(16)})
     problem = problem_of(node, big)
-    plan = make_plan(problem, ZEN4.target)
+    plan = candidates(problem, ZEN4.target)[0].plan
     assert plan.panel.bytes <= 3 / 8 * 2**20
     assert plan.chunk < plan.rows
     levels = traffic(problem, plan, ZEN4.target)

@@ -5,18 +5,22 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from edgeconv.algorithms.bfloat16.plan import Bfloat16Plan, make_plan
-from edgeconv.algorithms.bfloat16.traffic import traffic
 from edgeconv.algorithms.candidate import ConvCandidate
 from edgeconv.algorithms.problem import ConvProblem
+from edgeconv.algorithms.rows.plan import RowsPlan, make_plan
+from edgeconv.algorithms.rows.traffic import traffic
 from edgeconv.algorithms.work import encoding, taps_met, tiled
 from edgeconv.ir.candidate import OPERANDS
 from edgeconv.ir.work import Work
 from edgeconv.lowering.work import width
+from edgeconv.micro_kernels.base import Lies
 from edgeconv.targets import Target
 
-Bfloat16Candidate = ConvCandidate[Bfloat16Plan]
+Bfloat16Candidate = ConvCandidate[RowsPlan]
 COMPUTE = "bfloat16"
+# Slots to bring a vector of channels of one pixel to the panel: load, half a rounding, half a
+# store; of a rounding in steps and a transposition where the pixels lie side by side.
+PACK_SLOTS = {Lies.STRIDED: 2.0, Lies.PACKED: 12.0}
 
 
 def candidates(problem: ConvProblem, target: Target) -> tuple[Bfloat16Candidate, ...]:
@@ -25,7 +29,9 @@ def candidates(problem: ConvProblem, target: Target) -> tuple[Bfloat16Candidate,
     able = target.multiplying(COMPUTE)
     if not able or problem.filters_as != OPERANDS[COMPUTE] or problem.group_in_c == 1:
         return ()
-    plan = make_plan(problem, target)
+    decode = target.decoding(problem.in_as).vector
+    slots = {lies: each + decode for lies, each in PACK_SLOTS.items()}
+    plan = make_plan(problem, target, able, slots)
     found = ConvCandidate(
         algorithm="bfloat16",
         compute=COMPUTE,
@@ -38,7 +44,7 @@ def candidates(problem: ConvProblem, target: Target) -> tuple[Bfloat16Candidate,
     return (found,)
 
 
-def _work(problem: ConvProblem, plan: Bfloat16Plan, target: Target) -> Work:
+def _work(problem: ConvProblem, plan: RowsPlan, target: Target) -> Work:
     """Two multiply-adds in a lane per slot, as planned; the tile reads pairs from a panel."""
     pixels, filters = plan.largest_rows, plan.vectors * target.lanes
     tiles = tiled(problem, target, (pixels, filters), plan.cost, met=taps_met(problem))

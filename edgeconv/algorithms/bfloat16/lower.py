@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from edgeconv.algorithms.bfloat16.candidate import Bfloat16Candidate
-from edgeconv.algorithms.bfloat16.plan import Bfloat16Plan
-from edgeconv.algorithms.cut import Cut
 from edgeconv.algorithms.packing import bias_blob, filters_blob, storage_params, weights_arg
-from edgeconv.algorithms.problem import ConvProblem, Geometry
-from edgeconv.ir.choice import Arg, ArgKind, Layer, Param
+from edgeconv.algorithms.rows.params import gemm_params
+from edgeconv.ir.choice import Arg, ArgKind, Layer
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.ir.layout import Order
 from edgeconv.lowering.calls import (
     activation_headers,
     epilogue_of,
@@ -19,70 +16,7 @@ from edgeconv.lowering.calls import (
     residual_overwritten,
     storage_of,
 )
-from edgeconv.micro_kernels.base import Lies
 from edgeconv.targets import Target
-
-
-def _geometry_params(problem: ConvProblem, plan: Bfloat16Plan, lanes: int) -> dict[str, Param]:
-    """Sizes and strides of input, output and panel, with the rows as the plan walks them."""
-    source = Geometry.of(problem.in_layout, problem.in_c, problem.in_size)
-    result = Geometry.of(problem.out_layout, problem.out_c, problem.out_size)
-    in_last = problem.in_layout.order is Order.CHANNELS_LAST
-    out_last = problem.out_layout.order is Order.CHANNELS_LAST
-    in_size, in_rows = problem.in_size, (source.plane, source.row)
-    out_rows = (result.plane, result.row)
-    if problem.is_pointwise:  # the pixels follow each other: any regrouping has these strides
-        in_size = (plan.planes, plan.rows, plan.row)
-        in_rows = (plan.rows * plan.row * source.pixel, plan.row * source.pixel)
-        out_rows = (plan.rows * plan.row * result.pixel, plan.row * result.pixel)
-    blocks = problem.group_out_c // lanes
-    in_vec = lanes if in_last else source.block_stride
-    panel = plan.panel
-    return {
-        **problem.window,
-        "in_size": in_size,
-        "out_size": (0, 0, 0),
-        "source": (source.block, source.block_stride, in_vec, *in_rows, source.pixel),
-        "in_batch": source.batch,
-        "panel": (panel.pairs, panel.rows, panel.row_stride, panel.column_stride)
-        + (panel.phases, panel.wide, int(plan.kernel.lies is Lies.PACKED)),
-        "out_batch": result.batch,
-        "out_group": problem.group_out_c if out_last else blocks * result.block_stride,
-        "out_slice": out_rows[0],
-        "out_line": out_rows[1],
-        "out_row": result.pixel,
-        "out_vec": lanes if out_last else result.block_stride,
-    }
-
-
-def _loop_params(problem: ConvProblem, plan: Bfloat16Plan, lanes: int) -> dict[str, Param]:
-    """Tiles, strips and the order of loops of ec_gemm.h: a line is an output row."""
-    padded = problem.out_layout.order is Order.BLOCKED
-    stored = -(-problem.group_out_c // lanes) * lanes if padded else problem.group_out_c
-    filters = Cut.into(stored, plan.vectors * lanes)
-    return {
-        "micro_kernel": plan.kernel.enumerator,
-        "row_multiple": plan.kernel.row_multiple,
-        "packing": "EC_PACK_ROWS",
-        "batch": problem.batch,
-        "groups": problem.groups,
-        "in_c": problem.group_in_c,
-        "out_c": problem.group_out_c,
-        "nc": problem.group_in_c,
-        "k": plan.kernel.k,
-        "slices": plan.planes,
-        "lines": plan.rows,
-        "filters": filters.members,
-        "pixels": plan.strips.members,
-        "narrow_pixels": plan.tail_strips.members if plan.tail_vectors else (),
-        "last_pixels": 0,
-        "lines_far": plan.rows,
-        "tiles_far": filters.pieces,
-        "chunk": plan.chunk,
-        "tiles_near": 1,
-        "residual_first": False,
-        "decoded_at": 0,
-    }
 
 
 def lower(candidate: Bfloat16Candidate, node: Node, graph: Graph, target: Target) -> Layer:
@@ -96,13 +30,15 @@ def lower(candidate: Bfloat16Candidate, node: Node, graph: Graph, target: Target
         algorithm=candidate.algorithm,
         template="conv/gemm.c.j2",
         params={
-            **_geometry_params(problem, plan, lanes),
-            **_loop_params(problem, plan, lanes),
+            **gemm_params(problem, plan, lanes),
             "prefetch": target.prefetch,
             "epilogue": epilogue_of(node, graph),
             "residual": bool(residual),
             "filters_as": "EC_F32",  # they are multiplied as they are stored
             "units": filters["units"],
+            "zero": 0,
+            "requantise": (),
+            "words_at": (),
             **storage_of(graph, **{"in": node.inputs[0]}, out=node.output, residual=residual),
         },
         args=(

@@ -1,21 +1,19 @@
-"""Bytes that the convolution on pairs of bfloat16 moves between neighbouring levels of memory."""
+"""Bytes that a convolution over packed rows moves between neighbouring levels of memory."""
 
 from __future__ import annotations
 
 import math
 
 from edgeconv.algorithms.axis import axes_of
-from edgeconv.algorithms.bfloat16.plan import Bfloat16Plan
 from edgeconv.algorithms.problem import ConvProblem
+from edgeconv.algorithms.rows.plan import WORD_BYTES, RowsPlan
 from edgeconv.algorithms.traffic import Runs, lost
 from edgeconv.cache import Cache
 from edgeconv.ir.work import Crossing
 from edgeconv.targets import Target
 
-FLOAT_BYTES = 4
 
-
-def traffic(problem: ConvProblem, plan: Bfloat16Plan, target: Target) -> tuple[Crossing, ...]:
+def traffic(problem: ConvProblem, plan: RowsPlan, target: Target) -> tuple[Crossing, ...]:
     """What crosses behind each of the target's caches, nearest first, for the whole batch."""
     return tuple(
         _crossing(problem, plan, target.lanes, cache)
@@ -23,12 +21,13 @@ def traffic(problem: ConvProblem, plan: Bfloat16Plan, target: Target) -> tuple[C
     )
 
 
-def _crossing(problem: ConvProblem, plan: Bfloat16Plan, lanes: int, cache: Cache) -> Crossing:
+def _crossing(problem: ConvProblem, plan: RowsPlan, lanes: int, cache: Cache) -> Crossing:
     """Images and groups in turn; in each, panel by panel, under which all tiles of filters pass."""
     order = plan.order(problem, lanes)
     rounds = problem.batch * problem.groups
     chunks = plan.planes * -(-plan.rows // plan.chunk)
-    each = [2.0 * order.tile_elements(width, order.in_c) for width in order.widths]
+    element = WORD_BYTES / order.k
+    each = [element * order.tile_elements(width, order.in_c) for width in order.widths]
     tile, filters = each[0], sum(each)
     panel, strips = float(plan.panel.bytes), plan.chunk * plan.strips.pieces
     results = problem.out_bytes * problem.out_c * math.prod(problem.out_size) / problem.groups

@@ -1,8 +1,9 @@
-"""Plan of a convolution on pairs of bfloat16: register tile, strips, and the rows of a panel."""
+"""Plan of a convolution over packed rows: register tile, strips, and the rows of a panel."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -14,23 +15,20 @@ from edgeconv.cache import ASSUMED
 from edgeconv.micro_kernels.base import Lies, MicroKernel
 from edgeconv.targets import Target
 
-PAIR_BYTES = 4
+WORD_BYTES = 4
 # The share of L2 that packed input rows may take: the filters of a tile stay beside them.
 PANEL_OF_L2 = 3 / 8
 SLACK = 16  # words that a tile may read beyond the last column
-# Slots to bring a vector of channels of one pixel to the panel: load, half a rounding, half a
-# store; of a rounding in steps and a transposition where the pixels lie side by side.
-PACK_SLOTS = {Lies.STRIDED: 2.0, Lies.PACKED: 12.0}
-# Pairs of channels in a block of the panel, at most: a line of each pixel; of a step's neighbours.
+# Groups of channels in a block of the panel, at most: a line of each pixel; of a step's neighbours.
 BLOCK = {Lies.STRIDED: 16, Lies.PACKED: 64}
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """Packed input of ``rows`` rows: ``blocks`` of ``pairs`` pairs, every ``row_stride``-th row and
-    ``column_stride``-th column of the input, ``phases`` times ``wide`` columns."""
+    """Packed input of ``rows`` rows: ``blocks`` of ``block`` groups of channels, every
+    ``row_stride``-th row and ``column_stride``-th column, ``phases`` times ``wide`` columns."""
 
-    pairs: int
+    block: int
     blocks: int
     slices: int
     rows: int
@@ -42,12 +40,12 @@ class Panel:
     @property
     def bytes(self) -> int:
         """Of the workspace."""
-        row = self.pairs * self.phases * self.wide
-        return PAIR_BYTES * (self.blocks * self.slices * self.rows * row + SLACK)
+        row = self.block * self.phases * self.wide
+        return WORD_BYTES * (self.blocks * self.slices * self.rows * row + SLACK)
 
 
 @dataclass(frozen=True, slots=True)
-class Bfloat16Plan:
+class RowsPlan:
     """``vectors`` of filters per tile, ``tail_vectors`` in the last one of a group (0: all full).
 
     ``planes`` of ``rows`` rows of ``row`` pixels, ``chunk`` rows to a panel.  ``cost`` in slots.
@@ -82,17 +80,17 @@ class Bfloat16Plan:
             taps=math.prod(problem.kernel),
             widths=(*each, *tail),
             nc=problem.group_in_c,
-            block=2 * self.panel.pairs,
-            k=2,
+            block=self.kernel.k * self.panel.block,
+            k=self.kernel.k,
         )
 
 
-def _block(pairs: int, lies: Lies) -> int:
-    """Pairs of a block: a line of each pixel, or as even parts as whole vectors of four make."""
+def _block(groups: int, lies: Lies) -> int:
+    """Groups of a block: a line of each pixel, or as even parts as whole vectors of four make."""
     most = BLOCK[lies]
-    if lies is Lies.STRIDED or pairs <= most:
-        return min(most, pairs)
-    return 2 * -(-pairs // (2 * -(-pairs // most)))
+    if lies is Lies.STRIDED or groups <= most:
+        return min(most, groups)
+    return 2 * -(-groups // (2 * -(-groups // most)))
 
 
 def _panel(problem: ConvProblem, kernel: MicroKernel, row: int, chunk: int) -> Panel:
@@ -103,18 +101,18 @@ def _panel(problem: ConvProblem, kernel: MicroKernel, row: int, chunk: int) -> P
     row_stride = stride_h if kernel_h == 1 else 1
     column_stride = stride_w if kernel_w == 1 else 1
     stride, reach = stride_w // column_stride, (kernel_w - 1) * dilation_w
-    pairs = -(-problem.group_in_c // 2)
-    block = _block(pairs, kernel.lies)
-    apart = kernel.lies is Lies.PACKED  # the same pair of neighbouring pixels lies side by side
+    groups = -(-problem.group_in_c // kernel.k)
+    block = _block(groups, kernel.lies)
+    apart = kernel.lies is Lies.PACKED  # the same group of neighbouring pixels lies side by side
     return Panel(
-        pairs=block,
-        blocks=-(-pairs // block),
+        block=block,
+        blocks=-(-groups // block),
         slices=depth,
         rows=(chunk - 1) * stride_h // row_stride + (kernel_h - 1) * dilation_h + 1,
         row_stride=row_stride,
         column_stride=column_stride,
         phases=stride if apart else 1,
-        # Where pixels lie side by side, every pair's row begins with a vector.
+        # Where pixels lie side by side, every group's row begins with a vector.
         wide=-(-(row + reach // stride) // kernel.row_multiple) * kernel.row_multiple
         if apart
         else (row - 1) * stride + reach + 1,
@@ -140,16 +138,15 @@ def _strip_cost(rows: int, vectors: int, depth: int, kernel: MicroKernel) -> flo
     return depth * step + 2 * rows * vectors + STRIP_OVERHEAD
 
 
-def _packing_cost(problem: ConvProblem, plan: Bfloat16Plan, target: Target) -> float:
-    """Slots to pack all panels of one group of one image."""
+def _packing_cost(problem: ConvProblem, plan: RowsPlan, target: Target, slots: float) -> float:
+    """Slots to pack all panels of one group of one image, so many for a vector of channels."""
     panel, chunks = plan.panel, plan.planes * -(-plan.rows // plan.chunk)
     columns = panel.rows * panel.phases * panel.wide * panel.slices
-    each = PACK_SLOTS[plan.kernel.lies] + target.decoding(problem.in_as).vector
-    return chunks * columns * -(-problem.group_in_c // target.lanes) * each
+    return chunks * columns * -(-problem.group_in_c // target.lanes) * slots
 
 
-def _cost(problem: ConvProblem, plan: Bfloat16Plan, target: Target) -> float:
-    depth = -(-problem.group_in_c // 2) * math.prod(problem.kernel)
+def _cost(problem: ConvProblem, plan: RowsPlan, target: Target, pack_slots: float) -> float:
+    depth = -(-problem.group_in_c // plan.kernel.k) * math.prod(problem.kernel)
     full = -(-problem.group_out_c // target.lanes) // plan.vectors
     total = 0.0
     for tiles, vectors, cut in (
@@ -158,24 +155,28 @@ def _cost(problem: ConvProblem, plan: Bfloat16Plan, target: Target) -> float:
     ):
         for count, rows in ((cut.count, cut.wide), (cut.rest, cut.narrow)):
             total += tiles * count * _strip_cost(rows, vectors, depth, plan.kernel)
-    once = plan.planes * plan.rows * total + _packing_cost(problem, plan, target)
+    once = plan.planes * plan.rows * total + _packing_cost(problem, plan, target, pack_slots)
     return problem.batch * problem.groups * once
 
 
-def make_plan(problem: ConvProblem, target: Target) -> Bfloat16Plan:
-    """The cheapest plan over micro-kernels, their tiles and the ways to walk the pixels.
+def make_plan(
+    problem: ConvProblem,
+    target: Target,
+    kernels: Sequence[MicroKernel],
+    pack_slots: Mapping[Lies, float],
+) -> RowsPlan:
+    """The cheapest plan over these micro-kernels, their tiles and the ways to walk the pixels.
 
-    ``target`` has such a micro-kernel.
+    ``pack_slots``: slots to bring a vector of channels of one pixel to the panel.
     """
     total, plans = -(-problem.group_out_c // target.lanes), []
-    kernels = target.multiplying("bfloat16")
     for kernel, (planes, rows, row) in product(kernels, row_shapes(problem)):
         chunk = _chunk(problem, target, kernel, rows, row)
         for tile in kernel.tiles:
             vectors = min(tile.vectors, total)
             tail = total % vectors
             tail_rows = max((t.rows for t in kernel.tiles if t.vectors >= tail), default=tile.rows)
-            plan = Bfloat16Plan(
+            plan = RowsPlan(
                 kernel=kernel,
                 vectors=vectors,
                 tail_vectors=tail,
@@ -188,5 +189,5 @@ def make_plan(problem: ConvProblem, target: Target) -> Bfloat16Plan:
                 panel=_panel(problem, kernel, row, chunk),
                 cost=0.0,
             )
-            plans.append(replace(plan, cost=_cost(problem, plan, target)))
+            plans.append(replace(plan, cost=_cost(problem, plan, target, pack_slots[kernel.lies])))
     return min(plans, key=lambda plan: plan.cost)
