@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,6 +18,7 @@ from edgeconv.codegen.cross import Cross
 from edgeconv.codegen.functions import MANY, Function, FunctionTable, environment
 from edgeconv.codegen.port_names import port_names
 from edgeconv.codegen.ports import Port
+from edgeconv.codegen.pruning import pruned
 from edgeconv.codegen.sbom import Bill
 from edgeconv.codegen.selftest import SEED, Answer
 from edgeconv.codegen.source_tree import SourceTree
@@ -270,9 +271,8 @@ class _Emitter:
             self.table = FunctionTable(self.env, self.name, self.target.lanes, gathered=True)
             steps = self._steps()
         calls = [call for step in steps for call in step.calls]
-        headers = merge_headers(call.layer.headers for call in calls if call.code)
         functions: list[Function] = list(self.table.functions.values())
-        return {
+        context: dict[str, object] = {
             "name": self.name,
             "NAME": self.upper,
             "version": __version__,
@@ -297,21 +297,25 @@ class _Emitter:
             "image_version": VERSION,
             "image_crc": CRC_AT,
             "selftest_seed": SEED,
-            "runtime": list(
-                amalgamate(
-                    self.target.header,
-                    headers,
-                    stored=self._stores(),
-                    truncate=self.options.truncate,
-                    scaled=self._scaled(),
-                )
-            ),
             "functions": functions,
             "steps": steps,
             "turns": any(step.turn for step in steps),
             "weight_rows": self.weights.rows(),
             "macs": sum(layer.macs for layer in self.choice.layers),
         }
+        program = self.env.get_template("model.c.j2").render(context)
+        return context | {"program": program, "runtime": self._runtime(calls, program)}
+
+    def _runtime(self, calls: Iterable[Call], program: str) -> str:
+        """The headers that ``calls`` need, as far as ``program`` comes to what is in them."""
+        headers = amalgamate(
+            self.target.header,
+            merge_headers(call.layer.headers for call in calls if call.code),
+            stored=self._stores(),
+            truncate=self.options.truncate,
+            scaled=self._scaled(),
+        )
+        return pruned("\n".join(headers), program)
 
     def _scaled(self) -> list[Encoding]:
         """Those of the results that are stored as int8, in the order of their tensors."""
@@ -329,7 +333,6 @@ class _Emitter:
         context = self._context()
         files = {
             f"{self.name}.h": "model.h.j2",
-            f"{self.name}.c": "model.c.j2",
             f"{self.name}_runtime.h": "runtime.h.j2",
             "main.c": "main.c.j2",
             "CMakeLists.txt": "CMakeLists.txt.j2",
@@ -352,7 +355,7 @@ class _Emitter:
         if not self.options.weights_as_c:
             files[f"{self.name}_weights.S"] = "weights.S.j2"
         texts = {path: self.env.get_template(t).render(context) for path, t in files.items()}
-        texts["report.json"] = report
+        texts |= {f"{self.name}.c": str(context["program"]), "report.json": report}
         as_c = self.options.weights_as_c
         return SourceTree(
             self.name,

@@ -53,11 +53,12 @@ EC_INLINE ec_vec ec_on_grid(ec_vec x, float spacing, float lo, float hi)
 
 EC_INLINE ec_vec ec_activate(int kind, float alpha, float beta, float gamma, ec_vec x)
 {
-    const ec_vec zero = ec_set1(0.0f);
+    (void)alpha, (void)beta, (void)gamma; /* which some functions take */
     switch (kind) {
-    case EC_ACT_RELU: return ec_max(x, zero);
+    case EC_ACT_RELU: return ec_max(x, ec_set1(0.0f));
     case EC_ACT_CLIP: return ec_clip(x, alpha, beta);
-    case EC_ACT_LEAKY_RELU: return ec_select_lt(x, zero, ec_mul(x, ec_set1(alpha)), x);
+    case EC_ACT_LEAKY_RELU:
+        return ec_select_lt(x, ec_set1(0.0f), ec_mul(x, ec_set1(alpha)), x);
     case EC_ACT_HARD_SIGMOID: return ec_hard_sigmoid(x, alpha, beta);
     case EC_ACT_HARD_SWISH: return ec_mul(x, ec_hard_sigmoid(x, alpha, beta));
     case EC_ACT_SQRT: return ec_sqrt(x);
@@ -72,7 +73,8 @@ EC_INLINE ec_vec ec_activate(int kind, float alpha, float beta, float gamma, ec_
     case EC_ACT_EXP: return ec_exp(x);
 #endif
 #ifdef EC_EXPM1_H
-    case EC_ACT_ELU: return ec_select_lt(x, zero, ec_mul(ec_set1(alpha), ec_expm1(x)), x);
+    case EC_ACT_ELU:
+        return ec_select_lt(x, ec_set1(0.0f), ec_mul(ec_set1(alpha), ec_expm1(x)), x);
 #endif
 #ifdef EC_LOG_H
     case EC_ACT_LOG: return ec_log(x);

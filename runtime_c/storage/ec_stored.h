@@ -30,6 +30,7 @@
 #endif
 
 enum { EC_F32, EC_F24, EC_F16, EC_F8, EC_I8, EC_I4, EC_Q8 = 16 };
+#define EC_KIND(fmt) ((fmt) < 16 ? (fmt) : 16) /* EC_Q8, whichever entry */
 
 typedef struct ec_q8 {
     float scale, zero;
@@ -38,7 +39,11 @@ typedef struct ec_q8 {
 #ifndef EC_Q8_TABLE
 #define EC_Q8_TABLE {1.0f, 0.0f} /* no program's: a table has an entry */
 #endif
-static const ec_q8 ec_q8_table[] = {EC_Q8_TABLE};
+EC_INLINE ec_q8 ec_q8_of(int fmt)
+{
+    static const ec_q8 ec_q8_table[] = {EC_Q8_TABLE};
+    return ec_q8_table[fmt - EC_Q8];
+}
 
 /* Rounds a product before it is added to anything.  With -ffp-contract=fast compilers make one
    multiply-add of both, and what is added is not the number that memory holds.  Where there are such
@@ -93,7 +98,7 @@ EC_INLINE float ec_int4(unsigned bits) { return (float)((int)((bits & 15u) ^ 8u)
    no bit of the product. */
 EC_INLINE ec_vec ec_from_q8(ec_vec integers, float times, int fmt)
 {
-    const ec_q8 as = ec_q8_table[fmt - EC_Q8];
+    const ec_q8 as = ec_q8_of(fmt);
     const ec_vec zero = ec_set1(as.zero * times), scale = ec_set1(as.scale / times);
     const int centred = as.zero == 0.0f; /* what GCC does not see in NEON's intrinsics */
     ec_vec v = ec_mul(centred ? integers : ec_sub(integers, zero), scale);
@@ -103,16 +108,22 @@ EC_INLINE ec_vec ec_from_q8(ec_vec integers, float times, int fmt)
 /* The integers of numbers of EC_Q8, but for rounding errors below 2^-10, plus a constant. */
 EC_INLINE ec_vec ec_to_q8(ec_vec v, float plus, int fmt)
 {
-    const ec_q8 as = ec_q8_table[fmt - EC_Q8];
+    const ec_q8 as = ec_q8_of(fmt);
     return ec_fma(v, ec_set1(1.0f / as.scale), ec_set1(as.zero + plus));
 }
 /* The byte that stands for zero. */
-EC_INLINE int ec_zero_of(int fmt) { return fmt < EC_Q8 ? 0 : (int)ec_q8_table[fmt - EC_Q8].zero; }
+EC_INLINE int ec_zero_of(int fmt)
+{
+    switch (EC_KIND(fmt)) {
+    case EC_Q8: return (int)ec_q8_of(fmt).zero;
+    default: return 0;
+    }
+}
 
 /* One element of EC_Q8. */
 EC_INLINE float ec_get_q8(const int8_t *p, int fmt)
 {
-    const ec_q8 as = ec_q8_table[fmt - EC_Q8];
+    const ec_q8 as = ec_q8_of(fmt);
     float x = ((float)*p - as.zero) * as.scale;
     EC_ROUNDED(x);
     return x;
@@ -120,25 +131,27 @@ EC_INLINE float ec_get_q8(const int8_t *p, int fmt)
 
 /* One element, of int4 the first of a byte.  The two lowest bytes are put together first: compilers
    make that one load. */
+EC_INLINE uint32_t ec_byte(const void *p, ptrdiff_t i) { return ((const unsigned char *)p)[i]; }
 EC_INLINE float ec_get_as(const void *p, int fmt)
 {
-    const unsigned char *b = (const unsigned char *)p;
-    switch (fmt) {
+    switch (EC_KIND(fmt)) {
     case EC_F24:
-        return ec_from_bits(((uint32_t)b[0] | (uint32_t)b[1] << 8) << 8 | (uint32_t)b[2] << 24);
-    case EC_F16: return ec_from_bits(((uint32_t)b[0] | (uint32_t)b[1] << 8) << 16);
-    case EC_F8: return ec_from_bits((uint32_t)b[0] << 24);
+        return ec_from_bits((ec_byte(p, 0) | ec_byte(p, 1) << 8) << 8 | ec_byte(p, 2) << 24);
+    case EC_F16: return ec_from_bits((ec_byte(p, 0) | ec_byte(p, 1) << 8) << 16);
+    case EC_F8: return ec_from_bits(ec_byte(p, 0) << 24);
     case EC_I8: return (float)*(const int8_t *)p;
-    case EC_I4: return ec_int4(b[0]);
-    default: return fmt < EC_Q8 ? *(const float *)p : ec_get_q8((const int8_t *)p, fmt);
+    case EC_I4: return ec_int4(ec_byte(p, 0));
+    case EC_Q8: return ec_get_q8((const int8_t *)p, fmt);
+    default: return *(const float *)p;
     }
 }
 /* Element i of those at p. */
 EC_INLINE float ec_get_at(const void *p, ptrdiff_t i, int fmt)
 {
-    if (fmt == EC_I4 && i % 2)
-        return ec_int4(((const unsigned char *)p)[i / 2] >> 4);
-    return ec_get_as((const char *)p + (fmt == EC_I4 ? i / 2 : i * EC_STORED_BYTES(fmt)), fmt);
+    switch (fmt) {
+    case EC_I4: return ec_int4(i % 2 ? ec_byte(p, i / 2) >> 4 : ec_byte(p, i / 2));
+    default: return ec_get_as((const char *)p + i * EC_STORED_BYTES(fmt), fmt);
+    }
 }
 
 /* The bytes of the first n int4, zeros behind them: in `to` is room for a whole vector. */

@@ -27,19 +27,18 @@ EC_INLINE ec_vec ec_load_int8(const void *p)
 }
 EC_INLINE ec_vec ec_load_as(const void *p, int fmt)
 {
-    const __m128i *bytes = (const __m128i *)p;
-    switch (fmt) {
+    switch (EC_KIND(fmt)) {
     case EC_F24: return _mm256_castsi256_ps(ec_load_flyte24(p));
     case EC_F16:
         return _mm256_castsi256_ps(
-            _mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128(bytes)), 16));
+            _mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)p)), 16));
     case EC_F8:
         return _mm256_castsi256_ps(
-            _mm256_slli_epi32(_mm256_cvtepu8_epi32(_mm_loadl_epi64(bytes)), 24));
+            _mm256_slli_epi32(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)p)), 24));
     case EC_I8: return ec_load_int8(p);
     case EC_I4: return ec_load_int4(p);
-    default:
-        return fmt < EC_Q8 ? ec_load((const float *)p) : ec_from_q8(ec_load_int8(p), 1.0f, fmt);
+    case EC_Q8: return ec_from_q8(ec_load_int8(p), 1.0f, fmt);
+    default: return ec_load((const float *)p);
     }
 }
 EC_INLINE ec_vec ec_load_at(const void *p, ptrdiff_t i, int fmt)
@@ -55,14 +54,15 @@ EC_INLINE ec_vec ec_set1_q8(const void *p, int fmt)
 }
 EC_INLINE ec_vec ec_set1_as(const void *p, int fmt)
 {
-    switch (fmt) {
+    switch (EC_KIND(fmt)) {
     case EC_F16:
         return _mm256_castsi256_ps(
             _mm256_slli_epi32(_mm256_broadcastw_epi16(_mm_loadu_si16(p)), 16));
     case EC_F8:
         return _mm256_castsi256_ps(
             _mm256_slli_epi32(_mm256_set1_epi8(*(const char *)p), 24));
-    default: return fmt < EC_Q8 ? ec_set1(ec_get_as(p, fmt)) : ec_set1_q8(p, fmt);
+    case EC_Q8: return ec_set1_q8(p, fmt);
+    default: return ec_set1(ec_get_as(p, fmt));
     }
 }
 
@@ -91,39 +91,43 @@ EC_INLINE void ec_store_q8(void *p, ec_vec v, int fmt)
     _mm_storel_epi64((__m128i *)p, _mm_packs_epi16(words, words));
 }
 /* Kept bytes are gathered within halves; the halves are stored one behind the other. */
+EC_INLINE __m256i ec_kept_bytes(ec_vec v, __m128i order, int fmt)
+{
+    const __m256i rounded = ec_round_as(v, fmt, EC_TRUNCATE);
+    return _mm256_shuffle_epi8(rounded, _mm256_broadcastsi128_si256(order));
+}
+EC_INLINE void ec_store_flyte24(void *p, ec_vec v)
+{
+    const __m128i order = _mm_setr_epi8(1, 2, 3, 5, 6, 7, 9, 10, 11, 13, 14, 15, -1, -1, -1, -1);
+    const __m256i packed = ec_kept_bytes(v, order, EC_F24);
+    const __m128i low = _mm256_castsi256_si128(packed), high = _mm256_extracti128_si256(packed, 1);
+    /* Four of the last twelve bytes follow the first twelve, and eight are left. */
+    _mm_storeu_si128((__m128i *)p, _mm_or_si128(low, _mm_slli_si128(high, 12)));
+    _mm_storel_epi64((__m128i *)((char *)p + 16), _mm_srli_si128(high, 4));
+}
+EC_INLINE void ec_store_flyte16(void *p, ec_vec v)
+{
+    const __m128i order = _mm_setr_epi8(2, 3, 6, 7, 10, 11, 14, 15, -1, -1, -1, -1, -1, -1, -1, -1);
+    const __m256i packed = ec_kept_bytes(v, order, EC_F16);
+    const __m128i low = _mm256_castsi256_si128(packed), high = _mm256_extracti128_si256(packed, 1);
+    _mm_storeu_si128((__m128i *)p, _mm_unpacklo_epi64(low, high));
+}
+EC_INLINE void ec_store_flyte8(void *p, ec_vec v)
+{
+    const __m128i order = _mm_setr_epi8(3, 7, 11, 15, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1);
+    const __m256i packed = ec_kept_bytes(v, order, EC_F8);
+    const __m128i low = _mm256_castsi256_si128(packed), high = _mm256_extracti128_si256(packed, 1);
+    _mm_storel_epi64((__m128i *)p, _mm_unpacklo_epi32(low, high));
+}
 EC_INLINE void ec_store_as(void *p, ec_vec v, int fmt)
 {
-    char *b = (char *)p;
-    if (fmt == EC_F32) {
-        ec_store((float *)p, v);
-        return;
+    switch (EC_KIND(fmt)) {
+    case EC_F24: ec_store_flyte24(p, v); break;
+    case EC_F16: ec_store_flyte16(p, v); break;
+    case EC_F8: ec_store_flyte8(p, v); break;
+    case EC_Q8: ec_store_q8(p, v, fmt); break;
+    default: ec_store((float *)p, v);
     }
-    if (fmt >= EC_Q8) {
-        ec_store_q8(p, v, fmt);
-        return;
-    }
-    const __m256i rounded = ec_round_as(v, fmt, EC_TRUNCATE);
-    if (fmt == EC_F24) {
-        const __m256i order = _mm256_broadcastsi128_si256(
-            _mm_setr_epi8(1, 2, 3, 5, 6, 7, 9, 10, 11, 13, 14, 15, -1, -1, -1, -1));
-        const __m256i packed = _mm256_shuffle_epi8(rounded, order);
-        const __m128i high = _mm256_extracti128_si256(packed, 1);
-        /* Four of the last twelve bytes follow the first twelve, and eight are left. */
-        const __m128i joined =
-            _mm_or_si128(_mm256_castsi256_si128(packed), _mm_slli_si128(high, 12));
-        _mm_storeu_si128((__m128i *)p, joined);
-        _mm_storel_epi64((__m128i *)(b + 16), _mm_srli_si128(high, 4));
-        return;
-    }
-    const __m256i order = _mm256_broadcastsi128_si256(
-        fmt == EC_F16 ? _mm_setr_epi8(2, 3, 6, 7, 10, 11, 14, 15, -1, -1, -1, -1, -1, -1, -1, -1)
-                      : _mm_setr_epi8(3, 7, 11, 15, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1));
-    const __m256i packed = _mm256_shuffle_epi8(rounded, order);
-    const __m128i low = _mm256_castsi256_si128(packed), high = _mm256_extracti128_si256(packed, 1);
-    if (fmt == EC_F16)
-        _mm_storeu_si128((__m128i *)p, _mm_unpacklo_epi64(low, high));
-    else
-        _mm_storel_epi64((__m128i *)p, _mm_unpacklo_epi32(low, high));
 }
 
 #include "ec_stored_tails.h"

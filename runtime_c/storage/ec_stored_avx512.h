@@ -21,7 +21,7 @@ EC_INLINE __m512i ec_unpack_flyte24(__m512i packed)
     return _mm512_shuffle_epi8(_mm512_permutexvar_epi32(words, packed), spread);
 #endif
 }
-EC_INLINE __m512i ec_pack_flyte24(__m512i bits)
+EC_INLINE __m512i ec_join_flyte24(__m512i bits)
 {
 #ifdef __AVX512VBMI__
     const __m512i from = _mm512_set_epi32(0, 0, 0, 0, 0x3f3e3d3b, 0x3a393736, 0x35333231, 0x2f2e2d2b,
@@ -71,7 +71,7 @@ EC_INLINE ec_vec ec_widen_int8(__m128i packed)
 }
 EC_INLINE ec_vec ec_load_as(const void *p, int fmt)
 {
-    switch (fmt) {
+    switch (EC_KIND(fmt)) {
     case EC_F24:
         return _mm512_castsi512_ps(ec_unpack_flyte24(ec_load_flyte24(p)));
     case EC_F16:
@@ -79,10 +79,8 @@ EC_INLINE ec_vec ec_load_as(const void *p, int fmt)
     case EC_F8: return _mm512_castsi512_ps(ec_widen_flyte8(_mm_loadu_si128((const __m128i *)p)));
     case EC_I8: return ec_widen_int8(_mm_loadu_si128((const __m128i *)p));
     case EC_I4: return ec_load_int4(p);
-    default:
-        if (fmt < EC_Q8)
-            return ec_load((const float *)p);
-        return ec_from_q8(ec_widen_int8(_mm_loadu_si128((const __m128i *)p)), 1.0f, fmt);
+    case EC_Q8: return ec_from_q8(ec_widen_int8(_mm_loadu_si128((const __m128i *)p)), 1.0f, fmt);
+    default: return ec_load((const float *)p);
     }
 }
 EC_INLINE ec_vec ec_load_at(const void *p, ptrdiff_t i, int fmt)
@@ -98,10 +96,14 @@ EC_INLINE ec_vec ec_load_q8_n(const void *p, int n, int fmt)
     const ec_vec v = ec_widen_int8(_mm_maskz_loadu_epi8(ec_mask(n), p));
     return _mm512_maskz_mov_ps(ec_mask(n), ec_from_q8(v, 1.0f, fmt));
 }
-EC_INLINE ec_vec ec_load_as_n(const void *p, int n, int fmt)
+EC_INLINE ec_vec ec_load_int4_n(const void *p, int n)
 {
     unsigned char bytes[EC_VL / 2] = {0};
-    switch (fmt) {
+    return ec_load_int4(ec_copy_int4(bytes, p, n));
+}
+EC_INLINE ec_vec ec_load_as_n(const void *p, int n, int fmt)
+{
+    switch (EC_KIND(fmt)) {
     case EC_F24:
         return _mm512_castsi512_ps(
             ec_unpack_flyte24(_mm512_maskz_loadu_epi8(ec_mask_flyte24(n), p)));
@@ -109,29 +111,35 @@ EC_INLINE ec_vec ec_load_as_n(const void *p, int n, int fmt)
         return _mm512_castsi512_ps(ec_widen_flyte16(_mm256_maskz_loadu_epi16(ec_mask(n), p)));
     case EC_F8: return _mm512_castsi512_ps(ec_widen_flyte8(_mm_maskz_loadu_epi8(ec_mask(n), p)));
     case EC_I8: return ec_widen_int8(_mm_maskz_loadu_epi8(ec_mask(n), p));
-    case EC_I4: return ec_load_int4(ec_copy_int4(bytes, p, n));
-    default: return fmt < EC_Q8 ? ec_load_n((const float *)p, n) : ec_load_q8_n(p, n, fmt);
+    case EC_I4: return ec_load_int4_n(p, n);
+    case EC_Q8: return ec_load_q8_n(p, n, fmt);
+    default: return ec_load_n((const float *)p, n);
     }
 }
 
 /* Broadcasts of what memory holds, to the upper bytes of every lane: they need no general register
    and no shift. */
+EC_INLINE __m512i ec_highest_byte(const void *p)
+{
+    return _mm512_maskz_set1_epi8(0x8888888888888888u, *(const char *)p);
+}
+EC_INLINE __m512i ec_upper_half(const void *p)
+{
+    return _mm512_maskz_broadcastw_epi16(0xaaaaaaaau, _mm_loadu_si16(p));
+}
+EC_INLINE ec_vec ec_set1_flyte24(const char *p)
+{
+    const __m512i upper = ec_upper_half(p + 1);
+    return _mm512_castsi512_ps(_mm512_mask_set1_epi8(upper, 0x2222222222222222u, *p));
+}
 EC_INLINE ec_vec ec_set1_as(const void *p, int fmt)
 {
-    const char *b = (const char *)p;
-    switch (fmt) {
-    case EC_F24: {
-        const __m512i upper = _mm512_maskz_broadcastw_epi16(0xaaaaaaaau, _mm_loadu_si16(b + 1));
-        return _mm512_castsi512_ps(_mm512_mask_set1_epi8(upper, 0x2222222222222222u, *b));
-    }
-    case EC_F16:
-        return _mm512_castsi512_ps(_mm512_maskz_broadcastw_epi16(0xaaaaaaaau, _mm_loadu_si16(b)));
-    case EC_F8: return _mm512_castsi512_ps(_mm512_maskz_set1_epi8(0x8888888888888888u, *b));
-    default:
-        if (fmt < EC_Q8)
-            return ec_set1(ec_get_as(p, fmt));
-        return ec_from_q8(_mm512_cvtepi32_ps(_mm512_maskz_set1_epi8(0x8888888888888888u, *b)),
-                            16777216.0f, fmt);
+    switch (EC_KIND(fmt)) {
+    case EC_F24: return ec_set1_flyte24((const char *)p);
+    case EC_F16: return _mm512_castsi512_ps(ec_upper_half(p));
+    case EC_F8: return _mm512_castsi512_ps(ec_highest_byte(p));
+    case EC_Q8: return ec_from_q8(_mm512_cvtepi32_ps(ec_highest_byte(p)), 16777216.0f, fmt);
+    default: return ec_set1(ec_get_as(p, fmt));
     }
 }
 
@@ -158,42 +166,38 @@ EC_INLINE __m128i ec_pack_q8(ec_vec v, int fmt)
 {
     return _mm512_cvtsepi32_epi8(_mm512_cvtps_epi32(ec_to_q8(v, 0.0f, fmt)));
 }
+/* The bytes that are kept, in order. */
+EC_INLINE __m512i ec_pack_flyte24(ec_vec v)
+{
+    return ec_join_flyte24(ec_round_as(v, EC_F24, EC_TRUNCATE));
+}
+EC_INLINE __m256i ec_pack_flyte16(ec_vec v)
+{
+    return _mm512_cvtepi32_epi16(_mm512_srli_epi32(ec_round_as(v, EC_F16, EC_TRUNCATE), 16));
+}
+EC_INLINE __m128i ec_pack_flyte8(ec_vec v)
+{
+    return _mm512_cvtepi32_epi8(_mm512_srli_epi32(ec_round_as(v, EC_F8, EC_TRUNCATE), 24));
+}
 EC_INLINE void ec_store_as(void *p, ec_vec v, int fmt)
 {
-    if (fmt == EC_F32) {
-        ec_store((float *)p, v);
-        return;
+    switch (EC_KIND(fmt)) {
+    case EC_F24: _mm512_mask_storeu_epi32(p, 0x0fff, ec_pack_flyte24(v)); break;
+    case EC_F16: _mm256_storeu_si256((__m256i *)p, ec_pack_flyte16(v)); break;
+    case EC_F8: _mm_storeu_si128((__m128i *)p, ec_pack_flyte8(v)); break;
+    case EC_Q8: _mm_storeu_si128((__m128i *)p, ec_pack_q8(v, fmt)); break;
+    default: ec_store((float *)p, v);
     }
-    if (fmt >= EC_Q8) {
-        _mm_storeu_si128((__m128i *)p, ec_pack_q8(v, fmt));
-        return;
-    }
-    const __m512i rounded = ec_round_as(v, fmt, EC_TRUNCATE);
-    if (fmt == EC_F24)
-        _mm512_mask_storeu_epi32(p, 0x0fff, ec_pack_flyte24(rounded));
-    else if (fmt == EC_F16)
-        _mm256_storeu_si256((__m256i *)p, _mm512_cvtepi32_epi16(_mm512_srli_epi32(rounded, 16)));
-    else
-        _mm_storeu_si128((__m128i *)p, _mm512_cvtepi32_epi8(_mm512_srli_epi32(rounded, 24)));
 }
 EC_INLINE void ec_store_as_n(void *p, ec_vec v, int n, int fmt)
 {
-    if (fmt == EC_F32) {
-        ec_store_n((float *)p, v, n);
-        return;
+    switch (EC_KIND(fmt)) {
+    case EC_F24: _mm512_mask_storeu_epi8(p, ec_mask_flyte24(n), ec_pack_flyte24(v)); break;
+    case EC_F16: _mm256_mask_storeu_epi16(p, ec_mask(n), ec_pack_flyte16(v)); break;
+    case EC_F8: _mm_mask_storeu_epi8(p, ec_mask(n), ec_pack_flyte8(v)); break;
+    case EC_Q8: _mm_mask_storeu_epi8(p, ec_mask(n), ec_pack_q8(v, fmt)); break;
+    default: ec_store_n((float *)p, v, n);
     }
-    if (fmt >= EC_Q8) {
-        _mm_mask_storeu_epi8(p, ec_mask(n), ec_pack_q8(v, fmt));
-        return;
-    }
-    const __m512i rounded = ec_round_as(v, fmt, EC_TRUNCATE);
-    if (fmt == EC_F24)
-        _mm512_mask_storeu_epi8(p, ec_mask_flyte24(n), ec_pack_flyte24(rounded));
-    else if (fmt == EC_F16)
-        _mm256_mask_storeu_epi16(p, ec_mask(n),
-                                 _mm512_cvtepi32_epi16(_mm512_srli_epi32(rounded, 16)));
-    else
-        _mm_mask_storeu_epi8(p, ec_mask(n), _mm512_cvtepi32_epi8(_mm512_srli_epi32(rounded, 24)));
 }
 
 #endif

@@ -15,16 +15,16 @@ EC_INLINE ec_vec ec_load_int8(const void *p)
 }
 EC_INLINE ec_vec ec_load_as(const void *p, int fmt)
 {
-    const uint8_t *b = (const uint8_t *)p;
-    switch (fmt) {
-    case EC_F24: return vreinterpretq_f32_u8(ec_load_flyte24(b));
+    switch (EC_KIND(fmt)) {
+    case EC_F24: return vreinterpretq_f32_u8(ec_load_flyte24((const uint8_t *)p));
     case EC_F16:
-        return vreinterpretq_f32_u32(vshll_n_u16(vreinterpret_u16_u8(vld1_u8(b)), 16));
+        return vreinterpretq_f32_u32(
+            vshll_n_u16(vreinterpret_u16_u8(vld1_u8((const uint8_t *)p)), 16));
     case EC_F8: return vreinterpretq_f32_u32(ec_load_highest(p));
     case EC_I8: return ec_load_int8(p);
     case EC_I4: return ec_load_int4(p);
-    default:
-        return fmt < EC_Q8 ? ec_load((const float *)p) : ec_from_q8(ec_load_int8(p), 1.0f, fmt);
+    case EC_Q8: return ec_from_q8(ec_load_int8(p), 1.0f, fmt);
+    default: return ec_load((const float *)p);
     }
 }
 EC_INLINE ec_vec ec_load_at(const void *p, ptrdiff_t i, int fmt)

@@ -33,43 +33,43 @@ EC_INLINE uint16_t ec_two_bytes(const void *p)
 EC_INLINE uint16x8_t ec_dup_two_bytes(const void *p) { return vdupq_n_u16(ec_two_bytes(p)); }
 #include "ec_stored_load_neon.h"
 
+EC_INLINE uint32x4_t ec_set1_highest(const void *p)
+{
+    return vshlq_n_u32(vreinterpretq_u32_u8(vld1q_dup_u8((const uint8_t *)p)), 24);
+}
+EC_INLINE ec_vec ec_set1_q8(const void *p, int fmt)
+{
+    return ec_from_q8(vcvtq_n_f32_s32(vreinterpretq_s32_u32(ec_set1_highest(p)), 24), 1.0f, fmt);
+}
 EC_INLINE ec_vec ec_set1_as(const void *p, int fmt)
 {
-    const uint8_t *b = (const uint8_t *)p;
-    if (fmt == EC_F16) /* shifted by the widening itself */
+    switch (EC_KIND(fmt)) {
+    case EC_F24:
+    case EC_I8:
+    case EC_I4: return ec_set1(ec_get_as(p, fmt));
+    case EC_F16: /* shifted by the widening itself */
         return vreinterpretq_f32_u32(vshll_n_u16(vdup_n_u16(ec_two_bytes(p)), 16));
-    const uint32x4_t highest = vshlq_n_u32(vreinterpretq_u32_u8(vld1q_dup_u8(b)), 24);
-    if (fmt == EC_F8)
-        return vreinterpretq_f32_u32(highest);
-    if (fmt >= EC_Q8)
-        return ec_from_q8(vcvtq_n_f32_s32(vreinterpretq_s32_u32(highest), 24), 1.0f, fmt);
-    return fmt == EC_F32 ? vld1q_dup_f32((const float *)p) : ec_set1(ec_get_as(p, fmt));
+    case EC_F8: return vreinterpretq_f32_u32(ec_set1_highest(p));
+    case EC_Q8: return ec_set1_q8(p, fmt);
+    default: return vld1q_dup_f32((const float *)p);
+    }
 }
-EC_INLINE void ec_store_as(void *p, ec_vec v, int fmt)
+EC_INLINE void ec_store_flyte24(uint8_t *p, ec_vec v)
 {
-    uint8_t *b = (uint8_t *)p;
-    if (fmt == EC_F32) {
-        ec_store((float *)p, v);
-        return;
-    }
-    const uint32x4_t rounded = ec_round_as(v, fmt, EC_TRUNCATE);
-    const uint8x16_t bytes = vreinterpretq_u8_u32(rounded);
-    if (fmt == EC_F24) {
-        const uint8x16_t order = {1, 2, 3, 5, 6, 7, 9, 10, 11, 13, 14, 15, 16, 16, 16, 16};
-        const uint8x16_t packed = vqtbl1q_u8(bytes, order);
-        vst1_u8(b, vget_low_u8(packed));
-        const uint32_t four = vgetq_lane_u32(vreinterpretq_u32_u8(packed), 2);
-        __builtin_memcpy(b + 8, &four, sizeof four);
-    } else if (fmt == EC_F16) {
-        vst1_u8(b, vreinterpret_u8_u16(vshrn_n_u32(rounded, 16)));
-    } else {
-        const uint8x16_t order = {3, 7, 11, 15, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16};
-        const uint8x16_t packed = vqtbl1q_u8(bytes, order);
-        const uint32_t four = vgetq_lane_u32(vreinterpretq_u32_u8(packed), 0);
-        __builtin_memcpy(b, &four, sizeof four);
-    }
+    const uint8x16_t order = {1, 2, 3, 5, 6, 7, 9, 10, 11, 13, 14, 15, 16, 16, 16, 16};
+    const uint8x16_t bytes = vreinterpretq_u8_u32(ec_round_as(v, EC_F24, EC_TRUNCATE));
+    const uint8x16_t packed = vqtbl1q_u8(bytes, order);
+    vst1_u8(p, vget_low_u8(packed));
+    const uint32_t four = vgetq_lane_u32(vreinterpretq_u32_u8(packed), 2);
+    __builtin_memcpy(p + 8, &four, sizeof four);
 }
-
-#include "ec_stored_tails.h"
+EC_INLINE void ec_store_highest(uint8_t *p, uint32x4_t rounded)
+{
+    const uint8x16_t order = {3, 7, 11, 15, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16};
+    const uint8x16_t packed = vqtbl1q_u8(vreinterpretq_u8_u32(rounded), order);
+    const uint32_t four = vgetq_lane_u32(vreinterpretq_u32_u8(packed), 0);
+    __builtin_memcpy(p, &four, sizeof four);
+}
+#include "ec_stored_store_neon.h"
 
 #endif

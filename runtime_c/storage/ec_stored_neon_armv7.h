@@ -22,37 +22,43 @@ EC_INLINE uint8x16_t ec_load_flyte24(const uint8_t *p)
 EC_INLINE uint16x8_t ec_dup_two_bytes(const void *p) { return vld1q_dup_u16((const ec_half *)p); }
 #include "ec_stored_load_neon.h"
 
+EC_INLINE ec_vec ec_set1_q8(const void *p, int fmt)
+{
+    const int32x4_t bytes = vreinterpretq_s32_u8(vld1q_dup_u8((const uint8_t *)p));
+    return ec_from_q8(vcvtq_n_f32_s32(vshlq_n_s32(bytes, 24), 24), 1.0f, fmt);
+}
 EC_INLINE ec_vec ec_set1_as(const void *p, int fmt)
 {
-    if (fmt >= EC_Q8) {
-        const int32x4_t bytes = vreinterpretq_s32_u8(vld1q_dup_u8((const uint8_t *)p));
-        return ec_from_q8(vcvtq_n_f32_s32(vshlq_n_s32(bytes, 24), 24), 1.0f, fmt);
+    switch (EC_KIND(fmt)) {
+    case EC_F24:
+    case EC_F16:
+    case EC_F8:
+    case EC_I8:
+    case EC_I4: return ec_set1(ec_get_as(p, fmt));
+    case EC_Q8: return ec_set1_q8(p, fmt);
+    default: return vld1q_dup_f32((const float *)p);
     }
-    return fmt == EC_F32 ? vld1q_dup_f32((const float *)p) : ec_set1(ec_get_as(p, fmt));
 }
-EC_INLINE void ec_store_as(void *p, ec_vec v, int fmt)
+EC_INLINE uint8x8x2_t ec_bytes_of(uint32x4_t rounded)
 {
-    uint8_t *b = (uint8_t *)p;
-    if (fmt == EC_F32) {
-        ec_store((float *)p, v);
-        return;
-    }
-    const uint32x4_t rounded = ec_round_as(v, fmt, EC_TRUNCATE);
     const uint8x16_t bytes = vreinterpretq_u8_u32(rounded);
     const uint8x8x2_t table = {{vget_low_u8(bytes), vget_high_u8(bytes)}};
-    if (fmt == EC_F24) {
-        const uint8x8_t first = {1, 2, 3, 5, 6, 7, 9, 10}, last = {3, 5, 6, 7, 8, 8, 8, 8};
-        const uint8x8_t end = vtbl1_u8(table.val[1], last);
-        vst1_u8(b, vtbl2_u8(table, first));
-        vst1_lane_u32((ec_word *)(void *)(b + 8), vreinterpret_u32_u8(end), 0);
-    } else if (fmt == EC_F16) {
-        vst1_u8(b, vreinterpret_u8_u16(vshrn_n_u32(rounded, 16)));
-    } else {
-        const uint8x8_t order = {3, 7, 11, 15, 16, 16, 16, 16};
-        vst1_lane_u32((ec_word *)p, vreinterpret_u32_u8(vtbl2_u8(table, order)), 0);
-    }
+    return table;
 }
-
-#include "ec_stored_tails.h"
+EC_INLINE void ec_store_flyte24(uint8_t *p, ec_vec v)
+{
+    const uint8x8_t first = {1, 2, 3, 5, 6, 7, 9, 10}, last = {3, 5, 6, 7, 8, 8, 8, 8};
+    const uint8x8x2_t table = ec_bytes_of(ec_round_as(v, EC_F24, EC_TRUNCATE));
+    const uint8x8_t end = vtbl1_u8(table.val[1], last);
+    vst1_u8(p, vtbl2_u8(table, first));
+    vst1_lane_u32((ec_word *)(void *)(p + 8), vreinterpret_u32_u8(end), 0);
+}
+EC_INLINE void ec_store_highest(uint8_t *p, uint32x4_t rounded)
+{
+    const uint8x8_t order = {3, 7, 11, 15, 16, 16, 16, 16};
+    const uint8x8_t four = vtbl2_u8(ec_bytes_of(rounded), order);
+    vst1_lane_u32((ec_word *)(void *)p, vreinterpret_u32_u8(four), 0);
+}
+#include "ec_stored_store_neon.h"
 
 #endif

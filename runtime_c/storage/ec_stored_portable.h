@@ -24,23 +24,24 @@ EC_INLINE void ec_put_q8(unsigned char *p, float x, int fmt)
     const int above = (int)(sum - 0x4b400000u);
     *p = (unsigned char)(ec_max_i(ec_min_i(above, 255), 0) - 128);
 }
-/* Rounds or truncates as ec_stored.h says; not for EC_I8 and EC_I4. */
-EC_INLINE void ec_store_as(void *p, ec_vec v, int fmt)
+EC_INLINE void ec_put_flyte(unsigned char *p, float x, int fmt)
 {
-    unsigned char *b = (unsigned char *)p;
-    if (fmt == EC_F32) {
-        ec_store((float *)p, v);
-        return;
-    }
-    if (fmt >= EC_Q8) {
-        ec_put_q8(b, v, fmt);
-        return;
-    }
-    const uint32_t bits = ec_round_bits(ec_bits(v), fmt);
+    const uint32_t bits = ec_round_bits(ec_bits(x), fmt);
     const int bytes = EC_STORED_BYTES(fmt);
     EC_UNROLL
     for (int i = 0; i < bytes; i++)
-        b[i] = (unsigned char)(bits >> 8 * (4 - bytes + i));
+        p[i] = (unsigned char)(bits >> 8 * (4 - bytes + i));
+}
+/* Rounds or truncates as ec_stored.h says; not for EC_I8 and EC_I4. */
+EC_INLINE void ec_store_as(void *p, ec_vec v, int fmt)
+{
+    switch (EC_KIND(fmt)) {
+    case EC_F24:
+    case EC_F16:
+    case EC_F8: ec_put_flyte((unsigned char *)p, v, fmt); break;
+    case EC_Q8: ec_put_q8((unsigned char *)p, v, fmt); break;
+    default: ec_store((float *)p, v);
+    }
 }
 
 /* The first n elements, 0 <= n <= EC_VL; the others read as zero and are not written. */

@@ -5,17 +5,28 @@
 #include "ec_stored.h"
 
 /* The elements that `packed` begins with.  Indices from 16 on are of the zeros. */
-EC_INLINE ec_vec ec_unpack_as(ec_vec_u8 packed, int fmt)
+EC_INLINE ec_vec_u8 ec_spread(ec_vec_u8 packed, ec_vec_u8 from)
 {
-    const ec_vec_u8 zero = vec_splats((unsigned char)0);
-    const ec_vec_u8 of24 = {16, 0, 1, 2, 16, 3, 4, 5, 16, 6, 7, 8, 16, 9, 10, 11};
-    const ec_vec_u8 of16 = {16, 16, 0, 1, 16, 16, 2, 3, 16, 16, 4, 5, 16, 16, 6, 7};
-    const ec_vec_u8 of8 = {16, 16, 16, 0, 16, 16, 16, 1, 16, 16, 16, 2, 16, 16, 16, 3};
-    const ec_vec_u8 spread = fmt == EC_F24 ? of24 : fmt == EC_F16 ? of16 : of8;
-    const ec_vec_u8 bits = vec_perm(packed, zero, spread);
-    if (fmt == EC_I8)
-        return vec_ctf((ec_vec_s32)bits, 24);
-    return fmt < EC_Q8 ? (ec_vec)bits : ec_from_q8(vec_ctf((ec_vec_s32)bits, 24), 1.0f, fmt);
+    return vec_perm(packed, vec_splats((unsigned char)0), from);
+}
+EC_INLINE ec_vec_u8 ec_spread_highest(ec_vec_u8 packed)
+{
+    const ec_vec_u8 from = {16, 16, 16, 0, 16, 16, 16, 1, 16, 16, 16, 2, 16, 16, 16, 3};
+    return ec_spread(packed, from);
+}
+EC_INLINE ec_vec ec_unpack_flyte24(ec_vec_u8 packed)
+{
+    const ec_vec_u8 from = {16, 0, 1, 2, 16, 3, 4, 5, 16, 6, 7, 8, 16, 9, 10, 11};
+    return (ec_vec)ec_spread(packed, from);
+}
+EC_INLINE ec_vec ec_unpack_flyte16(ec_vec_u8 packed)
+{
+    const ec_vec_u8 from = {16, 16, 0, 1, 16, 16, 2, 3, 16, 16, 4, 5, 16, 16, 6, 7};
+    return (ec_vec)ec_spread(packed, from);
+}
+EC_INLINE ec_vec ec_unpack_int8(ec_vec_u8 packed)
+{
+    return vec_ctf((ec_vec_s32)ec_spread_highest(packed), 24);
 }
 /* Four bytes in every word, eight in both halves.  Assembly: compilers would load a general
    register and move that. */
@@ -45,47 +56,61 @@ EC_INLINE ec_vec ec_load_int4(const void *p)
 }
 EC_INLINE ec_vec ec_load_as(const void *p, int fmt)
 {
-    switch (fmt) {
-    case EC_F24: return ec_unpack_as(vec_xl_len((unsigned char *)p, 12), fmt);
-    case EC_F16: return ec_unpack_as(ec_load_eight(p), fmt);
-    case EC_F8:
-    case EC_I8: return ec_unpack_as(ec_load_four(p), fmt);
+    switch (EC_KIND(fmt)) {
+    case EC_F24: return ec_unpack_flyte24(vec_xl_len((unsigned char *)p, 12));
+    case EC_F16: return ec_unpack_flyte16(ec_load_eight(p));
+    case EC_F8: return (ec_vec)ec_spread_highest(ec_load_four(p));
+    case EC_I8: return ec_unpack_int8(ec_load_four(p));
     case EC_I4: return ec_load_int4(p);
-    default: return fmt < EC_Q8 ? ec_load((const float *)p) : ec_unpack_as(ec_load_four(p), fmt);
+    case EC_Q8: return ec_from_q8(ec_unpack_int8(ec_load_four(p)), 1.0f, fmt);
+    default: return ec_load((const float *)p);
     }
 }
 EC_INLINE ec_vec ec_load_at(const void *p, ptrdiff_t i, int fmt)
 {
     return ec_load_as((const char *)p + EC_STORED_SPAN(fmt, i), fmt);
 }
-EC_INLINE ec_vec ec_load_as_n(const void *p, int n, int fmt)
+EC_INLINE ec_vec ec_load_int4_n(const void *p, int n)
 {
-    if (fmt == EC_F32)
-        return ec_load_n((const float *)p, n);
     unsigned char few[EC_VL / 2] = {0};
-    if (fmt == EC_I4)
-        return ec_load_int4(ec_copy_int4(few, p, n));
-    const size_t bytes = (size_t)n * EC_STORED_BYTES(fmt);
-    const ec_vec v = ec_unpack_as(vec_xl_len((unsigned char *)p, bytes), fmt);
-    if (fmt < EC_Q8)
-        return v;
+    return ec_load_int4(ec_copy_int4(few, p, n));
+}
+EC_INLINE ec_vec ec_load_q8_n(ec_vec_u8 packed, int n, int fmt)
+{
+    const ec_vec v = ec_from_q8(ec_unpack_int8(packed), 1.0f, fmt);
     const ec_vec_s32 lanes = {0, 1, 2, 3};
     return (ec_vec)vec_and((ec_vec_u32)v, (ec_vec_u32)vec_cmplt(lanes, vec_splats(n)));
+}
+EC_INLINE ec_vec_u8 ec_load_bytes(const void *p, int n)
+{
+    return vec_xl_len((unsigned char *)p, (size_t)n);
+}
+EC_INLINE ec_vec ec_load_as_n(const void *p, int n, int fmt)
+{
+    switch (EC_KIND(fmt)) {
+    case EC_F24: return ec_unpack_flyte24(ec_load_bytes(p, 3 * n));
+    case EC_F16: return ec_unpack_flyte16(ec_load_bytes(p, 2 * n));
+    case EC_F8: return (ec_vec)ec_spread_highest(ec_load_bytes(p, n));
+    case EC_I8: return ec_unpack_int8(ec_load_bytes(p, n));
+    case EC_I4: return ec_load_int4_n(p, n);
+    case EC_Q8: return ec_load_q8_n(ec_load_bytes(p, n), n, fmt);
+    default: return ec_load_n((const float *)p, n);
+    }
 }
 
 EC_INLINE ec_vec ec_set1_as(const void *p, int fmt)
 {
-    return fmt < EC_Q8 ? ec_set1(ec_get_as(p, fmt))
-                         : ec_unpack_as(vec_splats(*(const unsigned char *)p), fmt);
+    switch (EC_KIND(fmt)) {
+    case EC_Q8:
+        return ec_from_q8(ec_unpack_int8(vec_splats(*(const unsigned char *)p)), 1.0f, fmt);
+    default: return ec_set1(ec_get_as(p, fmt));
+    }
 }
 
 /* As ec_round_bits, with `truncate` for EC_TRUNCATE.  (GCC 12 breaks down over vec_splats of a
-   conditional expression.)  Of EC_Q8 the highest byte is the integer: all 32 bits are the number
-   with 24 bits of fraction, saturated, and half a step higher since the fraction is dropped. */
+   conditional expression.) */
 EC_INLINE ec_vec_u32 ec_round_as(ec_vec v, int fmt, int truncate)
 {
-    if (fmt >= EC_Q8)
-        return (ec_vec_u32)vec_cts(ec_to_q8(v, 0.5f, fmt), 24);
     const unsigned largest = EC_STORED_LARGEST(fmt), half = EC_STORED_HALF(fmt);
     const unsigned dropped = 32u - 8u * EC_STORED_BYTES(fmt);
     const ec_vec_u32 bits = (ec_vec_u32)v, size = vec_and(bits, vec_splats(0x7fffffffu));
@@ -98,22 +123,44 @@ EC_INLINE ec_vec_u32 ec_round_as(ec_vec v, int fmt, int truncate)
     const ec_vec_u32 nan = (ec_vec_u32)vec_cmpgt(size, vec_splats(EC_INFINITY_BITS));
     return vec_or(rounded, vec_and(nan, vec_splats(EC_QUIET_BIT)));
 }
-/* The bytes that are kept, the others behind them. */
-EC_INLINE ec_vec_u8 ec_pack_as(ec_vec v, int fmt)
+/* The highest byte is the integer: all 32 bits are the number with 24 bits of fraction, saturated, and half
+   a step higher since the fraction is dropped. */
+EC_INLINE ec_vec_u32 ec_round_q8(ec_vec v, int fmt)
 {
-    const ec_vec_u8 of24 = {1, 2, 3, 5, 6, 7, 9, 10, 11, 13, 14, 15, 0, 4, 8, 12};
-    const ec_vec_u8 of16 = {2, 3, 6, 7, 10, 11, 14, 15, 0, 1, 4, 5, 8, 9, 12, 13};
-    const ec_vec_u8 of8 = {3, 7, 11, 15, 0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14};
-    const ec_vec_u8 order = fmt == EC_F24 ? of24 : fmt == EC_F16 ? of16 : of8;
-    const ec_vec_u8 bits = (ec_vec_u8)ec_round_as(v, fmt, EC_TRUNCATE);
+    return (ec_vec_u32)vec_cts(ec_to_q8(v, 0.5f, fmt), 24);
+}
+/* The bytes that are kept, the others behind them. */
+EC_INLINE ec_vec_u8 ec_pack_flyte24(ec_vec v)
+{
+    const ec_vec_u8 bits = (ec_vec_u8)ec_round_as(v, EC_F24, EC_TRUNCATE);
+    const ec_vec_u8 order = {1, 2, 3, 5, 6, 7, 9, 10, 11, 13, 14, 15, 0, 4, 8, 12};
     return vec_perm(bits, bits, order);
+}
+EC_INLINE ec_vec_u8 ec_pack_flyte16(ec_vec v)
+{
+    const ec_vec_u8 bits = (ec_vec_u8)ec_round_as(v, EC_F16, EC_TRUNCATE);
+    const ec_vec_u8 order = {2, 3, 6, 7, 10, 11, 14, 15, 0, 1, 4, 5, 8, 9, 12, 13};
+    return vec_perm(bits, bits, order);
+}
+EC_INLINE ec_vec_u8 ec_pack_highest(ec_vec_u32 rounded)
+{
+    const ec_vec_u8 bits = (ec_vec_u8)rounded;
+    const ec_vec_u8 order = {3, 7, 11, 15, 0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14};
+    return vec_perm(bits, bits, order);
+}
+EC_INLINE void ec_store_bytes(void *p, ec_vec_u8 packed, int n)
+{
+    vec_xst_len(packed, (unsigned char *)p, (size_t)n);
 }
 EC_INLINE void ec_store_as_n(void *p, ec_vec v, int n, int fmt)
 {
-    if (fmt == EC_F32)
-        ec_store_n((float *)p, v, n);
-    else
-        vec_xst_len(ec_pack_as(v, fmt), (unsigned char *)p, (size_t)n * EC_STORED_BYTES(fmt));
+    switch (EC_KIND(fmt)) {
+    case EC_F24: ec_store_bytes(p, ec_pack_flyte24(v), 3 * n); break;
+    case EC_F16: ec_store_bytes(p, ec_pack_flyte16(v), 2 * n); break;
+    case EC_F8: ec_store_bytes(p, ec_pack_highest(ec_round_as(v, EC_F8, EC_TRUNCATE)), n); break;
+    case EC_Q8: ec_store_bytes(p, ec_pack_highest(ec_round_q8(v, fmt)), n); break;
+    default: ec_store_n((float *)p, v, n);
+    }
 }
 EC_INLINE void ec_store_as(void *p, ec_vec v, int fmt)
 {

@@ -6,12 +6,9 @@ typedef uint32_t ec_word __attribute__((aligned(1)));
 typedef uint16_t ec_half __attribute__((aligned(1)));
 
 /* As ec_round_bits, with `truncate` for EC_TRUNCATE; integer instructions only, which know no
-   subnormal numbers to flush.  Of EC_Q8 the highest byte is the integer: all 32 bits are the number
-   with 24 bits of fraction, saturated, and half a step higher since the fraction is dropped. */
+   subnormal numbers to flush. */
 EC_INLINE uint32x4_t ec_round_as(ec_vec v, int fmt, int truncate)
 {
-    if (fmt >= EC_Q8)
-        return vreinterpretq_u32_s32(vcvtq_n_s32_f32(ec_to_q8(v, 0.5f, fmt), 24));
     const uint32x4_t bits = vreinterpretq_u32_f32(v);
     const uint32x4_t size = vbicq_u32(bits, vdupq_n_u32(0x80000000u));
     const uint32x4_t odd = vtstq_u32(bits, vdupq_n_u32(EC_STORED_UNIT(fmt))); /* -1 or 0 */
@@ -22,4 +19,10 @@ EC_INLINE uint32x4_t ec_round_as(ec_vec v, int fmt, int truncate)
         return rounded;
     const uint32x4_t nan = vcgtq_u32(size, vdupq_n_u32(EC_INFINITY_BITS));
     return vorrq_u32(rounded, vandq_u32(nan, vdupq_n_u32(EC_QUIET_BIT)));
+}
+/* The highest byte is the integer: all 32 bits are the number with 24 bits of fraction, saturated, and half
+   a step higher since the fraction is dropped. */
+EC_INLINE uint32x4_t ec_round_q8(ec_vec v, int fmt)
+{
+    return vreinterpretq_u32_s32(vcvtq_n_s32_f32(ec_to_q8(v, 0.5f, fmt), 24));
 }

@@ -7,9 +7,10 @@ EC_INLINE ec_vec ec_load_as_n(const void *p, int n, int fmt)
         return ec_load_n((const float *)p, n);
     unsigned char bytes[EC_VL * 4];
     memset(bytes, ec_zero_of(fmt), sizeof bytes);
-    if (fmt == EC_I4)
-        return ec_load_as(ec_copy_int4(bytes, p, n), fmt);
-    memcpy(bytes, p, (size_t)n * EC_STORED_BYTES(fmt));
+    switch (fmt) {
+    case EC_I4: ec_copy_int4(bytes, p, n); break;
+    default: memcpy(bytes, p, (size_t)n * EC_STORED_BYTES(fmt));
+    }
     return ec_load_as(bytes, fmt);
 }
 EC_INLINE void ec_store_as_n(void *p, ec_vec v, int n, int fmt)

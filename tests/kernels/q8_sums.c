@@ -10,7 +10,7 @@ enum { TYPES = 2, CODES = 128 };
 
 EC_INLINE int wrong(int code, int other, int fmt)
 {
-    const ec_q8 as = ec_q8_table[fmt - EC_Q8];
+    const ec_q8 as = ec_q8_of(fmt);
     int8_t codes[EC_VL];
     float addends[EC_VL], sums[EC_VL];
     const volatile float product = ((float)code - as.zero) * as.scale; /* rounded: stored */

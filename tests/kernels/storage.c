@@ -213,7 +213,7 @@ static void write_grid(const grid_calls *grid, const float *x, const unsigned ch
 static void write_any(const grid_calls *grid, const float *x, int count, int fmt)
 {
     static unsigned char stored[MADE_UP];
-    const double scale = ec_q8_table[fmt - EC_Q8].scale, zero = ec_q8_table[fmt - EC_Q8].zero;
+    const double scale = ec_q8_of(fmt).scale, zero = ec_q8_of(fmt).zero;
     grid->encode(x, stored, count);
     for (int i = 0; i < count; i++) {
         const double exact = (double)x[i] / scale + zero;

@@ -1,0 +1,85 @@
+"""What of the runtime a program has no use for: cases that nothing names, functions that nothing
+calls.
+
+The runtime's headers are written for every network, and a program has a copy of its own.  They keep
+to what is read here: a function begins in the first column, and ends with its first line or with a
+brace in that column; what depends on an enumerator is a ``case`` that begins a line; and to be
+compared with something does not name an enumerator, since it is somebody else who makes it be.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_ENUM = re.compile(r"^enum\b[^{;]*\{[^}]*\};", re.MULTILINE)
+_DEFINE = re.compile(r"^ *#define (\w+)(?:\(([^)]*)\))?((?:.*\\\n)*.*\n)", re.MULTILINE)
+_FUNCTION = re.compile(
+    r"^EC_(?:INLINE|NEST|SHARED) [^{(]*?(\w+)\([^{]*\{(?:.*\}\n|\n(?:.*\n)*?\}\n)", re.MULTILINE
+)
+_REMARK = r"(?:^/\*(?:[^*]|\*(?!/))*\*/\n)?"  # on the functions that follow without a blank line
+_FUNCTIONS = re.compile(f"({_REMARK})((?:{_FUNCTION.pattern})+)", re.MULTILINE)
+_CASE = re.compile(  # labels, and what follows them, further in or between braces
+    r"^( *)((?:case EC_\w+:\n\1)*case EC_\w+:)(.*\{\n(?:\1 .*\n)*\1\}\n|.*\n(?:\1 .*\n)*)",
+    re.MULTILINE,
+)
+_LABEL = re.compile(r"EC_\w+")
+_COMPARED = re.compile(r"[=!<>]=? (EC_[A-Z0-9_]+)\b(?!\()")
+_PASTED = re.compile(r"\w+(?:##\w+)+")
+_EMPTY = re.compile(r"^#if.*\n(?:#el.*\n|\n)*#endif.*\n", re.MULTILINE)
+
+
+def pruned(runtime: str, program: str) -> str:
+    """The headers without what ``program``, the C that includes them, never comes to."""
+    live = _live(runtime, program)
+
+    def functions(match: re.Match[str]) -> str:
+        kept = [f[0] for f in _FUNCTION.finditer(match[2]) if f[1] in live]
+        return match[1] + "".join(kept) if kept else ""
+
+    text = _FUNCTIONS.sub(functions, runtime)
+    text = _CASE.sub(lambda case: _case(case, live), text)
+    while (fewer := _EMPTY.sub("", text)) != text:
+        text = fewer
+    return re.sub(r"\n{3,}", "\n\n", text)
+
+
+def _case(case: re.Match[str], live: set[str]) -> str:
+    labels = [f"case {label}:" for label in _LABEL.findall(case[2]) if label in live]
+    return case[1] + f"\n{case[1]}".join(labels) + case[3] if labels else ""
+
+
+def _words(code: str) -> set[str]:
+    return set(_WORD.findall(_COMPARED.sub("", _COMMENT.sub("", code))))
+
+
+def _live(runtime: str, program: str) -> set[str]:
+    """All names that the program comes to."""
+    uses = [*_uses(runtime)]
+    plain = _ENUM.sub("", _DEFINE.sub("", _FUNCTION.sub("", runtime)))
+    live, before = _words(program) | _words(plain), 0
+    while len(live) > before:
+        before = len(live)
+        for names, words in uses:
+            if names <= live:
+                live |= words
+    return live
+
+
+def _uses(runtime: str) -> Iterator[tuple[set[str], set[str]]]:
+    """Names, and what else is named where all of them are: by a function, a case in it, a macro."""
+    functions = list(_FUNCTION.finditer(runtime))
+    for function in functions:
+        for case in _CASE.finditer(function[0]):
+            for label in _LABEL.findall(case[2]):
+                yield {function[1], label}, _words(case[3])
+        yield {function[1]}, _words(_CASE.sub("", function[0]))
+    for macro in _DEFINE.finditer(runtime):
+        yield {macro[1]}, _words(macro[3])
+        parameters = set(_WORD.findall(macro[2] or ""))
+        for pasted in _PASTED.findall(macro[3]):
+            parts = (r"\w+" if part in parameters else part for part in pasted.split("##"))
+            pattern = re.compile("".join(parts))
+            yield {macro[1]}, {f[1] for f in functions if pattern.fullmatch(f[1])}
