@@ -17,7 +17,7 @@ from edgeconv.codegen.c_names import (
 from edgeconv.codegen.cross import Cross
 from edgeconv.codegen.functions import MANY, Function, FunctionTable, environment
 from edgeconv.codegen.port_names import port_names
-from edgeconv.codegen.ports import Port
+from edgeconv.codegen.ports import Port, run_parameters
 from edgeconv.codegen.pruning import pruned
 from edgeconv.codegen.sbom import Bill
 from edgeconv.codegen.selftest import SEED, Answer
@@ -220,7 +220,9 @@ class _Emitter:
     def _comment(self, layer: Layer) -> tuple[str, ...]:
         """What the engineer on the board wants to know of a call."""
         node, graph = layer.node, self.choice.graph
-        origin = ", ".join(shortened(name) for name in dict.fromkeys(node.origin)) or node.name
+        origin = ", ".join(shortened(name) for name in dict.fromkeys(node.origin)) or shortened(
+            node.name
+        )
         reads = [
             self._described(graph[name]) for name in node.reads() if name in self.memory.places
         ]
@@ -271,6 +273,9 @@ class _Emitter:
             self.table = FunctionTable(self.env, self.name, self.target.lanes, gathered=True)
             steps = self._steps()
         calls = [call for step in steps for call in step.calls]
+        io_arena = self.choice.io == "arena"
+        tensors = {} if io_arena else run_parameters(self.inputs, self.outputs)
+        arenas = [f"void *{b.pointer}, size_t {b.pointer}_bytes" for b in self.arenas]
         functions: list[Function] = list(self.table.functions.values())
         context: dict[str, object] = {
             "name": self.name,
@@ -280,12 +285,18 @@ class _Emitter:
             "graph": self.choice.graph,
             "isa": self.choice.isa,
             "target": self.target,
-            "io_arena": self.choice.io == "arena",
+            "io_arena": io_arena,
             "memory": self.memory,
             "align": self.choice.align,
             "arena_rows": self._arena_rows(),
             "quantised": bool(spacings_of(self.choice.graph)),
             "typed": any(port.c_type != "float" for port in (*self.inputs, *self.outputs)),
+            "run_parameters": {"model": f"const {self.name}_model *model"} | tensors,
+            "init_parameters": [
+                f"{self.name}_model *model",
+                "const void *weights, size_t weights_bytes",
+                *arenas,
+            ],
             "inputs": self.inputs,
             "outputs": self.outputs,
             "banks": list(self.banks.values()),

@@ -12,6 +12,7 @@ import jinja2
 from edgeconv.codegen.c_names import c_float, c_list
 from edgeconv.codegen.function_names import described
 from edgeconv.codegen.initialisers import Numbers, dims, inline, nest, strips, struct, window
+from edgeconv.codegen.lines import broken, remarks
 from edgeconv.ir.check import InvariantError
 from edgeconv.ir.choice import ArgKind, Layer
 
@@ -27,7 +28,7 @@ def environment() -> jinja2.Environment:
         keep_trailing_newline=True,
         autoescape=False,
     )
-    env.filters.update(c_float=c_float, c_list=c_list)
+    env.filters.update(c_float=c_float, c_list=c_list, broken=broken, remarks=remarks)
     env.globals.update(struct=struct, dims=dims, inline=inline, nest=nest)
     env.globals.update(strips=strips, window=window)
     return env
@@ -92,6 +93,9 @@ class FunctionTable:
             self._numbers[kind] += 1
             name = f"{self.prefix}_{kind}_{self._numbers[kind]}"
             storage = "EC_SHARED" if self.gathered else "static"
-            text = f"{storage} void {name}({signature})\n{{\n{body}\n}}\n"
+            lines = "\n".join(
+                map(broken, (f"{storage} void {name}({signature})", "{", *body.split("\n")))
+            )
+            text = f"{lines}\n}}\n"
             self.functions[key] = Function(name, text)
         return self.functions[key], tuple(numbers.passed.values())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -98,3 +98,9 @@ class Port:
 
 def _on_one_line(values: tuple[float, ...] | tuple[int, ...]) -> str:
     return " ".join(c_list(values).split())
+
+
+def run_parameters(inputs: Sequence[Port], outputs: Sequence[Port]) -> dict[str, str]:
+    """By name the declarations of those that a program takes, in the model's order."""
+    given = {f"input_{p.ident}": f"const {p.c_type} *input_{p.ident}" for p in inputs}
+    return given | {f"output_{p.ident}": f"{p.c_type} *output_{p.ident}" for p in outputs}

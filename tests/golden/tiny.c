@@ -92,7 +92,8 @@ static void tiny_conv_3x3_s2_1(const float *in, const float *weights, const floa
     ec_conv_direct(spec, epilogue, operands, 2, 0, 0, 6);
 }
 
-static void tiny_depthwise_3x3_1(const float *in, const float *weights, const float *bias, float *out)
+static void tiny_depthwise_3x3_1(const float *in, const float *weights, const float *bias,
+                                 float *out)
 {
     static const ec_depthwise spec = {
         .window = {
@@ -110,7 +111,8 @@ static void tiny_depthwise_3x3_1(const float *in, const float *weights, const fl
     ec_conv_depthwise(spec, epilogue, operands, 2, 0, 6);
 }
 
-static void tiny_conv_1x1_1(const float *in, const float *filters, const float *bias, const float *residual, float *out, float *panels)
+static void tiny_conv_1x1_1(const float *in, const float *filters, const float *bias,
+                            const float *residual, float *out, float *panels)
 {
     static const ec_window window = {
         .in_d = 1, .in_h = 6, .in_w = 6,
@@ -209,20 +211,24 @@ int tiny_run(const tiny_model *model, const float *input_image, float *output_p)
 
     /* 0: Conv "stem, stem_relu" + relu
        1x3x12x12 NCHW float32 @input -> 1x4x6x6 NCHW float32 @0
-       3888 MACs; direct (mr 3, nr 4, row 6, rows_per_pass 6, channels_per_pass 3); 448 bytes of weights */
+       3888 MACs; direct (mr 3, nr 4, row 6, rows_per_pass 6, channels_per_pass 3); 448
+       bytes of weights */
     tiny_conv_3x3_s2_1(input_image, WT(TINY_WT_R0_FILTERS), WT(TINY_WT_R0_BIAS), AT(TINY_AT_R0));
     DONE(0, AT(TINY_AT_R0), 576);
 
     /* 1: Conv "depthwise, depthwise_relu" + relu
        1x4x6x6 NCHW float32 @0 -> 1x4x6x6 NCHW float32 @576
        1296 MACs; depthwise (mr 3, nr 1); 160 bytes of weights */
-    tiny_depthwise_3x3_1(AT(TINY_AT_R0), WT(TINY_WT_R1_FILTERS), WT(TINY_WT_R1_BIAS), AT(TINY_AT_R1));
+    tiny_depthwise_3x3_1(AT(TINY_AT_R0), WT(TINY_WT_R1_FILTERS), WT(TINY_WT_R1_BIAS),
+                         AT(TINY_AT_R1));
     DONE(1, AT(TINY_AT_R1), 576);
 
     /* 2: Conv "pointwise, add, add_relu" + residual + relu
        1x4x6x6 NCHW float32 @576, 1x4x6x6 NCHW float32 @0 -> 1x4x6x6 NCHW float32 @0
-       576 MACs; sconv (n_win 4, n_f 4, nc 4, k1 9, k2 1, k3 9, schedule IS); 80 bytes of weights */
-    tiny_conv_1x1_1(AT(TINY_AT_R1), WT(TINY_WT_R2_FILTERS), WT(TINY_WT_R2_BIAS), AT(TINY_AT_R0), AT(TINY_AT_R2), AT(TINY_WORKSPACE_2));
+       576 MACs; sconv (n_win 4, n_f 4, nc 4, k1 9, k2 1, k3 9, schedule IS); 80 bytes of
+       weights */
+    tiny_conv_1x1_1(AT(TINY_AT_R1), WT(TINY_WT_R2_FILTERS), WT(TINY_WT_R2_BIAS), AT(TINY_AT_R0),
+                    AT(TINY_AT_R2), AT(TINY_WORKSPACE_2));
     DONE(2, AT(TINY_AT_R2), 576);
 
     /* 3: Pool "pool"
@@ -236,7 +242,8 @@ int tiny_run(const tiny_model *model, const float *input_image, float *output_p)
 
     /* 5: Dense "dense"
        1x36 float32 @576 -> 1x3 float32 @output
-       108 MACs; dense (mr 1, nr 3, row 1, rows_per_pass 1, channels_per_pass 36); 444 bytes of weights */
+       108 MACs; dense (mr 1, nr 3, row 1, rows_per_pass 1, channels_per_pass 36); 444
+       bytes of weights */
     tiny_dense_1(AT(TINY_AT_FLAT), WT(TINY_WT_LOGITS_FILTERS), WT(TINY_WT_LOGITS_BIAS), output_p);
     DONE(5, output_p, 12);
 
@@ -316,7 +323,7 @@ int tiny_check_weights(const tiny_model *model, tiny_check *check, size_t most)
 }
 
 int tiny_init(tiny_model *model, const void *weights, size_t weights_bytes, void *arena,
-    size_t arena_bytes)
+              size_t arena_bytes)
 {
     const unsigned char *const image = weights;
     if (!model || !weights || !arena)

@@ -76,7 +76,7 @@ typedef struct tiny_model {
    The arena's contents need not survive between runs.  One model per thread, each with an arena of
    its own, may run at the same time; they may share the weights. */
 int tiny_init(tiny_model *model, const void *weights, size_t weights_bytes, void *arena,
-    size_t arena_bytes);
+              size_t arena_bytes);
 
 /* One inference: inputs, then outputs, in the model's order, dense and row-major as ONNX has them.
    Inputs are never written; outputs must not overlap inputs.  Returns TINY_OK or

@@ -1,0 +1,90 @@
+"""A program's runtime has what the program comes to."""
+
+from __future__ import annotations
+
+from edgeconv.codegen.pruning import pruned
+
+RUNTIME = """\
+enum { EC_A, EC_B, EC_C, EC_D };
+#define EC_TWICE(x) (ec_add(x, x))
+#define EC_ROW(row) ec_##row##_sum(1)
+
+/* About both. */
+EC_INLINE int ec_add(int a, int b) { return a + b; }
+EC_INLINE int ec_sub(int a, int b)
+{
+    return a - b;
+}
+
+/* By kind. */
+EC_INLINE int ec_by_kind(int kind, int x)
+{
+    switch (kind) {
+    case EC_B:
+    case EC_C: return ec_first(x);
+#ifdef EC_MORE
+    case EC_D: {
+        return ec_second(x);
+    }
+#endif
+    default: return kind == EC_D ? 0 : x;
+    }
+}
+
+#if defined(EC_X)
+/* One of two. */
+EC_INLINE int ec_first(int x) { return x; }
+#else
+EC_INLINE int ec_first(int x)
+{
+    return -x;
+}
+#endif
+
+#ifdef EC_Y
+EC_NEST int ec_second(int x) { return x; }
+#endif
+
+EC_SHARED int ec_f32_sum(int x) { return x; }
+"""
+
+
+def test_functions_that_nothing_calls_are_left_out_with_their_remarks() -> None:
+    text = pruned(RUNTIME, "int f(void) { return ec_sub(1, 2); }")
+    assert "ec_sub" in text
+    assert "About both" in text
+    assert "ec_add(int" not in text
+    assert "By kind" not in text
+    assert "_first" not in text
+    assert "#if" not in text
+
+
+def test_a_case_stays_if_its_enumerator_is_named() -> None:
+    text = pruned(RUNTIME, "int f(int x) { return ec_by_kind(EC_C, x); }")
+    assert "    case EC_C: return ec_first(x);\n" in text
+    assert "case EC_B" not in text
+    assert "case EC_D" not in text
+    assert "ec_second" not in text
+    assert text.count("ec_first(int x)") == 2  # of both branches
+
+
+def test_of_labels_with_one_body_those_in_use_stay_with_it() -> None:
+    text = pruned(RUNTIME, "int f(int x) { return ec_by_kind(EC_B, x); }")
+    assert "    case EC_B: return ec_first(x);\n" in text
+    assert "case EC_C" not in text
+
+
+def test_what_is_compared_with_an_enumerator_does_not_name_it() -> None:
+    assert "ec_second" not in pruned(
+        RUNTIME, "int f(int x) { return x == EC_D && ec_by_kind(x, x); }"
+    )
+    text = pruned(RUNTIME, "int f(int x) { return ec_by_kind(EC_D, x); } /* EC_B */")
+    assert "        return ec_second(x);\n    }\n#endif\n    default" in text
+    assert "EC_NEST int ec_second" in text
+    assert "case EC_B" not in text
+
+
+def test_macros_call_what_they_name_and_what_they_paste() -> None:
+    assert "ec_add(int" in pruned(RUNTIME, "int f(void) { return EC_TWICE(1); }")
+    assert "ec_f32_sum(int" in pruned(RUNTIME, "int f(void) { return EC_ROW(f32); }")
+    assert "ec_f32_sum(int" not in pruned(RUNTIME, "int f(void) { return 1; }")
