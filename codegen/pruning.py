@@ -26,7 +26,7 @@ _CASE = re.compile(  # labels, and what follows them, further in or between brac
     re.MULTILINE,
 )
 _LABEL = re.compile(r"EC_\w+")
-_COMPARED = re.compile(r"[=!<>]=? (EC_[A-Z0-9_]+)\b(?!\()")
+_COMPARED = re.compile(r"(?:[=!]=|[<>]=?) (EC_[A-Z0-9_]+)\b(?!\()")
 _PASTED = re.compile(r"\w+(?:##\w+)+")
 _EMPTY = re.compile(r"^#if.*\n(?:#el.*\n|\n)*#endif.*\n", re.MULTILINE)
 
