@@ -119,7 +119,7 @@ def test_the_api_shows_the_banks(
     ends = ["", *(f"_{use.name.upper()}" for use in used[1:])]
     assert sizes == {end: use.bytes for end, use in zip(ends, used, strict=True)}
     for use in used[1:]:
-        assert f"void *arena_{use.name}, size_t arena_{use.name}_bytes" in header
+        assert f"void *arena_{use.name}, size_t arena_{use.name}_bytes" in " ".join(header.split())
     places = [place for place in planned.places.values() if place.region is Region.ARENA]
     for place in places:
         bank = planned.banks[place.bank].name
