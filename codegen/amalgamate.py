@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import resources
 from importlib.resources.abc import Traversable
 
@@ -16,7 +16,10 @@ from edgeconv.targets import PANELS
 
 _INCLUDE = re.compile(r'^#include "([^"]+)"\n', re.MULTILINE)
 _STANDARD = re.compile(r"^#include <[^>]+>\n", re.MULTILINE)
-FLOAT32_ONLY = "ec_stored_float32.h"
+# What is included for headers whose names begin so, where nothing has another format than float32,
+# or where no tensor has.
+NOTHING_STORED = {"ec_stored_": "ec_stored_float32.h"}
+TENSORS_IN_FLOAT32 = {"ec_tile_decoded": "ec_tile_float32.h"}
 _TRUNCATE = (
     "/* Results in fewer bits are truncated, not rounded to nearest. */\n#define EC_TRUNCATE 1\n"
 )
@@ -52,15 +55,15 @@ def runtime() -> Traversable:
     return resources.files("edgeconv.runtime_c")
 
 
-def _read(path: str, stored: bool) -> str:
-    """A header with its own ``#include "..."`` lines replaced by what they name."""
+def _read(path: str, instead: Mapping[str, str]) -> str:
+    """A header with its own ``#include "..."`` lines replaced by what they name, or by what stands
+    ``instead`` for it."""
     folder, name = posixpath.split(path)
-    if name.startswith("ec_stored_") and not stored:
-        name = FLOAT32_ONLY
+    name = next((other for start, other in instead.items() if name.startswith(start)), name)
     text = (runtime() / folder / name).read_text(encoding="utf-8")
 
     def included(match: re.Match[str]) -> str:
-        return _read(posixpath.normpath(posixpath.join(folder, match.group(1))), stored)
+        return _read(posixpath.normpath(posixpath.join(folder, match.group(1))), instead)
 
     return _INCLUDE.sub(included, text)
 
@@ -74,15 +77,17 @@ def amalgamate(
     kernels: Iterable[str],
     *,
     stored: bool = False,
+    tensors: bool = True,
     truncate: bool = False,
     scaled: Sequence[Encoding] = (),
 ) -> Iterator[str]:
     """The common header, the ISA header and the kernels in the given order, each once.
 
     ``stored``: something is stored in another format than float32.  A program without has a header
-    of a few lines where the ISA's loads and stores of such formats would be.  Headers for kernels
-    of one ISA are in ``../isa``.  ``truncate``: stores drop bits in place of rounding to nearest.
-    ``scaled``: the encodings of int8 results, each once.
+    of a few lines where the ISA's loads and stores of such formats would be.  ``tensors``: tensors
+    are, not weights alone.  Headers for kernels of one ISA are in ``../isa``.  ``truncate``: stores
+    drop bits in place of rounding to nearest.  ``scaled``: the encodings of int8 results, each
+    once.
     """
     if stored and truncate:
         yield _TRUNCATE
@@ -91,9 +96,11 @@ def amalgamate(
     names = list(dict.fromkeys(kernels))
     if listed := micro_kernel_list(names):
         yield listed
+    instead = {} if stored else NOTHING_STORED
+    instead = instead if stored and tensors else instead | TENSORS_IN_FLOAT32
     wanted = [("", "ec_common.h"), ("isa", isa_header)]
     wanted += [("kernels", name) for name in names]
     for folder, name in wanted:
-        text = _read(posixpath.join(folder, name), stored)
+        text = _read(posixpath.join(folder, name), instead)
         own = posixpath.basename(name)
         yield _banner("Begin", own) + text + _banner("End", own)

@@ -319,10 +319,13 @@ class _Emitter:
 
     def _runtime(self, calls: Iterable[Call], program: str) -> str:
         """The headers that ``calls`` need, as far as ``program`` comes to what is in them."""
+        blobs = [blob.storage for layer in self.choice.layers for blob in layer.blobs]
+        tensors = [tensor.storage for tensor in self.choice.graph.activations()]
         headers = amalgamate(
             self.target.header,
             merge_headers(call.layer.headers for call in calls if call.code),
-            stored=self._stores(),
+            stored=any(form != FLOAT32 for form in (*blobs, *tensors)),
+            tensors=any(form != FLOAT32 for form in tensors),
             truncate=self.options.truncate,
             scaled=self._scaled(),
         )
@@ -332,12 +335,6 @@ class _Emitter:
         """Those of the results that are stored as int8, in the order of their tensors."""
         tensors = self.choice.graph.activations()
         return list(dict.fromkeys(t.storage for t in tensors if t.storage.scale))
-
-    def _stores(self) -> bool:
-        """Some weights or tensors are in another storage format than float32."""
-        blobs = [blob.storage for layer in self.choice.layers for blob in layer.blobs]
-        tensors = [tensor.storage for tensor in self.choice.graph.activations()]
-        return any(form != FLOAT32 for form in (*blobs, *tensors))
 
     def tree(self, report: str) -> SourceTree:
         """Render every project template."""
