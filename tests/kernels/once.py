@@ -59,6 +59,7 @@ OWN_TABLE = "const ec_q8 ec_q8_table[] = {EC_Q8_TABLE};\n"
 _FUNCTION = re.compile(r"^(?:EC_INLINE|EC_SHARED|EC_NEST|EC_MATH)\s+([^;{}]*?)\s*\{", re.MULTILINE)
 _DEFINED = re.compile(r"^#define (\w+)|^\} (\w+);|(\bec_\w+)\([^;{}]*\)\s*\{", re.MULTILINE)
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+_OPTIONAL = re.compile(r"^#ifdef .*?^#endif", re.MULTILINE | re.DOTALL)
 
 
 def as_functions(source: str, target: Target) -> str:
@@ -132,26 +133,29 @@ def _primitives(target: Target) -> str:
 def _kernel_texts(target: Target) -> Mapping[str, str]:
     """The kernel headers that work with what the ISA offers, each after those that it uses.
 
-    Left out are those whose functions call what is in headers for some cores of an ISA.
+    Left out are those whose functions call what is in headers for some cores of an ISA, and those
+    that call what is left out.
     """
     texts = {path.name: path.read_text() for path in sorted(KERNELS.glob("*.h"))}
     words = {name: set(re.findall(r"\w+", _COMMENT.sub("", text))) for name, text in texts.items()}
     defined = {name: _names_defined(text) for name, text in texts.items()}
     offered = set(re.findall(r"\w+", _primitives(target)))
     everywhere = offered.union(*defined.values())
+    kept = {name for name in texts if _called(texts[name]) <= everywhere}
+    needed = {name: _called(_OPTIONAL.sub("", texts[name])) & everywhere - offered for name in kept}
+    while left_out := {
+        name for name in kept if not needed[name] <= set().union(*map(defined.__getitem__, kept))
+    }:
+        kept -= left_out
     uses = {
         name: {
             other
-            for other in texts
+            for other in kept
             if other != name and words[name] & defined[other] - defined[name] - offered
         }
-        for name in texts
+        for name in kept
     }
-    return {
-        name: texts[name]
-        for name in TopologicalSorter(uses).static_order()
-        if _called(texts[name]) <= everywhere
-    }
+    return {name: texts[name] for name in TopologicalSorter(uses).static_order()}
 
 
 def _names_defined(text: str) -> set[str]:
