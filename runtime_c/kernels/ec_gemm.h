@@ -86,24 +86,25 @@ EC_INLINE void ec_gemm_sum_columns(const ec_gemm spec, const ec_window window, e
     ec_gemm_multiply(spec, tile, here.filters, 4, 4 * mr, here.pixels, depth, &ahead, mr, nv);
 }
 
-/* The epilogue of a tile that lies at out + at: `rows` rows by `columns` lanes of it exist. */
+/* The epilogue of a tile that lies at out + at: `rows` rows by `columns` lanes of it exist.  One vector
+   after the other, since activations need registers, too. */
 EC_INLINE void ec_gemm_finish(const ec_gemm spec, const ec_gemm_given given,
                               const ec_channel_set set, const ec_vec *sums, const float *bias,
                               ptrdiff_t at, int rows, int columns, int nv)
 {
     const int by_filters = ec_gemm_filters_are_rows(spec);
     const ec_gemm_operands operands = *given.operands;
+    const ec_tile_place place = {.at = at, .row = spec.out_row, .vec = spec.out_vec, .rows = rows,
+                                 .tail = columns - (nv - 1) * EC_VL};
     float *const out = operands.out;
     EC_UNROLL
-    for (int p = 0; p < rows; p++, at += spec.out_row) {
+    for (int p = 0; p < rows; p++) {
         EC_UNROLL
         for (int j = 0; j < nv; j++) {
-            const int n = ec_min_i(columns - j * EC_VL, EC_VL);
-            const ptrdiff_t to = at + j * spec.out_vec;
+            const int n = ec_tile_lanes(place, j, nv);
+            const ptrdiff_t to = ec_tile_at(place, p, j);
             const float *const of = bias + (by_filters ? p : j * EC_VL);
             ec_vec x = sums[p * nv + j];
-            if (n <= 0)
-                break; /* a line that ends early */
             if (spec.units_at)
                 x = ec_mul(x, by_filters ? ec_set1(of[spec.units_at])
                                          : ec_read(of + spec.units_at, n));
