@@ -11,7 +11,8 @@ from tests.kernels.harness import Build
 
 
 def _name(way: Way) -> str:
-    return "-".join((way.target, way.compiler, *(["constants"] if way.constants else [])))
+    words = {"constants": way.constants, "by-turns": way.by_turns}
+    return "-".join((way.target, way.compiler, *(word for word, said in words.items() if said)))
 
 
 @pytest.fixture(
