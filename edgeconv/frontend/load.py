@@ -17,6 +17,7 @@ from edgeconv.frontend.audit import audit
 from edgeconv.frontend.cut import WHOLE, Cut
 from edgeconv.frontend.input_shapes import fix_shapes
 from edgeconv.frontend.names import opset_versions
+from edgeconv.frontend.schedule import value_names
 from edgeconv.frontend.walk import Scope, Walk
 from edgeconv.frontend.ways_out import Walked, where_to_cut
 from edgeconv.frontend.weights import Weights, non_finite
@@ -59,7 +60,7 @@ def load(
     if not outputs:
         raise _invalid(path, "no outputs", "a model must have an output")
     walk, inputs, notes = _begun(file, weights, input_shapes)
-    missing = [name for name in outputs if name not in _value_names(graph)]
+    missing = [name for name in outputs if name not in value_names(graph)]
     if missing:
         raise _invalid(path, f"output {missing[0]!r}", "no node writes it")
     walk.run(graph.node, Scope(opsets), outputs)
@@ -81,7 +82,7 @@ def _begun(
 ) -> tuple[Walk, list[str], list[str]]:
     """The walk over a model before its first node; the names of its inputs; notes on them."""
     graph = file.model.graph
-    walk = Walk(weights, file.model.functions, _value_names(graph))
+    walk = Walk(weights, file.model.functions, value_names(graph))
     for tensor in graph.initializer:
         walk.define(tensor.name, weights.array(tensor))
     for sparse in graph.sparse_initializer:
@@ -144,14 +145,6 @@ def _types_inside(
 
 def _invalid(path: Path, got: str, rule: str) -> EdgeconvError:
     return EdgeconvError("the model is invalid", where=str(path), got=got, rule=rule)
-
-
-def _value_names(graph: onnx.GraphProto) -> set[str]:
-    """Every name that the model gives a value, so that no other is made up."""
-    names = {name for node in graph.node for name in node.output}
-    names.update(tensor.name for tensor in graph.initializer)
-    names.update(sparse.values.name for sparse in graph.sparse_initializer)
-    return names.union(value.name for value in graph.input)
 
 
 def _checked_opsets(file: model_file.ModelFile) -> dict[str, int]:

@@ -17,8 +17,10 @@ from onnx.reference import ReferenceEvaluator
 from edgeconv.errors import EdgeconvError
 from edgeconv.frontend import cut, model_file
 from edgeconv.frontend.cut import WHOLE, Cut
+from edgeconv.frontend.defined import define, show_reals
 from edgeconv.frontend.schedule import subgraphs
 from edgeconv.frontend.separate import OWN, shift_rounding, take_apart
+from edgeconv.frontend.weights import Weights
 
 Values = npt.NDArray[Any]
 Rewrite = Callable[[onnx.GraphProto], None]
@@ -54,6 +56,7 @@ def reference_outputs(
     path = Path(path)
     file = model_file.read(path)
     cut.apply(file.model, cut_at)
+    show_reals(file.model.graph, Weights(file))
     known = {name for node in file.model.graph.node for name in node.output}
     known |= {value.name for value in file.model.graph.output}
     names = [value.name for value in file.model.graph.output] if wanted is None else wanted
@@ -74,7 +77,8 @@ def reference_beside(
 
     ``results``: by ONNX name, of the shape and type that `reference_outputs` gives.  ``shift``:
     so much of its largest magnitude is added to whatever a QuantizeLinear rounds (see
-    `shift_rounding`).  Raises EdgeconvError as `reference_outputs`.
+    `shift_rounding`).  An operator on integers is then its definition, and else the engine's own.
+    Raises EdgeconvError as `reference_outputs`.
     """
 
     def rewrite(graph: onnx.GraphProto) -> None:
@@ -84,6 +88,7 @@ def reference_beside(
 
     file = model_file.read(Path(path))
     cut.apply(file.model, cut_at)
+    (define if shift else show_reals)(file.model.graph, Weights(file))
     names = [name + OWN for name in results]
     run = _run(file, {**inputs, **results}, names, cut_at, rewrite)
     return {name: run.values[name + OWN] for name in results}
@@ -162,6 +167,7 @@ def _onnx_reference(
 ) -> ReferenceRun:
     model = onnx.load(str(file.path))
     cut.apply(model, cut_at)
+    define(model.graph, Weights(file))
     _fix_inputs(model.graph, inputs, cut_at)
     rewrite(model.graph)
     evaluator = ReferenceEvaluator(model)

@@ -98,6 +98,14 @@ def live_values(nodes: Sequence[onnx.NodeProto], outputs: Collection[str]) -> se
     return live
 
 
+def value_names(graph: onnx.GraphProto) -> set[str]:
+    """Every name that the model gives a value, so that no other is made up."""
+    names = {name for node in graph.node for name in node.output}
+    names.update(tensor.name for tensor in graph.initializer)
+    names.update(sparse.values.name for sparse in graph.sparse_initializer)
+    return names.union(value.name for value in graph.input)
+
+
 def _invalid(node: onnx.NodeProto, got: str, rule: str) -> EdgeconvError:
     where = f"node {label(node)!r} ({node.op_type})"
     return EdgeconvError("the model is invalid", where=where, got=got, rule=rule)

@@ -109,6 +109,13 @@ class Values:
         elem = helper.np_dtype_to_tensor_dtype(value.dtype)
         return helper.make_tensor_type_proto(elem, value.shape)
 
+    def _dtype(self, name: str) -> str:
+        """Its element type, "" where it could not be worked out."""
+        if name in self.tensors:
+            return self.tensors[name].dtype
+        kind = self._types.get(name)
+        return helper.tensor_dtype_to_np_dtype(kind.tensor_type.elem_type).name if kind else ""
+
     def _is_known(self, name: str) -> bool:
         return name in self.tensors or name in self._types or name in self._unknown
 

@@ -14,6 +14,7 @@ from edgeconv import limits
 from edgeconv.errors import EdgeconvError
 from edgeconv.frontend import contributed, fold_bounds, folding, inlining, signature, ways_out
 from edgeconv.frontend.inference import inferable
+from edgeconv.frontend.integer_operators import DEFINED_IN, Definitions, is_defined
 from edgeconv.frontend.names import FunctionKey, call_key, domain_of, function_key, opset_versions
 from edgeconv.frontend.problems import Problems, RejectedNodeError
 from edgeconv.frontend.schedule import label, live_values, ordered, reads
@@ -84,6 +85,7 @@ class Walk(Values):
         self._names: set[str] = set()
         self.own: list[Visit] = []
         self._importers = importers()
+        self._integers = Definitions(self.constant, self._dtype, reserved)
         self._deadline = limits.Deadline.of("model-seconds", "the model")
         self._written = 0  # nodes
         self._folded = 0  # bytes
@@ -124,6 +126,7 @@ class Walk(Values):
             self._call_function,
             self._choose_branch,
             self._fold,
+            self._define,
             self._import,
             self._expand,
         )
@@ -286,9 +289,46 @@ class Walk(Values):
         try:
             self._append(importer(source_of(visit.node, visit.name, schema, filled), self), visit)
         except RejectedNodeError as error:
-            reason = "; ".join(filter(None, (f"got {error.got}", error.rule, error.hint)))
+            self._reject(visit, error)
+        return True
+
+    def _reject(self, visit: Visit, error: RejectedNodeError) -> None:
+        reason = "; ".join(filter(None, (f"got {error.got}", error.rule, error.hint)))
+        self.problems.node(visit.operator, visit.scope.origin or visit.name, reason)
+
+    def _define(self, visit: Visit) -> bool:
+        """An operator that computes with integers: what it is in real numbers."""
+        if not is_defined(visit.node):
+            return False
+        if self._unknown.intersection(reads(visit.node)):
+            self._skip(visit)
+            return True
+        try:
+            definition = self._integers.of(visit.node)
+        except RejectedNodeError as error:
+            self._reject(visit, error)
+            self._skip(visit)
+            return True
+        for name, value in definition.constants.items():
+            self.define(name, value)
+        opsets = {**visit.scope.opsets, "": max(visit.scope.opsets.get("", 0), DEFINED_IN)}
+        inside = self._run_inside(visit, definition.nodes, opsets)
+        if inside:
+            reason = "; ".join(inside.lines())
             self.problems.node(visit.operator, visit.scope.origin or visit.name, reason)
         return True
+
+    def _run_inside(
+        self, visit: Visit, nodes: Sequence[onnx.NodeProto], opsets: Mapping[str, int]
+    ) -> Problems:
+        """Import ``nodes`` in place of ``visit``; what of them is unsupported."""
+        outside, self.problems = self.problems, Problems()
+        origin = visit.scope.origin or visit.name
+        try:
+            self.run(nodes, replace(visit.scope, opsets=opsets, origin=origin), visit.live)
+        finally:
+            inside, self.problems = self.problems, outside
+        return inside
 
     def _reads_integers(self, visit: Visit, names: Collection[str]) -> bool:
         """Whether the node computes with integers, which is refused."""
@@ -324,11 +364,7 @@ class Walk(Values):
         attributes |= {attribute.name: attribute for attribute in visit.node.attribute}
         nodes = inlining.inlined_function(function, visit.node, attributes, self._prefix(visit))
         opsets = {**visit.scope.opsets, **opset_versions(function.opset_import)}
-        outside, self.problems = self.problems, Problems()
-        try:
-            self.run(nodes, replace(visit.scope, opsets=opsets, origin=visit.name), visit.live)
-        finally:
-            inside, self.problems = self.problems, outside
+        inside = self._run_inside(visit, nodes, opsets)
         if inside:
             # Not its parts are unsupported but the node itself.
             reason = "; ".join(inside.operators or inside.lines())

@@ -75,13 +75,13 @@ def _import_dequantize(source: Source, ctx: ImportContext) -> Sequence[Node]:
 def _refuse(source: Source, ctx: ImportContext) -> Sequence[Node]:
     raise ctx.reject(
         source,
-        "an operator on integers",
-        "quantised models are read as QuantizeLinear and DequantizeLinear around float operators",
+        "integers by scales of run time",
+        "scales are constants, as those of QuantizeLinear or QLinearConv",
     )
 
 
 _INTEGER_OPERATORS: Mapping[str, Importer] = dict.fromkeys(
-    ("QLinearConv", "QLinearMatMul", "ConvInteger", "MatMulInteger", "DynamicQuantizeLinear"),
+    ("ConvInteger", "MatMulInteger", "DynamicQuantizeLinear"),
     _refuse,
 )
 

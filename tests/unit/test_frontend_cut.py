@@ -223,8 +223,8 @@ def test_refusal_names_the_way_out_of_a_kind(tmp_path: Path) -> None:
     }
     nodes = [
         make("QuantizeLinear", ["x", "s", "z"], ["q"]),
-        make("QLinearConv", ["q", "s", "z", "w", "s", "z", "s", "z"], ["c"], name="conv"),
-        make("DequantizeLinear", ["c", "s", "z"], ["y"]),
+        make("ConvInteger", ["q", "w", "z", "z"], ["c"], name="conv"),
+        make("Cast", ["c"], ["y"], to=TensorProto.FLOAT),
     ]
     model = onnx_models.model(nodes, {"x": (1, 3, 4, 4)}, {"y": None}, grid)
     (line,) = refusal(onnx_models.save(model, tmp_path / "integers.onnx")).details

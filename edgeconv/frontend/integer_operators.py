@@ -1,0 +1,353 @@
+"""Operators that compute with integers, as QLinearConv, written as what defines them.
+
+Each is DequantizeLinear of its operands, an operator on real numbers, and QuantizeLinear of the
+result (https://onnx.ai/onnx/operators, and of the domain ``com.microsoft``
+https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md), so that rounding
+happens once, where the model says, and nothing behind the frontend need know of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+from onnx import helper
+
+from edgeconv.frontend.problems import RejectedNodeError
+from edgeconv.frontend.schedule import label
+from edgeconv.names import untaken
+
+Values = npt.NDArray[Any]
+
+_DOMAINS = ("", "ai.onnx", "com.microsoft")
+DEFINED_IN = 21  # the opset of the definitions
+_BYTES = ("int8", "uint8")
+_UNARY = "X X_scale X_zero_point? Y_scale Y_zero_point?"
+_BINARY = "A A_scale A_zero_point? B B_scale B_zero_point? C_scale C_zero_point?"
+_WINDOW = ("auto_pad", "kernel_shape", "strides", "pads")
+
+
+@dataclass(slots=True)
+class Definitions:
+    """Writes the definitions of the nodes of one graph, in the order of the graph.
+
+    ``constant``: the value of a name, None where it is none.  ``dtype``: the element type of a
+    name, "" where it is not known.  ``reserved``: names that no new value may take.  ``folds``:
+    dequantise constants here, for the opsets whose DequantizeLinear has one scale only.
+
+    A tensor that several nodes read by the same scale is dequantised once.
+    """
+
+    constant: Callable[[str], Values | None]
+    dtype: Callable[[str], str] = lambda name: ""
+    reserved: Collection[str] = ()
+    folds: bool = False
+    _real: dict[tuple[str, ...], str] = field(default_factory=dict)
+    _names: set[str] = field(default_factory=set)
+
+    def of(self, node: onnx.NodeProto) -> Definition:
+        """That of ``node``, which `is_defined`.
+
+        Raises RejectedNodeError where its operands are none that the definition has.
+        """
+        row = _ROWS[node.op_type]
+        names = row.operands(node)
+        definition = Definition(self, node, [name.rstrip("?") for name in names])
+        definition.check_inputs([not name.endswith("?") for name in names])
+        row.write(definition)
+        self._names.update(definition.constants, *(made.output for made in definition.nodes))
+        self._real.update(definition.made)
+        return definition
+
+    def known_real(self, key: tuple[str, ...]) -> str | None:
+        """The name of a tensor that has been dequantised."""
+        return self._real.get(key)
+
+    def fresh(self, hint: str, *taken: Collection[str]) -> str:
+        """A name for a new value."""
+        return untaken(hint, self.reserved, self._names, *taken)
+
+
+@dataclass(slots=True)
+class Definition:
+    """Of one node: ``nodes`` of standard operators, and the ``constants`` that they read.
+
+    ``operands``: what the specification calls the inputs.  ``reals``: by the position of an operand
+    of one scale, its name as real numbers, and those of its scale and zero point.
+    """
+
+    _of: Definitions
+    node: onnx.NodeProto
+    operands: Sequence[str]
+    nodes: list[onnx.NodeProto] = field(default_factory=list)
+    constants: dict[str, Values] = field(default_factory=dict)
+    made: dict[tuple[str, ...], str] = field(default_factory=dict)
+    reals: dict[int, tuple[str, Sequence[str]]] = field(default_factory=dict)
+
+    def attr(self, name: str, default: Any = None) -> Any:
+        """An attribute of the node."""
+        found = next((a for a in self.node.attribute if a.name == name), None)
+        return default if found is None else helper.get_attribute_value(found)
+
+    def attrs(self, *names: str) -> dict[str, Any]:
+        """Those attributes that the node has."""
+        found = {name: self.attr(name) for name in names}
+        return {name: value for name, value in found.items() if value is not None}
+
+    def input(self, index: int) -> str:
+        """The name of an input, "" where it is absent."""
+        return self.node.input[index] if index < len(self.node.input) else ""
+
+    def number(self, name: str, default: float) -> float:
+        """An attribute that is a number."""
+        value = self.attr(name, default)
+        if not isinstance(value, int | float):
+            raise self.rejected(f"{name} {value!r}", f"{name} is a number")
+        return value
+
+    def check_inputs(self, needed: Sequence[bool]) -> None:
+        """Reject a node without one of its ``needed`` inputs, and one with too many."""
+        missing = [name for i, name in enumerate(self.operands) if needed[i] and not self.input(i)]
+        if missing or len(self.node.input) > len(self.operands):
+            got = f"no {missing[0]}" if missing else f"{len(self.node.input)} inputs"
+            raise self.rejected(got, f"its inputs are {', '.join(self.operands)}")
+        if self.number("channels_last", 0):
+            hint = "ONNX Runtime's optimiser wrote it: give the model as it was before"
+            raise self.rejected("channels_last", "channels are the second dimension", hint)
+
+    def rejected(self, got: str, rule: str, hint: str = "") -> RejectedNodeError:
+        """The error for operands that are not compiled."""
+        where = f"node {label(self.node)!r} ({self.node.op_type})"
+        return RejectedNodeError("unsupported", where=where, got=got, rule=rule, hint=hint)
+
+    def add(self, op: str, inputs: Sequence[str], output: str = "", **attrs: Any) -> str:
+        """Add a node; returns the name of its result, which is made from ``op`` by default."""
+        output = output or self._fresh(f"{self.node.output[0]}/{op}")
+        name = untaken(f"{label(self.node)}/{op}", [node.name for node in self.nodes])
+        self.nodes.append(helper.make_node(op, list(inputs), [output], name, **attrs))
+        return output
+
+    def add_constant(self, hint: str, value: Values) -> str:
+        """Add a constant; returns its name."""
+        name = self._fresh(f"{self.node.output[0]}/{hint}")
+        self.constants[name] = value
+        return name
+
+    def real(self, index: int, axis: int | None = None) -> str:
+        """Input ``index``, which its scale and zero point follow, as real numbers.
+
+        ``axis``: along which there may be a scale per index; else there is one in all.
+        """
+        x = self._integers(index, _BYTES)
+        scale, zero = self._scaling(index + 1, axis, x)
+        key = (x, self.input(index + 1), self.input(index + 2), str(axis))
+        known = self._of.known_real(key) or self.made.get(key)
+        if known is None:
+            known = self.made[key] = self._dequantised(x, scale, zero, axis)
+        if not scale.ndim:
+            names = [self.add_constant("scale", scale), self.add_constant("zero", zero)]
+            self.reals[index] = known, names
+        return known
+
+    def bias(self, index: int, units: Values, axis: int) -> list[str]:
+        """The int32 input ``index`` in multiples of ``units``, those along ``axis`` where there are
+        several; none where it is absent."""
+        if not self.input(index):
+            return []
+        name, units = self._integers(index, ("int32",)), np.asarray(units, np.float32)
+        value = self._of.constant(name)
+        what = self.operands[index]
+        if value is None:
+            raise self.rejected(f"{what} computed at run time", f"{what} must be constant")
+        if units.ndim and (not value.ndim or value.shape[axis] != units.size):
+            got = f"{what} {list(value.shape)} beside {units.size} scales"
+            raise self.rejected(got, f"{what} has an element per scale")
+        return [self._dequantised(name, units, None, axis if units.ndim else None)]
+
+    def scales(self, index: int) -> Values:
+        """The value of the scale at input ``index``."""
+        scale = self._constant(index)
+        if scale.dtype != np.float32:
+            raise self.rejected(f"{self.operands[index]} of {scale.dtype}", "scales are float32")
+        if not (np.isfinite(scale) & (scale >= np.finfo(np.float32).tiny)).all():
+            got = f"{self.operands[index]} {scale.min():g}"
+            raise self.rejected(got, "scales are positive, finite and not subnormal")
+        return scale.reshape(()) if scale.size == 1 else scale
+
+    def round(self, real: str, scale: int) -> None:
+        """Make ``real`` the integers that the node writes, by the scale at input ``scale`` and the
+        zero point behind it."""
+        units, zero = self._scaling(scale, None, "")
+        inputs = [self.add_constant("scale", units), self.add_constant("zero", zero)]
+        self.add("QuantizeLinear", [real, *inputs], self.node.output[0])
+
+    def _fresh(self, hint: str) -> str:
+        made = [name for node in self.nodes for name in node.output]
+        return self._of.fresh(hint, self.constants, made)
+
+    def _integers(self, index: int, kinds: Sequence[str]) -> str:
+        """The name of input ``index``, which is of one of ``kinds``."""
+        name, what = self.input(index), self.operands[index]
+        dtype = self._of.dtype(name)
+        if dtype and dtype not in kinds:
+            raise self.rejected(f"{what} of {dtype}", f"{what} is {' or '.join(kinds)}")
+        return name
+
+    def _constant(self, index: int) -> Values:
+        value, what = self._of.constant(self.input(index)), self.operands[index]
+        if value is None:
+            raise self.rejected(
+                f"{what} computed at run time",
+                "scales and zero points are constants",
+                "quantise statically: ONNX Runtime's quantize_static",
+            )
+        if not value.size:
+            raise self.rejected(f"{what} {list(value.shape)}", f"{what} has elements")
+        return value
+
+    def _scaling(self, index: int, axis: int | None, x: str) -> tuple[Values, Values]:
+        """Scale and zero point of ``x``, from input ``index`` on, both of the same shape."""
+        scale, what = self.scales(index), self.operands[index]
+        zero = self._zero(index + 1, x)
+        many, zeros = scale.size, self.operands[index + 1]
+        value = self._of.constant(x) if axis is not None else None
+        if scale.ndim > (axis is not None):
+            got, rule = f"{what} {list(scale.shape)}", f"{what} is one number"
+            if axis is not None:
+                rule += ", or one per output channel"
+            raise self.rejected(got, rule)
+        if value is not None and axis is not None and scale.ndim:
+            fits = -value.ndim <= axis < value.ndim
+            if not fits or value.shape[axis] != many:
+                got = f"{what} {list(scale.shape)} of {list(value.shape)}"
+                raise self.rejected(got, f"{what} is one number, or one per output channel")
+        if zero.size != many:
+            got = f"{what} {list(scale.shape)}, {zeros} {list(zero.shape)}"
+            raise self.rejected(got, "both have the same shape")
+        return scale, zero.reshape(scale.shape)
+
+    def _zero(self, index: int, x: str) -> Values:
+        """The zero point at input ``index``, of the type of ``x``; 0 where it is absent."""
+        what, dtype = self.operands[index], self._of.dtype(x) if x else ""
+        if not self.input(index):
+            others = (self.input(i) for i, name in enumerate(self.operands) if "zero" in name)
+            known = (self._of.constant(name) for name in others if name)
+            dtype = dtype or next((v.dtype.name for v in known if v is not None), "")
+            if not dtype:
+                raise self.rejected(f"no {what}", f"{what} says of which type the integers are")
+            return np.zeros((), dtype)
+        zero = self._constant(index)
+        if zero.dtype.name != dtype and (dtype or zero.dtype.name not in _BYTES):
+            rule = f"{what} is of the type of the integers, {dtype or 'int8 or uint8'}"
+            raise self.rejected(f"{what} of {zero.dtype}", rule)
+        return zero
+
+    def _dequantised(self, x: str, scale: Values, zero: Values | None, axis: int | None) -> str:
+        value = self._of.constant(x)
+        if value is not None and self._of.folds:
+            shape = [1] * value.ndim
+            if scale.ndim and axis is not None:
+                shape[axis] = -1
+            steps = value.astype(np.int64)
+            steps = steps if zero is None else steps - zero.astype(np.int64).reshape(shape)
+            real = steps.astype(np.float32) * scale.reshape(shape)
+            return self.add_constant("dequantised", real.astype(np.float32))
+        inputs = [x, self.add_constant("scale", scale)]
+        inputs += [] if zero is None else [self.add_constant("zero", zero)]
+        attrs = {"axis": axis} if scale.ndim else {}
+        return self.add("DequantizeLinear", inputs, self._fresh(f"{x}/real"), **attrs)
+
+
+def _conv(d: Definition) -> None:
+    inputs = [d.real(0), d.real(3, axis=0)]
+    inputs += d.bias(8, d.scales(1) * d.scales(4), 0)
+    d.round(d.add("Conv", inputs, **d.attrs(*_WINDOW, "dilations", "group")), 6)
+
+
+def _matmul(d: Definition) -> None:
+    d.round(d.add("MatMul", [d.real(0, axis=-2), d.real(3, axis=-1)]), 6)
+
+
+def _gemm(d: Definition) -> None:
+    """C counts in units of alpha * a_scale * b_scale; without y_scale the result stays real."""
+    inputs = [d.real(0), d.real(3, axis=0 if d.number("transB", 0) else 1)]
+    inputs += d.bias(6, np.float32(d.number("alpha", 1.0)) * d.scales(1) * d.scales(4), -1)
+    attrs = d.attrs("alpha", "transA", "transB")
+    if d.input(7):
+        d.round(d.add("Gemm", inputs, **attrs), 7)
+    else:
+        d.add("Gemm", inputs, d.node.output[0], **attrs)
+
+
+def _binary(op: str) -> Write:
+    return lambda d: d.round(d.add(op, [d.real(0), d.real(3)]), 6)
+
+
+def _unary(op: str, *attributes: str) -> Write:
+    return lambda d: d.round(d.add(op, [d.real(0)], **d.attrs(*attributes)), 3)
+
+
+def _concat(d: Definition) -> None:
+    parts = [d.real(i) for i in range(2, len(d.node.input), 3)]
+    d.round(d.add("Concat", parts, axis=d.attr("axis")), 0)
+
+
+def _softmax(d: Definition) -> None:
+    """Its attribute ``opset`` says whether ``axis`` is one dimension or the first of several."""
+    x, along = d.real(0), d.number("opset", 13) >= 13
+    axis = d.number("axis", -1 if along else 1)
+    if along or axis == -1:
+        return d.round(d.add("Softmax", [x], axis=axis), 3)
+    rows = d.add("Softmax", [d.add("Flatten", [x], axis=axis)], axis=1)
+    d.round(d.add("Reshape", [rows, d.add("Shape", [x])]), 3)
+    return None
+
+
+Write = Callable[[Definition], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """``names``: of the inputs, with a question mark those that may be absent; ``more``: of what
+    follows any number of times."""
+
+    names: str
+    write: Write
+    more: str = ""
+
+    def operands(self, node: onnx.NodeProto) -> list[str]:
+        """``names`` for the inputs of ``node``."""
+        found, more = self.names.split(), self.more.split()
+        while more and len(found) < max(len(node.input), len(more)):
+            found += more
+        return found
+
+
+_ROWS: Mapping[str, _Row] = {
+    "QLinearConv": _Row(
+        "x x_scale x_zero_point w w_scale w_zero_point y_scale y_zero_point B?", _conv
+    ),
+    "QLinearMatMul": _Row(
+        "a a_scale a_zero_point b b_scale b_zero_point y_scale y_zero_point", _matmul
+    ),
+    "QGemm": _Row("A a_scale a_zero_point B b_scale b_zero_point C? y_scale? y_zero_point?", _gemm),
+    "QLinearAdd": _Row(_BINARY, _binary("Add")),
+    "QLinearMul": _Row(_BINARY, _binary("Mul")),
+    "QLinearSigmoid": _Row(_UNARY, _unary("Sigmoid")),
+    "QLinearLeakyRelu": _Row(_UNARY, _unary("LeakyRelu", "alpha")),
+    "QLinearAveragePool": _Row(
+        _UNARY, _unary("AveragePool", *_WINDOW, "ceil_mode", "count_include_pad")
+    ),
+    "QLinearGlobalAveragePool": _Row(_UNARY, _unary("GlobalAveragePool")),
+    "QLinearSoftmax": _Row(_UNARY, _softmax),
+    "QLinearConcat": _Row("Y_scale Y_zero_point", _concat, "X X_scale X_zero_point"),
+}
+
+
+def is_defined(node: onnx.NodeProto) -> bool:
+    """Whether it is an operator on integers that there is a definition of."""
+    return node.domain in _DOMAINS and node.op_type in _ROWS
