@@ -177,8 +177,8 @@ def _levels(tables: Tables, limits: Limits, ends: float) -> list[float]:
     loud = math.fsum(max(o.noise for o in item.options) for item in tables.items)
     highest = min(loud, noise_of(LOUDEST_DB) if limits.noise is None else limits.noise)
     lowest = max(quiet.value, noise_of(QUIETEST_DB))
-    if highest <= lowest:
-        return [max(quiet.value, highest)]
+    if highest <= lowest:  # nobody can tell them apart, but the quietest is one end
+        return list(dict.fromkeys((quiet.value, max(quiet.value, highest))))
     ratio = (highest / lowest) ** (1 / (LEVELS - 1))
     return [quiet.value, *(lowest * ratio**k for k in range(1, LEVELS))]
 

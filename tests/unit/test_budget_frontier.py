@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from rich.console import Console
 
 from edgeconv.budget import Exact, Limits, Point, Tables, frontier
+from edgeconv.budget.tables import WEIGHTS, Item, Option, Step
 from edgeconv.report.frontier import document, frontier_table
 from edgeconv.report.html import frontier as page
 from tests.unit.budget_tables import assignments, random_tables, two_layers
@@ -24,6 +25,13 @@ def points() -> tuple[Point, ...]:
 def beats(a: Point, b: Point) -> bool:
     pairs = list(zip(a.measures(), b.measures(), strict=True))
     return all(x <= y for x, y in pairs) and any(x < y for x, y in pairs)
+
+
+def test_the_quietest_is_an_end_though_nobody_can_tell() -> None:
+    """1e-12 of noise is more than none: a byte of flash is saved for it, or not."""
+    options = (Option("float32", flash=1), Option("flyte24", noise=1e-12))
+    found = frontier(Tables((Item("w", WEIGHTS, options),), (Step("s", {}, {}),)))
+    assert [(point.noise, point.flash) for point in found] == [(0.0, 1), (1e-12, 0)]
 
 
 @settings(max_examples=10)
