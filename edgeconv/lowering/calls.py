@@ -113,8 +113,9 @@ def input_arg(graph: Graph, name: str, c_name: str = "in") -> Arg:
 
 
 def blob_arg(c_name: str, blob: Blob) -> Arg:
-    """A pointer to a constant of the layer."""
-    c_type = "float" if blob.dtype == "float32" else C_TYPES[blob.dtype]
+    """A pointer to a constant of the layer; to bytes, where it is float32 in another format."""
+    stored = blob.dtype == "float32" and blob.storage != FLOAT32
+    c_type = "unsigned char" if stored else C_TYPES[blob.dtype]
     return Arg(ArgKind.WEIGHTS, c_name, blob.name, c_type)
 
 
@@ -216,15 +217,16 @@ def kernel_layer(
     free_if_aliased: bool = False,
     divides: Divides | None = None,
     epilogue: bool = True,
+    workspace: str = "workspace",
 ) -> Layer:
     """The kernel call of ``call``'s node.
 
     ``operands``: by pointer a tensor that is read or a constant made for this kernel.  They are
-    the first arguments; residual, output and workspace follow.  The template sees ``params``, how
-    operands are stored, and the node's epilogue; where ``epilogue`` says that the kernel applies
-    none, how the output is stored ("out").  ``functions``: headers that the
+    the first arguments; residual, output and workspace follow.  The template sees how operands are
+    stored, the node's epilogue, and ``params``, which may say otherwise; where ``epilogue`` says
+    that the kernel applies none, how the output is stored ("out").  ``functions``: headers that the
     last of ``headers`` needs beside those of the epilogue.  ``work``: without constants, which are
-    added.
+    added.  ``workspace``: the name of the pointer to it.
     """
     node, graph = call.node, call.graph
     constants = (operand for operand in operands.values() if isinstance(operand, Blob))
@@ -241,19 +243,19 @@ def kernel_layer(
         algorithm=algorithm,
         template=template,
         params={
-            **params,
             **storage_of(graph, **operands),
             **(
                 {"epilogue": epilogue_of(node, graph)}
                 if epilogue
                 else storage_of(graph, out=node.output)
             ),
+            **params,
         },
         args=(
             *arguments,
             *residual_args(node, graph),
             output_arg(node, graph),
-            *((Arg(ArgKind.WORKSPACE, "workspace"),) if workspace_bytes else ()),
+            *((Arg(ArgKind.WORKSPACE, workspace),) if workspace_bytes else ()),
         ),
         headers=merge_headers([(*before, *headers), (*functions, *headers[-1:])]),
         work=replace(work, weight_bytes=sum(blob.bytes for blob in blobs)),

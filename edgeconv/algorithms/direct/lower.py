@@ -8,28 +8,15 @@ from functools import partial
 
 from edgeconv.algorithms.direct.candidate import DirectCandidate
 from edgeconv.algorithms.direct.packing import pack_filters, packed_elements
-from edgeconv.algorithms.direct.tiles import (
-    FLOAT_BYTES,
-    DirectPlan,
-    FilterTile,
-    filter_tiles,
-    visits,
-)
-from edgeconv.algorithms.packing import bias_blob, filters_blob, storage_params, weights_arg
+from edgeconv.algorithms.direct.tiles import FLOAT_BYTES, DirectPlan, filter_tiles, visits
+from edgeconv.algorithms.layer import conv_layer
 from edgeconv.algorithms.problem import ConvProblem, Geometry
 from edgeconv.algorithms.strips import Segment, flatten
-from edgeconv.ir.choice import Arg, ArgKind, Blob, Layer, Param
+from edgeconv.ir.choice import Layer, Param
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import Order
-from edgeconv.lowering.calls import (
-    activation_headers,
-    epilogue_of,
-    input_arg,
-    output_arg,
-    residual_args,
-    residual_overwritten,
-    storage_of,
-)
+from edgeconv.lowering.calls import residual_overwritten
+from edgeconv.lowering.work import Call
 from edgeconv.targets import Target
 
 LINE_BYTES = 64  # EC_LINE_BYTES of ec_common.h
@@ -96,9 +83,6 @@ def lower(candidate: DirectCandidate, node: Node, graph: Graph, target: Target) 
     """The kernel call of ``node`` (Conv or Dense)."""
     lanes, problem, plan = target.lanes, candidate.problem, candidate.plan
     tiles = filter_tiles(problem, plan, target)
-    residual = node.epilogue.residual
-    parts = candidate.workspace
-    shared = _workspace_params(parts)
     step = Geometry.of(problem.out_layout, problem.out_c, problem.out_memory)
     out_vec = step.block_stride if problem.out_layout.order is not Order.CHANNELS_LAST else lanes
     params: dict[str, Param] = {
@@ -109,36 +93,21 @@ def lower(candidate: DirectCandidate, node: Node, graph: Graph, target: Target) 
         "channels_per_chunk": plan.channels,
         **_tiles_params(problem, plan, len(tiles), lanes),
         "groups": (problem.group_in_c, problem.group_out_c) if problem.groups > 1 else (0, 0),
-        "epilogue": epilogue_of(node, graph),
-        **storage_params(node, problem.out_c, lanes),
-        **shared,
+        **_workspace_params(candidate.workspace),
         "decoded_rows": plan.band,
-        **storage_of(graph, **{"in": node.inputs[0]}, out=node.output, residual=residual),
     }
-    return Layer(
-        node=node,
-        algorithm=candidate.algorithm,
-        template="conv/direct.c.j2",
+    return conv_layer(
+        candidate,
+        Call(node, graph, target),
+        "direct",
         params=params,
-        args=(
-            input_arg(graph, node.inputs[0]),
-            weights_arg(node),
-            Arg(ArgKind.WEIGHTS, "bias", "bias"),
-            *residual_args(node, graph),
-            output_arg(node, graph),
-            *((Arg(ArgKind.WORKSPACE, "workspace"),) if any(parts.values()) else ()),
+        headers=("ec_decode.h", "ec_strips.h", "ec_window.h", "ec_conv_direct.h"),
+        filters=(
+            packed_elements(problem, tiles, lanes),
+            lambda weights: pack_filters(weights, problem, tiles, lanes),
         ),
-        headers=(
-            *activation_headers(node.epilogue),
-            *("ec_decode.h", "ec_strips.h", "ec_window.h", "ec_conv_direct.h"),
-        ),
-        work=candidate.work,
-        blobs=_blobs(node, graph, problem, tiles, lanes),
         aliases=residual_overwritten(node, graph),
-        workspace_bytes=candidate.workspace_bytes,
-        macs=problem.macs,
         divides=problem.divides,
-        candidate=candidate,
         plan={
             "mr": plan.largest_rows,
             "nr": plan.vectors * lanes,
@@ -169,17 +138,3 @@ def _lines(
         return 0
     of_chunk = plan.channels * math.prod(problem.kernel) * vectors * lanes * problem.filter_bytes
     return math.ceil(of_chunk / (LINE_BYTES * visits(plan, cut)))
-
-
-def _blobs(
-    node: Node, graph: Graph, problem: ConvProblem, tiles: list[FilterTile], lanes: int
-) -> tuple[Blob, ...]:
-    return (
-        filters_blob(
-            node,
-            graph,
-            packed_elements(problem, tiles, lanes),
-            lambda weights: pack_filters(weights, problem, tiles, lanes),
-        ),
-        bias_blob(node, graph, problem.out_c, lanes),
-    )

@@ -7,20 +7,16 @@ from dataclasses import replace
 
 from edgeconv.algorithms.cut import Cut
 from edgeconv.algorithms.filter_order import FilterOrder
-from edgeconv.algorithms.packing import bias_blob, filters_blob, storage_params, weights_arg
+from edgeconv.algorithms.layer import conv_layer
 from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.algorithms.sconv.candidate import SconvCandidate
 from edgeconv.algorithms.sconv.plan import SconvPlan
 from edgeconv.encoding import FLOAT32
 from edgeconv.ir.activation import NONE
-from edgeconv.ir.choice import Alias, Arg, ArgKind, Layer, Param
+from edgeconv.ir.choice import Alias, Layer, Param
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.lowering.calls import (
-    activation_headers,
-    epilogue_of,
-    output_arg,
-    residual_args,
-)
+from edgeconv.lowering.calls import epilogue_of
+from edgeconv.lowering.work import Call
 from edgeconv.targets import Target
 
 
@@ -93,10 +89,10 @@ def lower(candidate: SconvCandidate, node: Node, graph: Graph, target: Target) -
     in_place = bool(residual) and not (several and node.epilogue.before != NONE)
     residual_first = several and in_place
     finish = replace(node.epilogue, residual="") if residual_first else node.epilogue
-    return Layer(
-        node=node,
-        algorithm=candidate.algorithm,
-        template="conv/gemm.c.j2",
+    return conv_layer(
+        candidate,
+        Call(node, graph, target),
+        "gemm",
         params={
             **problem.window,
             **_gemm_params(problem, plan),
@@ -104,33 +100,15 @@ def lower(candidate: SconvCandidate, node: Node, graph: Graph, target: Target) -
             "residual_first": residual_first,
             "prefetch": target.prefetch,
             "epilogue": epilogue_of(replace(node, epilogue=finish), graph),
-            "filters_as": "EC_F32",
-            "units": 0,
-            **storage_params(node, problem.out_c, target.lanes),
         },
-        args=(
-            Arg(ArgKind.INPUT, "in", node.inputs[0]),
-            weights_arg(node, "filters"),
-            Arg(ArgKind.WEIGHTS, "bias", "bias"),
-            *residual_args(node, graph),
-            output_arg(node, graph),
-            Arg(ArgKind.WORKSPACE, "panels"),
-        ),
         headers=(
-            *activation_headers(node.epilogue),
             *("ec_decode.h", "ec_window.h", "ec_pack_columns.h"),
             *((plan.kernel.header,) if plan.kernel.header else ()),
             *("ec_micro_kernel.h", "ec_gemm_spec.h", "ec_gemm.h"),
         ),
-        work=candidate.work,
-        blobs=(
-            filters_blob(node, graph, order.elements, order.pack),
-            bias_blob(node, graph, problem.out_c, target.lanes),
-        ),
+        filters=(order.elements, order.pack),
+        pointers=("filters", "panels"),
         aliases=(Alias(residual, node.output, residual),) if in_place else (),
-        workspace_bytes=candidate.workspace_bytes,
-        macs=problem.macs,
-        candidate=candidate,
         plan={
             "n_win": slicing.n_win,
             "n_f": slicing.n_f,
