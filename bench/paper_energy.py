@@ -39,6 +39,7 @@ from edgeconv.predict.rates import machine_with
 from edgeconv.predict.residency import uses
 from edgeconv.price import price
 from edgeconv.price.energy import bytes_by_level, joules
+from edgeconv.price.machine import sources
 from edgeconv.storage import formats
 from edgeconv.targets import Target
 
@@ -173,7 +174,7 @@ def energy_and_time(shape: Shape, storage: str, board: Board, case: Case) -> tup
     machine = machine_with(board, plan, sum(blob.bytes for blob in layer.blobs))
     cost = price(replace(layer, work=work), operands, machine)
     seconds = cost.seconds
-    moved = bytes_by_level(work, cost.flows, target, flash=False)
+    moved = bytes_by_level(work, cost.flows, sources(target), flash=False)
     assert board.energy
     macs = layer.macs + work.decoding * target.lanes
     return 1e3 * joules(board.energy, macs, moved, seconds), 1e3 * seconds

@@ -14,6 +14,7 @@ from dataclasses import replace
 from edgeconv.choose.prices import Prices, Way
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import ROW_MAJOR, Layout
+from edgeconv.price import Machine
 from edgeconv.targets import Target
 
 MOST_SWEEPS = 20
@@ -22,9 +23,9 @@ MOST_SWEEPS = 20
 class _Assignment:
     """The way picked for each node so far, and what a change would cost."""
 
-    def __init__(self, graph: Graph, target: Target) -> None:
+    def __init__(self, graph: Graph, target: Target, machine: Machine | None) -> None:
         self.graph = graph
-        self.prices = Prices(graph, target)
+        self.prices = Prices(graph, target, machine)
         self.ways = {node.name: self.prices.ways(node) for node in graph.nodes}
         self.picked: dict[str, Way] = {}
         self.layout: dict[str, Layout] = dict.fromkeys(graph.tensors, ROW_MAJOR)
@@ -34,7 +35,7 @@ class _Assignment:
         for name in graph.outputs:
             self.wanted[name][ROW_MAJOR] += 1  # the caller reads it too
         for node in graph.nodes:
-            self._pick(node, min(self.ways[node.name], key=lambda way: way.seconds))
+            self._pick(node, min(self.ways[node.name], key=lambda way: way.cost))
 
     def _pick(self, node: Node, way: Way) -> None:
         if before := self.picked.get(node.name):
@@ -46,8 +47,8 @@ class _Assignment:
         self.layout.update(zip(node.outputs, way.writes, strict=True))
 
     def cost(self, node: Node, way: Way, look_ahead: bool) -> float:
-        """Seconds that ``way`` takes with the neighbours as they are now."""
-        total = way.seconds
+        """What ``way`` costs with the neighbours as they are now."""
+        total = way.cost
         own = Counter(zip(node.reads(), self.picked[node.name].reads, strict=True))
         for name, want in zip(node.reads(), way.reads, strict=True):
             if self.wanted[name][want] == own[name, want]:  # else that conversion exists anyhow
@@ -70,12 +71,13 @@ class _Assignment:
         return changed
 
 
-def assign(graph: Graph, target: Target) -> Graph:
-    """Set every tensor's layout and insert the Convert nodes that are needed.
+def assign(graph: Graph, target: Target, machine: Machine | None = None) -> Graph:
+    """Set every tensor's layout and insert the Convert nodes that are needed, at the least cost on
+    ``machine`` (`Prices`).
 
     Graph inputs and outputs stay row-major, as the caller passes them.
     """
-    assignment = _Assignment(graph, target)
+    assignment = _Assignment(graph, target, machine)
     assignment.sweep(look_ahead=False)
     for _ in range(MOST_SWEEPS):
         if not assignment.sweep(look_ahead=True):

@@ -17,17 +17,17 @@ from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.layout import Layout
 from edgeconv.lowering.options import LayoutOption
 from edgeconv.ops import operators
-from edgeconv.price import machine_of, price
+from edgeconv.price import Machine, machine_of, price, streaming
 from edgeconv.price.operands import between_neighbours
 from edgeconv.targets import Target
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """An option of a node and the seconds that it takes, conversions aside."""
+    """An option of a node and what it costs, conversions aside."""
 
     option: LayoutOption
-    seconds: float
+    cost: float
 
     @property
     def reads(self) -> tuple[Layout, ...]:
@@ -46,11 +46,12 @@ class Way:
 
 
 class Prices:
-    """Of the nodes of ``graph`` on ``target``."""
+    """Of the nodes of ``graph`` on ``target``: joules where its ``machine`` states energies, else
+    seconds."""
 
-    def __init__(self, graph: Graph, target: Target) -> None:
+    def __init__(self, graph: Graph, target: Target, machine: Machine | None = None) -> None:
         self._graph, self._target = graph, target
-        self._machine = machine_of(target)
+        self._machine = machine or machine_of(target)
         constants = (tensor for tensor in graph.tensors.values() if tensor.is_constant)
         self._constants = sum(map(tensor_bytes, constants))
         self._conversions: dict[tuple[object, ...], float] = {}
@@ -73,10 +74,10 @@ class Prices:
         """Of options that differ by layouts alone the first is priced: to plan a convolution for
         each takes long, and plans hardly differ."""
         like = next(other for other in options if other.attrs == option.attrs)
-        base = self.seconds(node, like if option.attrs else option)
-        return base + self._machine.streaming(option.penalty)
+        base = self.cost(node, like if option.attrs else option)
+        return base + streaming(option.penalty, self._machine)
 
-    def seconds(self, node: Node, option: LayoutOption) -> float:
+    def cost(self, node: Node, option: LayoutOption) -> float:
         """Of the node's kernel with the layouts of ``option``."""
         names = (*node.reads(), *node.outputs)
         tensors = {
@@ -86,10 +87,10 @@ class Prices:
             for tensor in (self._graph[name],)
         }
         chosen = replace(node, attrs={**node.attrs, **option.attrs})
-        return self._seconds(chosen, tensors)
+        return self._cost(chosen, tensors)
 
     def conversion(self, name: str, have: Layout, want: Layout) -> float:
-        """Seconds to copy a tensor into another layout; none if its bytes are the same."""
+        """What it costs to copy a tensor into another layout; nothing if its bytes are the same."""
         tensor = self._graph[name]
         if tensor.is_constant or have.canonical(tensor.shape) == want.canonical(tensor.shape):
             return 0.0
@@ -100,10 +101,10 @@ class Prices:
                 "have": replace(tensor, name="have", layout=have),
                 "want": replace(tensor, name="want", layout=want),
             }
-            self._conversions[key] = self._seconds(node, tensors)
+            self._conversions[key] = self._cost(node, tensors)
         return self._conversions[key]
 
-    def _seconds(self, node: Node, tensors: Mapping[str, Tensor]) -> float:
+    def _cost(self, node: Node, tensors: Mapping[str, Tensor]) -> float:
         """Views are taken to be granted."""
         lower = operators()[node.op].lower
         assert lower is not None
@@ -111,8 +112,8 @@ class Prices:
         if layer.free_if_aliased and layer.aliases:
             return 0.0
         operands = between_neighbours(layer, tensors, self._constants)
-        seconds = price(layer, operands, self._machine).seconds
-        return seconds * (1 + self._target.workspace_price * bool(layer.workspace_bytes))
+        cost = price(layer, operands, self._machine).cost
+        return cost * (1 + self._target.workspace_price * bool(layer.workspace_bytes))
 
 
 def algorithms_of(node: Node, graph: Graph, target: Target) -> dict[str, float]:
@@ -122,5 +123,5 @@ def algorithms_of(node: Node, graph: Graph, target: Target) -> dict[str, float]:
     for name in dict.fromkeys(entry.algorithm for entry in applicable(node, graph, target)):
         asked = replace(node, attrs={**node.attrs, "algorithm": name})
         options = operators()[node.op].layouts(asked, graph, target)
-        found[name] = prices.seconds(asked, options[0])
+        found[name] = prices.cost(asked, options[0])
     return dict(sorted(found.items(), key=lambda each: each[1]))

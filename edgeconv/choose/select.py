@@ -26,6 +26,7 @@ from edgeconv.ir.graph import Graph, Node
 from edgeconv.lowering.calls import constants_as_blobs
 from edgeconv.names import did_you_mean
 from edgeconv.ops import operators
+from edgeconv.price import Machine
 from edgeconv.registry import lookup
 from edgeconv.targets import Target
 
@@ -84,6 +85,7 @@ def select(
     truncate: bool = False,
     integers: bool = False,
     workspace: Mapping[str, int] | None = None,
+    machine: Machine | None = None,
 ) -> Choice:
     """Choose layouts and kernels for ``target``.
 
@@ -93,7 +95,8 @@ def select(
     ``truncate`` filters in other formats than float32 are truncated rather than rounded.  With
     ``integers`` results that a quantised model has rounded to eight bits are stored as int8, unless
     ``storage`` says otherwise.  ``workspace`` maps layer names (``*``: all others) to the bytes of
-    workspace that their convolutions and products may take.
+    workspace that their convolutions and products may take.  ``machine``: what prices are asked of,
+    the target's unless given; where it states energies, these are made small instead of times.
     Raises EdgeconvError for an operator without a kernel, for an algorithm that does not apply, and
     as `store_weights` and `store_tensors` do.
     """
@@ -104,7 +107,7 @@ def select(
     if integers and EVERY_LAYER not in outputs:
         outputs = {**lossless(stored, target), **outputs}
     limited = _limit_workspaces(store_tensors(stored, target, outputs), workspace or {})
-    decided = assign(limited, target)
+    decided = assign(limited, target, machine)
     check(decided, "choose")
     layers = tuple(lowered(node, decided, target) for node in decided.nodes)
     return Choice(decided, layers, target.name, target.align, io)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 
 from edgeconv import choose, memory
 from edgeconv.board import Board
+from edgeconv.budget.tables import Objective
 from edgeconv.choice_notes import computing_notes, integer_notes
 from edgeconv.choose.storage import INT8, OUTPUT
 from edgeconv.codegen.emit import weight_image
@@ -17,6 +19,8 @@ from edgeconv.ir.memory import MemoryMap
 from edgeconv.memory.sizes import Budgets, Overhead, Sizes, planned_sizes
 from edgeconv.options import CompileOptions
 from edgeconv.predict import Prediction, predict
+from edgeconv.price import Machine, machine_of
+from edgeconv.price.energy import reads_flash, usable
 from edgeconv.report import document
 from edgeconv.report.document import Facts, Report
 from edgeconv.storage.base import FLOAT32
@@ -76,6 +80,17 @@ class Planner:
             return has if given is None else given
         return min(given, has)
 
+    @cached_property
+    def machine(self) -> Machine:
+        """What kernels are priced for: with energies only where these are to be small, and where
+        waiting takes some: otherwise all kernels of the same bytes would be as good, or their time
+        decides anyhow."""
+        board, machine = self.board, machine_of(self.board.target)
+        energy = usable(board) if self.options.objective == Objective.ENERGY.value else None
+        if not energy or not energy.idle:
+            return machine
+        return replace(machine, energy=energy, reads_flash=reads_flash(board))
+
     def draft(self, graph: Graph, allowed: Allowed, storage: Mapping[str, str]) -> Draft:
         """Kernels for ``storage``, the formats by layer, and their memory.
 
@@ -92,6 +107,7 @@ class Planner:
             truncate=options.truncate,
             integers=allowed.integers,
             workspace=allowed.workspace,
+            machine=self.machine,
         )
         return self.placed(choice, allowed, storage)
 

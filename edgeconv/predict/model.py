@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from edgeconv.board import Board, Energy
+from edgeconv.board import Board
 from edgeconv.board.speed import cycle_seconds
 from edgeconv.ir.choice import Choice, Layer
 from edgeconv.ir.memory import MemoryMap
@@ -13,7 +13,7 @@ from edgeconv.predict.rates import machine_with, missing, unstated
 from edgeconv.predict.residency import uses
 from edgeconv.predict.traffic import Traffic, traffic
 from edgeconv.price import Machine, price
-from edgeconv.price.energy import bytes_by_level, joules, unpriced
+from edgeconv.price.energy import unpriced
 from edgeconv.price.machine import MEMORY
 from edgeconv.price.operands import Use
 
@@ -77,29 +77,15 @@ def _layer(
 ) -> LayerPrediction:
     target, timed = board.target, not missing(board)
     moved = traffic(layer, choice.graph, target, operands)
-    energy = _energy(board)
     if not operands:  # nothing is called
-        return LayerPrediction(0.0 if timed else None, 0.0 if energy else None, None, moved)
+        return LayerPrediction(0.0 if timed else None, 0.0 if machine.energy else None, None, moved)
     cost = price(layer, operands, machine)
-    mj = None
-    if energy:
-        flash = board.bare_metal and bool(board.flash)
-        by_level = bytes_by_level(layer.work, cost.flows, target, flash=flash)
-        # An instruction that decodes is taken to need what a multiply-add of a vector does.
-        macs = layer.macs + layer.work.decoding * target.lanes
-        mj = 1e3 * joules(energy, macs, by_level, cost.seconds if timed else 0.0)
     return LayerPrediction(
         ms=1e3 * cost.seconds if timed else None,
-        mj=mj,
+        mj=None if cost.joules is None else 1e3 * cost.joules,
         bound_by=cost.duration.bound_by if timed else None,
         traffic=moved,
     )
-
-
-def _energy(board: Board) -> Energy | None:
-    """What can be used of the board's table: power is of no use without a time."""
-    energy = board.energy
-    return None if energy and energy.run is not None and missing(board) else energy
 
 
 def _sum(values: Iterable[float | None]) -> float | None:

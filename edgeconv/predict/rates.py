@@ -8,6 +8,7 @@ from edgeconv.board import Board, Memory
 from edgeconv.board.speed import region_costs, unstated_memory
 from edgeconv.ir.memory import MemoryMap
 from edgeconv.memory.link import io_region, weights_region
+from edgeconv.price.energy import reads_flash, usable
 from edgeconv.price.machine import MEMORY, Level, Machine, caches_of, machine_of
 
 
@@ -32,7 +33,14 @@ def machine_with(board: Board, memory: MemoryMap, weights_bytes: int) -> Machine
         return Level(_name(board, region), max(machine.nearest, cost))
 
     *banks, caller, weights = map(level, _regions(board, memory, weights_bytes))
-    return replace(machine, banks=tuple(banks), caller=caller, weights=weights)
+    return replace(
+        machine,
+        banks=tuple(banks),
+        caller=caller,
+        weights=weights,
+        energy=usable(board),
+        reads_flash=reads_flash(board),
+    )
 
 
 def unstated(board: Board, memory: MemoryMap, weights_bytes: int) -> tuple[str, ...]:

@@ -6,6 +6,6 @@ that everything lies in.
 """
 
 from edgeconv.price.machine import Machine, machine_of
-from edgeconv.price.price import Price, price
+from edgeconv.price.price import Price, price, streaming
 
-__all__ = ["Machine", "Price", "machine_of", "price"]
+__all__ = ["Machine", "Price", "machine_of", "price", "streaming"]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
+from edgeconv.board import Energy
 from edgeconv.board.speed import cache_costs, cycle_seconds, load_cost, unstated_memory
 from edgeconv.cache import Cache
 from edgeconv.targets import Target
@@ -34,6 +35,7 @@ class Machine:
     and what is behind it.
     ``banks``: the memory that each bank of the arena lies in; ``caller``: that of the network's
     inputs and outputs; ``weights``: that of constants.
+    ``energy``: what the board states of it, and ``reads_flash``: constants are read from flash.
     """
 
     slot: float
@@ -46,6 +48,8 @@ class Machine:
     banks: tuple[Level, ...]
     caller: Level
     weights: Level
+    energy: Energy | None = None
+    reads_flash: bool = False
 
     @property
     def nearest(self) -> float:
@@ -54,12 +58,6 @@ class Machine:
         if not self.sizes:
             return self.load
         return self.caches[-1].byte if self.caches else 0.0
-
-    def streaming(self, elements: float) -> float:
-        """Seconds to load or store float32 elements one after the other, by the vector; where
-        there are two caches, from the second."""
-        issue = min(self.slot, self.cycle) / self.lanes
-        return elements * max(issue, 4 * self.caches[0].byte if self.caches else 0.0)
 
 
 def caches_of(target: Target) -> list[Cache]:

@@ -7,17 +7,29 @@ from dataclasses import dataclass
 
 from edgeconv.ir.choice import Layer
 from edgeconv.price.duration import Duration, duration_of
+from edgeconv.price.energy import RAM, REGISTERS, joules, joules_of
 from edgeconv.price.flows import Flow, flows
 from edgeconv.price.machine import Machine
 from edgeconv.price.operands import Use
 
+FLOAT_BYTES = 4
+
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """``duration``: the seconds and what takes them.  ``flows``: bytes behind each cache."""
+    """``duration``: the seconds and what takes them.  ``flows``: bytes behind each cache.
+    ``joules``: None where the machine states no energies.  ``cold``: bytes of the operands that no
+    cache holds any more when the call begins."""
 
     duration: Duration
     flows: tuple[Flow, ...]
+    joules: float | None
+    cold: float
+
+    @property
+    def cost(self) -> float:
+        """What is to be small: joules where the machine states energies, else seconds."""
+        return self.seconds if self.joules is None else self.joules
 
     @property
     def seconds(self) -> float:
@@ -33,4 +45,23 @@ class Price:
 def price(layer: Layer, operands: Sequence[Use], machine: Machine) -> Price:
     """What ``layer`` takes on ``machine`` with ``operands`` of these ages."""
     moved = tuple(flows(layer, operands, machine.sizes))
-    return Price(duration_of(layer.work, moved, operands, machine), moved)
+    duration = duration_of(layer.work, moved, operands, machine)
+    held = sum(machine.sizes)
+    return Price(
+        duration=duration,
+        flows=moved,
+        joules=joules_of(layer, moved, duration.seconds, machine),
+        cold=sum(use.missing(held) if held else use.bytes for use in operands),
+    )
+
+
+def streaming(elements: float, machine: Machine) -> float:
+    """What it costs (`Price.cost`) to load or store float32 elements one after the other, by the
+    vector; where there are two caches, from the second."""
+    issue = min(machine.slot, machine.cycle) / machine.lanes
+    behind = machine.caches[0] if machine.caches else None
+    seconds = elements * max(issue, FLOAT_BYTES * behind.byte if behind else 0.0)
+    if machine.energy is None:
+        return seconds
+    level = behind.name if behind else REGISTERS if machine.sizes else RAM
+    return joules(machine.energy, 0.0, {level: FLOAT_BYTES * elements}, seconds)
