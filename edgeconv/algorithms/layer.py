@@ -34,10 +34,11 @@ def conv_layer(
 ) -> Layer:
     """The call of ``candidate`` for the Conv or Dense node of ``call``.
 
-    Its pointers are ``in``, that to the filters, ``bias``, ``residual`` if there is one, ``out``, and
-    that to a workspace if it takes any; ``pointers`` names the two.  The template sees ``params``, and what `kernel_layer` and
-    `storage_params` say.  ``filters``: how many elements they take in the order of the kernel, and
-    what brings them in it.  ``plan``: what explain and report.json show.
+    Its pointers are ``in``, that to the filters, ``bias``, ``residual`` if there is one, ``out``,
+    and that to a workspace if it takes any; ``pointers`` names the two.  The template sees
+    ``params``, and what `kernel_layer` and `storage_params` say.  ``filters``: how many elements
+    they take in the order of the kernel, and what brings them in it.  ``plan``: what explain and
+    report.json show.
     """
     node, graph = call.node, call.graph
     problem, lanes = candidate.problem, call.target.lanes

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from edgeconv.algorithms.problem import filters_as
 from edgeconv.encoding import FLOAT32, Encoding
-from edgeconv.ir.choice import Arg, ArgKind, Blob, Param
+from edgeconv.ir.choice import Blob, Param
 from edgeconv.ir.filters import Filters, replace_filters
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.storage import format_of, formats
@@ -71,12 +71,6 @@ def storage_params(node: Node, out_c: int, lanes: int) -> dict[str, Param]:
         "filters_as": form.enumerator,
         "units": _padded(out_c, lanes) if has_units(node) else 0,
     }
-
-
-def weights_arg(node: Node, c_name: str = "weights") -> Arg:
-    """The pointer to the filters."""
-    c_type = "float" if filters_as(node) == FLOAT32 else "unsigned char"
-    return Arg(ArgKind.WEIGHTS, c_name, "filters", c_type)
 
 
 def row_elements(filters: int, form: Encoding) -> int:

@@ -289,7 +289,7 @@ static int tiny_check_header(const unsigned char *image)
         return TINY_E_WEIGHTS_FORMAT;
     if (tiny_u32(image + 8) != (uint32_t)TINY_WEIGHTS_BYTES || tiny_u32(image + 12) != 0)
         return TINY_E_WEIGHTS_SIZE;
-    if (tiny_u32(image + 16) != 0xd3aea835u || tiny_u32(image + 20) != 0xc8668375u)
+    if (tiny_u32(image + 16) != 0xccd4789eu || tiny_u32(image + 20) != 0xec984a39u)
         return TINY_E_WEIGHTS_LAYOUT;
     return TINY_OK;
 }

@@ -13,32 +13,19 @@ import numpy.typing as npt
 from edgeconv.algorithms.axis import axes_of
 from edgeconv.algorithms.base import Algorithm
 from edgeconv.algorithms.candidate import ConvCandidate
-from edgeconv.algorithms.packing import (
-    bias_blob,
-    filters_blob,
-    row_elements,
-    storage_params,
-    weights_arg,
-)
+from edgeconv.algorithms.layer import conv_layer
+from edgeconv.algorithms.packing import row_elements
 from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.algorithms.strips import Segment, flatten, segments
 from edgeconv.algorithms.traffic import Runs, lost
 from edgeconv.algorithms.work import encoding, epilogue, taps_met
-from edgeconv.ir.choice import Arg, ArgKind, Layer
+from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import ROW_MAJOR, blocked
 from edgeconv.ir.work import Crossing, Work
-from edgeconv.lowering.calls import (
-    activation_headers,
-    epilogue_of,
-    input_arg,
-    output_arg,
-    residual_args,
-    residual_overwritten,
-    storage_of,
-)
+from edgeconv.lowering.calls import residual_overwritten
 from edgeconv.lowering.options import LayoutOption, Stored
-from edgeconv.lowering.work import width
+from edgeconv.lowering.work import Call, width
 from edgeconv.targets import Target
 
 # Input columns under one strip that the kernel unrolls at the most (EC_UNROLL's own limit is 64).
@@ -136,46 +123,21 @@ def _lower(
     problem, plan, lanes = candidate.problem, candidate.plan, target.lanes
     blocks = -(-problem.in_c // lanes)
     row = row_elements(lanes * math.prod(problem.kernel), problem.filters_as)
-    residual = node.epilogue.residual
-    return Layer(
-        node=node,
-        algorithm=candidate.algorithm,
-        template="conv/depthwise.c.j2",
+    return conv_layer(
+        candidate,
+        Call(node, graph, target),
+        "depthwise",
         params={
             "batch": problem.batch,
             "blocks": blocks,
             **problem.window,
             **problem.rings,
             "segments": flatten(plan.strips),
-            "epilogue": epilogue_of(node, graph),
-            **storage_params(node, problem.out_c, lanes),
-            **storage_of(graph, **{"in": node.inputs[0]}, out=node.output, residual=residual),
         },
-        args=(
-            input_arg(graph, node.inputs[0]),
-            weights_arg(node),
-            Arg(ArgKind.WEIGHTS, "bias", "bias"),
-            *residual_args(node, graph),
-            output_arg(node, graph),
-        ),
-        headers=(
-            *activation_headers(node.epilogue),
-            *("ec_strips.h", "ec_window.h", "ec_conv_depthwise.h"),
-        ),
-        work=candidate.work,
-        blobs=(
-            filters_blob(
-                node,
-                graph,
-                blocks * row,
-                lambda weights: pack_depthwise(weights, lanes, row),
-            ),
-            bias_blob(node, graph, problem.out_c, lanes),
-        ),
+        headers=("ec_strips.h", "ec_window.h", "ec_conv_depthwise.h"),
+        filters=(blocks * row, lambda weights: pack_depthwise(weights, lanes, row)),
         aliases=residual_overwritten(node, graph),
-        macs=problem.macs,
         divides=problem.divides,
-        candidate=candidate,
         plan={"mr": plan.rows, "nr": lanes},
     )
 
