@@ -23,7 +23,7 @@ MOST_SWEEPS = 20
 class _Assignment:
     """The way picked for each node so far, and what a change would cost."""
 
-    def __init__(self, graph: Graph, target: Target, machine: Machine | None) -> None:
+    def __init__(self, graph: Graph, target: Target, machine: Machine | None = None) -> None:
         self.graph = graph
         self.prices = Prices(graph, target, machine)
         self.ways = {node.name: self.prices.ways(node) for node in graph.nodes}
