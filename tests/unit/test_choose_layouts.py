@@ -138,4 +138,4 @@ def test_a_node_that_reads_a_tensor_twice_does_not_pay_for_itself() -> None:
         for way in assignment.ways["j"]:
             conversion = assignment.prices.conversion("a", assignment.layout["a"], way.reads[0])
             cost = assignment.cost(join, way, look_ahead=False)
-            assert cost == way.seconds + 2 * conversion
+            assert cost == way.cost + 2 * conversion
