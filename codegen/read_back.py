@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from edgeconv.codegen.weights import HEADER, Header, PlacedBlob, defect_of, layout
 from edgeconv.encoding import FLOAT32
+from edgeconv.ir.candidate import INTEGERS
 from edgeconv.ir.choice import Blob, Choice, Layer
 from edgeconv.ir.filters import Filters
 from edgeconv.storage import format_of
@@ -39,7 +40,8 @@ def read_back(choice: Choice, order: Sequence[int], image: Bytes) -> dict[str, F
     for index in order:
         layer = choice.layers[index]
         stored = {blob.name: places.places[index, blob.name] for blob in layer.blobs}
-        if "filters" in stored and stored["filters"].blob.storage != FLOAT32:
+        rounded = "filters" in stored and stored["filters"].blob.storage != FLOAT32
+        if rounded or (layer.candidate and layer.candidate.compute == INTEGERS):
             found[layer.node.name] = _filters(layer, choice, stored, image)
     return found
 
@@ -51,6 +53,8 @@ class ForeignImageError(Exception):
 def _filters(layer: Layer, choice: Choice, stored: dict[str, PlacedBlob], data: Bytes) -> Filters:
     shape = choice.graph[layer.node.inputs[1]].shape
     out_c = shape[0]
+    if "bias" not in stored:
+        return _integers(layer, choice, stored, data)
     bias = _values(stored["bias"], data)
     weights = _unarranged(stored["filters"].blob, _values(stored["filters"], data), shape)
     units = layer.params.get("units", 0)  # floats from a channel's bias to its unit
@@ -60,9 +64,34 @@ def _filters(layer: Layer, choice: Choice, stored: dict[str, PlacedBlob], data: 
     return Filters(weights.astype(np.float32), bias[:out_c])
 
 
-def _values(placed: PlacedBlob, data: Bytes) -> Floats:
+def _integers(layer: Layer, choice: Choice, stored: dict[str, PlacedBlob], data: Bytes) -> Filters:
+    """Of a layer that computes in integers: what becomes of its sums must be the very words that
+    are proven for the model's bias; no others are like it, so that NaN stands for its bias then.
+    """
+    node, graph = layer.node, choice.graph
+    weights = np.asarray(graph[node.inputs[1]].constant(), np.float32)
+    if "filters" in stored:
+        multiples = _unarranged(
+            stored["filters"].blob, _values(stored["filters"], data), weights.shape
+        )
+        units = np.asarray(node.attrs["storage"].scale, np.float32)
+        weights = multiples * units.reshape(-1, *(1,) * (weights.ndim - 1))
+    words = stored["channels"]
+    same = np.array_equal(_words(words, data), words.blob.pack())
+    name = node.inputs[2] if len(node.inputs) > 2 else ""
+    bias = graph[name].constant().astype(np.float32) if name else np.zeros(len(weights), np.float32)
+    if not same:
+        return Filters(np.full_like(weights, np.nan), np.full_like(bias, np.nan))
+    return Filters(weights, bias)
+
+
+def _words(placed: PlacedBlob, data: Bytes) -> npt.NDArray[np.generic]:
     raw = data[placed.offset : placed.offset + placed.blob.bytes].tobytes()
-    return format_of(placed.blob.format).decode(raw)[: placed.blob.elements].astype(np.float32)
+    return format_of(placed.blob.format).decode(raw)[: placed.blob.elements]
+
+
+def _values(placed: PlacedBlob, data: Bytes) -> Floats:
+    return _words(placed, data).astype(np.float32)
 
 
 def _unarranged(blob: Blob, values: Floats, shape: tuple[int, ...]) -> Floats:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from edgeconv.choose.storage import EVERY_LAYER, INT8, OUTPUT
-from edgeconv.ir.candidate import FLOAT
+from edgeconv.ir.candidate import FLOAT, INTEGERS
 from edgeconv.ir.choice import Choice
 
 
@@ -29,9 +29,9 @@ def integers_of(choice: Choice) -> frozenset[str]:
 
 
 def computing_notes(choice: Choice) -> tuple[str, ...]:
-    """Says how many layers compute with numbers that are not float32, and how to see its cost."""
+    """Says how many layers round what they compute with, and how to see its cost."""
     computing = (layer.candidate.compute for layer in choice.layers if layer.candidate)
-    found = Counter(name for name in computing if name != FLOAT)
+    found = Counter(name for name in computing if name not in (FLOAT, INTEGERS))
     return tuple(
         f"{count} convolution(s) multiply {name}: `edgeconv verify` tells the network's SQNR"
         for name, count in found.items()

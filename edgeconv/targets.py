@@ -17,6 +17,7 @@ from edgeconv.micro_kernels import of_isa
 from edgeconv.micro_kernels.base import MicroKernel, Tile
 
 STRIPS, PANELS = "tile", "f32"  # the rows that every ISA has, over strips and over packed panels
+DSP = "dsp"  # of `features`: products of pairs of int16, and sums of them (Armv7E-M and later)
 QUANTISED = "quantised"  # the int8 of quantised results, whatever their scale and zero point
 
 

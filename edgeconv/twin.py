@@ -110,7 +110,7 @@ def require_weights(project: Project, model: Path) -> None:
 
 def _computes_in(layer: Mapping[str, Any]) -> str:
     """The format that a layer of a report rounds its input to."""
-    return str(OPERANDS[layer.get("compute", FLOAT)])
+    return str(OPERANDS.get(layer.get("compute", FLOAT), OPERANDS[FLOAT]))
 
 
 def _with_rounded_inputs(

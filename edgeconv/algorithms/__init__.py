@@ -13,7 +13,7 @@ from edgeconv.algorithms.candidate import ConvCandidate
 from edgeconv.algorithms.problem import ConvProblem, problem_of
 from edgeconv.encoding import FLOAT32
 from edgeconv.errors import UsageError
-from edgeconv.ir.candidate import FLOAT
+from edgeconv.ir.candidate import FLOAT, INTEGERS
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.lowering.options import LayoutOption, Stored
@@ -69,7 +69,7 @@ def _needs(node: Node, graph: Graph) -> Stored:
 
 def candidates(node: Node, graph: Graph, target: Target) -> list[ConvCandidate[Any]]:
     """Those that the layout search may pick from: those of the algorithm that the node's attribute
-    ``algorithm`` names, else all applicable ones that compute in float32; within the bytes of its
+    ``algorithm`` names, else all applicable ones that round nothing; within the bytes of its
     attribute ``workspace``, unless the named algorithm takes more in any case.
 
     Raises EdgeconvError when the named one does not exist or cannot compute this convolution.
@@ -77,7 +77,7 @@ def candidates(node: Node, graph: Graph, target: Target) -> list[ConvCandidate[A
     fitting = applicable(node, graph, target)
     wanted = node.attrs.get("algorithm")
     if wanted is None:
-        return within([entry for entry in fitting if entry.compute == FLOAT], node)
+        return within([entry for entry in fitting if entry.compute in (FLOAT, INTEGERS)], node)
     algorithm = lookup("convolution algorithm", wanted, algorithms())
     chosen = [entry for entry in fitting if entry.algorithm == algorithm.name]
     if not chosen:

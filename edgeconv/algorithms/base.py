@@ -22,9 +22,9 @@ class Algorithm:
     ``candidates``: its plans for a problem, none where it does not apply.  ``layouts`` lists what
     it reads and writes, best first; ``lower`` makes the kernel call of a candidate once layouts are
     decided.  ``stored``: what its kernel does with tensors that are not float32 in memory.
-    ``compute``: the type that it multiplies.  If that is not float32, its filters are stored in the
-    format of its operands, and since rounding its input changes results, it is there for those only
-    who name it.  ``requires``: when it applies, in words for those.
+    ``compute``: the type that it multiplies.  If it rounds to that type, its filters are stored in
+    the format of its operands, and since rounding its input changes results, it is there for those
+    only who name it.  ``requires``: when it applies, in words for those.
     """
 
     name: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from edgeconv.algorithms.sums import form_of
 from edgeconv.encoding import FLOAT32, Encoding
 from edgeconv.ir.activation import NONE
 from edgeconv.ir.graph import Graph, Node, Tensor
@@ -70,7 +71,8 @@ class ConvProblem:
     from ``out_size``.  ``filters_as``, ``in_as`` and ``out_as`` are the storage formats of the
     filters, of the input and of the output.  ``finish``: the epilogue.  ``schedule``: the one
     asked of SConv, for comparisons.  ``in_ring`` and ``out_ring``: the rows that memory holds at a
-    time (``Tensor.ring``), 0 for all.
+    time (``Tensor.ring``), 0 for all.  ``integers``: sums of stored integers make the result
+    (``sums.form_of``).
     """
 
     batch: int
@@ -92,6 +94,7 @@ class ConvProblem:
     schedule: str = ""
     in_ring: int = 0
     out_ring: int = 0
+    integers: bool = False
 
     @property
     def in_memory(self) -> Triple:
@@ -224,4 +227,5 @@ def problem_of(node: Node, graph: Graph) -> ConvProblem:
         schedule=str(node.attrs.get("schedule", "")),
         in_ring=x.ring,
         out_ring=y.ring,
+        integers=form_of(node, graph) is not None,
     )

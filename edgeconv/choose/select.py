@@ -18,7 +18,7 @@ from edgeconv.choose.storage import (
     truncate_weights,
 )
 from edgeconv.errors import UsageError
-from edgeconv.ir.candidate import FLOAT, OPERANDS
+from edgeconv.ir.candidate import FLOAT, INTEGERS, OPERANDS
 from edgeconv.ir.check import check
 from edgeconv.ir.choice import Choice, Layer
 from edgeconv.ir.filters import WEIGHTED
@@ -53,7 +53,7 @@ def _force_algorithms(graph: Graph, wanted: Mapping[str, str], target: Target) -
 def _with(node: Node, entry: Algorithm) -> Node:
     """``node`` to be computed by ``entry``, its filters in what that needs."""
     attrs = {**node.attrs, "algorithm": entry.name}
-    if entry.compute != FLOAT:
+    if entry.compute not in (FLOAT, INTEGERS):
         attrs = {"storage": OPERANDS[entry.compute], **attrs}
     return replace(node, attrs=attrs)
 

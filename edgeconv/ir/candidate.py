@@ -11,7 +11,8 @@ from edgeconv.encoding import FLOAT32, Encoding
 from edgeconv.ir.work import Crossing, Work
 
 FLOAT = "float32"
-# Types that kernels multiply, by name: the storage format of those numbers.
+INTEGERS = "int8"  # as they are stored: nothing is rounded beside the result
+# Types that kernels round to what they multiply, by name: the storage format of those numbers.
 OPERANDS: Mapping[str, Encoding] = MappingProxyType({FLOAT: FLOAT32, "bfloat16": Encoding(16)})
 
 
@@ -19,11 +20,9 @@ OPERANDS: Mapping[str, Encoding] = MappingProxyType({FLOAT: FLOAT32, "bfloat16":
 class Candidate:
     """Nothing of it is decided again: what is emitted, predicted and explained reads this.
 
-    ``compute``: the type that is multiplied, a key of `OPERANDS`.  ``workspace``: bytes of its
-    parts by name, in the order in which they lie; a part that it does without has none.  ``work``:
-    on registers.  ``crossings`` makes ``traffic``, which only some are asked for.
-    ``summed_apart``: input channels that are added up before others are, where that decides the
-    order of a sum; 0 where the order is the algorithm's own.
+    ``compute``: the type that is multiplied, a key of `OPERANDS` or `INTEGERS`.  ``workspace``:
+    bytes of its parts by name, in the order in which they lie; a part that it does without has
+    none.  ``work``: on registers.  ``crossings`` makes ``traffic``, which only some are asked for.
     """
 
     algorithm: str

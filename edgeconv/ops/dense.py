@@ -10,14 +10,21 @@ import numpy as np
 
 from edgeconv.algorithms import algorithms, planned, within
 from edgeconv.algorithms.direct.lower import lower as lower_direct
+from edgeconv.algorithms.integer import ALGORITHM as IN_INTEGERS
+from edgeconv.algorithms.integer.candidate import dense_candidate
+from edgeconv.algorithms.integer.lower import lower_dense as lower_integers
 from edgeconv.algorithms.problem import ConvProblem, Finish, filters_as
+from edgeconv.algorithms.sums import form_of
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import CHANNELS_LAST
+from edgeconv.lowering.options import LayoutOption, row_major_only
 from edgeconv.ops.base import ImportContext, Operator, Source
 from edgeconv.ops.formula import Formula, Term
 from edgeconv.ops.importing import Values, flag, make_node
 from edgeconv.targets import Target
+
+INTEGER = IN_INTEGERS.name
 
 
 def _scaled(value: Values, factor: float) -> Values:
@@ -80,11 +87,11 @@ def _macs(node: Node, graph: Graph) -> int:
     return graph[node.output].size * graph[node.inputs[1]].shape[1]
 
 
-def lower(node: Node, graph: Graph, target: Target) -> Layer:
+def _problem(node: Node, graph: Graph) -> ConvProblem:
     """y[m, n] = sum_k x[m, k] w[n, k] + b[n]: the rows m are pixels, k and n channels."""
     x, w = graph[node.inputs[0]], graph[node.inputs[1]]
     rows = (1, 1, math.prod(x.shape[:-1]))
-    problem = ConvProblem(
+    return ConvProblem(
         batch=1,
         in_c=w.shape[1],
         out_c=w.shape[0],
@@ -101,7 +108,23 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
         in_as=x.storage,
         out_as=graph[node.output].storage,
         finish=Finish.of(node, graph),
+        integers=form_of(node, graph) is not None,
     )
+
+
+def _layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
+    """The logical order, in float32 or, where nothing is vectorised, in integers."""
+    (option,) = row_major_only(node, graph, target)
+    if target.lanes > 1 or form_of(node, graph) is None:
+        return (option,)
+    return tuple(replace(option, attrs={"algorithm": name}) for name in (INTEGER, "dense"))
+
+
+def lower(node: Node, graph: Graph, target: Target) -> Layer:
+    """By direct convolution, or in integers where the node says so."""
+    problem = _problem(node, graph)
+    if node.attrs.get("algorithm") == INTEGER:
+        return lower_integers(dense_candidate(problem, target), node, graph, target)
     candidate = within(planned(algorithms()["direct"], problem, target), node)[0]
     # What it moves is taken to be every operand once, as for all that is no convolution.
     dense = replace(candidate, algorithm="dense", crossings=tuple)
@@ -112,6 +135,7 @@ OPERATOR = Operator(
     name="Dense",
     onnx={"Gemm": _import_gemm, "MatMul": _import_matmul},
     lower=lower,
+    layouts=_layouts,
     macs=_macs,
     fuses=True,
 )

@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from edgeconv.encoding import kind_of
+from edgeconv.ir.candidate import INTEGERS
 from edgeconv.memory.sizes import Excess, Sizes
 from edgeconv.names import path_ends
 from edgeconv.report.advice import suggestions
@@ -242,7 +243,9 @@ def _computed(report: Mapping[str, Any]) -> list[str]:
     accuracy = report["accuracy"]
     sqnr = accuracy["sqnr_db"] if accuracy else None
     cost = "not measured yet" if sqnr is None else f"{sqnr:.1f} dB"
-    return [
+    whole = found.pop(INTEGERS, 0)
+    lines = [f"compute: {INTEGERS} in {whole} layer(s), sums in int32"] if whole else []
+    return lines + [
         f"compute: {name} in {count} convolution(s), sums in float32; SQNR of the network {cost}"
         for name, count in found.items()
     ]

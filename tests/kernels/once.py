@@ -58,6 +58,7 @@ OWN_TABLE = "const ec_q8 ec_q8_table[] = {EC_Q8_TABLE};\n"
 
 _FUNCTION = re.compile(r"^(?:EC_INLINE|EC_SHARED|EC_NEST|EC_MATH)\s+([^;{}]*?)\s*\{", re.MULTILINE)
 _DEFINED = re.compile(r"^#define (\w+)|^\} (\w+);|(\bec_\w+)\([^;{}]*\)\s*\{", re.MULTILINE)
+_CONDITIONAL = re.compile(r'^#include "(\.\./isa/\w+\.h)"', re.MULTILINE)
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _OPTIONAL = re.compile(r"^#ifdef .*?^#endif", re.MULTILINE | re.DOTALL)
 
@@ -133,14 +134,14 @@ def _primitives(target: Target) -> str:
 def _kernel_texts(target: Target) -> Mapping[str, str]:
     """The kernel headers that work with what the ISA offers, each after those that it uses.
 
-    Left out are those whose functions call what is in headers for some cores of an ISA, and those
-    that call what is left out.
+    Left out are those whose functions call what is in headers for some cores of an ISA, but for
+    headers that they include on such cores alone, and those that call what is left out.
     """
     texts = {path.name: path.read_text() for path in sorted(KERNELS.glob("*.h"))}
     words = {name: set(re.findall(r"\w+", _COMMENT.sub("", text))) for name, text in texts.items()}
     defined = {name: _names_defined(text) for name, text in texts.items()}
     offered = set(re.findall(r"\w+", _primitives(target)))
-    everywhere = offered.union(*defined.values())
+    everywhere = offered.union(*defined.values(), _for_some_cores(texts))
     kept = {name for name in texts if _called(texts[name]) <= everywhere}
     needed = {name: _called(_OPTIONAL.sub("", texts[name])) & everywhere - offered for name in kept}
     while left_out := {
@@ -156,6 +157,12 @@ def _kernel_texts(target: Target) -> Mapping[str, str]:
         for name in kept
     }
     return {name: texts[name] for name in TopologicalSorter(uses).static_order()}
+
+
+def _for_some_cores(texts: Mapping[str, str]) -> set[str]:
+    """What is defined in headers that kernels include where a core has their instructions."""
+    paths = {path for text in texts.values() for path in _CONDITIONAL.findall(text)}
+    return {name for path in paths for name in _names_defined((KERNELS / path).read_text())}
 
 
 def _names_defined(text: str) -> set[str]:

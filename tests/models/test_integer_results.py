@@ -88,9 +88,12 @@ def test_bare_metal_keeps_integers(tmp_path: Path) -> None:
     def arena(board: str, **options: Any) -> int:
         return int(decide(CompileOptions(model, board, **options)).report["ram"]["arena"])
 
-    small, large = arena("stm32h743"), arena("generic-c")
+    # Kernels that compute in integers take a workspace, where RAM is not all that counts.
+    small, large = arena("stm32h743", objective="memory"), arena("generic-c")
     assert small < 0.5 * large
-    assert arena("stm32h743", storage={"*:output": "float32"}) > 2 * small
+    assert small < arena("stm32h743") < 0.6 * large
+    floats = {"*:output": "float32"}
+    assert arena("stm32h743", storage=floats, objective="memory") > 2 * small
     decided = decide(CompileOptions(model, "generic-c", ram=large))
     assert decided.report["ram"]["total"] <= large
     assert decided.found is None  # nothing was rounded for it

@@ -1,0 +1,34 @@
+"""Convolution of int8 in integers, one channel after the other: for cores without vectors.
+
+Sums are int32, and results what the model says, exactly (``sums``).  Channels lie last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from edgeconv.algorithms.base import Algorithm
+from edgeconv.algorithms.integer.candidate import candidates
+from edgeconv.algorithms.integer.lower import lower
+from edgeconv.ir.candidate import INTEGERS
+from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR
+from edgeconv.lowering.options import LayoutOption, Stored
+from edgeconv.targets import Target
+
+
+def _layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
+    del graph, target
+    fixed = (ROW_MAJOR,) * (sum(1 for name in node.inputs if name) - 1)
+    return (LayoutOption((CHANNELS_LAST, *fixed), (CHANNELS_LAST,)),)
+
+
+ALGORITHM = Algorithm(
+    "integer",
+    candidates,
+    _layouts,
+    lower,
+    Stored.BOTH,
+    compute=INTEGERS,
+    requires="input, filters and result of int8, of a model that rounds them so, and no vectors",
+)

@@ -1,0 +1,145 @@
+"""Layers that compute in integers, against rational arithmetic that is rounded once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from edgeconv.encoding import int8
+from edgeconv.ir.activation import grid
+from edgeconv.targets import TARGETS
+from tests.kernels.builds import WAYS
+from tests.kernels.harness import Build, Case, Spec, check
+
+Integers = npt.NDArray[np.int64]
+PIXELS, PAIR, QUAD = 3, 2, 4  # what the loops take at once
+WITHOUT_VECTORS = [way for way in WAYS if TARGETS[way.target].lanes == 1]
+plain = pytest.mark.parametrize("build", WITHOUT_VECTORS, ids=str, indirect=True)
+
+
+def windows(x: Integers, attrs: dict[str, Any], zero: int, out: tuple[int, ...]) -> Integers:
+    """(image, row, column, channel, kernel position) of the stored input, its zero point around."""
+    (kh, kw), (sh, sw), (dh, dw) = (attrs[name] for name in ("kernel", "strides", "dilations"))
+    top, left, bottom, right = attrs["pads"]
+    wide = np.pad(x, ((0, 0), (0, 0), (top, bottom), (left, right)), constant_values=zero)
+    rows = np.arange(out[0])[:, None] * sh + np.arange(kh) * dh
+    columns = np.arange(out[1])[:, None] * sw + np.arange(kw) * dw
+    taken = wide[:, :, rows[:, None, :, None], columns[None, :, None, :]]
+    return taken.transpose(0, 2, 3, 1, 4, 5).reshape(len(x), *out, x.shape[1], -1)
+
+
+def exact(
+    sums: Integers, unit: npt.NDArray[Any], bias: npt.NDArray[Any], spacing: float, low: int
+) -> npt.NDArray[np.float32]:
+    """``sums``, the last axis of which are channels, in steps of the result from ``low`` on."""
+    found = np.empty(sums.shape)
+    for place in np.ndindex(sums.shape):
+        channel = place[-1]
+        real = Fraction(float(unit[channel])) * int(sums[place]) + Fraction(float(bias[channel]))
+        found[place] = min(max(round(real / Fraction(spacing)), low), low + 255)
+    return (found * spacing).astype(np.float32)
+
+
+def layer(
+    x: tuple[int, ...], w: tuple[int, ...], window: dict[str, Any] | None, groups: int = 1
+) -> tuple[Spec, npt.NDArray[np.float32]]:
+    """A Conv, or without a window a Dense, and what it must compute."""
+    rng = np.random.default_rng(abs(hash((x, w, groups))) % 2**32)
+    zero, scale = int(rng.integers(-128, 128)), float(np.float32(rng.uniform(0.01, 0.1)))
+    units = (2.0 ** rng.uniform(-9, -6, w[0])).astype(np.float32)
+    q, integers = rng.integers(-128, 128, x), rng.integers(-127, 128, w)
+    integers.reshape(-1)[:: max(1, integers.size // 3)] = -128
+    bias = (rng.integers(-9000, 9000, w[0]) * (units * np.float32(scale))).astype(np.float32)
+    unit = units.astype(np.float64) * scale
+    whole = np.rint(bias / unit) * unit  # a bias is stated in units
+    depth = int(np.prod(w[1:]))
+    spacing = float(np.float32(unit.mean() * 60 * 60 * depth**0.5 / 40))
+    low = int(rng.choice([0, -128, -100]))
+    if window is None:
+        attrs: dict[str, Any] = {}
+        sums = (q - zero) @ integers.T
+        shape = (*x[:-1], w[0])
+    else:
+        attrs = {"kernel": w[2:], "strides": (1, 1), "dilations": (1, 1), "pads": (0,) * 4}
+        attrs |= {**window, "groups": groups}
+        spans = [(k - 1) * d + 1 for k, d in zip(w[2:], attrs["dilations"], strict=True)]
+        room = [n + attrs["pads"][i] + attrs["pads"][i + 2] for i, n in enumerate(x[2:])]
+        sizes = zip(room, spans, attrs["strides"], strict=True)
+        out = tuple((n - span) // s + 1 for n, span, s in sizes)
+        seen = windows(q, attrs, zero, out) - zero
+        taps = integers.reshape(*w[:2], -1)
+        subscripts = "nyxck,fck->nyxf" if groups == 1 else "nyxck,ck->nyxc"
+        sums = np.einsum(subscripts, seen, taps if groups == 1 else taps[:, 0])
+        shape = (x[0], w[0], *out)
+    wanted = exact(sums, unit, whole, spacing, low)
+    spec = Spec(
+        "Dense" if window is None else "Conv",
+        {
+            "x": ((q - zero) * scale).astype(np.float32),
+            "w": (integers * units.reshape(-1, *(1,) * (len(w) - 1))).astype(np.float32),
+            "b": bias,
+        },
+        shape,
+        attrs={**attrs, "storage": "int8", "units": tuple(map(float, units))},
+        constants=("w", "b"),
+        before=grid(spacing, low, low + 255),
+        storage={"x": str(int8(scale, zero)), "out": str(int8(spacing, -128 - low))},
+    )
+    return spec, wanted if window is None else np.moveaxis(wanted, -1, 1)
+
+
+def in_integers(spec: Spec, wanted: npt.NDArray[np.float32], build: Build) -> list[Case]:
+    """Its cases that are computed in integers, of which there are some."""
+    cases = spec.cases(build.target, wanted)
+    found = [case for case in cases if case.layer.algorithm == "integer"]
+    assert found, spec.attrs
+    return found
+
+
+SHAPES: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any], int]] = [
+    # Pixels, filters and numbers of a window: those that the loops take at once, and beside.
+    *(((1, 4, 1, n), (2, 4, 1, 1), {}, 1) for n in (1, 2, PIXELS, PIXELS + 1, 2 * PIXELS + 1)),
+    *(((1, 8, 2, 3), (n, 8, 1, 1), {}, 1) for n in (1, PAIR, PAIR + 1, 2 * PAIR + 3)),
+    *(((1, n, 2, 2), (2, n, 1, 1), {}, 1) for n in (1, 3, QUAD + 1, 4 * QUAD, 5 * QUAD + 3)),
+    ((2, 3, 5, 4), (5, 3, 3, 3), {"pads": (1, 1, 1, 1)}, 1),
+    ((1, 1, 9, 6), (3, 1, 10, 4), {"pads": (4, 1, 5, 2), "strides": (2, 2)}, 1),
+    ((1, 5, 7, 7), (4, 5, 3, 2), {"pads": (2, 0, 1, 1), "dilations": (2, 3)}, 1),
+    ((1, 2, 4, 4), (2, 2, 1, 1), {"strides": (2, 3)}, 1),
+    # Channels one by one.
+    *(((1, n, 4, 5), (n, 1, 3, 3), {"pads": (1, 1, 1, 1)}, n) for n in (2, 4, 5, 11)),
+    ((2, 6, 7, 7), (6, 1, 3, 3), {"pads": (0, 0, 1, 1), "strides": (2, 2)}, 6),
+    ((1, 4, 9, 6), (4, 1, 3, 3), {"dilations": (2, 1), "strides": (1, 3)}, 4),
+]
+
+
+@plain
+def test_convolutions(build: Build, folder: Path) -> None:
+    made = [layer(x, w, window, groups) for x, w, window, groups in SHAPES]
+    check(build, [case for each in made for case in in_integers(*each, build)], folder)
+
+
+@plain
+def test_dense_layers(build: Build, folder: Path) -> None:
+    sizes = [(1, 4, 4), (3, 5, 3), (1, 64, 12), (2, 1, 1), (1, 640, 9)]
+    made = [layer((rows, in_c), (out_c, in_c), None) for rows, in_c, out_c in sizes]
+    check(build, [case for each in made for case in in_integers(*each, build)], folder)
+
+
+def test_what_is_not_computed_so() -> None:
+    """Float32 stays where the result is float32, units are not stated, or a residual is added."""
+    spec, wanted = layer((1, 4, 2, 3), (2, 4, 1, 1), {})
+    target = TARGETS["scalar"]
+    named = {name: value for name, value in spec.storage.items() if name != "out"}
+    others = (
+        replace(spec, storage=named),
+        replace(spec, attrs={key: v for key, v in spec.attrs.items() if key != "units"}),
+        replace(spec, residual=np.zeros(spec.shape, np.float32)),
+    )
+    for other in others:
+        assert all(case.layer.algorithm != "integer" for case in other.cases(target, wanted))
