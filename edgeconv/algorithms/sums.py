@@ -1,7 +1,8 @@
 """Layers of a quantised model whose sums are whole numbers: what becomes of these.
 
 An input of int8, filters of int8 in units, and a result of int8 that nothing but rounding and
-bounds stand in front of: then a layer can be computed exactly, in integers alone (`Fixed`).  A bias
+bounds stand in front of: then a layer can be computed exactly, in integers alone (`Fixed`).  With a
+residual of int8 that holds in front of it, and both are added in integers (`PairSum`).  A bias
 that float32 cannot tell from a whole number of units, as models state them, is that number; others
 are what they are.
 """
@@ -10,13 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
-from edgeconv.encoding import INT8, Encoding
-from edgeconv.ir.graph import Epilogue, Graph, Node
+from edgeconv.encoding import INT8, Encoding, int8
+from edgeconv.ir.activation import Activation
+from edgeconv.ir.graph import Graph, Node
 from edgeconv.requantisation import Fixed, Sums, fixed
+from edgeconv.requantisation.pair import Affine, PairSum, pair_sum
 
 Integers = npt.NDArray[np.int64]
 # A bias is a float32 product of an integer and a float32 scale: two roundings of 2^-24.
@@ -37,33 +41,69 @@ def multiples(node: Node, graph: Graph) -> Integers:
 def form_of(node: Node, graph: Graph) -> Fixed | None:
     """How the sums of a Conv or Dense node become its result; None where it is not as above, or no
     form is proven.  ``start`` has the zero point of the input in it: padding counts as that."""
-    x, y = graph[node.inputs[0]].storage, graph[node.output].storage
+    x, y = graph[node.inputs[0]].storage, rounded_to(node, graph)
     stored: Encoding | None = node.attrs.get("storage")
-    if stored is None or not _is_whole(x, stored, y) or not _is_rounded(node.epilogue, y):
+    if stored is None or y is None or not _is_whole(x, stored):
+        return None
+    if node.epilogue.residual and pair_of(node, graph) is None:
         return None
     constants = tuple(graph[name].data for name in node.inputs[1:] if name)
-    key = (*map(id, constants), stored, x, y, node.epilogue)
+    key = (*map(id, constants), stored, x, y, node.epilogue.before)
     if key not in _known:
         if len(_known) >= _MOST:
             _known.clear()
-        _known[key] = constants, _form(node, graph)
+        _known[key] = constants, _form(node, graph, y)
     return _known[key][1]
 
 
-def _is_whole(x: Encoding, filters: Encoding, y: Encoding) -> bool:
-    scaled = x.affine and x.is_per_tensor and y.affine and y.is_per_tensor
+def rounded_to(node: Node, graph: Graph) -> Encoding | None:
+    """What sums become: the result, or what the residual is added to.  None where that is not
+    rounded to eight bits."""
+    epilogue, y = node.epilogue, graph[node.output].storage
+    before = epilogue.before
+    if not epilogue.residual:
+        return y if epilogue.is_only_before and _rounds_to(before, y) else None
+    fits = before.kind == "grid" and before.gamma - before.beta <= INT8.high - INT8.low
+    if not fits or before.beta != round(before.beta):
+        return None
+    return int8(before.alpha, INT8.low - round(before.beta))
+
+
+def pair_of(node: Node, graph: Graph) -> PairSum | None:
+    """How the sums, rounded, and the residual become the result; None without such a form."""
+    epilogue, y = node.epilogue, graph[node.output].storage
+    x, r = rounded_to(node, graph), graph[epilogue.residual].storage
+    if x is None or not r.affine or not r.is_per_tensor or not _rounds_to(epilogue.after, y):
+        return None
+    return _pair(x, r, y, *_bounds(epilogue.after, y))
+
+
+@lru_cache(maxsize=_MOST)
+def _pair(x: Encoding, r: Encoding, y: Encoding, low: int, high: int) -> PairSum | None:
+    first, second, result = (Affine(e.scale[0], e.zero[0]) for e in (x, r, y))
+    return pair_sum(first, second, result, low, high)
+
+
+def _is_whole(x: Encoding, filters: Encoding) -> bool:
+    scaled = x.affine and x.is_per_tensor
     return scaled and filters.element == INT8 and bool(filters.scale) and min(filters.scale) > 0
 
 
-def _is_rounded(epilogue: Epilogue, y: Encoding) -> bool:
-    """Nothing but a grid stands behind the sums, that of the result."""
-    before = epilogue.before
-    plain = epilogue.is_only_before and before.kind == "grid"
-    return plain and replace(y, scale=(before.alpha,), zero=(0,)) == replace(y, zero=(0,))
+def _rounds_to(rounding: Activation, y: Encoding) -> bool:
+    """It rounds to the numbers that ``y`` has."""
+    if rounding.kind != "grid" or not y.affine or not y.is_per_tensor:
+        return False
+    return replace(y, scale=(rounding.alpha,), zero=(0,)) == replace(y, zero=(0,))
 
 
-def _form(node: Node, graph: Graph) -> Fixed | None:
-    x, y, before = graph[node.inputs[0]].storage, graph[node.output].storage, node.epilogue.before
+def _bounds(rounding: Activation, y: Encoding) -> tuple[int, int]:
+    """Of the integers that stand for what is rounded."""
+    low, high = (round(bound) + y.zero[0] for bound in (rounding.beta, rounding.gamma))
+    return max(y.low, min(y.high, low)), max(y.low, min(y.high, high))
+
+
+def _form(node: Node, graph: Graph, y: Encoding) -> Fixed | None:
+    x = graph[node.inputs[0]].storage
     w = multiples(node, graph).reshape(graph[node.inputs[1]].shape[0], -1)
     unit = np.asarray(node.attrs["storage"].scale, np.float64) * x.scale[0]
     name = node.inputs[2] if len(node.inputs) > 2 else ""
@@ -72,7 +112,7 @@ def _form(node: Node, graph: Graph) -> Fixed | None:
     whole = units - x.zero[0] * w.sum(axis=1)
     least = np.minimum(w * x.low, w * x.high).sum(axis=1)
     most = np.maximum(w * x.low, w * x.high).sum(axis=1)
-    low, high = (max(y.low, min(y.high, round(b) + y.zero[0])) for b in (before.beta, before.gamma))
+    low, high = _bounds(node.epilogue.before, y)
     sums = Sums(unit, rest, least + whole, most + whole, y.scale[0], y.zero[0], low, high)
     found = fixed(sums)
     if found is None:

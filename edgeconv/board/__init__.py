@@ -13,16 +13,15 @@ from types import MappingProxyType
 from typing import Any
 
 from edgeconv import board_folders
-from edgeconv.board.arch import DSP_ARCHITECTURES
 from edgeconv.board.checks import BARE_METAL, FLASH
-from edgeconv.board.features import features_of
+from edgeconv.board.features import features_of, integer_features
 from edgeconv.board.file import invalid, read
 from edgeconv.board_folders import FOLDERS_VARIABLE
 from edgeconv.cache import Cache
 from edgeconv.host import Host, detect
 from edgeconv.names import did_you_mean
 from edgeconv.quantities import parse
-from edgeconv.targets import DSP, TARGETS, Target
+from edgeconv.targets import TARGETS, Target
 
 _NATIVE_CC = ("cc", "gcc", "clang")
 _PROCESSOR_FLAGS = ("-march=", "-mcpu=")
@@ -156,7 +155,7 @@ class Board:
             caches=self.caches,
             memory_cycles=self.memory_cycles,
             prefetch=self.prefetch,
-            features=self.features | ({DSP} if self.arch in DSP_ARCHITECTURES else frozenset()),
+            features=self.features | integer_features(self.arch, self.toolchain.flags),
         )
 
     @property

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from edgeconv.board.arch import DSP_ARCHITECTURES
 from edgeconv.board.file import invalid
 from edgeconv.host import Host
 from edgeconv.micro_kernels import micro_kernels, of_isa
-from edgeconv.targets import Target
+from edgeconv.targets import DSP, HELIUM, Target
+
+_INTEGER_VECTORS = "+nomve.fp"
 
 
 def detected(row: Target, host: Host) -> frozenset[str]:
@@ -30,3 +33,13 @@ def features_of(
     for name in sorted(wanted - {kernel.feature for kernel in of_isa(row.name)}):
         raise invalid(path, name, "true", f"no kernel for {row.name} multiplies {name}")
     return wanted | (detected(row, host) - stated if host else frozenset())
+
+
+def integer_features(arch: str, flags: Sequence[str]) -> frozenset[str]:
+    """What a microcontroller multiplies integers by, as its architecture and its compiler's flags
+    say: Helium, where these leave vectors of integers but none of float32, which compilers would
+    flush subnormal numbers with."""
+    helium = any(flag.endswith(_INTEGER_VECTORS) for flag in flags)
+    return frozenset(
+        name for name, has in ((DSP, arch in DSP_ARCHITECTURES), (HELIUM, helium)) if has
+    )

@@ -108,7 +108,7 @@ def _problem(node: Node, graph: Graph) -> ConvProblem:
         in_as=x.storage,
         out_as=graph[node.output].storage,
         finish=Finish.of(node, graph),
-        integers=form_of(node, graph) is not None,
+        integers=form_of(node, graph) is not None and not node.epilogue.residual,
     )
 
 

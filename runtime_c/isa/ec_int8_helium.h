@@ -25,6 +25,15 @@ EC_INLINE void ec_int8_copy_helium(int8_t *to, const int8_t *from, int n)
             : "lr", "q0", "memory");
 }
 
+/* See ec_int8_add: four pairs. */
+EC_INLINE void ec_int8_add_helium(ec_int8_result result, int32_t by_a, int32_t by_b, const int8_t *a,
+                                  const int8_t *b, int8_t *out)
+{
+    const int32x4_t from_a = vmlaq_n_s32(vdupq_n_s32(result.offset), vldrbq_s32(a), by_a);
+    const int32x4_t whole = vshlq_r_s32(vmlaq_n_s32(from_a, vldrbq_s32(b), by_b), -result.right);
+    vstrbq_s32(out, vmaxq_s32(vminq_s32(whole, vdupq_n_s32(result.high)), vdupq_n_s32(result.low)));
+}
+
 /* Sums in `sums` become what is stored: multipliers at `from`, r10 offset, r11 right, negative, q6 and q7
    bounds.  Leaves q2 to be written over. */
 #define EC_INT8_OF_SUMS(sums, from)                                                               \

@@ -8,6 +8,10 @@
 #ifndef EC_INT8_ADD_H
 #define EC_INT8_ADD_H
 
+#ifdef EC_INT8_HELIUM
+#include "../isa/ec_int8_helium.h"
+#endif
+
 EC_INLINE int ec_int8_sum(ec_int8_result result, int a, int b, int32_t by_a, int32_t by_b)
 {
     return (a * by_a + b * by_b + result.offset) >> result.right;
@@ -17,6 +21,12 @@ EC_SHARED void ec_int8_add(const ec_int8_result *given, int32_t by_a, int32_t by
                            const int8_t *b, int8_t *out, int n)
 {
     const ec_int8_result result = *given;
+#ifdef EC_INT8_HELIUM
+    const int whole = n / 4 * 4;
+    for (int i = 0; i < whole; i += 4)
+        ec_int8_add_helium(result, by_a, by_b, a + i, b + i, out + i);
+    a += whole, b += whole, out += whole, n -= whole;
+#endif
     if (result.low == INT8_MIN && result.high == INT8_MAX) /* an instruction saturates to these */
         for (int i = 0; i < n; i++)
             out[i] = (int8_t)ec_min_i(ec_max_i(ec_int8_sum(result, a[i], b[i], by_a, by_b), INT8_MIN), INT8_MAX);

@@ -64,6 +64,14 @@ EC_SHARED void ec_int8_copy_window(const ec_int8_conv *spec, const int8_t *in, i
 {
     const ec_window *w = &spec->window;
     const int in_y = y * w->stride_h - w->pad_h, in_x = x * w->stride_w - w->pad_w, c = spec->in_c;
+    const int tall = (w->kernel_h - 1) * w->dilation_h, row_bytes = w->kernel_w * c;
+    const int whole = in_y >= 0 && in_x >= 0 && in_y + tall < w->in_h && in_x + w->kernel_w <= w->in_w;
+    if (whole && w->dilation_w == 1 && spec->in_pixel == c && !w->in_ring) {
+        const int8_t *from = in + in_y * spec->in_row + in_x * c;
+        for (int ky = 0; ky < w->kernel_h; ky++, to += row_bytes, from += w->dilation_h * spec->in_row)
+            ec_int8_copy(to, from, row_bytes);
+        return;
+    }
     const ec_taps columns = ec_taps_within(in_x, w->kernel_w, w->dilation_w, 0, w->in_w);
     for (int ky = 0; ky < w->kernel_h; ky++, to += w->kernel_w * c) {
         const int at_y = in_y + ky * w->dilation_h;
@@ -98,6 +106,14 @@ EC_SHARED void ec_int8_convolve_fours(const ec_int8_conv *spec, const int8_t *in
             ec_int8_pixel_fours(spec->result, copied ? workspace : from, n, filters, channels, spec->out_c, to);
         }
     }
+}
+
+/* `rows` of in_c numbers to as many of out_c. */
+EC_SHARED void ec_int8_dense_fours(const ec_int8_result *result, const int8_t *in, int in_c, const int8_t *filters,
+                                   const int32_t *channels, int out_c, int8_t *out, int rows)
+{
+    for (int row = 0; row < rows; row++)
+        ec_int8_pixel_fours(*result, in + row * in_c, in_c, filters, channels, out_c, out + row * out_c);
 }
 
 #endif

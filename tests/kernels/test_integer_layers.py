@@ -13,7 +13,8 @@ import pytest
 
 from edgeconv.encoding import int8
 from edgeconv.ir.activation import grid
-from edgeconv.targets import TARGETS
+from edgeconv.requantisation.pair import Affine, added
+from edgeconv.targets import HELIUM, TARGETS
 from tests.kernels.builds import WAYS
 from tests.kernels.harness import Build, Case, Spec, check
 
@@ -131,8 +132,58 @@ def test_dense_layers(build: Build, folder: Path) -> None:
     check(build, [case for each in made for case in in_integers(*each, build)], folder)
 
 
+@plain
+def test_what_is_packed_for_helium(build: Build, folder: Path) -> None:
+    """The order of its loops, which plain C has, too (`test_int8_cortex_m` runs those)."""
+    helium = replace(build, target=replace(build.target, features=frozenset({HELIUM})))
+    made = [layer(x, w, window, groups) for x, w, window, groups in SHAPES]
+    made += [
+        layer((rows, in_c), (out_c, in_c), None) for rows, in_c, out_c in ((3, 5, 3), (1, 64, 12))
+    ]
+    made += with_residuals()
+    check(build, [case for each in made for case in in_integers(*each, helium)], folder)
+
+
+@plain
+def test_residuals(build: Build, folder: Path) -> None:
+    """Rows by the three and beside; a tensor of int8 added in integers, once more rounded."""
+    made = with_residuals()
+    check(build, [case for each in made for case in in_integers(*each, build)], folder)
+
+
+def with_residuals() -> list[tuple[Spec, npt.NDArray[np.float32]]]:
+    """Convolutions as `layer` makes them, to which tensors of int8 are added."""
+    made: list[tuple[Spec, npt.NDArray[np.float32]]] = []
+    for x, w, window in (
+        ((1, 4, 7, 5), (6, 4, 3, 3), {"pads": (1, 1, 1, 1)}),
+        ((2, 8, 2, 4), (3, 8, 1, 1), {}),
+        ((1, 3, 9, 9), (4, 3, 3, 3), {"pads": (0, 0, 1, 1), "strides": (2, 2)}),
+    ):
+        spec, first = layer(x, w, window)
+        rng = np.random.default_rng(len(made))
+        second = rng.integers(-128, 128, spec.shape)
+        spacing, low = spec.before.alpha, round(spec.before.beta)
+        scale, total = (float(np.float32(spacing * factor)) for factor in (0.71, 1.37))
+        of_first = np.rint(first / spacing).astype(np.int64) - low - 128
+        encodings = Affine(spacing, -128 - low), Affine(scale, 9), Affine(total, -128)
+        table = added(*encodings, -128, 127)
+        wanted = (table[of_first + 128, second + 128] + 128) * total
+        with_residual = replace(
+            spec,
+            residual=((second - 9) * scale).astype(np.float32),
+            after=grid(total, 0, 255),
+            storage={
+                **spec.storage,
+                "residual": str(int8(scale, 9)),
+                "out": str(int8(total, -128)),
+            },
+        )
+        made.append((with_residual, wanted.astype(np.float32)))
+    return made
+
+
 def test_what_is_not_computed_so() -> None:
-    """Float32 stays where the result is float32, units are not stated, or a residual is added."""
+    """Float32 stays where the result is float32, units are not stated, or a float32 is added."""
     spec, wanted = layer((1, 4, 2, 3), (2, 4, 1, 1), {})
     target = TARGETS["scalar"]
     named = {name: value for name, value in spec.storage.items() if name != "out"}

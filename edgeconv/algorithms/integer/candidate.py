@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from edgeconv.algorithms.candidate import ConvCandidate
-from edgeconv.algorithms.integer.packing import DEPTHWISE_CHANNELS, DEPTHWISE_WORDS, QUAD
+from edgeconv.algorithms.integer.packing import (
+    DEPTHWISE_CHANNELS,
+    DEPTHWISE_WORDS,
+    EIGHTS_CHANNELS,
+    EIGHTS_WORDS,
+    FOUR,
+    QUAD,
+    SIXTEEN,
+)
 from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.ir.candidate import INTEGERS
 from edgeconv.ir.work import Work
-from edgeconv.targets import DSP, Target
+from edgeconv.targets import DSP, HELIUM, Target
 
 PIXELS = 3  # of a panel
+ROWS = PIXELS  # that wait for a residual: no pixel is left over, whatever their width
+_ADDED = 15.0  # instructions of a result that a residual is added to
 _PANEL_BYTES = 2 * PIXELS * QUAD  # of a quad
 _COLUMN_BYTES = 24  # of three rows and four channels of a depthwise layer
 # Instructions, counted in what GCC makes of ec_int8_*.h: of a multiply-add, of a number packed, of
@@ -25,10 +35,11 @@ class IntegerPlan:
     """``kernel``: what its function is called behind ec_int8_."""
 
     kernel: str
+    helium: bool = False
 
     @property
     def is_depthwise(self) -> bool:
-        return self.kernel == "depthwise_3x3"
+        return self.kernel.startswith("depthwise")
 
 
 def is_image(problem: ConvProblem) -> bool:
@@ -40,10 +51,57 @@ def candidates(problem: ConvProblem, target: Target) -> tuple[ConvCandidate[Inte
     """One, where the layer is one of whole numbers and nothing is vectorised."""
     if target.lanes > 1 or not is_image(problem):
         return ()
+    helium = HELIUM in target.features
     if problem.groups == 1:
-        return (_dense(problem, target),)
+        return (helium_dense(problem) if helium else _dense(problem, target),)
     whole = problem.kernel[1:] == (3, 3) and problem.dilations[2] == 1
-    return (_depthwise(problem, target),) if problem.is_depthwise and whole else ()
+    plain = problem.finish.residual_as is None
+    if not (problem.is_depthwise and whole and plain):
+        return ()
+    return (helium_depthwise(problem) if helium else _depthwise(problem, target),)
+
+
+def helium_dense(problem: ConvProblem) -> ConvCandidate[IntegerPlan]:
+    """Four filters at a time, of a window of one pixel."""
+    window = problem.in_c * math.prod(problem.kernel)
+    pixels = problem.batch * math.prod(problem.out_size)
+    fours, blocks = -(-problem.out_c // FOUR), -(-window // SIXTEEN)
+    added = problem.finish.residual_as is not None
+    row = problem.out_size[2] * problem.out_c
+    copied = problem.kernel != (1, 1, 1) or any(problem.pads)
+    instructions = pixels * (
+        fours * (10.0 * blocks + 14) + 60 + (40.0 * problem.kernel[1] if copied else 0)
+    )
+    instructions += 6.0 * problem.batch * problem.out_size[1] * row if added else 0.0
+    passes = float(pixels * fours * (FOUR * SIXTEEN * blocks + 32))
+    return _found(
+        problem,
+        IntegerPlan("convolve_fours_add" if added else "convolve_fours", helium=True),
+        {
+            "window": -(-window // QUAD) * QUAD if copied or added else 0,
+            "rows": row if added else 0,
+        },
+        (instructions, passes, float(pixels * fours * window)),
+    )
+
+
+def helium_depthwise(problem: ConvProblem) -> ConvCandidate[IntegerPlan]:
+    """Eight channels at a time."""
+    rows, width = problem.batch * problem.out_size[1], problem.out_size[2]
+    read = (width - 1) * problem.strides[2] + 3
+    eights = -(-problem.out_c // EIGHTS_CHANNELS)
+    instructions = rows * eights * (74.0 * width + 12.0 * read + 80)
+    outside = problem.in_size[2] * problem.in_c
+    return _found(
+        problem,
+        IntegerPlan("depthwise_eights", helium=True),
+        {"columns": read * _COLUMN_BYTES, "outside": outside if _leaves(problem) else 0},
+        (
+            instructions,
+            float(rows * width * eights * 4 * EIGHTS_WORDS),
+            72.0 * rows * width * eights,
+        ),
+    )
 
 
 def _rates(target: Target) -> tuple[float, float, float]:
@@ -57,10 +115,16 @@ def _dense(problem: ConvProblem, target: Target) -> ConvCandidate[IntegerPlan]:
     filters = -(-problem.out_c // 2) * 2
     instructions = pixels * (filters * (window * mac + result) + window * packed)
     passes = -(-pixels // PIXELS) * filters * (window + 8)  # bytes of filters and their words
+    added = problem.finish.residual_as is not None
+    row = problem.out_size[2] * problem.out_c
+    instructions += _ADDED * problem.batch * problem.out_size[1] * row if added else 0.0
     return _found(
         problem,
-        IntegerPlan("convolve"),
-        {"panel": window // QUAD * _PANEL_BYTES},
+        IntegerPlan("convolve_add" if added else "convolve"),
+        {
+            "panel": window // QUAD * _PANEL_BYTES,
+            "rows": min(ROWS, problem.out_size[1]) * row if added else 0,
+        },
         (instructions, float(passes), 3.0 * pixels * window),
     )
 
@@ -92,6 +156,10 @@ def _leaves(problem: ConvProblem) -> bool:
 
 def dense_candidate(problem: ConvProblem, target: Target) -> ConvCandidate[IntegerPlan]:
     """That of a fully connected layer, which needs no panel."""
+    if HELIUM in target.features:
+        return replace(
+            helium_dense(problem), plan=IntegerPlan("dense_fours", helium=True), workspace={}
+        )
     mac, _, result = _rates(target)
     rows, filters = math.prod(problem.out_size), -(-problem.out_c // QUAD) * QUAD
     numbers = -(-problem.in_c // QUAD) * QUAD

@@ -9,25 +9,37 @@ import numpy as np
 import numpy.typing as npt
 
 from edgeconv.algorithms.candidate import ConvCandidate
-from edgeconv.algorithms.integer.candidate import IntegerPlan
+from edgeconv.algorithms.integer.candidate import ROWS, IntegerPlan
 from edgeconv.algorithms.integer.packing import (
     DEPTHWISE_CHANNELS,
     DEPTHWISE_WORDS,
+    EIGHTS_CHANNELS,
+    EIGHTS_WORDS,
+    FOUR,
     QUAD,
+    SIXTEEN,
     channel_words,
     depthwise_words,
+    eights_words,
     in_quads,
+    in_sixteens,
 )
 from edgeconv.algorithms.packing import filters_blob
-from edgeconv.algorithms.sums import form_of, multiples
+from edgeconv.algorithms.sums import form_of, multiples, pair_of
 from edgeconv.ir.choice import Arg, ArgKind, Blob, Layer, Param
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.lowering.calls import input_arg, output_arg
+from edgeconv.lowering.calls import (
+    input_arg,
+    output_arg,
+    residual_args,
+    residual_overwritten,
+)
 from edgeconv.requantisation import Fixed
 from edgeconv.targets import Target
 
-PAIR, FOUR = 2, 4  # filters that are computed together, of a convolution and of a dense layer
+PAIR = 2  # filters that are computed together; of a dense layer four
 _HEADERS = ("ec_int8_channels.h",)
+_SUMS = ("ec_int8_add.h", "ec_int8_residual.h")
 _IMAGES = (*_HEADERS, "ec_window.h", "ec_int8_panel.h")
 
 
@@ -35,15 +47,8 @@ def lower(candidate: ConvCandidate[IntegerPlan], node: Node, graph: Graph, targe
     """The kernel call of a Conv node."""
     del target
     problem, form = candidate.problem, _form(node, graph)
-    if candidate.plan.is_depthwise:
-        fours = -(-problem.out_c // DEPTHWISE_CHANNELS)
-        filters = multiples(node, graph)
-        words = _words(fours * DEPTHWISE_WORDS, lambda: depthwise_words(filters, form))
-        blobs: tuple[Blob, ...] = (words,)
-        header = "ec_int8_depthwise.h"
-    else:
-        blobs = (_filters(node, graph, PAIR), _channels(form, PAIR))
-        header = "ec_int8_tile.h"
+    blobs, headers = _constants(candidate.plan, node, graph, form)
+    added = _added(node, graph)
     arguments = (*(_weights(blob) for blob in blobs),)
     return Layer(
         node=node,
@@ -55,18 +60,23 @@ def lower(candidate: ConvCandidate[IntegerPlan], node: Node, graph: Graph, targe
             **problem.window,
             **problem.rings,
             "channels": (problem.in_c, problem.out_c),
+            "room": _room(candidate),
             "has_filters": len(blobs) > 1,
+            "added": added,
+            "residual_rows": min(ROWS, problem.out_size[1]),
             **_result(form, graph[node.inputs[0]].storage.zero[0]),
         },
         args=(
             input_arg(graph, node.inputs[0]),
             *arguments,
+            *residual_args(node, graph),
             output_arg(node, graph),
-            Arg(ArgKind.WORKSPACE, "workspace"),
+            *((Arg(ArgKind.WORKSPACE, "workspace"),) if candidate.workspace_bytes else ()),
         ),
-        headers=(*_IMAGES, header),
+        headers=(*_IMAGES, *headers, *(_sums(candidate.plan) if added else ())),
         work=candidate.work,
         blobs=blobs,
+        aliases=residual_overwritten(node, graph),
         workspace_bytes=candidate.workspace_bytes,
         macs=problem.macs,
         divides=problem.divides,
@@ -81,12 +91,15 @@ def lower_dense(
     """The kernel call of a Dense node."""
     del target
     problem, form = candidate.problem, _form(node, graph)
-    blobs = (_filters(node, graph, FOUR), _channels(form, FOUR))
+    helium = candidate.plan.helium
+    filters = _sixteens(node, graph) if helium else _filters(node, graph, FOUR)
+    blobs = (filters, _channels(form, FOUR))
     return Layer(
         node=node,
         algorithm=candidate.algorithm,
         template="ops/dense_integer.c.j2",
         params={
+            "kernel_function": candidate.plan.kernel,
             "rows": math.prod(problem.out_size),
             "channels": (problem.in_c, problem.out_c),
             **_result(form, 0),
@@ -96,7 +109,7 @@ def lower_dense(
             *(_weights(blob) for blob in blobs),
             output_arg(node, graph),
         ),
-        headers=(*_HEADERS, "ec_int8_dot.h"),
+        headers=(*_IMAGES, "ec_int8_fours.h") if helium else (*_HEADERS, "ec_int8_dot.h"),
         work=candidate.work,
         blobs=blobs,
         macs=problem.macs,
@@ -105,10 +118,48 @@ def lower_dense(
     )
 
 
+def _constants(
+    plan: IntegerPlan, node: Node, graph: Graph, form: Fixed
+) -> tuple[tuple[Blob, ...], tuple[str, ...]]:
+    """Filters and channels' words of a convolution, and the headers of its kernel."""
+    if not plan.is_depthwise:
+        if plan.helium:
+            return (_sixteens(node, graph), _channels(form, FOUR)), ("ec_int8_fours.h",)
+        return (_filters(node, graph, PAIR), _channels(form, PAIR)), ("ec_int8_tile.h",)
+    filters = multiples(node, graph)
+    if plan.helium:
+        count = -(-len(filters) // EIGHTS_CHANNELS) * EIGHTS_WORDS
+        return (_words(count, lambda: eights_words(filters, form)),), ("ec_int8_eights.h",)
+    count = -(-len(filters) // DEPTHWISE_CHANNELS) * DEPTHWISE_WORDS
+    return (_words(count, lambda: depthwise_words(filters, form)),), ("ec_int8_depthwise.h",)
+
+
+def _room(candidate: ConvCandidate[IntegerPlan]) -> str:
+    """The workspace, as the kernel takes it."""
+    if not candidate.workspace_bytes:
+        return "NULL"
+    return f"({'int8_t' if candidate.plan.helium else 'int16_t'} *)workspace"
+
+
+def _sums(plan: IntegerPlan) -> tuple[str, ...]:
+    if plan.helium:
+        return "ec_int8_tile.h", *_SUMS, "ec_int8_residual_fours.h"
+    return _SUMS
+
+
 def _form(node: Node, graph: Graph) -> Fixed:
     form = form_of(node, graph)
     assert form is not None, node.name
     return form
+
+
+def _added(node: Node, graph: Graph) -> tuple[int, ...]:
+    """How a residual is added, as `ec_int8_residual` has it but for the rows; empty without."""
+    if not node.epilogue.residual:
+        return ()
+    pair = pair_of(node, graph)
+    assert pair is not None, node.name
+    return pair.by_a, pair.by_b, pair.offset, pair.right, pair.low, pair.high
 
 
 def _result(form: Fixed, padding: int) -> dict[str, Param]:
@@ -126,6 +177,13 @@ def _filters(node: Node, graph: Graph, together: int) -> Blob:
     quads = -(-math.prod(window) // QUAD)
     elements = -(-out_c // together) * together * quads * QUAD
     return filters_blob(node, graph, elements, lambda weights: in_quads(weights, together))
+
+
+def _sixteens(node: Node, graph: Graph) -> Blob:
+    out_c, *window = graph[node.inputs[1]].shape
+    blocks = -(-math.prod(window) // SIXTEEN)
+    elements = -(-out_c // FOUR) * FOUR * blocks * SIXTEEN
+    return filters_blob(node, graph, elements, in_sixteens)
 
 
 def _channels(form: Fixed, together: int) -> Blob:

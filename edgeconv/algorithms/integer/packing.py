@@ -11,6 +11,8 @@ Floats = npt.NDArray[np.float32]
 Words = npt.NDArray[np.int32]
 QUAD = 4  # numbers of a filter that lie side by side
 DEPTHWISE_CHANNELS, DEPTHWISE_WORDS = 4, 26
+FOUR, SIXTEEN = 4, 16  # filters that Helium sums together, and their numbers that lie side by side
+EIGHTS_CHANNELS, EIGHTS_WORDS = 8, 34  # of its depthwise layers
 _COLUMN = 12  # int16 of a column of three rows and four channels
 
 
@@ -54,3 +56,26 @@ def depthwise_words(filters: npt.NDArray[np.int64], form: Fixed) -> Words:
     halves = np.ascontiguousarray(window.astype("<i2")).view("<i4")
     ends = channel_words(form, DEPTHWISE_CHANNELS).reshape(-1, 2, DEPTHWISE_CHANNELS)
     return np.concatenate([ends[:, 0], halves, ends[:, 1]], axis=1).reshape(-1).astype(np.int32)
+
+
+def in_sixteens(weights: Floats) -> Floats:
+    """Filters of shape (out_c, in_c, kernel_h, kernel_w), or (out_c, in_c), four at a time.
+
+    Of each filter 16 numbers, kernel rows, columns and channels, then the next 16.  Zeros fill up.
+    """
+    flat = np.moveaxis(weights, 1, -1).reshape(len(weights), -1)
+    padded = np.pad(flat, ((0, -len(flat) % FOUR), (0, -flat.shape[1] % SIXTEEN)))
+    tiles = padded.reshape(-1, FOUR, padded.shape[1] // SIXTEEN, SIXTEEN)
+    return np.ascontiguousarray(tiles.transpose(0, 2, 1, 3)).reshape(-1)
+
+
+def eights_words(filters: npt.NDArray[np.int64], form: Fixed) -> Words:
+    """Of every eight channels the starts of the even ones, then of the odd ones, the multipliers
+    likewise, and the filters, of shape (channels, 1, 3, 3), as bytes: column by column."""
+    missing = -len(filters) % EIGHTS_CHANNELS
+    taps = np.pad(filters.reshape(-1, 3, 3), ((0, missing), (0, 0), (0, 0)))
+    columns = taps.reshape(-1, EIGHTS_CHANNELS, 3, 3).transpose(0, 3, 2, 1).astype(np.int8)
+    bytes_ = np.ascontiguousarray(columns).reshape(len(columns), -1).view("<i4")
+    ends = np.pad(np.stack([form.start, form.multiplier]), ((0, 0), (0, missing)))
+    lanes = ends.reshape(2, -1, EIGHTS_CHANNELS // 2, 2).transpose(1, 0, 3, 2)
+    return np.concatenate([lanes.reshape(len(columns), -1), bytes_], axis=1).reshape(-1)

@@ -1,0 +1,23 @@
+/* Convolutions of ec_int8_fours.h with a residual, row by row as those of ec_int8_residual.h.
+
+   Needs ec_int8_fours.h and ec_int8_residual.h. */
+#ifndef EC_INT8_RESIDUAL_FOURS_H
+#define EC_INT8_RESIDUAL_FOURS_H
+
+/* Rows [row0, row1) of the output.  workspace: a window, then a row. */
+EC_SHARED void ec_int8_convolve_fours_add(const ec_int8_conv *spec, const ec_int8_residual *add, const int8_t *in,
+                                          const int8_t *filters, const int32_t *channels, const int8_t *residual,
+                                          int8_t *out, int8_t *workspace, int row0, int row1)
+{
+    ec_int8_conv one = *spec; /* whose rows lie where the first one does */
+    one.out_row = 0;
+    int8_t *const sums = workspace + ec_int8_quads(spec) * 4;
+    for (int y = row0; y < row1; y++) {
+        const ptrdiff_t at = ec_ring(y, spec->window.out_ring) * spec->out_row;
+        ec_int8_convolve_fours(&one, in, filters, channels, sums, workspace, y, y + 1);
+        ec_int8_add(&add->result, add->by_sum, add->by_residual, sums, residual + at, out + at,
+                    spec->window.out_w * spec->out_c);
+    }
+}
+
+#endif
