@@ -156,7 +156,11 @@ def _kernel_texts(target: Target) -> Mapping[str, str]:
         }
         for name in kept
     }
-    return {name: texts[name] for name in TopologicalSorter(uses).static_order()}
+    beside = f'#include "{KERNELS.parent}/'  # their text is compiled in another folder
+    return {
+        name: texts[name].replace('#include "../', beside)
+        for name in TopologicalSorter(uses).static_order()
+    }
 
 
 def _for_some_cores(texts: Mapping[str, str]) -> set[str]:
