@@ -32,7 +32,8 @@ _ROLLED = """\
 #undef EC_UNROLL
 #define EC_UNROLL
 """
-# Between the vector primitives, which stay inlined, and the kernels.
+# Between the vector primitives, which stay inlined, and the kernels.  Headers for cores with DSP,
+# which Armv7-A has in Thumb, are tested elsewhere: included here their functions would exist twice.
 _FUNCTIONS = """\
 #undef EC_INLINE
 #undef EC_SHARED
@@ -40,6 +41,7 @@ _FUNCTIONS = """\
 #define EC_INLINE __attribute__((noinline))
 #define EC_SHARED EC_INLINE
 #define EC_NEST EC_INLINE
+#undef __ARM_FEATURE_DSP
 """
 _STATIC = """\
 #undef EC_INLINE
