@@ -48,7 +48,14 @@ def _filled(items: Sequence[str], indent: int, tail: str) -> str:
 
 
 def remarks(texts: Sequence[str], indent: int) -> str:
-    """The lines of a comment, which begin in column ``indent``, each on as many as it takes."""
+    """The lines of a comment, which begin in column ``indent``, each on as many as it takes; words
+    between two commas or the like stay together where they can."""
+    lines: list[str] = []
     room = COLUMNS - indent - len("/* 1000: */")
-    lines = (line for text in texts for line in wrap(text, room, break_long_words=False))
+    for text in texts:
+        for at, words in enumerate(re.split(r"(?<=[,;:]) ", text)):
+            if at and len(f"{lines[-1]} {words}") <= room:
+                lines[-1] += f" {words}"
+            else:
+                lines += wrap(words, room, break_long_words=False)
     return f"\n{' ' * indent}".join(lines)

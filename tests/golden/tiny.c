@@ -33,13 +33,13 @@ enum {
     TINY_WORKSPACE_3 = 720,
     TINY_WORKSPACE_2 = 1152
 };
-_Static_assert(TINY_AT_R0 + 576 <= TINY_ARENA_BYTES, "arena map");
-_Static_assert(TINY_AT_R2 + 576 <= TINY_ARENA_BYTES, "arena map");
-_Static_assert(TINY_AT_R1 + 576 <= TINY_ARENA_BYTES, "arena map");
-_Static_assert(TINY_AT_POOLED + 144 <= TINY_ARENA_BYTES, "arena map");
-_Static_assert(TINY_AT_FLAT + 144 <= TINY_ARENA_BYTES, "arena map");
-_Static_assert(TINY_WORKSPACE_3 + 24 <= TINY_ARENA_BYTES, "arena map");
-_Static_assert(TINY_WORKSPACE_2 + 576 <= TINY_ARENA_BYTES, "arena map");
+_Static_assert(TINY_AT_R0 + 576 <= TINY_ARENA_BYTES, "lies in the arena");
+_Static_assert(TINY_AT_R2 + 576 <= TINY_ARENA_BYTES, "lies in the arena");
+_Static_assert(TINY_AT_R1 + 576 <= TINY_ARENA_BYTES, "lies in the arena");
+_Static_assert(TINY_AT_POOLED + 144 <= TINY_ARENA_BYTES, "lies in the arena");
+_Static_assert(TINY_AT_FLAT + 144 <= TINY_ARENA_BYTES, "lies in the arena");
+_Static_assert(TINY_WORKSPACE_3 + 24 <= TINY_ARENA_BYTES, "lies in the arena");
+_Static_assert(TINY_WORKSPACE_2 + 576 <= TINY_ARENA_BYTES, "lies in the arena");
 
 /* The weights.  tiny_run reads each constant where it lies in the image; shapes are those of the
    model, and kernels have packed and padded them.
@@ -187,14 +187,16 @@ static void tiny_softmax_1(const float *x, float *out)
     ec_softmax_rows(x, out, 1, 3, 0);
 }
 
-/* Called after every layer when compiled in.  Tracing: by verify --layers and bench --layers. */
+/* With -DTINY_TRACE: called after every layer with the bytes that it has just written.  verify --layers
+   and bench --layers build with it. */
 #ifdef TINY_TRACE
 void tiny_trace(int layer, const void *result, size_t bytes);
 #define TRACED(layer, result, bytes) tiny_trace(layer, result, bytes)
 #else
 #define TRACED(layer, result, bytes) ((void)0)
 #endif
-/* A function of the application that feeds a watchdog, or yields to other tasks. */
+/* With -DTINY_WATCHDOG: a function of yours, called after every layer, to feed a watchdog or to yield
+   to other tasks. */
 #ifdef TINY_WATCHDOG
 void tiny_watchdog(int layer);
 #define DONE(layer, result, bytes) (TRACED(layer, result, bytes), tiny_watchdog(layer))
@@ -211,8 +213,8 @@ int tiny_run(const tiny_model *model, const float *input_image, float *output_p)
 
     /* 0: Conv "stem, stem_relu" + relu
        1x3x12x12 NCHW float32 @input -> 1x4x6x6 NCHW float32 @0
-       3888 MACs; direct (mr 3, nr 4, row 6, rows_per_pass 6, channels_per_pass 3); 448
-       bytes of weights */
+       3888 MACs; direct (mr 3, nr 4, row 6, rows_per_pass 6, channels_per_pass 3);
+       448 bytes of weights */
     tiny_conv_3x3_s2_1(input_image, WT(TINY_WT_R0_FILTERS), WT(TINY_WT_R0_BIAS), AT(TINY_AT_R0));
     DONE(0, AT(TINY_AT_R0), 576);
 
@@ -225,8 +227,8 @@ int tiny_run(const tiny_model *model, const float *input_image, float *output_p)
 
     /* 2: Conv "pointwise, add, add_relu" + residual + relu
        1x4x6x6 NCHW float32 @576, 1x4x6x6 NCHW float32 @0 -> 1x4x6x6 NCHW float32 @0
-       576 MACs; sconv (n_win 4, n_f 4, nc 4, k1 9, k2 1, k3 9, schedule IS); 80 bytes of
-       weights */
+       576 MACs; sconv (n_win 4, n_f 4, nc 4, k1 9, k2 1, k3 9, schedule IS);
+       80 bytes of weights */
     tiny_conv_1x1_1(AT(TINY_AT_R1), WT(TINY_WT_R2_FILTERS), WT(TINY_WT_R2_BIAS), AT(TINY_AT_R0),
                     AT(TINY_AT_R2), AT(TINY_WORKSPACE_2));
     DONE(2, AT(TINY_AT_R2), 576);
@@ -242,8 +244,8 @@ int tiny_run(const tiny_model *model, const float *input_image, float *output_p)
 
     /* 5: Dense "dense"
        1x36 float32 @576 -> 1x3 float32 @output
-       108 MACs; dense (mr 1, nr 3, row 1, rows_per_pass 1, channels_per_pass 36); 444
-       bytes of weights */
+       108 MACs; dense (mr 1, nr 3, row 1, rows_per_pass 1, channels_per_pass 36);
+       444 bytes of weights */
     tiny_dense_1(AT(TINY_AT_FLAT), WT(TINY_WT_LOGITS_FILTERS), WT(TINY_WT_LOGITS_BIAS), output_p);
     DONE(5, output_p, 12);
 
