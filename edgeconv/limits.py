@@ -24,7 +24,7 @@ OPTION = "--limit"
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """One row: the largest value of something that is counted in ``unit``.
+    """One row: the largest value of something that is counted in ``counted``.
 
     ``guards`` says what is held to it.  ``most``: what it can be raised to, where what reads the
     file has a limit of its own (the recursion of a parser, the dimensions of an array).
@@ -32,7 +32,7 @@ class Limit:
 
     name: str
     default: int
-    unit: str
+    counted: str
     guards: str
     most: int | None = None
 
@@ -100,11 +100,11 @@ def exceeded(name: str, got: str, where: str, what: str = "too large to read") -
     """The error for a value that exceeds the limit ``name``; for callers that do not know by how
     much (``got`` is then "more than N")."""
     row = TABLE[name]
-    rule = f"at most {limit(name)} {row.unit} ({name}: {row.guards})"
+    rule = f"at most {limit(name)} {row.counted} ({name}: {row.guards})"
     hint = f"{OPTION} {name}=N raises it"
     if row.most is not None:
         hint += f" to {row.most} at most" if limit(name) < row.most else ", but no further"
-    return EdgeconvError(what, where=where, got=f"{got} {row.unit}", rule=rule, hint=hint)
+    return EdgeconvError(what, where=where, got=f"{got} {row.counted}", rule=rule, hint=hint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,12 +157,12 @@ def parse(text: str) -> tuple[str, int]:
         raise _wrong(repr(text), "it reads NAME=VALUE")
     if name not in TABLE:
         raise _unknown(name)
-    if TABLE[name].unit == "bytes":
+    if TABLE[name].counted == "bytes":
         number = sizes.parse(value, f"{OPTION} {name}")
     elif value.isascii() and value.isdigit() and len(value) < 20:
         number = int(value)
     else:
-        raise _wrong(f"{name}={value}", f"it is a number of {TABLE[name].unit}")
+        raise _wrong(f"{name}={value}", f"it is a number of {TABLE[name].counted}")
     _check(name, number)
     return name, number
 

@@ -18,13 +18,13 @@ _NUMBER = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?) ?(?P<uni
 
 @dataclass(frozen=True, slots=True)
 class Dimension:
-    """What a quantity measures.  ``units``: unit -> its value in the first one's base unit.
+    """What a quantity measures.  ``factors``: unit -> its value in the first one's base unit.
 
     ``name`` comes with its article, for messages; ``example`` is a valid text.
     """
 
     name: str
-    units: Mapping[str, float]
+    factors: Mapping[str, float]
     example: str
 
 
@@ -68,9 +68,9 @@ def parse(value: object, dimension: str) -> float:
         found = float(sizes.parse(match[0], "size")) if match["unit"] else None
     else:
         unit = match["unit"]
-        found = float(match["number"]) * row.units[unit] if unit in row.units else None
+        found = float(match["number"]) * row.factors[unit] if unit in row.factors else None
     if found is None:
-        known = ", ".join(row.units)
+        known = ", ".join(row.factors)
         rule = f"has one of the units {known}" if match["unit"] else f"needs its unit: {known}"
         raise _invalid(row, value, rule)
     if found <= 0:

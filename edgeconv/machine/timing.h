@@ -48,16 +48,16 @@ static inline void ec_warm_up(ec_work *work, void *context)
         work(context, rounds);
 }
 
-/* Print samples of work, a round of which is so many units.  A round of prepare comes before each:
+/* Print samples of work, a round of which is so much of it.  A round of prepare comes before each:
    another program may have had the caches in between. */
 static inline void ec_sample(const char *name, ec_work *prepare, ec_work *work, void *context,
-                             double units, int samples)
+                             double amount, int samples)
 {
     const long rounds = ec_rounds(work, context);
     for (int i = 0; i < samples; i++) {
         prepare(context, 1);
         const double seconds = ec_time(work, context, rounds);
-        printf("%s %.9g\n", name, 1e9 * seconds / ((double)rounds * units));
+        printf("%s %.9g\n", name, 1e9 * seconds / ((double)rounds * amount));
     }
 }
 

@@ -38,21 +38,21 @@ def search(blocks: Sequence[Block], bound: int, start: Packing) -> tuple[Packing
     # Imported late: it takes longer than planning most networks does.
     from ortools.sat.python import cp_model  # noqa: PLC0415
 
-    unit = gcd(*(edge for block in blocks for rect in block for edge in (rect.low, rect.high)))
-    limit = start.height // unit
+    grain = gcd(*(edge for block in blocks for rect in block for edge in (rect.low, rect.high)))
+    limit = start.height // grain
     model = cp_model.CpModel()
-    top = model.new_int_var(bound // unit, limit, "top")
+    top = model.new_int_var(bound // grain, limit, "top")
     bases = []
     for i, tall in enumerate(conflicts.tops):
-        base = model.new_int_var(0, limit - tall // unit, f"base{i}")
-        model.add(base + tall // unit <= top)
-        model.add_hint(base, start.bases[i] // unit)
+        base = model.new_int_var(0, limit - tall // grain, f"base{i}")
+        model.add(base + tall // grain <= top)
+        model.add_hint(base, start.bases[i] // grain)
         bases.append(base)
     for i, forbidden in enumerate(conflicts.forbidden):
         for j, ranges in forbidden.items():
             if j < i:
                 choices = [
-                    (model.new_bool_var(""), low, high) for low, high in _free(ranges, unit, limit)
+                    (model.new_bool_var(""), low, high) for low, high in _free(ranges, grain, limit)
                 ]
                 model.add_exactly_one(chosen for chosen, _, _ in choices)
                 for chosen, low, high in choices:
@@ -66,12 +66,12 @@ def search(blocks: Sequence[Block], bound: int, start: Packing) -> tuple[Packing
     status = solver.solve(model)
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return start, False
-    found = tuple(unit * solver.value(base) for base in bases)
+    found = tuple(grain * solver.value(base) for base in bases)
     return Packing(found, height(blocks, found)), status == cp_model.OPTIMAL
 
 
-def _free(forbidden: Sequence[Range], unit: int, limit: int) -> list[Range]:
-    """The closed ranges, in units, that the open ranges leave of [-limit, limit]."""
-    lows = [-limit, *(high // unit for _, high in forbidden)]
-    highs = [*(low // unit for low, _ in forbidden), limit]
+def _free(forbidden: Sequence[Range], grain: int, limit: int) -> list[Range]:
+    """The closed ranges, in grains, that the open ranges leave of [-limit, limit]."""
+    lows = [-limit, *(high // grain for _, high in forbidden)]
+    highs = [*(low // grain for low, _ in forbidden), limit]
     return [(low, high) for low, high in zip(lows, highs, strict=True) if low <= high]

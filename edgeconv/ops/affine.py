@@ -57,7 +57,7 @@ def _import_instance_normalization(source: Source, ctx: ImportContext) -> Sequen
     """y = (x - mean(x)) / sqrt(var(x) + epsilon) * scale + B, statistics per image and channel."""
     scale, bias = _parameters(source, ctx, ("scale", "B"))
     x = Formula(source, ctx).inputs()[0]
-    unit = standardised(x, tuple(range(2, len(x.shape)))).unit
+    unit = standardised(x, tuple(range(2, len(x.shape)))).numbers
     return _affine(unit, scale, bias)
 
 

@@ -21,11 +21,11 @@ _DEVIATION_EPSILON = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Standardised:
-    """``unit`` = (x - ``mean``) / ``deviation``; the latter two have size 1 along the axes."""
+    """``numbers`` = (x - ``mean``) / ``deviation``; the latter two have size 1 along the axes."""
 
     mean: Term
     deviation: Term
-    unit: Term
+    numbers: Term
 
 
 def _centred(x: Term, axes: Shape) -> tuple[Term, Term, Term]:
@@ -56,7 +56,7 @@ def import_layer_normalization(source: Source, ctx: ImportContext) -> Sequence[N
         reciprocal = made.deviation.apply("reciprocal").name
         node = Node(f"{source.name}/InvStdDev", "Identity", (reciprocal,), (inverse,))
         formula.nodes.append(node)
-    scaled = made.unit * scale
+    scaled = made.numbers * scale
     return formula.finish(scaled + bias[0] if bias else scaled)
 
 
@@ -73,7 +73,7 @@ def import_group_normalization(source: Source, ctx: ImportContext) -> Sequence[N
             got = f"{term.name} {list(term.shape)}"
             raise ctx.reject(source, got, f"scale and bias are [{shape[1]}]")
     elements = ctx.tensor(x.name).size // (shape[0] * groups)
-    unit = standardised(x.reshape(shape[0], groups, elements), (2,)).unit.reshape(*shape)
+    unit = standardised(x.reshape(shape[0], groups, elements), (2,)).numbers.reshape(*shape)
     column = (shape[1], *(1 for _ in shape[2:]))
     return formula.finish(unit * scale.reshape(*column) + bias.reshape(*column))
 

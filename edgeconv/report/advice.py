@@ -13,9 +13,9 @@ from edgeconv.report.missing import compile_command, explain_command
 from edgeconv.report.network import Layer, Network, Report
 from edgeconv.report.numbers import exact, share, significant
 from edgeconv.report.occupancy import Occupancy, covered, is_workspace
-from edgeconv.report.suggestion import Certainty, Suggestion, Unit
+from edgeconv.report.suggestion import Certainty, Resource, Suggestion
 
-__all__ = ["Certainty", "Suggestion", "Unit", "suggestions"]
+__all__ = ["Certainty", "Resource", "Suggestion", "suggestions"]
 
 MOST_LAYERS = 3  # that one suggestion is about
 MOST_TENSORS = 4  # that one suggestion names
@@ -33,10 +33,12 @@ def suggestions(network: Network) -> tuple[Suggestion, ...]:
         one
         for source in _SOURCES
         for one in source(network)
-        if one.amount > 0 and (one.fraction >= WORTH or one.unit in needed)
+        if one.amount > 0 and (one.fraction >= WORTH or one.resource in needed)
     ]
     surest = list(Certainty)
-    found.sort(key=lambda one: (one.unit not in needed, surest.index(one.certainty), -one.fraction))
+    found.sort(
+        key=lambda one: (one.resource not in needed, surest.index(one.certainty), -one.fraction)
+    )
     return tuple(found)
 
 
@@ -67,7 +69,7 @@ def _io_in_arena(network: Network) -> Iterator[Suggestion]:
         f"The caller's buffers take {exact(ram['io'])} for as long as the network lives; in the "
         f"arena other tensors use the same bytes. {why}",
         saved,
-        Unit.RAM,
+        Resource.RAM,
         Certainty.ESTIMATE if alone else Certainty.AT_MOST,
         saved / ram["total"],
         command=compile_command(report, "--io", "arena"),
@@ -127,7 +129,7 @@ def _peak(network: Network) -> Iterator[Suggestion]:
         f"the first of them is not live, it is at most {exact(elsewhere)}: smaller tensors here "
         "save no more than the difference.",
         saved,
-        Unit.RAM,
+        Resource.RAM,
         Certainty.AT_MOST,
         saved / network.report["ram"]["total"],
         _steps(network, used.peak_step),
@@ -148,7 +150,7 @@ def _workspace(network: Network) -> Iterator[Suggestion]:
         f"It takes {exact(spaces[0]['bytes'])} of workspace when most is live. An algorithm "
         "that packs nothing does without, and may be slower.",
         saved,
-        Unit.RAM,
+        Resource.RAM,
         Certainty.AT_MOST,
         saved / network.report["ram"]["total"],
         _steps(network, used.peak_step),
@@ -171,7 +173,7 @@ def _above_lower_bound(network: Network) -> Iterator[Suggestion]:
         f"The arena takes {exact(ram['arena'])}; {exact(ram['arena_lower_bound'])} are live at "
         "once in this order of the layers. The rest is lost between tensors.",
         saved,
-        Unit.RAM,
+        Resource.RAM,
         Certainty.AT_MOST,
         saved / ram["total"],
     )
@@ -189,7 +191,7 @@ def _weights(network: Network) -> Iterator[Suggestion]:
         f"{_count(steps)} of {len(network.layers)} hold{'s' * (len(steps) == 1)} {exact(held)}, "
         f"{share(held, flash['weights'])} of all weights. Every filter that goes saves its bytes.",
         held,
-        Unit.FLASH,
+        Resource.FLASH,
         Certainty.AT_MOST,
         held / flash["total"],
         steps,
@@ -223,7 +225,7 @@ def _traffic(network: Network) -> Iterator[Suggestion]:
         "Try other algorithms where traffic is far above its lower bound",
         why,
         saved,
-        Unit.TRAFFIC,
+        Resource.TRAFFIC,
         Certainty.AT_MOST,
         saved / sum(network.moved(layer) or 0 for layer in network.layers),
         steps,
@@ -245,7 +247,7 @@ def _conversions(network: Network) -> Iterator[Suggestion]:
             "They only change the order of elements, between layers that want different layouts. "
             f"Another algorithm on one side may agree. Times are {network.times}.",
             saved,
-            Unit.TIME,
+            Resource.TIME,
             Certainty.AT_MOST,
             saved / network.total_ms,
             steps,
@@ -272,7 +274,7 @@ def _inefficient(network: Network) -> Iterator[Suggestion]:
         f"{_count(steps)} run{'s' * (len(steps) == 1)} at {', '.join(reached)} of what arithmetic "
         f"and {network.level_name} allow when the caches are empty. Times are {network.times}.",
         saved,
-        Unit.TIME,
+        Resource.TIME,
         Certainty.AT_MOST,
         saved / network.total_ms,
         steps,
@@ -297,14 +299,14 @@ def _slower_than_predicted(network: Network) -> Iterator[Suggestion]:
             f"{_count(steps)} took longer than the board's rates explain. This is what it saves "
             "if they run as predicted.",
             saved,
-            Unit.TIME,
+            Resource.TIME,
             Certainty.AT_MOST,
             saved / network.total_ms,
             steps,
         )
 
 
-_BUDGETS = ((Unit.RAM, "ram"), (Unit.FLASH, "flash"))
+_BUDGETS = ((Resource.RAM, "ram"), (Resource.FLASH, "flash"))
 _SOURCES: tuple[Callable[[Network], Iterator[Suggestion]], ...] = (
     _io_in_arena,
     _peak,

@@ -13,7 +13,7 @@ from edgeconv.report import stored
 from edgeconv.report.missing import calibration, compile_command
 from edgeconv.report.network import Network, Report
 from edgeconv.report.occupancy import covered
-from edgeconv.report.suggestion import Certainty, Suggestion, Unit
+from edgeconv.report.suggestion import Certainty, Resource, Suggestion
 from edgeconv.storage import formats
 from edgeconv.storage.base import FLOAT32
 
@@ -40,7 +40,7 @@ def filters_in_fewer_bits(network: Network) -> Iterator[Suggestion]:
         "int4 is counted. int4 saves less where a register tile has one filter. "
         f"{_others(saved, form)}{_enough(saved[form], missing)} {_PICKED}",
         saved[form],
-        Unit.FLASH,
+        Resource.FLASH,
         Certainty.ESTIMATE,
         saved[form] / flash["total"],
         network.largest(lambda one: stored.saved_by_filters([one], form), MOST_LAYERS),
@@ -75,7 +75,7 @@ def results_in_fewer_bits(network: Network) -> Iterator[Suggestion]:
         "both sides can; their workspaces may change too. "
         f"{_others(saved, form)}{_enough(saved[form], missing)} {_PICKED}",
         saved[form],
-        Unit.RAM,
+        Resource.RAM,
         Certainty.ESTIMATE,
         saved[form] / report["ram"]["total"],
         (used.peak_step,) if 0 <= used.peak_step < len(network.layers) else (),
@@ -108,7 +108,7 @@ def faster_suggestions(report: Mapping[str, Any]) -> Iterator[Suggestion]:
                 "Keep numbers in float32",
                 f"{words.removeprefix('faster: ').capitalize()}.",
                 saved,
-                Unit.TIME,
+                Resource.TIME,
                 Certainty.ESTIMATE,
                 saved / now,
                 (),

@@ -15,7 +15,7 @@ class Certainty(Enum):
     AT_MOST = "at most"  # an upper bound: no change of this kind saves more
 
 
-class Unit(Enum):
+class Resource(Enum):
     """What is saved."""
 
     RAM = "bytes of RAM"
@@ -26,7 +26,7 @@ class Unit(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """One thing to change.  ``amount`` in ``unit``; ``fraction`` of the network's total of it.
+    """One thing to change.  ``amount`` in ``resource``; ``fraction`` of the network's total of it.
 
     ``layers``: steps of the layers it is about.  ``command``: where to start, "" for none.
     """
@@ -34,7 +34,7 @@ class Suggestion:
     title: str
     why: str
     amount: float
-    unit: Unit
+    resource: Resource
     certainty: Certainty
     fraction: float
     layers: tuple[int, ...] = ()
@@ -43,6 +43,6 @@ class Suggestion:
     @property
     def saving(self) -> str:
         """``at most 1,204,224 bytes of RAM``, ``about 0.506 ms``."""
-        whole = self.unit is not Unit.TIME
+        whole = self.resource is not Resource.TIME
         amount = f"{int(self.amount):,}" if whole else significant(self.amount)
-        return f"{self.certainty.value} {amount} {self.unit.value}"
+        return f"{self.certainty.value} {amount} {self.resource.value}"

@@ -73,9 +73,9 @@ EC_INLINE ec_q8 ec_q8_of(int fmt)
    two neighbours lies half of the last bit, but for flyte8: its neighbours differ by a factor of
    four, and halfway from 1 to 4 lies 2.5, which is 3/8 of the last bit below 4.  (Halfway from 0 to
    2^-125 is taken to lie where it would be from 2^-127.) */
-#define EC_STORED_UNIT(fmt) (1u << (32 - 8 * EC_STORED_BYTES(fmt)))
-#define EC_STORED_LARGEST(fmt) (0x7f7fffffu & (0u - EC_STORED_UNIT(fmt)))
-#define EC_STORED_HALF(fmt) ((fmt) == EC_F8 ? 0x5fffffu : EC_STORED_UNIT(fmt) / 2u - 1u)
+#define EC_STORED_LAST_BIT(fmt) (1u << (32 - 8 * EC_STORED_BYTES(fmt)))
+#define EC_STORED_LARGEST(fmt) (0x7f7fffffu & (0u - EC_STORED_LAST_BIT(fmt)))
+#define EC_STORED_HALF(fmt) ((fmt) == EC_F8 ? 0x5fffffu : EC_STORED_LAST_BIT(fmt) / 2u - 1u)
 
 #define EC_INFINITY_BITS 0x7f800000u
 #define EC_QUIET_BIT 0x00400000u
@@ -85,7 +85,7 @@ EC_INLINE ec_q8 ec_q8_of(int fmt)
    or leaves an infinity or NaN. */
 EC_INLINE uint32_t ec_round_bits(uint32_t bits, int fmt)
 {
-    const uint32_t size = bits & 0x7fffffffu, odd = bits / EC_STORED_UNIT(fmt) & 1u;
+    const uint32_t size = bits & 0x7fffffffu, odd = bits / EC_STORED_LAST_BIT(fmt) & 1u;
     const uint32_t quiet = fmt != EC_F8 && size > EC_INFINITY_BITS ? EC_QUIET_BIT : 0u;
     const int cut = EC_TRUNCATE || size > EC_STORED_LARGEST(fmt);
     return (bits + (cut ? 0u : EC_STORED_HALF(fmt) + odd)) | quiet;

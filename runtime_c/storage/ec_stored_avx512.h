@@ -151,7 +151,7 @@ EC_INLINE __m512i ec_round_as(ec_vec v, int fmt, int truncate)
     const __m512i beyond = _mm512_set1_epi32((int)EC_STORED_LARGEST(fmt) + 1);
     const __mmask16 within = _mm512_cmpgt_epi32_mask(beyond, size);
     const __mmask16 odd =
-        _mm512_mask_test_epi32_mask(within, bits, _mm512_set1_epi32((int)EC_STORED_UNIT(fmt)));
+        _mm512_mask_test_epi32_mask(within, bits, _mm512_set1_epi32((int)EC_STORED_LAST_BIT(fmt)));
     const __m512i half = _mm512_set1_epi32((int)EC_STORED_HALF(fmt));
     const __m512i up = _mm512_mask_add_epi32(bits, within, bits, half);
     const __m512i rounded =

@@ -11,7 +11,7 @@ EC_INLINE uint32x4_t ec_round_as(ec_vec v, int fmt, int truncate)
 {
     const uint32x4_t bits = vreinterpretq_u32_f32(v);
     const uint32x4_t size = vbicq_u32(bits, vdupq_n_u32(0x80000000u));
-    const uint32x4_t odd = vtstq_u32(bits, vdupq_n_u32(EC_STORED_UNIT(fmt))); /* -1 or 0 */
+    const uint32x4_t odd = vtstq_u32(bits, vdupq_n_u32(EC_STORED_LAST_BIT(fmt))); /* -1 or 0 */
     const uint32x4_t more = vsubq_u32(vdupq_n_u32(EC_STORED_HALF(fmt)), odd);
     const uint32x4_t beyond = vcgtq_u32(size, vdupq_n_u32(EC_STORED_LARGEST(fmt)));
     const uint32x4_t rounded = truncate ? bits : vaddq_u32(bits, vbicq_u32(more, beyond));

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from edgeconv.pipeline import CompileOptions, decide
-from edgeconv.report.advice import Certainty, Suggestion, Unit, suggestions
+from edgeconv.report.advice import Certainty, Resource, Suggestion, suggestions
 from edgeconv.report.network import Network
 from tests import onnx_models
 from tests.command import BOARD
@@ -79,7 +79,11 @@ def test_io_in_the_arena(report: Report, sizes: tuple[int, ...], saved: int) -> 
         entry(name, 0, size, i, i) for i, (name, size) in enumerate(zip(names, sizes, strict=True))
     ]
     found = next(one for one in suggestions(Network.of(report)) if "--io arena" in one.command)
-    assert (found.amount, found.unit, found.certainty) == (saved, Unit.RAM, Certainty.ESTIMATE)
+    assert (found.amount, found.resource, found.certainty) == (
+        saved,
+        Resource.RAM,
+        Certainty.ESTIMATE,
+    )
     assert found.saving == f"about {saved} bytes of RAM"
     assert found.command == "edgeconv compile net.onnx --board b --io arena"
 
@@ -153,7 +157,7 @@ def test_traffic_far_above_its_bound(report: Report) -> None:
     }
     found = only(report)
     assert found.layers == (2, 3)  # 1400 of 1000 is not far
-    assert (found.amount, found.unit) == (4000, Unit.TRAFFIC)
+    assert (found.amount, found.resource) == (4000, Resource.TRAFFIC)
     assert found.fraction == pytest.approx(4000 / 8400)
     assert "up to 4.00 times" in found.why
     assert "At 2.00 GB/s the excess takes 0.00200 ms" in found.why
@@ -197,6 +201,9 @@ def test_an_exceeded_budget_comes_first(report: Report) -> None:
     report["ram"]["arena_lower_bound"] = 999  # one byte: not worth reading, were it not needed
     report["layers"][0]["weight_bytes"] = report["flash"]["weights"] = 100
     calm = suggestions(Network.of(copy.deepcopy(report)))
-    assert [one.unit for one in calm] == [Unit.FLASH]
+    assert [one.resource for one in calm] == [Resource.FLASH]
     report["budget"] = {"ram": 999, "flash": None, "fits": False}
-    assert [one.unit for one in suggestions(Network.of(report))] == [Unit.RAM, Unit.FLASH]
+    assert [one.resource for one in suggestions(Network.of(report))] == [
+        Resource.RAM,
+        Resource.FLASH,
+    ]

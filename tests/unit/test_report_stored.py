@@ -15,7 +15,7 @@ from edgeconv.ir.filters import WEIGHTED
 from edgeconv.names import shortened
 from edgeconv.pipeline import CompileOptions, decide
 from edgeconv.report import accuracy, missing, stored
-from edgeconv.report.advice import Unit, suggestions
+from edgeconv.report.advice import Resource, suggestions
 from edgeconv.report.html import page
 from edgeconv.report.html.rounding import outputs, rounding
 from edgeconv.report.network import Network
@@ -254,7 +254,7 @@ def test_advice_only_where_a_budget_is_nearly_full(planned: Report) -> None:
     room = -planned["flash"]["total"]
     assert near(planned, flash=room) == []
     (found,) = near(planned, flash=0)
-    assert (found.unit, found.title) == (Unit.FLASH, "Store filters as flyte16")
+    assert (found.resource, found.title) == (Resource.FLASH, "Store filters as flyte16")
 
 
 def test_advice_takes_the_most_bits_that_suffice(planned: Report) -> None:
