@@ -194,3 +194,51 @@ def test_zoo(path: Path, tmp_path: Path) -> None:
         if layer["op"] in ("Conv", "Dense")
     }
     assert stored == {"int8"}
+
+
+class _Calibration:
+    """What `onnxruntime.quantization` reads: one random image."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        values = np.random.default_rng(3).standard_normal(shape).astype(np.float32)
+        self._left = [{"image": values}]
+
+    def get_next(self) -> dict[str, np.ndarray] | None:
+        return self._left.pop() if self._left else None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("activations", "weights", "per_channel", "board"),
+    [
+        ("QUInt8", "QUInt8", False, "host"),
+        ("QUInt8", "QInt8", True, "generic-c"),
+        ("QInt8", "QInt8", True, "mps2-an386"),
+    ],
+)
+def test_operators_on_integers(
+    activations: str, weights: str, per_channel: bool, board: str, tmp_path: Path
+) -> None:
+    """A network as ONNX Runtime quantises it with QuantFormat.QOperator: every result that the
+    program has is held to ONNX Runtime's kernels of these operators, filters are stored as int8."""
+    quantization = pytest.importorskip("onnxruntime.quantization")
+    onnx_models.save(onnx_models.residual(), tmp_path / "float.onnx")
+    quantization.quantize_static(
+        tmp_path / "float.onnx",
+        tmp_path / "net.onnx",
+        _Calibration((1, 3, 9, 9)),
+        quant_format=quantization.QuantFormat.QOperator,
+        activation_type=getattr(quantization.QuantType, activations),
+        weight_type=getattr(quantization.QuantType, weights),
+        per_channel=per_channel,
+    )
+    model = onnx.load(tmp_path / "net.onnx")
+    ops = {node.op_type for node in model.graph.node}
+    assert {"QLinearConv", "QLinearAdd", "QLinearConcat", "QGemm"} <= ops
+    result = verified(model, tmp_path, board, layers=True)
+    assert result.passed
+    assert result.pieces is not None
+    assert result.pieces.numbers > 500
+    report = Project.open(tmp_path / "net").report
+    stored = {each["storage"]["weights"] for each in report["layers"] if each["op"] == "Conv"}
+    assert stored == ({"int8"} if weights == "QInt8" else {"flyte16"})
