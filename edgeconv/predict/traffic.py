@@ -11,6 +11,7 @@ from types import MappingProxyType
 from edgeconv.algorithms.movement import WORD_BYTES, conv_shape, fast_words
 from edgeconv.algorithms.problem import ConvProblem, problem_of
 from edgeconv.bounds import Precision, sequential_bound
+from edgeconv.encoding import INT8
 from edgeconv.ir.choice import ArgKind, Layer
 from edgeconv.ir.graph import Graph
 from edgeconv.price.machine import MEMORY, caches_of, sources
@@ -36,7 +37,9 @@ class Traffic:
 def precision_of(layer: Layer, graph: Graph) -> Precision:
     """Words of an element of each array of a convolution, as they are stored; sums are float32."""
     node = layer.node
-    filters = next(blob.storage for blob in layer.blobs if blob.name == "filters")
+    # Those that are packed with other words of their channels are int8.
+    named = (blob.storage for blob in layer.blobs if blob.name == "filters")
+    filters = next(named, INT8)
     read, written = graph[node.inputs[0]].storage, graph[node.output].storage
     sizes = [form.bits / (8 * WORD_BYTES) for form in (read, filters, written)]
     return Precision(sizes[0], sizes[1], sizes[2], sums=SUM_WORDS)

@@ -1,0 +1,36 @@
+"""Convolution of int8 in integers, over packed rows, where vectors or matrix units multiply int8.
+
+Sums are int32, and results what the model says, exactly (``sums``).  Channels lie last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from edgeconv.algorithms.base import Algorithm
+from edgeconv.algorithms.int8_packed.candidate import candidates
+from edgeconv.algorithms.int8_packed.lower import lower
+from edgeconv.ir.candidate import INTEGERS
+from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR
+from edgeconv.lowering.options import LayoutOption, Stored
+from edgeconv.targets import Target
+
+
+def _layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
+    """Channels side by side, in and out."""
+    del graph, target
+    fixed = (ROW_MAJOR,) * (sum(1 for name in node.inputs if name) - 1)
+    return (LayoutOption((CHANNELS_LAST, *fixed), (CHANNELS_LAST,)),)
+
+
+ALGORITHM = Algorithm(
+    "int8_packed",
+    candidates,
+    _layouts,
+    lower,
+    Stored.BOTH,
+    compute=INTEGERS,
+    requires="input, filters and result of int8, of a model that rounds them so, two input "
+    "channels in a group, and a core with kernels for int8 (`int8_dot` in some boards' files)",
+)

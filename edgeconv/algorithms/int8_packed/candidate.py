@@ -1,0 +1,56 @@
+"""The candidate of the packed convolution in integers: its plan, and what it takes."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from edgeconv.algorithms.candidate import ConvCandidate
+from edgeconv.algorithms.problem import ConvProblem
+from edgeconv.algorithms.rows.plan import WORD_BYTES, RowsPlan, make_plan
+from edgeconv.algorithms.rows.traffic import traffic
+from edgeconv.ir.candidate import INTEGERS
+from edgeconv.ir.work import Work
+from edgeconv.micro_kernels.base import Lies
+from edgeconv.targets import Target
+
+Int8Candidate = ConvCandidate[RowsPlan]
+# Slots to bring as many channels of one pixel to the panel as a vector has floats: bytes are copied
+# by vectors, or word by word where those of neighbouring pixels lie side by side.
+PACK_SLOTS = {Lies.STRIDED: 1.0, Lies.PACKED: 4.0}
+# And from a vector of sums to bytes: two products, merged, offset, shift, bounds, load and store.
+REQUANTISE_SLOTS = 8.0
+
+
+def candidates(problem: ConvProblem, target: Target) -> tuple[Int8Candidate, ...]:
+    """The cheapest plan, where the layer is one of whole numbers and the core multiplies int8; a
+    depthwise convolution has no second channel to make a group with."""
+    able = tuple(row for row in target.micro_kernels if row.sums == "int32")
+    whole = problem.in_ring == problem.out_ring == 0
+    if not able or not problem.integers or not whole or problem.group_in_c == 1:
+        return ()
+    plan = make_plan(problem, target, able, PACK_SLOTS)
+    found = ConvCandidate(
+        algorithm="int8_packed",
+        compute=INTEGERS,
+        problem=problem,
+        plan=plan,
+        workspace={"panels": plan.panel.bytes},
+        work=_work(problem, plan, target),
+        crossings=partial(traffic, problem, plan, target),
+    )
+    return (found,)
+
+
+def _work(problem: ConvProblem, plan: RowsPlan, target: Target) -> Work:
+    """Products as planned, borders among them; the tile reads words from a panel."""
+    pixels, filters = plan.largest_rows, plan.vectors * target.lanes
+    requantised = REQUANTISE_SLOTS * problem.out_elements / target.lanes
+    weights = WORD_BYTES / plan.kernel.k * problem.macs / pixels
+    data = WORD_BYTES / plan.kernel.k * problem.macs / filters
+    return Work(
+        slots=plan.cost + requantised,
+        moves=weights / WORD_BYTES + data / WORD_BYTES if target.single_issue else 0.0,
+        weight_bytes=weights,
+        data_bytes=data + problem.in_elements + problem.out_elements,
+        decoding=requantised,
+    )
