@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pytest
 
 from edgeconv import host
@@ -12,10 +15,12 @@ from edgeconv.cache import Cache
 from edgeconv.micro_kernels import micro_kernels, of_isa
 from edgeconv.targets import TARGETS
 from tests.kernels import builds
-from tests.kernels.harness import Build, Case, check
+from tests.kernels.harness import Build, Case, Spec, check
 from tests.kernels.test_integer_layers import layer
 
 ISAS = sorted({row.isa for row in micro_kernels().values() if row.sums == "int32"})
+Shape = tuple[int, ...]
+Window = dict[str, Any]
 SMALL = (Cache(1, 4096, 64), Cache(2, 16384, 64))  # of which several panels are made
 
 
@@ -28,15 +33,15 @@ def build(request: pytest.FixtureRequest) -> Build:
     target = replace(target, flags=(*plain.flags, *(flag for row in rows for flag in row.flags)))
     if not builds.is_native(target):
         return builds.find(target, "gcc")
-    words = [word for row in rows for word in row.cpu_flags]
+    words = tuple(word for row in rows for word in row.cpu_flags)
     if not host.detect().has(words):
         pytest.skip(f"this CPU has no {' '.join(words)}")
     return builds.native(target, "gcc", ("-O1", "-fsanitize=undefined", "-fno-sanitize-recover"))
 
 
-def packed(made: object, build: Build) -> list[Case]:
+def packed(made: tuple[Spec, npt.NDArray[np.float32]], build: Build) -> list[Case]:
     """The cases of what `layer` made that go over packed rows, of which there are some."""
-    spec, wanted = made  # type: ignore[misc]
+    spec, wanted = made
     cases = spec.cases(build.target, wanted)
     found = [case for case in cases if case.layer.algorithm == "int8_packed"]
     assert found, spec.attrs
@@ -46,8 +51,8 @@ def packed(made: object, build: Build) -> list[Case]:
 def test_against_rationals(build: Build, folder: Path) -> None:
     """Fewer, as many and more pixels, filters and channels than a tile has; borders, strides."""
     lanes = build.target.lanes
-    same = {"pads": (1, 1, 1, 1)}
-    shapes = [
+    same: Window = {"pads": (1, 1, 1, 1)}
+    shapes: list[tuple[Shape, Shape, Window, int]] = [
         *(((1, 4, 1, n), (lanes, 4, 1, 1), {}, 1) for n in (1, 7, 8, 15, 29)),
         *(((1, 8, 2, 3), (n, 8, 1, 1), {}, 1) for n in (1, lanes + 1, 2 * lanes, 3 * lanes + 1)),
         *(((1, n, 2, 5), (3, n, 1, 1), {}, 1) for n in (2, 3, 63, 64, 70, 300)),
@@ -60,6 +65,7 @@ def test_against_rationals(build: Build, folder: Path) -> None:
     cases = [case for each in made for case in packed(each, build)]
     few = replace(build, target=replace(build.target, caches=SMALL, prefetch=True))
     cases += packed(layer((1, 40, 13, 9), (3 * lanes + 1, 40, 3, 3), same), few)
-    plan = cases[-1].layer.plan
-    assert plan["rows_per_panel"] < 13
+    rows = cases[-1].layer.plan["rows_per_panel"]
+    assert isinstance(rows, int)
+    assert rows < 13
     check(build, cases, folder)
