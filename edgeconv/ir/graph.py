@@ -22,7 +22,7 @@ class Tensor:
     """A value: logical shape, element type, and how it is stored.
 
     ``layout`` is the order of its elements, ``storage`` the format in which run-time values lie in
-    memory (kernels always compute in float32; graph inputs and outputs are float32 in memory too).
+    memory (graph inputs and outputs are float32 in memory, or integers of ``dtype``).
     ``ring``: the rows (of the last dimension but one) that memory holds at a time, row y at y
     modulo these; 0: all of them.  ``data`` is set for constants only: the logical array.
     """
