@@ -23,9 +23,9 @@ REQUANTISE_SLOTS = 8.0
 
 def candidates(problem: ConvProblem, target: Target) -> tuple[Int8Candidate, ...]:
     """The cheapest plan, where the layer is one of whole numbers and the core multiplies int8; a
-    depthwise convolution has no second channel to make a group with."""
+    depthwise convolution has no second channel to make a group with, and no residual is added."""
     able = tuple(row for row in target.micro_kernels if row.sums == "int32")
-    whole = problem.in_ring == problem.out_ring == 0
+    whole = problem.in_ring == problem.out_ring == 0 and problem.finish.residual_as is None
     if not able or not problem.integers or not whole or problem.group_in_c == 1:
         return ()
     plan = make_plan(problem, target, able, PACK_SLOTS)
