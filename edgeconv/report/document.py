@@ -11,7 +11,7 @@ from edgeconv.board import Board
 from edgeconv.build.footprint import Footprint
 from edgeconv.build.report_file import SCHEMA
 from edgeconv.frontend.cut import WHOLE, Cut
-from edgeconv.ir.candidate import FLOAT
+from edgeconv.ir.candidate import FLOAT, INTEGERS
 from edgeconv.ir.choice import Choice, Layer
 from edgeconv.ir.graph import Graph, Tensor
 from edgeconv.ir.grids import spacings_of
@@ -211,6 +211,8 @@ def _layer(layer: Layer, graph: Graph, memory: MemoryMap, predicted: LayerPredic
     source, output = _first_activation(layer, graph), graph[node.output]
     # Of a convolution the format of its filters: its bias is always float32.
     stored = [str(blob.storage) for blob in layer.blobs if blob.name == "filters"]
+    if layer.candidate and layer.candidate.compute == INTEGERS:  # maybe among other words
+        stored = [INTEGERS]
     compute = layer.candidate.compute if layer.candidate else FLOAT
     storages = stored or sorted({str(blob.storage) for blob in layer.blobs})
     return {
