@@ -1,5 +1,5 @@
-/* What ec_gemm.h multiplies: its constants and operands, and where their parts lie.  Needs ec_epilogue.h
-   and ec_window.h. */
+/* What ec_gemm.h multiplies: its constants and operands, and where their parts lie.
+   Needs ec_epilogue.h and ec_window.h. */
 #ifndef EC_GEMM_SPEC_H
 #define EC_GEMM_SPEC_H
 

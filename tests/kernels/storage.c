@@ -124,7 +124,7 @@ EC_INLINE void store_all(const float *x, unsigned char *stored, uint32_t count, 
     for (uint32_t i = 0; i < count; i += EC_VL)
         ec_store_as(stored + (size_t)i * EC_STORED_BYTES(fmt), ec_load(x + i), fmt);
     put(stored, (size_t)count * EC_STORED_BYTES(fmt));
-    const uint32_t kept = 0u - EC_STORED_UNIT(fmt);
+    const uint32_t kept = 0u - EC_STORED_LAST_BIT(fmt);
     for (uint32_t i = 0; i < count && fmt != EC_F32; i++)
         expect(ec_bits(ec_get_as(stored + (size_t)i * EC_STORED_BYTES(fmt), fmt)) ==
                    (ec_round_bits(ec_bits(x[i]), fmt) & kept),
