@@ -91,8 +91,9 @@ class Case:
 class Spec:
     """One operation: logical inputs by name in order ("" for an absent one), output shape.
 
-    ``residual``, when given, is the epilogue's.  ``options`` replaces what the operator offers.
-    ``storage``: formats of tensors that are not float32 in memory.
+    ``residual``, when given, is the epilogue's, or the name of an input that is it, too.
+    ``options`` replaces what the operator offers.  ``storage``: formats of tensors that are not
+    float32 in memory.
     """
 
     op: str
@@ -101,7 +102,7 @@ class Spec:
     attrs: Mapping[str, Any] = field(default_factory=dict)
     constants: tuple[str, ...] = ()
     before: Activation = NONE
-    residual: Array | None = None
+    residual: Array | str | None = None
     after: Activation = NONE
     tolerance: float = 0.0
     scale: float = 0.0
@@ -111,11 +112,13 @@ class Spec:
     def graph(self) -> tuple[Graph, dict[str, Array]]:
         """A network of this operation alone, and the values of its inputs."""
         arrays = {name: value for name, value in self.inputs.items() if name}
-        if self.residual is not None:
-            arrays["residual"] = self.residual
+        residual = "" if self.residual is None else "residual"
+        if isinstance(self.residual, str):
+            residual = self.residual
+        elif self.residual is not None:
+            arrays[residual] = self.residual
         for name in arrays.keys() & self.storage.keys():
             arrays[name] = format_called(self.storage[name]).rounded(arrays[name])
-        residual = "residual" if self.residual is not None else ""
         epilogue = Epilogue(self.before, residual, self.after)
         attrs = dict(self.attrs)
         if "storage" in attrs:

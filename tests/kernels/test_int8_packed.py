@@ -16,7 +16,7 @@ from edgeconv.micro_kernels import micro_kernels, of_isa
 from edgeconv.targets import TARGETS
 from tests.kernels import builds
 from tests.kernels.harness import Build, Case, Spec, check
-from tests.kernels.test_integer_layers import layer
+from tests.kernels.test_integer_layers import added_to, layer
 
 ISAS = sorted({row.isa for row in micro_kernels().values() if row.sums == "int32"})
 Shape = tuple[int, ...]
@@ -68,4 +68,49 @@ def test_against_rationals(build: Build, folder: Path) -> None:
     rows = cases[-1].layer.plan["rows_per_panel"]
     assert isinstance(rows, int)
     assert rows < 13
+    check(build, cases, folder)
+
+
+def test_residuals(build: Build, folder: Path) -> None:
+    """Tensors of int8 that are added, once more rounded: pixels and filters as many as a tile has,
+    and beside; several panels; bounds of the convolution and of the sum; bits behind the point."""
+    lanes = build.target.lanes
+    same: Window = {"pads": (1, 1, 1, 1)}
+    shapes: list[tuple[Shape, Shape, Window]] = [
+        *(((1, 4, 1, n), (lanes, 4, 1, 1), {}) for n in (1, 7, 8, 15, 29)),
+        *(((1, 8, 2, 3), (n, 8, 1, 1), {}) for n in (1, lanes + 1, 2 * lanes, 3 * lanes + 1)),
+        ((2, 3, 5, 4), (5, 3, 3, 3), same),
+        ((1, 3, 9, 9), (4, 3, 3, 3), {"pads": (0, 0, 1, 1), "strides": (2, 2)}),
+    ]
+    made = [added_to(*layer(*shape)) for shape in shapes]
+    rows = layer((1, 6, 3, 5), (6, 6, 3, 3), same)
+    made += [added_to(*rows, within=within) for within in ((0, 97), (40, 255), (3, 200))]
+    made += [added_to(*rows, bounds=bounds) for bounds in ((-40, 90), (100, 130), (-128, 127))]
+    cases = [case for each in made for case in packed(each, build)]
+    few = replace(build, target=replace(build.target, caches=SMALL, prefetch=True))
+    cases += packed(added_to(*layer((1, 40, 13, 9), (3 * lanes + 1, 40, 3, 3), same)), few)
+    factors = ((3.3, 0.11), (1.7, 0.29), (0.5, 9.1))
+    shifted = [packed(added_to(*rows, scales=scales), build)[0] for scales in factors]
+    assert len({sum_shift(case) for case in shifted}) == len(factors)
+    assert all(case.layer.aliases for case in cases)  # tried in its place, too
+    check(build, [*cases, *shifted], folder)
+
+
+def sum_shift(case: Case) -> int:
+    """``sum_right`` of ec_requantise."""
+    members = case.layer.params["requantise"]
+    assert isinstance(members, tuple)
+    return int(members[-3])
+
+
+def test_residual_that_is_the_input(build: Build, folder: Path) -> None:
+    """What windows read again is not overwritten."""
+    many = 3 * build.target.lanes + 1
+    made = [
+        layer((1, 6, 3, 5), (6, 6, 3, 3), {"pads": (1, 1, 1, 1)}),
+        layer((2, many, 2, 9), (many, many, 1, 1), {}),
+    ]
+    added = [added_to(*each, of_input=True, within=(9, 240)) for each in made]
+    cases = [case for each in added for case in packed(each, build)]
+    assert not any(case.layer.aliases for case in cases)
     check(build, cases, folder)

@@ -13,7 +13,7 @@ import pytest
 
 from edgeconv.encoding import int8
 from edgeconv.ir.activation import grid
-from edgeconv.requantisation.pair import Affine, added
+from edgeconv.storage import format_called
 from edgeconv.targets import HELIUM, TARGETS
 from tests.kernels.builds import WAYS
 from tests.kernels.harness import Build, Case, Spec, check
@@ -153,33 +153,56 @@ def test_residuals(build: Build, folder: Path) -> None:
 
 def with_residuals() -> list[tuple[Spec, npt.NDArray[np.float32]]]:
     """Convolutions as `layer` makes them, to which tensors of int8 are added."""
-    made: list[tuple[Spec, npt.NDArray[np.float32]]] = []
-    for x, w, window in (
-        ((1, 4, 7, 5), (6, 4, 3, 3), {"pads": (1, 1, 1, 1)}),
-        ((2, 8, 2, 4), (3, 8, 1, 1), {}),
-        ((1, 3, 9, 9), (4, 3, 3, 3), {"pads": (0, 0, 1, 1), "strides": (2, 2)}),
-    ):
-        spec, first = layer(x, w, window)
-        rng = np.random.default_rng(len(made))
-        second = rng.integers(-128, 128, spec.shape)
-        spacing, low = spec.before.alpha, round(spec.before.beta)
-        scale, total = (float(np.float32(spacing * factor)) for factor in (0.71, 1.37))
-        of_first = np.rint(first / spacing).astype(np.int64) - low - 128
-        encodings = Affine(spacing, -128 - low), Affine(scale, 9), Affine(total, -128)
-        table = added(*encodings, -128, 127)
-        wanted = (table[of_first + 128, second + 128] + 128) * total
-        with_residual = replace(
-            spec,
-            residual=((second - 9) * scale).astype(np.float32),
-            after=grid(total, 0, 255),
-            storage={
-                **spec.storage,
-                "residual": str(int8(scale, 9)),
-                "out": str(int8(total, -128)),
-            },
+    return [
+        added_to(*layer(x, w, window))
+        for x, w, window in (
+            ((1, 4, 7, 5), (6, 4, 3, 3), {"pads": (1, 1, 1, 1)}),
+            ((2, 8, 2, 4), (3, 8, 1, 1), {}),
+            ((1, 3, 9, 9), (4, 3, 3, 3), {"pads": (0, 0, 1, 1), "strides": (2, 2)}),
         )
-        made.append((with_residual, wanted.astype(np.float32)))
-    return made
+    ]
+
+
+def added_to(
+    spec: Spec,
+    first: npt.NDArray[np.float32],
+    *,
+    scales: tuple[float, float] = (0.71, 1.37),
+    within: tuple[int, int] = (0, 255),
+    bounds: tuple[int, int] = (0, 255),
+    of_input: bool = False,
+) -> tuple[Spec, npt.NDArray[np.float32]]:
+    """What `layer` made, and what is added to it: a tensor of int8, or its input of the same shape.
+
+    ``scales``: of that tensor (not of an input) and of the sum, in spacings of the convolution.
+    ``within``: of the convolution's 256 steps the first and the last that is left before it is
+    added.  ``bounds``: of the sum, in its steps, from the middle of which int8 counts.
+    """
+    spacing, least = spec.before.alpha, round(spec.before.beta)
+    scale, total = (float(np.float32(spacing * factor)) for factor in scales)
+    stored = int8(scale, 9)
+    if of_input:
+        stored = format_called(spec.storage["x"]).encoding
+        second = np.rint(spec.inputs["x"] / stored.scale[0]).astype(np.int64) + stored.zero[0]
+    else:
+        second = np.random.default_rng(first.size).integers(-128, 128, spec.shape)
+    low, high = (least + step for step in within)
+    of_first = np.clip(np.rint(first / spacing), low, high).astype(np.int64)
+    of_second = second - stored.zero[0]
+    steps = np.empty(spec.shape)
+    units = [Fraction(unit) / Fraction(total) for unit in (spacing, stored.scale[0])]
+    for place in np.ndindex(spec.shape):
+        real = units[0] * int(of_first[place]) + units[1] * int(of_second[place])
+        steps[place] = min(max(round(real), bounds[0]), bounds[1])
+    named = {**spec.storage, "out": str(int8(total, -sum(bounds) // 2))}
+    with_residual = replace(
+        spec,
+        before=grid(spacing, low, high),
+        residual="x" if of_input else (of_second * scale).astype(np.float32),
+        after=grid(total, *bounds),
+        storage=named if of_input else {**named, "residual": str(stored)},
+    )
+    return with_residual, (steps * total).astype(np.float32)
 
 
 def test_what_is_not_computed_so() -> None:

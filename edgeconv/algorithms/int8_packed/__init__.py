@@ -21,7 +21,8 @@ def _layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]
     """Channels side by side, in and out."""
     del graph, target
     fixed = (ROW_MAJOR,) * (sum(1 for name in node.inputs if name) - 1)
-    return (LayoutOption((CHANNELS_LAST, *fixed), (CHANNELS_LAST,)),)
+    residual = (CHANNELS_LAST,) if node.epilogue.residual else ()
+    return (LayoutOption((CHANNELS_LAST, *fixed, *residual), (CHANNELS_LAST,)),)
 
 
 ALGORITHM = Algorithm(

@@ -19,13 +19,14 @@ Int8Candidate = ConvCandidate[RowsPlan]
 PACK_SLOTS = {Lies.STRIDED: 1.0, Lies.PACKED: 4.0}
 # And from a vector of sums to bytes: two products, merged, offset, shift, bounds, load and store.
 REQUANTISE_SLOTS = 8.0
+RESIDUAL_SLOTS = 9.0  # it is loaded, both are multiplied, added, shifted and bounded
 
 
 def candidates(problem: ConvProblem, target: Target) -> tuple[Int8Candidate, ...]:
     """The cheapest plan, where the layer is one of whole numbers and the core multiplies int8; a
-    depthwise convolution has no second channel to make a group with, and no residual is added."""
+    depthwise convolution has no second channel to make a group with."""
     able = tuple(row for row in target.micro_kernels if row.sums == "int32")
-    whole = problem.in_ring == problem.out_ring == 0 and problem.finish.residual_as is None
+    whole = problem.in_ring == problem.out_ring == 0
     if not able or not problem.integers or not whole or problem.group_in_c == 1:
         return ()
     plan = make_plan(problem, target, able, PACK_SLOTS)
@@ -44,13 +45,15 @@ def candidates(problem: ConvProblem, target: Target) -> tuple[Int8Candidate, ...
 def _work(problem: ConvProblem, plan: RowsPlan, target: Target) -> Work:
     """Products as planned, borders among them; the tile reads words from a panel."""
     pixels, filters = plan.largest_rows, plan.vectors * target.lanes
-    requantised = REQUANTISE_SLOTS * problem.out_elements / target.lanes
+    added = problem.finish.residual_as is not None
+    each = REQUANTISE_SLOTS + (RESIDUAL_SLOTS if added else 0.0)
+    requantised = each * problem.out_elements / target.lanes
     weights = WORD_BYTES / plan.kernel.k * problem.macs / pixels
     data = WORD_BYTES / plan.kernel.k * problem.macs / filters
     return Work(
         slots=plan.cost + requantised,
         moves=weights / WORD_BYTES + data / WORD_BYTES if target.single_issue else 0.0,
         weight_bytes=weights,
-        data_bytes=data + problem.in_elements + problem.out_elements,
+        data_bytes=data + problem.in_elements + (1 + added) * problem.out_elements,
         decoding=requantised,
     )

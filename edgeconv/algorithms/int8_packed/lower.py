@@ -9,10 +9,18 @@ from edgeconv.algorithms.filter_order import multiplied
 from edgeconv.algorithms.int8_packed.candidate import Int8Candidate
 from edgeconv.algorithms.rows.params import gemm_params
 from edgeconv.algorithms.rows.plan import RowsPlan
-from edgeconv.algorithms.sums import form_of, multiples
+from edgeconv.algorithms.sums import form_of, multiples, pair_of
 from edgeconv.ir.choice import Arg, ArgKind, Blob, KernelEpilogue, Layer
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.lowering.calls import activation_headers, blob_arg, input_arg, output_arg, storage_of
+from edgeconv.lowering.calls import (
+    activation_headers,
+    blob_arg,
+    input_arg,
+    output_arg,
+    residual_args,
+    residual_overwritten,
+    storage_of,
+)
 from edgeconv.requantisation import Fixed
 from edgeconv.targets import Target
 
@@ -35,11 +43,21 @@ def _room(channels: int) -> int:
     return (channels // 16 + 2) * 16
 
 
+def _requantised(node: Node, graph: Graph, form: Fixed) -> tuple[int, ...]:
+    """The members of ec_requantise."""
+    alone = (1, form.offset, form.right, form.low, form.high)
+    pair = pair_of(node, graph) if node.epilogue.residual else None
+    if pair is None:
+        return (*alone, *(0,) * 7)
+    return (*alone, 1, pair.by_a, pair.by_b, pair.offset, pair.right, pair.low, pair.high)
+
+
 def lower(candidate: Int8Candidate, node: Node, graph: Graph, target: Target) -> Layer:
     """The kernel call of a Conv node whose layouts are decided."""
     problem, plan, lanes = candidate.problem, candidate.plan, target.lanes
     form = form_of(node, graph)
     assert form is not None, node.name
+    residual = node.epilogue.residual
     order, room = plan.order(problem, lanes), _room(problem.out_c)
 
     def words() -> Words:
@@ -56,17 +74,18 @@ def lower(candidate: Int8Candidate, node: Node, graph: Graph, target: Target) ->
             **gemm_params(problem, plan, lanes),
             "prefetch": target.prefetch,
             "epilogue": KernelEpilogue(),
-            "residual": False,
+            "residual": bool(residual),
             "filters_as": "EC_F32",  # they are multiplied as they are stored
             "units": 0,
             "words_at": (room, 2 * room),
             "zero": problem.in_as.zero[0],
-            "requantise": (1, form.offset, form.right, form.low, form.high),
+            "requantise": _requantised(node, graph, form),
             **storage_of(graph, **{"in": node.inputs[0]}, out=node.output),
         },
         args=(
             input_arg(graph, node.inputs[0]),
             blob_arg("words", blob),
+            *residual_args(node, graph),
             output_arg(node, graph),
             Arg(ArgKind.WORKSPACE, "panels"),
         ),
@@ -78,6 +97,7 @@ def lower(candidate: Int8Candidate, node: Node, graph: Graph, target: Target) ->
         ),
         work=candidate.work,
         blobs=(blob,),
+        aliases=residual_overwritten(node, graph) if residual != node.inputs[0] else (),
         workspace_bytes=candidate.workspace_bytes,
         macs=problem.macs,
         candidate=candidate,
