@@ -94,6 +94,8 @@ def axes(draw: st.DrawFn) -> tuple[int, int, int, int, int, int]:
 
 
 FLAT = (1, 1, 1, 1, 1, 0)
+# What a core must have for those whose panels are rows.
+FEATURES = {"bfloat16": "bfloat16", "int8_packed": "int8_dot"}
 
 
 @st.composite
@@ -103,21 +105,23 @@ def problems(draw: st.DrawFn, algorithm: str, lanes: int) -> ConvProblem:
     sizes = list(zip(deep, draw(axes()), draw(axes()), strict=True))
     in_size, out_size, kernel, strides, dilations, pads = sizes
     groups = draw(st.sampled_from([1, 1, 1, 2, 5]))
-    pairs = algorithm == "bfloat16"
-    in_c, out_c = (groups * draw(st.integers(1 + pairs, 60)) for _ in range(2))
+    rows = algorithm in FEATURES
+    in_c, out_c = (groups * draw(st.integers(1 + rows, 60)) for _ in range(2))
     reads = writes = ROW_MAJOR
     if algorithm == "depthwise":
         in_c = out_c = groups = draw(st.integers(2, 100))
         reads = writes = blocked(lanes)
-    elif pairs:
+    elif rows:
         reads = writes = CHANNELS_LAST
     elif algorithm == "direct":
         reads = draw(st.sampled_from([blocked(lanes), CHANNELS_LAST, ROW_MAJOR]))
         writes = draw(st.sampled_from([blocked(lanes), CHANNELS_LAST]))
     batch = draw(st.integers(1, 3))
     spatial = (in_size, out_size, kernel, strides, dilations, pads)
-    stored = Encoding(16 if pairs else 32)
+    stored = Encoding({"bfloat16": 16, "int8_packed": 8}.get(algorithm, 32))
     made = ConvProblem(batch, in_c, out_c, groups, *spatial, reads, writes, stored)
+    if algorithm == "int8_packed":
+        return replace(made, in_as=stored, out_as=stored, integers=True)
     if algorithm != "direct":
         return made
     image, result = (Encoding(draw(st.sampled_from([32, 16]))) for _ in range(2))
@@ -134,13 +138,17 @@ def targets(draw: st.DrawFn) -> Target:
     return replace(TARGETS[name], caches=caches)
 
 
-@pytest.mark.parametrize("algorithm", ["bfloat16", "depthwise", "direct", "sconv"])
+TESTED = ["bfloat16", "depthwise", "direct", "int8_packed", "sconv"]
+
+
+@pytest.mark.parametrize("algorithm", TESTED)
 @given(data=st.data(), target=targets())
 def test_never_less_than_compulsory_and_never_more_behind_a_larger_cache(
     algorithm: str, data: st.DataObject, target: Target
 ) -> None:
-    if algorithm == "bfloat16":
-        target = replace(TARGETS["avx512"], features=frozenset({"bfloat16"}), caches=target.caches)
+    if algorithm in FEATURES:
+        having = frozenset({FEATURES[algorithm]})
+        target = replace(TARGETS["avx512"], features=having, caches=target.caches)
     problem = data.draw(problems(algorithm, target.lanes))
     (candidate,) = algorithms()[algorithm].candidates(problem, target)
     levels = candidate.traffic
@@ -157,7 +165,8 @@ def test_never_less_than_compulsory_and_never_more_behind_a_larger_cache(
 
 
 def test_all_algorithms_are_tested() -> None:
-    assert sorted(algorithms()) == ["bfloat16", "depthwise", "direct", "sconv"]
+    """But the one that is taken to move every operand once."""
+    assert sorted(algorithms().keys() - {"integer"}) == TESTED
 
 
 needs_cachegrind = [
