@@ -123,8 +123,8 @@ EC_INLINE void ec_gemm_finish(const ec_gemm spec, const ec_gemm_given given,
 }
 
 /* Strip number `strip` of a line, which begins at `column`: `pixels` of it by `filters`. */
-EC_INLINE void ec_gemm_tile(const ec_gemm spec, const ec_gemm_given given, const ec_channel_set set,
-                            const ec_gemm_line here, int strip, int column, int filters, int pixels)
+EC_NEST void ec_gemm_tile(const ec_gemm spec, const ec_gemm_given given, const ec_channel_set set,
+                          const ec_gemm_line here, int strip, int column, int filters, int pixels)
 {
     const int by_filters = ec_gemm_filters_are_rows(spec);
     const int rows = by_filters ? filters : pixels, columns = by_filters ? pixels : filters;
@@ -156,8 +156,8 @@ EC_INLINE void ec_gemm_tile(const ec_gemm spec, const ec_gemm_given given, const
 }
 
 /* The strips of a line under a tile of so many filters. */
-EC_INLINE void ec_gemm_strips(const ec_gemm spec, const ec_gemm_given given, const ec_channel_set set,
-                              const ec_gemm_line here, const ec_cut cut, int filters)
+EC_NEST void ec_gemm_strips(const ec_gemm spec, const ec_gemm_given given, const ec_channel_set set,
+                            const ec_gemm_line here, const ec_cut cut, int filters)
 {
     int strip = 0, column = 0;
     if (spec.last_pixels && here.last) {
@@ -186,8 +186,8 @@ EC_INLINE void ec_gemm_decode(const ec_gemm spec, const ec_gemm_operands operand
 }
 
 /* Tiles [f0, f1) of filters on the lines [from, to) of slice z, which are packed. */
-EC_INLINE void ec_gemm_chunk(const ec_gemm spec, const ec_gemm_given given, const ec_channel_set set,
-                             int z, int from, int to, int f0, int f1)
+EC_NEST void ec_gemm_chunk(const ec_gemm spec, const ec_gemm_given given, const ec_channel_set set,
+                           int z, int from, int to, int f0, int f1)
 {
     const ec_window window = *given.window;
     const ec_gemm_operands operands = *given.operands;
@@ -233,8 +233,8 @@ EC_INLINE void ec_gemm_chunk(const ec_gemm spec, const ec_gemm_given given, cons
 }
 
 /* What the lines [from, to) of slice z meet. */
-EC_INLINE void ec_gemm_pack(const ec_gemm spec, const ec_window window, float *panels,
-                            const ec_channel_set set, int z, int from, int to)
+EC_NEST void ec_gemm_pack(const ec_gemm spec, const ec_window window, float *panels,
+                          const ec_channel_set set, int z, int from, int to)
 {
     (void)z;
 #ifdef EC_PACK_ROWS_H
@@ -278,7 +278,7 @@ EC_INLINE void ec_gemm_set(const ec_gemm spec, const ec_gemm_given given, const 
 }
 
 /* The lines [from, to) of all images and groups: whoever computes them has panels of his own. */
-EC_INLINE void ec_gemm_lines(const ec_gemm spec, const ec_gemm_given given, int from, int to)
+EC_NEST void ec_gemm_lines(const ec_gemm spec, const ec_gemm_given given, int from, int to)
 {
     const ec_gemm_operands operands = *given.operands;
     const ec_window window = *given.window;
