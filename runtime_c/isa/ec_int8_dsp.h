@@ -104,34 +104,42 @@ EC_NAKED void ec_int8_tile_dsp(const ec_int8_tile_job *job __attribute__((unused
         "pop {r4-r11, pc}\n");
 }
 
-/* See ec_int8_panel.  `quads` > 0 times four bytes at `from` to pairs of int16, 24 bytes apart. */
+/* See ec_int8_widen_rows.  Of each of `rows` > 0 rows `quads` > 0 times four bytes to pairs of int16,
+   24 bytes apart.  skip: bytes from the end of what a row reads to the next row. */
 EC_NAKED void ec_int8_widen_dsp(const int8_t *from __attribute__((unused)),
-                                int16_t *panel __attribute__((unused)), int quads __attribute__((unused)))
+                                int16_t *panel __attribute__((unused)), int quads __attribute__((unused)),
+                                ptrdiff_t skip __attribute__((unused)), int rows __attribute__((unused)))
 {
     __asm__ volatile(
-        "push {r4, lr}\n"
-        "subs r2, r2, #2\n"
-        "blt 2f\n"
-        "1:\n"
-        "ldr r4, [r0, #4]\n"
-        "ldr r12, [r0], #8\n"
-        "sxtb16 r3, r4\n"
-        "sxtb16 r4, r4, ror #8\n"
-        "strd r3, r4, [r1, #24]\n"
-        "sxtb16 r3, r12\n"
-        "sxtb16 r12, r12, ror #8\n"
-        "strd r3, r12, [r1], #48\n"
-        "subs r2, r2, #2\n"
-        "bge 1b\n"
+        "push {r4-r8, lr}\n"
+        "ldr r12, [sp, #24]\n" /* rows */
+        "sub r2, r2, #2\n"
+        "1:\n" /* a row */
+        "adds lr, r2, #0\n"
+        "blt 3f\n"
         "2:\n"
-        "cmp r2, #-1\n"
-        "bne 3f\n"
-        "ldr r12, [r0]\n"
-        "sxtb16 r3, r12\n"
-        "sxtb16 r12, r12, ror #8\n"
-        "strd r3, r12, [r1]\n"
+        "ldr r4, [r0], #4\n"
+        "ldr r6, [r0], #4\n"
+        "sxtb16 r5, r4, ror #8\n"
+        "sxtb16 r4, r4\n"
+        "strd r4, r5, [r1], #24\n"
+        "sxtb16 r7, r6, ror #8\n"
+        "sxtb16 r6, r6\n"
+        "strd r6, r7, [r1], #24\n"
+        "subs lr, lr, #2\n"
+        "bge 2b\n"
         "3:\n"
-        "pop {r4, pc}\n");
+        "adds lr, lr, #1\n"
+        "bne 4f\n"
+        "ldr r4, [r0], #4\n"
+        "sxtb16 r5, r4, ror #8\n"
+        "sxtb16 r4, r4\n"
+        "strd r4, r5, [r1], #24\n"
+        "4:\n"
+        "add r0, r0, r3\n"
+        "subs r12, r12, #1\n"
+        "bne 1b\n"
+        "pop {r4-r8, pc}\n");
 }
 
 /* See ec_int8_dot.  skip as above, of a loop of two quads. */

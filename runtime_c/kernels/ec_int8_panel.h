@@ -12,23 +12,25 @@
 enum { EC_INT8_PIXELS = 3, EC_INT8_QUAD_NUMBERS = 4 * EC_INT8_PIXELS };
 
 /* Where number `at` of a pixel lies in its panel, from that pixel's first quad. */
-EC_INLINE int ec_int8_place(int at)
+EC_INLINE unsigned ec_int8_place(int at)
 {
-    return at / 4 * EC_INT8_QUAD_NUMBERS + (at % 4 == 1 ? 2 : at % 4 == 2 ? 1 : at % 4);
+    const unsigned n = (unsigned)at;
+    return n / 4 * EC_INT8_QUAD_NUMBERS + n % 2 * 2 + n / 2 % 2;
 }
 
-/* Whole quads, and any numbers [at, at + n) of a pixel. */
-EC_INLINE void ec_int8_widen_quads(const int8_t *from, int16_t *panel, int quads)
+/* Whole quads of `rows` rows, a row's first number `row` elements behind that of the one before. */
+EC_INLINE void ec_int8_widen_rows(const int8_t *from, ptrdiff_t row, int rows, int16_t *panel, int quads)
 {
     if (quads <= 0)
         return;
 #ifdef EC_INT8_DSP
-    ec_int8_widen_dsp(from, panel, quads);
+    ec_int8_widen_dsp(from, panel, quads, row - 4 * quads, rows);
 #else
-    for (int i = 0; i < quads; i++, from += 4, panel += EC_INT8_QUAD_NUMBERS) {
-        panel[0] = from[0], panel[1] = from[2];
-        panel[2] = from[1], panel[3] = from[3];
-    }
+    for (; rows > 0; rows--, from += row)
+        for (int i = 0; i < quads; i++, panel += EC_INT8_QUAD_NUMBERS) {
+            panel[0] = from[4 * i], panel[1] = from[4 * i + 2];
+            panel[2] = from[4 * i + 1], panel[3] = from[4 * i + 3];
+        }
 #endif
 }
 EC_INLINE void ec_int8_fill_quads(int value, int16_t *panel, int quads)
@@ -36,10 +38,11 @@ EC_INLINE void ec_int8_fill_quads(int value, int16_t *panel, int quads)
     for (int i = 0; i < quads; i++, panel += EC_INT8_QUAD_NUMBERS)
         panel[0] = panel[1] = panel[2] = panel[3] = (int16_t)value;
 }
-EC_INLINE void ec_int8_fill(int value, int16_t *panel, int at, int n)
+/* Numbers [at, at + n) of a pixel: of `from`, or `value` where that is NULL. */
+EC_INLINE void ec_int8_put(const int8_t *from, int value, int16_t *panel, int at, int n)
 {
-    for (int i = at; i < at + n; i++)
-        panel[ec_int8_place(i)] = (int16_t)value;
+    for (int i = 0; i < n; i++)
+        panel[ec_int8_place(at + i)] = (int16_t)(from ? from[i] : value);
 }
 
 /* A convolution of one group over an image with channels last.  Strides count elements.  padding: what
@@ -56,21 +59,12 @@ EC_INLINE int ec_int8_quads(const ec_int8_conv *spec)
     return ec_ceil_div(spec->window.kernel_h * spec->window.kernel_w * spec->in_c, 4);
 }
 
-/* Numbers [from, to) of kernel row ky: of `in`, or outside where that is NULL. */
-EC_INLINE void ec_int8_pack_run(const ec_int8_conv *spec, const int8_t *in, int16_t *panel, int ky, int from, int to)
-{
-    const int row = spec->window.kernel_w * spec->in_c, whole = row / 4 * 4, rest = row - whole;
-    const int left = spec->window.kernel_h * whole + ky * rest - whole;
-    for (int j = from; j < to; j++)
-        panel[ec_int8_place(j < whole ? ky * whole + j : left + j)] = (int16_t)(in ? in[j - from] : spec->padding);
-}
-
 /* The window whose first number is at (in_y, in_x) of the input, where some of it may lie outside or between
    its pixels lie others. */
 EC_SHARED void ec_int8_pack_pixels(const ec_int8_conv *spec, const int8_t *in, int16_t *panel, int in_y, int in_x)
 {
     const ec_window *w = &spec->window;
-    const int c = spec->in_c;
+    const int c = spec->in_c, row = w->kernel_w * c, whole = row / 4 * 4;
     for (int ky = 0; ky < w->kernel_h; ky++) {
         const int at_y = in_y + ky * w->dilation_h;
         const int8_t *const at = in + ec_ring(at_y, w->in_ring) * spec->in_row + in_x * spec->in_pixel;
@@ -78,42 +72,63 @@ EC_SHARED void ec_int8_pack_pixels(const ec_int8_conv *spec, const int8_t *in, i
             const int at_x = in_x + kx * w->dilation_w;
             const int outside = at_y < 0 || at_y >= w->in_h || at_x < 0 || at_x >= w->in_w;
             const int8_t *const from = outside ? NULL : at + kx * w->dilation_w * spec->in_pixel;
-            ec_int8_pack_run(spec, from, panel, ky, kx * c, kx * c + c);
+            const int quads = ec_min_i(ec_max_i(whole - kx * c, 0), c); /* numbers of the row's whole quads */
+            ec_int8_put(from, spec->padding, panel, ky * whole + kx * c, quads);
+            ec_int8_put(from ? from + quads : NULL, spec->padding, panel,
+                        w->kernel_h * whole + ky * (row - whole) + kx * c + quads - whole, c - quads);
         }
     }
 }
 
-/* The window of output pixel (y, x).  Rows that lie together take one call each. */
+/* Rows of a window some of which lie outside or, in a ring, apart: of every row `read` quads, of the input
+   from `at` on, behind `first` of padding. */
+EC_SHARED void ec_int8_pack_rows(const ec_int8_conv *spec, const int8_t *at, int16_t *panel, int in_y, int first,
+                                 int read)
+{
+    const ec_window *w = &spec->window;
+    const int row = w->kernel_w * spec->in_c, rest = row % 4, quads = row / 4, after = quads - first - read;
+    int16_t *to = panel;
+    for (int ky = 0; ky < w->kernel_h; ky++, in_y += w->dilation_h) {
+        const int outside = in_y < 0 || in_y >= w->in_h;
+        const int8_t *const from = at + (outside ? 0 : ec_ring(in_y, w->in_ring)) * spec->in_row;
+        if (outside) {
+            ec_int8_fill_quads(spec->padding, to, quads);
+        } else {
+            ec_int8_fill_quads(spec->padding, to, first);
+            ec_int8_widen_rows(from, 0, 1, to + first * EC_INT8_QUAD_NUMBERS, read);
+            ec_int8_fill_quads(spec->padding, to + (first + read) * EC_INT8_QUAD_NUMBERS, after);
+        }
+        to += quads * EC_INT8_QUAD_NUMBERS;
+        ec_int8_put(outside ? NULL : from + 4 * quads, spec->padding, panel,
+                    4 * quads * w->kernel_h + ky * rest, rest);
+    }
+}
+
+/* The window of output pixel (y, x): one call where all of it lies inside, in rows that lie together. */
 EC_SHARED void ec_int8_pack_window(const ec_int8_conv *spec, const int8_t *in, int16_t *panel, int y, int x)
 {
     const ec_window *w = &spec->window;
     const int in_y = y * w->stride_h - w->pad_h, in_x = x * w->stride_w - w->pad_w, c = spec->in_c;
-    const int row = w->kernel_w * c, rest = row % 4, whole = row - rest, numbers = w->kernel_h * row;
+    const int row = w->kernel_w * c, rest = row % 4, quads = row / 4, numbers = w->kernel_h * row;
     const int before = ec_max_i(-in_x, 0) * c, end = ec_min_i(w->kernel_w, w->in_w - in_x) * c;
-    const int inside = before == 0 && end == row;
+    const int inside = before == 0 && end == row, height = (w->kernel_h - 1) * w->dilation_h;
+    const int ring_y = in_y < 0 ? in_y : ec_ring(in_y, w->in_ring);
+    if (numbers % 4)
+        ec_int8_fill_quads(0, panel + numbers / 4 * EC_INT8_QUAD_NUMBERS, 1);
     if (w->dilation_w > 1 || spec->in_pixel != c || (c % 4 && !inside) || end <= before) {
         ec_int8_pack_pixels(spec, in, panel, in_y, in_x);
+    } else if (inside && in_y >= 0 && in_y + height < w->in_h && (!w->in_ring || ring_y + height < w->in_ring)) {
+        const ptrdiff_t step = w->dilation_h * spec->in_row;
+        const int8_t *from = in + ring_y * spec->in_row + in_x * c;
+        ec_int8_widen_rows(from, step, w->kernel_h, panel, quads);
+        from += 4 * quads;
+        for (int at = 4 * quads * w->kernel_h; at < numbers; from += step)
+            for (int i = 0; i < rest; i++)
+                panel[ec_int8_place(at++)] = from[i];
     } else {
-        const int first = before / 4, read = ec_min_i(end, whole) / 4 - first, after = whole / 4 - first - read;
-        const int8_t *at = in + in_x * c + before;
-        int16_t *to = panel;
-        for (int ky = 0, at_y = in_y; ky < w->kernel_h; ky++, at_y += w->dilation_h) {
-            const int outside = at_y < 0 || at_y >= w->in_h;
-            const int8_t *const from = at + (outside ? 0 : ec_ring(at_y, w->in_ring)) * spec->in_row;
-            if (outside) {
-                ec_int8_fill_quads(spec->padding, to, whole / 4);
-            } else {
-                ec_int8_fill_quads(spec->padding, to, first);
-                ec_int8_widen_quads(from, to + first * EC_INT8_QUAD_NUMBERS, read);
-                ec_int8_fill_quads(spec->padding, to + (first + read) * EC_INT8_QUAD_NUMBERS, after);
-            }
-            to += whole * EC_INT8_PIXELS;
-            if (rest)
-                ec_int8_pack_run(spec, outside ? NULL : from + whole, panel, ky, whole, row);
-        }
+        const int first = before / 4, read = ec_min_i(end / 4, quads) - first;
+        ec_int8_pack_rows(spec, in + in_x * c + before, panel, in_y, first, read);
     }
-    if (numbers % 4)
-        ec_int8_fill(0, panel, numbers, 4 - numbers % 4);
 }
 
 #endif
