@@ -33,7 +33,7 @@ EC_INLINE void ec_int8_widen_rows(const int8_t *from, ptrdiff_t row, int rows, i
         }
 #endif
 }
-EC_INLINE void ec_int8_fill_quads(int value, int16_t *panel, int quads)
+EC_SHARED void ec_int8_fill_quads(int value, int16_t *panel, int quads)
 {
     for (int i = 0; i < quads; i++, panel += EC_INT8_QUAD_NUMBERS)
         panel[0] = panel[1] = panel[2] = panel[3] = (int16_t)value;
@@ -128,6 +128,29 @@ EC_SHARED void ec_int8_pack_window(const ec_int8_conv *spec, const int8_t *in, i
     } else {
         const int first = before / 4, read = ec_min_i(end / 4, quads) - first;
         ec_int8_pack_rows(spec, in + in_x * c + before, panel, in_y, first, read);
+    }
+}
+
+/* `count` output pixels from row y on have the input's pixels for windows, one after the other. */
+EC_INLINE int ec_int8_is_pointwise(const ec_int8_conv *spec, int count)
+{
+    const ec_window *w = &spec->window;
+    return w->kernel_h == 1 && w->kernel_w == 1 && w->stride_h == 1 && w->stride_w == 1 && !w->pad_h && !w->pad_w &&
+           w->out_h == w->in_h && w->out_w == w->in_w && spec->in_c % 4 == 0 && spec->in_pixel == spec->in_c &&
+           (count <= w->out_w || (!w->in_ring && spec->in_row == w->in_w * spec->in_pixel));
+}
+
+/* The panel of output pixels first, first + apart, first + 2 apart, counted from row y on.  row: where that
+   row's pixels of the input begin if these are the windows, else NULL. */
+EC_SHARED void ec_int8_pack_panel(const ec_int8_conv *spec, const int8_t *in, const int8_t *row, int16_t *panel,
+                                  int y, int first, int apart)
+{
+    const int c = spec->in_c, width = spec->window.out_w;
+    for (int p = 0, pixel = first; p < EC_INT8_PIXELS; p++, pixel += apart, panel += 4) {
+        if (row)
+            ec_int8_widen_rows(row + pixel * c, c, 1, panel, c / 4);
+        else
+            ec_int8_pack_window(spec, in, panel, y + pixel / width, pixel % width);
     }
 }
 

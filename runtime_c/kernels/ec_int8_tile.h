@@ -62,13 +62,11 @@ EC_INLINE void ec_int8_pixels(const ec_int8_conv *spec, const int8_t *in, const 
                               const int32_t *channels, int8_t *out, int16_t *panel, int y, int count)
 {
     const int few = count < EC_INT8_PIXELS, wide = few ? 1 : EC_INT8_PIXELS;
+    const int8_t *const row = ec_int8_is_pointwise(spec, count)
+                                  ? in + ec_ring(y, spec->window.in_ring) * spec->in_row : NULL;
     for (int i = 0; i < count; i += wide) {
         const int first = few ? i : ec_min_i(i, count - EC_INT8_PIXELS);
-        for (int p = 0; p < EC_INT8_PIXELS; p++) {
-            const int pixel = few ? first : first + p;
-            ec_int8_pack_window(spec, in, panel + 4 * p, y + pixel / spec->window.out_w,
-                                pixel % spec->window.out_w);
-        }
+        ec_int8_pack_panel(spec, in, row, panel, y, first, !few);
         ec_int8_filters(spec, panel, filters, channels, out + first * spec->out_pixel, few ? 0 : spec->out_pixel);
     }
 }
