@@ -118,11 +118,11 @@ EC_SHARED void ec_int8_pack_window(const ec_int8_conv *spec, const int8_t *in, i
     if (w->dilation_w > 1 || spec->in_pixel != c || (c % 4 && !inside) || end <= before) {
         ec_int8_pack_pixels(spec, in, panel, in_y, in_x);
     } else if (inside && in_y >= 0 && in_y + height < w->in_h && (!w->in_ring || ring_y + height < w->in_ring)) {
-        const ptrdiff_t step = w->dilation_h * spec->in_row;
+        const ptrdiff_t apart = w->dilation_h * spec->in_row;
         const int8_t *from = in + ring_y * spec->in_row + in_x * c;
-        ec_int8_widen_rows(from, step, w->kernel_h, panel, quads);
+        ec_int8_widen_rows(from, apart, w->kernel_h, panel, quads);
         from += 4 * quads;
-        for (int at = 4 * quads * w->kernel_h; at < numbers; from += step)
+        for (int at = 4 * quads * w->kernel_h; at < numbers; from += apart)
             for (int i = 0; i < rest; i++)
                 panel[ec_int8_place(at++)] = from[i];
     } else {
