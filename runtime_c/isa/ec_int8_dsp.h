@@ -57,7 +57,6 @@ EC_NAKED void ec_int8_tile_dsp(const ec_int8_tile_job *job __attribute__((unused
         "ldrd r2, r1, [r0, #32]\n" /* skip, filters */
         "adr r3, 2f\n"
         "add r2, r2, r3\n"
-        "add r2, r2, #1\n" /* Thumb */
         "ldm r0, {r4-r11}\n"
         "push {r2, r3}\n" /* entry */
         "push {r4-r11}\n" /* 0 panel, 4 its end, 8 channels, 12 their end, 16 out, 20 out_pixel,
@@ -71,7 +70,7 @@ EC_NAKED void ec_int8_tile_dsp(const ec_int8_tile_job *job __attribute__((unused
         "mov r4, r2\n"
         "mov r6, r5\n"
         "mov r7, r5\n"
-        "bx r12\n"
+        "mov pc, r12\n"
         ".balign 4\n"
         "2:\n"
         EC_INT8_QUAD EC_INT8_QUAD EC_INT8_QUAD EC_INT8_QUAD
@@ -174,7 +173,6 @@ EC_NAKED void ec_int8_dot_dsp(const ec_int8_dot_job *job __attribute__((unused))
         "ldm r0, {r4-r11}\n"
         "adr r2, 2f\n"
         "add r10, r10, r2\n"
-        "add r10, r10, #1\n" /* Thumb */
         "sub sp, sp, #4\n"
         "push {r4-r11}\n" /* 0 in, 4 its end, 8 channels, 12 their end, 16 offset, 20 right, 24 entry,
                              28 out */
@@ -184,7 +182,7 @@ EC_NAKED void ec_int8_dot_dsp(const ec_int8_dot_job *job __attribute__((unused))
         "ldm r12, {r2-r5}\n"
         "ldr lr, [sp, #4]\n"
         "ldr r12, [sp, #24]\n"
-        "bx r12\n"
+        "mov pc, r12\n"
         ".balign 4\n"
         "2:\n"
         EC_INT8_DOT_QUAD EC_INT8_DOT_QUAD EC_INT8_DOT_QUAD EC_INT8_DOT_QUAD

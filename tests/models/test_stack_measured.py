@@ -10,7 +10,7 @@ import pytest
 from edgeconv.build import compile_project, run_binary
 from edgeconv.build.stack import C_LIBRARY, stack_bound
 from edgeconv.pipeline import CompileOptions, compile_model
-from tests import onnx_models
+from tests import onnx_models, quantised_models
 from tests.painted_stack import MEASURE, high_water, static
 from tests.tools import available
 
@@ -33,10 +33,14 @@ def test_a_network_takes_no_more_and_at_least_half(name: str, tmp_path: Path) ->
     assert whole.bytes <= 2 * max(measured.values())
 
 
+@pytest.mark.parametrize("integers", [False, True], ids=["float32", "int8"])
 @pytest.mark.parametrize("name", FIRMWARE)
-def test_firmware_takes_no_more_and_at_least_half(name: str, tmp_path: Path) -> None:
+def test_firmware_takes_no_more_and_at_least_half(
+    name: str, integers: bool, tmp_path: Path
+) -> None:
     board = available(name)
-    model = onnx_models.save(onnx_models.residual(), tmp_path / "net.onnx")
+    made = quantised_models.tiny()[0] if integers else onnx_models.residual()
+    model = onnx_models.save(made, tmp_path / "net.onnx")
     project, _ = compile_model(CompileOptions(model, name), tmp_path / "net")
     binary = project.build(run_here=True)
     project.input_file.write_bytes(bytes(1 << 16))
