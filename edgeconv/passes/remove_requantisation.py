@@ -20,8 +20,10 @@ def rounding(node: Node) -> Activation | None:
     return function if only and function.kind == "grid" else None
 
 
-def _changes_nothing(function: Activation, grid: Activation) -> bool:
-    """Of a whole multiple, rounded to float32, the same one comes out: rint(k * step / step) is k
+def changes_nothing(function: Activation, grid: Activation) -> bool:
+    """Numbers on ``grid`` stay what they are when ``function`` rounds them to its own.
+
+    Of a whole multiple, rounded to float32, the same one comes out: rint(k * step / step) is k
     for all k of 16 bits."""
     return (
         function.alpha == grid.alpha and function.beta <= grid.beta <= grid.gamma <= function.gamma
@@ -34,7 +36,7 @@ def run(graph: Graph) -> Graph:
     for position in editor:
         node = editor.node(position)
         function, grid = rounding(node), grids.get(node.inputs[0] if node.inputs else "")
-        if function and grid and _changes_nothing(function, grid):
+        if function and grid and changes_nothing(function, grid):
             editor.bypass(position)
     return editor.finish()
 

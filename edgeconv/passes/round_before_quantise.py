@@ -12,6 +12,7 @@ from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Epilogue, Node
 from edgeconv.ir.quantisation import integers_of, rounding_to
 from edgeconv.passes.base import Pass, Stage, at_each
+from edgeconv.passes.remove_requantisation import changes_nothing
 
 
 @at_each("Quantise")
@@ -24,6 +25,9 @@ def run(position: int, editor: Editor) -> None:
         return
     layer, rounding = editor.node(writer), rounding_to(encoding)
     if layer.op not in WEIGHTED or rounding in (layer.epilogue.before, layer.epilogue.after):
+        return
+    last = layer.epilogue.before if layer.epilogue.is_only_before else layer.epilogue.after
+    if last.kind == "grid" and changes_nothing(rounding, last):
         return
     rounded = editor.add_tensor(f"{name}.rounded", editor.shape(name), editor.tensors[name])
     unary = Node(
@@ -42,7 +46,7 @@ PASS = Pass(
     name="round_before_quantise",
     run=run,
     requires="a Quantise of eight bits, per tensor, that alone reads the result of a Conv or Dense "
-    "which was not rounded so",
+    "which was not rounded so, nor to a grid that it would change nothing of",
     ensures="a Unary in between rounds it to the Quantise's grid",
     stage=Stage.FUSE,
     after=("fuse_activation",),

@@ -35,6 +35,15 @@ def test_behind_what_the_layer_does_already() -> None:
     assert after.nodes[0].epilogue == replace(relu, after=GRID)
 
 
+def test_a_layer_on_a_narrower_grid_of_the_same_step_has_nothing_left_to_round() -> None:
+    """Else the rounding would be removed again as one that changes nothing, for ever."""
+    b = GraphBuilder()
+    narrower = Epilogue(before=grid(0.5, -100, 100))
+    conv = b.conv(b.input(1, 3, 5, 5), 4, epilogue=narrower)
+    before = b.graph(quantise(b, conv))
+    assert run(before) is before
+
+
 def test_what_others_read_and_what_is_no_layer_stays() -> None:
     b = GraphBuilder()
     x = b.input(1, 4, 5, 5)
