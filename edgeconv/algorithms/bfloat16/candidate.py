@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
-from edgeconv.algorithms.candidate import ConvCandidate
 from edgeconv.algorithms.problem import ConvProblem
+from edgeconv.algorithms.rows.candidate import RowsCandidate, rows_candidate
 from edgeconv.algorithms.rows.plan import RowsPlan, make_plan
-from edgeconv.algorithms.rows.traffic import traffic
 from edgeconv.algorithms.work import encoding, taps_met, tiled
 from edgeconv.ir.candidate import OPERANDS
 from edgeconv.ir.work import Work
@@ -16,14 +14,13 @@ from edgeconv.lowering.work import width
 from edgeconv.micro_kernels.base import Lies
 from edgeconv.targets import Target
 
-Bfloat16Candidate = ConvCandidate[RowsPlan]
 COMPUTE = "bfloat16"
 # Slots to bring a vector of channels of one pixel to the panel: load, half a rounding, half a
 # store; of a rounding in steps and a transposition where the pixels lie side by side.
 PACK_SLOTS = {Lies.STRIDED: 2.0, Lies.PACKED: 12.0}
 
 
-def candidates(problem: ConvProblem, target: Target) -> tuple[Bfloat16Candidate, ...]:
+def candidates(problem: ConvProblem, target: Target) -> tuple[RowsCandidate, ...]:
     """The cheapest plan, where the core multiplies pairs and filters are stored for it; a depthwise
     convolution has no second channel to make a pair with."""
     able = target.multiplying(COMPUTE)
@@ -32,16 +29,8 @@ def candidates(problem: ConvProblem, target: Target) -> tuple[Bfloat16Candidate,
     decode = target.decoding(problem.in_as).vector
     slots = {lies: each + decode for lies, each in PACK_SLOTS.items()}
     plan = make_plan(problem, target, able, slots)
-    found = ConvCandidate(
-        algorithm="bfloat16",
-        compute=COMPUTE,
-        problem=problem,
-        plan=plan,
-        workspace={"panels": plan.panel.bytes},
-        work=_work(problem, plan, target),
-        crossings=partial(traffic, problem, plan, target),
-    )
-    return (found,)
+    work = _work(problem, plan, target)
+    return (rows_candidate("bfloat16", COMPUTE, problem, plan, target, work),)
 
 
 def _work(problem: ConvProblem, plan: RowsPlan, target: Target) -> Work:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from edgeconv.algorithms.bfloat16.candidate import Bfloat16Candidate
 from edgeconv.algorithms.layer import conv_layer
-from edgeconv.algorithms.rows.params import gemm_params
+from edgeconv.algorithms.rows.candidate import RowsCandidate
+from edgeconv.algorithms.rows.params import HEADERS, displayed, gemm_params
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.lowering.calls import residual_overwritten
@@ -12,7 +12,7 @@ from edgeconv.lowering.work import Call
 from edgeconv.targets import Target
 
 
-def lower(candidate: Bfloat16Candidate, node: Node, graph: Graph, target: Target) -> Layer:
+def lower(candidate: RowsCandidate, node: Node, graph: Graph, target: Target) -> Layer:
     """The kernel call of a Conv node whose layouts are decided."""
     problem, plan, lanes = candidate.problem, candidate.plan, target.lanes
     order = plan.order(problem, lanes)
@@ -32,17 +32,11 @@ def lower(candidate: Bfloat16Candidate, node: Node, graph: Graph, target: Target
         },
         headers=(
             plan.kernel.header,
-            *("ec_decode.h", "ec_window.h", "ec_pack_rows.h", "ec_micro_kernel.h"),
+            *HEADERS,
             *("ec_gemm_spec.h", "ec_gemm.h"),
         ),
         filters=(order.elements, order.pack),
         pointers=("filters", "panels"),
         aliases=residual_overwritten(node, graph) if residual != node.inputs[0] else (),
-        plan={
-            "mr": plan.largest_rows,
-            "nr": plan.vectors * lanes,
-            "rows_per_panel": plan.chunk,
-            "compute": candidate.compute,
-            "predicted_slots": round(plan.cost),
-        },
+        plan=displayed(candidate, lanes),
     )

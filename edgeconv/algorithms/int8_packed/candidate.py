@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
-
-from edgeconv.algorithms.candidate import ConvCandidate
 from edgeconv.algorithms.problem import ConvProblem
+from edgeconv.algorithms.rows.candidate import RowsCandidate, rows_candidate
 from edgeconv.algorithms.rows.plan import WORD_BYTES, RowsPlan, make_plan
-from edgeconv.algorithms.rows.traffic import traffic
 from edgeconv.ir.candidate import INTEGERS
 from edgeconv.ir.work import Work
 from edgeconv.micro_kernels.base import Lies
 from edgeconv.targets import Target
 
-Int8Candidate = ConvCandidate[RowsPlan]
 # Slots to bring as many channels of one pixel to the panel as a vector has floats: bytes are copied
 # by vectors, or word by word where those of neighbouring pixels lie side by side.
 PACK_SLOTS = {Lies.STRIDED: 1.0, Lies.PACKED: 4.0}
@@ -22,7 +18,7 @@ REQUANTISE_SLOTS = 8.0
 RESIDUAL_SLOTS = 9.0  # it is loaded, both are multiplied, added, shifted and bounded
 
 
-def candidates(problem: ConvProblem, target: Target) -> tuple[Int8Candidate, ...]:
+def candidates(problem: ConvProblem, target: Target) -> tuple[RowsCandidate, ...]:
     """The cheapest plan, where the layer is one of whole numbers and the core multiplies int8; a
     depthwise convolution has no second channel to make a group with."""
     able = tuple(row for row in target.micro_kernels if row.sums == "int32")
@@ -30,16 +26,8 @@ def candidates(problem: ConvProblem, target: Target) -> tuple[Int8Candidate, ...
     if not able or not problem.integers or not whole or problem.group_in_c == 1:
         return ()
     plan = make_plan(problem, target, able, PACK_SLOTS)
-    found = ConvCandidate(
-        algorithm="int8_packed",
-        compute=INTEGERS,
-        problem=problem,
-        plan=plan,
-        workspace={"panels": plan.panel.bytes},
-        work=_work(problem, plan, target),
-        crossings=partial(traffic, problem, plan, target),
-    )
-    return (found,)
+    work = _work(problem, plan, target)
+    return (rows_candidate("int8_packed", INTEGERS, problem, plan, target, work),)
 
 
 def _work(problem: ConvProblem, plan: RowsPlan, target: Target) -> Work:

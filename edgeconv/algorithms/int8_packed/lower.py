@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from edgeconv.algorithms.filter_order import multiplied
-from edgeconv.algorithms.int8_packed.candidate import Int8Candidate
-from edgeconv.algorithms.rows.params import gemm_params
+from edgeconv.algorithms.rows.candidate import RowsCandidate
+from edgeconv.algorithms.rows.params import HEADERS, displayed, gemm_params
 from edgeconv.algorithms.rows.plan import RowsPlan
 from edgeconv.algorithms.sums import form_of, multiples, pair_of
 from edgeconv.ir.choice import Arg, ArgKind, Blob, KernelEpilogue, Layer
@@ -52,7 +52,7 @@ def _requantised(node: Node, graph: Graph, form: Fixed) -> tuple[int, ...]:
     return (*alone, 1, pair.by_a, pair.by_b, pair.offset, pair.right, pair.low, pair.high)
 
 
-def lower(candidate: Int8Candidate, node: Node, graph: Graph, target: Target) -> Layer:
+def lower(candidate: RowsCandidate, node: Node, graph: Graph, target: Target) -> Layer:
     """The kernel call of a Conv node whose layouts are decided."""
     problem, plan, lanes = candidate.problem, candidate.plan, target.lanes
     form = form_of(node, graph)
@@ -92,7 +92,7 @@ def lower(candidate: Int8Candidate, node: Node, graph: Graph, target: Target) ->
         headers=(
             *activation_headers(node.epilogue),
             plan.kernel.header,
-            *("ec_decode.h", "ec_window.h", "ec_pack_rows.h", "ec_micro_kernel.h"),
+            *HEADERS,
             *("ec_requantise.h", "ec_gemm_spec.h", "ec_gemm.h"),
         ),
         work=candidate.work,
@@ -101,11 +101,5 @@ def lower(candidate: Int8Candidate, node: Node, graph: Graph, target: Target) ->
         workspace_bytes=candidate.workspace_bytes,
         macs=problem.macs,
         candidate=candidate,
-        plan={
-            "mr": plan.largest_rows,
-            "nr": plan.vectors * lanes,
-            "rows_per_panel": plan.chunk,
-            "compute": candidate.compute,
-            "predicted_slots": round(plan.cost),
-        },
+        plan=displayed(candidate, lanes),
     )

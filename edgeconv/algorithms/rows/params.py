@@ -4,10 +4,26 @@ from __future__ import annotations
 
 from edgeconv.algorithms.cut import Cut
 from edgeconv.algorithms.problem import ConvProblem, Geometry
+from edgeconv.algorithms.rows.candidate import RowsCandidate
 from edgeconv.algorithms.rows.plan import RowsPlan
 from edgeconv.ir.choice import Param
 from edgeconv.ir.layout import Order
 from edgeconv.micro_kernels.base import Lies
+
+# What ec_gemm.h needs for packed rows, beside the micro-kernel's own header.
+HEADERS = ("ec_decode.h", "ec_window.h", "ec_pack_rows.h", "ec_micro_kernel.h")
+
+
+def displayed(candidate: RowsCandidate, lanes: int) -> dict[str, Param]:
+    """The plan as report and explain show it."""
+    plan = candidate.plan
+    return {
+        "mr": plan.largest_rows,
+        "nr": plan.vectors * lanes,
+        "rows_per_panel": plan.chunk,
+        "compute": candidate.compute,
+        "predicted_slots": round(plan.cost),
+    }
 
 
 def _geometry(problem: ConvProblem, plan: RowsPlan, lanes: int) -> dict[str, Param]:
