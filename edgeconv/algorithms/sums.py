@@ -3,8 +3,7 @@
 An input of int8, filters of int8 in units, and a result of int8 that nothing but rounding and
 bounds stand in front of: then a layer can be computed exactly, in integers alone (`Fixed`).  With a
 residual of int8 that holds in front of it, and both are added in integers (`PairSum`).  A bias
-that float32 cannot tell from a whole number of units, as models state them, is that number; others
-are what they are.
+is a number of units as `in_units` has it.
 """
 
 from __future__ import annotations
@@ -21,10 +20,9 @@ from edgeconv.ir.activation import Activation
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.requantisation import Fixed, Sums, fixed
 from edgeconv.requantisation.pair import Affine, PairSum, pair_sum
+from edgeconv.requantisation.reals import in_units
 
 Integers = npt.NDArray[np.int64]
-# A bias is a float32 product of an integer and a float32 scale: two roundings of 2^-24.
-_SAME = 2.0**-22
 _LARGEST = 2**31 - 1
 _MOST = 4096  # layers whose forms are kept, with the constants they were made from
 _known: dict[Hashable, tuple[object, Fixed | None]] = {}
@@ -108,7 +106,7 @@ def _form(node: Node, graph: Graph, y: Encoding) -> Fixed | None:
     unit = np.asarray(node.attrs["storage"].scale, np.float64) * x.scale[0]
     name = node.inputs[2] if len(node.inputs) > 2 else ""
     bias = graph[name].constant().astype(np.float64) if name else np.zeros(len(w))
-    units, rest = _in_units(bias, unit)
+    units, rest = in_units(bias, unit)
     whole = units - x.zero[0] * w.sum(axis=1)
     least = np.minimum(w * x.low, w * x.high).sum(axis=1)
     most = np.maximum(w * x.low, w * x.high).sum(axis=1)
@@ -121,12 +119,3 @@ def _form(node: Node, graph: Graph, y: Encoding) -> Fixed | None:
     reach = np.abs(start) - np.minimum(np.abs(w).sum(axis=1) * x.low, 0)  # of a part of a sum too
     fits = bool((reach <= _LARGEST).all())
     return replace(found, start=start.astype(np.int32)) if fits else None
-
-
-def _in_units(
-    bias: npt.NDArray[np.float64], unit: npt.NDArray[np.float64]
-) -> tuple[Integers, npt.NDArray[np.float64]]:
-    """Of each channel the units of its bias, and the bias that is left beside them."""
-    count = np.rint(np.clip(bias / unit, -_LARGEST, _LARGEST))
-    same = np.abs(count * unit - bias) <= _SAME * np.abs(bias)
-    return np.where(same, count, 0).astype(np.int64), np.where(same, 0.0, bias)

@@ -62,15 +62,38 @@ def _by_piece(result: Verification, pieces: Pieces) -> list[str]:
         for name, found in pieces.differences.items()
         if not found.within(result.tolerance)
     }
+    defects = set(pieces.defects(result.tolerance))
     unknown = f"; {pieces.unknown} more have no tensor of the model" if pieces.unknown else ""
     words = f"{pieces.ties} of {pieces.numbers:,} numbers, within float32's error of the middle "
-    words += f"between two steps, went the other way; {len(differ)} results differ{unknown}"
+    words += f"between two steps, went the other way; {len(defects)} results differ{unknown}"
     lines = [f"each of {len(pieces.differences)} results, from what its layer read: {words}"]
     for name, found in list(differ.items())[:_MOST_NAMED]:
         at = f"[{', '.join(map(str, found.worst))}]"
         lines.append(
             f"[red]differs[/]: {escape(name)}: relative error {found.relative:.3g} at {escape(at)}"
         )
+    return lines + _in_integers(result.runtime, pieces)
+
+
+def _in_integers(runtime: str, pieces: Pieces) -> list[str]:
+    """What is held to exact arithmetic, and where the reference's sums fall otherwise."""
+    if not pieces.exact:
+        return []
+    found = pieces.exact.values()
+    apart, beyond = sum(each.apart for each in found), sum(each.unexplained for each in found)
+    words = (
+        f"{len(found)} of them are computed in integers: {sum(each.wrong for each in found)} of "
+    )
+    words += f"{sum(each.numbers for each in found):,} numbers are not those of exact arithmetic; "
+    words += f"of {escape(runtime)}, which sums float32, {apart} are not"
+    if apart:
+        words += f", {apart - beyond} of them proven ties: the bound on their error reaches across"
+    lines = [words]
+    for name, each in [(n, e) for n, e in pieces.exact.items() if not e.right][:_MOST_NAMED]:
+        what = f"{each.wrong} of {each.numbers:,} numbers are not what the model says"
+        if not each.wrong:
+            what = f"{each.unexplained} numbers of the reference are beyond float32's error"
+        lines.append(f"[red]differs[/]: {escape(name)}: {what}")
     return lines
 
 
@@ -200,4 +223,5 @@ def _pieces_json(pieces: Pieces | None) -> dict[str, Any] | None:
         "ties": pieces.ties,
         "numbers": pieces.numbers,
         "unknown": pieces.unknown,
+        "exact": {name: asdict(found) for name, found in pieces.exact.items()},
     }

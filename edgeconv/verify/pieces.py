@@ -9,39 +9,78 @@ the program's layer had.  What a layer may then differ by is known:
     got in [Q(v - e), Q(v + e)],    e = NEAR * max |v|
 
 with v what the piece computes in front of a QuantizeLinear Q.  Anything else is a defect.
+
+Of what is computed in integers there is one right number: what the model says in exact arithmetic.
+Such a result must be that, all of it.  Where the reference's float32 sums make another one of it,
+the bound on their error has to reach from one to the other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from edgeconv.ir.candidate import INTEGERS
 from edgeconv.ir.layout import Layout
 from edgeconv.verify.compare import Difference, compare
+from edgeconv.verify.exact.value import Value
 from edgeconv.verify.layers import Steps, original_name, pieces
 
 Array = npt.NDArray[Any]
 # Beside the largest of a layer's sums: what adding up float32 numbers in another order makes of
 # them.  Sums of 25,088 products, the most of the networks measured, differ by a fifth of it.
 NEAR = 1e-5
+_FLOAT64 = 1e-9  # of a bound, which is computed in float64
+# Operators between a layer and a tensor of the model that change no number.
+_MOVING = frozenset({"Convert", "Dequantise", "Identity", "Quantise", "Reshape", "Transpose"})
 Beside = Callable[[Mapping[str, Array], float], Mapping[str, Array]]
+
+
+Exactly = Callable[[Mapping[str, Array]], Mapping[str, Value]]
+
+
+@dataclass(frozen=True, slots=True)
+class InIntegers:
+    """A result of ``numbers``, computed in integers.  ``wrong``: how many are not what the model
+    says, exactly.  ``apart``: how many the reference engine makes something else of, and
+    ``unexplained`` of these beyond the bound on float32's error."""
+
+    numbers: int
+    wrong: int
+    apart: int
+    unexplained: int
+
+    @property
+    def right(self) -> bool:
+        """It is what the model says, and the engine does not say otherwise."""
+        return not self.wrong and not self.unexplained
 
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
     """``differences``: of every result of the program, beyond what rounding the other way explains,
     by the layer's name.  ``ties``: numbers that were rounded the other way, of ``numbers`` in all;
-    ``unknown``: layers whose results the model does not have."""
+    ``unknown``: layers whose results the model does not have.  ``exact``: those of the results that
+    are held to exact arithmetic too."""
 
     differences: Mapping[str, Difference]
     ties: int
     numbers: int
     unknown: int
+    exact: Mapping[str, InIntegers] = field(default_factory=dict)
+
+    def defects(self, tolerance: float) -> list[str]:
+        """The layers whose results are no right ones, in execution order."""
+        return [
+            name
+            for name, found in self.differences.items()
+            if not found.within(tolerance) or (name in self.exact and not self.exact[name].right)
+        ]
 
 
 def compare_pieces(
@@ -50,6 +89,7 @@ def compare_pieces(
     outputs: Mapping[str, Array],
     reference: Mapping[str, Array],
     beside: Beside,
+    exactly: Exactly,
     steps: Steps = (),
 ) -> Pieces:
     """Compare what is in ``trace`` (execution order) and the program's ``outputs`` with the model.
@@ -57,8 +97,10 @@ def compare_pieces(
     ``reference``: what the model computes of the same inputs, by ONNX name, for shapes and types.
     ``steps``: those of the report.
     ``beside``: what its pieces make of results, where a part of the largest magnitude is added to
-    whatever is rounded (``frontend.reference_beside``).  Raises EdgeconvError when the trace does
-    not have the length that the layers state.
+    whatever is rounded (``frontend.reference_beside``).
+    ``exactly``: what the model makes of results in exact arithmetic, as far as it is known; asked
+    where a layer computes in integers.
+    Raises EdgeconvError when the trace does not have the length that the layers state.
     """
     results: dict[str, Array] = {}
     found: list[tuple[str, str, Array]] = []
@@ -73,16 +115,62 @@ def compare_pieces(
     for name, values in outputs.items():
         found.append((f"output {name}", name, values))
         results.setdefault(name, values)
-    return _judged(found, results, beside, unknown)
+    own = beside(results, 0.0)
+    exact = _in_integers(found, own, exactly(results), in_integers(layers, results))
+    return _judged(found, results, own, beside, unknown, exact)
+
+
+def in_integers(layers: Sequence[Mapping[str, Any]], known: Collection[str]) -> frozenset[str]:
+    """The tensors of ``known`` that layers compute in integers from others of them: nothing in
+    between has more to do than to move numbers."""
+    writers = {str(layer["output"]): layer for layer in layers}
+
+    def between(layer: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+        yield layer
+        for name in layer["inputs"]:
+            if name in writers and (
+                original_name(writers[name]) not in known
+                or original_name(writers[name]) == original_name(layer)
+            ):
+                yield from between(writers[name])
+
+    found = set()
+    for layer in layers:
+        computing = [each for each in between(layer) if each["op"] not in _MOVING]
+        if computing and all(each.get("compute") == INTEGERS for each in computing):
+            found.add(original_name(layer))
+    return frozenset(found & set(known))
+
+
+def _in_integers(
+    found: Sequence[tuple[str, str, Array]],
+    own: Mapping[str, Array],
+    expected: Mapping[str, Value],
+    names: Collection[str],
+) -> dict[str, InIntegers]:
+    """Of every result the judgement, by the layer's name."""
+    judged = {}
+    for layer, name, got in found:
+        if name in names and name in expected:
+            value = expected[name]
+            exact, theirs = value.near().astype(got.dtype), own[name]
+            apart = theirs != exact
+            beyond = np.zeros_like(apart)
+            if apart.any():
+                beyond = apart & (np.abs(theirs - value.near()) > value.off * (1 + _FLOAT64))
+            counts = (int(np.count_nonzero(each)) for each in (got != exact, apart, beyond))
+            judged[layer] = InIntegers(got.size, *counts)
+    return judged
 
 
 def _judged(
     found: Sequence[tuple[str, str, Array]],
     results: Mapping[str, Array],
+    own: Mapping[str, Array],
     beside: Beside,
     unknown: int,
+    exact: Mapping[str, InIntegers],
 ) -> Pieces:
-    own = beside(results, 0.0)
     low = high = own
     if any(not np.array_equal(got, own[name], equal_nan=True) for _, name, got in found):
         low, high = beside(results, -NEAR), beside(results, NEAR)
@@ -95,7 +183,7 @@ def _judged(
         differences[layer] = compare(name, moved, own[name])
         ties += otherwise
         numbers += got.size
-    return Pieces(differences, ties, numbers, unknown)
+    return Pieces(differences, ties, numbers, unknown, exact)
 
 
 def _beyond(got: Array, own: Array, least: Array, most: Array) -> tuple[Array, int]:

@@ -20,10 +20,13 @@ from edgeconv.build.compile import Binary
 from edgeconv.build.firmware import RESET, worst_stack
 from edgeconv.build.project import Project
 from edgeconv.errors import EdgeconvError
-from edgeconv.frontend import Cut, reference_beside, reference_outputs
+from edgeconv.frontend import Cut, load, reference_beside, reference_outputs
+from edgeconv.ir.candidate import INTEGERS
 from edgeconv.progress import Tell, nobody
 from edgeconv.verify import layers as by_layer
 from edgeconv.verify.compare import Difference, assumed_spacing, compare
+from edgeconv.verify.exact import expected
+from edgeconv.verify.exact.value import Value
 from edgeconv.verify.inputs import from_npz, seeded, tensor_bytes
 from edgeconv.verify.layers import LayerResult
 from edgeconv.verify.pieces import Pieces, compare_pieces
@@ -59,6 +62,8 @@ class Verification:
     @property
     def passed(self) -> bool:
         """Everything that is judged is within the tolerance."""
+        if self.pieces:
+            return not self.pieces.defects(self.tolerance)
         return all(difference.within(self.tolerance) for difference in self.judged)
 
     @property
@@ -85,8 +90,8 @@ class Verification:
     @property
     def first_defect(self) -> str:
         """The first layer that does not compute what the model's piece does; "" where all do."""
-        judged = self.pieces.differences.items() if self.pieces else ()
-        return next((name for name, found in judged if not found.within(self.tolerance)), "")
+        defects = self.pieces.defects(self.tolerance) if self.pieces else []
+        return defects[0] if defects else ""
 
 
 def verify(
@@ -137,7 +142,10 @@ def verify(
         beside = partial(_beside, model, project.cut, feeds)
         report = project.report
         taken = report.get("steps", ())
-        pieces = compare_pieces(report["layers"], trace, got, reference.values, beside, taken)
+        exactly = partial(_exactly, project, model, feeds)
+        pieces = compare_pieces(
+            report["layers"], trace, got, reference.values, beside, exactly, taken
+        )
     results: list[LayerResult] = []
     if layers:
         results = by_layer.compare_layers(
@@ -167,6 +175,16 @@ def _beside(
     model: Path, cut_at: Cut, feeds: Outputs, results: Outputs, shift: float
 ) -> Mapping[str, Any]:
     return reference_beside(model, feeds, results, cut_at=cut_at, shift=shift)
+
+
+def _exactly(
+    project: Project, model: Path, feeds: Outputs, results: Mapping[str, Any]
+) -> Mapping[str, Value]:
+    """In exact arithmetic, where some layer computes so."""
+    if not any(layer.get("compute") == INTEGERS for layer in project.report["layers"]):
+        return {}
+    shapes = {port.name: port.shape for port in project.inputs}
+    return expected(load(model, input_shapes=shapes, cut_at=project.cut), {**feeds, **results})
 
 
 def _rounded(

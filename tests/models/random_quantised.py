@@ -1,0 +1,86 @@
+"""Random small networks in the QDQ format: convolutions of every kind, residuals, a dense layer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import onnx
+
+from tests.quantised_models import Network
+
+
+def network(seed: int) -> onnx.ModelProto:
+    """``image`` (1, c, n, n) of int8 or uint8 -> ``scores`` (1, 5) of the same type."""
+    rng = np.random.default_rng(seed)
+    net = Network(str(rng.choice(["int8", "uint8"])), opset=15, seed=seed)
+    low = int(np.iinfo(net.dtype).min)
+    channels, size = int(rng.integers(1, 9)) * 2, int(rng.integers(5, 11))
+    ports = {"image": (net.dtype, (1, channels, size, size))}
+
+    def zero() -> int:
+        return low + int(rng.choice([0, 128, int(rng.integers(0, 256)), 255]))
+
+    scale = float(rng.choice([1 / 32, rng.uniform(0.01, 0.1)]))
+    x = net.dequantise("image", scale, zero())
+    shape = (channels, size)
+    for index in range(int(rng.integers(2, 5))):
+        before, kept = x, (shape, scale)
+        x, shape, scale = _convolution(net, rng, f"{index}", x, shape, scale, zero)
+        if shape == kept[0] and rng.random() < 0.7:
+            total = net.node("Add", [x, before] if rng.random() < 0.5 else [before, x], f"s{index}")
+            total = net.node("Relu", [total], f"sr{index}") if rng.random() < 0.5 else total
+            scale = (scale + kept[1]) * float(rng.uniform(0.6, 1.1))
+            x = net.pair(total, scale, zero())
+    flat = net.node("Flatten", [x], "flat")
+    features = shape[0] * shape[1] ** 2
+    z = net.node("MatMul", [flat, net.filters("w", (features, 5), axis=None)], "z")
+    if rng.random() < 0.7:
+        z = net.node("Add", [z, net.bias("b", 5, net.scales["w"] * np.float32(scale))], "zb")
+    net.node("Identity", [net.quantise(z, scale * float(rng.uniform(0.3, 1)), zero())], "scores")
+    return net.model(ports, {"scores": (net.dtype, (1, 5))})
+
+
+def _convolution(
+    net: Network,
+    rng: np.random.Generator,
+    name: str,
+    x: str,
+    shape: tuple[int, int],
+    scale: float,
+    zero: Callable[[], int],
+) -> tuple[str, tuple[int, int], float]:
+    """A Conv, maybe a Relu or Clip, and what rounds them: tensor, (channels, size), scale."""
+    channels, size = shape
+    kind = rng.choice(["dense", "dense", "depthwise", "groups"])
+    groups = {"dense": 1, "depthwise": channels, "groups": 2}[str(kind)]
+    out = channels if kind == "depthwise" or rng.random() < 0.5 else int(rng.integers(1, 9)) * 2
+    kernel, stride = int(rng.integers(1, 4)), int(rng.choice([1, 1, 2]))
+    pad, dilation = int(rng.integers(0, kernel)), int(rng.choice([1, 1, 2]))
+    reach = (kernel - 1) * dilation + 1
+    if size + 2 * pad < reach:
+        dilation, reach = 1, kernel
+    if size + 2 * pad < reach:
+        pad = kernel - 1
+    unsigned = rng.random() < 0.3
+    w = net.filters(
+        f"w{name}",
+        (out, channels // groups, kernel, kernel),
+        axis=0 if rng.random() < 0.7 else None,
+        dtype="uint8" if unsigned else "int8",
+        zero=128 if unsigned else 0,
+    )
+    units = net.scales[f"w{name}"] * np.float32(scale)
+    bias = [net.bias(f"b{name}", out, units)] if rng.random() < 0.7 else []
+    attrs = {
+        "kernel_shape": [kernel] * 2,
+        "strides": [stride] * 2,
+        "pads": [pad] * 4,
+        "dilations": [dilation] * 2,
+        "group": groups,
+    }
+    y = net.node("Conv", [x, w, *bias], f"y{name}", **attrs)
+    if rng.random() < 0.5:
+        y = net.node("Relu", [y], f"r{name}")
+    scale = scale * float(rng.uniform(0.3, 1.0))
+    return net.pair(y, scale, zero()), (out, (size + 2 * pad - reach) // stride + 1), scale
