@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from edgeconv.codegen.sbom import Bill
@@ -16,7 +16,8 @@ REPORT = "report.json"
 
 @dataclass(frozen=True, slots=True)
 class SourceTree:
-    """Text files by name, and the weight image by the name it is written under.
+    """Text files by name, and the weight image by the name it is written under; ``others``: what
+    is written as it is.
 
     ``image_as_c``: write the image as a C array (``--weights c``) called ``image_symbol``.
     ``bill``: a bill of materials that is written beside.
@@ -31,6 +32,7 @@ class SourceTree:
     image_as_c: bool = False
     once: frozenset[str] = frozenset()
     bill: Bill | None = None
+    others: Mapping[str, bytes] = field(default_factory=dict)
 
     def write(
         self, directory: Path, finish: Callable[[Path], None] = lambda _: None
@@ -65,6 +67,8 @@ class SourceTree:
             path = directory / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8", newline="\n")
+        for name, data in self.others.items():
+            (directory / name).write_bytes(data)
         if self.image_as_c:
             self._write_c(directory / self.image_file)
         else:

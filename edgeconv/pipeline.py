@@ -103,7 +103,7 @@ def verify_project(
     """
     with ExitStack() as stack:
         project = stack.enter_context(_working_on(directory))
-        source = model_file.find(project, model)
+        source = model_file.held_to(project, model, to_original=tolerance is not None)
         limit = DEFAULT_TOLERANCE if tolerance is None else tolerance
         rounded = tolerance is None and stores(project)
         twin = stack.enter_context(Twin(project, source, tell)) if rounded else None
@@ -306,7 +306,8 @@ def source_tree(decided: Decided, tell: Tell) -> SourceTree:
         renames=options.renames,
         selftest=known_answers(decided, tell) if options.selftest else None,
     )
-    return emit(decided.choice, decided.memory, emit_options, render_report(decided.report))
+    tree = emit(decided.choice, decided.memory, emit_options, render_report(decided.report))
+    return replace(tree, others=decided.files)
 
 
 def _build_and_judge(tell: Tell) -> Callable[[Path], None]:

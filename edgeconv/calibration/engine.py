@@ -20,13 +20,14 @@ import numpy.typing as npt
 
 from edgeconv import board as boards
 from edgeconv import choose
-from edgeconv.calibration.library import Library, format_numbers
+from edgeconv.calibration.library import GRID, Library, format_numbers
 from edgeconv.calibration.places import own_places
 from edgeconv.closing import Closing
 from edgeconv.encoding import FLOAT32
 from edgeconv.errors import EdgeconvError, Exit, UsageError
+from edgeconv.ir.activation import Activation
 from edgeconv.ir.choice import Choice
-from edgeconv.ir.filters import WEIGHTED, Filters
+from edgeconv.ir.filters import WEIGHTED, Filters, filters_of
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.memory import MemoryMap, Region
 from edgeconv.names import did_you_mean
@@ -36,6 +37,7 @@ from edgeconv.storage import format_of
 
 Array = npt.NDArray[np.generic]
 Floats = npt.NDArray[np.float32]
+Rounding = str | Activation  # of a tensor: the name of a storage format, or a grid
 BOARDS = ("host", "generic-c")  # the second where the first cannot be built
 
 
@@ -74,31 +76,27 @@ class Engine(Closing):
 
     def parameters(self, layer: str) -> Filters:
         """A layer's own filters and bias (zeros where it has none)."""
-        node = self._layer(layer)
-        weights = self.graph[node.inputs[1]].constant().astype(np.float32, copy=False)
-        name = node.inputs[2] if len(node.inputs) > 2 else ""
-        bias = self.graph[name].constant() if name else np.zeros(len(weights))
-        return Filters(weights, bias.astype(np.float32))
+        return filters_of(self._layer(layer), self.graph)
 
     def run(
         self,
         inputs: Mapping[str, Array],
         *,
         parameters: Mapping[str, Filters] | None = None,
-        activations: Mapping[str, str] | None = None,
+        activations: Mapping[str, Rounding] | None = None,
         capture: Iterable[str] = (),
     ) -> dict[str, Floats]:
         """The graph outputs by name, and the tensors of ``capture``, in their logical shapes.
 
         ``inputs``: one array per graph input.  ``parameters``: layers that compute with other
         weights and biases than their own, in float32 whatever format they name.
-        ``activations``: tensors that are rounded to a storage format once they are written; graph
-        inputs and outputs never are.  Raises EdgeconvError (exit status 2) for an unknown layer,
-        tensor or format.
+        ``activations``: tensors that are rounded to a storage format, or to a grid, once they are
+        written; graph outputs never are, graph inputs to grids alone.  Raises EdgeconvError (exit
+        status 2) for an unknown layer, tensor or format.
         """
         self._give(parameters or {})
         self._round(activations or {})
-        feeds = self._feeds(inputs)
+        feeds = self._feeds(inputs, activations or {})
         self._library.run(feeds, self._outputs)
         results = dict(zip(self.graph.outputs, self._outputs, strict=True))
         results = {name: array.copy() for name, array in results.items()}
@@ -115,7 +113,7 @@ class Engine(Closing):
         results: Mapping[str, Array],
         *,
         parameters: Mapping[str, Filters] | None = None,
-        activations: Mapping[str, str] | None = None,
+        activations: Mapping[str, Rounding] | None = None,
     ) -> dict[str, Floats]:
         """What each tensor of ``results`` would be, were all others what they are there.
 
@@ -138,7 +136,7 @@ class Engine(Closing):
             layout = self._choice.graph[written].layout
             given[number] = np.ascontiguousarray(layout.pack(values.astype(np.float32)))
         own = {number: np.zeros_like(packed) for number, packed in given.items()}
-        feeds = self._feeds(inputs)
+        feeds = self._feeds(inputs, {})
         self._library.run_beside(feeds, self._outputs, given, own)
         found = {}
         for name, number in tensors.items():
@@ -146,9 +144,16 @@ class Engine(Closing):
             found[name] = np.array(tensor.layout.unpack(own[number], tensor.shape), np.float32)
         return found
 
-    def _feeds(self, inputs: Mapping[str, Array]) -> list[npt.NDArray[Any]]:
-        """The inputs in the model's order and types."""
-        return [np.ascontiguousarray(inputs[n], self.graph[n].dtype) for n in self.graph.inputs]
+    def _feeds(
+        self, inputs: Mapping[str, Array], activations: Mapping[str, Rounding]
+    ) -> list[npt.NDArray[Any]]:
+        """The inputs in the model's order and types, rounded where that is asked for."""
+        feeds = []
+        for name in self.graph.inputs:
+            given, grid = inputs[name], activations.get(name)
+            values = rounded(given, grid) if isinstance(grid, Activation) else given
+            feeds.append(np.ascontiguousarray(values, self.graph[name].dtype))
+        return feeds
 
     def _names(self) -> Iterable[str]:
         written = {tensor.name for tensor in self._choice.graph.activations()}
@@ -180,14 +185,26 @@ class Engine(Closing):
         logical = tensor.layout.unpack(flat, tensor.shape)
         return np.array(logical, np.float32, order="C")
 
-    def _round(self, activations: Mapping[str, str]) -> None:
+    def _round(self, activations: Mapping[str, Rounding]) -> None:
         numbers = format_numbers()
         self._library.formats[:] = numbers["float32"]
         for name, form in activations.items():
+            if isinstance(form, Activation):
+                self._round_to_grid(name, form)
+                continue
             lookup("format of activations", form, numbers)
             if name in self.graph.inputs or name in self.graph.outputs:
                 raise UsageError("inputs and outputs of the model are float32", where=name)
             self._library.formats[self._step_of[self._written(name)]] = numbers[form]
+
+    def _round_to_grid(self, name: str, grid: Activation) -> None:
+        if name in self.graph.inputs:  # done by `_feeds`
+            return
+        if name in self.graph.outputs:
+            raise UsageError("outputs of the model are float32", where=name)
+        step = self._step_of[self._written(name)]
+        self._library.formats[step] = GRID
+        self._library.grids[step] = grid.alpha, grid.beta, grid.gamma
 
     def _give(self, wanted: Mapping[str, Filters]) -> None:
         """Bring the weight image to ``wanted``; touches only layers that differ from last time."""
@@ -220,6 +237,14 @@ class Engine(Closing):
         if name not in self.layers:
             raise _unknown("layer with filters", name, self.layers)
         return self.layers[name]
+
+
+def rounded(values: Array, grid: Activation) -> Floats:
+    """The nearest numbers of ``grid``, ties to even."""
+    spacing = np.float32(grid.alpha)
+    whole = np.rint(values.astype(np.float32) / spacing)
+    found: Floats = np.clip(whole, np.float32(grid.beta), np.float32(grid.gamma)) * spacing
+    return found
 
 
 def _unknown(what: str, name: str, known: Iterable[str]) -> EdgeconvError:

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import cho_factor, cho_solve
 
-from edgeconv.calibration.engine import Engine, Floats
+from edgeconv.calibration.engine import Engine, Floats, Rounding
 from edgeconv.calibration.inputs import batches, columns_of, pixels_per_sample, rows_of
 from edgeconv.calibration.moments import Doubles, Moments, Rows
 from edgeconv.calibration.rounding import BEST, SAMPLES, Rounded, round_layer
@@ -40,7 +40,7 @@ def round_in_turn(
     samples: Samples,
     wanted: Mapping[str, str],
     *,
-    activations: Mapping[str, str] | None = None,
+    activations: Mapping[str, Rounding] | None = None,
     tell: Tell = nobody,
 ) -> dict[str, Rounded]:
     """Layers in the formats that ``wanted`` names (float32 ones stay), in execution order.
@@ -127,7 +127,7 @@ def _columns(
     samples: Samples,
     layers: Sequence[str],
     parameters: Mapping[str, Filters],
-    activations: Mapping[str, str] | None,
+    activations: Mapping[str, Rounding] | None,
 ) -> dict[str, Floats]:
     """Of each layer (groups, pixels of all samples, K); the same pixels in every network."""
     nodes = {name: engine.layers[name] for name in layers}

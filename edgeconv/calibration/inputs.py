@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from edgeconv.calibration.engine import Engine, Floats
+from edgeconv.calibration.engine import Engine, Floats, Rounding
 from edgeconv.calibration.moments import Moments, Rows
 from edgeconv.calibration.samples import Samples
 from edgeconv.ir.filters import Filters
@@ -45,7 +45,7 @@ def collect(
     layers: Iterable[str],
     *,
     parameters: Mapping[str, Filters] | None = None,
-    activations: Mapping[str, str] | None = None,
+    activations: Mapping[str, Rounding] | None = None,
     tell: Tell = nobody,
 ) -> Iterator[tuple[str, Moments]]:
     """The moments of the inputs of ``layers``, in that order, as few passes over the samples as

@@ -27,6 +27,7 @@ from edgeconv.storage import formats
 Bytes = npt.NDArray[np.uint8]
 Floats = npt.NDArray[np.float32]
 NAME = "calibrated"
+GRID = -2  # of ``Library.formats``: as the layer's row of ``Library.grids`` has it
 FLAGS = ("-fPIC", f"-D{NAME.upper()}_TRACE", f"-D{NAME.upper()}_NO_CRC")
 
 
@@ -46,7 +47,8 @@ class _Model(ctypes.Structure):
 
 class Library:
     """``image`` and ``arena`` are what the program reads and writes; whoever changes bytes of the
-    image changes the network.  ``formats`` has one number per layer: see ``format_numbers``."""
+    image changes the network.  ``formats`` has one number per layer: see ``format_numbers``; where
+    that is GRID, ``grids`` has spacing, lowest and highest multiple."""
 
     def __init__(
         self, choice: Choice, memory: MemoryMap, board: Board, *, truncate: bool = False
@@ -59,6 +61,7 @@ class Library:
         tree = emit(choice, memory, options, report="")
         self.places: WeightImage = tree.image
         self.formats = np.full(max(len(choice.layers), 1), -1, np.intc)
+        self.grids = np.ones((len(self.formats), 3), np.float32)
         self._folder = TemporaryDirectory(prefix="edgeconv-calibration-")
         try:
             folder = Path(self._folder.name)
@@ -84,8 +87,8 @@ class Library:
             ctypes.c_size_t,
         )
         self._run = getattr(self._library, f"{NAME}_run")
-        self._library.hook_set.argtypes = (ctypes.c_void_p,)
-        self._library.hook_set(self.formats.ctypes.data)
+        self._library.hook_set.argtypes = (ctypes.c_void_p, ctypes.c_void_p)
+        self._library.hook_set(self.formats.ctypes.data, self.grids.ctypes.data)
         status = init(
             ctypes.addressof(self._model),
             self.image.ctypes.data,
@@ -141,7 +144,9 @@ def _hook(truncate: bool) -> str:
     cases = " ".join(f"f({number}, {name})" for number, name in enumerate(names))
     return "".join(
         [
+            "#include <math.h>\n",
             f"#define HOOK_TRACE {NAME}_trace\n#define HOOK_FORMATS(f) {cases}\n",
+            f"#define HOOK_GRID {GRID}\n",
             *amalgamate("ec_isa_portable.h", (), stored=True, truncate=truncate),
             (resources.files("edgeconv.calibration") / "hook.c").read_text(encoding="utf-8"),
         ]

@@ -14,13 +14,18 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import erfc
 
-from edgeconv.calibration.engine import Engine, Floats
+from edgeconv.calibration.engine import Engine, Floats, Rounding
 from edgeconv.calibration.samples import Samples, images_of
 from edgeconv.errors import EdgeconvError, UsageError
 from edgeconv.ir.filters import Filters
 from edgeconv.ir.graph import Graph
 from edgeconv.progress import Share, Tell, nobody
 from edgeconv.verify.compare import sqnr_db
+
+# Samples that a network was tuned on are further from the borders of classes than others are: the
+# share that is at risk may be half of what may be lost.
+RESERVE = 2.0
+_NO_RISK = 1e-12  # of an image: smaller ones say nothing, and may be no numbers of a report
 
 
 @dataclass(slots=True)
@@ -78,6 +83,10 @@ class Accuracy:
         """Of the worst output."""
         return min(self.outputs.values(), default=math.inf)
 
+    def loses_at_most(self, share: float) -> bool:
+        """Whether no more of the labels are lost, nor are to be expected to be."""
+        return max(self.top1_drop or 0.0, RESERVE * (self.at_risk or 0.0)) <= share
+
 
 @dataclass(slots=True)
 class Baseline:
@@ -111,7 +120,7 @@ class Baseline:
     def noise(
         self,
         parameters: Mapping[str, Filters] | None = None,
-        activations: Mapping[str, str] | None = None,
+        activations: Mapping[str, Rounding] | None = None,
     ) -> float:
         """Noise over signal at the output where that is largest."""
         powers = {name: Power() for name in self.engine.graph.outputs}
@@ -124,7 +133,7 @@ class Baseline:
     def accuracy(
         self,
         parameters: Mapping[str, Filters] | None = None,
-        activations: Mapping[str, str] | None = None,
+        activations: Mapping[str, Rounding] | None = None,
         *,
         layers: bool = False,
     ) -> Accuracy:
@@ -234,7 +243,8 @@ def _at_risk(found: list[dict[str, Floats]], plain: list[dict[str, Floats]], nam
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.where(spread > 0, margin / (2 * spread), np.inf)
         risks.append(0.5 * erfc(np.nan_to_num(ratio, nan=0.0, posinf=np.inf)))
-    return float(np.mean(risks)) if risks else 0.0
+    risk = float(np.mean(risks)) if risks else 0.0
+    return risk if risk > _NO_RISK else 0.0
 
 
 def _largest(got: Floats, wanted: Floats) -> float:

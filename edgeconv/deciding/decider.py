@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from edgeconv import board as boards
 from edgeconv import frontend, passes
@@ -12,14 +14,17 @@ from edgeconv.budget.bound import least_flash, least_ram, refusal
 from edgeconv.budget.frontier import POINTS, Point, thinned, undominated
 from edgeconv.budget.tables import Limits, Objective
 from edgeconv.calibration import samples
+from edgeconv.calibration.sqnr import Accuracy
 from edgeconv.choice_notes import computing_notes, integers_of
 from edgeconv.closing import Closing
 from edgeconv.codegen.port_names import port_names
+from edgeconv.deciding import int8_model
 from edgeconv.deciding.faster import with_faster
+from edgeconv.deciding.int8_model import Int8Model
 from edgeconv.deciding.less_ram import taking_turns, tightened, ways
 from edgeconv.deciding.planning import Allowed, Decided, Draft, Planner
 from edgeconv.errors import EdgeconvError, Exit, UsageError
-from edgeconv.fitting import Found, Lower, Planned, Search, UnfitError, Wishes
+from edgeconv.fitting import Found, Lower, Planned, Search, UnfitError, Wishes, require_labels
 from edgeconv.ir.graph import Graph
 from edgeconv.memory.link import kept_free
 from edgeconv.memory.sizes import Overhead, Sizes
@@ -27,6 +32,7 @@ from edgeconv.ops import operators
 from edgeconv.options import CompileOptions
 from edgeconv.predict import predict
 from edgeconv.progress import Tell, nobody
+from edgeconv.quantising.quantiser import Quantiser
 from edgeconv.report import accuracy
 from edgeconv.report.text import budget_lines
 
@@ -56,13 +62,19 @@ class Decider(Closing):
         tell("simplifying the graph")
         self.graph = passes.optimise(graph)
         port_names(self.graph.inputs, self.graph.outputs, options.renames)  # before anything long
+        self._quantiser: Quantiser | None = None
+        self._folder: TemporaryDirectory[str] | None = None
+        self._int8: Int8Model | None = None
         self._search: Search | None = None
         self._searched_among = Allowed()
 
     def close(self) -> None:
-        """Let go of the network that was measured, if one was."""
-        if self._search:
-            self._search.close()
+        """Let go of the networks that were measured, if any were."""
+        for used in (self._search, self._quantiser):
+            if used:
+                used.close()
+        if self._folder:
+            self._folder.cleanup()
 
     @property
     def objective(self) -> Objective:
@@ -121,6 +133,19 @@ class Decider(Closing):
         """The decisions; formats are searched for where the user sets a limit of accuracy, gives
         samples to round by, or where float32 does not fit.  ``turns``: layers may take turns."""
         self._require_possible()
+        made = self._made_int8(turns)
+        if made and (self._int8_asked or self.objective is not Objective.MEMORY):
+            return made
+        try:
+            other = self._in_float32(turns)
+        except UnfitError:
+            if made:
+                return made
+            raise
+        return made if made and better(made, other, self.objective) else other
+
+    def _in_float32(self, turns: bool) -> Decided:
+        """The decisions with arithmetic as the model has it."""
         plain, options, planner = self._plain(), self.options, self.planner
         wished = self._limited
         calibrated = bool(options.calibration and options.storage)
@@ -145,6 +170,51 @@ class Decider(Closing):
         except UnfitError as error:
             raise self._unfit(error, plain) from None
         return self._with(search, found)
+
+    @property
+    def _int8_asked(self) -> bool:
+        """Whether the user wants results of a float32 network to be int8."""
+        return int8_model.asked(self.options, self.graph)
+
+    def _made_int8(self, turns: bool) -> Decided | None:
+        """The decisions with the network made int8 by the user's samples; None where that is not
+        asked for and not predicted to be better, or where it loses too much or does not fit."""
+        options, planner, asked = self.options, self.planner, self._int8_asked
+        possible = int8_model.possible(self.graph) and not options.truncate
+        if not (options.calibration and possible and (asked or self._limited)):
+            return None
+        if not asked:
+            plain = self._plain()
+            self._require_prediction(plain)
+            pretended = self._integers(int8_model.pretended_int8(self.graph, self.board.target))
+            fits = not planner.exceeded(plain)
+            now, then = planner.decided(plain), planner.decided(pretended)
+            if computing_notes(plain.choice) or (fits and not better(then, now, self.objective)):
+                return None
+        model = self._int8_model(options.calibration)
+        if not _within(model.accuracy, options):
+            return None
+        draft = self._integers(model.graph)
+        short = planner.exceeded(draft)
+        if turns and (short or options.objective == Objective.MEMORY.value):
+            draft = taking_turns(planner, draft)
+        if planner.exceeded(draft) and not asked:
+            return None
+        return model.into(planner.decided(draft), self.objective.value)
+
+    def _int8_model(self, path: Path) -> Int8Model:
+        """The network made int8; once."""
+        if self._int8 is None:
+            found = samples.load(path, self.graph)
+            require_labels(found, self.options.max_drop)
+            self._quantiser = Quantiser(self.graph, self.board.target, found, self.tell)
+            self._folder = TemporaryDirectory(prefix="edgeconv-int8-")
+            self._int8 = int8_model.make(self._quantiser, self.graph, Path(self._folder.name))
+        return self._int8
+
+    def _integers(self, graph: Graph) -> Draft:
+        """A quantised graph whose results are stored as integers."""
+        return self._plain(graph, integers=True)
 
     def _require_possible(self) -> None:
         """Raises UnfitError where a budget is below what is needed in any case, before anything
@@ -177,22 +247,25 @@ class Decider(Closing):
         """The decisions with the formats that the user gives, and float32 elsewhere."""
         return self.planner.decided(self._plain())
 
-    def _plain(self) -> Draft:
+    def _plain(self, graph: Graph | None = None, *, integers: bool = False) -> Draft:
+        """Of ``graph``, by default the model; ``integers``: with results as int8 only."""
         self.tell("choosing layouts and kernels")
-        planner = self.planner
+        planner, graph = self.planner, graph or self.graph
         made: list[Draft] = []
         wanted = self.options.objective == Objective.MEMORY.value
         wanted = wanted or (self._limited and self.objective is Objective.MEMORY)
-        for allowed in ways(self.graph, self.board):
+        for allowed in ways(graph, self.board):
+            if integers and not allowed.integers:
+                continue
             if made:
                 self.tell("choosing again for less RAM")
-            draft = planner.draft(self.graph, allowed, self.options.storage)
+            draft = planner.draft(graph, allowed, self.options.storage)
             made.append(draft)
             if wanted:
                 continue
             if not (planner.budgets.ram and planner.exceeded(draft, "ram")):
                 break
-            if not allowed.workspace and (partly := tightened(planner, self.graph, draft)):
+            if not allowed.workspace and (partly := tightened(planner, graph, draft)):
                 return partly
         made.reverse()  # of equally small ones the last: without workspaces
         return min(made, key=lambda each: each.sizes.ram.total)
@@ -281,6 +354,27 @@ class Decider(Closing):
             overhead.flash,
             sum(each.bytes for each in excess if each.kind == "ram" and each.region),
         )
+
+
+def _within(measured: Accuracy, options: CompileOptions) -> bool:
+    """Whether the limits of accuracy are kept."""
+    least, most = options.min_sqnr, options.max_drop
+    loud = least is not None and measured.sqnr_db < least
+    return not loud and (most is None or measured.loses_at_most(most))
+
+
+def better(one: Decided, other: Decided, objective: Objective) -> bool:
+    """Whether ``one`` is better by what the user wants to be small."""
+    return _amount(one, objective) < _amount(other, objective)
+
+
+def _amount(decided: Decided, objective: Objective) -> float:
+    sizes, predicted = decided.sizes, decided.predicted
+    if objective is Objective.LATENCY:
+        return predicted.ms or 0.0
+    if objective is Objective.ENERGY:
+        return predicted.mj or 0.0
+    return sizes.ram.total + sizes.flash.total
 
 
 def _macs(graph: Graph) -> int:

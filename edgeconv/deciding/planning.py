@@ -51,6 +51,7 @@ class Decided(Draft):
     """Every decision about a model on a board, and the report of them.
 
     ``found``: the formats that were searched for; None where the user gave all, or none was needed.
+    ``files``: what goes into the project as it is, by name.
     """
 
     options: CompileOptions
@@ -58,6 +59,7 @@ class Decided(Draft):
     predicted: Prediction
     report: Report
     found: Found | None = None
+    files: Mapping[str, bytes] = field(default_factory=dict)
 
 
 class Planner:

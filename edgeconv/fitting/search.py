@@ -38,9 +38,6 @@ from edgeconv.storage.base import FLOAT32
 
 # --max-drop: the SQNR is sought at which few enough labels are lost, between these, to so many dB.
 LEAST_DB, FIRST_DB, MOST_DB, CLOSE_DB = 0.0, 20.0, 60.0, 2.0
-# Samples that a network was tuned on are further from the borders of classes than others are: the
-# share that is at risk may be half of what may be lost.
-RESERVE = 2.0
 
 
 class UnfitError(EdgeconvError):
@@ -109,6 +106,18 @@ class Found:
     accuracy: Accuracy
 
 
+def require_labels(samples: Samples, max_drop: float | None) -> None:
+    """Raises EdgeconvError (exit status 2) where a share of labels is to be kept, and there are
+    none."""
+    if max_drop is not None and samples.labels is None:
+        raise UsageError(
+            "--max-drop needs labels",
+            got=samples.source,
+            rule="the share of right answers is measured on labelled samples",
+            hint=f"--calibration X.npz with an array `{calibration_samples.LABEL}`",
+        )
+
+
 class Search:
     """A network on a board, measured; formats for any budgets are asked of it.
 
@@ -131,13 +140,7 @@ class Search:
         self.graph, self.board = graph, board
         self.storable = [name for name in storable(graph, board.target) if name not in kept]
         self.samples, self.wishes, self.lower, self.tell = samples, wishes, lower, tell
-        if wishes.max_drop is not None and samples.labels is None:
-            raise UsageError(
-                "--max-drop needs labels",
-                got=samples.source,
-                rule="the share of right answers is measured on labelled samples",
-                hint=f"--calibration X.npz with an array `{calibration_samples.LABEL}`",
-            )
+        require_labels(samples, wishes.max_drop)
         self.filters, self.outputs = by_kind(graph, wishes.storage)
         self.beside = 0  # bytes of RAM outside of the arena
         self.engine = Engine(graph, tell, truncate=wishes.truncate)
@@ -340,9 +343,10 @@ class Search:
                 missed, high = True, asked
             else:
                 accuracy = self.measured.accuracy(found.formats)
-                lost, risk = accuracy.top1_drop or 0.0, accuracy.at_risk or 0.0
-                self.tell(f"at {asked:.0f} dB {lost:.1%} of the labels are lost")
-                if max(lost, RESERVE * risk) <= drop:
+                self.tell(
+                    f"at {asked:.0f} dB {accuracy.top1_drop or 0.0:.1%} of the labels are lost"
+                )
+                if accuracy.loses_at_most(drop):
                     best, high = found, asked
                 else:
                     low = asked

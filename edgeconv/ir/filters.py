@@ -29,6 +29,14 @@ class Filters:
     storage: Encoding = FLOAT32
 
 
+def filters_of(node: Node, graph: Graph) -> Filters:
+    """A layer's own filters and bias in float32, zeros where it has none."""
+    weights = graph[node.inputs[1]].constant().astype(np.float32, copy=False)
+    name = node.inputs[2] if len(node.inputs) > 2 else ""
+    bias = graph[name].constant() if name else np.zeros(len(weights))
+    return Filters(weights, bias.astype(np.float32))
+
+
 def replace_filters(graph: Graph, layers: Mapping[str, Filters]) -> Graph:
     """The graph with the constants of ``layers`` (by node name) replaced.
 

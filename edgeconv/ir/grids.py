@@ -50,7 +50,7 @@ def encodings_of(graph: Graph) -> dict[str, Encoding]:
     for node in graph.nodes:
         known = rounded.get(node.output)
         stored = _stored_as(known) if known and graph[node.output].dtype == "float32" else None
-        sources = _moved(node) if _moves(node) else ()
+        sources = moved(node) if moves(node) else ()
         if stored and all(found.get(name) == stored for name in sources):
             found[node.output] = stored
     return found
@@ -70,10 +70,10 @@ def _grid(node: Node, graph: Graph, found: dict[str, Activation]) -> Activation 
         if node.op == "Quantise":
             return grid(1.0, float(encoding.low), float(encoding.high))
         return rounding_to(encoding) if encoding.is_per_tensor else _mixed(*encoding.scale)
-    if not _moves(node):
+    if not moves(node):
         last = _last_activation(node)
         return last if last.kind == "grid" else None
-    sources = [name for name in _moved(node) if not graph[name].is_constant]
+    sources = [name for name in moved(node) if not graph[name].is_constant]
     if not sources or not found.keys() >= set(sources):
         return None
     grids = [found[name] for name in sources]
@@ -95,13 +95,13 @@ def _last_activation(node: Node) -> Activation:
     return epilogue.before if epilogue.after == NONE and not epilogue.residual else epilogue.after
 
 
-def _moves(node: Node) -> bool:
+def moves(node: Node) -> bool:
     """The results are some of the operands' numbers: no epilogue changes them."""
     moves = node.op in _MOVES or (node.op == "Pool" and node.attrs["mode"] == "max")
     return moves and _last_activation(node) == NONE and not node.epilogue.residual
 
 
-def _moved(node: Node) -> tuple[str, ...]:
+def moved(node: Node) -> tuple[str, ...]:
     """The inputs of a node that moves numbers whose elements come into the result: not indices, nor
     the shapes of others."""
     return tuple(filter(None, node.inputs)) if node.op == "Concat" else node.inputs[:1]
@@ -109,5 +109,5 @@ def _moved(node: Node) -> tuple[str, ...]:
 
 def _adds_others(node: Node, graph: Graph) -> bool:
     """Constants come into the result, or a number to pad with other than 0."""
-    constants = any(graph[name].is_constant for name in _moved(node))
+    constants = any(graph[name].is_constant for name in moved(node))
     return constants or (node.op == "Pad" and float(node.attrs.get("value", 0.0)) != 0.0)

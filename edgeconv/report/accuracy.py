@@ -28,7 +28,23 @@ def with_found(
 ) -> Report:
     """The report with what the formats cost, at the outputs and at every layer, and how they were
     chosen.  ``source``: words for the samples."""
-    measured = found.accuracy
+    fitted = found.fitted
+    return with_measured(
+        report, found.accuracy, options, source, gap=fitted.gap, finished=fitted.finished
+    )
+
+
+def with_measured(
+    report: Mapping[str, Any],
+    measured: Accuracy,
+    options: CompileOptions,
+    source: str,
+    *,
+    gap: float = 0.0,
+    finished: bool = True,
+) -> Report:
+    """The same of what was ``measured`` in any way; ``gap``: by how much another choice may be
+    better, ``finished``: whether the search for it was."""
     layers = [
         {**layer, "sqnr_db": finite(measured.per_layer.get(layer["output"]))}
         for layer in report["layers"]
@@ -43,8 +59,8 @@ def with_found(
         "objective": options.objective,
         "min_sqnr": options.min_sqnr,
         "max_drop": options.max_drop,
-        "gap": finite(found.fitted.gap),
-        "finished": found.fitted.finished,
+        "gap": finite(gap),
+        "finished": finished,
     }
     return {**report, "layers": layers, "accuracy": accuracy, "choice": choice}
 
@@ -94,30 +110,36 @@ def notes(found: Found, source: str, *, alike: bool = False) -> tuple[str, ...]:
     results = [form for key, form in storage.items() if key.endswith(OUTPUT)]
     lines = [
         f"stored in fewer bits: {_counted(filters, 'filters')}; {_counted(results, 'results')}",
-        f"accuracy: {_words(found.accuracy)}, on {found.accuracy.samples} of {source}",
+        *measured_notes(found.accuracy, source, alike=alike),
     ]
-    if not found.accuracy.promised:
+    if not found.fitted.finished:
+        lines.append(
+            "the search for formats ended after its time: no choice is better by more than "
+            f"{found.fitted.gap:.1%}"
+        )
+    return tuple(lines)
+
+
+def measured_notes(measured: Accuracy, source: str, *, alike: bool = False) -> tuple[str, ...]:
+    """What was ``measured``, and what it is worth."""
+    lines = [f"accuracy: {_words(measured)}, on {measured.samples} of {source}"]
+    if not measured.promised:
         lines.append(
             "without --calibration nothing is promised about accuracy: other inputs than seeded "
             "ones may fare worse"
         )
-    elif alike or found.accuracy.samples < FEW:
-        count = found.accuracy.samples
+    elif alike or measured.samples < FEW:
+        count = measured.samples
         few = f"{count} sample{'s' * (count > 1)} to measure on"
         few = "all samples are the same" if alike else few
         lines.append(
             f"{few}: that says little about other inputs, and filters were rounded by as little; "
             "--calibration should have dozens that differ"
         )
-    if found.accuracy.sqnr_db < POOR_DB:
+    if measured.sqnr_db < POOR_DB:
         lines.append(
             f"that is little: below {POOR_DB:.0f} dB try the program on real inputs before using "
             "it; --min-sqnr sets a floor"
-        )
-    if not found.fitted.finished:
-        lines.append(
-            "the search for formats ended after its time: no choice is better by more than "
-            f"{found.fitted.gap:.1%}"
         )
     return tuple(lines)
 

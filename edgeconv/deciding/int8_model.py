@@ -1,0 +1,78 @@
+"""A float32 network made int8 by samples: as a model file, and as it is read back from that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from edgeconv import frontend, passes
+from edgeconv.calibration.sqnr import Accuracy
+from edgeconv.choose.storage import INT8, by_kind
+from edgeconv.deciding.planning import Decided
+from edgeconv.frontend.fingerprint import sha256
+from edgeconv.frontend.saving import save
+from edgeconv.ir.filters import WEIGHTED
+from edgeconv.ir.graph import Graph
+from edgeconv.ir.grids import rounded_to
+from edgeconv.options import CompileOptions
+from edgeconv.quantising import pretended
+from edgeconv.quantising.quantiser import Quantiser
+from edgeconv.report import accuracy
+from edgeconv.targets import Target
+
+ENDING = "_int8.onnx"  # of the file, behind the program's prefix
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Int8Model:
+    """``graph``: with the name and the hash of the float32 model.  ``data``: the file of the
+    network with QuantizeLinear and DequantizeLinear, of hash ``sha256``.  ``accuracy``: against
+    float32.  ``source``: words for the samples."""
+
+    graph: Graph
+    data: bytes
+    sha256: str
+    accuracy: Accuracy
+    source: str
+
+    def into(self, decided: Decided, objective: str) -> Decided:
+        """The decisions, saying which model its layers are held to, and what that costs."""
+        options = replace(decided.options, objective=objective)
+        name = f"{decided.options.prefix}{ENDING}"
+        model = {**decided.report["model"], "int8": {"file": name, "sha256": self.sha256}}
+        report = accuracy.with_measured(
+            {**decided.report, "model": model}, self.accuracy, options, self.source
+        )
+        made = f"made int8 by samples: the network that the program computes is in {name}"
+        notes = (*decided.notes, made, *accuracy.measured_notes(self.accuracy, self.source))
+        return replace(decided, report=report, notes=notes, files={name: self.data})
+
+
+def asked(options: CompileOptions, graph: Graph) -> bool:
+    """Whether the user names results that are to be int8."""
+    return INT8 in by_kind(graph, options.storage)[1].values()
+
+
+def possible(graph: Graph) -> bool:
+    """Whether a network has something to make int8, and nothing that is rounded already."""
+    return not rounded_to(graph) and any(node.op in WEIGHTED for node in graph.nodes)
+
+
+def pretended_int8(graph: Graph, target: Target) -> Graph:
+    """``graph`` with grids of no meaning: what it would take if it were int8."""
+    return passes.optimise(pretended(graph, target))
+
+
+def make(quantiser: Quantiser, graph: Graph, folder: Path) -> Int8Model:
+    """``graph`` made int8 as a file in ``folder``, which must stay while the result is in use."""
+    found = quantiser.whole()
+    path = folder / "int8.onnx"
+    save(found.graph, path)
+    made = passes.optimise(frontend.load(path))
+    return Int8Model(
+        replace(made, name=graph.name, sha256=graph.sha256, notes=graph.notes),
+        path.read_bytes(),
+        sha256(path),
+        found.accuracy,
+        quantiser.samples.source,
+    )

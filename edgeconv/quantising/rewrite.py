@@ -1,0 +1,96 @@
+"""A float32 graph with grids and integer filters put in: a quantised network like any other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from edgeconv.calibration.inputs import rows_of
+from edgeconv.calibration.rounding import NEAREST, Rounded, round_layer
+from edgeconv.ir.activation import Activation, grid
+from edgeconv.ir.edit import Editor
+from edgeconv.ir.filters import WEIGHTED, Filters, filters_of, replace_filters
+from edgeconv.ir.graph import Epilogue, Graph, Node
+from edgeconv.quantising.grids import places
+from edgeconv.quantising.unfused import unfused
+from edgeconv.storage import formats
+from edgeconv.targets import Target
+
+FORM = "int8"  # of filters
+_MOST = 2**31 - 1
+_SOME_GRID = grid(float(np.float32(0.0173)), -128.0, 127.0)
+
+
+def quantised(
+    graph: Graph, grids: Mapping[str, Activation], rounded: Mapping[str, Rounded]
+) -> Graph:
+    """``graph`` with every tensor of ``grids`` rounded as soon as it is written, and the filters of
+    ``rounded`` as whole multiples of their units.
+
+    Tensors keep their names; what they are before they are rounded has a new one, and of an input
+    of the graph what it is afterwards.
+    """
+    layers = {
+        name: Filters(
+            entry.parameters.weights,
+            entry.parameters.bias,
+            formats()[entry.form].encoding.scaled(entry.units or ()),
+        )
+        for name, entry in rounded.items()
+    }
+    editor = Editor(replace_filters(graph, layers))
+    for name, function in grids.items():
+        _round(name, function, editor)
+    return editor.finish()
+
+
+def pretended(graph: Graph, target: Target) -> Graph:
+    """``graph`` with grids and units of no meaning: what it takes as an int8 network does not
+    depend on them."""
+    plain = unfused(graph)
+    grids = dict.fromkeys(places(plain, target).tensors, _SOME_GRID)
+    filters = {node.name: _in_units(node, plain) for node in plain.nodes if node.op in WEIGHTED}
+    return quantised(plain, grids, filters)
+
+
+def _in_units(node: Node, graph: Graph) -> Rounded:
+    """The filters and the bias of a node rounded to the nearest."""
+    own, rows = filters_of(node, graph), rows_of(node, graph)
+    return whole_bias(round_layer(own, rows, FORM, None, NEAREST), _SOME_GRID.alpha)
+
+
+def _round(name: str, function: Activation, editor: Editor) -> None:
+    tensor, writer = editor.tensors[name], editor.writer(name)
+    if writer is None:  # an input of the graph
+        source, target = name, editor.add_tensor(f"{name}/rounded", tensor.shape, tensor)
+        near = editor.readers(name)[0]
+        editor.rename_uses(name, target)
+    else:
+        source, target = editor.add_tensor(f"{name}/real", tensor.shape, tensor), name
+        near, node = writer, editor.node(writer)
+        editor.update(writer, outputs=tuple(source if n == name else n for n in node.outputs))
+    unary = Node(
+        editor.fresh_node(f"{name}/round"),
+        "Unary",
+        (source,),
+        (target,),
+        epilogue=Epilogue(before=function),
+        origin=editor.node(near).origin,
+    )
+    editor.insert(near, unary)
+
+
+def whole_bias(entry: Rounded, spacing: float) -> Rounded:
+    """``entry`` with its bias rounded to whole multiples of the product of both scales, as an
+    int32 holds it; as it is where some channel's is larger.  ``spacing``: of the layer's input."""
+    bias = entry.parameters.bias
+    if bias is None or entry.units is None:
+        return entry
+    unit = np.asarray(entry.units, np.float32) * np.float32(spacing)
+    count = np.rint(bias.astype(np.float64) / unit)
+    if not (np.abs(count) <= _MOST).all():
+        return entry
+    parameters = replace(entry.parameters, bias=(count * unit).astype(np.float32))
+    return replace(entry, parameters=parameters)

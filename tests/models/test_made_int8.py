@@ -1,0 +1,69 @@
+"""Float32 networks that are compiled to integers by samples."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.command import Command, Done
+
+DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits"
+MODEL = DIGITS / "digits-cnn.onnx"
+CALIBRATION = DIGITS / "digits-cnn-calibration.npz"
+TESTSET = DIGITS / "digits-cnn-testset.npz"
+BOARD = "mps2-an500"
+
+
+def compiled(edgeconv: Command, directory: Path, *options: str | Path) -> Done:
+    return edgeconv("compile", MODEL, "--board", BOARD, "-o", directory, "--json", *options)
+
+
+def test_a_network_within_its_limit(edgeconv: Command, tmp_path: Path) -> None:
+    """Layers are computed in integers, faster and smaller; the program is the int8 network that
+    lies beside it, and that one loses no more labels than allowed on images it has not seen."""
+    made = tmp_path / "digits"
+    done = compiled(edgeconv, made, "--calibration", CALIBRATION, "--max-drop", "0.01")
+    assert done.status == 0, done.stderr
+    report, plain = done.json(), compiled(edgeconv, tmp_path / "plain").json()
+    assert sum(layer.get("compute") == "int8" for layer in report["layers"]) >= 5
+    assert report["time"]["predicted_ms"] < 0.9 * plain["time"]["predicted_ms"]
+    assert report["ram"]["arena"] < 0.5 * plain["ram"]["arena"]
+    assert report["flash"]["weights"] < 0.3 * plain["flash"]["weights"]
+    assert report["model"]["sha256"] == plain["model"]["sha256"]
+    assert report["accuracy"]["promised"]
+    assert report["accuracy"]["top1_drop"] <= 0.01
+    verified = edgeconv("verify", made, "--json")
+    assert verified.status == 0, verified.stderr
+    assert "layer by layer" in edgeconv("verify", made).stdout
+    tampered = made / report["model"]["int8"]["file"]
+    tampered.write_bytes(tampered.read_bytes()[:-1])
+    failed = edgeconv("verify", made)
+    assert failed.status == 1
+    assert "made int8 is gone, or another one" in failed.stderr
+
+
+def test_the_int8_network_is_as_right_as_the_model(edgeconv: Command, tmp_path: Path) -> None:
+    """In another engine, on the test set."""
+    runtime = pytest.importorskip("onnxruntime")
+    options = ("--calibration", CALIBRATION, "--storage", "*:output=int8")
+    done = compiled(edgeconv, tmp_path / "digits", *options)
+    assert done.status == 0, done.stderr
+    quantised = tmp_path / "digits" / done.json()["model"]["int8"]["file"]
+    images, labels = (np.load(TESTSET)[name] for name in ("image", "label"))
+    right = []
+    for path in (MODEL, quantised):
+        session = runtime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+        scores = [session.run(None, {"image": image.reshape(1, 1, 8, 8)})[0] for image in images]
+        right.append(np.mean(np.concatenate(scores).argmax(1) == labels))
+    assert right[1] >= right[0] - 0.01
+
+
+def test_a_limit_that_int8_does_not_keep(edgeconv: Command, tmp_path: Path) -> None:
+    options = ("--calibration", CALIBRATION, "--min-sqnr", "70")
+    done = compiled(edgeconv, tmp_path / "digits", *options)
+    assert done.status == 0, done.stderr
+    report = done.json()
+    assert "int8" not in report["model"]
+    assert report["accuracy"]["sqnr_db"] is None or report["accuracy"]["sqnr_db"] >= 70

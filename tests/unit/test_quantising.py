@@ -1,0 +1,116 @@
+"""Grids from samples, where they go, and what becomes of biases."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from onnx import helper
+
+from edgeconv import frontend, passes
+from edgeconv.calibration.engine import rounded
+from edgeconv.calibration.rounding import Rounded
+from edgeconv.ir.filters import Filters
+from edgeconv.ir.graph import Graph
+from edgeconv.ir.grids import encodings_of
+from edgeconv.quantising import pretended
+from edgeconv.quantising.grids import places
+from edgeconv.quantising.ranges import Seen, between, nearest, widest
+from edgeconv.quantising.rewrite import whole_bias
+from edgeconv.quantising.unfused import unfused
+from edgeconv.targets import TARGETS
+from tests.onnx_models import model, residual, save
+
+SCALAR = TARGETS["scalar"]
+
+
+def loaded(folder: Path, made: object = None) -> Graph:
+    path = save(made or residual(), folder / "model.onnx")  # type: ignore[arg-type]
+    return passes.optimise(frontend.load(path))
+
+
+@pytest.mark.parametrize(("low", "high"), [(-1.0, 3.0), (0.0, 6.0), (-2.5, 0.0), (0.5, 2.0)])
+def test_a_grid_reaches_both_ends_and_has_zero(low: float, high: float) -> None:
+    grid = between(low, high)
+    assert grid.gamma - grid.beta == 255
+    assert grid.beta <= 0 <= grid.gamma
+    assert grid.beta * grid.alpha == pytest.approx(min(low, 0.0), abs=grid.alpha / 2)
+    assert grid.gamma * grid.alpha == pytest.approx(max(high, 0.0), abs=grid.alpha / 2)
+
+
+def test_a_tensor_of_zeros_has_a_grid() -> None:
+    grid = nearest(Seen(0.0, 0.0, np.zeros(10, np.float32)))
+    assert grid.alpha > 0
+    assert not rounded(np.zeros(3), grid).any()
+
+
+def test_few_large_numbers_do_not_make_a_grid_coarse() -> None:
+    values = np.random.default_rng(1).standard_normal(20_000).astype(np.float32)
+    values[7] = 100.0
+    seen = Seen(float(values.min()), 100.0, values[values < 50])
+    errors = [
+        np.square(rounded(seen.values, g) - seen.values).sum()
+        for g in (widest(seen), nearest(seen))
+    ]
+    assert errors[1] < errors[0] / 10
+
+
+def test_what_only_moves_numbers_shares_their_grid(tmp_path: Path) -> None:
+    graph = unfused(loaded(tmp_path))
+    found = places(graph, SCALAR)
+    like = found.grid_of()
+    pooled, joined = ("right", "both")
+    assert like[pooled] == like[joined] == like["left"]
+    assert "p" not in found.tensors  # an output of the graph
+    assert "features" not in found.tensors
+    assert "image" in found.tensors
+
+
+def test_splitting_is_undone_by_the_passes(tmp_path: Path) -> None:
+    graph = loaded(tmp_path)
+    split = unfused(graph)
+    assert len(split.nodes) > len(graph.nodes)
+    assert not any(node.epilogue.residual for node in split.nodes)
+    again = passes.optimise(split)
+    assert [(node.op, node.output) for node in again.nodes] == [
+        (node.op, node.output) for node in graph.nodes
+    ]
+
+
+def test_grids_and_units_get_into_the_graph(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    made = model(
+        [
+            helper.make_node("Conv", ["x", "v"], ["a"], name="first"),
+            helper.make_node("Relu", ["a"], ["b"], name="relu"),
+            helper.make_node("Conv", ["b", "w", "c"], ["y"], name="second"),
+        ],
+        {"x": (1, 3, 8, 8)},
+        {"y": None},
+        {
+            "v": rng.standard_normal((4, 3, 3, 3), dtype=np.float32),
+            "w": rng.standard_normal((2, 4, 1, 1), dtype=np.float32),
+            "c": np.ones(2, np.float32),
+        },
+    )
+    graph = passes.optimise(pretended(loaded(tmp_path, made), SCALAR))
+    names = {name.partition("/")[0] for name in encodings_of(graph)}
+    assert names == {"x", "b"}
+    assert all(node.attrs["storage"].scale for node in graph.nodes if node.op == "Conv")
+
+
+def test_a_bias_becomes_whole_units() -> None:
+    units, spacing = (0.01, 0.5), 0.02
+    weights = np.ones((2, 1), np.float32)
+    given = Rounded("int8", Filters(weights, np.array([0.123456, -7.0], np.float32)), units)
+    bias = whole_bias(given, spacing).parameters.bias
+    assert bias is not None
+    unit = np.array(units, np.float32) * np.float32(spacing)
+    assert np.allclose(bias / unit, np.rint(bias / unit), rtol=0, atol=1e-3)
+    assert np.abs(bias - given.parameters.bias).max() <= unit.max() / 2
+
+
+def test_a_bias_too_large_for_int32_stays() -> None:
+    given = Rounded("int8", Filters(np.ones((1, 1), np.float32), np.ones(1, np.float32)), (1e-9,))
+    assert whole_bias(given, 1e-9) is given
