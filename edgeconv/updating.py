@@ -65,6 +65,13 @@ def update_weights(
     """
     project = Project.open(directory)
     image_of(project.directory, project.report["program"])
+    if "int8" in project.report["model"]:
+        raise EdgeconvError(
+            "cannot update the weights",
+            where=str(directory),
+            rule="the network was made int8 by samples: other weights have other scales",
+            hint="compile the new model as this one was",
+        )
     if output:
         _require_image(output)
     decided, tree = _same_program(project, options, tell)

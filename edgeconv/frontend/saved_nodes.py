@@ -215,7 +215,7 @@ def _named(op_type: str, *attributes: str) -> Save:
     return save
 
 
-def _tile(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> None:
+def _repeated(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> None:
     repeats = written.constant(f"{y}/repeats", np.array(node.attrs["repeats"], np.int64))
     written.node("Tile", (*inputs, repeats), y)
 
@@ -241,7 +241,7 @@ SAVED: Mapping[str, Save] = MappingProxyType(
         "Resize": _resize,
         "Slice": _slice,
         "Softmax": _softmax,
-        "Tile": _tile,
+        "Tile": _repeated,
         "Transpose": _named("Transpose", "perm"),
         "Unary": _named("Identity"),
     }

@@ -23,8 +23,8 @@ from edgeconv.progress import Share, Tell, nobody
 
 Floats = npt.NDArray[np.float32]
 KEPT = 1 << 15  # numbers of a tensor that the error is taken over
-# Ends of a grid that are tried, as parts of the largest number seen.
-_PARTS = tuple(np.geomspace(1.0, 0.2, 33))
+# Ends of a grid that are tried, relative to the largest number seen.
+_CUTS = tuple(np.geomspace(1.0, 0.2, 33))
 _ROUNDS = 2  # over both ends
 _LEAST = 2.0**-96  # of a scale: a tensor of zeros has one too
 
@@ -83,10 +83,11 @@ def nearest(seen: Seen) -> Activation:
     low, high = seen.low, seen.high
     best, least = between(low, high), np.inf
     for _ in range(_ROUNDS):
-        for ends in ([(low, high * p) for p in _PARTS], [(low * p, high) for p in _PARTS]):
+        for ends in ([(low, high * p) for p in _CUTS], [(low * p, high) for p in _CUTS]):
             for one, other in ends:
                 candidate = between(one, other)
-                error = float(np.square(rounded(seen.values, candidate) - seen.values).sum())
+                lost = rounded(seen.values, candidate) - seen.values.astype(np.float64)
+                error = float(np.square(lost).sum())
                 if error < least:
                     best, least, low, high = candidate, error, one, other
     return best

@@ -49,10 +49,10 @@ def _split(position: int, editor: Editor) -> None:
         last = target
 
 
-def _alone(node: Node, step: Activation | str, x: str, y: str, editor: Editor) -> Node:
-    """One step as a node."""
-    name = editor.fresh_node(f"{node.name}/{'sum' if isinstance(step, str) else step.kind}")
+def _alone(node: Node, what: Activation | str, x: str, y: str, editor: Editor) -> Node:
+    """An activation, or the sum with a residual, as a node."""
+    name = editor.fresh_node(f"{node.name}/{'sum' if isinstance(what, str) else what.kind}")
     made = Node(name, "Unary", (x,), (y,), origin=node.origin)
-    if isinstance(step, str):
-        return replace(made, op="Binary", inputs=(x, step), attrs={"kind": "add"})
-    return replace(made, epilogue=Epilogue(before=step))
+    if isinstance(what, str):
+        return replace(made, op="Binary", inputs=(x, what), attrs={"kind": "add"})
+    return replace(made, epilogue=Epilogue(before=what))
