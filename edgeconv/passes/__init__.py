@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import sys
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 
-from edgeconv.ir.check import check
+from edgeconv.ir.check import InvariantError, check
 from edgeconv.ir.graph import Graph
 from edgeconv.passes.base import Pass, Stage, in_order
 from edgeconv.registry import scan
 
-MAX_ROUNDS = 32  # of one stage; a fixpoint takes as many as rewrites enable one another in a row
+# A fixpoint takes as many rounds as rewrites enable one another in a row: at most so many, and one
+# for every node.
+MAX_ROUNDS = 32
+
+# A graph after a round, and the names of the passes that changed it.
+Changed = tuple[Graph, frozenset[str]]
 
 
 @cache
@@ -23,26 +29,39 @@ def optimise(graph: Graph) -> Graph:
     """The simplest equivalent graph the passes find: same inputs, outputs and values.
 
     The stages run in turn until none changes the graph; invariants are checked after every pass
-    that changed it (InvariantError names the pass).
+    that changed it.  InvariantError names the pass that breaks one, or those that go on undoing
+    what the others did.
     """
-    for _ in range(MAX_ROUNDS):
-        before = graph
-        for stage in Stage:
-            graph = _settle(graph, stage)
-        if graph is before:
-            break
-    return graph
+    return _settled(graph, _stages)[0]
 
 
-def _settle(graph: Graph, stage: Stage) -> Graph:
-    """Run the passes of ``stage`` round after round until a round changes nothing."""
-    for _ in range(MAX_ROUNDS):
-        before = graph
-        for entry in passes():
-            if entry.stage == stage:
-                rewritten = entry.run(graph)
-                if rewritten is not graph:
-                    graph = check(rewritten, f"pass {entry.name}")
-        if graph is before:
-            break
-    return graph
+def _stages(graph: Graph) -> Changed:
+    """Every stage to its fixpoint, one after the other."""
+    changed: frozenset[str] = frozenset()
+    for stage in Stage:
+        graph, names = _settled(graph, partial(_round, stage))
+        changed |= names
+    return graph, changed
+
+
+def _round(stage: Stage, graph: Graph) -> Changed:
+    """Every pass of ``stage`` once."""
+    changed = set()
+    for entry in passes():
+        rewritten = entry.run(graph) if entry.stage == stage else graph
+        if rewritten is not graph:
+            graph = check(rewritten, f"pass {entry.name}")
+            changed.add(entry.name)
+    return graph, frozenset(changed)
+
+
+def _settled(graph: Graph, go_round: Callable[[Graph], Changed]) -> Changed:
+    """The graph after round upon round until one changes nothing."""
+    changed: frozenset[str] = frozenset()
+    names = changed
+    for _ in range(MAX_ROUNDS + len(graph.nodes)):
+        graph, names = go_round(graph)
+        if not names:
+            return graph, changed
+        changed |= names
+    raise InvariantError(f"passes: {', '.join(sorted(names))}: never leave the graph as it is")

@@ -72,12 +72,35 @@ def test_a_pass_that_breaks_the_graph_is_named(monkeypatch: pytest.MonkeyPatch) 
         optimise(graph)
 
 
-def test_passes_that_undo_each_other_do_not_run_forever(monkeypatch: pytest.MonkeyPatch) -> None:
+def _noting(name: str, old: str, new: str, stage: Stage = Stage.SIMPLIFY) -> Pass:
+    """A pass that makes the note ``new`` of the note ``old``."""
+
+    def run(graph: Graph) -> Graph:
+        return replace(graph, notes=(new,)) if graph.notes == (old,) else graph
+
+    return replace(_pass(name, stage=stage), run=run)
+
+
+@pytest.mark.parametrize("stage", Stage)
+def test_passes_that_undo_each_other_are_named(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
     b = GraphBuilder()
     graph = b.graph(b.unary(b.input(1, 2), "relu"))
-    restless = replace(_pass("restless"), run=lambda graph: replace(graph, notes=()))
-    monkeypatch.setattr("edgeconv.passes.passes", lambda: (restless,))
-    assert optimise(graph) == graph
+    table = (_noting("once", "", "a"), _noting("to", "a", "b"), _noting("fro", "b", "a", stage))
+    monkeypatch.setattr("edgeconv.passes.passes", lambda: table)
+    with pytest.raises(InvariantError, match="fro, to: never leave the graph"):
+        optimise(replace(graph, notes=("",)))
+
+
+def test_as_many_rounds_as_nodes_enable_one_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    b = GraphBuilder()
+    x = b.input(1, 2)
+    for _ in range(100):
+        x = b.unary(x, "relu")
+    chain = [_noting(f"{n:03}", str(n), str(n + 1)) for n in reversed(range(100))]
+    monkeypatch.setattr("edgeconv.passes.passes", lambda: tuple(chain))
+    assert optimise(replace(b.graph(x), notes=("0",))).notes == ("100",)
 
 
 @pytest.fixture
