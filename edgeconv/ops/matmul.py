@@ -8,14 +8,33 @@ from edgeconv.ir.layout import ROW_MAJOR
 from edgeconv.lowering.calls import kernel_layer, residual_in_place
 from edgeconv.lowering.nest import broadcast_strides, collapse, dense_strides, require_loops
 from edgeconv.lowering.work import Call
+from edgeconv.micro_kernels.base import Tile
 from edgeconv.ops.base import Operator
-from edgeconv.targets import Target
+from edgeconv.targets import STRIPS, Target
 
 RATE = 0.5  # of multiply-adds, the share that matrices of any size reach
 
 
 def _macs(node: Node, graph: Graph) -> int:
     return graph[node.output].size * graph[node.inputs[0]].shape[-1]
+
+
+def _tile(m: int, n: int, target: Target) -> Tile:
+    """The register tile by which a product takes the least time."""
+    lanes, latency = target.lanes, target.kernel(STRIPS).latency
+
+    def slots(tile: Tile) -> float:
+        """Of a step of all tiles: multiply-adds, or the latency, and loads, of which two take as
+        long; a last vector that is not full makes the kernel copy those beside it first."""
+        total = -(-n // lanes)
+        pieces, stripes = -(-m // tile.rows), -(-total // tile.vectors)
+        tail = total - (stripes - 1) * tile.vectors
+        each = max(m / pieces * total / stripes, latency) * pieces * stripes
+        loads = (m * stripes + total * pieces) / 2
+        return each + loads + (tail * pieces if n % lanes else 0)
+
+    able = (Tile(min(tile.rows, m), tile.vectors) for tile in target.tiles)
+    return min(able, key=slots)
 
 
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
@@ -30,6 +49,7 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
     b_moves = broadcast_strides(b_full[:-2], ROW_MAJOR, stack, ROW_MAJOR)
     batch = collapse(stack, a_moves, b_moves, dense_strides(stack))
     require_loops(node, len(batch.sizes))
+    tile = _tile(m, n, target)
     call, macs = Call(node, graph, target), _macs(node, graph)
     return kernel_layer(
         call,
@@ -43,6 +63,8 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
             "m": m,
             "n": n,
             "k": k,
+            "rows": -(-m // -(-m // tile.rows)),  # as even as they come
+            "vectors": tile.vectors,
         },
         headers=("ec_nest.h", "ec_matmul.h"),
         work=call.streams(macs / target.lanes / RATE),
