@@ -20,6 +20,7 @@ _STANDARD = re.compile(r"^#include <[^>]+>\n", re.MULTILINE)
 # or where no tensor has.
 NOTHING_STORED = {"ec_stored_": "ec_stored_float32.h"}
 TENSORS_IN_FLOAT32 = {"ec_tile_decoded": "ec_tile_float32.h"}
+ROUTINES = "routines"
 _TRUNCATE = (
     "/* Results in fewer bits are truncated, not rounded to nearest. */\n#define EC_TRUNCATE 1\n"
 )
@@ -80,6 +81,7 @@ def amalgamate(
     tensors: bool = True,
     truncate: bool = False,
     scaled: Sequence[Encoding] = (),
+    routines: str = "",
 ) -> Iterator[str]:
     """The common header, the ISA header and the kernels in the given order, each once.
 
@@ -87,7 +89,7 @@ def amalgamate(
     of a few lines where the ISA's loads and stores of such formats would be.  ``tensors``: tensors
     are, not weights alone.  Headers for kernels of one ISA are in ``../isa``.  ``truncate``: stores
     drop bits in place of rounding to nearest.  ``scaled``: the encodings of int8 results, each
-    once.
+    once.  ``routines``: C on the ISA's vectors that kernels call (`routines_header`).
     """
     if stored and truncate:
         yield _TRUNCATE
@@ -104,3 +106,5 @@ def amalgamate(
         text = _read(posixpath.join(folder, name), instead)
         own = posixpath.basename(name)
         yield _banner("Begin", own) + text + _banner("End", own)
+        if routines and folder == "isa":
+            yield _banner("Begin", ROUTINES) + routines + _banner("End", ROUTINES)

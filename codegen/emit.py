@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,6 +19,7 @@ from edgeconv.codegen.functions import MANY, Function, FunctionTable, environmen
 from edgeconv.codegen.port_names import port_names
 from edgeconv.codegen.ports import Port, run_parameters
 from edgeconv.codegen.pruning import pruned
+from edgeconv.codegen.routines import routines_header
 from edgeconv.codegen.sbom import Bill
 from edgeconv.codegen.selftest import SEED, Answer
 from edgeconv.codegen.source_tree import SourceTree
@@ -317,10 +318,11 @@ class _Emitter:
         program = self.env.get_template("model.c.j2").render(context)
         return context | {"program": program, "runtime": self._runtime(calls, program)}
 
-    def _runtime(self, calls: Iterable[Call], program: str) -> str:
+    def _runtime(self, calls: Sequence[Call], program: str) -> str:
         """The headers that ``calls`` need, as far as ``program`` comes to what is in them."""
         blobs = [blob.storage for layer in self.choice.layers for blob in layer.blobs]
         tensors = [tensor.storage for tensor in self.choice.graph.activations()]
+        routines = (routine for call in calls for routine in call.layer.routines)
         headers = amalgamate(
             self.target.header,
             merge_headers(call.layer.headers for call in calls if call.code),
@@ -328,6 +330,7 @@ class _Emitter:
             tensors=any(form != FLOAT32 for form in tensors),
             truncate=self.options.truncate,
             scaled=self._scaled(),
+            routines=routines_header(self.env, routines),
         )
         return pruned("\n".join(headers), program)
 

@@ -22,6 +22,8 @@ class CompileOptions:
     ``name``: prefix of files and symbols, "" for one made from the model's file name.  ``ram`` and
     ``flash``: budgets in bytes; where absent, what the board has.  ``storage``: formats by layer
     (of its filters; of its result with ``:output`` behind the name), ``*`` for all layers.
+    ``winograd_error``: of a layer, in parts of its largest output, within which it may be computed
+    by minimal filtering (`choose.select`).
     ``calibration``: samples to measure accuracy on.  ``min_sqnr`` in dB and ``max_drop``, a share
     of the labels: what may be lost of it; ``objective``: what to make smallest within
     that, "" for latency where the board predicts it, else memory.
@@ -42,6 +44,7 @@ class CompileOptions:
     io: str = "caller"
     weights_as_c: bool = False
     calibration: Path | None = None
+    winograd_error: float | None = None
     min_sqnr: float | None = None
     max_drop: float | None = None
     objective: str = ""
@@ -98,7 +101,11 @@ class CompileOptions:
             yield from ("--weights", "c")
         if self.calibration:
             yield from ("--calibration", self.calibration.name)
-        for option, limit in (("--min-sqnr", self.min_sqnr), ("--max-drop", self.max_drop)):
+        for option, limit in (
+            ("--winograd-error", self.winograd_error),
+            ("--min-sqnr", self.min_sqnr),
+            ("--max-drop", self.max_drop),
+        ):
             if limit is not None:
                 yield from (option, f"{limit:g}")
         if self.objective:

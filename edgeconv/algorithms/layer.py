@@ -13,6 +13,7 @@ from edgeconv.algorithms.candidate import ConvCandidate
 from edgeconv.algorithms.packing import bias_blob, filters_blob, storage_params
 from edgeconv.ir.choice import Alias, Layer, Param
 from edgeconv.ir.step import Divides
+from edgeconv.ir.straight_line import Routine
 from edgeconv.lowering.calls import kernel_layer
 from edgeconv.lowering.work import Call
 
@@ -31,13 +32,15 @@ def conv_layer(
     plan: Mapping[str, Param],
     divides: Divides | None = None,
     pointers: tuple[str, str] = ("weights", "workspace"),
+    routines: tuple[Routine, ...] = (),
 ) -> Layer:
     """The call of ``candidate`` for the Conv or Dense node of ``call``.
 
     Its pointers are ``in``, that to the filters, ``bias``, ``residual`` if there is one, ``out``,
     and that to a workspace if it takes any; ``pointers`` names the two.  The template sees
     ``params``, and what `kernel_layer` and `storage_params` say.  ``filters``: how many elements
-    they take in the order of the kernel, and what brings them in it.  ``plan``: what explain and
+    they take in the order of the kernel, and what brings them in it.  ``routines``: made for it.
+    ``plan``: what explain and
     report.json show.
     """
     node, graph = call.node, call.graph
@@ -61,4 +64,4 @@ def conv_layer(
         workspace=pointers[1],
     )
     # Its filters come in more than once.
-    return replace(layer, work=candidate.work, candidate=candidate, plan=plan)
+    return replace(layer, work=candidate.work, candidate=candidate, plan=plan, routines=routines)

@@ -10,6 +10,7 @@ from edgeconv.encoding import FLOAT32, Encoding
 from edgeconv.ir.activation import NONE
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Layout, Order, Shape
+from edgeconv.ir.minimal_filter import Nested
 from edgeconv.ir.step import Divides
 from edgeconv.lowering.work import epilogue_slots
 
@@ -72,7 +73,7 @@ class ConvProblem:
     filters, of the input and of the output.  ``finish``: the epilogue.  ``schedule``: the one
     asked of SConv, for comparisons.  ``in_ring`` and ``out_ring``: the rows that memory holds at a
     time (``Tensor.ring``), 0 for all.  ``integers``: sums of stored integers make the result
-    (``sums.form_of``).
+    (``sums.form_of``).  ``minimal_filters``: the forms of Winograd that are accurate enough.
     """
 
     batch: int
@@ -95,6 +96,7 @@ class ConvProblem:
     in_ring: int = 0
     out_ring: int = 0
     integers: bool = False
+    minimal_filters: tuple[Nested, ...] = ()
 
     @property
     def in_memory(self) -> Triple:
@@ -228,4 +230,5 @@ def problem_of(node: Node, graph: Graph) -> ConvProblem:
         in_ring=x.ring,
         out_ring=y.ring,
         integers=form_of(node, graph) is not None,
+        minimal_filters=node.attrs.get("minimal_filters", ()),
     )

@@ -17,6 +17,7 @@ from edgeconv.choose.storage import (
     store_weights,
     truncate_weights,
 )
+from edgeconv.choose.winograd import allow_minimal_filters
 from edgeconv.errors import UsageError
 from edgeconv.ir.candidate import FLOAT, INTEGERS, OPERANDS
 from edgeconv.ir.check import check
@@ -86,6 +87,7 @@ def select(
     integers: bool = False,
     workspace: Mapping[str, int] | None = None,
     machine: Machine | None = None,
+    winograd_error: float | None = None,
 ) -> Choice:
     """Choose layouts and kernels for ``target``.
 
@@ -97,10 +99,12 @@ def select(
     ``storage`` says otherwise.  ``workspace`` maps layer names (``*``: all others) to the bytes of
     workspace that their convolutions and products may take.  ``machine``: what prices are asked of,
     the target's unless given; where it states energies, these are made small instead of times.
+    ``winograd_error``: see `allow_minimal_filters`.
     Raises EdgeconvError for an operator without a kernel, for an algorithm that does not apply, and
     as `store_weights` and `store_tensors` do.
     """
-    forced = _force_algorithms(graph, algorithms or {}, target)
+    allowed = allow_minimal_filters(graph, algorithms or {}, winograd_error)
+    forced = _force_algorithms(allowed, algorithms or {}, target)
     filters, outputs = by_kind(forced, storage or {})
     stored = store_weights(forced, filters)
     stored = truncate_weights(stored) if truncate else stored

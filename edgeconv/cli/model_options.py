@@ -6,7 +6,17 @@ from typing import Any
 
 import click
 
-from edgeconv.arguments import NEAREST, ROUNDINGS, decibels, fraction, named, pair, shape, size_of
+from edgeconv.arguments import (
+    NEAREST,
+    ROUNDINGS,
+    decibels,
+    fraction,
+    named,
+    pair,
+    shape,
+    size_of,
+    tolerance,
+)
 from edgeconv.cli.words import ALGORITHM, BOARD, FILE, STORAGE, TENSOR, TEXT, Word, argument, option
 
 OBJECTIVES = ("latency", "memory", "energy")
@@ -53,6 +63,13 @@ def model_options() -> tuple[click.Parameter, ...]:
             ALGORITHM,
             "LAYER=ALG",
             "use this algorithm for a convolution, * for all",
+        ),
+        option(
+            "--winograd-error",
+            Word(tolerance),
+            "R",
+            "compute convolutions by minimal filtering where that is faster and the error of a "
+            "layer, measured on its filters, at most this part of its largest output",
         ),
         _by_name(
             "--storage",

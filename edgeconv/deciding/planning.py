@@ -110,6 +110,7 @@ class Planner:
             integers=allowed.integers,
             workspace=allowed.workspace,
             machine=self.machine,
+            winograd_error=options.winograd_error,
         )
         return self.placed(choice, allowed, storage)
 

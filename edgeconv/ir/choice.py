@@ -14,6 +14,7 @@ from edgeconv.ir.activation import NONE, Activation
 from edgeconv.ir.candidate import Candidate
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.step import Divides, Step, alone
+from edgeconv.ir.straight_line import Routine
 from edgeconv.ir.work import Crossing, Work
 
 
@@ -67,7 +68,8 @@ class Blob:
     ``storage`` is the format in which floats lie in the image; other types have their own.
     ``arrange``, of filters and of biases without units: brings an array of the shape of the layer's
     own into the blob's order, with zeros where the blob is padded, and does nothing else to its
-    values.  So others can take their place as the plan of this layer reads them.
+    values, but for filters in float32 that a kernel wants transformed.  So others can take their
+    place as the plan of this layer reads them.
     """
 
     name: str
@@ -135,6 +137,7 @@ class Layer:
     ``candidate``: the plan behind it, for convolutions and dense layers.
     A layer whose every alias is exact and granted needs no call at all (``free_if_aliased``).
     ``divides``: its function can compute some rows alone, None where it computes all at once.
+    ``routines``: linear functions of vectors that are made for it, beside its headers.
     ``workspace_bytes``: of one worker; they hold nothing between calls.
     """
 
@@ -152,6 +155,7 @@ class Layer:
     free_if_aliased: bool = False
     divides: Divides | None = None
     candidate: Candidate | None = None
+    routines: tuple[Routine, ...] = ()
     plan: Mapping[str, Param] = field(default_factory=dict)  # what explain and report.json show
 
     @property

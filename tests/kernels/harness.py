@@ -35,11 +35,13 @@ import numpy.typing as npt
 
 from edgeconv.codegen.amalgamate import micro_kernel_list, quantised_table
 from edgeconv.codegen.functions import FunctionTable, environment
+from edgeconv.codegen.routines import routines_header
 from edgeconv.codegen.weights import encoded
 from edgeconv.encoding import FLOAT32
 from edgeconv.ir.activation import NONE, Activation
 from edgeconv.ir.choice import Alias, ArgKind, Layer, tensor_bytes
 from edgeconv.ir.graph import Epilogue, Graph, Node, Tensor
+from edgeconv.ir.straight_line import Routine
 from edgeconv.lowering.calls import constants_as_blobs, merge_headers
 from edgeconv.lowering.options import LayoutOption
 from edgeconv.ops import operators
@@ -233,11 +235,13 @@ class Program:
         self.callers: dict[str, str] = {}
         self.runs: list[Run] = []
         self.headers: list[tuple[str, ...]] = []
+        self.routines: list[Routine] = []
 
     def add(self, case: Case, granted: Sequence[Alias]) -> None:
         layer = case.layer
         name = self._function(layer, tuple(alias not in granted for alias in layer.aliases))
         self.headers.append(layer.headers)
+        self.routines.extend(layer.routines)
         sizes, places = _place(case, granted)
         keys = {ArgKind.WEIGHTS: "blob {}", ArgKind.WORKSPACE: "workspace"}
         args = tuple(places[keys.get(arg.kind, "{}").format(arg.ref)] for arg in layer.args)
@@ -278,6 +282,7 @@ class Program:
                 micro_kernel_list(headers),
                 '#include "ec_common.h"',
                 f'#include "isa/{target.header}"',
+                routines_header(environment(), self.routines),
             ]
             text += [f'#include "kernels/{name}"' for name in headers]
         else:

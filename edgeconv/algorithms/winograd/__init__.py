@@ -1,0 +1,35 @@
+"""Winograd's minimal filtering in two dimensions, over strips of tiles.
+
+Fewer products than a direct convolution has, of filters and inputs that are transformed; the error
+is larger, so that a node is computed so only in the forms that it names (``minimal_filters``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from edgeconv.algorithms.base import Algorithm
+from edgeconv.algorithms.winograd.candidate import candidates
+from edgeconv.algorithms.winograd.lower import lower
+from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.layout import ROW_MAJOR, blocked
+from edgeconv.lowering.options import LayoutOption
+from edgeconv.targets import Target
+
+
+def _layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
+    """Blocks of as many channels as a vector has lanes, in and out."""
+    del graph
+    xc = blocked(target.lanes) if target.lanes > 1 else ROW_MAJOR
+    fixed = (ROW_MAJOR,) * (sum(1 for name in node.inputs if name) - 1)
+    return (LayoutOption((xc, *fixed, *((xc,) if node.epilogue.residual else ())), (xc,)),)
+
+
+ALGORITHM = Algorithm(
+    "winograd",
+    candidates,
+    _layouts,
+    lower,
+    requires="it needs a convolution of one group with strides and dilations of 1 and a kernel of "
+    "3 or 5 rows and columns, in float32, and a form whose error is within --winograd-error",
+)

@@ -1,0 +1,100 @@
+"""The candidate of a Winograd convolution: its plan, and what it takes."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+from edgeconv.algorithms.axis import axes_of
+from edgeconv.algorithms.candidate import ConvCandidate
+from edgeconv.algorithms.problem import ConvProblem
+from edgeconv.algorithms.traffic import Runs, lost
+from edgeconv.algorithms.winograd.plan import FLOAT_BYTES, WinogradPlan, make_plan
+from edgeconv.algorithms.work import epilogue
+from edgeconv.cache import Cache
+from edgeconv.encoding import FLOAT32
+from edgeconv.ir.work import Crossing, Work
+from edgeconv.targets import Target
+
+WinogradCandidate = ConvCandidate[WinogradPlan]
+
+
+def applies(problem: ConvProblem) -> bool:
+    """Whether there is a form of it at all: one group, no stride or dilation, two dimensions, in
+    float32."""
+    depth, *window = problem.kernel
+    plain = problem.in_as == problem.out_as == problem.filters_as == FLOAT32
+    whole = problem.in_ring == problem.out_ring == 0
+    flat = depth == 1 and problem.in_size[0] == problem.out_size[0] == 1
+    still = problem.strides[1:] == problem.dilations[1:] == (1, 1)
+    return plain and whole and flat and still and problem.groups == 1 and min(window) > 1
+
+
+def candidates(problem: ConvProblem, target: Target) -> tuple[WinogradCandidate, ...]:
+    """The cheapest plan, in a form that the problem allows; it needs a workspace."""
+    if not problem.minimal_filters or not target.workspaces or not applies(problem):
+        return ()
+    plan = make_plan(problem, target)
+    found = ConvCandidate(
+        algorithm="winograd",
+        problem=problem,
+        plan=plan,
+        workspace={
+            "panel": FLOAT_BYTES * plan.panel_floats,
+            "sums": FLOAT_BYTES * plan.sums_floats(target.lanes),
+        },
+        work=_work(problem, plan, target),
+        crossings=partial(_traffic, problem, plan, target),
+    )
+    return (found,)
+
+
+def _work(problem: ConvProblem, plan: WinogradPlan, target: Target) -> Work:
+    """Products read filters once per row of tiles, and tiles once per vector of filters."""
+    tiles = problem.batch * plan.strips * plan.strip
+    filters = plan.filter_floats(problem, target.lanes)
+    panels = tiles * plan.form.products * problem.in_c
+    passes = -(-problem.out_c // (plan.vectors * target.lanes))
+    read, written = problem.in_elements, problem.out_elements
+    weights, data = filters * tiles / plan.rows, panels * (passes + 1) + read + written
+    return Work(
+        slots=plan.cost + epilogue(problem, target),
+        moves=weights + data if target.single_issue else 0.0,
+        weight_bytes=FLOAT_BYTES * weights,
+        data_bytes=FLOAT_BYTES * data,
+    )
+
+
+def _traffic(problem: ConvProblem, plan: WinogradPlan, target: Target) -> tuple[Crossing, ...]:
+    """What crosses behind each of the target's caches, nearest first, for the whole batch."""
+    caches = sorted(target.caches, key=lambda cache: cache.level)
+    return tuple(_crossing(problem, plan, target.lanes, cache) for cache in caches)
+
+
+def _crossing(problem: ConvProblem, plan: WinogradPlan, lanes: int, cache: Cache) -> Crossing:
+    """Strip by strip, under which all filters pass, tile by tile of the micro-kernel."""
+    strips = problem.batch * plan.strips
+    passes = -(-problem.out_c // (plan.vectors * lanes))
+    filters = float(FLOAT_BYTES * plan.filter_floats(problem, lanes))
+    panel, sums = FLOAT_BYTES * plan.panel_floats, FLOAT_BYTES * plan.sums_floats(lanes)
+    results = float(FLOAT_BYTES * problem.out_elements)
+    own = Runs(1, panel)
+    panel_lost = lost(cache, own, Runs(1, filters / passes), Runs(1, sums))
+    filters_lost = lost(cache, Runs(1, filters), own, Runs(1, sums), Runs(1, results / strips))
+    # Sums are read as soon as they are written; beside filters and a panel that stay.
+    sums_lost = lost(cache, Runs(1, sums), Runs(1, filters / passes))
+    sums_moved = strips * passes * sums * sums_lost
+    return Crossing(
+        level=cache.level,
+        input=FLOAT_BYTES * problem.batch * problem.in_c * _read(problem),
+        packed=strips * panel * (1 + panel_lost * passes) - panel + sums_moved,
+        filters=filters * (1 + (strips - 1) * filters_lost),
+        output_reads=0.0,
+        packed_writes=strips * panel * panel_lost + sums_moved,
+        output_writes=results,
+    )
+
+
+def _read(problem: ConvProblem) -> float:
+    """Pixels that some output reads."""
+    return float(math.prod(axis.all_read for axis in axes_of(problem)))

@@ -1,0 +1,73 @@
+"""How far a Winograd convolution in float32 is from the same one in float64.
+
+What kernels compute is computed here step by step, on tiles of random numbers and the filters that
+are given, and compared with a direct convolution of the same numbers.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from edgeconv.algorithms.winograd.plan import routine_of
+from edgeconv.algorithms.winograd.toom_cook import matrices, nested
+from edgeconv.ir.minimal_filter import Nested
+from edgeconv.ir.straight_line import Routine
+
+Floats = npt.NDArray[np.float32]
+TILES = 16
+MOST_FILTERS = 64  # of a layer that are tried, every so many-th
+
+
+def relative_error(form: Nested, weights: Floats, seed: int = 0) -> float:
+    """The largest difference of an output, in parts of the largest output.
+
+    ``weights``: (out_c, in_c, rows, columns), not all zero.  Inputs are normally distributed.
+    """
+    some = weights[:: -(-len(weights) // MOST_FILTERS)].astype(np.float32)
+    random = np.random.default_rng(seed)
+    sides = form.down.products, form.across.products
+    tiles = random.standard_normal((TILES, some.shape[1], *sides), np.float32)
+    exact = _direct(form, some, tiles)
+    largest = float(np.abs(exact).max())
+    return float(np.abs(_winograd(form, some, tiles) - exact).max()) / largest if largest else 0.0
+
+
+def _direct(form: Nested, weights: Floats, tiles: Floats) -> npt.NDArray[np.float64]:
+    windows = np.lib.stride_tricks.sliding_window_view(
+        tiles.astype(np.float64), weights.shape[2:], axis=(2, 3)
+    )
+    found: npt.NDArray[np.float64]
+    found = np.einsum("tcyxij,ocij->toyx", windows, weights.astype(np.float64), optimize=True)
+    return found
+
+
+def _winograd(form: Nested, weights: Floats, tiles: Floats) -> npt.NDArray[np.float64]:
+    down, across = matrices(form.down).of_filter, matrices(form.across).of_filter
+    filters = nested(down, across, weights).astype(np.float32)
+    inputs = _both(form, "input", tiles)
+    sums = np.einsum("tcij,ocij->toij", inputs, filters, optimize=True)
+    return _both(form, "output", sums).astype(np.float64)
+
+
+def _both(form: Nested, side: str, values: Floats) -> Floats:
+    """The transformations of both directions in the order of the kernel: an input's rows first, the
+    columns of sums first."""
+    down, across = routine_of(form.down, side), routine_of(form.across, side)
+    if side == "input":
+        return _run(down, _run(across, values, 3), 2)
+    return _run(across, _run(down, values, 2), 3)
+
+
+def _run(code: Routine, values: Floats, axis: int) -> Floats:
+    """``code`` along an axis, multiply-adds rounded once."""
+    known = {f"x{i}": np.take(values, i, axis) for i in range(code.inputs)}
+    for each in code.sums:
+        total = np.zeros_like(known["x0"])
+        for factor, name in each.terms:
+            exact = total.astype(np.float64) + float(np.float32(factor)) * known[name].astype(
+                np.float64
+            )
+            total = exact.astype(np.float32)
+        known[each.name] = total
+    return np.stack([known[name] for name in code.outputs], axis)

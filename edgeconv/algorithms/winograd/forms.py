@@ -1,0 +1,64 @@
+"""The forms that a layer may be computed in: sizes, points, and which are accurate enough."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from itertools import product
+
+import numpy as np
+import numpy.typing as npt
+
+from edgeconv.algorithms.winograd.error import relative_error
+from edgeconv.ir.minimal_filter import MinimalFilter, Nested, minimal_filter
+
+Floats = npt.NDArray[np.float32]
+
+# Outputs of a tile by the taps of a filter.  Tiles of more than 8 inputs lose too many digits
+# (Section 6.5.1).
+OUTPUTS = {3: (2, 4, 6), 5: (2, 4)}
+# Points by products, those of the fewest operations first.  Of all sets of 0, 1, -1 and numbers
+# among +-2, +-3, +-3/2, +-1/2, +-2/3 that take as many operations they have the smallest error for
+# normally distributed filters and inputs (`error.relative_error`).
+POINTS: dict[int, tuple[tuple[int | str, ...], ...]] = {
+    4: ((0, 1, -1),),
+    6: ((0, 1, -1, "3/2", "-3/2"), (0, 1, -1, 2, "-1/2")),
+    8: ((0, 1, -1, 2, -2, "1/2", "-1/2"),),
+}
+_MOST = 4096  # layers whose errors are kept, with the filters they were measured on
+_measured: dict[Hashable, tuple[object, float]] = {}
+
+
+def forms_for(rows: int, columns: int) -> Iterator[tuple[Nested, ...]]:
+    """Those of a kernel of so many rows and columns; each with its points, cheapest first."""
+    for down, across in product(OUTPUTS.get(rows, ()), OUTPUTS.get(columns, ())):
+        if rows != columns:
+            pairs = product(_with_points(down, rows), _with_points(across, columns))
+            yield tuple(Nested(*pair) for pair in pairs)
+        elif down == across:
+            yield tuple(Nested(each, each) for each in _with_points(down, rows))
+
+
+def _with_points(outputs: int, taps: int) -> list[MinimalFilter]:
+    return [minimal_filter(outputs, taps, points) for points in POINTS[outputs + taps - 1]]
+
+
+def accurate(weights: Floats, most: float) -> tuple[Nested, ...]:
+    """The forms for filters (out_c, in_c, rows, columns) whose error on them is at most ``most``.
+
+    Of each size one, at the points that take the fewest operations.
+    """
+    found = []
+    for sizes in forms_for(*weights.shape[2:]):
+        within = (form for form in sizes if error_of(form, weights) <= most)
+        found += [form for form in (next(within, None),) if form]
+    return tuple(found)
+
+
+def error_of(form: Nested, weights: Floats) -> float:
+    """`relative_error`, measured once for each array of filters."""
+    key = id(weights), form
+    if key not in _measured:
+        if len(_measured) >= _MOST:
+            _measured.clear()
+        _measured[key] = weights, relative_error(form, weights)
+    return _measured[key][1]

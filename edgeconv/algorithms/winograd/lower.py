@@ -1,0 +1,96 @@
+"""From a plan to the parameters of its template."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from edgeconv.algorithms.filter_order import FilterOrder
+from edgeconv.algorithms.layer import conv_layer
+from edgeconv.algorithms.problem import ConvProblem
+from edgeconv.algorithms.winograd.candidate import WinogradCandidate
+from edgeconv.algorithms.winograd.plan import WinogradPlan, routine_of
+from edgeconv.algorithms.winograd.toom_cook import matrices, nested
+from edgeconv.ir.choice import Layer
+from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.minimal_filter import Nested
+from edgeconv.lowering.calls import residual_overwritten
+from edgeconv.lowering.work import Call
+from edgeconv.targets import Target
+
+Floats = npt.NDArray[np.float32]
+
+
+def transformed(form: Nested, weights: Floats) -> Floats:
+    """Filters of shape (out_c, in_c, rows, columns) as they are multiplied, of the shape of a tile:
+    G g G^T in float64, rounded once."""
+    down, across = matrices(form.down).of_filter, matrices(form.across).of_filter
+    return nested(down, across, weights).astype(np.float32)
+
+
+def _order(problem: ConvProblem, plan: WinogradPlan, lanes: int) -> FilterOrder:
+    """Vectors of a register tile; position of the image tile; channel; filter."""
+    full, rest = divmod(-(-problem.out_c // lanes), plan.vectors)
+    return FilterOrder(
+        groups=1,
+        out_c=problem.out_c,
+        in_c=problem.in_c,
+        taps=plan.form.products,
+        widths=(plan.vectors * lanes,) * full + ((rest * lanes,) if rest else ()),
+        nc=problem.in_c,
+        block=problem.in_c,
+    )
+
+
+def lower(candidate: WinogradCandidate, node: Node, graph: Graph, target: Target) -> Layer:
+    """The kernel call of a Conv node whose layouts are decided."""
+    problem, plan, lanes = candidate.problem, candidate.plan, target.lanes
+    form, residual = plan.form, node.epilogue.residual
+    order = _order(problem, plan, lanes)
+    inputs, outputs = (
+        tuple(routine_of(each, side) for each in (form.down, form.across))
+        for side in ("input", "output")
+    )
+
+    def pack(weights: Floats) -> Floats:
+        two = weights.reshape(problem.out_c, problem.in_c, *problem.kernel[1:])
+        return order.pack(transformed(form, two))
+
+    return conv_layer(
+        candidate,
+        Call(node, graph, target),
+        "winograd",
+        params={
+            "micro_kernel": plan.kernel.enumerator,
+            "packed": plan.packed,
+            "batch": problem.batch,
+            "in_c": problem.in_c,
+            "vectors": -(-problem.out_c // lanes),
+            "in_size": problem.in_size[1:],
+            "out_size": problem.out_size[1:],
+            "pads": problem.pads[1:],
+            "taken": (form.down.products, form.across.products),
+            "made": (form.down.outputs, form.across.outputs),
+            "inputs": tuple(each.enumerator for each in inputs),
+            "outputs": tuple(each.enumerator for each in outputs),
+            "across": plan.tiles[1],
+            "tiles": plan.tiles[0] * plan.tiles[1],
+            "strip": plan.strip,
+            "tile": (plan.rows, plan.vectors),
+            "line": plan.line,
+            "sums_at": plan.panel_floats,
+            "residual": bool(residual),
+        },
+        headers=("ec_micro_kernel.h", "ec_winograd.h"),
+        filters=(order.elements, pack),
+        pointers=("filters", "panel"),
+        routines=(*inputs, *outputs),
+        aliases=residual_overwritten(node, graph) if residual != node.inputs[0] else (),
+        plan={
+            "form": str(form),
+            "tiles": plan.strip,
+            "mr": plan.rows,
+            "nr": plan.vectors * lanes,
+            "predicted_slots": round(plan.cost),
+        },
+    )

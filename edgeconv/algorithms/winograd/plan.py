@@ -1,0 +1,178 @@
+"""Plan of a Winograd convolution: its form, the register tile, and the tiles of a strip."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from edgeconv.algorithms.problem import ConvProblem
+from edgeconv.algorithms.winograd.equations import routine
+from edgeconv.algorithms.winograd.toom_cook import matrices
+from edgeconv.cache import ASSUMED
+from edgeconv.ir.minimal_filter import MinimalFilter, Nested
+from edgeconv.ir.straight_line import Routine
+from edgeconv.micro_kernels.base import Lies, MicroKernel
+from edgeconv.price.duration import EXPOSED
+from edgeconv.price.machine import machine_of
+from edgeconv.targets import PANELS, Target
+
+FLOAT_BYTES = 4
+# The share of L2 that a strip may take: the filters that it meets pass beside it.  And of all the
+# filters.
+STRIP_OF_L2, STRIP_OF_FILTERS = 3 / 4, 1 / 4
+LINE_FLOATS = 16
+# Slots of one more load or store where transformations wait for memory, and of what else a tile
+# takes: its place, and a call of the micro-kernel.  Measured on Zen 4.
+MOVE_SLOTS = 0.75
+TILE_SLOTS = 24
+
+
+@lru_cache(maxsize=1024)
+def routine_of(form: MinimalFilter, side: str) -> Routine:
+    """The transformation of the ``side`` "input" or "output" of ``form``."""
+    found = matrices(form)
+    points = ", ".join(map(str, form.points))
+    does = f"{form} at {points} and infinity: "
+    if side == "input":
+        return routine(f"input_{form.name}", does + "of an input.", found.of_input)
+    return routine(f"output_{form.name}", does + "from products to outputs.", found.of_products)
+
+
+@dataclass(frozen=True, slots=True)
+class WinogradPlan:
+    """``rows`` tiles by ``vectors`` of filters go through the micro-kernel at a time.
+
+    ``tiles`` of an image, down and across; ``strip`` of them in a panel, a multiple of ``rows``,
+    and ``line`` floats of each tile at each position.  ``cost`` in slots.
+    """
+
+    kernel: MicroKernel
+    form: Nested
+    rows: int
+    vectors: int
+    tiles: tuple[int, int]
+    strip: int
+    line: int
+    cost: float = 0.0
+
+    @property
+    def strips(self) -> int:
+        """Of an image."""
+        return -(-math.prod(self.tiles) // self.strip)
+
+    @property
+    def panel_floats(self) -> int:
+        """Transformed tiles of a strip."""
+        return self.form.products * self.strip * self.line
+
+    def filter_floats(self, problem: ConvProblem, lanes: int) -> int:
+        """Transformed filters."""
+        return self.form.products * problem.in_c * -(-problem.out_c // lanes) * lanes
+
+    def sums_floats(self, lanes: int) -> int:
+        """Products of a strip with the filters of a register tile."""
+        return self.form.products * self.strip * self.vectors * lanes
+
+    @property
+    def packed(self) -> bool:
+        """Tiles lie side by side in the panel, else the channels of each."""
+        return self.kernel.lies is Lies.PACKED
+
+
+def make_plan(problem: ConvProblem, target: Target) -> WinogradPlan:
+    """The cheapest over the forms that ``problem`` names, register tiles and lengths of strips."""
+    plans = [plan for form in problem.minimal_filters for plan in _plans(problem, target, form)]
+    priced = (replace(plan, cost=cost(problem, plan, target)) for plan in plans)
+    return min(priced, key=lambda plan: plan.cost)
+
+
+def _plans(problem: ConvProblem, target: Target, form: Nested) -> Iterator[WinogradPlan]:
+    kernel, lanes = target.kernel(PANELS), target.lanes
+    _, out_h, out_w = problem.out_size
+    tiles = -(-out_h // form.down.outputs), -(-out_w // form.across.outputs)
+    channels = -(-problem.in_c // lanes) * lanes
+    # Where each tile's channels lie together, a power of two of them would bring all tiles to one
+    # set of the cache.
+    line = channels if kernel.lies is Lies.PACKED else channels + LINE_FLOATS
+    step = kernel.row_multiple
+    for tile in kernel.tiles:
+        vectors = min(tile.vectors, -(-problem.out_c // lanes))
+        pieces = -(-math.prod(tiles) // tile.rows)
+        each = -(-math.prod(tiles) // pieces)
+        for rows in {tile.rows, -(-each // step) * step}:
+            plan = WinogradPlan(kernel, form, rows, vectors, tiles, rows, line)
+            for count in _strip_pieces(-(-math.prod(tiles) // rows)):
+                longer = replace(plan, strip=rows * count)
+                if _fits(problem, longer, target):
+                    yield longer
+
+
+def _strip_pieces(pieces: int) -> Iterator[int]:
+    """Numbers of register tiles of a strip that cut an image as evenly as they can."""
+    strips = 1
+    while strips <= pieces:
+        each = -(-pieces // strips)
+        yield each
+        strips = (pieces - 1) // (each - 1) + 1 if each > 1 else pieces + 1
+
+
+def _fits(problem: ConvProblem, plan: WinogradPlan, target: Target) -> bool:
+    """Whether a strip is one register tile, or its workspace has its share of the second cache; or
+    of the filters, where these are so many that every strip brings them from further away."""
+    caches, lanes = target.caches or ASSUMED, target.lanes
+    room = STRIP_OF_L2 * caches[min(1, len(caches) - 1)].size
+    room = max(room, STRIP_OF_FILTERS * FLOAT_BYTES * plan.filter_floats(problem, lanes))
+    held = FLOAT_BYTES * (plan.panel_floats + plan.sums_floats(lanes))
+    return plan.strip == plan.rows or held <= room
+
+
+def transform_slots(form: Nested, side: str) -> float:
+    """Slots of a vector of channels of one tile: both directions, from memory to memory."""
+    down, across = (routine_of(each, side) for each in (form.down, form.across))
+    rows = form.down.products if side == "input" else form.down.outputs
+    operations = rows * across.operations + form.across.products * down.operations
+    between = rows * form.across.products
+    ends = form.products + (form.products if side == "input" else form.outputs)
+    return operations + MOVE_SLOTS * (2 * between + ends) + TILE_SLOTS
+
+
+def cost(problem: ConvProblem, plan: WinogradPlan, target: Target) -> float:
+    """Slots of all images."""
+    lanes, kernel, form = target.lanes, plan.kernel, plan.form
+    total = -(-problem.out_c // lanes)
+    step = {
+        vectors: max(
+            plan.rows * vectors / kernel.rate,
+            plan.rows / kernel.row_multiple + vectors,
+            kernel.latency,
+        )
+        for vectors in (plan.vectors, total % plan.vectors)
+    }
+    strips, pieces = plan.strips, plan.strip // plan.rows
+    products = sum(
+        count * (problem.in_c * step[vectors] + MOVE_SLOTS * plan.rows * vectors + TILE_SLOTS)
+        for vectors, count in ((plan.vectors, total // plan.vectors), (total % plan.vectors, 1))
+        if vectors
+    )
+    multiplied = strips * pieces * form.products * products * kernel.vectorised
+    tiles = math.prod(plan.tiles)
+    blocks = -(-problem.in_c // lanes)
+    transposed = 3 * form.products if plan.packed else 0
+    transformed = tiles * blocks * (transform_slots(form, "input") + transposed)
+    finished = tiles * total * transform_slots(form, "output")
+    computed, waiting = multiplied + transformed + finished, _waiting(problem, plan, target)
+    longer, shorter = max(computed, waiting), min(computed, waiting)
+    return problem.batch * (longer + EXPOSED * shorter)
+
+
+def _waiting(problem: ConvProblem, plan: WinogradPlan, target: Target) -> float:
+    """Slots that filters take to come, for every strip from the cache that holds them and it."""
+    machine, lanes = machine_of(target), target.lanes
+    filters = FLOAT_BYTES * plan.filter_floats(problem, lanes)
+    held = filters + FLOAT_BYTES * (plan.panel_floats + plan.sums_floats(lanes))
+    levels = (0.0, *(level.byte for level in machine.caches))
+    costs = zip(machine.sizes, levels, strict=False)
+    byte = next((cost for size, cost in costs if held <= size), machine.weights.byte)
+    return plan.strips * filters * byte / machine.slot

@@ -1,0 +1,232 @@
+/* Two-dimensional Winograd convolution of stride 1 on NCHW[EC_VL]c (Lavin and Gray, CVPR 2016): a tile
+   of the input is transformed, multiplied position by position with transformed filters, summed over
+   the channels, and what comes of it transformed to a tile of the output.
+
+     for every image: for every strip of tiles: pack it, transformed;
+       for vectors of filters: for every position of a tile: the micro-kernel on rows of tiles;
+         for every tile: transformation of the sums, then the epilogue
+
+   A strip holds no more tiles than find room near the core, so that the workspace does not grow with
+   the image.  Tiles go row by row; those at the right and at the bottom may reach beyond the output,
+   and rows of the micro-kernel beyond the last tile are zero.
+
+   Filters: vectors of a micro-kernel's tile, position, input channel, filter.
+   Panel: position, and then tile and channel; or, where the micro-kernel has its rows packed, rows of
+   a micro-kernel's tile, channel and tile.  Behind it the sums: position, tile, vector.
+
+   Needs ec_epilogue.h, ec_micro_kernel.h and the program's routines, without which there is nothing
+   here. */
+#ifdef EC_ROUTINES
+#ifndef EC_WINOGRAD_H
+#define EC_WINOGRAD_H
+
+enum { EC_WINOGRAD_SIDE = 8 }; /* inputs of a tile in either direction, at most */
+
+/* Constants at the call.  Routines transform columns (_h) and rows (_w) of a tile. */
+typedef struct ec_winograd {
+    int micro_kernel, packed;     /* whether its rows are packed, each step's side by side */
+    int batch, in_c, vectors;     /* images; vectors of filters, the last one padded */
+    int in_h, in_w, out_h, out_w; /* */
+    int pad_h, pad_w;             /* */
+    int taken_h, taken_w;         /* inputs of a tile */
+    int made_h, made_w;           /* outputs of a tile */
+    int input_h, input_w, output_h, output_w; /* routines */
+    int across, tiles;            /* tiles of a row, of an image */
+    int strip;                    /* tiles of a strip, a multiple of mr */
+    int mr, nv;                   /* of the micro-kernel */
+    int line;                     /* floats of a tile's channels in the panel, padding included */
+} ec_winograd;
+
+typedef struct ec_winograd_operands {
+    const float *in, *filters, *bias;
+    const void *residual;
+    void *out;
+    float *panel, *sums;
+} ec_winograd_operands;
+
+EC_INLINE int ec_winograd_positions(const ec_winograd spec)
+{
+    return spec.taken_h * spec.taken_w;
+}
+
+/* A tile of EC_VL channels that begins at row y and column x, which may lie outside; transformed down
+   its columns to `to`, position by position with `apart` floats from each to the next. */
+EC_INLINE void ec_winograd_input(const ec_winograd spec, const float *in, int y, int x, float *to,
+                                 ptrdiff_t apart)
+{
+    float rows[EC_WINOGRAD_SIDE * EC_WINOGRAD_SIDE * EC_VL];
+    const float *from = in + ((ptrdiff_t)y * spec.in_w + x) * EC_VL;
+    const int inside = x >= 0 && x + spec.taken_w <= spec.in_w;
+    for (int i = 0; i < spec.taken_h; i++, from += (ptrdiff_t)spec.in_w * EC_VL) {
+        ec_vec v[EC_WINOGRAD_SIDE];
+        const int met = y + i >= 0 && y + i < spec.in_h;
+        if (met && inside) {
+            EC_UNROLL
+            for (int j = 0; j < spec.taken_w; j++)
+                v[j] = ec_load(from + j * EC_VL);
+        } else {
+            EC_UNROLL
+            for (int j = 0; j < spec.taken_w; j++)
+                v[j] = met && x + j >= 0 && x + j < spec.in_w ? ec_load(from + j * EC_VL)
+                                                               : ec_set1(0.0f);
+        }
+        ec_transform(spec.input_w, v);
+        EC_UNROLL
+        for (int j = 0; j < spec.taken_w; j++)
+            ec_store(rows + (i * spec.taken_w + j) * EC_VL, v[j]);
+    }
+    for (int j = 0; j < spec.taken_w; j++) {
+        ec_vec v[EC_WINOGRAD_SIDE];
+        EC_UNROLL
+        for (int i = 0; i < spec.taken_h; i++)
+            v[i] = ec_load(rows + (i * spec.taken_w + j) * EC_VL);
+        ec_transform(spec.input_h, v);
+        EC_UNROLL
+        for (int i = 0; i < spec.taken_h; i++)
+            ec_store(to + (i * spec.taken_w + j) * apart, v[i]);
+    }
+}
+
+/* Tile number `tile` of an image; zeros where there is none. */
+EC_INLINE void ec_winograd_tile(const ec_winograd spec, const float *in, int tile, float *to,
+                                ptrdiff_t apart)
+{
+    if (tile < spec.tiles) {
+        const int y = tile / spec.across * spec.made_h, x = tile % spec.across * spec.made_w;
+        ec_winograd_input(spec, in, y - spec.pad_h, x - spec.pad_w, to, apart);
+        return;
+    }
+    for (int t = 0; t < ec_winograd_positions(spec); t++)
+        ec_store(to + t * apart, ec_set1(0.0f));
+}
+
+/* EC_VL tiles from number `first` on, whose channels come to lie tile by tile. */
+EC_INLINE void ec_winograd_tiles_packed(const ec_winograd spec, const float *in, int first, float *to,
+                                        ptrdiff_t apart)
+{
+    float tiles[EC_WINOGRAD_SIDE * EC_WINOGRAD_SIDE * EC_VL * EC_VL];
+    for (int i = 0; i < EC_VL; i++)
+        ec_winograd_tile(spec, in, first + i, tiles + i * EC_VL, EC_VL * EC_VL);
+    for (int t = 0; t < ec_winograd_positions(spec); t++) {
+        ec_vec v[EC_VL];
+        EC_UNROLL
+        for (int i = 0; i < EC_VL; i++)
+            v[i] = ec_load(tiles + (t * EC_VL + i) * EC_VL);
+        ec_transpose(v);
+        EC_UNROLL
+        for (int i = 0; i < EC_VL; i++)
+            ec_store(to + t * apart + i * spec.mr, v[i]);
+    }
+}
+
+/* The strip that begins with tile number `first`. */
+EC_NEST void ec_winograd_pack(const ec_winograd spec, const float *in, int first, float *panel)
+{
+    const int blocks = ec_ceil_div(spec.in_c, EC_VL);
+    const ptrdiff_t image = (ptrdiff_t)spec.in_h * spec.in_w * EC_VL;
+    const ptrdiff_t apart = (ptrdiff_t)spec.strip * spec.line;
+    for (int tile = 0; tile < spec.strip; tile += spec.packed ? EC_VL : 1)
+        for (int block = 0; block < blocks; block++) {
+            const float *const of = in + block * image;
+            if (spec.packed)
+                ec_winograd_tiles_packed(spec, of, first + tile,
+                                         panel + (ptrdiff_t)(tile - tile % spec.mr) * spec.line +
+                                             (ptrdiff_t)block * EC_VL * spec.mr + tile % spec.mr,
+                                         apart);
+            else
+                ec_winograd_tile(spec, of, first + tile,
+                                 panel + (ptrdiff_t)tile * spec.line + block * EC_VL, apart);
+        }
+}
+
+/* Products of all positions of a strip with nv vectors of filters, summed over the channels. */
+EC_INLINE void ec_winograd_multiply(const ec_winograd spec, const float *panel, const float *filters,
+                                    float *sums, int nv)
+{
+    const ptrdiff_t a_row = spec.packed ? 4 : 4 * (ptrdiff_t)spec.line;
+    const ptrdiff_t a_k = spec.packed ? 4 * (ptrdiff_t)spec.mr : 4;
+    for (int t = 0; t < ec_winograd_positions(spec); t++) {
+        for (int tile = 0; tile < spec.strip; tile += spec.mr) {
+            ec_sums of;
+            ec_row_init(spec.micro_kernel, &of, NULL, 0, spec.mr, nv);
+            ec_row_mac(spec.micro_kernel, &of, panel, a_row, a_k, filters, spec.in_c, spec.mr, nv);
+            ec_row_save(spec.micro_kernel, &of, sums, spec.mr, nv);
+            panel += (ptrdiff_t)spec.mr * spec.line;
+            sums += spec.mr * nv * EC_VL;
+        }
+        filters += (ptrdiff_t)spec.in_c * nv * EC_VL;
+    }
+}
+
+/* The sums of a tile, `apart` floats from position to position, become outputs from row y and column
+   x on. */
+EC_INLINE void ec_winograd_output(const ec_winograd spec, const ec_epilogue epilogue,
+                                  const ec_winograd_operands operands, const float *sums,
+                                  ptrdiff_t apart, ec_vec bias, ptrdiff_t at, int y, int x)
+{
+    float rows[EC_WINOGRAD_SIDE * EC_WINOGRAD_SIDE * EC_VL];
+    for (int j = 0; j < spec.taken_w; j++) {
+        ec_vec v[EC_WINOGRAD_SIDE];
+        EC_UNROLL
+        for (int i = 0; i < spec.taken_h; i++)
+            v[i] = ec_load(sums + (i * spec.taken_w + j) * apart);
+        ec_transform(spec.output_h, v);
+        EC_UNROLL
+        for (int i = 0; i < spec.made_h; i++)
+            ec_store(rows + (i * spec.taken_w + j) * EC_VL, v[i]);
+    }
+    const int made = ec_min_i(spec.made_w, spec.out_w - x);
+    for (int i = 0; i < ec_min_i(spec.made_h, spec.out_h - y); i++) {
+        const ptrdiff_t row = at + ((ptrdiff_t)(y + i) * spec.out_w + x) * EC_VL;
+        ec_vec v[EC_WINOGRAD_SIDE];
+        EC_UNROLL
+        for (int j = 0; j < spec.taken_w; j++)
+            v[j] = ec_load(rows + (i * spec.taken_w + j) * EC_VL);
+        ec_transform(spec.output_w, v);
+        EC_UNROLL
+        for (int j = 0; j < spec.made_w; j++)
+            if (j < made)
+                ec_finish(epilogue, ec_add(v[j], bias), operands.residual, operands.out,
+                          row + j * EC_VL, EC_VL);
+    }
+}
+
+/* The strip that begins with tile `first`, by nv vectors of filters from number `vector` on. */
+EC_NEST void ec_winograd_strip(const ec_winograd spec, const ec_epilogue epilogue,
+                               const ec_winograd_operands operands, int image, int first, int vector,
+                               int nv)
+{
+    const ptrdiff_t plane = (ptrdiff_t)spec.out_h * spec.out_w * EC_VL;
+    const ptrdiff_t of_vector = (ptrdiff_t)ec_winograd_positions(spec) * spec.in_c * EC_VL;
+    ec_winograd_multiply(spec, operands.panel, operands.filters + vector * of_vector, operands.sums,
+                         nv);
+    for (int tile = 0; tile < ec_min_i(spec.strip, spec.tiles - first); tile++)
+        for (int j = 0; j < nv; j++)
+            ec_winograd_output(spec, epilogue, operands,
+                               operands.sums + ((ptrdiff_t)tile * nv + j) * EC_VL,
+                               (ptrdiff_t)spec.strip * nv * EC_VL,
+                               ec_load(operands.bias + (vector + j) * EC_VL),
+                               ((ptrdiff_t)image * spec.vectors + vector + j) * plane,
+                               (first + tile) / spec.across * spec.made_h,
+                               (first + tile) % spec.across * spec.made_w);
+}
+
+EC_INLINE void ec_winograd_run(const ec_winograd spec, const ec_epilogue epilogue,
+                               const ec_winograd_operands operands)
+{
+    const ptrdiff_t in_image =
+        (ptrdiff_t)ec_ceil_div(spec.in_c, EC_VL) * spec.in_h * spec.in_w * EC_VL;
+    for (int image = 0; image < spec.batch; image++)
+        for (int first = 0; first < spec.tiles; first += spec.strip) {
+            int vector = 0;
+            ec_winograd_pack(spec, operands.in + image * in_image, first, operands.panel);
+            for (; vector + spec.nv <= spec.vectors; vector += spec.nv)
+                ec_winograd_strip(spec, epilogue, operands, image, first, vector, spec.nv);
+            if (spec.vectors % spec.nv)
+                ec_winograd_strip(spec, epilogue, operands, image, first, vector,
+                                  spec.vectors % spec.nv);
+        }
+}
+
+#endif
+#endif

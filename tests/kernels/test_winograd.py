@@ -1,0 +1,72 @@
+"""Winograd convolutions on every target, in every form, against float64.
+
+Sizes derive from the tile of the form and from the target's vectors: images of whole tiles, of one
+output less and one more, smaller than a tile; paddings from none to as much as the kernel; channels
+around a vector and a register tile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from edgeconv.algorithms.winograd.forms import forms_for
+from edgeconv.algorithms.winograd.plan import routine_of
+from edgeconv.algorithms.winograd.toom_cook import doubles, matrices
+from edgeconv.ir.activation import Activation
+from edgeconv.ir.minimal_filter import Nested
+from edgeconv.targets import PANELS, Target
+from tests.kernels.harness import Build, Spec, check
+from tests.kernels.test_conv import RELU, conv
+
+CLIP = Activation("clip", -1.0, 1.5)
+SQUARE = [form for side in (3, 5) for points in forms_for(side, side) for form in points]
+UNEQUAL = [points[-1] for points in forms_for(3, 5)][::3] + [next(forms_for(5, 3))[0]]
+
+
+def winograd(form: Nested, spec: Spec) -> Spec:
+    """``spec`` in this form, with what rounding can make of it at most (Higham, Accuracy and
+    Stability of Numerical Algorithms, 2002, Section 3.1): so many roundings one after the other, of
+    sums of magnitudes that the matrices' absolute values give."""
+    weights = np.abs(spec.inputs["w"].astype(np.float64))
+    one = np.full((form.down.products, form.across.products), np.abs(spec.inputs["x"]).max())
+    filters = _nested(form, "of_filter", weights).sum(axis=1)
+    magnitudes = _nested(form, "of_products", filters * _nested(form, "of_input", one))
+    roundings = weights.shape[1] + 4  # of products and channels; filter, bias, residual
+    for each in (form.down, form.across):
+        roundings += sum(routine_of(each, side).operations for side in ("input", "output"))
+    attrs = {**spec.attrs, "algorithm": "winograd", "minimal_filters": (form,)}
+    scale = float(magnitudes.max() + np.abs(spec.expected()).max())
+    return replace(spec, attrs=attrs, tolerance=roundings / 2, scale=scale)
+
+
+def _nested(form: Nested, name: str, values: np.ndarray) -> np.ndarray:
+    down, across = (
+        np.abs(doubles(getattr(matrices(each), name))) for each in (form.down, form.across)
+    )
+    return np.asarray(down @ values @ across.T)
+
+
+def specs(form: Nested, target: Target) -> Iterator[Spec]:
+    """Images around one tile and several, channels around a vector and a register tile."""
+    down, across, lanes = form.down, form.across, target.lanes
+    kernel = down.taps, across.taps
+    most = max(tile.vectors for tile in target.kernel(PANELS).tiles)
+    h, w = 2 * down.outputs + down.taps - 1, 3 * across.outputs + across.taps - 1
+    yield conv((1, lanes, h, w), lanes, kernel)
+    yield conv((2, lanes + 1, h + 1, w - 1), 2 * lanes - 1, kernel, after=RELU)
+    half = (down.taps // 2, across.taps // 2) * 2
+    yield conv((1, 2, h - 1, w + 1), most * lanes + 1, kernel, half, residual=True, after=CLIP)
+    yield conv((1, 3, *kernel), 2, kernel, (0, 1, 2, 0), bias=False)
+    full = (down.taps - 1, across.taps - 1, down.taps + 1, across.taps)
+    yield conv((1, 2 * lanes, 2, 3), lanes, kernel, full)
+
+
+@pytest.mark.parametrize("forms", [SQUARE, UNEQUAL], ids=["square", "unequal"])
+def test_every_form(forms: list[Nested], build: Build, folder: Path) -> None:
+    chosen = [winograd(form, spec) for form in forms for spec in specs(form, build.target)]
+    check(build, [case for spec in chosen for case in spec.cases(build.target)], folder)

@@ -1,0 +1,197 @@
+"""Minimal filtering: matrices, equations, which forms are accurate, and which layers have them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edgeconv import board as boards
+from edgeconv.algorithms.problem import problem_of
+from edgeconv.algorithms.winograd.candidate import candidates
+from edgeconv.algorithms.winograd.equations import routine
+from edgeconv.algorithms.winograd.error import relative_error
+from edgeconv.algorithms.winograd.forms import POINTS, accurate, forms_for
+from edgeconv.algorithms.winograd.toom_cook import matrices
+from edgeconv.choose import select
+from edgeconv.codegen.functions import environment
+from edgeconv.codegen.routines import routines_header
+from edgeconv.errors import EdgeconvError
+from edgeconv.ir.graph import Graph, Node, Tensor
+from edgeconv.ir.minimal_filter import MinimalFilter, Nested, minimal_filter
+from edgeconv.targets import TARGETS
+
+RATIONALS = st.fractions(min_value=-4, max_value=4, max_denominator=4)
+
+
+@st.composite
+def minimal_filters(draw: st.DrawFn) -> MinimalFilter:
+    outputs, taps = draw(st.integers(1, 7)), draw(st.integers(1, 7))
+    count = outputs + taps - 2
+    points = draw(st.lists(RATIONALS, min_size=count, max_size=count, unique=True))
+    return MinimalFilter(outputs, taps, tuple(points))
+
+
+@given(minimal_filters(), st.randoms(use_true_random=False))
+@settings(max_examples=60, deadline=None)
+def test_matrices_compute_a_correlation_exactly(form: MinimalFilter, random: Any) -> None:
+    found = matrices(form)
+    g = [Fraction(random.randint(-99, 99), random.randint(1, 9)) for _ in range(form.taps)]
+    d = [Fraction(random.randint(-99, 99), random.randint(1, 9)) for _ in range(form.products)]
+    u, v = (
+        [sum((c * x for c, x in zip(row, values, strict=True)), Fraction(0)) for row in matrix]
+        for matrix, values in ((found.of_filter, g), (found.of_input, d))
+    )
+    products = [a * b for a, b in zip(u, v, strict=True)]
+    for i, row in enumerate(found.of_products):
+        got = sum((c * p for c, p in zip(row, products, strict=True)), Fraction(0))
+        assert got == sum((g[k] * d[i + k] for k in range(form.taps)), Fraction(0))
+
+
+@given(minimal_filters())
+@settings(max_examples=60, deadline=None)
+def test_equations_are_the_matrix_with_no_more_operations(form: MinimalFilter) -> None:
+    for matrix in (matrices(form).of_input, matrices(form).of_products):
+        code = routine("test", "A test.", matrix)
+        assert code.matrix() == matrix
+        # A multiply-add per factor, less one in a row that begins with a term without.
+        plain = sum(sum(map(bool, row)) - (1 in row) for row in matrix)
+        assert code.operations <= plain
+
+
+@pytest.mark.parametrize(
+    ("outputs", "taps", "points", "operations"),
+    [
+        (2, 3, (0, 1, -1), (4, 4)),  # as Lavin and Gray write them
+        (4, 3, (0, 1, -1, 2, -2), (12, 10)),
+        (6, 3, POINTS[8][0], (24, 20)),
+    ],
+)
+def test_shared_terms_are_found(
+    outputs: int, taps: int, points: Any, operations: tuple[int, int]
+) -> None:
+    found = matrices(minimal_filter(outputs, taps, points))
+    codes = [routine("test", "A test.", m) for m in (found.of_input, found.of_products)]
+    assert tuple(code.operations for code in codes) == operations
+
+
+@pytest.mark.parametrize("points", [(0, 1), (0, 1, 1), (0, 1, -1, 2)])
+def test_points_that_make_no_form_are_refused(points: tuple[int, ...]) -> None:
+    with pytest.raises(EdgeconvError, match="no minimal filtering algorithm"):
+        matrices(minimal_filter(2, 3, points))
+
+
+def test_routines_read_as_equations() -> None:
+    code = routine("f", "B^T.", matrices(minimal_filter(2, 3, (0, 1, -1))).of_input)
+    text = routines_header(environment(), [code, code])
+    assert text.count("EC_INLINE void ec_f(ec_vec *v)") == 1
+    assert "const ec_vec y1 = ec_add(x1, x2);" in text
+    assert "    case EC_ROUTINE_F: ec_f(v); break;" in text
+    assert routines_header(environment(), []) == ""
+
+
+def weights(out_c: int, in_c: int, side: int, seed: int = 3) -> Any:
+    return np.random.default_rng(seed).standard_normal((out_c, in_c, side, side)).astype(np.float32)
+
+
+def square(outputs: int, taps: int, points: Any) -> Nested:
+    one = minimal_filter(outputs, taps, points)
+    return Nested(one, one)
+
+
+def test_errors_grow_with_the_tile() -> None:
+    filters = weights(16, 64, 3)
+    small, middle, large = (relative_error(next(iter(f)), filters) for f in forms_for(3, 3))
+    assert 0 < small < middle < large < 1e-4
+
+
+@pytest.mark.parametrize("others", [(2, -2), ("1/2", "-1/2"), (3, -3), ("2/3", "-2/3")])
+def test_points_are_better_than_others_of_as_many_operations(others: Any) -> None:
+    filters = weights(32, 64, 3)
+    chosen = square(4, 3, POINTS[6][0])
+    assert relative_error(chosen, filters) < relative_error(
+        square(4, 3, (0, 1, -1, *others)), filters
+    )
+
+
+def test_forms_within_the_error_alone_are_allowed() -> None:
+    filters = weights(16, 64, 3)
+    errors = {form: relative_error(form, filters) for each in forms_for(3, 3) for form in each}
+    assert accurate(filters, 0.0) == ()
+    assert [str(form) for form in accurate(filters, 1.0)] == [
+        *("F(2x2, 3x3)", "F(4x4, 3x3)", "F(6x6, 3x3)")
+    ]
+    for most in sorted(errors.values()):
+        allowed = accurate(filters, most)
+        assert allowed
+        assert all(errors[form] <= most for form in allowed)
+    assert accurate(weights(4, 4, 7), 1.0) == ()  # no tile of at most 8 inputs
+
+
+def network(in_c: int = 64, out_c: int = 64, size: int = 56, **attrs: Any) -> Graph:
+    """A convolution of 3x3, called ``conv``."""
+    usual = {"kernel": (3, 3), "strides": (1, 1), "dilations": (1, 1), "pads": (1, 1, 1, 1)}
+    node = Node("conv", "Conv", ("x", "w"), ("y",), {**usual, "groups": 1, **attrs})
+    filters = weights(out_c, in_c // attrs.get("groups", 1), 3)
+    tensors = {
+        "x": Tensor("x", (1, in_c, size, size)),
+        "w": Tensor("w", filters.shape, data=filters),
+        "y": Tensor("y", (1, out_c, size // node.attrs["strides"][0], size)),
+    }
+    return Graph("net", (node,), tensors, ("x",), ("y",))
+
+
+def algorithm(graph: Graph, **asked: Any) -> str:
+    (layer,) = (e for e in select(graph, boards.load("zen4").target, **asked).layers if e.candidate)
+    return layer.algorithm
+
+
+def test_it_is_asked_for_by_name_or_by_its_error() -> None:
+    graph = network()
+    assert algorithm(graph) == "direct"
+    assert algorithm(graph, algorithms={"conv": "winograd"}) == "winograd"
+    assert algorithm(graph, algorithms={"*": "winograd"}) == "winograd"
+    assert algorithm(graph, winograd_error=1e-4) == "winograd"
+    assert algorithm(graph, winograd_error=1e-9) == "direct"
+    assert algorithm(graph, winograd_error=0.0) == "direct"
+    assert algorithm(graph, winograd_error=1e-4, algorithms={"conv": "sconv"}) == "sconv"
+
+
+def test_price_decides_where_it_is_allowed() -> None:
+    """Few channels and outputs do not pay for their transformations."""
+    assert algorithm(network(3, 8, 12), winograd_error=1e-3) != "winograd"
+
+
+@pytest.mark.parametrize(
+    "attrs", [{"strides": (2, 1)}, {"dilations": (2, 2), "pads": (2, 2, 2, 2)}, {"groups": 2}]
+)
+def test_what_has_no_form_is_refused_by_name(attrs: Any) -> None:
+    with pytest.raises(EdgeconvError, match="algorithm does not apply"):
+        algorithm(network(**attrs), algorithms={"conv": "winograd"})
+    assert algorithm(network(**attrs), winograd_error=1e-3) != "winograd"
+
+
+def test_an_error_that_no_form_keeps_is_refused_by_name() -> None:
+    with pytest.raises(EdgeconvError, match="--winograd-error"):
+        algorithm(network(), algorithms={"conv": "winograd"}, winograd_error=1e-9)
+
+
+@pytest.mark.parametrize("isa", sorted(TARGETS))
+@pytest.mark.parametrize(("channels", "size"), [(5, 3), (64, 56), (512, 14)])
+def test_a_strip_covers_the_image_in_whole_register_tiles(
+    isa: str, channels: int, size: int
+) -> None:
+    graph = network(channels, channels, size, minimal_filters=accurate(weights(8, 8, 3), 1.0))
+    (node,), target = graph.nodes, TARGETS[isa]
+    (found,) = candidates(problem_of(node, graph), target)
+    plan = found.plan
+    assert plan.strip % plan.rows == plan.rows % plan.kernel.row_multiple == 0
+    assert (plan.strips - 1) * plan.strip < plan.tiles[0] * plan.tiles[1]
+    assert plan.tiles[0] * plan.tiles[1] <= plan.strips * plan.strip
+    assert found.workspace_bytes == 4 * (plan.panel_floats + plan.sums_floats(target.lanes))
+    assert not candidates(problem_of(node, graph), replace(target, workspaces=False))
