@@ -6,7 +6,7 @@ import mmap
 from collections.abc import Iterator
 from pathlib import Path
 
-from edgeconv import limits
+from edgeconv import limits, tflite_format
 from edgeconv.wire_format import LENGTH, MalformedError, fields, map_file
 
 # Of onnx.proto.
@@ -23,9 +23,17 @@ def tensor_names(path: Path) -> tuple[str, ...]:
     """
     with map_file(path) as content:
         try:
+            if tflite_format.is_tflite(content):
+                return _of_tflite(content, str(path))
             return tuple(_names(content, str(path)))
-        except (MalformedError, UnicodeDecodeError):
+        except (MalformedError, UnicodeDecodeError, tflite_format.DamagedError):
             raise ValueError(f"{path} is no model") from None
+
+
+def _of_tflite(content: mmap.mmap, where: str) -> tuple[str, ...]:
+    model = tflite_format.read(content, where)
+    written = [index for operator in model.operators for index in operator.outputs]
+    return tuple(model.tensors[index].name for index in (*model.inputs, *written))
 
 
 def _names(content: mmap.mmap, where: str) -> Iterator[str]:

@@ -21,7 +21,7 @@ def _one_thread() -> click.Option:
 
 COMPILE = Command(
     "compile",
-    "compile a model to a C project",
+    "compile a model, ONNX or TensorFlow Lite (.tflite), to a C project",
     "compiling:run",
     *model_options(),
     _one_thread(),
@@ -47,7 +47,7 @@ _VERIFY = Command(
         "measure SQNR and, by an array `label`, top-1 on these inputs",
     ),
     flag("--layers", "compare every layer"),
-    option("--model", FILE, "MODEL.onnx", "if it has moved"),
+    option("--model", FILE, "MODEL.onnx", "if it has moved, or MODEL.tflite"),
     option(
         "--tolerance",
         Word(tolerance),
@@ -122,7 +122,8 @@ _DOCTOR = Command("doctor", "which toolchains, emulators and runtimes are here",
 
 program = Program(
     NAME,
-    help="Compile ONNX convolutional networks to standalone, dependency-free C.",
+    help="Compile convolutional networks, of ONNX or TensorFlow Lite, to standalone, "
+    "dependency-free C.",
     epilog="Exit status: 0 done; 1 the model or a budget cannot be satisfied, or verification "
     "failed; 2 wrong usage; 3 a tool is missing. With --json errors are a JSON document too.",
     context_settings=CONTEXT,

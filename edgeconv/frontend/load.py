@@ -51,7 +51,7 @@ def load(
     weights = Weights(file)
     opsets = _checked_opsets(file)
     audit(file.model, path)
-    said = rejections.notes(file.model)
+    said = file.notes if file.translated else rejections.notes(file.model)
     weights.map_all(file.model)
     digest = model_file.digest(weights.files())
     cut.apply(file.model, cut_at, _types_inside(file, weights, opsets, input_shapes, cut_at.inputs))

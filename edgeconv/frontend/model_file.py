@@ -23,6 +23,9 @@ from google.protobuf.message import DecodeError, Message
 
 from edgeconv import limits
 from edgeconv.errors import EdgeconvError, UsageError
+from edgeconv.frontend import tflite
+from edgeconv.frontend.own_bytes import refer
+from edgeconv.tflite_format import DamagedError, is_tflite
 from edgeconv.wire_format import LENGTH, VARINT, MalformedError, fields, map_file
 
 # Messages to descend into: message -> field number -> message (onnx.proto).
@@ -38,16 +41,19 @@ _SMALL = 4096  # bytes below which a message is left to protobuf
 _DEEPEST = 100  # messages within each other that protobuf parses
 _LEVEL = 3  # of them are a graph, its node and the attribute with the next graph
 
-SELF = ""  # external-data location that stands for the model file
-
 
 @dataclass(frozen=True, slots=True)
 class ModelFile:
-    """A parsed model whose large tensors refer to ``content``, the mapped file."""
+    """A parsed model whose large tensors refer to ``content``, the mapped file.
+
+    ``translated``: it was no ONNX model; ``notes`` say what of the file ``model`` does not have.
+    """
 
     path: Path
     model: onnx.ModelProto
     content: mmap.mmap
+    translated: bool = False
+    notes: tuple[str, ...] = ()
 
 
 def read(path: Path) -> ModelFile:
@@ -65,6 +71,22 @@ def read(path: Path) -> ModelFile:
         raise _unreadable(path, error.strerror or str(error), "") from None
     except ValueError:
         raise _no_model(path, "an empty file") from None
+    return _translated(path, content) if is_tflite(content) else _parsed(path, content)
+
+
+def _translated(path: Path, content: mmap.mmap) -> ModelFile:
+    """A TensorFlow Lite model."""
+    try:
+        found = tflite.translate(content, str(path))
+    except DamagedError as error:
+        what = "not a readable TensorFlow Lite model"
+        rule = "every offset, size and index in it lies within the file"
+        raise EdgeconvError(what, where=str(path), got=str(error), rule=rule) from None
+    return ModelFile(path, found.model, content, translated=True, notes=found.notes)
+
+
+def _parsed(path: Path, content: mmap.mmap) -> ModelFile:
+    """An ONNX model."""
     model = onnx.ModelProto()
     try:
         rewriter = _Rewriter(content, path)
@@ -112,7 +134,7 @@ def _unreadable(path: Path, got: str, hint: str) -> EdgeconvError:
 
 
 def _no_model(path: Path, got: str) -> EdgeconvError:
-    rule = "an ONNX model in binary protobuf form is needed"
+    rule = "an ONNX model in binary protobuf form, or a .tflite file, is needed"
     return EdgeconvError("not a readable ONNX model", where=str(path), got=got, rule=rule)
 
 
@@ -180,7 +202,4 @@ def _check_depth(content: mmap.mmap, path: Path) -> None:
 
 def _reference(offset: int, length: int) -> bytes:
     """Fields of a TensorProto that say where in the model file its data lies."""
-    tensor = onnx.TensorProto(data_location=onnx.TensorProto.EXTERNAL)
-    for key, text in (("location", SELF), ("offset", str(offset)), ("length", str(length))):
-        tensor.external_data.add(key=key, value=text)
-    return tensor.SerializeToString()
+    return refer(onnx.TensorProto(), offset, length).SerializeToString()

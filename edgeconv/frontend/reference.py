@@ -18,6 +18,7 @@ from edgeconv.errors import EdgeconvError
 from edgeconv.frontend import cut, model_file
 from edgeconv.frontend.cut import WHOLE, Cut
 from edgeconv.frontend.defined import define, show_reals
+from edgeconv.frontend.own_bytes import SELF
 from edgeconv.frontend.schedule import subgraphs
 from edgeconv.frontend.separate import OWN, shift_rounding, take_apart
 from edgeconv.frontend.weights import Weights
@@ -131,7 +132,7 @@ def _onnxruntime(
     model.CopyFrom(file.model)
     for tensor in model.graph.initializer:
         for entry in tensor.external_data:
-            if entry.key == "location" and entry.value == model_file.SELF:
+            if entry.key == "location" and entry.value == SELF:
                 entry.value = file.path.name
     for node in model.graph.node:
         _restore_attributes(node, file)
@@ -165,7 +166,7 @@ def _onnx_reference(
     cut_at: Cut,
     rewrite: Rewrite,
 ) -> ReferenceRun:
-    model = onnx.load(str(file.path))
+    model = _with_weights(file) if file.translated else onnx.load(str(file.path))
     cut.apply(model, cut_at)
     define(model.graph, Weights(file))
     _fix_inputs(model.graph, inputs, cut_at)
@@ -176,6 +177,15 @@ def _onnx_reference(
     return ReferenceRun(values, f"onnx.reference {onnx.__version__}")
 
 
+def _with_weights(file: model_file.ModelFile) -> onnx.ModelProto:
+    """The model with all of its constants in it."""
+    model = onnx.ModelProto()
+    model.CopyFrom(file.model)
+    for tensor in model.graph.initializer:
+        _restore(tensor, file)
+    return model
+
+
 def _restore_attributes(node: onnx.NodeProto, file: model_file.ModelFile) -> None:
     """Put the data of constants inside of nodes back: engines look for initializers only."""
     tensors = [attribute.t for attribute in node.attribute if attribute.HasField("t")]
@@ -184,12 +194,17 @@ def _restore_attributes(node: onnx.NodeProto, file: model_file.ModelFile) -> Non
         for inner in graph.node:
             _restore_attributes(inner, file)
     for tensor in tensors:
-        entries = {entry.key: entry.value for entry in tensor.external_data}
-        if entries.get("location") == model_file.SELF:
-            start = int(entries["offset"])
-            tensor.raw_data = file.content[start : start + int(entries["length"])]
-            tensor.ClearField("external_data")
-            tensor.ClearField("data_location")
+        _restore(tensor, file)
+
+
+def _restore(tensor: onnx.TensorProto, file: model_file.ModelFile) -> None:
+    """Put the data of a constant back that is a part of the model file."""
+    entries = {entry.key: entry.value for entry in tensor.external_data}
+    if entries.get("location") == SELF:
+        start = int(entries["offset"])
+        tensor.raw_data = file.content[start : start + int(entries["length"])]
+        tensor.ClearField("external_data")
+        tensor.ClearField("data_location")
 
 
 def _as_read(inputs: Mapping[str, Values]) -> dict[str, Values]:

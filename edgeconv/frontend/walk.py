@@ -12,7 +12,15 @@ from onnx import helper, numpy_helper, shape_inference
 
 from edgeconv import limits
 from edgeconv.errors import EdgeconvError
-from edgeconv.frontend import contributed, fold_bounds, folding, inlining, signature, ways_out
+from edgeconv.frontend import (
+    contributed,
+    fold_bounds,
+    folding,
+    inlining,
+    signature,
+    tflite,
+    ways_out,
+)
 from edgeconv.frontend.inference import inferable
 from edgeconv.frontend.integer_operators import DEFINED_IN, Definitions, is_defined
 from edgeconv.frontend.names import FunctionKey, call_key, domain_of, function_key, opset_versions
@@ -132,7 +140,7 @@ class Walk(Values):
         )
         if not any(way(visit) for way in ways):
             why = "not supported" if visit.schema else "unknown to ONNX in this opset"
-            self._refuse(visit, why)
+            self._refuse(visit, _said(visit.node) or why)
         for name in visit.node.output:
             if name in visit.live and not self._is_known(name):
                 self._refuse(visit, f"nothing in its definition writes its output {name}")
@@ -401,6 +409,12 @@ class Walk(Values):
             except _INVALID as error:
                 raise _invalid(visit, str(error)) from None
         return onnx.FunctionProto.FromString(found) if isinstance(found, bytes) else found
+
+
+def _said(node: onnx.NodeProto) -> str:
+    """Why a TensorFlow Lite operator was not translated; "" of other nodes."""
+    own = node.attribute if node.domain == tflite.DOMAIN else ()
+    return next((each.s.decode(errors="replace") for each in own if each.name == tflite.REASON), "")
 
 
 def _invalid(visit: Visit, got: str, rule: str = "") -> EdgeconvError:

@@ -14,7 +14,8 @@ from onnx import helper, numpy_helper
 
 from edgeconv import limits
 from edgeconv.errors import EdgeconvError
-from edgeconv.frontend.model_file import SELF, ModelFile
+from edgeconv.frontend.model_file import ModelFile
+from edgeconv.frontend.own_bytes import SELF
 from edgeconv.ir.layout import Shape
 from edgeconv.wire_format import map_file
 

@@ -1,0 +1,145 @@
+"""Convolutions, pools and dense layers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from edgeconv.frontend.tflite.writing import (
+    NCHW_TO_NHWC,
+    NHWC_TO_NCHW,
+    Translator,
+    UnsupportedError,
+    Writing,
+    has,
+    is_quantised,
+)
+from edgeconv.tflite_format import Operator, Options, Tensor
+
+_PADDINGS = ("SAME", "VALID")
+_MOST_BIAS = 1 << 31
+
+
+def conv(out: Writing, operator: Operator) -> None:
+    """CONV_2D: filters [out_c, height, width, in_c of a group]."""
+    x, w = out.tensor(operator, 0), out.tensor(operator, 1)
+    _require_rank(4, x, w)
+    group = x.shape[3] // max(w.shape[3], 1)
+    _convolution(out, operator, (0, 3, 1, 2), w.shape[1:3], group)
+
+
+def depthwise_conv(out: Writing, operator: Operator) -> None:
+    """DEPTHWISE_CONV_2D: filters [1, height, width, out_c], by channel of the input."""
+    x, w = out.tensor(operator, 0), out.tensor(operator, 1)
+    _require_rank(4, x, w)
+    _convolution(out, operator, (3, 0, 1, 2), w.shape[1:3], x.shape[3])
+
+
+def _convolution(
+    out: Writing, operator: Operator, axes: Sequence[int], kernel: Sequence[int], group: int
+) -> None:
+    options, x = operator.options, out.tensor(operator, 0)
+    dilations = [options["dilation_h"], options["dilation_w"]]
+    inputs = [
+        out.transposed(out.real(operator), NHWC_TO_NCHW),
+        out.transposed(out.real(operator, 1), axes),
+    ]
+    y = out.add(
+        "Conv",
+        inputs + bias(out, operator),
+        main=True,
+        group=group,
+        kernel_shape=list(kernel),
+        dilations=dilations,
+        **_windows(x, options, kernel, dilations),
+    )
+    out.result(operator, out.transposed(out.activated(y, operator), NCHW_TO_NHWC))
+
+
+def bias(out: Writing, operator: Operator) -> list[str]:
+    """The bias, if there is one.  Integers count in units of the product of the scales of input and
+    filters, whatever scale they state."""
+    if not has(operator, 2):
+        return []
+    x, w, b = (out.tensor(operator, index) for index in range(3))
+    if b.dtype not in ("int32", "int64"):
+        return [out.real(operator, 2)]
+    if not (is_quantised(x) and is_quantised(w)):
+        raise UnsupportedError(f"adds a bias of {b.dtype} to real numbers")
+    values = out.constant(operator, 2, "a bias")
+    if np.abs(values.astype(np.float64)).max(initial=0) >= _MOST_BIAS:
+        raise UnsupportedError("adds a bias beyond 32 bits")
+    stored = out.stored(operator, 2) if b.dtype == "int32" else out.value(values, np.int32)
+    units = np.float32(x.scale[0]) * np.asarray(w.scale, np.float32)
+    scale = out.value(units if units.size > 1 else units[0], np.float32)
+    return [out.add("DequantizeLinear", [stored, scale], axis=0)]
+
+
+def pool(kind: str) -> Translator:
+    """AVERAGE_POOL_2D and MAX_POOL_2D as ``kind``; padding counts in neither."""
+
+    def write(out: Writing, operator: Operator) -> None:
+        options, x = operator.options, out.tensor(operator, 0)
+        _require_rank(4, x)
+        kernel = [options["kernel_h"], options["kernel_w"]]
+        y = out.add(
+            kind,
+            [out.transposed(out.real(operator), NHWC_TO_NCHW)],
+            main=True,
+            kernel_shape=kernel,
+            **_windows(x, options, kernel, (1, 1)),
+        )
+        out.result(operator, out.transposed(out.activated(y, operator), NCHW_TO_NHWC))
+
+    return write
+
+
+def fully_connected(out: Writing, operator: Operator) -> None:
+    """FULLY_CONNECTED: weights [out_c, in_c]."""
+    x, w = out.tensor(operator, 0), out.tensor(operator, 1)
+    _require_rank(2, w)
+    if operator.options["weights_format"]:
+        raise UnsupportedError("its weights are shuffled for another processor")
+    given = out.real(operator)
+    if len(x.shape) != 2 and not operator.options["keep_num_dims"]:
+        given = out.add("Reshape", [given, out.value([-1, w.shape[1]])])
+    if len(x.shape) != 2 and operator.options["keep_num_dims"]:
+        y = out.add("MatMul", [given, out.transposed(out.real(operator, 1), (1, 0))], main=True)
+        for addend in bias(out, operator):
+            y = out.add("Add", [y, addend])
+    else:
+        operands = [given, out.real(operator, 1), *bias(out, operator)]
+        y = out.add("Gemm", operands, main=True, transB=1)
+    out.result(operator, out.activated(y, operator))
+
+
+def _windows(
+    x: Tensor, options: Options, kernel: Sequence[int], dilations: Sequence[int]
+) -> dict[str, object]:
+    """Strides and padding, as attributes: what "same" comes to, where sizes are known."""
+    number = options["padding"]
+    if not 0 <= number < len(_PADDINGS):
+        raise UnsupportedError(f"padding {number}")
+    strides = [options["stride_h"], options["stride_w"]]
+    if min(*strides, *dilations, *kernel) < 1:
+        raise UnsupportedError(
+            f"strides {strides}, dilations {list(dilations)}, kernel {list(kernel)}"
+        )
+    if _PADDINGS[number] == "VALID":
+        return {"strides": strides}
+    if x.free & {1, 2}:
+        return {"strides": strides, "auto_pad": "SAME_UPPER"}
+    pads = []
+    for size, stride, taps, apart in zip(x.shape[1:3], strides, kernel, dilations, strict=True):
+        pads.append(max(0, (-(-size // stride) - 1) * stride + (taps - 1) * apart + 1 - size))
+    return {
+        "strides": strides,
+        "pads": [*(pad // 2 for pad in pads), *(pad - pad // 2 for pad in pads)],
+    }
+
+
+def _require_rank(rank: int, *tensors: Tensor) -> None:
+    for tensor in tensors:
+        if len(tensor.shape) != rank:
+            raise UnsupportedError(f"an operand of shape {list(tensor.shape)}")

@@ -1,0 +1,34 @@
+"""TensorFlow Lite models: read, optimised, planned and emitted, and compared with ONNX Runtime."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+from tests.fuzz.subject import Subject
+from tests.fuzz.subjects import models
+from tests.tflite_cases import CASES
+from tests.tflite_models import quantised_network
+
+_ALIGNED = (1, 2, 4, 8)
+_NUMBERS = (0, 1, 2, 127, 128, 255, 1 << 15, (1 << 31) - 1, (1 << 32) - 1)
+
+
+def make(source: random.Random, folder: Path) -> Path:
+    """A sound model, some numbers of it others: offsets, lengths, indices, sizes, options."""
+    whole = quantised_network if source.random() < 0.4 else source.choice(CASES).write
+    data = bytearray(whole())
+    for _ in range(source.choice((1, 1, 2, 6))):
+        size = source.choice(_ALIGNED)
+        place = source.randrange(0, len(data) - size, size)
+        old = int.from_bytes(data[place : place + size], "little")
+        number = source.choice((old + source.choice((-4, -1, 1, 4)), source.choice(_NUMBERS)))
+        data[place : place + size] = (number % (1 << 8 * size)).to_bytes(size, "little")
+    if source.random() < 0.1:
+        del data[source.randrange(len(data)) :]
+    path = folder / f"{source.choice(models.BOARDS)}.tflite"
+    path.write_bytes(data)
+    return path
+
+
+SUBJECT = Subject("tflite", make, models.read)

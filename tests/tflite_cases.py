@@ -1,0 +1,354 @@
+"""TensorFlow Lite models of one operator each, with inputs, and what its runtime makes of them.
+
+``tflite_expected.npz`` has the outputs of LiteRT's reference kernels:
+``python -m tests.tflite_cases`` writes it anew where ``ai-edge-litert`` is installed.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tests.tflite_models import Sketch
+
+Values = npt.NDArray[Any]
+EXPECTED = Path(__file__).parent / "tflite_expected.npz"
+
+
+@dataclass(frozen=True)
+class Case:
+    """``operands``: shapes of inputs, and constants; ``shapes``: of the outputs.
+
+    ``dtype``: of inputs and outputs; those of integers have ``scales`` (of inputs, of outputs)."""
+
+    kind: str
+    operands: Sequence[Any]
+    shapes: Sequence[Sequence[int]]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    dtype: str = "float32"
+    zero: int = 3
+    scales: tuple[float, float] = (0.03125, 0.046875)
+    same: bool = False  # scale and zero point of the outputs are those of the inputs
+    offset: int | None = None  # zero point of the outputs
+    label: str = ""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return " ".join(filter(None, (self.kind, self.dtype, self.label)))
+
+    def write(self) -> bytes:
+        """The model."""
+        sketch, inputs, operands = Sketch(), [], []
+        whole = self.dtype != "float32"
+        zero = self.zero if self.dtype != "int16" else 0
+        for index, each in enumerate(self.operands):
+            if isinstance(each, np.ndarray):
+                operands.append(self._constant(sketch, f"constant_{index}", each, whole, index))
+                continue
+            more: dict[str, Any] = {"scale": [self.scales[0]], "zero": [zero]} if whole else {}
+            operands.append(sketch.tensor(f"input_{index}", each, self.dtype, **more))
+            inputs.append(operands[-1])
+        outputs = []
+        for index, shape in enumerate(self.shapes):
+            scale, own = (self.scales[0], zero) if self.same else (self.scales[1], -zero)
+            own = own if self.offset is None else self.offset
+            if self.kind == "DEQUANTIZE":
+                outputs.append(sketch.tensor(f"output_{index}", shape))
+                continue
+            more = {"scale": [scale], "zero": [own]} if whole else {}
+            outputs.append(sketch.tensor(f"output_{index}", shape, self.dtype, **more))
+        sketch.operator(self.kind, operands, outputs, **self.options)
+        return sketch.bytes(inputs, outputs)
+
+    def _constant(self, sketch: Sketch, name: str, values: Values, whole: bool, index: int) -> int:
+        if values.dtype != np.float32 or not whole:
+            return sketch.constant(name, values, values.dtype.name)
+        if index == 2:  # a bias
+            unit = self.scales[0] * 0.0078125
+            kind = "int64" if self.dtype == "int16" else "int32"
+            return sketch.constant(name, np.rint(values / unit), kind, scale=[unit], zero=[0])
+        scale = 0.0078125
+        stored = np.clip(np.rint(values / scale), -127, 127)
+        return sketch.constant(name, stored, "int8", scale=[scale], zero=[0])
+
+    def inputs(self) -> dict[str, Values]:
+        """Numbers for its inputs, the same every time."""
+        rng = np.random.default_rng(sum(map(ord, self.name)))
+        found: dict[str, Values] = {}
+        for index, each in enumerate(self.operands):
+            if not isinstance(each, np.ndarray):
+                values = rng.uniform(-3, 3, each)
+                if self.kind in ("SQRT", "RSQRT", "LOG", "POW"):
+                    values = np.abs(values) + 0.25
+                stored = np.rint(values / self.scales[0]) if self.dtype != "float32" else values
+                found[f"input_{index}"] = stored.astype(self.dtype)
+        return found
+
+
+def _numbers(*shape: int, seed: int = 1) -> Values:
+    return np.random.default_rng(seed).uniform(-0.9, 0.9, shape).astype(np.float32)
+
+
+def _whole(*values: int) -> Values:
+    return np.array(values, np.int32)
+
+
+def _both(*arguments: Any, **more: Any) -> list[Case]:
+    return [Case(*arguments, **more), Case(*arguments, **{**more, "dtype": "int8"})]
+
+
+def _windows() -> list[Case]:
+    found = []
+    for padding, out, stride in (("SAME", (3, 3), 2), ("VALID", (2, 2), 2), ("SAME", (5, 6), 1)):
+        options: dict[str, Any] = {"padding": padding, "stride_w": stride, "stride_h": stride}
+        more = {"label": f"{padding} {stride}"}
+        for activation in ("NONE", "RELU6"):
+            found += _both(
+                "CONV_2D",
+                [(1, 5, 6, 3), _numbers(4, 3, 3, 3), _numbers(4)],
+                [(1, *out, 4)],
+                {**options, "activation": activation},
+                label=f"{more['label']} {activation}",
+            )
+        found += _both(
+            "DEPTHWISE_CONV_2D",
+            [(1, 5, 6, 3), _numbers(1, 3, 3, 6), _numbers(6)],
+            [(1, *out, 6)],
+            {**options, "activation": "NONE"},
+            **more,
+        )
+        for kind in ("AVERAGE_POOL_2D", "MAX_POOL_2D"):
+            found += _both(
+                kind,
+                [(1, 5, 6, 3)],
+                [(1, *out, 3)],
+                {**options, "kernel_w": 3, "kernel_h": 3, "activation": "NONE"},
+                same=True,
+                **more,
+            )
+    dilated = {"padding": "SAME", "stride_w": 1, "stride_h": 1, "dilation_w": 2, "dilation_h": 2}
+    found += _both(
+        "CONV_2D",
+        [(1, 5, 6, 3), _numbers(4, 3, 3, 3), _numbers(4)],
+        [(1, 5, 6, 4)],
+        dilated,
+        label="dilated",
+    )
+    found += _both(
+        "CONV_2D",
+        [(1, 5, 6, 4), _numbers(6, 1, 1, 4), _numbers(6)],
+        [(1, 2, 2, 6)],
+        {"padding": "SAME", "stride_w": 3, "stride_h": 3},
+        label="1x1 stride 3",
+    )
+    found += _both(
+        "FULLY_CONNECTED",
+        [(2, 8), _numbers(5, 8), _numbers(5)],
+        [(2, 5)],
+        {"activation": "RELU"},
+    )
+    found += _both(
+        "FULLY_CONNECTED", [(1, 2, 2, 2), _numbers(5, 8)], [(1, 5)], {}, label="flattened"
+    )
+    found += _both(
+        "FULLY_CONNECTED",
+        [(1, 3, 8), _numbers(5, 8), _numbers(5)],
+        [(1, 3, 5)],
+        {"keep_num_dims": True},
+        label="kept",
+    )
+    found.append(
+        Case(
+            "CONV_2D",
+            [(1, 5, 6, 3), _numbers(4, 3, 3, 3), _numbers(4)],
+            [(1, 5, 6, 4)],
+            {"padding": "SAME", "stride_w": 1, "stride_h": 1},
+            dtype="int16",
+            scales=(0.0001, 0.0003),
+        )
+    )
+    return found
+
+
+def _elementwise() -> list[Case]:
+    found = []
+    for kind in ("ADD", "SUB", "MUL", "MAXIMUM", "MINIMUM"):
+        same = kind in ("MAXIMUM", "MINIMUM")
+        options = {} if same else {"activation": "RELU"}
+        found += _both(kind, [(1, 4, 3, 2), (1, 4, 3, 2)], [(1, 4, 3, 2)], options, same=same)
+        found += _both(
+            kind, [(1, 4, 3, 2), (1, 1, 1, 2)], [(1, 4, 3, 2)], label="broadcast", same=same
+        )
+    unary = ["ABS", "NEG", "SQRT", "RSQRT", "EXP", "LOG", "FLOOR", "CEIL", "ROUND", "SQUARE", "ELU"]
+    found += [Case(kind, [(1, 4, 3)], [(1, 4, 3)]) for kind in unary]
+    found += [Case(kind, [(1, 4, 3), (1, 4, 3)], [(1, 4, 3)]) for kind in ("DIV", "POW")]
+    found.append(Case("SQUARED_DIFFERENCE", [(1, 4, 3), (1, 4, 3)], [(1, 4, 3)]))
+    for kind in ("RELU", "RELU6", "RELU_N1_TO_1"):
+        found += _both(kind, [(1, 4, 5)], [(1, 4, 5)], same=True)
+    found += _both("HARD_SWISH", [(1, 4, 5)], [(1, 4, 5)])
+    found += _both("LEAKY_RELU", [(1, 4, 5)], [(1, 4, 5)], {"alpha": 0.125})
+    found += _both("PRELU", [(1, 2, 3, 4), _numbers(1, 1, 4)], [(1, 2, 3, 4)])
+    found += [
+        Case("GELU", [(1, 4, 5)], [(1, 4, 5)], {"approximate": bool(a)}, label=str(a))
+        for a in (0, 1)
+    ]
+    found.append(Case("LOG_SOFTMAX", [(1, 2, 5)], [(1, 2, 5)]))
+    found.append(Case("L2_NORMALIZATION", [(1, 2, 2, 5)], [(1, 2, 2, 5)]))
+    for kind, scale, offset in (("LOGISTIC", 256, -128), ("SOFTMAX", 256, -128), ("TANH", 128, 0)):
+        soft: dict[str, Any] = {"beta": 1.0} if kind == "SOFTMAX" else {}
+        scales = (0.03125, 1 / scale)
+        found += _both(kind, [(1, 4, 5)], [(1, 4, 5)], soft, scales=scales, offset=offset)
+    found.append(Case("SOFTMAX", [(1, 4, 5)], [(1, 4, 5)], {"beta": 0.5}, label="beta"))
+    found.append(Case("QUANTIZE", [(1, 4, 5)], [(1, 4, 5)], dtype="int8"))
+    found.append(Case("DEQUANTIZE", [(1, 4, 5)], [(1, 4, 5)], dtype="int8"))
+    return found
+
+
+def _movement() -> list[Case]:
+    found = []
+    x = (1, 4, 3, 2)
+
+    def moves(kind: str, operands: Sequence[Any], *shapes: Sequence[int], **more: Any) -> None:
+        label = more.pop("label", "")
+        found.extend(_both(kind, operands, shapes, more, same=True, label=label))
+
+    moves("RESHAPE", [x, _whole(1, 6, -1)], (1, 6, 4))
+    moves("RESHAPE", [x], (2, 12), new_shape=[2, -1], label="by option")
+    moves("SQUEEZE", [(1, 4, 1, 2)], (4, 2))
+    moves("SQUEEZE", [(1, 4, 1, 2)], (1, 4, 2), squeeze_dims=[2], label="one")
+    moves("EXPAND_DIMS", [(4, 2), _whole(-1)], (4, 2, 1))
+    moves("TRANSPOSE", [x, _whole(0, 3, 1, 2)], (1, 2, 4, 3))
+    moves("CONCATENATION", [x, x], (1, 4, 3, 4), axis=-1)
+    moves("CONCATENATION", [x, x], (1, 8, 3, 2), axis=1, label="rows")
+    moves("PACK", [(4, 2), (4, 2)], (4, 2, 2), axis=1, count=2)
+    moves("UNPACK", [(4, 2, 3)], (4, 3), (4, 3), axis=1, count=2)
+    moves("SPLIT", [_whole(3), (1, 2, 2, 4)], (1, 2, 2, 2), (1, 2, 2, 2), count=2)
+    moves("SPLIT_V", [(1, 2, 2, 5), _whole(2, -1), _whole(3)], (1, 2, 2, 2), (1, 2, 2, 3), count=2)
+    moves("SLICE", [x, _whole(0, 1, 0, 0), _whole(1, 2, -1, 1)], (1, 2, 3, 1))
+    ones = _whole(1, 1, 1, 1)
+    moves(
+        "STRIDED_SLICE",
+        [x, _whole(0, 3, 0, 0), _whole(1, 0, 3, 2), _whole(1, -1, 2, 1)],
+        (1, 3, 2, 2),
+        begin=0,
+    )
+    moves(
+        "STRIDED_SLICE",
+        [x, _whole(0, 1, 0, -1), _whole(0, 0, 0, 0), ones],
+        (1, 3, 3),
+        label="masks",
+        begin=5,
+        end=7,
+        shrink=8,
+    )
+    moves(
+        "STRIDED_SLICE",
+        [x, _whole(0, 0, 1), _whole(0, 0, 2), _whole(1, 1, 1)],
+        (1, 1, 4, 3, 1),
+        label="new axis",
+        ellipsis=2,
+        new_axis=1,
+    )
+    pads = np.array([[0, 0], [1, 2], [2, 0], [0, 1]], np.int32)
+    moves("PAD", [x, pads], (1, 7, 5, 3))
+    found.append(Case("PADV2", [x, pads, np.array(1.5, np.float32)], [(1, 7, 5, 3)]))
+    moves(
+        "MIRROR_PAD",
+        [x, np.array([[0, 0], [1, 2], [2, 0], [0, 1]], np.int32)],
+        (1, 7, 5, 3),
+        mode=0,
+    )
+    edges = np.array([[0, 0], [1, 1], [1, 0], [0, 1]], np.int32)
+    moves("MIRROR_PAD", [x, edges], (1, 6, 4, 3), mode=1, label="edge")
+    moves("GATHER", [x, _whole(2, 0)], (1, 4, 2, 2), axis=2)
+    moves("TILE", [(2, 3), _whole(2, 1)], (4, 3))
+    moves("SPACE_TO_DEPTH", [(1, 4, 4, 3)], (1, 2, 2, 12), block_size=2)
+    moves("DEPTH_TO_SPACE", [(1, 2, 2, 12)], (1, 4, 4, 3), block_size=2)
+    found.append(Case("BROADCAST_TO", [(1, 3), _whole(2, 3)], [(2, 3)]))
+    return found
+
+
+def _reductions() -> list[Case]:
+    found = []
+    for kind in ("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN"):
+        same = kind.startswith("REDUCE")
+        for keep, shape in ((True, (1, 1, 1, 5)), (False, (1, 5))):
+            operands = [(1, 4, 3, 5), _whole(1, 2)]
+            label = "kept" if keep else ""
+            found += _both(kind, operands, [shape], {"keep_dims": keep}, same=same, label=label)
+    found.append(Case("REDUCE_PROD", [(1, 4, 3), _whole(2)], [(1, 4)], {"keep_dims": False}))
+    for kind in ("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"):
+        for size in ((7, 8), (2, 2)):
+            for corners, half in ((False, False), (True, False), (False, True)):
+                found += _both(
+                    kind,
+                    [(1, 4, 5, 2), _whole(*size)],
+                    [(1, *size, 2)],
+                    {"align_corners": corners, "half_pixel_centers": half},
+                    same=True,
+                    label=f"{size[0]}x{size[1]} {corners:d}{half:d}",
+                )
+    for x, y in ((False, False), (True, False), (False, True)):
+        shapes = [(2, 4, 3) if x else (2, 3, 4), (2, 5, 4) if y else (2, 4, 5)]
+        found.append(
+            Case(
+                "BATCH_MATMUL",
+                shapes,
+                [(2, 3, 5)],
+                {"adj_x": x, "adj_y": y},
+                label=f"{x:d}{y:d}",
+            )
+        )
+    return found
+
+
+CASES = [*_windows(), *_elementwise(), *_movement(), *_reductions()]
+
+
+def run(path: Path, inputs: Mapping[str, Values]) -> dict[str, Values]:
+    """The outputs of LiteRT's reference kernels, where an operator has them."""
+    from ai_edge_litert.interpreter import (  # noqa: PLC0415 - optional
+        Interpreter,
+        OpResolverType,
+    )
+
+    kernels = OpResolverType.BUILTIN_REF
+    if path.stem in ("CEIL", "ELU", "ROUND", "SUM"):  # which are not there, or wrong of int8
+        kernels = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+    runtime = Interpreter(str(path), experimental_op_resolver_type=kernels)
+    runtime.allocate_tensors()
+    for each in runtime.get_input_details():
+        runtime.set_tensor(each["index"], inputs[each["name"]])
+    runtime.invoke()
+    return {
+        each["name"]: runtime.get_tensor(each["index"]) for each in runtime.get_output_details()
+    }
+
+
+def main() -> int:
+    """Write the expected outputs anew."""
+    found: dict[str, Values] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for case in CASES:
+            path = Path(folder) / f"{case.kind}.tflite"
+            path.write_bytes(case.write())
+            try:
+                outputs = run(path, case.inputs())
+            except (RuntimeError, ValueError) as error:
+                print(case.name, error)
+                continue
+            found |= {f"{case.name}:{name}": value for name, value in outputs.items()}
+    np.savez_compressed(EXPECTED, allow_pickle=False, **found)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,247 @@
+"""TensorFlow Lite files: read as they are meant, or refused with a word."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from edgeconv import limits
+from edgeconv.errors import EdgeconvError
+from edgeconv.frontend import Cut, load, reference_outputs
+from edgeconv.frontend.fingerprint import sha256
+from edgeconv.tensor_names import tensor_names
+from edgeconv.tflite_format import DamagedError, read
+from edgeconv.tflite_format.schema import OPERATORS, OPTIONS, TYPES
+from tests.tflite_models import Sketch, quantised_network
+
+Write = Callable[[bytes], Path]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    def written(data: bytes) -> Path:
+        path = tmp_path / "net.tflite"
+        path.write_bytes(data)
+        return path
+
+    return written
+
+
+def refused(path: Path) -> str:
+    with pytest.raises(EdgeconvError) as error:
+        load(path)
+    return "\n".join([str(error.value), *error.value.details])
+
+
+def chain(*kinds: str, **more: Any) -> Sketch:
+    """Operators of one operand, one behind the other; tensors are called 0, 1, 2..."""
+    sketch = Sketch()
+    for number in range(len(kinds) + 1):
+        sketch.tensor(str(number), (1, 4), **more)
+    for number, kind in enumerate(kinds):
+        sketch.operator(kind, [number], [number + 1])
+    return sketch
+
+
+def test_the_schema_is_that_of_tensorflow_lite() -> None:
+    tflite = pytest.importorskip("tflite")
+    numbers = {v: k for k, v in vars(tflite.BuiltinOperator).items() if isinstance(v, int)}
+    assert tuple(numbers[number] for number in range(len(OPERATORS))) == OPERATORS
+    types = {v: k for k, v in vars(tflite.TensorType).items() if isinstance(v, int)}
+    assert tuple(types[number].lower() for number in range(len(TYPES))) == TYPES
+    kinds = {v: k for k, v in vars(tflite.BuiltinOptions).items() if isinstance(v, int)}
+    for name, layout in OPTIONS.items():
+        module = __import__(f"tflite.{kinds[layout.kind]}", fromlist=["x"])
+        slots = re.findall(r"Prepend(\w+?)Slot\((\d+), ", Path(str(module.__file__)).read_text())
+        sizes = {int(number): kind for kind, number in slots}
+        codes = {"b": "Int8", "?": "Bool", "i": "Int32", "f": "Float32", "*i": "UOffsetTRelative"}
+        for field in layout.fields.values():
+            assert sizes[field.number] == codes[field.code], name
+        assert name.replace("_", "").rstrip("V2D").lower()[:3] in kinds[layout.kind].lower() or (
+            kinds[layout.kind] in ("ReducerOptions", "Pool2DOptions")
+        )
+
+
+def test_the_network_has_the_names_and_shapes_of_the_file(write: Write) -> None:
+    path = write(quantised_network())
+    graph = load(path)
+    assert (graph.inputs, graph.outputs) == (("input",), ("scores",))
+    assert graph["input"].shape == (1, 12, 10, 3)
+    assert graph["input"].dtype == graph["scores"].dtype == "int8"
+    assert graph.sha256 == sha256(path)
+    assert graph.notes == ()
+    names = ("input", "conv", "depthwise", "pointwise", "mean", "dense", "scores")
+    assert tensor_names(path) == names
+    assert {node.name for node in graph.nodes} >= {"conv", "depthwise", "pointwise", "dense"}
+    inside = load(path, cut_at=Cut(("conv",), ("pointwise",)))
+    assert inside["conv"].shape == (1, 6, 5, 8)
+    assert inside["pointwise"].dtype == "int8"
+
+
+def test_names_that_are_missing_or_taken_are_made(write: Write) -> None:
+    sketch = Sketch()
+    for name in ("x", "", "x"):
+        sketch.tensor(name, (1, 4))
+    sketch.operator("RELU", [0], [1])
+    sketch.operator("ABS", [1], [2])
+    graph = load(write(sketch.bytes([0], [2])))
+    assert graph.outputs == ("x:2",)
+    assert "tensor_1" in graph.tensors
+
+
+def test_a_free_batch_is_one_or_what_is_asked_for(write: Write) -> None:
+    sketch = Sketch()
+    x = sketch.tensor("x", (1, 6, 6, 2), signature=(-1, 6, 6, 2))
+    w = sketch.constant("w", np.ones((3, 3, 3, 2)), "float32")
+    y = sketch.tensor("y", (1, 3, 3, 3))
+    sketch.operator("CONV_2D", [x, w], [y], padding="SAME", stride_w=2, stride_h=2)
+    path = write(sketch.bytes([x], [y]))
+    assert load(path)["y"].shape == (1, 3, 3, 3)
+    assert load(path, input_shapes={"x": (4, 6, 6, 2)})["y"].shape == (4, 3, 3, 3)
+    with pytest.raises(EdgeconvError, match="1x6x7x2|fixes|dimension"):
+        load(path, input_shapes={"x": (1, 6, 7, 2)})
+
+
+def test_a_shape_that_follows_from_sizes_is_evaluated(write: Write) -> None:
+    """Keras writes Flatten so, where the batch is free."""
+    sketch = Sketch()
+    x = sketch.tensor("x", (1, 2, 3), signature=(-1, 2, 3))
+    sizes = sketch.tensor("sizes", (3,), "int32")
+    bounds = [sketch.constant(n, [v], "int32") for n, v in (("0", 0), ("1", 1), ("s", 1))]
+    batch = sketch.tensor("batch", (), "int32")
+    rest = sketch.constant("rest", 6, "int32")
+    packed = sketch.tensor("packed", (2,), "int32")
+    y = sketch.tensor("y", (1, 6), signature=(-1, 6))
+    sketch.operator("SHAPE", [x], [sizes])
+    sketch.operator("STRIDED_SLICE", [sizes, *bounds], [batch], shrink=1)
+    sketch.operator("PACK", [batch, rest], [packed], axis=0, count=2)
+    sketch.operator("RESHAPE", [x, packed], [y])
+    assert load(write(sketch.bytes([x], [y])))["y"].shape == (1, 6)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "int8", "int4"])
+def test_weights_that_are_smaller_than_the_numbers_they_meet(dtype: str, write: Write) -> None:
+    """Float16 that is dequantised, and integers in a layer of real numbers."""
+    sketch, values = Sketch(), np.arange(-6, 6).reshape(3, 4)
+    x, y = sketch.tensor("x", (1, 4)), sketch.tensor("y", (1, 3))
+    scales: dict[str, Any] = {"scale": [0.5, 0.25, 2.0], "zero": [0, 0, 0]}
+    if dtype == "float16":
+        half = sketch.constant("half", values, "float16")
+        w = sketch.tensor("w", (3, 4))
+        sketch.operator("DEQUANTIZE", [half], [w])
+        factors = np.ones((3, 1))
+    else:
+        stored = values.astype(np.int8)
+        packed = (stored.reshape(-1, 2)[:, 0] & 15) | (stored.reshape(-1, 2)[:, 1] << 4)
+        data = stored.tobytes() if dtype == "int8" else packed.astype(np.uint8).tobytes()
+        w = sketch.tensor("w", (3, 4), dtype, data=data, **scales)
+        factors = np.array([[0.5], [0.25], [2.0]])
+    sketch.operator("FULLY_CONNECTED", [x, w, -1], [y])
+    path = write(sketch.bytes([x], [y]))
+    given = np.array([[1.0, -2.0, 3.0, 0.5]], np.float32)
+    found = reference_outputs(path, {"x": given}).values["y"]
+    np.testing.assert_allclose(found, given @ (values * factors).T, rtol=1e-6)
+    layer = next(node for node in load(path).nodes if node.op == "Dense")
+    assert ("storage" in layer.attrs) == (dtype != "float16")
+
+
+def test_everything_unsupported_is_listed_at_once(write: Write) -> None:
+    sketch = chain("RELU", "SIN", "Magic", "SIN", "COS")
+    said = refused(write(sketch.bytes([0], [5])))
+    assert "3 unsupported kinds of node" in said
+    assert "tflite.SIN: 2 nodes (2, 4): not supported" in said
+    assert "tflite.Magic: 1 node (3): a custom operator" in said
+    assert "--output 1" in said
+    path = write(sketch.bytes([0], [5]))
+    assert load(path, cut_at=Cut(outputs=("1",))).outputs == ("1",)
+
+
+@pytest.mark.parametrize(
+    ("sketch", "reason"),
+    [
+        (chain("RELU", dtype="int32"), "computes with int32 without a scale"),
+        (chain("RELU", dtype="float16"), "computes with float16 without a scale"),
+        (chain("RELU", variable=True), "keeps its value from run to run"),
+        (chain("ADD"), "got Node|Add"),
+        (chain("CONV_2D"), "input 1 is missing"),
+    ],
+)
+def test_reasons(sketch: Sketch, reason: str, write: Write) -> None:
+    assert re.search(reason, refused(write(sketch.bytes([0], [1]))))
+
+
+def _patched(data: bytes, old: bytes, new: bytes) -> bytes:
+    assert data.count(old) == 1
+    return data.replace(old, new)
+
+
+def test_damage_is_told(write: Write) -> None:
+    whole = quantised_network()
+    version = _patched(whole, b"TFL3", b"TFL2")
+    assert "not a readable ONNX model" in refused(write(version))
+    assert "not a readable TensorFlow Lite model" in refused(write(whole[:200]))
+    for end in range(8, len(whole), 97):
+        with pytest.raises(EdgeconvError):
+            load(write(whole[:end]))
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda s: s.tensors[1].update(shape=(8, 3, 3, 4)), "bytes for shape"),
+        (lambda s: s.tensors[0].update(zero=[300]), "a zero point of 'x' that is no int8"),
+        (lambda s: s.tensors[1].update(axis=9), "8 scales along axis 9"),
+        (lambda s: s.tensors[2].update(shape=(1, -6, 5, 8)), "a tensor of shape"),
+        (lambda s: s.operators[0].update(inputs=[0, 77]), "number 77 of 3 tensors"),
+        (lambda s: s.operators[0].update(outputs=[0]), "CONV_2D writes 'x' again"),
+        (lambda s: s.operators[0].update(outputs=[]), "CONV_2D with outputs"),
+        (lambda s: s.tensors[0].update(scale=[float("nan")]), "scale"),
+    ],
+)
+def test_what_cannot_be_is_refused(
+    change: Callable[[Sketch], None], reason: str, write: Write
+) -> None:
+    sketch = Sketch()
+    x = sketch.tensor("x", (1, 12, 10, 3), "int8", scale=[0.02], zero=[1])
+    w = sketch.constant("w", np.ones((8, 3, 3, 3)), "int8", scale=[0.1] * 8, zero=[0] * 8, axis=0)
+    y = sketch.tensor("y", (1, 12, 10, 8), "int8", scale=[0.1], zero=[0])
+    sketch.operator("CONV_2D", [x, w], [y], padding="SAME", stride_w=1, stride_h=1)
+    load(write(sketch.bytes([x], [y])))
+    change(sketch)
+    assert reason in refused(write(sketch.bytes([x], [y])))
+
+
+def test_limits_hold(write: Write) -> None:
+    path = write(chain("RELU", "ABS", "NEG").bytes([0], [3]))
+    with limits.given({"model-nodes": 2}), pytest.raises(EdgeconvError, match="model-nodes"):
+        load(path)
+    with limits.given({"model-structure-bytes": 20}), pytest.raises(EdgeconvError, match="bytes"):
+        load(path)
+
+
+def test_a_vector_beyond_the_file_is_not_read() -> None:
+    data = bytearray(chain("RELU").bytes([0], [1]))
+    for place in range(0, len(data) - 4, 4):
+        changed = bytes(data[:place]) + b"\xff\xff\xff\x7f" + bytes(data[place + 4 :])
+        try:
+            read(changed, "net")
+        except (DamagedError, EdgeconvError):
+            continue
+
+
+def test_without_onnx_runtime_the_reference_has_the_weights(
+    write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(quantised_network())
+    given = np.random.default_rng(3).integers(-128, 128, (1, 12, 10, 3)).astype(np.int8)
+    best = reference_outputs(path, {"input": given}, ["conv", "pointwise"])
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    other = reference_outputs(path, {"input": given}, ["conv", "pointwise"])
+    assert other.engine.startswith("onnx.reference")
+    for name, value in best.values.items():
+        np.testing.assert_array_equal(value, other.values[name])

@@ -1,0 +1,37 @@
+"""Operators of TensorFlow Lite, read as ONNX, against what its own runtime makes of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from edgeconv.frontend import load, reference_outputs
+from tests.tflite_cases import CASES, EXPECTED, Case
+
+_ROUNDINGS = 1  # TFLite rounds more than once on its way to a result
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_an_operator_is_what_its_own_runtime_makes_of_it(case: Case, tmp_path: Path) -> None:
+    path = tmp_path / "case.tflite"
+    path.write_bytes(case.write())
+    inputs = case.inputs()
+    assert load(path).outputs == tuple(f"output_{i}" for i in range(len(case.shapes)))
+    found = reference_outputs(path, inputs).values
+    with np.load(EXPECTED) as expected:
+        for name, got in found.items():
+            wanted = expected[f"{case.name}:{name}"]
+            assert got.dtype == wanted.dtype
+            assert got.shape == wanted.shape
+            if got.dtype == np.float32:
+                np.testing.assert_allclose(got, wanted, rtol=2e-5, atol=2e-6)
+            else:
+                far = np.abs(got.astype(np.int64) - wanted.astype(np.int64))
+                assert far.max() <= (0 if case.same and _moves(case) else _ROUNDINGS)
+
+
+def _moves(case: Case) -> bool:
+    """Whether results are operands, none of them computed."""
+    return not case.kind.startswith(("AVERAGE", "RESIZE_BILINEAR"))
