@@ -1,9 +1,9 @@
 """Layers of a quantised model whose sums are whole numbers: what becomes of these.
 
-An input of int8, filters of int8 in units, and a result of int8 that nothing but rounding and
-bounds stand in front of: then a layer can be computed exactly, in integers alone (`Fixed`).  With a
-residual of int8 that holds in front of it, and both are added in integers (`PairSum`).  A bias
-is a number of units as `in_units` has it.
+An input of int8, filters of int8 in units, and a result that nothing but rounding to int8 and
+bounds stand in front of, stored as that or as float32: then a layer can be computed exactly, in
+integers alone (`Fixed`).  With a residual of int8 that holds in front of it, and both are added in
+integers (`PairSum`).  A bias is a number of units as `in_units` has it.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from edgeconv.encoding import INT8, Encoding, int8
+from edgeconv.encoding import FLOAT32, INT8, Encoding, int8
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.grids import integers_for, last_activation
 from edgeconv.requantisation import Fixed, Sums, fixed
 from edgeconv.requantisation.pair import Affine, PairSum, pair_sum
 from edgeconv.requantisation.reals import in_units
@@ -57,21 +58,29 @@ def form_of(node: Node, graph: Graph) -> Fixed | None:
 def rounded_to(node: Node, graph: Graph) -> Encoding | None:
     """What sums become: the result, or what the residual is added to.  None where that is not
     rounded to eight bits."""
-    epilogue, y = node.epilogue, graph[node.output].storage
+    epilogue, y = node.epilogue, result_of(node, graph)
     before = epilogue.before
     if not epilogue.residual:
-        return y if epilogue.is_only_before and _rounds_to(before, y) else None
+        return y if y and epilogue.is_only_before and _rounds_to(before, y) else None
     fits = before.kind == "grid" and before.gamma - before.beta <= INT8.high - INT8.low
     if not fits or before.beta != round(before.beta):
         return None
     return int8(before.alpha, INT8.low - round(before.beta))
 
 
+def result_of(node: Node, graph: Graph) -> Encoding | None:
+    """The integers that the result is rounded to: those stored, or those of a float32."""
+    y = graph[node.output].storage
+    return y if y != FLOAT32 else integers_for(last_activation(node))
+
+
 def pair_of(node: Node, graph: Graph) -> PairSum | None:
     """How the sums, rounded, and the residual become the result; None without such a form."""
-    epilogue, y = node.epilogue, graph[node.output].storage
+    epilogue, y = node.epilogue, result_of(node, graph)
     x, r = rounded_to(node, graph), graph[epilogue.residual].storage
-    if x is None or not r.affine or not r.is_per_tensor or not _rounds_to(epilogue.after, y):
+    if x is None or y is None or not r.affine or not r.is_per_tensor:
+        return None
+    if not _rounds_to(epilogue.after, y):
         return None
     return _pair(x, r, y, *_bounds(epilogue.after, y))
 

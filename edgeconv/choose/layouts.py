@@ -1,95 +1,41 @@
-"""One layout per tensor, with as little conversion as can be found (NeoCPU, Section 3.2).
-
-Every node offers its options; a tensor has the layout of the option of the node that writes it,
-and a reader that wants another one reads a converted copy, made once for all such readers.  The
-options are chosen by coordinate descent: pass over the nodes in order, give each the option that
-is cheapest with its neighbours as they are, until nothing changes.
-"""
+"""One layout per tensor, with as little conversion as can be found (NeoCPU, Section 3.2)."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 
-from edgeconv.choose.prices import Prices, Way
+from edgeconv.choose.assignment import Assignment
+from edgeconv.choose.cheapest import cheapest
+from edgeconv.choose.prices import Prices
+from edgeconv.encoding import Encoding
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import ROW_MAJOR, Layout
 from edgeconv.price import Machine
 from edgeconv.targets import Target
 
-MOST_SWEEPS = 20
 
-
-class _Assignment:
-    """The way picked for each node so far, and what a change would cost."""
-
-    def __init__(self, graph: Graph, target: Target, machine: Machine | None = None) -> None:
-        self.graph = graph
-        self.prices = Prices(graph, target, machine)
-        self.ways = {node.name: self.prices.ways(node) for node in graph.nodes}
-        self.picked: dict[str, Way] = {}
-        self.layout: dict[str, Layout] = dict.fromkeys(graph.tensors, ROW_MAJOR)
-        # How many reads want each tensor in each layout.  Kept as options are picked: asking all
-        # readers again for each option is quadratic in a Concat or Sum of thousands of inputs.
-        self.wanted: dict[str, Counter[Layout]] = {name: Counter() for name in graph.tensors}
-        for name in graph.outputs:
-            self.wanted[name][ROW_MAJOR] += 1  # the caller reads it too
-        for node in graph.nodes:
-            self._pick(node, min(self.ways[node.name], key=lambda way: way.cost))
-
-    def _pick(self, node: Node, way: Way) -> None:
-        if before := self.picked.get(node.name):
-            for name, layout in zip(node.reads(), before.reads, strict=True):
-                self.wanted[name] -= Counter({layout: 1})  # what nobody wants is dropped
-        for name, layout in zip(node.reads(), way.reads, strict=True):
-            self.wanted[name][layout] += 1
-        self.picked[node.name] = way
-        self.layout.update(zip(node.outputs, way.writes, strict=True))
-
-    def cost(self, node: Node, way: Way, look_ahead: bool) -> float:
-        """What ``way`` costs with the neighbours as they are now."""
-        total = way.cost
-        own = Counter(zip(node.reads(), self.picked[node.name].reads, strict=True))
-        for name, want in zip(node.reads(), way.reads, strict=True):
-            if self.wanted[name][want] == own[name, want]:  # else that conversion exists anyhow
-                total += self.prices.conversion(name, self.layout[name], want)
-        if look_ahead:
-            for name, have in zip(node.outputs, way.writes, strict=True):
-                for want in self.wanted[name]:
-                    total += self.prices.conversion(name, have, want)
-        return total
-
-    def sweep(self, look_ahead: bool) -> bool:
-        """Improve every node once; whether anything changed."""
-        changed = False
-        for node in self.graph.nodes:
-            current = self.picked[node.name]
-            best = min(self.ways[node.name], key=lambda way: self.cost(node, way, look_ahead))
-            if self.cost(node, best, look_ahead) < self.cost(node, current, look_ahead):
-                self._pick(node, best)
-                changed = True
-        return changed
-
-
-def assign(graph: Graph, target: Target, machine: Machine | None = None) -> Graph:
+def assign(
+    graph: Graph,
+    target: Target,
+    machine: Machine | None = None,
+    free: Mapping[str, Encoding] | None = None,
+) -> Graph:
     """Set every tensor's layout and insert the Convert nodes that are needed, at the least cost on
-    ``machine`` (`Prices`).
+    ``machine`` that is found (`cheapest`); tensors of ``free`` are float32 or stored so.
 
     Graph inputs and outputs stay row-major, as the caller passes them.
     """
-    assignment = _Assignment(graph, target, machine)
-    assignment.sweep(look_ahead=False)
-    for _ in range(MOST_SWEEPS):
-        if not assignment.sweep(look_ahead=True):
-            break
-    return _Inserter(graph, assignment).graph_with_conversions()
+    found = cheapest(graph, Prices(graph, target, machine), free or {})
+    return _Inserter(found).graph_with_conversions()
 
 
 class _Inserter:
     """Writes the nodes again, with a Convert where a reader wants another layout."""
 
-    def __init__(self, graph: Graph, assignment: _Assignment) -> None:
-        self.graph, self.assignment = graph, assignment
+    def __init__(self, assignment: Assignment) -> None:
+        graph = self.graph = assignment.graph
+        self.assignment = assignment
         self.nodes: list[Node] = []
         self.tensors = {
             name: tensor if tensor.is_constant else replace(tensor, layout=assignment.layout[name])

@@ -50,48 +50,54 @@ class Prices:
     seconds."""
 
     def __init__(self, graph: Graph, target: Target, machine: Machine | None = None) -> None:
-        self._graph, self._target = graph, target
-        self._machine = machine or machine_of(target)
+        self._target, self._machine = target, machine or machine_of(target)
         constants = (tensor for tensor in graph.tensors.values() if tensor.is_constant)
         self._constants = sum(map(tensor_bytes, constants))
         self._conversions: dict[tuple[object, ...], float] = {}
+        self._ways: dict[tuple[object, ...], Sequence[Way]] = {}
 
-    def ways(self, node: Node) -> list[Way]:
-        """The node's options; of one alone the price is not asked for.
+    def ways(self, node: Node, graph: Graph) -> Sequence[Way]:
+        """The node's options, with the formats that tensors have in ``graph``, which is ours but
+        for these.
 
         Raises EdgeconvError when its operator has no kernel.
         """
+        key = node.name, *(graph[name].storage for name in (*node.reads(), *node.outputs) if name)
+        if key not in self._ways:
+            self._ways[key] = self._priced(node, graph)
+        return self._ways[key]
+
+    def _priced(self, node: Node, graph: Graph) -> Sequence[Way]:
         operator = operators()[node.op]
         if operator.lower is None:
             rule = f"on {self._target.name}"
             raise EdgeconvError("no kernel for operator", where=node.name, got=node.op, rule=rule)
-        options = operator.layouts(node, self._graph, self._target)
-        if len(options) == 1:
-            return [Way(options[0], 0.0)]
-        return [Way(option, self._of(node, option, options)) for option in options]
+        options = operator.layouts(node, graph, self._target)
+        return [Way(option, self._of(node, graph, option, options)) for option in options]
 
-    def _of(self, node: Node, option: LayoutOption, options: Sequence[LayoutOption]) -> float:
+    def _of(
+        self, node: Node, graph: Graph, option: LayoutOption, options: Sequence[LayoutOption]
+    ) -> float:
         """Of options that differ by layouts alone the first is priced: to plan a convolution for
         each takes long, and plans hardly differ."""
         like = next(other for other in options if other.attrs == option.attrs)
-        base = self.cost(node, like if option.attrs else option)
+        base = self.cost(node, graph, like if option.attrs else option)
         return base + streaming(option.penalty, self._machine)
 
-    def cost(self, node: Node, option: LayoutOption) -> float:
+    def cost(self, node: Node, graph: Graph, option: LayoutOption) -> float:
         """Of the node's kernel with the layouts of ``option``."""
         names = (*node.reads(), *node.outputs)
         tensors = {
             name: tensor if tensor.is_constant else replace(tensor, layout=layout)
             for name, layout in zip(names, (*option.reads, *option.writes), strict=True)
             if name
-            for tensor in (self._graph[name],)
+            for tensor in (graph[name],)
         }
         chosen = replace(node, attrs={**node.attrs, **option.attrs})
         return self._cost(chosen, tensors)
 
-    def conversion(self, name: str, have: Layout, want: Layout) -> float:
+    def conversion(self, tensor: Tensor, have: Layout, want: Layout) -> float:
         """What it costs to copy a tensor into another layout; nothing if its bytes are the same."""
-        tensor = self._graph[name]
         if tensor.is_constant or have.canonical(tensor.shape) == want.canonical(tensor.shape):
             return 0.0
         key = tensor.shape, tensor.dtype, tensor.storage, have, want
@@ -123,5 +129,5 @@ def algorithms_of(node: Node, graph: Graph, target: Target) -> dict[str, float]:
     for name in dict.fromkeys(entry.algorithm for entry in applicable(node, graph, target)):
         asked = replace(node, attrs={**node.attrs, "algorithm": name})
         options = operators()[node.op].layouts(asked, graph, target)
-        found[name] = prices.cost(asked, options[0])
+        found[name] = prices.cost(asked, graph, options[0])
     return dict(sorted(found.items(), key=lambda each: each[1]))

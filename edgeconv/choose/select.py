@@ -11,7 +11,9 @@ from edgeconv.algorithms.base import Algorithm
 from edgeconv.choose.layouts import assign
 from edgeconv.choose.storage import (
     EVERY_LAYER,
+    NO_RESULT,
     by_kind,
+    encodings_for,
     lossless,
     store_tensors,
     store_weights,
@@ -84,7 +86,7 @@ def select(
     algorithms: Mapping[str, str] | None = None,
     storage: Mapping[str, str] | None = None,
     truncate: bool = False,
-    integers: bool = False,
+    integers: frozenset[str] | None = NO_RESULT,
     workspace: Mapping[str, int] | None = None,
     machine: Machine | None = None,
     winograd_error: float | None = None,
@@ -94,9 +96,10 @@ def select(
     ``io`` says whether inputs and outputs lie in the arena ("arena") or in the caller's memory.
     ``algorithms`` maps layer names to convolution algorithms that must be used, ``storage`` to the
     formats of their filters, and with ``:output`` behind a layer's name to that of its result; with
-    ``truncate`` filters in other formats than float32 are truncated rather than rounded.  With
-    ``integers`` results that a quantised model has rounded to eight bits are stored as int8, unless
-    ``storage`` says otherwise.  ``workspace`` maps layer names (``*``: all others) to the bytes of
+    ``truncate`` filters in other formats than float32 are truncated rather than rounded.
+    ``integers`` names the layers whose results are stored as the int8 that a quantised model has
+    rounded them to (``*``: all; None: those where that is cheaper), unless ``storage`` says
+    otherwise.  ``workspace`` maps layer names (``*``: all others) to the bytes of
     workspace that their convolutions and products may take.  ``machine``: what prices are asked of,
     the target's unless given; where it states energies, these are made small instead of times.
     ``winograd_error``: see `allow_minimal_filters`.
@@ -108,10 +111,12 @@ def select(
     filters, outputs = by_kind(forced, storage or {})
     stored = store_weights(forced, filters)
     stored = truncate_weights(stored) if truncate else stored
-    if integers and EVERY_LAYER not in outputs:
-        outputs = {**lossless(stored, target), **outputs}
+    able = {} if EVERY_LAYER in outputs else lossless(stored, target)
+    free = encodings_for(stored, able.keys() - outputs.keys()) if integers is None else {}
+    kept = {name: form for name, form in able.items() if {name, EVERY_LAYER} & (integers or set())}
+    outputs = {**kept, **outputs}
     limited = _limit_workspaces(store_tensors(stored, target, outputs), workspace or {})
-    decided = assign(limited, target, machine)
+    decided = assign(limited, target, machine, free)
     check(decided, "choose")
     layers = tuple(lowered(node, decided, target) for node in decided.nodes)
     return Choice(decided, layers, target.name, target.align, io)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from edgeconv.algorithms import algorithms
+from edgeconv.encoding import Encoding
 from edgeconv.errors import EdgeconvError, UsageError
 from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph, Node, Tensor
@@ -22,6 +23,8 @@ from edgeconv.targets import Target
 
 EVERY_LAYER = "*"
 OUTPUT = ":output"  # behind the name of a layer: its result
+NO_RESULT: frozenset[str] = frozenset()  # of which layers results are stored as int8
+EVERY_RESULT = frozenset({EVERY_LAYER})
 INT8 = "int8"  # of a result: the integers that a quantised model rounds it to, whatever their scale
 
 
@@ -184,6 +187,13 @@ def lossless(graph: Graph, target: Target) -> dict[str, str]:
         for node in graph.nodes
         if able.issuperset(filter(None, node.outputs)) and encodings.keys() >= set(node.outputs)
     }
+
+
+def encodings_for(graph: Graph, layers: Collection[str]) -> dict[str, Encoding]:
+    """Result -> the integers that stand for it, of these layers."""
+    found = encodings_of(graph) if layers else {}
+    nodes = (node for node in graph.nodes if node.name in layers)
+    return {name: found[name] for node in nodes for name in node.outputs}
 
 
 def _stored(node: Node) -> Stored:

@@ -240,7 +240,7 @@ class Decider(Closing):
         for allowed in ways(self.graph, self.board):
             draft = self.planner.draft(self.graph, allowed, self.options.storage)
             kept = integers_of(draft.choice)
-            found += search.on(self._lower(allowed), kept).frontier(ram, flash)
+            found += search.on(self._lower(draft.settled), kept).frontier(ram, flash)
         return search.measure(thinned(undominated(found), POINTS))
 
     def plain(self) -> Decided:
@@ -272,7 +272,7 @@ class Decider(Closing):
 
     def _unfit(self, error: UnfitError, plain: Draft) -> UnfitError:
         """``error``, with what float32 would take, and no hint that the board cannot follow."""
-        lossless = "without rounding" if plain.allowed.integers else "in float32"
+        lossless = "without rounding" if integers_of(plain.choice) else "in float32"
         lines = tuple(f"{lossless}, {line}" for line in budget_lines(plain.sizes))
         if self.board.bare_metal:
             kept, region = kept_free(self.board), self.board.ram[0].name
@@ -306,7 +306,7 @@ class Decider(Closing):
         if self._limited:
             self._require_prediction(plain)
         if self._search is None:
-            self._searched_among = plain.allowed
+            self._searched_among = plain.settled
             self._search = Search(
                 self.graph,
                 self.board,
@@ -318,7 +318,7 @@ class Decider(Closing):
                     self.objective,
                     options.truncate,
                 ),
-                self._lower(plain.allowed),
+                self._lower(plain.settled),
                 self.tell,
                 kept=integers_of(plain.choice),
             )

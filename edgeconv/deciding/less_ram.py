@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from edgeconv import memory
 from edgeconv.board import Board
-from edgeconv.choose.storage import EVERY_LAYER, lossless
+from edgeconv.choose.storage import EVERY_LAYER, EVERY_RESULT, lossless
 from edgeconv.deciding.planning import Allowed, Draft, Planner
 from edgeconv.ir.graph import Graph
 from edgeconv.memory.by_turns import by_turns
@@ -18,15 +18,13 @@ _TIGHTENINGS = 6  # plans tried for a budget that leaves room for some workspace
 def ways(graph: Graph, board: Board) -> list[Allowed]:
     """Kernels that may be chosen, those of the most RAM and the least time first.
 
-    Without an operating system RAM is worth the time to decode integers.
+    With an operating system results are int8 where that takes less time; without, RAM is worth the
+    time to decode integers.
     """
-    able = bool(lossless(graph, board.target))
-    found: list[Allowed] = []
-    if not (able and board.bare_metal):
-        found.append(Allowed())
-    if able:
-        found.append(Allowed(integers=True))
-    return [*found, Allowed({EVERY_LAYER: 0}, able)]
+    if not lossless(graph, board.target):
+        return [Allowed(), Allowed({EVERY_LAYER: 0})]
+    cheaper = [] if board.bare_metal else [Allowed(integers=None)]
+    return [*cheaper, Allowed(integers=EVERY_RESULT), Allowed({EVERY_LAYER: 0}, EVERY_RESULT)]
 
 
 def tightened(planner: Planner, graph: Graph, draft: Draft) -> Draft | None:

@@ -9,8 +9,8 @@ from functools import cached_property
 from edgeconv import choose, memory
 from edgeconv.board import Board
 from edgeconv.budget.tables import Objective
-from edgeconv.choice_notes import computing_notes, integer_notes
-from edgeconv.choose.storage import INT8, OUTPUT
+from edgeconv.choice_notes import computing_notes, integer_notes, integers_of
+from edgeconv.choose.storage import INT8, NO_RESULT, OUTPUT
 from edgeconv.codegen.emit import weight_image
 from edgeconv.fitting import Found
 from edgeconv.ir.choice import Choice
@@ -28,11 +28,12 @@ from edgeconv.storage.base import FLOAT32
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """Kernels that may be chosen: ``workspace``: bytes at most by layer, as `choose.select` takes
-    it; ``integers``: results that a quantised model has rounded to eight bits are stored so."""
+    """Kernels that may be chosen: ``workspace``: bytes at most by layer; ``integers``: layers whose
+    results are stored as the int8 that a quantised model has rounded them to, None: those where
+    that is predicted to be faster.  Both as `choose.select` takes them."""
 
     workspace: Mapping[str, int] = field(default_factory=dict)
-    integers: bool = False
+    integers: frozenset[str] | None = NO_RESULT
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +45,14 @@ class Draft:
     memory: MemoryMap
     sizes: Sizes
     notes: tuple[str, ...] = ()
+
+    @property
+    def settled(self) -> Allowed:
+        """The same kernels, and the results that are int8 here: whatever else is changed, they stay
+        so."""
+        kept = integers_of(self.choice)
+        layers = (node.name for node in self.choice.graph.nodes if kept & {*node.outputs})
+        return replace(self.allowed, integers=frozenset(layers))
 
 
 @dataclass(frozen=True, kw_only=True)

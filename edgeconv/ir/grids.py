@@ -49,16 +49,19 @@ def encodings_of(graph: Graph) -> dict[str, Encoding]:
     rounded, found = rounded_to(graph), dict[str, Encoding]()
     for node in graph.nodes:
         known = rounded.get(node.output)
-        stored = _stored_as(known) if known and graph[node.output].dtype == "float32" else None
+        stored = integers_for(known) if known and graph[node.output].dtype == "float32" else None
         sources = moved(node) if moves(node) else ()
         if stored and all(found.get(name) == stored for name in sources):
             found[node.output] = stored
     return found
 
 
-def _stored_as(known: Activation) -> Encoding | None:
-    """Of eight bits, the lowest multiple as -128; None where there are more, or no 0 among them."""
-    if known.gamma - known.beta > INT8.high - INT8.low or known.beta != round(known.beta):
+def integers_for(known: Activation) -> Encoding | None:
+    """Of eight bits, the lowest multiple as -128; None where there are more, no 0 among them, or no
+    grid at all."""
+    if known.kind != "grid" or known.gamma - known.beta > INT8.high - INT8.low:
+        return None
+    if known.beta != round(known.beta):
         return None
     found = int8(known.alpha, INT8.low - round(known.beta))
     return found if found.is_stored else None
@@ -71,7 +74,7 @@ def _grid(node: Node, graph: Graph, found: dict[str, Activation]) -> Activation 
             return grid(1.0, float(encoding.low), float(encoding.high))
         return rounding_to(encoding) if encoding.is_per_tensor else _mixed(*encoding.scale)
     if not moves(node):
-        last = _last_activation(node)
+        last = last_activation(node)
         return last if last.kind == "grid" else None
     sources = [name for name in moved(node) if not graph[name].is_constant]
     if not sources or not found.keys() >= set(sources):
@@ -89,7 +92,7 @@ def _mixed(*spacings: float) -> Activation:
     return grid(max(spacings), -math.inf, math.inf)
 
 
-def _last_activation(node: Node) -> Activation:
+def last_activation(node: Node) -> Activation:
     """What a result went through last: `NONE` after a residual or without an epilogue."""
     epilogue = node.epilogue
     return epilogue.before if epilogue.after == NONE and not epilogue.residual else epilogue.after
@@ -98,7 +101,7 @@ def _last_activation(node: Node) -> Activation:
 def moves(node: Node) -> bool:
     """The results are some of the operands' numbers: no epilogue changes them."""
     moves = node.op in _MOVES or (node.op == "Pool" and node.attrs["mode"] == "max")
-    return moves and _last_activation(node) == NONE and not node.epilogue.residual
+    return moves and last_activation(node) == NONE and not node.epilogue.residual
 
 
 def moved(node: Node) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from edgeconv.encoding import Encoding
 from edgeconv.ir.graph import Epilogue, Graph, Node, Tensor
@@ -75,6 +75,16 @@ class Call:
     def elementwise(self) -> Work:
         """One instruction per output beside the activations; every operand is loaded once."""
         return self.streams(self.out_vectors)
+
+    def copies(self) -> Work:
+        """Every operand is copied: as bytes, where it has the format of the output."""
+        others = [tensor for tensor in self.inputs if tensor.storage != self.output.storage]
+        encoded = self.stored(self.output).write
+        decoded = sum(
+            tensor.elements / self.target.lanes * (self.stored(tensor).vector + encoded)
+            for tensor in others
+        )
+        return replace(self.streams(), slots=self.epilogue + decoded, decoding=decoded)
 
     def stored(self, tensor: Tensor) -> Decoding:
         """What the format of ``tensor`` costs."""

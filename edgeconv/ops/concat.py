@@ -82,7 +82,7 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
             "formats": tuple(c_format(graph, name) for name in node.inputs),
         },
         headers=("ec_lanes.h", "ec_copy.h"),
-        work=call.streams(),
+        work=call.copies(),
         aliases=aliases,
         free_if_aliased=-1 not in alias_of,
         epilogue=False,

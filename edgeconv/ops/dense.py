@@ -10,6 +10,9 @@ import numpy as np
 
 from edgeconv.algorithms import algorithms, planned, within
 from edgeconv.algorithms.direct.lower import lower as lower_direct
+from edgeconv.algorithms.int8_packed import ALGORITHM as OVER_PACKED_ROWS
+from edgeconv.algorithms.int8_packed.candidate import candidates as packed_candidates
+from edgeconv.algorithms.int8_packed.lower import lower as lower_packed
 from edgeconv.algorithms.integer import ALGORITHM as IN_INTEGERS
 from edgeconv.algorithms.integer.candidate import dense_candidate
 from edgeconv.algorithms.integer.lower import lower_dense as lower_integers
@@ -24,7 +27,7 @@ from edgeconv.ops.formula import Formula, Term
 from edgeconv.ops.importing import Values, flag, make_node
 from edgeconv.targets import Target
 
-INTEGER = IN_INTEGERS.name
+INTEGER, PACKED = IN_INTEGERS.name, OVER_PACKED_ROWS.name
 
 
 def _scaled(value: Values, factor: float) -> Values:
@@ -113,18 +116,25 @@ def _problem(node: Node, graph: Graph) -> ConvProblem:
 
 
 def _layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
-    """The logical order, in float32 or, where nothing is vectorised, in integers."""
+    """The logical order, in integers where there is a kernel for that, or in float32."""
     (option,) = row_major_only(node, graph, target)
-    if target.lanes > 1 or form_of(node, graph) is None:
+    problem = _problem(node, graph)
+    if target.lanes == 1:
+        names = [INTEGER] if problem.integers and problem.out_as.affine else []
+    else:
+        names = [each.algorithm for each in packed_candidates(problem, target)]
+    if not names:
         return (option,)
-    return tuple(replace(option, attrs={"algorithm": name}) for name in (INTEGER, "dense"))
+    return tuple(replace(option, attrs={"algorithm": name}) for name in (*names, "dense"))
 
 
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
     """By direct convolution, or in integers where the node says so."""
-    problem = _problem(node, graph)
-    if node.attrs.get("algorithm") == INTEGER:
+    problem, wanted = _problem(node, graph), node.attrs.get("algorithm")
+    if wanted == INTEGER:
         return lower_integers(dense_candidate(problem, target), node, graph, target)
+    if wanted == PACKED:
+        return lower_packed(packed_candidates(problem, target)[0], node, graph, target)
     candidate = within(planned(algorithms()["direct"], problem, target), node)[0]
     # What it moves is taken to be every operand once, as for all that is no convolution.
     dense = replace(candidate, algorithm="dense", crossings=tuple)

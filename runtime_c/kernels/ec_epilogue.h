@@ -15,16 +15,20 @@ typedef struct ec_epilogue {
     int residual_as, out_as;
 } ec_epilogue;
 
-/* How int32 sums become int8 instead:
+/* How int32 sums become whole numbers of eight bits instead:
 
      q = min(max((high word of sum * multiplier of its channel + offset) >> right, low), high)
 
    and with a residual r of int8 from that
 
-     min(max((q * by_sum + r * by_residual + sum_offset) >> sum_right, sum_low), sum_high) */
+     min(max((q * by_sum + r * by_residual + sum_offset) >> sum_right, sum_low), sum_high)
+
+   Or, where the result is stored as float32, (that - zero) * scale. */
 typedef struct ec_requantise {
     int asked, offset, right, low, high;
     int has_residual, by_sum, by_residual, sum_offset, sum_right, sum_low, sum_high;
+    int as_float, zero;
+    float scale;
 } ec_requantise;
 
 /* Epilogue on one vector and store of its first n lanes as the elements of out from number `at` on;

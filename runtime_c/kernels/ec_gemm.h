@@ -144,10 +144,8 @@ EC_NEST void ec_gemm_tile(const ec_gemm spec, const ec_gemm_given given, const e
     if (spec.requantise.asked) { /* pixels are the rows */
         int32_t words[EC_TILE_VECS * EC_VL];
         ec_row_save(spec.micro_kernel, &tile, words, mr, nv);
-        const int8_t *const residual = given.operands->residual;
-        ec_requantise_tile(spec.requantise, words, here.multiplier, residual ? residual + at : NULL,
-                           (int8_t *)given.operands->out + at, spec.out_row, spec.out_vec, rows,
-                           columns, nv);
+        ec_requantise_tile(spec.requantise, words, here.multiplier, given.operands->residual,
+                           given.operands->out, at, spec.out_row, spec.out_vec, rows, columns, nv);
         return;
     }
 #endif

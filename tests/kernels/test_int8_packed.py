@@ -100,7 +100,34 @@ def sum_shift(case: Case) -> int:
     """``sum_right`` of ec_requantise."""
     members = case.layer.params["requantise"]
     assert isinstance(members, tuple)
-    return int(members[-3])
+    return int(members[9])
+
+
+def as_float(made: tuple[Spec, npt.NDArray[np.float32]]) -> tuple[Spec, npt.NDArray[np.float32]]:
+    """With the result stored as float32: on the grid all the same."""
+    spec, wanted = made
+    storage = {name: form for name, form in spec.storage.items() if name != "out"}
+    return replace(spec, storage=storage), wanted
+
+
+def test_results_in_float32(build: Build, folder: Path) -> None:
+    """Whole vectors and parts of them, with and without what is added."""
+    many = build.target.lanes + 3
+    same: Window = {"pads": (1, 1, 1, 1)}
+    made = [layer((1, 4, 3, 3), (many, 4, 3, 3), same), layer((1, 7, 1, 5), (many, 7, 1, 1), {})]
+    made = [as_float(each) for each in (*made, *(added_to(*each) for each in made))]
+    check(build, [case for each in made for case in packed(each, build)], folder)
+
+
+def test_dense_layers(build: Build, folder: Path) -> None:
+    """Rows as pixels, stored as int8 and as float32."""
+    if build.target.lanes == 1:
+        pytest.skip("a core without vectors has kernels of its own")
+    lanes = build.target.lanes
+    sizes = [(1, 4, 4), (3, 5, lanes + 3), (1, 200, 3 * lanes), (2, 2, 1)]
+    made = [layer((rows, in_c), (out_c, in_c), None) for rows, in_c, out_c in sizes]
+    made += [as_float(each) for each in made]
+    check(build, [case for each in made for case in packed(each, build)], folder)
 
 
 def test_residual_that_is_the_input(build: Build, folder: Path) -> None:

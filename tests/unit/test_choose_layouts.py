@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import pytest
 
-from edgeconv.choose.layouts import _Assignment, assign
+from edgeconv.choose.assignment import Assignment
+from edgeconv.choose.layouts import assign
+from edgeconv.choose.prices import Prices
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.check import check
 from edgeconv.ir.graph import Epilogue, Graph, Node, Tensor
@@ -132,10 +134,10 @@ def test_a_node_that_reads_a_tensor_twice_does_not_pay_for_itself() -> None:
     shapes = {"x": (1, 3, 8, 8), "a": (1, 32, 8, 8), "y": (1, 32, 16, 8)}
     join = Node("j", "Concat", ("a", "a"), ("y",), {"axis": 2})
     graph = network([conv("c0", "x", "a"), join], shapes, ("y",))
-    assignment = _Assignment(graph, AVX512)
-    for current in assignment.ways["j"]:
-        assignment._pick(join, current)
-        for way in assignment.ways["j"]:
-            conversion = assignment.prices.conversion("a", assignment.layout["a"], way.reads[0])
+    assignment = Assignment(graph, Prices(graph, AVX512))
+    for current in assignment.ways(join):
+        assignment.pick(join, current)
+        for way in assignment.ways(join):
+            conversion = assignment.conversion("a", assignment.layout["a"], way.reads[0])
             cost = assignment.cost(join, way, look_ahead=False)
             assert cost == way.cost + 2 * conversion

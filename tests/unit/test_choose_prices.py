@@ -59,8 +59,8 @@ def test_joules_of_power_alone_compare_as_seconds_do(graph: Graph, watts: float)
     machine = replace(SECONDS, energy=Energy(None, {}, watts, "a test"))
     timed, powered = Prices(graph, TARGET), Prices(graph, TARGET, machine)
     for node in graph.nodes:
-        costs = [way.cost * watts for way in timed.ways(node)]
-        assert [way.cost for way in powered.ways(node)] == pytest.approx(costs)
+        costs = [way.cost * watts for way in timed.ways(node, graph)]
+        assert [way.cost for way in powered.ways(node, graph)] == pytest.approx(costs)
     assert streaming(80, machine) == pytest.approx(watts * streaming(80, SECONDS))
     alike = choose.select(graph, TARGET, machine=machine).layers
     assert [each.algorithm for each in alike] == [

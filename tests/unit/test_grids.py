@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgeconv import choose, frontend, passes
-from edgeconv.choose.storage import lossless, storable, store_tensors
+from edgeconv.choose.storage import EVERY_RESULT, lossless, storable, store_tensors
 from edgeconv.encoding import FLOAT32, Encoding, int8, scaled_encoding
 from edgeconv.errors import EdgeconvError
 from edgeconv.ir.activation import Activation, grid
@@ -154,7 +154,7 @@ def test_chosen_and_left_out(tmp_path: Path) -> None:
     every = lossless(graph, HOST)
     assert set(every.values()) == {"int8"}
     plain = choose.select(graph, HOST).graph
-    kept = choose.select(graph, HOST, integers=True).graph
+    kept = choose.select(graph, HOST, integers=EVERY_RESULT).graph
     asked = choose.select(graph, HOST, storage={"*:output": "int8"}).graph
     assert storages(plain) == {}
     assert storages(kept) == storages(asked)
@@ -165,9 +165,11 @@ def test_chosen_and_left_out(tmp_path: Path) -> None:
             assert tensor_bytes(tensor) == tensor.elements == plain[name].elements
     first = next(node for node in graph.nodes if node.op == "Conv")
     other = {f"{first.name}:output": "flyte16"}
-    mine = choose.select(graph, HOST, storage=other, integers=True).graph
+    mine = choose.select(graph, HOST, storage=other, integers=EVERY_RESULT).graph
     assert str(mine[first.output].storage) == "flyte16"
-    all_float = choose.select(graph, HOST, storage={"*:output": "float32"}, integers=True).graph
+    all_float = choose.select(
+        graph, HOST, storage={"*:output": "float32"}, integers=EVERY_RESULT
+    ).graph
     assert storages(all_float) == {}
 
 
@@ -194,7 +196,7 @@ def test_refuses_what_the_model_does_not_round() -> None:
 def test_integers_in_and_out_are_views(tmp_path: Path) -> None:
     """int8 inputs are read where the caller has them; uint8 ones are other bytes."""
     for dtype, view in (("int8", True), ("uint8", False)):
-        choice = choose.select(optimised(tmp_path, dtype), HOST, integers=True)
+        choice = choose.select(optimised(tmp_path, dtype), HOST, integers=EVERY_RESULT)
         layer = next(entry for entry in choice.layers if entry.node.op == "Dequantise")
         assert (layer.algorithm == "view") is view
         assert layer.free_if_aliased is view

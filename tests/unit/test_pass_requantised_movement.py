@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from edgeconv import choose, frontend, passes
+from edgeconv.choose.storage import EVERY_RESULT
 from edgeconv.ir.activation import grid
 from edgeconv.ir.graph import Epilogue
 from edgeconv.passes.fuse_activation import run as fuse_activation
@@ -95,7 +96,7 @@ def test_what_a_concat_joins_is_int8(tmp_path: Path) -> None:
     graph = passes.optimise(frontend.load(path))
     (third,) = (node for node in graph.nodes if node.op == "Unary")
     assert graph[third.output].shape == (1, 3, 7, 7)
-    chosen = choose.select(graph, TARGETS["portable"], integers=True).graph
+    chosen = choose.select(graph, TARGETS["portable"], integers=EVERY_RESULT).graph
     concats = [node for node in chosen.nodes if node.op == "Concat"]
     assert len(concats) == 2
     names = {name for node in concats for name in (*node.inputs, node.output)}

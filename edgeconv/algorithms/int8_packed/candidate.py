@@ -42,6 +42,6 @@ def _work(problem: ConvProblem, plan: RowsPlan, target: Target) -> Work:
         slots=plan.cost + requantised,
         moves=weights / WORD_BYTES + data / WORD_BYTES if target.single_issue else 0.0,
         weight_bytes=weights,
-        data_bytes=data + problem.in_elements + (1 + added) * problem.out_elements,
+        data_bytes=data + problem.in_elements + (problem.out_bytes + added) * problem.out_elements,
         decoding=requantised,
     )

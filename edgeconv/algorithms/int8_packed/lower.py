@@ -9,7 +9,7 @@ from edgeconv.algorithms.filter_order import multiplied
 from edgeconv.algorithms.rows.candidate import RowsCandidate
 from edgeconv.algorithms.rows.params import HEADERS, displayed, gemm_params
 from edgeconv.algorithms.rows.plan import RowsPlan
-from edgeconv.algorithms.sums import form_of, multiples, pair_of
+from edgeconv.algorithms.sums import form_of, multiples, pair_of, result_of
 from edgeconv.ir.choice import Arg, ArgKind, Blob, KernelEpilogue, Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.lowering.calls import (
@@ -44,19 +44,24 @@ def _room(channels: int) -> int:
 
 
 def _requantised(node: Node, graph: Graph, form: Fixed) -> tuple[int, ...]:
-    """The members of ec_requantise."""
+    """The members of ec_requantise but for the scale."""
     alone = (1, form.offset, form.right, form.low, form.high)
     pair = pair_of(node, graph) if node.epilogue.residual else None
-    if pair is None:
-        return (*alone, *(0,) * 7)
-    return (*alone, 1, pair.by_a, pair.by_b, pair.offset, pair.right, pair.low, pair.high)
+    added = (0,) * 7
+    if pair:
+        added = (1, pair.by_a, pair.by_b, pair.offset, pair.right, pair.low, pair.high)
+    result = result_of(node, graph)
+    if graph[node.output].storage.affine or result is None:
+        return (*alone, *added, 0, 0)
+    return (*alone, *added, 1, result.zero[0])
 
 
 def lower(candidate: RowsCandidate, node: Node, graph: Graph, target: Target) -> Layer:
     """The kernel call of a Conv node whose layouts are decided."""
     problem, plan, lanes = candidate.problem, candidate.plan, target.lanes
-    form = form_of(node, graph)
+    form, result = form_of(node, graph), result_of(node, graph)
     assert form is not None, node.name
+    assert result is not None, node.name
     residual = node.epilogue.residual
     order, room = plan.order(problem, lanes), _room(problem.out_c)
 
@@ -80,6 +85,7 @@ def lower(candidate: RowsCandidate, node: Node, graph: Graph, target: Target) ->
             "words_at": (room, 2 * room),
             "zero": problem.in_as.zero[0],
             "requantise": _requantised(node, graph, form),
+            "result_scale": result.scale[0],
             **storage_of(graph, **{"in": node.inputs[0]}, out=node.output),
         },
         args=(

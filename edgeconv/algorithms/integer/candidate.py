@@ -43,7 +43,9 @@ class IntegerPlan:
 
 
 def is_image(problem: ConvProblem) -> bool:
-    """Two dimensions at most, of integers."""
+    """Two dimensions at most, of integers that are stored so."""
+    if not problem.out_as.affine:
+        return False
     return problem.integers and problem.in_size[0] == problem.out_size[0] == problem.kernel[0] == 1
 
 
