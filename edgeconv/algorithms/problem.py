@@ -48,18 +48,20 @@ class Geometry:
 @dataclass(frozen=True, slots=True)
 class Finish:
     """What the epilogue is to a plan: ``slots`` per vector of results, the format of the residual
-    (None without one), and whether that is added behind an activation (``late``)."""
+    (None without one), and whether that is added behind an activation (``late``).  ``twice``:
+    there are two activations and no residual."""
 
     slots: int = 0
     residual_as: Encoding | None = None
     late: bool = False
+    twice: bool = False
 
     @staticmethod
     def of(node: Node, graph: Graph) -> Finish:
         """The epilogue of ``node``."""
         epilogue = node.epilogue
         if not epilogue.residual:
-            return Finish(epilogue_slots(epilogue))
+            return Finish(epilogue_slots(epilogue), twice=not epilogue.is_only_before)
         residual_as = graph[epilogue.residual].storage
         return Finish(epilogue_slots(epilogue), residual_as, epilogue.before != NONE)
 
@@ -96,6 +98,7 @@ class ConvProblem:
     in_ring: int = 0
     out_ring: int = 0
     integers: bool = False
+    whole_sums: bool = False
     minimal_filters: tuple[Nested, ...] = ()
 
     @property
@@ -205,9 +208,17 @@ def filters_as(node: Node) -> Encoding:
     return found.element
 
 
+def sums_of(node: Node, graph: Graph) -> tuple[bool, bool]:
+    """``integers`` and ``whole_sums`` of a Conv or Dense node."""
+    whole, epilogue = form_of(node, graph) is not None, node.epilogue
+    stored = graph[node.output].storage.affine and (epilogue.residual or epilogue.is_only_before)
+    return whole and bool(stored), whole
+
+
 def problem_of(node: Node, graph: Graph) -> ConvProblem:
     """The problem of a Conv node whose tensors' layouts are decided."""
     x, w, y = graph[node.inputs[0]], graph[node.inputs[1]], graph[node.output]
+    integers, whole_sums = sums_of(node, graph)
     rank = len(x.shape) - 2
     return ConvProblem(
         batch=x.shape[0],
@@ -229,6 +240,7 @@ def problem_of(node: Node, graph: Graph) -> ConvProblem:
         schedule=str(node.attrs.get("schedule", "")),
         in_ring=x.ring,
         out_ring=y.ring,
-        integers=form_of(node, graph) is not None,
+        integers=integers,
+        whole_sums=whole_sums,
         minimal_filters=node.attrs.get("minimal_filters", ()),
     )

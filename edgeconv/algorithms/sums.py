@@ -3,7 +3,8 @@
 An input of int8, filters of int8 in units, and a result that nothing but rounding to int8 and
 bounds stand in front of, stored as that or as float32: then a layer can be computed exactly, in
 integers alone (`Fixed`).  With a residual of int8 that holds in front of it, and both are added in
-integers (`PairSum`).  A bias is a number of units as `in_units` has it.
+integers (`PairSum`); so it does where the result is rounded again to another grid, as a branch of a
+Concat may be.  A bias is a number of units as `in_units` has it.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def form_of(node: Node, graph: Graph) -> Fixed | None:
     stored: Encoding | None = node.attrs.get("storage")
     if stored is None or y is None or not _is_whole(x, stored):
         return None
-    if node.epilogue.residual and pair_of(node, graph) is None:
+    if not node.epilogue.is_only_before and pair_of(node, graph) is None:
         return None
     constants = tuple(graph[name].data for name in node.inputs[1:] if name)
     key = (*map(id, constants), stored, x, y, node.epilogue.before)
@@ -56,12 +57,12 @@ def form_of(node: Node, graph: Graph) -> Fixed | None:
 
 
 def rounded_to(node: Node, graph: Graph) -> Encoding | None:
-    """What sums become: the result, or what the residual is added to.  None where that is not
-    rounded to eight bits."""
-    epilogue, y = node.epilogue, result_of(node, graph)
-    before = epilogue.before
-    if not epilogue.residual:
-        return y if y and epilogue.is_only_before and _rounds_to(before, y) else None
+    """What sums become: the result, or what is rounded again, a residual added to it or not.  None
+    where that is not rounded to eight bits."""
+    before = node.epilogue.before
+    if node.epilogue.is_only_before:
+        y = result_of(node, graph)
+        return y if y and _rounds_to(before, y) else None
     fits = before.kind == "grid" and before.gamma - before.beta <= INT8.high - INT8.low
     if not fits or before.beta != round(before.beta):
         return None
@@ -75,20 +76,29 @@ def result_of(node: Node, graph: Graph) -> Encoding | None:
 
 
 def pair_of(node: Node, graph: Graph) -> PairSum | None:
-    """How the sums, rounded, and the residual become the result; None without such a form."""
+    """How sums, once rounded, and the residual, if any, become the result; None without a form."""
     epilogue, y = node.epilogue, result_of(node, graph)
-    x, r = rounded_to(node, graph), graph[epilogue.residual].storage
-    if x is None or y is None or not r.affine or not r.is_per_tensor:
+    x, r = rounded_to(node, graph), _residual(node, graph)
+    if x is None or y is None or r is None or not _rounds_to(epilogue.after, y):
         return None
-    if not _rounds_to(epilogue.after, y):
-        return None
-    return _pair(x, r, y, *_bounds(epilogue.after, y))
+    return _pair(_affine(x), r, _affine(y), *_bounds(epilogue.after, y))
+
+
+def _residual(node: Node, graph: Graph) -> Affine | None:
+    """What its integers stand for: without a residual nothing."""
+    if not node.epilogue.residual:
+        return Affine(0.0, 0)
+    r = graph[node.epilogue.residual].storage
+    return _affine(r) if r.affine and r.is_per_tensor else None
+
+
+def _affine(encoding: Encoding) -> Affine:
+    return Affine(encoding.scale[0], encoding.zero[0])
 
 
 @lru_cache(maxsize=_MOST)
-def _pair(x: Encoding, r: Encoding, y: Encoding, low: int, high: int) -> PairSum | None:
-    first, second, result = (Affine(e.scale[0], e.zero[0]) for e in (x, r, y))
-    return pair_sum(first, second, result, low, high)
+def _pair(x: Affine, r: Affine, y: Affine, low: int, high: int) -> PairSum | None:
+    return pair_sum(x, r, y, low, high)
 
 
 def _is_whole(x: Encoding, filters: Encoding) -> bool:

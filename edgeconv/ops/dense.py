@@ -16,8 +16,7 @@ from edgeconv.algorithms.int8_packed.lower import lower as lower_packed
 from edgeconv.algorithms.integer import ALGORITHM as IN_INTEGERS
 from edgeconv.algorithms.integer.candidate import dense_candidate
 from edgeconv.algorithms.integer.lower import lower_dense as lower_integers
-from edgeconv.algorithms.problem import ConvProblem, Finish, filters_as
-from edgeconv.algorithms.sums import form_of
+from edgeconv.algorithms.problem import ConvProblem, Finish, filters_as, sums_of
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import CHANNELS_LAST
@@ -94,6 +93,8 @@ def _problem(node: Node, graph: Graph) -> ConvProblem:
     """y[m, n] = sum_k x[m, k] w[n, k] + b[n]: the rows m are pixels, k and n channels."""
     x, w = graph[node.inputs[0]], graph[node.inputs[1]]
     rows = (1, 1, math.prod(x.shape[:-1]))
+    residual = node.epilogue.residual
+    integers, whole_sums = (False, False) if residual else sums_of(node, graph)
     return ConvProblem(
         batch=1,
         in_c=w.shape[1],
@@ -111,7 +112,8 @@ def _problem(node: Node, graph: Graph) -> ConvProblem:
         in_as=x.storage,
         out_as=graph[node.output].storage,
         finish=Finish.of(node, graph),
-        integers=form_of(node, graph) is not None and not node.epilogue.residual,
+        integers=integers,
+        whole_sums=whole_sums,
     )
 
 
@@ -120,7 +122,7 @@ def _layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]
     (option,) = row_major_only(node, graph, target)
     problem = _problem(node, graph)
     if target.lanes == 1:
-        names = [INTEGER] if problem.integers and problem.out_as.affine else []
+        names = [INTEGER] if problem.integers else []
     else:
         names = [each.algorithm for each in packed_candidates(problem, target)]
     if not names:
@@ -134,7 +136,8 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
     if wanted == INTEGER:
         return lower_integers(dense_candidate(problem, target), node, graph, target)
     if wanted == PACKED:
-        return lower_packed(packed_candidates(problem, target)[0], node, graph, target)
+        packed = replace(packed_candidates(problem, target)[0], crossings=tuple)
+        return lower_packed(packed, node, graph, target)
     candidate = within(planned(algorithms()["direct"], problem, target), node)[0]
     # What it moves is taken to be every operand once, as for all that is no convolution.
     dense = replace(candidate, algorithm="dense", crossings=tuple)

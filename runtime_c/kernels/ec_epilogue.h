@@ -19,7 +19,7 @@ typedef struct ec_epilogue {
 
      q = min(max((high word of sum * multiplier of its channel + offset) >> right, low), high)
 
-   and with a residual r of int8 from that
+   and with a residual r of int8, or where that is rounded again, sum_right not being 0, from that
 
      min(max((q * by_sum + r * by_residual + sum_offset) >> sum_right, sum_low), sum_high)
 

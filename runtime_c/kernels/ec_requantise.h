@@ -11,9 +11,10 @@ EC_INLINE void ec_requantise_lanes(const ec_requantise as, ec_ivec sum, ec_ivec 
 {
     ec_ivec q = ec_iadd(ec_imul_high(sum, multiplier), ec_iset1(as.offset));
     q = ec_ibetween(ec_ishift_right(q, as.right), as.low, as.high);
-    if (as.has_residual) {
-        const ec_ivec r = ec_imul(ec_iload_s8(residual + at, n), ec_iset1(as.by_residual));
-        q = ec_iadd(ec_iadd(ec_imul(q, ec_iset1(as.by_sum)), r), ec_iset1(as.sum_offset));
+    if (as.sum_right) {
+        q = ec_iadd(ec_imul(q, ec_iset1(as.by_sum)), ec_iset1(as.sum_offset));
+        if (as.has_residual)
+            q = ec_iadd(q, ec_imul(ec_iload_s8(residual + at, n), ec_iset1(as.by_residual)));
         q = ec_ibetween(ec_ishift_right(q, as.sum_right), as.sum_low, as.sum_high);
     }
     if (as.as_float)

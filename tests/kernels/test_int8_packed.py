@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ import pytest
 
 from edgeconv import host
 from edgeconv.cache import Cache
+from edgeconv.encoding import int8
+from edgeconv.ir.activation import grid
 from edgeconv.micro_kernels import micro_kernels, of_isa
 from edgeconv.targets import TARGETS
 from tests.kernels import builds
@@ -116,6 +119,30 @@ def test_results_in_float32(build: Build, folder: Path) -> None:
     same: Window = {"pads": (1, 1, 1, 1)}
     made = [layer((1, 4, 3, 3), (many, 4, 3, 3), same), layer((1, 7, 1, 5), (many, 7, 1, 1), {})]
     made = [as_float(each) for each in (*made, *(added_to(*each) for each in made))]
+    check(build, [case for each in made for case in packed(each, build)], folder)
+
+
+def again(made: tuple[Spec, npt.NDArray[np.float32]]) -> tuple[Spec, npt.NDArray[np.float32]]:
+    """With the result rounded to another grid, too, as a branch of a Concat may be."""
+    spec, first = made
+    spacing, low = spec.before.alpha, round(spec.before.beta)
+    total = float(np.float32(spacing * 1.37))
+    steps = np.rint(first / spacing).astype(np.int64)
+    of_step = {n: round(n * Fraction(spacing) / Fraction(total)) for n in range(low, low + 256)}
+    kept = np.vectorize(of_step.__getitem__)(steps).clip(low, low + 200)
+    storage = {**spec.storage, "out": str(int8(total, -128 - low))}
+    changed = replace(spec, after=grid(total, low, low + 200), storage=storage)
+    return changed, (kept * total).astype(np.float32)
+
+
+def test_results_rounded_again(build: Build, folder: Path) -> None:
+    """Below a bound of their own, stored as int8 and as float32."""
+    many = build.target.lanes + 3
+    made = [
+        again(layer((1, 4, 3, 3), (many, 4, 3, 3), {"pads": (1, 1, 1, 1)})),
+        again(layer((1, 7, 1, 5), (many, 7, 1, 1), {})),
+    ]
+    made += [as_float(each) for each in made]
     check(build, [case for each in made for case in packed(each, build)], folder)
 
 

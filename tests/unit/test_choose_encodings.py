@@ -118,6 +118,8 @@ def test_boards_with_an_operating_system_ask_for_the_time(tmp_path: Path) -> Non
     path = onnx_models.save(fire(), tmp_path / "net.onnx")
     found = decide(CompileOptions(path, "zen4"))
     other = decide(CompileOptions(path, "zen4", storage={"*:output": "float32"}))
+    assert found.predicted.ms is not None
+    assert other.predicted.ms is not None
     assert found.predicted.ms < other.predicted.ms
     assert any("stored as the int8" in note for note in found.notes)
     assert "faster" not in found.report["time"]

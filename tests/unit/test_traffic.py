@@ -121,7 +121,7 @@ def problems(draw: st.DrawFn, algorithm: str, lanes: int) -> ConvProblem:
     stored = Encoding({"bfloat16": 16, "int8_packed": 8}.get(algorithm, 32))
     made = ConvProblem(batch, in_c, out_c, groups, *spatial, reads, writes, stored)
     if algorithm == "int8_packed":
-        return replace(made, in_as=stored, out_as=stored, integers=True)
+        return replace(made, in_as=stored, out_as=stored, whole_sums=True)
     if algorithm != "direct":
         return made
     image, result = (Encoding(draw(st.sampled_from([32, 16]))) for _ in range(2))

@@ -15,6 +15,7 @@ from edgeconv.targets import Target
 PACK_SLOTS = {Lies.STRIDED: 1.0, Lies.PACKED: 4.0}
 # And from a vector of sums to bytes: two products, merged, offset, shift, bounds, load and store.
 REQUANTISE_SLOTS = 8.0
+AGAIN_SLOTS = 5.0  # what is rounded to another grid: multiplied, offset, shifted and bounded
 RESIDUAL_SLOTS = 9.0  # it is loaded, both are multiplied, added, shifted and bounded
 
 
@@ -23,7 +24,7 @@ def candidates(problem: ConvProblem, target: Target) -> tuple[RowsCandidate, ...
     depthwise convolution has no second channel to make a group with."""
     able = tuple(row for row in target.micro_kernels if row.sums == "int32")
     whole = problem.in_ring == problem.out_ring == 0
-    if not able or not problem.integers or not whole or problem.group_in_c == 1:
+    if not able or not problem.whole_sums or not whole or problem.group_in_c == 1:
         return ()
     plan = make_plan(problem, target, able, PACK_SLOTS)
     work = _work(problem, plan, target)
@@ -33,8 +34,8 @@ def candidates(problem: ConvProblem, target: Target) -> tuple[RowsCandidate, ...
 def _work(problem: ConvProblem, plan: RowsPlan, target: Target) -> Work:
     """Products as planned, borders among them; the tile reads words from a panel."""
     pixels, filters = plan.largest_rows, plan.vectors * target.lanes
-    added = problem.finish.residual_as is not None
-    each = REQUANTISE_SLOTS + (RESIDUAL_SLOTS if added else 0.0)
+    added, again = problem.finish.residual_as is not None, problem.finish.twice
+    each = REQUANTISE_SLOTS + (RESIDUAL_SLOTS if added else AGAIN_SLOTS if again else 0.0)
     requantised = each * problem.out_elements / target.lanes
     weights = WORD_BYTES / plan.kernel.k * problem.macs / pixels
     data = WORD_BYTES / plan.kernel.k * problem.macs / filters

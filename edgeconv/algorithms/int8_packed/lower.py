@@ -46,10 +46,11 @@ def _room(channels: int) -> int:
 def _requantised(node: Node, graph: Graph, form: Fixed) -> tuple[int, ...]:
     """The members of ec_requantise but for the scale."""
     alone = (1, form.offset, form.right, form.low, form.high)
-    pair = pair_of(node, graph) if node.epilogue.residual else None
+    pair = None if node.epilogue.is_only_before else pair_of(node, graph)
     added = (0,) * 7
     if pair:
-        added = (1, pair.by_a, pair.by_b, pair.offset, pair.right, pair.low, pair.high)
+        factors = bool(node.epilogue.residual), pair.by_a, pair.by_b
+        added = (*factors, pair.offset, pair.right, pair.low, pair.high)
     result = result_of(node, graph)
     if graph[node.output].storage.affine or result is None:
         return (*alone, *added, 0, 0)

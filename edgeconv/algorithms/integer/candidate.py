@@ -43,9 +43,7 @@ class IntegerPlan:
 
 
 def is_image(problem: ConvProblem) -> bool:
-    """Two dimensions at most, of integers that are stored so."""
-    if not problem.out_as.affine:
-        return False
+    """Two dimensions at most, of integers."""
     return problem.integers and problem.in_size[0] == problem.out_size[0] == problem.kernel[0] == 1
 
 
