@@ -40,7 +40,8 @@ EC_INLINE void ec_gemm_multiply(const ec_gemm spec, ec_sums *tile, const char *a
     }
 }
 
-/* Sums over a panel of packed rows, of which the strip begins at `column`: pixels are the rows. */
+/* Sums over a panel of packed rows, of which the strip begins at `column`: pixels are the rows.  A run
+   of steps are the groups of a block; where that has one, the columns of the kernel. */
 EC_INLINE void ec_gemm_sum_rows(const ec_gemm spec, const ec_window window, ec_sums *tile,
                                 const ec_gemm_line here, int column, ec_ahead ahead, int mr, int nv)
 {
@@ -52,6 +53,7 @@ EC_INLINE void ec_gemm_sum_rows(const ec_gemm spec, const ec_window window, ec_s
     const ptrdiff_t in_row = 4 * panel.block * columns; /* bytes to the next */
     const ptrdiff_t in_column = panel.apart ? 4 : 4 * panel.block;
     const ptrdiff_t in_group = panel.apart ? 4 * columns : 4;
+    const int by_columns = panel.block == 1 && panel.phases == 1;
     const int few = runs * ec_ceil_div(panel.block, EC_GEMM_FEW); /* times that some is fetched */
     const char *const strip = here.pixels + column * stride * in_column, *filters = here.filters;
     ahead.lines = ec_ceil_div((int)(ahead.end - ahead.next), few * EC_LINE_BYTES);
@@ -63,6 +65,12 @@ EC_INLINE void ec_gemm_sum_rows(const ec_gemm spec, const ec_window window, ec_s
                 const int down = (block * window.kernel_d + kz) * panel.rows +
                                  ky * window.dilation_h / panel.row_stride;
                 const char *of = filters + (kz * window.kernel_h + ky) * window.kernel_w * of_tap;
+                if (by_columns) {
+                    EC_IN_ORDER();
+                    ec_gemm_multiply(spec, tile, strip + down * in_row, stride * in_column,
+                                     window.dilation_w * in_column, of, window.kernel_w, &ahead, mr, nv);
+                    continue;
+                }
                 for (int kx = 0; kx < window.kernel_w; kx++, of += of_tap) {
                     const int x = kx * window.dilation_w;
                     const ptrdiff_t at =

@@ -41,6 +41,12 @@ EC_INLINE void ec_pack_pairs(const ec_window window, const ec_panel shape, const
 #endif
 
 #ifdef EC_S8_SHIFT
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#define EC_BYTE_OF_WORD(j) (24 - 8 * (j)) /* from where on byte j of memory counts, in bits */
+#else
+#define EC_BYTE_OF_WORD(j) (8 * (j))
+#endif
+
 /* `of` channels of a pixel: n of the input, then some that stand for zero. */
 EC_INLINE void ec_s8_pack(ec_s8_element *to, const int8_t *in, int n, int of, int zero)
 {
@@ -48,6 +54,36 @@ EC_INLINE void ec_s8_pack(ec_s8_element *to, const int8_t *in, int n, int of, in
         to[i] = (ec_s8_element)(in[i] + EC_S8_SHIFT);
     for (int i = n; i < of; i++)
         to[i] = (ec_s8_element)(zero + EC_S8_SHIFT);
+}
+
+/* A word for a pixel of n channels, four at most, from number c on, wherever these lie: side by side,
+   or each in a plane of its own.  Zero points where iy or iz are outside. */
+EC_INLINE void ec_pack_words(const ec_window window, const ec_panel shape, const ec_source source,
+                             const int8_t *in, uint32_t *to, int iz, int iy, int c, int n)
+{
+    const int met = iz >= 0 && iz < window.in_d && iy >= 0 && iy < window.in_h;
+    const int every = shape.phases * shape.column_stride; /* columns of the input from word to word */
+    const uint32_t outside = (uint8_t)(source.zero + EC_S8_SHIFT) * 0x01010101u;
+    for (int phase = 0; phase < shape.phases; phase++, to += shape.wide) {
+        const int x0 = phase * shape.column_stride - window.pad_w;
+        const int lo = met ? ec_max_i(0, ec_ceil_div(-x0, every)) : shape.wide;
+        const int hi = met ? ec_min_i(ec_max_i(lo, ec_ceil_div(window.in_w - x0, every)), shape.wide) : lo;
+        const int8_t *const from = in + iz * source.plane + iy * source.row + (ptrdiff_t)x0 * source.pixel;
+        for (int i = 0; i < ec_min_i(lo, shape.wide); i++)
+            to[i] = outside;
+        for (int i = lo; i < hi; i++) {
+            uint32_t word = outside;
+            EC_UNROLL
+            for (int j = 0; j < n; j++) {
+                const ptrdiff_t channel = (c + j) / source.block * source.block_stride + (c + j) % source.block;
+                const uint8_t byte = (uint8_t)(from[(ptrdiff_t)i * every * source.pixel + channel] + EC_S8_SHIFT);
+                word = (word & ~(0xffu << EC_BYTE_OF_WORD(j))) | (uint32_t)byte << EC_BYTE_OF_WORD(j);
+            }
+            to[i] = word;
+        }
+        for (int i = hi; i < shape.wide; i++)
+            to[i] = outside;
+    }
 }
 
 /* The same, zero points where iy or iz are outside.  The channels of a run (all of a block, or a group
@@ -96,7 +132,9 @@ EC_INLINE void ec_pack_rows(const ec_window window, const ec_panel shape, const 
                     ec_pack_pairs(window, shape, source, in, to, iz, iy, c, whole * block, n);
 #endif
 #ifdef EC_S8_SHIFT
-                if (shape.border)
+                if (shape.border && sizeof(ec_s8_element) == 1 && n <= few)
+                    ec_pack_words(window, shape, source, in, to, iz, iy, c, n);
+                else if (shape.border)
                     ec_pack_bytes(window, shape, source, in, (ec_s8_element *)(void *)to, iz, iy, c,
                                   whole * block, n);
 #endif

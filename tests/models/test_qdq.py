@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ from edgeconv.verify import Verification
 from tests import onnx_models
 from tests.quantised_models import Network, joined, tiny
 
+IN_FLOAT32 = {"*:output": "float32"}
 ZOO = [
     Path(os.environ.get("EDGECONV_ZOO", "")) / f"mlperf-tiny-{name}-int8.onnx"
     for name in ("ad", "kws", "resnet8", "vww")
@@ -28,10 +30,15 @@ ZOO = [
 
 
 def verified(
-    model: onnx.ModelProto, folder: Path, board: str = "host", *, layers: bool = False
+    model: onnx.ModelProto,
+    folder: Path,
+    board: str = "host",
+    *,
+    layers: bool = False,
+    storage: Mapping[str, str] | None = None,
 ) -> Verification:
     path = onnx_models.save(model, folder / "net.onnx")
-    compile_model(CompileOptions(path, board), folder / "net")
+    compile_model(CompileOptions(path, board, storage=storage or {}), folder / "net")
     return pipeline.verify_project(folder / "net", model=path, layers=layers)
 
 
@@ -43,9 +50,10 @@ def steps(result: Verification) -> float:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Verification]:
-    """The tiny network, compiled and verified: its folder and the outcome."""
+    """The tiny network with results in float32, compiled and verified: its folder and the
+    outcome."""
     folder = tmp_path_factory.mktemp("qdq")
-    return folder, verified(tiny()[0], folder, "generic-c")
+    return folder, verified(tiny()[0], folder, "generic-c", storage=IN_FLOAT32)
 
 
 def test_integers_in_and_out(built: tuple[Path, Verification]) -> None:
@@ -85,7 +93,7 @@ def test_the_image_holds_the_models_own_integers(tmp_path: Path) -> None:
     """Bit for bit, in the order of the kernels."""
     model, net = tiny()
     path = onnx_models.save(model, tmp_path / "net.onnx")
-    decided = decide(CompileOptions(path, "host"))
+    decided = decide(CompileOptions(path, "host", storage=IN_FLOAT32))
     blobs = {
         layer.node.inputs[1].removesuffix("/w").removesuffix("_dq"): (layer.node, blob)
         for layer in decided.choice.layers
@@ -99,7 +107,7 @@ def test_the_image_holds_the_models_own_integers(tmp_path: Path) -> None:
         whole = net.weights[name].T if node.op == "Dense" else net.weights[name]
         want = blob.arrange(whole.astype(np.float32)).astype(np.int8).tobytes()
         assert encoded(blob) == want
-    plain = decide(CompileOptions(path, "host", storage={"*": "float32"}))
+    plain = decide(CompileOptions(path, "host", storage={"*": "float32", **IN_FLOAT32}))
     assert plain.report["flash"]["weights"] > decided.report["flash"]["weights"]
     assert all("exact" not in layer["storage"] for layer in plain.report["layers"])
 

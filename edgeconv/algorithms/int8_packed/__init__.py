@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from edgeconv.algorithms.base import Algorithm
 from edgeconv.algorithms.int8_packed.candidate import candidates
 from edgeconv.algorithms.int8_packed.lower import lower
+from edgeconv.algorithms.rows.plan import WORD_BYTES
 from edgeconv.ir.candidate import INTEGERS
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR
@@ -18,11 +19,15 @@ from edgeconv.targets import Target
 
 
 def _layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
-    """Channels side by side, in and out."""
-    del graph, target
+    """Channels side by side, in and out; where those of a pixel make a word, planes are as good."""
     fixed = (ROW_MAJOR,) * (sum(1 for name in node.inputs if name) - 1)
     residual = (CHANNELS_LAST,) if node.epilogue.residual else ()
-    return (LayoutOption((CHANNELS_LAST, *fixed, *residual), (CHANNELS_LAST,)),)
+    word = min(row.k for row in target.micro_kernels if row.sums == "int32")
+    planes = (ROW_MAJOR,) if graph[node.inputs[1]].shape[1] <= word == WORD_BYTES else ()
+    return tuple(
+        LayoutOption((layout, *fixed, *residual), (CHANNELS_LAST,))
+        for layout in (CHANNELS_LAST, *planes)
+    )
 
 
 ALGORITHM = Algorithm(
