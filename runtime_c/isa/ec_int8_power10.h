@@ -14,6 +14,7 @@ typedef ec_f32_sums ec_s8_sums;
 typedef __vector int ec_ivec;
 EC_INLINE ec_ivec ec_iset1(int32_t x) { return vec_splats(x); }
 EC_INLINE ec_ivec ec_iload(const int32_t *p) { return vec_xl(0, p); }
+EC_INLINE ec_vec ec_ireal(ec_ivec v) { return vec_ctf(v, 0); }
 
 /* The rows of a tile in place of those of accumulators, or the other way round. */
 EC_INLINE void ec_s8_transpose(ec_vec *rows, int mr, int nv)
@@ -58,7 +59,7 @@ EC_INLINE void ec_s8_read(const ec_s8_sums *tile, ec_vec *rows, int mr, int nv)
     ec_s8_transpose(rows, mr, nv);
     EC_UNROLL
     for (int i = 0; i < mr * nv; i++)
-        rows[i] = vec_ctf((__vector int)rows[i], 0);
+        rows[i] = ec_ireal((ec_ivec)rows[i]);
 }
 
 EC_INLINE void ec_s8_save(const ec_s8_sums *tile, void *words, int mr, int nv)

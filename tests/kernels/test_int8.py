@@ -137,9 +137,9 @@ def int8_of(sums: Array, made: Mapping[str, Array], asked: Mapping[str, Any]) ->
     """What the kernel's contract says becomes of sums."""
     words = (sums * made["multiplier"].astype(np.int64)) >> 32
     whole = np.clip((words + asked["offset"]) >> asked["right"], asked["low"], asked["high"])
-    if asked["has_residual"]:
-        both = whole * asked["by_sum"] + made["r"].astype(np.int64) * asked["by_residual"]
-        whole = (both + asked["sum_offset"]) >> asked["sum_right"]
+    if asked["sum_right"]:
+        added = made["r"].astype(np.int64) * asked["by_residual"] * asked["has_residual"]
+        whole = (whole * asked["by_sum"] + added + asked["sum_offset"]) >> asked["sum_right"]
         whole = np.clip(whole, asked["sum_low"], asked["sum_high"])
     return np.asarray(whole, np.int8)
 
@@ -196,7 +196,7 @@ def case_of(row: MicroKernel, tile: Tile, conv: Conv, kind: str, rng: np.random.
         "by_sum": int(rng.integers(1, 1 << 21)),
         "by_residual": int(rng.integers(1, 1 << 21)),
         "sum_offset": int(rng.integers(-(1 << 28), 1 << 28)),
-        "sum_right": 21,
+        "sum_right": 21 if kind == "residual" else int(rng.choice([0, 21])),
         "sum_low": int(rng.choice([-128, -3])),
         "sum_high": int(rng.choice([127, 90])),
     }
