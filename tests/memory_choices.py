@@ -67,6 +67,17 @@ class Net:
         size, dtype = self.bytes(victim), self.dtype(victim)
         return self.layer(output, size, *(reads or (victim,)), aliases=offer, dtype=dtype)
 
+    def over(self, output: str, size: int, source: str, apart: int) -> str:
+        """A layer whose result may lie ``apart`` bytes before what it reads."""
+        offer = (Alias(source, source, output, apart),)
+        return self.layer(output, size, source, aliases=offer, dtype=self.dtype(source))
+
+    def rows(self, name: str, count: int, width: int, *reads: str) -> str:
+        """A layer whose result has ``count`` rows of ``width`` bytes."""
+        self.layer(name, count * width, *reads)
+        self.tensors[name] = Tensor(name, (count, width), "int8")
+        return name
+
     def concat(self, output: str, *reads: str) -> str:
         """A Concat of contiguous parts."""
         aliases, size = [], 0
@@ -91,10 +102,11 @@ class Net:
         slack: int = 0,
         workers: int = 1,
         residual: str = "",
+        apart: int = -1,
     ) -> str:
         """A step of several layers, the last of which makes ``output``; rings have ``slack`` rows
         more than they need.  ``residual``: of the result's size, read by the last layer, which may
-        overwrite it."""
+        overwrite it.  ``apart``: the result may lie so many bytes before ``source``, -1: not."""
         rings = (*least_rings([link.divides for link in links], turn), 0)
         first, read = len(self.layers), source
         for i, (link, ring) in enumerate(zip(links, rings, strict=True)):
@@ -106,6 +118,8 @@ class Net:
             node = Node(f"make_{name}", "Test", reads, (name,))
             own = Layer(node, "test", "", {}, (), (), NO_WORK, workspace_bytes=link.workspace)
             offer = (Alias(residual, name, residual),) if last and residual else ()
+            if last and apart >= 0:
+                offer = (Alias(source, source, name, apart),)
             self.layers.append(replace(own, divides=link.divides, aliases=offer))
             read = name
         self.turns.append(Step(tuple(range(first, len(self.layers))), turn, workers))

@@ -13,10 +13,15 @@ DTYPES = {"int8": 1, "float32": 4}
 
 @st.composite
 def choices(
-    draw: st.DrawFn, max_layers: int = 12, aliases: bool = True, turns: bool = False
+    draw: st.DrawFn,
+    max_layers: int = 12,
+    aliases: bool = True,
+    turns: bool = False,
+    over: bool = False,
 ) -> Choice:
-    """Random networks: branches, unread tensors, two types, every kind of alias if ``aliases``, and
-    with ``turns`` steps of several layers."""
+    """Random networks: branches, unread tensors, two types, every kind of alias if ``aliases``,
+    with ``turns`` steps of several layers, and with ``over`` results that lie over inputs they do
+    not fit in."""
     net = Net(align=draw(st.sampled_from([4, 16])), io=draw(st.sampled_from(["caller", "arena"])))
     dtypes, items = st.sampled_from(sorted(DTYPES)), st.integers(1, 12)
 
@@ -28,6 +33,7 @@ def choices(
     plain = ["plain", "workspace"]
     plain += ["turns", "turns"] if turns else []
     sharing = ["concat", "view", "unary", "binary", "convert"]
+    sharing += ["over", "over"] if over else []
     for i in range(draw(st.integers(1, max_layers))):
         recent, output = names[-6:], f"t{i}"
         a = draw(st.sampled_from(recent))
@@ -49,6 +55,9 @@ def choices(
             case "convert":
                 size, dtype = fresh()
                 net.layer(output, size, a, aliases=(Alias(a, output, a),), dtype=dtype)
+            case "over":
+                size = draw(items) * net.item(a)
+                net.over(output, size, a, draw(st.integers(0, 12)) * net.item(a))
             case "turns":
                 found = draw(st.lists(links(), min_size=2, max_size=4))
                 alike_last = found[-1].divides.rows * found[-1].width

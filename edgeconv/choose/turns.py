@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, pairwise
 
 from edgeconv.choose.select import lowered
-from edgeconv.ir.choice import Choice, Layer
-from edgeconv.ir.step import Step, least_rings
+from edgeconv.ir.choice import Alias, Choice, Layer, tensor_bytes
+from edgeconv.ir.graph import Graph
+from edgeconv.ir.step import Step, least_rings, overlap
 from edgeconv.targets import Target
 
 
@@ -50,11 +51,9 @@ def take_turns(choice: Choice, target: Target, first: int, count: int, turn: int
         for layer, rows in zip(own, rings, strict=False)
     }
     graph = choice.graph.with_tensors(held)
-    reads = Counter(chain.from_iterable(layer.node.reads() for layer in own))
-    made = [
-        _in_turn(lowered(layer.node, graph, target), reads if layer is own[-1] else {})
-        for layer in own
-    ]
+    made = [lowered(layer.node, graph, target) for layer in own]
+    aliases = (*_overwritten(made), *_overlapping(made, turn, choice.graph))
+    made = [replace(layer, aliases=aliases if layer is made[-1] else ()) for layer in made]
     if any(_sums(new) != _sums(old) for new, old in zip(made, own, strict=True)):
         return None
     layers = (*choice.layers[:first], *made, *choice.layers[first + count :])
@@ -67,18 +66,38 @@ def take_turns(choice: Choice, target: Target, first: int, count: int, turn: int
     return replace(choice, graph=graph, layers=layers, steps=steps)
 
 
-def _in_turn(layer: Layer, reads: Mapping[str, int]) -> Layer:
-    """``layer`` without permissions to overwrite what a later turn reads again.
+def _overwritten(own: Sequence[Layer]) -> tuple[Alias, ...]:
+    """What the last of the layers ``own`` of a step may overwrite of what the step reads.
 
-    ``reads``: of the last layer how often its step reads a tensor.  What only that one reads, and
-    not as its first input, is the residual: rows that it also writes.
+    What only that one reads, and not as its first input, is the residual: rows that it also writes.
+    All else a later turn reads again.
     """
-    mine = [
+    reads = Counter(chain.from_iterable(layer.node.reads() for layer in own))
+    return tuple(
         alias
-        for alias in layer.aliases
-        if not alias.exact and reads.get(alias.input) == 1 and alias.input != layer.node.inputs[0]
-    ]
-    return replace(layer, aliases=tuple(mine))
+        for alias in own[-1].aliases
+        if not (alias.exact or alias.overlaps)
+        and reads[alias.input] == 1
+        and alias.input != own[-1].node.inputs[0]
+    )
+
+
+def _overlapping(own: Sequence[Layer], turn: int, graph: Graph) -> tuple[Alias, ...]:
+    """The result of the step of layers ``own`` over its input, behind rows that were read.
+
+    For kernels that may write over what they have read on their own, too.
+    """
+    source, result = own[0].node.inputs[0], own[-1].node.output
+    able = any(alias.overlaps for alias in own[0].aliases)
+    able = able and any(alias.overlaps for alias in own[-1].aliases)
+    reads = Counter(chain.from_iterable(layer.node.reads() for layer in own))
+    added = own[-1].node.epilogue.residual == source
+    if not able or reads[source] > 1 + added:
+        return ()
+    rows = [tensor_bytes(graph[name]) // graph[name].shape[-2] for name in (source, result)]
+    divides = [layer.divides for layer in own if layer.divides]
+    apart = overlap(divides, turn, *rows, added=added)
+    return (Alias(source, source, result, apart),) if apart < tensor_bytes(graph[result]) else ()
 
 
 def _sums(layer: Layer) -> tuple[str, int]:

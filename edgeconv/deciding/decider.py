@@ -146,13 +146,17 @@ class Decider(Closing):
 
     def _in_float32(self, turns: bool) -> Decided:
         """The decisions with arithmetic as the model has it."""
-        plain, options, planner = self._plain(), self.options, self.planner
+        drafts, options, planner = self._drafts(), self.options, self.planner
+        plain = drafts[0]
         wished = self._limited
         calibrated = bool(options.calibration and options.storage)
         short = planner.exceeded(plain) and not computing_notes(plain.choice)
         wanted = short or options.objective == Objective.MEMORY.value
         if turns and wanted and not (wished or calibrated):
-            plain = taking_turns(planner, plain)
+            # Where integers are computed it may be other kernels that take turns with less.
+            others = (each for each in drafts[1:] if integers_of(each.choice))
+            turning = [taking_turns(planner, each) for each in (plain, *others)]
+            plain = min(turning, key=lambda each: each.sizes.ram.total)
             short = short and planner.exceeded(plain)
         if not (wished or calibrated or short):
             unused = (_UNUSED,) if options.calibration else ()
@@ -248,7 +252,11 @@ class Decider(Closing):
         return self.planner.decided(self._plain())
 
     def _plain(self, graph: Graph | None = None, *, integers: bool = False) -> Draft:
-        """Of ``graph``, by default the model; ``integers``: with results as int8 only."""
+        return self._drafts(graph, integers=integers)[0]
+
+    def _drafts(self, graph: Graph | None = None, *, integers: bool = False) -> list[Draft]:
+        """Of ``graph``, by default the model, the least RAM first: more than one where it is to be
+        small; ``integers``: with results as int8 only."""
         self.tell("choosing layouts and kernels")
         planner, graph = self.planner, graph or self.graph
         made: list[Draft] = []
@@ -266,9 +274,9 @@ class Decider(Closing):
             if not (planner.budgets.ram and planner.exceeded(draft, "ram")):
                 break
             if not allowed.workspace and (partly := tightened(planner, graph, draft)):
-                return partly
+                return [partly]
         made.reverse()  # of equally small ones the last: without workspaces
-        return min(made, key=lambda each: each.sizes.ram.total)
+        return sorted(made, key=lambda each: each.sizes.ram.total)
 
     def _unfit(self, error: UnfitError, plain: Draft) -> UnfitError:
         """``error``, with what float32 would take, and no hint that the board cannot follow."""

@@ -118,7 +118,7 @@ class Alias:
     values (a view of a Reshape, a slice, an input of Concat): no code is needed for that part of
     the layer when the planner grants it, and nothing has to be dead.  Without, the output
     overwrites the input, which must have no later reader and must not be a caller's input.
-    ``input`` is the layer input concerned.
+    ``input`` is the layer input concerned; of the last layer of a step also that of the step.
     """
 
     input: str
@@ -126,6 +126,18 @@ class Alias:
     outer: str
     offset: int = 0
     exact: bool = False
+
+    @property
+    def output(self) -> str:
+        """The other tensor than ``input``."""
+        return self.outer if self.input == self.inner else self.inner
+
+    @property
+    def overlaps(self) -> bool:
+        """The output overwrites an input that begins ``offset`` bytes behind it, bytes that were
+        read for the last time before, and may reach beyond it at either end (Blacker et al.,
+        "Diagonal Memory Optimisation for Machine Learning on Micro-controllers", 2020)."""
+        return not self.exact and self.input == self.inner
 
 
 @dataclass(frozen=True, slots=True)

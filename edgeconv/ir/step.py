@@ -92,6 +92,26 @@ def least_rings(divides: Sequence[Divides], turn: int) -> tuple[int, ...]:
     return tuple(found)
 
 
+def overlap(
+    divides: Sequence[Divides], turn: int, in_row: int, out_row: int, *, added: bool
+) -> int:
+    """How many bytes the input of a step must begin behind its result at least for `calls` to write
+    no rows of that over rows of the input that a later call reads.
+
+    ``in_row``, ``out_row``: bytes of a row of either.  ``added``: the input is also what the last
+    layer adds to its rows.
+    """
+    apart = made = 0
+    wanted = _ends(divides, divides[-1].rows)[0]  # maybe not all rows of the first layer
+    for row0 in range(0, divides[-1].rows, turn):
+        ends = _ends(divides, min(row0 + turn, divides[-1].rows))
+        made, end = max(made, ends[0]), ends[-1]
+        kept = [divides[0].first_read(made)] if made < wanted else []
+        kept += [end] if added else []
+        apart = max(apart, end * out_row - min(kept) * in_row if kept else 0)
+    return apart
+
+
 def _ends(divides: Sequence[Divides], row1: int) -> list[int]:
     """By layer: the rows that must have been made for the last one to have made ``row1``."""
     ends = [row1]

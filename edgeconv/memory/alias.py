@@ -10,7 +10,7 @@ distance; the only decision is which blocks to join.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -36,11 +36,15 @@ class Sharing:
     granted: frozenset[tuple[int, int]]
 
 
-def share(program: Program, spans: Mapping[str, Span], *, in_place: bool = True) -> Sharing:
-    """Grant aliases for the order that gave ``spans``; without ``in_place`` exact ones only.
+def share(
+    program: Program, spans: Mapping[str, Span], *, in_place: bool = True, overlap: bool = False
+) -> Sharing:
+    """Grant aliases for the order that gave ``spans``; without ``in_place`` exact ones only, and
+    with ``overlap`` those too that reach beyond their input.
 
     Exact aliases come first, the largest first, because each one saves a copy; then layers work
-    in place, those at the steps with most live bytes first.
+    in place, those at the steps with most live bytes first.  Results reach beyond their inputs only
+    at steps with most live bytes of all: tensors at fixed distances are harder to place.
     """
     groups = _Groups(program, spans)
     candidates = [
@@ -50,19 +54,46 @@ def share(program: Program, spans: Mapping[str, Span], *, in_place: bool = True)
         if alias.input in program.sizes
     ]
     exact = [alias for _, _, alias in candidates if alias.exact]
-    for alias in sorted(exact, key=lambda a: (-program.sizes[a.inner], spans[_output(a)].first)):
+    for alias in sorted(exact, key=lambda a: (-program.sizes[a.inner], spans[a.output].first)):
         groups.join(alias)
     if in_place:
         load = _load(program, spans, groups.blocks())
         overwriting = [
-            (spans[_output(alias)].first, alias)
+            (spans[alias.output].first, alias)
             for i, _, alias in candidates
-            if not alias.exact and program.reads[i].count(alias.input) == 1
+            if not (alias.exact or alias.overlaps) and program.reads[i].count(alias.input) == 1
         ]
         for _, alias in sorted(overwriting, key=lambda c: (-load[c[0] + 1], c[0])):
             groups.join_in_place(alias)
+        if overlap:
+            offers = [alias for _, _, alias in candidates if alias.overlaps]
+            _overlap(program, spans, groups, offers)
     granted = frozenset((i, k) for i, k, alias in candidates if groups.holds(alias))
     return Sharing(groups.blocks(), granted)
+
+
+def _overlap(
+    program: Program, spans: Mapping[str, Span], groups: _Groups, offers: Sequence[Alias]
+) -> None:
+    """Take of ``offers`` those at the steps with most live bytes, until there are none."""
+    left, spaces = list(offers), [0] * (len(program.reads) + 2)
+    for layers in program.steps:
+        start = min((spans[name].first for i in layers for name in program.writes[i]), default=0)
+        for position, layer in enumerate(layers, start):
+            spaces[position + 1] = program.round_up(program.workspaces[layer])
+    while left:
+        live = _load(program, spans, groups.blocks())
+        load = [size + space for size, space in zip(live, spaces, strict=True)]
+        most = max(load)
+        at_most = [
+            alias
+            for alias in left
+            if most in load[spans[alias.output].first + 1 : spans[alias.input].last + 2]
+        ]
+        left = [alias for alias in left if alias not in at_most]
+        joined = [groups.join_in_place(alias) for alias in at_most]
+        if not any(joined):
+            return
 
 
 def _load(
@@ -107,9 +138,8 @@ class _Groups:
         for i, aliases in enumerate(program.aliases):
             for alias in aliases:
                 if alias.exact and alias.input in program.sizes:
-                    output = _output(alias)
-                    assert output in program.writes[i]
-                    mine = self._exact.setdefault(self._number[output], {})
+                    assert alias.output in program.writes[i]
+                    mine = self._exact.setdefault(self._number[alias.output], {})
                     mine.setdefault(self._number[alias.input], []).append(alias)
 
     def join(self, alias: Alias) -> bool:
@@ -139,23 +169,27 @@ class _Groups:
         self._relabel(moved, move, -shift)
         return False
 
-    def join_in_place(self, alias: Alias) -> None:
-        """Let the output of ``alias`` take the bytes of its input if that is dead afterwards."""
-        name, sizes = _output(alias), self._program.sizes
+    def join_in_place(self, alias: Alias) -> bool:
+        """Let the output of ``alias`` take bytes of its input if that is dead afterwards; whether
+        it does."""
+        name, sizes = alias.output, self._program.sizes
         output, source = self._number[name], self._number[alias.input]
         start = alias.offset if name == alias.inner else -alias.offset
-        fits = start >= 0 and start + sizes[name] <= self._program.round_up(sizes[alias.input])
+        inside = start >= 0 and start + sizes[name] <= self._program.round_up(sizes[alias.input])
         dies = self._last[source] == self._end[output]
-        if fits and dies and output not in self._overwrites:
-            self._overwrites[output] = source
-            if self._block[output] == self._block[source] or not self.join(alias):
-                del self._overwrites[output]
+        if not ((inside or alias.overlaps) and dies) or output in self._overwrites:
+            return False
+        self._overwrites[output] = source
+        if self._block[output] == self._block[source] or not self.join(alias):
+            del self._overwrites[output]
+            return False
+        return True
 
     def holds(self, alias: Alias) -> bool:
         """Whether ``alias`` is granted."""
         if alias.exact:
             return self._in_position(alias)
-        taken = self._overwrites.get(self._number[_output(alias)])
+        taken = self._overwrites.get(self._number[alias.output])
         return taken == self._number[alias.input] and self._in_position(alias)
 
     def blocks(self) -> tuple[Mapping[str, int], ...]:
@@ -247,7 +281,3 @@ class _Groups:
     def _range(self, number: int) -> tuple[int, int]:
         offset = int(self._offset[number])
         return offset, offset + int(self._size[number])
-
-
-def _output(alias: Alias) -> str:
-    return alias.outer if alias.input == alias.inner else alias.inner

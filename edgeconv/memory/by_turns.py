@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from edgeconv.choose import joins, take_turns
+from edgeconv.ir.candidate import INTEGERS
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.memory import MemoryMap, Place, Region
 from edgeconv.targets import Target
 
-TURN = 2  # rows of the last result per turn: with one there are more calls, and little is saved
+# Rows of the last result per turn: with one there are more calls, and little is saved, but where
+# all rows are short.
+TURN = 2
 
 
 def by_turns(
@@ -18,15 +21,16 @@ def by_turns(
     """``choice`` with layers joined to steps one pair after the other, as ``place`` places it.
 
     Each time it is the pair that leaves the smallest arena, and of equal ones the fewest bytes in
-    use at the steps that need most; none where all would leave more.  Only what lies in memory
-    where most of it is in use is looked at, so that few plans are made.
+    use at the steps that need most; none where all would leave more.  Steps of integers may also
+    take turns row by row.  Only what lies in memory where most of it is in use is looked at, so
+    that few plans are made.
     """
     memory = place(choice)
     least = _loads(choice, memory)
     while True:
         found: list[tuple[tuple[int, ...], int, Choice, MemoryMap]] = []
-        for first, count in _at_the_peak(choice, memory):
-            made = take_turns(choice, target, first, count, TURN)
+        for first, count, turn in _at_the_peak(choice, memory):
+            made = take_turns(choice, target, first, count, turn)
             if made:
                 planned = place(made)
                 found.append((_loads(made, planned), len(found), made, planned))
@@ -35,14 +39,24 @@ def by_turns(
         least, _, choice, memory = min(found)
 
 
-def _at_the_peak(choice: Choice, memory: MemoryMap) -> Iterator[tuple[int, int]]:
-    """The joins of layers between which lies what is in use where most bytes are."""
+def _at_the_peak(choice: Choice, memory: MemoryMap) -> Iterator[tuple[int, int, int]]:
+    """The joins of layers between which lies what is in use where most bytes are: the first layer,
+    how many there are, and the rows per turn."""
     loads = _by_position(choice, memory)
     peak = max(loads)
-    for first, count, name in joins(choice):
+    for first, count, name in (*joins(choice), *_slower(choice)):
         place = memory.places[name]
         if place.region is Region.ARENA and peak in loads[place.first : place.last + 1]:
-            yield first, count
+            yield first, count, TURN if choice.graph[name].ring == 0 else 1
+
+
+def _slower(choice: Choice) -> Iterator[tuple[int, int, str]]:
+    """As `joins`: the steps of layers of integers that take turns with more than one row."""
+    for step in choice.steps:
+        candidates = [choice.layers[i].candidate for i in step.layers]
+        if step.turn > 1 and all(each and each.compute == INTEGERS for each in candidates):
+            name = choice.layers[step.layers[0]].node.output  # lives as long as all rings
+            yield step.layers[0], len(step.layers), name
 
 
 def _loads(choice: Choice, memory: MemoryMap) -> tuple[int, ...]:

@@ -248,6 +248,29 @@ def _check_rows(choice: Choice, step: Step) -> None:
     _require(done[-1] == divides[-1].rows, layers[-1].node.name, "leaves rows out")
 
 
+def _check_overlap(choice: Choice, step: Step, alias: Alias) -> None:
+    """No call of a step writes over rows of the step's input that a later one reads."""
+    layers, graph = [choice.layers[index] for index in step.layers], choice.graph
+    divides = [layer.divides for layer in layers if layer.divides]
+    rings = [graph[layer.node.output].ring for layer in layers[:-1]]
+    in_rows = graph[alias.input].shape[-2]
+    in_row, out_row = (
+        tensor_bytes(graph[name]) // rows
+        for name, rows in ((alias.input, in_rows), (alias.output, divides[-1].rows))
+    )
+    left = [*calls(divides, rings, step.turn)]
+    added = alias.input in layers[-1].node.reads()
+    while left:
+        number, _, row1 = left.pop(0)
+        if number < len(rings):
+            continue
+        later = [divides[0].first_read(row0) for other, row0, _ in left if not other]
+        later += [row0 for other, row0, _ in left if added and other == number]
+        kept = alias.offset + min(later, default=in_rows) * in_row
+        where = f"{layers[-1].node.name} over {alias.input!r}"
+        _require(not later or row1 * out_row <= kept, where, f"row {row1 - 1} is read later")
+
+
 class _Places:
     """Which of the tensors that were written and are still needed lie at some bytes."""
 
@@ -309,7 +332,7 @@ class _Replay:
         aliases: dict[str, list[Alias]] = {name: [] for name in outputs}
         for k, alias in enumerate(layer.aliases):
             if (index, k) in self._map.granted:
-                aliases[alias.outer if alias.input == alias.inner else alias.inner].append(alias)
+                aliases[alias.output].append(alias)
         for name, mine in aliases.items():
             self._start(name, {a.input: a for a in mine if a.exact})
             for alias in mine:
@@ -350,7 +373,10 @@ class _Replay:
         _require(place.last == end, where, "the input is needed later")
         _require(place.region is not Region.INPUT, where, "the input is the caller's")
         reads = [name for i in step.layers for name in self._choice.layers[i].node.reads()]
-        _require(reads.count(alias.input) == 1, where, "the input is read twice")
+        if not alias.overlaps:
+            _require(reads.count(alias.input) == 1, where, "the input is read twice")
+        elif step.turn:
+            _check_overlap(self._choice, step, alias)
 
     def _check_live(
         self, step: int, touched: Iterable[Place], overwritten: Mapping[str, str]

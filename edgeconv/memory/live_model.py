@@ -141,11 +141,10 @@ class LiveModel:
         program, found = self._program, []
         for alias in program.aliases[layer]:
             name = alias.input
-            output = alias.outer if name == alias.inner else alias.inner
             once = program.reads[layer].count(name) == 1
-            if alias.exact or not once or not self._atoms[name] or not self._atoms[output]:
+            if alias.exact or not once or not self._atoms[name] or not self._atoms[alias.output]:
                 continue
-            size, room = program.sizes[output], program.round_up(program.sizes[name])
+            size, room = program.sizes[alias.output], program.round_up(program.sizes[name])
             if alias.offset == 0 and size <= room:
                 mates = {mate for atom in self._atoms[name] for mate in self._holders[atom]}
                 uses = [self._uses[mate] for mate in sorted(mates - {name})]

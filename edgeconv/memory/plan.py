@@ -36,7 +36,11 @@ def plan(choice: Choice, banks: Sequence[Bank] = ()) -> MemoryMap:
     ``choice`` is inconsistent or the map is wrong, both defects of the tool.
     """
     program, banks = of_choice(choice), banks or ONE
-    layout, packing, optimal = _improve(_lay_out(program, range(len(program.reads))))
+    offered = any(alias.overlaps for aliases in program.aliases for alias in aliases)
+    own = (
+        _lay_out(program, range(len(program.reads)), way) for way in (False, True)[: 1 + offered]
+    )
+    layout, packing, optimal = min(map(_improve, own), key=lambda made: made[1].height)
     room = banks[0].capacity
     if len(banks) == 1 or room is None or packing.height <= room:
         where = in_first(packing, layout.bound, optimal, len(banks))
@@ -52,6 +56,7 @@ class _Layout:
     """Everything about one order but the offsets: what shares bytes, what lies in the arena."""
 
     program: Program
+    overlap: bool  # results may lie over inputs that they do not fit in
     order: tuple[int, ...]
     spans: Mapping[str, Span]
     sharing: Sharing
@@ -61,9 +66,9 @@ class _Layout:
     bound: int
 
 
-def _lay_out(program: Program, order: Sequence[int]) -> _Layout:
+def _lay_out(program: Program, order: Sequence[int], overlap: bool) -> _Layout:
     spans = lifetimes(program, order)
-    sharing = share(program, spans)
+    sharing = share(program, spans, overlap=overlap)
     rects = {
         i: rectangles(program, spans, offsets)
         for i, offsets in enumerate(sharing.blocks)
@@ -77,7 +82,7 @@ def _lay_out(program: Program, order: Sequence[int]) -> _Layout:
     ]
     blocks = (*(rects[i] for i in owned), *spaces)
     bound = max(live_bytes(blocks, len(order)))
-    return _Layout(program, tuple(order), spans, sharing, owned, blocks, workspaces, bound)
+    return _Layout(program, overlap, tuple(order), spans, sharing, owned, blocks, workspaces, bound)
 
 
 def _improve(own: _Layout) -> tuple[_Layout, Packing, bool]:
@@ -89,7 +94,7 @@ def _improve(own: _Layout) -> tuple[_Layout, Packing, bool]:
     program = own.program
     blocks = share(program, own.spans, in_place=False).blocks
     order = expanded(program, reorder(contracted(program), blocks))
-    other = own if order == own.order else _lay_out(program, order)
+    other = own if order == own.order else _lay_out(program, order, own.overlap)
     if other.bound >= own.bound:
         return own, *smallest(own.blocks, own.bound)
     packing, optimal = smallest(other.blocks, other.bound)

@@ -136,13 +136,14 @@ def _check_dataflow(program: Program) -> None:
 
 
 def _check_aliases(program: Program) -> None:
+    starts = {step[-1]: step[0] for step in program.steps}
     for i, aliases in enumerate(program.aliases):
         reads, writes = set(program.reads[i]), set(program.writes[i])
         for alias in aliases:
-            if alias.input not in reads:
+            of_step = alias.overlaps and alias.input in program.reads[starts.get(i, i)]
+            if alias.input not in reads and not of_step:
                 continue  # a constant: it lies in the weight image and is never shared
-            other = alias.outer if alias.input == alias.inner else alias.inner
-            if alias.input not in (alias.inner, alias.outer) or other not in writes:
+            if alias.input not in (alias.inner, alias.outer) or alias.output not in writes:
                 raise InvariantError(f"memory: layer {i}: {alias} is not of an input and an output")
             end = alias.offset + program.sizes[alias.inner]
             if alias.exact and not 0 <= alias.offset <= end <= program.sizes[alias.outer]:

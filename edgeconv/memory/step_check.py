@@ -52,5 +52,6 @@ def _check_chain(choice: Choice, step: Step, reads: Counter[str]) -> None:
             raise InvariantError(f"memory: {layer.node.name!r} adds a residual to rows of a ring")
         for alias in layer.aliases:  # later turns read again what is no ring, but for residuals
             alone = read[alias.input] == 1 and alias.input != layer.node.inputs[0]
-            if alias.exact or not (last and alone):
+            follows = alias.overlaps and alias.input == layers[0].node.inputs[0]
+            if alias.exact or not (last and (alone or follows)):
                 raise InvariantError(f"memory: {layer.node.name!r} takes turns: no {alias}")

@@ -140,13 +140,24 @@ EC_INLINE int ec_int8_is_pointwise(const ec_int8_conv *spec, int count)
            (count <= w->out_w || (!w->in_ring && spec->in_row == w->in_w * spec->in_pixel));
 }
 
-/* The panel of output pixels first, first + apart, first + 2 apart, counted from row y on.  row: where that
-   row's pixels of the input begin if these are the windows, else NULL. */
+/* The last `kept` pixels of a panel become its first ones. */
+EC_INLINE void ec_int8_keep_pixels(int16_t *panel, int quads, int kept)
+{
+    const int gone = EC_INT8_QUAD_NUMBERS - 4 * kept;
+    for (int q = 0; q < quads; q++, panel += EC_INT8_QUAD_NUMBERS)
+        for (int i = 0; i < 4 * kept; i++)
+            panel[i] = panel[gone + i];
+}
+
+/* The panel of output pixels first, first + apart, first + 2 apart, counted from row y on, of which it has
+   the first `kept` already.  row: where that row's pixels of the input begin if these are the windows, else
+   NULL. */
 EC_SHARED void ec_int8_pack_panel(const ec_int8_conv *spec, const int8_t *in, const int8_t *row, int16_t *panel,
-                                  int y, int first, int apart)
+                                  int y, int first, int apart, int kept)
 {
     const int c = spec->in_c, width = spec->window.out_w;
-    for (int p = 0, pixel = first; p < EC_INT8_PIXELS; p++, pixel += apart, panel += 4) {
+    panel += 4 * kept;
+    for (int p = kept, pixel = first + kept * apart; p < EC_INT8_PIXELS; p++, pixel += apart, panel += 4) {
         if (row)
             ec_int8_widen_rows(row + pixel * c, c, 1, panel, c / 4);
         else

@@ -57,7 +57,8 @@ EC_INLINE void ec_int8_filters(const ec_int8_conv *spec, const int16_t *panel, c
 }
 
 /* `count` pixels of the output from pixel `first` of row y on, which lie one behind the other.  The last
-   three overlap those before; fewer than three are computed one by one, three times each. */
+   three overlap those before, whose windows are kept: the output may lie over them by now.  Fewer than three
+   are computed one by one, three times each. */
 EC_INLINE void ec_int8_pixels(const ec_int8_conv *spec, const int8_t *in, const int8_t *filters,
                               const int32_t *channels, int8_t *out, int16_t *panel, int y, int count)
 {
@@ -66,7 +67,9 @@ EC_INLINE void ec_int8_pixels(const ec_int8_conv *spec, const int8_t *in, const 
                                   ? in + ec_ring(y, spec->window.in_ring) * spec->in_row : NULL;
     for (int i = 0; i < count; i += wide) {
         const int first = few ? i : ec_min_i(i, count - EC_INT8_PIXELS);
-        ec_int8_pack_panel(spec, in, row, panel, y, first, !few);
+        if (first < i)
+            ec_int8_keep_pixels(panel, ec_int8_quads(spec), i - first);
+        ec_int8_pack_panel(spec, in, row, panel, y, first, !few, i - first);
         ec_int8_filters(spec, panel, filters, channels, out + first * spec->out_pixel, few ? 0 : spec->out_pixel);
     }
 }

@@ -165,6 +165,50 @@ static int8_t *pack_fours(const layer *of)
     return filters;
 }
 
+/* By how many bytes the input must lie behind the result for that to be written over it: windows of pixels
+   behind the one that is written are read later, of which `again` says that its own one is, too; and so is the
+   input's pixel itself where it is a residual. */
+static int apart_of(const layer *of, int again, int added)
+{
+    const ec_window w = of->spec.window;
+    const int pixels = w.out_h * w.out_w;
+    int first = of->in_bytes, apart = 0;
+    for (int i = pixels - 1; i >= 0; i--) {
+        const int end = (i + 1) * of->spec.out_c, later = first;
+        for (int ky = 0; ky < w.kernel_h; ky++)
+            for (int kx = 0; kx < w.kernel_w; kx++) {
+                const int y = i / w.out_w * w.stride_h - w.pad_h + ky * w.dilation_h;
+                const int x = i % w.out_w * w.stride_w - w.pad_w + kx * w.dilation_w;
+                if (y >= 0 && y < w.in_h && x >= 0 && x < w.in_w)
+                    first = ec_min_i(first, (y * w.in_w + x) * of->spec.in_c);
+            }
+        if (added)
+            first = ec_min_i(first, i * of->spec.out_c);
+        if (i + 1 < pixels || again)
+            apart = ec_max_i(apart, end - (again ? first : later));
+    }
+    return apart;
+}
+/* The same where rows of some channels are read, then written: whole pixels. */
+static int rows_apart(const layer *of)
+{
+    const ec_window w = of->spec.window;
+    int apart = 0;
+    for (int y = 0; y + 1 < w.out_h; y++) {
+        const int next = ec_min_i(ec_max_i((y + 1) * w.stride_h - w.pad_h, 0), w.in_h);
+        apart = ec_max_i(apart, ((y + 1) * w.out_w - next * w.in_w) * of->spec.in_c);
+    }
+    return apart;
+}
+/* A block in which the result may lie where it begins, and the input, which is copied to it. */
+static int8_t *over_input(const layer *of, int apart, int8_t **in)
+{
+    int8_t *const out = bytes_of((size_t)ec_max_i(of->out_bytes, apart + of->in_bytes));
+    *in = out + apart;
+    memcpy(*in, of->in, (size_t)of->in_bytes);
+    return out;
+}
+
 static void release(layer *of)
 {
     free(of->in), free(of->filters), free(of->out), free(of->wanted), free(of->start), free(of->multiplier);
@@ -197,6 +241,23 @@ static void with_residual(const layer *of, const int8_t *filters, const int32_t 
     free(workspace), free(wanted);
 }
 
+/* The input is the residual, too, and the result lies over both. */
+static void with_input(const layer *of, const int8_t *filters, const int32_t *channels)
+{
+    const ec_int8_residual add = {.by_sum = 1 << 12, .by_residual = 900, .rows = draw(1, 4),
+                                  .result = {.offset = 1 << 11, .right = 12, .low = -128, .high = 127}};
+    const size_t panel = (size_t)(24 * ec_int8_quads(&of->spec));
+    int16_t *const workspace = bytes_of(panel + (size_t)(add.rows * of->spec.out_row));
+    int8_t *const wanted = bytes_of((size_t)of->out_bytes), *in;
+    int8_t *const out = over_input(of, apart_of(of, 0, 1), &in);
+    for (int i = 0; i < of->out_bytes; i++)
+        wanted[i] = floored(add.result, (int64_t)of->wanted[i] * add.by_sum +
+                                            (int64_t)of->in[i] * add.by_residual + add.result.offset);
+    ec_int8_convolve_add(&of->spec, &add, in, filters, channels, in, out, workspace, 0, of->spec.window.out_h);
+    compare(out, wanted, of->out_bytes);
+    free(workspace), free(wanted), free(out);
+}
+
 static void convolution(int in_c, int out_c, ec_window window)
 {
     layer l = layer_of(in_c, out_c, 0, window);
@@ -210,7 +271,13 @@ static void convolution(int in_c, int out_c, ec_window window)
     ec_int8_convolve(&l.spec, l.in, filters, channels, l.out, panel, cut, window.out_h);
     compare(l.out, l.wanted, l.out_bytes);
     with_residual(&l, filters, channels, cut);
-    free(panel), free(filters), free(channels);
+    if (window.in_h == window.out_h && window.in_w == window.out_w && in_c == out_c)
+        with_input(&l, filters, channels);
+    int8_t *in, *out = over_input(&l, apart_of(&l, 0, 0), &in);
+    ec_int8_convolve(&l.spec, in, filters, channels, out, panel, 0, cut);
+    ec_int8_convolve(&l.spec, in, filters, channels, out, panel, cut, window.out_h);
+    compare(out, l.wanted, l.out_bytes);
+    free(panel), free(filters), free(channels), free(out);
 
     pack(&l, 4, &filters, &channels);
     free(filters);
@@ -220,7 +287,10 @@ static void convolution(int in_c, int out_c, ec_window window)
     ec_int8_convolve_fours(&l.spec, l.in, filters, channels, l.out, copy, 0, cut);
     ec_int8_convolve_fours(&l.spec, l.in, filters, channels, l.out, copy, cut, window.out_h);
     compare(l.out, l.wanted, l.out_bytes);
-    free(copy), free(filters), free(channels), release(&l);
+    out = over_input(&l, apart_of(&l, 1, 0), &in);
+    ec_int8_convolve_fours(&l.spec, in, filters, channels, out, copy, 0, window.out_h);
+    compare(out, l.wanted, l.out_bytes);
+    free(copy), free(filters), free(channels), free(out), release(&l);
 }
 
 static void fully_connected(int in_c, int out_c, int rows)
@@ -255,7 +325,10 @@ static void depthwise_eights(const layer *of, int8_t *workspace, int cut)
     if (cut < out_h)
         ec_int8_depthwise_eights(&of->spec, of->in, words, of->out, workspace, cut, out_h);
     compare(of->out, of->wanted, of->out_bytes);
-    free(words);
+    int8_t *in, *const out = over_input(of, rows_apart(of), &in);
+    ec_int8_depthwise_eights(&of->spec, in, words, out, workspace, 0, out_h);
+    compare(out, of->wanted, of->out_bytes);
+    free(words), free(out);
 }
 
 static void depthwise(int in_c, ec_window window)
@@ -280,7 +353,10 @@ static void depthwise(int in_c, ec_window window)
     if (cut < w.out_h)
         ec_int8_depthwise_3x3(&l.spec, l.in, words, l.out, workspace, cut, w.out_h);
     compare(l.out, l.wanted, l.out_bytes);
-    free(words);
+    int8_t *in, *const out = over_input(&l, rows_apart(&l), &in);
+    ec_int8_depthwise_3x3(&l.spec, in, words, out, workspace, 0, w.out_h);
+    compare(out, l.wanted, l.out_bytes);
+    free(words), free(out);
     depthwise_eights(&l, (int8_t *)workspace, cut);
     free(workspace), release(&l);
 }

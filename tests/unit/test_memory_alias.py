@@ -184,3 +184,53 @@ class TestArena:
         memory_map = plan(net.choice("y"))
         assert all(place.offset % 64 == 0 for place in memory_map.places.values())
         assert memory_map.arena_bytes % 64 == 0
+
+
+class TestOverlap:
+    """Results that begin before what they are made of, and lie over it where it was read."""
+
+    def network(self, *, later: bool = False, io: str = "arena") -> Net:
+        net = Net(io=io)
+        net.input("x", 4)
+        net.layer("a", 20, "x")
+        net.over("b", 40, "a", 24)
+        net.layer("c", 2, "b", *(["a"] if later else []))
+        return net
+
+    def test_where_most_bytes_are_live(self) -> None:
+        choice = self.network().choice("c")
+        memory_map = plan(choice)
+        assert granted(choice, memory_map, "b") == {"a"}
+        assert memory_map.places["a"].offset == memory_map.places["b"].offset + 24
+        assert memory_map.arena_bytes == memory_map.lower_bound == 44
+
+    def test_not_where_fewer_bytes_are_live(self) -> None:
+        net = self.network()
+        net.layer("d", 100, "c")
+        net.layer("e", 1, "d")
+        choice = net.choice("e")
+        assert granted(choice, plan(choice), "b") == set()
+
+    def test_not_over_what_is_read_later(self) -> None:
+        choice = self.network(later=True).choice("c")
+        assert granted(choice, plan(choice), "b") == set()
+
+    def test_a_callers_input_is_never_written(self) -> None:
+        for io, shares in (("caller", set()), ("arena", {"x"})):
+            net = Net(io=io)
+            net.input("x", 20)
+            net.over("b", 40, "x", 24)
+            net.layer("c", 2, "b")
+            choice = net.choice("c")
+            assert granted(choice, plan(choice), "b") == shares
+
+    def test_a_chain_moves_down(self) -> None:
+        """Each result a row before its input: a row more than a tensor takes, for each of them."""
+        net = Net()
+        net.input("x", 1)
+        net.layer("a", 40, "x")
+        for before, name in zip("abc", "bcd", strict=True):
+            net.over(name, 40, before, 5)
+        net.layer("y", 1, "d")
+        choice = net.choice("y")
+        assert plan(choice).arena_bytes == 40 + 3 * 5

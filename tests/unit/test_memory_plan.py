@@ -106,7 +106,7 @@ def assert_consistent(choice: Choice, memory_map: MemoryMap) -> None:
 
 
 @settings(max_examples=300)
-@given(choices(max_layers=12))
+@given(choices(max_layers=12, over=True))
 def test_random_programs(choice: Choice) -> None:
     """``plan`` runs ``check`` itself; the machine must agree."""
     assert_consistent(choice, plan(choice))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from edgeconv.ir.check import InvariantError
 from edgeconv.ir.choice import Alias, Choice
 from edgeconv.ir.memory import MemoryMap, Place
-from edgeconv.ir.step import Divides, Step, alone, calls, least_rings
+from edgeconv.ir.step import Divides, Step, alone, calls, least_rings, overlap
 from edgeconv.memory import plan
 from edgeconv.memory.check import check
 from edgeconv.memory.program import of_choice
@@ -43,7 +43,7 @@ class Turns(Machine):
                 end = min(reads.end_read(row1), divides[number - 1].rows)
                 assert self.rows_hold(tensors[number - 1].name, reads.first_read(row0), end)
             else:
-                assert self.holds(layers[0].node.inputs[0])
+                self.reads_source(layers[0].node.inputs[0], divides[0], row0, row1)
             for name in layers[number].node.reads()[1:]:
                 assert self.rows_hold(name, row0, tensor.shape[0], tensor.shape[1])
             for row in range(row0, row1):
@@ -51,6 +51,13 @@ class Turns(Machine):
             if index in self.map.workspaces:
                 scratch = self.at(self.map.workspaces[index])
                 scratch[:] = self.fresh(len(scratch))
+
+    def reads_source(self, name: str, own: Divides, row0: int, row1: int) -> None:
+        shape = self.choice.graph[name].shape
+        if len(shape) == 1:
+            assert self.holds(name)
+        else:
+            assert self.rows_hold(name, own.first_read(row0), min(own.end_read(row1), shape[0]))
 
     def rows_hold(self, name: str, row0: int, row1: int, width: int = 0) -> bool:
         rows = range(row0, row1)
@@ -69,7 +76,7 @@ class Turns(Machine):
 
 
 @settings(max_examples=150)
-@given(choices(max_layers=6, turns=True))
+@given(choices(max_layers=6, turns=True, over=True))
 def test_random_programs_by_turns(choice: Choice) -> None:
     """``plan`` runs ``check`` itself; the machine must agree."""
     memory_map = plan(choice)
@@ -141,6 +148,68 @@ def test_the_last_layer_overwrites_its_residual() -> None:
     net, memory_map = pair("r")
     assert granted(net.choice("y"), memory_map, "y") == {"r"}
     assert memory_map.places["y"].offset == memory_map.places["r"].offset
+
+
+@st.composite
+def overlapping(draw: st.DrawFn) -> tuple[Net, int]:
+    """A step over what it reads, and how far that is behind it; it may add that to its result."""
+    chain = draw(st.lists(links(), min_size=2, max_size=4))
+    own = [link.divides for link in chain]
+    turn, added = draw(st.integers(1, 5)), draw(st.booleans())
+    count, width = own[0].end_read(own[0].rows) + draw(st.integers(0, 3)), draw(st.integers(1, 6))
+    if added or count < 1:
+        count, width = own[-1].rows, chain[-1].width
+    net = Net()
+    net.rows("x", count, width, net.input("start", 1))
+    apart = overlap(own, turn, width, chain[-1].width, added=added)
+    net.chain("y", "x", chain, turn, residual="x" if added else "", apart=apart)
+    return net, apart
+
+
+@settings(max_examples=150)
+@given(overlapping())
+def test_a_step_over_its_input(made: tuple[Net, int]) -> None:
+    """No row is written over that a later call reads; with a byte less one would be."""
+    net, apart = made
+    choice = net.choice("y")
+    memory_map = plan(choice)
+    Turns(choice, memory_map).run()
+    if apart and granted(choice, memory_map, "y"):
+        *others, last = choice.layers
+        nearer = replace(last, aliases=(replace(last.aliases[0], offset=apart - 1),))
+        layers = (*others, nearer)
+        (bank,) = memory_map.banks
+        room = bank.bytes  # for all else behind them
+        places = {name: behind(place, room) for name, place in memory_map.places.items()}
+        places["x"] = memory_map.places["x"]
+        places["y"] = replace(memory_map.places["y"], offset=places["x"].offset - apart + 1)
+        wrong = replace(
+            memory_map,
+            places=places,
+            workspaces={i: behind(place, room) for i, place in memory_map.workspaces.items()},
+            banks=(replace(bank, bytes=2 * room),),
+        )
+        with pytest.raises(InvariantError, match="is read later"):
+            check(replace(choice, layers=layers), wrong)
+
+
+def behind(place: Place, room: int) -> Place:
+    return replace(place, offset=place.offset + room)
+
+
+def test_a_block_of_two_convolutions_lies_over_what_it_reads_and_adds() -> None:
+    """Two 3x3 layers and their residual: no byte but the ring between them."""
+    net = Net()
+    net.rows("x", 8, 10, net.input("start", 1))
+    chain = (Link(CONV, 10), Link(CONV, 10))
+    apart = overlap([CONV, CONV], 1, 10, 10, added=True)
+    net.chain("y", "x", chain, 1, residual="x", apart=apart)
+    net.layer("z", 1, "y")
+    choice = net.choice("z")
+    memory_map = plan(choice)
+    assert apart == 0
+    assert granted(choice, memory_map, "y") == {"x"}
+    assert memory_map.arena_bytes == 80 + 3 * 10
 
 
 def test_layers_of_a_step_stay_together_in_another_order() -> None:

@@ -41,6 +41,10 @@ class IntegerPlan:
     def is_depthwise(self) -> bool:
         return self.kernel.startswith("depthwise")
 
+    def reads_again(self, problem: ConvProblem) -> bool:
+        """Pixels are read where they lie, once for every four filters: no window is copied."""
+        return self.helium and problem.kernel == (1, 1, 1) and not any(problem.pads)
+
 
 def is_image(problem: ConvProblem) -> bool:
     """Two dimensions at most, of integers."""
@@ -68,7 +72,8 @@ def helium_dense(problem: ConvProblem) -> ConvCandidate[IntegerPlan]:
     fours, blocks = -(-problem.out_c // FOUR), -(-window // SIXTEEN)
     added = problem.finish.residual_as is not None
     row = problem.out_size[2] * problem.out_c
-    copied = problem.kernel != (1, 1, 1) or any(problem.pads)
+    plan = IntegerPlan("convolve_fours_add" if added else "convolve_fours", helium=True)
+    copied = not plan.reads_again(problem)
     instructions = pixels * (
         fours * (10.0 * blocks + 14) + 60 + (40.0 * problem.kernel[1] if copied else 0)
     )
@@ -76,7 +81,7 @@ def helium_dense(problem: ConvProblem) -> ConvCandidate[IntegerPlan]:
     passes = float(pixels * fours * (FOUR * SIXTEEN * blocks + 32))
     return _found(
         problem,
-        IntegerPlan("convolve_fours_add" if added else "convolve_fours", helium=True),
+        plan,
         {
             "window": -(-window // QUAD) * QUAD if copied or added else 0,
             "rows": row if added else 0,

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from edgeconv.algorithms.candidate import ConvCandidate
 from edgeconv.algorithms.integer.candidate import ROWS, IntegerPlan
+from edgeconv.algorithms.integer.overlap import overlapping
 from edgeconv.algorithms.integer.packing import (
     DEPTHWISE_CHANNELS,
     DEPTHWISE_WORDS,
@@ -76,7 +77,7 @@ def lower(candidate: ConvCandidate[IntegerPlan], node: Node, graph: Graph, targe
         headers=(*_IMAGES, *headers, *(_sums(candidate.plan) if added else ())),
         work=candidate.work,
         blobs=blobs,
-        aliases=residual_overwritten(node, graph),
+        aliases=(*residual_overwritten(node, graph), *overlapping(candidate, node)),
         workspace_bytes=candidate.workspace_bytes,
         macs=problem.macs,
         divides=problem.divides,

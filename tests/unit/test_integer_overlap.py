@@ -1,0 +1,135 @@
+"""How far results of integer convolutions may lie over their inputs, against the order of reads."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import replace
+
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from edgeconv.algorithms.integer.candidate import IntegerPlan, candidates
+from edgeconv.algorithms.integer.overlap import overlapping
+from edgeconv.algorithms.problem import ConvProblem
+from edgeconv.encoding import int8
+from edgeconv.ir.graph import Node
+from edgeconv.ir.layout import CHANNELS_LAST
+from edgeconv.targets import HELIUM, TARGETS
+
+Q8 = int8(0.5, 0)
+
+
+@st.composite
+def problems(draw: st.DrawFn) -> ConvProblem:
+    depthwise = draw(st.booleans())
+    in_c = draw(st.integers(2, 6))
+    kernel = (3, 3) if depthwise else (draw(st.integers(1, 4)), draw(st.integers(1, 4)))
+    strides = draw(st.integers(1, 3)), draw(st.integers(1, 3))
+    size = draw(st.integers(1, 7)), draw(st.integers(1, 7))
+    pads = tuple(draw(st.integers(0, k - 1)) for k in kernel)
+    after = tuple(draw(st.integers(0, k - 1)) for k in kernel)
+    room = [n + a + b - k for n, a, b, k in zip(size, pads, after, kernel, strict=True)]
+    assume(min(room) >= 0)
+    return ConvProblem(
+        batch=1,
+        in_c=in_c,
+        out_c=in_c if depthwise else draw(st.integers(1, 9)),
+        groups=in_c if depthwise else 1,
+        in_size=(1, *size),
+        out_size=(1, *(n // s + 1 for n, s in zip(room, strides, strict=True))),
+        kernel=(1, *kernel),
+        strides=(1, *strides),
+        dilations=(1, 1, 1),
+        pads=(0, pads[0], pads[1]),
+        in_layout=CHANNELS_LAST,
+        out_layout=CHANNELS_LAST,
+        filters_as=Q8.element,
+        in_as=Q8,
+        out_as=Q8,
+        integers=True,
+    )
+
+
+def reads(problem: ConvProblem, y: int, x: int) -> list[tuple[int, int]]:
+    """Rows and columns of the input that a window has."""
+    taps = itertools.product(*map(range, problem.kernel[1:]))
+    places = (
+        (
+            y * problem.strides[1] - problem.pads[1] + ky,
+            x * problem.strides[2] - problem.pads[2] + kx,
+        )
+        for ky, kx in taps
+    )
+    return [
+        (row, column)
+        for row, column in places
+        if 0 <= row < problem.in_size[1] and 0 <= column < problem.in_size[2]
+    ]
+
+
+def by_pixels(problem: ConvProblem, again: bool) -> int:
+    """Pixel after pixel is read and written."""
+    pixels = list(itertools.product(*map(range, problem.out_size[1:])))
+    apart = 0
+    for number in range(len(pixels)):
+        later = pixels[number if again else number + 1 :]
+        places = [place for y, x in later for place in reads(problem, y, x)]
+        first = min((row * problem.in_size[2] + column for row, column in places), default=None)
+        if first is not None:
+            apart = max(apart, (number + 1) * problem.out_c - first * problem.in_c)
+    return apart
+
+
+def by_rows(problem: ConvProblem) -> int:
+    """Row after row is read and written; what is on the way is other channels."""
+    apart = 0
+    for y in range(problem.out_size[1] - 1):
+        later = range(y + 1, problem.out_size[1])
+        columns = range(problem.out_size[2])
+        rows = [row for z in later for x in columns for row, _ in reads(problem, z, x)]
+        if rows:
+            ahead = (y + 1) * problem.out_size[2] - min(rows) * problem.in_size[2]
+            apart = max(apart, ahead * problem.in_c)
+    return apart
+
+
+@given(problems(), st.booleans())
+def test_no_byte_is_written_over_that_is_read_later(problem: ConvProblem, helium: bool) -> None:
+    target = TARGETS["scalar"]
+    if helium:
+        target = replace(target, features=frozenset({HELIUM}))
+    (candidate,) = candidates(problem, target)
+    node = Node("layer", "Conv", ("x", "w"), ("y",))
+    if problem.is_depthwise:
+        apart = by_rows(problem)
+    else:
+        pointwise = problem.kernel == (1, 1, 1) and not any(problem.pads)
+        apart = by_pixels(problem, again=helium and pointwise)
+    offers = overlapping(candidate, node)
+    if not offers:
+        assert apart >= math.prod(problem.out_size) * problem.out_c
+        return
+    (alias,) = offers
+    assert (alias.input, alias.output, alias.overlaps) == ("x", "y", True)
+    assert alias.offset >= apart
+    if apart:
+        assert alias.offset == apart  # and no byte more than that
+    if problem.is_depthwise:
+        assert alias.offset % problem.in_c == 0
+
+
+def test_images_one_after_the_other_are_not_written_over() -> None:
+    plan = IntegerPlan("convolve")
+    one = ConvProblem(
+        *(1, 4, 4, 1, (1, 2, 2), (1, 2, 2), (1, 1, 1), (1, 1, 1), (1, 1, 1), (0, 0, 0)),
+        in_layout=CHANNELS_LAST,
+        out_layout=CHANNELS_LAST,
+        integers=True,
+    )
+    node = Node("layer", "Conv", ("x", "w"), ("y",))
+    (candidate,) = candidates(one, TARGETS["scalar"])
+    assert candidate.plan == plan
+    assert overlapping(candidate, node)
+    (two,) = candidates(replace(one, batch=2), TARGETS["scalar"])
+    assert not overlapping(two, node)
