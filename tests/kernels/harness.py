@@ -224,6 +224,8 @@ def _place(case: Case, granted: Sequence[Alias]) -> tuple[list[int], dict[str, t
     for alias in granted:
         buffer, offset = places[alias.outer]
         places[alias.inner] = (buffer, offset + alias.offset)
+        end = offset + alias.offset + tensor_bytes(case.graph[alias.inner])
+        sizes[buffer] = max(sizes[buffer], end)  # an input may reach beyond what overlaps it
     return sizes, places
 
 
