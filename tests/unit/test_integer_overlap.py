@@ -37,7 +37,7 @@ def problems(draw: st.DrawFn) -> ConvProblem:
         out_c=in_c if depthwise else draw(st.integers(1, 9)),
         groups=in_c if depthwise else 1,
         in_size=(1, *size),
-        out_size=(1, *(n // s + 1 for n, s in zip(room, strides, strict=True))),
+        out_size=(1, room[0] // strides[0] + 1, room[1] // strides[1] + 1),
         kernel=(1, *kernel),
         strides=(1, *strides),
         dilations=(1, 1, 1),
