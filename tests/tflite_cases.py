@@ -75,9 +75,11 @@ class Case:
             unit = self.scales[0] * 0.0078125
             kind = "int64" if self.dtype == "int16" else "int32"
             return sketch.constant(name, np.rint(values / unit), kind, scale=[unit], zero=[0])
-        scale = 0.0078125
-        stored = np.clip(np.rint(values / scale), -127, 127)
-        return sketch.constant(name, stored, "int8", scale=[scale], zero=[0])
+        scale, old = 0.0078125, self.dtype == "uint8"  # one zero point for all weights, then
+        stored = np.clip(np.rint(values / scale), -127, 127) + (120 if old else 0)
+        kind = "uint8" if old else "int8"
+        stored = np.maximum(stored, np.iinfo(kind).min)
+        return sketch.constant(name, stored, kind, scale=[scale], zero=[120 if old else 0])
 
     def inputs(self) -> dict[str, Values]:
         """Numbers for its inputs, the same every time."""
@@ -88,7 +90,8 @@ class Case:
                 values = rng.uniform(-3, 3, each)
                 if self.kind in ("SQRT", "RSQRT", "LOG", "POW"):
                     values = np.abs(values) + 0.25
-                stored = np.rint(values / self.scales[0]) if self.dtype != "float32" else values
+                whole = np.rint(values / self.scales[0]) + (128 if self.dtype == "uint8" else 0)
+                stored = values if self.dtype == "float32" else whole
                 found[f"input_{index}"] = stored.astype(self.dtype)
         return found
 
@@ -165,16 +168,38 @@ def _windows() -> list[Case]:
         {"keep_num_dims": True},
         label="kept",
     )
-    found.append(
-        Case(
-            "CONV_2D",
-            [(1, 5, 6, 3), _numbers(4, 3, 3, 3), _numbers(4)],
-            [(1, 5, 6, 4)],
-            {"padding": "SAME", "stride_w": 1, "stride_h": 1},
-            dtype="int16",
-            scales=(0.0001, 0.0003),
-        )
-    )
+    return found
+
+
+def _other_integers() -> list[Case]:
+    """Unsigned, as networks were quantised first, and 16 bits of activations."""
+    found = []
+    near = {"padding": "SAME", "stride_w": 1, "stride_h": 1}
+    kernel = {"kernel_w": 3, "kernel_h": 3}
+    conv = [(1, 5, 6, 3), _numbers(4, 3, 3, 3), _numbers(4)]
+    depthwise = [(1, 5, 6, 3), _numbers(1, 3, 3, 6), _numbers(6)]
+    dense = [(2, 8), _numbers(5, 8), _numbers(5)]
+    for dtype, scales, offset in (
+        ("uint8", (0.03125, 0.046875), 120),
+        ("int16", (0.0001, 0.0003), 0),
+    ):
+        more: dict[str, Any] = {"dtype": dtype, "scales": scales, "offset": offset}
+        found.append(Case("CONV_2D", conv, [(1, 5, 6, 4)], near, **more))
+        options = {**near, "depth_multiplier": 2}
+        found.append(Case("DEPTHWISE_CONV_2D", depthwise, [(1, 5, 6, 6)], options, **more))
+        found.append(Case("FULLY_CONNECTED", dense, [(2, 5)], {"activation": "RELU"}, **more))
+        pool = {**near, **kernel}
+        alike: dict[str, Any] = {"dtype": dtype, "scales": scales, "same": True}
+        for kind in ("AVERAGE_POOL_2D", "MAX_POOL_2D"):
+            found.append(Case(kind, [(1, 5, 6, 3)], [(1, 5, 6, 3)], pool, **alike))
+        found.append(Case("RESHAPE", [(1, 4, 3), _whole(2, 6)], [(2, 6)], **alike))
+        found.append(Case("CONCATENATION", [(1, 4), (1, 4)], [(1, 8)], {"axis": 1}, **alike))
+    operands = [(1, 4, 3, 2), (1, 4, 3, 2)]
+    for kind in ("ADD", "MUL"):
+        found.append(Case(kind, operands, operands[:1], {}, "uint8", offset=100))
+    scales = (1 / 4096, 1 / 32768)
+    for kind in ("LOGISTIC", "TANH"):
+        found.append(Case(kind, [(1, 4, 5)], [(1, 4, 5)], {}, "int16", 0, scales))
     return found
 
 
@@ -310,7 +335,7 @@ def _reductions() -> list[Case]:
     return found
 
 
-CASES = [*_windows(), *_elementwise(), *_movement(), *_reductions()]
+CASES = [*_windows(), *_other_integers(), *_elementwise(), *_movement(), *_reductions()]
 
 
 def run(path: Path, inputs: Mapping[str, Values]) -> dict[str, Values]:

@@ -89,6 +89,7 @@ OPTIONS: Mapping[str, Layout] = MappingProxyType(
             2,
             {
                 **_STRIDES,
+                "depth_multiplier": Field(3, "i"),
                 **_activated(4),
                 "dilation_w": Field(5, "i", 1),
                 "dilation_h": Field(6, "i", 1),
