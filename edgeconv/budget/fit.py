@@ -22,6 +22,7 @@ from edgeconv.ir.memory import MemoryMap, Place, Region
 ROUNDS = 16  # proposals planned for one allowance of noise
 PATIENT = 4  # misses of the arena after which the relaxation's budget shrinks too
 MEASUREMENTS = 5
+LIGHTER = 4  # choices planned because one takes more memory than the tables say
 ENOUGH = 1.1  # a larger allowance of noise than this many times the last one is worth a round
 
 
@@ -180,7 +181,7 @@ class _Fit:
                 break
             real = self._plan(answer.picked)
             if self._keeps(real):
-                return self._fitted(answer, real)
+                return self._fitted(*self._lightest(order, noise, answer, real))
             self._learn(answer.picked, real, tight=misses > PATIENT)
         # The planner may know a better order than the one of the tables: the smallest is planned
         # even where its live bytes exceed the budget.
@@ -189,6 +190,29 @@ class _Fit:
             value = self.tables.cost(order[0], answer.picked)
             return self._fitted(replace(answer, value=value, gap=math.inf), real)
         return None
+
+    def _lightest(
+        self,
+        order: tuple[Objective, Objective],
+        noise: float | None,
+        answer: Answer,
+        real: Exact,
+    ) -> tuple[Answer, Exact]:
+        """``answer`` and its plan; where memory is to be small and the plan takes more than the
+        tables say, which know kernels of uniform formats only, the smallest of a few others too."""
+        best, cuts = (answer, real), list(self.cuts)
+        for _ in range(LIGHTER if order[0] is Objective.MEMORY else 0):
+            if self.tables.ram + real.arena <= self.tables.ram_bytes(answer.picked):
+                break
+            cuts.append(self._less_at_peak(answer.picked, real))
+            other = self._propose(order, noise, cuts, self.margin)
+            least = self.tables.ram + best[1].arena + best[1].flash
+            if other is None or other.value >= least:
+                break
+            answer, real = other, self._plan(other.picked)
+            if self._keeps(real) and self.tables.ram + real.arena + real.flash < least:
+                best = answer, real
+        return best
 
     def _propose(
         self,
@@ -224,13 +248,17 @@ class _Fit:
             self.cuts.append(lighter(tables, picked, enumerate(flashes)))
         over = 0 if ram is None else tables.ram + real.arena - ram
         if over > 0:
-            at_peak = set(real.at_peak)
-            sizes = [(i, by_option) for i, by_option in enumerate(tables.arena) if any(by_option)]
-            named = [{item.name, *item.tensors} for item in tables.items]
-            held = [(i, by_option) for i, by_option in sizes if at_peak & named[i]] or sizes
-            self.cuts.append(lighter(tables, picked, held))
+            self.cuts.append(self._less_at_peak(picked, real))
             if tight:
                 self.margin = max(over, 2 * self.margin)
+
+    def _less_at_peak(self, picked: tuple[int, ...], real: Exact) -> Cut:
+        """Something of what makes the arena of ``picked`` as high as it is must weigh less."""
+        tables, at_peak = self.tables, set(real.at_peak)
+        sizes = [(i, by_option) for i, by_option in enumerate(tables.arena) if any(by_option)]
+        named = [{item.name, *item.tensors} for item in tables.items]
+        held = [(i, by_option) for i, by_option in sizes if at_peak & named[i]] or sizes
+        return lighter(tables, picked, held)
 
     def _fitted(self, answer: Answer, real: Exact) -> Fitted:
         tables, formats = self.tables, self.tables.formats(answer.picked)

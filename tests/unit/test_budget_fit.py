@@ -223,6 +223,26 @@ def test_a_planner_may_do_with_less_than_the_bytes_that_live() -> None:
     assert found.gap == math.inf
 
 
+def test_of_memory_what_the_plans_take_decides() -> None:
+    """What the tables call smallest takes more when planned; another choice does not."""
+    tables, limits = two_layers(), Limits(noise=1e-3)
+    first = optimise(tables, limits, (Objective.MEMORY, Objective.NOISE))
+    assert first is not None
+    seen: list[tuple[int, ...]] = []
+
+    def exact(wanted: Mapping[str, str]) -> Exact:
+        seen.append(picks(tables, wanted))
+        waste = 4096 if seen[-1] == first.picked else 0
+        return Exact(tables.ram_bytes(seen[-1]) - tables.ram + waste, tables.flash_bytes(seen[-1]))
+
+    found = fit(tables, limits, Objective.MEMORY, exact)
+    assert isinstance(found, Fitted)
+    assert seen[0] == first.picked
+    assert found.picked == seen[1] != first.picked
+    assert found.ram + found.flash == found.value < first.value + 4096
+    assert found.noise <= 1e-3
+
+
 def test_flash_beyond_the_tables_is_learnt() -> None:
     tables = two_layers()
     seen: list[tuple[int, ...]] = []
