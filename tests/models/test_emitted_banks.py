@@ -17,9 +17,9 @@ from edgeconv.ir.memory import Region
 from edgeconv.memory import Bank
 from edgeconv.pipeline import CompileOptions, compile_model, decide, verify_project
 from tests import onnx_models
+from tests.compilers import SANITIZERS
 
 BOARD = "generic-c"
-SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1")
 THREE = (Bank("tcm", 2600, 1.0), Bank("sram", 2600, 2.0), Bank("sdram", None, 9.0))
 # Too small for any tensor: what comes next is the first bank in use.
 NO_FIRST = (Bank("tiny", 16, 1.0), Bank("sram", 4000, 2.0), Bank("sdram", None, 9.0))

@@ -21,6 +21,7 @@ from edgeconv.build.toolchain import Compiler, probe
 from edgeconv.errors import EdgeconvError
 from edgeconv.pipeline import CompileOptions, compile_model, verify_project
 from tests import onnx_models
+from tests.compilers import SANITIZERS
 from tests.models import drivers
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,7 +30,6 @@ BOARDS = ("host", "generic-c")
 MODELS = ("digits", "net")
 COMPILERS = ("gcc", "clang")
 STRICT = ("-Wshadow", "-Wvla", "-Wdouble-promotion")
-SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1")
 Words = list[str | Path]
 LIBC = {"memcpy", "memset", "memmove", "memcmp"}
 # What a position-independent object names besides functions.

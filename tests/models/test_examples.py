@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pytest
 
 from edgeconv import board as boards
+from tests.compilers import SANITIZERS
 from tests.tools import available
 
 ort = pytest.importorskip("onnxruntime", reason="ONNX Runtime is the examples' reference")
@@ -27,7 +28,6 @@ DETECTOR = ROOT / "examples" / "face-detector"
 PHOTOS = ("faces-1", "faces-2")
 GREEN = (0, 230, 64)  # of the frames
 STRICT = ("-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
-SANITIZE = ("-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 
 FloatArray = npt.NDArray[np.float32]
 
@@ -81,7 +81,7 @@ def build_sanitized(example: Path, out: Path, network: str) -> Path:
     isa = boards.load("host").flags
     call("gcc", *flags, *isa, "-O1", "-c", folder / f"{network}.c", "-o", plain)
     sources = [*sorted(example.glob("*.c")), folder / f"{network}_weights.S", plain]
-    call("gcc", *flags, *SANITIZE, *sources, "-o", program)
+    call("gcc", *flags, *SANITIZERS, *sources, "-o", program)
     return program
 
 

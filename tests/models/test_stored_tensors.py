@@ -18,10 +18,10 @@ from edgeconv.pipeline import CompileOptions, compile_model, decide
 from edgeconv.storage import formats
 from edgeconv.verify.layers import original_name
 from tests import onnx_models
+from tests.compilers import SANITIZERS
 from tests.models.drivers import ROUNDING
 
 BOARDS = ("host", "generic-c", "odroid-xu3", "jetson-tx1", "power10-s1024")
-SANITIZED = ("-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 NETWORK = onnx_models.residual(20, 17)
 IMAGE = np.random.default_rng(7).standard_normal((1, 3, 17, 17)).astype(np.float32)
 # Formats that meet in one layer, beside those that all tensors have.
@@ -109,4 +109,4 @@ def test_every_format_alone(name: str, model: Path, tmp_path: Path) -> None:
 def test_sanitizers_find_nothing(model: Path, tmp_path: Path) -> None:
     """The arena has its exact size; packed elements end where the next tensor begins."""
     stored = emitted(model, "generic-c", tmp_path / "stored", MIXED | {"*:output": "flyte24"})
-    assert outputs(stored, flags=SANITIZED) == outputs(stored)
+    assert outputs(stored, flags=SANITIZERS) == outputs(stored)
