@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
+from edgeconv.algorithms.winograd.lower import promised_error
 from edgeconv.choose.storage import EVERY_LAYER, INT8, OUTPUT
+from edgeconv.choose.winograd import NAME as WINOGRAD
 from edgeconv.ir.candidate import FLOAT, INTEGERS
 from edgeconv.ir.choice import Choice
 
@@ -26,6 +28,18 @@ def integers_of(choice: Choice) -> frozenset[str]:
     """The tensors that are stored as the integers of a quantised model."""
     tensors = choice.graph.activations()
     return frozenset(tensor.name for tensor in tensors if tensor.storage.scale)
+
+
+def minimal_filter_notes(choice: Choice) -> tuple[str, ...]:
+    """Says how many convolutions are computed by minimal filtering, and how far each may be off."""
+    layers = [layer for layer in choice.layers if layer.algorithm == WINOGRAD]
+    if not layers:
+        return ()
+    counts = Counter(str(layer.plan["form"]) for layer in layers)
+    forms = ", ".join(f"{count} in {form}" for form, count in sorted(counts.items()))
+    worst = max(promised_error(layer, choice.graph) for layer in layers)
+    found = f"none is off by more than {worst:.2g} of its largest output"
+    return (f"{len(layers)} convolution(s) by minimal filtering ({forms}): as measured, {found}",)
 
 
 def computing_notes(choice: Choice) -> tuple[str, ...]:

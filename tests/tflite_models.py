@@ -67,9 +67,9 @@ class Sketch:
             {"kind": kind, "inputs": inputs, "outputs": outputs, "options": numbers}
         )
 
-    def bytes(self, inputs: Sequence[int], outputs: Sequence[int]) -> bytes:
-        """The file."""
-        return _Writer().model(self, inputs, outputs)
+    def bytes(self, inputs: Sequence[int], outputs: Sequence[int], subgraphs: int = 1) -> bytes:
+        """The file, the model in it so often."""
+        return _Writer().model(self, inputs, outputs, subgraphs)
 
 
 class _Writer:
@@ -152,7 +152,9 @@ class _Writer:
             (3, "i", number),
         )
 
-    def model(self, of: Sketch, inputs: Sequence[int], outputs: Sequence[int]) -> bytes:
+    def model(
+        self, of: Sketch, inputs: Sequence[int], outputs: Sequence[int], subgraphs: int
+    ) -> bytes:
         codes = list(dict.fromkeys(each["kind"] for each in of.operators))
         contents = [b"", *(each["data"] for each in of.tensors)]
         buffers = [self.table((0, "@", self.data(d))) if d else self.table() for d in contents]
@@ -168,7 +170,7 @@ class _Writer:
         root = self.table(
             (0, "I", 3),
             (1, "@", self.offsets([self.code(kind) for kind in codes])),
-            (2, "@", self.offsets([graph])),
+            (2, "@", self.offsets([graph] * subgraphs)),
             (3, "@", self.builder.CreateString("edgeconv's tests")),
             (4, "@", self.offsets(buffers)),
         )

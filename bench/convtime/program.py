@@ -15,8 +15,10 @@ from edgeconv.board import Board
 from edgeconv.build import Compiler, compile_project
 from edgeconv.codegen.amalgamate import amalgamate
 from edgeconv.codegen.functions import FunctionTable, environment
+from edgeconv.codegen.routines import routines_header
 from edgeconv.encoding import FLOAT32, INT32
 from edgeconv.ir.choice import Layer
+from edgeconv.ir.straight_line import Routine
 from edgeconv.lowering.calls import merge_headers
 
 HERE = Path(__file__).parent
@@ -40,6 +42,7 @@ class Program:
         self._table = FunctionTable(_environment(), "bench", board.target.lanes)
         self._entries: dict[str, str] = {}
         self._headers: list[tuple[str, ...]] = []
+        self._routines: list[Routine] = []
         self._own: set[str] = {"timing.c"}
         self._stored = False
 
@@ -51,6 +54,7 @@ class Program:
             f"void call_{name}(void *const *p)\n{{\n    {name}({passed});\n}}\n"
         )
         self._headers.append(layer.headers)
+        self._routines += layer.routines
         self._stored |= any(blob.format not in (FLOAT32, INT32) for blob in layer.blobs)
         self._stored |= any(arg.c_type == "unsigned char" for arg in layer.args)
         own = Path(layer.template).name.removesuffix(".c.j2") + ".h"
@@ -65,7 +69,10 @@ class Program:
             [
                 "#define _POSIX_C_SOURCE 200809L\n#include <time.h>",
                 *amalgamate(
-                    self._board.target.header, merge_headers(self._headers), stored=self._stored
+                    self._board.target.header,
+                    merge_headers(self._headers),
+                    stored=self._stored,
+                    routines=routines_header(environment(), self._routines),
                 ),
                 *((HERE / name).read_text(encoding="utf-8") for name in own),
                 *(function.text for function in self._table.functions.values()),

@@ -39,8 +39,9 @@ def allow_minimal_filters(
 
 
 def _allowed(node: Node, graph: Graph, most: float) -> Node:
-    problem = problem_of(node, graph)
-    if not applies(problem):
+    kinds = (node.epilogue.before.kind, node.epilogue.after.kind)
+    # What is rounded to a grid may not be further from it than a direct convolution is.
+    if "grid" in kinds or not applies(problem_of(node, graph)):
         return node
     weights = weights_of(node, graph)
     forms = accurate(weights, most) if weights.ndim == 4 else ()

@@ -190,7 +190,7 @@ class Decider(Closing):
         if not asked:
             plain = self._plain()
             self._require_prediction(plain)
-            pretended = self._integers(int8_model.pretended_int8(self.graph, self.board.target))
+            pretended = self._plain(int8_model.pretended_int8(self.graph, self.board.target))
             fits = not planner.exceeded(plain)
             now, then = planner.decided(plain), planner.decided(pretended)
             if computing_notes(plain.choice) or (fits and not better(then, now, self.objective)):
@@ -198,7 +198,7 @@ class Decider(Closing):
         model = self._int8_model(options.calibration)
         if not _within(model.accuracy, options):
             return None
-        draft = self._integers(model.graph)
+        draft = self._plain(model.graph)
         short = planner.exceeded(draft)
         if turns and (short or options.objective == Objective.MEMORY.value):
             draft = taking_turns(planner, draft)
@@ -215,10 +215,6 @@ class Decider(Closing):
             self._folder = TemporaryDirectory(prefix="edgeconv-int8-")
             self._int8 = int8_model.make(self._quantiser, self.graph, Path(self._folder.name))
         return self._int8
-
-    def _integers(self, graph: Graph) -> Draft:
-        """A quantised graph whose results are stored as integers."""
-        return self._plain(graph, integers=True)
 
     def _require_possible(self) -> None:
         """Raises UnfitError where a budget is below what is needed in any case, before anything
@@ -251,20 +247,18 @@ class Decider(Closing):
         """The decisions with the formats that the user gives, and float32 elsewhere."""
         return self.planner.decided(self._plain())
 
-    def _plain(self, graph: Graph | None = None, *, integers: bool = False) -> Draft:
-        return self._drafts(graph, integers=integers)[0]
+    def _plain(self, graph: Graph | None = None) -> Draft:
+        return self._drafts(graph)[0]
 
-    def _drafts(self, graph: Graph | None = None, *, integers: bool = False) -> list[Draft]:
+    def _drafts(self, graph: Graph | None = None) -> list[Draft]:
         """Of ``graph``, by default the model, the least RAM first: more than one where it is to be
-        small; ``integers``: with results as int8 only."""
+        small."""
         self.tell("choosing layouts and kernels")
         planner, graph = self.planner, graph or self.graph
         made: list[Draft] = []
         wanted = self.options.objective == Objective.MEMORY.value
         wanted = wanted or (self._limited and self.objective is Objective.MEMORY)
         for allowed in ways(graph, self.board):
-            if integers and not allowed.integers:
-                continue
             if made:
                 self.tell("choosing again for less RAM")
             draft = planner.draft(graph, allowed, self.options.storage)

@@ -9,7 +9,7 @@ from functools import cached_property
 from edgeconv import choose, memory
 from edgeconv.board import Board
 from edgeconv.budget.tables import Objective
-from edgeconv.choice_notes import computing_notes, integer_notes, integers_of
+from edgeconv.choice_notes import computing_notes, integer_notes, integers_of, minimal_filter_notes
 from edgeconv.choose.storage import INT8, NO_RESULT, OUTPUT
 from edgeconv.codegen.emit import weight_image
 from edgeconv.fitting import Found
@@ -129,7 +129,11 @@ class Planner:
         plan = memory.fit(choice, board, self.options.ram)
         weights = weight_image(choice, plan).bytes
         memory.check_objects(board, arena=plan.arena_bytes, weights=weights)
-        notes = (*computing_notes(choice), *integer_notes(choice, storage))
+        notes = (
+            *computing_notes(choice),
+            *minimal_filter_notes(choice),
+            *integer_notes(choice, storage),
+        )
         return Draft(
             allowed=allowed,
             choice=choice,

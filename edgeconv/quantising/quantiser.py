@@ -19,9 +19,9 @@ from edgeconv.ir.graph import Graph
 from edgeconv.progress import Tell, nobody
 from edgeconv.quantising.grids import places
 from edgeconv.quantising.ranges import nearest, see, together
-from edgeconv.quantising.rewrite import FORM, quantised, whole_bias
+from edgeconv.quantising.rewrite import FORM, quantised
 from edgeconv.quantising.unfused import unfused
-from edgeconv.storage import formats
+from edgeconv.quantising.units import settled, whole_bias
 from edgeconv.targets import Target
 
 
@@ -59,7 +59,7 @@ class Quantiser(Closing):
         grids = self._grids()
         wanted = dict.fromkeys(self.engine.layers, FORM)
         found = round_in_turn(self.engine, self.learning, wanted, activations=grids, tell=self.tell)
-        filters = self._with_whole_biases(found, grids)
+        filters = self._in_integers(found, grids)
         baseline = Baseline(self.engine, self.judging)
         accuracy = baseline.accuracy(parameters_of(filters), grids, layers=True)
         graph = quantised(self.graph, grids, filters)
@@ -74,13 +74,15 @@ class Quantiser(Closing):
             found |= dict.fromkeys(group, grid)
         return found
 
-    def _with_whole_biases(
+    def _in_integers(
         self, filters: Mapping[str, Rounded], grids: Mapping[str, Activation]
     ) -> dict[str, Rounded]:
-        like = self.places.grid_of()
-        found = {}
+        """``filters`` in units and with biases that integer kernels can have."""
+        like, found = self.places.grid_of(), dict(filters)
         for name, entry in filters.items():
-            source = like.get(self.engine.layers[name].inputs[0], "")
-            whole = source in grids and formats()[entry.form].scaled
-            found[name] = whole_bias(entry, grids[source].alpha) if whole else entry
+            node = self.engine.layers[name]
+            x, y = (grids.get(like.get(each, "")) for each in (node.inputs[0], node.output))
+            if x and entry.units is not None:
+                entry = settled(entry, x.alpha, y.alpha) if y else entry
+                found[name] = whole_bias(entry, x.alpha)
         return found

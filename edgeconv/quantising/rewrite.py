@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 
@@ -15,11 +14,11 @@ from edgeconv.ir.filters import WEIGHTED, Filters, filters_of, replace_filters
 from edgeconv.ir.graph import Epilogue, Graph, Node
 from edgeconv.quantising.grids import places
 from edgeconv.quantising.unfused import unfused
+from edgeconv.quantising.units import settled, whole_bias
 from edgeconv.storage import formats
 from edgeconv.targets import Target
 
 FORM = "int8"  # of filters
-_MOST = 2**31 - 1
 _SOME_GRID = grid(float(np.float32(0.0173)), -128.0, 127.0)
 
 
@@ -58,7 +57,8 @@ def pretended(graph: Graph, target: Target) -> Graph:
 def _in_units(node: Node, graph: Graph) -> Rounded:
     """The filters and the bias of a node rounded to the nearest."""
     own, rows = filters_of(node, graph), rows_of(node, graph)
-    return whole_bias(round_layer(own, rows, FORM, None, NEAREST), _SOME_GRID.alpha)
+    plain, scale = round_layer(own, rows, FORM, None, NEAREST), _SOME_GRID.alpha
+    return whole_bias(settled(plain, scale, scale), scale)
 
 
 def _round(name: str, function: Activation, editor: Editor) -> None:
@@ -80,17 +80,3 @@ def _round(name: str, function: Activation, editor: Editor) -> None:
         origin=editor.node(near).origin,
     )
     editor.insert(near, unary)
-
-
-def whole_bias(entry: Rounded, spacing: float) -> Rounded:
-    """``entry`` with its bias rounded to whole multiples of the product of both scales, as an
-    int32 holds it; as it is where some channel's is larger.  ``spacing``: of the layer's input."""
-    bias = entry.parameters.bias
-    if bias is None or entry.units is None:
-        return entry
-    unit = np.asarray(entry.units, np.float32) * np.float32(spacing)
-    count = np.rint(bias.astype(np.float64) / unit)
-    if not (np.abs(count) <= _MOST).all():
-        return entry
-    parameters = replace(entry.parameters, bias=(count * unit).astype(np.float32))
-    return replace(entry, parameters=parameters)

@@ -158,7 +158,7 @@ def fixed(sums: Sums) -> Fixed | None:
     There is none where a bias needs a fraction of a unit, and where scales differ too much.
     """
     points, scale = _Points.of(sums), sums.unit / sums.spacing
-    right = _most_right(scale)
+    right = most_right(scale)
     if right < 1:
         return None
     offset = (sums.zero << right) + (1 << (right - 1))
@@ -188,7 +188,7 @@ def wide(sums: Sums) -> Wide | None:
     products are exact; others lie where no line of steps of equal width goes.
     """
     points, scale = _Points.of(sums), sums.unit / sums.spacing
-    right = _most_right(scale)
+    right = most_right(scale)
     if right < 0:
         return None
     start, multiplier = np.zeros_like(sums.least), np.ones_like(sums.least)
@@ -215,7 +215,7 @@ def wide(sums: Sums) -> Wide | None:
     return form if points.hold(form).all() else None
 
 
-def _most_right(scale: Reals) -> int:
+def most_right(scale: Reals) -> int:
     """The largest shift to the right with which the largest multiplier is below 2^31."""
     return min(_MOST_RIGHT, -1 - int(np.frexp(scale.max(initial=0))[1]))
 

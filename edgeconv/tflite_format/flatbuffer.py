@@ -18,6 +18,7 @@ Content = mmap.mmap | bytes
 Place = tuple[int, int]  # where bytes begin, and how many there are
 
 _U16, _U32, _I32 = "<H", "<I", "<i"
+_NUMBER = 36  # bytes that Python takes for one in a tuple
 
 
 class DamagedError(Exception):
@@ -55,9 +56,8 @@ class Buffer:
     def numbers(self, at: int, code: str) -> tuple[Any, ...]:
         """The vector at ``at`` of scalars of the letter ``code``."""
         first, count = self.vector(at, struct.calcsize(f"<{code}"))
-        layout = struct.Struct(f"<{count}{code}")
-        self._count(layout.size)
-        return layout.unpack_from(self.content, first)
+        self._count(count * _NUMBER)
+        return struct.unpack_from(f"<{count}{code}", self.content, first)
 
     def text(self, at: int) -> str:
         """The string at ``at``."""

@@ -17,8 +17,9 @@ from edgeconv.ir.grids import encodings_of
 from edgeconv.quantising import pretended
 from edgeconv.quantising.grids import places
 from edgeconv.quantising.ranges import Seen, between, nearest, widest
-from edgeconv.quantising.rewrite import whole_bias
 from edgeconv.quantising.unfused import unfused
+from edgeconv.quantising.units import settled, whole_bias
+from edgeconv.requantisation import Sums, fixed
 from edgeconv.targets import TARGETS
 from tests.onnx_models import model, residual, save
 
@@ -115,3 +116,38 @@ def test_a_bias_becomes_whole_units() -> None:
 def test_a_bias_too_large_for_int32_stays() -> None:
     given = Rounded("int8", Filters(np.ones((1, 1), np.float32), np.ones(1, np.float32)), (1e-9,))
     assert whole_bias(given, 1e-9) is given
+
+
+def test_units_of_small_channels_have_words_for_their_results() -> None:
+    """A layer of many inputs, whose channels' units differ forty times: no form is found for the
+    units as they come, and one for their neighbours."""
+    rng = np.random.default_rng(3)
+    x, y = (float(np.float32(scale)) for scale in (0.0297379, 0.0575105))
+    channels, size = 128, 640
+    units = np.geomspace(1e-5, 4e-4, channels).astype(np.float32)
+    counts = np.clip(np.rint(25 * rng.standard_normal((channels, size))), -127, 127).astype(int)
+    weights = (counts * units[:, None].astype(np.float64)).astype(np.float32)
+    bias = rng.normal(size=channels).astype(np.float32)
+    given = Rounded("int8", Filters(weights, bias), tuple(map(float, units)))
+
+    def form(entry: Rounded) -> object:
+        own = np.asarray(entry.units) * x
+        count = np.rint(np.asarray(entry.parameters.bias, np.float64) / own).astype(np.int64)
+        reach = np.abs(counts).sum(axis=1) * 255
+        sums = Sums(own, 0 * own, count - reach, count + reach, y, -128, -128, 127)
+        return fixed(sums)
+
+    assert form(whole_bias(given, x)) is None
+    better = whole_bias(settled(given, x, y), x)
+    assert form(better) is not None
+    assert np.allclose(better.parameters.weights, weights, rtol=2e-5)
+
+
+def test_a_unit_is_not_too_small_for_its_bias() -> None:
+    filters = Filters(np.full((2, 3), 1e-9, np.float32), np.array([1.0, 0.5], np.float32))
+    entry = whole_bias(settled(Rounded("int8", filters, (1e-11, 1e-11)), 0.02, 0.03), 0.02)
+    assert entry.units is not None
+    assert entry.parameters.bias is not None
+    counts = entry.parameters.bias / (np.array(entry.units) * 0.02)
+    assert np.abs(counts).max() < 2**30
+    assert np.allclose(entry.parameters.bias, [1.0, 0.5])

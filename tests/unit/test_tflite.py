@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 
 from edgeconv import limits
 from edgeconv.errors import EdgeconvError
-from edgeconv.frontend import Cut, load, reference_outputs
+from edgeconv.frontend import Cut, load, model_file, reference_outputs
 from edgeconv.frontend.fingerprint import sha256
 from edgeconv.tensor_names import tensor_names
 from edgeconv.tflite_format import DamagedError, read
@@ -173,6 +174,19 @@ def test_everything_unsupported_is_listed_at_once(write: Write) -> None:
 )
 def test_reasons(sketch: Sketch, reason: str, write: Write) -> None:
     assert re.search(reason, refused(write(sketch.bytes([0], [1]))))
+
+
+def test_more_than_one_subgraph_is_said(write: Write) -> None:
+    path = write(chain("RELU").bytes([0], [1], subgraphs=3))
+    assert load(path).notes == ("3 subgraphs, of which the first is compiled",)
+    assert "a model without a graph" in refused(write(chain("RELU").bytes([0], [1], subgraphs=0)))
+
+
+def test_the_model_is_one_that_onnx_accepts(write: Write) -> None:
+    model = model_file.read(write(quantised_network())).model
+    for tensor in model.graph.initializer:
+        assert tensor.ByteSize() < 1200  # larger ones stay in the file
+    onnx.checker.check_model(model, full_check=False)
 
 
 def _patched(data: bytes, old: bytes, new: bytes) -> bytes:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,9 +24,12 @@ from edgeconv.choose import select
 from edgeconv.codegen.functions import environment
 from edgeconv.codegen.routines import routines_header
 from edgeconv.errors import EdgeconvError
-from edgeconv.ir.graph import Graph, Node, Tensor
+from edgeconv.ir.activation import Activation
+from edgeconv.ir.graph import Epilogue, Graph, Node, Tensor
 from edgeconv.ir.minimal_filter import MinimalFilter, Nested, minimal_filter
 from edgeconv.targets import TARGETS
+from tests import onnx_models
+from tests.command import Command
 
 RATIONALS = st.fractions(min_value=-4, max_value=4, max_denominator=4)
 
@@ -195,3 +200,32 @@ def test_a_strip_covers_the_image_in_whole_register_tiles(
     assert plan.tiles[0] * plan.tiles[1] <= plan.strips * plan.strip
     assert found.workspace_bytes == 4 * (plan.panel_floats + plan.sums_floats(target.lanes))
     assert not candidates(problem_of(node, graph), replace(target, workspaces=False))
+
+
+def test_what_is_rounded_to_a_grid_stays_with_it() -> None:
+    grid = Activation("grid", 0.1, -10.0, 10.0)
+    graph = network()
+    (node,) = graph.nodes
+    rounded = replace(graph, nodes=(replace(node, epilogue=Epilogue(before=grid)),))
+    assert algorithm(rounded, winograd_error=1e-3) != "winograd"
+
+
+@pytest.mark.parametrize("board", ["generic-c", "raspberry-pi-4"])
+def test_a_program_keeps_the_tolerance_of_all_others(
+    edgeconv: Command, tmp_path: Path, board: str
+) -> None:
+    """And what compile promises is said, and its command quoted."""
+    model = onnx_models.save(
+        onnx_models.convolution(24, 24, (1, 24, 13, 18)), tmp_path / "net.onnx"
+    )
+    asked = (model, "--board", board, "--winograd-error", "1e-4", "-o", tmp_path / "out")
+    done = edgeconv.ok("compile", *asked)
+    assert "1 convolution(s) by minimal filtering (1 in F(" in done.stderr
+    assert "--winograd-error 0.0001" in (tmp_path / "out" / "net.c").read_text()
+    plan = next(e["plan"] for e in report_of(tmp_path / "out") if e["algorithm"] == "winograd")
+    assert plan["form"].endswith(", 3x3)")
+    edgeconv.ok("verify", tmp_path / "out")
+
+
+def report_of(project: Path) -> Any:
+    return json.loads((project / "report.json").read_text())["layers"]

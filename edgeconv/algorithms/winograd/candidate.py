@@ -54,9 +54,9 @@ def _work(problem: ConvProblem, plan: WinogradPlan, target: Target) -> Work:
     tiles = problem.batch * plan.strips * plan.strip
     filters = plan.filter_floats(problem, target.lanes)
     panels = tiles * plan.form.products * problem.in_c
-    passes = -(-problem.out_c // (plan.vectors * target.lanes))
+    many = plan.filter_tiles(problem, target.lanes)
     read, written = problem.in_elements, problem.out_elements
-    weights, data = filters * tiles / plan.rows, panels * (passes + 1) + read + written
+    weights, data = filters * tiles / plan.rows, panels * (many + 1) + read + written
     return Work(
         slots=plan.cost + epilogue(problem, target),
         moves=weights + data if target.single_issue else 0.0,
@@ -74,21 +74,24 @@ def _traffic(problem: ConvProblem, plan: WinogradPlan, target: Target) -> tuple[
 def _crossing(problem: ConvProblem, plan: WinogradPlan, lanes: int, cache: Cache) -> Crossing:
     """Strip by strip, under which all filters pass, tile by tile of the micro-kernel."""
     strips = problem.batch * plan.strips
-    passes = -(-problem.out_c // (plan.vectors * lanes))
+    many = plan.filter_tiles(problem, lanes)
     filters = float(FLOAT_BYTES * plan.filter_floats(problem, lanes))
     panel, sums = FLOAT_BYTES * plan.panel_floats, FLOAT_BYTES * plan.sums_floats(lanes)
     results = float(FLOAT_BYTES * problem.out_elements)
     own = Runs(1, panel)
-    panel_lost = lost(cache, own, Runs(1, filters / passes), Runs(1, sums))
+    panel_lost = lost(cache, own, Runs(1, filters / many), Runs(1, sums))
     filters_lost = lost(cache, Runs(1, filters), own, Runs(1, sums), Runs(1, results / strips))
+    tile = Runs(1, plan.filter_tile_bytes(problem, lanes))
+    again = plan.strip // plan.rows - 1  # rows of tiles under the filters of a position
+    tile_lost = lost(cache, tile, Runs(1, panel / plan.form.products / (again + 1)))
     # Sums are read as soon as they are written; beside filters and a panel that stay.
-    sums_lost = lost(cache, Runs(1, sums), Runs(1, filters / passes))
-    sums_moved = strips * passes * sums * sums_lost
+    sums_lost = lost(cache, Runs(1, sums), Runs(1, filters / many))
+    sums_moved = strips * many * sums * sums_lost
     return Crossing(
         level=cache.level,
         input=FLOAT_BYTES * problem.batch * problem.in_c * _read(problem),
-        packed=strips * panel * (1 + panel_lost * passes) - panel + sums_moved,
-        filters=filters * (1 + (strips - 1) * filters_lost),
+        packed=strips * panel * (1 + panel_lost * many) - panel + sums_moved,
+        filters=filters * (1 + (strips - 1) * filters_lost + strips * again * tile_lost),
         output_reads=0.0,
         packed_writes=strips * panel * panel_lost + sums_moved,
         output_writes=results,

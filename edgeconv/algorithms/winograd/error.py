@@ -46,7 +46,9 @@ def _winograd(form: Nested, weights: Floats, tiles: Floats) -> npt.NDArray[np.fl
     down, across = matrices(form.down).of_filter, matrices(form.across).of_filter
     filters = nested(down, across, weights).astype(np.float32)
     inputs = _both(form, "input", tiles)
-    sums = np.einsum("tcij,ocij->toij", inputs, filters, optimize=True)
+    sums = np.zeros((len(tiles), len(filters), *filters.shape[2:]), np.float32)
+    for channel in range(filters.shape[1]):
+        sums = _fused(filters[:, channel], inputs[:, None, channel], sums)
     return _both(form, "output", sums).astype(np.float64)
 
 
@@ -59,15 +61,18 @@ def _both(form: Nested, side: str, values: Floats) -> Floats:
     return _run(across, _run(down, values, 2), 3)
 
 
+def _fused(a: Floats | np.float32, b: Floats, c: Floats) -> Floats:
+    """a * b + c, rounded once; the same bits on every machine, as products of matrices are not."""
+    exact = np.multiply(a, b, dtype=np.float64) + c
+    return exact.astype(np.float32)
+
+
 def _run(code: Routine, values: Floats, axis: int) -> Floats:
     """``code`` along an axis, multiply-adds rounded once."""
     known = {f"x{i}": np.take(values, i, axis) for i in range(code.inputs)}
     for each in code.sums:
         total = np.zeros_like(known["x0"])
         for factor, name in each.terms:
-            exact = total.astype(np.float64) + float(np.float32(factor)) * known[name].astype(
-                np.float64
-            )
-            total = exact.astype(np.float32)
+            total = _fused(np.float32(factor), known[name], total)
         known[each.name] = total
     return np.stack([known[name] for name in code.outputs], axis)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from edgeconv.algorithms.candidate import ConvCandidate
 from edgeconv.algorithms.filter_order import FilterOrder
 from edgeconv.algorithms.layer import conv_layer
+from edgeconv.algorithms.packing import weights_of
 from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.algorithms.winograd.candidate import WinogradCandidate
+from edgeconv.algorithms.winograd.forms import error_of
 from edgeconv.algorithms.winograd.plan import WinogradPlan, routine_of
 from edgeconv.algorithms.winograd.toom_cook import matrices, nested
 from edgeconv.ir.choice import Layer
@@ -26,6 +29,12 @@ def transformed(form: Nested, weights: Floats) -> Floats:
     G g G^T in float64, rounded once."""
     down, across = matrices(form.down).of_filter, matrices(form.across).of_filter
     return nested(down, across, weights).astype(np.float32)
+
+
+def promised_error(layer: Layer, graph: Graph) -> float:
+    """The error of a layer that `lower` has made, measured on its own filters."""
+    assert isinstance(layer.candidate, ConvCandidate), layer.node.name
+    return error_of(layer.candidate.plan.form, weights_of(layer.node, graph))
 
 
 def _order(problem: ConvProblem, plan: WinogradPlan, lanes: int) -> FilterOrder:

@@ -71,6 +71,14 @@ class WinogradPlan:
         """Transformed filters."""
         return self.form.products * problem.in_c * -(-problem.out_c // lanes) * lanes
 
+    def filter_tile_bytes(self, problem: ConvProblem, lanes: int) -> int:
+        """Filters that a micro-kernel call meets."""
+        return FLOAT_BYTES * problem.in_c * self.vectors * lanes
+
+    def filter_tiles(self, problem: ConvProblem, lanes: int) -> int:
+        """Register tiles that the filters make."""
+        return -(-problem.out_c // (self.vectors * lanes))
+
     def sums_floats(self, lanes: int) -> int:
         """Products of a strip with the filters of a register tile."""
         return self.form.products * self.strip * self.vectors * lanes
@@ -168,11 +176,22 @@ def cost(problem: ConvProblem, plan: WinogradPlan, target: Target) -> float:
 
 
 def _waiting(problem: ConvProblem, plan: WinogradPlan, target: Target) -> float:
-    """Slots that filters take to come, for every strip from the cache that holds them and it."""
+    """Slots that operands take to come.
+
+    Filters: for every strip from the cache that holds them and it, and for every row of tiles from
+    the second where those of a position do not stay in the first.  The panel: for the filters of
+    each register tile from the second.
+    """
     machine, lanes = machine_of(target), target.lanes
+    if not machine.caches:
+        return 0.0
     filters = FLOAT_BYTES * plan.filter_floats(problem, lanes)
-    held = filters + FLOAT_BYTES * (plan.panel_floats + plan.sums_floats(lanes))
+    panel = FLOAT_BYTES * plan.panel_floats
+    held = filters + panel + FLOAT_BYTES * plan.sums_floats(lanes)
     levels = (0.0, *(level.byte for level in machine.caches))
     costs = zip(machine.sizes, levels, strict=False)
-    byte = next((cost for size, cost in costs if held <= size), machine.weights.byte)
-    return plan.strips * filters * byte / machine.slot
+    far = next((cost for size, cost in costs if held <= size), machine.weights.byte)
+    many, pieces = plan.filter_tiles(problem, lanes), plan.strip // plan.rows
+    stays = plan.filter_tile_bytes(problem, lanes) <= machine.sizes[0] / 2
+    near = many * panel + (0 if stays else (pieces - 1) * filters)
+    return plan.strips * (filters * far + near * machine.caches[0].byte) / machine.slot

@@ -63,9 +63,22 @@ def doubles(matrix: Matrix) -> Doubles:
 
 
 def nested(down: Matrix, across: Matrix, values: npt.NDArray[np.floating]) -> Doubles:
-    """``down`` x values x ``across`` transposed, over the last two axes, in float64."""
-    result: Doubles = doubles(down) @ values.astype(np.float64) @ doubles(across).T
-    return result
+    """``down`` x values x ``across`` transposed, over the last two axes, in float64.
+
+    Products are added one after the other, so that results are the same bits on every machine.
+    """
+    return _along(_along(values.astype(np.float64), doubles(down), -2), doubles(across), -1)
+
+
+def _along(values: Doubles, matrix: Doubles, axis: int) -> Doubles:
+    terms = [np.take(values, k, axis) for k in range(matrix.shape[1])]
+    rows = []
+    for row in matrix:
+        total = row[0] * terms[0]
+        for factor, term in zip(row[1:], terms[1:], strict=True):
+            total = total + factor * term
+        rows.append(total)
+    return np.stack(rows, axis)
 
 
 def _toom_cook(form: MinimalFilter) -> Matrices:

@@ -136,13 +136,14 @@ def translate(content: Content, where: str) -> Translated:
     for index in file.outputs:
         if file.tensors[index].data is not None:
             out.store(index)
+    fixed = not any(file.tensors[index].free for index in file.inputs)
     graph = helper.make_graph(
         out.nodes,
         "tflite",
         [_value(file.tensors[index]) for index in file.inputs],
-        [_value(file.tensors[index], shaped=False) for index in file.outputs],
+        [_value(file.tensors[index], shaped=fixed) for index in file.outputs],
         out.initializers,
-        value_info=_inside(file),
+        value_info=_inside(file) if fixed else [],
     )
     model = helper.make_model(
         graph, opset_imports=[helper.make_opsetid("", _OPSET)], ir_version=_IR
@@ -178,9 +179,7 @@ def _value(tensor: Tensor, *, shaped: bool = True) -> onnx.ValueInfoProto:
 
 
 def _inside(file: Model) -> list[onnx.ValueInfoProto]:
-    """Types of the values between inputs and outputs, where no size is free."""
-    if any(file.tensors[index].free for index in file.inputs):
-        return []
+    """Types of the values between inputs and outputs, as the file has them."""
     ends = {*file.inputs, *file.outputs}
     return [
         _value(tensor)
