@@ -28,8 +28,10 @@ import numpy.typing as npt
 
 from edgeconv import algorithms
 from edgeconv.algorithms.problem import problem_of
+from edgeconv.algorithms.winograd.forms import forms_for
 from edgeconv.errors import EdgeconvError
 from edgeconv.ir.graph import Graph, Node, Tensor
+from edgeconv.ir.minimal_filter import Nested
 from edgeconv.lowering.options import LayoutOption
 from edgeconv.targets import Target
 from tests.convbench.reference import Doubles, convolve
@@ -44,7 +46,8 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What to run of each convolution: an algorithm, all that apply if it is "", and layouts."""
+    """What to run of each convolution: an algorithm, all that apply if it is "" (of minimal
+    filtering no form does unless it is named), and layouts."""
 
     algorithm: str = ""
     every_layout: bool = False
@@ -121,6 +124,8 @@ def graph_of(conv: Convolution, algorithm: str, w: Array, b: Array) -> Graph:
         "groups": conv.groups,
         **({"algorithm": algorithm} if algorithm else {}),
     }
+    if algorithm == "winograd":  # in no form unless it is named
+        attrs["minimal_filters"] = forms_of(conv)
     inputs = ("x", "w", "b") if conv.bias else ("x", "w", "")
     tensors = {
         "x": Tensor("x", (1, conv.in_c, conv.in_h, conv.in_w)),
@@ -132,6 +137,11 @@ def graph_of(conv: Convolution, algorithm: str, w: Array, b: Array) -> Graph:
     return Graph(
         "test", (Node("conv", "Conv", inputs, ("out",), attrs),), tensors, ("x",), ("out",)
     )
+
+
+def forms_of(conv: Convolution) -> tuple[Nested, ...]:
+    """The forms that it can be computed in."""
+    return tuple(points[0] for points in forms_for(conv.kernel_h, conv.kernel_w))
 
 
 def _weightless(conv: Convolution, algorithm: str) -> Graph:
@@ -147,7 +157,7 @@ def _weightless(conv: Convolution, algorithm: str) -> Graph:
 
 def tasks_of(conv: Convolution, target: Target, scope: Scope) -> list[Task]:
     """The tasks of a convolution; none where no algorithm in scope applies."""
-    graph, tasks = _weightless(conv, ""), []
+    graph, tasks = _weightless(conv, scope.algorithm), []
     node = graph.nodes[0]
     problem = problem_of(node, graph)
     for entry in algorithms.algorithms().values():

@@ -17,7 +17,16 @@ import pytest
 from edgeconv.targets import TARGETS, Target
 from tests.convbench import table
 from tests.convbench.reference import convolve
-from tests.convbench.sweep import EVERYTHING, Report, Scope, graph_of, ratio, run_batch, sweep
+from tests.convbench.sweep import (
+    EVERYTHING,
+    Report,
+    Scope,
+    forms_of,
+    graph_of,
+    ratio,
+    run_batch,
+    sweep,
+)
 from tests.convbench.table import Convolution
 from tests.ir_interpreter import evaluate
 from tests.kernels import builds
@@ -83,6 +92,13 @@ def rows() -> list[Convolution]:
 def test_sample(build_once: Build, rows: list[Convolution]) -> None:
     quick = table.sample(rows, QUICK_ROWS, QUICK_OF_A_KIND, WHOLE_TABLE_MACS)
     check(build_once, rows_for(build_once.target, quick, SLOW_MACS))
+
+
+@pytest.mark.slow
+def test_sample_by_minimal_filtering(build_once: Build, rows: list[Convolution]) -> None:
+    others = {"strided", "dilated", "grouped", "depthwise"}
+    able = [row for row in rows if forms_of(row) and others.isdisjoint(row.kinds)]
+    check(build_once, [row for row in able if row.macs <= SLOW_MACS], Scope("winograd"))
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -229,3 +230,26 @@ def test_a_program_keeps_the_tolerance_of_all_others(
 
 def report_of(project: Path) -> Any:
     return json.loads((project / "report.json").read_text())["layers"]
+
+
+VGG16 = (
+    (64, 64, 224),
+    (64, 128, 112),
+    (128, 256, 56),
+    (256, 256, 56),
+    (256, 512, 28),
+    (512, 512, 14),
+)
+
+
+def test_strips_need_a_tenth_of_what_whole_images_would() -> None:
+    """On VGG-16, whose largest images would decide."""
+    target, most, whole = boards.load("zen4").target, 0, 0
+    for in_c, out_c, size in VGG16:
+        graph = network(8, 8, size, minimal_filters=accurate(weights(8, 8, 3), 1.0))
+        problem = problem_of(graph.nodes[0], graph)
+        (found,) = candidates(replace(problem, in_c=in_c, out_c=out_c), target)
+        most = max(most, found.workspace_bytes)
+        tiles = math.prod(found.plan.tiles)
+        whole = max(whole, 4 * found.plan.form.products * tiles * (in_c + out_c))
+    assert most <= whole / 10

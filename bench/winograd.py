@@ -1,0 +1,95 @@
+"""What Winograd convolutions of a model would be off by, layer by layer and form by form; and the
+instructions that they execute under QEMU, beside the cheapest other algorithm.
+
+    python bench/winograd.py resnet18.onnx
+    python bench/winograd.py resnet18.onnx --board raspberry-pi-4
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from convtime.cases import Candidate, Convolution, distinct
+from counting.program import Counter
+
+from edgeconv import board as boards
+from edgeconv import frontend, passes
+from edgeconv.algorithms.packing import weights_of
+from edgeconv.algorithms.problem import problem_of
+from edgeconv.algorithms.winograd.candidate import applies
+from edgeconv.algorithms.winograd.forms import error_of, forms_for
+from edgeconv.choose import select
+from edgeconv.errors import EdgeconvError
+from edgeconv.ir.minimal_filter import Nested
+from edgeconv.targets import Target
+
+
+def errors(model: Path) -> Iterator[tuple[str, dict[Nested, float]]]:
+    """Layers that have forms, and the error of each."""
+    graph = passes.optimise(frontend.load(model))
+    for node in graph.nodes:
+        if node.op == "Conv" and applies(problem_of(node, graph)):
+            weights = weights_of(node, graph)
+            sizes = list(forms_for(*weights.shape[2:])) if weights.ndim == 4 else []
+            if sizes:
+                yield node.name, {form: error_of(form, weights) for each in sizes for form in each}
+
+
+def print_errors(model: Path) -> None:
+    """A line per layer, a column per form."""
+    for name, found in errors(model):
+        columns = "  ".join(f"{form} {error:.1e}" for form, error in found.items())
+        print(f"{name[-40:]:40}  {columns}", flush=True)
+
+
+def lowered(layer: Convolution, target: Target, error: float) -> Candidate:
+    """The cheapest, where forms of at most this error may be chosen."""
+    choice = select(layer.graph, target, winograd_error=error)
+    (chosen,) = (entry for entry in choice.layers if entry.candidate)
+    return Candidate(chosen.algorithm, chosen, choice.graph)
+
+
+def print_counts(model: Path, name: str, error: float) -> None:
+    """Instructions of the layers that are then computed so, and of what they would be else."""
+    board = boards.load(name)
+    layers = [layer for layer, _ in distinct(model) if applies(layer.problem)]
+    pairs = [[lowered(layer, board.target, most) for most in (0.0, error)] for layer in layers]
+    both = zip(layers, pairs, strict=True)
+    chosen = [(layer, pair) for layer, pair in both if pair[1].name == "winograd"]
+    ratios = []
+    with tempfile.TemporaryDirectory() as folder:
+        counter = Counter(board, [way for _, pair in chosen for way in pair], Path(folder))
+        for number, (layer, (other, fast)) in enumerate(chosen):
+            before, after = (counter.instructions(2 * number + i) for i in range(2))
+            ratios.append(before / after)
+            ways = f"{other.name:8}{before:14,}  {fast.layer.plan['form']}{after:14,}"
+            print(f"{layer.label:32}{ways}{ratios[-1]:7.2f}", flush=True)
+    if ratios:
+        mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+        print(f"{name}: {len(ratios)} of {len(layers)} layers, geometric mean {mean:.2f}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("model", type=Path, metavar="MODEL.onnx")
+    parser.add_argument("--board", action="append", default=[], help="count instructions there")
+    parser.add_argument("--error", type=float, default=1e-4, help="--winograd-error for the counts")
+    args = parser.parse_args()
+    try:
+        if not args.board:
+            print_errors(args.model)
+        for name in args.board:
+            print_counts(args.model, name, args.error)
+    except EdgeconvError as error:
+        print("\n".join([error.one_line(), *error.details]), file=sys.stderr)
+        return error.code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
