@@ -242,6 +242,9 @@ class Walk(Values):
             self.define(node.output[0], self._weights.array(node.attribute[0].t))
             return True
         needed = folding.needed_inputs(node, names)
+        if not needed and self._unknown.intersection(names):
+            self._skip(visit)  # of a shape that what was refused leaves open
+            return True
         if any(self.constant(name) is None for name in needed):
             return False
         values = {name: self._value_or_placeholder(name) for name in names}

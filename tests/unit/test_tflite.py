@@ -162,11 +162,25 @@ def test_everything_unsupported_is_listed_at_once(write: Write) -> None:
     assert load(path, cut_at=Cut(outputs=("1",))).outputs == ("1",)
 
 
+def test_what_follows_from_a_refusal_is_not_listed(write: Write) -> None:
+    """Sizes that are those of a tensor that a refused operator writes."""
+    sketch = Sketch()
+    for number in range(3):
+        sketch.tensor(str(number), (1, 4, 4, 2))
+    sizes = sketch.constant("sizes", [4, 4], "int32")
+    sketch.operator("SIN", [0], [1])
+    sketch.operator("RESIZE_BILINEAR", [1, sizes], [2])
+    said = refused(write(sketch.bytes([0], [2])))
+    assert "1 unsupported kind of node" in said
+    assert "tflite.SIN" in said
+
+
 @pytest.mark.parametrize(
     ("sketch", "reason"),
     [
         (chain("RELU", dtype="int32"), "computes with int32 without a scale"),
-        (chain("RELU", dtype="float16"), "computes with float16 without a scale"),
+        (chain("RELU", dtype="float16"), "float16 values at run time"),
+        (chain("DENSIFY"), "DENSIFY: 1 node .1.: its weights are sparse"),
         (chain("RELU", variable=True), "keeps its value from run to run"),
         (chain("ADD"), "got Node|Add"),
         (chain("CONV_2D"), "input 1 is missing"),

@@ -103,6 +103,18 @@ _TRANSLATORS: Mapping[str, Translator] = MappingProxyType(
         "BATCH_MATMUL": reductions.batch_matmul,
     }
 )
+_RECURRENT = "recurrent layers, which keep a state, are not computed"
+_WHY = MappingProxyType(
+    {
+        "DENSIFY": "its weights are sparse: convert the model without sparsity",
+        "TRANSPOSE_CONV": "not computed: resize, then convolve",
+        **dict.fromkeys(("IF", "WHILE", "CALL", "CALL_ONCE"), "which graph runs is known too late"),
+        **dict.fromkeys(("SVDF", "RNN", "LSTM"), _RECURRENT),
+        **dict.fromkeys(
+            ("UNIDIRECTIONAL_SEQUENCE_LSTM", "UNIDIRECTIONAL_SEQUENCE_RNN"), _RECURRENT
+        ),
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +170,8 @@ def _write(out: Writing, operator: Operator) -> None:
     try:
         translator = None if operator.custom else _TRANSLATORS.get(operator.kind)
         if translator is None:
-            raise UnsupportedError("a custom operator" if operator.custom else "not supported")
+            why = "a custom operator" if operator.custom else _WHY.get(operator.kind)
+            raise UnsupportedError(why or "not supported")
         if any(out.model.tensors[i].stays for i in operator.inputs if i != ABSENT):
             raise UnsupportedError("reads a variable, which keeps its value from run to run")
         translator(out, operator)

@@ -115,7 +115,7 @@ class Writing:
         if tensor.dtype == "float32":
             return self.stored(operator, index)
         if place not in self._reals:
-            if tensor.dtype == "float16" and tensor.data is not None:
+            if tensor.dtype == "float16":  # of constants, or refused where it arises
                 kind, operands = "Cast", list[str]()
                 options: dict[str, Any] = {"to": TensorProto.FLOAT}
             elif is_quantised(tensor):
