@@ -25,8 +25,8 @@ CORNERS = (
     (Objective.MEMORY, Objective.NOISE),
 )
 SECONDS = 20.0  # in total
-LEVELS = 5  # of noise
-PROBES = 16  # further levels, between those
+ALLOWANCES = 5  # of noise
+PROBES = 16  # further ones, between those
 CLOSE = 0.23  # 1 dB, in powers of e: levels nearer to each other than that are not told apart
 SAME = 1e-3  # of memory, relative: no step
 NOISELESS = 1e-8  # stands for no noise, in ratios
@@ -110,7 +110,7 @@ def _distance(a: Point, b: Point) -> float:
 
 def _sweep(tables: Tables, limits: Limits, ends: float) -> Iterator[Answer]:
     smallest: dict[float, Answer] = {}  # by the level of noise
-    for noise in _levels(tables, limits, ends):
+    for noise in _allowances(tables, limits, ends):
         within = Limits(limits.ram, limits.flash, noise)
         corners: dict[Objective, Answer] = {}
         for first, second in CORNERS:
@@ -169,7 +169,7 @@ def _between(
             yield found
 
 
-def _levels(tables: Tables, limits: Limits, ends: float) -> list[float]:
+def _allowances(tables: Tables, limits: Limits, ends: float) -> list[float]:
     """Noise limits, evenly spaced in dB from the least noise there is to the loudest choice."""
     quiet = _best(tables, Limits(limits.ram, limits.flash), (Objective.NOISE,), ends)
     if quiet is None:
@@ -179,8 +179,8 @@ def _levels(tables: Tables, limits: Limits, ends: float) -> list[float]:
     lowest = max(quiet.value, noise_of(QUIETEST_DB))
     if highest <= lowest:  # nobody can tell them apart, but the quietest is one end
         return list(dict.fromkeys((quiet.value, max(quiet.value, highest))))
-    ratio = (highest / lowest) ** (1 / (LEVELS - 1))
-    return [quiet.value, *(lowest * ratio**k for k in range(1, LEVELS))]
+    ratio = (highest / lowest) ** (1 / (ALLOWANCES - 1))
+    return [quiet.value, *(lowest * ratio**k for k in range(1, ALLOWANCES))]
 
 
 def _best(

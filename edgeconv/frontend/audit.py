@@ -18,7 +18,7 @@ from edgeconv.frontend.names import FunctionKey, call_key, function_key
 from edgeconv.frontend.schedule import label, subgraphs
 
 _COUNTED = 10**12  # nodes of a function; larger counts are all alike
-Level = tuple[onnx.NodeProto, int]  # a node, and how many subgraphs it lies in
+Nested = tuple[onnx.NodeProto, int]  # a node, and how many subgraphs it lies in
 
 
 def audit(model: onnx.ModelProto, path: Path) -> None:
@@ -54,9 +54,9 @@ def audit(model: onnx.ModelProto, path: Path) -> None:
     _check_written_out(nodes, bodies, path)
 
 
-def _nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[Level]:
+def _nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[Nested]:
     """``nodes`` and those of the graphs in them."""
-    waiting: list[Level] = [(node, 0) for node in nodes]
+    waiting: list[Nested] = [(node, 0) for node in nodes]
     while waiting:
         node, depth = waiting.pop()
         yield node, depth
@@ -92,23 +92,23 @@ def _check_node(node: onnx.NodeProto, path: Path, *, in_function: bool) -> None:
 
 
 def _check_written_out(
-    nodes: list[Level], bodies: Mapping[FunctionKey, list[Level]], path: Path
+    nodes: list[Nested], bodies: Mapping[FunctionKey, list[Nested]], path: Path
 ) -> None:
     """Hold the nodes that are left when all functions are in place of their calls."""
     sizes, depths = _written_out(bodies)
 
-    def total(level: Level) -> int:
-        return sizes.get(call_key(level[0]), 1)
+    def total(nested: Nested) -> int:
+        return sizes.get(call_key(nested[0]), 1)
 
-    def deep(level: Level) -> int:
-        return level[1] + depths.get(call_key(level[0]), 0)
+    def deep(nested: Nested) -> int:
+        return nested[1] + depths.get(call_key(nested[0]), 0)
 
     limits.held("model-depth", max(map(deep, nodes), default=0), str(path), "nested too deep")
     limits.held("model-nodes", sum(map(total, nodes)), str(path), "too large to compile")
 
 
 def _written_out(
-    bodies: Mapping[FunctionKey, list[Level]],
+    bodies: Mapping[FunctionKey, list[Nested]],
 ) -> tuple[dict[FunctionKey, int], dict[FunctionKey, int]]:
     """Nodes and depth of every function; none of those that call themselves, which the walk
     refuses."""

@@ -39,7 +39,7 @@ _CHILDREN: dict[str, dict[int, str]] = {
 _RAW_DATA = 9  # TensorProto
 _SMALL = 4096  # bytes below which a message is left to protobuf
 _DEEPEST = 100  # messages within each other that protobuf parses
-_LEVEL = 3  # of them are a graph, its node and the attribute with the next graph
+_SUBGRAPH = 3  # of them are a graph, its node and the attribute with the next graph
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,8 +194,8 @@ def _check_depth(content: mmap.mmap, path: Path) -> None:
         raise EdgeconvError(
             "not a readable ONNX model",
             where=str(path),
-            got=f"{deepest // _LEVEL} subgraphs within each other",
-            rule=f"protobuf reads messages of {_DEEPEST} levels, {_DEEPEST // _LEVEL} subgraphs",
+            got=f"{deepest // _SUBGRAPH} subgraphs within each other",
+            rule=f"protobuf reads messages of {_DEEPEST} levels, {_DEEPEST // _SUBGRAPH} subgraphs",
             hint="write branches as functions, or take them out where their condition is known",
         )
 
