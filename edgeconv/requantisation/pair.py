@@ -26,8 +26,8 @@ _STORED = np.arange(-128, 128, dtype=np.int64)
 _LARGEST = 2**31 - 1
 _MOST_RIGHT = 22
 _NEAR = 1e-9  # of a tie in float64, whose five roundings are below 1e-12 of 512
-_BY = (0, 1, -1)  # tried around the nearest factors
-_OFFSETS = (0, -1, 1, -3, 3)
+# Tried around the nearest factors, near ones first.
+_AROUND = sorted(product(range(-4, 5), repeat=2), key=lambda near: max(map(abs, near)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,18 +74,25 @@ def pair_sum(a: Affine, b: Affine, result: Affine, low: int, high: int) -> PairS
     where ties are exact: kernels round them up."""
     wanted = added(a, b, result, low, high)
     by_a, by_b = a.scale / result.scale, b.scale / result.scale
-    rows, columns = _STORED[:, None], _STORED[None, :]
     for right in _rights(by_a, by_b):
-        for near_a, near_b, near in product(_BY, _BY, _OFFSETS):
+        for near_a, near_b in _AROUND:
             whole_a, whole_b = round(by_a * 2**right) + near_a, round(by_b * 2**right) + near_b
-            start = (result.zero << right) + (1 << (right - 1)) + near
-            found = PairSum(
-                whole_a, whole_b, start - a.zero * whole_a - b.zero * whole_b, right, low, high
-            )
-            reach = 128 * (whole_a + whole_b) + abs(found.offset)
-            if reach <= _LARGEST and np.array_equal(found.of(rows, columns), wanted):
-                return found
+            offset = _offset(whole_a, whole_b, right, wanted, (low, high))
+            if offset is not None and 128 * (whole_a + whole_b) + abs(offset) <= _LARGEST:
+                return PairSum(whole_a, whole_b, offset, right, low, high)
     return None
+
+
+def _offset(
+    by_a: int, by_b: int, right: int, wanted: Integers, bounds: tuple[int, int]
+) -> int | None:
+    """The one with which every pair is as ``wanted``, in the middle of those there are, if any."""
+    low, high = bounds
+    without = _STORED[:, None] * by_a + _STORED[None, :] * by_b
+    # Results between the bounds need a sum of their step; at a bound, of that or beyond it.
+    least = ((wanted << right) - without)[wanted > low].max(initial=-_LARGEST)
+    most = (((wanted + 1) << right) - 1 - without)[wanted < high].min(initial=_LARGEST)
+    return int(least + (most - least) // 2) if least <= most else None
 
 
 def _rights(by_a: float, by_b: float) -> Iterator[int]:
