@@ -1,11 +1,12 @@
 """What results as int8 take and save on a microcontroller: instructions counted in the emulator.
 
-    python bench/firmware_counts.py MODEL.onnx [MODEL.onnx ...] [--board mps2-an500]
+    python bench/firmware_counts.py MODEL.onnx [MODEL.onnx ...] [--board mps2-an500] [--io arena]
 
-Of every quantised model two images, its results in int8 and in float32: both verified, then booted
-once more in QEMU with a plugin that counts what one inference executes, start and checksum of the
-weights included.  One line per model: bytes of the arena, of code and constants, and millions of
-instructions, of float32 and of int8.
+Of every quantised model two images, its results in float32 and in int8, both verified, then booted
+in QEMU with a plugin that counts what is executed: once as it is, and once with a second inference.
+One line per image: bytes of RAM (arena, inputs and outputs) and of code and constants, millions of
+instructions of the whole image, start and checksum of the weights included, and of an inference
+alone, and the cycles in millions that the board's file predicts for that.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
 from counting.program import build_plugin
@@ -27,47 +29,94 @@ from edgeconv.errors import EdgeconvError
 from edgeconv.pipeline import CompileOptions
 
 FORMATS = ("float32", "int8")
+COLUMNS = ("RAM", "code", "image", "inference", "predicted cycles")
 _EXECUTED = re.compile(r"^executed ([0-9]+)$", re.MULTILINE)
+_RUN = re.compile(r"status = net_run\(.*?\);", re.DOTALL)
 
 
-def counted(model: Path, board: str, form: str, plugin: Path, folder: Path) -> tuple[int, int, int]:
-    """Bytes of arena and of code with constants, and instructions, with results in ``form``."""
-    options = CompileOptions(model, board, name="net", storage={"*:output": form})
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Bytes; instructions of the image and of an inference; cycles, None where none are known."""
+
+    ram: int
+    code: int
+    image: int
+    inference: int
+    cycles: float | None
+
+    def __str__(self) -> str:
+        predicted = "-" if self.cycles is None else f"{1e-6 * self.cycles:.3f}"
+        executed = (f"{1e-6 * count:.3f}" for count in (self.image, self.inference))
+        return "".join(
+            f"{cell:>{len(head) + 8}}"
+            for head, cell in zip(
+                COLUMNS, (f"{self.ram:,}", f"{self.code:,}", *executed, predicted), strict=True
+            )
+        )
+
+
+def counted(options: CompileOptions, plugin: Path, folder: Path) -> Counts:
+    """Those of a model that is compiled with ``options`` to ``folder``."""
     pipeline.compile_model(options, folder, build=True)
-    result = pipeline.verify_project(folder, model=model)
+    result = pipeline.verify_project(folder, model=options.model)
     if not result.passed:
-        raise EdgeconvError("verification failed", where=str(model), got=f"results in {form}")
+        raise EdgeconvError("verification failed", where=str(options.model))
     project = Project.open(folder)
+    report, clock = project.report, project.board().clock_hz
+    once = executed(project, plugin)
+    main = folder / "main.c"
+    text, runs = _RUN.subn(lambda found: f"{found[0]}\n        {found[0]}", main.read_text())
+    if runs != 1:
+        raise EdgeconvError("no inference", where=str(main), got=f"{runs} calls")
+    main.write_text(text)
+    milliseconds = report["time"]["predicted_ms"]
+    return Counts(
+        ram=report["ram"]["arena"] + report["ram"]["io"],
+        code=report["flash"]["code"] + report["flash"]["rodata"],
+        image=once,
+        inference=executed(project, plugin) - once,
+        cycles=clock * milliseconds / 1e3 if clock and milliseconds else None,
+    )
+
+
+def executed(project: Project, plugin: Path) -> int:
+    """Instructions of the project's image, from reset to its exit."""
     binary = project.build(run_here=True)
     command = [*find_emulator(binary.board), "-plugin", str(plugin), "-d", "plugin"]
     command += [*QEMU_SYSTEM_ARGUMENTS, str(binary.path.resolve())]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        command, cwd=project.directory, capture_output=True, text=True, check=True
+    )
     found = _EXECUTED.search(done.stdout + done.stderr)
     if not found:
         raise EdgeconvError("the plugin counted nothing", where=str(binary.path))
-    flash = project.report["flash"]
-    code = flash["code"] + flash["rodata"]
-    return project.report["ram"]["arena"], code, int(found.group(1))
+    return int(found.group(1))
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("models", nargs="+", type=Path, metavar="MODEL.onnx")
     parser.add_argument("--board", default="mps2-an500")
+    parser.add_argument("--io", default="caller", choices=["caller", "arena"])
+    parser.add_argument("--objective", choices=["latency", "memory", "energy"])
+    parser.add_argument("--formats", nargs="+", default=FORMATS, choices=FORMATS)
     given = parser.parse_args()
-    heads = [f"{what}, {form}" for what in ("arena", "code", "10^6") for form in FORMATS]
-    print(f"{given.board:32}" + "".join(f"{head:>16}" for head in heads) + f"{'ratio':>8}")
+    heads = "".join(f"{head:>{len(head) + 8}}" for head in COLUMNS)
+    print(f"{given.board:32}{'results':8}{heads}")
     with tempfile.TemporaryDirectory() as temporary:
         plugin = build_plugin(Path(temporary))
         for number, model in enumerate(given.models):
-            both = [
-                counted(model, given.board, form, plugin, Path(temporary) / f"{number}_{form}")
-                for form in FORMATS
-            ]
-            arenas, codes, executed = zip(*both, strict=True)
-            bytes_ = "".join(f"{size:16,}" for size in (*arenas, *codes))
-            work = "".join(f"{1e-6 * count:16.2f}" for count in executed)
-            print(f"{model.stem:32}{bytes_}{work}{executed[1] / executed[0]:8.3f}", flush=True)
+            for form in given.formats:
+                options = CompileOptions(
+                    model,
+                    given.board,
+                    name="net",
+                    storage={"*:output": form},
+                    io=given.io,
+                    objective=given.objective,
+                )
+                found = counted(options, plugin, Path(temporary) / f"{number}_{form}")
+                print(f"{model.stem:32}{form:8}{found}", flush=True)
     return 0
 
 
