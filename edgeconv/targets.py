@@ -18,6 +18,7 @@ from edgeconv.micro_kernels.base import MicroKernel, Tile
 
 STRIPS, PANELS = "tile", "f32"  # the rows that every ISA has, over strips and over packed panels
 DSP = "dsp"  # of `features`: products of pairs of int16, and sums of them (Armv7E-M and later)
+DUAL_ISSUE = "dual issue"  # two instructions in a cycle, in order
 HELIUM = (
     "helium"  # of `features`: vectors of integers of Armv8.1-M, from which the rest gains nothing
 )

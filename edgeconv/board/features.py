@@ -10,9 +10,10 @@ from edgeconv.board.arch import DSP_ARCHITECTURES
 from edgeconv.board.file import invalid
 from edgeconv.host import Host
 from edgeconv.micro_kernels import micro_kernels, of_isa
-from edgeconv.targets import DSP, HELIUM, Target
+from edgeconv.targets import DSP, DUAL_ISSUE, HELIUM, Target
 
 _INTEGER_VECTORS = "+nomve.fp"
+_DUAL_ISSUE = "-mcpu=cortex-m7"
 
 
 def detected(row: Target, host: Host) -> frozenset[str]:
@@ -38,8 +39,10 @@ def features_of(
 def integer_features(arch: str, flags: Sequence[str]) -> frozenset[str]:
     """What a microcontroller multiplies integers by, as its architecture and its compiler's flags
     say: Helium, where these leave vectors of integers but none of float32, which compilers would
-    flush subnormal numbers with."""
-    helium = any(flag.endswith(_INTEGER_VECTORS) for flag in flags)
-    return frozenset(
-        name for name, has in ((DSP, arch in DSP_ARCHITECTURES), (HELIUM, helium)) if has
-    )
+    flush subnormal numbers with; and whether the core begins two instructions at a time."""
+    found = {
+        DSP: arch in DSP_ARCHITECTURES,
+        DUAL_ISSUE: any(flag.startswith(_DUAL_ISSUE) for flag in flags),
+        HELIUM: any(flag.endswith(_INTEGER_VECTORS) for flag in flags),
+    }
+    return frozenset(name for name, has in found.items() if has)

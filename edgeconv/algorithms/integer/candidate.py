@@ -1,4 +1,4 @@
-"""When a convolution is computed in integers, with what room and in how many instructions."""
+"""When a convolution is computed in integers, with what room and in how many cycles."""
 
 from __future__ import annotations
 
@@ -6,6 +6,13 @@ import math
 from dataclasses import dataclass, replace
 
 from edgeconv.algorithms.candidate import ConvCandidate
+from edgeconv.algorithms.integer.cycles import (
+    EIGHTS_COLUMN,
+    EIGHTS_WINDOW,
+    FOURS_BLOCK,
+    FOURS_RESULTS,
+    cycles_of,
+)
 from edgeconv.algorithms.integer.packing import (
     DEPTHWISE_CHANNELS,
     DEPTHWISE_WORDS,
@@ -18,16 +25,12 @@ from edgeconv.algorithms.integer.packing import (
 from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.ir.candidate import INTEGERS
 from edgeconv.ir.work import Work
-from edgeconv.targets import DSP, HELIUM, Target
+from edgeconv.targets import HELIUM, Target
 
 PIXELS = 3  # of a panel
 ROWS = PIXELS  # that wait for a residual: no pixel is left over, whatever their width
-_ADDED = 15.0  # instructions of a result that a residual is added to
 _PANEL_BYTES = 2 * PIXELS * QUAD  # of a quad
 _COLUMN_BYTES = 24  # of three rows and four channels of a depthwise layer
-# Instructions, counted in what GCC makes of ec_int8_*.h: of a multiply-add, of a number packed, of
-# a result beside its sum; with SMLAD and without.
-_DSP_CORE, _PLAIN = (0.85, 1.3, 9.0), (4.0, 4.0, 14.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +77,12 @@ def helium_dense(problem: ConvProblem) -> ConvCandidate[IntegerPlan]:
     row = problem.out_size[2] * problem.out_c
     plan = IntegerPlan("convolve_fours_add" if added else "convolve_fours", helium=True)
     copied = not plan.reads_again(problem)
-    instructions = pixels * (
-        fours * (10.0 * blocks + 14) + 60 + (40.0 * problem.kernel[1] if copied else 0)
+    cycles = pixels * (
+        fours * (FOURS_BLOCK * blocks + FOURS_RESULTS)
+        + 60
+        + (40.0 * problem.kernel[1] if copied else 0)
     )
-    instructions += 6.0 * problem.batch * problem.out_size[1] * row if added else 0.0
+    cycles += 6.0 * problem.batch * problem.out_size[1] * row if added else 0.0
     passes = float(pixels * fours * (FOUR * SIXTEEN * blocks + 32))
     return _found(
         problem,
@@ -86,7 +91,7 @@ def helium_dense(problem: ConvProblem) -> ConvCandidate[IntegerPlan]:
             "window": -(-window // QUAD) * QUAD if copied or added else 0,
             "rows": row if added else 0,
         },
-        (instructions, passes, float(pixels * fours * window)),
+        (cycles, passes, float(pixels * fours * window)),
     )
 
 
@@ -95,61 +100,56 @@ def helium_depthwise(problem: ConvProblem) -> ConvCandidate[IntegerPlan]:
     rows, width = problem.batch * problem.out_size[1], problem.out_size[2]
     read = (width - 1) * problem.strides[2] + 3
     eights = -(-problem.out_c // EIGHTS_CHANNELS)
-    instructions = rows * eights * (74.0 * width + 12.0 * read + 80)
+    cycles = rows * eights * (EIGHTS_WINDOW * width + EIGHTS_COLUMN * read + 80)
     outside = problem.in_size[2] * problem.in_c
     return _found(
         problem,
         IntegerPlan("depthwise_eights", helium=True),
         {"columns": read * _COLUMN_BYTES, "outside": outside if _leaves(problem) else 0},
         (
-            instructions,
+            cycles,
             float(rows * width * eights * 4 * EIGHTS_WORDS),
             72.0 * rows * width * eights,
         ),
     )
 
 
-def _rates(target: Target) -> tuple[float, float, float]:
-    return _DSP_CORE if DSP in target.features else _PLAIN
-
-
 def _dense(problem: ConvProblem, target: Target) -> ConvCandidate[IntegerPlan]:
-    mac, packed, result = _rates(target)
-    window = -(-problem.in_c * math.prod(problem.kernel) // QUAD) * QUAD
+    core = cycles_of(target)
+    quads = -(-problem.in_c * math.prod(problem.kernel) // QUAD)
     pixels = problem.batch * math.prod(problem.out_size)
-    filters = -(-problem.out_c // 2) * 2
-    instructions = pixels * (filters * (window * mac + result) + window * packed)
-    passes = -(-pixels // PIXELS) * filters * (window + 8)  # bytes of filters and their words
+    panels, pairs = -(-pixels // PIXELS), -(-problem.out_c // 2)
+    cycles = panels * pairs * (quads * core.tile + core.tile_results)
+    cycles += pixels * quads * core.widened
+    window = quads * QUAD
+    passes = panels * 2 * pairs * (window + 8)  # bytes of filters and their words
     added = problem.finish.residual_as is not None
     row = problem.out_size[2] * problem.out_c
-    instructions += _ADDED * problem.batch * problem.out_size[1] * row if added else 0.0
+    cycles += core.added * problem.batch * problem.out_size[1] * row if added else 0.0
     return _found(
         problem,
         IntegerPlan("convolve_add" if added else "convolve"),
         {
-            "panel": window // QUAD * _PANEL_BYTES,
+            "panel": quads * _PANEL_BYTES,
             "rows": min(ROWS, problem.out_size[1]) * row if added else 0,
         },
-        (instructions, float(passes), 3.0 * pixels * window),
+        (cycles, float(passes), 3.0 * pixels * window),
     )
 
 
 def _depthwise(problem: ConvProblem, target: Target) -> ConvCandidate[IntegerPlan]:
-    mac, packed, result = _rates(target)
+    core = cycles_of(target)
     rows, width = problem.batch * problem.out_size[1], problem.out_size[2]
     read = (width - 1) * problem.strides[2] + 3
     fours = -(-problem.out_c // DEPTHWISE_CHANNELS)
     pixels = rows * width * fours * DEPTHWISE_CHANNELS
-    # A window's pairs of rows are loaded for every multiplication: two more for each.
-    instructions = (
-        pixels * (9 * 1.6 * mac + result) + rows * fours * read * DEPTHWISE_CHANNELS * 3 * packed
-    )
+    cycles = rows * fours * (width * core.window + read * core.column)
     outside = problem.in_size[2] * problem.in_c
     return _found(
         problem,
         IntegerPlan("depthwise_3x3"),
         {"columns": read * _COLUMN_BYTES, "outside": outside if _leaves(problem) else 0},
-        (instructions, float(rows * width * fours * 4 * DEPTHWISE_WORDS), 18.0 * pixels),
+        (cycles, float(rows * width * fours * 4 * DEPTHWISE_WORDS), 18.0 * pixels),
     )
 
 
@@ -165,12 +165,12 @@ def dense_candidate(problem: ConvProblem, target: Target) -> ConvCandidate[Integ
         return replace(
             helium_dense(problem), plan=IntegerPlan("dense_fours", helium=True), workspace={}
         )
-    mac, _, result = _rates(target)
-    rows, filters = math.prod(problem.out_size), -(-problem.out_c // QUAD) * QUAD
-    numbers = -(-problem.in_c // QUAD) * QUAD
-    instructions = rows * filters * (numbers * mac * 1.3 + result)
-    passes = float(rows * filters * (numbers + 8))
-    return _found(problem, IntegerPlan("dense"), {}, (instructions, passes, passes / QUAD))
+    core = cycles_of(target)
+    rows, fours = math.prod(problem.out_size), -(-problem.out_c // QUAD)
+    quads = -(-problem.in_c // QUAD)
+    cycles = rows * fours * (quads * core.dot + core.dot_results)
+    passes = float(rows * fours * QUAD * (quads * QUAD + 8))
+    return _found(problem, IntegerPlan("dense"), {}, (cycles, passes, passes / QUAD))
 
 
 def _found(
@@ -179,15 +179,15 @@ def _found(
     workspace: dict[str, int],
     counted: tuple[float, float, float],
 ) -> ConvCandidate[IntegerPlan]:
-    """``counted``: instructions, bytes of constants and of data that pass through registers."""
-    instructions, constants, data = counted
+    """``counted``: cycles, bytes of constants and of data that pass through registers."""
+    cycles, constants, data = counted
     return ConvCandidate(
         algorithm="integer",
         problem=problem,
         plan=plan,
         workspace=workspace,
-        # No vectors: every instruction takes the place of a load.
-        work=Work(slots=0.0, moves=instructions, weight_bytes=constants, data_bytes=data),
+        # A move takes a cycle, and bytes are among what takes them.
+        work=Work(slots=0.0, moves=cycles, weight_bytes=constants, data_bytes=data),
         crossings=tuple,  # what it moves is taken to be every operand once
         compute=INTEGERS,
     )

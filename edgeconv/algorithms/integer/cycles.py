@@ -1,0 +1,57 @@
+"""Cycles that the loops of ec_int8_*.h take on a core, reckoned from their instructions.
+
+Cortex-M3 and M4: Arm, Cortex-M4 Technical Reference Manual, Table 3-1: a load of n registers takes
+1 + n cycles, of one register 2, and 1 behind another; a store likewise; a taken branch 3; all else
+here 1.  Memory without wait states.
+Cortex-M7: Arm publishes no timing.  LLVM 19, ARMScheduleM7.td: two instructions at a time, in
+order, one of them a multiplication, one that takes bytes apart; loads take 2 cycles.  As llvm-mca
+-mcpu=cortex-m7 has the body of each loop, with a branch of one cycle; it fails for the loop of
+fully connected layers, which was reckoned by hand.
+Cortex-M55: Arm, Cortex-M55 Technical Reference Manual: a vector instruction takes two beats of a
+cycle each, and overlaps with one of another unit.
+Others: instructions of what GCC 12 makes of the loops in C for a Cortex-M0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from edgeconv.targets import DSP, DUAL_ISSUE, Target
+
+
+@dataclass(frozen=True, slots=True)
+class Cycles:
+    """``tile``: of 24 products, four numbers of three pixels by two filters; ``tile_results``: of
+    the six results of a tile.  ``widened``: of four numbers of a pixel that are packed.
+    ``window``, ``column``: of four channels of a depthwise layer 36 products and their results, and
+    twelve numbers that are packed.  ``dot``, ``dot_results``: of 16 products of a fully connected
+    layer, and of four results.  ``added``: of a result that a residual is added to.
+    """
+
+    tile: float
+    tile_results: float
+    widened: float
+    window: float
+    column: float
+    dot: float
+    dot_results: float
+    added: float
+
+
+# 20 instructions, four of them LDRD, and a quarter of the loop's end; 43; LDR, two SXTB16, STRD and
+# half of the loop's end; 61, among them 14 LDM; three LDR, ten, STM of six; 20, one an LDM; 39.
+_SINGLE = Cycles(29.5, 63, 8.5, 112, 26, 26, 50, 17)
+_DUAL = Cycles(17.5, 42, 5.5, 64, 17, 18.5, 34, 12)
+_PLAIN = Cycles(96, 84, 16, 286, 48, 83, 56, 30)
+
+# Of Helium: 16 numbers by four filters, five loads that overlap four VMLADAVA; the four results;
+# a window of eight channels, nine times two VMULL and two VADD, and their results; a pixel's column
+# that is copied.
+FOURS_BLOCK, FOURS_RESULTS, EIGHTS_WINDOW, EIGHTS_COLUMN = 10.0, 22.0, 98.0, 12.0
+
+
+def cycles_of(target: Target) -> Cycles:
+    """Those of the core that ``target`` is."""
+    if DSP not in target.features:
+        return _PLAIN
+    return _DUAL if DUAL_ISSUE in target.features else _SINGLE
