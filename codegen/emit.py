@@ -174,7 +174,8 @@ class _Emitter:
     def _argument(self, index: int, arg: Arg) -> str:
         if arg.kind is ArgKind.WORKSPACE:
             macro = self._bank_of(self.memory.workspaces[index]).macro
-            return f"{macro}({self._workspace(index)})"
+            address = f"{macro}({self._workspace(index)})"
+            return address if arg.c_type == "float" else f"({arg.c_type} *)(void *){address}"
         if arg.kind is not ArgKind.WEIGHTS:
             address = self.tensor_expression(arg.ref)
             place = self.memory.places[arg.ref]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -41,6 +42,7 @@ from edgeconv.targets import Target
 PAIR = 2  # filters that are computed together; of a dense layer four
 _HEADERS = ("ec_int8_channels.h",)
 _SUMS = ("ec_int8_add.h", "ec_int8_residual.h")
+_C_TYPES = {"float32": "int8_t", "int32": "int32_t"}  # filters count as numbers of one byte
 _IMAGES = (*_HEADERS, "ec_window.h", "ec_int8_panel.h")
 
 
@@ -50,7 +52,6 @@ def lower(candidate: ConvCandidate[IntegerPlan], node: Node, graph: Graph, targe
     problem, form = candidate.problem, _form(node, graph)
     blobs, headers = _constants(candidate.plan, node, graph, form)
     added = _added(node, graph)
-    arguments = (*(_weights(blob) for blob in blobs),)
     return Layer(
         node=node,
         algorithm=candidate.algorithm,
@@ -61,19 +62,15 @@ def lower(candidate: ConvCandidate[IntegerPlan], node: Node, graph: Graph, targe
             **problem.window,
             **problem.rings,
             "channels": (problem.in_c, problem.out_c),
-            "room": _room(candidate),
+            "in_strides": _strides(problem.in_c, problem.in_size),
+            "out_strides": _strides(problem.out_c, problem.out_size),
+            "workspace": bool(candidate.workspace_bytes),
             "has_filters": len(blobs) > 1,
             "added": added,
             "residual_rows": min(ROWS, problem.out_size[1]),
             **_result(form, graph[node.inputs[0]].storage.zero[0]),
         },
-        args=(
-            input_arg(graph, node.inputs[0]),
-            *arguments,
-            *residual_args(node, graph),
-            output_arg(node, graph),
-            *((Arg(ArgKind.WORKSPACE, "workspace"),) if candidate.workspace_bytes else ()),
-        ),
+        args=_arguments(node, graph, blobs, candidate),
         headers=(*_IMAGES, *headers, *(_sums(candidate.plan) if added else ())),
         work=candidate.work,
         blobs=blobs,
@@ -105,11 +102,7 @@ def lower_dense(
             "channels": (problem.in_c, problem.out_c),
             **_result(form, 0),
         },
-        args=(
-            input_arg(graph, node.inputs[0]),
-            *(_weights(blob) for blob in blobs),
-            output_arg(node, graph),
-        ),
+        args=_arguments(node, graph, blobs, candidate),
         headers=(*_IMAGES, "ec_int8_fours.h") if helium else (*_HEADERS, "ec_int8_dot.h"),
         work=candidate.work,
         blobs=blobs,
@@ -135,11 +128,29 @@ def _constants(
     return (_words(count, lambda: depthwise_words(filters, form)),), ("ec_int8_depthwise.h",)
 
 
-def _room(candidate: ConvCandidate[IntegerPlan]) -> str:
-    """The workspace, as the kernel takes it."""
-    if not candidate.workspace_bytes:
-        return "NULL"
-    return f"({'int8_t' if candidate.plan.helium else 'int16_t'} *)workspace"
+def _strides(channels: int, size: tuple[int, int, int]) -> tuple[int, int, int]:
+    """From an image to the next, a row, and a pixel; channels lie last."""
+    return channels * size[1] * size[2], channels * size[2], channels
+
+
+def _arguments(
+    node: Node, graph: Graph, blobs: Sequence[Blob], candidate: ConvCandidate[IntegerPlan]
+) -> tuple[Arg, ...]:
+    """Pointers to what the kernel reads and writes: integers, all of them."""
+    tensors = (
+        input_arg(graph, node.inputs[0]),
+        *residual_args(node, graph),
+        output_arg(node, graph),
+    )
+    source, *others = (replace(arg, c_type="int8_t") for arg in tensors)
+    held = "int8_t" if candidate.plan.helium else "int16_t"
+    workspace = (Arg(ArgKind.WORKSPACE, "workspace", c_type=held),)
+    return (
+        source,
+        *(Arg(ArgKind.WEIGHTS, blob.name, blob.name, _C_TYPES[blob.dtype]) for blob in blobs),
+        *others,
+        *(workspace if candidate.workspace_bytes else ()),
+    )
 
 
 def _sums(plan: IntegerPlan) -> tuple[str, ...]:
@@ -194,9 +205,3 @@ def _channels(form: Fixed, together: int) -> Blob:
 
 def _words(elements: int, pack: Callable[[], npt.NDArray[np.int32]]) -> Blob:
     return Blob("channels", elements, pack, dtype="int32")
-
-
-def _weights(blob: Blob) -> Arg:
-    """The pointer to a constant."""
-    c_type = "int32_t" if blob.dtype == "int32" else "unsigned char"
-    return Arg(ArgKind.WEIGHTS, blob.name, blob.name, c_type)
