@@ -20,7 +20,7 @@ def integer_notes(choice: Choice, wanted: Mapping[str, str]) -> tuple[str, ...]:
             f"{kept} of {results} results are stored as the int8 that the model rounds them to",
         )
     if wanted.get(EVERY_LAYER + OUTPUT) == INT8:
-        return ("no result is stored as int8: the model rounds none to eight bits",)
+        return (_NOT_ROUNDED,)
     return ()
 
 
@@ -50,3 +50,9 @@ def computing_notes(choice: Choice) -> tuple[str, ...]:
         f"{count} convolution(s) multiply {name}: `edgeconv verify` tells the network's SQNR"
         for name, count in found.items()
     )
+
+
+_NOT_ROUNDED = (
+    "no result is stored as int8: the model rounds none to eight bits; with --calibration X.npz it "
+    "is made to"
+)

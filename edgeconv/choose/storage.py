@@ -225,7 +225,7 @@ def _not_rounded(node: Node) -> EdgeconvError:
         got=node.op,
         rule="only results between QuantizeLinear and DequantizeLinear, of eight bits and with one "
         "scale, are int8",
-        hint="take flyte8, flyte16 or flyte24",
+        hint="--calibration X.npz makes a float32 network int8; or take flyte8, flyte16 or flyte24",
     )
 
 

@@ -16,6 +16,7 @@ from edgeconv.budget.tables import Limits, Objective
 from edgeconv.calibration import samples
 from edgeconv.calibration.sqnr import Accuracy
 from edgeconv.choice_notes import computing_notes, integers_of
+from edgeconv.choose.storage import INT8
 from edgeconv.closing import Closing
 from edgeconv.codegen.port_names import port_names
 from edgeconv.deciding import int8_model
@@ -65,6 +66,7 @@ class Decider(Closing):
         self._quantiser: Quantiser | None = None
         self._folder: TemporaryDirectory[str] | None = None
         self._int8: Int8Model | None = None
+        self._int8_tried = False
         self._search: Search | None = None
         self._searched_among = Allowed()
 
@@ -187,34 +189,50 @@ class Decider(Closing):
         possible = int8_model.possible(self.graph) and not options.truncate
         if not (options.calibration and possible and (asked or self._limited)):
             return None
-        if not asked:
-            plain = self._plain()
-            self._require_prediction(plain)
-            pretended = self._plain(int8_model.pretended_int8(self.graph, self.board.target))
-            fits = not planner.exceeded(plain)
-            now, then = planner.decided(plain), planner.decided(pretended)
-            if computing_notes(plain.choice) or (fits and not better(then, now, self.objective)):
-                return None
-        model = self._int8_model(options.calibration)
-        if not _within(model.accuracy, options):
+        if not self._int8_tried:
+            self._int8_tried = True
+            worth = self._worth_int8()
+            if worth is not None:
+                self._int8 = self._int8_model(options.calibration, worth)
+        if self._int8 is None:
             return None
-        draft = self._plain(model.graph)
+        draft = self._plain(self._int8.graph)
         short = planner.exceeded(draft)
         if turns and (short or options.objective == Objective.MEMORY.value):
             draft = taking_turns(planner, draft)
         if planner.exceeded(draft) and not asked:
             return None
-        return model.into(planner.decided(draft), self.objective.value)
+        return self._int8.into(planner.decided(draft), self.objective.value)
 
-    def _int8_model(self, path: Path) -> Int8Model:
-        """The network made int8; once."""
-        if self._int8 is None:
-            found = samples.load(path, self.graph)
-            require_labels(found, self.options.max_drop)
-            self._quantiser = Quantiser(self.graph, self.board.target, found, self.tell)
-            self._folder = TemporaryDirectory(prefix="edgeconv-int8-")
-            self._int8 = int8_model.make(self._quantiser, self.graph, Path(self._folder.name))
-        return self._int8
+    def _worth_int8(self) -> dict[str, float] | None:
+        """By layer what it saves in integers; None where all of them together are not predicted to
+        be better, unless the user asks for them."""
+        options, planner = self.options, self.planner
+        target, storage = self.board.target, options.storage
+        pretended = int8_model.pretended_int8(self.graph, target, storage)
+        without = {key: form for key, form in storage.items() if form != INT8}
+        plain = Planner(replace(options, storage=without), self.board).draft(
+            self.graph, Allowed(), without
+        )
+        now, then = planner.decided(plain), planner.decided(self._plain(pretended))
+        if not self._int8_asked:
+            self._require_prediction(plain)
+            fits = not planner.exceeded(plain)
+            if computing_notes(plain.choice) or (fits and not better(then, now, self.objective)):
+                return None
+        return int8_model.saved_by_layer(now, then)
+
+    def _int8_model(self, path: Path, saved: Mapping[str, float]) -> Int8Model | None:
+        """The network made int8 within the limits."""
+        options, graph = self.options, self.graph
+        found = samples.load(path, graph)
+        require_labels(found, options.max_drop)
+        quantiser = Quantiser(graph, self.board.target, found, options.storage, self.tell)
+        self._quantiser, self._folder = quantiser, TemporaryDirectory(prefix="edgeconv-int8-")
+        folder = Path(self._folder.name)
+        return int8_model.make(
+            quantiser, graph, folder, lambda measured: _within(measured, options), saved
+        )
 
     def _require_possible(self) -> None:
         """Raises UnfitError where a budget is below what is needed in any case, before anything

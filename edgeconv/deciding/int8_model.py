@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -58,14 +59,31 @@ def possible(graph: Graph) -> bool:
     return not rounded_to(graph) and any(node.op in WEIGHTED for node in graph.nodes)
 
 
-def pretended_int8(graph: Graph, target: Target) -> Graph:
+def pretended_int8(graph: Graph, target: Target, storage: Mapping[str, str]) -> Graph:
     """``graph`` with grids of no meaning: what it would take if it were int8."""
-    return passes.optimise(pretended(graph, target))
+    return passes.optimise(pretended(graph, target, storage))
 
 
-def make(quantiser: Quantiser, graph: Graph, folder: Path) -> Int8Model:
-    """``graph`` made int8 as a file in ``folder``, which must stay while the result is in use."""
-    found = quantiser.whole()
+def saved_by_layer(plain: Decided, pretended: Decided) -> dict[str, float]:
+    """Milliseconds that a layer is predicted to take less in integers, else bytes of filters."""
+    then = {layer["name"]: layer for layer in pretended.report["layers"]}
+    key = "predicted_ms" if plain.predicted.ms else "weight_bytes"
+    now = {layer["name"]: layer[key] or 0.0 for layer in plain.report["layers"]}
+    return {name: ms - (then[name][key] or 0.0) for name, ms in now.items() if name in then}
+
+
+def make(
+    quantiser: Quantiser,
+    graph: Graph,
+    folder: Path,
+    keeps: Callable[[Accuracy], bool],
+    saved: Mapping[str, float],
+) -> Int8Model | None:
+    """``graph`` made int8 as a file in ``folder``, which must stay while the result is in use; None
+    where no layer can be.  ``keeps`` and ``saved``: as `Quantiser.within` takes them."""
+    found = quantiser.within(keeps, saved)
+    if found is None:
+        return None
     path = folder / "int8.onnx"
     save(found.graph, path)
     made = passes.optimise(frontend.load(path))

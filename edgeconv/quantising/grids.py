@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from edgeconv.choose.storage import storable
+from edgeconv.choose.storage import EVERY_LAYER, INT8, by_kind, storable
+from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.grids import moved, moves
 from edgeconv.lowering.options import Stored
@@ -33,20 +34,64 @@ class Places:
         return {**first, **{name: first[like] for name, like in self.carried.items()}}
 
 
-def places(graph: Graph, target: Target) -> Places:
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the user says of formats: ``outputs`` and ``layers`` (of filters), by layer.  ``owner``:
+    by tensor, the layer that the user knows to write it."""
+
+    layers: Mapping[str, str]
+    outputs: Mapping[str, str]
+    owner: Mapping[str, str]
+
+    @classmethod
+    def of(cls, graph: Graph, storage: Mapping[str, str]) -> Wanted:
+        """``storage``: by the keys of ``choose.select``, of a network as passes leave it."""
+        owner = {name: node.name for name, node in graph.producers().items()}
+        return cls(*by_kind(graph, storage), owner)
+
+    @property
+    def everything(self) -> bool:
+        """What is not named is int8 too: no result is asked to be, or all are."""
+        rest = self.outputs.get(EVERY_LAYER)
+        return rest == INT8 or (rest is None and INT8 not in self.outputs.values())
+
+    def rounds(self, tensor: str, node: Node | None) -> bool:
+        """Whether a tensor may be int8; ``node``: what writes it, None of an input."""
+        if node is None:
+            return self.everything
+        form = self.outputs.get(self.owner.get(tensor, node.name))
+        return self.everything if form is None else form == INT8
+
+    def filters(self, graph: Graph, found: Places) -> tuple[str, ...]:
+        """The layers of ``graph`` whose filters are to be int8: where not everything is, those that
+        read and write int8."""
+        whole = found.grid_of()
+        names = []
+        for node in graph.nodes:
+            if node.op in WEIGHTED and "storage" not in node.attrs:
+                form = self.layers.get(node.name, self.layers.get(EVERY_LAYER, INT8))
+                inside = {node.inputs[0], node.output} <= whole.keys()
+                if form == INT8 and (self.everything or inside):
+                    names.append(node.name)
+        return tuple(names)
+
+
+def places(graph: Graph, target: Target, wanted: Wanted) -> Places:
     """Every result that kernels can keep as int8, and the inputs of the graph that they can read
     so.
 
     What moves numbers, such as Reshape or a Concat, rounds nothing itself: its operands share a
     grid.
     """
-    able = frozenset(storable(graph, target))
+    writers = graph.producers()
+    able = [n for n in storable(graph, target) if wanted.rounds(n, writers[n])]
     shared = _Shared()
     carried: dict[str, str] = {}
     readers = graph.consumers()
     for name in graph.inputs:
         reads = all(Stored.READS in operators()[node.op].stored for node in readers[name])
-        if graph[name].dtype == FLOAT32 and readers[name] and reads:
+        may = graph[name].dtype == FLOAT32 and wanted.rounds(name, None)
+        if may and readers[name] and reads:
             shared.add(name)
     for node in graph.nodes:
         sources = _sources(node, graph)

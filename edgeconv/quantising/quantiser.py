@@ -5,24 +5,30 @@ Every other sample is looked at, and what the result loses is measured on those 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from edgeconv.calibration.engine import Engine
 from edgeconv.calibration.in_turn import round_in_turn
 from edgeconv.calibration.rounding import SAMPLES, Rounded, parameters_of
 from edgeconv.calibration.samples import Samples
+from edgeconv.calibration.sensitivity import affordable
 from edgeconv.calibration.sqnr import Accuracy, Baseline
 from edgeconv.closing import Closing
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.graph import Graph
-from edgeconv.progress import Tell, nobody
-from edgeconv.quantising.grids import places
+from edgeconv.progress import Share, Tell, nobody
+from edgeconv.quantising.grids import Wanted, places
 from edgeconv.quantising.ranges import nearest, see, together
 from edgeconv.quantising.rewrite import FORM, quantised
+from edgeconv.quantising.selection import Noises, select
 from edgeconv.quantising.unfused import unfused
 from edgeconv.quantising.units import settled, whole_bias
 from edgeconv.targets import Target
+
+# The SQNR at which few enough layers are int8 is sought so far above that of all, to so many dB.
+_SOUGHT_DB, _CLOSE_DB = 40.0, 2.0
+_VARIANTS = 16  # of the network, among which the time to measure is divided
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,28 +46,94 @@ class Quantiser(Closing):
     """A float32 network on this machine, to be made int8 for ``target``.
 
     ``graph``: as ``passes.optimise`` leaves it.  ``samples``: the user's, which rounding fits
-    itself to; two at least.  Raises EdgeconvError: no compiler (exit status 3).
+    itself to; two at least.  ``storage``: formats that the user gives, by the keys of
+    ``choose.select``; what is to be something else than int8 is left alone.  Raises EdgeconvError:
+    no compiler (exit status 3), outputs that are not finite.
     """
 
-    def __init__(self, graph: Graph, target: Target, samples: Samples, tell: Tell = nobody) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        target: Target,
+        samples: Samples,
+        storage: Mapping[str, str],
+        tell: Tell = nobody,
+    ) -> None:
         self.graph, self.samples, self.tell = unfused(graph), samples, tell
         self.learning = samples.chosen(slice(0, None, 2))
-        self.judging = samples.chosen(slice(1, None, 2)) if len(samples) > 1 else samples
-        self.places = places(self.graph, target)
+        judging = samples.chosen(slice(1, None, 2)) if len(samples) > 1 else samples
+        asked = Wanted.of(graph, storage)
+        self.places = places(self.graph, target, asked)
+        self.wanted = asked.filters(self.graph, self.places)
         self.engine = Engine(self.graph, tell)
+        most = affordable(self.engine, _VARIANTS)
+        self.judging = judging.at_most(most)
+        self._judging = Baseline(self.engine, self.judging)
 
     def close(self) -> None:
         """Let go of the network that was measured."""
         self.engine.close()
 
-    def whole(self) -> Quantised:
-        """Everything that can be is int8."""
-        grids = self._grids()
-        wanted = dict.fromkeys(self.engine.layers, FORM)
+    def within(
+        self, keeps: Callable[[Accuracy], bool], saved: Mapping[str, float]
+    ) -> Quantised | None:
+        """As much as ``keeps`` allows of what it makes of the accuracy; None where no layer is
+        left.  ``saved``: by layer what integers save there, where that is known.
+
+        Where everything loses too much, the SQNR is sought at which few enough layers are int8.
+        """
+        whole = self._made(self._grids(), self.wanted)
+        if keeps(whole.accuracy):
+            return whole
+        noises = self._noises(whole)
+        places = self.places.grid_of()
+        reads = {n: found for n in whole.filters if (found := self._groups_of(n, places))}
+        best: Quantised | None = None
+        low, high = whole.accuracy.sqnr_db, whole.accuracy.sqnr_db + _SOUGHT_DB
+        while high - low > _CLOSE_DB:
+            asked = (low + high) / 2
+            chosen = select(noises, reads, saved, 10 ** (-asked / 10))
+            if not chosen.saved:
+                high = asked
+                continue
+            groups = [self.places.groups[number] for number in sorted(chosen.groups)]
+            grids = {name: whole.grids[name] for group in groups for name in group}
+            made = self._made(grids, [name for name in self.wanted if name in chosen.filters])
+            if keeps(made.accuracy):
+                best, high = made, asked
+            else:
+                low = asked
+        return best
+
+    def _noises(self, whole: Quantised) -> Noises:
+        """Of each layer's filters and each group's grid, alone."""
+        count = len(whole.filters) + len(self.places.groups)
+        baseline = Baseline(self.engine, self.judging.at_most(affordable(self.engine, count)))
+        filters: dict[str, float] = {}
+        for name, entry in whole.filters.items():
+            self.tell(Share(f"measuring what int8 does to {name}", len(filters), count))
+            filters[name] = baseline.noise({name: entry.parameters})
+        groups: list[float] = []
+        for group in self.places.groups:
+            number = len(filters) + len(groups)
+            self.tell(Share(f"measuring what int8 does to {group[0]}", number, count))
+            groups.append(baseline.noise(activations={name: whole.grids[name] for name in group}))
+        return Noises(filters, groups)
+
+    def _groups_of(self, layer: str, like: Mapping[str, str]) -> tuple[int, ...]:
+        """Of what a layer reads and writes; none where one of both stays float32."""
+        node = self.engine.layers[layer]
+        number = {group[0]: i for i, group in enumerate(self.places.groups)}
+        names = (node.inputs[0], node.output)
+        return tuple(number[like[n]] for n in names) if like.keys() >= set(names) else ()
+
+    def _made(self, grids: Mapping[str, Activation], layers: Iterable[str]) -> Quantised:
+        """The network with these grids, and the filters of ``layers`` in int8."""
+        wanted = dict.fromkeys(layers, FORM)
         found = round_in_turn(self.engine, self.learning, wanted, activations=grids, tell=self.tell)
         filters = self._in_integers(found, grids)
-        baseline = Baseline(self.engine, self.judging)
-        accuracy = baseline.accuracy(parameters_of(filters), grids, layers=True)
+        accuracy = self._judging.accuracy(parameters_of(filters), grids, layers=True)
+        self.tell(f"int8 in {len(filters)} layers: {accuracy.sqnr_db:.1f} dB")
         graph = quantised(self.graph, grids, filters)
         return Quantised(graph, grids, filters, accuracy)
 

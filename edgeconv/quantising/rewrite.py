@@ -10,9 +10,9 @@ from edgeconv.calibration.inputs import rows_of
 from edgeconv.calibration.rounding import NEAREST, Rounded, round_layer
 from edgeconv.ir.activation import Activation, grid
 from edgeconv.ir.edit import Editor
-from edgeconv.ir.filters import WEIGHTED, Filters, filters_of, replace_filters
+from edgeconv.ir.filters import Filters, filters_of, replace_filters
 from edgeconv.ir.graph import Epilogue, Graph, Node
-from edgeconv.quantising.grids import places
+from edgeconv.quantising.grids import Wanted, places
 from edgeconv.quantising.unfused import unfused
 from edgeconv.quantising.units import settled, whole_bias
 from edgeconv.storage import formats
@@ -45,12 +45,14 @@ def quantised(
     return editor.finish()
 
 
-def pretended(graph: Graph, target: Target) -> Graph:
+def pretended(graph: Graph, target: Target, storage: Mapping[str, str]) -> Graph:
     """``graph`` with grids and units of no meaning: what it takes as an int8 network does not
-    depend on them."""
-    plain = unfused(graph)
-    grids = dict.fromkeys(places(plain, target).tensors, _SOME_GRID)
-    filters = {node.name: _in_units(node, plain) for node in plain.nodes if node.op in WEIGHTED}
+    depend on them.  ``storage``: formats that the user gives, as `choose.select` takes them."""
+    plain, wanted = unfused(graph), Wanted.of(graph, storage)
+    found = places(plain, target, wanted)
+    grids = dict.fromkeys(found.tensors, _SOME_GRID)
+    names = wanted.filters(plain, found)
+    filters = {node.name: _in_units(node, plain) for node in plain.nodes if node.name in names}
     return quantised(plain, grids, filters)
 
 

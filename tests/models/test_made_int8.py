@@ -60,6 +60,31 @@ def test_the_int8_network_is_as_right_as_the_model(edgeconv: Command, tmp_path: 
     assert right[1] >= right[0] - 0.01
 
 
+def test_layers_that_lose_too_much_stay_float32(edgeconv: Command, tmp_path: Path) -> None:
+    options = ("--calibration", CALIBRATION, "--min-sqnr", "46")
+    done = compiled(edgeconv, tmp_path / "digits", *options)
+    assert done.status == 0, done.stderr
+    report = done.json()
+    assert report["accuracy"]["sqnr_db"] >= 46
+    computing = [layer.get("compute") for layer in report["layers"] if layer["op"] == "Conv"]
+    assert set(computing) == {"int8", None}
+    assert edgeconv("verify", tmp_path / "digits").status == 0
+
+
+def test_a_result_that_the_user_names(edgeconv: Command, tmp_path: Path) -> None:
+    names = ("/0/Conv:output=int8", "/3/Conv:output=int8")
+    options = [word for name in names for word in ("--storage", name)]
+    refused = compiled(edgeconv, tmp_path / "digits", *options)
+    assert refused.status == 2
+    assert "--calibration X.npz makes a float32 network int8" in refused.stderr
+    done = compiled(edgeconv, tmp_path / "digits", *options, "--calibration", CALIBRATION)
+    assert done.status == 0, done.stderr
+    layers = {layer["name"]: layer for layer in done.json()["layers"]}
+    assert [name for name in layers if layers[name].get("compute")] == ["/3/Conv"]
+    assert layers["/0/Conv"]["storage"]["output"].startswith("int8")
+    assert edgeconv("verify", tmp_path / "digits").status == 0
+
+
 def test_a_limit_that_int8_does_not_keep(edgeconv: Command, tmp_path: Path) -> None:
     options = ("--calibration", CALIBRATION, "--min-sqnr", "70")
     done = compiled(edgeconv, tmp_path / "digits", *options)

@@ -15,8 +15,9 @@ from edgeconv.ir.filters import Filters
 from edgeconv.ir.graph import Graph
 from edgeconv.ir.grids import encodings_of
 from edgeconv.quantising import pretended
-from edgeconv.quantising.grids import places
+from edgeconv.quantising.grids import Wanted, places
 from edgeconv.quantising.ranges import Seen, between, nearest, widest
+from edgeconv.quantising.selection import Noises, select
 from edgeconv.quantising.unfused import unfused
 from edgeconv.quantising.units import settled, whole_bias
 from edgeconv.requantisation import Sums, fixed
@@ -59,13 +60,43 @@ def test_few_large_numbers_do_not_make_a_grid_coarse() -> None:
 
 def test_what_only_moves_numbers_shares_their_grid(tmp_path: Path) -> None:
     graph = unfused(loaded(tmp_path))
-    found = places(graph, SCALAR)
+    found = places(graph, SCALAR, Wanted.of(graph, {}))
     like = found.grid_of()
     pooled, joined = ("right", "both")
     assert like[pooled] == like[joined] == like["left"]
     assert "p" not in found.tensors  # an output of the graph
     assert "features" not in found.tensors
     assert "image" in found.tensors
+
+
+def test_results_that_the_user_names(tmp_path: Path) -> None:
+    graph = loaded(tmp_path)
+    split = unfused(graph)
+
+    def rounded_with(storage: dict[str, str]) -> set[str]:
+        return set(places(split, SCALAR, Wanted.of(graph, storage)).tensors)
+
+    every = rounded_with({})
+    assert rounded_with({"*:output": "int8"}) == every
+    assert rounded_with({"stem:output": "int8"}) == {"r0"}
+    assert every - rounded_with({"stem:output": "float32"}) == {"r0"}
+    wanted = Wanted.of(graph, {"stem:output": "int8", "depthwise:output": "int8"})
+    assert wanted.filters(split, places(split, SCALAR, wanted)) == ("depthwise",)
+    wanted = Wanted.of(graph, {"left": "int4"})
+    assert "left" not in wanted.filters(split, places(split, SCALAR, wanted))
+
+
+def test_the_layers_that_save_most_within_an_allowance() -> None:
+    noises = Noises({"a": 0.01, "b": 0.04, "c": 0.3}, [0.01, 0.01, 0.02])
+    reads = {"a": (0, 1), "b": (1, 2)}
+    saved = {"a": 1.0, "b": 3.0, "c": 9.0}  # c writes float32
+    both = select(noises, reads, saved, 0.1)
+    assert both.filters == {"a", "b"}
+    assert both.groups == {0, 1, 2}
+    assert both.saved == 4.0
+    assert select(noises, reads, saved, 0.075).saved == 3.0
+    assert select(noises, reads, saved, 0.035).saved == 1.0
+    assert select(noises, reads, saved, 0.02).saved == 0.0
 
 
 def test_splitting_is_undone_by_the_passes(tmp_path: Path) -> None:
@@ -95,7 +126,7 @@ def test_grids_and_units_get_into_the_graph(tmp_path: Path) -> None:
             "c": np.ones(2, np.float32),
         },
     )
-    graph = passes.optimise(pretended(loaded(tmp_path, made), SCALAR))
+    graph = passes.optimise(pretended(loaded(tmp_path, made), SCALAR, {}))
     names = {name.partition("/")[0] for name in encodings_of(graph)}
     assert names == {"x", "b"}
     assert all(node.attrs["storage"].scale for node in graph.nodes if node.op == "Conv")
