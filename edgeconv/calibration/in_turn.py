@@ -101,7 +101,8 @@ def _nearest_outputs(weights: Doubles, cross: Doubles, moments: Moments) -> Doub
 
 
 def _product(one: Floats, other: Floats) -> Doubles:
-    product: Floats = np.matmul(one.transpose(0, 2, 1), other)
+    with np.errstate(over="ignore", invalid="ignore"):  # `Moments.require_finite`
+        product: Floats = np.matmul(one.transpose(0, 2, 1), other)
     return product.astype(np.float64)
 
 
