@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from edgeconv.frontend.cut import WHOLE, Cut
 from edgeconv.frontend.load import load
-from edgeconv.frontend.reference import ReferenceRun, reference_beside, reference_outputs
+from edgeconv.frontend.reference import (
+    ReferenceRun,
+    prepared_beside,
+    reference_beside,
+    reference_outputs,
+)
 
 __all__ = [
     "WHOLE",
     "Cut",
     "ReferenceRun",
     "load",
+    "prepared_beside",
     "reference_beside",
     "reference_outputs",
 ]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,10 @@ class ReferenceRun:
 
     values: Mapping[str, Values]
     engine: str
+
+
+Run = Callable[[Mapping[str, Values]], ReferenceRun]
+Engine = Callable[[model_file.ModelFile, Mapping[str, Values], Sequence[str], Cut, Rewrite], Run]
 
 
 def reference_outputs(
@@ -82,6 +87,20 @@ def reference_beside(
     Raises EdgeconvError as `reference_outputs`.
     """
 
+    return prepared_beside(path, inputs, results, cut_at=cut_at, shift=shift)(inputs, results)
+
+
+def prepared_beside(
+    path: str | Path,
+    inputs: Mapping[str, Values],
+    results: Mapping[str, Values],
+    *,
+    cut_at: Cut = WHOLE,
+    shift: float = 0.0,
+) -> Callable[[Mapping[str, Values], Mapping[str, Values]], dict[str, Values]]:
+    """The same for any inputs and results of the names, shapes and types of these, to be called
+    with them: the engine reads the model once."""
+
     def rewrite(graph: onnx.GraphProto) -> None:
         take_apart(graph, results)
         if shift:
@@ -91,8 +110,15 @@ def reference_beside(
     cut.apply(file.model, cut_at)
     (define if shift else show_reals)(file.model.graph, Weights(file))
     names = [name + OWN for name in results]
-    run = _run(file, {**inputs, **results}, names, cut_at, rewrite)
-    return {name: run.values[name + OWN] for name in results}
+    with _refusals(file):
+        run = _engine()(file, {**inputs, **results}, names, cut_at, rewrite)
+
+    def beside(feeds: Mapping[str, Values], others: Mapping[str, Values]) -> dict[str, Values]:
+        with _refusals(file):
+            values = run({**feeds, **others}).values
+        return {name: values[name + OWN] for name in others}
+
+    return beside
 
 
 def _run(
@@ -100,13 +126,24 @@ def _run(
     inputs: Mapping[str, Values],
     names: Sequence[str],
     cut_at: Cut,
-    rewrite: Rewrite = lambda _: None,
 ) -> ReferenceRun:
-    """``rewrite``: changes the graph that is run, a copy."""
-    installed = importlib.util.find_spec("onnxruntime") is not None
-    run = _onnxruntime if installed else _onnx_reference
+    with _refusals(file):
+        return _engine()(file, inputs, names, cut_at, lambda _: None)(inputs)
+
+
+def _has_runtime() -> bool:
+    return importlib.util.find_spec("onnxruntime") is not None
+
+
+def _engine() -> Engine:
+    return _onnxruntime if _has_runtime() else _onnx_reference
+
+
+@contextmanager
+def _refusals(file: model_file.ModelFile) -> Iterator[None]:
+    """Whatever an engine raises, as one error."""
     try:
-        return run(file, inputs, names, cut_at, rewrite)
+        yield
     except (EdgeconvError, MemoryError):
         raise
     except Exception as error:  # engines raise types of their own, and the user acts on none
@@ -114,7 +151,7 @@ def _run(
             "the reference engine refuses the model",
             where=str(file.path),
             got=" ".join(str(error).split()).rstrip("."),
-            hint="" if installed else _BETTER_ENGINE,
+            hint="" if _has_runtime() else _BETTER_ENGINE,
         ) from error
 
 
@@ -124,8 +161,10 @@ def _onnxruntime(
     names: Sequence[str],
     cut_at: Cut,
     rewrite: Rewrite,
-) -> ReferenceRun:
-    """The stripped model with its weights read from the file by ONNX Runtime itself."""
+) -> Run:
+    """The stripped model with its weights read from the file by ONNX Runtime itself.
+
+    ``rewrite``: changes the graph that is run, a copy."""
     import onnxruntime  # noqa: PLC0415 - optional
 
     model = onnx.ModelProto()
@@ -154,9 +193,13 @@ def _onnxruntime(
         providers=["CPUExecutionProvider"],
         disabled_optimizers=["DoubleQDQPairsRemover"],
     )
-    values = session.run(list(names), _as_read(inputs))
     engine = f"ONNX Runtime {onnxruntime.__version__}"
-    return ReferenceRun(dict(zip(names, values, strict=True)), engine)
+
+    def run(feeds: Mapping[str, Values]) -> ReferenceRun:
+        values = session.run(list(names), _as_read(feeds))
+        return ReferenceRun(dict(zip(names, values, strict=True)), engine)
+
+    return run
 
 
 def _onnx_reference(
@@ -165,16 +208,20 @@ def _onnx_reference(
     names: Sequence[str],
     cut_at: Cut,
     rewrite: Rewrite,
-) -> ReferenceRun:
+) -> Run:
     model = _with_weights(file) if file.translated else onnx.load(str(file.path))
     cut.apply(model, cut_at)
     define(model.graph, Weights(file))
     _fix_inputs(model.graph, inputs, cut_at)
     rewrite(model.graph)
     evaluator = ReferenceEvaluator(model)
-    found: Any = evaluator.run(None, _as_read(inputs), intermediate=True)
-    values = {name: np.asarray(found[name]) for name in names}
-    return ReferenceRun(values, f"onnx.reference {onnx.__version__}")
+
+    def run(feeds: Mapping[str, Values]) -> ReferenceRun:
+        found: Any = evaluator.run(None, _as_read(feeds), intermediate=True)
+        values = {name: np.asarray(found[name]) for name in names}
+        return ReferenceRun(values, f"onnx.reference {onnx.__version__}")
+
+    return run
 
 
 def _with_weights(file: model_file.ModelFile) -> onnx.ModelProto:
