@@ -1,10 +1,9 @@
 """What kernels compute for a layer's results, proven to be what the model says (``exact``).
 
-`Fixed`, for every core with the upper word of a product of 32 by 32 bits (SMMLA, VMULH, vpmuldq,
-vmulhsw); `Wide`, with sums of 64 bits (SMLAL), for what that cannot; and `Floating`, where float32
-is faster: it holds for some layers only.  Each is monotone in the sum, and so is what the model
-says: where both agree at every threshold and just below it they agree everywhere.  That is looked
-at, for every channel, before a form is returned.
+`Fixed` is for every core with the upper word of a product of 32 by 32 bits (SMMLA, VMULH, vpmuldq,
+vmulhsw).  It is monotone in the sum, and so is what the model says: where both agree at every
+threshold and just below it they agree everywhere.  That is looked at, for every channel, before it
+is returned.
 
 The sums are those of the stored integers, sum_i q_in_i w_i, with the zero point of the input in
 place of what lies outside of it: the other term of (q_in - z_in) w, -z_in sum_i w_i, is a constant
@@ -14,7 +13,7 @@ and belongs to ``Sums.bias``, as -unit z_in sum_i w_i.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -39,7 +38,7 @@ class Fixed:
 
     high_word(a): the upper 32 bits of the product of 64, floor(a / 2^32).  Shifts to the right
     are arithmetic: SMMLA, then SSAT with ASR on ARMv7E-M.  ``offset`` = zero 2^right + 2^(right-1);
-    1 <= ``right`` <= 22; 0 < multiplier.  ``ec_fixed`` of runtime_c/kernels/ec_fixed_point.h.
+    1 <= ``right`` <= 22; 0 < multiplier.  `ec_int8_of_sum` of runtime_c/kernels/ec_int8_channels.h.
     """
 
     start: Words
@@ -49,80 +48,12 @@ class Fixed:
     low: int
     high: int
 
-    @property
-    def words(self) -> Words:
-        """By channel what kernels read, (channels, 2)."""
-        return np.stack([self.start, self.multiplier], axis=1)
-
     def of(self, sums: Integers) -> Integers:
         """The results for sums of shape (channels, any number), without start, as kernels compute
         them."""
         started = sums + self.start.astype(np.int64)[:, None]
         word = (started * self.multiplier.astype(np.int64)[:, None]) >> 32
         return _bounded((word + self.offset) >> self.right, self)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Wide:
-    """Of a sum that began with 0, in int64:
-
-        t = sum * multiplier[channel] + start[channel]
-        q = min(max(t >> (32 + right), low), high)
-
-    t >> 32 fits in 32 bits: SMLAL, then SSAT with ASR.  ``start`` has zero point, bias and the half
-    in it.  With ``even``, t of which the lowest 32 + right bits are 0 is the middle between two
-    steps, and the result is one less where q - ``zero`` would be odd, before it is bounded.
-    0 <= ``right`` <= 22.  ``ec_wide`` of runtime_c/kernels/ec_fixed_point.h.
-    """
-
-    start: Integers
-    multiplier: Words
-    right: int
-    even: bool
-    zero: int
-    low: int
-    high: int
-
-    @property
-    def words(self) -> Words:
-        """By channel what kernels read, (channels, 3)."""
-        halves = self.start.astype("<i8").view("<i4").reshape(-1, 2)
-        return np.concatenate([halves, self.multiplier[:, None]], axis=1).astype(np.int32)
-
-    def of(self, sums: Integers) -> Integers:
-        """The results for sums of shape (channels, any number), as the kernel computes them."""
-        t = sums * self.multiplier.astype(np.int64)[:, None] + self.start[:, None]
-        whole = t >> (32 + self.right)
-        if self.even:
-            middle = t & ((1 << (32 + self.right)) - 1) == 0
-            whole = whole - (middle & ((whole - self.zero) % 2 == 1))
-        return _bounded(whole, self)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Floating:
-    """Of a sum that began with ``start`` of its channel:
-
-        q = min(max(rint(float32(sum) * multiplier[channel]) + zero, low), high)
-
-    Ties to even in the conversion, the product and rint; zero and bounds are added as integers, or
-    saturated.  It holds whether or not the product is rounded before rint: a compiler may fuse it
-    with an addition that rounds.
-    """
-
-    start: Words
-    multiplier: Floats
-    zero: int
-    low: int
-    high: int
-
-    def of(self, sums: Integers, *, fused: bool = False) -> Integers:
-        """The results for sums of shape (channels, any number), as the kernel computes them."""
-        started = (sums + self.start.astype(np.int64)[:, None]).astype(np.float32)
-        factor = self.multiplier[:, None]
-        product = started.astype(np.float64) * factor if fused else started * factor
-        whole = np.rint(product.astype(np.float64)) + self.zero
-        return _bounded(whole.astype(np.int64), self)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -142,12 +73,9 @@ class _Points:
         under, over = np.clip(edges - 1, least, most), np.clip(edges, least, most)
         return _Points(under, results(sums, edges, under), over, results(sums, edges, over))
 
-    def hold(self, form: Fixed | Wide | Floating) -> Truths:
+    def hold(self, form: Fixed) -> Truths:
         """By channel: ``form`` gives these results."""
         held = (form.of(self.under) == self.below) & (form.of(self.over) == self.above)
-        if isinstance(form, Floating):
-            held &= form.of(self.under, fused=True) == self.below
-            held &= form.of(self.over, fused=True) == self.above
         everywhere: Truths = held.all(axis=1)
         return everywhere
 
@@ -179,40 +107,6 @@ def fixed(sums: Sums) -> Fixed | None:
         )
     form = Fixed(_words(start), _words(multiplier), right, offset, sums.low, sums.high)
     return form if not missing.any() and points.hold(form).all() else None
-
-
-def wide(sums: Sums) -> Wide | None:
-    """The form of ``sums`` with 64 bits; None where there is none.
-
-    Ties are told from their neighbours where all scales are powers of two alike, in which case
-    products are exact; others lie where no line of steps of equal width goes.
-    """
-    points, scale = _Points.of(sums), sums.unit / sums.spacing
-    right = most_right(scale)
-    if right < 0:
-        return None
-    start, multiplier = np.zeros_like(sums.least), np.ones_like(sums.least)
-    missing = np.ones(len(scale), np.bool_)
-    for tried in _multipliers(scale, right):
-        at = (
-            (points.above << (32 + right)) - points.over * tried[:, None],
-            ((points.below + 1) << (32 + right)) - points.under * tried[:, None] - 1,
-        )
-        first, last = _between(sums, points, *at, (-_WIDEST, _WIDEST))
-        _take(
-            missing & (first <= last), missing, (start, _middle(first, last)), (multiplier, tried)
-        )
-    form = Wide(start, _words(multiplier), right, False, sums.zero, sums.low, sums.high)
-    if not missing.any() and points.hold(form).all():
-        return form
-    real = np.ldexp(sums.bias / sums.spacing + (sums.zero + 0.5), 32 + right)
-    if not np.abs(real).max(initial=0) < _WIDEST:
-        return None
-    nearest = next(_multipliers(scale, right))
-    form = replace(
-        form, start=np.rint(real).astype(np.int64), multiplier=_words(nearest), even=True
-    )
-    return form if points.hold(form).all() else None
 
 
 def most_right(scale: Reals) -> int:
@@ -264,33 +158,7 @@ def _take(found: Truths, missing: Truths, *pairs: tuple[Integers, Integers]) -> 
     missing[found] = False
 
 
-def floating(sums: Sums) -> Floating | None:
-    """The form with float32's arithmetic; None where there is none.
-
-    Without a fraction in ``start`` a bias that is no multiple of the unit may have none.
-    """
-    points, scale = _Points.of(sums), sums.unit / sums.spacing
-    whole = np.clip(np.rint(sums.bias / sums.unit), -(2.0**40), 2.0**40).astype(np.int64)
-    reach = np.maximum(np.abs(sums.least), np.abs(sums.most))
-    start, multiplier = whole.copy(), scale.astype(np.float32)
-    missing = np.ones(len(scale), np.bool_)
-    if (np.abs(whole) + reach).max(initial=0) >= _LARGEST:
-        return None
-    for shift in (0, 1, -1):
-        for near in _NEAR[:7]:
-            bits = scale.astype(np.float32).view(np.int32) + np.int32(near)
-            tried = Floating(
-                _words(whole + shift), bits.view(np.float32), sums.zero, sums.low, sums.high
-            )
-            found = missing & points.hold(tried)
-            start[found], multiplier[found] = tried.start[found], tried.multiplier[found]
-            missing &= ~found
-            if not missing.any():
-                return Floating(_words(start), multiplier, sums.zero, sums.low, sums.high)
-    return None
-
-
-def _bounded(whole: Integers, form: Fixed | Wide | Floating) -> Integers:
+def _bounded(whole: Integers, form: Fixed) -> Integers:
     found: Integers = np.clip(whole, form.low, form.high)
     return found
 

@@ -10,7 +10,6 @@
 #include "kernels/ec_int8_fours.h"
 #include "kernels/ec_int8_eights.h"
 #include "kernels/ec_int8_add.h"
-#include "kernels/ec_int8_average.h"
 #include "kernels/ec_int8_residual.h"
 
 int printf(const char *format, ...); /* declared, since freestanding C has no headers for them */
@@ -380,21 +379,6 @@ static void addition(void)
     }
 }
 
-static void average(int pixels, int channels)
-{
-    const ec_window w = {.in_h = 1, .in_w = pixels, .out_h = 1, .out_w = 1, .kernel_h = 1, .kernel_w = 1};
-    layer l = layer_of(channels, channels, 1, w);
-    for (int c = 0; c < channels; c++) {
-        int64_t sum = l.start[0];
-        for (int i = 0; i < pixels; i++)
-            sum += l.in[i * channels + c];
-        l.wanted[c] = defined(l.spec.result, sum, l.multiplier[0]);
-    }
-    ec_int8_average(&l.spec.result, l.start[0], l.multiplier[0], l.in, pixels, channels, l.out);
-    compare(l.out, l.wanted, channels);
-    release(&l);
-}
-
 /* A window that reads at least a pixel; padding up to a kernel's. */
 static ec_window window_of(int kernel, int dilate)
 {
@@ -430,8 +414,6 @@ int main(void)
     }
     for (int i = 0; i < 4; i++)
         addition();
-    for (int i = 0; i < 40; i++)
-        average(draw(1, 70), draw(1, 20));
     printf("%ld %ld %ld\n", different, compared, between);
     return different != 0;
 }
