@@ -15,6 +15,7 @@ from edgeconv.storage import format_of
 from edgeconv.targets import PANELS
 
 _INCLUDE = re.compile(r'^#include "([^"]+)"\n', re.MULTILINE)
+_GUARD = re.compile(r"^#ifndef (EC_\w+_H)\n#define \1$", re.MULTILINE)
 _STANDARD = re.compile(r"^#include <[^>]+>\n", re.MULTILINE)
 # What is included for headers whose names begin so, where nothing has another format than float32,
 # or where no tensor has.
@@ -56,15 +57,19 @@ def runtime() -> Traversable:
     return resources.files("edgeconv.runtime_c")
 
 
-def _read(path: str, instead: Mapping[str, str]) -> str:
+def _read(path: str, instead: Mapping[str, str], guarded: set[str]) -> str:
     """A header with its own ``#include "..."`` lines replaced by what they name, or by what stands
-    ``instead`` for it."""
+    ``instead`` for it; nothing where it is ``guarded`` against a second time, and was read."""
     folder, name = posixpath.split(path)
     name = next((other for start, other in instead.items() if name.startswith(start)), name)
+    if name in guarded:
+        return ""
     text = (runtime() / folder / name).read_text(encoding="utf-8")
+    if _GUARD.search(text):
+        guarded.add(name)
 
     def included(match: re.Match[str]) -> str:
-        return _read(posixpath.normpath(posixpath.join(folder, match.group(1))), instead)
+        return _read(posixpath.normpath(posixpath.join(folder, match.group(1))), instead, guarded)
 
     return _INCLUDE.sub(included, text)
 
@@ -102,8 +107,9 @@ def amalgamate(
     instead = instead if stored and tensors else instead | TENSORS_IN_FLOAT32
     wanted = [("", "ec_common.h"), ("isa", isa_header)]
     wanted += [("kernels", name) for name in names]
+    guarded: set[str] = set()
     for folder, name in wanted:
-        text = _read(posixpath.join(folder, name), instead)
+        text = _read(posixpath.normpath(posixpath.join(folder, name)), instead, guarded)
         own = posixpath.basename(name)
         yield _banner("Begin", own) + text + _banner("End", own)
         if routines and folder == "isa":

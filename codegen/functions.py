@@ -11,7 +11,16 @@ import jinja2
 
 from edgeconv.codegen.c_names import c_float, c_list
 from edgeconv.codegen.function_names import described
-from edgeconv.codegen.initialisers import Numbers, dims, inline, nest, strips, struct, window
+from edgeconv.codegen.initialisers import (
+    Numbers,
+    dims,
+    inline,
+    nest,
+    requantisation,
+    strips,
+    struct,
+    window,
+)
 from edgeconv.codegen.lines import broken, remarks
 from edgeconv.ir.check import InvariantError
 from edgeconv.ir.choice import ArgKind, Layer
@@ -30,7 +39,7 @@ def environment() -> jinja2.Environment:
     )
     env.filters.update(c_float=c_float, c_list=c_list, broken=broken, remarks=remarks)
     env.globals.update(struct=struct, dims=dims, inline=inline, nest=nest)
-    env.globals.update(strips=strips, window=window)
+    env.globals.update(requantisation=requantisation, strips=strips, window=window)
     return env
 
 

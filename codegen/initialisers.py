@@ -54,6 +54,13 @@ def window(
     )
 
 
+def requantisation(values: Sequence[int | float]) -> str:
+    """The initialiser of an ec_requantise; 0 without values."""
+    alone = ("asked", "offset", "right", "low", "high")
+    added = ("by_sum", "by_residual", "sum_offset", "sum_right", "sum_low", "sum_high")
+    return inline((*alone, "has_residual", *added, "as_float", "zero", "scale"), values)
+
+
 def strips(flat: Sequence[int]) -> str:
     """The initialiser of an array of ec_strips: column, count, width and edge of each in turn."""
     names = ("column", "count", "width", "edge")

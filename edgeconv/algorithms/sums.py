@@ -84,6 +84,20 @@ def pair_of(node: Node, graph: Graph) -> PairSum | None:
     return _pair(_affine(x), r, _affine(y), *_bounds(epilogue.after, y))
 
 
+def requantised(node: Node, graph: Graph, form: Fixed) -> tuple[int, ...]:
+    """The members of ec_requantise but for the scale: how sums become the result of a Conv node."""
+    alone = (1, form.offset, form.right, form.low, form.high)
+    pair = None if node.epilogue.is_only_before else pair_of(node, graph)
+    added = (0,) * 7
+    if pair:
+        factors = bool(node.epilogue.residual), pair.by_a, pair.by_b
+        added = (*factors, pair.offset, pair.right, pair.low, pair.high)
+    result = result_of(node, graph)
+    if graph[node.output].storage.affine or result is None:
+        return (*alone, *added, 0, 0)
+    return (*alone, *added, 1, result.zero[0])
+
+
 def _residual(node: Node, graph: Graph) -> Affine | None:
     """What its integers stand for: without a residual nothing."""
     if not node.epilogue.residual:

@@ -12,12 +12,8 @@
 
 #define EC_S8_SHIFT 128
 typedef uint8_t ec_s8_element; /* of rows, as they are packed */
-typedef __m512i ec_ivec;
-EC_INLINE ec_ivec ec_iset1(int32_t x) { return _mm512_set1_epi32(x); }
-EC_INLINE ec_ivec ec_iload(const int32_t *p) { return _mm512_loadu_si512(p); }
-EC_INLINE void ec_istore(int32_t *p, ec_ivec v) { _mm512_storeu_si512(p, v); }
-EC_INLINE ec_vec ec_ireal(ec_ivec v) { return _mm512_cvtepi32_ps(v); }
 
+#include "ec_integers_avx512.h"
 #include "ec_int8_lanes.h"
 
 /* In place: GCC 12 gives the sums of _mm512_dpbusd_epi32 new registers, moves them and spills. */
@@ -53,34 +49,6 @@ EC_INLINE void ec_s8_mac(ec_s8_sums *tile, const void *a, ptrdiff_t a_row, ptrdi
             __asm__ volatile("" ::"v"(f[j]));
 #endif
     }
-}
-
-/* What requantisation takes of vectors of int32 (ec_requantise.h): floor(a * b / 2^32) by lanes, the
-   rest as their names say; of the bytes the first n. */
-EC_INLINE ec_ivec ec_imul_high(ec_ivec a, ec_ivec b)
-{
-    const __m512i even = _mm512_mul_epi32(a, b);
-    const __m512i odd = _mm512_mul_epi32(_mm512_shuffle_epi32(a, _MM_PERM_DDBB), _mm512_shuffle_epi32(b, _MM_PERM_DDBB));
-    return _mm512_mask_shuffle_epi32(odd, 0x5555, even, _MM_PERM_DDBB);
-}
-EC_INLINE ec_ivec ec_imul(ec_ivec a, ec_ivec b) { return _mm512_mullo_epi32(a, b); }
-EC_INLINE ec_ivec ec_iadd(ec_ivec a, ec_ivec b) { return _mm512_add_epi32(a, b); }
-EC_INLINE ec_ivec ec_ishift_right(ec_ivec a, int bits) { return _mm512_sra_epi32(a, _mm_cvtsi32_si128(bits)); }
-EC_INLINE ec_ivec ec_ibetween(ec_ivec a, int low, int high)
-{
-    return _mm512_min_epi32(_mm512_max_epi32(a, _mm512_set1_epi32(low)), _mm512_set1_epi32(high));
-}
-EC_INLINE ec_ivec ec_iload_s8(const int8_t *p, int n)
-{
-    return _mm512_cvtepi8_epi32(n == EC_VL ? _mm_loadu_si128((const __m128i *)(const void *)p)
-                                           : _mm_maskz_loadu_epi8(ec_mask(n), p));
-}
-EC_INLINE void ec_istore_s8(int8_t *p, ec_ivec v, int n)
-{
-    if (n == EC_VL)
-        _mm_storeu_si128((__m128i *)(void *)p, _mm512_cvtepi32_epi8(v));
-    else
-        _mm512_mask_cvtepi32_storeu_epi8(p, ec_mask(n), v);
 }
 
 #endif

@@ -11,10 +11,8 @@
 #define EC_S8_SHIFT 128
 typedef uint8_t ec_s8_element; /* of rows, as they are packed */
 typedef ec_f32_sums ec_s8_sums;
-typedef __vector int ec_ivec;
-EC_INLINE ec_ivec ec_iset1(int32_t x) { return vec_splats(x); }
-EC_INLINE ec_ivec ec_iload(const int32_t *p) { return vec_xl(0, p); }
-EC_INLINE ec_vec ec_ireal(ec_ivec v) { return vec_ctf(v, 0); }
+
+#include "ec_integers_power10.h"
 
 /* The rows of a tile in place of those of accumulators, or the other way round. */
 EC_INLINE void ec_s8_transpose(ec_vec *rows, int mr, int nv)
@@ -90,28 +88,6 @@ EC_INLINE void ec_s8_mac(ec_s8_sums *tile, const void *a, ptrdiff_t a_row, ptrdi
         EC_EACH_ACC(mr / 4 * nv, EC_ADD);
 #undef EC_ADD
     }
-}
-
-/* As in ec_int8_avx512.h. */
-EC_INLINE ec_ivec ec_imul_high(ec_ivec a, ec_ivec b) { return vec_mulh(a, b); }
-EC_INLINE ec_ivec ec_imul(ec_ivec a, ec_ivec b) { return a * b; }
-EC_INLINE ec_ivec ec_iadd(ec_ivec a, ec_ivec b) { return a + b; }
-EC_INLINE ec_ivec ec_ishift_right(ec_ivec a, int bits) { return vec_sra(a, vec_splats((unsigned)bits)); }
-EC_INLINE ec_ivec ec_ibetween(ec_ivec a, int low, int high)
-{
-    return vec_min(vec_max(a, vec_splats(low)), vec_splats(high));
-}
-EC_INLINE ec_ivec ec_iload_s8(const int8_t *p, int n)
-{
-    int32_t word = 0;
-    memcpy(&word, p, (size_t)n);
-    return vec_unpackh(vec_unpackh((__vector signed char)vec_splats(word)));
-}
-EC_INLINE void ec_istore_s8(int8_t *p, ec_ivec v, int n)
-{
-    const __vector signed short half = vec_pack(v, v);
-    const int32_t word = ((ec_ivec)vec_pack(half, half))[0];
-    memcpy(p, &word, (size_t)n);
 }
 
 #endif

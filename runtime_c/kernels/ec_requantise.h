@@ -1,6 +1,6 @@
-/* From a tile of int32 sums to int8, or to the float32 of that.  Needs ec_epilogue.h, and ec_int8_<isa>.h; without that there is
+/* From a tile of int32 sums to int8, or to the float32 of that.  Needs ec_epilogue.h, and ec_integers_<isa>.h; without that there is
    nothing here. */
-#ifdef EC_S8_SHIFT
+#ifdef EC_INTEGERS_H
 #ifndef EC_REQUANTISE_H
 #define EC_REQUANTISE_H
 
@@ -22,6 +22,19 @@ EC_INLINE void ec_requantise_lanes(const ec_requantise as, ec_ivec sum, ec_ivec 
                  ec_mul(ec_ireal(ec_iadd(q, ec_iset1(-as.zero))), ec_set1(as.scale)), n);
     else
         ec_istore_s8((int8_t *)out + at, q, n);
+}
+
+/* Four vectors of sums, rounded once, their multipliers one behind the other, to bytes in the order of
+   ec_istore_s8_four. */
+EC_INLINE void ec_requantise_four(const ec_requantise as, const ec_ivec *sums, const int32_t *multiplier, int8_t *out)
+{
+    ec_ivec q[4];
+    EC_UNROLL
+    for (int j = 0; j < 4; j++) {
+        const ec_ivec word = ec_imul_high(sums[j], ec_iload(multiplier + j * EC_VL));
+        q[j] = ec_ishift_right(ec_iadd(word, ec_iset1(as.offset)), as.right);
+    }
+    ec_istore_s8_four(out, q, as.low, as.high);
 }
 
 /* `rows` rows of nv vectors, of which `columns` lanes exist, to elements at + p * out_row + j * out_vec

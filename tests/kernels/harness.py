@@ -323,8 +323,8 @@ def compile_program(
         command += [*included, str(source)]
     else:
         command += once.options(build.compiler[0])
-        kernels = once.compiled_kernels(command, build.target)
-        if kernels.names.issuperset(program.kernel_headers()):
+        if once.is_everywhere(build.target, program.kernel_headers()):
+            kernels = once.compiled_kernels(command, build.target)
             source.write_text(program.source(build.target, kernels))
             command += ["-include", str(kernels.header), str(source), str(kernels.object)]
         else:

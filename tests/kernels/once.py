@@ -125,6 +125,11 @@ def _compile(command: Sequence[str], kind: str, source: Path, to: Path) -> None:
         raise RuntimeError(f"{source}: {done.stderr[:4000]}")
 
 
+def is_everywhere(target: Target, names: Sequence[str]) -> bool:
+    """These headers are among the kernels of ``target`` that are compiled once."""
+    return _kernel_texts(target).keys() >= set(names)
+
+
 def _primitives(target: Target) -> str:
     """What the ISA offers, inlined wherever it is used."""
     common, isa = amalgamate(target.header, (), stored=True)

@@ -48,14 +48,22 @@ def exact(
 
 
 def layer(
-    x: tuple[int, ...], w: tuple[int, ...], window: dict[str, Any] | None, groups: int = 1
+    x: tuple[int, ...],
+    w: tuple[int, ...],
+    window: dict[str, Any] | None,
+    groups: int = 1,
+    *,
+    extremes: int | None = None,
 ) -> tuple[Spec, npt.NDArray[np.float32]]:
-    """A Conv, or without a window a Dense, and what it must compute."""
+    """A Conv, or without a window a Dense, and what it must compute; with ``extremes``, of inputs
+    and filters that are -128 or 127, and that zero point."""
     rng = np.random.default_rng(abs(hash((x, w, groups))) % 2**32)
     zero, scale = int(rng.integers(-128, 128)), float(np.float32(rng.uniform(0.01, 0.1)))
     units = (2.0 ** rng.uniform(-9, -6, w[0])).astype(np.float32)
     q, integers = rng.integers(-128, 128, x), rng.integers(-127, 128, w)
     integers.reshape(-1)[:: max(1, integers.size // 3)] = -128
+    if extremes is not None:
+        zero, q, integers = extremes, np.where(q < 0, -128, 127), np.where(integers < 0, -128, 127)
     bias = (rng.integers(-9000, 9000, w[0]) * (units * np.float32(scale))).astype(np.float32)
     unit = units.astype(np.float64) * scale
     whole = np.rint(bias / unit) * unit  # a bias is stated in units

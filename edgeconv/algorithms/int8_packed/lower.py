@@ -9,7 +9,7 @@ from edgeconv.algorithms.filter_order import multiplied
 from edgeconv.algorithms.rows.candidate import RowsCandidate
 from edgeconv.algorithms.rows.params import HEADERS, displayed, gemm_params
 from edgeconv.algorithms.rows.plan import RowsPlan
-from edgeconv.algorithms.sums import form_of, multiples, pair_of, result_of
+from edgeconv.algorithms.sums import form_of, multiples, requantised, result_of
 from edgeconv.ir.choice import Arg, ArgKind, Blob, KernelEpilogue, Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.lowering.calls import (
@@ -43,20 +43,6 @@ def _room(channels: int) -> int:
     return (channels // 16 + 2) * 16
 
 
-def _requantised(node: Node, graph: Graph, form: Fixed) -> tuple[int, ...]:
-    """The members of ec_requantise but for the scale."""
-    alone = (1, form.offset, form.right, form.low, form.high)
-    pair = None if node.epilogue.is_only_before else pair_of(node, graph)
-    added = (0,) * 7
-    if pair:
-        factors = bool(node.epilogue.residual), pair.by_a, pair.by_b
-        added = (*factors, pair.offset, pair.right, pair.low, pair.high)
-    result = result_of(node, graph)
-    if graph[node.output].storage.affine or result is None:
-        return (*alone, *added, 0, 0)
-    return (*alone, *added, 1, result.zero[0])
-
-
 def lower(candidate: RowsCandidate, node: Node, graph: Graph, target: Target) -> Layer:
     """The kernel call of a Conv node whose layouts are decided."""
     problem, plan, lanes = candidate.problem, candidate.plan, target.lanes
@@ -85,7 +71,7 @@ def lower(candidate: RowsCandidate, node: Node, graph: Graph, target: Target) ->
             "units": 0,
             "words_at": (room, 2 * room),
             "zero": problem.in_as.zero[0],
-            "requantise": _requantised(node, graph, form),
+            "requantise": requantised(node, graph, form),
             "result_scale": result.scale[0],
             **storage_of(graph, **{"in": node.inputs[0]}, out=node.output),
         },

@@ -1,0 +1,38 @@
+/* Products of int8 for convolutions that have one filter per channel: in plain C, and what it means
+   elsewhere.  Included after ec_integers_portable.h.
+
+   A word holds, of one channel, what lies in EC_DOT_ROWS rows of the input one below the other, and of its
+   filter what they are multiplied by; a vector has words of EC_VL channels.  EC_DOT_SHIFT: so much more is stored of inputs, and
+   sums must begin with as much less.
+
+   ec_dot_pack makes nv vectors of words from bytes at row[0], row[1], ..., of which there are `rows`; others
+   count as nothing.  Either nv is 4, and all channels exist, in the order of ec_istore_s8_four; or it
+   is 1, of n channels in order.  ec_dot_add: sum + the products of either word's elements. */
+#ifndef EC_DOT_H
+#define EC_DOT_H
+
+#define EC_DOT_ROWS 4
+#define EC_DOT_SHIFT 0
+typedef struct ec_dot_words {
+    int8_t of[4];
+} ec_dot_words;
+
+EC_INLINE ec_dot_words ec_dot_load(const void *p)
+{
+    ec_dot_words words;
+    memcpy(words.of, p, sizeof words.of);
+    return words;
+}
+EC_INLINE ec_ivec ec_dot_add(ec_ivec sum, ec_dot_words a, ec_dot_words b)
+{
+    return sum + a.of[0] * b.of[0] + a.of[1] * b.of[1] + a.of[2] * b.of[2] + a.of[3] * b.of[3];
+}
+EC_INLINE void ec_dot_pack(void *to, const int8_t *const *row, int rows, int n, int nv)
+{
+    int8_t *const word = to;
+    for (int i = 0; i < nv * n; i++)
+        for (int y = 0; y < EC_DOT_ROWS; y++)
+            word[4 * i + y] = y < rows ? row[y][i] : 0;
+}
+
+#endif

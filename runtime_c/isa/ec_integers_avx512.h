@@ -1,0 +1,42 @@
+/* Vectors of EC_VL integers: AVX-512.  Meanings: see ec_integers_portable.h. */
+#ifndef EC_INTEGERS_H
+#define EC_INTEGERS_H
+
+typedef __m512i ec_ivec;
+EC_INLINE ec_ivec ec_iset1(int32_t x) { return _mm512_set1_epi32(x); }
+EC_INLINE ec_ivec ec_iload(const int32_t *p) { return _mm512_loadu_si512(p); }
+EC_INLINE void ec_istore(int32_t *p, ec_ivec v) { _mm512_storeu_si512(p, v); }
+EC_INLINE ec_vec ec_ireal(ec_ivec v) { return _mm512_cvtepi32_ps(v); }
+EC_INLINE ec_ivec ec_imul_high(ec_ivec a, ec_ivec b)
+{
+    const __m512i even = _mm512_mul_epi32(a, b);
+    const __m512i odd = _mm512_mul_epi32(_mm512_shuffle_epi32(a, _MM_PERM_DDBB), _mm512_shuffle_epi32(b, _MM_PERM_DDBB));
+    return _mm512_mask_shuffle_epi32(odd, 0x5555, even, _MM_PERM_DDBB);
+}
+EC_INLINE ec_ivec ec_imul(ec_ivec a, ec_ivec b) { return _mm512_mullo_epi32(a, b); }
+EC_INLINE ec_ivec ec_iadd(ec_ivec a, ec_ivec b) { return _mm512_add_epi32(a, b); }
+EC_INLINE ec_ivec ec_ishift_right(ec_ivec a, int bits) { return _mm512_sra_epi32(a, _mm_cvtsi32_si128(bits)); }
+EC_INLINE ec_ivec ec_ibetween(ec_ivec a, int low, int high)
+{
+    return _mm512_min_epi32(_mm512_max_epi32(a, _mm512_set1_epi32(low)), _mm512_set1_epi32(high));
+}
+EC_INLINE ec_ivec ec_iload_s8(const int8_t *p, int n)
+{
+    return _mm512_cvtepi8_epi32(n == EC_VL ? _mm_loadu_si128((const __m128i *)(const void *)p)
+                                           : _mm_maskz_loadu_epi8(ec_mask(n), p));
+}
+EC_INLINE void ec_istore_s8(int8_t *p, ec_ivec v, int n)
+{
+    if (n == EC_VL)
+        _mm_storeu_si128((__m128i *)(void *)p, _mm512_cvtepi32_epi8(v));
+    else
+        _mm512_mask_cvtepi32_storeu_epi8(p, ec_mask(n), v);
+}
+EC_INLINE void ec_istore_s8_four(int8_t *p, const ec_ivec v[4], int low, int high)
+{
+    const __m512i bytes = _mm512_packs_epi16(_mm512_packs_epi32(v[0], v[1]), _mm512_packs_epi32(v[2], v[3]));
+    const __m512i bounded = _mm512_max_epi8(bytes, _mm512_set1_epi8((char)low));
+    _mm512_storeu_si512(p, _mm512_min_epi8(bounded, _mm512_set1_epi8((char)high)));
+}
+
+#endif

@@ -1,0 +1,38 @@
+/* Vectors of EC_VL integers: NEON, 64 bits or 32.  Meanings: see ec_integers_portable.h. */
+#ifndef EC_INTEGERS_H
+#define EC_INTEGERS_H
+
+typedef int32x4_t ec_ivec;
+EC_INLINE ec_ivec ec_iset1(int32_t x) { return vdupq_n_s32(x); }
+EC_INLINE ec_ivec ec_iload(const int32_t *p) { return vld1q_s32(p); }
+EC_INLINE void ec_istore(int32_t *p, ec_ivec v) { vst1q_s32(p, v); }
+EC_INLINE ec_vec ec_ireal(ec_ivec v) { return vcvtq_f32_s32(v); }
+EC_INLINE ec_ivec ec_imul_high(ec_ivec a, ec_ivec b) { return vshrq_n_s32(vqdmulhq_s32(a, b), 1); }
+EC_INLINE ec_ivec ec_imul(ec_ivec a, ec_ivec b) { return vmulq_s32(a, b); }
+EC_INLINE ec_ivec ec_iadd(ec_ivec a, ec_ivec b) { return vaddq_s32(a, b); }
+EC_INLINE ec_ivec ec_ishift_right(ec_ivec a, int bits) { return vshlq_s32(a, vdupq_n_s32(-bits)); }
+EC_INLINE ec_ivec ec_ibetween(ec_ivec a, int low, int high)
+{
+    return vminq_s32(vmaxq_s32(a, vdupq_n_s32(low)), vdupq_n_s32(high));
+}
+EC_INLINE ec_ivec ec_iload_s8(const int8_t *p, int n)
+{
+    int32_t word = 0;
+    memcpy(&word, p, (size_t)n);
+    return vmovl_s16(vget_low_s16(vmovl_s8(vreinterpret_s8_s32(vdup_n_s32(word)))));
+}
+EC_INLINE void ec_istore_s8(int8_t *p, ec_ivec v, int n)
+{
+    const int16x4_t half = vmovn_s32(v);
+    const int32_t word = vget_lane_s32(vreinterpret_s32_s8(vmovn_s16(vcombine_s16(half, half))), 0);
+    memcpy(p, &word, (size_t)n);
+}
+EC_INLINE void ec_istore_s8_four(int8_t *p, const ec_ivec v[4], int low, int high)
+{
+    const int16x8_t first = vcombine_s16(vqmovn_s32(v[0]), vqmovn_s32(v[1]));
+    const int16x8_t second = vcombine_s16(vqmovn_s32(v[2]), vqmovn_s32(v[3]));
+    const int8x16_t bytes = vcombine_s8(vqmovn_s16(first), vqmovn_s16(second));
+    vst1q_s8(p, vminq_s8(vmaxq_s8(bytes, vdupq_n_s8((int8_t)low)), vdupq_n_s8((int8_t)high)));
+}
+
+#endif

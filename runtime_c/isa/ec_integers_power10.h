@@ -1,0 +1,36 @@
+/* Vectors of EC_VL integers: POWER10.  Meanings: see ec_integers_portable.h. */
+#ifndef EC_INTEGERS_H
+#define EC_INTEGERS_H
+
+typedef __vector int ec_ivec;
+EC_INLINE ec_ivec ec_iset1(int32_t x) { return vec_splats(x); }
+EC_INLINE ec_ivec ec_iload(const int32_t *p) { return vec_xl(0, p); }
+EC_INLINE void ec_istore(int32_t *p, ec_ivec v) { vec_xst(v, 0, p); }
+EC_INLINE ec_vec ec_ireal(ec_ivec v) { return vec_ctf(v, 0); }
+EC_INLINE ec_ivec ec_imul_high(ec_ivec a, ec_ivec b) { return vec_mulh(a, b); }
+EC_INLINE ec_ivec ec_imul(ec_ivec a, ec_ivec b) { return a * b; }
+EC_INLINE ec_ivec ec_iadd(ec_ivec a, ec_ivec b) { return a + b; }
+EC_INLINE ec_ivec ec_ishift_right(ec_ivec a, int bits) { return vec_sra(a, vec_splats((unsigned)bits)); }
+EC_INLINE ec_ivec ec_ibetween(ec_ivec a, int low, int high)
+{
+    return vec_min(vec_max(a, vec_splats(low)), vec_splats(high));
+}
+EC_INLINE ec_ivec ec_iload_s8(const int8_t *p, int n)
+{
+    int32_t word = 0;
+    memcpy(&word, p, (size_t)n);
+    return vec_unpackh(vec_unpackh((__vector signed char)vec_splats(word)));
+}
+EC_INLINE void ec_istore_s8(int8_t *p, ec_ivec v, int n)
+{
+    const __vector signed short half = vec_pack(v, v);
+    const int32_t word = ((ec_ivec)vec_pack(half, half))[0];
+    memcpy(p, &word, (size_t)n);
+}
+EC_INLINE void ec_istore_s8_four(int8_t *p, const ec_ivec v[4], int low, int high)
+{
+    const __vector signed char bytes = vec_packs(vec_packs(v[0], v[1]), vec_packs(v[2], v[3]));
+    vec_xst(vec_min(vec_max(bytes, vec_splats((signed char)low)), vec_splats((signed char)high)), 0, p);
+}
+
+#endif

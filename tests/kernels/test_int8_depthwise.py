@@ -1,0 +1,109 @@
+"""Depthwise convolutions of int8 on vectors, against rational arithmetic that is rounded once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from edgeconv import host
+from edgeconv.algorithms.int8_depthwise import candidate as planning
+from edgeconv.algorithms.int8_depthwise.rows import ROWS, DotRow
+from edgeconv.targets import TARGETS
+from tests.kernels import builds
+from tests.kernels.harness import Build, Case, Spec, check
+from tests.kernels.test_int8_packed import as_float
+from tests.kernels.test_integer_layers import added_to, layer
+
+Shape = tuple[int, ...]
+Window = dict[str, Any]
+SAME: Window = {"pads": (1, 1, 1, 1)}
+
+
+def built_for(row: DotRow) -> Build:
+    """Runs the kernels of ``row``, compiled for all sizes; skipped, by name, where nothing here
+    does."""
+    plain = replace(TARGETS[row.isa], features=frozenset({row.feature} - {""}))
+    target = replace(plain, flags=(*plain.flags, *plain.feature_flags))
+    if not builds.is_native(target):
+        return replace(builds.find(target, "gcc"), compiled_once=True)
+    words = tuple(word for k in plain.micro_kernels if k.feature for word in k.cpu_flags)
+    if not host.detect().has(words):
+        pytest.skip(f"this CPU has no {' '.join(words)}")
+    return replace(builds.find(target, "gcc"), compiled_once=True)
+
+
+@pytest.fixture(params=ROWS, ids=lambda row: f"{row.isa}-{row.name}")
+def build(request: pytest.FixtureRequest) -> Build:
+    return built_for(request.param)
+
+
+def depthwise(made: tuple[Spec, npt.NDArray[np.float32]], build: Build) -> list[Case]:
+    """The cases of what `layer` made that are computed so, of which there are some."""
+    spec, wanted = made
+    cases = spec.cases(build.target, wanted)
+    found = [case for case in cases if case.layer.algorithm == "int8_depthwise"]
+    assert found, spec.attrs
+    return found
+
+
+def of(channels: int, size: Shape, kernel: Shape, window: Window, images: int = 1) -> Any:
+    return layer((images, channels, *size), (channels, 1, *kernel), window, channels)
+
+
+def test_against_rationals(build: Build, folder: Path) -> None:
+    """Fewer, as many and more channels than vectors take, kernel rows than a word has, and pixels
+    than are summed together; borders on every side, strides, dilations, windows that lie outside
+    but for a corner, images."""
+    lanes = build.target.lanes
+    counts = {2, 3, lanes + 1, 2 * lanes, 4 * lanes, 5 * lanes + 2, 9 * lanes} - {1}
+    made = [of(n, (4, 5), (3, 3), SAME) for n in sorted(counts)]
+    made += [of(5, (2, n), (1, 3), {"pads": (0, 1, 0, 1)}) for n in (1, 2, 3, 4, 7)]
+    made += [of(4 * lanes, (6, 4), (n, 2), {"pads": (n - 1, 0, 0, 1)}) for n in range(1, 7)]
+    made += [
+        of(4 * lanes + 3, (7, 7), (3, 3), {"pads": (0, 0, 1, 1), "strides": (2, 2)}, 2),
+        of(6, (9, 11), (5, 5), {"pads": (2, 2, 2, 2), "strides": (2, 3)}),
+        of(lanes + 2, (9, 6), (3, 3), {"dilations": (2, 1), "strides": (1, 3)}),
+        of(3, (7, 7), (3, 2), {"pads": (4, 3, 4, 3), "dilations": (4, 3)}),
+        of(3, (2, 2), (7, 7), {"pads": (3, 3, 3, 3)}),
+    ]
+    check(build, [case for each in made for case in depthwise(each, build)], folder)
+
+
+def test_rows_in_parts(build: Build, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Columns are packed for a few pixels at a time where all of a row would take too much."""
+    lanes = build.target.lanes
+    monkeypatch.setattr(planning, "PANEL_BYTES", 160 * lanes)
+    made = [
+        of(4 * lanes + 1, (3, 29), (3, 3), SAME),
+        of(2 * lanes, (4, 41), (3, 3), {"pads": (1, 0, 0, 1), "strides": (1, 2)}),
+    ]
+    cases = [case for each in made for case in depthwise(each, build)]
+    assert all(case.layer.params["pixels"] in range(1, 20) for case in cases)
+    check(build, cases, folder)
+
+
+def test_extremes(build: Build, folder: Path) -> None:
+    """Every element -128 or 127, the zero point at either end: sums as large as they get."""
+    cases = []
+    for zero in (-128, 0, 127):
+        n = build.target.lanes * 4 + 1
+        window = {"pads": (2, 2, 2, 2)}
+        cases += depthwise(layer((1, n, 5, 4), (n, 1, 5, 5), window, n, extremes=zero), build)
+    check(build, cases, folder)
+
+
+def test_residuals(build: Build, folder: Path) -> None:
+    """A tensor of int8 that is added, once more rounded; one that is the input, too; the same, and
+    what is rounded once, as float32."""
+    lanes = build.target.lanes
+    made = [of(n, (4, 5), (3, 3), SAME) for n in (2, lanes + 1, 4 * lanes + 3)]
+    added = [added_to(*each) for each in made] + [added_to(*made[1], of_input=True)]
+    cases = [case for each in added for case in depthwise(each, build)]
+    assert [bool(case.layer.aliases) for case in cases] == [True, True, True, False]
+    wide = [as_float(each) for each in (*made, *added)]
+    check(build, cases + [case for each in wide for case in depthwise(each, build)], folder)
