@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from edgeconv.algorithms.candidate import ConvCandidate
 from edgeconv.algorithms.int8_depthwise.packing import word_count
 from edgeconv.algorithms.int8_depthwise.rows import WORD_BYTES, DotRow, row_of, together
+from edgeconv.algorithms.int8_packed.candidate import AGAIN_SLOTS, RESIDUAL_SLOTS
 from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.ir.candidate import INTEGERS
 from edgeconv.ir.work import Work
@@ -18,7 +19,6 @@ PANEL_BYTES = (
 )
 # From a vector of sums to bytes: product, offset, shift, and its share of bounds and store.
 REQUANTISE_SLOTS = 8.0
-RESIDUAL_SLOTS = 9.0  # it is loaded, both are multiplied, added, shifted and bounded
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class DepthwisePlan:
 def candidates(problem: ConvProblem, target: Target) -> tuple[ConvCandidate[DepthwisePlan], ...]:
     """One, where the layer is one of whole numbers."""
     row = row_of(target)
-    if row is None or not problem.is_depthwise or not problem.integers:
+    if row is None or not problem.is_depthwise or not problem.whole_sums:
         return ()
     plan = _plan(problem, target, row)
     found = ConvCandidate(
@@ -72,11 +72,11 @@ def _work(problem: ConvProblem, target: Target, plan: DepthwisePlan) -> Work:
     vectors = -(-problem.in_c // target.lanes)
     rows = problem.batch * problem.out_size[0] * problem.out_size[1]
     panels = -(-problem.out_size[2] // plan.pixels)
-    added = problem.finish.residual_as is not None
+    added, again = problem.finish.residual_as is not None, problem.finish.twice
     results = rows * problem.out_size[2] * vectors
     products = results * problem.kernel[2] * sets
     packed = rows * panels * plan.columns * sets * vectors
-    each = REQUANTISE_SLOTS + (RESIDUAL_SLOTS if added else 0.0)
+    each = REQUANTISE_SLOTS + (RESIDUAL_SLOTS if added else AGAIN_SLOTS if again else 0.0)
     lane_bytes = float(WORD_BYTES * target.lanes)
     words = word_count(problem.in_c, problem.kernel, row, target.lanes)
     return Work(
