@@ -19,7 +19,7 @@ from edgeconv.ir.activation import Activation
 from edgeconv.ir.graph import Graph
 from edgeconv.progress import Share, Tell, nobody
 from edgeconv.quantising.grids import Wanted, places
-from edgeconv.quantising.ranges import nearest, see, together
+from edgeconv.quantising.ranges import nearest, see, together, widest
 from edgeconv.quantising.rewrite import FORM, quantised
 from edgeconv.quantising.selection import Noises, select
 from edgeconv.quantising.unfused import unfused
@@ -138,12 +138,17 @@ class Quantiser(Closing):
         return Quantised(graph, grids, filters, accuracy)
 
     def _grids(self) -> dict[str, Activation]:
-        """The grid of every tensor that is rounded."""
+        """The grid of every tensor that is rounded: to the largest number seen, or with the least
+        squared error, whichever alone disturbs the outputs less."""
         seen = see(self.engine, self.learning.at_most(SAMPLES), self.places.tensors, tell=self.tell)
+        count = 2 * len(self.places.groups)
+        baseline = Baseline(self.engine, self.learning.at_most(affordable(self.engine, count)))
         found: dict[str, Activation] = {}
         for group in self.places.groups:
-            grid = nearest(together(seen[name] for name in group))
-            found |= dict.fromkeys(group, grid)
+            of_group = together(seen[name] for name in group)
+            tried = [dict.fromkeys(group, each(of_group)) for each in (widest, nearest)]
+            noises = [baseline.noise(activations=grids) for grids in tried]
+            found |= tried[noises.index(min(noises))]
         return found
 
     def _in_integers(
