@@ -30,7 +30,7 @@ FORMATS = "flyte24,flyte16,int8,int4,flyte8"
 SEEDED = 16  # for rounding, and as many others to measure on
 
 
-def _samples(args: argparse.Namespace, graph: Graph) -> tuple[Samples, Samples]:
+def samples_of(args: argparse.Namespace, graph: Graph) -> tuple[Samples, Samples]:
     """To round with, and to measure on."""
     if args.calibration is None:
         drawn = sampling.seeded(graph, 2 * SEEDED)
@@ -58,7 +58,7 @@ def main() -> int:
     args = parser.parse_args()
     try:
         graph = passes.optimise(frontend.load(args.model))
-        rounding, testing = _samples(args, graph)
+        rounding, testing = samples_of(args, graph)
         print(f"{args.model.stem}: rounded from {len(rounding)} inputs, SQNR of {len(testing)}")
         print(f"{'format':10}{'step':20}{'dB':>8}{'gain':>8}{'top-1':>8}{'same':>8}{'seconds':>9}")
         with Engine(graph) as engine:

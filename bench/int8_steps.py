@@ -1,0 +1,126 @@
+"""What each step of making a float32 network int8 gains, in dB at the output, beside ONNX Runtime.
+
+    python bench/int8_steps.py MODEL.onnx [--calibration X.npz] [--test Y.npz] [--board NAME]
+
+Results, filters and biases are int8 throughout: ranges from the smallest to the largest number and
+filters rounded to nearest with one unit for the whole tensor, then with a unit per output channel,
+then with ranges of the least squared error, then as `rounding_steps.py` has it.  The last line is
+`onnxruntime.quantization.quantize_static` (QDQ, per channel, MinMax) on the same samples.  The
+network is made int8 by some inputs, and the figures are of others, as in `rounding_steps.py`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from rounding_steps import samples_of
+
+from edgeconv import board as boards
+from edgeconv import frontend, passes
+from edgeconv.calibration.in_turn import round_in_turn
+from edgeconv.calibration.rounding import RECIPES, parameters_of, round_layers
+from edgeconv.calibration.samples import Samples
+from edgeconv.calibration.sqnr import Accuracy, Baseline
+from edgeconv.errors import EdgeconvError
+from edgeconv.ir.activation import Activation
+from edgeconv.quantising.quantiser import Quantiser
+from edgeconv.quantising.ranges import Seen, nearest, see, together, widest
+from edgeconv.quantising.rewrite import FORM
+
+Values = dict[str, npt.NDArray[np.float32]]
+
+
+def grids_of(
+    quantiser: Quantiser, samples: Samples, choose: Callable[[Seen], Activation]
+) -> dict[str, Activation]:
+    """The grid of every tensor that is rounded."""
+    seen = see(quantiser.engine, samples, quantiser.places.tensors)
+    groups = quantiser.places.groups
+    grids = [choose(together(seen[name] for name in group)) for group in groups]
+    pairs = zip(groups, grids, strict=True)
+    return {name: function for group, function in pairs for name in group}
+
+
+def steps(
+    quantiser: Quantiser, samples: Samples, baseline: Baseline
+) -> Iterator[tuple[str, Accuracy]]:
+    """Each step with those before it."""
+    engine, wanted = quantiser.engine, dict.fromkeys(quantiser.wanted, FORM)
+    wide, near = (grids_of(quantiser, samples, choose) for choose in (widest, nearest))
+    first, second, *_ = RECIPES
+    for name, recipe in RECIPES.items():
+        rounded = parameters_of(round_layers(engine, samples, wanted, recipe))
+        if name in (first, second):
+            yield name, baseline.accuracy(rounded, wide)
+        if name != first:
+            yield "+ ranges" if name == second else name, baseline.accuracy(rounded, near)
+    found = round_in_turn(engine, samples, wanted, activations=near)
+    yield "+ in turn", baseline.accuracy(parameters_of(found), near)
+
+
+def onnxruntime_static(model: Path, samples: Samples, test: Samples) -> Iterator[Values]:
+    """The outputs of ONNX Runtime's own int8 network."""
+    import onnxruntime as runtime  # noqa: PLC0415 - optional
+    from onnxruntime import quantization as own  # noqa: PLC0415
+
+    class Reader(own.CalibrationDataReader):  # type: ignore[misc]
+        def __init__(self) -> None:
+            self.left = iter(samples)
+
+        def get_next(self) -> Mapping[str, npt.NDArray[np.float32]] | None:
+            return next(self.left, None)
+
+    with tempfile.TemporaryDirectory() as folder:
+        made, ready = Path(folder) / "int8.onnx", Path(folder) / "ready.onnx"
+        own.quant_pre_process(str(model), str(ready), skip_symbolic_shape=True)
+        own.quantize_static(
+            str(ready),
+            str(made),
+            Reader(),
+            quant_format=own.QuantFormat.QDQ,
+            per_channel=True,
+            activation_type=own.QuantType.QInt8,
+            weight_type=own.QuantType.QInt8,
+        )
+        session = runtime.InferenceSession(str(made), providers=["CPUExecutionProvider"])
+        names = [port.name for port in session.get_outputs()]
+        for sample in test:
+            yield dict(zip(names, session.run(names, sample), strict=True))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("model", type=Path)
+    parser.add_argument("--calibration", type=Path, help="default: seeded inputs")
+    parser.add_argument("--test", type=Path, help="default: every other sample of --calibration")
+    parser.add_argument("--board", default="mps2-an500")
+    args = parser.parse_args()
+    try:
+        graph = passes.optimise(frontend.load(args.model))
+        samples, test = samples_of(args, graph)
+        print(f"{args.model.stem}: made int8 from {len(samples)} inputs, SQNR of {len(test)}")
+        print(f"{'step':24}{'dB':>8}{'top-1':>8}{'same':>8}")
+        with Quantiser(graph, boards.load(args.board).target, samples, {}) as quantiser:
+            baseline = Baseline(quantiser.engine, test)
+            for name, found in steps(quantiser, samples, baseline):
+                show(name, found)
+            show("ONNX Runtime", baseline.judge(onnxruntime_static(args.model, samples, test)))
+    except (EdgeconvError, ImportError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+def show(name: str, found: Accuracy) -> None:
+    shares = ["-" if s is None else f"{s:.3f}" for s in (found.top1, found.agreement)]
+    print(f"{name:24}{found.sqnr_db:8.1f}{shares[0]:>8}{shares[1]:>8}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
