@@ -39,4 +39,29 @@ EC_INLINE void ec_istore_s8_four(int8_t *p, const ec_ivec v[4], int low, int hig
     _mm512_storeu_si512(p, _mm512_min_epi8(bounded, _mm512_set1_epi8((char)high)));
 }
 
+/* Four vectors, bounded, as bytes: `nv` of a row side by side, rows `row` bytes apart. */
+#define EC_STORES_ROWS
+EC_INLINE void ec_istore_s8_rows(int8_t *p, ptrdiff_t row, const ec_ivec *v, int nv, int low, int high)
+{
+    /* Of 128 bits that are packed, every word is of another vector. */
+    const __m512i place = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    __m512i q = _mm512_packs_epi16(_mm512_packs_epi32(v[0], v[1]), _mm512_packs_epi32(v[2], v[3]));
+    if (low > -128)
+        q = _mm512_max_epi8(q, _mm512_set1_epi8((char)low));
+    if (high < 127)
+        q = _mm512_min_epi8(q, _mm512_set1_epi8((char)high));
+    q = _mm512_permutexvar_epi32(place, q);
+    if (nv == 4) {
+        _mm512_storeu_si512(p, q);
+    } else if (nv == 2) {
+        _mm256_storeu_si256((__m256i *)(void *)p, _mm512_castsi512_si256(q));
+        _mm256_storeu_si256((__m256i *)(void *)(p + row), _mm512_extracti64x4_epi64(q, 1));
+    } else {
+        _mm_storeu_si128((__m128i *)(void *)p, _mm512_castsi512_si128(q));
+        _mm_storeu_si128((__m128i *)(void *)(p + row), _mm512_extracti32x4_epi32(q, 1));
+        _mm_storeu_si128((__m128i *)(void *)(p + 2 * row), _mm512_extracti32x4_epi32(q, 2));
+        _mm_storeu_si128((__m128i *)(void *)(p + 3 * row), _mm512_extracti32x4_epi32(q, 3));
+    }
+}
+
 #endif

@@ -4,19 +4,29 @@
 #ifndef EC_REQUANTISE_H
 #define EC_REQUANTISE_H
 
+/* Vectors of sums as whole numbers that are still to be bounded: by low and high, or, where they are
+   rounded again, by sum_low and sum_high.  The n lanes of the residual begin at residual[at]. */
+EC_INLINE ec_ivec ec_requantised(const ec_requantise as, ec_ivec sum, ec_ivec multiplier,
+                                 const int8_t *residual, ptrdiff_t at, int n)
+{
+    ec_ivec q = ec_iadd(ec_imul_high(sum, multiplier), ec_iset1(as.offset));
+    q = ec_ishift_right(q, as.right);
+    if (as.sum_right) {
+        q = ec_iadd(ec_imul(ec_ibetween(q, as.low, as.high), ec_iset1(as.by_sum)), ec_iset1(as.sum_offset));
+        if (as.has_residual)
+            q = ec_iadd(q, ec_imul(ec_iload_s8(residual + at, n), ec_iset1(as.by_residual)));
+        q = ec_ishift_right(q, as.sum_right);
+    }
+    return q;
+}
+
 /* The first n lanes of sums in int32 to the elements of `out` from number `at` on; the residual is
    int8 and lies likewise.  Nothing overflows: whoever chooses the numbers proves that. */
 EC_INLINE void ec_requantise_lanes(const ec_requantise as, ec_ivec sum, ec_ivec multiplier,
                                    const int8_t *residual, void *out, ptrdiff_t at, int n)
 {
-    ec_ivec q = ec_iadd(ec_imul_high(sum, multiplier), ec_iset1(as.offset));
-    q = ec_ibetween(ec_ishift_right(q, as.right), as.low, as.high);
-    if (as.sum_right) {
-        q = ec_iadd(ec_imul(q, ec_iset1(as.by_sum)), ec_iset1(as.sum_offset));
-        if (as.has_residual)
-            q = ec_iadd(q, ec_imul(ec_iload_s8(residual + at, n), ec_iset1(as.by_residual)));
-        q = ec_ibetween(ec_ishift_right(q, as.sum_right), as.sum_low, as.sum_high);
-    }
+    const ec_ivec unbounded = ec_requantised(as, sum, multiplier, residual, at, n);
+    const ec_ivec q = ec_ibetween(unbounded, as.sum_right ? as.sum_low : as.low, as.sum_right ? as.sum_high : as.high);
     if (as.as_float)
         ec_write((float *)out + at,
                  ec_mul(ec_ireal(ec_iadd(q, ec_iset1(-as.zero))), ec_set1(as.scale)), n);
@@ -37,18 +47,46 @@ EC_INLINE void ec_requantise_four(const ec_requantise as, const ec_ivec *sums, c
     ec_istore_s8_four(out, q, as.low, as.high);
 }
 
+#ifdef EC_STORES_ROWS
+/* Whole vectors of `rows` rows of nv, which divides four, by fours, to bytes: as ec_requantise_tile.
+   How many rows that were. */
+EC_INLINE int ec_requantise_rows(const ec_requantise as, const int32_t *sums, const int32_t *multiplier,
+                                 const int8_t *residual, int8_t *out, ptrdiff_t at, ptrdiff_t out_row,
+                                 int rows, int nv)
+{
+    const int few = 4 / nv, whole = rows / few * few;
+    EC_NO_UNROLL
+    for (int p = 0; p < whole; p += few) {
+        ec_ivec q[4];
+        EC_UNROLL
+        for (int i = 0; i < 4; i++)
+            q[i] = ec_requantised(as, ec_iload(sums + (p * nv + i) * EC_VL),
+                                  ec_iload(multiplier + i % nv * EC_VL),
+                                  residual, at + (p + i / nv) * out_row + i % nv * EC_VL, EC_VL);
+        ec_istore_s8_rows(out + at + p * out_row, out_row, q, nv, as.sum_right ? as.sum_low : as.low,
+                          as.sum_right ? as.sum_high : as.high);
+    }
+    return whole;
+}
+#endif
+
 /* `rows` rows of nv vectors, of which `columns` lanes exist, to elements at + p * out_row + j * out_vec
    + lane; `multiplier`: those of the first row's lanes, whole vectors. */
 EC_INLINE void ec_requantise_tile(const ec_requantise as, const int32_t *sums, const int32_t *multiplier,
                                   const void *residual, void *out, ptrdiff_t at, ptrdiff_t out_row,
                                   ptrdiff_t out_vec, int rows, int columns, int nv)
 {
+    int from = 0;
+#ifdef EC_STORES_ROWS
+    if (4 % nv == 0 && columns == nv * EC_VL && out_vec == EC_VL && !as.as_float)
+        from = ec_requantise_rows(as, sums, multiplier, residual, out, at, out_row, rows, nv);
+#endif
     EC_UNROLL
     for (int j = 0; j < nv; j++) {
         const int n = ec_min_i(columns - j * EC_VL, EC_VL);
         const ec_ivec own = ec_iload(multiplier + j * EC_VL);
         EC_NO_UNROLL
-        for (int p = 0; p < rows; p++)
+        for (int p = from; p < rows; p++)
             ec_requantise_lanes(as, ec_iload(sums + (p * nv + j) * EC_VL), own, residual, out,
                                 at + p * out_row + j * out_vec, n);
     }
