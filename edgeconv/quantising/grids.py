@@ -68,7 +68,7 @@ class Wanted:
         whole = found.grid_of()
         names = []
         for node in graph.nodes:
-            if node.op in WEIGHTED and "storage" not in node.attrs:
+            if node.op in WEIGHTED:
                 form = self.layers.get(node.name, self.layers.get(EVERY_LAYER, INT8))
                 inside = {node.inputs[0], node.output} <= whole.keys()
                 if form == INT8 and (self.everything or inside):
