@@ -61,6 +61,8 @@ class Target:
     one that is not there costs nothing.  ``workspaces``: kernels may take some for speed.
     ``workspace_price``: the part of a kernel's time that its workspace must save, beside one that
     does without: where the ISA is that of microcontrollers, RAM is worth more than a little time.
+    ``slack``: so much longer than its fastest plan, in parts of its time, a kernel that decodes
+    element by element may take for less memory, code included.
     """
 
     name: str
@@ -84,6 +86,7 @@ class Target:
     decodings: tuple[Decoding, ...] = ()
     workspaces: bool = True
     workspace_price: float = 0.0
+    slack: float = 0.0
     features: frozenset[str] = frozenset()
 
     def decoding(self, encoding: Encoding) -> Decoding:
@@ -171,6 +174,7 @@ _ROWS = (
         registers=128,
         depthwise_rows=4,
         decodings=_PORTABLE,
+        slack=1 / 16,
     ),
     Target(
         name="scalar",  # a microcontroller: nothing is vectorised, and RAM is worth more than time
@@ -182,6 +186,7 @@ _ROWS = (
         depthwise_rows=4,
         decodings=_PORTABLE,
         workspace_price=1 / 8,
+        slack=1 / 16,
     ),
     Target(
         name="avx512",

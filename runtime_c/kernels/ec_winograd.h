@@ -26,8 +26,8 @@ enum { EC_WINOGRAD_SIDE = 8 }; /* inputs of a tile in either direction, at most 
 typedef struct ec_winograd {
     int micro_kernel, packed;     /* whether its rows are packed, each step's side by side */
     int batch, in_c, vectors;     /* images; vectors of filters, the last one padded */
-    int in_h, in_w, out_h, out_w; /* */
-    int pad_h, pad_w;             /* */
+    int in_h, in_w, out_h, out_w;
+    int pad_h, pad_w;             /* above and to the left of the input */
     int taken_h, taken_w;         /* inputs of a tile */
     int made_h, made_w;           /* outputs of a tile */
     int input_h, input_w, output_h, output_w; /* routines */

@@ -21,6 +21,7 @@ from edgeconv import host
 from edgeconv.algorithms import algorithms
 from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.algorithms.traffic import Runs, lost
+from edgeconv.algorithms.winograd.forms import forms_for
 from edgeconv.cache import Cache
 from edgeconv.encoding import Encoding
 from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, blocked
@@ -93,6 +94,15 @@ def axes(draw: st.DrawFn) -> tuple[int, int, int, int, int, int]:
     return size, (size + 2 * pad - reach) // stride + 1, kernel, stride, dilation, pad
 
 
+@st.composite
+def unit_strides(draw: st.DrawFn) -> tuple[int, int, int, int, int, int]:
+    """The same of a dimension that Winograd has a form for."""
+    kernel = draw(st.sampled_from([3, 5]))
+    pad = draw(st.integers(0, kernel // 2))
+    size = draw(st.integers(kernel, 70))
+    return size, size + 2 * pad - kernel + 1, kernel, 1, 1, pad
+
+
 FLAT = (1, 1, 1, 1, 1, 0)
 # What a core must have for those whose panels are rows.
 FEATURES = {"bfloat16": "bfloat16", "int8_packed": "int8_dot"}
@@ -111,6 +121,10 @@ def problems(draw: st.DrawFn, algorithm: str, lanes: int) -> ConvProblem:
     if algorithm == "depthwise":
         in_c = out_c = groups = draw(st.integers(2, 100))
         reads = writes = blocked(lanes)
+    elif algorithm == "winograd":
+        groups, reads, writes = 1, blocked(lanes), blocked(lanes)
+        plain = [FLAT, draw(unit_strides()), draw(unit_strides())]
+        in_size, out_size, kernel, strides, dilations, pads = zip(*plain, strict=True)
     elif rows:
         reads = writes = CHANNELS_LAST
     elif algorithm == "direct":
@@ -120,6 +134,9 @@ def problems(draw: st.DrawFn, algorithm: str, lanes: int) -> ConvProblem:
     spatial = (in_size, out_size, kernel, strides, dilations, pads)
     stored = Encoding({"bfloat16": 16, "int8_packed": 8}.get(algorithm, 32))
     made = ConvProblem(batch, in_c, out_c, groups, *spatial, reads, writes, stored)
+    if algorithm == "winograd":
+        allowed = draw(st.sampled_from([form for size in forms_for(*kernel[1:]) for form in size]))
+        return replace(made, minimal_filters=(allowed,))
     if algorithm == "int8_packed":
         return replace(made, in_as=stored, out_as=stored, whole_sums=True)
     if algorithm != "direct":
@@ -138,7 +155,7 @@ def targets(draw: st.DrawFn) -> Target:
     return replace(TARGETS[name], caches=caches)
 
 
-TESTED = ["bfloat16", "depthwise", "direct", "int8_packed", "sconv"]
+TESTED = ["bfloat16", "depthwise", "direct", "int8_packed", "sconv", "winograd"]
 
 
 @pytest.mark.parametrize("algorithm", TESTED)
@@ -165,8 +182,8 @@ def test_never_less_than_compulsory_and_never_more_behind_a_larger_cache(
 
 
 def test_all_algorithms_are_tested() -> None:
-    """But the one that is taken to move every operand once."""
-    assert sorted(algorithms().keys() - {"integer"}) == TESTED
+    """But those that are taken to move every operand once."""
+    assert sorted(algorithms().keys() - {"integer", "int8_depthwise"}) == TESTED
 
 
 needs_cachegrind = [

@@ -42,8 +42,6 @@ FILTERS_OF_L1 = 5 / 12
 STRIP_OVERHEAD = 24
 # Costs that differ by less are equal, and the first tile that has them is taken.
 ROUNDING = 1e-9
-# So much more time is worth a smaller workspace, where RAM counts for more than time.
-FRUGAL = 1 / 16
 # Bytes of code per sum that a strip holds, an estimate: what nm -S tells of functions for Cortex-M
 # with epilogues of quantised networks, by GCC; and what one of them counts, in bytes of RAM.
 SUM_CODE, FLASH_WORTH = 200, 1 / 4
@@ -224,7 +222,7 @@ def _walks(problem: ConvProblem, target: Target) -> Iterator[DirectPlan]:
 def _is_frugal(problem: ConvProblem, target: Target) -> bool:
     """What is stored is decoded element by element, which a little RAM spares."""
     stored = problem.in_as != FLOAT32 or problem.filters_as != FLOAT32
-    return target.workspaces and target.lanes == 1 and stored
+    return target.workspaces and target.slack > 0.0 and stored
 
 
 def _frugal_plan(problem: ConvProblem, target: Target) -> DirectPlan:
@@ -237,7 +235,7 @@ def _frugal_plan(problem: ConvProblem, target: Target) -> DirectPlan:
             slots = band * (target.decoding(problem.in_as).element + KEEP_SLOTS)
             cost = _plan_cost(problem, plan, target) + slots
             made.append((cost + _tile_loads(problem, plan, target), replace(plan, cost=cost)))
-    enough = (1 + FRUGAL) * min(time for time, _ in made)
+    enough = (1 + target.slack) * min(time for time, _ in made)
     good = [(_memory(problem, plan, target), time, plan) for time, plan in made if time <= enough]
     return min(good, key=lambda each: each[:2])[2]
 

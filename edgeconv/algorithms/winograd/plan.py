@@ -24,7 +24,8 @@ FLOAT_BYTES = 4
 STRIP_OF_L2, STRIP_OF_FILTERS = 3 / 4, 1 / 4
 LINE_FLOATS = 16
 # Slots of one more load or store where transformations wait for memory, and of what else a tile
-# takes: its place, and a call of the micro-kernel.  Measured on Zen 4.
+# takes: its place, and a call of the micro-kernel.  Estimates, with which times predicted for Zen 4
+# come near those measured.
 MOVE_SLOTS = 0.75
 TILE_SLOTS = 24
 
