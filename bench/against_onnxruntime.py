@@ -3,7 +3,8 @@
     python bench/against_onnxruntime.py MODEL.onnx [--rounds 3] [--runs 15] [--cpu 0]
 
 Absolute times hold for one machine at one moment; the ratio of runs made in turn on the same core
-travels better.  Every run is a process of its own, pinned to ``--cpu``; input is N(0, 1), seed 0.
+travels better.  Every run is a process of its own, pinned to ``--cpu``; input is N(0, 1), or any
+integers, seed 0.
 Prints the ratio ONNX Runtime / edgeconv (above 1: edgeconv is faster).
 """
 
@@ -27,14 +28,18 @@ def onnxruntime_median_ms(model: str, runs: int) -> float:
     import numpy as np  # noqa: PLC0415 - only the child process needs these
     import onnxruntime as ort  # noqa: PLC0415
 
+    from edgeconv.verify.inputs import SEED, random  # noqa: PLC0415
+
     options = ort.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3
     session = ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(SEED)
     feed = {
-        port.name: rng.standard_normal(
-            [size if isinstance(size, int) and size > 0 else 1 for size in port.shape], np.float32
+        port.name: random(
+            [size if isinstance(size, int) and size > 0 else 1 for size in port.shape],
+            {"tensor(float)": "float32"}.get(port.type, port.type[len("tensor(") : -1]),
+            rng,
         )
         for port in session.get_inputs()
     }
