@@ -23,6 +23,7 @@ from edgeconv.quantising.units import settled, whole_bias
 from edgeconv.requantisation import Sums, fixed
 from edgeconv.targets import TARGETS
 from tests.onnx_models import model, residual, save
+from tests.quantised_models import Network
 
 SCALAR = TARGETS["scalar"]
 
@@ -84,6 +85,19 @@ def test_results_that_the_user_names(tmp_path: Path) -> None:
     assert wanted.filters(split, places(split, SCALAR, wanted)) == ("depthwise",)
     wanted = Wanted.of(graph, {"left": "int4"})
     assert "left" not in wanted.filters(split, places(split, SCALAR, wanted))
+
+
+def test_filters_that_the_file_has_as_integers_are_made_int8_like_others(tmp_path: Path) -> None:
+    """They get units that suit their biases; else the layer would stay float32."""
+    network = Network()
+    first = network.node("Conv", ["x", network.filters("w", (4, 3, 3, 3))], "first")
+    network.node("Conv", [first, network.filters("v", (5, 4, 3, 3))], "second")
+    ports = {"x": ("float32", (1, 3, 9, 9))}, {"second": ("float32", (1, 5, 5, 5))}
+    graph = loaded(tmp_path, network.model(*ports))
+    assert all("storage" in node.attrs for node in graph.nodes)
+    split, wanted = unfused(graph), Wanted.of(graph, {})
+    found = wanted.filters(split, places(split, SCALAR, wanted))
+    assert found == tuple(node.name for node in split.nodes if node.op == "Conv")
 
 
 def test_the_layers_that_save_most_within_an_allowance() -> None:
