@@ -1,18 +1,24 @@
 """Networks in integers against exact arithmetic, and ONNX Runtime beside it, on many inputs.
 
-    python bench/exact_inputs.py MODEL.onnx... [--board host] [--inputs 200]
+    python bench/exact_inputs.py MODEL.onnx... [--board host] [--inputs 200] [--list FILE.csv]
 
 Per model, compiled with results in int8: layers computed in integers, of all; numbers of their
 results, of all inputs; how many of the program's are not what the model says exactly; how many ONNX
 Runtime's are not, as the model is written and without fusing what it rounds; and how many of those
 are no ties, by the bound on float32's error.  Every layer is judged by what it read.
+``--list`` writes a line for every number that ONNX Runtime makes something else of: model, seed of
+the input, tensor, position, the exact number, the program's, ONNX Runtime's, and how far from the
+exact one the bound on float32's error lets it be.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import tempfile
 from collections import Counter
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +36,11 @@ from edgeconv.verify.layers import original_name, pieces, tensors_of
 from edgeconv.verify.pieces import in_integers
 from edgeconv.verify.run import run_program
 
+Row = Callable[[tuple[object, ...]], object]
 
-def measure(model: Path, board: str, inputs: int, folder: Path) -> str:
-    """The line of one model."""
+
+def measure(model: Path, board: str, inputs: int, folder: Path, row: Row) -> str:
+    """The line of one model; ``row`` takes every difference of ONNX Runtime's."""
     options = CompileOptions(model, board, ram=1 << 32, flash=1 << 32, storage=_INT8)
     project, _ = compile_model(options, folder / "net")
     layers, taken = project.report["layers"], project.report.get("steps", ())
@@ -64,12 +72,17 @@ def measure(model: Path, board: str, inputs: int, folder: Path) -> str:
             counts["wrong"] += int(np.count_nonzero(results[name] != right))
             counts["apart"] += int(np.count_nonzero(apart))
             if apart.any():
-                beyond = np.abs(own[name] - exact[name].near()) > exact[name].off * (1 + 1e-9)
+                reach = exact[name].off * (1 + 1e-9)
+                beyond = np.abs(own[name] - exact[name].near()) > reach
                 counts["beyond"] += int(np.count_nonzero(apart & beyond))
+                for at in zip(*map(list, np.nonzero(apart)), strict=True):
+                    where = (model.stem, seed, name, " ".join(map(str, at)))
+                    row((*where, right[at], results[name][at], own[name][at], f"{reach[at]:.3g}"))
     return _line(model, project, counts)
 
 
 _INT8 = {"*:output": "int8"}
+_COLUMNS = ("model", "input", "tensor", "position", "exact", "program", "onnxruntime", "reach")
 
 
 def _line(model: Path, project: Project, counts: Counter[str]) -> str:
@@ -84,12 +97,22 @@ def main() -> None:
     parser.add_argument("models", type=Path, nargs="+")
     parser.add_argument("--board", default="host")
     parser.add_argument("--inputs", type=int, default=200)
+    parser.add_argument("--list", type=Path, metavar="FILE.csv")
     options = parser.parse_args()
+    with ExitStack() as files:
+        row: Row = lambda line: None  # noqa: E731
+        if options.list:
+            row = csv.writer(files.enter_context(options.list.open("w"))).writerow
+            row(_COLUMNS)
+        _table(options.models, options.board, options.inputs, row)
+
+
+def _table(models: list[Path], board: str, inputs: int, row: Row) -> None:
     print("| model | layers in integers | numbers | wrong | ONNX Runtime differs | no ties |")
     print("|---|---|--:|--:|--:|--:|")
-    for model in options.models:
+    for model in models:
         with tempfile.TemporaryDirectory() as folder:
-            print(measure(model, options.board, options.inputs, Path(folder)), flush=True)
+            print(measure(model, board, inputs, Path(folder), row), flush=True)
 
 
 if __name__ == "__main__":
