@@ -14,15 +14,15 @@
    Panel: position, and then tile and channel; or, where the micro-kernel has its rows packed, rows of
    a micro-kernel's tile, channel and tile.  Behind it the sums: position, tile, vector.
 
-   Needs ec_epilogue.h, ec_micro_kernel.h and the program's routines, without which there is nothing
-   here. */
+   Needs ec_epilogue.h, ec_micro_kernel.h, ec_window.h and the program's routines, without which there
+   is nothing here. */
 #ifdef EC_ROUTINES
 #ifndef EC_WINOGRAD_H
 #define EC_WINOGRAD_H
 
 enum { EC_WINOGRAD_SIDE = 8 }; /* inputs of a tile in either direction, at most */
 
-/* Constants at the call.  Routines transform columns (_h) and rows (_w) of a tile. */
+/* Constants at the call. */
 typedef struct ec_winograd {
     int micro_kernel, packed;     /* whether its rows are packed, each step's side by side */
     int batch, in_c, vectors;     /* images; vectors of filters, the last one padded */
@@ -30,7 +30,8 @@ typedef struct ec_winograd {
     int pad_h, pad_w;             /* above and to the left of the input */
     int taken_h, taken_w;         /* inputs of a tile */
     int made_h, made_w;           /* outputs of a tile */
-    int input_h, input_w, output_h, output_w; /* routines */
+    int in_rows_by, in_columns_by;   /* routines that transform rows and columns of an input tile, */
+    int out_rows_by, out_columns_by; /* and of sums */
     int across, tiles;            /* tiles of a row, of an image */
     int strip;                    /* tiles of a strip, a multiple of mr */
     int mr, nv;                   /* of the micro-kernel */
@@ -41,7 +42,7 @@ typedef struct ec_winograd_operands {
     const float *in, *filters, *bias;
     const void *residual;
     void *out;
-    float *panel, *sums;
+    float *panel; /* the workspace: a strip, behind which the sums lie */
 } ec_winograd_operands;
 
 EC_INLINE int ec_winograd_positions(const ec_winograd spec)
@@ -49,42 +50,54 @@ EC_INLINE int ec_winograd_positions(const ec_winograd spec)
     return spec.taken_h * spec.taken_w;
 }
 
-/* A tile of EC_VL channels that begins at row y and column x, which may lie outside; transformed down
-   its columns to `to`, position by position with `apart` floats from each to the next. */
+/* The columns of a tile by a routine that makes `made` rows of them: from `from` to `to`, of which each
+   lies position by position with so many floats from one to the next. */
+EC_INLINE void ec_winograd_columns(const ec_winograd spec, int routine, int made, const float *from,
+                                   ptrdiff_t from_apart, float *to, ptrdiff_t to_apart)
+{
+    for (int j = 0; j < spec.taken_w; j++, from += from_apart, to += to_apart) {
+        ec_vec v[EC_WINOGRAD_SIDE];
+        EC_UNROLL
+        for (int i = 0; i < spec.taken_h; i++)
+            v[i] = ec_load(from + i * spec.taken_w * from_apart);
+        ec_transform(routine, v);
+        EC_UNROLL
+        for (int i = 0; i < made; i++)
+            ec_store(to + i * spec.taken_w * to_apart, v[i]);
+    }
+}
+
+/* A tile of EC_VL channels that begins at row y and column x, which may lie outside; transformed to
+   `to`, position by position with `apart` floats from each to the next. */
 EC_INLINE void ec_winograd_input(const ec_winograd spec, const float *in, int y, int x, float *to,
                                  ptrdiff_t apart)
 {
     float rows[EC_WINOGRAD_SIDE * EC_WINOGRAD_SIDE * EC_VL];
-    const float *from = in + ((ptrdiff_t)y * spec.in_w + x) * EC_VL;
-    const int inside = x >= 0 && x + spec.taken_w <= spec.in_w;
-    for (int i = 0; i < spec.taken_h; i++, from += (ptrdiff_t)spec.in_w * EC_VL) {
+    const ec_taps down = ec_taps_within(y, spec.taken_h, 1, 0, spec.in_h);
+    const ec_taps wide = ec_taps_within(x, spec.taken_w, 1, 0, spec.in_w);
+    for (int i = 0; i < spec.taken_h; i++) {
         ec_vec v[EC_WINOGRAD_SIDE];
-        const int met = y + i >= 0 && y + i < spec.in_h;
-        if (met && inside) {
+        if (i < down.from || i >= down.to) {
+            EC_UNROLL
+            for (int j = 0; j < spec.taken_w; j++)
+                v[j] = ec_set1(0.0f);
+        } else if (ec_taps_count(wide) == spec.taken_w) {
+            const float *const from = in + ((ptrdiff_t)(y + i) * spec.in_w + x) * EC_VL;
             EC_UNROLL
             for (int j = 0; j < spec.taken_w; j++)
                 v[j] = ec_load(from + j * EC_VL);
         } else {
+            const float *const row = in + (ptrdiff_t)(y + i) * spec.in_w * EC_VL;
             EC_UNROLL
             for (int j = 0; j < spec.taken_w; j++)
-                v[j] = met && x + j >= 0 && x + j < spec.in_w ? ec_load(from + j * EC_VL)
-                                                               : ec_set1(0.0f);
+                v[j] = j < wide.from || j >= wide.to ? ec_set1(0.0f) : ec_load(row + (x + j) * EC_VL);
         }
-        ec_transform(spec.input_w, v);
+        ec_transform(spec.in_rows_by, v);
         EC_UNROLL
         for (int j = 0; j < spec.taken_w; j++)
             ec_store(rows + (i * spec.taken_w + j) * EC_VL, v[j]);
     }
-    for (int j = 0; j < spec.taken_w; j++) {
-        ec_vec v[EC_WINOGRAD_SIDE];
-        EC_UNROLL
-        for (int i = 0; i < spec.taken_h; i++)
-            v[i] = ec_load(rows + (i * spec.taken_w + j) * EC_VL);
-        ec_transform(spec.input_h, v);
-        EC_UNROLL
-        for (int i = 0; i < spec.taken_h; i++)
-            ec_store(to + (i * spec.taken_w + j) * apart, v[i]);
-    }
+    ec_winograd_columns(spec, spec.in_columns_by, spec.taken_h, rows, EC_VL, to, apart);
 }
 
 /* Tile number `tile` of an image; zeros where there is none. */
@@ -165,16 +178,7 @@ EC_INLINE void ec_winograd_output(const ec_winograd spec, const ec_epilogue epil
                                   ptrdiff_t apart, ec_vec bias, ptrdiff_t at, int y, int x)
 {
     float rows[EC_WINOGRAD_SIDE * EC_WINOGRAD_SIDE * EC_VL];
-    for (int j = 0; j < spec.taken_w; j++) {
-        ec_vec v[EC_WINOGRAD_SIDE];
-        EC_UNROLL
-        for (int i = 0; i < spec.taken_h; i++)
-            v[i] = ec_load(sums + (i * spec.taken_w + j) * apart);
-        ec_transform(spec.output_h, v);
-        EC_UNROLL
-        for (int i = 0; i < spec.made_h; i++)
-            ec_store(rows + (i * spec.taken_w + j) * EC_VL, v[i]);
-    }
+    ec_winograd_columns(spec, spec.out_columns_by, spec.made_h, sums, apart, rows, EC_VL);
     const int made = ec_min_i(spec.made_w, spec.out_w - x);
     for (int i = 0; i < ec_min_i(spec.made_h, spec.out_h - y); i++) {
         const ptrdiff_t row = at + ((ptrdiff_t)(y + i) * spec.out_w + x) * EC_VL;
@@ -182,7 +186,7 @@ EC_INLINE void ec_winograd_output(const ec_winograd spec, const ec_epilogue epil
         EC_UNROLL
         for (int j = 0; j < spec.taken_w; j++)
             v[j] = ec_load(rows + (i * spec.taken_w + j) * EC_VL);
-        ec_transform(spec.output_w, v);
+        ec_transform(spec.out_rows_by, v);
         EC_UNROLL
         for (int j = 0; j < spec.made_w; j++)
             if (j < made)
@@ -198,12 +202,13 @@ EC_NEST void ec_winograd_strip(const ec_winograd spec, const ec_epilogue epilogu
 {
     const ptrdiff_t plane = (ptrdiff_t)spec.out_h * spec.out_w * EC_VL;
     const ptrdiff_t of_vector = (ptrdiff_t)ec_winograd_positions(spec) * spec.in_c * EC_VL;
-    ec_winograd_multiply(spec, operands.panel, operands.filters + vector * of_vector, operands.sums,
-                         nv);
+    float *const sums =
+        operands.panel + (ptrdiff_t)ec_winograd_positions(spec) * spec.strip * spec.line;
+    ec_winograd_multiply(spec, operands.panel, operands.filters + vector * of_vector, sums, nv);
     for (int tile = 0; tile < ec_min_i(spec.strip, spec.tiles - first); tile++)
         for (int j = 0; j < nv; j++)
             ec_winograd_output(spec, epilogue, operands,
-                               operands.sums + ((ptrdiff_t)tile * nv + j) * EC_VL,
+                               sums + ((ptrdiff_t)tile * nv + j) * EC_VL,
                                (ptrdiff_t)spec.strip * nv * EC_VL,
                                ec_load(operands.bias + (vector + j) * EC_VL),
                                ((ptrdiff_t)image * spec.vectors + vector + j) * plane,
