@@ -11,13 +11,24 @@ import numpy.typing as npt
 
 from edgeconv.algorithms.candidate import ConvCandidate
 from edgeconv.algorithms.packing import bias_blob, filters_blob, storage_params
-from edgeconv.ir.choice import Alias, Layer, Param
+from edgeconv.algorithms.sums import form_of, requantised, result_of
+from edgeconv.ir.choice import Alias, Arg, ArgKind, Blob, Layer, Param
 from edgeconv.ir.step import Divides
 from edgeconv.ir.straight_line import Routine
-from edgeconv.lowering.calls import kernel_layer
+from edgeconv.lowering.calls import (
+    activation_headers,
+    blob_arg,
+    input_arg,
+    kernel_layer,
+    output_arg,
+    residual_args,
+    residual_overwritten,
+)
 from edgeconv.lowering.work import Call
+from edgeconv.requantisation import Fixed
 
 Floats = npt.NDArray[np.float32]
+Words = npt.NDArray[np.int32]
 
 
 def conv_layer(
@@ -65,3 +76,58 @@ def conv_layer(
     )
     # Its filters come in more than once.
     return replace(layer, work=candidate.work, candidate=candidate, plan=plan, routines=routines)
+
+
+def integer_layer(
+    candidate: ConvCandidate[Any],
+    call: Call,
+    template: str,
+    *,
+    params: Mapping[str, Param],
+    headers: Sequence[str],
+    words: tuple[int, Callable[[Fixed], Words]],
+    plan: Mapping[str, Param],
+    divides: Divides | None = None,
+    workspace: str,
+) -> Layer:
+    """The call of ``candidate``, in integers, for the Conv node of ``call``, whose form is proven.
+
+    Its pointers are ``in``, ``words``, ``residual`` if there is one, ``out`` and that to the
+    workspace, which is called so.  The template sees ``params``, and how sums become the result.
+    ``words``: how many make the constants of the layer, and what makes them of the form.
+    ``headers``: behind those of the epilogue.  ``plan``: what explain and report.json show.
+    """
+    node, graph, problem = call.node, call.graph, candidate.problem
+    form, result = form_of(node, graph), result_of(node, graph)
+    assert form is not None, node.name
+    assert result is not None, node.name
+    residual, (count, words_of) = node.epilogue.residual, words
+    blob = Blob("channels", count, lambda: words_of(form), dtype="int32")
+    return Layer(
+        node=node,
+        algorithm=candidate.algorithm,
+        template=f"conv/{template}.c.j2",
+        params={
+            "residual": bool(residual),
+            "zero": problem.in_as.zero[0],
+            "requantise": requantised(node, graph, form),
+            "result_scale": result.scale[0],
+            **params,
+        },
+        args=(
+            input_arg(graph, node.inputs[0]),
+            blob_arg("words", blob),
+            *residual_args(node, graph),
+            output_arg(node, graph),
+            Arg(ArgKind.WORKSPACE, workspace),
+        ),
+        headers=(*activation_headers(node.epilogue), *headers),
+        work=candidate.work,
+        blobs=(blob,),
+        aliases=residual_overwritten(node, graph) if residual != node.inputs[0] else (),
+        workspace_bytes=candidate.workspace_bytes,
+        macs=problem.macs,
+        divides=divides,
+        candidate=candidate,
+        plan=plan,
+    )

@@ -9,7 +9,7 @@ from typing import Any
 
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.ir.layout import ROW_MAJOR, Layout
+from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Layout
 from edgeconv.targets import Target
 
 
@@ -45,3 +45,11 @@ def row_major_only(node: Node, graph: Graph, target: Target) -> Sequence[LayoutO
     """The layouts of an operator that works on the logical order only."""
     del graph, target
     return (LayoutOption((ROW_MAJOR,) * len(node.reads()), (ROW_MAJOR,) * len(node.outputs)),)
+
+
+def channels_last_only(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
+    """The layouts of a convolution whose channels lie side by side, those of the residual too."""
+    del graph, target
+    constants = (ROW_MAJOR,) * (sum(1 for name in node.inputs if name) - 1)
+    residual = (CHANNELS_LAST,) if node.epilogue.residual else ()
+    return (LayoutOption((CHANNELS_LAST, *constants, *residual), (CHANNELS_LAST,)),)

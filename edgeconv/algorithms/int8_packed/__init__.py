@@ -6,6 +6,7 @@ Sums are int32, and results what the model says, exactly (``sums``).  Channels l
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from edgeconv.algorithms.base import Algorithm
 from edgeconv.algorithms.int8_packed.candidate import candidates
@@ -13,21 +14,18 @@ from edgeconv.algorithms.int8_packed.lower import lower
 from edgeconv.algorithms.rows.plan import WORD_BYTES
 from edgeconv.ir.candidate import INTEGERS
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR
-from edgeconv.lowering.options import LayoutOption, Stored
+from edgeconv.ir.layout import ROW_MAJOR
+from edgeconv.lowering.options import LayoutOption, Stored, channels_last_only
 from edgeconv.targets import Target
 
 
 def _layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
     """Channels side by side, in and out; where those of a pixel make a word, planes are as good."""
-    fixed = (ROW_MAJOR,) * (sum(1 for name in node.inputs if name) - 1)
-    residual = (CHANNELS_LAST,) if node.epilogue.residual else ()
+    (usual,) = channels_last_only(node, graph, target)
     word = min(row.k for row in target.micro_kernels if row.sums == "int32")
-    planes = (ROW_MAJOR,) if graph[node.inputs[1]].shape[1] <= word == WORD_BYTES else ()
-    return tuple(
-        LayoutOption((layout, *fixed, *residual), (CHANNELS_LAST,))
-        for layout in (CHANNELS_LAST, *planes)
-    )
+    if graph[node.inputs[1]].shape[1] > word or word != WORD_BYTES:
+        return (usual,)
+    return usual, replace(usual, reads=(ROW_MAJOR, *usual.reads[1:]))
 
 
 ALGORITHM = Algorithm(

@@ -6,25 +6,18 @@ import numpy as np
 import numpy.typing as npt
 
 from edgeconv.algorithms.filter_order import multiplied
+from edgeconv.algorithms.layer import Words, integer_layer
 from edgeconv.algorithms.rows.candidate import RowsCandidate
 from edgeconv.algorithms.rows.params import HEADERS, displayed, gemm_params
 from edgeconv.algorithms.rows.plan import RowsPlan
-from edgeconv.algorithms.sums import form_of, multiples, requantised, result_of
-from edgeconv.ir.choice import Arg, ArgKind, Blob, KernelEpilogue, Layer
+from edgeconv.algorithms.sums import multiples
+from edgeconv.ir.choice import KernelEpilogue, Layer
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.lowering.calls import (
-    activation_headers,
-    blob_arg,
-    input_arg,
-    output_arg,
-    residual_args,
-    residual_overwritten,
-    storage_of,
-)
+from edgeconv.lowering.calls import storage_of
+from edgeconv.lowering.work import Call
 from edgeconv.requantisation import Fixed
 from edgeconv.targets import Target
 
-Words = npt.NDArray[np.int32]
 SHIFT = 128  # of bytes that are multiplied as unsigned ones
 
 
@@ -46,53 +39,32 @@ def _room(channels: int) -> int:
 def lower(candidate: RowsCandidate, node: Node, graph: Graph, target: Target) -> Layer:
     """The kernel call of a Conv node whose layouts are decided."""
     problem, plan, lanes = candidate.problem, candidate.plan, target.lanes
-    form, result = form_of(node, graph), result_of(node, graph)
-    assert form is not None, node.name
-    assert result is not None, node.name
-    residual = node.epilogue.residual
     order, room = plan.order(problem, lanes), _room(problem.out_c)
 
-    def words() -> Words:
+    def words(form: Fixed) -> Words:
         filters = multiples(node, graph)
         packed = order.pack(multiplied(filters.astype(np.int8), plan.kernel))
         return _words(filters, form, plan, packed.view(np.int32))
 
-    blob = Blob("channels", 2 * room + order.elements // plan.kernel.k, words, dtype="int32")
-    return Layer(
-        node=node,
-        algorithm=candidate.algorithm,
-        template="conv/gemm.c.j2",
+    return integer_layer(
+        candidate,
+        Call(node, graph, target),
+        "gemm",
         params={
             **gemm_params(problem, plan, lanes),
             "prefetch": target.prefetch,
             "epilogue": KernelEpilogue(),
-            "residual": bool(residual),
             "filters_as": "EC_F32",  # they are multiplied as they are stored
             "units": 0,
             "words_at": (room, 2 * room),
-            "zero": problem.in_as.zero[0],
-            "requantise": requantised(node, graph, form),
-            "result_scale": result.scale[0],
             **storage_of(graph, **{"in": node.inputs[0]}, out=node.output),
         },
-        args=(
-            input_arg(graph, node.inputs[0]),
-            blob_arg("words", blob),
-            *residual_args(node, graph),
-            output_arg(node, graph),
-            Arg(ArgKind.WORKSPACE, "panels"),
-        ),
         headers=(
-            *activation_headers(node.epilogue),
             plan.kernel.header,
             *HEADERS,
             *("ec_requantise.h", "ec_gemm_spec.h", "ec_gemm.h"),
         ),
-        work=candidate.work,
-        blobs=(blob,),
-        aliases=residual_overwritten(node, graph) if residual != node.inputs[0] else (),
-        workspace_bytes=candidate.workspace_bytes,
-        macs=problem.macs,
-        candidate=candidate,
+        words=(2 * room + order.elements // plan.kernel.k, words),
+        workspace="panels",
         plan=displayed(candidate, lanes),
     )

@@ -5,29 +5,16 @@ Sums are int32, and results what the model says, exactly (``sums``).  Channels l
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from edgeconv.algorithms.base import Algorithm
 from edgeconv.algorithms.integer.candidate import candidates
 from edgeconv.algorithms.integer.lower import lower
 from edgeconv.ir.candidate import INTEGERS
-from edgeconv.ir.graph import Graph, Node
-from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR
-from edgeconv.lowering.options import LayoutOption, Stored
-from edgeconv.targets import Target
-
-
-def _layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
-    del graph, target
-    fixed = (ROW_MAJOR,) * (sum(1 for name in node.inputs if name) - 1)
-    residual = (CHANNELS_LAST,) if node.epilogue.residual else ()
-    return (LayoutOption((CHANNELS_LAST, *fixed, *residual), (CHANNELS_LAST,)),)
-
+from edgeconv.lowering.options import Stored, channels_last_only
 
 ALGORITHM = Algorithm(
     "integer",
     candidates,
-    _layouts,
+    channels_last_only,
     lower,
     Stored.BOTH,
     compute=INTEGERS,
