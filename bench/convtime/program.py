@@ -16,7 +16,7 @@ from edgeconv.build import Compiler, compile_project
 from edgeconv.codegen.amalgamate import amalgamate
 from edgeconv.codegen.functions import FunctionTable, environment
 from edgeconv.codegen.routines import routines_header
-from edgeconv.encoding import FLOAT32, INT32
+from edgeconv.encoding import FLOAT32, INT32, Encoding
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.straight_line import Routine
 from edgeconv.lowering.calls import merge_headers
@@ -37,8 +37,9 @@ def _environment() -> jinja2.Environment:
 class Program:
     """Collects kernel calls; each becomes a function of one array of pointers."""
 
-    def __init__(self, board: Board) -> None:
-        self._board = board
+    def __init__(self, board: Board, scaled: Sequence[Encoding] = ()) -> None:
+        """``scaled``: the encodings of int8 tensors, each once."""
+        self._board, self._scaled = board, scaled
         self._table = FunctionTable(_environment(), "bench", board.target.lanes)
         self._entries: dict[str, str] = {}
         self._headers: list[tuple[str, ...]] = []
@@ -72,6 +73,7 @@ class Program:
                     self._board.target.header,
                     merge_headers(self._headers),
                     stored=self._stored,
+                    scaled=self._scaled,
                     routines=routines_header(environment(), self._routines),
                 ),
                 *((HERE / name).read_text(encoding="utf-8") for name in own),

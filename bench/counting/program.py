@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import re
 import shutil
 import subprocess
@@ -11,7 +12,7 @@ from pathlib import Path
 from convtime.cases import Candidate
 from convtime.program import Program
 
-from edgeconv.board import Board
+from edgeconv.board import Board, RunKind
 from edgeconv.build import compile_project, find_compiler
 from edgeconv.build.run import run_command
 from edgeconv.errors import EdgeconvError, Exit
@@ -57,6 +58,33 @@ def build_plugin(folder: Path) -> Path:
     return plugin
 
 
+def executed(command: Sequence[str], plugin: Path, board: Board, folder: Path) -> int:
+    """Instructions of a program that ``command`` runs: under the board's emulator, or that of this
+    machine's processors where the board has none.  Raises EdgeconvError."""
+    if board.run.kind is RunKind.NATIVE:
+        command = (f"qemu-{platform.machine()}", "-cpu", "max", *command)
+    emulator, *rest = command
+    if shutil.which(emulator) is None:
+        raise EdgeconvError("no emulator", where=f"board {board.name}", rule=f"needs {emulator}")
+    done = subprocess.run(
+        [emulator, "-plugin", str(plugin), *rest],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    found = _EXECUTED.search(done.stderr)
+    if done.returncode or not found:
+        raise EdgeconvError(
+            "the program failed under QEMU",
+            where=f"board {board.name}",
+            got=done.stderr.strip().partition("\n")[0] or f"exit status {done.returncode}",
+            rule="the emulator must have plugins, and know the board's instructions",
+            code=Exit.UNSATISFIED,
+        )
+    return int(found.group(1))
+
+
 def _bytes(candidate: Candidate, arg: Arg) -> int:
     layer = candidate.layer
     if arg.kind is ArgKind.WEIGHTS:
@@ -71,7 +99,9 @@ class Counter:
 
     def __init__(self, board: Board, candidates: Sequence[Candidate], folder: Path) -> None:
         self._board, self._plugin = board, build_plugin(folder)
-        program = Program(board)
+        graphs = (candidate.graph.tensors.values() for candidate in candidates)
+        stored = dict.fromkeys(tensor.storage for tensors in graphs for tensor in tensors)
+        program = Program(board, [form for form in stored if form.affine and form.is_per_tensor])
         names = [program.add(candidate.layer) for candidate in candidates]
         rows = []
         for name, candidate in zip(names, candidates, strict=True):
@@ -95,16 +125,5 @@ class Counter:
         return twice - once
 
     def _run(self, which: int, calls: int) -> int:
-        emulator, *rest = run_command(self._path, self._board, (str(which), str(calls)))
-        command = [emulator, "-plugin", str(self._plugin), *rest]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        found = _EXECUTED.search(done.stderr)
-        if done.returncode or not found:
-            raise EdgeconvError(
-                "the program failed under QEMU",
-                where=f"board {self._board.name}",
-                got=done.stderr.strip().partition("\n")[0] or f"exit status {done.returncode}",
-                rule="the emulator must have been built with plugins",
-                code=Exit.UNSATISFIED,
-            )
-        return int(found.group(1))
+        command = run_command(self._path, self._board, (str(which), str(calls)))
+        return executed(command, self._plugin, self._board, self._path.parent)
