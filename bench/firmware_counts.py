@@ -97,7 +97,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("models", nargs="+", type=Path, metavar="MODEL.onnx")
     parser.add_argument("--board", default="mps2-an500")
-    parser.add_argument("--io", default="caller", choices=["caller", "arena"])
+    parser.add_argument("--io", default="", choices=["caller", "arena"])
     parser.add_argument("--objective", choices=["latency", "memory", "energy"])
     parser.add_argument("--formats", nargs="+", default=FORMATS, choices=FORMATS)
     given = parser.parse_args()

@@ -30,6 +30,11 @@ def integers_of(choice: Choice) -> frozenset[str]:
     return frozenset(tensor.name for tensor in tensors if tensor.storage.scale)
 
 
+def port_notes(choice: Choice, asked: str) -> tuple[str, ...]:
+    """Says where inputs and outputs lie if nobody ``asked`` for it."""
+    return (_IN_ARENA,) if choice.io == "arena" and not asked else ()
+
+
 def minimal_filter_notes(choice: Choice) -> tuple[str, ...]:
     """Says how many convolutions are computed by minimal filtering, and how far each may be off."""
     layers = [layer for layer in choice.layers if layer.algorithm == WINOGRAD]
@@ -52,6 +57,10 @@ def computing_notes(choice: Choice) -> tuple[str, ...]:
     )
 
 
+_IN_ARENA = (
+    "inputs and outputs lie in the arena, whose bytes they share: write the inputs before every "
+    "run and read the outputs before the next one, or leave them to the caller with --io caller"
+)
 _NOT_ROUNDED = (
     "no result is stored as int8: the model rounds none to eight bits; with --calibration X.npz it "
     "is made to"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from edgeconv import limits
 from edgeconv.arguments import NEAREST, TRUNCATE
+from edgeconv.budget.tables import Objective
 from edgeconv.codegen.c_names import prefix as c_prefix
 from edgeconv.errors import UsageError
 from edgeconv.frontend.cut import WHOLE, Cut
@@ -27,6 +28,8 @@ class CompileOptions:
     ``calibration``: samples to measure accuracy on.  ``min_sqnr`` in dB and ``max_drop``, a share
     of the labels: what may be lost of it; ``objective``: what to make smallest within
     that, "" for latency where the board predicts it, else memory.
+    ``io``: who keeps inputs and outputs, "caller" or "arena"; "" for the caller, or
+    where RAM is to be small and a board has no operating system the arena (`io_on`).
     ``renames``: what the C API is to call inputs and outputs, by name (``codegen.port_names``).
     ``selftest``: the library has a function that compares an inference with its known outputs.
     ``cut``: the part of the model that is meant.  ``rounding``: how numbers are brought to a
@@ -41,7 +44,7 @@ class CompileOptions:
     storage: Mapping[str, str] = field(default_factory=dict)
     ram: int | None = None
     flash: int | None = None
-    io: str = "caller"
+    io: str = ""
     weights_as_c: bool = False
     calibration: Path | None = None
     winograd_error: float | None = None
@@ -57,6 +60,12 @@ class CompileOptions:
     def truncate(self) -> bool:
         """Numbers are stored without what does not fit, rather than rounded to nearest."""
         return self.rounding == TRUNCATE
+
+    def io_on(self, *, bare_metal: bool) -> str:
+        """Who keeps inputs and outputs on a board: the caller, or the arena, which reuses their
+        bytes.  With an operating system the caller has room elsewhere."""
+        small = bare_metal and self.objective == Objective.MEMORY.value
+        return self.io or ("arena" if small else "caller")
 
     @property
     def prefix(self) -> str:
@@ -95,7 +104,8 @@ class CompileOptions:
         for option, size in (("--ram", self.ram), ("--flash", self.flash)):
             if size is not None:
                 yield from (option, str(size))
-        if self.io != "caller":
+        small = self.objective == Objective.MEMORY.value  # whose default depends on the board
+        if self.io == "arena" or (self.io and small):
             yield from ("--io", self.io)
         if self.weights_as_c:
             yield from ("--weights", "c")

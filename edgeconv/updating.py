@@ -114,7 +114,8 @@ def _same_program(
     least time or with those of least RAM, and whose layers take turns or do not."""
     refused: EdgeconvError | None = None
     for objective in dict.fromkeys((options.objective, "")):
-        with Decider(replace(options, objective=objective), tell) as decider:
+        asked = replace(options, objective=objective, io=project.report["program"]["io"])
+        with Decider(asked, tell) as decider:
             decided = decider.decide(turns="steps" in project.report)
         tree = source_tree(decided, tell)
         try:

@@ -48,7 +48,8 @@ _ROWS = (
 )
 # Names of firmware's architectures, as -march of GCC has them.
 MICROCONTROLLERS = tuple(row.name for row in _ROWS if row.profile == MICROCONTROLLER)
-DSP_ARCHITECTURES = ("armv7e-m", "armv8.1-m.main")  # of Armv8-M only some cores
+DSP_ARCHITECTURES = ("armv7e-m", "armv8.1-m.main")
+DSP_OPTIONAL = "armv8-m.main"  # some of its cores have it, as their maker chose
 
 
 def find(arch: str) -> Architecture | None:

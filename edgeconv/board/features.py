@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from edgeconv.board.arch import DSP_ARCHITECTURES
+from edgeconv.board.arch import DSP_ARCHITECTURES, DSP_OPTIONAL
 from edgeconv.board.file import invalid
 from edgeconv.host import Host
 from edgeconv.micro_kernels import micro_kernels, of_isa
@@ -14,6 +14,7 @@ from edgeconv.targets import DSP, DUAL_ISSUE, HELIUM, Target
 
 _INTEGER_VECTORS = "+nomve.fp"
 _DUAL_ISSUE = "-mcpu=cortex-m7"
+_WITH_DSP = ("-mcpu=cortex-m33", "-mcpu=cortex-m35p", "-mcpu=star-mc1")
 
 
 def detected(row: Target, host: Host) -> frozenset[str]:
@@ -41,8 +42,15 @@ def integer_features(arch: str, flags: Sequence[str]) -> frozenset[str]:
     say: Helium, where these leave vectors of integers but none of float32, which compilers would
     flush subnormal numbers with; and whether the core begins two instructions at a time."""
     found = {
-        DSP: arch in DSP_ARCHITECTURES,
+        DSP: _has_dsp(arch, flags),
         DUAL_ISSUE: any(flag.startswith(_DUAL_ISSUE) for flag in flags),
         HELIUM: any(flag.endswith(_INTEGER_VECTORS) for flag in flags),
     }
     return frozenset(name for name, has in found.items() if has)
+
+
+def _has_dsp(arch: str, flags: Sequence[str]) -> bool:
+    """As compilers have it, which take a core to have all that it may have."""
+    named = any(flag.startswith(_WITH_DSP) or "+dsp" in flag for flag in flags)
+    possible = arch in DSP_ARCHITECTURES or (arch == DSP_OPTIONAL and named)
+    return possible and not any("+nodsp" in flag for flag in flags)

@@ -121,7 +121,7 @@ def model_options() -> tuple[click.Parameter, ...]:
             "--io",
             click.Choice(("caller", "arena")),
             None,
-            "who owns inputs and outputs: the caller, or the arena, which reuses their bytes",
-            default="caller",
+            "who keeps inputs and outputs: the caller, or the arena, which reuses their bytes "
+            "(caller; arena with --objective memory where there is no operating system)",
         ),
     )

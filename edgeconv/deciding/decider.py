@@ -242,7 +242,7 @@ class Decider(Closing):
         limits = Limits(budgets.ram, budgets.flash)
         if limits == Limits() or _macs(self.graph) < _SOON_SEARCHED:
             return
-        ram = least_ram(self.graph, board.target, options.io)
+        ram = least_ram(self.graph, board.target, self.planner.io)
         if why := refusal(ram, least_flash(self.graph), limits, has):
             where = f"{options.model.name} on board {board.name}"
             text = why.one_line()

@@ -9,7 +9,13 @@ from functools import cached_property
 from edgeconv import choose, memory
 from edgeconv.board import Board
 from edgeconv.budget.tables import Objective
-from edgeconv.choice_notes import computing_notes, integer_notes, integers_of, minimal_filter_notes
+from edgeconv.choice_notes import (
+    computing_notes,
+    integer_notes,
+    integers_of,
+    minimal_filter_notes,
+    port_notes,
+)
 from edgeconv.choose.storage import INT8, NO_RESULT, OUTPUT
 from edgeconv.codegen.emit import weight_image
 from edgeconv.fitting import Found
@@ -79,6 +85,7 @@ class Planner:
 
     def __init__(self, options: CompileOptions, board: Board) -> None:
         self.options, self.board = options, board
+        self.io = options.io_on(bare_metal=board.bare_metal)
         self.overhead = Overhead()
         self.budgets = Budgets(
             self._budget(options.ram, board.ram_bytes),
@@ -112,7 +119,7 @@ class Planner:
         choice = choose.select(
             graph,
             board.target,
-            io=options.io,
+            io=self.io,
             algorithms=options.algorithms,
             storage={**_pinned(options.storage), **storage},
             truncate=options.truncate,
@@ -133,6 +140,7 @@ class Planner:
             *computing_notes(choice),
             *minimal_filter_notes(choice),
             *integer_notes(choice, storage),
+            *port_notes(choice, self.options.io),
         )
         return Draft(
             allowed=allowed,

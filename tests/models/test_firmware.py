@@ -25,7 +25,8 @@ from tests.tools import available
 from tests.weight_images import with_flipped
 
 NETWORKS = sorted((Path(__file__).parent / "networks").glob("mlperf-tiny-*.onnx"))
-MACHINES = ("mps2-an386", "mps2-an500", "mps3-an547")  # the micro:bit has too little RAM for these
+# The micro:bit has too little RAM for these, and the mps2-an505 runs what the mps2-an386 does.
+MACHINES = ("mps2-an386", "mps2-an500", "mps3-an547")
 BARE_METAL = [name for name in boards.names() if boards.load(name).bare_metal]
 # All others fit: where one no longer does, the plan or the choice of formats became worse.
 TOO_LARGE = {

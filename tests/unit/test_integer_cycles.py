@@ -30,6 +30,7 @@ def cycles(board: str) -> float:
         # 12 of 24 products' 17 cycles are SMLAD at least; 28 cycles by the manual; VMLADAVA in 2.
         ("stm32h743", 12 / 24, 1.0),
         ("stm32f407", 28 / 24, 1.6),
+        ("mps2-an505", 28 / 24, 1.6),
         ("mps3-an547", 8 / 64, 0.35),
         ("microbit", 2.0, 6.0),
     ],
@@ -39,6 +40,14 @@ def test_cycles_of_a_multiply_add(board: str, least: float, most: float) -> None
 
 
 def test_only_a_cortex_m7_begins_two_instructions_at_a_time() -> None:
-    listed = ("stm32h743", "mps2-an500", "stm32f407", "nrf52840", "microbit", "mps3-an547")
+    listed = (
+        "stm32h743",
+        "mps2-an500",
+        "stm32f407",
+        "nrf52840",
+        "microbit",
+        "mps2-an505",
+        "mps3-an547",
+    )
     dual = [name for name in listed if DUAL_ISSUE in boards.load(name).target.features]
     assert dual == ["stm32h743", "mps2-an500"]

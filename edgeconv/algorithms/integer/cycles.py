@@ -3,6 +3,8 @@
 Cortex-M3 and M4: Arm, Cortex-M4 Technical Reference Manual, Table 3-1: a load of n registers takes
 1 + n cycles, of one register 2, and 1 behind another; a store likewise; a taken branch 3; all else
 here 1.  Memory without wait states.
+Cortex-M33: Arm publishes no timing.  As the Cortex-M4, whose model it has in LLVM 19,
+ARMProcessors.td.
 Cortex-M7: Arm publishes no timing.  LLVM 19, ARMScheduleM7.td: two instructions at a time, in
 order, one of them a multiplication, one that takes bytes apart; loads take 2 cycles.  As llvm-mca
 -mcpu=cortex-m7 has the body of each loop, with a branch of one cycle; it fails for the loop of

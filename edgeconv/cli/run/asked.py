@@ -14,6 +14,7 @@ def wanted(
     output: tuple[str, ...],
     weights: str,
     objective: str | None,
+    io: str | None,
     **others: Any,
 ) -> CompileOptions:
     """What `model_options` were given.  ``others`` are fields of `CompileOptions` as they are."""
@@ -21,5 +22,6 @@ def wanted(
         cut=Cut(tuple(input), tuple(output)),
         weights_as_c=weights == "c",
         objective=objective or "",
+        io=io or "",
         **others,
     )
