@@ -9,7 +9,10 @@ from fractions import Fraction
 
 @dataclass(frozen=True, slots=True)
 class MinimalFilter:
-    """F(``outputs``, ``taps``): outputs of a filter by evaluation at ``points`` and infinity."""
+    """F(``outputs``, ``taps``): outputs of a filter by evaluation at ``points`` and infinity.
+
+    A single output without points is a filter as it is: a product per tap, and their sum.
+    """
 
     outputs: int
     taps: int
@@ -19,6 +22,11 @@ class MinimalFilter:
     def products(self) -> int:
         """Multiplications, and inputs that the outputs are made of."""
         return self.outputs + self.taps - 1
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing is transformed."""
+        return self.outputs == 1 and not self.points
 
     @property
     def name(self) -> str:
@@ -32,7 +40,11 @@ class MinimalFilter:
 
 @dataclass(frozen=True, slots=True)
 class Nested:
-    """A form for every column of a tile, in which one for its rows is nested."""
+    """A form for every column of a tile, in which one for its rows is nested.
+
+    Where that of the columns is plain, tiles have a single row, and the products of neighbouring
+    ones are summed (a sum of one-dimensional forms).
+    """
 
     down: MinimalFilter
     across: MinimalFilter
@@ -47,9 +59,24 @@ class Nested:
         """Of a tile."""
         return self.down.outputs * self.across.outputs
 
+    @property
+    def summed(self) -> int:
+        """Rows of tiles whose products are summed."""
+        return self.down.taps if self.down.is_plain else 1
+
+    @property
+    def taken(self) -> tuple[int, int]:
+        """Rows and columns of an input's tile."""
+        return self.down.products // self.summed, self.across.products
+
     def __str__(self) -> str:
         down, across = self.down, self.across
         return f"F({down.outputs}x{across.outputs}, {down.taps}x{across.taps})"
+
+
+def plain(taps: int) -> MinimalFilter:
+    """A filter as it is."""
+    return MinimalFilter(1, taps, ())
 
 
 def minimal_filter(

@@ -10,7 +10,11 @@
    the image.  Tiles go row by row; those at the right and at the bottom may reach beyond the output,
    and rows of the micro-kernel beyond the last tile are zero.
 
-   Filters: vectors of a micro-kernel's tile, position, input channel, filter.
+   Where tiles are of one row and filters of several, products of the rows of a filter with as many
+   rows of tiles are summed before they are transformed back: in one dimension a minimal filter, in
+   the other a convolution.  Rows of tiles are then those of the input, which meet a strip's.
+
+   Filters: vectors of a micro-kernel's tile, position, row of the filter, input channel, filter.
    Panel: position, and then tile and channel; or, where the micro-kernel has its rows packed, rows of
    a micro-kernel's tile, channel and tile.  Behind it the sums: position, tile, vector.
 
@@ -20,7 +24,8 @@
 #ifndef EC_WINOGRAD_H
 #define EC_WINOGRAD_H
 
-enum { EC_WINOGRAD_SIDE = 8 }; /* inputs of a tile in either direction, at most */
+/* Inputs of a tile in either direction, and in all, at most. */
+enum { EC_WINOGRAD_SIDE = 10, EC_WINOGRAD_TILE = 64 };
 
 /* Constants at the call. */
 typedef struct ec_winograd {
@@ -28,11 +33,12 @@ typedef struct ec_winograd {
     int batch, in_c, vectors;     /* images; vectors of filters, the last one padded */
     int in_h, in_w, out_h, out_w;
     int pad_h, pad_w;             /* above and to the left of the input */
-    int taken_h, taken_w;         /* inputs of a tile */
+    int taken_h, taken_w;         /* inputs of a tile; with one row or column that is not transformed */
     int made_h, made_w;           /* outputs of a tile */
     int in_rows_by, in_columns_by;   /* routines that transform rows and columns of an input tile, */
     int out_rows_by, out_columns_by; /* and of sums */
     int across, tiles;            /* tiles of a row, of an image */
+    int summed;                   /* rows of tiles whose products are summed */
     int strip;                    /* tiles of a strip, a multiple of mr */
     int mr, nv;                   /* of the micro-kernel */
     int line;                     /* floats of a tile's channels in the panel, padding included */
@@ -48,6 +54,12 @@ typedef struct ec_winograd_operands {
 EC_INLINE int ec_winograd_positions(const ec_winograd spec)
 {
     return spec.taken_h * spec.taken_w;
+}
+
+/* Tiles of a strip in the panel, with those that are summed. */
+EC_INLINE int ec_winograd_held(const ec_winograd spec)
+{
+    return spec.strip + (spec.summed - 1) * spec.across;
 }
 
 /* The columns of a tile by a routine that makes `made` rows of them: from `from` to `to`, of which each
@@ -72,7 +84,9 @@ EC_INLINE void ec_winograd_columns(const ec_winograd spec, int routine, int made
 EC_INLINE void ec_winograd_input(const ec_winograd spec, const float *in, int y, int x, float *to,
                                  ptrdiff_t apart)
 {
-    float rows[EC_WINOGRAD_SIDE * EC_WINOGRAD_SIDE * EC_VL];
+    float rows[EC_WINOGRAD_TILE * EC_VL];
+    float *const by_rows = spec.taken_h > 1 ? rows : to;
+    const ptrdiff_t by_rows_apart = spec.taken_h > 1 ? EC_VL : apart;
     const ec_taps down = ec_taps_within(y, spec.taken_h, 1, 0, spec.in_h);
     const ec_taps wide = ec_taps_within(x, spec.taken_w, 1, 0, spec.in_w);
     for (int i = 0; i < spec.taken_h; i++) {
@@ -92,19 +106,21 @@ EC_INLINE void ec_winograd_input(const ec_winograd spec, const float *in, int y,
             for (int j = 0; j < spec.taken_w; j++)
                 v[j] = j < wide.from || j >= wide.to ? ec_set1(0.0f) : ec_load(row + (x + j) * EC_VL);
         }
-        ec_transform(spec.in_rows_by, v);
+        if (spec.taken_w > 1)
+            ec_transform(spec.in_rows_by, v);
         EC_UNROLL
         for (int j = 0; j < spec.taken_w; j++)
-            ec_store(rows + (i * spec.taken_w + j) * EC_VL, v[j]);
+            ec_store(by_rows + (i * spec.taken_w + j) * by_rows_apart, v[j]);
     }
-    ec_winograd_columns(spec, spec.in_columns_by, spec.taken_h, rows, EC_VL, to, apart);
+    if (spec.taken_h > 1)
+        ec_winograd_columns(spec, spec.in_columns_by, spec.taken_h, rows, EC_VL, to, apart);
 }
 
 /* Tile number `tile` of an image; zeros where there is none. */
 EC_INLINE void ec_winograd_tile(const ec_winograd spec, const float *in, int tile, float *to,
                                 ptrdiff_t apart)
 {
-    if (tile < spec.tiles) {
+    if (tile < spec.tiles + (spec.summed - 1) * spec.across) {
         const int y = tile / spec.across * spec.made_h, x = tile % spec.across * spec.made_w;
         ec_winograd_input(spec, in, y - spec.pad_h, x - spec.pad_w, to, apart);
         return;
@@ -117,7 +133,7 @@ EC_INLINE void ec_winograd_tile(const ec_winograd spec, const float *in, int til
 EC_INLINE void ec_winograd_tiles_packed(const ec_winograd spec, const float *in, int first, float *to,
                                         ptrdiff_t apart)
 {
-    float tiles[EC_WINOGRAD_SIDE * EC_WINOGRAD_SIDE * EC_VL * EC_VL];
+    float tiles[EC_WINOGRAD_TILE * EC_VL * EC_VL];
     for (int i = 0; i < EC_VL; i++)
         ec_winograd_tile(spec, in, first + i, tiles + i * EC_VL, EC_VL * EC_VL);
     for (int t = 0; t < ec_winograd_positions(spec); t++) {
@@ -137,8 +153,8 @@ EC_NEST void ec_winograd_pack(const ec_winograd spec, const float *in, int first
 {
     const int blocks = ec_ceil_div(spec.in_c, EC_VL);
     const ptrdiff_t image = (ptrdiff_t)spec.in_h * spec.in_w * EC_VL;
-    const ptrdiff_t apart = (ptrdiff_t)spec.strip * spec.line;
-    for (int tile = 0; tile < spec.strip; tile += spec.packed ? EC_VL : 1)
+    const ptrdiff_t apart = (ptrdiff_t)ec_winograd_held(spec) * spec.line;
+    for (int tile = 0; tile < ec_winograd_held(spec); tile += spec.packed ? EC_VL : 1)
         for (int block = 0; block < blocks; block++) {
             const float *const of = in + block * image;
             if (spec.packed)
@@ -158,16 +174,20 @@ EC_INLINE void ec_winograd_multiply(const ec_winograd spec, const float *panel, 
 {
     const ptrdiff_t a_row = spec.packed ? 4 : 4 * (ptrdiff_t)spec.line;
     const ptrdiff_t a_k = spec.packed ? 4 * (ptrdiff_t)spec.mr : 4;
+    const ptrdiff_t a_summed = (ptrdiff_t)spec.across * spec.line;
+    const ptrdiff_t b_summed = (ptrdiff_t)spec.in_c * nv * EC_VL;
     for (int t = 0; t < ec_winograd_positions(spec); t++) {
         for (int tile = 0; tile < spec.strip; tile += spec.mr) {
             ec_sums of;
             ec_row_init(spec.micro_kernel, &of, NULL, 0, spec.mr, nv);
-            ec_row_mac(spec.micro_kernel, &of, panel, a_row, a_k, filters, spec.in_c, spec.mr, nv);
+            for (int row = 0; row < spec.summed; row++)
+                ec_row_mac(spec.micro_kernel, &of, panel + tile * (ptrdiff_t)spec.line + row * a_summed,
+                           a_row, a_k, filters + row * b_summed, spec.in_c, spec.mr, nv);
             ec_row_save(spec.micro_kernel, &of, sums, spec.mr, nv);
-            panel += (ptrdiff_t)spec.mr * spec.line;
             sums += spec.mr * nv * EC_VL;
         }
-        filters += (ptrdiff_t)spec.in_c * nv * EC_VL;
+        panel += (ptrdiff_t)ec_winograd_held(spec) * spec.line;
+        filters += spec.summed * b_summed;
     }
 }
 
@@ -177,16 +197,20 @@ EC_INLINE void ec_winograd_output(const ec_winograd spec, const ec_epilogue epil
                                   const ec_winograd_operands operands, const float *sums,
                                   ptrdiff_t apart, ec_vec bias, ptrdiff_t at, int y, int x)
 {
-    float rows[EC_WINOGRAD_SIDE * EC_WINOGRAD_SIDE * EC_VL];
-    ec_winograd_columns(spec, spec.out_columns_by, spec.made_h, sums, apart, rows, EC_VL);
+    float rows[EC_WINOGRAD_TILE * EC_VL];
+    const float *const by_columns = spec.taken_h > 1 ? rows : sums;
+    const ptrdiff_t by_columns_apart = spec.taken_h > 1 ? EC_VL : apart;
+    if (spec.taken_h > 1)
+        ec_winograd_columns(spec, spec.out_columns_by, spec.made_h, sums, apart, rows, EC_VL);
     const int made = ec_min_i(spec.made_w, spec.out_w - x);
     for (int i = 0; i < ec_min_i(spec.made_h, spec.out_h - y); i++) {
         const ptrdiff_t row = at + ((ptrdiff_t)(y + i) * spec.out_w + x) * EC_VL;
         ec_vec v[EC_WINOGRAD_SIDE];
         EC_UNROLL
         for (int j = 0; j < spec.taken_w; j++)
-            v[j] = ec_load(rows + (i * spec.taken_w + j) * EC_VL);
-        ec_transform(spec.out_rows_by, v);
+            v[j] = ec_load(by_columns + (i * spec.taken_w + j) * by_columns_apart);
+        if (spec.taken_w > 1)
+            ec_transform(spec.out_rows_by, v);
         EC_UNROLL
         for (int j = 0; j < spec.made_w; j++)
             if (j < made)
@@ -201,9 +225,10 @@ EC_NEST void ec_winograd_strip(const ec_winograd spec, const ec_epilogue epilogu
                                int nv)
 {
     const ptrdiff_t plane = (ptrdiff_t)spec.out_h * spec.out_w * EC_VL;
-    const ptrdiff_t of_vector = (ptrdiff_t)ec_winograd_positions(spec) * spec.in_c * EC_VL;
+    const int positions = ec_winograd_positions(spec);
+    const ptrdiff_t of_vector = (ptrdiff_t)positions * spec.summed * spec.in_c * EC_VL;
     float *const sums =
-        operands.panel + (ptrdiff_t)ec_winograd_positions(spec) * spec.strip * spec.line;
+        operands.panel + (ptrdiff_t)positions * ec_winograd_held(spec) * spec.line;
     ec_winograd_multiply(spec, operands.panel, operands.filters + vector * of_vector, sums, nv);
     for (int tile = 0; tile < ec_min_i(spec.strip, spec.tiles - first); tile++)
         for (int j = 0; j < nv; j++)

@@ -24,8 +24,20 @@ from tests.kernels.harness import Build, Spec, check
 from tests.kernels.test_conv import RELU, conv
 
 CLIP = Activation("clip", -1.0, 1.5)
-SQUARE = [form for side in (3, 5) for points in forms_for(side, side) for form in points]
-UNEQUAL = [points[-1] for points in forms_for(3, 5)][::3] + [next(forms_for(5, 3))[0]]
+ALL = {sides: list(forms_for(*sides)) for sides in ((3, 3), (5, 5), (7, 7), (3, 5), (5, 3))}
+ALL |= {sides: list(forms_for(*sides)) for sides in ((1, 3), (1, 7), (5, 1), (7, 1))}
+TWO = [
+    form for sides, sizes in ALL.items() for points in sizes for form in points if min(sides) > 1
+]
+SQUARE = [form for form in TWO if form.down == form.across]
+FORMS = {
+    "square": SQUARE,
+    "unequal": [form for form in TWO if form not in SQUARE and form.summed == 1][::5],
+    "summed": [form for form in TWO if form.summed > 1][::3],
+    "one dimension": [
+        points[-1] for sides, sizes in ALL.items() for points in sizes[-2:] if min(sides) == 1
+    ],
+}
 
 
 def winograd(form: Nested, spec: Spec) -> Spec:
@@ -36,7 +48,8 @@ def winograd(form: Nested, spec: Spec) -> Spec:
     one = np.full((form.down.products, form.across.products), np.abs(spec.inputs["x"]).max())
     filters = _nested(form, "of_filter", weights).sum(axis=1)
     magnitudes = _nested(form, "of_products", filters * _nested(form, "of_input", one))
-    roundings = weights.shape[1] + 4  # of products and channels; filter, bias, residual
+    # Of products, channels and rows that are summed; of filter, bias and residual.
+    roundings = form.summed * weights.shape[1] + 4
     for each in (form.down, form.across):
         roundings += sum(routine_of(each, side).operations for side in ("input", "output"))
     attrs = {**spec.attrs, "algorithm": "winograd", "minimal_filters": (form,)}
@@ -66,7 +79,7 @@ def specs(form: Nested, target: Target) -> Iterator[Spec]:
     yield conv((1, 2 * lanes, 2, 3), lanes, kernel, full)
 
 
-@pytest.mark.parametrize("forms", [SQUARE, UNEQUAL], ids=["square", "unequal"])
-def test_every_form(forms: list[Nested], build: Build, folder: Path) -> None:
-    chosen = [winograd(form, spec) for form in forms for spec in specs(form, build.target)]
+@pytest.mark.parametrize("kind", FORMS)
+def test_every_form(kind: str, build: Build, folder: Path) -> None:
+    chosen = [winograd(form, spec) for form in FORMS[kind] for spec in specs(form, build.target)]
     check(build, [case for spec in chosen for case in spec.cases(build.target)], folder)

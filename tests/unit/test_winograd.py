@@ -112,8 +112,10 @@ def square(outputs: int, taps: int, points: Any) -> Nested:
 
 def test_errors_grow_with_the_tile() -> None:
     filters = weights(16, 64, 3)
-    small, middle, large = (relative_error(next(iter(f)), filters) for f in forms_for(3, 3))
-    assert 0 < small < middle < large < 1e-4
+    two = (points[0] for points in forms_for(3, 3) if points[0].summed == 1)
+    errors = [relative_error(form, filters) for form in two]
+    assert len(errors) == 4
+    assert 0 < errors[0] < errors[1] < errors[2] < errors[3] < 1e-4
 
 
 @pytest.mark.parametrize("others", [(2, -2), ("1/2", "-1/2"), (3, -3), ("2/3", "-2/3")])
@@ -129,14 +131,12 @@ def test_forms_within_the_error_alone_are_allowed() -> None:
     filters = weights(16, 64, 3)
     errors = {form: relative_error(form, filters) for each in forms_for(3, 3) for form in each}
     assert accurate(filters, 0.0) == ()
-    assert [str(form) for form in accurate(filters, 1.0)] == [
-        *("F(2x2, 3x3)", "F(4x4, 3x3)", "F(6x6, 3x3)")
-    ]
+    assert accurate(filters, 1.0) == tuple(points[0] for points in forms_for(3, 3))
     for most in sorted(errors.values()):
         allowed = accurate(filters, most)
         assert allowed
         assert all(errors[form] <= most for form in allowed)
-    assert accurate(weights(4, 4, 7), 1.0) == ()  # no tile of at most 8 inputs
+    assert accurate(weights(4, 4, 9), 1.0) == ()  # no tile of at most 8 inputs
 
 
 def network(in_c: int = 64, out_c: int = 64, size: int = 56, **attrs: Any) -> Graph:
@@ -194,7 +194,7 @@ def test_a_strip_covers_the_image_in_whole_register_tiles(
 ) -> None:
     graph = network(channels, channels, size, minimal_filters=accurate(weights(8, 8, 3), 1.0))
     (node,), target = graph.nodes, TARGETS[isa]
-    (found,) = candidates(problem_of(node, graph), target)
+    found = candidates(problem_of(node, graph), target)[0]
     plan = found.plan
     assert plan.strip % plan.rows == plan.rows % plan.kernel.row_multiple == 0
     assert (plan.strips - 1) * plan.strip < plan.tiles[0] * plan.tiles[1]
@@ -248,7 +248,7 @@ def test_strips_need_a_tenth_of_what_whole_images_would() -> None:
     for in_c, out_c, size in VGG16:
         graph = network(8, 8, size, minimal_filters=accurate(weights(8, 8, 3), 1.0))
         problem = problem_of(graph.nodes[0], graph)
-        (found,) = candidates(replace(problem, in_c=in_c, out_c=out_c), target)
+        found = candidates(replace(problem, in_c=in_c, out_c=out_c), target)[0]
         most = max(most, found.workspace_bytes)
         tiles = math.prod(found.plan.tiles)
         whole = max(whole, 4 * found.plan.form.products * tiles * (in_c + out_c))

@@ -1,4 +1,4 @@
-"""Winograd's minimal filtering in two dimensions, over strips of tiles.
+"""Winograd's minimal filtering in one dimension or two, over strips of tiles.
 
 Fewer products than a direct convolution has, of filters and inputs that are transformed; the error
 is larger, so that a node is computed so only in the forms that it names (``minimal_filters``).
@@ -31,5 +31,6 @@ ALGORITHM = Algorithm(
     _layouts,
     lower,
     requires="it needs a convolution of one group with strides and dilations of 1 and a kernel of "
-    "3 or 5 rows and columns, in float32, and a form whose error is within --winograd-error",
+    "1, 3, 5 or 7 rows and columns, not 1x1, in float32, and a form whose error is within "
+    "--winograd-error",
 )

@@ -9,7 +9,7 @@ from edgeconv.algorithms.axis import axes_of
 from edgeconv.algorithms.candidate import ConvCandidate
 from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.algorithms.traffic import Runs, lost
-from edgeconv.algorithms.winograd.plan import FLOAT_BYTES, WinogradPlan, make_plan
+from edgeconv.algorithms.winograd.plan import FLOAT_BYTES, WinogradPlan, make_plans
 from edgeconv.algorithms.work import epilogue
 from edgeconv.cache import Cache
 from edgeconv.encoding import FLOAT32
@@ -27,26 +27,28 @@ def applies(problem: ConvProblem) -> bool:
     whole = problem.in_ring == problem.out_ring == 0
     flat = depth == 1 and problem.in_size[0] == problem.out_size[0] == 1
     still = problem.strides[1:] == problem.dilations[1:] == (1, 1)
-    return plain and whole and flat and still and problem.groups == 1 and min(window) > 1
+    return plain and whole and flat and still and problem.groups == 1 and max(window) > 1
 
 
 def candidates(problem: ConvProblem, target: Target) -> tuple[WinogradCandidate, ...]:
-    """The cheapest plan, in a form that the problem allows; it needs a workspace."""
+    """The cheapest plan, in a form that the problem allows, and others of less workspace: it needs
+    one."""
     if not problem.minimal_filters or not target.workspaces or not applies(problem):
         return ()
-    plan = make_plan(problem, target)
-    found = ConvCandidate(
-        algorithm="winograd",
-        problem=problem,
-        plan=plan,
-        workspace={
-            "panel": FLOAT_BYTES * plan.panel_floats,
-            "sums": FLOAT_BYTES * plan.sums_floats(target.lanes),
-        },
-        work=_work(problem, plan, target),
-        crossings=partial(_traffic, problem, plan, target),
+    return tuple(
+        ConvCandidate(
+            algorithm="winograd",
+            problem=problem,
+            plan=plan,
+            workspace={
+                "panel": FLOAT_BYTES * plan.panel_floats,
+                "sums": FLOAT_BYTES * plan.sums_floats(target.lanes),
+            },
+            work=_work(problem, plan, target),
+            crossings=partial(_traffic, problem, plan, target),
+        )
+        for plan in make_plans(problem, target)
     )
-    return (found,)
 
 
 def _work(problem: ConvProblem, plan: WinogradPlan, target: Target) -> Work:
@@ -83,7 +85,7 @@ def _crossing(problem: ConvProblem, plan: WinogradPlan, lanes: int, cache: Cache
     filters_lost = lost(cache, Runs(1, filters), own, Runs(1, sums), Runs(1, results / strips))
     tile = Runs(1, plan.filter_tile_bytes(problem, lanes))
     again = plan.strip // plan.rows - 1  # rows of tiles under the filters of a position
-    tile_lost = lost(cache, tile, Runs(1, panel / plan.form.products / (again + 1)))
+    tile_lost = lost(cache, tile, Runs(1, panel / plan.positions / (again + 1)))
     # Sums are read as soon as they are written; beside filters and a panel that stay.
     sums_lost = lost(cache, Runs(1, sums), Runs(1, filters / many))
     sums_moved = strips * many * sums * sums_lost

@@ -9,34 +9,47 @@ import numpy as np
 import numpy.typing as npt
 
 from edgeconv.algorithms.winograd.error import relative_error
-from edgeconv.ir.minimal_filter import MinimalFilter, Nested, minimal_filter
+from edgeconv.ir.minimal_filter import MinimalFilter, Nested, minimal_filter, plain
 
 Floats = npt.NDArray[np.float32]
 
-# Outputs of a tile by the taps of a filter.  Tiles of more than 8 inputs lose too many digits
-# (Section 6.5.1).
-OUTPUTS = {3: (2, 4, 6), 5: (2, 4)}
-# Points by products, those of the fewest operations first.  Chosen of 36 sets of 0, 1, -1 and
-# numbers among +-2, +-3, +-3/2, +-1/2, +-2/3, for few operations and a small error with normally
-# distributed filters and inputs (`error.relative_error`), which does not tell apart sets that
-# hardly differ.
+# Outputs of a tile by the taps of a filter.
+OUTPUTS = {3: (2, 4, 5, 6), 5: (2, 4), 7: (2, 4)}
+SIDE = 8  # inputs of a tile in two dimensions: larger ones lose too many digits (Section 6.5.1)
+# Points by products, those of the fewest operations first; then, of half the error or nearly so,
+# others.  Best of some hundreds of sets with normally distributed filters and inputs
+# (bench/winograd_points.py), where sets that hardly differ are not told apart.
 POINTS: dict[int, tuple[tuple[int | str, ...], ...]] = {
     4: ((0, 1, -1),),
     6: ((0, 1, -1, "3/2", "-3/2"), (0, 1, -1, 2, "-1/2")),
+    7: ((0, 1, -1, "1/2", "-1/2", 3),),
     8: ((0, 1, -1, 2, -2, "1/2", "-1/2"),),
+    10: (
+        (0, 1, -1, 2, -2, "1/2", "-1/2", "3/2", "-3/2"),
+        (0, 1, -1, "3/2", "-3/2", "2/3", "-2/3", 4, "-1/4"),
+    ),
 }
 _MOST = 4096  # layers whose errors are kept, with the filters they were measured on
 _measured: dict[Hashable, tuple[object, float]] = {}
 
 
 def forms_for(rows: int, columns: int) -> Iterator[tuple[Nested, ...]]:
-    """Those of a kernel of so many rows and columns; each with its points, cheapest first."""
+    """Those of a kernel of so many rows and columns; each with its points, cheapest first.
+
+    In two dimensions, if it has both; and with its rows as they are, summed (Section 6.12).
+    """
     for down, across in product(OUTPUTS.get(rows, ()), OUTPUTS.get(columns, ())):
+        if max(down + rows, across + columns) - 1 > SIDE:
+            continue
         if rows != columns:
             pairs = product(_with_points(down, rows), _with_points(across, columns))
             yield tuple(Nested(*pair) for pair in pairs)
         elif down == across:
             yield tuple(Nested(each, each) for each in _with_points(down, rows))
+    for across in OUTPUTS.get(columns, ()):
+        yield tuple(Nested(plain(rows), each) for each in _with_points(across, columns))
+    for down in OUTPUTS.get(rows, ()) if columns == 1 else ():
+        yield tuple(Nested(each, plain(1)) for each in _with_points(down, rows))
 
 
 def _with_points(outputs: int, taps: int) -> list[MinimalFilter]:

@@ -17,6 +17,7 @@ from edgeconv.algorithms.winograd.toom_cook import matrices, nested
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.minimal_filter import Nested
+from edgeconv.ir.straight_line import Routine
 from edgeconv.lowering.calls import residual_overwritten
 from edgeconv.lowering.work import Call
 from edgeconv.targets import Target
@@ -38,17 +39,27 @@ def promised_error(layer: Layer, graph: Graph) -> float:
 
 
 def _order(problem: ConvProblem, plan: WinogradPlan, lanes: int) -> FilterOrder:
-    """Vectors of a register tile; position of the image tile; channel; filter."""
+    """Vectors of a register tile; position of the image tile; row of the filter, where these are
+    summed; channel; filter."""
+    depth = plan.form.summed * problem.in_c
     full, rest = divmod(-(-problem.out_c // lanes), plan.vectors)
     return FilterOrder(
         groups=1,
         out_c=problem.out_c,
-        in_c=problem.in_c,
-        taps=plan.form.products,
+        in_c=depth,
+        taps=plan.positions,
         widths=(plan.vectors * lanes,) * full + ((rest * lanes,) if rest else ()),
-        nc=problem.in_c,
-        block=problem.in_c,
+        nc=depth,
+        block=depth,
     )
+
+
+def _routines(form: Nested, side: str) -> tuple[Routine | None, Routine | None]:
+    """Those of a tile's columns and rows on one ``side``, where these are transformed."""
+    down, across = (
+        None if each.is_plain else routine_of(each, side) for each in (form.down, form.across)
+    )
+    return down, across
 
 
 def lower(candidate: WinogradCandidate, node: Node, graph: Graph, target: Target) -> Layer:
@@ -56,14 +67,14 @@ def lower(candidate: WinogradCandidate, node: Node, graph: Graph, target: Target
     problem, plan, lanes = candidate.problem, candidate.plan, target.lanes
     form, residual = plan.form, node.epilogue.residual
     order = _order(problem, plan, lanes)
-    inputs, outputs = (
-        tuple(routine_of(each, side) for each in (form.down, form.across))
-        for side in ("input", "output")
-    )
+    routines = {side: _routines(form, side) for side in ("input", "output")}
 
     def pack(weights: Floats) -> Floats:
         two = weights.reshape(problem.out_c, problem.in_c, *problem.kernel[1:])
-        return order.pack(transformed(form, two))
+        each = transformed(form, two)
+        if form.summed > 1:
+            each = each.swapaxes(1, 2)
+        return order.pack(each.reshape(problem.out_c, order.in_c, plan.positions))
 
     return conv_layer(
         candidate,
@@ -78,12 +89,13 @@ def lower(candidate: WinogradCandidate, node: Node, graph: Graph, target: Target
             "in_size": problem.in_size[1:],
             "out_size": problem.out_size[1:],
             "pads": problem.pads[1:],
-            "taken": (form.down.products, form.across.products),
+            "taken": form.taken,
             "made": (form.down.outputs, form.across.outputs),
-            "inputs": tuple(each.enumerator for each in inputs),
-            "outputs": tuple(each.enumerator for each in outputs),
+            "inputs": tuple(each.enumerator if each else "0" for each in routines["input"]),
+            "outputs": tuple(each.enumerator if each else "0" for each in routines["output"]),
             "across": plan.tiles[1],
             "tiles": plan.tiles[0] * plan.tiles[1],
+            "summed": form.summed,
             "strip": plan.strip,
             "tile": (plan.rows, plan.vectors),
             "line": plan.line,
@@ -92,7 +104,7 @@ def lower(candidate: WinogradCandidate, node: Node, graph: Graph, target: Target
         headers=("ec_window.h", "ec_micro_kernel.h", "ec_winograd.h"),
         filters=(order.elements, pack),
         pointers=("filters", "panel"),
-        routines=(*inputs, *outputs),
+        routines=tuple(each for side in routines.values() for each in side if each),
         aliases=residual_overwritten(node, graph) if residual != node.inputs[0] else (),
         plan={
             "form": str(form),

@@ -45,8 +45,8 @@ def routine_of(form: MinimalFilter, side: str) -> Routine:
 class WinogradPlan:
     """``rows`` tiles by ``vectors`` of filters go through the micro-kernel at a time.
 
-    ``tiles`` of an image, down and across; ``strip`` of them in a panel, a multiple of ``rows``,
-    and ``line`` floats of each tile at each position.  ``cost`` in slots.
+    ``tiles`` of an image, down and across; ``strip`` of them are computed at a time, a multiple of
+    ``rows``.  ``line``: floats of a tile at each position of the panel.  ``cost`` in slots.
     """
 
     kernel: MicroKernel
@@ -64,9 +64,19 @@ class WinogradPlan:
         return -(-math.prod(self.tiles) // self.strip)
 
     @property
+    def positions(self) -> int:
+        """Of a tile."""
+        return math.prod(self.form.taken)
+
+    @property
+    def held(self) -> int:
+        """Tiles of the input that a strip meets: where rows are summed, those below, too."""
+        return self.strip + (self.form.summed - 1) * self.tiles[1]
+
+    @property
     def panel_floats(self) -> int:
         """Transformed tiles of a strip."""
-        return self.form.products * self.strip * self.line
+        return self.positions * self.held * self.line
 
     def filter_floats(self, problem: ConvProblem, lanes: int) -> int:
         """Transformed filters."""
@@ -74,7 +84,7 @@ class WinogradPlan:
 
     def filter_tile_bytes(self, problem: ConvProblem, lanes: int) -> int:
         """Filters that a micro-kernel call meets."""
-        return FLOAT_BYTES * problem.in_c * self.vectors * lanes
+        return FLOAT_BYTES * self.form.summed * problem.in_c * self.vectors * lanes
 
     def filter_tiles(self, problem: ConvProblem, lanes: int) -> int:
         """Register tiles that the filters make."""
@@ -82,7 +92,11 @@ class WinogradPlan:
 
     def sums_floats(self, lanes: int) -> int:
         """Products of a strip with the filters of a register tile."""
-        return self.form.products * self.strip * self.vectors * lanes
+        return self.positions * self.strip * self.vectors * lanes
+
+    def workspace_floats(self, lanes: int) -> int:
+        """A panel and the sums behind it."""
+        return self.panel_floats + self.sums_floats(lanes)
 
     @property
     def packed(self) -> bool:
@@ -90,11 +104,17 @@ class WinogradPlan:
         return self.kernel.lies is Lies.PACKED
 
 
-def make_plan(problem: ConvProblem, target: Target) -> WinogradPlan:
-    """The cheapest over the forms that ``problem`` names, register tiles and lengths of strips."""
+def make_plans(problem: ConvProblem, target: Target) -> Iterator[WinogradPlan]:
+    """The cheapest over the forms that ``problem`` names, register tiles and lengths of strips;
+    then the cheapest of at most half its workspace, and so on."""
     plans = [plan for form in problem.minimal_filters for plan in _plans(problem, target, form)]
-    priced = (replace(plan, cost=cost(problem, plan, target)) for plan in plans)
-    return min(priced, key=lambda plan: plan.cost)
+    priced = [replace(plan, cost=cost(problem, plan, target)) for plan in plans]
+    priced.sort(key=lambda plan: plan.cost)
+    room = math.inf
+    for plan in priced:
+        if plan.workspace_floats(target.lanes) <= room:
+            yield plan
+            room = plan.workspace_floats(target.lanes) / 2
 
 
 def _plans(problem: ConvProblem, target: Target, form: Nested) -> Iterator[WinogradPlan]:
@@ -112,7 +132,9 @@ def _plans(problem: ConvProblem, target: Target, form: Nested) -> Iterator[Winog
         each = -(-math.prod(tiles) // pieces)
         for rows in {tile.rows, -(-each // step) * step}:
             plan = WinogradPlan(kernel, form, rows, vectors, tiles, rows, line)
-            for count in _strip_pieces(-(-math.prod(tiles) // rows)):
+            if plan.packed and form.summed > 1:  # rows of tiles begin with a register tile
+                plan = replace(plan, tiles=(tiles[0], -(-tiles[1] // rows) * rows))
+            for count in _strip_pieces(-(-math.prod(plan.tiles) // rows)):
                 longer = replace(plan, strip=rows * count)
                 if _fits(problem, longer, target):
                     yield longer
@@ -133,17 +155,20 @@ def _fits(problem: ConvProblem, plan: WinogradPlan, target: Target) -> bool:
     caches, lanes = target.caches or ASSUMED, target.lanes
     room = STRIP_OF_L2 * caches[min(1, len(caches) - 1)].size
     room = max(room, STRIP_OF_FILTERS * FLOAT_BYTES * plan.filter_floats(problem, lanes))
-    held = FLOAT_BYTES * (plan.panel_floats + plan.sums_floats(lanes))
+    held = FLOAT_BYTES * plan.workspace_floats(lanes)
     return plan.strip == plan.rows or held <= room
 
 
 def transform_slots(form: Nested, side: str) -> float:
     """Slots of a vector of channels of one tile: both directions, from memory to memory."""
-    down, across = (routine_of(each, side) for each in (form.down, form.across))
-    rows = form.down.products if side == "input" else form.down.outputs
-    operations = rows * across.operations + form.across.products * down.operations
-    between = rows * form.across.products
-    ends = form.products + (form.products if side == "input" else form.outputs)
+    rows, columns = form.taken
+    made = rows if side == "input" else form.down.outputs
+    operations, between = 0, made * columns if min(form.taken) > 1 else 0
+    if columns > 1:
+        operations += made * routine_of(form.across, side).operations
+    if rows > 1:
+        operations += columns * routine_of(form.down, side).operations
+    ends = rows * columns + (rows * columns if side == "input" else form.outputs)
     return operations + MOVE_SLOTS * (2 * between + ends) + TILE_SLOTS
 
 
@@ -161,15 +186,20 @@ def cost(problem: ConvProblem, plan: WinogradPlan, target: Target) -> float:
     }
     strips, pieces = plan.strips, plan.strip // plan.rows
     products = sum(
-        count * (problem.in_c * step[vectors] + MOVE_SLOTS * plan.rows * vectors + TILE_SLOTS)
+        count
+        * (
+            form.summed * (problem.in_c * step[vectors] + TILE_SLOTS)
+            + MOVE_SLOTS * plan.rows * vectors
+        )
         for vectors, count in ((plan.vectors, total // plan.vectors), (total % plan.vectors, 1))
         if vectors
     )
-    multiplied = strips * pieces * form.products * products * kernel.vectorised
+    multiplied = strips * pieces * plan.positions * products * kernel.vectorised
     tiles = math.prod(plan.tiles)
     blocks = -(-problem.in_c // lanes)
-    transposed = 3 * form.products if plan.packed else 0
-    transformed = tiles * blocks * (transform_slots(form, "input") + transposed)
+    transposed = 3 * plan.positions if plan.packed else 0
+    taken = tiles + strips * (plan.held - plan.strip)
+    transformed = taken * blocks * (transform_slots(form, "input") + transposed)
     finished = tiles * total * transform_slots(form, "output")
     computed, waiting = multiplied + transformed + finished, _waiting(problem, plan, target)
     longer, shorter = max(computed, waiting), min(computed, waiting)
@@ -188,7 +218,7 @@ def _waiting(problem: ConvProblem, plan: WinogradPlan, target: Target) -> float:
         return 0.0
     filters = FLOAT_BYTES * plan.filter_floats(problem, lanes)
     panel = FLOAT_BYTES * plan.panel_floats
-    held = filters + panel + FLOAT_BYTES * plan.sums_floats(lanes)
+    held = filters + FLOAT_BYTES * plan.workspace_floats(lanes)
     levels = (0.0, *(level.byte for level in machine.caches))
     costs = zip(machine.sizes, levels, strict=False)
     far = next((cost for size, cost in costs if held <= size), machine.weights.byte)

@@ -44,15 +44,14 @@ def matrices(form: MinimalFilter) -> Matrices:
 
     Raises EdgeconvError where sizes and points make no such form.
     """
-    if min(form.outputs, form.taps) < 1 or not (
-        len(form.points) == len(set(form.points)) == form.products - 1
-    ):
+    able = len(form.points) == len(set(form.points)) == form.products - 1
+    if min(form.outputs, form.taps) < 1 or not (able or form.is_plain):
         raise EdgeconvError(
             "no minimal filtering algorithm",
             got=f"{form} at {', '.join(map(str, form.points))}",
             rule="as many points, all different, as outputs and taps less two",
         )
-    found = _toom_cook(form)
+    found = _plain(form.taps) if form.is_plain else _toom_cook(form)
     assert _is_convolution(form, found), form
     return found
 
@@ -79,6 +78,12 @@ def _along(values: Doubles, matrix: Doubles, axis: int) -> Doubles:
             total = total + factor * term
         rows.append(total)
     return np.stack(rows, axis)
+
+
+def _plain(taps: int) -> Matrices:
+    """A product per tap."""
+    one = tuple(tuple(Fraction(int(i == j)) for j in range(taps)) for i in range(taps))
+    return Matrices(one, one, ((Fraction(1),) * taps,))
 
 
 def _toom_cook(form: MinimalFilter) -> Matrices:

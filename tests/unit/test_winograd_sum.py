@@ -1,0 +1,81 @@
+"""Sums of one-dimensional minimal filters: what they take, and when they are chosen."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+
+from edgeconv import board as boards
+from edgeconv.algorithms.problem import problem_of
+from edgeconv.algorithms.winograd.candidate import candidates
+from edgeconv.algorithms.winograd.forms import accurate, forms_for
+from edgeconv.algorithms.winograd.plan import WinogradPlan
+from edgeconv.choose import select
+from edgeconv.ir.minimal_filter import Nested, minimal_filter, plain
+from edgeconv.targets import PANELS, TARGETS
+from tests.unit.test_winograd import network, weights
+
+POINTS = (0, 1, -1, 2, -2, "1/2", "-1/2")
+
+
+@pytest.mark.parametrize("taps", [3, 5])
+@pytest.mark.parametrize("outputs", [2, 3, 4])
+def test_memory_is_as_much_less_as_the_paper_says(outputs: int, taps: int) -> None:
+    """Table 6.1 by the formulas of Section 6.12.7, but for the rows of the input that only the
+    last rows of the output meet, which the paper leaves out."""
+    across = minimal_filter(outputs, taps, POINTS[: outputs + taps - 2])
+    side, channels = 12 * outputs, 24
+    sizes = {
+        Nested(across, across): (side // outputs, side // outputs),
+        Nested(plain(taps), across): (side, side // outputs),
+    }
+    problem = replace(problem_of(network().nodes[0], network()), in_c=channels, out_c=channels)
+    two, one = (
+        WinogradPlan(
+            TARGETS["portable"].kernel(PANELS), form, 1, 4, tiles, tiles[0] * tiles[1], channels
+        )
+        for form, tiles in sizes.items()
+    )
+    products = outputs + taps - 1
+    assert two.filter_floats(problem, 1) / one.filter_floats(problem, 1) == products / taps
+    assert two.sums_floats(1) / one.sums_floats(1) == products / outputs
+    whole = one.panel_floats * side / (side + taps - 1)
+    assert two.panel_floats / whole == pytest.approx(products / outputs)
+
+
+@pytest.mark.parametrize("board", ["zen4", "raspberry-pi-4", "generic-c"])
+def test_less_workspace_is_offered_and_taken_where_it_must_be(board: str) -> None:
+    graph = network(64, 64, 56, minimal_filters=accurate(weights(8, 8, 3), 1.0))
+    target = boards.load(board).target
+    offered = candidates(problem_of(graph.nodes[0], graph), target)
+    sizes = [each.workspace_bytes for each in offered]
+    assert len(sizes) > 2
+    assert all(less <= more / 2 for more, less in pairwise(sizes))
+    assert [each.plan.cost for each in offered] == sorted(each.plan.cost for each in offered)
+    for size in sizes:
+        choice = select(graph, target, algorithms={"conv": "winograd"}, workspace={"conv": size})
+        (layer,) = (e for e in choice.layers if e.candidate)
+        assert layer.workspace_bytes == size
+
+
+def test_forms_of_a_kernel() -> None:
+    """Both directions, one of which may be summed or not be there."""
+    names = {
+        sides: [str(points[0]) for points in forms_for(*sides)]
+        for sides in ((3, 3), (1, 7), (7, 1), (3, 5), (1, 1), (9, 9), (2, 2))
+    }
+    assert names == {
+        (3, 3): [
+            *("F(2x2, 3x3)", "F(4x4, 3x3)", "F(5x5, 3x3)", "F(6x6, 3x3)"),
+            *("F(1x2, 3x3)", "F(1x4, 3x3)", "F(1x5, 3x3)", "F(1x6, 3x3)"),
+        ],
+        (1, 7): ["F(1x2, 1x7)", "F(1x4, 1x7)"],
+        (7, 1): ["F(2x1, 7x1)", "F(4x1, 7x1)"],
+        (3, 5): [
+            *(f"F({down}x{across}, 3x5)" for down in (2, 4, 5, 6) for across in (2, 4)),
+            *("F(1x2, 3x5)", "F(1x4, 3x5)"),
+        ],
+        **{sides: [] for sides in ((1, 1), (9, 9), (2, 2))},
+    }
