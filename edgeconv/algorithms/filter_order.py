@@ -98,7 +98,7 @@ def start_of(
     sums are themselves.
     """
     sums = weights.reshape(len(weights), -1).astype(np.int64).sum(axis=1)
-    start: npt.NDArray[np.int64] = -(zero + (128 if kernel.unsigned else 0)) * sums
+    start: npt.NDArray[np.int64] = -(zero + kernel.shift) * sums
     if bias is not None:
         start += bias
     return start.astype(np.int32)

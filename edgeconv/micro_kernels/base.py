@@ -79,3 +79,13 @@ class MicroKernel:
     def enumerator(self) -> str:
         """What C calls it."""
         return f"EC_ROW_{self.prefix.upper()}"
+
+    @property
+    def element_bytes(self) -> int:
+        """Of int8 as rows of it are packed; 0 of other types."""
+        return 4 // self.k if self.sums == "int32" else 0
+
+    @property
+    def shift(self) -> int:
+        """What rows of it are packed more."""
+        return 128 if self.unsigned else 0

@@ -5,8 +5,6 @@
 #ifndef EC_INT8_H
 #define EC_INT8_H
 
-#define EC_S8_SHIFT 0
-typedef int16_t ec_s8_element; /* of rows, as they are packed */
 
 #include "ec_integers_avx2.h"
 #include "ec_int8_lanes.h"

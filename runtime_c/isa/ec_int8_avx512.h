@@ -1,7 +1,7 @@
 /* The micro-kernel s8 with AVX512-VNNI: int8 by int8 to int32.  Included after ec_isa_avx512.h.
 
    A word holds four channels.  vpdpbusd multiplies unsigned bytes by signed ones: those of the rows
-   are stored 128 (EC_S8_SHIFT) more, and what that adds to the sums, 128 times those of a column's
+   are stored 128 more, and what that adds to the sums, 128 times those of a column's
    elements, is taken off what they start with. */
 #ifndef EC_INT8_H
 #define EC_INT8_H
@@ -10,8 +10,6 @@
 #error "Multiplying int8 needs AVX512-VNNI: compile with -mavx512vnni"
 #endif
 
-#define EC_S8_SHIFT 128
-typedef uint8_t ec_s8_element; /* of rows, as they are packed */
 
 #include "ec_integers_avx512.h"
 #include "ec_int8_lanes.h"

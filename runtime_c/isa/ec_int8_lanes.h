@@ -1,5 +1,5 @@
 /* What the micro-kernels of int8 share that sum int32 in ordinary vectors: an ISA's header brings
-   ec_ivec, EC_S8_SHIFT, ec_s8_element and, for its vectors, ec_iset1, ec_iload, ec_istore and ec_ireal
+   ec_ivec and, for its vectors, ec_iset1, ec_iload, ec_istore and ec_ireal
    (to float32, rounded beyond 2^24).  Included by those headers. */
 
 typedef struct ec_s8_sums {

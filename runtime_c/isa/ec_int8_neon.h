@@ -7,8 +7,6 @@
 #error "Multiplying int8 needs dot products: compile with -march=armv8.2-a+dotprod"
 #endif
 
-#define EC_S8_SHIFT 0
-typedef int8_t ec_s8_element; /* of rows, as they are packed */
 
 #include "ec_integers_neon.h"
 #include "ec_int8_lanes.h"

@@ -4,15 +4,29 @@
    A word holds four channels.  xvi8ger4pp multiplies signed bytes of an accumulator's rows by unsigned
    ones of its columns.  Only of the operand that is known beforehand can be taken off what a shift of
    the other adds: so the tile's vectors (filters) are the accumulator's rows and the tile's rows
-   (pixels), stored 128 (EC_S8_SHIFT) more, its columns.  It is transposed as it is set and read. */
+   (pixels), stored 128 more, its columns.  It is transposed as it is set and read. */
 #ifndef EC_INT8_H
 #define EC_INT8_H
 
-#define EC_S8_SHIFT 128
-typedef uint8_t ec_s8_element; /* of rows, as they are packed */
 typedef ec_f32_sums ec_s8_sums;
 
 #include "ec_integers_power10.h"
+
+/* Sixteen channels of four pixels, `pixel` bytes from one to the next, as bytes 128 more: words of
+   theirs side by side, and the next four channels of all `columns` words behind. */
+#define EC_PACKS_SIXTEENS
+EC_INLINE void ec_s8_pack_sixteen(uint32_t *to, ptrdiff_t columns, const int8_t *in, ptrdiff_t pixel)
+{
+    const __vector unsigned char shift = vec_splats((unsigned char)128);
+    ec_vec v[4];
+    EC_UNROLL
+    for (int i = 0; i < 4; i++)
+        v[i] = (ec_vec)vec_xor(vec_xl(0, (const unsigned char *)in + i * pixel), shift);
+    ec_transpose(v);
+    EC_UNROLL
+    for (int i = 0; i < 4; i++)
+        vec_xst((__vector unsigned)v[i], 0, to + i * columns);
+}
 
 /* The rows of a tile in place of those of accumulators, or the other way round. */
 EC_INLINE void ec_s8_transpose(ec_vec *rows, int mr, int nv)

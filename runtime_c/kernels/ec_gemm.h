@@ -148,7 +148,7 @@ EC_NEST void ec_gemm_tile(const ec_gemm spec, const ec_gemm_given given, const e
         ec_gemm_sum_columns(spec, *given.window, &tile, here, ahead, mr, nv);
     else
         ec_gemm_sum_rows(spec, *given.window, &tile, here, column, ahead, mr, nv);
-#ifdef EC_S8_SHIFT
+#ifdef EC_INT8_H
     if (spec.requantise.asked) { /* pixels are the rows */
         int32_t words[EC_TILE_VECS * EC_VL];
         ec_row_save(spec.micro_kernel, &tile, words, mr, nv);
@@ -224,7 +224,7 @@ EC_NEST void ec_gemm_chunk(const ec_gemm spec, const ec_gemm_given given, const 
                                                           : first / EC_VL * spec.out_vec),
                     .n = set.n,
                     .last = line == spec.lines - 1,
-                    .met = spec.panel.border ? ec_rows_whole(window) : ec_rows_read(window, z, line),
+                    .met = spec.panel.element ? ec_rows_whole(window) : ec_rows_read(window, z, line),
                     .next = set.filters + (filter + 1) * tile + (line - from) * strips * fetched,
                     .fetched = fetched};
                 if (spec.filters.count && (!spec.filters.rest || filter < spec.filters.count))

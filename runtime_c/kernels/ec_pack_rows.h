@@ -6,7 +6,7 @@
    Panel, in words of k channels, a group: block of channels, kernel slice, row, and then column and
    group, or the other way round where the same group of neighbouring pixels lies side by side (apart).
    Needs ec_lanes.h and ec_window.h. */
-#if defined(EC_PACKS_PAIRS) || defined(EC_S8_SHIFT)
+#if defined(EC_PACKS_PAIRS) || defined(EC_INT8_H)
 #ifndef EC_PACK_ROWS_H
 #define EC_PACK_ROWS_H
 
@@ -40,73 +40,137 @@ EC_INLINE void ec_pack_pairs(const ec_window window, const ec_panel shape, const
 }
 #endif
 
-#ifdef EC_S8_SHIFT
+#ifdef EC_INT8_H
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
 #define EC_BYTE_OF_WORD(j) (24 - 8 * (j)) /* from where on byte j of memory counts, in bits */
 #else
 #define EC_BYTE_OF_WORD(j) (8 * (j))
 #endif
+#define EC_FOUR_BYTES 0x01010101u /* times a byte: four of it */
 
-/* `of` channels of a pixel: n of the input, then some that stand for zero. */
-EC_INLINE void ec_s8_pack(ec_s8_element *to, const int8_t *in, int n, int of, int zero)
+/* `of` elements from number `at` on: n channels of a pixel, then some that stand for zero. */
+EC_INLINE void ec_pack_channels(const ec_panel shape, void *to, ptrdiff_t at, const int8_t *in, int n, int of,
+                                int zero)
 {
-    for (int i = 0; i < n; i++)
-        to[i] = (ec_s8_element)(in[i] + EC_S8_SHIFT);
-    for (int i = n; i < of; i++)
-        to[i] = (ec_s8_element)(zero + EC_S8_SHIFT);
-}
-
-/* A word for a pixel of n channels, four at most, from number c on, wherever these lie: side by side,
-   or each in a plane of its own.  Zero points where iy or iz are outside. */
-EC_INLINE void ec_pack_words(const ec_window window, const ec_panel shape, const ec_source source,
-                             const int8_t *in, uint32_t *to, int iz, int iy, int c, int n)
-{
-    const int met = iz >= 0 && iz < window.in_d && iy >= 0 && iy < window.in_h;
-    const int every = shape.phases * shape.column_stride; /* columns of the input from word to word */
-    const uint32_t outside = (uint8_t)(source.zero + EC_S8_SHIFT) * 0x01010101u;
-    for (int phase = 0; phase < shape.phases; phase++, to += shape.wide) {
-        const int x0 = phase * shape.column_stride - window.pad_w;
-        const int lo = met ? ec_max_i(0, ec_ceil_div(-x0, every)) : shape.wide;
-        const int hi = met ? ec_min_i(ec_max_i(lo, ec_ceil_div(window.in_w - x0, every)), shape.wide) : lo;
-        const int8_t *const from = in + iz * source.plane + iy * source.row + (ptrdiff_t)x0 * source.pixel;
-        for (int i = 0; i < ec_min_i(lo, shape.wide); i++)
-            to[i] = outside;
-        for (int i = lo; i < hi; i++) {
-            uint32_t word = outside;
-            EC_UNROLL
-            for (int j = 0; j < n; j++) {
-                const ptrdiff_t channel = (c + j) / source.block * source.block_stride + (c + j) % source.block;
-                const uint8_t byte = (uint8_t)(from[(ptrdiff_t)i * every * source.pixel + channel] + EC_S8_SHIFT);
-                word = (word & ~(0xffu << EC_BYTE_OF_WORD(j))) | (uint32_t)byte << EC_BYTE_OF_WORD(j);
-            }
-            to[i] = word;
-        }
-        for (int i = hi; i < shape.wide; i++)
-            to[i] = outside;
+    if (shape.element == 1) {
+        uint8_t *const bytes = (uint8_t *)to + at;
+        for (int i = 0; i < n; i++)
+            bytes[i] = (uint8_t)(in[i] + shape.shift);
+        for (int i = n; i < of; i++)
+            bytes[i] = (uint8_t)(zero + shape.shift);
+    } else {
+        int16_t *const halves = (int16_t *)to + at;
+        for (int i = 0; i < n; i++)
+            halves[i] = in[i];
+        for (int i = n; i < of; i++)
+            halves[i] = (int16_t)zero;
     }
 }
 
-/* The same, zero points where iy or iz are outside.  The channels of a run (all of a block, or a group
-   where these are apart) lie side by side in the input. */
-EC_INLINE void ec_pack_bytes(const ec_window window, const ec_panel shape, const ec_source source,
-                             const int8_t *in, ec_s8_element *to, int iz, int iy, int c, int c0, int n)
+/* All channels of a block of one column after the other, n at most from number c on, which lie side by
+   side in the input.  Zero points where iy or iz are outside. */
+EC_INLINE void ec_pack_together(const ec_window window, const ec_panel shape, const ec_source source,
+                                const int8_t *in, uint32_t *to, int iz, int iy, int c, int n)
 {
-    const int k = 4 / (int)sizeof *to, whole = k * shape.block, run = shape.apart ? k : whole;
-    const int columns = shape.phases * shape.wide;
+    const int whole = 4 / shape.element * shape.block;
     const int met = iz >= 0 && iz < window.in_d && iy >= 0 && iy < window.in_h;
-    for (int i = 0; i < columns; i++) {
+    const ptrdiff_t at = iz * source.plane + iy * source.row + c / source.block * source.block_stride +
+                         c % source.block;
+    for (int i = 0; i < shape.wide; i++) {
         const int ix = i * shape.column_stride - window.pad_w;
-        const int few = met && ix >= 0 && ix < window.in_w ? ec_min_i(whole, n - c0) : 0;
-        const int place = i % shape.phases * shape.wide + i / shape.phases;
-        for (int r = 0; r < whole; r += run) {
-            const int first = c + c0 + r, count = ec_max_i(ec_min_i(run, few - r), 0);
-            const ptrdiff_t at = iz * source.plane + iy * source.row + ix * source.pixel +
-                                 first / source.block * source.block_stride + first % source.block;
-            ec_s8_element *const put = to + (ptrdiff_t)place * run + (ptrdiff_t)r * columns;
-            if (count == run) /* a constant */
-                ec_s8_pack(put, in + at, run, run, source.zero);
-            else
-                ec_s8_pack(put, count ? in + at : in, count, run, source.zero);
+        const int few = met && ix >= 0 && ix < window.in_w ? ec_min_i(whole, n) : 0;
+        const int8_t *const from = few ? in + at + ix * source.pixel : in;
+        if (few == whole) /* a constant */
+            ec_pack_channels(shape, to, (ptrdiff_t)i * whole, from, whole, whole, source.zero);
+        else
+            ec_pack_channels(shape, to, (ptrdiff_t)i * whole, from, few, whole, source.zero);
+    }
+}
+
+/* Columns [lo, hi) of a phase lie in the input, none of a row outside; of it column 0 meets column x0,
+   and each of them the next `every` further. */
+typedef struct ec_phase {
+    int x0, every, lo, hi;
+} ec_phase;
+
+EC_INLINE ec_phase ec_phase_of(const ec_window window, const ec_panel shape, int phase, int iz, int iy)
+{
+    const int x0 = phase * shape.column_stride - window.pad_w, every = shape.phases * shape.column_stride;
+    const int met = iz >= 0 && iz < window.in_d && iy >= 0 && iy < window.in_h;
+    const int lo = met ? ec_min_i(ec_max_i(0, ec_ceil_div(-x0, every)), shape.wide) : shape.wide;
+    const int hi = met ? ec_min_i(ec_max_i(lo, ec_ceil_div(window.in_w - x0, every)), shape.wide) : lo;
+    return (ec_phase){.x0 = x0, .every = every, .lo = lo, .hi = hi};
+}
+
+/* Words of n channels, four at most, `apart` elements from one to the next; those of column 0 would
+   begin at in[at]. */
+EC_INLINE void ec_pack_words(const ec_panel shape, const ec_phase phase, const ec_source source,
+                             const int8_t *in, ptrdiff_t at, ptrdiff_t apart, uint32_t *to, int n)
+{
+    const ptrdiff_t next = phase.every * source.pixel;
+    for (int i = phase.lo; i < phase.hi; i++) {
+        const int8_t *const from = in + at + i * next;
+        uint32_t word = (uint8_t)source.zero * EC_FOUR_BYTES;
+        if (n == 4 && apart == 1)
+            memcpy(&word, from, 4);
+        else
+            EC_UNROLL
+            for (int j = 0; j < n; j++) {
+                const uint32_t byte = (uint8_t)from[j * apart];
+                word = (word & ~(0xffu << EC_BYTE_OF_WORD(j))) | byte << EC_BYTE_OF_WORD(j);
+            }
+        to[i] = word ^ (uint32_t)shape.shift * EC_FOUR_BYTES; /* 128 more, or as it is */
+    }
+}
+
+#ifdef EC_PACKS_SIXTEENS
+/* Whole sixteens of n channels, which lie side by side, as ec_pack_words.  Where columns are left over
+   the last four are packed, in part once more.  How many channels that were. */
+EC_INLINE int ec_pack_sixteens(const ec_phase phase, const ec_source source, const int8_t *in,
+                               ptrdiff_t at, uint32_t *to, ptrdiff_t columns, int n)
+{
+    const int whole = phase.hi - phase.lo >= 4 ? n / 16 * 16 : 0;
+    const ptrdiff_t next = phase.every * source.pixel;
+    for (int c = 0; c < whole; c += 16) {
+        EC_NO_UNROLL
+        for (int i = phase.lo; i < phase.hi; i += 4) {
+            const int first = ec_min_i(i, phase.hi - 4);
+            ec_s8_pack_sixteen(to + c / 4 * columns + first, columns, in + at + first * next + c, next);
+        }
+    }
+    return whole;
+}
+#endif
+
+/* The same four channels of all columns side by side, of n at most from number c on.  These lie side by
+   side in the input, or, where they are four at most, anywhere.  Zero points where iy or iz are outside. */
+EC_INLINE void ec_pack_apart(const ec_window window, const ec_panel shape, const ec_source source,
+                             const int8_t *in, uint32_t *to, int iz, int iy, int c, int n)
+{
+    const ptrdiff_t columns = (ptrdiff_t)shape.phases * shape.wide;
+    const uint32_t outside = (uint8_t)(source.zero + shape.shift) * EC_FOUR_BYTES;
+    const int few = ec_min_i(4 * shape.block, n);
+    const ptrdiff_t apart = source.block > 1 ? 1 : source.block_stride;
+    const ptrdiff_t at = iz * source.plane + iy * source.row + c / source.block * source.block_stride +
+                         c % source.block;
+    for (int p = 0; p < shape.phases; p++, to += shape.wide) {
+        const ec_phase phase = ec_phase_of(window, shape, p, iz, iy);
+        const ptrdiff_t first = at + phase.x0 * source.pixel;
+        int done = 0;
+#ifdef EC_PACKS_SIXTEENS
+        if (apart == 1)
+            done = ec_pack_sixteens(phase, source, in, first, to, columns, few);
+#endif
+        for (int j = 0; j < few; j += 4) {
+            uint32_t *const words = to + j / 4 * columns;
+            for (int i = 0; i < phase.lo; i++)
+                words[i] = outside;
+            if (j >= done && few - j >= 4) /* a constant */
+                ec_pack_words(shape, phase, source, in, first + j * apart, apart, words, 4);
+            else if (j >= done)
+                ec_pack_words(shape, phase, source, in, first + j * apart, apart, words, few - j);
+            for (int i = phase.hi; i < shape.wide; i++)
+                words[i] = outside;
         }
     }
 }
@@ -128,15 +192,14 @@ EC_INLINE void ec_pack_rows(const ec_window window, const ec_panel shape, const 
             for (int r = 0; r <= last; r++, to += ec_panel_row(shape)) {
                 const int iy = y0 * window.stride_h - window.pad_h + r * shape.row_stride;
 #ifdef EC_PACKS_PAIRS /* of rows outside nothing is read */
-                if (!shape.border && iz >= 0 && iz < window.in_d && iy >= 0 && iy < window.in_h)
+                if (!shape.element && iz >= 0 && iz < window.in_d && iy >= 0 && iy < window.in_h)
                     ec_pack_pairs(window, shape, source, in, to, iz, iy, c, whole * block, n);
 #endif
-#ifdef EC_S8_SHIFT
-                if (shape.border && sizeof(ec_s8_element) == 1 && n <= few)
-                    ec_pack_words(window, shape, source, in, to, iz, iy, c, n);
-                else if (shape.border)
-                    ec_pack_bytes(window, shape, source, in, (ec_s8_element *)(void *)to, iz, iy, c,
-                                  whole * block, n);
+#ifdef EC_INT8_H
+                if (shape.element == 1 && (shape.apart || n <= few))
+                    ec_pack_apart(window, shape, source, in, to, iz, iy, c + whole * block, n - whole * block);
+                else if (shape.element)
+                    ec_pack_together(window, shape, source, in, to, iz, iy, c + whole * block, n - whole * block);
 #endif
             }
         }

@@ -18,9 +18,10 @@ typedef struct ec_window {
 /* A panel of packed rows: blocks of so many groups of k elements; every row_stride-th row and
    column_stride-th column of the input, these as phases * wide.  apart: the same group of neighbouring
    columns lies side by side, rather than the groups of a column.
-   border: what lies outside is there, too, as zero points of int8. */
+   element: bytes of what int8 becomes, `shift` more than it was; what lies outside is there, too, as
+   zero points.  0: of other types, which have no border. */
 typedef struct ec_panel {
-    int block, rows, row_stride, column_stride, phases, wide, apart, border;
+    int block, rows, row_stride, column_stride, phases, wide, apart, element, shift;
 } ec_panel;
 
 /* How the input lies of which rows are packed: `block` channels side by side, then the next

@@ -18,14 +18,12 @@ from edgeconv.lowering.work import Call
 from edgeconv.requantisation import Fixed
 from edgeconv.targets import Target
 
-SHIFT = 128  # of bytes that are multiplied as unsigned ones
-
 
 def _words(filters: npt.NDArray[np.int64], form: Fixed, plan: RowsPlan, packed: Words) -> Words:
     """What sums start with, multipliers, filters: the first two of every channel, then room for a
     vector that begins with the last one, in lines of cache."""
     sums = filters.reshape(len(filters), -1).sum(axis=1)
-    start = form.start - (SHIFT if plan.kernel.unsigned else 0) * sums
+    start = form.start - plan.kernel.shift * sums
     room = _room(len(filters)) - len(filters)
     each = (np.pad(values, (0, room)) for values in (start, form.multiplier))
     return np.concatenate([*(values.astype(np.int32) for values in each), packed])

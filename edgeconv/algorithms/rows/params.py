@@ -49,7 +49,7 @@ def _geometry(problem: ConvProblem, plan: RowsPlan, lanes: int) -> dict[str, Par
         "in_batch": source.batch,
         "panel": (panel.block, panel.rows, panel.row_stride, panel.column_stride)
         + (panel.phases, panel.wide, int(plan.kernel.lies is Lies.PACKED))
-        + (int(plan.kernel.sums == "int32"),),
+        + (plan.kernel.element_bytes, plan.kernel.shift),
         "out_batch": result.batch,
         "out_group": problem.group_out_c if out_last else blocks * result.block_stride,
         "out_slice": out_rows[0],
