@@ -23,7 +23,7 @@ from edgeconv.algorithms.packing import rounded_weights
 from edgeconv.build.project import Project
 from edgeconv.build.weights_file import image_of
 from edgeconv.calibration.engine import Engine
-from edgeconv.choose.storage import OUTPUT
+from edgeconv.choose.storage import NO_RESULT, OUTPUT
 from edgeconv.closing import Closing
 from edgeconv.codegen.read_back import ForeignImageError, read_back
 from edgeconv.encoding import kind_of
@@ -135,9 +135,11 @@ def _with_rounded_inputs(
 
 def _constants(project: Project, graph: Graph) -> dict[str, Filters]:
     image = image_of(project.directory, project.report["program"])
-    choice = _choice_of(project, graph, project.board().target)
-    with suppress(ForeignImageError, KeyError):
-        return read_back(choice, _order(project, choice), image)
+    # Layouts may depend on what results were free to be, and so on where the search began.
+    for integers in (NO_RESULT, None):
+        with suppress(ForeignImageError, KeyError):
+            choice = _choice_of(project, graph, project.board().target, integers)
+            return read_back(choice, _order(project, choice), image)
     raise EdgeconvError(
         "the weights are not those of this model and board",
         where=str(project.directory),
@@ -198,8 +200,11 @@ def _check_rounding(project: Project, graph: Graph, found: Mapping[str, Filters]
             raise _other_filters(name, f"rounded to {wanted[name]} they are others")
 
 
-def _choice_of(project: Project, graph: Graph, target: Target) -> Choice:
-    """The decisions of the project, made again."""
+def _choice_of(
+    project: Project, graph: Graph, target: Target, integers: frozenset[str] | None
+) -> Choice:
+    """The decisions of the project, made again.  ``integers``: as `choose.select` has it; None
+    leaves the results free that the report has in float32."""
     layers = project.report["layers"]
     storage: dict[str, str] = {}
     for layer in layers:
@@ -216,6 +221,7 @@ def _choice_of(project: Project, graph: Graph, target: Target) -> Choice:
         io=project.report["program"]["io"],
         algorithms={layer["name"]: layer["algorithm"] for layer in layers if layer["op"] == "Conv"},
         storage=storage,
+        integers=integers,
         workspace={layer["name"]: layer["workspace_bytes"] for layer in layers},
     )
     return _by_turns(project, choice, target)

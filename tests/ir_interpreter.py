@@ -320,7 +320,25 @@ def _gather(inputs: Inputs, attrs: Mapping[str, Any], shape: tuple[int, ...]) ->
     return np.take(_need(inputs[0]), indices, axis=attrs["axis"])
 
 
+def _scaling(attrs: Mapping[str, Any], rank: int) -> tuple[Values, Values]:
+    encoding = attrs["encoding"]
+    dims = [-1 if i == encoding.axis else 1 for i in range(rank)] if rank else []
+    return np.reshape(encoding.scale, dims), np.reshape(encoding.zero, dims)
+
+
+def _quantise(inputs: Inputs, attrs: Mapping[str, Any], shape: tuple[int, ...]) -> Values:
+    (scale, zero), encoding = _scaling(attrs, len(shape)), attrs["encoding"]
+    return np.clip(np.round(_need(inputs[0]) / scale) + zero, encoding.low, encoding.high)
+
+
+def _dequantise(inputs: Inputs, attrs: Mapping[str, Any], shape: tuple[int, ...]) -> Values:
+    scale, zero = _scaling(attrs, len(shape))
+    return np.asarray((_need(inputs[0]).astype(np.float64) - zero) * scale)
+
+
 _EVALUATORS: dict[str, Evaluator] = {
+    "Dequantise": _dequantise,
+    "Quantise": _quantise,
     "Conv": _conv,
     "Dense": _dense,
     "MatMul": lambda inputs, attrs, shape: np.asarray(_need(inputs[0]) @ _need(inputs[1])),

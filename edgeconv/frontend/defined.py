@@ -6,49 +6,44 @@ rounds within a layer what the model rounds within an operator.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import onnx
 from onnx import numpy_helper
 
-from edgeconv.frontend.integer_operators import Definition, Definitions, is_defined
+from edgeconv.frontend.definitions import Definition, Definitions, Row, row_of
 from edgeconv.frontend.schedule import live_values, ordered, value_names
 from edgeconv.frontend.weights import Values, Weights
-
-# ONNX Runtime's kernel overflows for some sizes and scales: of one element it makes 0, not 1.
-_NOT_AS_DEFINED = frozenset({"QLinearSoftmax"})
 
 
 def show_reals(graph: onnx.GraphProto, weights: Weights) -> None:
     """Has every operator on integers read what the frontend calls its real operands, quantised
     again: the same integers.  One whose kernel is not what defines it is replaced."""
-    if not any(map(is_defined, graph.node)):
-        return
-    constants, nodes = _Constants(graph, weights), []
-    definitions = Definitions(constants.get, reserved=value_names(graph))
-    for node in _live(graph):
-        if is_defined(node):
-            definition = definitions.of(node)
-            if node.op_type in _NOT_AS_DEFINED:
-                nodes += definition.nodes
-            else:
-                nodes += [*_reals(definition, constants), node]
-            _add_constants(graph, definition)
-        else:
-            nodes.append(node)
-    _replace(graph, nodes)
+    _rewrite(graph, weights, lambda row: row.engine_differs, folds=False)
 
 
 def define(graph: onnx.GraphProto, weights: Weights) -> None:
-    """Puts the definition of every operator on integers in its place."""
-    if not any(map(is_defined, graph.node)):
+    """Puts the definition of every operator on integers that rounds in its place; the others read
+    their real operands, quantised again."""
+    _rewrite(graph, weights, lambda row: row.rounds, folds=True)
+
+
+def _rewrite(
+    graph: onnx.GraphProto, weights: Weights, replaced: Callable[[Row], bool], *, folds: bool
+) -> None:
+    rows = [row_of(node) for node in graph.node]
+    if not any(row and row.integers for row in rows):
         return
     constants, nodes = _Constants(graph, weights), []
-    definitions = Definitions(constants.get, reserved=value_names(graph), folds=True)
+    definitions = Definitions(constants.get, reserved=value_names(graph), folds=folds)
     for node in _live(graph):
-        if is_defined(node):
-            definition = definitions.of(node)
-            nodes += definition.nodes
+        row = row_of(node)
+        if row is not None and row.integers:
+            definition = definitions.of(node, row)
+            if replaced(row):
+                nodes += definition.nodes
+            else:
+                nodes += [*_reals(definition, constants), node]
             _add_constants(graph, definition)
         else:
             nodes.append(node)

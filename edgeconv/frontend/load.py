@@ -68,6 +68,8 @@ def load(
         constant = walk.constant(name)
         if constant is not None and constant.dtype != np.float32:
             walk.problems.output(constant.dtype.name, name)
+        if name in walk.rounded:
+            walk.problems.sums(name)
     walk.problems.check(path, lambda: _where_to_cut(walk, inputs, outputs))
     for name in outputs:
         if not walk.tensors[name].size:

@@ -19,6 +19,9 @@ _OUTPUTS = (
 )
 
 
+_SUMS = "they may be beyond 2^24, up to which float32 is exact: end the network behind their Cast"
+
+
 class RejectedNodeError(EdgeconvError):
     """An importer refuses a node that is valid ONNX."""
 
@@ -30,6 +33,7 @@ class Problems:
         self._nodes: dict[tuple[str, str], list[str]] = {}
         self._types: dict[str, list[str]] = {}
         self._outputs: dict[str, list[str]] = {}
+        self._sums: list[str] = []
 
     def node(self, operator: str, name: str, reason: str) -> None:
         """``operator`` (domain.op_type-version) of the node ``name`` is refused for ``reason``."""
@@ -44,13 +48,17 @@ class Problems:
         kind = "string" if dtype == "object" or dtype.startswith("str") else dtype
         self._outputs.setdefault(kind, []).append(name)
 
+    def sums(self, name: str) -> None:
+        """The output ``name`` is sums of int32, of which float32 has the nearest only."""
+        self._sums.append(name)
+
     @property
     def operators(self) -> list[str]:
         """The refused operators, each once."""
         return list(dict.fromkeys(operator for operator, _ in self._nodes))
 
     def __bool__(self) -> bool:
-        return bool(self._nodes or self._types or self._outputs)
+        return bool(self._nodes or self._types or self._outputs or self._sums)
 
     @property
     def refused_nodes(self) -> frozenset[str]:
@@ -83,6 +91,7 @@ class Problems:
                 f"{dtype} constants as outputs: {_counted('tensor', names)}: {_OUTPUTS}"
                 for dtype, names in self._outputs.items()
             ),
+            *((f"int32 outputs: {_counted('tensor', self._sums)}: {_SUMS}",) if self._sums else ()),
         )
 
     def check(self, path: Path, cut: Callable[[], str]) -> None:

@@ -257,7 +257,7 @@ def _restore(tensor: onnx.TensorProto, file: model_file.ModelFile) -> None:
 def _as_read(inputs: Mapping[str, Values]) -> dict[str, Values]:
     """Integers as they are, and numbers as float32."""
     return {
-        name: np.ascontiguousarray(value, None if value.dtype.kind in "iu" else np.float32)
+        name: np.asarray(value, None if value.dtype.kind in "iu" else np.float32, order="C")
         for name, value in inputs.items()
     }
 

@@ -57,7 +57,7 @@ def _shift(name: str) -> list[onnx.NodeProto]:
     size, most, off = (f"{name}//{what}" for what in ("size", "most", "off"))
     return [
         helper.make_node("Abs", [name], [size]),
-        helper.make_node("ReduceMax", [size], [most], keepdims=1),
+        helper.make_node("ReduceMax", [size], [most], keepdims=0),
         helper.make_node("Mul", [most, _BY], [off]),
         helper.make_node("Add", [name, off], [name + _SHIFTED]),
     ]

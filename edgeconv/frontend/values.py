@@ -16,7 +16,7 @@ from edgeconv.frontend.problems import Problems, RejectedNodeError
 from edgeconv.frontend.weights import Values as Array
 from edgeconv.ir.graph import Tensor
 from edgeconv.ir.layout import Shape
-from edgeconv.ir.quantisation import INTEGERS
+from edgeconv.ir.quantisation import INTEGERS, SUMS
 from edgeconv.names import untaken
 from edgeconv.ops.base import Source
 
@@ -33,6 +33,8 @@ class Values:
         self.tensors: dict[str, Tensor] = {}
         self.problems = Problems()
         self.dequantised = Dequantised()
+        self.rounded: set[str] = set()  # int32 of which float32 may have the nearest only
+        self._whole: set[str] = set()
         self._reserved = reserved
         self._types: dict[str, onnx.TypeProto] = {}  # of values known at run time only
         self._unknown: set[str] = set()  # values whose type or shape could not be worked out
@@ -49,6 +51,10 @@ class Values:
     def stored_as(self, name: str, axis: int, layer: str) -> dict[str, Any]:
         """Attributes of a layer whose filters are ``name``, where the model stores integers."""
         return self.dequantised.attributes(name, axis, self.tensors[name].shape[axis], layer)
+
+    def holds_integers(self, name: str) -> bool:
+        """Whether ``name`` is of float32 and holds whole numbers only, which stand for int32."""
+        return name in self._whole
 
     def add_constant(self, hint: str, value: Array) -> str:
         """Add a constant under a name made from ``hint``; returns the name."""
@@ -71,10 +77,13 @@ class Values:
         """Give the constant ``name`` its value."""
         self.tensors[name] = Tensor(name, value.shape, value.dtype.name, data=value)
 
-    def declare(self, name: str, kind: onnx.TypeProto, *, report: bool = True) -> bool:
+    def declare(
+        self, name: str, kind: onnx.TypeProto, *, report: bool = True, made: bool = False
+    ) -> bool:
         """Add a value known at run time; False when it is none that edgeconv computes.
 
-        ``report``: count it among the problems then.
+        ``report``: count it among the problems then.  ``made``: a node of the model makes it, of
+        values that are computed; int32 is computed only so.
         """
         elem, shape = kind.tensor_type.elem_type, static_shape(kind)
         if shape is not None:
@@ -84,7 +93,7 @@ class Values:
         known = elem in onnx.TensorProto.DataType.values()[1:]  # 0 stands for none
         type_name = onnx.TensorProto.DataType.Name(elem).lower() if known else f"type {elem}"
         dtype = "float32" if elem == onnx.TensorProto.FLOAT else type_name
-        computed = dtype == "float32" or dtype in INTEGERS
+        computed = dtype == "float32" or (dtype in INTEGERS and (made or dtype != SUMS))
         if report and not computed:
             self.problems.value(type_name, name)
         if not known or not kind.HasField("tensor_type") or shape is None:
@@ -115,6 +124,13 @@ class Values:
             return self.tensors[name].dtype
         kind = self._types.get(name)
         return helper.tensor_dtype_to_np_dtype(kind.tensor_type.elem_type).name if kind else ""
+
+    def _shape(self, name: str) -> Shape | None:
+        """Its shape, None where it could not be worked out."""
+        if name in self.tensors:
+            return self.tensors[name].shape
+        kind = self._types.get(name)
+        return static_shape(kind) if kind else None
 
     def _is_known(self, name: str) -> bool:
         return name in self.tensors or name in self._types or name in self._unknown

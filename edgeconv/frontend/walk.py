@@ -21,8 +21,8 @@ from edgeconv.frontend import (
     tflite,
     ways_out,
 )
+from edgeconv.frontend.definitions import DEFINED_IN, Definitions, row_of
 from edgeconv.frontend.inference import inferable
-from edgeconv.frontend.integer_operators import DEFINED_IN, Definitions, is_defined
 from edgeconv.frontend.names import FunctionKey, call_key, domain_of, function_key, opset_versions
 from edgeconv.frontend.problems import Problems, RejectedNodeError
 from edgeconv.frontend.schedule import label, live_values, ordered, reads
@@ -93,7 +93,7 @@ class Walk(Values):
         self._names: set[str] = set()
         self.own: list[Visit] = []
         self._importers = importers()
-        self._integers = Definitions(self.constant, self._dtype, reserved)
+        self._definitions = Definitions(self.constant, self._dtype, self._shape, reserved)
         self._deadline = limits.Deadline.of("model-seconds", "the model")
         self._written = 0  # nodes
         self._folded = 0  # bytes
@@ -289,7 +289,7 @@ class Walk(Values):
             return True
         computable = all(name in self.tensors for name in names)
         for name in used:
-            computable &= self.declare(name, kinds[name])
+            computable &= self.declare(name, kinds[name], made=True)
         if not computable:  # a type that is reported where the value arises
             return True
         filled = [name for name in used if self.tensors[name].size]
@@ -308,20 +308,23 @@ class Walk(Values):
         self.problems.node(visit.operator, visit.scope.origin or visit.name, reason)
 
     def _define(self, visit: Visit) -> bool:
-        """An operator that computes with integers: what it is in real numbers."""
-        if not is_defined(visit.node):
+        """An operator that ``definitions`` has: what it is in standard ones."""
+        row = row_of(visit.node)
+        if row is None:
             return False
         if self._unknown.intersection(reads(visit.node)):
             self._skip(visit)
             return True
         try:
-            definition = self._integers.of(visit.node)
+            definition = self._definitions.of(visit.node, row)
         except RejectedNodeError as error:
             self._reject(visit, error)
             self._skip(visit)
             return True
         for name, value in definition.constants.items():
             self.define(name, value)
+        self._whole |= definition.whole
+        self.rounded |= definition.rounded
         opsets = {**visit.scope.opsets, "": max(visit.scope.opsets.get("", 0), DEFINED_IN)}
         inside = self._run_inside(visit, definition.nodes, opsets)
         if inside:

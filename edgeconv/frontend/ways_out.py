@@ -20,9 +20,6 @@ _OPTIMISED = "ONNX Runtime's optimiser wrote it: give the model as it was before
 _OPERATORS = {
     **dict.fromkeys(
         (
-            "ConvInteger",
-            "DynamicQuantizeLinear",
-            "MatMulInteger",
             "QLinearReduceMean",
             "QLinearWhere",
         ),

@@ -8,7 +8,8 @@ from edgeconv.ir.graph import Node
 
 # Element types of run-time tensors besides float32, by numpy name.  Only Quantise, Dequantise and
 # data movement know them.
-INTEGERS = ("int8", "uint8", "int16", "uint16")
+INTEGERS = ("int8", "uint8", "int16", "uint16", "int32")
+SUMS = "int32"  # never of inputs: float32 has not all of them
 
 
 def integers_of(node: Node) -> Encoding:

@@ -15,10 +15,12 @@ def operators() -> dict[str, Operator]:
     return scan(sys.modules[__name__], "OPERATOR", Operator)
 
 
-# ONNX operators that move the integers behind a QuantizeLinear, or compare them as a MaxPool does.
+# ONNX operators that move the integers behind a QuantizeLinear, or compare them as a MaxPool does,
+# or have a zero point of run time.
 _MOVES = frozenset(
     {
-        *("Identity", "Cast", "CastLike", "Dropout", "DequantizeLinear", "Concat", "Gather"),
+        *("Identity", "Cast", "CastLike", "Dropout", "DequantizeLinear", "QuantizeLinear"),
+        *("Concat", "Gather"),
         *("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Split"),
         *("DepthToSpace", "SpaceToDepth", "Expand", "Tile", "Pad", "MaxPool"),
     }

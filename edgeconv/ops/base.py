@@ -43,6 +43,10 @@ class ImportContext(Protocol):
         """Its value when it is a constant."""
         ...
 
+    def holds_integers(self, name: str) -> bool:
+        """Whether ``name`` is of float32 and holds whole numbers only, which stand for int32."""
+        ...
+
     def stored_as(self, name: str, axis: int, layer: str) -> dict[str, Any]:
         """Attributes ``storage``, ``units`` and ``exact`` of a node.
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from edgeconv.encoding import integers
 from edgeconv.ir.graph import Node
+from edgeconv.ir.quantisation import SUMS
 from edgeconv.lowering.options import Stored
 from edgeconv.ops.base import ImportContext, Operator, Source
 from edgeconv.ops.importing import constant_input, make_node
@@ -16,6 +17,8 @@ def _import_copy(source: Source, ctx: ImportContext) -> Sequence[Node]:
     """Also Cast and CastLike: of one type to itself, or of integers to float32."""
     have, want = (ctx.tensor(name).dtype for name in (source.inputs[0], source.outputs[0]))
     if have != want:
+        if ctx.holds_integers(source.inputs[0]) and want == SUMS:
+            return [make_node(source, "Quantise", source.inputs[:1], encoding=integers(want))]
         if want != "float32":
             hint = "quantise with QuantizeLinear"
             raise ctx.reject(source, f"{have} to {want}", "only integers become float32", hint)

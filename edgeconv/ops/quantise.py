@@ -7,7 +7,7 @@ that it was quantised with, the pass ``quantised_pairs`` makes one activation of
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -18,8 +18,9 @@ from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.quantisation import integers_of
 from edgeconv.lowering.calls import C_TYPES, kernel_layer
 from edgeconv.lowering.work import Call
-from edgeconv.ops.base import ImportContext, Importer, Operator, Source
+from edgeconv.ops.base import ImportContext, Operator, Source
 from edgeconv.ops.importing import Values, axis_of, constant_input, make_node
+from edgeconv.ops.run_time_scales import dequantised_by, quantised_by, scaled_at_run_time
 from edgeconv.targets import Target
 
 _FLOAT = 1  # onnx.TensorProto.FLOAT
@@ -63,27 +64,17 @@ def _encoding(source: Source, ctx: ImportContext, dtype: str) -> Encoding:
 def _import_quantise(source: Source, ctx: ImportContext) -> Sequence[Node]:
     if source.attrs.get("precision", 0) not in (0, _FLOAT):
         raise ctx.reject(source, "precision other than float32", "the division is in float32")
+    if scaled_at_run_time(source, ctx):
+        return quantised_by(source, ctx)
     encoding = _encoding(source, ctx, ctx.tensor(source.outputs[0]).dtype)
     return [make_node(source, "Quantise", source.inputs[:1], encoding=encoding)]
 
 
 def _import_dequantize(source: Source, ctx: ImportContext) -> Sequence[Node]:
+    if scaled_at_run_time(source, ctx):
+        return dequantised_by(source, ctx)
     encoding = _encoding(source, ctx, ctx.tensor(source.inputs[0]).dtype)
     return [make_node(source, "Dequantise", source.inputs[:1], encoding=encoding)]
-
-
-def _refuse(source: Source, ctx: ImportContext) -> Sequence[Node]:
-    raise ctx.reject(
-        source,
-        "integers by scales of run time",
-        "scales are constants, as those of QuantizeLinear or QLinearConv",
-    )
-
-
-_INTEGER_OPERATORS: Mapping[str, Importer] = dict.fromkeys(
-    ("ConvInteger", "MatMulInteger", "DynamicQuantizeLinear"),
-    _refuse,
-)
 
 
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
@@ -153,7 +144,7 @@ def _view(node: Node, graph: Graph, target: Target) -> Layer:
 OPERATOR = (
     Operator(
         name="Quantise",
-        onnx={"QuantizeLinear": _import_quantise, **_INTEGER_OPERATORS},
+        onnx={"QuantizeLinear": _import_quantise},
         lower=lower,
     ),
     Operator(name="Dequantise", onnx={"DequantizeLinear": _import_dequantize}, lower=lower),

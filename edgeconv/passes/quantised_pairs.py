@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from edgeconv.ir.edit import Editor
 from edgeconv.ir.graph import Epilogue, origins
-from edgeconv.ir.quantisation import integers_of, rounding_to
+from edgeconv.ir.quantisation import SUMS, integers_of, rounding_to
 from edgeconv.passes.base import Pass, at_each
 
 
@@ -18,10 +18,12 @@ def run(position: int, editor: Editor) -> None:
     first, encoding = editor.node(quantise), integers_of(node)
     if not encoding.is_per_tensor or integers_of(first) != encoding:
         return
-    epilogue = Epilogue(before=rounding_to(encoding))
+    # int32 is made of whole numbers, which it has all of.
+    sums = editor.tensors[first.output].dtype == SUMS
+    epilogue = Epilogue() if sums else Epilogue(before=rounding_to(encoding))
     editor.update(
         position,
-        op="Unary",
+        op="Identity" if sums else "Unary",
         inputs=first.inputs[:1],
         attrs={},
         epilogue=epilogue,
@@ -36,6 +38,7 @@ PASS = Pass(
     name="quantised_pairs",
     run=run,
     requires="a Dequantise of a Quantise with the same scale and zero point, per tensor",
-    ensures="it is a Unary of what the Quantise reads; the Quantise is gone unless others read it",
+    ensures="it is a Unary, or of int32 an Identity, of what the Quantise reads; the Quantise is "
+    "gone unless others read it",
     after=("quantised_movement",),
 )

@@ -1,34 +1,25 @@
-"""Operators that compute with integers, as QLinearConv, written as what defines them.
-
-Each is DequantizeLinear of its operands, an operator on real numbers, and QuantizeLinear of the
-result (https://onnx.ai/onnx/operators, and of the domain ``com.microsoft``
-https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md), so that rounding
-happens once, where the model says, and nothing behind the frontend need know of them.
-"""
+"""Writes what defines an operator: standard nodes, and the constants that they read."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import onnx
-from onnx import helper
+from onnx import TensorProto, helper
 
 from edgeconv.frontend.problems import RejectedNodeError
 from edgeconv.frontend.schedule import label
+from edgeconv.ir.layout import Shape
 from edgeconv.names import untaken
 
 Values = npt.NDArray[Any]
 
-_DOMAINS = ("", "ai.onnx", "com.microsoft")
 DEFINED_IN = 21  # the opset of the definitions
-_BYTES = ("int8", "uint8")
-_UNARY = "X X_scale X_zero_point? Y_scale Y_zero_point?"
-_BINARY = "A A_scale A_zero_point? B B_scale B_zero_point? C_scale C_zero_point?"
-_WINDOW = ("auto_pad", "kernel_shape", "strides", "pads")
+BYTES = ("int8", "uint8")
 
 
 @dataclass(slots=True)
@@ -36,25 +27,26 @@ class Definitions:
     """Writes the definitions of the nodes of one graph, in the order of the graph.
 
     ``constant``: the value of a name, None where it is none.  ``dtype``: the element type of a
-    name, "" where it is not known.  ``reserved``: names that no new value may take.  ``folds``:
-    dequantise constants here, for the opsets whose DequantizeLinear has one scale only.
+    name, "" where it is not known.  ``shape``: that of a name, None where it is not known.
+    ``reserved``: names that no new value may take.  ``folds``: dequantise constants here, for the
+    opsets whose DequantizeLinear has one scale only.
 
     A tensor that several nodes read by the same scale is dequantised once.
     """
 
     constant: Callable[[str], Values | None]
     dtype: Callable[[str], str] = lambda name: ""
+    shape: Callable[[str], Shape | None] = lambda name: None
     reserved: Collection[str] = ()
     folds: bool = False
     _real: dict[tuple[str, ...], str] = field(default_factory=dict)
     _names: set[str] = field(default_factory=set)
 
-    def of(self, node: onnx.NodeProto) -> Definition:
-        """That of ``node``, which `is_defined`.
+    def of(self, node: onnx.NodeProto, row: Row) -> Definition:
+        """That of ``node``, an operator of ``row``.
 
         Raises RejectedNodeError where its operands are none that the definition has.
         """
-        row = _ROWS[node.op_type]
         names = row.operands(node)
         definition = Definition(self, node, [name.rstrip("?") for name in names])
         definition.check_inputs([not name.endswith("?") for name in names])
@@ -77,7 +69,9 @@ class Definition:
     """Of one node: ``nodes`` of standard operators, and the ``constants`` that they read.
 
     ``operands``: what the specification calls the inputs.  ``reals``: by the position of an operand
-    of one scale, its name as real numbers, and those of its scale and zero point.
+    of one scale, its name as real numbers, and those of its scale and zero point.  ``whole``: the
+    results that are whole numbers, of int32 in the model; ``rounded``: those of them that may be
+    beyond what float32 has, and are the nearest that it has.
     """
 
     _of: Definitions
@@ -87,6 +81,8 @@ class Definition:
     constants: dict[str, Values] = field(default_factory=dict)
     made: dict[tuple[str, ...], str] = field(default_factory=dict)
     reals: dict[int, tuple[str, Sequence[str]]] = field(default_factory=dict)
+    whole: set[str] = field(default_factory=set)
+    rounded: set[str] = field(default_factory=set)
 
     def attr(self, name: str, default: Any = None) -> Any:
         """An attribute of the node."""
@@ -101,6 +97,19 @@ class Definition:
     def input(self, index: int) -> str:
         """The name of an input, "" where it is absent."""
         return self.node.input[index] if index < len(self.node.input) else ""
+
+    def constant(self, index: int) -> Values | None:
+        """The value of an input, None where it is absent or computed at run time."""
+        return self._of.constant(self.input(index)) if self.input(index) else None
+
+    def shape(self, index: int) -> Shape | None:
+        """That of an input, None where it is not known."""
+        return self._of.shape(self.input(index))
+
+    def output(self, index: int) -> str:
+        """The name of an output; a new one where nothing is said to read it."""
+        given = self.node.output[index] if index < len(self.node.output) else ""
+        return given or self._fresh(f"{self.node.output[0]}/unread")
 
     def number(self, name: str, default: float) -> float:
         """An attribute that is a number."""
@@ -131,10 +140,10 @@ class Definition:
         self.nodes.append(helper.make_node(op, list(inputs), [output], name, **attrs))
         return output
 
-    def add_constant(self, hint: str, value: Values) -> str:
+    def add_constant(self, hint: str, value: Values | np.generic) -> str:
         """Add a constant; returns its name."""
         name = self._fresh(f"{self.node.output[0]}/{hint}")
-        self.constants[name] = value
+        self.constants[name] = np.asarray(value)
         return name
 
     def real(self, index: int, axis: int | None = None) -> str:
@@ -142,7 +151,7 @@ class Definition:
 
         ``axis``: along which there may be a scale per index; else there is one in all.
         """
-        x = self._integers(index, _BYTES)
+        x = self._integers(index, BYTES)
         scale, zero = self._scaling(index + 1, axis, x)
         key = (x, self.input(index + 1), self.input(index + 2), str(axis))
         known = self._of.known_real(key) or self.made.get(key)
@@ -151,6 +160,32 @@ class Definition:
         if not scale.ndim:
             names = [self.add_constant("scale", scale), self.add_constant("zero", zero)]
             self.reals[index] = known, names
+        return known
+
+    def less_zero(self, index: int, zero: int, axis: int) -> str:
+        """Input ``index`` less its zero point, that at input ``zero``, as whole numbers.
+
+        There may be one per index of ``axis``, and it may be computed at run time.
+        """
+        x, name = self._integers(index, BYTES), self.input(zero)
+        value, what = self.constant(zero), self.operands[zero]
+        shape = self._of.shape(name) if value is None else value.shape
+        many = shape not in ((), (1,), None)
+        if many and (shape is None or len(shape) > 1):
+            raise self.rejected(f"{what} {list(shape or ())}", f"{what} has one dimension at most")
+        key = (x, "", name, str(axis))
+        known = self._of.known_real(key) or self.made.get(key)
+        if known is None:
+            ones = np.ones(shape if many and shape else (), np.float32)
+            along = axis if many else None
+            if name and value is None:
+                known = self._dequantised_by(x, ones, name, along)
+            else:
+                zeros = None if value is None else value.reshape(ones.shape)
+                known = self._dequantised(x, ones, zeros, along)
+            self.made[key] = known
+        if name and not many:
+            self.reals[index] = known, [self.add_constant("scale", np.float32(1)), name]
         return known
 
     def bias(self, index: int, units: Values, axis: int) -> list[str]:
@@ -184,6 +219,13 @@ class Definition:
         units, zero = self._scaling(scale, None, "")
         inputs = [self.add_constant("scale", units), self.add_constant("zero", zero)]
         self.add("QuantizeLinear", [real, *inputs], self.node.output[0])
+
+    def write_sums(self, sums: str, *, rounded: bool = False) -> None:
+        """Make whole numbers the int32 that the node writes."""
+        self.whole.add(sums)
+        if rounded:
+            self.rounded.add(self.node.output[0])
+        self.add("Cast", [sums], self.node.output[0], to=TensorProto.INT32)
 
     def _fresh(self, hint: str) -> str:
         made = [name for node in self.nodes for name in node.output]
@@ -241,10 +283,16 @@ class Definition:
                 raise self.rejected(f"no {what}", f"{what} says of which type the integers are")
             return np.zeros((), dtype)
         zero = self._constant(index)
-        if zero.dtype.name != dtype and (dtype or zero.dtype.name not in _BYTES):
+        if zero.dtype.name != dtype and (dtype or zero.dtype.name not in BYTES):
             rule = f"{what} is of the type of the integers, {dtype or 'int8 or uint8'}"
             raise self.rejected(f"{what} of {zero.dtype}", rule)
         return zero
+
+    def _dequantised_by(self, x: str, scale: Values, zero: str, axis: int | None) -> str:
+        """By a zero point of run time."""
+        inputs = [x, self.add_constant("scale", scale), zero]
+        attrs = {} if axis is None else {"axis": axis}
+        return self.add("DequantizeLinear", inputs, self._fresh(f"{x}/real"), **attrs)
 
     def _dequantised(self, x: str, scale: Values, zero: Values | None, axis: int | None) -> str:
         value = self._of.constant(x)
@@ -262,62 +310,25 @@ class Definition:
         return self.add("DequantizeLinear", inputs, self._fresh(f"{x}/real"), **attrs)
 
 
-def _conv(d: Definition) -> None:
-    inputs = [d.real(0), d.real(3, axis=0)]
-    inputs += d.bias(8, d.scales(1) * d.scales(4), 0)
-    d.round(d.add("Conv", inputs, **d.attrs(*_WINDOW, "dilations", "group")), 6)
-
-
-def _matmul(d: Definition) -> None:
-    d.round(d.add("MatMul", [d.real(0, axis=-2), d.real(3, axis=-1)]), 6)
-
-
-def _gemm(d: Definition) -> None:
-    """C counts in units of alpha * a_scale * b_scale; without y_scale the result stays real."""
-    inputs = [d.real(0), d.real(3, axis=0 if d.number("transB", 0) else 1)]
-    inputs += d.bias(6, np.float32(d.number("alpha", 1.0)) * d.scales(1) * d.scales(4), -1)
-    attrs = d.attrs("alpha", "transA", "transB")
-    if d.input(7):
-        d.round(d.add("Gemm", inputs, **attrs), 7)
-    else:
-        d.add("Gemm", inputs, d.node.output[0], **attrs)
-
-
-def _binary(op: str) -> Write:
-    return lambda d: d.round(d.add(op, [d.real(0), d.real(3)]), 6)
-
-
-def _unary(op: str, *attributes: str) -> Write:
-    return lambda d: d.round(d.add(op, [d.real(0)], **d.attrs(*attributes)), 3)
-
-
-def _concat(d: Definition) -> None:
-    parts = [d.real(i) for i in range(2, len(d.node.input), 3)]
-    d.round(d.add("Concat", parts, axis=d.attr("axis")), 0)
-
-
-def _softmax(d: Definition) -> None:
-    """Its attribute ``opset`` says whether ``axis`` is one dimension or the first of several."""
-    x, along = d.real(0), d.number("opset", 13) >= 13
-    axis = d.number("axis", -1 if along else 1)
-    if along or axis == -1:
-        return d.round(d.add("Softmax", [x], axis=axis), 3)
-    rows = d.add("Softmax", [d.add("Flatten", [x], axis=axis)], axis=1)
-    d.round(d.add("Reshape", [rows, d.add("Shape", [x])]), 3)
-    return None
-
-
 Write = Callable[[Definition], None]
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class Row:
     """``names``: of the inputs, with a question mark those that may be absent; ``more``: of what
-    follows any number of times."""
+    follows any number of times.
+
+    ``integers``: it computes with those, so that a reference engine is shown the real numbers that
+    a program has of them; ``rounds``: some within it, which a layer's tolerance has to know of.
+    ``engine_differs``: ONNX Runtime's kernel is not what the definition says.
+    """
 
     names: str
     write: Write
     more: str = ""
+    integers: bool = True
+    rounds: bool = True
+    engine_differs: bool = False
 
     def operands(self, node: onnx.NodeProto) -> list[str]:
         """``names`` for the inputs of ``node``."""
@@ -325,29 +336,3 @@ class _Row:
         while more and len(found) < max(len(node.input), len(more)):
             found += more
         return found
-
-
-_ROWS: Mapping[str, _Row] = {
-    "QLinearConv": _Row(
-        "x x_scale x_zero_point w w_scale w_zero_point y_scale y_zero_point B?", _conv
-    ),
-    "QLinearMatMul": _Row(
-        "a a_scale a_zero_point b b_scale b_zero_point y_scale y_zero_point", _matmul
-    ),
-    "QGemm": _Row("A a_scale a_zero_point B b_scale b_zero_point C? y_scale? y_zero_point?", _gemm),
-    "QLinearAdd": _Row(_BINARY, _binary("Add")),
-    "QLinearMul": _Row(_BINARY, _binary("Mul")),
-    "QLinearSigmoid": _Row(_UNARY, _unary("Sigmoid")),
-    "QLinearLeakyRelu": _Row(_UNARY, _unary("LeakyRelu", "alpha")),
-    "QLinearAveragePool": _Row(
-        _UNARY, _unary("AveragePool", *_WINDOW, "ceil_mode", "count_include_pad")
-    ),
-    "QLinearGlobalAveragePool": _Row(_UNARY, _unary("GlobalAveragePool")),
-    "QLinearSoftmax": _Row(_UNARY, _softmax),
-    "QLinearConcat": _Row("Y_scale Y_zero_point", _concat, "X X_scale X_zero_point"),
-}
-
-
-def is_defined(node: onnx.NodeProto) -> bool:
-    """Whether it is an operator on integers that there is a definition of."""
-    return node.domain in _DOMAINS and node.op_type in _ROWS

@@ -1,0 +1,22 @@
+"""Which operators there is a definition of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import onnx
+
+from edgeconv.frontend.definitions import dynamic, linear
+from edgeconv.frontend.definitions.definition import Row
+
+_ONNX = ("", "ai.onnx")
+_EVERYWHERE = {**linear.ROWS, **dynamic.ROWS}
+_ROWS: Mapping[str, Mapping[str, Row]] = {
+    **dict.fromkeys(_ONNX, _EVERYWHERE),
+    "com.microsoft": _EVERYWHERE,
+}
+
+
+def row_of(node: onnx.NodeProto) -> Row | None:
+    """How the operator of ``node`` is defined; None where there is no definition of it here."""
+    return _ROWS.get(node.domain, {}).get(node.op_type)

@@ -1,0 +1,113 @@
+"""Networks quantised dynamically, compiled: bit by bit the integers, scales and sums of ONNX."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from edgeconv import pipeline
+from edgeconv.build import run_binary
+from edgeconv.build.project import Project
+from edgeconv.pipeline import CompileOptions, compile_model
+from tests import onnx_models
+
+onnxruntime = pytest.importorskip("onnxruntime", reason="the reference engine of these tests")
+
+Values = npt.NDArray[Any]
+node = helper.make_node
+TYPES = {"q": "uint8", "s": "float32", "z": "uint8", "sums": "int32", "taps": "int32"}
+
+
+def network() -> onnx.ModelProto:
+    """A convolution and a product, as quantize_dynamic writes them, with zero points of both; the
+    output ``y`` beside all integers in between."""
+    rng = np.random.default_rng(4)
+    nodes = [
+        node("DynamicQuantizeLinear", ["x"], ["q", "s", "z"]),
+        node("ConvInteger", ["q", "w", "z", "w_zero"], ["taps"], pads=[1, 1, 0, 1]),
+        node("Cast", ["taps"], ["real"], to=TensorProto.FLOAT),
+        node("Mul", ["s", "w_scale"], ["unit"]),
+        node("Mul", ["real", "unit"], ["scaled"]),
+        node("Relu", ["scaled"], ["r"]),
+        node("Flatten", ["r"], ["flat"]),
+        node("DynamicQuantizeLinear", ["flat"], ["q2", "s2", "z2"]),
+        node("MatMulInteger", ["q2", "b", "z2", "b_zero"], ["sums"]),
+        node("Cast", ["sums"], ["real2"], to=TensorProto.FLOAT),
+        node("Mul", ["s2", "b_scale"], ["unit2"]),
+        node("Mul", ["real2", "unit2"], ["scaled2"]),
+        node("Add", ["scaled2", "bias"], ["y"]),
+    ]
+    constants: dict[str, Any] = {
+        "w": rng.integers(0, 256, (6, 3, 3, 3)).astype(np.uint8),
+        "w_zero": np.uint8(119),
+        "w_scale": np.float32(0.013),
+        "b": rng.integers(-128, 128, (6 * 7 * 8, 5)).astype(np.int8),
+        "b_zero": np.arange(-2, 3).astype(np.int8),
+        "b_scale": rng.uniform(0.01, 0.02, 5).astype(np.float32),
+        "bias": rng.standard_normal(5).astype(np.float32),
+    }
+    made = onnx_models.model(
+        nodes,
+        {"x": [1, 3, 8, 8]},
+        {"y": None},
+        {name: np.asarray(value) for name, value in constants.items()},
+        opset=13,
+    )
+    for name, dtype in TYPES.items():
+        kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+        made.graph.output.append(helper.make_tensor_value_info(name, kind, None))
+    return made
+
+
+def samples() -> list[Values]:
+    """Of both signs, of one, with ties between steps, all equal, and zeros."""
+    rng = np.random.default_rng(5)
+    x = rng.standard_normal((1, 3, 8, 8)).astype(np.float32)
+    ties = (rng.integers(-100, 410, x.shape) / 2).astype(np.float32)
+    ties[0, 0, 0, :2] = -50.0, 205.0
+    some = [x, np.abs(x), -np.abs(x) * 1e-3, ties, np.full_like(x, 3.0), np.zeros_like(x)]
+    return [np.ascontiguousarray(each) for each in some]
+
+
+@pytest.mark.parametrize(
+    "board",
+    ["host", *(pytest.param(b, marks=pytest.mark.slow) for b in ("generic-c", "odroid-xu3"))],
+)
+def test_integers_scales_and_sums(board: str, tmp_path: Path) -> None:
+    model = onnx_models.save(network(), tmp_path / "net.onnx")
+    folder = tmp_path / "net"
+    compile_model(CompileOptions(model, board), folder)
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(model, options)
+    names = [each.name for each in session.get_outputs()]
+    project = Project.open(folder)
+    binary = project.build()
+    for x in samples():
+        (folder / "x.bin").write_bytes(x.tobytes())
+        out = folder / "out.bin"
+        done = run_binary(
+            binary.path,
+            binary.board,
+            ["--input", str(folder / "x.bin"), "--output", str(out)],
+            cwd=folder,
+        )
+        assert done.status == 0, done.stderr
+        raw, at = out.read_bytes(), 0
+        for name, want in zip(names, session.run(names, {"x": x}), strict=True):
+            got = np.frombuffer(raw, want.dtype, want.size, at).reshape(want.shape)
+            at += want.nbytes
+            if name == "y":
+                np.testing.assert_allclose(got, want, rtol=1e-6, atol=1e-6 * np.abs(want).max())
+            else:
+                np.testing.assert_array_equal(got, want, err_msg=name)
+        assert at == len(raw)
+    for name in ("x.bin", "out.bin"):
+        (folder / name).unlink()
+    assert pipeline.verify_project(folder, model=model).passed
