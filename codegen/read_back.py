@@ -15,7 +15,7 @@ from edgeconv.codegen.weights import HEADER, Header, PlacedBlob, defect_of, layo
 from edgeconv.encoding import FLOAT32
 from edgeconv.ir.candidate import INTEGERS
 from edgeconv.ir.choice import Blob, Choice, Layer
-from edgeconv.ir.filters import Filters
+from edgeconv.ir.filters import WEIGHTED, Filters
 from edgeconv.storage import format_of
 
 Bytes = npt.NDArray[np.uint8]
@@ -41,7 +41,8 @@ def read_back(choice: Choice, order: Sequence[int], image: Bytes) -> dict[str, F
         layer = choice.layers[index]
         stored = {blob.name: places.places[index, blob.name] for blob in layer.blobs}
         rounded = "filters" in stored and stored["filters"].blob.storage != FLOAT32
-        if rounded or (layer.candidate and layer.candidate.compute == INTEGERS):
+        whole = layer.candidate and layer.candidate.compute == INTEGERS
+        if rounded or (whole and layer.node.op in WEIGHTED):
             found[layer.node.name] = _filters(layer, choice, stored, image)
     return found
 

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.pointwise import Applied
 
 Values = npt.NDArray[Any]
 Inputs = tuple[Values | None, ...]
@@ -336,6 +337,17 @@ def _dequantise(inputs: Inputs, attrs: Mapping[str, Any], shape: tuple[int, ...]
     return np.asarray((_need(inputs[0]).astype(np.float64) - zero) * scale)
 
 
+def _table(inputs: Inputs, attrs: Mapping[str, Any], shape: tuple[int, ...]) -> Values:
+    values = [_need(inputs[0])]
+    for step in attrs["function"].steps:
+        if isinstance(step, Applied):
+            values.append(activate(step.function, values[step.of]))
+        else:
+            operands = (values[v] if isinstance(v, int) else np.array(v) for v in (step.a, step.b))
+            values.append(_binary(tuple(operands), {"kind": step.kind}, shape))
+    return values[-1]
+
+
 _EVALUATORS: dict[str, Evaluator] = {
     "Dequantise": _dequantise,
     "Quantise": _quantise,
@@ -343,6 +355,7 @@ _EVALUATORS: dict[str, Evaluator] = {
     "Dense": _dense,
     "MatMul": lambda inputs, attrs, shape: np.asarray(_need(inputs[0]) @ _need(inputs[1])),
     "Pool": _pool,
+    "Table": _table,
     "Unary": lambda inputs, attrs, shape: _need(inputs[0]),
     "Binary": _binary,
     "Affine": _affine,

@@ -8,8 +8,10 @@ from types import MappingProxyType
 import numpy as np
 
 from edgeconv.encoding import INT8, integers
-from edgeconv.frontend.saved_nodes import Written
+from edgeconv.frontend.saved_nodes import BINARY, Written
 from edgeconv.ir.activation import Activation
+from edgeconv.ir.graph import Node
+from edgeconv.ir.pointwise import Applied
 
 # Kind -> operator without attributes.
 _PLAIN: Mapping[str, str] = MappingProxyType(
@@ -50,6 +52,22 @@ def activation(written: Written, function: Activation, x: str, y: str) -> None:
         _round(written, function, x, y)
     else:
         raise ValueError(f"no ONNX form of {function}")
+
+
+def table(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> None:
+    """The steps of its function."""
+    steps, names = node.attrs["function"].steps, list(inputs)
+    for i, step in enumerate(steps):
+        name = y if i + 1 == len(steps) else written.fresh(f"{y}/{i}")
+        if isinstance(step, Applied):
+            activation(written, step.function, names[step.of], name)
+        else:
+            operands = (
+                names[each] if isinstance(each, int) else written.constant(y, np.float32(each))
+                for each in (step.a, step.b)
+            )
+            written.node(BINARY[step.kind], tuple(operands), name)
+        names.append(name)
 
 
 def _round(written: Written, grid: Activation, x: str, y: str) -> None:

@@ -119,7 +119,7 @@ def _pool(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> None
     written.node("MaxPool" if most else "AveragePool", inputs, y, **attrs)
 
 
-_BINARY = MappingProxyType(
+BINARY = MappingProxyType(
     {
         **{kind.lower(): kind for kind in ("Add", "Sub", "Mul", "Div", "Pow", "Min", "Max")},
         "prelu": "PRelu",
@@ -136,7 +136,7 @@ _REDUCED = MappingProxyType(
 
 
 def _binary(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> None:
-    written.node(_BINARY[str(node.attrs["kind"])], inputs, y)
+    written.node(BINARY[str(node.attrs["kind"])], inputs, y)
 
 
 def _reduce(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> None:

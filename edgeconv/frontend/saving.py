@@ -15,7 +15,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from edgeconv.encoding import FLOAT32, INT4, INT8, Encoding
-from edgeconv.frontend.saved_activations import activation
+from edgeconv.frontend.saved_activations import activation, table
 from edgeconv.frontend.saved_nodes import SAVED, Written
 from edgeconv.ir.activation import NONE, Activation
 from edgeconv.ir.filters import WEIGHTED
@@ -76,7 +76,8 @@ class _Writer:
         last = node.inputs[0] if alone else names.pop(0)
         if not alone:
             inputs = self._filters(node) if node.op in WEIGHTED else self._operands(node)
-            SAVED[node.op](self.written, node, inputs, last)
+            saved = table if node.op == "Table" else SAVED[node.op]
+            saved(self.written, node, inputs, last)
         for step, name in zip(steps, names, strict=True):
             if isinstance(step, str):
                 self.written.node("Add", (last, self.written.tensor(step)), name)

@@ -13,7 +13,7 @@ from edgeconv.ir.quantisation import INTEGERS, integers_of
 _ELEMENTWISE = frozenset(
     {
         *("Affine", "Binary", "Concat", "Convert", "Dequantise", "Identity", "LRN", "Pad"),
-        *("Quantise", "Resize", "Slice", "Unary"),
+        *("Quantise", "Resize", "Slice", "Table", "Unary"),
     }
 )
 _IMAGES = frozenset({"Conv", "Pool"})  # of [N, C, H, W], whatever lies in memory

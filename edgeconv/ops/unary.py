@@ -11,6 +11,10 @@ from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.lowering.calls import in_place, kernel_layer
 from edgeconv.lowering.images import same_everywhere
+from edgeconv.lowering.integers import all_int8, wants_integers, with_integers
+from edgeconv.lowering.lookups import looked_up
+from edgeconv.lowering.options import LayoutOption
+from edgeconv.lowering.tables import Bytes, of_activations, table_of
 from edgeconv.lowering.work import Call
 from edgeconv.ops.base import ImportContext, Operator, Source
 from edgeconv.ops.formula import Formula, Term, spelled_out
@@ -96,9 +100,27 @@ _FORMULAS: dict[str, Callable[[Source, Term], Term]] = {
 }
 
 
+def _table(node: Node, graph: Graph) -> Bytes | None:
+    """What the node makes of bytes; None where memory holds no bytes, or it is no table."""
+    if not all_int8(node, graph) or node.epilogue.residual:
+        return None
+    x, y = graph[node.inputs[0]].storage, graph[node.output].storage
+    return table_of(of_activations(node.epilogue.before, node.epilogue.after), x, y)
+
+
+def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
+    """Any; by a table, too."""
+    options = same_everywhere(node, graph, target)
+    return with_integers(options, options if _table(node, graph) is not None else ())
+
+
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
     """One flat loop over memory, channel padding included."""
-    call = Call(node, graph, target)
+    call, table = Call(node, graph, target), None
+    if wants_integers(node):
+        table = _table(node, graph)
+    if table is not None:
+        return looked_up(call, table)
     return kernel_layer(
         call,
         "elementwise",
@@ -121,6 +143,6 @@ OPERATOR = Operator(
         **{op_type: spelled_out(formula) for op_type, formula in _FORMULAS.items()},
     },
     lower=lower,
-    layouts=same_everywhere,
+    layouts=layouts,
     fuses=True,
 )

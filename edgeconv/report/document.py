@@ -13,6 +13,7 @@ from edgeconv.build.report_file import SCHEMA
 from edgeconv.frontend.cut import WHOLE, Cut
 from edgeconv.ir.candidate import FLOAT, INTEGERS
 from edgeconv.ir.choice import Choice, Layer
+from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph, Tensor
 from edgeconv.ir.grids import spacings_of
 from edgeconv.ir.memory import MemoryMap
@@ -206,13 +207,20 @@ def _roofline(roofline: Roofline | None) -> Report | None:
     return {"peak_gflops": roofline.peak_gflops, "levels": levels}
 
 
+def _is_exact(layer: Layer) -> bool:
+    """Its constants are filters that the model has in their format, or a table of int8."""
+    if layer.node.op in WEIGHTED:
+        return bool(layer.node.attrs.get("exact"))
+    return bool(layer.candidate) and bool(layer.blobs)
+
+
 def _layer(layer: Layer, graph: Graph, memory: MemoryMap, predicted: LayerPrediction) -> Report:
     node = layer.node
     source, output = _first_activation(layer, graph), graph[node.output]
     # Of a convolution the format of its filters: its bias is always float32.
     stored = [str(blob.storage) for blob in layer.blobs if blob.name == "filters"]
-    if layer.candidate and layer.candidate.compute == INTEGERS:  # maybe among other words
-        stored = [INTEGERS]
+    if layer.blobs and layer.candidate and layer.candidate.compute == INTEGERS:
+        stored = [INTEGERS]  # maybe among other words
     compute = layer.candidate.compute if layer.candidate else FLOAT
     storages = stored or sorted({str(blob.storage) for blob in layer.blobs})
     return {
@@ -226,7 +234,7 @@ def _layer(layer: Layer, graph: Graph, memory: MemoryMap, predicted: LayerPredic
         "storage": {
             "weights": ",".join(storages) or None,
             "output": str(output.storage),
-            **({"exact": True} if node.attrs.get("exact") else {}),  # no rounding: as the model has
+            **({"exact": True} if _is_exact(layer) else {}),  # no rounding: as the model has
         },
         **({"compute": compute} if compute != FLOAT else {}),
         "weight_bytes": sum(blob.bytes for blob in layer.blobs),

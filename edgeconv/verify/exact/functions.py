@@ -12,9 +12,9 @@ from edgeconv.verify.exact.value import ULP, NoExactValueError, Value, constant,
 
 _FUNCTION = 1e-12  # of a function's size: what float64 may be off by
 _NEAR = 1e-5  # what float32's polynomials may be off by, of the largest value
-# Of slope 2 at most.
+# Of slope 2 at most; "elu" of a slope that is no larger than this for its alpha.
 _GENTLE = frozenset(
-    {"erf", "gelu", "gelu_tanh", "hard_sigmoid", "hard_swish", "sigmoid", "silu", "softplus"}
+    {"elu", "erf", "gelu", "gelu_tanh", "hard_sigmoid", "hard_swish", "sigmoid", "silu", "softplus"}
     | {"tanh"}
 )
 
@@ -31,7 +31,9 @@ def activated(function: Activation, x: Value) -> Value:
         return _clamped(x, *map(float, bounds))
     if kind == "leaky_relu":
         return _where(x.near() < 0, scaled(x, function.alpha), x)
-    if kind not in _GENTLE:
+    if kind in ("abs", "neg"):
+        return _where(x.near() < 0, scaled(x, -1.0), x) if kind == "abs" else scaled(x, -1.0)
+    if kind not in _GENTLE or (kind == "elu" and abs(function.alpha) > 2.0):
         raise NoExactValueError
     near = x.near()
     with np.errstate(all="ignore"):
