@@ -24,6 +24,7 @@ from edgeconv.algorithms.problem import problem_of
 from edgeconv.algorithms.winograd.candidate import applies
 from edgeconv.algorithms.winograd.forms import error_of, forms_for
 from edgeconv.choose import select
+from edgeconv.choose.winograd import forms_within
 from edgeconv.errors import EdgeconvError
 from edgeconv.ir.minimal_filter import Nested
 from edgeconv.targets import Target
@@ -49,7 +50,9 @@ def print_errors(model: Path) -> None:
 
 def lowered(layer: Convolution, target: Target, error: float) -> Candidate:
     """The cheapest, where forms of at most this error may be chosen."""
-    choice = select(layer.graph, target, winograd_error=error)
+    limits = {node.name: error for node in layer.graph.nodes}
+    forms = forms_within(layer.graph, limits)
+    choice = select(layer.graph, target, minimal_filters=forms)
     (chosen,) = (entry for entry in choice.layers if entry.candidate)
     return Candidate(chosen.algorithm, chosen, choice.graph)
 
@@ -78,7 +81,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("model", type=Path, metavar="MODEL.onnx")
     parser.add_argument("--board", action="append", default=[], help="count instructions there")
-    parser.add_argument("--error", type=float, default=1e-4, help="--winograd-error for the counts")
+    parser.add_argument("--error", type=float, default=1e-4, help="of a layer, for the counts")
     args = parser.parse_args()
     try:
         if not args.board:

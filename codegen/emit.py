@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from edgeconv import __version__
+from edgeconv.arguments import DEFAULT_TOLERANCE
 from edgeconv.codegen.amalgamate import amalgamate
 from edgeconv.codegen.c_names import (
     c_comment,
@@ -47,7 +48,7 @@ class EmitOptions:
     has stored results truncated instead of rounded to nearest.  ``link`` makes it firmware, which
     starts from reset.  ``cross`` is how to build for the board elsewhere, None where the board is
     whatever machine builds.  ``renames``: see ``port_names``.  ``selftest``: known answers, one per
-    output; None for no self-test.
+    output; None for no self-test.  ``tolerance``: of main.c, in parts of the largest output.
     """
 
     name: str
@@ -60,6 +61,7 @@ class EmitOptions:
     cross: Cross | None = None
     selftest: tuple[Answer, ...] | None = None
     renames: Mapping[str, str] = field(default_factory=dict)
+    tolerance: float = DEFAULT_TOLERANCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,6 +293,7 @@ class _Emitter:
             "memory": self.memory,
             "align": self.choice.align,
             "arena_rows": self._arena_rows(),
+            "tolerance": np.format_float_scientific(self.options.tolerance, trim="-", exp_digits=1),
             "quantised": bool(spacings_of(self.choice.graph)),
             "typed": any(port.c_type != "float" for port in (*self.inputs, *self.outputs)),
             "run_parameters": {"model": f"const {self.name}_model *model"} | tensors,

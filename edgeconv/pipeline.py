@@ -42,7 +42,7 @@ from edgeconv.report.regions import sizes_of
 from edgeconv.report.text import budget_lines
 from edgeconv.trial import try_on
 from edgeconv.twin import Twin, require_weights, stores
-from edgeconv.verify import Verification, is_quantised, model_file, verify
+from edgeconv.verify import Verification, is_quantised, model_file, promised_error, verify
 
 __all__ = [
     "CompileOptions",
@@ -97,14 +97,16 @@ def verify_project(
 ) -> Verification:
     """Build and run the project, compare it with its model, and note the error in its report.
 
-    ``tolerance``: of the difference from the model.  Without one, a project that stores numbers in
+    ``tolerance``: of the difference from the model; by default what compile promised of minimal
+    filtering, else 1e-4.  Without one, a project that stores numbers in
     other formats than float32 is held to its `Twin` instead, and one of a quantised model to the
     model layer by layer: what is left then is no rounding.
     """
     with ExitStack() as stack:
         project = stack.enter_context(_working_on(directory))
         source = model_file.held_to(project, model, to_original=tolerance is not None)
-        limit = DEFAULT_TOLERANCE if tolerance is None else tolerance
+        promised = promised_error(project) or DEFAULT_TOLERANCE
+        limit = promised if tolerance is None else tolerance
         rounded = tolerance is None and stores(project)
         twin = stack.enter_context(Twin(project, source, tell)) if rounded else None
         by_piece = tolerance is None and not rounded and is_quantised(project)
@@ -305,6 +307,7 @@ def source_tree(decided: Decided, tell: Tell) -> SourceTree:
         cross=cross(decided.board),
         renames=options.renames,
         selftest=known_answers(decided, tell) if options.selftest else None,
+        tolerance=decided.report.get("winograd", {}).get("promised", DEFAULT_TOLERANCE),
     )
     tree = emit(decided.choice, decided.memory, emit_options, render_report(decided.report))
     return replace(tree, others=decided.files)

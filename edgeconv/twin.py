@@ -24,6 +24,7 @@ from edgeconv.build.project import Project
 from edgeconv.build.weights_file import image_of
 from edgeconv.calibration.engine import Engine
 from edgeconv.choose.storage import NO_RESULT, OUTPUT
+from edgeconv.choose.winograd import forms_described
 from edgeconv.closing import Closing
 from edgeconv.codegen.read_back import ForeignImageError, read_back
 from edgeconv.encoding import kind_of
@@ -223,6 +224,7 @@ def _choice_of(
         storage=storage,
         integers=integers,
         workspace={layer["name"]: layer["workspace_bytes"] for layer in layers},
+        minimal_filters=forms_described(graph, {layer["name"]: layer["plan"] for layer in layers}),
     )
     return _by_turns(project, choice, target)
 

@@ -19,7 +19,13 @@ from edgeconv.choose.storage import (
     store_weights,
     truncate_weights,
 )
-from edgeconv.choose.winograd import allow_minimal_filters
+from edgeconv.choose.winograd import (
+    LAYER_ERROR,
+    Forms,
+    asked_for,
+    forms_within,
+    with_minimal_filters,
+)
 from edgeconv.errors import UsageError
 from edgeconv.ir.candidate import FLOAT, INTEGERS, OPERANDS
 from edgeconv.ir.check import check
@@ -89,7 +95,7 @@ def select(
     integers: frozenset[str] | None = NO_RESULT,
     workspace: Mapping[str, int] | None = None,
     machine: Machine | None = None,
-    winograd_error: float | None = None,
+    minimal_filters: Forms | None = None,
 ) -> Choice:
     """Choose layouts and kernels for ``target``.
 
@@ -102,11 +108,15 @@ def select(
     otherwise.  ``workspace`` maps layer names (``*``: all others) to the bytes of
     workspace that their convolutions and products may take.  ``machine``: what prices are asked of,
     the target's unless given; where it states energies, these are made small instead of times.
-    ``winograd_error``: see `allow_minimal_filters`.
+    ``minimal_filters``: the forms of Winograd that layers may be computed in, by name; None: those
+    alone that ``algorithms`` asks it of, in all forms that are accurate enough for a layer.
     Raises EdgeconvError for an operator without a kernel, for an algorithm that does not apply, and
     as `store_weights` and `store_tensors` do.
     """
-    allowed = allow_minimal_filters(graph, algorithms or {}, winograd_error)
+    if minimal_filters is None:
+        asked = asked_for(graph, algorithms or {})
+        minimal_filters = forms_within(graph, dict.fromkeys(asked, LAYER_ERROR))
+    allowed = with_minimal_filters(graph, minimal_filters)
     forced = _force_algorithms(allowed, algorithms or {}, target)
     filters, outputs = by_kind(forced, storage or {})
     stored = store_weights(forced, filters)

@@ -68,8 +68,9 @@ def model_options() -> tuple[click.Parameter, ...]:
             "--winograd-error",
             Word(tolerance),
             "R",
-            "compute convolutions by minimal filtering where that is faster and the error of a "
-            "layer, measured on its filters, at most this part of its largest output",
+            "compute convolutions by minimal filtering (Winograd) where that is faster and the "
+            "outputs stay within this part of their largest, 0 never (1e-3; of a quantised model, "
+            "and with --objective memory, 0)",
         ),
         _by_name(
             "--storage",

@@ -22,7 +22,9 @@ from edgeconv.codegen.port_names import port_names
 from edgeconv.deciding import int8_model
 from edgeconv.deciding.faster import with_faster
 from edgeconv.deciding.int8_model import Int8Model
+from edgeconv.deciding.less_flash import less_flash
 from edgeconv.deciding.less_ram import taking_turns, tightened, ways
+from edgeconv.deciding.minimal_filtering import MinimalFiltering
 from edgeconv.deciding.planning import Allowed, Decided, Draft, Planner
 from edgeconv.errors import EdgeconvError, Exit, UsageError
 from edgeconv.fitting import Found, Lower, Planned, Search, UnfitError, Wishes, require_labels
@@ -57,7 +59,7 @@ class Decider(Closing):
         self.options, self.tell = options, tell
         self._learnt: list[Overhead] = []
         self.board = boards.load(options.board)
-        self.planner = Planner(options, self.board)
+        self.planner = Planner(options, self.board, MinimalFiltering(options, tell))
         tell("reading the model")
         graph = frontend.load(options.model, input_shapes=options.input_shapes, cut_at=options.cut)
         tell("simplifying the graph")
@@ -211,7 +213,7 @@ class Decider(Closing):
         target, storage = self.board.target, options.storage
         pretended = int8_model.pretended_int8(self.graph, target, storage)
         without = {key: form for key, form in storage.items() if form != INT8}
-        plain = Planner(replace(options, storage=without), self.board).draft(
+        plain = Planner(replace(options, storage=without), self.board, planner.filtering).draft(
             self.graph, Allowed(), without
         )
         now, then = planner.decided(plain), planner.decided(self._plain(pretended))
@@ -279,7 +281,7 @@ class Decider(Closing):
         for allowed in ways(graph, self.board):
             if made:
                 self.tell("choosing again for less RAM")
-            draft = planner.draft(graph, allowed, self.options.storage)
+            draft = less_flash(planner, graph, planner.draft(graph, allowed, self.options.storage))
             made.append(draft)
             if wanted:
                 continue

@@ -18,6 +18,7 @@ from edgeconv.choice_notes import (
 )
 from edgeconv.choose.storage import INT8, NO_RESULT, OUTPUT
 from edgeconv.codegen.emit import weight_image
+from edgeconv.deciding.minimal_filtering import MinimalFiltering
 from edgeconv.fitting import Found
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.graph import Graph
@@ -36,10 +37,12 @@ from edgeconv.storage.base import FLOAT32
 class Allowed:
     """Kernels that may be chosen: ``workspace``: bytes at most by layer; ``integers``: layers whose
     results are stored as the int8 that a quantised model has rounded them to, None: those where
-    that is predicted to be faster.  Both as `choose.select` takes them."""
+    that is predicted to be faster.  Both as `choose.select` takes them.  ``winograd``: layers that
+    may be computed by minimal filtering, beside those that the user names; None: all."""
 
     workspace: Mapping[str, int] = field(default_factory=dict)
     integers: frozenset[str] | None = NO_RESULT
+    winograd: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,12 +83,16 @@ class Decided(Draft):
 class Planner:
     """Plans for what the user asks for, on one board.
 
-    ``overhead``: what a built program is known to take beside.
+    ``overhead``: what a built program is known to take beside.  ``filtering``: of the network,
+    where another planner knows it.
     """
 
-    def __init__(self, options: CompileOptions, board: Board) -> None:
+    def __init__(
+        self, options: CompileOptions, board: Board, filtering: MinimalFiltering | None = None
+    ) -> None:
         self.options, self.board = options, board
         self.io = options.io_on(bare_metal=board.bare_metal)
+        self.filtering = filtering or MinimalFiltering(options)
         self.overhead = Overhead()
         self.budgets = Budgets(
             self._budget(options.ram, board.ram_bytes),
@@ -112,11 +119,18 @@ class Planner:
     def draft(self, graph: Graph, allowed: Allowed, storage: Mapping[str, str]) -> Draft:
         """Kernels for ``storage``, the formats by layer, and their memory.
 
-        Raises EdgeconvError as `choose.select` does, and where objects are larger than addresses.
+        Raises EdgeconvError as `choose.select` and `MinimalFiltering.settle` do, and where objects
+        are larger than addresses.
         """
+        memory.check_tensors(graph, self.board)
+        choice = self._chosen(graph, allowed, storage)
+        if self.filtering.settle(graph, choice):
+            choice = self._chosen(graph, allowed, storage)
+        return self.placed(choice, allowed, storage)
+
+    def _chosen(self, graph: Graph, allowed: Allowed, storage: Mapping[str, str]) -> Choice:
         options, board = self.options, self.board
-        memory.check_tensors(graph, board)
-        choice = choose.select(
+        return choose.select(
             graph,
             board.target,
             io=self.io,
@@ -126,9 +140,8 @@ class Planner:
             integers=allowed.integers,
             workspace=allowed.workspace,
             machine=self.machine,
-            winograd_error=options.winograd_error,
+            minimal_filters=self.filtering.forms(graph, allowed.winograd),
         )
-        return self.placed(choice, allowed, storage)
 
     def placed(self, choice: Choice, allowed: Allowed, storage: Mapping[str, str]) -> Draft:
         """``choice``, made for ``storage``, in memory."""
@@ -138,7 +151,8 @@ class Planner:
         memory.check_objects(board, arena=plan.arena_bytes, weights=weights)
         notes = (
             *computing_notes(choice),
-            *minimal_filter_notes(choice),
+            *minimal_filter_notes(choice, self.filtering.promised),
+            *self.filtering.notes,
             *integer_notes(choice, storage),
             *port_notes(choice, self.options.io),
         )
@@ -170,6 +184,7 @@ class Planner:
         choice, plan, sizes = draft.choice, draft.memory, draft.sizes
         predicted = predict(choice, plan, board)
         report = document.build_report(choice, plan, board, sizes, predicted, facts)
+        report = self.filtering.into(report, choice)
         own = {each.name: getattr(draft, each.name) for each in fields(Draft)}
         return Decided(**own, options=options, board=board, predicted=predicted, report=report)
 

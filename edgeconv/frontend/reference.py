@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from edgeconv.frontend import cut, model_file
 from edgeconv.frontend.cut import WHOLE, Cut
 from edgeconv.frontend.defined import define, show_reals
 from edgeconv.frontend.own_bytes import SELF
+from edgeconv.frontend.running import has_runtime
 from edgeconv.frontend.schedule import subgraphs
 from edgeconv.frontend.separate import OWN, shift_rounding, take_apart
 from edgeconv.frontend.weights import Weights
@@ -131,12 +131,8 @@ def _run(
         return _engine()(file, inputs, names, cut_at, lambda _: None)(inputs)
 
 
-def _has_runtime() -> bool:
-    return importlib.util.find_spec("onnxruntime") is not None
-
-
 def _engine() -> Engine:
-    return _onnxruntime if _has_runtime() else _onnx_reference
+    return _onnxruntime if has_runtime() else _onnx_reference
 
 
 @contextmanager
@@ -151,7 +147,7 @@ def _refusals(file: model_file.ModelFile) -> Iterator[None]:
             "the reference engine refuses the model",
             where=str(file.path),
             got=" ".join(str(error).split()).rstrip("."),
-            hint="" if _has_runtime() else _BETTER_ENGINE,
+            hint="" if has_runtime() else _BETTER_ENGINE,
         ) from error
 
 

@@ -30,7 +30,15 @@ _MOST = 2**31 - 1  # of an int32 bias
 def save(graph: Graph, path: Path) -> None:
     """Write ``graph`` to ``path``; tensors keep their names.
 
-    Raises ValueError for an operator that has no ONNX form, a defect of the tool, and OSError.
+    Raises as `model_of`, and OSError.
+    """
+    path.write_bytes(model_of(graph).SerializeToString(deterministic=True))
+
+
+def model_of(graph: Graph) -> onnx.ModelProto:
+    """``graph`` as a model; tensors keep their names.
+
+    Raises ValueError for an operator that has no ONNX form, a defect of the tool.
     """
     writer = _Writer(graph)
     for node in graph.nodes:
@@ -45,7 +53,7 @@ def save(graph: Graph, path: Path) -> None:
     opsets = [helper.make_opsetid("", OPSET)]
     model = helper.make_model(made, opset_imports=opsets, producer_name="edgeconv")
     model.ir_version = IR_VERSION
-    path.write_bytes(model.SerializeToString(deterministic=True))
+    return model
 
 
 def _value(tensor: Tensor) -> onnx.ValueInfoProto:

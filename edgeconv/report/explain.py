@@ -21,7 +21,7 @@ from edgeconv.report.movement import movement
 from edgeconv.report.movement_text import convolution_tables
 from edgeconv.report.regions import extent
 from edgeconv.report.slicing import slicing
-from edgeconv.report.text import plain_table
+from edgeconv.report.text import minimal_filtering, plain_table
 from edgeconv.storage.base import FLOAT32
 from edgeconv.targets import Target
 
@@ -59,6 +59,7 @@ def explain(
         "isa": report["isa"],
         "ram": report["ram"],
         "flash": report["flash"],
+        **({"winograd": report["winograd"]} if "winograd" in report else {}),
         "arena": {
             "bytes": memory.arena_bytes,
             "lower_bound": memory.lower_bound,
@@ -96,6 +97,7 @@ def render(document: Mapping[str, Any]) -> Group:
         f"arena: {arena['bytes']:,} bytes (lower bound {arena['lower_bound']:,}; {proof})",
         *_bank_lines(arena["banks"]),
         f"execution order: {order}",
+        *minimal_filtering(document),
     ]
     lines: list[RenderableType] = [*head, "", *_peak_lines(arena["peak"])]
     for layer in document["layers"]:

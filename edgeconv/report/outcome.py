@@ -49,6 +49,10 @@ def verification(result: Verification) -> Group:
             f"{escape(difference.name)} against the same weights in float32: relative error "
             f"{difference.relative:.3g}"
         )
+    if result.promised is not None:
+        worst = max(output.relative for output in result.outputs)
+        words = f"promised: no output off by more than {result.promised:.1g} of its largest"
+        lines.append(f"with minimal filtering {words}; found: {worst:.2g}")
     if result.pieces:
         lines += _by_piece(result, result.pieces)
     lines += [_verdict(result)]
@@ -103,6 +107,7 @@ def verification_json(result: Verification) -> dict[str, Any]:
     return {
         "passed": result.passed,
         "tolerance": result.tolerance,
+        "promised": result.promised,
         "reference": result.runtime,
         "ran": result.ran,
         "outputs": [_difference_json(output) for output in result.outputs],

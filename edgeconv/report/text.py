@@ -72,6 +72,7 @@ def summary(report: Mapping[str, Any]) -> Group:
         *region_table(report),
         *_time_and_energy(report),
         *_computed(report),
+        *minimal_filtering(report),
         *_verified(report),
     )
 
@@ -249,6 +250,19 @@ def _computed(report: Mapping[str, Any]) -> list[str]:
         f"compute: {name} in {count} convolution(s), sums in float32; SQNR of the network {cost}"
         for name, count in found.items()
     ]
+
+
+def minimal_filtering(report: Mapping[str, Any]) -> list[str]:
+    """What is promised of the outputs where layers are computed by minimal filtering."""
+    found = report.get("winograd")
+    if not found:
+        return []
+    measured = "not measured"
+    if found["measured"] is not None:
+        on = f"{found['samples']} of {found['source']}"
+        measured = f"{found['measured']:.1g} when compiling, on {on}"
+    promised = f"promised: outputs off by no more than {found['promised']:.1g} of the largest"
+    return [f"minimal filtering, {promised}; {measured}"]
 
 
 def _verified(report: Mapping[str, Any]) -> list[str]:

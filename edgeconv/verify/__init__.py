@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from edgeconv.verify.compare import Difference, compare
 from edgeconv.verify.layers import LayerResult
-from edgeconv.verify.run import Verification, is_quantised, verify
+from edgeconv.verify.run import Verification, is_quantised, promised_error, verify
 
 __all__ = [
     "Difference",
@@ -12,5 +12,6 @@ __all__ = [
     "Verification",
     "compare",
     "is_quantised",
+    "promised_error",
     "verify",
 ]

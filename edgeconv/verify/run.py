@@ -46,7 +46,8 @@ class Verification:
     weight from a defect; empty where the outputs themselves are judged.  ``pieces``: of a quantised
     network, every layer against the model from the numbers that the layer read; then these are
     judged.  ``stack_bytes``: the most that the stack held, where the program measures it, as
-    firmware does; ``stack_bound``: what it may hold at most.
+    firmware does; ``stack_bound``: what it may hold at most.  ``promised``: the error at the
+    outputs that compile promised, of a program with layers by minimal filtering.
     """
 
     outputs: tuple[Difference, ...]
@@ -58,6 +59,7 @@ class Verification:
     stack_bytes: int | None = None
     stack_bound: int | None = None
     pieces: Pieces | None = None
+    promised: float | None = None
 
     @property
     def passed(self) -> bool:
@@ -168,6 +170,7 @@ def verify(
         int(stack[1]) if stack else None,
         bound,
         pieces,
+        promised_error(project),
     )
 
 
@@ -202,6 +205,13 @@ def _rounded(
     truncate = project.report["program"].get("rounding") == "truncate"
     layers, taken = project.report["layers"], project.report.get("steps", ())
     return list(compare_beside(layers, trace, twin, feeds, steps=taken, truncate=truncate))
+
+
+def promised_error(project: Project) -> float | None:
+    """The error at the outputs that compile promised; None where no layer is computed by minimal
+    filtering."""
+    found: Mapping[str, float] = project.report.get("winograd") or {}
+    return found.get("promised")
 
 
 def is_quantised(project: Project) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from dataclasses import replace
@@ -22,6 +23,7 @@ from edgeconv.algorithms.winograd.error import relative_error
 from edgeconv.algorithms.winograd.forms import POINTS, accurate, forms_for
 from edgeconv.algorithms.winograd.toom_cook import matrices
 from edgeconv.choose import select
+from edgeconv.choose.winograd import Forms, forms_within
 from edgeconv.codegen.functions import environment
 from edgeconv.codegen.routines import routines_header
 from edgeconv.errors import EdgeconvError
@@ -152,6 +154,10 @@ def network(in_c: int = 64, out_c: int = 64, size: int = 56, **attrs: Any) -> Gr
     return Graph("net", (node,), tensors, ("x",), ("y",))
 
 
+def within(graph: Graph, error: float) -> Forms:
+    return forms_within(graph, {"conv": error})
+
+
 def algorithm(graph: Graph, **asked: Any) -> str:
     (layer,) = (e for e in select(graph, boards.load("zen4").target, **asked).layers if e.candidate)
     return layer.algorithm
@@ -162,15 +168,17 @@ def test_it_is_asked_for_by_name_or_by_its_error() -> None:
     assert algorithm(graph) == "direct"
     assert algorithm(graph, algorithms={"conv": "winograd"}) == "winograd"
     assert algorithm(graph, algorithms={"*": "winograd"}) == "winograd"
-    assert algorithm(graph, winograd_error=1e-4) == "winograd"
-    assert algorithm(graph, winograd_error=1e-9) == "direct"
-    assert algorithm(graph, winograd_error=0.0) == "direct"
-    assert algorithm(graph, winograd_error=1e-4, algorithms={"conv": "sconv"}) == "sconv"
+    assert algorithm(graph, minimal_filters=within(graph, 1e-4)) == "winograd"
+    assert algorithm(graph, minimal_filters=within(graph, 1e-9)) == "direct"
+    assert algorithm(graph, minimal_filters=within(graph, 0.0)) == "direct"
+    forms = within(graph, 1e-4)
+    assert algorithm(graph, minimal_filters=forms, algorithms={"conv": "sconv"}) == "sconv"
 
 
 def test_price_decides_where_it_is_allowed() -> None:
     """Few channels and outputs do not pay for their transformations."""
-    assert algorithm(network(3, 8, 12), winograd_error=1e-3) != "winograd"
+    graph = network(3, 8, 12)
+    assert algorithm(graph, minimal_filters=within(graph, 1e-3)) != "winograd"
 
 
 @pytest.mark.parametrize(
@@ -179,12 +187,12 @@ def test_price_decides_where_it_is_allowed() -> None:
 def test_what_has_no_form_is_refused_by_name(attrs: Any) -> None:
     with pytest.raises(EdgeconvError, match="algorithm does not apply"):
         algorithm(network(**attrs), algorithms={"conv": "winograd"})
-    assert algorithm(network(**attrs), winograd_error=1e-3) != "winograd"
+    assert not within(network(**attrs), 1e-3)
 
 
 def test_an_error_that_no_form_keeps_is_refused_by_name() -> None:
     with pytest.raises(EdgeconvError, match="--winograd-error"):
-        algorithm(network(), algorithms={"conv": "winograd"}, winograd_error=1e-9)
+        algorithm(network(), algorithms={"conv": "winograd"}, minimal_filters={})
 
 
 @pytest.mark.parametrize("isa", sorted(TARGETS))
@@ -194,12 +202,16 @@ def test_a_strip_covers_the_image_in_whole_register_tiles(
 ) -> None:
     graph = network(channels, channels, size, minimal_filters=accurate(weights(8, 8, 3), 1.0))
     (node,), target = graph.nodes, TARGETS[isa]
-    found = candidates(problem_of(node, graph), target)[0]
-    plan = found.plan
-    assert plan.strip % plan.rows == plan.rows % plan.kernel.row_multiple == 0
-    assert (plan.strips - 1) * plan.strip < plan.tiles[0] * plan.tiles[1]
-    assert plan.tiles[0] * plan.tiles[1] <= plan.strips * plan.strip
-    assert found.workspace_bytes == 4 * (plan.panel_floats + plan.sums_floats(target.lanes))
+    found = candidates(problem_of(node, graph), target)
+    for each in found:
+        plan = each.plan
+        assert plan.strip % plan.rows == plan.rows % plan.kernel.row_multiple == 0
+        assert (plan.strips - 1) * plan.strip < plan.tiles[0] * plan.tiles[1]
+        assert plan.tiles[0] * plan.tiles[1] <= plan.strips * plan.strip
+        assert each.workspace_bytes == 4 * (plan.panel_floats + plan.sums_floats(target.lanes))
+    for one, other in itertools.pairwise(found):
+        assert one.plan.cost <= other.plan.cost
+        assert one.workspace_bytes > other.workspace_bytes
     assert not candidates(problem_of(node, graph), replace(target, workspaces=False))
 
 
@@ -208,7 +220,7 @@ def test_what_is_rounded_to_a_grid_stays_with_it() -> None:
     graph = network()
     (node,) = graph.nodes
     rounded = replace(graph, nodes=(replace(node, epilogue=Epilogue(before=grid)),))
-    assert algorithm(rounded, winograd_error=1e-3) != "winograd"
+    assert not within(rounded, 1e-3)
 
 
 @pytest.mark.parametrize("board", ["generic-c", "raspberry-pi-4"])

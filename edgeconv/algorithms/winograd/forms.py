@@ -52,6 +52,13 @@ def forms_for(rows: int, columns: int) -> Iterator[tuple[Nested, ...]]:
         yield tuple(Nested(each, plain(1)) for each in _with_points(down, rows))
 
 
+def described(form: Nested) -> dict[str, str]:
+    """What report.json says of a form: no two forms are described alike."""
+    sides = form.down, form.across
+    points = [", ".join(map(str, side.points)) for side in dict.fromkeys(sides)]
+    return {"form": str(form), "points": "; ".join(points)}
+
+
 def _with_points(outputs: int, taps: int) -> list[MinimalFilter]:
     return [minimal_filter(outputs, taps, points) for points in POINTS[outputs + taps - 1]]
 

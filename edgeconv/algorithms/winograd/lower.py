@@ -11,7 +11,7 @@ from edgeconv.algorithms.layer import conv_layer
 from edgeconv.algorithms.packing import weights_of
 from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.algorithms.winograd.candidate import WinogradCandidate
-from edgeconv.algorithms.winograd.forms import error_of
+from edgeconv.algorithms.winograd.forms import described, error_of
 from edgeconv.algorithms.winograd.plan import WinogradPlan, routine_of
 from edgeconv.algorithms.winograd.toom_cook import matrices, nested
 from edgeconv.ir.choice import Layer
@@ -107,7 +107,7 @@ def lower(candidate: WinogradCandidate, node: Node, graph: Graph, target: Target
         routines=tuple(each for side in routines.values() for each in side if each),
         aliases=residual_overwritten(node, graph) if residual != node.inputs[0] else (),
         plan={
-            "form": str(form),
+            **described(form),
             "tiles": plan.strip,
             "mr": plan.rows,
             "nr": plan.vectors * lanes,

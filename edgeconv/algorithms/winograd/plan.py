@@ -22,6 +22,7 @@ FLOAT_BYTES = 4
 # The share of L2 that a strip may take: the filters that it meets pass beside it.  And of all the
 # filters.
 STRIP_OF_L2, STRIP_OF_FILTERS = 3 / 4, 1 / 4
+STRIP_SLACK = 0.02  # the part of its time that a layer may take longer for a shorter strip
 LINE_FLOATS = 16
 # Slots of one more load or store where transformations wait for memory, and of what else a tile
 # takes: its place, and a call of the micro-kernel.  Estimates, with which times predicted for Zen 4
@@ -105,16 +106,18 @@ class WinogradPlan:
 
 
 def make_plans(problem: ConvProblem, target: Target) -> Iterator[WinogradPlan]:
-    """The cheapest over the forms that ``problem`` names, register tiles and lengths of strips;
-    then the cheapest of at most half its workspace, and so on."""
+    """Over the forms that ``problem`` names, register tiles and lengths of strips: of those that
+    hardly take longer than the cheapest, that of the least workspace; then the cheapest of at most
+    half of that, and so on."""
     plans = [plan for form in problem.minimal_filters for plan in _plans(problem, target, form)]
     priced = [replace(plan, cost=cost(problem, plan, target)) for plan in plans]
     priced.sort(key=lambda plan: plan.cost)
-    room = math.inf
+    enough = (1 + STRIP_SLACK) * priced[0].cost
+    room = min(p.workspace_floats(target.lanes) for p in priced if p.cost <= enough)
     for plan in priced:
         if plan.workspace_floats(target.lanes) <= room:
             yield plan
-            room = plan.workspace_floats(target.lanes) / 2
+            room = plan.workspace_floats(target.lanes) // 2
 
 
 def _plans(problem: ConvProblem, target: Target, form: Nested) -> Iterator[WinogradPlan]:

@@ -1,0 +1,256 @@
+"""Minimal filtering is a choice like any other while the outputs stay within an error."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+
+from edgeconv import frontend, passes
+from edgeconv.algorithms.winograd.emulation import convolved
+from edgeconv.algorithms.winograd.forms import forms_for
+from edgeconv.algorithms.winograd.toom_cook import matrices
+from edgeconv.build.project import Project
+from edgeconv.choose.winograd import convolutions, forms_described, forms_within
+from edgeconv.deciding import Decided, decide, minimal_filtering
+from edgeconv.deciding.minimal_filtering import Measured
+from edgeconv.deciding.output_error import OutputError
+from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.ir.minimal_filter import Nested, minimal_filter
+from edgeconv.options import CompileOptions
+from tests import onnx_models
+from tests.command import Command
+
+CHANNELS, SIZE = 32, 24
+# Points so far apart that errors stand out of all other rounding.
+COARSE = Nested(*(minimal_filter(4, 3, (0, 1, -1, 16, -16)),) * 2)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three convolutions of 3x3 with biases, the last with a residual, between them a ReLU."""
+    random = np.random.default_rng(5)
+    weights, nodes, source = {}, [], "x"
+    for number in range(3):
+        shape = CHANNELS, CHANNELS, 3, 3
+        weights[f"w{number}"] = (random.standard_normal(shape) / 17).astype(np.float32)
+        weights[f"b{number}"] = random.standard_normal(CHANNELS).astype(np.float32)
+        operands = [source, f"w{number}", f"b{number}"]
+        nodes.append(helper.make_node("Conv", operands, [f"c{number}"], f"c{number}", pads=[1] * 4))
+        source = f"c{number}"
+        if number == 1:
+            nodes.append(helper.make_node("Relu", [source], ["r"], "relu"))
+            source = "r"
+    nodes.append(helper.make_node("Add", [source, "c0"], ["y"], "sum"))
+    shape = 1, CHANNELS, SIZE, SIZE
+    made = onnx_models.model(nodes, {"x": shape}, {"y": shape}, weights)
+    return onnx_models.save(made, tmp_path_factory.mktemp("filtering") / "net.onnx")
+
+
+def decided(model: Path, board: str = "raspberry-pi-4", **options: Any) -> Decided:
+    return decide(CompileOptions(model, board, **options))
+
+
+def minimal(found: Decided) -> list[str]:
+    """The layers that are computed so."""
+    return [each.node.name for each in found.choice.layers if each.algorithm == "winograd"]
+
+
+@pytest.mark.parametrize("pads", [(0, 0), (1, 2)])
+def test_the_emulation_is_a_convolution(pads: tuple[int, int]) -> None:
+    random = np.random.default_rng(2)
+    x = random.standard_normal((2, 5, 13, 9), np.float32)
+    for rows, columns in ((3, 3), (3, 5)):
+        weights = random.standard_normal((4, 5, rows, columns), np.float32)
+        size = 13 + 2 * pads[0] - rows + 1, 9 + 2 * pads[1] - columns + 1
+        wide = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (pads[0],) * 2, (pads[1],) * 2))
+        windows = np.lib.stride_tricks.sliding_window_view(wide, (rows, columns), axis=(2, 3))
+        exact = np.einsum("ncyxij,ocij->noyx", windows, weights.astype(np.float64))
+        for form, *_ in forms_for(rows, columns):
+            found = convolved(form, x, weights, pads, size)
+            assert np.abs(found - exact).max() < 1e-4 * np.abs(exact).max()
+
+
+def test_the_error_at_the_outputs_is_that_of_layers_after_each_other(model: Path) -> None:
+    """Whose errors are each small enough to be added to what the layer computes without."""
+    graph = passes.optimise(frontend.load(model))
+    random = np.random.default_rng(7)
+    x = random.standard_normal((1, CHANNELS, SIZE, SIZE), np.float32)
+    layers = convolutions(graph)
+    found = OutputError(graph, layers, [{"x": x}])
+    forms = {node.name: COARSE for node in layers}
+
+    def network(form: Nested | None) -> Any:
+        values = {"x": x}
+        for number, (source, to) in enumerate((("x", "c0"), ("c0", "c1"), ("r", "c2"))):
+            weights, bias = (graph[f"{n}{number}"].constant().astype(np.float32) for n in "wb")
+            made = convolved(form or FINE, values[source], weights, (1, 1), (SIZE, SIZE))
+            values[to] = made + bias.reshape(-1, 1, 1)
+            values["r"] = np.maximum(values[to], 0)
+        return values["c2"] + values["c0"]
+
+    plain, off = network(None), network(COARSE)
+    wanted = np.abs(off - plain).max() / np.abs(plain).max()
+    assert wanted > 1e-4
+    # Rounding falls otherwise where a layer reads numbers that are off already.
+    assert found.of(forms) == pytest.approx(wanted, rel=0.35)
+    assert max(found.of({name: COARSE}) for name in forms) < wanted
+    assert found.of({}) == 0.0
+
+
+FINE = next(forms_for(3, 3))[0]
+
+
+@pytest.mark.parametrize("board", ["zen4", "raspberry-pi-4", "generic-c"])
+def test_it_is_allowed_unless_forbidden(model: Path, board: str) -> None:
+    assert len(minimal(decided(model, board))) == 3
+    for options in (
+        {"winograd_error": 0.0},
+        {"algorithms": {"*": "direct"}},
+        {"objective": "memory"},
+    ):
+        assert not minimal(decided(model, board, **options))
+
+
+def test_the_report_has_what_was_promised_and_measured(model: Path) -> None:
+    found = decided(model).report
+    said = found["winograd"]
+    assert said["limit"] == 1e-3
+    assert said["promised"] == 1e-4  # what any project is held to
+    assert 0 < said["measured"] < 1e-5
+    assert (said["samples"], said["source"]) == (1, "seeded inputs")
+    errors = [layer["error"] for layer in found["layers"] if layer["algorithm"] == "winograd"]
+    assert len(errors) == 3
+    assert max(errors) < 1e-4
+    assert "winograd" not in decided(model, winograd_error=0.0).report
+
+
+def test_layers_are_held_to_what_keeps_the_outputs_within_the_limit(model: Path) -> None:
+    free = decided(model)
+    assert free.report["winograd"]["measured"] > 1e-6
+    for limit in (3e-6, 1e-6):
+        found = decided(model, winograd_error=limit)
+        assert found.report["winograd"]["promised"] == limit
+        assert 2 * found.report["winograd"]["measured"] <= limit
+        for each in found.choice.layers:
+            if each.algorithm == "winograd":
+                assert str(each.plan["form"]) in ("F(2x2, 3x3)", "F(4x4, 3x3)")
+    assert not minimal(decided(model, winograd_error=1e-8))
+
+
+def test_numbers_of_the_users_samples_count(model: Path, tmp_path: Path) -> None:
+    path = tmp_path / "samples.npz"
+    np.savez(
+        path, x=np.random.default_rng(1).standard_normal((5, CHANNELS, SIZE, SIZE), np.float32)
+    )
+    said = decided(model, calibration=path).report["winograd"]
+    assert (said["samples"], said["source"]) == (2, "5 samples in samples.npz")
+
+
+def test_what_cannot_be_measured_is_left_out_and_said(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (minimal_filtering, frontend.running):
+        monkeypatch.setattr(module, "has_runtime", lambda: False)
+    found = decided(model)
+    assert not minimal(found)
+    assert any("onnx" in note.lower() and "left out" in note for note in found.notes)
+    named = decided(model, algorithms={"c1": "winograd"})
+    assert minimal(named) == ["c1"]
+    assert named.report["winograd"]["measured"] is None
+    with pytest.raises(EdgeconvError, match="ONNX Runtime is not installed") as refused:
+        decided(model, winograd_error=1e-3)
+    assert refused.value.code is Exit.MISSING_TOOL
+
+
+def test_where_flash_is_short_the_layers_that_fit_are_computed_so(model: Path) -> None:
+    """Rather than numbers rounded."""
+    small, large = (decided(model, winograd_error=error).sizes.flash.total for error in (0.0, 1e-3))
+    assert large > small * 2
+    fewer = decided(model, flash=small + (large - small) * 2 // 3)
+    assert 0 < len(minimal(fewer)) < 3
+    none = decided(model, flash=small + 16)
+    assert not minimal(none)
+    for found in (fewer, none):
+        assert found.found is None
+        assert found.report["budget"]["fits"]
+
+
+@pytest.mark.parametrize(
+    ("error", "shown"), [(8.6e-7, 9e-7), (1e-6, 1e-6), (9.5e-6, 1e-5), (0.0, 0.0), (2.01e-3, 3e-3)]
+)
+def test_what_is_measured_is_rounded_up(error: float, shown: float) -> None:
+    assert Measured(error, 1, "").rounded == pytest.approx(shown, rel=1e-12)
+
+
+def test_forms_are_known_by_what_the_report_says(model: Path) -> None:
+    graph = passes.optimise(frontend.load(model))
+    found = decided(model)
+    plans = {layer["name"]: layer["plan"] for layer in found.report["layers"]}
+    forms = forms_described(graph, plans)
+    chosen = {e.node.name: e.candidate.plan.form for e in found.choice.layers if e.candidate}  # type: ignore[attr-defined]
+    assert {name: forms[name] for name in chosen} == {n: (form,) for n, form in chosen.items()}
+    every = forms_within(graph, dict.fromkeys(chosen, 1.0))
+    assert all(matrices(form.down) for form in every["c0"])
+
+
+def test_verify_holds_the_program_to_the_promise(
+    model: Path, tmp_path: Path, edgeconv: Command
+) -> None:
+    project = tmp_path / "net"
+    edgeconv.ok("compile", model, "--board", "generic-c", "-o", project)
+    done = edgeconv.ok("verify", project)
+    assert "promised: no output off by more than 0.0001 of its largest; found: " in done.stdout
+    opened = Project.open(project)
+    said = {**opened.report["winograd"], "promised": 1e-9}
+    opened.write_report({**opened.report, "winograd": said})
+    done = edgeconv("verify", project)
+    assert done.status == Exit.UNSATISFIED
+    assert "DIFFERENT" in done.stdout
+
+
+def test_a_program_that_rounds_is_held_to_its_twin_in_the_same_forms(
+    model: Path, tmp_path: Path, edgeconv: Command
+) -> None:
+    """Whatever forms are allowed since."""
+    project = tmp_path / "net"
+    asked = ("--board", "generic-c", "--storage", "c1=flyte16", "--winograd-error", "3e-6")
+    edgeconv.ok("compile", model, *asked, "-o", project)
+    layers = json.loads((project / "report.json").read_text())["layers"]
+    assert [layer["algorithm"] == "winograd" for layer in layers if layer["op"] == "Conv"] == [
+        *(True, False, True)
+    ]
+    edgeconv.ok("verify", project)
+
+
+def test_update_weights_measures_again(model: Path, tmp_path: Path, edgeconv: Command) -> None:
+    project, new = tmp_path / "net", tmp_path / "net.onnx"
+    edgeconv.ok("compile", model, "--board", "generic-c", "-o", project)
+    trained_anew(model, new, lambda name, value: value * 1.5)
+    edgeconv.ok("update-weights", project, new)
+    edgeconv.ok("verify", project)
+    same = np.zeros((CHANNELS, CHANNELS, 3, 3))
+    same[:, :, 1, 1] = np.eye(CHANNELS)
+    # Large sums that cancel at the output, but for what minimal filtering is off.
+    others = {"w1": same, "w2": -same, "b0": np.full(CHANNELS, 1e5), "b1": np.zeros(CHANNELS)}
+    trained_anew(model, new, others.get)
+    done = edgeconv("update-weights", project, new)
+    assert done.status == Exit.UNSATISFIED
+    assert "the program would be another one" in done.stderr
+    assert "was winograd" in done.stderr
+
+
+def trained_anew(model: Path, path: Path, change: Callable[[str, Any], Any]) -> None:
+    made = onnx.load(model)
+    for tensor in made.graph.initializer:
+        old = numpy_helper.to_array(tensor)
+        value = change(tensor.name, old)
+        value = np.asarray(old if value is None else value, np.float32)
+        tensor.CopyFrom(numpy_helper.from_array(value, tensor.name))
+    onnx.save(made, path)
