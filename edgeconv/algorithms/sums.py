@@ -27,7 +27,7 @@ from edgeconv.requantisation.reals import in_units
 Integers = npt.NDArray[np.int64]
 _LARGEST = 2**31 - 1
 _MOST = 4096  # layers whose forms are kept, with the constants they were made from
-_known: dict[Hashable, tuple[object, Fixed | None]] = {}
+_known: dict[Hashable, tuple[object, Fixed | None, int]] = {}
 
 
 def multiples(node: Node, graph: Graph) -> Integers:
@@ -41,19 +41,39 @@ def multiples(node: Node, graph: Graph) -> Integers:
 def form_of(node: Node, graph: Graph) -> Fixed | None:
     """How the sums of a Conv or Dense node become its result; None where it is not as above, or no
     form is proven.  ``start`` has the zero point of the input in it: padding counts as that."""
+    return _found(node, graph)[0]
+
+
+def largest_pair(node: Node, graph: Graph) -> int:
+    """Of a Conv or Dense node that has a form: the most that filters of channels 2 i and 2 i + 1 at
+    a position are together in magnitude, where two of unlike sign count alone; else 0."""
+    return _found(node, graph)[1]
+
+
+def _found(node: Node, graph: Graph) -> tuple[Fixed | None, int]:
+    """Both of these; without a form no pair is looked at."""
     x, y = graph[node.inputs[0]].storage, rounded_to(node, graph)
     stored: Encoding | None = node.attrs.get("storage")
     if stored is None or y is None or not _is_whole(x, stored):
-        return None
+        return None, 0
     if not node.epilogue.is_only_before and pair_of(node, graph) is None:
-        return None
+        return None, 0
     constants = tuple(graph[name].data for name in node.inputs[1:] if name)
     key = (*map(id, constants), stored, x, y, node.epilogue.before)
     if key not in _known:
         if len(_known) >= _MOST:
             _known.clear()
-        _known[key] = constants, _form(node, graph, y)
-    return _known[key][1]
+        form = _form(node, graph, y)
+        _known[key] = constants, form, _pair_in(multiples(node, graph)) if form else 0
+    return _known[key][1:]
+
+
+def _pair_in(filters: Integers) -> int:
+    """`largest_pair` of filters (out_c, in_c, kernel ...)."""
+    flat = filters.reshape(*filters.shape[:2], -1)
+    both = np.pad(flat, ((0, 0), (0, flat.shape[1] % 2), (0, 0)))
+    signs = (np.maximum(both, 0), np.maximum(-both, 0))
+    return max(int((each[:, ::2] + each[:, 1::2]).max(initial=0)) for each in signs)
 
 
 def rounded_to(node: Node, graph: Graph) -> Encoding | None:

@@ -47,7 +47,9 @@ class MicroKernel:
     a vector multiply-add of float32.  ``latency``: slots until a sum can be added to.
     ``vectorised``: the share of the slots so reckoned that remains where compilers make vectors of
     scalars.  ``unsigned``: rows are int8 that are packed as bytes 128 more; what that adds, sums
-    must start without.  ``header``: beside the ISA's own, as kernels include it.  ``feature``: what
+    must start without.  ``largest_pair``: what two neighbouring filters of the same sign may be
+    together in magnitude, or the sum of their products does not fit; 0: whatever there is.
+    ``header``: beside the ISA's own, as kernels include it.  ``feature``: what
     a core must have beyond its ISA, by its name in a board's file; ``flags`` and ``cpu_flags`` are
     then what compilers need and the words of /proc/cpuinfo that tell that the running CPU has it.
     """
@@ -65,6 +67,7 @@ class MicroKernel:
     rate: float = 1.0
     vectorised: float = 1.0
     unsigned: bool = False
+    largest_pair: int = 0
     header: str = ""
     feature: str = ""
     flags: tuple[str, ...] = ()

@@ -22,11 +22,14 @@ def _int8(
     k: int = 4,
     row_multiple: int = 1,
     unsigned: bool = False,
+    largest_pair: int = 0,
+    header: str = "",
     feature: str = "",
     flags: tuple[str, ...] = (),
     cpu_flags: tuple[str, ...] = (),
 ) -> MicroKernel:
-    """A row of int8, which is widened where ``k`` is 2, summed in int32."""
+    """A row of int8, which is widened where ``k`` is 2, summed in int32; of ``header``, if not the
+    ISA's own of int8."""
     stored = "int8" if k == 4 else "int16"
     return MicroKernel(
         isa,
@@ -41,7 +44,8 @@ def _int8(
         row_multiple,
         rate,
         unsigned=unsigned,
-        header=f"../isa/ec_int8_{isa}.h",
+        largest_pair=largest_pair,
+        header=f"../isa/ec_int8_{header or isa}.h",
         feature=feature,
         flags=flags,
         cpu_flags=cpu_flags,
@@ -108,14 +112,34 @@ _AVX512 = (
 
 # rows * vectors accumulators + vectors filters + 1 pixel <= 15 of 16 registers: with none free,
 # compilers spill one; the filters of a single row are operands in memory
+_AVX2_INT8 = _tiles((3, 4), (4, 3), (6, 2), (12, 1))
 _AVX2 = (
     MicroKernel(
         *("avx2", "tile", STRIDED), _tiles((6, 2), (3, 3), (12, 1), (2, 4), (1, 12)), latency=8
     ),
     MicroKernel(*("avx2", "f32", EITHER), _tiles((6, 2), (3, 3), (12, 1), (2, 4)), latency=8),
+    # int8: rows * vectors accumulators + 1 pixel + 1 product + ones, filters in memory.
     # vpmaddwd and vpaddd share four ports, multiply-adds of float32 have two: 1.6 times as many
     # products (measured on Zen 4), two to a group
-    _int8("avx2", STRIDED, _tiles((6, 2), (4, 2), (10, 1)), k=2, rate=0.8),
+    _int8("avx2", STRIDED, _AVX2_INT8, k=2, rate=0.8),
+    # vpmaddubsw, vpmaddwd, vpaddd: llvm-mca 14, a group in 1.16 slots (Skylake) or 1.01 (Zen 3)
+    _int8(
+        *("avx2", STRIDED, _AVX2_INT8),
+        prefix="s8_pairs",
+        rate=0.5,
+        unsigned=True,
+        largest_pair=128,
+    ),
+    # Intel's manual, Golden Cove: two vpdpbusd a cycle, as multiply-adds of float32
+    _int8(
+        *("avx2", STRIDED, _AVX2_INT8),
+        prefix="s8_vnni",
+        unsigned=True,
+        header="avxvnni",
+        feature="int8_dot",
+        flags=("-mavxvnni",),
+        cpu_flags=("avx_vnni",),
+    ),
 )
 
 _DOT = ("-march=armv8.2-a+dotprod",)

@@ -43,4 +43,32 @@ EC_INLINE void ec_istore_s8_four(int8_t *p, const ec_ivec v[4], int low, int hig
     _mm256_storeu_si256((__m256i *)(void *)p, _mm256_min_epi8(bounded, _mm256_set1_epi8((char)high)));
 }
 
+/* Four vectors, bounded, as bytes: `nv` of a row side by side, rows `row` bytes apart. */
+#define EC_STORES_ROWS
+EC_INLINE void ec_istore_s8_rows(int8_t *p, ptrdiff_t row, const ec_ivec *v, int nv, int low, int high)
+{
+    /* Of 128 bits that are packed, every word is of another vector. */
+    const __m256i place = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    __m256i q = _mm256_packs_epi16(_mm256_packs_epi32(v[0], v[1]), _mm256_packs_epi32(v[2], v[3]));
+    if (low > -128)
+        q = _mm256_max_epi8(q, _mm256_set1_epi8((char)low));
+    if (high < 127)
+        q = _mm256_min_epi8(q, _mm256_set1_epi8((char)high));
+    q = _mm256_permutevar8x32_epi32(q, place);
+    if (nv == 4) {
+        _mm256_storeu_si256((__m256i *)(void *)p, q);
+        return;
+    }
+    EC_UNROLL
+    for (int i = 0; i < 2; i++) {
+        const __m128i half = i ? _mm256_extracti128_si256(q, 1) : _mm256_castsi256_si128(q);
+        if (nv == 2) {
+            _mm_storeu_si128((__m128i *)(void *)(p + i * row), half);
+        } else {
+            _mm_storel_epi64((__m128i *)(void *)(p + 2 * i * row), half);
+            _mm_storeh_pd((double *)(void *)(p + (2 * i + 1) * row), _mm_castsi128_pd(half));
+        }
+    }
+}
+
 #endif

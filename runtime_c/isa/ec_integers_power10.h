@@ -33,4 +33,24 @@ EC_INLINE void ec_istore_s8_four(int8_t *p, const ec_ivec v[4], int low, int hig
     vec_xst(vec_min(vec_max(bytes, vec_splats((signed char)low)), vec_splats((signed char)high)), 0, p);
 }
 
+/* Four vectors, bounded, as bytes: `nv` of a row side by side, rows `row` bytes apart. */
+#define EC_STORES_ROWS
+EC_INLINE void ec_istore_s8_rows(int8_t *p, ptrdiff_t row, const ec_ivec *v, int nv, int low, int high)
+{
+    __vector signed char q = vec_packs(vec_packs(v[0], v[1]), vec_packs(v[2], v[3]));
+    if (low > -128)
+        q = vec_max(q, vec_splats((signed char)low));
+    if (high < 127)
+        q = vec_min(q, vec_splats((signed char)high));
+    EC_UNROLL
+    for (int i = 0; i < 4 / nv; i++) {
+        if (nv == 4)
+            vec_xst(q, 0, p);
+        else if (nv == 2)
+            memcpy(p + i * row, (const char *)&q + 8 * i, 8);
+        else
+            memcpy(p + i * row, (const char *)&q + 4 * i, 4);
+    }
+}
+
 #endif

@@ -91,7 +91,11 @@ class Case:
     panel: int
 
 
-def drawn(conv: Conv, rng: np.random.Generator) -> dict[str, Array]:
+# Flags for an instruction that this CPU may have in another encoding, and what it is then to have.
+OTHER_ENCODING = {"-mavxvnni": (("-mavx512vnni", "-mavx512vl"), ("avx512_vnni", "avx512vl"))}
+
+
+def drawn(conv: Conv, row: MicroKernel, rng: np.random.Generator) -> dict[str, Array]:
     """Input, filters, bias, units and residual."""
     low, high = (-128, 128)
     per = conv.in_c // conv.groups
@@ -102,6 +106,11 @@ def drawn(conv: Conv, rng: np.random.Generator) -> dict[str, Array]:
     if conv.extreme:
         made["x"] = rng.choice(np.array([-128, 127], np.int8), shapes["x"])
         made["w"][:] = conv.extreme
+    if row.largest_pair:  # as much of either sign as is promised
+        half = row.largest_pair // 2
+        made["w"] = rng.integers(-half, half + 1, shapes["w"], np.int8)
+        if conv.extreme:
+            made["w"][:, ::2], made["w"][:, 1::2] = conv.extreme, -1 - conv.extreme
     made["bias"] = rng.integers(-3000, 3000, conv.out_c, np.int32)
     span = 90 * math.sqrt(per * math.prod(conv.kernel))
     # To a result that fills int8, or all of 31 bits of multiplier.
@@ -159,7 +168,7 @@ def members(cut: Cut) -> dict[str, int]:
 
 def case_of(row: MicroKernel, tile: Tile, conv: Conv, kind: str, rng: np.random.Generator) -> Case:
     """The convolution as ec_gemm.h takes it, by lines of output rows."""
-    lanes, made = TARGETS[row.isa].lanes, drawn(conv, rng)
+    lanes, made = TARGETS[row.isa].lanes, drawn(conv, row, rng)
     height, width = conv.out
     per_in, per_out = conv.in_c // conv.groups, conv.out_c // conv.groups
     groups_of_k = -(-per_in // row.k)
@@ -283,11 +292,15 @@ def row(request: pytest.FixtureRequest) -> MicroKernel:
 @pytest.fixture
 def build(row: MicroKernel) -> Build:
     """Runs the row; skipped, by name, where nothing here does."""
-    target = TARGETS[row.isa]
-    target = replace(target, flags=(*target.flags, *row.flags))
+    target, flags = TARGETS[row.isa], row.flags
+    has = host.detect().has
+    for flag, (instead, words) in OTHER_ENCODING.items():
+        if flag in flags and not has(row.cpu_flags) and has(words):
+            row, flags = replace(row, cpu_flags=words), instead
+    target = replace(target, flags=(*target.flags, *flags))
     if not builds.is_native(target):
         return builds.find(target, "gcc", builds.SHIPPED)
-    if not host.detect().has((*target.cpu_flags, *row.cpu_flags)):
+    if not has((*target.cpu_flags, *row.cpu_flags)):
         pytest.skip(f"this CPU has no {' '.join(row.cpu_flags) or target.name}")
     # Where a vector is one element, sanitizers see each that is read beyond a buffer's end.
     return builds.native(target, "gcc", () if row.isa == "portable" else builds.SHIPPED)

@@ -19,6 +19,7 @@ from edgeconv.micro_kernels import micro_kernels, of_isa
 from edgeconv.targets import TARGETS
 from tests.kernels import builds
 from tests.kernels.harness import Build, Case, Spec, check
+from tests.kernels.test_int8 import OTHER_ENCODING
 from tests.kernels.test_integer_layers import added_to, layer
 
 ISAS = sorted({row.isa for row in micro_kernels().values() if row.sums == "int32"})
@@ -32,6 +33,8 @@ def build(request: pytest.FixtureRequest) -> Build:
     """Runs what multiplies int8; skipped, by name, where nothing here does."""
     plain = TARGETS[str(request.param)]
     rows = [row for row in of_isa(plain.name) if row.sums == "int32"]
+    if builds.is_native(plain):  # those of features that this CPU has
+        rows = [row for row in rows if host.detect().has(row.cpu_flags)] or rows
     target = replace(plain, features=frozenset(row.feature for row in rows if row.feature))
     target = replace(target, flags=(*plain.flags, *(flag for row in rows for flag in row.flags)))
     if not builds.is_native(target):
@@ -97,6 +100,36 @@ def test_residuals(build: Build, folder: Path) -> None:
     assert len({sum_shift(case) for case in shifted}) == len(factors)
     assert all(case.layer.aliases for case in cases)  # tried in its place, too
     check(build, [*cases, *shifted], folder)
+
+
+def test_row_by_filters_and_features(folder: Path) -> None:
+    """With AVX2: bytes in pairs where no two filters are more than 128 together, else 16 bits; with
+    VNNI, here in the encoding that this CPU has, neither."""
+    build = builds.native(TARGETS["avx2"], "gcc", builds.SHIPPED)
+    lanes, same = build.target.lanes, {"pads": (1, 1, 1, 1)}
+    shapes: list[tuple[Shape, Shape, Window]] = [
+        ((1, 7, 5, 9), (3 * lanes + 1, 7, 3, 3), same),
+        ((1, 3, 9, 9), (4, 3, 3, 3), {"strides": (2, 2)}),
+        ((2, 70, 1, 15), (4 * lanes, 70, 1, 1), {}),
+    ]
+    found = []
+    for most, prefix in ((64, "s8_pairs"), (128, "s8")):
+        made = [packed(layer(*shape, most=most), build) for shape in shapes]
+        made.append(packed(layer((3, 9), (lanes, 9), None, most=most), build))
+        found += [case for each in made for case in each]
+        assert {case.layer.params["micro_kernel"] for each in made for case in each} == {
+            f"EC_ROW_{prefix.upper()}"
+        }
+    check(build, found, folder)
+    flags, words = OTHER_ENCODING["-mavxvnni"]
+    if host.detect().has(words):
+        vnni = replace(
+            build.target, features=frozenset({"int8_dot"}), flags=(*build.target.flags, *flags)
+        )
+        able = replace(build, target=vnni)
+        cases = [case for shape in shapes for case in packed(layer(*shape), able)]
+        assert {case.layer.params["micro_kernel"] for case in cases} == {"EC_ROW_S8_VNNI"}
+        check(able, cases, folder)
 
 
 def sum_shift(case: Case) -> int:

@@ -22,7 +22,11 @@ RESIDUAL_SLOTS = 9.0  # it is loaded, both are multiplied, added, shifted and bo
 def candidates(problem: ConvProblem, target: Target) -> tuple[RowsCandidate, ...]:
     """The cheapest plan, where the layer is one of whole numbers and the core multiplies int8; a
     depthwise convolution has no second channel to make a group with."""
-    able = tuple(row for row in target.micro_kernels if row.sums == "int32")
+    able = tuple(
+        row
+        for row in target.micro_kernels
+        if row.sums == "int32" and (not row.largest_pair or problem.filter_pair <= row.largest_pair)
+    )
     whole = problem.in_ring == problem.out_ring == 0
     if not able or not problem.whole_sums or not whole or problem.group_in_c == 1:
         return ()
