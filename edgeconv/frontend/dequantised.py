@@ -30,6 +30,7 @@ class Dequantised:
 
     def __init__(self) -> None:
         self._encodings: dict[str, Encoding] = {}
+        self._blocked: set[str] = set()
         self.notes: list[str] = []
 
     def note(self, node: onnx.NodeProto, constant: Constant) -> None:
@@ -41,6 +42,9 @@ class Dequantised:
             found = _moved(node, self._encodings[node.input[0]])
         if found is not None:
             self._encodings[node.output[0]] = found
+        blocks = any(a.name == "block_size" and a.i for a in node.attribute)
+        if blocks or (node.input and node.input[0] in self._blocked):
+            self._blocked.add(node.output[0])
 
     def attributes(self, name: str, axis: int, channels: int, layer: str) -> dict[str, Any]:
         """``storage`` of the node ``layer``, which has ``name`` as its filters.
@@ -48,6 +52,8 @@ class Dequantised:
         ``axis`` is that of the output channels, of which there are ``channels``.
         """
         found = self._encodings.get(name)
+        if name in self._blocked:
+            self.notes.append(f"{layer}: weights are stored as float32: scales in blocks")
         if found is None:
             return {}
         if not found.is_per_tensor and found.axis != axis:
@@ -92,9 +98,8 @@ def _dequantised(node: onnx.NodeProto, constant: Constant) -> Encoding | None:
 
 def _bits(dtype: np.dtype[Any]) -> int:
     """Of an integer type that weights are stored in; 0 for others."""
-    return {"int4": 4, "uint4": 4, "int8": 8, "uint8": 8, "int16": 16, "uint16": 16}.get(
-        dtype.name, 0
-    )
+    bits = dtype.name.removeprefix("u").removeprefix("int")
+    return int(bits) if bits in ("2", "4", "8", "16") else 0
 
 
 def _moved(node: onnx.NodeProto, encoding: Encoding) -> Encoding | None:

@@ -18,7 +18,8 @@ from edgeconv.frontend.cut import WHOLE, Cut
 from edgeconv.frontend.input_shapes import fix_shapes
 from edgeconv.frontend.names import opset_versions
 from edgeconv.frontend.schedule import value_names
-from edgeconv.frontend.walk import Scope, Walk
+from edgeconv.frontend.visit import Scope
+from edgeconv.frontend.walk import Walk
 from edgeconv.frontend.ways_out import Walked, where_to_cut
 from edgeconv.frontend.weights import Weights, non_finite
 from edgeconv.ir.check import check

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 import onnx
@@ -18,62 +17,23 @@ from edgeconv.frontend import (
     folding,
     inlining,
     signature,
-    tflite,
     ways_out,
 )
 from edgeconv.frontend.definitions import DEFINED_IN, Definitions, row_of
 from edgeconv.frontend.inference import inferable
-from edgeconv.frontend.names import FunctionKey, call_key, domain_of, function_key, opset_versions
+from edgeconv.frontend.names import call_key, function_key, opset_versions
 from edgeconv.frontend.problems import Problems, RejectedNodeError
 from edgeconv.frontend.schedule import label, live_values, ordered, reads
 from edgeconv.frontend.sources import schema_of, source_of
 from edgeconv.frontend.values import Values, static_shape
+from edgeconv.frontend.visit import INVALID, Scope, Visit, body_of
 from edgeconv.frontend.weights import Weights
 from edgeconv.ir.graph import Node
 from edgeconv.ir.quantisation import INTEGERS
 from edgeconv.names import untaken
 from edgeconv.ops import importers, takes_integers
 
-# What onnx raises for a node that is wrong.
-_INVALID = (
-    onnx.checker.ValidationError,
-    shape_inference.InferenceError,
-    RuntimeError,
-    ValueError,
-)
-
 _INFERENCE_ELEMENTS = 1024  # constants up to this size are shown to shape inference
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """Where nodes come from: their opsets, and the calls that they were expanded from.
-
-    ``origin`` is the model's own node, "" for the model's own nodes themselves.
-    """
-
-    opsets: Mapping[str, int]
-    origin: str = ""
-    calls: tuple[FunctionKey, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Visit:
-    """One node of the walk.  ``schema`` is None outside of the operator sets that onnx knows."""
-
-    node: onnx.NodeProto
-    name: str
-    scope: Scope
-    live: Collection[str]
-    schema: onnx.defs.OpSchema | None
-
-    @property
-    def operator(self) -> str:
-        """domain.op_type-version, for messages; an unknown operator's version is its opset's."""
-        opset = self.scope.opsets.get(domain_of(self.node.domain))
-        version = self.schema.since_version if self.schema else opset
-        name = f"{self.node.domain or 'ai.onnx'}.{self.node.op_type}"
-        return name if version is None else f"{name}-{version}"
 
 
 class Walk(Values):
@@ -140,7 +100,7 @@ class Walk(Values):
         )
         if not any(way(visit) for way in ways):
             why = "not supported" if visit.schema else "unknown to ONNX in this opset"
-            self._refuse(visit, _said(visit.node) or why)
+            self._refuse(visit, visit.said() or why)
         for name in visit.node.output:
             if name in visit.live and not self._is_known(name):
                 self._refuse(visit, f"nothing in its definition writes its output {name}")
@@ -151,8 +111,8 @@ class Walk(Values):
             return
         try:
             signature.check(visit.node, visit.scope.opsets)
-        except _INVALID as error:
-            raise _invalid(visit, str(error)) from None
+        except INVALID as error:
+            raise visit.invalid(str(error)) from None
 
     def _refuse(self, visit: Visit, reason: str) -> None:
         """Note a problem, and what can be told of the outputs nevertheless."""
@@ -183,7 +143,7 @@ class Walk(Values):
         }
         kinds = {name: self._type(name) for name in names}
         if wrong := signature.mistyped(schema, visit.node, kinds):
-            raise _invalid(visit, wrong, "inputs are of the types that the operator takes")
+            raise visit.invalid(wrong, "inputs are of the types that the operator takes")
         shape = static_shape(kinds[names[0]]) if names else None
         schema, node = inferable(schema, visit.node, shape)
         try:
@@ -194,8 +154,8 @@ class Walk(Values):
                 data,
                 opset_imports=[helper.make_opsetid(d, v) for d, v in visit.scope.opsets.items()],
             )
-        except _INVALID as error:
-            raise _invalid(visit, str(error)) from None
+        except INVALID as error:
+            raise visit.invalid(str(error)) from None
 
     def _call_function(self, visit: Visit) -> bool:
         """A function of the model itself: its nodes in place of the call."""
@@ -205,7 +165,7 @@ class Walk(Values):
         if function is None:
             return False
         if key in scope.calls:
-            raise _invalid(visit, "a function that calls itself", "functions must not be recursive")
+            raise visit.invalid("a function that calls itself", "functions must not be recursive")
         attributes = {a.name: a for a in (*function.attribute_proto, *node.attribute)}
         nodes = inlining.inlined_function(function, node, attributes, self._prefix(visit))
         opsets = {**scope.opsets, **opset_versions(function.opset_import)}
@@ -223,7 +183,7 @@ class Walk(Values):
             return True
         if condition.dtype != np.bool_ or condition.size != 1:
             got = f"a condition of {condition.dtype.name} {list(condition.shape)}"
-            raise _invalid(visit, got, "a condition is one bool")
+            raise visit.invalid(got, "a condition is one bool")
         branches = {attribute.name: attribute.g for attribute in visit.node.attribute}
         graph = branches["then_branch" if condition.all() else "else_branch"]
         prefix = self._prefix(visit)
@@ -284,7 +244,7 @@ class Walk(Values):
             return True
         for shape in found:
             if min(shape or (), default=0) < 0:
-                raise _invalid(visit, f"an output of shape {shape}", "sizes are not negative")
+                raise visit.invalid(f"an output of shape {shape}", "sizes are not negative")
         if self._reads_integers(visit, names):
             return True
         computable = all(name in self.tensors for name in names)
@@ -367,7 +327,7 @@ class Walk(Values):
         """An operator that ONNX defines by others: its definition in place of the node."""
         if visit.schema is None or self._unknown.intersection(reads(visit.node)):
             return False
-        function = self._definition(visit, visit.schema)
+        function = body_of(visit, visit.schema, self._type)
         if function is None:
             return False
         attributes = {
@@ -386,43 +346,3 @@ class Walk(Values):
                 visit.operator, visit.scope.origin or visit.name, f"its definition needs {reason}"
             )
         return True
-
-    def _definition(self, visit: Visit, schema: Any) -> onnx.FunctionProto | None:
-        """The function that defines the operator, in the opset nearest to the model's.
-
-        ``schema`` is an OpSchema; onnx does not publish the types of what is used here.
-        """
-        dependent = schema.has_context_dependent_function
-        versions = (
-            schema.context_dependent_function_opset_versions
-            if dependent
-            else schema.function_opset_versions
-        )
-        if not versions:
-            return None
-        opset = visit.scope.opsets.get(schema.domain, 0)
-        version = max((v for v in versions if v <= opset), default=min(versions))
-        if not dependent:
-            found = schema.get_function_with_opset_version(version)
-        else:
-            kinds = [
-                self._type(name).SerializeToString() if name else b"" for name in visit.node.input
-            ]
-            try:
-                found = schema.get_context_dependent_function_with_opset_version(
-                    version, visit.node.SerializeToString(), kinds
-                )
-            except _INVALID as error:
-                raise _invalid(visit, str(error)) from None
-        return onnx.FunctionProto.FromString(found) if isinstance(found, bytes) else found
-
-
-def _said(node: onnx.NodeProto) -> str:
-    """Why a TensorFlow Lite operator was not translated; "" of other nodes."""
-    own = node.attribute if node.domain == tflite.DOMAIN else ()
-    return next((each.s.decode(errors="replace") for each in own if each.name == tflite.REASON), "")
-
-
-def _invalid(visit: Visit, got: str, rule: str = "") -> EdgeconvError:
-    where = f"node {visit.name!r} ({visit.node.op_type})"
-    return EdgeconvError("the model is invalid", where=where, got=" ".join(got.split()), rule=rule)

@@ -18,14 +18,8 @@ _OPTIMISED = "ONNX Runtime's optimiser wrote it: give the model as it was before
 
 # By operator, without domain and version.
 _OPERATORS = {
-    **dict.fromkeys(
-        (
-            "QLinearReduceMean",
-            "QLinearWhere",
-        ),
-        _QDQ,
-    ),
-    **dict.fromkeys(("FusedConv", "FusedGemm", "FusedMatMul", "NhwcMaxPool"), _OPTIMISED),
+    "QLinearWhere": _QDQ,
+    **dict.fromkeys(("NhwcFusedConv", "ReorderInput", "ReorderOutput"), _OPTIMISED),
 }
 _TYPES = dict.fromkeys(("float16", "bfloat16", "double"), _FLOAT32)
 

@@ -216,7 +216,7 @@ def test_refusal_names_the_way_out_of_a_kind(tmp_path: Path) -> None:
     half.graph.output[0].type.tensor_type.elem_type = TensorProto.FLOAT16
     (line,) = refusal(onnx_models.save(half, tmp_path / "half.onnx")).details
     assert "model.float()" in line
-    nodes = [make("FusedGemm", ["x", "x"], ["y"], domain="com.microsoft")]
+    nodes = [make("NhwcFusedConv", ["x", "x"], ["y"], domain="com.microsoft")]
     model = onnx_models.model(nodes, {"x": (4, 4)}, {"y": None})
     (line,) = refusal(onnx_models.save(model, tmp_path / "fused.onnx")).details
     assert "ONNX Runtime's optimiser wrote it" in line

@@ -107,9 +107,8 @@ class Definition:
         return self._of.shape(self.input(index))
 
     def output(self, index: int) -> str:
-        """The name of an output; a new one where nothing is said to read it."""
-        given = self.node.output[index] if index < len(self.node.output) else ""
-        return given or self._fresh(f"{self.node.output[0]}/unread")
+        """The name of an output, "" where it is absent."""
+        return self.node.output[index] if index < len(self.node.output) else ""
 
     def number(self, name: str, default: float) -> float:
         """An attribute that is a number."""
@@ -127,6 +126,12 @@ class Definition:
         if self.number("channels_last", 0):
             hint = "ONNX Runtime's optimiser wrote it: give the model as it was before"
             raise self.rejected("channels_last", "channels are the second dimension", hint)
+
+    def check_real(self, index: int) -> None:
+        """Reject an input that is not of float32."""
+        what, dtype = self.operands[index], self._of.dtype(self.input(index))
+        if dtype not in ("", "float32"):
+            raise self.rejected(f"{what} of {dtype}", f"{what} is float32")
 
     def rejected(self, got: str, rule: str, hint: str = "") -> RejectedNodeError:
         """The error for operands that are not compiled."""

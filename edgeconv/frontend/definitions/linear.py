@@ -48,6 +48,13 @@ def _concat(d: Definition) -> None:
     d.round(d.add("Concat", parts, axis=d.attr("axis")), 0)
 
 
+def _mean(d: Definition) -> None:
+    axes = d.attr("axes")
+    given = [] if axes is None else [d.add_constant("axes", np.asarray(axes, np.int64))]
+    keep = d.attrs("keepdims")
+    d.round(d.add("ReduceMean", [d.real(0), *given], **keep), 3)
+
+
 def _softmax(d: Definition) -> None:
     """Its attribute ``opset`` says whether ``axis`` is one dimension or the first of several."""
     x, along = d.real(0), d.number("opset", 13) >= 13
@@ -77,5 +84,8 @@ ROWS: Mapping[str, Row] = {
     "QLinearGlobalAveragePool": Row(_UNARY, _unary("GlobalAveragePool")),
     # ONNX Runtime's kernel overflows for some sizes and scales: of one element it makes 0, not 1.
     "QLinearSoftmax": Row(_UNARY, _softmax, engine_differs=True),
+    "QLinearReduceMean": Row(
+        "data data_scale data_zero_point? reduced_scale reduced_zero_point?", _mean
+    ),
     "QLinearConcat": Row("Y_scale Y_zero_point", _concat, "X X_scale X_zero_point"),
 }

@@ -6,14 +6,20 @@ from collections.abc import Mapping
 
 import onnx
 
-from edgeconv.frontend.definitions import dynamic, linear
+from edgeconv.frontend.definitions import attention, blocked, dynamic, fused, linear
 from edgeconv.frontend.definitions.definition import Row
 
 _ONNX = ("", "ai.onnx")
 _EVERYWHERE = {**linear.ROWS, **dynamic.ROWS}
 _ROWS: Mapping[str, Mapping[str, Row]] = {
     **dict.fromkeys(_ONNX, _EVERYWHERE),
-    "com.microsoft": _EVERYWHERE,
+    "com.microsoft": {
+        **_EVERYWHERE,
+        **attention.ROWS,
+        **blocked.ROWS,
+        **dynamic.CONTRIBUTED,
+        **fused.ROWS,
+    },
 }
 
 

@@ -1,0 +1,224 @@
+"""ONNX Runtime's own operators: what is made of each, against its unoptimised kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+import pytest
+from onnx import helper
+
+from edgeconv import frontend, passes
+from edgeconv.errors import EdgeconvError
+from tests import onnx_models
+from tests.ir_interpreter import evaluate
+
+onnxruntime = pytest.importorskip("onnxruntime", reason="the reference engine of these tests")
+
+Values = npt.NDArray[Any]
+RNG = np.random.default_rng(7)
+
+
+def real(*shape: int) -> Values:
+    return RNG.standard_normal(shape).astype(np.float32)
+
+
+def whole(dtype: str, *shape: int) -> Values:
+    info = np.iinfo(dtype)
+    return RNG.integers(info.min, info.max, shape, dtype, endpoint=True)
+
+
+def one(op: str, x: tuple[int, ...], *inputs: Any, **attrs: Any) -> Any:
+    """A node of ``op``: x of run time, and constants; "": absent, "x2": another such input."""
+    outputs = attrs.pop("outputs", 1)
+    names = ["x"] + [
+        "" if v is None else v if isinstance(v, str) else f"c{i}" for i, v in enumerate(inputs)
+    ]
+    constants = {f"c{i}": v for i, v in enumerate(inputs) if isinstance(v, np.ndarray | np.generic)}
+    made = [f"y{i}" if i in (0, outputs - 1) else "" for i in range(outputs)]
+    node = helper.make_node(op, names, made, "it", domain="com.microsoft", **attrs)
+    return node, x, {name: np.asarray(value) for name, value in constants.items()}
+
+
+def quantised(op: str, x: tuple[int, ...], *inputs: Any, **attrs: Any) -> Any:
+    """The same of an x that was quantised: "s" and "z" are its scale and zero point."""
+    node, shape, constants = one(op, x, *inputs, **attrs)
+    node.input[0] = "q"
+    first = helper.make_node("DynamicQuantizeLinear", ["x"], ["q", "s", "z"])
+    return [first, node], shape, constants
+
+
+def nbits(bits: int, block: int, *, zeros: bool, inner: int = 40, out: int = 6) -> Any:
+    blocks = -(-inner // block)
+    return one(
+        "MatMulNBits",
+        (2, 3, inner),
+        whole("uint8", out, blocks, block * bits // 8),
+        np.abs(real(out, blocks)),
+        whole("uint8", out, -(-blocks * bits // 8)) if zeros else None,
+        K=inner,
+        N=out,
+        bits=bits,
+        block_size=block,
+    )
+
+
+ROW = np.array([0.02, 0.01, 0.03, 0.015], np.float32)
+CASES: Mapping[str, Callable[[], Any]] = {
+    "fused conv": lambda: one(
+        "FusedConv", (1, 2, 5, 6), real(4, 2, 3, 3), real(4), activation="Relu", pads=[1, 1, 1, 1]
+    ),
+    "fused conv, sum": lambda: one(
+        "FusedConv",
+        (1, 2, 5, 6),
+        real(4, 2, 1, 1),
+        real(4),
+        real(1, 4, 5, 6),
+        activation="LeakyRelu",
+        activation_params=[0.2],
+    ),
+    "fused conv, clip": lambda: one(
+        "FusedConv",
+        (1, 2, 5, 6),
+        real(4, 2, 1, 1),
+        activation="Clip",
+        activation_params=[-0.5, 0.7],
+    ),
+    "fused gemm": lambda: one(
+        "FusedGemm", (3, 8), real(5, 8), real(5), transB=1, alpha=0.5, activation="Relu"
+    ),
+    "fused matmul": lambda: one(
+        "FusedMatMul", (2, 8, 3), real(2, 5, 8), transA=1, transB=1, alpha=0.3
+    ),
+    "fused matmul, stack": lambda: one("FusedMatMul", (3, 2, 8), real(2, 8, 5), transBatchA=1),
+    "gelu": lambda: one("Gelu", (3, 8)),
+    "bias gelu": lambda: one("BiasGelu", (2, 3, 8), real(8)),
+    "fast gelu": lambda: one("FastGelu", (2, 3, 8), real(8)),
+    "fast gelu alone": lambda: one("FastGelu", (2, 3, 8)),
+    "quick gelu": lambda: one("QuickGelu", (2, 3, 8), alpha=1.5),
+    "skip layer norm": lambda: one(
+        "SkipLayerNormalization",
+        (2, 3, 8),
+        real(2, 3, 8),
+        real(8),
+        real(8),
+        real(8),
+        epsilon=1e-5,
+        outputs=4,
+    ),
+    "skip layer norm, plain": lambda: one(
+        "SkipLayerNormalization", (2, 3, 8), real(2, 3, 8), real(8), outputs=4
+    ),
+    "skip rms norm": lambda: one(
+        "SkipSimplifiedLayerNormalization", (2, 3, 8), real(2, 3, 8), real(8), real(8)
+    ),
+    "nhwc max pool": lambda: quantised(
+        "NhwcMaxPool", (1, 6, 7, 3), kernel_shape=[3, 2], strides=[2, 1], pads=[1, 0, 1, 1]
+    ),
+    "4 bits": lambda: nbits(4, 16, zeros=True),
+    "4 bits, no zero points": lambda: nbits(4, 32, zeros=False),
+    "4 bits, one block": lambda: nbits(4, 64, zeros=True),
+    "8 bits": lambda: nbits(8, 16, zeros=True),
+    "attention": lambda: one("Attention", (2, 5, 8), real(8, 24), real(24), num_heads=2),
+    "attention, one way": lambda: one(
+        "Attention", (2, 5, 8), real(8, 24), real(24), num_heads=4, unidirectional=1
+    ),
+    "quantised attention": lambda: quantised(
+        "QAttention",
+        (2, 5, 8),
+        whole("int8", 8, 24),
+        real(24),
+        "s",
+        np.float32(0.01),
+        None,
+        "z",
+        np.int8(3),
+        num_heads=2,
+    ),
+    "integers to float": lambda: quantised(
+        "MatMulIntegerToFloat",
+        (3, 8),
+        whole("int8", 8, 4),
+        "s",
+        ROW,
+        "z",
+        np.zeros(4, np.int8),
+        real(4),
+    ),
+    "dynamic product": lambda: one(
+        "DynamicQuantizeMatMul",
+        (3, 8),
+        whole("uint8", 8, 4),
+        np.float32(0.01),
+        np.uint8(120),
+        real(4),
+    ),
+}
+
+
+def saved(case: Any, folder: Path) -> Path:
+    nodes, shape, constants = case
+    nodes = nodes if isinstance(nodes, list) else [nodes]
+    made = onnx_models.model(nodes, {"x": list(shape)}, {}, constants, opset=17)
+    made.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+    integers = nodes[-1].op_type == "NhwcMaxPool"
+    for name in filter(None, nodes[-1].output):
+        kind = onnx.TensorProto.UINT8 if integers else onnx.TensorProto.FLOAT
+        made.graph.output.append(helper.make_tensor_value_info(name, kind, None))
+    return onnx_models.save(made, folder / "model.onnx")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_against_its_own_kernel(name: str, tmp_path: Path) -> None:
+    case = CASES[name]()
+    path = saved(case, tmp_path)
+    feeds = {"x": real(*case[1])}
+    graph = passes.optimise(frontend.load(path))
+    values = evaluate(graph, feeds)
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    wanted = onnxruntime.InferenceSession(path, options).run(None, feeds)
+    for output, want in zip(graph.outputs, wanted, strict=True):
+        got, most = values[output], float(np.abs(want.astype(np.float64)).max())
+        np.testing.assert_allclose(got, want, rtol=2e-5, atol=2e-5 * most, err_msg=output)
+
+
+def test_few_bits_of_one_block_stay_integers(tmp_path: Path) -> None:
+    graph = passes.optimise(frontend.load(saved(nbits(4, 64, zeros=True), tmp_path)))
+    (dense,) = (node for node in graph.nodes if node.op == "Dense")
+    assert str(dense.attrs["storage"].element) == "int8"  # -15 to 15
+    assert len(dense.attrs["storage"].scale) == 6
+
+
+@pytest.mark.parametrize(
+    ("case", "words"),
+    [
+        (one("FusedConv", (1, 2, 5, 6), real(4, 2, 1, 1), activation="Mish"), "activation 'Mish'"),
+        (
+            one("SkipLayerNormalization", (2, 8), real(2, 8), real(8), outputs=2),
+            "mean or inverse deviation",
+        ),
+        (one("MatMulNBits", (2, 8), "x", "x", K=8, N=8, bits=3, block_size=16), "bits one of"),
+        (
+            one("MatMulNBits", (2, 8), whole("uint8", 7), real(8), K=8, N=8, bits=4, block_size=16),
+            "B [7] of uint8; it has 8 rows of 8 bytes",
+        ),
+        (
+            one("Attention", (2, 5, 8), real(8, 24), real(24), np.zeros(2, np.int32), num_heads=2),
+            "mask_index",
+        ),
+        (one("Attention", (2, 5, 8), real(8, 24), real(24), num_heads=5), "heads divide"),
+        (
+            quantised("DynamicQuantizeMatMul", (3, 8), whole("uint8", 8, 4), np.float32(1)),
+            "A of uint8; A is float32",
+        ),
+    ],
+)
+def test_refused_with_the_reason(case: Any, words: str, tmp_path: Path) -> None:
+    with pytest.raises(EdgeconvError) as error:
+        frontend.load(saved(case, tmp_path))
+    assert words in " ".join([str(error.value), *error.value.details])
