@@ -19,25 +19,15 @@
 #ifndef EC_GEMM_H
 #define EC_GEMM_H
 
-/* depth steps of the micro-kernel; of what comes next some is fetched before every few, so that it
-   does not queue. */
+/* depth steps of the micro-kernel, which fetch ahead where the board wants that. */
 EC_INLINE void ec_gemm_multiply(const ec_gemm spec, ec_sums *tile, const char *a, ptrdiff_t a_row,
                                 ptrdiff_t a_k, const char *b, int depth, ec_ahead *ahead,
                                 int mr, int nv)
 {
-    const ptrdiff_t b_k = (ptrdiff_t)nv * EC_VL * 4; /* a group is a word */
-    if (!spec.prefetch) {
+    if (spec.prefetch)
+        ec_row_mac_ahead(spec.micro_kernel, tile, a, a_row, a_k, b, depth, ahead, mr, nv);
+    else
         ec_row_mac(spec.micro_kernel, tile, a, a_row, a_k, b, depth, mr, nv);
-        return;
-    }
-    for (int k = 0; k < depth; k += EC_GEMM_FEW) {
-        for (int i = 0; i < ahead->lines && ahead->next < ahead->end; i++) {
-            EC_PREFETCH_L1(ahead->next);
-            ahead->next += EC_LINE_BYTES;
-        }
-        ec_row_mac(spec.micro_kernel, tile, a + k * a_k, a_row, a_k, b + k * b_k,
-                   ec_min_i(EC_GEMM_FEW, depth - k), mr, nv);
-    }
 }
 
 /* Sums over a panel of packed rows, of which the strip begins at `column`: pixels are the rows.  A run
@@ -139,7 +129,8 @@ EC_NEST void ec_gemm_tile(const ec_gemm spec, const ec_gemm_given given, const e
     const int mr = ec_ceil_div(rows, spec.row_multiple) * spec.row_multiple;
     const int nv = ec_ceil_div(columns, EC_VL);
     const char *const next = here.next + strip * here.fetched;
-    const ec_ahead ahead = {.next = next, .end = next + here.fetched};
+    const ec_ahead ahead = {.next = next, .end = next + here.fetched,
+                            .few = EC_GEMM_FEW, .near = 1};
     ec_sums tile;
     ec_vec sums[EC_TILE_VECS];
     const ptrdiff_t at = here.at + (by_filters ? column / EC_VL * spec.out_vec : column * spec.out_row);

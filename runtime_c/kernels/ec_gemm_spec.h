@@ -1,5 +1,5 @@
 /* What ec_gemm.h multiplies: its constants and operands, and where their parts lie.
-   Needs ec_epilogue.h and ec_window.h. */
+   Needs ec_epilogue.h, ec_micro_kernel.h and ec_window.h. */
 #ifndef EC_GEMM_SPEC_H
 #define EC_GEMM_SPEC_H
 
@@ -66,11 +66,7 @@ typedef struct ec_channel_set {
     int c, n, first, last;
 } ec_channel_set;
 
-/* Filters that are wanted next, fetched during a multiplication: so many cache lines at a time. */
-typedef struct ec_ahead {
-    const char *next, *end;
-    int lines;
-} ec_ahead;
+enum { EC_GEMM_FEW = 16 }; /* steps between which filters are fetched */
 
 /* A tile of filters under one line of pixels. */
 typedef struct ec_gemm_line {
@@ -83,8 +79,6 @@ typedef struct ec_gemm_line {
     const char *next;  /* filters that its first strip fetches, */
     ptrdiff_t fetched; /* so many bytes; others those behind */
 } ec_gemm_line;
-
-enum { EC_GEMM_FEW = 16 }; /* steps between which filters are fetched */
 
 /* Of the tile, and pixels its vectors; else the other way round. */
 EC_INLINE int ec_gemm_filters_are_rows(const ec_gemm spec)

@@ -26,6 +26,8 @@
 
 /* Inputs of a tile in either direction, and in all, at most. */
 enum { EC_WINOGRAD_SIDE = 10, EC_WINOGRAD_TILE = 64 };
+/* Bytes from filters that are multiplied to those that are fetched meanwhile, and steps at a time. */
+enum { EC_WINOGRAD_AHEAD = 8192, EC_WINOGRAD_FEW = 2 };
 
 /* Constants at the call. */
 typedef struct ec_winograd {
@@ -41,6 +43,7 @@ typedef struct ec_winograd {
     int summed;                   /* rows of tiles whose products are summed */
     int strip;                    /* tiles of a strip, a multiple of mr */
     int mr, nv;                   /* of the micro-kernel */
+    int prefetch;                 /* whether filters are fetched ahead */
     int line;                     /* floats of a tile's channels in the panel, padding included */
 } ec_winograd;
 
@@ -168,6 +171,24 @@ EC_NEST void ec_winograd_pack(const ec_winograd spec, const float *in, int first
         }
 }
 
+/* A register tile's products with a row of filters.  Those that the first one of a strip meets come
+   from furthest away. */
+EC_INLINE void ec_winograd_mac(const ec_winograd spec, ec_sums *sums, const float *tiles,
+                               ptrdiff_t a_row, ptrdiff_t a_k, const float *filters, int first, int nv)
+{
+    const char *const a = (const char *)tiles, *const b = (const char *)filters;
+    if (spec.prefetch && first) {
+        const char *const next = b + EC_WINOGRAD_AHEAD;
+        const int bytes = nv * EC_VL * 4; /* of a channel */
+        ec_ahead ahead = {.next = next, .end = next + (ptrdiff_t)spec.in_c * bytes,
+                          .lines = ec_ceil_div(EC_WINOGRAD_FEW * bytes, EC_LINE_BYTES),
+                          .few = EC_WINOGRAD_FEW};
+        ec_row_mac_ahead(spec.micro_kernel, sums, a, a_row, a_k, b, spec.in_c, &ahead, spec.mr, nv);
+    } else {
+        ec_row_mac(spec.micro_kernel, sums, a, a_row, a_k, b, spec.in_c, spec.mr, nv);
+    }
+}
+
 /* Products of all positions of a strip with nv vectors of filters, summed over the channels. */
 EC_INLINE void ec_winograd_multiply(const ec_winograd spec, const float *panel, const float *filters,
                                     float *sums, int nv)
@@ -181,8 +202,8 @@ EC_INLINE void ec_winograd_multiply(const ec_winograd spec, const float *panel, 
             ec_sums of;
             ec_row_init(spec.micro_kernel, &of, NULL, 0, spec.mr, nv);
             for (int row = 0; row < spec.summed; row++)
-                ec_row_mac(spec.micro_kernel, &of, panel + tile * (ptrdiff_t)spec.line + row * a_summed,
-                           a_row, a_k, filters + row * b_summed, spec.in_c, spec.mr, nv);
+                ec_winograd_mac(spec, &of, panel + tile * (ptrdiff_t)spec.line + row * a_summed,
+                                a_row, a_k, filters + row * b_summed, tile == 0, nv);
             ec_row_save(spec.micro_kernel, &of, sums, spec.mr, nv);
             sums += spec.mr * nv * EC_VL;
         }

@@ -17,6 +17,7 @@ import pytest
 from edgeconv.algorithms.winograd.forms import forms_for
 from edgeconv.algorithms.winograd.plan import routine_of
 from edgeconv.algorithms.winograd.toom_cook import doubles, matrices
+from edgeconv.cache import Cache
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.minimal_filter import Nested
 from edgeconv.targets import PANELS, Target
@@ -83,3 +84,14 @@ def specs(form: Nested, target: Target) -> Iterator[Spec]:
 def test_every_form(kind: str, build: Build, folder: Path) -> None:
     chosen = [winograd(form, spec) for form in FORMS[kind] for spec in specs(form, build.target)]
     check(build, [case for spec in chosen for case in spec.cases(build.target)], folder)
+
+
+def test_filters_are_fetched_ahead(build: Build, folder: Path) -> None:
+    """Those that find no room in the caches; of several passes each."""
+    near = tuple(Cache(level, 1024, 64) for level in (1, 2))
+    target = replace(build.target, prefetch=True, caches=near)
+    forms = [FORMS[kind][0] for kind in ("square", "summed")]
+    chosen = [winograd(form, spec) for form in forms for spec in specs(form, target)]
+    cases = [case for spec in chosen for case in spec.cases(target)]
+    assert any(case.layer.params["prefetch"] for case in cases)
+    check(replace(build, target=target), cases, folder)

@@ -99,6 +99,7 @@ def lower(candidate: WinogradCandidate, node: Node, graph: Graph, target: Target
             "strip": plan.strip,
             "tile": (plan.rows, plan.vectors),
             "line": plan.line,
+            "prefetch": plan.fetches(problem, target),
             "residual": bool(residual),
         },
         headers=("ec_window.h", "ec_micro_kernel.h", "ec_winograd.h"),

@@ -99,6 +99,12 @@ class WinogradPlan:
         """A panel and the sums behind it."""
         return self.panel_floats + self.sums_floats(lanes)
 
+    def fetches(self, problem: ConvProblem, target: Target) -> bool:
+        """Whether filters are fetched ahead: on a core that wants it, where they come from behind
+        the second cache."""
+        filters = FLOAT_BYTES * self.filter_floats(problem, target.lanes)
+        return target.prefetch and filters > _second_cache(target)
+
     @property
     def packed(self) -> bool:
         """Tiles lie side by side in the panel, else the channels of each."""
@@ -155,11 +161,16 @@ def _strip_pieces(pieces: int) -> Iterator[int]:
 def _fits(problem: ConvProblem, plan: WinogradPlan, target: Target) -> bool:
     """Whether a strip is one register tile, or its workspace has its share of the second cache; or
     of the filters, where these are so many that every strip brings them from further away."""
-    caches, lanes = target.caches or ASSUMED, target.lanes
-    room = STRIP_OF_L2 * caches[min(1, len(caches) - 1)].size
+    lanes, room = target.lanes, STRIP_OF_L2 * _second_cache(target)
     room = max(room, STRIP_OF_FILTERS * FLOAT_BYTES * plan.filter_floats(problem, lanes))
     held = FLOAT_BYTES * plan.workspace_floats(lanes)
     return plan.strip == plan.rows or held <= room
+
+
+def _second_cache(target: Target) -> int:
+    """Its bytes; those of the first where it is the only one."""
+    caches = target.caches or ASSUMED
+    return caches[min(1, len(caches) - 1)].size
 
 
 def transform_slots(form: Nested, side: str) -> float:
