@@ -82,7 +82,7 @@ def rounded_to(node: Node, graph: Graph) -> Encoding | None:
     before = node.epilogue.before
     if node.epilogue.is_only_before:
         y = result_of(node, graph)
-        return y if y and _rounds_to(before, y) else None
+        return y if y and rounds_to(before, y) else None
     fits = before.kind == "grid" and before.gamma - before.beta <= INT8.high - INT8.low
     if not fits or before.beta != round(before.beta):
         return None
@@ -99,9 +99,9 @@ def pair_of(node: Node, graph: Graph) -> PairSum | None:
     """How sums, once rounded, and the residual, if any, become the result; None without a form."""
     epilogue, y = node.epilogue, result_of(node, graph)
     x, r = rounded_to(node, graph), _residual(node, graph)
-    if x is None or y is None or r is None or not _rounds_to(epilogue.after, y):
+    if x is None or y is None or r is None or not rounds_to(epilogue.after, y):
         return None
-    return _pair(_affine(x), r, _affine(y), *_bounds(epilogue.after, y))
+    return _pair(_affine(x), r, _affine(y), *bounds_in(epilogue.after, y))
 
 
 def requantised(node: Node, graph: Graph, form: Fixed) -> tuple[int, ...]:
@@ -140,14 +140,14 @@ def _is_whole(x: Encoding, filters: Encoding) -> bool:
     return scaled and filters.element == INT8 and bool(filters.scale) and min(filters.scale) > 0
 
 
-def _rounds_to(rounding: Activation, y: Encoding) -> bool:
+def rounds_to(rounding: Activation, y: Encoding) -> bool:
     """It rounds to the numbers that ``y`` has."""
     if rounding.kind != "grid" or not y.affine or not y.is_per_tensor:
         return False
     return replace(y, scale=(rounding.alpha,), zero=(0,)) == replace(y, zero=(0,))
 
 
-def _bounds(rounding: Activation, y: Encoding) -> tuple[int, int]:
+def bounds_in(rounding: Activation, y: Encoding) -> tuple[int, int]:
     """Of the integers that stand for what is rounded."""
     low, high = (round(bound) + y.zero[0] for bound in (rounding.beta, rounding.gamma))
     return max(y.low, min(y.high, low)), max(y.low, min(y.high, high))
@@ -163,7 +163,7 @@ def _form(node: Node, graph: Graph, y: Encoding) -> Fixed | None:
     whole = units - x.zero[0] * w.sum(axis=1)
     least = np.minimum(w * x.low, w * x.high).sum(axis=1)
     most = np.maximum(w * x.low, w * x.high).sum(axis=1)
-    low, high = _bounds(node.epilogue.before, y)
+    low, high = bounds_in(node.epilogue.before, y)
     sums = Sums(unit, rest, least + whole, most + whole, y.scale[0], y.zero[0], low, high)
     found = fixed(sums)
     if found is None:

@@ -13,9 +13,11 @@ from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.layout import ROW_MAJOR, Layout, Shape
 from edgeconv.lowering.calls import constant_blob, in_place, kernel_layer, storage_of
 from edgeconv.lowering.images import layouts_of, padding
+from edgeconv.lowering.integers import wants_integers, with_integers
 from edgeconv.lowering.nest import Nest, broadcast_strides, collapse, dense_strides, require_loops
 from edgeconv.lowering.options import LayoutOption
 from edgeconv.lowering.work import Call
+from edgeconv.ops import int8_binary
 from edgeconv.ops.base import ImportContext, Importer, Operator, Source
 from edgeconv.ops.formula import Term, spelled_out
 from edgeconv.ops.importing import broadcast, make_node
@@ -87,7 +89,10 @@ def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
         if len(known) == len(operands):
             reads = (*known, *((layout,) if node.epilogue.residual else ()))
             options.append(LayoutOption(reads, (layout,), padding(out, layout)))
-    return options
+    if int8_binary.form_of(node, graph) is None:
+        return options
+    able = [each for each in options if int8_binary.suits(node, graph, each.writes[0])]
+    return with_integers(options, able)
 
 
 def _kind(node: Node, graph: Graph) -> str:
@@ -134,6 +139,8 @@ def _loop_params(node: Node, nest: Nest) -> dict[str, Param]:
 
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
     """Loops over the output's memory; where the whole pattern is regular they merge into one."""
+    if wants_integers(node):
+        return int8_binary.lower(node, graph, target)
     out, call = graph[node.output], Call(node, graph, target)
     kind = _kind(node, graph)
     alone = kind in _POWERS.values()

@@ -32,7 +32,8 @@ _AROUND = sorted(product(range(-4, 5), repeat=2), key=lambda near: max(map(abs, 
 
 @dataclass(frozen=True, slots=True)
 class Affine:
-    """Integers of ``scale``, which is exact in float64, and a zero point."""
+    """Integers of ``scale``, which is exact in float64, and a zero point.  The scale of what is
+    subtracted is negative."""
 
     scale: float
     zero: int
@@ -78,7 +79,8 @@ def pair_sum(a: Affine, b: Affine, result: Affine, low: int, high: int) -> PairS
         for near_a, near_b in _AROUND:
             whole_a, whole_b = round(by_a * 2**right) + near_a, round(by_b * 2**right) + near_b
             offset = _offset(whole_a, whole_b, right, wanted, (low, high))
-            if offset is not None and 128 * (whole_a + whole_b) + abs(offset) <= _LARGEST:
+            size = 128 * (abs(whole_a) + abs(whole_b))
+            if offset is not None and size + abs(offset) <= _LARGEST:
                 return PairSum(whole_a, whole_b, offset, right, low, high)
     return None
 
@@ -97,5 +99,5 @@ def _offset(
 
 def _rights(by_a: float, by_b: float) -> Iterator[int]:
     """The most bits behind the point that may fit into int32, and two fewer."""
-    fitting = [n for n in range(1, _MOST_RIGHT + 1) if 128 * (by_a + by_b) * 2**n < _LARGEST]
+    fitting = [n for n in range(1, _MOST_RIGHT + 1) if 128 * (by_a + abs(by_b)) * 2**n < _LARGEST]
     yield from reversed(fitting[-3:])

@@ -42,6 +42,20 @@ EC_INLINE void ec_istore_s8_four(int8_t *p, const ec_ivec v[4], int low, int hig
     const __m256i bounded = _mm256_max_epi8(bytes, _mm256_set1_epi8((char)low));
     _mm256_storeu_si256((__m256i *)(void *)p, _mm256_min_epi8(bounded, _mm256_set1_epi8((char)high)));
 }
+EC_INLINE void ec_iload_s8_run(const int8_t *p, ec_ivec v[4])
+{
+    EC_UNROLL
+    for (int i = 0; i < 4; i++)
+        v[i] = ec_iload_s8(p + i * EC_VL, EC_VL);
+}
+EC_INLINE void ec_istore_s8_run(int8_t *p, const ec_ivec v[4], int low, int high)
+{
+    /* of 128 bits that are packed, every word is of another vector */
+    const __m256i place = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    __m256i q = _mm256_packs_epi16(_mm256_packs_epi32(v[0], v[1]), _mm256_packs_epi32(v[2], v[3]));
+    q = _mm256_min_epi8(_mm256_max_epi8(q, _mm256_set1_epi8((char)low)), _mm256_set1_epi8((char)high));
+    _mm256_storeu_si256((__m256i *)(void *)p, _mm256_permutevar8x32_epi32(q, place));
+}
 
 /* Four vectors, bounded, as bytes: `nv` of a row side by side, rows `row` bytes apart. */
 #define EC_STORES_ROWS

@@ -64,4 +64,15 @@ EC_INLINE void ec_istore_s8_rows(int8_t *p, ptrdiff_t row, const ec_ivec *v, int
     }
 }
 
+EC_INLINE void ec_iload_s8_run(const int8_t *p, ec_ivec v[4])
+{
+    EC_UNROLL
+    for (int i = 0; i < 4; i++)
+        v[i] = ec_iload_s8(p + i * EC_VL, EC_VL);
+}
+EC_INLINE void ec_istore_s8_run(int8_t *p, const ec_ivec v[4], int low, int high)
+{
+    ec_istore_s8_rows(p, 0, v, 4, low, high);
+}
+
 #endif

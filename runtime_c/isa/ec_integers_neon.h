@@ -34,5 +34,16 @@ EC_INLINE void ec_istore_s8_four(int8_t *p, const ec_ivec v[4], int low, int hig
     const int8x16_t bytes = vcombine_s8(vqmovn_s16(first), vqmovn_s16(second));
     vst1q_s8(p, vminq_s8(vmaxq_s8(bytes, vdupq_n_s8((int8_t)low)), vdupq_n_s8((int8_t)high)));
 }
+EC_INLINE void ec_iload_s8_run(const int8_t *p, ec_ivec v[4])
+{
+    const int8x16_t bytes = vld1q_s8(p);
+    const int16x8_t first = vmovl_s8(vget_low_s8(bytes)), second = vmovl_s8(vget_high_s8(bytes));
+    v[0] = vmovl_s16(vget_low_s16(first)), v[1] = vmovl_s16(vget_high_s16(first));
+    v[2] = vmovl_s16(vget_low_s16(second)), v[3] = vmovl_s16(vget_high_s16(second));
+}
+EC_INLINE void ec_istore_s8_run(int8_t *p, const ec_ivec v[4], int low, int high)
+{
+    ec_istore_s8_four(p, v, low, high);
+}
 
 #endif

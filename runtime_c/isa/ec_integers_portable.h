@@ -4,7 +4,9 @@
    and ec_iadd modulo 2^32.  ec_ishift_right: arithmetic.  ec_ibetween: not below low, not above high.  ec_iload_s8 and
    ec_istore_s8: the first n lanes from and to bytes, which they fit.
    ec_istore_s8_four: four vectors, brought between low and high of int8; of every 16 bytes (fewer
-   where EC_VL is) the first quarter is of v[0], the second of v[1], and so on. */
+   where EC_VL is) the first quarter is of v[0], the second of v[1], and so on.  ec_iload_s8_run and
+   ec_istore_s8_run: four vectors from and to bytes, one behind the other; what is stored is brought between
+   low and high of int8. */
 #ifndef EC_INTEGERS_H
 #define EC_INTEGERS_H
 
@@ -28,6 +30,15 @@ EC_INLINE void ec_istore_s8_four(int8_t *p, const ec_ivec v[4], int low, int hig
 {
     for (int i = 0; i < 4; i++)
         p[i] = (int8_t)ec_ibetween(v[i], low, high);
+}
+EC_INLINE void ec_iload_s8_run(const int8_t *p, ec_ivec v[4])
+{
+    for (int i = 0; i < 4; i++)
+        v[i] = p[i];
+}
+EC_INLINE void ec_istore_s8_run(int8_t *p, const ec_ivec v[4], int low, int high)
+{
+    ec_istore_s8_four(p, v, low, high);
 }
 
 #endif

@@ -32,6 +32,17 @@ EC_INLINE void ec_istore_s8_four(int8_t *p, const ec_ivec v[4], int low, int hig
     const __vector signed char bytes = vec_packs(vec_packs(v[0], v[1]), vec_packs(v[2], v[3]));
     vec_xst(vec_min(vec_max(bytes, vec_splats((signed char)low)), vec_splats((signed char)high)), 0, p);
 }
+EC_INLINE void ec_iload_s8_run(const int8_t *p, ec_ivec v[4])
+{
+    const __vector signed char bytes = vec_xl(0, (const signed char *)p);
+    const __vector signed short first = vec_unpackh(bytes), second = vec_unpackl(bytes);
+    v[0] = vec_unpackh(first), v[1] = vec_unpackl(first);
+    v[2] = vec_unpackh(second), v[3] = vec_unpackl(second);
+}
+EC_INLINE void ec_istore_s8_run(int8_t *p, const ec_ivec v[4], int low, int high)
+{
+    ec_istore_s8_four(p, v, low, high);
+}
 
 /* Four vectors, bounded, as bytes: `nv` of a row side by side, rows `row` bytes apart. */
 #define EC_STORES_ROWS

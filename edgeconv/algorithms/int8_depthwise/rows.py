@@ -58,6 +58,12 @@ ROWS = (
 )
 
 
+def integers_header(target: Target) -> str:
+    """That of a target's vectors of integers, as kernels include it."""
+    found = row_of(target)
+    return found.headers[0] if found else ROWS[-1].headers[0]
+
+
 def row_of(target: Target) -> DotRow | None:
     """The row of a target; None where it has none."""
     able = (row for row in ROWS if row.isa == target.name)
