@@ -92,14 +92,14 @@ EC_NAKED void ec_int8_fours_helium(const ec_int8_fours_job *job __attribute__((u
         "pop {r4-r11, pc}\n");
 }
 
-/* See ec_int8_eights. */
-typedef struct ec_int8_eights_job {
+/* See ec_int8_eights_3x3. */
+typedef struct ec_int8_eights_3x3_job {
     const int8_t *panel;
     const int32_t *channels;
     int8_t *out, *out_end;
     int32_t offset, left, low, high;
     ptrdiff_t out_pixel, panel_skip;
-} ec_int8_eights_job;
+} ec_int8_eights_3x3_job;
 
 #define EC_INT8_TAP(at)                                                                           \
     "vldrb.s16 q2, [r0, #" at "]\n"                                                               \
@@ -109,7 +109,7 @@ typedef struct ec_int8_eights_job {
     "vadd.i32 q0, q0, q4\n"                                                                       \
     "vadd.i32 q1, q1, q2\n"
 
-EC_NAKED void ec_int8_eights_helium(const ec_int8_eights_job *job __attribute__((unused)))
+EC_NAKED void ec_int8_eights_3x3_helium(const ec_int8_eights_3x3_job *job __attribute__((unused)))
 {
     __asm__ volatile(
         "push {r4-r11, lr}\n"
@@ -127,6 +127,55 @@ EC_NAKED void ec_int8_eights_helium(const ec_int8_eights_job *job __attribute__(
         "vldrw.32 q1, [r1, #16]\n"
         EC_INT8_TAP("0") EC_INT8_TAP("8") EC_INT8_TAP("16") EC_INT8_TAP("24") EC_INT8_TAP("32")
         EC_INT8_TAP("40") EC_INT8_TAP("48") EC_INT8_TAP("56") EC_INT8_TAP("64")
+        EC_INT8_OF_SUMS("q0", "[r1, #32]")
+        EC_INT8_OF_SUMS("q1", "[r1, #48]")
+        "vmovnt.i32 q0, q1\n"
+        "vstrb.16 q0, [r3]\n"
+        "add r3, r3, r5\n"
+        "add r0, r0, r6\n"
+        "cmp r3, r4\n"
+        "bne 1b\n"
+        "vpop {d8-d15}\n"
+        "pop {r4-r11, pc}\n");
+}
+
+/* See ec_int8_eights. */
+typedef struct ec_int8_eights_job {
+    const int8_t *panel;
+    const int32_t *channels;
+    int8_t *out, *out_end;
+    int32_t offset, left, low, high;
+    ptrdiff_t out_pixel, panel_skip;
+    int taps;
+} ec_int8_eights_job;
+
+EC_NAKED void ec_int8_eights_helium(const ec_int8_eights_job *job __attribute__((unused)))
+{
+    __asm__ volatile(
+        "push {r4-r11, lr}\n"
+        "vpush {d8-d15}\n"
+        "ldrd r4, r5, [r0, #24]\n"
+        "vdup.32 q6, r4\n"
+        "vdup.32 q7, r5\n"
+        "ldr r12, [r0, #40]\n"
+        "ldrd r5, r6, [r0, #32]\n"
+        "ldrd r10, r11, [r0, #16]\n"
+        "ldrd r3, r4, [r0, #8]\n"
+        "ldrd r0, r1, [r0]\n"
+        "1:\n" /* a window */
+        "vldrw.32 q0, [r1]\n"
+        "vldrw.32 q1, [r1, #16]\n"
+        "add r2, r1, #64\n"
+        "mov r7, r0\n"
+        "dls lr, r12\n"
+        "2:\n"
+        "vldrb.s16 q2, [r7], #8\n"
+        "vldrb.s16 q3, [r2], #8\n"
+        "vmullb.s16 q4, q2, q3\n"
+        "vmullt.s16 q2, q2, q3\n"
+        "vadd.i32 q0, q0, q4\n"
+        "vadd.i32 q1, q1, q2\n"
+        "le lr, 2b\n"
         EC_INT8_OF_SUMS("q0", "[r1, #32]")
         EC_INT8_OF_SUMS("q1", "[r1, #48]")
         "vmovnt.i32 q0, q1\n"

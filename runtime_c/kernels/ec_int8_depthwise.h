@@ -1,103 +1,165 @@
-/* Depthwise convolution of int8 with a kernel of 3 x 3, channels last, any stride: four channels at a time.
+/* Depthwise convolution of int8 with any kernel, channels last, any number of filters per channel: four output
+   channels at a time.
 
-   Of every output row the three input rows are taken apart column by column, so that a window is
-   18 words one after the other, and windows overlap: of each column, for channels 0 and 2, then 1 and 3, the
-   pair of the first two rows for either channel, and of the third row the pair of both channels.
+   Of every output row the input rows are taken apart column by column, so that windows overlap, as int16: of every two
+   rows the pairs of both, of channels 0, 2, 1 and 3, which is how SXTB16 takes words apart; of a last row without
+   another, behind all columns of pairs, channels in that order.  Where other columns lie between those of a window
+   (dilation), windows are taken one by one.
 
-   channels: of every four channels 26 words: starts, a window of filters in the same order, multipliers
-   (ec_int8_channels.h).  Those beyond the last channel are zeros.  The spec is that of other convolutions, with in_c =
-   out_c.  Needs ec_int8_panel.h. */
+   channels: of every four output channels the starts, the filters in the order of a window, the multipliers
+   (ec_int8_channels.h).  Those beyond the last channel are zeros.  Needs ec_int8_rows.h. */
 #ifndef EC_INT8_DEPTHWISE_H
 #define EC_INT8_DEPTHWISE_H
 
-enum { EC_INT8_COLUMN_NUMBERS = 12, EC_INT8_FOUR_CHANNELS = 26 }; /* int16 of a column, words of four channels */
+#ifdef EC_INT8_DSP
+#include "../isa/ec_int8_dsp_depthwise.h"
+#endif
 
-/* `columns` of three rows from `at` on, `channels` of which there are, 1 to 4. */
-EC_INLINE void ec_int8_columns(const int8_t *const row[3], ptrdiff_t at, int16_t *panel, int columns,
-                               ptrdiff_t pixel, int channels)
+enum { EC_INT8_PAIR_NUMBERS = 8, EC_INT8_LONE_NUMBERS = 4 }; /* int16 of a column of four channels */
+
+/* The channel of four that is at `place`, and the place of a channel. */
+EC_INLINE int ec_int8_swapped(int place) { return place % 2 * 2 + place / 2; }
+
+/* Input channels of the four, in their places; of those beyond the last output channel the last one's. */
+typedef struct ec_int8_four {
+    int channel[4];
+    int side_by_side; /* from that at place 0 on */
+} ec_int8_four;
+
+EC_INLINE ec_int8_four ec_int8_four_from(const ec_int8_conv *spec, int first)
+{
+    const int each = spec->out_c / spec->in_c;
+    ec_int8_four four = {.side_by_side = each == 1 && first + 4 <= spec->out_c};
+    for (int i = 0; i < 4; i++)
+        four.channel[i] = ec_min_i(first + ec_int8_swapped(i), spec->out_c - 1) / each;
+    return four;
+}
+
+/* `columns` of rows a and b, `apart` int16 from one to the next. */
+EC_INLINE void ec_int8_pair_columns(const ec_int8_four *four, const int8_t *a, const int8_t *b, int16_t *panel,
+                                    int columns, ptrdiff_t pixel, int apart)
 {
 #ifdef EC_INT8_DSP
-    if (channels == 4) {
-        const ec_int8_columns_job job = {.row = {row[0], row[1], row[2]}, .at = at, .panel = panel,
-                                         .pixel = pixel, .end = at + columns * pixel};
-        ec_int8_columns_dsp(&job);
+    if (four->side_by_side) {
+        const int from = four->channel[0];
+        ec_int8_pair_columns_dsp(a + from, b + from, panel, columns, pixel, apart * (ptrdiff_t)sizeof *panel);
         return;
     }
 #endif
-    for (int x = 0; x < columns; x++, at += pixel, panel += EC_INT8_COLUMN_NUMBERS) {
-        for (int c = 0; c < 4; c++) {
-            int16_t *const half = panel + c % 2 * 6;
-            half[c / 2 * 2] = c < channels ? row[0][at + c] : 0;
-            half[c / 2 * 2 + 1] = c < channels ? row[1][at + c] : 0;
-            half[4 + c / 2] = c < channels ? row[2][at + c] : 0;
-        }
-    }
+    for (int x = 0; x < columns; x++, a += pixel, b += pixel, panel += apart)
+        for (int i = 0; i < 4; i++)
+            panel[2 * i] = a[four->channel[i]], panel[2 * i + 1] = b[four->channel[i]];
 }
 
-/* `count` windows, `stride` columns apart: out[i * out_pixel + channel]. */
-EC_INLINE void ec_int8_windows(ec_int8_result result, const int16_t *panel, const int32_t *words, int count,
-                               int stride, int8_t *out, ptrdiff_t out_pixel, int channels)
+/* `columns` of a row. */
+EC_INLINE void ec_int8_lone_columns(const ec_int8_four *four, const int8_t *row, int16_t *panel, int columns,
+                                    ptrdiff_t pixel)
 {
 #ifdef EC_INT8_DSP
-    if (channels == 4) {
-        const ec_int8_depthwise_job job = {
-            .panel = panel, .channels = words, .out = out, .out_end = out + count * out_pixel,
-            .offset = result.offset, .right = result.right,
-            .panel_skip = (stride - 3) * EC_INT8_COLUMN_NUMBERS * (ptrdiff_t)sizeof *panel, .out_pixel = out_pixel};
-        ec_int8_depthwise_dsp(&job);
-        if (result.low != INT8_MIN || result.high != INT8_MAX)
-            for (int i = 0; i < count; i++)
-                ec_int8_bound(result, out + i * out_pixel, 4);
+    if (four->side_by_side) {
+        ec_int8_lone_columns_dsp(row + four->channel[0], panel, columns, pixel);
         return;
     }
 #endif
-    const int16_t *const filters = (const int16_t *)(words + 4);
-    for (int i = 0; i < count; i++, panel += stride * EC_INT8_COLUMN_NUMBERS, out += out_pixel) {
-        for (int c = 0; c < channels; c++) {
-            int32_t sum = words[c];
-            for (int x = 0; x < 3; x++) {
-                const int at = x * EC_INT8_COLUMN_NUMBERS + c % 2 * 6;
-                for (int k = 0; k < 2; k++)
-                    sum += panel[at + c / 2 * 2 + k] * filters[at + c / 2 * 2 + k];
-                sum += panel[at + 4 + c / 2] * filters[at + 4 + c / 2];
-            }
-            out[c] = ec_int8_of_sum(result, sum, words[22 + c]);
-        }
-    }
+    for (int x = 0; x < columns; x++, row += pixel, panel += EC_INT8_LONE_NUMBERS)
+        for (int i = 0; i < 4; i++)
+            panel[i] = row[four->channel[i]];
 }
 
-/* Columns that the windows of a row read, those outside of the input included. */
-EC_INLINE int ec_int8_columns_read(const ec_window *window)
+EC_INLINE void ec_int8_fill(int16_t *panel, int value, int n)
 {
-    return (window->out_w - 1) * window->stride_w + 3;
+    for (int i = 0; i < n; i++)
+        panel[i] = (int16_t)value;
 }
 
-/* Rows [row0, row1) of the output.  workspace: those columns of four channels; then a row of the input's
-   size outside of it, unless no window reaches there. */
-EC_SHARED void ec_int8_depthwise_3x3(const ec_int8_conv *spec, const int8_t *in, const int32_t *channels,
-                                     int8_t *out, int16_t *workspace, int row0, int row1)
+/* Columns of the windows from output pixel (y, x) on, `read` of them, to `pairs` and `lone`. */
+EC_SHARED void ec_int8_take_columns(const ec_int8_conv *spec, const ec_int8_four *four, const int8_t *in,
+                                    const int8_t *outside, int16_t *pairs, int16_t *lone, int y, int x, int read)
 {
     const ec_window *w = &spec->window;
-    const int read = ec_int8_columns_read(w), inside = ec_min_i(w->in_w, read - w->pad_w);
-    int8_t *const outside = (int8_t *)(workspace + read * EC_INT8_COLUMN_NUMBERS);
-    int16_t *const first = workspace + w->pad_w * EC_INT8_COLUMN_NUMBERS;
-    for (int i = 0; i < read * EC_INT8_COLUMN_NUMBERS; i++)
-        workspace[i] = (int16_t)spec->padding;
-    if (row0 * w->stride_h < w->pad_h || (row1 - 1) * w->stride_h - w->pad_h + 2 * w->dilation_h >= w->in_h)
-        memset(outside, spec->padding, (size_t)(w->in_w * spec->in_pixel));
-    for (int y = row0; y < row1; y++) {
-        const int8_t *row[3];
-        for (int ky = 0; ky < 3; ky++) {
-            const int in_y = y * w->stride_h - w->pad_h + ky * w->dilation_h;
-            row[ky] = in_y < 0 || in_y >= w->in_h ? outside : in + ec_ring(in_y, w->in_ring) * spec->in_row;
+    const int in_x = x * w->stride_w - w->pad_w, apart = w->kernel_h / 2 * EC_INT8_PAIR_NUMBERS;
+    const ec_taps inside = ec_taps_within(in_x, read, w->dilation_w, 0, w->in_w);
+    const int from = ec_min_i(inside.from, read), end = ec_max_i(inside.to, from), columns = end - from;
+    const ptrdiff_t pixel = w->dilation_w * spec->in_pixel, at = in_x * spec->in_pixel + from * pixel;
+    ec_int8_fill(pairs, spec->padding, from * apart);
+    ec_int8_fill(pairs + end * apart, spec->padding, (read - end) * apart);
+    if (w->kernel_h % 2) {
+        ec_int8_fill(lone, spec->padding, from * EC_INT8_LONE_NUMBERS);
+        ec_int8_fill(lone + end * EC_INT8_LONE_NUMBERS, spec->padding, (read - end) * EC_INT8_LONE_NUMBERS);
+    }
+    if (columns <= 0)
+        return;
+    for (int ky = 0; ky + 1 < w->kernel_h; ky += 2)
+        ec_int8_pair_columns(four, ec_int8_row_of(spec, in, outside, y, ky) + at,
+                             ec_int8_row_of(spec, in, outside, y, ky + 1) + at,
+                             pairs + from * apart + ky / 2 * EC_INT8_PAIR_NUMBERS, columns, pixel, apart);
+    if (w->kernel_h % 2)
+        ec_int8_lone_columns(four, ec_int8_row_of(spec, in, outside, y, w->kernel_h - 1) + at,
+                             lone + from * EC_INT8_LONE_NUMBERS, columns, pixel);
+}
+
+/* `count` windows, side by side in the panel: out[i * out_pixel + channel]. */
+EC_INLINE void ec_int8_taps(const ec_int8_conv *spec, const int16_t *pairs, const int16_t *lone, const int32_t *words,
+                            int count, int8_t *out, int channels)
+{
+    const ec_window *w = &spec->window;
+    const int in_pairs = w->kernel_h / 2 * w->kernel_w, alone = w->kernel_h % 2 * w->kernel_w;
+    const int16_t *const filters = (const int16_t *)(words + 4);
+    const int16_t *const filters_alone = filters + in_pairs * EC_INT8_PAIR_NUMBERS;
+    const int pairs_skip = w->stride_w * (w->kernel_h / 2) * EC_INT8_PAIR_NUMBERS;
+    const int lone_skip = w->stride_w * EC_INT8_LONE_NUMBERS;
+#ifdef EC_INT8_DSP
+    if (channels == 4) {
+        const int pairs_out = in_pairs ? -in_pairs & (EC_INT8_TAPS - 1) : EC_INT8_TAPS;
+        const int alone_out = alone ? -alone & (EC_INT8_TAPS - 1) : EC_INT8_TAPS;
+        ec_int8_taps_job job = {
+            .pairs = pairs, .channels = words, .pairs_end = filters_alone,
+            .pairs_left_out = pairs_out * EC_INT8_PAIR_TAP_BYTES, .lone = lone,
+            .lone_end = filters_alone + alone * EC_INT8_LONE_NUMBERS, .lone_left_out = alone_out * EC_INT8_LONE_TAP_BYTES,
+            .pairs_skip = pairs_skip * (ptrdiff_t)sizeof *pairs, .lone_skip = lone_skip * (ptrdiff_t)sizeof *lone,
+            .out = out, .out_pixel = spec->out_pixel, .out_end = out + count * spec->out_pixel,
+            .offset = spec->result.offset, .right = spec->result.right};
+        ec_int8_taps_dsp(&job);
+        if (spec->result.low != INT8_MIN || spec->result.high != INT8_MAX)
+            for (int i = 0; i < count; i++)
+                ec_int8_bound(spec->result, out + i * spec->out_pixel, 4);
+        return;
+    }
+#endif
+    const int32_t *const multipliers = words + 4 + 2 * w->kernel_h * w->kernel_w;
+    for (int i = 0; i < count; i++, pairs += pairs_skip, lone += lone_skip, out += spec->out_pixel) {
+        for (int c = 0; c < channels; c++) {
+            const int place = ec_int8_swapped(c);
+            int32_t sum = words[c];
+            for (int k = 2 * place; k < in_pairs * EC_INT8_PAIR_NUMBERS; k += EC_INT8_PAIR_NUMBERS)
+                sum += pairs[k] * filters[k] + pairs[k + 1] * filters[k + 1];
+            for (int k = place; k < alone * EC_INT8_LONE_NUMBERS; k += EC_INT8_LONE_NUMBERS)
+                sum += lone[k] * filters_alone[k];
+            out[c] = ec_int8_of_sum(spec->result, sum, multipliers[c]);
         }
+    }
+}
+
+/* Rows [row0, row1) of the output.  workspace: the columns that the windows of a row read, or with dilation one window,
+   of four channels; then a row of the input's size outside of it, unless no window reaches there. */
+EC_SHARED void ec_int8_depthwise(const ec_int8_conv *spec, const int8_t *in, const int32_t *channels, int8_t *out,
+                                 int16_t *workspace, int row0, int row1)
+{
+    const ec_window *w = &spec->window;
+    const int together = w->dilation_w > 1 ? 1 : w->out_w, read = ec_int8_columns_taken(w);
+    int16_t *const lone = workspace + read * (w->kernel_h / 2) * EC_INT8_PAIR_NUMBERS;
+    int8_t *const outside = (int8_t *)(lone + read * (w->kernel_h % 2) * EC_INT8_LONE_NUMBERS);
+    ec_int8_pad_row(spec, outside, row0, row1);
+    for (int y = row0; y < row1; y++) {
         int8_t *const to = out + ec_ring(y, w->out_ring) * spec->out_row;
         const int32_t *words = channels;
-        for (int c = 0; c < spec->in_c; c += 4, words += EC_INT8_FOUR_CHANNELS) {
-            const int some = ec_min_i(spec->in_c - c, 4);
-            if (inside > 0)
-                ec_int8_columns(row, c, first, inside, spec->in_pixel, some);
-            ec_int8_windows(spec->result, workspace, words, w->out_w, w->stride_w, to + c, spec->out_pixel, some);
+        for (int c = 0; c < spec->out_c; c += 4, words += 8 + 2 * w->kernel_h * w->kernel_w) {
+            const ec_int8_four four = ec_int8_four_from(spec, c);
+            for (int x = 0; x < w->out_w; x += together) {
+                ec_int8_take_columns(spec, &four, in, outside, workspace, lone, y, x, read);
+                ec_int8_taps(spec, workspace, lone, words, together, to + x * spec->out_pixel + c,
+                             ec_min_i(spec->out_c - c, 4));
+            }
         }
     }
 }

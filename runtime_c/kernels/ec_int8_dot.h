@@ -8,6 +8,10 @@
 #ifndef EC_INT8_DOT_H
 #define EC_INT8_DOT_H
 
+#ifdef EC_INT8_DSP
+#include "../isa/ec_int8_dsp_dot.h"
+#endif
+
 /* `fours` of filters: out[filter] of one row of `n` numbers. */
 EC_INLINE void ec_int8_dot_c(ec_int8_result result, const int8_t *in, int n, const int8_t *filters,
                              const int32_t *channels, int fours, int8_t *out)

@@ -1,11 +1,10 @@
-/* Depthwise convolution of int8 with a kernel of 3 x 3, channels last, any stride: eight channels at a
-   time, for Helium.
+/* Depthwise convolution of int8 with any kernel, channels last, any number of filters per channel: eight output
+   channels at a time, for Helium.
 
-   Of every output row the three input rows of eight channels are copied side by side, so that a window is nine
-   vectors one after the other, column by column.  channels: of every eight channels 34 words: starts of
-   the even ones and of the odd ones, their multipliers (ec_int8_channels.h), then the filters, 9 by 8 bytes,
-   column by column.  Those beyond the last channel are zeros.  Needs ec_int8_channels.h,
-   ec_int8_panel.h. */
+   Of every output row the input rows of eight channels are copied side by side, so that a window is one vector after
+   the other, column by column; with dilation windows are copied one by one.  channels: of every eight output channels
+   the starts of the even ones and of the odd ones, their multipliers (ec_int8_channels.h), then the filters, 8
+   bytes a number, column by column.  Those beyond the last channel are zeros.  Needs ec_int8_rows.h. */
 #ifndef EC_INT8_EIGHTS_H
 #define EC_INT8_EIGHTS_H
 
@@ -13,77 +12,77 @@
 #include "../isa/ec_int8_helium.h"
 #endif
 
-enum { EC_INT8_COLUMN_BYTES = 24, EC_INT8_EIGHT_CHANNELS = 34 }; /* of a column, words of eight channels */
-
-/* `columns` of three rows; of the eight channels there are `channels`. */
-EC_INLINE void ec_int8_copy_columns(const int8_t *const row[3], int8_t *panel, int columns, ptrdiff_t pixel,
-                                    int channels)
+/* Columns of the windows of eight output channels, from channel `first` of pixel (y, x) on, `read` of them. */
+EC_SHARED void ec_int8_copy_eights(const ec_int8_conv *spec, const int8_t *in, const int8_t *outside, int8_t *panel,
+                                   int y, int x, int read, int first)
 {
-    const int8_t *a = row[0], *b = row[1], *c = row[2];
-    for (int x = 0; x < columns; x++, a += pixel, b += pixel, c += pixel, panel += EC_INT8_COLUMN_BYTES) {
-#ifdef EC_INT8_HELIUM
-        if (channels == 8) {
-            vstrbq_s16(panel, vldrbq_s16(a));
-            vstrbq_s16(panel + 8, vldrbq_s16(b));
-            vstrbq_s16(panel + 16, vldrbq_s16(c));
-            continue;
+    const ec_window *w = &spec->window;
+    const int in_x = x * w->stride_w - w->pad_w, apart = 8 * w->kernel_h, each = spec->out_c / spec->in_c;
+    const int side_by_side = each == 1 && first + 8 <= spec->out_c;
+    const ec_taps inside = ec_taps_within(in_x, read, w->dilation_w, 0, w->in_w);
+    const int from = ec_min_i(inside.from, read), end = ec_max_i(inside.to, from);
+    const ptrdiff_t pixel = w->dilation_w * spec->in_pixel;
+    memset(panel, spec->padding, (size_t)(from * apart));
+    memset(panel + end * apart, spec->padding, (size_t)((read - end) * apart));
+    for (int ky = 0; ky < w->kernel_h && from < end; ky++) {
+        const int8_t *row = ec_int8_row_of(spec, in, outside, y, ky) + in_x * spec->in_pixel + from * pixel;
+        int8_t *to = panel + from * apart + 8 * ky;
+        for (int i = from; i < end; i++, row += pixel, to += apart) {
+            if (side_by_side)
+                memcpy(to, row + first, 8);
+            else
+                for (int c = 0; c < 8; c++)
+                    to[c] = row[ec_min_i(first + c, spec->out_c - 1) / each];
         }
-#endif
-        for (int i = 0; i < channels; i++)
-            panel[i] = a[i], panel[8 + i] = b[i], panel[16 + i] = c[i];
     }
 }
 
-/* `count` windows, `stride` columns apart: out[i * out_pixel + channel]. */
-EC_INLINE void ec_int8_eights(ec_int8_result result, const int8_t *panel, const int32_t *words, int count,
-                              int stride, int8_t *out, ptrdiff_t out_pixel, int channels)
+/* `count` windows, side by side in the panel: out[i * out_pixel + channel]. */
+EC_INLINE void ec_int8_eights(const ec_int8_conv *spec, const int8_t *panel, const int32_t *words, int count,
+                              int8_t *out, int channels)
 {
+    const int taps = spec->window.kernel_h * spec->window.kernel_w;
+    const int skip = spec->window.stride_w * 8 * spec->window.kernel_h;
 #ifdef EC_INT8_HELIUM
     if (channels == 8) {
         const ec_int8_eights_job job = {
-            .panel = panel, .channels = words, .out = out, .out_end = out + count * out_pixel,
-            .offset = result.offset, .left = -result.right, .low = result.low, .high = result.high,
-            .out_pixel = out_pixel, .panel_skip = stride * EC_INT8_COLUMN_BYTES};
+            .panel = panel, .channels = words, .out = out, .out_end = out + count * spec->out_pixel,
+            .offset = spec->result.offset, .left = -spec->result.right, .low = spec->result.low,
+            .high = spec->result.high, .out_pixel = spec->out_pixel, .panel_skip = skip, .taps = taps};
         ec_int8_eights_helium(&job);
         return;
     }
 #endif
     const int8_t *const filters = (const int8_t *)(words + 16);
-    for (int i = 0; i < count; i++, panel += stride * EC_INT8_COLUMN_BYTES, out += out_pixel) {
+    for (int i = 0; i < count; i++, panel += skip, out += spec->out_pixel) {
         for (int c = 0; c < channels; c++) {
             const int lane = c % 2 * 4 + c / 2;
             int32_t sum = words[lane];
-            for (int k = 0; k < 9; k++)
+            for (int k = 0; k < taps; k++)
                 sum += panel[8 * k + c] * filters[8 * k + c];
-            out[c] = ec_int8_of_sum(result, sum, words[8 + lane]);
+            out[c] = ec_int8_of_sum(spec->result, sum, words[8 + lane]);
         }
     }
 }
 
-/* Rows [row0, row1) of the output.  workspace: the columns that the windows of a row read, those outside of
-   the input included, of eight channels; then a row of the input's size outside of it, unless no window
-   reaches there. */
+/* Rows [row0, row1) of the output.  workspace: the columns that are taken, of eight channels; then a row of the
+   input's size outside of it, unless no window reaches there. */
 EC_SHARED void ec_int8_depthwise_eights(const ec_int8_conv *spec, const int8_t *in, const int32_t *channels,
                                         int8_t *out, int8_t *workspace, int row0, int row1)
 {
     const ec_window *w = &spec->window;
-    const int read = (w->out_w - 1) * w->stride_w + 3, inside = ec_min_i(w->in_w, read - w->pad_w);
-    int8_t *const outside = workspace + read * EC_INT8_COLUMN_BYTES;
-    memset(workspace, spec->padding, (size_t)(read * EC_INT8_COLUMN_BYTES));
-    if (row0 * w->stride_h < w->pad_h || (row1 - 1) * w->stride_h - w->pad_h + 2 * w->dilation_h >= w->in_h)
-        memset(outside, spec->padding, (size_t)(w->in_w * spec->in_pixel));
+    const int together = w->dilation_w > 1 ? 1 : w->out_w, read = ec_int8_columns_taken(w);
+    int8_t *const outside = workspace + read * 8 * w->kernel_h;
+    ec_int8_pad_row(spec, outside, row0, row1);
     for (int y = row0; y < row1; y++) {
         int8_t *const to = out + ec_ring(y, w->out_ring) * spec->out_row;
         const int32_t *words = channels;
-        for (int c = 0; c < spec->in_c; c += 8, words += EC_INT8_EIGHT_CHANNELS) {
-            const int some = ec_min_i(spec->in_c - c, 8);
-            const int8_t *row[3];
-            for (int ky = 0; ky < 3; ky++) {
-                const int at = y * w->stride_h - w->pad_h + ky * w->dilation_h;
-                row[ky] = (at < 0 || at >= w->in_h ? outside : in + ec_ring(at, w->in_ring) * spec->in_row) + c;
+        for (int c = 0; c < spec->out_c; c += 8, words += 16 + 2 * w->kernel_h * w->kernel_w) {
+            for (int x = 0; x < w->out_w; x += together) {
+                ec_int8_copy_eights(spec, in, outside, workspace, y, x, read, c);
+                ec_int8_eights(spec, workspace, words, together, to + x * spec->out_pixel + c,
+                               ec_min_i(spec->out_c - c, 8));
             }
-            ec_int8_copy_columns(row, workspace + w->pad_w * EC_INT8_COLUMN_BYTES, inside, spec->in_pixel, some);
-            ec_int8_eights(spec->result, workspace, words, w->out_w, w->stride_w, to + c, spec->out_pixel, some);
         }
     }
 }

@@ -9,6 +9,10 @@
 #ifndef EC_INT8_PANEL_H
 #define EC_INT8_PANEL_H
 
+#ifdef EC_INT8_DSP
+#include "../isa/ec_int8_dsp_tile.h"
+#endif
+
 enum { EC_INT8_PIXELS = 3, EC_INT8_QUAD_NUMBERS = 4 * EC_INT8_PIXELS };
 
 /* Where number `at` of a pixel lies in its panel, from that pixel's first quad. */
@@ -45,8 +49,8 @@ EC_INLINE void ec_int8_put(const int8_t *from, int value, int16_t *panel, int at
         panel[ec_int8_place(at + i)] = (int16_t)(from ? from[i] : value);
 }
 
-/* A convolution of one group over an image with channels last.  Strides count elements.  padding: what
-   lies outside of the input, its zero point. */
+/* A convolution over an image with channels last, of one group, whose channels are some of a pixel's, or depthwise.
+   Strides count elements.  padding: what lies outside of the input, its zero point. */
 typedef struct ec_int8_conv {
     ec_window window;
     int in_c, out_c, padding;
@@ -77,6 +81,25 @@ EC_SHARED void ec_int8_pack_pixels(const ec_int8_conv *spec, const int8_t *in, i
             ec_int8_put(from ? from + quads : NULL, spec->padding, panel,
                         w->kernel_h * whole + ky * (row - whole) + kx * c + quads - whole, c - quads);
         }
+    }
+}
+
+/* The same where pixels are whole quads: pixel by pixel those that lie inside. */
+EC_SHARED void ec_int8_pack_apart(const ec_int8_conv *spec, const int8_t *in, int16_t *panel, int in_y, int in_x)
+{
+    const ec_window *w = &spec->window;
+    const int quads = spec->in_c / 4, pixel_numbers = quads * EC_INT8_QUAD_NUMBERS;
+    const ec_taps columns = ec_taps_within(in_x, w->kernel_w, w->dilation_w, 0, w->in_w);
+    const ptrdiff_t apart = w->dilation_w * spec->in_pixel;
+    for (int ky = 0; ky < w->kernel_h; ky++, panel += w->kernel_w * pixel_numbers) {
+        const int at_y = in_y + ky * w->dilation_h, outside = at_y < 0 || at_y >= w->in_h;
+        const int from = outside ? w->kernel_w : ec_min_i(columns.from, w->kernel_w);
+        const int end = ec_max_i(outside ? 0 : columns.to, from);
+        ec_int8_fill_quads(spec->padding, panel, from * quads);
+        ec_int8_fill_quads(spec->padding, panel + end * pixel_numbers, (w->kernel_w - end) * quads);
+        if (from < end)
+            ec_int8_widen_rows(in + ec_ring(at_y, w->in_ring) * spec->in_row + in_x * spec->in_pixel + from * apart, apart,
+                               end - from, panel + from * pixel_numbers, quads);
     }
 }
 
@@ -116,7 +139,10 @@ EC_SHARED void ec_int8_pack_window(const ec_int8_conv *spec, const int8_t *in, i
     if (numbers % 4)
         ec_int8_fill_quads(0, panel + numbers / 4 * EC_INT8_QUAD_NUMBERS, 1);
     if (w->dilation_w > 1 || spec->in_pixel != c || (c % 4 && !inside) || end <= before) {
-        ec_int8_pack_pixels(spec, in, panel, in_y, in_x);
+        if (c % 4)
+            ec_int8_pack_pixels(spec, in, panel, in_y, in_x);
+        else
+            ec_int8_pack_apart(spec, in, panel, in_y, in_x);
     } else if (inside && in_y >= 0 && in_y + height < w->in_h && (!w->in_ring || ring_y + height < w->in_ring)) {
         const ptrdiff_t apart = w->dilation_h * spec->in_row;
         const int8_t *from = in + ring_y * spec->in_row + in_x * c;

@@ -12,6 +12,15 @@ typedef struct ec_int8_residual {
     int rows;
 } ec_int8_residual;
 
+/* A row of sums and the residual's become that of the output. */
+EC_INLINE void ec_int8_add_row(const ec_int8_conv *spec, const ec_int8_residual *add, const int8_t *sums,
+                               const int8_t *residual, int8_t *out, int y)
+{
+    const ptrdiff_t at = ec_ring(y, spec->window.out_ring) * spec->out_row;
+    ec_int8_add(&add->result, add->by_sum, add->by_residual, sums, residual + at, out + at,
+                spec->window.out_w * spec->out_c);
+}
+
 /* Rows [row0, row1) of the output.  workspace: a panel, then those rows.  Pixels and rows lie one behind the
    other. */
 EC_SHARED void ec_int8_convolve_add(const ec_int8_conv *spec, const ec_int8_residual *add, const int8_t *in,

@@ -13,10 +13,8 @@ EC_SHARED void ec_int8_convolve_fours_add(const ec_int8_conv *spec, const ec_int
     one.out_row = 0;
     int8_t *const sums = workspace + ec_int8_quads(spec) * 4;
     for (int y = row0; y < row1; y++) {
-        const ptrdiff_t at = ec_ring(y, spec->window.out_ring) * spec->out_row;
         ec_int8_convolve_fours(&one, in, filters, channels, sums, workspace, y, y + 1);
-        ec_int8_add(&add->result, add->by_sum, add->by_residual, sums, residual + at, out + at,
-                    spec->window.out_w * spec->out_c);
+        ec_int8_add_row(spec, add, sums, residual, out, y);
     }
 }
 

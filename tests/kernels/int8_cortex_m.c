@@ -6,11 +6,16 @@
 #include "kernels/ec_int8_panel.h"
 #include "kernels/ec_int8_tile.h"
 #include "kernels/ec_int8_dot.h"
+#include "kernels/ec_int8_rows.h"
+#include "kernels/ec_int8_depthwise_3x3.h"
 #include "kernels/ec_int8_depthwise.h"
 #include "kernels/ec_int8_fours.h"
+#include "kernels/ec_int8_eights_3x3.h"
 #include "kernels/ec_int8_eights.h"
 #include "kernels/ec_int8_add.h"
 #include "kernels/ec_int8_residual.h"
+#include "kernels/ec_int8_residual_depthwise.h"
+#include "kernels/ec_int8_residual_eights.h"
 
 int printf(const char *format, ...); /* declared, since freestanding C has no headers for them */
 void *calloc(size_t n, size_t bytes);
@@ -77,10 +82,11 @@ typedef struct layer {
     int per_filter, in_bytes, out_bytes;
 } layer;
 
-static layer layer_of(int in_c, int out_c, int depthwise, ec_window window)
+/* Of `groups`: in_c of them, or one. */
+static layer layer_of(int in_c, int out_c, int groups, ec_window window)
 {
     const ec_window w = window;
-    const int kind = draw(0, 5), terms = w.kernel_h * w.kernel_w * (depthwise ? 1 : in_c);
+    const int kind = draw(0, 5), terms = w.kernel_h * w.kernel_w * (in_c / groups);
     layer l = {.spec = {.window = w, .in_c = in_c, .out_c = out_c, .padding = draw(-128, 127),
                         .in_row = w.in_w * in_c, .in_pixel = in_c, .out_row = w.out_w * out_c,
                         .out_pixel = out_c, .result = result_of()},
@@ -102,11 +108,11 @@ static layer layer_of(int in_c, int out_c, int depthwise, ec_window window)
     return l;
 }
 
-static void define(layer *of, int depthwise)
+static void define(layer *of, int groups)
 {
     layer *const l = of;
     const ec_window w = l->spec.window;
-    const int in_c = l->spec.in_c, out_c = l->spec.out_c, inner = depthwise ? 1 : in_c;
+    const int in_c = l->spec.in_c, out_c = l->spec.out_c, inner = in_c / groups;
     for (int y = 0; y < w.out_h; y++)
         for (int x = 0; x < w.out_w; x++)
             for (int o = 0; o < out_c; o++) {
@@ -117,7 +123,7 @@ static void define(layer *of, int depthwise)
                             const int in_y = y * w.stride_h - w.pad_h + ky * w.dilation_h;
                             const int in_x = x * w.stride_w - w.pad_w + kx * w.dilation_w;
                             const int outside = in_y < 0 || in_y >= w.in_h || in_x < 0 || in_x >= w.in_w;
-                            const int at = (in_y * w.in_w + in_x) * in_c + (depthwise ? o : c);
+                            const int at = (in_y * w.in_w + in_x) * in_c + o / (out_c / groups) * inner + c;
                             sum += (int64_t)(outside ? l->spec.padding : l->in[at]) *
                                    l->filters[((o * w.kernel_h + ky) * w.kernel_w + kx) * inner + c];
                         }
@@ -257,18 +263,51 @@ static void with_input(const layer *of, const int8_t *filters, const int32_t *ch
     free(workspace), free(wanted), free(out);
 }
 
+/* Every `to` numbers of `n` pixels from every `from` ones, of which each has `count`. */
+static void spread(const int8_t *of, int from, int8_t *wide, int to, int n, int count)
+{
+    for (int i = 0; i < n; i++)
+        memcpy(wide + i * to, of + i * from, (size_t)count);
+}
+
+/* As of a group: pixels of input and output have other channels, too, which stay. */
+static void some_channels(const layer *of, const int8_t *filters, const int32_t *channels, int8_t *workspace, int fours)
+{
+    const ec_window w = of->spec.window;
+    const int in_c = of->spec.in_c, out_c = of->spec.out_c, in_pixel = in_c + draw(1, 5), out_pixel = out_c + draw(1, 5);
+    const int pixels = w.out_h * w.out_w;
+    ec_int8_conv spec = of->spec;
+    spec.in_pixel = in_pixel, spec.in_row = w.in_w * in_pixel;
+    spec.out_pixel = out_pixel, spec.out_row = w.out_w * out_pixel;
+    int8_t *const in = bytes_of((size_t)(w.in_h * w.in_w * in_pixel)), *const out = bytes_of((size_t)(pixels * out_pixel));
+    spread(of->in, in_c, in, in_pixel, w.in_h * w.in_w, in_c);
+    memset(out, 77, (size_t)(pixels * out_pixel));
+    if (fours)
+        ec_int8_convolve_fours(&spec, in, filters, channels, out, workspace, 0, w.out_h);
+    else
+        ec_int8_convolve(&spec, in, filters, channels, out, (int16_t *)workspace, 0, w.out_h);
+    for (int i = 0; i < pixels; i++)
+        for (int c = out_c; c < out_pixel; c++)
+            different += out[i * out_pixel + c] != 77;
+    memset(of->out, 0, (size_t)of->out_bytes);
+    spread(out, out_pixel, of->out, out_c, pixels, out_c);
+    compare(of->out, of->wanted, of->out_bytes);
+    free(in), free(out);
+}
+
 static void convolution(int in_c, int out_c, ec_window window)
 {
-    layer l = layer_of(in_c, out_c, 0, window);
+    layer l = layer_of(in_c, out_c, 1, window);
     int8_t *filters;
     int32_t *channels;
-    define(&l, 0);
+    define(&l, 1);
     pack(&l, 2, &filters, &channels);
     int16_t *const panel = bytes_of((size_t)(24 * ec_int8_quads(&l.spec)));
     const int cut = draw(0, window.out_h);
     ec_int8_convolve(&l.spec, l.in, filters, channels, l.out, panel, 0, cut);
     ec_int8_convolve(&l.spec, l.in, filters, channels, l.out, panel, cut, window.out_h);
     compare(l.out, l.wanted, l.out_bytes);
+    some_channels(&l, filters, channels, (int8_t *)panel, 0);
     with_residual(&l, filters, channels, cut);
     if (window.in_h == window.out_h && window.in_w == window.out_w && in_c == out_c)
         with_input(&l, filters, channels);
@@ -289,6 +328,7 @@ static void convolution(int in_c, int out_c, ec_window window)
     out = over_input(&l, apart_of(&l, 1, 0), &in);
     ec_int8_convolve_fours(&l.spec, in, filters, channels, out, copy, 0, window.out_h);
     compare(out, l.wanted, l.out_bytes);
+    some_channels(&l, filters, channels, copy, 1);
     free(copy), free(filters), free(channels), free(out), release(&l);
 }
 
@@ -296,17 +336,17 @@ static void fully_connected(int in_c, int out_c, int rows)
 {
     const ec_window w = {.in_h = rows, .in_w = 1, .out_h = rows, .out_w = 1, .kernel_h = 1, .kernel_w = 1,
                          .stride_h = 1, .stride_w = 1, .dilation_h = 1, .dilation_w = 1};
-    layer l = layer_of(in_c, out_c, 0, w);
+    layer l = layer_of(in_c, out_c, 1, w);
     int8_t *filters;
     int32_t *channels;
-    define(&l, 0);
+    define(&l, 1);
     pack(&l, 4, &filters, &channels);
     ec_int8_dense(&l.spec.result, l.in, in_c, filters, channels, out_c, l.out, rows);
     compare(l.out, l.wanted, l.out_bytes);
     free(filters), free(channels), release(&l);
 }
 
-static void depthwise_eights(const layer *of, int8_t *workspace, int cut)
+static void depthwise_3x3_eights(const layer *of, int8_t *workspace, int cut)
 {
     const int in_c = of->spec.in_c, out_h = of->spec.window.out_h;
     int32_t *const words = bytes_of((size_t)((in_c + 7) / 8 * EC_INT8_EIGHT_CHANNELS) * 4);
@@ -320,21 +360,21 @@ static void depthwise_eights(const layer *of, int8_t *workspace, int cut)
     }
     memset(of->out, 0, (size_t)of->out_bytes);
     if (cut)
-        ec_int8_depthwise_eights(&of->spec, of->in, words, of->out, workspace, 0, cut);
+        ec_int8_depthwise_3x3_eights(&of->spec, of->in, words, of->out, workspace, 0, cut);
     if (cut < out_h)
-        ec_int8_depthwise_eights(&of->spec, of->in, words, of->out, workspace, cut, out_h);
+        ec_int8_depthwise_3x3_eights(&of->spec, of->in, words, of->out, workspace, cut, out_h);
     compare(of->out, of->wanted, of->out_bytes);
     int8_t *in, *const out = over_input(of, rows_apart(of), &in);
-    ec_int8_depthwise_eights(&of->spec, in, words, out, workspace, 0, out_h);
+    ec_int8_depthwise_3x3_eights(&of->spec, in, words, out, workspace, 0, out_h);
     compare(out, of->wanted, of->out_bytes);
     free(words), free(out);
 }
 
-static void depthwise(int in_c, ec_window window)
+static void depthwise_3x3(int in_c, ec_window window)
 {
     const ec_window w = window;
-    layer l = layer_of(in_c, in_c, 1, w);
-    define(&l, 1);
+    layer l = layer_of(in_c, in_c, in_c, w);
+    define(&l, in_c);
     int32_t *const words = bytes_of((size_t)((in_c + 3) / 4 * EC_INT8_FOUR_CHANNELS) * 4);
     for (int c = 0; c < in_c; c++) {
         int32_t *const four = words + c / 4 * EC_INT8_FOUR_CHANNELS;
@@ -356,8 +396,86 @@ static void depthwise(int in_c, ec_window window)
     ec_int8_depthwise_3x3(&l.spec, in, words, out, workspace, 0, w.out_h);
     compare(out, l.wanted, l.out_bytes);
     free(words), free(out);
-    depthwise_eights(&l, (int8_t *)workspace, cut);
+    depthwise_3x3_eights(&l, (int8_t *)workspace, cut);
     free(workspace), release(&l);
+}
+
+/* Words of a depthwise layer, `together` output channels at a time (4 or 8), of which `place` says where in a column
+   of as many its number of kernel row y lies. */
+static int32_t *words_of(const layer *of, int together)
+{
+    const ec_window w = of->spec.window;
+    const int taps = w.kernel_h * w.kernel_w, words = 2 * together + 2 * taps, tall = w.kernel_h / 2 * 2;
+    int32_t *const all = bytes_of((size_t)((of->spec.out_c + together - 1) / together * words) * 4);
+    for (int o = 0; o < of->spec.out_c; o++) {
+        const int in = o % together, place = in % 2 * (together / 2) + in / 2;
+        int32_t *const some = all + o / together * words;
+        some[together == 8 ? place : in] = of->start[o];
+        some[together == 8 ? 8 + place : 4 + 2 * taps + in] = of->multiplier[o];
+        for (int k = 0; k < taps; k++) {
+            const int y = k / w.kernel_w, x = k % w.kernel_w;
+            const int8_t number = of->filters[o * taps + k];
+            if (together == 8)
+                ((int8_t *)(some + 16))[(x * w.kernel_h + y) * 8 + in] = number;
+            else if (y < tall)
+                ((int16_t *)(some + 4))[((x * tall + y) / 2 * 4 + place) * 2 + y % 2] = number;
+            else
+                ((int16_t *)(some + 4))[w.kernel_w * tall * 4 + x * 4 + place] = number;
+        }
+    }
+    return all;
+}
+
+typedef void depthwise_kernel(const layer *of, const int8_t *in, const int32_t *words, int8_t *out, void *workspace,
+                              int row0, int row1);
+static void run_fours(const layer *of, const int8_t *in, const int32_t *words, int8_t *out, void *workspace, int row0,
+                      int row1)
+{
+    ec_int8_depthwise(&of->spec, in, words, out, workspace, row0, row1);
+}
+static void run_eights(const layer *of, const int8_t *in, const int32_t *words, int8_t *out, void *workspace, int row0,
+                       int row1)
+{
+    ec_int8_depthwise_eights(&of->spec, in, words, out, workspace, row0, row1);
+}
+
+/* Any kernel, `each` filters of a channel: alone, over its input, with a residual in its output. */
+static void depthwise(int in_c, int each, ec_window window)
+{
+    const ec_window w = window;
+    layer l = layer_of(in_c, in_c * each, in_c, w);
+    const int columns = w.dilation_w > 1 ? w.kernel_w : ec_int8_columns_read(&w), cut = draw(0, w.out_h);
+    const ec_int8_residual add = {.by_sum = draw(1, 1 << 15), .by_residual = draw(1, 1 << 15),
+                                  .result = {.offset = draw(-1000000, 1000000), .right = draw(8, 16),
+                                             .low = draw(-128, 0), .high = draw(0, 1) ? 127 : 50}};
+    depthwise_kernel *const kernels[2] = {run_fours, run_eights};
+    int8_t *const added = bytes_of((size_t)l.out_bytes), *in;
+    define(&l, in_c);
+    for (int i = 0; i < 2; i++) {
+        int32_t *const words = words_of(&l, 4 << i);
+        int8_t *const workspace = bytes_of((size_t)(8 * columns * w.kernel_h + w.in_w * in_c + w.out_w * l.spec.out_c));
+        memset(l.out, 0, (size_t)l.out_bytes);
+        if (cut)
+            kernels[i](&l, l.in, words, l.out, workspace, 0, cut);
+        if (cut < w.out_h)
+            kernels[i](&l, l.in, words, l.out, workspace, cut, w.out_h);
+        compare(l.out, l.wanted, l.out_bytes);
+        int8_t *const out = over_input(&l, each > 1 || w.dilation_w > 1 ? l.out_bytes : rows_apart(&l), &in);
+        kernels[i](&l, in, words, out, workspace, 0, w.out_h);
+        compare(out, l.wanted, l.out_bytes);
+        for (int j = 0; j < l.out_bytes; j++) {
+            l.out[j] = number(0);
+            added[j] = floored(add.result, (int64_t)l.wanted[j] * add.by_sum + (int64_t)l.out[j] * add.by_residual +
+                                               add.result.offset);
+        }
+        if (i)
+            ec_int8_depthwise_eights_add(&l.spec, &add, l.in, words, l.out, l.out, workspace, 0, w.out_h);
+        else
+            ec_int8_depthwise_add(&l.spec, &add, l.in, words, l.out, l.out, (int16_t *)workspace, 0, w.out_h);
+        compare(l.out, added, l.out_bytes);
+        free(words), free(workspace), free(out);
+    }
+    free(added), release(&l);
 }
 
 /* Every pair of numbers. */
@@ -410,7 +528,8 @@ int main(void)
         }
     for (int i = 0; i < 600; i++) {
         convolution(draw(1, 9), draw(1, 9), window_of(0, 1));
-        depthwise(draw(1, 20), window_of(3, 0));
+        depthwise_3x3(draw(1, 20), window_of(3, 0));
+        depthwise(draw(1, 9), draw(1, 3), window_of(0, 1));
     }
     for (int i = 0; i < 4; i++)
         addition();

@@ -83,10 +83,10 @@ def layer(
         sizes = zip(room, spans, attrs["strides"], strict=True)
         out = tuple((n - span) // s + 1 for n, span, s in sizes)
         seen = windows(q, attrs, zero, out) - zero
-        taps = integers.reshape(*w[:2], -1)
-        subscripts = "nyxck,fck->nyxf" if groups == 1 else "nyxck,ck->nyxc"
-        sums = np.einsum(subscripts, seen, taps if groups == 1 else taps[:, 0])
         shape = (x[0], w[0], *out)
+        taps = integers.reshape(groups, w[0] // groups, w[1], -1)
+        parted = seen.reshape(*seen.shape[:3], groups, w[1], -1)
+        sums = np.einsum("nyxgck,gfck->nyxgf", parted, taps).reshape(*seen.shape[:3], w[0])
     wanted = exact(sums, unit, whole, spacing, low)
     spec = Spec(
         "Dense" if window is None else "Conv",
@@ -125,6 +125,16 @@ SHAPES: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any], int]] = [
     *(((1, n, 4, 5), (n, 1, 3, 3), {"pads": (1, 1, 1, 1)}, n) for n in (2, 4, 5, 11)),
     ((2, 6, 7, 7), (6, 1, 3, 3), {"pads": (0, 0, 1, 1), "strides": (2, 2)}, 6),
     ((1, 4, 9, 6), (4, 1, 3, 3), {"dilations": (2, 1), "strides": (1, 3)}, 4),
+    ((1, 4, 9, 8), (4, 1, 3, 3), {"dilations": (2, 3), "pads": (2, 3, 2, 3)}, 4),
+    ((1, 9, 7, 8), (9, 1, 5, 5), {"pads": (2, 2, 2, 2), "strides": (2, 1)}, 9),
+    ((1, 8, 1, 12), (8, 1, 1, 7), {"pads": (0, 3, 0, 3)}, 8),
+    ((2, 5, 9, 1), (5, 1, 4, 1), {"pads": (2, 0, 1, 0)}, 5),
+    # Several filters of a channel, and of groups of channels.
+    ((1, 3, 5, 4), (9, 1, 3, 3), {"pads": (1, 1, 1, 1)}, 3),
+    ((1, 2, 6, 6), (8, 1, 2, 5), {"strides": (1, 2)}, 2),
+    ((2, 8, 4, 5), (6, 4, 3, 3), {"pads": (1, 1, 1, 1)}, 2),
+    ((1, 6, 5, 5), (9, 2, 1, 1), {}, 3),
+    ((1, 24, 4, 4), (10, 12, 3, 2), {"pads": (1, 0, 1, 1), "dilations": (1, 2)}, 2),
 ]
 
 
@@ -163,11 +173,13 @@ def test_residuals(build: Build, folder: Path) -> None:
 def with_residuals() -> list[tuple[Spec, npt.NDArray[np.float32]]]:
     """Convolutions as `layer` makes them, to which tensors of int8 are added."""
     return [
-        added_to(*layer(x, w, window))
-        for x, w, window in (
-            ((1, 4, 7, 5), (6, 4, 3, 3), {"pads": (1, 1, 1, 1)}),
-            ((2, 8, 2, 4), (3, 8, 1, 1), {}),
-            ((1, 3, 9, 9), (4, 3, 3, 3), {"pads": (0, 0, 1, 1), "strides": (2, 2)}),
+        added_to(*layer(x, w, window, groups))
+        for x, w, window, groups in (
+            ((1, 4, 7, 5), (6, 4, 3, 3), {"pads": (1, 1, 1, 1)}, 1),
+            ((2, 8, 2, 4), (3, 8, 1, 1), {}, 1),
+            ((1, 3, 9, 9), (4, 3, 3, 3), {"pads": (0, 0, 1, 1), "strides": (2, 2)}, 1),
+            ((2, 9, 5, 6), (9, 1, 3, 3), {"pads": (1, 1, 1, 1)}, 9),
+            ((1, 3, 5, 8), (6, 1, 2, 3), {"dilations": (2, 2)}, 3),
         )
     ]
 

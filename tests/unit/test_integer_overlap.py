@@ -24,7 +24,8 @@ Q8 = int8(0.5, 0)
 def problems(draw: st.DrawFn) -> ConvProblem:
     depthwise = draw(st.booleans())
     in_c = draw(st.integers(2, 6))
-    kernel = (3, 3) if depthwise else (draw(st.integers(1, 4)), draw(st.integers(1, 4)))
+    kernel = (draw(st.integers(1, 4)), draw(st.integers(1, 4)))
+    each = draw(st.integers(1, 2))
     strides = draw(st.integers(1, 3)), draw(st.integers(1, 3))
     size = draw(st.integers(1, 7)), draw(st.integers(1, 7))
     pads = tuple(draw(st.integers(0, k - 1)) for k in kernel)
@@ -34,7 +35,7 @@ def problems(draw: st.DrawFn) -> ConvProblem:
     return ConvProblem(
         batch=1,
         in_c=in_c,
-        out_c=in_c if depthwise else draw(st.integers(1, 9)),
+        out_c=in_c * each if depthwise else draw(st.integers(1, 9)),
         groups=in_c if depthwise else 1,
         in_size=(1, *size),
         out_size=(1, room[0] // strides[0] + 1, room[1] // strides[1] + 1),
@@ -82,15 +83,16 @@ def by_pixels(problem: ConvProblem, again: bool) -> int:
 
 
 def by_rows(problem: ConvProblem) -> int:
-    """Row after row is read and written; what is on the way is other channels."""
-    apart = 0
-    for y in range(problem.out_size[1] - 1):
-        later = range(y + 1, problem.out_size[1])
+    """Row after row is read and written.  What is on the way is other channels, of the same pixels
+    where there are as many; otherwise others of the row are read when some of it are written."""
+    apart, again = 0, problem.in_c != problem.out_c
+    for y in range(problem.out_size[1]):
+        later = range(y if again else y + 1, problem.out_size[1])
         columns = range(problem.out_size[2])
         rows = [row for z in later for x in columns for row, _ in reads(problem, z, x)]
         if rows:
-            ahead = (y + 1) * problem.out_size[2] - min(rows) * problem.in_size[2]
-            apart = max(apart, ahead * problem.in_c)
+            end = (y + 1) * problem.out_size[2] * problem.out_c
+            apart = max(apart, end - min(rows) * problem.in_size[2] * problem.in_c)
     return apart
 
 
@@ -101,7 +103,7 @@ def test_no_byte_is_written_over_that_is_read_later(problem: ConvProblem, helium
         target = replace(target, features=frozenset({HELIUM}))
     (candidate,) = candidates(problem, target)
     node = Node("layer", "Conv", ("x", "w"), ("y",))
-    if problem.is_depthwise:
+    if problem.groups > 1:
         apart = by_rows(problem)
     else:
         pointwise = problem.kernel == (1, 1, 1) and not any(problem.pads)

@@ -8,6 +8,9 @@ from dataclasses import dataclass, replace
 from edgeconv.algorithms.candidate import ConvCandidate
 from edgeconv.algorithms.integer.cycles import (
     EIGHTS_COLUMN,
+    EIGHTS_ROW,
+    EIGHTS_TAP,
+    EIGHTS_TAPS,
     EIGHTS_WINDOW,
     FOURS_BLOCK,
     FOURS_RESULTS,
@@ -15,12 +18,11 @@ from edgeconv.algorithms.integer.cycles import (
 )
 from edgeconv.algorithms.integer.packing import (
     DEPTHWISE_CHANNELS,
-    DEPTHWISE_WORDS,
     EIGHTS_CHANNELS,
-    EIGHTS_WORDS,
     FOUR,
     QUAD,
     SIXTEEN,
+    words_of,
 )
 from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.ir.candidate import INTEGERS
@@ -30,7 +32,7 @@ from edgeconv.targets import HELIUM, Target
 PIXELS = 3  # of a panel
 ROWS = PIXELS  # that wait for a residual: no pixel is left over, whatever their width
 _PANEL_BYTES = 2 * PIXELS * QUAD  # of a quad
-_COLUMN_BYTES = 24  # of three rows and four channels of a depthwise layer
+_COLUMN_BYTES = 8  # of a row and four or eight channels of a depthwise layer
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +61,32 @@ def candidates(problem: ConvProblem, target: Target) -> tuple[ConvCandidate[Inte
     if target.lanes > 1 or not is_image(problem):
         return ()
     helium = HELIUM in target.features
-    if problem.groups == 1:
-        return (helium_dense(problem) if helium else _dense(problem, target),)
-    whole = problem.kernel[1:] == (3, 3) and problem.dilations[2] == 1
-    plain = problem.finish.residual_as is None
-    if not (problem.is_depthwise and whole and plain):
+    if problem.groups > 1 and problem.group_in_c == 1:
+        return (_helium_depthwise(problem) if helium else _depthwise(problem, target),)
+    if problem.groups > 1 and problem.finish.residual_as is not None:
         return ()
-    return (helium_depthwise(problem) if helium else _depthwise(problem, target),)
+    group = replace(
+        problem,
+        groups=1,
+        in_c=problem.in_c // problem.groups,
+        out_c=problem.out_c // problem.groups,
+    )
+    found = helium_dense(group) if helium else _dense(group, target)
+    return (_one_by_one(found, problem),)
+
+
+def _one_by_one(
+    group: ConvCandidate[IntegerPlan], problem: ConvProblem
+) -> ConvCandidate[IntegerPlan]:
+    """The groups of ``problem``, each of which is computed as ``group``."""
+    work, groups = group.work, problem.groups
+    every = replace(
+        work,
+        moves=groups * work.moves,
+        weight_bytes=groups * work.weight_bytes,
+        data_bytes=groups * work.data_bytes,
+    )
+    return replace(group, problem=problem, work=every)
 
 
 def helium_dense(problem: ConvProblem) -> ConvCandidate[IntegerPlan]:
@@ -95,23 +116,20 @@ def helium_dense(problem: ConvProblem) -> ConvCandidate[IntegerPlan]:
     )
 
 
-def helium_depthwise(problem: ConvProblem) -> ConvCandidate[IntegerPlan]:
+def _helium_depthwise(problem: ConvProblem) -> ConvCandidate[IntegerPlan]:
     """Eight channels at a time."""
-    rows, width = problem.batch * problem.out_size[1], problem.out_size[2]
-    read = (width - 1) * problem.strides[2] + 3
-    eights = -(-problem.out_c // EIGHTS_CHANNELS)
-    cycles = rows * eights * (EIGHTS_WINDOW * width + EIGHTS_COLUMN * read + 80)
-    outside = problem.in_size[2] * problem.in_c
-    return _found(
-        problem,
-        IntegerPlan("depthwise_eights", helium=True),
-        {"columns": read * _COLUMN_BYTES, "outside": outside if _leaves(problem) else 0},
-        (
-            cycles,
-            float(rows * width * eights * 4 * EIGHTS_WORDS),
-            72.0 * rows * width * eights,
-        ),
-    )
+    taken, batches = _columns_taken(problem)
+    eights, rows = -(-problem.out_c // EIGHTS_CHANNELS), problem.batch * problem.out_size[1]
+    height, taps = problem.kernel[1], math.prod(problem.kernel)
+    windows = float(rows * problem.out_size[2] * eights)
+    if _is_3x3(problem):
+        kernel, window, column = "depthwise_3x3_eights", EIGHTS_WINDOW, EIGHTS_COLUMN
+    else:
+        kernel = "depthwise_eights"
+        window, column = EIGHTS_TAPS + EIGHTS_TAP * taps, EIGHTS_ROW * height
+    cycles = windows * window + rows * eights * batches * (column * taken + 80)
+    constants = windows * _bytes_of_words(EIGHTS_CHANNELS, taps)
+    return _found_depthwise(problem, kernel, (cycles, constants, 8.0 * taps * windows), helium=True)
 
 
 def _dense(problem: ConvProblem, target: Target) -> ConvCandidate[IntegerPlan]:
@@ -138,25 +156,66 @@ def _dense(problem: ConvProblem, target: Target) -> ConvCandidate[IntegerPlan]:
 
 
 def _depthwise(problem: ConvProblem, target: Target) -> ConvCandidate[IntegerPlan]:
-    core = cycles_of(target)
-    rows, width = problem.batch * problem.out_size[1], problem.out_size[2]
-    read = (width - 1) * problem.strides[2] + 3
-    fours = -(-problem.out_c // DEPTHWISE_CHANNELS)
-    pixels = rows * width * fours * DEPTHWISE_CHANNELS
-    cycles = rows * fours * (width * core.window + read * core.column)
-    outside = problem.in_size[2] * problem.in_c
-    return _found(
-        problem,
-        IntegerPlan("depthwise_3x3"),
-        {"columns": read * _COLUMN_BYTES, "outside": outside if _leaves(problem) else 0},
-        (cycles, float(rows * width * fours * 4 * DEPTHWISE_WORDS), 18.0 * pixels),
-    )
+    """Four channels at a time."""
+    core, (taken, batches) = cycles_of(target), _columns_taken(problem)
+    fours, rows = -(-problem.out_c // DEPTHWISE_CHANNELS), problem.batch * problem.out_size[1]
+    (height, width), taps = problem.kernel[1:], math.prod(problem.kernel)
+    windows = float(rows * problem.out_size[2] * fours)
+    if _is_3x3(problem):
+        kernel, window, column = "depthwise_3x3", core.window, core.column
+    else:
+        pairs, lone = divmod(height, 2)
+        kernel = "depthwise"
+        window = core.taps + width * (pairs * core.pair_tap + lone * core.lone_tap)
+        column = pairs * core.pair_column + lone * core.lone_column
+    cycles = windows * window + rows * fours * batches * taken * column
+    constants = windows * _bytes_of_words(DEPTHWISE_CHANNELS, taps)
+    return _found_depthwise(problem, kernel, (cycles, constants, 8.0 * taps * windows))
+
+
+def _is_3x3(problem: ConvProblem) -> bool:
+    """What the kernels of nine numbers do: one filter per channel, columns side by side."""
+    plain = problem.is_depthwise and problem.finish.residual_as is None
+    return plain and problem.kernel[1:] == (3, 3) and problem.dilations[2] == 1
+
+
+def _columns_taken(problem: ConvProblem) -> tuple[int, int]:
+    """Columns of the input that are taken at a time, and how often in a row of the output."""
+    width = problem.out_size[2]
+    if problem.dilations[2] > 1:
+        return problem.kernel[2], width
+    return (width - 1) * problem.strides[2] + problem.kernel[2], 1
+
+
+def _bytes_of_words(channels: int, taps: int) -> int:
+    """Of so many channels with their filters."""
+    return 4 * words_of(channels, taps)
+
+
+def _found_depthwise(
+    problem: ConvProblem,
+    kernel: str,
+    counted: tuple[float, float, float],
+    *,
+    helium: bool = False,
+) -> ConvCandidate[IntegerPlan]:
+    added = problem.finish.residual_as is not None
+    taken, _ = _columns_taken(problem)
+    row = problem.in_size[2] * problem.in_c
+    workspace = {
+        "columns": taken * problem.kernel[1] * _COLUMN_BYTES,
+        "outside": row if added or _leaves(problem) else 0,
+        "rows": problem.out_size[2] * problem.out_c if added else 0,
+    }
+    plan = IntegerPlan(kernel + "_add" if added else kernel, helium)
+    return _found(problem, plan, workspace, counted)
 
 
 def _leaves(problem: ConvProblem) -> bool:
     """Some window reaches above the input or below it."""
     last = (problem.out_size[1] - 1) * problem.strides[1] - problem.pads[1]
-    return problem.pads[1] > 0 or last + 2 * problem.dilations[1] >= problem.in_size[1]
+    reach = (problem.kernel[1] - 1) * problem.dilations[1]
+    return problem.pads[1] > 0 or last + reach >= problem.in_size[1]
 
 
 def dense_candidate(problem: ConvProblem, target: Target) -> ConvCandidate[IntegerPlan]:

@@ -28,6 +28,9 @@ class Cycles:
     ``window``, ``column``: of four channels of a depthwise layer 36 products and their results, and
     twelve numbers that are packed.  ``dot``, ``dot_results``: of 16 products of a fully connected
     layer, and of four results.  ``added``: of a result that a residual is added to.
+    Of four channels of a depthwise layer of another kernel: ``taps`` of a window's results,
+    ``pair_tap`` and ``lone_tap`` of the products of a column of two rows and of one,
+    ``pair_column`` and ``lone_column`` of the numbers of these that are packed.
     """
 
     tile: float
@@ -38,18 +41,26 @@ class Cycles:
     dot: float
     dot_results: float
     added: float
+    taps: float
+    pair_tap: float
+    lone_tap: float
+    pair_column: float
+    lone_column: float
 
 
 # 20 instructions, four of them LDRD, and a quarter of the loop's end; 43; LDR, two SXTB16, STRD and
-# half of the loop's end; 61, among them 14 LDM; three LDR, ten, STM of six; 20, one an LDM; 39.
-_SINGLE = Cycles(29.5, 63, 8.5, 112, 26, 26, 50, 17)
-_DUAL = Cycles(17.5, 42, 5.5, 64, 17, 18.5, 34, 12)
-_PLAIN = Cycles(96, 84, 16, 286, 48, 83, 56, 30)
+# half of the loop's end; 61, among them 14 LDM; three LDR, ten, STM of six; 20, one an LDM; 39.  Of
+# other kernels: 52; LDM of four and two LDRD by four SMLAD, two LDRD by four, either with a quarter
+# of the loop's end; two LDR, 13, two STRD; LDR, five, STRD.
+_SINGLE = Cycles(29.5, 63, 8.5, 112, 26, 26, 50, 17, 74, 16, 11, 24, 12)
+_DUAL = Cycles(17.5, 42, 5.5, 64, 17, 18.5, 34, 12, 43, 8.5, 6.5, 15, 6)
+_PLAIN = Cycles(96, 84, 16, 286, 48, 83, 56, 30, 80, 64, 34, 32, 16)
 
 # Of Helium: 16 numbers by four filters, five loads that overlap four VMLADAVA; the four results;
 # a window of eight channels, nine times two VMULL and two VADD, and their results; a pixel's column
-# that is copied.
+# that is copied.  Of other depthwise kernels: the results, a tap, a pixel of a row that is copied.
 FOURS_BLOCK, FOURS_RESULTS, EIGHTS_WINDOW, EIGHTS_COLUMN = 10.0, 22.0, 98.0, 12.0
+EIGHTS_TAPS, EIGHTS_TAP, EIGHTS_ROW = 30.0, 9.0, 9.0
 
 
 def cycles_of(target: Target) -> Cycles:

@@ -14,21 +14,23 @@ from edgeconv.algorithms.integer.candidate import ROWS, IntegerPlan
 from edgeconv.algorithms.integer.overlap import overlapping
 from edgeconv.algorithms.integer.packing import (
     DEPTHWISE_CHANNELS,
-    DEPTHWISE_WORDS,
     EIGHTS_CHANNELS,
-    EIGHTS_WORDS,
     FOUR,
     QUAD,
     SIXTEEN,
+    by_group,
     channel_words,
     depthwise_words,
     eights_words,
     in_quads,
     in_sixteens,
+    padded,
+    taps_words,
+    words_of,
 )
 from edgeconv.algorithms.packing import filters_blob
 from edgeconv.algorithms.sums import form_of, multiples, pair_of
-from edgeconv.ir.choice import Arg, ArgKind, Blob, Layer, Param
+from edgeconv.ir.choice import Alias, Arg, ArgKind, Blob, Layer, Param
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.lowering.calls import (
     input_arg,
@@ -44,6 +46,19 @@ _HEADERS = ("ec_int8_channels.h",)
 _SUMS = ("ec_int8_add.h", "ec_int8_residual.h")
 _C_TYPES = {"float32": "int8_t", "int32": "int32_t"}  # filters count as numbers of one byte
 _IMAGES = (*_HEADERS, "ec_window.h", "ec_int8_panel.h")
+_DEPTHWISE_HEADERS = {
+    "depthwise_3x3": ("ec_int8_rows.h", "ec_int8_depthwise_3x3.h"),
+    "depthwise": ("ec_int8_rows.h", "ec_int8_depthwise.h"),
+    "depthwise_add": ("ec_int8_rows.h", "ec_int8_depthwise.h"),
+    "depthwise_3x3_eights": ("ec_int8_rows.h", "ec_int8_eights_3x3.h"),
+    "depthwise_eights": ("ec_int8_rows.h", "ec_int8_eights.h"),
+    "depthwise_eights_add": ("ec_int8_rows.h", "ec_int8_eights.h"),
+}
+_RESIDUAL_HEADERS = {
+    "convolve_fours_add": "ec_int8_residual_fours.h",
+    "depthwise_add": "ec_int8_residual_depthwise.h",
+    "depthwise_eights_add": "ec_int8_residual_eights.h",
+}
 
 
 def lower(candidate: ConvCandidate[IntegerPlan], node: Node, graph: Graph, target: Target) -> Layer:
@@ -61,7 +76,8 @@ def lower(candidate: ConvCandidate[IntegerPlan], node: Node, graph: Graph, targe
             "images": problem.batch,
             **problem.window,
             **problem.rings,
-            "channels": (problem.in_c, problem.out_c),
+            "groups": 1 if candidate.plan.is_depthwise else problem.groups,
+            **_group(candidate, blobs),
             "in_strides": _strides(problem.in_c, problem.in_size),
             "out_strides": _strides(problem.out_c, problem.out_size),
             "workspace": bool(candidate.workspace_bytes),
@@ -74,7 +90,7 @@ def lower(candidate: ConvCandidate[IntegerPlan], node: Node, graph: Graph, targe
         headers=(*_IMAGES, *headers, *(_sums(candidate.plan) if added else ())),
         work=candidate.work,
         blobs=blobs,
-        aliases=(*residual_overwritten(node, graph), *overlapping(candidate, node)),
+        aliases=(*_over_residual(node, graph), *overlapping(candidate, node)),
         workspace_bytes=candidate.workspace_bytes,
         macs=problem.macs,
         divides=problem.divides,
@@ -112,20 +128,44 @@ def lower_dense(
     )
 
 
+def _over_residual(node: Node, graph: Graph) -> tuple[Alias, ...]:
+    """Permission to overwrite the residual; if it is the input `overlapping` says how far."""
+    return () if node.epilogue.residual in node.inputs else residual_overwritten(node, graph)
+
+
 def _constants(
     plan: IntegerPlan, node: Node, graph: Graph, form: Fixed
 ) -> tuple[tuple[Blob, ...], tuple[str, ...]]:
     """Filters and channels' words of a convolution, and the headers of its kernel."""
-    if not plan.is_depthwise:
-        if plan.helium:
-            return (_sixteens(node, graph), _channels(form, FOUR)), ("ec_int8_fours.h",)
-        return (_filters(node, graph, PAIR), _channels(form, PAIR)), ("ec_int8_tile.h",)
-    filters = multiples(node, graph)
+    if plan.is_depthwise:
+        return (_depthwise(plan, node, graph, form),), _DEPTHWISE_HEADERS[plan.kernel]
+    groups = node.attrs["groups"]
     if plan.helium:
-        count = -(-len(filters) // EIGHTS_CHANNELS) * EIGHTS_WORDS
-        return (_words(count, lambda: eights_words(filters, form)),), ("ec_int8_eights.h",)
-    count = -(-len(filters) // DEPTHWISE_CHANNELS) * DEPTHWISE_WORDS
-    return (_words(count, lambda: depthwise_words(filters, form)),), ("ec_int8_depthwise.h",)
+        constants = _sixteens(node, graph, groups), _channels(form, FOUR, groups)
+        return constants, ("ec_int8_fours.h",)
+    constants = _filters(node, graph, PAIR, groups), _channels(form, PAIR, groups)
+    return constants, ("ec_int8_tile.h",)
+
+
+def _depthwise(plan: IntegerPlan, node: Node, graph: Graph, form: Fixed) -> Blob:
+    """Words and filters of every few channels."""
+    filters = multiples(node, graph)
+    filters = filters.reshape(*filters.shape[:2], -1, filters.shape[-1])  # of one dimension a row
+    together = EIGHTS_CHANNELS if plan.helium else DEPTHWISE_CHANNELS
+    pack = eights_words if plan.helium else taps_words
+    if plan.kernel == "depthwise_3x3":
+        pack = depthwise_words
+    count = -(-len(filters) // together) * words_of(together, filters[0].size)
+    return _words(count, lambda: pack(filters, form))
+
+
+def _group(candidate: ConvCandidate[IntegerPlan], blobs: Sequence[Blob]) -> dict[str, Param]:
+    """Channels that a call has, and elements of constants from a group's to the next."""
+    problem, groups = candidate.problem, candidate.problem.groups
+    if candidate.plan.is_depthwise:
+        return {"channels": (problem.in_c, problem.out_c), "constants": (0, 0)}
+    filters, words = (blob.elements // groups for blob in blobs)
+    return {"channels": (problem.group_in_c, problem.group_out_c), "constants": (filters, words)}
 
 
 def _strides(channels: int, size: tuple[int, int, int]) -> tuple[int, int, int]:
@@ -154,9 +194,9 @@ def _arguments(
 
 
 def _sums(plan: IntegerPlan) -> tuple[str, ...]:
-    if plan.helium:
-        return "ec_int8_tile.h", *_SUMS, "ec_int8_residual_fours.h"
-    return _SUMS
+    """Headers of what adds a residual."""
+    own = _RESIDUAL_HEADERS.get(plan.kernel)
+    return ("ec_int8_tile.h", *_SUMS, own) if own else _SUMS
 
 
 def _form(node: Node, graph: Graph) -> Fixed:
@@ -184,23 +224,28 @@ def _result(form: Fixed, padding: int) -> dict[str, Param]:
     }
 
 
-def _filters(node: Node, graph: Graph, together: int) -> Blob:
+def _filters(node: Node, graph: Graph, together: int, groups: int = 1) -> Blob:
     out_c, *window = graph[node.inputs[1]].shape
-    quads = -(-math.prod(window) // QUAD)
-    elements = -(-out_c // together) * together * quads * QUAD
-    return filters_blob(node, graph, elements, lambda weights: in_quads(weights, together))
+    elements = groups * padded(out_c // groups, together) * padded(math.prod(window), QUAD)
+    return filters_blob(
+        node,
+        graph,
+        elements,
+        lambda weights: in_quads(by_group(weights, groups, together), together),
+    )
 
 
-def _sixteens(node: Node, graph: Graph) -> Blob:
+def _sixteens(node: Node, graph: Graph, groups: int = 1) -> Blob:
     out_c, *window = graph[node.inputs[1]].shape
-    blocks = -(-math.prod(window) // SIXTEEN)
-    elements = -(-out_c // FOUR) * FOUR * blocks * SIXTEEN
-    return filters_blob(node, graph, elements, in_sixteens)
+    elements = groups * padded(out_c // groups, FOUR) * padded(math.prod(window), SIXTEEN)
+    return filters_blob(
+        node, graph, elements, lambda weights: in_sixteens(by_group(weights, groups, FOUR))
+    )
 
 
-def _channels(form: Fixed, together: int) -> Blob:
-    count = 2 * -(-len(form.start) // together) * together
-    return _words(count, lambda: channel_words(form, together))
+def _channels(form: Fixed, together: int, groups: int = 1) -> Blob:
+    count = 2 * groups * padded(len(form.start) // groups, together)
+    return _words(count, lambda: channel_words(form, together, groups))
 
 
 def _words(elements: int, pack: Callable[[], npt.NDArray[np.int32]]) -> Blob:

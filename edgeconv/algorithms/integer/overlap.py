@@ -25,24 +25,43 @@ def overlapping(candidate: ConvCandidate[IntegerPlan], node: Node) -> tuple[Alia
     if problem.batch > 1:
         return ()
     source = node.inputs[0]
+    added = node.epilogue.residual == source
     if candidate.plan.is_depthwise:
-        apart = _by_rows(problem)
+        apart = _by_rows(problem, added=added, again=_reads_rows_again(candidate))
+    elif problem.groups > 1:  # the last one reads all pixels when those before are written
+        return ()
     else:
-        added = node.epilogue.residual == source
         apart = _by_pixels(problem, added=added, again=candidate.plan.reads_again(problem))
     fits = apart < math.prod(problem.out_size) * problem.out_c
     return (Alias(source, source, node.output, apart),) if fits else ()
 
 
-def _by_rows(problem: ConvProblem) -> int:
+def _reads_rows_again(candidate: ConvCandidate[IntegerPlan]) -> bool:
+    """Rows of windows are read when some of their own row of the result is written: by other
+    channels than those that are written, or by the next window."""
+    problem = candidate.problem
+    several = problem.group_out_c > 1 or problem.dilations[2] > 1
+    return several and problem.finish.residual_as is None  # sums of a row wait for a residual
+
+
+def _by_rows(problem: ConvProblem, *, added: bool, again: bool) -> int:
     """Bytes between result and input of a kernel that reads all rows of some channels' windows,
     then writes a row of these channels.
 
-    Whole pixels, so that what it writes are channels that it has read.
+    Pixels have as many channels, so that what it writes are channels that it has read; otherwise
+    rows are read ``again``.  ``added``: the input is also added to the result.
     """
-    firsts = _firsts(problem, 1)[1:] * problem.in_size[2]
-    ends = np.arange(1, problem.out_size[1]) * problem.out_size[2]
-    return int((ends - firsts).max(initial=0)) * problem.in_c
+    firsts = _firsts(problem, 1) * problem.in_size[2] * problem.in_c
+    rows = np.arange(len(firsts)) * problem.out_size[2] * problem.out_c
+    ends = rows + problem.out_size[2] * problem.out_c
+    return _apart(np.minimum(firsts, rows) if added else firsts, ends, again=again)
+
+
+def _apart(needed: Integers, ends: Integers, *, again: bool) -> int:
+    """``needed``: by pixel or row the first byte of the input, ``ends`` that behind the result."""
+    needed = np.minimum.accumulate(needed[::-1])[::-1]  # by this one or a later one
+    apart = ends - needed if again else ends[:-1] - needed[1:]
+    return int(apart.max(initial=0))
 
 
 def _by_pixels(problem: ConvProblem, *, added: bool, again: bool) -> int:
@@ -55,10 +74,7 @@ def _by_pixels(problem: ConvProblem, *, added: bool, again: bool) -> int:
     firsts = (rows[:, None] * problem.in_size[2] + columns).reshape(-1) * problem.in_c
     pixels = np.arange(len(firsts)) * problem.out_c
     needed = np.minimum(firsts, pixels) if added else firsts
-    needed = np.minimum.accumulate(needed[::-1])[::-1]  # by this pixel or a later one
-    ends = pixels + problem.out_c
-    apart = ends - needed if again else ends[:-1] - needed[1:]
-    return int(apart.max(initial=0))
+    return _apart(needed, pixels + problem.out_c, again=again)
 
 
 def _firsts(problem: ConvProblem, axis: int) -> Integers:

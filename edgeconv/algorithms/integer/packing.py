@@ -10,10 +10,31 @@ from edgeconv.requantisation import Fixed
 Floats = npt.NDArray[np.float32]
 Words = npt.NDArray[np.int32]
 QUAD = 4  # numbers of a filter that lie side by side
-DEPTHWISE_CHANNELS, DEPTHWISE_WORDS = 4, 26
+DEPTHWISE_CHANNELS = 4  # of a depthwise layer that are computed together
 FOUR, SIXTEEN = 4, 16  # filters that Helium sums together, and their numbers that lie side by side
-EIGHTS_CHANNELS, EIGHTS_WORDS = 8, 34  # of its depthwise layers
+EIGHTS_CHANNELS = 8  # of its depthwise layers
 _COLUMN = 12  # int16 of a column of three rows and four channels
+_PLACES = [0, 2, 1, 3]  # the order in which SXTB16 takes channels apart
+
+
+def padded(count: int, together: int) -> int:
+    """``count``, and as many more as make whole ones of ``together``."""
+    return -(-count // together) * together
+
+
+def words_of(channels: int, taps: int) -> int:
+    """Words of so many channels of a depthwise layer: ``taps`` numbers of each, four bytes of two
+    numbers or of four, starts and multipliers."""
+    return 2 * channels + 2 * taps
+
+
+def by_group(filters: Floats, groups: int, together: int) -> Floats:
+    """Filters (first axis) of every one of ``groups`` with zeros behind, a multiple of
+    ``together``."""
+    parted = filters.reshape(groups, -1, *filters.shape[1:])
+    missing = -parted.shape[1] % together
+    whole = np.pad(parted, ((0, 0), (0, missing), *((0, 0),) * (filters.ndim - 1)))
+    return whole.reshape(-1, *filters.shape[1:])
 
 
 def in_quads(weights: Floats, together: int) -> Floats:
@@ -25,20 +46,39 @@ def in_quads(weights: Floats, together: int) -> Floats:
     images = weights.reshape(*weights.shape[:2], -1, weights.shape[-1] if weights.ndim > 2 else 1)
     out_c = len(images)
     rows = images.transpose(0, 2, 3, 1).reshape(out_c, images.shape[2], -1)
-    whole = rows.shape[2] // QUAD * QUAD
-    parts = (rows[:, :, :whole].reshape(out_c, -1), rows[:, :, whole:].reshape(out_c, -1))
+    side = rows.shape[2] // QUAD * QUAD
+    parts = (rows[:, :, :side].reshape(out_c, -1), rows[:, :, side:].reshape(out_c, -1))
     flat = np.concatenate(parts, axis=1)
     missing = -out_c % together, -flat.shape[1] % QUAD
-    padded = np.pad(flat, ((0, missing[0]), (0, missing[1])))
-    tiles = padded.reshape(-1, together, padded.shape[1] // QUAD, QUAD)
+    whole = np.pad(flat, ((0, missing[0]), (0, missing[1])))
+    tiles = whole.reshape(-1, together, whole.shape[1] // QUAD, QUAD)
     return np.ascontiguousarray(tiles.transpose(0, 2, 1, 3)).reshape(-1)
 
 
-def channel_words(form: Fixed, together: int) -> Words:
-    """Of every ``together`` channels the starts, then the multipliers; zeros fill up."""
-    pair = np.stack([form.start, form.multiplier])
-    padded = np.pad(pair, ((0, 0), (0, -pair.shape[1] % together)))
-    return padded.reshape(2, -1, together).transpose(1, 0, 2).reshape(-1).astype(np.int32)
+def channel_words(form: Fixed, together: int, groups: int = 1) -> Words:
+    """Of every ``together`` channels of a group the starts, then the multipliers; zeros fill up."""
+    pair = np.stack([form.start, form.multiplier]).reshape(2, groups, -1)
+    whole = np.pad(pair, ((0, 0), (0, 0), (0, -pair.shape[2] % together)))
+    return whole.reshape(2, -1, together).transpose(1, 0, 2).reshape(-1).astype(np.int32)
+
+
+def taps_words(filters: npt.NDArray[np.int64], form: Fixed) -> Words:
+    """Of every four channels starts, filters of shape (channels, 1, kernel_h, kernel_w) as int16,
+    multipliers.
+
+    Of channels 0, 2, 1 and 3 the pairs of two kernel rows each, column by column; then what a last
+    row without another has, likewise.
+    """
+    rows, columns = filters.shape[2:]
+    fours = by_group(filters, 1, DEPTHWISE_CHANNELS)
+    fours = fours.reshape(-1, DEPTHWISE_CHANNELS, rows, columns)[:, _PLACES]
+    tall = rows // 2 * 2
+    pairs = fours[:, :, :tall].reshape(len(fours), DEPTHWISE_CHANNELS, -1, 2, columns)
+    lone = fours[:, :, tall:].transpose(0, 3, 2, 1)
+    parts = (pairs.transpose(0, 4, 2, 1, 3).reshape(len(fours), -1), lone.reshape(len(fours), -1))
+    halves = np.ascontiguousarray(np.concatenate(parts, axis=1).astype("<i2")).view("<i4")
+    ends = channel_words(form, DEPTHWISE_CHANNELS).reshape(-1, 2, DEPTHWISE_CHANNELS)
+    return np.concatenate([ends[:, 0], halves, ends[:, 1]], axis=1).reshape(-1).astype(np.int32)
 
 
 def depthwise_words(filters: npt.NDArray[np.int64], form: Fixed) -> Words:
@@ -64,17 +104,18 @@ def in_sixteens(weights: Floats) -> Floats:
     Of each filter 16 numbers, kernel rows, columns and channels, then the next 16.  Zeros fill up.
     """
     flat = np.moveaxis(weights, 1, -1).reshape(len(weights), -1)
-    padded = np.pad(flat, ((0, -len(flat) % FOUR), (0, -flat.shape[1] % SIXTEEN)))
-    tiles = padded.reshape(-1, FOUR, padded.shape[1] // SIXTEEN, SIXTEEN)
+    whole = np.pad(flat, ((0, -len(flat) % FOUR), (0, -flat.shape[1] % SIXTEEN)))
+    tiles = whole.reshape(-1, FOUR, whole.shape[1] // SIXTEEN, SIXTEEN)
     return np.ascontiguousarray(tiles.transpose(0, 2, 1, 3)).reshape(-1)
 
 
 def eights_words(filters: npt.NDArray[np.int64], form: Fixed) -> Words:
     """Of every eight channels the starts of the even ones, then of the odd ones, the multipliers
-    likewise, and the filters, of shape (channels, 1, 3, 3), as bytes: column by column."""
+    likewise, and the filters, of shape (channels, 1, kernel_h, kernel_w), as bytes: column by
+    column."""
     missing = -len(filters) % EIGHTS_CHANNELS
-    taps = np.pad(filters.reshape(-1, 3, 3), ((0, missing), (0, 0), (0, 0)))
-    columns = taps.reshape(-1, EIGHTS_CHANNELS, 3, 3).transpose(0, 3, 2, 1).astype(np.int8)
+    taps = by_group(filters, 1, EIGHTS_CHANNELS).reshape(-1, EIGHTS_CHANNELS, *filters.shape[2:])
+    columns = taps.transpose(0, 3, 2, 1).astype(np.int8)
     bytes_ = np.ascontiguousarray(columns).reshape(len(columns), -1).view("<i4")
     ends = np.pad(np.stack([form.start, form.multiplier]), ((0, 0), (0, missing)))
     lanes = ends.reshape(2, -1, EIGHTS_CHANNELS // 2, 2).transpose(1, 0, 3, 2)

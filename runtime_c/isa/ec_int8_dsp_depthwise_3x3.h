@@ -1,0 +1,93 @@
+/* Loops of ec_int8_depthwise_3x3.h for cores with DSP.  Needs ec_int8_dsp.h. */
+#ifndef EC_INT8_DSP_DEPTHWISE_3X3_H
+#define EC_INT8_DSP_DEPTHWISE_3X3_H
+
+/* See ec_int8_columns.  Of four channels and three rows, `columns` > 0 of them: a pair of the first two
+   rows for each channel, and of the third a pair of channels; channels 0 and 2 first, then 1 and 3. */
+typedef struct ec_int8_columns_job {
+    const int8_t *row[3];
+    ptrdiff_t at;
+    int16_t *panel;
+    ptrdiff_t pixel, end;
+} ec_int8_columns_job;
+
+EC_NAKED void ec_int8_columns_dsp(const ec_int8_columns_job *job __attribute__((unused)))
+{
+    __asm__ volatile(
+        "push {r4-r11, lr}\n"
+        "ldm r0, {r0-r6}\n"
+        "1:\n"
+        "ldr r11, [r0, r3]\n"
+        "ldr r12, [r1, r3]\n"
+        "ldr lr, [r2, r3]\n"
+        "add r3, r3, r5\n"
+        "sxtb16 r9, r11\n"
+        "sxtb16 r8, r12\n"
+        "pkhbt r7, r9, r8, lsl #16\n"
+        "pkhtb r8, r8, r9, asr #16\n"
+        "sxtb16 r9, lr\n"
+        "sxtb16 r11, r11, ror #8\n"
+        "sxtb16 r12, r12, ror #8\n"
+        "pkhbt r10, r11, r12, lsl #16\n"
+        "pkhtb r11, r12, r11, asr #16\n"
+        "sxtb16 r12, lr, ror #8\n"
+        "stm r4!, {r7-r12}\n"
+        "cmp r3, r6\n"
+        "bne 1b\n"
+        "pop {r4-r11, pc}\n");
+}
+
+/* See ec_int8_windows.  panel_skip: bytes from a window to the next one's, less those of a window. */
+typedef struct ec_int8_depthwise_job {
+    const int16_t *panel;
+    const int32_t *channels;
+    int8_t *out, *out_end;
+    int32_t offset, right;
+    ptrdiff_t panel_skip, out_pixel;
+} ec_int8_depthwise_job;
+
+/* r0 panel, r1 filters, r2 to r5 sums, r6 to r8 numbers of the panel, r9 to r11 of filters. */
+#define EC_INT8_HALF_COLUMN(first, second)                                                        \
+    "ldm r0!, {r6-r8}\n"                                                                          \
+    "ldm r1!, {r9-r11}\n"                                                                         \
+    "smlad " first ", r6, r9, " first "\n"                                                        \
+    "smlad " second ", r7, r10, " second "\n"                                                     \
+    "smlabb " first ", r8, r11, " first "\n"                                                      \
+    "smlatt " second ", r8, r11, " second "\n"
+#define EC_INT8_COLUMN EC_INT8_HALF_COLUMN("r2", "r4") EC_INT8_HALF_COLUMN("r3", "r5")
+
+EC_NAKED void ec_int8_depthwise_dsp(const ec_int8_depthwise_job *job __attribute__((unused)))
+{
+    __asm__ volatile(
+        "push {r4-r11, lr}\n"
+        "ldm r0, {r4-r11}\n"
+        "mov r0, r4\n"
+        "mov r1, r5\n"
+        "mov r12, r6\n"
+        "mov lr, r11\n"
+        "push {r7-r10}\n" /* 0 end of out, 4 offset, 8 right, 12 panel_skip */
+        "1:\n"
+        "ldm r1!, {r2-r5}\n"
+        EC_INT8_COLUMN EC_INT8_COLUMN EC_INT8_COLUMN
+        "ldm r1, {r6-r9}\n"
+        "ldrd r10, r11, [sp, #4]\n"
+        EC_INT8_REQUANTISE("r2", "r6", "r10", "r11")
+        EC_INT8_REQUANTISE("r3", "r7", "r10", "r11")
+        EC_INT8_REQUANTISE("r4", "r8", "r10", "r11")
+        EC_INT8_REQUANTISE("r5", "r9", "r10", "r11")
+        "ldr r6, [sp, #12]\n"
+        "ldr r7, [sp]\n"
+        "strb r2, [r12]\n"
+        "strb r3, [r12, #1]\n"
+        "strb r4, [r12, #2]\n"
+        "strb r5, [r12, #3]\n"
+        "add r12, r12, lr\n"
+        "sub r1, r1, #88\n"
+        "add r0, r0, r6\n"
+        "cmp r12, r7\n"
+        "bne 1b\n"
+        "add sp, sp, #16\n"
+        "pop {r4-r11, pc}\n");
+}
+
+#endif

@@ -1,0 +1,131 @@
+/* Loops of ec_int8_tile.h and ec_int8_panel.h for cores with DSP.  Needs ec_int8_dsp.h. */
+#ifndef EC_INT8_DSP_TILE_H
+#define EC_INT8_DSP_TILE_H
+
+/* r0 panel, r1 filters, r2 to r4 sums of the first filter, r5 to r7 of the second, for three pixels.
+   r8, r9 four bytes of either filter, of which r10, r11 take 0 and 2; r12, lr four numbers of a pixel.
+   The first pixel's are multiplied between what takes the bytes apart: a Cortex-M7 does one of either in a
+   cycle, and what is loaded waits for neither. */
+#define EC_INT8_PIXEL(first, second)                                                              \
+    "ldrd r12, lr, [r0], #8\n"                                                                    \
+    "smlad " first ", r12, r10, " first "\n"                                                      \
+    "smlad " second ", r12, r11, " second "\n"                                                    \
+    "smlad " first ", lr, r8, " first "\n"                                                        \
+    "smlad " second ", lr, r9, " second "\n"
+#define EC_INT8_QUAD                                                                              \
+    "ldrd r8, r9, [r1], #8\n"                                                                     \
+    "ldrd r12, lr, [r0], #8\n"                                                                    \
+    "sxtb16 r10, r8\n"                                                                            \
+    "sxtb16 r11, r9\n"                                                                            \
+    "smlad r2, r12, r10, r2\n"                                                                    \
+    "sxtb16 r8, r8, ror #8\n"                                                                     \
+    "smlad r5, r12, r11, r5\n"                                                                    \
+    "sxtb16 r9, r9, ror #8\n"                                                                     \
+    "smlad r2, lr, r8, r2\n"                                                                      \
+    "smlad r5, lr, r9, r5\n"                                                                      \
+    EC_INT8_PIXEL("r3", "r6") EC_INT8_PIXEL("r4", "r7")
+enum { EC_INT8_QUAD_BYTES = 20 * 4, EC_INT8_QUADS = 4 };
+
+/* See ec_int8_tile.  skip: bytes of the first pass through the loop that are left out. */
+typedef struct ec_int8_tile_job {
+    const int16_t *panel, *panel_end;
+    const int32_t *channels, *channels_end;
+    int8_t *out;
+    ptrdiff_t out_pixel;
+    int32_t offset, right;
+    ptrdiff_t skip;
+    const int8_t *filters;
+} ec_int8_tile_job;
+
+EC_NAKED void ec_int8_tile_dsp(const ec_int8_tile_job *job __attribute__((unused)))
+{
+    __asm__ volatile(
+        "push {r4-r11, lr}\n"
+        "ldrd r2, r1, [r0, #32]\n" /* skip, filters */
+        "adr r3, 2f\n"
+        "add r2, r2, r3\n"
+        "ldm r0, {r4-r11}\n"
+        "push {r2, r3}\n" /* entry */
+        "push {r4-r11}\n" /* 0 panel, 4 its end, 8 channels, 12 their end, 16 out, 20 out_pixel,
+                             24 offset, 28 right, 32 entry */
+        "1:\n" /* two filters */
+        "ldr lr, [sp, #8]\n"
+        "ldr r0, [sp]\n"
+        "ldrd r2, r5, [lr]\n"
+        "ldr r12, [sp, #32]\n"
+        "mov r3, r2\n"
+        "mov r4, r2\n"
+        "mov r6, r5\n"
+        "mov r7, r5\n"
+        "mov pc, r12\n"
+        ".balign 4\n"
+        "2:\n"
+        EC_INT8_QUAD EC_INT8_QUAD EC_INT8_QUAD EC_INT8_QUAD
+        "ldr r12, [sp, #4]\n"
+        "cmp r0, r12\n"
+        "bne 2b\n"
+        "ldr lr, [sp, #8]\n"
+        "ldrd r10, r11, [sp, #24]\n"
+        "ldrd r8, r9, [lr, #8]\n"
+        "add lr, lr, #16\n"
+        "str lr, [sp, #8]\n"
+        EC_INT8_REQUANTISE("r2", "r8", "r10", "r11")
+        EC_INT8_REQUANTISE("r3", "r8", "r10", "r11")
+        EC_INT8_REQUANTISE("r4", "r8", "r10", "r11")
+        EC_INT8_REQUANTISE("r5", "r9", "r10", "r11")
+        EC_INT8_REQUANTISE("r6", "r9", "r10", "r11")
+        EC_INT8_REQUANTISE("r7", "r9", "r10", "r11")
+        "ldrd r12, r0, [sp, #16]\n"
+        "strb r3, [r12, r0]\n"
+        "strb r4, [r12, r0, lsl #1]\n"
+        "strb r2, [r12], #1\n"
+        "strb r6, [r12, r0]\n"
+        "strb r7, [r12, r0, lsl #1]\n"
+        "strb r5, [r12], #1\n"
+        "str r12, [sp, #16]\n"
+        "ldr r12, [sp, #12]\n"
+        "cmp lr, r12\n"
+        "bne 1b\n"
+        "add sp, sp, #40\n"
+        "pop {r4-r11, pc}\n");
+}
+
+/* See ec_int8_widen_rows.  Of each of `rows` > 0 rows `quads` > 0 times four bytes to pairs of int16,
+   24 bytes apart.  skip: bytes from the end of what a row reads to the next row. */
+EC_NAKED void ec_int8_widen_dsp(const int8_t *from __attribute__((unused)),
+                                int16_t *panel __attribute__((unused)), int quads __attribute__((unused)),
+                                ptrdiff_t skip __attribute__((unused)), int rows __attribute__((unused)))
+{
+    __asm__ volatile(
+        "push {r4-r8, lr}\n"
+        "ldr r12, [sp, #24]\n" /* rows */
+        "sub r2, r2, #2\n"
+        "1:\n" /* a row */
+        "adds lr, r2, #0\n"
+        "blt 3f\n"
+        "2:\n"
+        "ldr r4, [r0], #4\n"
+        "ldr r6, [r0], #4\n"
+        "sxtb16 r5, r4, ror #8\n"
+        "sxtb16 r4, r4\n"
+        "strd r4, r5, [r1], #24\n"
+        "sxtb16 r7, r6, ror #8\n"
+        "sxtb16 r6, r6\n"
+        "strd r6, r7, [r1], #24\n"
+        "subs lr, lr, #2\n"
+        "bge 2b\n"
+        "3:\n"
+        "adds lr, lr, #1\n"
+        "bne 4f\n"
+        "ldr r4, [r0], #4\n"
+        "sxtb16 r5, r4, ror #8\n"
+        "sxtb16 r4, r4\n"
+        "strd r4, r5, [r1], #24\n"
+        "4:\n"
+        "add r0, r0, r3\n"
+        "subs r12, r12, #1\n"
+        "bne 1b\n"
+        "pop {r4-r8, pc}\n");
+}
+
+#endif

@@ -1,0 +1,100 @@
+/* Depthwise convolution of int8 with a kernel of 3 x 3, channels last, any stride: four channels at a time.
+
+   Of every output row the three input rows are taken apart column by column, so that a window is
+   18 words one after the other, and windows overlap: of each column, for channels 0 and 2, then 1 and 3, the
+   pair of the first two rows for either channel, and of the third row the pair of both channels.
+
+   channels: of every four channels 26 words: starts, a window of filters in the same order, multipliers
+   (ec_int8_channels.h).  Those beyond the last channel are zeros.  The spec is that of other convolutions, with in_c =
+   out_c.  Needs ec_int8_rows.h. */
+#ifndef EC_INT8_DEPTHWISE_3X3_H
+#define EC_INT8_DEPTHWISE_3X3_H
+
+#ifdef EC_INT8_DSP
+#include "../isa/ec_int8_dsp_depthwise_3x3.h"
+#endif
+
+enum { EC_INT8_COLUMN_NUMBERS = 12, EC_INT8_FOUR_CHANNELS = 26 }; /* int16 of a column, words of four channels */
+
+/* `columns` of three rows from `at` on, `channels` of which there are, 1 to 4. */
+EC_INLINE void ec_int8_columns(const int8_t *const row[3], ptrdiff_t at, int16_t *panel, int columns,
+                               ptrdiff_t pixel, int channels)
+{
+#ifdef EC_INT8_DSP
+    if (channels == 4) {
+        const ec_int8_columns_job job = {.row = {row[0], row[1], row[2]}, .at = at, .panel = panel,
+                                         .pixel = pixel, .end = at + columns * pixel};
+        ec_int8_columns_dsp(&job);
+        return;
+    }
+#endif
+    for (int x = 0; x < columns; x++, at += pixel, panel += EC_INT8_COLUMN_NUMBERS) {
+        for (int c = 0; c < 4; c++) {
+            int16_t *const half = panel + c % 2 * 6;
+            half[c / 2 * 2] = c < channels ? row[0][at + c] : 0;
+            half[c / 2 * 2 + 1] = c < channels ? row[1][at + c] : 0;
+            half[4 + c / 2] = c < channels ? row[2][at + c] : 0;
+        }
+    }
+}
+
+/* `count` windows, `stride` columns apart: out[i * out_pixel + channel]. */
+EC_INLINE void ec_int8_windows(ec_int8_result result, const int16_t *panel, const int32_t *words, int count,
+                               int stride, int8_t *out, ptrdiff_t out_pixel, int channels)
+{
+#ifdef EC_INT8_DSP
+    if (channels == 4) {
+        const ec_int8_depthwise_job job = {
+            .panel = panel, .channels = words, .out = out, .out_end = out + count * out_pixel,
+            .offset = result.offset, .right = result.right,
+            .panel_skip = (stride - 3) * EC_INT8_COLUMN_NUMBERS * (ptrdiff_t)sizeof *panel, .out_pixel = out_pixel};
+        ec_int8_depthwise_dsp(&job);
+        if (result.low != INT8_MIN || result.high != INT8_MAX)
+            for (int i = 0; i < count; i++)
+                ec_int8_bound(result, out + i * out_pixel, 4);
+        return;
+    }
+#endif
+    const int16_t *const filters = (const int16_t *)(words + 4);
+    for (int i = 0; i < count; i++, panel += stride * EC_INT8_COLUMN_NUMBERS, out += out_pixel) {
+        for (int c = 0; c < channels; c++) {
+            int32_t sum = words[c];
+            for (int x = 0; x < 3; x++) {
+                const int at = x * EC_INT8_COLUMN_NUMBERS + c % 2 * 6;
+                for (int k = 0; k < 2; k++)
+                    sum += panel[at + c / 2 * 2 + k] * filters[at + c / 2 * 2 + k];
+                sum += panel[at + 4 + c / 2] * filters[at + 4 + c / 2];
+            }
+            out[c] = ec_int8_of_sum(result, sum, words[22 + c]);
+        }
+    }
+}
+
+/* Rows [row0, row1) of the output.  workspace: those columns of four channels; then a row of the input's
+   size outside of it, unless no window reaches there. */
+EC_SHARED void ec_int8_depthwise_3x3(const ec_int8_conv *spec, const int8_t *in, const int32_t *channels,
+                                     int8_t *out, int16_t *workspace, int row0, int row1)
+{
+    const ec_window *w = &spec->window;
+    const int read = ec_int8_columns_read(w), inside = ec_min_i(w->in_w, read - w->pad_w);
+    int8_t *const outside = (int8_t *)(workspace + read * EC_INT8_COLUMN_NUMBERS);
+    int16_t *const first = workspace + w->pad_w * EC_INT8_COLUMN_NUMBERS;
+    for (int i = 0; i < read * EC_INT8_COLUMN_NUMBERS; i++)
+        workspace[i] = (int16_t)spec->padding;
+    ec_int8_pad_row(spec, outside, row0, row1);
+    for (int y = row0; y < row1; y++) {
+        const int8_t *row[3];
+        for (int ky = 0; ky < 3; ky++)
+            row[ky] = ec_int8_row_of(spec, in, outside, y, ky);
+        int8_t *const to = out + ec_ring(y, w->out_ring) * spec->out_row;
+        const int32_t *words = channels;
+        for (int c = 0; c < spec->in_c; c += 4, words += EC_INT8_FOUR_CHANNELS) {
+            const int some = ec_min_i(spec->in_c - c, 4);
+            if (inside > 0)
+                ec_int8_columns(row, c, first, inside, spec->in_pixel, some);
+            ec_int8_windows(spec->result, workspace, words, w->out_w, w->stride_w, to + c, spec->out_pixel, some);
+        }
+    }
+}
+
+#endif
