@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 import numpy.typing as npt
 
@@ -9,6 +11,7 @@ from edgeconv.requantisation import Fixed
 
 Floats = npt.NDArray[np.float32]
 Words = npt.NDArray[np.int32]
+Number = TypeVar("Number", bound=np.generic)
 QUAD = 4  # numbers of a filter that lie side by side
 DEPTHWISE_CHANNELS = 4  # of a depthwise layer that are computed together
 FOUR, SIXTEEN = 4, 16  # filters that Helium sums together, and their numbers that lie side by side
@@ -28,7 +31,7 @@ def words_of(channels: int, taps: int) -> int:
     return 2 * channels + 2 * taps
 
 
-def by_group(filters: Floats, groups: int, together: int) -> Floats:
+def by_group(filters: npt.NDArray[Number], groups: int, together: int) -> npt.NDArray[Number]:
     """Filters (first axis) of every one of ``groups`` with zeros behind, a multiple of
     ``together``."""
     parted = filters.reshape(groups, -1, *filters.shape[1:])
