@@ -10,7 +10,6 @@ written.  An output that is no grid has steps of its largest value / 127.
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any
 
 import numpy.typing as npt
 import onnxruntime
+from models_table import print_table
 
 from edgeconv.build.project import Port
 from edgeconv.options import CompileOptions
@@ -85,16 +85,5 @@ def measure(model: Path, board: str, inputs: int) -> str:
     return f"| {model.stem} | {flash:,} | {' | '.join(cells)} |"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("models", type=Path, nargs="+")
-    parser.add_argument("--board", default="host")
-    parser.add_argument("--inputs", type=int, default=20)
-    options = parser.parse_args()
-    print(f"| model | weights | {' | '.join(MODES)} | ORT itself |\n|---|---|---|---|---|---|")
-    for model in options.models:
-        print(measure(model, options.board, options.inputs), flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    print_table(__doc__, ("model", "weights", *MODES, "ORT itself"), measure)

@@ -10,7 +10,6 @@ largest output is another one.  A number that is no integer has steps of its lar
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
+from models_table import print_table
 
 from edgeconv.build.project import Port
 from edgeconv.options import CompileOptions
@@ -80,16 +80,5 @@ def measure(model: Path, board: str, inputs: int) -> str:
     return f"| {model.stem} | {' | '.join(cells)} |"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("models", type=Path, nargs="+")
-    parser.add_argument("--board", default="host")
-    parser.add_argument("--inputs", type=int, default=20)
-    options = parser.parse_args()
-    print(f"| model | {' | '.join(KERNELS)} | LiteRT itself |\n|---|---|---|---|")
-    for model in options.models:
-        print(measure(model, options.board, options.inputs), flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    print_table(__doc__, ("model", *KERNELS, "LiteRT itself"), measure)

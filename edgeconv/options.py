@@ -68,6 +68,11 @@ class CompileOptions:
         return self.io or ("arena" if small else "caller")
 
     @property
+    def limited(self) -> bool:
+        """Accuracy has a limit, within which bytes or time may be saved."""
+        return self.min_sqnr is not None or self.max_drop is not None
+
+    @property
     def prefix(self) -> str:
         """The prefix in use.  Raises EdgeconvError (exit status 2) when it is no C prefix."""
         if not self.name:

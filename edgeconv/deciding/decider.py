@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from edgeconv import board as boards
 from edgeconv import frontend, passes
@@ -14,28 +12,24 @@ from edgeconv.budget.bound import least_flash, least_ram, refusal
 from edgeconv.budget.frontier import POINTS, Point, thinned, undominated
 from edgeconv.budget.tables import Limits, Objective
 from edgeconv.calibration import samples
-from edgeconv.calibration.sqnr import Accuracy
 from edgeconv.choice_notes import computing_notes, integers_of
-from edgeconv.choose.storage import INT8
 from edgeconv.closing import Closing
 from edgeconv.codegen.port_names import port_names
-from edgeconv.deciding import int8_model
 from edgeconv.deciding.faster import with_faster
-from edgeconv.deciding.int8_model import Int8Model
 from edgeconv.deciding.less_flash import less_flash
 from edgeconv.deciding.less_ram import taking_turns, tightened, ways
+from edgeconv.deciding.made_int8 import MadeInt8
 from edgeconv.deciding.minimal_filtering import MinimalFiltering
+from edgeconv.deciding.objective import better, require_prediction
 from edgeconv.deciding.planning import Allowed, Decided, Draft, Planner
 from edgeconv.errors import EdgeconvError, Exit, UsageError
-from edgeconv.fitting import Found, Lower, Planned, Search, UnfitError, Wishes, require_labels
+from edgeconv.fitting import Found, Lower, Planned, Search, UnfitError, Wishes
 from edgeconv.ir.graph import Graph
 from edgeconv.memory.link import kept_free
 from edgeconv.memory.sizes import Overhead, Sizes
 from edgeconv.ops import operators
 from edgeconv.options import CompileOptions
-from edgeconv.predict import predict
 from edgeconv.progress import Tell, nobody
-from edgeconv.quantising.quantiser import Quantiser
 from edgeconv.report import accuracy
 from edgeconv.report.text import budget_lines
 
@@ -65,20 +59,15 @@ class Decider(Closing):
         tell("simplifying the graph")
         self.graph = passes.optimise(graph)
         port_names(self.graph.inputs, self.graph.outputs, options.renames)  # before anything long
-        self._quantiser: Quantiser | None = None
-        self._folder: TemporaryDirectory[str] | None = None
-        self._int8: Int8Model | None = None
-        self._int8_tried = False
+        self._integers = MadeInt8(self.planner, self.graph, tell)
         self._search: Search | None = None
         self._searched_among = Allowed()
 
     def close(self) -> None:
         """Let go of the networks that were measured, if any were."""
-        for used in (self._search, self._quantiser):
-            if used:
-                used.close()
-        if self._folder:
-            self._folder.cleanup()
+        self._integers.close()
+        if self._search:
+            self._search.close()
 
     @property
     def objective(self) -> Objective:
@@ -87,11 +76,6 @@ class Decider(Closing):
             return Objective(self.options.objective)
         predicts = self.board.macs_per_cycle is not None
         return Objective.LATENCY if predicts else Objective.MEMORY
-
-    @property
-    def _limited(self) -> bool:
-        """Whether accuracy has a limit, within which bytes or time may be saved."""
-        return self.options.min_sqnr is not None or self.options.max_drop is not None
 
     def learn(self, built: Sizes, planned: Sizes) -> bool:
         """Take the overhead from the sizes of a built program; whether that is news.
@@ -137,8 +121,8 @@ class Decider(Closing):
         """The decisions; formats are searched for where the user sets a limit of accuracy, gives
         samples to round by, or where float32 does not fit.  ``turns``: layers may take turns."""
         self._require_possible()
-        made = self._made_int8(turns)
-        if made and (self._int8_asked or self.objective is not Objective.MEMORY):
+        made = self._integers.decided(self._plain, turns)
+        if made and not self._integers.compared:
             return made
         try:
             other = self._in_float32(turns)
@@ -146,13 +130,13 @@ class Decider(Closing):
             if made:
                 return made
             raise
-        return made if made and better(made, other, self.objective) else other
+        return made if made and better(made, other, self._integers.objective) else other
 
     def _in_float32(self, turns: bool) -> Decided:
         """The decisions with arithmetic as the model has it."""
         drafts, options, planner = self._drafts(), self.options, self.planner
         plain = drafts[0]
-        wished = self._limited
+        wished = self.options.limited
         calibrated = bool(options.calibration and options.storage)
         short = planner.exceeded(plain) and not computing_notes(plain.choice)
         wanted = short or options.objective == Objective.MEMORY.value
@@ -178,63 +162,6 @@ class Decider(Closing):
         except UnfitError as error:
             raise self._unfit(error, plain) from None
         return self._with(search, found)
-
-    @property
-    def _int8_asked(self) -> bool:
-        """Whether the user wants results of a float32 network to be int8."""
-        return int8_model.asked(self.options, self.graph)
-
-    def _made_int8(self, turns: bool) -> Decided | None:
-        """The decisions with the network made int8 by the user's samples; None where that is not
-        asked for and not predicted to be better, or where it loses too much or does not fit."""
-        options, planner, asked = self.options, self.planner, self._int8_asked
-        possible = int8_model.possible(self.graph) and not options.truncate
-        if not (options.calibration and possible and (asked or self._limited)):
-            return None
-        if not self._int8_tried:
-            self._int8_tried = True
-            worth = self._worth_int8()
-            if worth is not None:
-                self._int8 = self._int8_model(options.calibration, worth)
-        if self._int8 is None:
-            return None
-        draft = self._plain(self._int8.graph)
-        short = planner.exceeded(draft)
-        if turns and (short or options.objective == Objective.MEMORY.value):
-            draft = taking_turns(planner, draft)
-        if planner.exceeded(draft) and not asked:
-            return None
-        return self._int8.into(planner.decided(draft), self.objective.value)
-
-    def _worth_int8(self) -> dict[str, float] | None:
-        """By layer what it saves in integers; None where all of them together are not predicted to
-        be better, unless the user asks for them."""
-        options, planner = self.options, self.planner
-        target, storage = self.board.target, options.storage
-        pretended = int8_model.pretended_int8(self.graph, target, storage)
-        without = {key: form for key, form in storage.items() if form != INT8}
-        plain = Planner(replace(options, storage=without), self.board, planner.filtering).draft(
-            self.graph, Allowed(), without
-        )
-        now, then = planner.decided(plain), planner.decided(self._plain(pretended))
-        if not self._int8_asked:
-            self._require_prediction(plain)
-            fits = not planner.exceeded(plain)
-            if computing_notes(plain.choice) or (fits and not better(then, now, self.objective)):
-                return None
-        return int8_model.saved_by_layer(now, then)
-
-    def _int8_model(self, path: Path, saved: Mapping[str, float]) -> Int8Model | None:
-        """The network made int8 within the limits."""
-        options, graph = self.options, self.graph
-        found = samples.load(path, graph)
-        require_labels(found, options.max_drop)
-        quantiser = Quantiser(graph, self.board.target, found, options.storage, self.tell)
-        self._quantiser, self._folder = quantiser, TemporaryDirectory(prefix="edgeconv-int8-")
-        folder = Path(self._folder.name)
-        return int8_model.make(
-            quantiser, graph, folder, lambda measured: _within(measured, options), saved
-        )
 
     def _require_possible(self) -> None:
         """Raises UnfitError where a budget is below what is needed in any case, before anything
@@ -277,7 +204,7 @@ class Decider(Closing):
         planner, graph = self.planner, graph or self.graph
         made: list[Draft] = []
         wanted = self.options.objective == Objective.MEMORY.value
-        wanted = wanted or (self._limited and self.objective is Objective.MEMORY)
+        wanted = wanted or (self.options.limited and self.objective is Objective.MEMORY)
         for allowed in ways(graph, self.board):
             if made:
                 self.tell("choosing again for less RAM")
@@ -325,8 +252,8 @@ class Decider(Closing):
                 rule=computing[0].partition(":")[0],
                 hint="name the formats with --storage, or leave that --algorithm out",
             )
-        if self._limited:
-            self._require_prediction(plain)
+        if self.options.limited:
+            require_prediction(plain, self.board, self.objective)
         if self._search is None:
             self._searched_among = plain.settled
             self._search = Search(
@@ -349,22 +276,6 @@ class Decider(Closing):
     def _lower(self, allowed: Allowed) -> Lower:
         return lambda graph, storage: self._planned(graph, allowed, storage)
 
-    def _require_prediction(self, plain: Draft) -> None:
-        """Before anything is measured: EdgeconvError where nothing predicts the objective."""
-        predicted = predict(plain.choice, plain.memory, self.board)
-        known = {
-            Objective.LATENCY: (predicted.ms, predicted.time_source),
-            Objective.ENERGY: (predicted.mj, predicted.energy_source),
-        }
-        value, source = known.get(self.objective, (0.0, ""))
-        if value is None:
-            raise UsageError(
-                f"cannot minimise {self.objective.value}",
-                got=f"board {self.board.name}",
-                rule=source,
-                hint="--objective memory needs no prediction",
-            )
-
     def _planned(self, graph: Graph, allowed: Allowed, storage: Mapping[str, str]) -> Planned:
         draft, overhead = self.planner.draft(graph, allowed, storage), self.planner.overhead
         excess = draft.sizes.excess()
@@ -376,27 +287,6 @@ class Decider(Closing):
             overhead.flash,
             sum(each.bytes for each in excess if each.kind == "ram" and each.region),
         )
-
-
-def _within(measured: Accuracy, options: CompileOptions) -> bool:
-    """Whether the limits of accuracy are kept."""
-    least, most = options.min_sqnr, options.max_drop
-    loud = least is not None and measured.sqnr_db < least
-    return not loud and (most is None or measured.loses_at_most(most))
-
-
-def better(one: Decided, other: Decided, objective: Objective) -> bool:
-    """Whether ``one`` is better by what the user wants to be small."""
-    return _amount(one, objective) < _amount(other, objective)
-
-
-def _amount(decided: Decided, objective: Objective) -> float:
-    sizes, predicted = decided.sizes, decided.predicted
-    if objective is Objective.LATENCY:
-        return predicted.ms or 0.0
-    if objective is Objective.ENERGY:
-        return predicted.mj or 0.0
-    return sizes.ram.total + sizes.flash.total
 
 
 def _macs(graph: Graph) -> int:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from edgeconv import frontend, passes
+from edgeconv.budget.tables import Objective
 from edgeconv.calibration.sqnr import Accuracy
 from edgeconv.choose.storage import INT8, by_kind
 from edgeconv.deciding.planning import Decided
@@ -64,12 +65,18 @@ def pretended_int8(graph: Graph, target: Target, storage: Mapping[str, str]) -> 
     return passes.optimise(pretended(graph, target, storage))
 
 
-def saved_by_layer(plain: Decided, pretended: Decided) -> dict[str, float]:
-    """Milliseconds that a layer is predicted to take less in integers, else bytes of filters."""
-    then = {layer["name"]: layer for layer in pretended.report["layers"]}
-    key = "predicted_ms" if plain.predicted.ms else "weight_bytes"
-    now = {layer["name"]: layer[key] or 0.0 for layer in plain.report["layers"]}
-    return {name: ms - (then[name][key] or 0.0) for name, ms in now.items() if name in then}
+def saved_by_layer(plain: Decided, pretended: Decided, objective: Objective) -> dict[str, float]:
+    """What a layer is predicted to take less in integers: of time, or bytes of filters."""
+    now, then = (_by_layer(each, objective) for each in (plain, pretended))
+    return {name: value - then[name] for name, value in now.items() if name in then}
+
+
+def _by_layer(decided: Decided, objective: Objective) -> dict[str, float]:
+    layers = [decided.choice.layers[index] for index in decided.memory.order]
+    if objective is Objective.MEMORY:
+        return {each.node.name: sum(blob.bytes for blob in each.blobs) for each in layers}
+    pairs = zip(layers, decided.predicted.layers, strict=True)
+    return {each.node.name: predicted.price for each, predicted in pairs}
 
 
 def make(

@@ -23,13 +23,15 @@ class LayerPrediction:
     """One layer.  ``ms`` and ``mj`` are None where the board states too little.
 
     ``bound_by``: "compute", "overhead" or the level of memory that takes the largest part of the
-    time; None for a layer without code and where there is no time.
+    time; None for a layer without code and where there is no time.  ``price``: seconds, of a board
+    that states too little those of a machine with nominal rates (`price.machine`): they compare.
     """
 
     ms: float | None
     mj: float | None
     bound_by: str | None
     traffic: Traffic
+    price: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,11 @@ class Prediction:
     time_source: str
     energy_source: str
     roofline: Roofline | None
+
+    @property
+    def price(self) -> float:
+        """The sum of the layers' prices."""
+        return sum(layer.price for layer in self.layers)
 
 
 def predict(choice: Choice, memory: MemoryMap, board: Board) -> Prediction:
@@ -85,6 +92,7 @@ def _layer(
         mj=None if cost.joules is None else 1e3 * cost.joules,
         bound_by=cost.duration.bound_by if timed else None,
         traffic=moved,
+        price=cost.seconds,
     )
 
 

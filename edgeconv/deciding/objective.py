@@ -1,0 +1,43 @@
+"""What the user wants to be small, of decisions."""
+
+from __future__ import annotations
+
+from edgeconv.board import Board
+from edgeconv.budget.tables import Objective
+from edgeconv.deciding.planning import Decided, Draft
+from edgeconv.errors import UsageError
+from edgeconv.predict import predict
+
+
+def better(one: Decided, other: Decided, objective: Objective) -> bool:
+    """Whether ``one`` is better by what the user wants to be small.
+
+    Times of a board that predicts none are compared by price.
+    """
+    return _amount(one, objective) < _amount(other, objective)
+
+
+def _amount(decided: Decided, objective: Objective) -> float:
+    sizes, predicted = decided.sizes, decided.predicted
+    if objective is Objective.LATENCY:
+        return predicted.price
+    if objective is Objective.ENERGY:
+        return predicted.mj or 0.0
+    return sizes.ram.total + sizes.flash.total
+
+
+def require_prediction(plain: Draft, board: Board, objective: Objective) -> None:
+    """Before anything is measured: EdgeconvError where nothing predicts the objective."""
+    predicted = predict(plain.choice, plain.memory, board)
+    known = {
+        Objective.LATENCY: (predicted.ms, predicted.time_source),
+        Objective.ENERGY: (predicted.mj, predicted.energy_source),
+    }
+    value, source = known.get(objective, (0.0, ""))
+    if value is None:
+        raise UsageError(
+            f"cannot minimise {objective.value}",
+            got=f"board {board.name}",
+            rule=source,
+            hint="--objective memory needs no prediction",
+        )
