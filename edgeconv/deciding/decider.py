@@ -121,7 +121,7 @@ class Decider(Closing):
         """The decisions; formats are searched for where the user sets a limit of accuracy, gives
         samples to round by, or where float32 does not fit.  ``turns``: layers may take turns."""
         self._require_possible()
-        made = self._integers.decided(self._plain, turns)
+        made = self._integers.decided(self._in_integers, turns)
         if made and not self._integers.compared:
             return made
         try:
@@ -190,21 +190,28 @@ class Decider(Closing):
             found += search.on(self._lower(draft.settled), kept).frontier(ram, flash)
         return search.measure(thinned(undominated(found), POINTS))
 
+    def _in_integers(self, graph: Graph) -> Draft:
+        """Kernels and memory for the model made int8."""
+        return self._plain(graph, self._integers.objective)
+
     def plain(self) -> Decided:
         """The decisions with the formats that the user gives, and float32 elsewhere."""
         return self.planner.decided(self._plain())
 
-    def _plain(self, graph: Graph | None = None) -> Draft:
-        return self._drafts(graph)[0]
+    def _plain(self, graph: Graph | None = None, objective: Objective | None = None) -> Draft:
+        return self._drafts(graph, objective)[0]
 
-    def _drafts(self, graph: Graph | None = None) -> list[Draft]:
+    def _drafts(
+        self, graph: Graph | None = None, objective: Objective | None = None
+    ) -> list[Draft]:
         """Of ``graph``, by default the model, the least RAM first: more than one where it is to be
         small."""
         self.tell("choosing layouts and kernels")
         planner, graph = self.planner, graph or self.graph
         made: list[Draft] = []
         wanted = self.options.objective == Objective.MEMORY.value
-        wanted = wanted or (self.options.limited and self.objective is Objective.MEMORY)
+        smallest = (objective or self.objective) is Objective.MEMORY
+        wanted = wanted or (self.options.limited and smallest)
         for allowed in ways(graph, self.board):
             if made:
                 self.tell("choosing again for less RAM")

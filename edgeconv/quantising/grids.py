@@ -98,7 +98,7 @@ def places(graph: Graph, target: Target, wanted: Wanted) -> Places:
         if sources and all(name in shared for name in sources):
             for name in (*sources[1:], node.output):
                 shared.join(sources[0], name)
-            carried[node.output] = sources[0]
+            carried[node.output] = carried.get(sources[0], sources[0])
         elif node.output in able:
             shared.add(node.output)
     groups = tuple(tuple(n for n in group if n not in carried) for group in shared.groups())

@@ -70,6 +70,24 @@ def test_what_only_moves_numbers_shares_their_grid(tmp_path: Path) -> None:
     assert "image" in found.tensors
 
 
+def test_what_moves_moved_numbers_has_their_grid(tmp_path: Path) -> None:
+    """Of a Transpose and a Reshape in a row, which passes leave alone."""
+    made = model(
+        [
+            helper.make_node("Conv", ["x", "w"], ["a"], name="conv"),
+            helper.make_node("Transpose", ["a"], ["b"], name="turn", perm=[0, 2, 3, 1]),
+            helper.make_node("Reshape", ["b", "shape"], ["c"], name="flat"),
+            helper.make_node("Softmax", ["c"], ["y"], name="softmax", axis=2),
+        ],
+        {"x": (1, 3, 4, 4)},
+        {"y": None},
+        {"w": np.ones((4, 3, 1, 1), np.float32), "shape": np.array([1, 32, 2])},
+    )
+    graph = unfused(loaded(tmp_path, made))
+    like = places(graph, SCALAR, Wanted.of(graph, {})).grid_of()
+    assert like["b"] == like["c"] == "a"
+
+
 def test_results_that_the_user_names(tmp_path: Path) -> None:
     graph = loaded(tmp_path)
     split = unfused(graph)
