@@ -4,7 +4,9 @@
 
 Results, filters and biases are int8 throughout: ranges from the smallest to the largest number and
 filters rounded to nearest with one unit for the whole tensor, then with a unit per output channel,
-then with ranges of the least squared error, then as `rounding_steps.py` has it.  The last line is
+then with the ranges that disturb the outputs least, then with channels equalised, then as
+`rounding_steps.py` has it.  `chosen` is what `compile` makes of it, with the way to round filters
+that is best on samples it is not fitted to.  The last line is
 `onnxruntime.quantization.quantize_static` (QDQ, per channel, MinMax) on the same samples.  The
 network is made int8 by some inputs, and the figures are of others, as in `rounding_steps.py`.
 """
@@ -14,7 +16,7 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -23,45 +25,49 @@ from rounding_steps import samples_of
 
 from edgeconv import board as boards
 from edgeconv import frontend, passes
-from edgeconv.calibration.in_turn import round_in_turn
-from edgeconv.calibration.rounding import RECIPES, parameters_of, round_layers
+from edgeconv.calibration.rounding import parameters_of
 from edgeconv.calibration.samples import Samples
 from edgeconv.calibration.sqnr import Accuracy, Baseline
 from edgeconv.errors import EdgeconvError
 from edgeconv.ir.activation import Activation
+from edgeconv.progress import nobody
 from edgeconv.quantising.quantiser import Quantiser
-from edgeconv.quantising.ranges import Seen, nearest, see, together, widest
+from edgeconv.quantising.ranges import see, together, widest
 from edgeconv.quantising.rewrite import FORM
+from edgeconv.quantising.steps import WAYS
 
 Values = dict[str, npt.NDArray[np.float32]]
 
 
-def grids_of(
-    quantiser: Quantiser, samples: Samples, choose: Callable[[Seen], Activation]
-) -> dict[str, Activation]:
-    """The grid of every tensor that is rounded."""
-    seen = see(quantiser.engine, samples, quantiser.places.tensors)
-    groups = quantiser.places.groups
-    grids = [choose(together(seen[name] for name in group)) for group in groups]
-    pairs = zip(groups, grids, strict=True)
-    return {name: function for group, function in pairs for name in group}
-
-
-def steps(
-    quantiser: Quantiser, samples: Samples, baseline: Baseline
-) -> Iterator[tuple[str, Accuracy]]:
+def steps(quantiser: Quantiser, baseline: Baseline) -> Iterator[tuple[str, Accuracy]]:
     """Each step with those before it."""
-    engine, wanted = quantiser.engine, dict.fromkeys(quantiser.wanted, FORM)
-    wide, near = (grids_of(quantiser, samples, choose) for choose in (widest, nearest))
-    first, second, *_ = RECIPES
-    for name, recipe in RECIPES.items():
-        rounded = parameters_of(round_layers(engine, samples, wanted, recipe))
-        if name in (first, second):
-            yield name, baseline.accuracy(rounded, wide)
-        if name != first:
-            yield "+ ranges" if name == second else name, baseline.accuracy(rounded, near)
-    found = round_in_turn(engine, samples, wanted, activations=near)
-    yield "+ in turn", baseline.accuracy(parameters_of(found), near)
+    engine, samples = quantiser.engine, quantiser.learning
+    wanted = dict.fromkeys(quantiser.wanted, FORM)
+    groups = quantiser.places.groups
+    seen = see(engine, samples, quantiser.places.tensors)
+    wide = {
+        name: function
+        for group in groups
+        for function in [widest(together(seen[name] for name in group))]
+        for name in group
+    }
+
+    def measured(way: str, grids: Mapping[str, Activation]) -> Accuracy:
+        found = WAYS[way](engine, samples, wanted, grids, nobody)
+        filters = parameters_of(quantiser.in_integers(found, grids))
+        return baseline.accuracy(filters, grids)
+
+    first, second, *others = WAYS
+    yield first, measured(first, wide)
+    yield second, measured(second, wide)
+    yield "+ ranges", measured(second, quantiser.grids())
+    quantiser.equalise()
+    grids = quantiser.grids()
+    yield "+ equalisation", measured(second, grids)
+    for way in others:
+        yield way, measured(way, grids)
+    chosen = quantiser.best_way(grids)
+    yield f"chosen: {chosen}", measured(chosen, grids)
 
 
 def onnxruntime_static(model: Path, samples: Samples, test: Samples) -> Iterator[Values]:
@@ -108,7 +114,7 @@ def main() -> int:
         print(f"{'step':24}{'dB':>8}{'top-1':>8}{'same':>8}")
         with Quantiser(graph, boards.load(args.board).target, samples, {}) as quantiser:
             baseline = Baseline(quantiser.engine, test)
-            for name, found in steps(quantiser, samples, baseline):
+            for name, found in steps(quantiser, baseline):
                 show(name, found)
             show("ONNX Runtime", baseline.judge(onnxruntime_static(args.model, samples, test)))
     except (EdgeconvError, ImportError) as error:

@@ -27,7 +27,7 @@ from edgeconv.encoding import FLOAT32
 from edgeconv.errors import EdgeconvError, Exit, UsageError
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.choice import Choice
-from edgeconv.ir.filters import WEIGHTED, Filters, filters_of
+from edgeconv.ir.filters import WEIGHTED, Filters, filters_of, replace_filters
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.memory import MemoryMap, Region
 from edgeconv.names import did_you_mean
@@ -77,6 +77,14 @@ class Engine(Closing):
     def parameters(self, layer: str) -> Filters:
         """A layer's own filters and bias (zeros where it has none)."""
         return filters_of(self._layer(layer), self.graph)
+
+    def adopt(self, layers: Mapping[str, Filters]) -> None:
+        """Compute with ``layers`` (by name) from now on as with the network's own."""
+        self._give({})
+        self.graph = replace_filters(self.graph, layers)
+        self.layers = {node.name: node for node in self.graph.nodes if node.op in WEIGHTED}
+        for name, given in layers.items():
+            self._pack(self._layer(name), given)
 
     def run(
         self,

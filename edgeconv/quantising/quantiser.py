@@ -1,6 +1,8 @@
 """A float32 network made int8: grids from samples, filters rounded to make up for them, measured.
 
-Every other sample is looked at, and what the result loses is measured on those between.
+Every other sample is looked at, and what the result loses is measured on those between.  Every step
+is taken as the network's outputs say: channels are equalised pair by pair where that disturbs them
+less, ranges chosen grid by grid, and the way filters are rounded by samples it was not fitted to.
 """
 
 from __future__ import annotations
@@ -9,19 +11,21 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from edgeconv.calibration.engine import Engine
-from edgeconv.calibration.in_turn import round_in_turn
-from edgeconv.calibration.rounding import SAMPLES, Rounded, parameters_of
+from edgeconv.calibration.rounding import Rounded, parameters_of
 from edgeconv.calibration.samples import Samples
 from edgeconv.calibration.sensitivity import affordable
 from edgeconv.calibration.sqnr import Accuracy, Baseline
 from edgeconv.closing import Closing
 from edgeconv.ir.activation import Activation
+from edgeconv.ir.filters import replace_filters
 from edgeconv.ir.graph import Graph
 from edgeconv.progress import Share, Tell, nobody
+from edgeconv.quantising.equalise import equalised
 from edgeconv.quantising.grids import Wanted, places
-from edgeconv.quantising.ranges import nearest, see, together, widest
+from edgeconv.quantising.ranges import RANGES, Seen, see, together
 from edgeconv.quantising.rewrite import FORM, quantised
 from edgeconv.quantising.selection import Noises, select
+from edgeconv.quantising.steps import LEAST_SAMPLES, TRIED, WAYS
 from edgeconv.quantising.unfused import unfused
 from edgeconv.quantising.units import settled, whole_bias
 from edgeconv.targets import Target
@@ -29,6 +33,8 @@ from edgeconv.targets import Target
 # The SQNR at which few enough layers are int8 is sought so far above that of all, to so many dB.
 _SOUGHT_DB, _CLOSE_DB = 40.0, 2.0
 _VARIANTS = 16  # of the network, among which the time to measure is divided
+_WORTH = 0.95  # of the noise, for another range than that to the largest number
+_TELLING = 32  # samples by which ways to round filters are compared
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,6 +67,11 @@ class Quantiser(Closing):
     ) -> None:
         self.graph, self.samples, self.tell = unfused(graph), samples, tell
         self.learning = samples.chosen(slice(0, None, 2))
+        several = len(self.learning) >= LEAST_SAMPLES
+        self._fitted, self._telling = (
+            self.learning.chosen(slice(first, None, 2)) if several else self.learning
+            for first in (0, 1)
+        )
         judging = samples.chosen(slice(1, None, 2)) if len(samples) > 1 else samples
         asked = Wanted.of(graph, storage)
         self.places = places(self.graph, target, asked)
@@ -69,6 +80,7 @@ class Quantiser(Closing):
         most = affordable(self.engine, _VARIANTS)
         self.judging = judging.at_most(most)
         self._judging = Baseline(self.engine, self.judging)
+        self.way = ""
 
     def close(self) -> None:
         """Let go of the network that was measured."""
@@ -82,7 +94,10 @@ class Quantiser(Closing):
 
         Where everything loses too much, the SQNR is sought at which few enough layers are int8.
         """
-        whole = self._made(self._grids(), self.wanted)
+        self.equalise()
+        grids = self.grids()
+        self.way = self.best_way(grids)
+        whole = self._made(grids, self.wanted)
         if keeps(whole.accuracy):
             return whole
         noises = self._noises(whole)
@@ -130,28 +145,77 @@ class Quantiser(Closing):
     def _made(self, grids: Mapping[str, Activation], layers: Iterable[str]) -> Quantised:
         """The network with these grids, and the filters of ``layers`` in int8."""
         wanted = dict.fromkeys(layers, FORM)
-        found = round_in_turn(self.engine, self.learning, wanted, activations=grids, tell=self.tell)
-        filters = self._in_integers(found, grids)
+        found = WAYS[self.way](self.engine, self.learning, wanted, grids, self.tell)
+        filters = self.in_integers(found, grids)
         accuracy = self._judging.accuracy(parameters_of(filters), grids, layers=True)
         self.tell(f"int8 in {len(filters)} layers: {accuracy.sqnr_db:.1f} dB")
         graph = quantised(self.graph, grids, filters)
         return Quantised(graph, grids, filters, accuracy)
 
-    def _grids(self) -> dict[str, Activation]:
-        """The grid of every tensor that is rounded: to the largest number seen, or with the least
-        squared error, whichever alone disturbs the outputs less."""
-        seen = see(self.engine, self.learning.at_most(SAMPLES), self.places.tensors, tell=self.tell)
-        count = 2 * len(self.places.groups)
-        baseline = Baseline(self.engine, self.learning.at_most(affordable(self.engine, count)))
+    def equalise(self) -> None:
+        """Bring channels to like ranges where the outputs gain by it."""
+        given = equalised(
+            self.engine,
+            self._at_most(self._fitted, 1),
+            Baseline(self.engine, self._at_most(self._telling, 4 * len(self.wanted))),
+            self.wanted,
+            self.places.tensors,
+            self.tell,
+        )
+        self.engine.adopt(given)
+        self.graph = replace_filters(self.graph, given)
+
+    def grids(self) -> dict[str, Activation]:
+        """The grid of every tensor that is rounded: of RANGES the first, unless another disturbs
+        the outputs less, on others than the samples that ranges are taken from.
+
+        All other tensors are rounded meanwhile: what is cut off adds up, where what is rounded does
+        not, so that ranges that are better alone can be worse together.
+        """
+        groups = self.places.groups
+        fitted, every = self._seen(self._fitted), self._seen(self.learning)
+        telling = self._at_most(self._telling, len(RANGES) * len(groups))
+        baseline = Baseline(self.engine, telling)
+        widest, *others = RANGES.values()
+        tried: dict[str, Activation] = {}
         found: dict[str, Activation] = {}
-        for group in self.places.groups:
-            of_group = together(seen[name] for name in group)
-            tried = [dict.fromkeys(group, each(of_group)) for each in (widest, nearest)]
-            noises = [baseline.noise(activations=grids) for grids in tried]
-            found |= tried[noises.index(min(noises))]
+        for group in groups:
+            tried |= dict.fromkeys(group, widest(together(fitted[name] for name in group)))
+            found |= dict.fromkeys(group, widest(together(every[name] for name in group)))
+        least = baseline.noise(activations=tried)
+        for number, group in enumerate(groups):
+            self.tell(Share(f"choosing the range of {group[0]}", number, len(groups)))
+            part, whole = (together(seen[name] for name in group) for seen in (fitted, every))
+            for choose in others:
+                other = {**tried, **dict.fromkeys(group, choose(part))}
+                noise = baseline.noise(activations=other)
+                if noise < _WORTH * least:
+                    least, tried = noise, other
+                    found |= dict.fromkeys(group, choose(whole))
         return found
 
-    def _in_integers(
+    def best_way(self, grids: Mapping[str, Activation]) -> str:
+        """How filters are rounded with the least noise on samples that it is not fitted to; in turn
+        where samples are too few to tell."""
+        if len(self.learning) < LEAST_SAMPLES:
+            return TRIED[-1]
+        baseline = Baseline(self.engine, self._telling.at_most(_TELLING))
+        wanted, fitted = dict.fromkeys(self.wanted, FORM), self._fitted.at_most(_TELLING)
+        lost: dict[str, float] = {}
+        for name in TRIED:
+            found = WAYS[name](self.engine, fitted, wanted, grids, self.tell)
+            lost[name] = baseline.noise(parameters_of(self.in_integers(found, grids)), grids)
+        return min(lost, key=lost.__getitem__)
+
+    def _seen(self, samples: Samples) -> dict[str, Seen]:
+        chosen = self._at_most(samples, 1)
+        return see(self.engine, chosen, self.places.tensors, tell=self.tell)
+
+    def _at_most(self, samples: Samples, variants: int) -> Samples:
+        """As many as so many variants of the network can be run on."""
+        return samples.at_most(affordable(self.engine, variants))
+
+    def in_integers(
         self, filters: Mapping[str, Rounded], grids: Mapping[str, Activation]
     ) -> dict[str, Rounded]:
         """``filters`` in units and with biases that integer kernels can have."""
