@@ -33,8 +33,8 @@ from edgeconv.ir.activation import Activation
 from edgeconv.progress import nobody
 from edgeconv.quantising.quantiser import Quantiser
 from edgeconv.quantising.ranges import see, together, widest
+from edgeconv.quantising.recipes import WAYS
 from edgeconv.quantising.rewrite import FORM
-from edgeconv.quantising.steps import WAYS
 
 Values = dict[str, npt.NDArray[np.float32]]
 

@@ -23,9 +23,9 @@ from edgeconv.progress import Share, Tell, nobody
 from edgeconv.quantising.equalise import equalised
 from edgeconv.quantising.grids import Wanted, places
 from edgeconv.quantising.ranges import RANGES, Seen, see, together
+from edgeconv.quantising.recipes import LEAST_SAMPLES, TRIED, WAYS
 from edgeconv.quantising.rewrite import FORM, quantised
 from edgeconv.quantising.selection import Noises, select
-from edgeconv.quantising.steps import LEAST_SAMPLES, TRIED, WAYS
 from edgeconv.quantising.unfused import unfused
 from edgeconv.quantising.units import settled, whole_bias
 from edgeconv.targets import Target
