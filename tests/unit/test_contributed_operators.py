@@ -199,6 +199,18 @@ def test_few_bits_of_one_block_stay_integers(tmp_path: Path) -> None:
     [
         (one("FusedConv", (1, 2, 5, 6), real(4, 2, 1, 1), activation="Mish"), "activation 'Mish'"),
         (
+            one(
+                "FusedConv", (1, 2, 5, 6), real(4, 2, 1, 1), activation="Clip", activation_params=3
+            ),
+            "activation_params 3; activation_params is a list",
+        ),
+        (one("FusedMatMul", (2, 8), real(2, 5), transA=2), "transA is 0 or 1"),
+        (one("MatMulNBits", (2, 8), "x", "x", K="8", N=8, bits=4, block_size=16), "whole number"),
+        (
+            quantised("MatMulIntegerToFloat", (3, 8), whole("int8", 8, 4), "s", ROW, "z", ROW[:0]),
+            "b_zero_point [0]",
+        ),
+        (
             one("SkipLayerNormalization", (2, 8), real(2, 8), real(8), outputs=2),
             "mean or inverse deviation",
         ),

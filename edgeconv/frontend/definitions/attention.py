@@ -15,33 +15,32 @@ _MASKED = float(np.finfo(np.float32).min)  # of ONNX Runtime; what softmax makes
 def _attention(d: Definition) -> None:
     _only(d, ["mask_index", "past", "attention_bias", "past_sequence_length"], 3)
     joined = d.add("Add", [d.add("MatMul", [d.input(0), d.input(1)]), d.input(2)])
-    sizes = d.attr("qkv_hidden_sizes")
-    _heads(d, joined, None if sizes is None else list(sizes))
+    _heads(d, joined, d.numbers("qkv_hidden_sizes", int))
 
 
 def _quantised_attention(d: Definition) -> None:
     _only(d, ["mask_index"], 5)
     _only(d, ["past"], 8)
     joined = products_to_float(d, (0, 3, 6), (1, 4, 7))
-    _heads(d, d.add("Add", [joined, d.input(2)]), None)
+    _heads(d, d.add("Add", [joined, d.input(2)]), [])
 
 
 def _only(d: Definition, names: list[str], first: int) -> None:
     """Reject inputs that are not compiled."""
     given = [name for i, name in enumerate(names, first) if d.input(i)]
-    if given or d.output(1) or d.number("do_rotary", 0):
+    if given or d.output(1) or d.flag("do_rotary"):
         got = given[0] if given else "a present state or rotary embedding"
         raise d.rejected(got, "attention is over all of the input, without a mask and a past")
 
 
-def _heads(d: Definition, joined: str, sizes: list[int] | None) -> None:
+def _heads(d: Definition, joined: str, sizes: list[int]) -> None:
     """softmax(scale Q K^T) V of each head, Q, K and V side by side in ``joined``."""
-    shape, bias, heads = d.shape(0), d.shape(2), int(d.number("num_heads", 0))
+    shape, bias, heads = d.shape(0), d.shape(2), d.integer("num_heads", 0)
     if shape is None or bias is None or len(shape) != 3 or len(bias) != 1:
         got = f"input {shape and list(shape)}, bias {bias and list(bias)}"
         raise d.rejected(got, "input is [batch, sequence, channels], bias a vector")
     widths = sizes or [bias[0] // 3] * 3
-    wrong = heads < 1 or any(w % heads for w in widths) or sum(widths) != bias[0]
+    wrong = heads < 1 or any(w < 1 or w % heads for w in widths) or sum(widths) != bias[0]
     if wrong or len(widths) != 3 or widths[0] != widths[1]:
         got = f"{heads} heads of Q, K and V of {widths} channels"
         raise d.rejected(got, "heads divide the channels of each, and Q and K are alike")
@@ -58,7 +57,7 @@ def _heads(d: Definition, joined: str, sizes: list[int] | None) -> None:
     scores = d.add("MatMul", parts[:2])
     scale = d.number("scale", 0.0) or 1 / np.sqrt(widths[0] // heads)
     scores = d.add("Mul", [scores, d.add_constant("scale", np.float32(scale))])
-    if d.number("unidirectional", 0):
+    if d.flag("unidirectional"):
         later = np.triu(np.full((length, length), _MASKED, np.float32), 1)
         scores = d.add("Add", [scores, d.add_constant("later", later)])
     mixed = d.add("MatMul", [d.add("Softmax", [scores], axis=-1), parts[2]])

@@ -17,7 +17,7 @@ def _matmul(d: Definition) -> None:
     B is [N, blocks, block_size bits / 8], the lowest bits first.  With one block it is stored as
     the integers that it has; with several it becomes float32.
     """
-    out, inner, bits, block = (int(d.number(a, 0)) for a in ("N", "K", "bits", "block_size"))
+    out, inner, bits, block = (d.integer(a, 0) for a in ("N", "K", "bits", "block_size"))
     if bits not in _BITS or min(out, inner, block) < 1:
         got = f"N {out}, K {inner}, bits {bits}, block_size {block}"
         raise d.rejected(got, f"sizes are positive, and bits one of {_BITS}")

@@ -117,6 +117,27 @@ class Definition:
             raise self.rejected(f"{name} {value!r}", f"{name} is a number")
         return value
 
+    def integer(self, name: str, default: int) -> int:
+        """An attribute that is a whole number."""
+        value = self.attr(name, default)
+        if not isinstance(value, int):
+            raise self.rejected(f"{name} {value!r}", f"{name} is a whole number")
+        return value
+
+    def flag(self, name: str) -> bool:
+        """An attribute that is 0, unless given, or 1."""
+        value = self.integer(name, 0)
+        if value not in (0, 1):
+            raise self.rejected(f"{name} {value}", f"{name} is 0 or 1")
+        return bool(value)
+
+    def numbers(self, name: str, kind: type[int] | type[float] = float) -> list[Any]:
+        """An attribute that is a list of numbers; none where it is absent."""
+        value = self.attr(name, ())
+        if not isinstance(value, Sequence) or not all(isinstance(each, kind) for each in value):
+            raise self.rejected(f"{name} {value!r}", f"{name} is a list of numbers")
+        return list(value)
+
     def check_inputs(self, needed: Sequence[bool]) -> None:
         """Reject a node without one of its ``needed`` inputs, and one with too many."""
         missing = [name for i, name in enumerate(self.operands) if needed[i] and not self.input(i)]

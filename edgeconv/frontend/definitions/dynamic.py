@@ -76,10 +76,12 @@ def _products(d: Definition, a: str, index: int, zero: int) -> tuple[str, bool]:
     may be rounded."""
     b, weights = d.less_zero(index, zero, -1), _less(d, index, zero, -1)
     if weights is not None:
+        if not weights.ndim:
+            raise d.rejected(f"{d.operands[index]} []", f"{d.operands[index]} has dimensions")
         axis = -2 if weights.ndim > 1 else 0
         return _summed(d, weights, axis, lambda w: d.add("MatMul", [a, w]), b)
     shape = d.shape(index)
-    if shape is not None:
+    if shape:
         _check(d, _MOST * _MOST * shape[-2 if len(shape) > 1 else 0])
     return d.add("MatMul", [a, b]), False
 
@@ -105,8 +107,8 @@ def _less(d: Definition, index: int, zero: int, axis: int) -> Values | None:
     if origin is None:
         return steps
     shape = [1] * value.ndim
-    if origin.size > 1:
-        if not value.ndim or value.shape[axis] != origin.size or origin.ndim > 1:
+    if origin.size != 1:
+        if not value.ndim or not origin.ndim or value.shape[axis] != origin.size or origin.ndim > 1:
             got = f"{d.operands[zero]} {list(origin.shape)} of weights {list(value.shape)}"
             raise d.rejected(got, "it is one number, or one per output channel")
         shape[axis] = -1

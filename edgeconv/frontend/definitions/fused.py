@@ -50,14 +50,13 @@ def _conv(d: Definition) -> None:
     """activation(Conv(X, W, B) + Z)."""
     y = d.add("Conv", [each for each in map(d.input, range(3)) if each], **d.attrs(*_CONV))
     y = d.add("Add", [y, d.input(3)]) if d.input(3) else y
-    params = d.attr("activation_params", ())
-    _activated_or_not(d, y, text(d, "activation"), params)
+    _activated_or_not(d, y, text(d, "activation"), d.numbers("activation_params"))
 
 
 def _gemm(d: Definition) -> None:
     y = d.add("Gemm", list(d.node.input), **d.attrs("alpha", "beta", "transA", "transB"))
-    names = ("activation_alpha", "activation_beta", "activation_gamma")
-    _activated_or_not(d, y, text(d, "activation"), list(d.attrs(*names).values()))
+    names = d.attrs("activation_alpha", "activation_beta", "activation_gamma")
+    _activated_or_not(d, y, text(d, "activation"), [d.number(name, 0.0) for name in names])
 
 
 def _activated_or_not(d: Definition, y: str, kind: str, params: Sequence[float]) -> None:
@@ -80,16 +79,16 @@ def _matmul(d: Definition) -> None:
 def _turned(d: Definition, index: int, last: str, stack: str) -> str:
     """An operand of `_matmul`: [M, stack..., K] of ``stack`` is [stack..., M, K] first."""
     x, shape = d.input(index), d.shape(index)
-    if not d.number(last, 0) and not d.number(stack, 0):
+    if not d.flag(last) and not d.flag(stack):
         return x
     if shape is None or len(shape) < 2:
-        if shape is not None and not d.number(stack, 0):  # as numpy's transpose of a vector
+        if shape is not None and not d.flag(stack):  # as numpy's transpose of a vector
             return x
         raise d.rejected(f"{d.operands[index]} {list(shape or ())}", "it has two dimensions")
     axes = list(range(len(shape)))
-    if d.number(stack, 0):
+    if d.flag(stack):
         axes = [*axes[1:-1], axes[0], axes[-1]]
-    if d.number(last, 0):
+    if d.flag(last):
         axes[-2:] = reversed(axes[-2:])
     return d.add("Transpose", [x], perm=axes)
 
@@ -138,7 +137,7 @@ def _skip_rms_norm(d: Definition) -> None:
 def _simplified_layer_norm(d: Definition) -> None:
     if d.output(1):
         raise d.rejected("inverse deviation as an output", "it is made in training only")
-    axis, shape = int(d.number("axis", -1)), d.shape(0)
+    axis, shape = d.integer("axis", -1), d.shape(0)
     if axis != -1 and shape is None:
         raise d.rejected(f"axis {axis} of an unknown rank", "the rank is known")
     axes = [-1] if axis == -1 else list(range(axis % len(shape or (1,)), len(shape or (1,))))
@@ -156,7 +155,7 @@ def _rms_norm(d: Definition, x: str, scale: str, epsilon: float, axes: Sequence[
 
 def _max_pool(d: Definition) -> None:
     """Channels last."""
-    rank = len(d.attr("kernel_shape", ())) + 2
+    rank = len(d.numbers("kernel_shape", int)) + 2
     planes = d.add("Transpose", [d.input(0)], perm=[0, rank - 1, *range(1, rank - 1)])
     y = d.add("MaxPool", [planes], **d.attrs(*_POOL))
     d.add("Transpose", [y], d.node.output[0], perm=[0, *range(2, rank), 1])

@@ -49,8 +49,8 @@ def _concat(d: Definition) -> None:
 
 
 def _mean(d: Definition) -> None:
-    axes = d.attr("axes")
-    given = [] if axes is None else [d.add_constant("axes", np.asarray(axes, np.int64))]
+    axes = d.numbers("axes", int)
+    given = [d.add_constant("axes", np.asarray(axes, np.int64))] if axes else []
     keep = d.attrs("keepdims")
     d.round(d.add("ReduceMean", [d.real(0), *given], **keep), 3)
 
