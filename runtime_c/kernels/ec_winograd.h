@@ -2,7 +2,7 @@
    of the input is transformed, multiplied position by position with transformed filters, summed over
    the channels, and what comes of it transformed to a tile of the output.
 
-     for every image: for every strip of tiles: pack it, transformed;
+     for every image and group: for every strip of tiles: pack it, transformed;
        for vectors of filters: for every position of a tile: the micro-kernel on rows of tiles;
          for every tile: transformation of the sums, then the epilogue
 
@@ -32,7 +32,8 @@ enum { EC_WINOGRAD_AHEAD = 8192, EC_WINOGRAD_FEW = 2 };
 /* Constants at the call. */
 typedef struct ec_winograd {
     int micro_kernel, packed;     /* whether its rows are packed, each step's side by side */
-    int batch, in_c, vectors;     /* images; vectors of filters, the last one padded */
+    int batch, groups;            /* images; groups of channels, of whole vectors if there are several */
+    int in_c, vectors;            /* of a group: channels; vectors of filters, the last one padded */
     int in_h, in_w, out_h, out_w;
     int pad_h, pad_w;             /* above and to the left of the input */
     int taken_h, taken_w;         /* inputs of a tile; with one row or column that is not transformed */
@@ -257,26 +258,36 @@ EC_NEST void ec_winograd_strip(const ec_winograd spec, const ec_epilogue epilogu
                                sums + ((ptrdiff_t)tile * nv + j) * EC_VL,
                                (ptrdiff_t)spec.strip * nv * EC_VL,
                                ec_load(operands.bias + (vector + j) * EC_VL),
-                               ((ptrdiff_t)image * spec.vectors + vector + j) * plane,
+                               ((ptrdiff_t)image * spec.groups * spec.vectors + vector + j) * plane,
                                (first + tile) / spec.across * spec.made_h,
                                (first + tile) % spec.across * spec.made_w);
+}
+
+/* A group of an image, whose channels begin at `in` and whose filters with vector number `begin`. */
+EC_NEST void ec_winograd_group(const ec_winograd spec, const ec_epilogue epilogue,
+                               const ec_winograd_operands operands, const float *in, int image,
+                               int begin)
+{
+    const int end = begin + spec.vectors;
+    for (int first = 0; first < spec.tiles; first += spec.strip) {
+        int vector = begin;
+        ec_winograd_pack(spec, in, first, operands.panel);
+        for (; vector + spec.nv <= end; vector += spec.nv)
+            ec_winograd_strip(spec, epilogue, operands, image, first, vector, spec.nv);
+        if (spec.vectors % spec.nv)
+            ec_winograd_strip(spec, epilogue, operands, image, first, vector, spec.vectors % spec.nv);
+    }
 }
 
 EC_INLINE void ec_winograd_run(const ec_winograd spec, const ec_epilogue epilogue,
                                const ec_winograd_operands operands)
 {
-    const ptrdiff_t in_image =
+    const ptrdiff_t of_group =
         (ptrdiff_t)ec_ceil_div(spec.in_c, EC_VL) * spec.in_h * spec.in_w * EC_VL;
+    const float *in = operands.in;
     for (int image = 0; image < spec.batch; image++)
-        for (int first = 0; first < spec.tiles; first += spec.strip) {
-            int vector = 0;
-            ec_winograd_pack(spec, operands.in + image * in_image, first, operands.panel);
-            for (; vector + spec.nv <= spec.vectors; vector += spec.nv)
-                ec_winograd_strip(spec, epilogue, operands, image, first, vector, spec.nv);
-            if (spec.vectors % spec.nv)
-                ec_winograd_strip(spec, epilogue, operands, image, first, vector,
-                                  spec.vectors % spec.nv);
-        }
+        for (int group = 0; group < spec.groups; group++, in += of_group)
+            ec_winograd_group(spec, epilogue, operands, in, image, group * spec.vectors);
 }
 
 #endif

@@ -76,6 +76,8 @@ def specs(form: Nested, target: Target) -> Iterator[Spec]:
     half = (down.taps // 2, across.taps // 2) * 2
     yield conv((1, 2, h - 1, w + 1), most * lanes + 1, kernel, half, residual=True, after=CLIP)
     yield conv((1, 3, *kernel), 2, kernel, (0, 1, 2, 0), bias=False)
+    grouped = (2, 4 * lanes, h - 1, w - 2)
+    yield conv(grouped, 2 * lanes, kernel, half, groups=2, residual=True, after=RELU)
     full = (down.taps - 1, across.taps - 1, down.taps + 1, across.taps)
     yield conv((1, 2 * lanes, 2, 3), lanes, kernel, full)
 

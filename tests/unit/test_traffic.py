@@ -122,7 +122,9 @@ def problems(draw: st.DrawFn, algorithm: str, lanes: int) -> ConvProblem:
         in_c = out_c = groups = draw(st.integers(2, 100))
         reads = writes = blocked(lanes)
     elif algorithm == "winograd":
-        groups, reads, writes = 1, blocked(lanes), blocked(lanes)
+        reads = writes = blocked(lanes)
+        if groups > 1:
+            in_c, out_c = (groups * lanes * draw(st.integers(1, 3)) for _ in range(2))
         plain = [FLAT, draw(unit_strides()), draw(unit_strides())]
         in_size, out_size, kernel, strides, dilations, pads = zip(*plain, strict=True)
     elif rows:

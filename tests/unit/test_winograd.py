@@ -182,7 +182,7 @@ def test_price_decides_where_it_is_allowed() -> None:
 
 
 @pytest.mark.parametrize(
-    "attrs", [{"strides": (2, 1)}, {"dilations": (2, 2), "pads": (2, 2, 2, 2)}, {"groups": 2}]
+    "attrs", [{"strides": (2, 1)}, {"dilations": (2, 2), "pads": (2, 2, 2, 2)}, {"groups": 64}]
 )
 def test_what_has_no_form_is_refused_by_name(attrs: Any) -> None:
     with pytest.raises(EdgeconvError, match="algorithm does not apply"):

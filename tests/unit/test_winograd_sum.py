@@ -60,6 +60,21 @@ def test_less_workspace_is_offered_and_taken_where_it_must_be(board: str) -> Non
         assert layer.workspace_bytes == size
 
 
+def test_groups_of_whole_vectors_have_plans() -> None:
+    """Filters of every group are read, of as many channels as a group has."""
+    target = boards.load("zen4").target
+    graph = network(64, 64, 56, groups=2, minimal_filters=accurate(weights(8, 8, 3), 1.0))
+    found = candidates(problem_of(graph.nodes[0], graph), target)[0]
+    lines = 4 * found.plan.form.products * 64 * 32
+    assert all(crossing.filters >= lines for crossing in found.traffic)
+    (layer,) = (
+        e for e in select(graph, target, algorithms={"conv": "winograd"}).layers if e.candidate
+    )
+    assert sum(blob.elements for blob in layer.blobs if blob.name == "filters") == lines // 4
+    odd = network(64, 64, 56, groups=8, minimal_filters=accurate(weights(8, 8, 3), 1.0))
+    assert not candidates(problem_of(odd.nodes[0], odd), target)
+
+
 def test_forms_of_a_kernel() -> None:
     """Both directions, one of which may be summed or not be there."""
     names = {

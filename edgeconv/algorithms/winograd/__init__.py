@@ -30,7 +30,7 @@ ALGORITHM = Algorithm(
     candidates,
     _layouts,
     lower,
-    requires="it needs a convolution of one group with strides and dilations of 1 and a kernel of "
-    "1, 3, 5 or 7 rows and columns, not 1x1, in float32, and a form whose error is within "
-    "--winograd-error",
+    requires="it needs a convolution with strides and dilations of 1 and a kernel of 1, 3, 5 or 7 "
+    "rows and columns, not 1x1, in one group or in groups of whole vectors of channels, in "
+    "float32, and a form whose error is within --winograd-error",
 )

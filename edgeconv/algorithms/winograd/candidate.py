@@ -9,7 +9,7 @@ from edgeconv.algorithms.axis import axes_of
 from edgeconv.algorithms.candidate import ConvCandidate
 from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.algorithms.traffic import Runs, lost
-from edgeconv.algorithms.winograd.plan import FLOAT_BYTES, WinogradPlan, make_plans
+from edgeconv.algorithms.winograd.plan import FLOAT_BYTES, WinogradPlan, each_group, make_plans
 from edgeconv.algorithms.work import epilogue
 from edgeconv.cache import Cache
 from edgeconv.encoding import FLOAT32
@@ -20,21 +20,29 @@ WinogradCandidate = ConvCandidate[WinogradPlan]
 
 
 def applies(problem: ConvProblem) -> bool:
-    """Whether there is a form of it at all: one group, no stride or dilation, two dimensions, in
-    float32."""
+    """Whether there is a form of it at all: no stride or dilation, two dimensions, several channels
+    to sum, in float32."""
     depth, *window = problem.kernel
     plain = problem.in_as == problem.out_as == problem.filters_as == FLOAT32
     whole = problem.in_ring == problem.out_ring == 0
     flat = depth == 1 and problem.in_size[0] == problem.out_size[0] == 1
     still = problem.strides[1:] == problem.dilations[1:] == (1, 1)
-    return plain and whole and flat and still and problem.groups == 1 and max(window) > 1
+    summed = problem.groups == 1 or problem.group_in_c > 1
+    return plain and whole and flat and still and summed and max(window) > 1
+
+
+def whole_vectors(problem: ConvProblem, lanes: int) -> bool:
+    """Whether groups, if there are several, begin with a vector."""
+    return problem.groups == 1 or problem.group_in_c % lanes == problem.group_out_c % lanes == 0
 
 
 def candidates(problem: ConvProblem, target: Target) -> tuple[WinogradCandidate, ...]:
     """The cheapest plan, in a form that the problem allows, and others of less workspace: it needs
     one."""
-    if not problem.minimal_filters or not target.workspaces or not applies(problem):
+    able = applies(problem) and whole_vectors(problem, target.lanes)
+    if not problem.minimal_filters or not target.workspaces or not able:
         return ()
+    groups = each_group(problem)
     return tuple(
         ConvCandidate(
             algorithm="winograd",
@@ -44,10 +52,10 @@ def candidates(problem: ConvProblem, target: Target) -> tuple[WinogradCandidate,
                 "panel": FLOAT_BYTES * plan.panel_floats,
                 "sums": FLOAT_BYTES * plan.sums_floats(target.lanes),
             },
-            work=_work(problem, plan, target),
-            crossings=partial(_traffic, problem, plan, target),
+            work=_work(groups, plan, target),
+            crossings=partial(_traffic, groups, plan, target, problem.groups),
         )
-        for plan in make_plans(problem, target)
+        for plan in make_plans(groups, target)
     )
 
 
@@ -67,13 +75,18 @@ def _work(problem: ConvProblem, plan: WinogradPlan, target: Target) -> Work:
     )
 
 
-def _traffic(problem: ConvProblem, plan: WinogradPlan, target: Target) -> tuple[Crossing, ...]:
-    """What crosses behind each of the target's caches, nearest first, for the whole batch."""
+def _traffic(
+    problem: ConvProblem, plan: WinogradPlan, target: Target, groups: int
+) -> tuple[Crossing, ...]:
+    """What crosses behind each of the target's caches, nearest first, for the whole batch, of which
+    so many ``groups`` have filters of their own."""
     caches = sorted(target.caches, key=lambda cache: cache.level)
-    return tuple(_crossing(problem, plan, target.lanes, cache) for cache in caches)
+    return tuple(_crossing(problem, plan, target.lanes, cache, groups) for cache in caches)
 
 
-def _crossing(problem: ConvProblem, plan: WinogradPlan, lanes: int, cache: Cache) -> Crossing:
+def _crossing(
+    problem: ConvProblem, plan: WinogradPlan, lanes: int, cache: Cache, groups: int
+) -> Crossing:
     """Strip by strip, under which all filters pass, tile by tile of the micro-kernel."""
     strips = problem.batch * plan.strips
     many = plan.filter_tiles(problem, lanes)
@@ -93,7 +106,7 @@ def _crossing(problem: ConvProblem, plan: WinogradPlan, lanes: int, cache: Cache
         level=cache.level,
         input=FLOAT_BYTES * problem.batch * problem.in_c * _read(problem),
         packed=strips * panel * (1 + panel_lost * many) - panel + sums_moved,
-        filters=filters * (1 + (strips - 1) * filters_lost + strips * again * tile_lost),
+        filters=filters * (groups + (strips - groups) * filters_lost + strips * again * tile_lost),
         output_reads=0.0,
         packed_writes=strips * panel * panel_lost + sums_moved,
         output_writes=results,

@@ -24,11 +24,21 @@ _AT_ONCE = 1 << 21  # floats of transformed tiles, so that they stay in a cache
 def convolved(
     form: Nested, x: Floats, weights: Floats, pads: Sequence[int], out_size: Sequence[int]
 ) -> Floats:
-    """The convolution of images ``x`` (n, in_c, h, w) with ``weights`` (out_c, in_c, rows, columns)
-    at stride 1: (n, out_c, *``out_size``).
+    """The convolution of images ``x`` (n, in_c, h, w) with ``weights`` (out_c, in_c / groups, rows,
+    columns) at stride 1: (n, out_c, *``out_size``).
 
     ``pads``: zeros before the first row and column; those behind the last follow from the sizes.
     """
+    groups = x.shape[1] // weights.shape[1]
+    parts = zip(np.split(x, groups, 1), np.split(weights, groups), strict=True)
+    found = [_convolved(form, *part, pads, out_size) for part in parts]
+    return found[0] if groups == 1 else np.concatenate(found, 1)
+
+
+def _convolved(
+    form: Nested, x: Floats, weights: Floats, pads: Sequence[int], out_size: Sequence[int]
+) -> Floats:
+    """That of one group."""
     down, across = form.down, form.across
     filters = _transformed(form, weights)
     tiles = -(-out_size[0] // down.outputs), -(-out_size[1] // across.outputs)

@@ -12,7 +12,7 @@ from edgeconv.algorithms.packing import weights_of
 from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.algorithms.winograd.candidate import WinogradCandidate
 from edgeconv.algorithms.winograd.forms import described, error_of
-from edgeconv.algorithms.winograd.plan import WinogradPlan, routine_of
+from edgeconv.algorithms.winograd.plan import WinogradPlan, each_group, routine_of
 from edgeconv.algorithms.winograd.toom_cook import matrices, nested
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
@@ -39,13 +39,13 @@ def promised_error(layer: Layer, graph: Graph) -> float:
 
 
 def _order(problem: ConvProblem, plan: WinogradPlan, lanes: int) -> FilterOrder:
-    """Vectors of a register tile; position of the image tile; row of the filter, where these are
-    summed; channel; filter."""
-    depth = plan.form.summed * problem.in_c
-    full, rest = divmod(-(-problem.out_c // lanes), plan.vectors)
+    """Group; vectors of a register tile; position of the image tile; row of the filter, where these
+    are summed; channel; filter."""
+    depth = plan.form.summed * problem.group_in_c
+    full, rest = divmod(-(-problem.group_out_c // lanes), plan.vectors)
     return FilterOrder(
-        groups=1,
-        out_c=problem.out_c,
+        groups=problem.groups,
+        out_c=problem.group_out_c,
         in_c=depth,
         taps=plan.positions,
         widths=(plan.vectors * lanes,) * full + ((rest * lanes,) if rest else ()),
@@ -70,7 +70,7 @@ def lower(candidate: WinogradCandidate, node: Node, graph: Graph, target: Target
     routines = {side: _routines(form, side) for side in ("input", "output")}
 
     def pack(weights: Floats) -> Floats:
-        two = weights.reshape(problem.out_c, problem.in_c, *problem.kernel[1:])
+        two = weights.reshape(problem.out_c, problem.group_in_c, *problem.kernel[1:])
         each = transformed(form, two)
         if form.summed > 1:
             each = each.swapaxes(1, 2)
@@ -84,8 +84,9 @@ def lower(candidate: WinogradCandidate, node: Node, graph: Graph, target: Target
             "micro_kernel": plan.kernel.enumerator,
             "packed": plan.packed,
             "batch": problem.batch,
-            "in_c": problem.in_c,
-            "vectors": -(-problem.out_c // lanes),
+            "groups": problem.groups,
+            "in_c": problem.group_in_c,
+            "vectors": -(-problem.group_out_c // lanes),
             "in_size": problem.in_size[1:],
             "out_size": problem.out_size[1:],
             "pads": problem.pads[1:],
@@ -99,7 +100,7 @@ def lower(candidate: WinogradCandidate, node: Node, graph: Graph, target: Target
             "strip": plan.strip,
             "tile": (plan.rows, plan.vectors),
             "line": plan.line,
-            "prefetch": plan.fetches(problem, target),
+            "prefetch": plan.fetches(each_group(problem), target),
             "residual": bool(residual),
         },
         headers=("ec_window.h", "ec_micro_kernel.h", "ec_winograd.h"),

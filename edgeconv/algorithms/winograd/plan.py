@@ -111,6 +111,13 @@ class WinogradPlan:
         return self.kernel.lies is Lies.PACKED
 
 
+def each_group(problem: ConvProblem) -> ConvProblem:
+    """``problem`` with a group of an image as an image."""
+    batch, groups = problem.batch * problem.groups, 1
+    in_c, out_c = problem.group_in_c, problem.group_out_c
+    return replace(problem, batch=batch, groups=groups, in_c=in_c, out_c=out_c)
+
+
 def make_plans(problem: ConvProblem, target: Target) -> Iterator[WinogradPlan]:
     """Over the forms that ``problem`` names, register tiles and lengths of strips: of those that
     hardly take longer than the cheapest, that of the least workspace; then the cheapest of at most
