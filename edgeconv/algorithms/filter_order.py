@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from edgeconv.algorithms.packing import row_elements
 from edgeconv.encoding import FLOAT32, Encoding
-from edgeconv.micro_kernels.base import MicroKernel
+from edgeconv.micro_kernels.base import Interleave, MicroKernel
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.integer[Any]]
@@ -25,7 +25,8 @@ class FilterOrder:
 
     ``widths``: filters of each tile of a group, padding included.  ``nc``: channels of a set,
     ``block``: of a block, multiples of the ``k`` that are multiplied at once; the last of each may
-    have fewer.  Each tile begins with a byte, stored in the format ``form``.
+    have fewer.  Each tile begins with a byte, stored in the format ``form``.  ``interleaves``: of a
+    micro-kernel; ``run``: kernel positions whose steps follow each other, where a block is a group.
     """
 
     groups: int
@@ -37,6 +38,8 @@ class FilterOrder:
     block: int
     k: int = 1
     form: Encoding = FLOAT32
+    interleaves: tuple[Interleave, ...] = ()
+    run: int = 1
 
     def tile_elements(self, width: int, channels: int) -> int:
         """Numbers of a tile of ``width`` filters, padding included."""
@@ -79,7 +82,29 @@ class FilterOrder:
     def _ordered(self, tile: npt.NDArray[Element], block: int) -> npt.NDArray[Element]:
         """Blocks of ``block`` channels of a tile, in order."""
         split = tile.reshape(len(tile), -1, block // self.k, self.k, self.taps)
-        return split.transpose(1, 4, 2, 0, 3).reshape(-1)
+        ordered = split.transpose(1, 4, 2, 0, 3)
+        if not self.interleaves:
+            return ordered.reshape(-1)
+        steps = self.run if block == self.k else block // self.k
+        return self._interleaved(ordered.reshape(-1, steps, len(tile), self.k))
+
+    def _interleaved(self, runs: npt.NDArray[Element]) -> npt.NDArray[Element]:
+        """Runs of steps (run, step, filter, element), a word each, as the micro-kernel takes them."""
+        parts, done, (count, steps, filters, _) = [], 0, runs.shape
+        for entry in self.interleaves:
+            sets = (steps - done) // entry.words
+            own = runs[:, done : done + sets * entry.words]
+            # run, set of words, word, vector of filters, filter, element
+            split = own.reshape(count, sets, entry.words, filters // 4, 4, self.k)
+            size = entry.words * self.k
+            whole = split.transpose(0, 1, 3, 4, 2, 5).reshape(count, sets, filters // 4, 4, size)
+            of_filter, element = np.array(entry.elements).T
+            taken = whole[:, :, :, of_filter, element]
+            each = taken.reshape(count, sets, filters // 4, entry.words, 4 * self.k)
+            parts.append(each.transpose(0, 1, 3, 2, 4).reshape(count, sets * filters * size))
+            done += sets * entry.words
+        left = runs[:, done:].reshape(count, (steps - done) * filters * self.k)
+        return np.concatenate([*parts, left], axis=1).reshape(-1)
 
 
 def multiplied(weights: npt.NDArray[np.int8], kernel: MicroKernel) -> Ints:

@@ -38,6 +38,14 @@ def multiples(node: Node, graph: Graph) -> Integers:
     return whole
 
 
+def two_fit(node: Node, graph: Graph) -> bool:
+    """Any two products of the inputs, which are int8, with integers of a filter can be added in 16
+    bits: -128, which no quantiser of filters makes that is symmetric, stands there at most once."""
+    filters = multiples(node, graph)
+    lowest = (filters.reshape(len(filters), -1) == INT8.low).sum(axis=1)
+    return bool((lowest <= 1).all())
+
+
 def form_of(node: Node, graph: Graph) -> Fixed | None:
     """How the sums of a Conv or Dense node become its result; None where it is not as above, or no
     form is proven.  ``start`` has the zero point of the input in it: padding counts as that."""

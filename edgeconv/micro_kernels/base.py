@@ -35,6 +35,18 @@ class Lies(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Interleave:
+    """How words of filters that follow each other lie in memory, of every four filters.
+
+    ``elements``: of each byte in turn, the filter and the element.  There are 16 for each of the
+    ``words``; those 16 of all vectors of a tile lie before the next.
+    """
+
+    words: int
+    elements: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class MicroKernel:
     """A row of the table.
 
@@ -49,6 +61,9 @@ class MicroKernel:
     scalars.  ``unsigned``: rows are int8 that are packed as bytes 128 more; what that adds, sums
     must start without.  ``largest_pair``: what two neighbouring filters of the same sign may be
     together in magnitude, or the sum of their products does not fit; 0: whatever there is.
+    ``two_fit``: any two products are added in 16 bits, for which -128 must not stand twice in a
+    filter.  ``interleaves``: of steps that follow each other as many as fit the first are
+    interleaved so, then the next; others are words of one filter after the other.
     ``header``: beside the ISA's own, as kernels include it.  ``feature``: what
     a core must have beyond its ISA, by its name in a board's file; ``flags`` and ``cpu_flags`` are
     then what compilers need and the words of /proc/cpuinfo that tell that the running CPU has it.
@@ -68,6 +83,8 @@ class MicroKernel:
     vectorised: float = 1.0
     unsigned: bool = False
     largest_pair: int = 0
+    two_fit: bool = False
+    interleaves: tuple[Interleave, ...] = ()
     header: str = ""
     feature: str = ""
     flags: tuple[str, ...] = ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edgeconv.micro_kernels.base import Lies, MicroKernel, Tile
+from edgeconv.micro_kernels.base import Interleave, Lies, MicroKernel, Tile
 
 STRIDED, PACKED, EITHER = Lies.STRIDED, Lies.PACKED, Lies.EITHER
 
@@ -23,6 +23,8 @@ def _int8(
     row_multiple: int = 1,
     unsigned: bool = False,
     largest_pair: int = 0,
+    two_fit: bool = False,
+    interleaves: tuple[Interleave, ...] = (),
     header: str = "",
     feature: str = "",
     flags: tuple[str, ...] = (),
@@ -45,6 +47,8 @@ def _int8(
         rate,
         unsigned=unsigned,
         largest_pair=largest_pair,
+        two_fit=two_fit,
+        interleaves=interleaves,
         header=f"../isa/ec_int8_{header or isa}.h",
         feature=feature,
         flags=flags,
@@ -142,6 +146,43 @@ _AVX2 = (
     ),
 )
 
+# Of NEON without dot products (ec_int8_neon_pairs.h), which multiplies the pairs of a vector of
+# pixels, rotated by a pair three times, with the pair of each filter that it then lies over; a word
+# alone is repeated, its halves swapped in the upper half of the vector.
+_ROTATED = Interleave(
+    4,
+    tuple(
+        (lane, 2 * ((lane + 4 * half + turn) % 8) + element)
+        for turn in range(4)
+        for half in range(2)
+        for lane in range(4)
+        for element in range(2)
+    ),
+)
+_SWAPPED = Interleave(
+    1,
+    tuple(
+        (lane, 2 * ((lane + half) % 2) + element)
+        for half in range(2)
+        for lane in range(4)
+        for element in range(2)
+    ),
+)
+
+
+def _pairs(isa: str, tiles: tuple[Tile, ...]) -> MicroKernel:
+    """The row of NEON without dot products: three instructions for 16 products (SMULL, SMLAL,
+    SADALP), of which one multiplies by four words."""
+    return _int8(
+        *(isa, STRIDED, tiles),
+        prefix="s8_pairs",
+        rate=1 / 3,
+        two_fit=True,
+        interleaves=(_ROTATED, _SWAPPED),
+        header="neon_pairs",
+    )
+
+
 _DOT = ("-march=armv8.2-a+dotprod",)
 _NEON = (
     # rows * vectors accumulators + rows pixels + vectors filters <= 32 registers
@@ -173,6 +214,8 @@ _NEON = (
         flags=_DOT,
         cpu_flags=("asimddp",),
     ),
+    # rows * vectors accumulators + rows pixels + two vectors of filters + four of products <= 32
+    _pairs("neon", _tiles((5, 4), (6, 3), (8, 2), (12, 1))),
 )
 
 _NEON_ARMV7 = (
@@ -189,6 +232,8 @@ _NEON_ARMV7 = (
         latency=8,
         row_multiple=4,  # filters are loaded four at a time and multiplied by lane
     ),
+    # rows * vectors accumulators + rows pixels + two vectors of filters + four of products <= 16
+    _pairs("neon_armv7", _tiles((2, 4), (3, 2))),
 )
 
 _MMA_TILES = _tiles((8, 4), (16, 2), (4, 8))  # all eight accumulators of 4 x 4

@@ -94,7 +94,7 @@ def _problem(node: Node, graph: Graph) -> ConvProblem:
     x, w = graph[node.inputs[0]], graph[node.inputs[1]]
     rows = (1, 1, math.prod(x.shape[:-1]))
     residual = node.epilogue.residual
-    integers, whole, pair = (False, False, 0) if residual else sums_of(node, graph)
+    integers, whole, pair, fit = (False, False, 0, False) if residual else sums_of(node, graph)
     return ConvProblem(
         batch=1,
         in_c=w.shape[1],
@@ -115,6 +115,7 @@ def _problem(node: Node, graph: Graph) -> ConvProblem:
         integers=integers,
         whole_sums=whole,
         filter_pair=pair,
+        two_fit=fit,
     )
 
 

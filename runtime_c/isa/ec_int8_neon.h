@@ -1,15 +1,13 @@
 /* The micro-kernels s8 and s8_packed with AArch64's dot products: int8 by int8 to int32.  Included
    after ec_isa_neon.h.  A word holds four channels. */
-#ifndef EC_INT8_H
-#define EC_INT8_H
+#ifndef EC_INT8_DOT_H
+#define EC_INT8_DOT_H
 
 #ifndef __ARM_FEATURE_DOTPROD
 #error "Multiplying int8 needs dot products: compile with -march=armv8.2-a+dotprod"
 #endif
 
-
-#include "ec_integers_neon.h"
-#include "ec_int8_lanes.h"
+#include "ec_int8_neon_sums.h"
 
 /* In place, group number n of the pixels: GCC moves the sums of vdotq_laneq_s32. */
 EC_INLINE void ec_s8_add(ec_ivec *sum, int8x16_t filters, int8x16_t pixels, int n)

@@ -96,7 +96,7 @@ OTHER_ENCODING = {"-mavxvnni": (("-mavx512vnni", "-mavx512vl"), ("avx512_vnni", 
 
 
 def drawn(conv: Conv, row: MicroKernel, rng: np.random.Generator) -> dict[str, Array]:
-    """Input, filters, bias, units and residual."""
+    """Input, filters, bias, units and residual; filters as low as the row takes them."""
     low, high = (-128, 128)
     per = conv.in_c // conv.groups
     shapes = {"x": (conv.images, *conv.size, conv.in_c), "w": (conv.out_c, per, *conv.kernel)}
@@ -111,6 +111,9 @@ def drawn(conv: Conv, row: MicroKernel, rng: np.random.Generator) -> dict[str, A
         made["w"] = rng.integers(-half, half + 1, shapes["w"], np.int8)
         if conv.extreme:
             made["w"][:, ::2], made["w"][:, 1::2] = conv.extreme, -1 - conv.extreme
+    if row.two_fit:
+        made["w"] = np.maximum(made["w"], -127)
+        made["w"].reshape(conv.out_c, -1)[:, -1] = -128
     made["bias"] = rng.integers(-3000, 3000, conv.out_c, np.int32)
     span = 90 * math.sqrt(per * math.prod(conv.kernel))
     # To a result that fills int8, or all of 31 bits of multiplier.
@@ -193,6 +196,8 @@ def case_of(row: MicroKernel, tile: Tile, conv: Conv, kind: str, rng: np.random.
         nc=per_in,
         block=block * row.k,
         k=row.k,
+        interleaves=row.interleaves,
+        run=conv.kernel[1] if conv.dilation[1] == 1 and phases == 1 else 1,
     )
     right = int(made["right"])
     asked = {

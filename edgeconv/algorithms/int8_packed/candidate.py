@@ -7,7 +7,7 @@ from edgeconv.algorithms.rows.candidate import RowsCandidate, rows_candidate
 from edgeconv.algorithms.rows.plan import WORD_BYTES, RowsPlan, make_plan
 from edgeconv.ir.candidate import INTEGERS
 from edgeconv.ir.work import Work
-from edgeconv.micro_kernels.base import Lies
+from edgeconv.micro_kernels.base import Lies, MicroKernel
 from edgeconv.targets import Target
 
 # Slots to bring as many channels of one pixel to the panel as a vector has floats: bytes are copied
@@ -22,17 +22,28 @@ RESIDUAL_SLOTS = 9.0  # it is loaded, both are multiplied, added, shifted and bo
 def candidates(problem: ConvProblem, target: Target) -> tuple[RowsCandidate, ...]:
     """The cheapest plan, where the layer is one of whole numbers and the core multiplies int8; a
     depthwise convolution has no second channel to make a group with."""
-    able = tuple(
-        row
-        for row in target.micro_kernels
-        if row.sums == "int32" and (not row.largest_pair or problem.filter_pair <= row.largest_pair)
-    )
+    able = _able(problem, target)
     whole = problem.in_ring == problem.out_ring == 0
     if not able or not problem.whole_sums or not whole or problem.group_in_c == 1:
         return ()
     plan = make_plan(problem, target, able, PACK_SLOTS)
     work = _work(problem, plan, target)
     return (rows_candidate("int8_packed", INTEGERS, problem, plan, target, work),)
+
+
+def _able(problem: ConvProblem, target: Target) -> tuple[MicroKernel, ...]:
+    """The rows that multiply int8 as large as these filters are: those that need a feature of the
+    core, or else the others."""
+    rows = tuple(row for row in target.micro_kernels if row.sums == "int32")
+    better = tuple(row for row in rows if row.feature)
+    return tuple(row for row in better or rows if _fits(problem, row))
+
+
+def _fits(problem: ConvProblem, row: MicroKernel) -> bool:
+    """What the row adds in 16 bits does not overflow."""
+    if row.two_fit and not problem.two_fit:
+        return False
+    return not row.largest_pair or problem.filter_pair <= row.largest_pair
 
 
 def _work(problem: ConvProblem, plan: RowsPlan, target: Target) -> Work:

@@ -82,6 +82,9 @@ class RowsPlan:
             nc=problem.group_in_c,
             block=self.kernel.k * self.panel.block,
             k=self.kernel.k,
+            interleaves=self.kernel.interleaves,
+            # As ec_gemm_sum_rows goes over a panel of words: side by side where not dilated.
+            run=problem.kernel[2] if problem.dilations[2] == 1 and self.panel.phases == 1 else 1,
         )
 
 
