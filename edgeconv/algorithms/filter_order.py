@@ -89,7 +89,7 @@ class FilterOrder:
         return self._interleaved(ordered.reshape(-1, steps, len(tile), self.k))
 
     def _interleaved(self, runs: npt.NDArray[Element]) -> npt.NDArray[Element]:
-        """Runs of steps (run, step, filter, element), a word each, as the micro-kernel takes them."""
+        """Runs of steps (run, step, filter, element), a word each, as the kernel takes them."""
         parts, done, (count, steps, filters, _) = [], 0, runs.shape
         for entry in self.interleaves:
             sets = (steps - done) // entry.words

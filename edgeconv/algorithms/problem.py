@@ -75,8 +75,7 @@ class ConvProblem:
     filters, of the input and of the output.  ``finish``: the epilogue.  ``schedule``: the one
     asked of SConv, for comparisons.  ``in_ring`` and ``out_ring``: the rows that memory holds at a
     time (``Tensor.ring``), 0 for all.  ``integers``: sums of stored integers make the result
-    (``sums.form_of``).  ``filter_pair``: `sums.largest_pair`, and ``two_fit``: `sums.two_fit`, where
-    sums are whole.
+    (``sums.form_of``).  ``filter_pair``, ``two_fit``: `sums.largest_pair` and `sums.two_fit`.
     ``minimal_filters``: the forms of Winograd that are accurate enough.
     """
 

@@ -20,21 +20,21 @@ typedef ec_s8_sums ec_s8_pairs_sums;
 
 /* Products of the lower halves, and of the upper ones, which lie in `upper` of the pixels; and their sum. */
 #ifdef __aarch64__
-#define EC_S8_LOWER(T, W, X) "smull " T ".8h, " W ".8b, " X ".8b\n\t"
-#define EC_S8_UPPER(T, W, X) "smlal2 " T ".8h, " W ".16b, " X ".16b\n\t"
-#define EC_S8_SUM(S, T) "sadalp " S ".4s, " T ".8h\n\t"
-#define EC_S8_TURN(X) "ext " X ".16b, " X ".16b, " X ".16b, #2"
-#define EC_S8_LOW(N) "%" #N
-#define EC_S8_HIGH(N) "%" #N
-#define EC_S8_ALL(N) "%" #N
+#define EC_S8_LOWER(TWO, FILTERS, PIXELS) "smull " TWO ".8h, " FILTERS ".8b, " PIXELS ".8b\n\t"
+#define EC_S8_UPPER(TWO, FILTERS, PIXELS) "smlal2 " TWO ".8h, " FILTERS ".16b, " PIXELS ".16b\n\t"
+#define EC_S8_SUM(SUM, TWO) "sadalp " SUM ".4s, " TWO ".8h\n\t"
+#define EC_S8_TURN(PIXELS) "ext " PIXELS ".16b, " PIXELS ".16b, " PIXELS ".16b, #2"
+#define EC_S8_LOW(NUMBER) "%" #NUMBER
+#define EC_S8_HIGH(NUMBER) "%" #NUMBER
+#define EC_S8_ALL(NUMBER) "%" #NUMBER
 #else
-#define EC_S8_LOWER(T, W, X) "vmull.s8 " T ", " W ", " X "\n\t"
-#define EC_S8_UPPER(T, W, X) "vmlal.s8 " T ", " W ", " X "\n\t"
-#define EC_S8_SUM(S, T) "vpadal.s16 " S ", " T "\n\t"
-#define EC_S8_TURN(X) "vext.8 " X ", " X ", " X ", #2"
-#define EC_S8_LOW(N) "%e" #N
-#define EC_S8_HIGH(N) "%f" #N
-#define EC_S8_ALL(N) "%q" #N
+#define EC_S8_LOWER(TWO, FILTERS, PIXELS) "vmull.s8 " TWO ", " FILTERS ", " PIXELS "\n\t"
+#define EC_S8_UPPER(TWO, FILTERS, PIXELS) "vmlal.s8 " TWO ", " FILTERS ", " PIXELS "\n\t"
+#define EC_S8_SUM(SUM, TWO) "vpadal.s16 " SUM ", " TWO "\n\t"
+#define EC_S8_TURN(PIXELS) "vext.8 " PIXELS ", " PIXELS ", " PIXELS ", #2"
+#define EC_S8_LOW(NUMBER) "%e" #NUMBER
+#define EC_S8_HIGH(NUMBER) "%f" #NUMBER
+#define EC_S8_ALL(NUMBER) "%q" #NUMBER
 #endif
 
 /* A vector of filters; p moves on. */
@@ -50,13 +50,13 @@ EC_INLINE int8x16_t ec_s8_pairs_next(const int8_t **p)
 }
 
 /* One sum. */
-EC_INLINE void ec_s8_pairs_one(ec_ivec *sum, int8x16_t w, int8x16_t x, int8x16_t upper)
+EC_INLINE void ec_s8_pairs_one(ec_ivec *sum, int8x16_t filters, int8x16_t x, int8x16_t upper)
 {
     int16x8_t t;
     __asm__ volatile(EC_S8_LOWER(EC_S8_ALL(1), EC_S8_LOW(2), EC_S8_LOW(3))
             EC_S8_UPPER(EC_S8_ALL(1), EC_S8_HIGH(2), EC_S8_HIGH(4))
             EC_S8_SUM(EC_S8_ALL(0), EC_S8_ALL(1))
-            : "+w"(*sum), "=&w"(t) : "w"(w), "w"(x), "w"(upper));
+            : "+w"(*sum), "=&w"(t) : "w"(filters), "w"(x), "w"(upper));
 }
 
 /* Four sums, number `first` and those behind it, in turn, so that none waits for a product: of a vector
@@ -65,10 +65,10 @@ EC_INLINE void ec_s8_pairs_four(ec_s8_sums *tile, int first, const int8x16_t *fi
                                 int mr, int nv)
 {
     int16x8_t t0, t1, t2, t3;
-#define EC_SUM(N) tile->acc[(first + N) % mr * nv + (first + N) / mr]
+#define EC_SUM(NUMBER) tile->acc[(first + NUMBER) % mr * nv + (first + NUMBER) / mr]
 #define EC_OPERANDS(OF) "w"(OF(0)), "w"(OF(1)), "w"(OF(2)), "w"(OF(3))
-#define EC_FILTERS(N) filters[(first + N) / mr]
-#define EC_PIXELS(N) pixels[(first + N) % mr]
+#define EC_FILTERS(NUMBER) filters[(first + NUMBER) / mr]
+#define EC_PIXELS(NUMBER) pixels[(first + NUMBER) % mr]
     __asm__ volatile(EC_S8_LOWER(EC_S8_ALL(4), EC_S8_LOW(8), EC_S8_LOW(12))
             EC_S8_LOWER(EC_S8_ALL(5), EC_S8_LOW(9), EC_S8_LOW(13))
             EC_S8_LOWER(EC_S8_ALL(6), EC_S8_LOW(10), EC_S8_LOW(14))
@@ -91,7 +91,7 @@ EC_INLINE void ec_s8_pairs_four(ec_s8_sums *tile, int first, const int8x16_t *fi
 }
 
 /* All sums of four words of every row, which have turned `turn` times. */
-EC_INLINE void ec_s8_pairs_turn(ec_s8_sums *tile, int8x16_t *x, const int8_t **w, int turn, int mr, int nv)
+EC_INLINE void ec_s8_pairs_turn(ec_s8_sums *tile, int8x16_t *x, const int8_t **filters, int turn, int mr, int nv)
 {
     int8x16_t f[EC_TILE_VECS];
     EC_UNROLL
@@ -101,7 +101,7 @@ EC_INLINE void ec_s8_pairs_turn(ec_s8_sums *tile, int8x16_t *x, const int8_t **w
     EC_UNROLL
     for (int i = 0; i < mr * nv; i++) {
         if (i % mr == 0)
-            f[i / mr] = ec_s8_pairs_next(w);
+            f[i / mr] = ec_s8_pairs_next(filters);
         if (i % 4 == 3)
             ec_s8_pairs_four(tile, i - 3, f, x, mr, nv);
     }

@@ -62,7 +62,7 @@ def layer(
     zero, scale = int(rng.integers(-128, 128)), float(np.float32(rng.uniform(0.01, 0.1)))
     units = (2.0 ** rng.uniform(-9, -6, w[0])).astype(np.float32)
     q, integers = rng.integers(-128, 128, x), rng.integers(1 - most, most, w)
-    integers.reshape(-1)[:: max(1, integers.size // 3)] = -most
+    integers.reshape(w[0], -1)[::2, 0] = -most
     if extremes is not None:
         zero, q, integers = extremes, np.where(q < 0, -128, 127), np.where(integers < 0, -128, 127)
     bias = (rng.integers(-9000, 9000, w[0]) * (units * np.float32(scale))).astype(np.float32)
