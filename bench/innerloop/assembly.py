@@ -106,7 +106,7 @@ def _parse(lines: Sequence[str], syntax: Syntax) -> tuple[list[Instruction], dic
     code: list[Instruction] = []
     labels: dict[str, int] = {}
     for line in lines:
-        text = line.partition(syntax.comment)[0].strip()
+        text = re.sub(r"^\s*\{\w+\}", "", line.partition(syntax.comment)[0]).strip()
         label = re.fullmatch(r"([.\w$]+):", text)
         if label:
             labels[label[1]] = len(code)

@@ -6,11 +6,23 @@
 #include "ec_integers_avx2.h"
 #include "ec_int8_lanes.h"
 
-/* In place: GCC 12 moves the sums of _mm256_add_epi32. */
-EC_INLINE void ec_s8_add(ec_ivec *sum, __m256i x)
+/* Products of a group and a vector of filters are added in place: GCC 12 moves the sums of
+   _mm256_add_epi32. */
+EC_INLINE void ec_s8_add(ec_ivec *sum, __m256i x, const __m256i *w)
 {
-    __asm__("vpaddd %1, %0, %0" : "+x"(*sum) : "x"(x));
+    __m256i products;
+    __asm__("vpmaddwd %3, %2, %1\n\tvpaddd %1, %0, %0" : "+x"(*sum), "=&x"(products) : "x"(x), "m"(*w));
 }
+
+EC_INLINE void ec_s8_pairs_add(ec_ivec *sum, __m256i x, const __m256i *w, __m256i ones)
+{
+    __m256i pairs;
+    __asm__("vpmaddubsw %3, %2, %1\n\tvpmaddwd %4, %1, %1\n\tvpaddd %1, %0, %0"
+            : "+x"(*sum), "=&x"(pairs) : "x"(x), "m"(*w), "x"(ones));
+}
+
+/* Alive until here, or GCC moves a sum to its register. */
+EC_INLINE void ec_s8_keep(__m256i x) { __asm__ volatile("" ::"x"(x)); }
 
 EC_INLINE __m256i ec_s8_group(const char *at)
 {
@@ -32,11 +44,9 @@ EC_INLINE void ec_s8_mac(ec_s8_sums *tile, const void *a, ptrdiff_t a_row, ptrdi
         for (int p = 0; p < mr; p++) {
             const __m256i x = ec_s8_group(x_at + p * a_row);
             EC_UNROLL
-            for (int j = 0; j < nv; j++) {
-                __m256i products; /* with _mm256_madd_epi16 compilers load filters first, and spill */
-                __asm__("vpmaddwd %2, %1, %0" : "=x"(products) : "x"(x), "m"(w[j]));
-                ec_s8_add(&tile->acc[p * nv + j], products);
-            }
+            for (int j = 0; j < nv; j++)
+                ec_s8_add(&tile->acc[p * nv + j], x, w + j);
+            ec_s8_keep(x);
         }
     }
 }
@@ -61,11 +71,9 @@ EC_INLINE void ec_s8_pairs_mac(ec_s8_sums *tile, const void *a, ptrdiff_t a_row,
         for (int p = 0; p < mr; p++) {
             const __m256i x = ec_s8_group(x_at + p * a_row);
             EC_UNROLL
-            for (int j = 0; j < nv; j++) {
-                __m256i pairs; /* see above */
-                __asm__("vpmaddubsw %2, %1, %0" : "=x"(pairs) : "x"(x), "m"(w[j]));
-                ec_s8_add(&tile->acc[p * nv + j], _mm256_madd_epi16(pairs, ones));
-            }
+            for (int j = 0; j < nv; j++)
+                ec_s8_pairs_add(&tile->acc[p * nv + j], x, w + j, ones);
+            ec_s8_keep(x);
         }
     }
 }

@@ -10,7 +10,7 @@
 #include "ec_int8_avx2.h"
 
 #ifdef __AVXVNNI__
-#define EC_VPDPBUSD "{vex} vpdpbusd" /* else assemblers take the encoding of AVX-512 */
+#define EC_VPDPBUSD "%{vex%} vpdpbusd" /* else assemblers take the encoding of AVX-512 */
 #elif defined(__AVX512VNNI__) && defined(__AVX512VL__)
 #define EC_VPDPBUSD "vpdpbusd"
 #else
@@ -35,6 +35,7 @@ EC_INLINE void ec_s8_vnni_mac(ec_s8_sums *tile, const void *a, ptrdiff_t a_row, 
             EC_UNROLL
             for (int j = 0; j < nv; j++) /* in place: GCC 12 moves the sums of the intrinsic */
                 __asm__(EC_VPDPBUSD " %2, %1, %0" : "+x"(tile->acc[p * nv + j]) : "x"(x), "m"(w[j]));
+            ec_s8_keep(x);
         }
     }
 }
