@@ -8,17 +8,17 @@
 
 /* Products of a group and a vector of filters are added in place: GCC 12 moves the sums of
    _mm256_add_epi32. */
-EC_INLINE void ec_s8_add(ec_ivec *sum, __m256i x, const __m256i *w)
+EC_INLINE void ec_s8_add(ec_ivec *sum, __m256i x, const __m256i *filters)
 {
     __m256i products;
-    __asm__("vpmaddwd %3, %2, %1\n\tvpaddd %1, %0, %0" : "+x"(*sum), "=&x"(products) : "x"(x), "m"(*w));
+    __asm__("vpmaddwd %3, %2, %1\n\tvpaddd %1, %0, %0" : "+x"(*sum), "=&x"(products) : "x"(x), "m"(*filters));
 }
 
-EC_INLINE void ec_s8_pairs_add(ec_ivec *sum, __m256i x, const __m256i *w, __m256i ones)
+EC_INLINE void ec_s8_pairs_add(ec_ivec *sum, __m256i x, const __m256i *filters, __m256i ones)
 {
     __m256i pairs;
     __asm__("vpmaddubsw %3, %2, %1\n\tvpmaddwd %4, %1, %1\n\tvpaddd %1, %0, %0"
-            : "+x"(*sum), "=&x"(pairs) : "x"(x), "m"(*w), "x"(ones));
+            : "+x"(*sum), "=&x"(pairs) : "x"(x), "m"(*filters), "x"(ones));
 }
 
 /* Alive until here, or GCC moves a sum to its register. */
