@@ -160,18 +160,18 @@ class _Rewriter:
 
     def message(self, at: int, end: int, message: str, depth: int) -> list[bytes]:
         """``message`` from ``at`` to ``end``, which ``depth`` others are around."""
-        children, pieces = _CHILDREN[message], []
+        children, pieces, last = _CHILDREN[message], [], []
         for number, wire, start, value, after in fields(self._content, at, end):
             large = wire == LENGTH and after - value > _SMALL
             if large and message == "tensor" and number == _RAW_DATA:
-                pieces.append(_reference(value, after - value))
+                last.append(_reference(value, after - value))  # behind a stated data_location
             elif large and number in children and depth < _DEEPEST:
                 inner = b"".join(self.message(value, after, children[number], depth + 1))
                 pieces += [_encode(number << 3 | LENGTH), _encode(len(inner)), inner]
             else:
                 self._keep(after - start)
                 pieces.append(self._content[start:after])
-        return pieces
+        return pieces + last
 
     def _keep(self, size: int) -> None:
         self._kept += size

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -111,3 +112,41 @@ def test_integers_scales_and_sums(board: str, tmp_path: Path) -> None:
     for name in ("x.bin", "out.bin"):
         (folder / name).unlink()
     assert pipeline.verify_project(folder, model=model).passed
+
+
+def block() -> onnx.ModelProto:
+    """Attention of one head with a residual and a normalisation, and a product behind."""
+    rng = np.random.default_rng(6)
+    constants = {
+        name: rng.standard_normal((32, 32)).astype(np.float32) / 6 for name in ("wq", "wk", "wv")
+    }
+    constants |= {"g": np.ones(32, np.float32), "w": constants["wq"].T.copy()}
+    nodes = [
+        *(node("MatMul", ["x", f"w{each}"], [each]) for each in "qkv"),
+        node("Transpose", ["k"], ["kt"], perm=[0, 2, 1]),
+        node("MatMul", ["q", "kt"], ["scores"]),
+        node("Softmax", ["scores"], ["p"], axis=-1),
+        node("MatMul", ["p", "v"], ["mixed"]),
+        node("Add", ["mixed", "x"], ["sum"]),
+        node("LayerNormalization", ["sum", "g"], ["n"], axis=-1),
+        node("MatMul", ["n", "w"], ["y"]),
+    ]
+    return onnx_models.model(nodes, {"x": [1, 10, 32]}, {"y": None}, constants, opset=17)
+
+
+def test_a_block_of_a_transformer(tmp_path: Path) -> None:
+    """As quantize_dynamic writes it, products of two activations too: layer by layer."""
+    from onnxruntime.quantization import quantize_dynamic  # noqa: PLC0415 - optional
+
+    plain = onnx_models.save(block(), tmp_path / "block.onnx")
+    model = tmp_path / "quantised.onnx"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        quantize_dynamic(plain, model, extra_options={"MatMulConstBOnly": False})
+    operators = [each.op_type for each in onnx.load(model).graph.node]
+    assert operators.count("MatMulInteger") == 6
+    compile_model(CompileOptions(model, "host"), tmp_path / "out")
+    result = pipeline.verify_project(tmp_path / "out", model=model)
+    assert result.passed
+    assert result.pieces is not None
+    assert result.pieces.ties == 0

@@ -116,6 +116,17 @@ def test_large_weights_are_not_copied(tmp_path: Path) -> None:
         np.testing.assert_array_equal(w, weights)
 
 
+def test_large_weights_that_say_where_they_are(tmp_path: Path) -> None:
+    """ONNX Runtime states the default place of a tensor's data behind the data."""
+    stated = convolution(out_c=400)
+    plain = load(save(stated, tmp_path / "plain.onnx")).tensors
+    for tensor in stated.graph.initializer:
+        tensor.data_location = onnx.TensorProto.DEFAULT
+    for name, found in load(save(stated, tmp_path / "stated.onnx")).tensors.items():
+        if found.data is not None:
+            np.testing.assert_array_equal(found.data, plain[name].constant())
+
+
 def test_large_constant_nodes_are_not_copied(tmp_path: Path) -> None:
     value = np.arange(4096, dtype=np.float32).reshape(1, 4096)
     nodes = [
