@@ -35,6 +35,7 @@ from tests.kernels.harness import Build
 QUICK_ROWS, QUICK_OF_A_KIND = 30, 1  # tests/geometry has hundreds more in every run
 SLOW_MACS = 30_000_000  # of a row of the sample, too many for an emulator
 WHOLE_TABLE_MACS = 2_000_000  # of a row of the whole table, too many for an emulator
+MINIMAL_FILTER_MACS = 50_000_000  # of a row of it that is computed so where there is a vector unit
 PARTS = 8  # of the whole table, for several processes
 
 
@@ -94,11 +95,23 @@ def test_sample(build_once: Build, rows: list[Convolution]) -> None:
     check(build_once, rows_for(build_once.target, quick, SLOW_MACS))
 
 
+def by_minimal_filtering(rows: Sequence[Convolution]) -> list[Convolution]:
+    """Those that have forms on every target."""
+    others = {"strided", "dilated", "grouped", "depthwise"}
+    return [row for row in rows if forms_of(row) and others.isdisjoint(row.kinds)]
+
+
 @pytest.mark.slow
 def test_sample_by_minimal_filtering(build_once: Build, rows: list[Convolution]) -> None:
-    others = {"strided", "dilated", "grouped", "depthwise"}
-    able = [row for row in rows if forms_of(row) and others.isdisjoint(row.kinds)]
-    check(build_once, [row for row in able if row.macs <= SLOW_MACS], Scope("winograd"))
+    few = [row for row in by_minimal_filtering(rows) if row.macs <= SLOW_MACS]
+    check(build_once, few, Scope("winograd"))
+
+
+@pytest.mark.slow
+def test_whole_table_by_minimal_filtering(build: Build) -> None:
+    most = MINIMAL_FILTER_MACS if has_vector_unit(build.target) else SLOW_MACS / 2
+    few = [row for row in by_minimal_filtering(whole_table()) if row.macs <= most]
+    check(build, few, Scope("winograd"))
 
 
 @pytest.mark.slow

@@ -12,7 +12,15 @@ import pytest
 from edgeconv import host
 from edgeconv.micro_kernels import of_isa
 from edgeconv.targets import TARGETS, Target
-from tests.geometry import binaries, convolutions, pools, products, reductions, resizes
+from tests.geometry import (
+    binaries,
+    convolutions,
+    minimal_filters,
+    pools,
+    products,
+    reductions,
+    resizes,
+)
 from tests.geometry.draw import Draws
 from tests.geometry.once import check_once
 from tests.kernels import builds
@@ -40,6 +48,7 @@ def in_every_layout(spec: Spec, target: Target) -> Iterator[Case]:
 KINDS: Mapping[str, Kind] = MappingProxyType(
     {
         "convolution": Kind(convolutions.draw, convolutions.cases, 20, 300),
+        "winograd": Kind(minimal_filters.draw, minimal_filters.cases, 12, 300),
         "pool": Kind(pools.draw, in_every_layout, 40, 1000),
         "reduction": Kind(reductions.draw, in_every_layout, 40, 1000),
         "resize": Kind(resizes.draw, in_every_layout, 20, 500),

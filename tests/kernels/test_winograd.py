@@ -31,14 +31,10 @@ TWO = [
     form for sides, sizes in ALL.items() for points in sizes for form in points if min(sides) > 1
 ]
 SQUARE = [form for form in TWO if form.down == form.across]
-FORMS = {
-    "square": SQUARE,
-    "unequal": [form for form in TWO if form not in SQUARE and form.summed == 1][::5],
-    "summed": [form for form in TWO if form.summed > 1][::3],
-    "one dimension": [
-        points[-1] for sides, sizes in ALL.items() for points in sizes[-2:] if min(sides) == 1
-    ],
-}
+UNEQUAL = [form for form in TWO if form not in SQUARE and form.summed == 1]
+SUMMED = [form for form in TWO if form.summed > 1]
+LENGTHS = [sizes[-1][-1] for sides, sizes in ALL.items() if min(sides) == 1]
+FORMS = {"two dimensions": [*SQUARE, *UNEQUAL[::12]], "one dimension": [*LENGTHS, *SUMMED[::4]]}
 
 
 def winograd(form: Nested, spec: Spec) -> Spec:
@@ -92,7 +88,7 @@ def test_filters_are_fetched_ahead(build: Build, folder: Path) -> None:
     """Those that find no room in the caches; of several passes each."""
     near = tuple(Cache(level, 1024, 64) for level in (1, 2))
     target = replace(build.target, prefetch=True, caches=near)
-    forms = [FORMS[kind][0] for kind in ("square", "summed")]
+    forms = [SQUARE[0], SUMMED[0]]
     chosen = [winograd(form, spec) for form in forms for spec in specs(form, target)]
     cases = [case for spec in chosen for case in spec.cases(target)]
     assert any(case.layer.params["prefetch"] for case in cases)

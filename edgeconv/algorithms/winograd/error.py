@@ -6,12 +6,14 @@ are given, and compared with a direct convolution of the same numbers.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
 from edgeconv.algorithms.winograd.plan import routine_of
 from edgeconv.algorithms.winograd.toom_cook import matrices, nested
-from edgeconv.ir.minimal_filter import Nested
+from edgeconv.ir.minimal_filter import Nested, plain
 from edgeconv.ir.straight_line import Routine
 
 Floats = npt.NDArray[np.float32]
@@ -46,10 +48,19 @@ def _winograd(form: Nested, weights: Floats, tiles: Floats) -> npt.NDArray[np.fl
     down, across = matrices(form.down).of_filter, matrices(form.across).of_filter
     filters = nested(down, across, weights).astype(np.float32).swapaxes(0, 1).copy()
     inputs = _both(form, "input", tiles).swapaxes(0, 1).copy()
+    if form.summed > 1:  # the micro-kernel sums rows as it does channels
+        filters, inputs = _rows_as_channels(filters), _rows_as_channels(inputs)
+        form = replace(form, down=plain(1))
     sums = np.zeros((len(tiles), *filters.shape[1:]), np.float32)
     for some, tile in zip(filters, inputs, strict=True):  # channel by channel
         sums = _fused(some, tile[:, None], sums)
     return _both(form, "output", sums).astype(np.float64)
+
+
+def _rows_as_channels(values: Floats) -> Floats:
+    """(channel, n, row, column) as (row and channel, n, 1, column)."""
+    channels, count, rows, columns = values.shape
+    return values.transpose(2, 0, 1, 3).reshape(rows * channels, count, 1, columns)
 
 
 def _both(form: Nested, side: str, values: Floats) -> Floats:

@@ -55,7 +55,7 @@ def forms_for(rows: int, columns: int) -> Iterator[tuple[Nested, ...]]:
 def described(form: Nested) -> dict[str, str]:
     """What report.json says of a form: no two forms are described alike."""
     sides = form.down, form.across
-    points = [", ".join(map(str, side.points)) for side in dict.fromkeys(sides)]
+    points = [", ".join(map(str, s.points)) for s in dict.fromkeys(sides) if not s.is_plain]
     return {"form": str(form), "points": "; ".join(points)}
 
 

@@ -1,0 +1,74 @@
+"""Convolutions by minimal filtering, of random geometry: in forms of points whose numbers float32
+has, so that results are exact, and in every plan from most to least workspace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from edgeconv import algorithms
+from edgeconv.ir.minimal_filter import Nested, minimal_filter, plain
+from edgeconv.targets import Target
+from tests.geometry.draw import AFTER, CHANNELS, SIZES, Draws
+from tests.kernels.harness import Case, Spec
+from tests.kernels.test_sconv import TINY
+
+# By taps.  What divides by powers of two alone.
+EXACT = {
+    1: (plain(1),),
+    2: (minimal_filter(2, 2, (0, 1)), minimal_filter(3, 2, (0, 1, -1))),
+    3: (minimal_filter(2, 3, (0, 1, -1)),),
+}
+MOST_MACS = 150_000
+GROUPED = 16  # channels of a group: whole vectors on every target
+
+
+def forms(draws: Draws) -> Nested:
+    """Of one dimension, of two, and sums of several rows."""
+    across = draws.one(EXACT[draws.up_to(3, 1)])
+    if across.taps == 1:
+        return Nested(draws.one(EXACT[draws.up_to(3, 2)]), across)
+    rows = draws.up_to(5, 1)
+    return Nested(draws.one((*EXACT.get(rows, ()), plain(rows))), across)
+
+
+def draw(draws: Draws) -> Spec:
+    """A convolution with the form that it is to be computed in."""
+    while True:
+        form = forms(draws)
+        kernel = form.down.taps, form.across.taps
+        size = draws.one(SIZES), draws.one(SIZES)
+        pads = tuple(draws.up_to(taps) for taps in kernel * 2)
+        high, wide = (size[i] + pads[i] + pads[i + 2] - kernel[i] + 1 for i in range(2))
+        batch, groups = draws.up_to(2, 1), draws.one((1, 1, 1, 2, 3))
+        in_c, out_c = draws.one(CHANNELS), draws.one(CHANNELS)
+        if groups > 1:
+            in_c = out_c = groups * GROUPED
+        macs = batch * high * wide * form.down.taps * form.across.taps * in_c * out_c // groups
+        if min(high, wide) >= 1 and macs <= MOST_MACS:
+            break
+    out = (batch, out_c, high, wide)
+    fixed = {"strides": (1, 1), "dilations": (1, 1), "minimal_filters": (form,)}
+    return Spec(
+        "Conv",
+        {
+            "x": draws.whole(batch, in_c, *size),
+            "w": draws.whole(out_c, in_c // groups, *kernel),
+            ("b" if draws.often(0.8) else ""): draws.whole(out_c),
+        },
+        out,
+        {"kernel": kernel, "pads": pads, "groups": groups, "algorithm": "winograd", **fixed},
+        ("w", "b"),
+        before=draws.one(AFTER),
+        residual=draws.whole(*out) if draws.often(0.3) else None,
+        after=draws.one(AFTER),
+    )
+
+
+def cases(spec: Spec, target: Target) -> Iterator[Case]:
+    """With caches of every plan, and with tiny ones out of which filters are fetched ahead."""
+    (graph, _), expected = spec.graph(), spec.expected()
+    for near in (target, replace(target, caches=TINY, prefetch=True)):
+        for plan in algorithms.candidates(graph.nodes[0], graph, near):
+            limited = {**spec.attrs, "workspace": plan.workspace_bytes}
+            yield from replace(spec, attrs=limited).cases(near, expected)
