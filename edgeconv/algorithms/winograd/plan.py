@@ -108,7 +108,12 @@ class WinogradPlan:
     @property
     def packed(self) -> bool:
         """Tiles lie side by side in the panel, else the channels of each."""
-        return self.kernel.lies is Lies.PACKED
+        return _packed(self.kernel)
+
+
+def _packed(kernel: MicroKernel) -> bool:
+    """Compilers make vectors of scalars where these lie side by side alone."""
+    return kernel.lies is Lies.PACKED or (kernel.lies is Lies.EITHER and kernel.vectorised != 1)
 
 
 def each_group(problem: ConvProblem) -> ConvProblem:
@@ -140,7 +145,7 @@ def _plans(problem: ConvProblem, target: Target, form: Nested) -> Iterator[Winog
     channels = -(-problem.in_c // lanes) * lanes
     # Where each tile's channels lie together, a power of two of them would bring all tiles to one
     # set of the cache.
-    line = channels if kernel.lies is Lies.PACKED else channels + LINE_FLOATS
+    line = channels if _packed(kernel) else channels + LINE_FLOATS
     step = kernel.row_multiple
     for tile in kernel.tiles:
         vectors = min(tile.vectors, -(-problem.out_c // lanes))
