@@ -37,6 +37,7 @@ _ROWS = {
     "power10": ByteVectors("power10", 16, 17),
 }
 _HELIUM = ByteVectors("helium", 16, 16)
+_WORD = ByteVectors("dsp", 4, 13)
 _PLAIN = ByteVectors("portable", 1, 1)
 # Cycles of a byte that is loaded, looked up and stored, a quarter of the loop's end among them.
 # Sources: those of `algorithms.integer.cycles`.
@@ -47,14 +48,14 @@ def byte_vectors(target: Target) -> ByteVectors:
     """The row of a target."""
     if HELIUM in target.features:
         return _HELIUM
-    return _ROWS.get(target.name, _PLAIN)
+    return _ROWS.get(target.name, _WORD if DSP in target.features else _PLAIN)
 
 
 def lookups(elements: int, target: Target) -> Work:
     """The work of looking up so many bytes."""
     row = byte_vectors(target)
     vectors = elements / row.count
-    if row is _PLAIN:
+    if row in (_PLAIN, _WORD):
         cycles = _OTHER if DSP not in target.features else _SINGLE
         cycles = _DUAL if DUAL_ISSUE in target.features else cycles
         return Work(0.0, cycles * elements, 0.0, 2.0 * elements)

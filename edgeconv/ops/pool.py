@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from edgeconv.errors import EdgeconvError
 from edgeconv.ir.choice import Layer, Param
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.ir.layout import Layout, Order, Shape
+from edgeconv.ir.layout import CHANNELS_LAST, Layout, Order, Shape
 from edgeconv.ir.step import Divides
 from edgeconv.ir.work import Work
 from edgeconv.lowering.calls import FLOAT_BYTES, kernel_layer, residual_in_place
 from edgeconv.lowering.images import pixels, same_everywhere, volume
+from edgeconv.lowering.integers import wants_integers, with_integers
 from edgeconv.lowering.options import LayoutOption
 from edgeconv.lowering.work import Call, width
+from edgeconv.ops import int8_pool
 from edgeconv.ops.base import ImportContext, Operator, Source
 from edgeconv.ops.importing import Window, flag, ints, make_node, window_of
 from edgeconv.targets import Target
@@ -90,7 +93,11 @@ def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
     def penalty(layout: Layout) -> float:
         return lines + out.size if layout.order is Order.ROW_MAJOR and target.lanes > 1 else 0.0
 
-    return same_everywhere(node, graph, target, penalty)
+    options = same_everywhere(node, graph, target, penalty)
+    if not int8_pool.applies(node, graph):
+        return options
+    able = [replace(each, penalty=0.0) for each in options if each.writes[0] == CHANNELS_LAST]
+    return with_integers(options, able)
 
 
 def _is_global(node: Node, shape: Shape) -> bool:
@@ -180,6 +187,9 @@ def _divides(node: Node, graph: Graph) -> Divides | None:
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
     """One of three kernels: whole images, vectors of channels, or rows of one channel."""
     x, out = graph[node.inputs[0]], graph[node.output]
+    if wants_integers(node):
+        window = _window_params(node, x.shape, out.shape)
+        return int8_pool.lower(node, graph, target, window, _divides(node, graph))
     row_major = x.layout.order is Order.ROW_MAJOR
     n, c = x.shape[0], x.shape[1]
     blocks = math.ceil(c / x.layout.block)

@@ -58,5 +58,13 @@ EC_INLINE ec_bvec ec_blookup(const ec_btable *table, ec_bvec x)
     return _mm512_mask_mov_epi8(low, _mm512_movepi8_mask(x), high);
 }
 #endif
+EC_INLINE ec_bvec ec_bload_first(const int8_t *p, int n)
+{
+    return _mm512_maskz_loadu_epi8(~0ull >> (64 - n), p);
+}
+EC_INLINE void ec_bstore_first(int8_t *p, ec_bvec v, int n)
+{
+    _mm512_mask_storeu_epi8(p, ~0ull >> (64 - n), v);
+}
 
 #endif

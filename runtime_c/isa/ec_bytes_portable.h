@@ -1,6 +1,6 @@
 /* Vectors of EC_BYTES numbers of int8 in plain C, where EC_BYTES is 1, and what each function means elsewhere.
 
-   ec_bload, ec_bstore: from and to any address.  ec_bmax: the larger ones, lane by lane.  ec_btable_of: what
+   ec_bload, ec_bstore: from and to any address; ec_bload_first, ec_bstore_first: 0 < n lanes alone.  ec_bmax: the larger ones, lane by lane.  ec_btable_of: what
    ec_blookup wants of 256 bytes, which it may go on reading; ec_blookup: of every lane x the byte numbered
    (uint8_t)x. */
 #ifndef EC_BYTES_H
@@ -21,5 +21,17 @@ EC_INLINE ec_btable ec_btable_of(const int8_t *bytes)
     return table;
 }
 EC_INLINE ec_bvec ec_blookup(const ec_btable *table, ec_bvec x) { return table->bytes[(uint8_t)x]; }
+EC_INLINE ec_bvec ec_bload_first(const int8_t *p, int n)
+{
+    int8_t bytes[EC_BYTES] = {0};
+    memcpy(bytes, p, (size_t)n);
+    return ec_bload(bytes);
+}
+EC_INLINE void ec_bstore_first(int8_t *p, ec_bvec v, int n)
+{
+    int8_t bytes[EC_BYTES];
+    ec_bstore(bytes, v);
+    memcpy(p, bytes, (size_t)n);
+}
 
 #endif

@@ -1,0 +1,147 @@
+"""Pools of int8 as int8, channels last: maxima of bytes, and averages of int32 sums."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import lru_cache
+
+import numpy as np
+
+from edgeconv.algorithms.int8_depthwise.rows import integers_header
+from edgeconv.algorithms.sums import bounds_in, rounds_to
+from edgeconv.ir.choice import Blob, Layer, Param
+from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.step import Divides
+from edgeconv.ir.work import Work
+from edgeconv.lowering.byte_vectors import byte_vectors
+from edgeconv.lowering.calls import kernel_layer
+from edgeconv.lowering.integers import all_int8, in_integers
+from edgeconv.lowering.work import Call
+from edgeconv.requantisation import Fixed
+from edgeconv.requantisation.averages import Average, Halves, Linear, averages
+from edgeconv.requantisation.forms import Words
+from edgeconv.requantisation.pair import Affine
+from edgeconv.targets import Target
+
+_MOST_COUNTED = 256  # numbers of a window where windows differ: a table has a place for each count
+# Slots, counted: of a vector under a kernel position, of one that is finished, and of a window.
+_MAX, _SUM, _RESULT, _WINDOW = 2.0, 2.0, 14.0, 12.0
+_CYCLES, _WINDOW_CYCLES = 3.0, 60.0  # of a core without vectors: of a vector, of a window
+_SCALINGS = {Linear: "linear", Fixed: "high", Halves: "halves"}  # behind EC_INT8_
+_HEADERS = ("ec_window.h", "ec_pool_op.h", "ec_int8_pool.h")
+
+
+def applies(node: Node, graph: Graph) -> bool:
+    """A maximum that rounds nothing, or an average that is proven."""
+    epilogue = node.epilogue
+    if not all_int8(node, graph) or not 3 <= len(graph[node.output].shape) <= 5:
+        return False
+    if node.attrs["mode"] == "max":
+        same = graph[node.inputs[0]].storage == graph[node.output].storage
+        return same and epilogue.is_empty
+    return average_of(node, graph) is not None
+
+
+def counts_of(node: Node, graph: Graph) -> tuple[int, ...]:
+    """How many numbers its windows count, each once."""
+    size, out = graph[node.inputs[0]].shape[2:], graph[node.output].shape[2:]
+    attrs, rank = node.attrs, len(size)
+    counted = np.ones(1, np.int64)
+    for axis in range(rank):
+        pads = attrs["pads"][axis], attrs["pads"][rank + axis]
+        own = pads if attrs.get("count_include_pad") else (0, 0)
+        first = np.arange(out[axis]) * attrs["strides"][axis] - pads[0]
+        taps = first[:, None] + np.arange(attrs["kernel"][axis]) * attrs["dilations"][axis]
+        inside = ((taps >= -own[0]) & (taps < size[axis] + own[1])).sum(axis=1)
+        counted = np.unique(np.multiply.outer(counted, inside))
+    return tuple(map(int, counted))
+
+
+def average_of(node: Node, graph: Graph) -> Average | None:
+    """What becomes of its sums; None where nothing is proven."""
+    x, y = graph[node.inputs[0]].storage, graph[node.output].storage
+    if not node.epilogue.is_only_before or not rounds_to(node.epilogue.before, y):
+        return None
+    if any(node.attrs["pads"]) and node.attrs.get("count_include_pad") and x.zero[0]:
+        return None  # padding is the zero point, which no sum has
+    low, high = bounds_in(node.epilogue.before, y)
+    counts = counts_of(node, graph)
+    if counts[0] < 1 or (len(counts) > 1 and counts[-1] > _MOST_COUNTED):
+        return None
+    return _average(counts, Affine(x.scale[0], x.zero[0]), Affine(y.scale[0], y.zero[0]), low, high)
+
+
+@lru_cache(maxsize=4096)
+def _average(counts: tuple[int, ...], x: Affine, y: Affine, low: int, high: int) -> Average | None:
+    return averages(counts, x, y, low, high)
+
+
+def lower(
+    node: Node,
+    graph: Graph,
+    target: Target,
+    window: Mapping[str, Param],
+    divides: Divides | None,
+) -> Layer:
+    """The kernel call; ``window``: the members of ec_pool."""
+    x, out, call = graph[node.inputs[0]], graph[node.output], Call(node, graph, target)
+    maximum = node.attrs["mode"] == "max"
+    operands: dict[str, str | Blob] = {}
+    numbers: dict[str, Param] = {}
+    if not maximum:
+        form, counts = average_of(node, graph), counts_of(node, graph)
+        assert form is not None
+        words = _words(form, counts)
+        operands["words"] = Blob("words", words.size, lambda: words, dtype="int32")
+        numbers = {
+            "vary": len(counts) > 1,
+            "scaling": _SCALINGS[type(form)],
+            **{name: getattr(form, name) for name in ("offset", "right", "low", "high")},
+        }
+    header = byte_vectors(target).header if maximum else integers_header(target)
+    layer = kernel_layer(
+        call,
+        "int8_pool",
+        "ops/int8_pool.c.j2",
+        operands={**operands, "in": x.name},
+        params={
+            **window,
+            **numbers,
+            "images": x.shape[0],
+            "channels": x.shape[1],
+            "in_ring": x.ring,
+            "out_ring": out.ring,
+        },
+        headers=(*_HEADERS, header, f"ec_int8_pool_{'max' if maximum else 'average'}.h"),
+        work=_work(call, maximum),
+        divides=divides,
+        epilogue=False,
+    )
+    return in_integers(layer)
+
+
+def _words(form: Average, counts: tuple[int, ...]) -> Words:
+    """Start and multiplier, by count where there are several."""
+    if isinstance(form, Halves):
+        return np.array([form.start, 0], np.int32)
+    factors = form.factor if isinstance(form, Linear) else form.multiplier
+    pairs = np.stack([np.array(form.start), np.array(factors)], axis=1).astype(np.int32)
+    if len(counts) == 1:
+        return pairs.reshape(-1)
+    words = np.zeros((counts[-1] + 1, 2), np.int32)
+    words[list(counts)] = pairs
+    return words.reshape(-1)
+
+
+def _work(call: Call, maximum: bool) -> Work:
+    shape = call.output.shape
+    windows, taps = shape[0] * math.prod(shape[2:]), math.prod(call.node.attrs["kernel"])
+    wide = byte_vectors(call.target).count if maximum else call.target.lanes
+    vectors = -(-shape[1] // wide)
+    moved = float(taps * windows * shape[1] + call.out_bytes)
+    if call.target.single_issue:
+        cycles = windows * (_WINDOW_CYCLES + vectors * (_CYCLES * taps + 8))
+        return Work(0.0, cycles, 0.0, moved)
+    each = _MAX * taps + 2 if maximum else _SUM * taps + _RESULT
+    return Work(windows * (_WINDOW + vectors * each), 0.0, 0.0, moved)

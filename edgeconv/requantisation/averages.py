@@ -1,0 +1,148 @@
+"""Averages of int8 as int8: what a model says, and how kernels make them of sums, proven.
+
+A window of ``count`` numbers q of scale s and zero point z stands for the average
+
+    s / count (sum_i q_i - count z),
+
+of which there is one rounding.  Like scales and a power of two for a count make halves of a step,
+which go to the even one: those are shifted (`Halves`).  Few numbers have steps that are large
+beside the sum (`Linear`), all else is `Fixed`, by count.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from edgeconv.requantisation.exact import Integers, Sums, requantised
+from edgeconv.requantisation.forms import Fixed, fixed
+from edgeconv.requantisation.pair import Affine
+
+_EXACT = 2**28  # times a float32 it is exact in float64
+_FEW = 64  # numbers, of which all sums are looked at
+_LARGEST = 2**31 - 1
+_MOST_RIGHT = 22
+_TRIED = (0, *(sign * near for near in range(1, 9) for sign in (1, -1)))  # beside the nearest
+
+
+@dataclass(frozen=True, slots=True)
+class Halves:
+    """Of a sum of ``2^right`` numbers, in units of the result:
+
+    q = min(max(round((sum + start) / 2^right) + zero, low), high), ties to even
+    """
+
+    start: int
+    zero: int
+    right: int
+    low: int
+    high: int
+
+    @property
+    def offset(self) -> int:
+        """One half less one of the last bit, and the zero point."""
+        return (1 << (self.right - 1)) - 1 + (self.zero << self.right)
+
+    def of(self, sums: Integers) -> Integers:
+        """The results, as kernels compute them."""
+        started = sums + self.start
+        odd = (started >> self.right) & 1
+        found: Integers = np.clip((started + odd + self.offset) >> self.right, self.low, self.high)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """Of sums of few numbers: q = min(max((sum factor + start) >> right, low), high), start and
+    factor by count; nothing of it overflows int32."""
+
+    start: tuple[int, ...]
+    factor: tuple[int, ...]
+    right: int
+    low: int
+    high: int
+
+    @property
+    def offset(self) -> int:
+        """None beside the start."""
+        return 0
+
+
+Average = Fixed | Halves | Linear
+
+
+def averages(counts: Sequence[int], x: Affine, y: Affine, low: int, high: int) -> Average | None:
+    """Of windows of so many numbers, a channel of the form for each; None where none is proven."""
+    found: Average | None = None
+    if len(counts) == 1:
+        found = _halves(counts[0], x, y, low, high)
+    if found is None and max(counts) <= _FEW:
+        found = _linear(counts, x, y, low, high)
+    return found or _fixed(counts, x, y, low, high)
+
+
+def _sums(counts: Sequence[int], x: Affine, y: Affine, low: int, high: int) -> Sums | None:
+    """Of sums less their zero points, a channel for each count; None beyond what float64 has."""
+    common = math.lcm(*counts)
+    if common * max(256, *counts) > _EXACT:
+        return None
+    count = np.array(counts, np.int64)
+    unit = x.scale * (common // count).astype(np.float64)  # in the common one of the scale
+    least, most = (-128 - x.zero) * count, (127 - x.zero) * count
+    return Sums(unit, np.zeros(len(count)), least, most, y.scale * common, y.zero, low, high)
+
+
+def _fixed(counts: Sequence[int], x: Affine, y: Affine, low: int, high: int) -> Fixed | None:
+    sums = _sums(counts, x, y, low, high)
+    found = fixed(sums) if sums else None
+    if found is None:
+        return None
+    start = found.start - np.array(counts, np.int64) * x.zero
+    return replace(found, start=start.astype(np.int32))
+
+
+def _linear(counts: Sequence[int], x: Affine, y: Affine, low: int, high: int) -> Linear | None:
+    goals = []
+    for count in counts:
+        sums = _sums([count], x, y, low, high)
+        assert sums is not None  # of few numbers
+        values = np.arange(-128 * count, 127 * count + 1)
+        goals.append((values, requantised(sums, values[None, :] - count * x.zero)[0]))
+    ratio = x.scale / y.scale
+    fitting = [n for n in range(1, _MOST_RIGHT + 1) if 256 * ratio * 2**n < _LARGEST]
+    for right in reversed(fitting[-3:]):
+        words = [
+            _word(*goal, ratio / count * 2**right, right, (low, high))
+            for count, goal in zip(counts, goals, strict=True)
+        ]
+        known = [word for word in words if word is not None]
+        if len(known) == len(words):
+            starts, factors = zip(*known, strict=True)
+            return Linear(starts, factors, right, low, high)
+    return None
+
+
+def _word(
+    values: Integers, goal: Integers, near: float, right: int, bounds: tuple[int, int]
+) -> tuple[int, int] | None:
+    """Start and factor with which every sum is as the goal."""
+    low, high = bounds
+    for tried in _TRIED:
+        factor = round(near) + tried
+        without = values * factor
+        least = ((goal << right) - without)[goal > low].max(initial=-_LARGEST)
+        most = (((goal + 1) << right) - 1 - without)[goal < high].min(initial=_LARGEST)
+        start = int(least + (most - least) // 2)
+        if least <= most and np.abs([without, without + start]).max() <= _LARGEST:
+            return start, factor
+    return None
+
+
+def _halves(count: int, x: Affine, y: Affine, low: int, high: int) -> Halves | None:
+    right = count.bit_length() - 1
+    if x.scale != y.scale or count != 1 << right or not 1 <= right <= 16:
+        return None
+    return Halves(-count * x.zero, y.zero, right, low, high)

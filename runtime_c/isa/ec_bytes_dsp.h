@@ -1,0 +1,50 @@
+/* Vectors of EC_BYTES numbers of int8: a word of Armv7E-M.  Meanings: see ec_bytes_portable.h. */
+#ifndef EC_BYTES_H
+#define EC_BYTES_H
+
+#define EC_BYTES 4
+typedef uint32_t ec_bvec;
+EC_INLINE ec_bvec ec_bload(const int8_t *p)
+{
+    uint32_t word;
+    __builtin_memcpy(&word, p, 4);
+    return word;
+}
+EC_INLINE void ec_bstore(int8_t *p, ec_bvec v) { __builtin_memcpy(p, &v, 4); }
+/* SSUB8 notes which differences are not negative, SEL takes those bytes of a. */
+EC_INLINE ec_bvec ec_bmax(ec_bvec a, ec_bvec b)
+{
+    ec_bvec larger;
+    __asm__("ssub8 %0, %1, %2\n\tsel %0, %1, %2" : "=&r"(larger) : "r"(a), "r"(b) : "cc");
+    return larger;
+}
+
+typedef struct ec_btable {
+    const int8_t *bytes;
+} ec_btable;
+EC_INLINE ec_btable ec_btable_of(const int8_t *bytes)
+{
+    const ec_btable table = {bytes};
+    return table;
+}
+EC_INLINE ec_bvec ec_blookup(const ec_btable *table, ec_bvec x)
+{
+    const uint8_t *const bytes = (const uint8_t *)table->bytes;
+    return bytes[x & 255] | (ec_bvec)bytes[x >> 8 & 255] << 8 | (ec_bvec)bytes[x >> 16 & 255] << 16 |
+           (ec_bvec)bytes[x >> 24] << 24;
+}
+
+EC_INLINE ec_bvec ec_bload_first(const int8_t *p, int n)
+{
+    int8_t bytes[EC_BYTES] = {0};
+    memcpy(bytes, p, (size_t)n);
+    return ec_bload(bytes);
+}
+EC_INLINE void ec_bstore_first(int8_t *p, ec_bvec v, int n)
+{
+    int8_t bytes[EC_BYTES];
+    ec_bstore(bytes, v);
+    memcpy(p, bytes, (size_t)n);
+}
+
+#endif

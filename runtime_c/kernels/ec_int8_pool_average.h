@@ -1,0 +1,92 @@
+/* The average of windows of int8.  Needs ec_int8_pool.h and ec_integers_<isa>.h. */
+#ifndef EC_INT8_POOL_AVERAGE_H
+#define EC_INT8_POOL_AVERAGE_H
+
+/* What becomes of a sum of `count` numbers:
+
+       q = min(max(number >> right, low), high)
+
+   with a number of words start and factor, which are words 0 and 1, where windows `vary` words 2 count and
+   2 count + 1.  Whoever chooses them proves that q is what the model says. */
+enum ec_int8_scaling {
+    EC_INT8_LINEAR, /* sum * factor + start */
+    EC_INT8_HIGH,   /* high_word((sum + start) * factor) + offset */
+    EC_INT8_HALVES  /* sum + start, rounded to the nearest, ties to even, + offset but for what rounds */
+};
+
+typedef struct ec_int8_average {
+    int scaling, vary, offset, right, low, high;
+} ec_int8_average;
+
+EC_INLINE ec_ivec ec_int8_of_window(const ec_int8_average by, ec_ivec sum, const int32_t *words)
+{
+    if (by.scaling == EC_INT8_LINEAR)
+        return ec_ishift_right(ec_iadd(ec_imul(sum, ec_iset1(words[1])), ec_iset1(words[0])), by.right);
+    const ec_ivec started = ec_iadd(sum, ec_iset1(words[0]));
+    if (by.scaling == EC_INT8_HIGH)
+        return ec_ishift_right(ec_iadd(ec_imul_high(started, ec_iset1(words[1])), ec_iset1(by.offset)), by.right);
+    /* one half less one of the last bit, and that where what would be rounded down is odd */
+    const ec_ivec bits = ec_ishift_right(started, by.right);
+    const ec_ivec odd = ec_iadd(bits, ec_imul(ec_ishift_right(bits, 1), ec_iset1(-2)));
+    return ec_ishift_right(ec_iadd(ec_iadd(started, odd), ec_iset1(by.offset)), by.right);
+}
+
+/* Channels [c, c + n) of `vectors` vectors, n in each, or of one that is not whole. */
+EC_INLINE void ec_int8_average_of(const ec_pool *spec, const ec_int8_average by, const ec_int8_window *at,
+                                  const int32_t *words, const int8_t *in, int8_t *out, int c, int vectors, int n)
+{
+    const ptrdiff_t next = (ptrdiff_t)spec->window.dilation_w * spec->channels;
+    ec_ivec sums[4], x[4];
+    EC_UNROLL
+    for (int j = 0; j < vectors; j++)
+        sums[j] = ec_iset1(0);
+    for (int kz = at->met.kz.from; kz < at->met.kz.to; kz++)
+        for (int ky = at->met.ky.from; ky < at->met.ky.to; ky++) {
+            const int8_t *const row = ec_int8_pool_row(spec, at, in, kz, ky) + c;
+            for (int k = at->kx.from; k < at->kx.to; k++) {
+                if (vectors == 4)
+                    ec_iload_s8_run(row + k * next, x);
+                else
+                    x[0] = ec_iload_s8(row + k * next, n);
+                EC_UNROLL
+                for (int j = 0; j < vectors; j++)
+                    sums[j] = ec_iadd(sums[j], x[j]);
+            }
+        }
+    EC_UNROLL
+    for (int j = 0; j < vectors; j++)
+        sums[j] = ec_int8_of_window(by, sums[j], words);
+    if (vectors == 4)
+        ec_istore_s8_run(out + at->at + c, sums, by.low, by.high);
+    else
+        ec_istore_s8(out + at->at + c, ec_ibetween(sums[0], by.low, by.high), n);
+}
+
+EC_INLINE void ec_int8_average_pixel(const ec_pool *spec, const ec_int8_average by, const ec_int8_window *at,
+                                     const int32_t *own, const int8_t *in, int8_t *out)
+{
+    int c = 0;
+    for (; c + 4 * EC_VL <= spec->channels; c += 4 * EC_VL)
+        ec_int8_average_of(spec, by, at, own, in, out, c, 4, EC_VL);
+    for (; c + EC_VL <= spec->channels; c += EC_VL)
+        ec_int8_average_of(spec, by, at, own, in, out, c, 1, EC_VL);
+    if (c < spec->channels)
+        ec_int8_average_of(spec, by, at, own, in, out, c, 1, spec->channels - c);
+}
+
+/* Output rows [row0, row1). */
+EC_INLINE void ec_int8_pool_average(const ec_pool spec, const ec_int8_average by, const int32_t *words,
+                                    const int8_t *in, int8_t *out, int row0, int row1)
+{
+    for (int i = 0; i < ec_int8_lines(&spec, row0, row1); i++) {
+        const ec_int8_line line = ec_int8_line_of(&spec, row0, row1, i);
+        const int counted = by.vary ? ec_pool_count_rows(spec, line.met) : 0;
+        for (int x = 0; x < spec.window.out_w; x++) {
+            const ec_int8_window at = ec_int8_window_of(&spec, line, x);
+            const int count = counted ? counted * ec_pool_count_columns(spec, x) : 0;
+            ec_int8_average_pixel(&spec, by, &at, words + 2 * count, in + line.image, out);
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,113 @@
+"""Pools of int8 in integers: maxima, and averages against rational arithmetic rounded once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from edgeconv.encoding import Encoding, int8
+from edgeconv.ir.activation import NONE, grid
+from edgeconv.lowering.byte_vectors import byte_vectors
+from tests.kernels.harness import Build, Case, Spec, check
+
+X, Y = int8(0.043123456, 17), int8(0.035712345, -40)
+Shape = tuple[int, ...]
+
+
+def windows(
+    q: npt.NDArray[np.int64], attrs: dict[str, Any], out: Shape
+) -> Iterator[tuple[Shape, npt.NDArray[np.int64], int]]:
+    """Of every output pixel the numbers (N, C, any) that it meets, and how many it counts."""
+    rank, size = len(out), q.shape[2:]
+    for place in np.ndindex(out):
+        spans, counted = [], 1
+        for axis in range(rank):
+            first = place[axis] * attrs["strides"][axis] - attrs["pads"][axis]
+            taps = first + np.arange(attrs["kernel"][axis]) * attrs["dilations"][axis]
+            inside = taps[(taps >= 0) & (taps < size[axis])]
+            spans.append(inside)
+            before, after = attrs["pads"][axis], attrs["pads"][rank + axis]
+            within = (taps >= -before) & (taps < size[axis] + after)
+            counted *= int(within.sum()) if attrs["count_include_pad"] else len(inside)
+        met = q[np.ix_(*(range(n) for n in q.shape[:2]), *spans)]
+        yield place, met.reshape(*q.shape[:2], -1), counted
+
+
+def cases(
+    build: Build,
+    shape: Shape,
+    mode: str,
+    *,
+    x: Encoding = X,
+    y: Encoding = Y,
+    least: int = 0,
+    **window: Any,
+) -> list[Case]:
+    """Those in integers; of the result's steps ``least`` are cut off at the lower end."""
+    rank = len(shape) - 2
+    attrs: dict[str, Any] = {
+        "mode": mode,
+        "kernel": (3,) * rank,
+        "strides": (1,) * rank,
+        "dilations": (1,) * rank,
+    }
+    attrs |= {"pads": (0,) * 2 * rank, "count_include_pad": False, **window}
+    spans = [(k - 1) * d + 1 for k, d in zip(attrs["kernel"], attrs["dilations"], strict=True)]
+    room = [n + attrs["pads"][i] + attrs["pads"][rank + i] for i, n in enumerate(shape[2:])]
+    sizes = zip(room, spans, attrs["strides"], strict=True)
+    out = tuple((n - span) // stride + 1 for n, span, stride in sizes)
+    whole = np.random.default_rng(sum(shape)).integers(-128, 128, shape)
+    whole.reshape(-1)[:3] = -128, 127, -128
+    q, y = whole - x.zero[0], x if mode == "max" else y
+    steps = np.empty((*shape[:2], *out))
+    low = -128 - y.zero[0]
+    for place, met, counted in windows(q, attrs, out):
+        at: tuple[Any, ...] = (slice(None), slice(None), *place)
+        if mode == "max":
+            steps[at] = met.max(axis=2)
+        else:
+            unit = Fraction(x.scale[0]) / Fraction(y.scale[0]) / counted
+            made = [round(int(total) * unit) for total in met.sum(axis=2).reshape(-1)]
+            steps[at] = np.clip(np.array(made).reshape(shape[:2]), low + least, low + 255)
+    spec = Spec(
+        "Pool",
+        {"x": (q * np.float32(x.scale[0])).astype(np.float32)},
+        steps.shape,
+        attrs=attrs,
+        before=NONE if mode == "max" else grid(y.scale[0], low + least, low + 255),
+        storage={"x": str(x), "out": str(y)},
+    )
+    wanted = (steps * np.float32(y.scale[0])).astype(np.float32)
+    found = [c for c in spec.cases(build.target, wanted) if c.layer.algorithm == "int8_pool"]
+    assert found, (shape, attrs)
+    return found
+
+
+def test_against_rationals(build: Build, folder: Path) -> None:
+    """Channels around vectors; borders, strides, dilations, images; one, two and three dimensions;
+    windows that are all of the input; halves of a step, which go to the even one."""
+    found, lanes, wide = list[Case](), build.target.lanes, byte_vectors(build.target).count
+    for c in sorted({1, wide - 1, wide, wide + 1, 2 * wide + 3} - {0}):
+        found += cases(build, (1, c, 4, 5), "max", pads=(1, 1, 1, 1))
+    for c in sorted({1, 3, lanes, 4 * lanes + 1, 6 * lanes, 5 * lanes + 3}):
+        found += cases(build, (1, c, 4, 5), "average", pads=(1, 1, 1, 1))
+    for mode in ("max", "average"):
+        found += cases(build, (2, 5, 7, 9), mode, kernel=(2, 3), strides=(2, 3), pads=(1, 0, 0, 2))
+        found += cases(build, (1, 6, 9, 7), mode, dilations=(2, 1), pads=(1, 1, 2, 1))
+        found += cases(build, (1, 4, 9), mode, strides=(2,), pads=(1, 1))
+        found += cases(build, (1, 3, 4, 4, 5), mode, kernel=(2, 2, 2))
+        found += cases(build, (2, 2 * lanes + 1, 5, 3), mode, kernel=(5, 3))
+    found += cases(build, (1, 5, 4, 6), "average", least=60, kernel=(4, 6))
+    centred = int8(0.043123456, 0)
+    pads: dict[str, Any] = {"pads": (1, 1, 1, 1), "count_include_pad": True}
+    found += cases(build, (1, 5, 4, 6), "average", x=centred, **pads)
+    for kernel in ((2, 2), (8, 8)):
+        found += cases(
+            build, (1, lanes + 1, 8, 8), "average", y=int8(0.043123456, -9), kernel=kernel
+        )
+    check(build, found, folder)

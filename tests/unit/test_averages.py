@@ -1,0 +1,49 @@
+"""Averages of int8 in fixed point against rationals, over every sum."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from edgeconv.requantisation import Fixed
+from edgeconv.requantisation.averages import Halves, Linear, averages
+from edgeconv.requantisation.pair import Affine
+
+X, Y = Affine(float(np.float32(0.043123456)), 17), Affine(float(np.float32(0.035712345)), -40)
+
+
+def defined(count: int, x: Affine, y: Affine, total: int) -> int:
+    real = Fraction(x.scale) * (total - count * x.zero) / count / Fraction(y.scale)
+    return min(max(round(real) + y.zero, -128), 127)
+
+
+@pytest.mark.parametrize(
+    ("counts", "y", "kind"),
+    [
+        ((9,), Y, Linear),
+        ((4, 6, 9), Y, Linear),
+        ((1000,), Y, Fixed),
+        ((16,), Affine(X.scale, 3), Halves),
+        ((64,), Affine(X.scale, -128), Halves),
+    ],
+)
+def test_every_sum(counts: tuple[int, ...], y: Affine, kind: type) -> None:
+    form = averages(counts, X, y, -128, 127)
+    assert isinstance(form, kind)
+    for i, count in enumerate(counts):
+        sums = np.arange(-128 * count, 127 * count + 1, 1 if count < 100 else 97)
+        if isinstance(form, Halves):
+            found = form.of(sums)
+        elif isinstance(form, Linear):
+            found = np.clip((sums * form.factor[i] + form.start[i]) >> form.right, -128, 127)
+        else:
+            assert isinstance(form, Fixed)
+            found = form.of(sums[None, :])[0]
+        assert found.tolist() == [defined(count, X, y, int(total)) for total in sums]
+
+
+def test_other_ties_have_no_form() -> None:
+    """Thirds of two steps: one sum of six is a half."""
+    assert averages((6,), Affine(0.5, 0), Affine(0.5, 0), -128, 127) is None
