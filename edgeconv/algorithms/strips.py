@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from edgeconv.algorithms.problem import ConvProblem
 
@@ -42,9 +43,15 @@ def segments(problem: ConvProblem, row: int, largest: int) -> tuple[Segment, ...
     strip has a constant column, so the compiler drops the tile rows to leave out; several on the
     same side (long kernels, wide dilations) are one loop and find them at run time.
     """
-    stride, pad = problem.strides[2], problem.pads[2]
     in_w = row if problem.is_pointwise else problem.in_size[2]  # rows may be regrouped
     reach = (problem.kernel[2] - 1) * problem.dilations[2]
+    return _segments(row, largest, problem.strides[2], problem.pads[2], in_w, reach)
+
+
+@lru_cache(maxsize=4096)  # plans of one layer, and layers of a network, share most of theirs
+def _segments(
+    row: int, largest: int, stride: int, pad: int, in_w: int, reach: int
+) -> tuple[Segment, ...]:
     found: list[Segment] = []
     sides: list[tuple[bool, bool]] = []
     column = 0

@@ -98,7 +98,11 @@ class Prices:
 
     def conversion(self, tensor: Tensor, have: Layout, want: Layout) -> float:
         """What it costs to copy a tensor into another layout; nothing if its bytes are the same."""
-        if tensor.is_constant or have.canonical(tensor.shape) == want.canonical(tensor.shape):
+        if (
+            have == want
+            or tensor.is_constant
+            or have.canonical(tensor.shape) == want.canonical(tensor.shape)
+        ):
             return 0.0
         key = tensor.shape, tensor.dtype, tensor.storage, have, want
         if key not in self._conversions:

@@ -26,6 +26,9 @@ class Order(Enum):
     CHANNELS_LAST = "channels-last"  # (N, spatial ..., C): NHWC for images
     BLOCKED = "blocked"  # (N, ceil(C/x), spatial ..., x): NCHW[x]c for images
 
+    # That of Enum is Python, and a choice looks layouts up by the million.
+    __hash__ = object.__hash__
+
 
 @dataclass(frozen=True, slots=True)
 class Layout:

@@ -97,6 +97,8 @@ def fixed(sums: Sums) -> Fixed | None:
     start, multiplier = np.zeros_like(sums.least), np.ones_like(sums.least)
     missing = np.ones(len(scale), np.bool_)
     for tried in _multipliers(scale, right):
+        if not missing.any():
+            break
         at = (
             _ceil(points.above << (32 + right), half, tried) - points.over,
             _ceil((points.below + 1) << (32 + right), half, tried) - points.under - 1,
