@@ -124,7 +124,7 @@ def problems(draw: st.DrawFn, algorithm: str, lanes: int) -> ConvProblem:
     elif algorithm == "winograd":
         reads = writes = blocked(lanes)
         if groups > 1:
-            in_c, out_c = (groups * lanes * draw(st.integers(1, 3)) for _ in range(2))
+            in_c, out_c = (groups * lanes * draw(st.integers(2, 3)) for _ in range(2))
         plain = [FLAT, draw(unit_strides()), draw(unit_strides())]
         in_size, out_size, kernel, strides, dilations, pads = zip(*plain, strict=True)
     elif rows:
