@@ -13,8 +13,8 @@ read it,
 a between 1/2 and 1, as Xiao et al., "SmoothQuant" (2023), equation 4, share it between both; a
 depthwise V has no v.
 
-A Clip to [0, c] is kept as it is.  With s_i <= 1 and s_i >= r_i / c it limits channel i at c s_i,
-which no sample has exceeded: exact for channels that reach c, and for others as a grid limits them.
+A Clip to [0, c] is kept as it is.  With s_i <= 1 it limits channel i at c s_i: exact for channels
+that reach c, whose s_i is 1, and for others a quarter beyond what any sample has, as a grid does.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
 SHARES = (1.0, 0.75, 0.5)  # a of the module's text: those that are tried
 _LEAST = 2.0**-6  # of a scale: what samples leave small may be larger elsewhere
+_HEADROOM = 1.25  # of what a Clip leaves of a channel, over what samples have there
 _CHANNEL_WISE = ("Pool", "Reshape")  # what may stand in between
 
 
@@ -93,7 +94,8 @@ def scales(first: Node, own: Doubles, second: Node, reading: Filters, share: flo
     ``share``: a."""
     columns = _columns(second, reading.weights, len(own))
     high = (bounds(first.epilogue.before) or (0.0, LARGEST))[1]
-    most = high if high < LARGEST else own.max(initial=0.0)
+    limited = high < LARGEST
+    most = high if limited else own.max(initial=0.0)
     alive = (own > 0) & (columns > 0)
     if not alive.any():
         return np.ones_like(own)
@@ -103,7 +105,8 @@ def scales(first: Node, own: Doubles, second: Node, reading: Filters, share: flo
         wide = np.ones_like(wide)
     found = relative**share / wide ** (1.0 - share)
     found /= found[alive].max()
-    found = np.maximum(found, relative)  # what the samples have is never limited
+    if limited:
+        found = np.maximum(found, np.minimum(_HEADROOM * relative, 1.0))
     by: Doubles = np.where(alive, np.clip(found, _LEAST, 1.0), 1.0)
     return by
 

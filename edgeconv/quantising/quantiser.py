@@ -153,17 +153,38 @@ class Quantiser(Closing):
         return Quantised(graph, grids, filters, accuracy)
 
     def equalise(self) -> None:
-        """Bring channels to like ranges where the outputs gain by it."""
+        """Bring channels to like ranges where the outputs gain by it, of every pair of layers and
+        of all of them together."""
+        baseline = Baseline(self.engine, self._at_most(self._telling, 4 * len(self.wanted)))
         given = equalised(
             self.engine,
             self._at_most(self._fitted, 1),
-            Baseline(self.engine, self._at_most(self._telling, 4 * len(self.wanted))),
+            baseline,
             self.wanted,
             self.places.tensors,
             self.tell,
         )
+        if not given:
+            return
+        own = {name: self.engine.parameters(name) for name in given}
+        before = self._plainly(baseline)
         self.engine.adopt(given)
-        self.graph = replace_filters(self.graph, given)
+        if self._plainly(baseline) < before:
+            self.graph = replace_filters(self.graph, given)
+        else:
+            self.engine.adopt(own)
+
+    def _plainly(self, baseline: Baseline) -> float:
+        """The noise of filters rounded one by one with compensation, results with widest ranges:
+        enough to compare networks that compute the same."""
+        engine, widest = self.engine, next(iter(RANGES.values()))
+        seen = self._seen(self._fitted)
+        grids: dict[str, Activation] = {}
+        for group in self.places.groups:
+            grids |= dict.fromkeys(group, widest(together(seen[name] for name in group)))
+        wanted, fitted = dict.fromkeys(self.wanted, FORM), self._fitted.at_most(_TELLING)
+        found = WAYS["+ compensation"](engine, fitted, wanted, grids, self.tell)
+        return baseline.noise(parameters_of(self.in_integers(found, grids)), grids)
 
     def grids(self) -> dict[str, Activation]:
         """The grid of every tensor that is rounded: of RANGES the first, unless another disturbs
