@@ -48,7 +48,7 @@ def network(folder: Path) -> Graph:
         },
     )
     for name, value in (("zero", 0.0), ("six", 6.0)):
-        made.graph.initializer.append(numpy_helper.from_array(np.float32(value), name))
+        made.graph.initializer.append(numpy_helper.from_array(np.array(value, np.float32), name))
     return unfused(passes.optimise(frontend.load(save(made, folder / "model.onnx"))))
 
 
