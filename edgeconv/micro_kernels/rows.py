@@ -170,13 +170,13 @@ _SWAPPED = Interleave(
 )
 
 
-def _pairs(isa: str, tiles: tuple[Tile, ...]) -> MicroKernel:
-    """The row of NEON without dot products: three instructions for 16 products (SMULL, SMLAL,
-    SADALP), of which one multiplies by four words."""
+def _pairs(isa: str, tiles: tuple[Tile, ...], rate: float) -> MicroKernel:
+    """The row of NEON without dot products: three instructions (SMULL, SMLAL, SADALP) multiply the
+    word of a pixel by those of four filters."""
     return _int8(
         *(isa, STRIDED, tiles),
         prefix="s8_pairs",
-        rate=1 / 3,
+        rate=rate,
         two_fit=True,
         interleaves=(_ROTATED, _SWAPPED),
         header="neon_pairs",
@@ -215,7 +215,8 @@ _NEON = (
         cpu_flags=("asimddp",),
     ),
     # rows * vectors accumulators + rows pixels + two vectors of filters + four of products <= 32
-    _pairs("neon", _tiles((5, 4), (6, 3), (8, 2), (12, 1))),
+    # llvm-mca 19, Cortex-A57 and -A72: two cycles of their one multiplier, where float32 has one
+    _pairs("neon", _tiles((5, 4), (6, 3), (8, 2), (12, 1)), rate=1 / 2),
 )
 
 _NEON_ARMV7 = (
@@ -233,7 +234,8 @@ _NEON_ARMV7 = (
         row_multiple=4,  # filters are loaded four at a time and multiplied by lane
     ),
     # rows * vectors accumulators + rows pixels + two vectors of filters + four of products <= 16
-    _pairs("neon_armv7", _tiles((2, 4), (3, 2))),
+    # Counted: there is no model of the cores in question.
+    _pairs("neon_armv7", _tiles((2, 4), (3, 2)), rate=1 / 3),
 )
 
 _MMA_TILES = _tiles((8, 4), (16, 2), (4, 8))  # all eight accumulators of 4 x 4

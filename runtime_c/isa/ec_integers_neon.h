@@ -46,4 +46,19 @@ EC_INLINE void ec_istore_s8_run(int8_t *p, const ec_ivec v[4], int low, int high
     ec_istore_s8_four(p, v, low, high);
 }
 
+/* Four vectors, bounded, as bytes: `nv` of a row side by side, rows `row` bytes apart. */
+#define EC_STORES_ROWS
+EC_INLINE void ec_istore_s8_rows(int8_t *p, ptrdiff_t row, const ec_ivec *v, int nv, int low, int high)
+{
+    int8_t bytes[16];
+    if (nv == 4) {
+        ec_istore_s8_four(p, v, low, high);
+        return;
+    }
+    ec_istore_s8_four(bytes, v, low, high);
+    EC_UNROLL
+    for (int i = 0; i < 4; i += nv)
+        memcpy(p + i / nv * row, bytes + i * 4, (size_t)nv * 4);
+}
+
 #endif

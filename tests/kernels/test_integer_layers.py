@@ -57,14 +57,17 @@ def layer(
     most: int = 128,
 ) -> tuple[Spec, npt.NDArray[np.float32]]:
     """A Conv, or without a window a Dense, and what it must compute; with ``extremes``, of inputs
-    and filters that are -128 or 127, and that zero point.  ``most``: of filters in magnitude."""
+    and filters that are -128 or 127, and that zero point.  ``most``: of filters in magnitude, of
+    extremes but for one in each."""
     rng = np.random.default_rng(abs(hash((x, w, groups))) % 2**32)
     zero, scale = int(rng.integers(-128, 128)), float(np.float32(rng.uniform(0.01, 0.1)))
     units = (2.0 ** rng.uniform(-9, -6, w[0])).astype(np.float32)
     q, integers = rng.integers(-128, 128, x), rng.integers(1 - most, most, w)
     integers.reshape(w[0], -1)[::2, 0] = -most
     if extremes is not None:
-        zero, q, integers = extremes, np.where(q < 0, -128, 127), np.where(integers < 0, -128, 127)
+        zero, q = extremes, np.where(q < 0, -128, 127)
+        integers = np.where(integers < 0, -most, 127)
+        integers.reshape(w[0], -1)[:, 0] = -128
     bias = (rng.integers(-9000, 9000, w[0]) * (units * np.float32(scale))).astype(np.float32)
     unit = units.astype(np.float64) * scale
     whole = np.rint(bias / unit) * unit  # a bias is stated in units

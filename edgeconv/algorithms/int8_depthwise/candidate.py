@@ -36,6 +36,8 @@ def candidates(problem: ConvProblem, target: Target) -> tuple[ConvCandidate[Dept
     row = row_of(target)
     if row is None or not problem.is_depthwise or not problem.whole_sums:
         return ()
+    if row.pairs and not problem.two_fit:
+        return ()
     plan = _plan(problem, target, row)
     found = ConvCandidate(
         algorithm="int8_depthwise",

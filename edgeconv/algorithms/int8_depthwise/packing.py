@@ -10,6 +10,7 @@ import numpy.typing as npt
 from edgeconv.algorithms.int8_depthwise.rows import DotRow, channel_order, together
 from edgeconv.requantisation import Fixed
 
+PAIR = 2
 Words = npt.NDArray[np.int32]
 
 
@@ -42,10 +43,10 @@ def channel_words(
     for stretch in together(count, lanes, four=four):
         order = first + np.array(channel_order(stretch, lanes))
         vectors = sets[order].reshape(-1, lanes, columns, sets.shape[2], row.rows)
-        # kernel column, set, vector, then words or, planar, elements of all of them
-        inner = (4, 1) if row.planar else (1, 4)
-        elements = vectors.transpose(2, 3, 0, *inner).astype(row.element)
-        words = np.ascontiguousarray(elements).view(np.int32).reshape(-1)
+        # kernel column, set, vector, then words or pairs of all of them
+        halves = vectors.reshape(*vectors.shape[:-1], -1, PAIR if row.pairs else row.rows)
+        elements = halves.transpose(2, 3, 0, 4, 1, 5).astype(row.element)
+        words = np.ascontiguousarray(elements).reshape(-1).view(np.int32)
         parts += [ends[:, order].reshape(-1).astype(np.int32), words]
         first += stretch
     return np.concatenate(parts)

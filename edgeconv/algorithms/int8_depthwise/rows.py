@@ -19,9 +19,10 @@ _LANE = 4  # words of 16 bytes, within which the bytes of four vectors are broug
 class DotRow:
     """``name``: of its header, as ``ec_dot_<name>.h``; ``integers``: of that of vectors of integers
     which it needs.  ``element``: type of a word's ``rows`` elements.  ``shift``: so much more is
-    stored of inputs than they are.  ``planar``: a vector has the first elements of all its words,
-    then the second ones.  ``feature``: what a core must have beyond its ISA.  Slots of a vector:
-    ``add``, to multiply words and add; ``pack``, to make them of bytes."""
+    stored of inputs than they are.  ``pairs``: a vector has the first two elements of all its
+    words, then the last two, and products of two elements are added in 16 bits, for which -128 must
+    not stand twice in a filter.  ``feature``: what a core must have beyond its ISA.  Slots of a
+    vector: ``add``, to multiply words and add; ``pack``, to make them of bytes."""
 
     isa: str
     name: str
@@ -30,7 +31,7 @@ class DotRow:
     add: float
     pack: float
     shift: int = 0
-    planar: bool = False
+    pairs: bool = False
     feature: str = ""
 
     @property
@@ -51,8 +52,8 @@ ROWS = (
     DotRow(*("avx512", "avx512", "avx512"), 2, 3.0, 4.0),
     DotRow(*("avx2", "avx2", "avx2"), 2, 2.5, 4.0),
     DotRow(*("neon", "sdot", "neon"), 4, 2.0, 4.0, feature="int8_dot"),
-    DotRow(*("neon", "neon", "neon"), 2, 3.0, 3.5, planar=True),
-    DotRow(*("neon_armv7", "neon", "neon"), 2, 3.0, 4.0, planar=True),
+    DotRow(*("neon", "neon", "neon"), 4, 4.0, 4.0, pairs=True),
+    DotRow(*("neon_armv7", "neon", "neon"), 4, 4.5, 5.0, pairs=True),
     DotRow(*("power10", "power10", "power10"), 4, 2.0, 4.5, shift=128),
     DotRow(*("portable", "portable", "portable"), 4, 8.0, 12.0),
 )
