@@ -61,6 +61,7 @@ class MicroKernel:
     scalars.  ``unsigned``: rows are int8 that are packed as bytes 128 more; what that adds, sums
     must start without.  ``largest_pair``: what two neighbouring filters of the same sign may be
     together in magnitude, or the sum of their products does not fit; 0: whatever there is.
+    ``pack``: slots to bring as many int8 of a pixel to the panel as a vector has floats.
     ``two_fit``: any two products are added in 16 bits, for which -128 must not stand twice in a
     filter.  ``interleaves``: of steps that follow each other as many as fit the first are
     interleaved so, then the next; others are words of one filter after the other.
@@ -83,6 +84,7 @@ class MicroKernel:
     vectorised: float = 1.0
     unsigned: bool = False
     largest_pair: int = 0
+    pack: float = 0.0
     two_fit: bool = False
     interleaves: tuple[Interleave, ...] = ()
     header: str = ""

@@ -23,6 +23,7 @@ def _int8(
     row_multiple: int = 1,
     unsigned: bool = False,
     largest_pair: int = 0,
+    pack: float = 1.0,
     two_fit: bool = False,
     interleaves: tuple[Interleave, ...] = (),
     header: str = "",
@@ -31,7 +32,7 @@ def _int8(
     cpu_flags: tuple[str, ...] = (),
 ) -> MicroKernel:
     """A row of int8, which is widened where ``k`` is 2, summed in int32; of ``header``, if not the
-    ISA's own of int8."""
+    ISA's own of int8.  ``pack``: counted; bytes are copied by vectors, if nothing else is said."""
     stored = "int8" if k == 4 else "int16"
     return MicroKernel(
         isa,
@@ -47,6 +48,7 @@ def _int8(
         rate,
         unsigned=unsigned,
         largest_pair=largest_pair,
+        pack=pack,
         two_fit=two_fit,
         interleaves=interleaves,
         header=f"../isa/ec_int8_{header or isa}.h",
@@ -210,6 +212,7 @@ _NEON = (
         _tiles((8, 3), (12, 2), (16, 1)),
         prefix="s8_packed",
         row_multiple=4,
+        pack=4.0,  # word by word
         feature="int8_dot",
         flags=_DOT,
         cpu_flags=("asimddp",),
@@ -264,7 +267,13 @@ _POWER10 = (
         feature="bfloat16",
         cpu_flags=("power10",),
     ),
-    _int8("power10", PACKED, _MMA_TILES, row_multiple=4, rate=2.0, unsigned=True),
+    _int8(
+        *("power10", PACKED, _MMA_TILES),
+        row_multiple=4,
+        rate=2.0,
+        unsigned=True,
+        pack=1.5,  # sixteen words are transposed in 24 instructions
+    ),
 )
 
 MICRO_KERNELS = (*_PORTABLE, *_SCALAR, *_AVX512, *_AVX2, *_NEON, *_NEON_ARMV7, *_POWER10)

@@ -48,23 +48,27 @@ EC_INLINE void ec_requantise_four(const ec_requantise as, const ec_ivec *sums, c
 }
 
 #ifdef EC_STORES_ROWS
-/* Whole vectors of `rows` rows of nv, which divides four, by fours, to bytes: as ec_requantise_tile.
-   How many rows that were. */
+/* Whole vectors of `rows` rows of nv, which divides four or is a multiple of it, by fours, to bytes: as
+   ec_requantise_tile.  How many rows that were. */
 EC_INLINE int ec_requantise_rows(const ec_requantise as, const int32_t *sums, const int32_t *multiplier,
                                  const int8_t *residual, int8_t *out, ptrdiff_t at, ptrdiff_t out_row,
                                  int rows, int nv)
 {
-    const int few = 4 / nv, whole = rows / few * few;
+    const int side = ec_min_i(nv, 4), few = 4 / side, whole = rows / few * few; /* vectors of a row, rows */
     EC_NO_UNROLL
     for (int p = 0; p < whole; p += few) {
-        ec_ivec q[4];
         EC_UNROLL
-        for (int i = 0; i < 4; i++)
-            q[i] = ec_requantised(as, ec_iload(sums + (p * nv + i) * EC_VL),
-                                  ec_iload(multiplier + i % nv * EC_VL),
-                                  residual, at + (p + i / nv) * out_row + i % nv * EC_VL, EC_VL);
-        ec_istore_s8_rows(out + at + p * out_row, out_row, q, nv, as.sum_right ? as.sum_low : as.low,
-                          as.sum_right ? as.sum_high : as.high);
+        for (int j = 0; j < nv; j += side) {
+            const ptrdiff_t first = at + p * out_row + j * EC_VL;
+            ec_ivec q[4];
+            EC_UNROLL
+            for (int i = 0; i < 4; i++)
+                q[i] = ec_requantised(as, ec_iload(sums + (p * nv + j + i) * EC_VL),
+                                      ec_iload(multiplier + (j + i % side) * EC_VL),
+                                      residual, first + i / side * out_row + i % side * EC_VL, EC_VL);
+            ec_istore_s8_rows(out + first, out_row, q, side, as.sum_right ? as.sum_low : as.low,
+                              as.sum_right ? as.sum_high : as.high);
+        }
     }
     return whole;
 }
@@ -78,7 +82,7 @@ EC_INLINE void ec_requantise_tile(const ec_requantise as, const int32_t *sums, c
 {
     int from = 0;
 #ifdef EC_STORES_ROWS
-    if (4 % nv == 0 && columns == nv * EC_VL && out_vec == EC_VL && !as.as_float)
+    if ((4 % nv == 0 || nv % 4 == 0) && columns == nv * EC_VL && out_vec == EC_VL && !as.as_float)
         from = ec_requantise_rows(as, sums, multiplier, residual, out, at, out_row, rows, nv);
 #endif
     EC_UNROLL

@@ -27,8 +27,7 @@ def candidates(problem: ConvProblem, target: Target) -> tuple[RowsCandidate, ...
     if not able or problem.filters_as != OPERANDS[COMPUTE] or problem.group_in_c == 1:
         return ()
     decode = target.decoding(problem.in_as).vector
-    slots = {lies: each + decode for lies, each in PACK_SLOTS.items()}
-    plan = make_plan(problem, target, able, slots)
+    plan = make_plan(problem, target, able, lambda kernel: PACK_SLOTS[kernel.lies] + decode)
     work = _work(problem, plan, target)
     return (rows_candidate("bfloat16", COMPUTE, problem, plan, target, work),)
 

@@ -7,13 +7,10 @@ from edgeconv.algorithms.rows.candidate import RowsCandidate, rows_candidate
 from edgeconv.algorithms.rows.plan import WORD_BYTES, RowsPlan, make_plan
 from edgeconv.ir.candidate import INTEGERS
 from edgeconv.ir.work import Work
-from edgeconv.micro_kernels.base import Lies, MicroKernel
+from edgeconv.micro_kernels.base import MicroKernel
 from edgeconv.targets import Target
 
-# Slots to bring as many channels of one pixel to the panel as a vector has floats: bytes are copied
-# by vectors, or word by word where those of neighbouring pixels lie side by side.
-PACK_SLOTS = {Lies.STRIDED: 1.0, Lies.PACKED: 4.0}
-# And from a vector of sums to bytes: two products, merged, offset, shift, bounds, load and store.
+# Slots from a vector of sums to bytes: two products, merged, offset, shift, bounds, load and store.
 REQUANTISE_SLOTS = 8.0
 AGAIN_SLOTS = 5.0  # what is rounded to another grid: multiplied, offset, shifted and bounded
 RESIDUAL_SLOTS = 9.0  # it is loaded, both are multiplied, added, shifted and bounded
@@ -26,7 +23,7 @@ def candidates(problem: ConvProblem, target: Target) -> tuple[RowsCandidate, ...
     whole = problem.in_ring == problem.out_ring == 0
     if not able or not problem.whole_sums or not whole or problem.group_in_c == 1:
         return ()
-    plan = make_plan(problem, target, able, PACK_SLOTS)
+    plan = make_plan(problem, target, able, lambda kernel: kernel.pack)
     work = _work(problem, plan, target)
     return (rows_candidate("int8_packed", INTEGERS, problem, plan, target, work),)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -166,7 +166,7 @@ def make_plan(
     problem: ConvProblem,
     target: Target,
     kernels: Sequence[MicroKernel],
-    pack_slots: Mapping[Lies, float],
+    pack_slots: Callable[[MicroKernel], float],
 ) -> RowsPlan:
     """The cheapest plan over these micro-kernels, their tiles and the ways to walk the pixels.
 
@@ -192,5 +192,5 @@ def make_plan(
                 panel=_panel(problem, kernel, row, chunk),
                 cost=0.0,
             )
-            plans.append(replace(plan, cost=_cost(problem, plan, target, pack_slots[kernel.lies])))
+            plans.append(replace(plan, cost=_cost(problem, plan, target, pack_slots(kernel))))
     return min(plans, key=lambda plan: plan.cost)
