@@ -1,0 +1,49 @@
+"""What stands between the convolutions of a quantised network is computed in integers, exactly."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+
+from edgeconv import pipeline
+from edgeconv.build.project import Project
+from edgeconv.pipeline import CompileOptions, compile_model
+from tests import onnx_models
+from tests.quantised_models import Network
+
+IN_INTEGERS = {"table", "int8_binary", "int8_pool"}
+
+
+def network() -> onnx.ModelProto:
+    """``image`` (1, 8, 9, 11) int8 -> ``result``, of the same type: SiLU and hard swish as they are
+    exported, squeeze and excite, pools, a difference of two tensors."""
+    net = Network(seed=4)
+    shape = (1, 8, 9, 11)
+    x = net.dequantise("image", 0.0413, -10)
+    gate = net.pair(net.node("Sigmoid", [x], "s"), 1 / 256, -128)
+    y = net.pair(net.node("Mul", [x, gate], "silu"), 0.0187, -113)
+    gate = net.pair(net.node("HardSigmoid", [y], "h", alpha=1 / 6, beta=0.5), 1 / 255, -128)
+    y = net.pair(net.node("Mul", [gate, y], "swish"), 0.0171, -100)
+    window = {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}
+    mean = net.pair(net.node("AveragePool", [y], "mean", **window), 0.01327, -60)
+    whole = net.pair(net.node("GlobalAveragePool", [mean], "whole"), 0.00719, -77)
+    excited = net.pair(net.node("Elu", [whole], "e", alpha=1.0), 0.00631, -50)
+    y = net.pair(net.node("Mul", [mean, excited], "scaled"), 0.00519, -60)
+    most = net.pair(net.node("MaxPool", [y], "most", **window), 0.00519, -60)
+    y = net.node("Sub", [most, mean], "apart")
+    net.node("Identity", [net.quantise(y, 0.01571, 10)], "result")
+    return net.model({"image": ("int8", shape)}, {"result": ("int8", shape)})
+
+
+def test_each_is_what_exact_arithmetic_makes_of_it(tmp_path: Path) -> None:
+    model = onnx_models.save(network(), tmp_path / "net.onnx")
+    compile_model(CompileOptions(model, "mps2-an500", storage={"*:output": "int8"}), tmp_path / "p")
+    layers = Project.open(tmp_path / "p").report["layers"]
+    assert {layer["algorithm"] for layer in layers} >= IN_INTEGERS
+    result = pipeline.verify_project(tmp_path / "p", model=model)
+    assert result.passed, result.first_defect
+    assert result.pieces is not None
+    known = {layer["name"] for layer in layers if layer["algorithm"] in IN_INTEGERS}
+    assert len(known & result.pieces.exact.keys()) >= 6
+    assert not any(each.wrong for each in result.pieces.exact.values())
