@@ -36,8 +36,9 @@ def lower(
             **problem.rings,
         },
         headers=(
+            "ec_window.h",  # pools too have it in front of vectors of integers
             *plan.row.headers,
-            *("ec_window.h", "ec_requantise.h", "ec_conv_depthwise_int8.h"),
+            *("ec_requantise.h", "ec_conv_depthwise_int8.h"),
         ),
         words=(word_count(problem.in_c, problem.kernel, plan.row, lanes), words),
         divides=problem.divides,
