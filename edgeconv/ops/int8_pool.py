@@ -113,7 +113,7 @@ def lower(
             "in_ring": x.ring,
             "out_ring": out.ring,
         },
-        headers=(*_HEADERS, header, f"ec_int8_pool_{'max' if maximum else 'average'}.h"),
+        headers=(header, *_HEADERS, f"ec_int8_pool_{'max' if maximum else 'average'}.h"),
         work=_work(call, maximum),
         divides=divides,
         epilogue=False,
