@@ -70,7 +70,7 @@ def model_options() -> tuple[click.Parameter, ...]:
             "R",
             "compute convolutions by minimal filtering (Winograd) where that is faster and the "
             "outputs stay within this part of their largest, 0 never (1e-3; of a quantised model, "
-            "and with --objective memory, 0)",
+            "on boards without an operating system and with --objective memory, 0)",
         ),
         _by_name(
             "--storage",

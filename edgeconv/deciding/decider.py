@@ -53,7 +53,9 @@ class Decider(Closing):
         self.options, self.tell = options, tell
         self._learnt: list[Overhead] = []
         self.board = boards.load(options.board)
-        self.planner = Planner(options, self.board, MinimalFiltering(options, tell))
+        bare_metal = self.board.bare_metal
+        filtering = MinimalFiltering(options, tell, bare_metal=bare_metal)
+        self.planner = Planner(options, self.board, filtering)
         tell("reading the model")
         graph = frontend.load(options.model, input_shapes=options.input_shapes, cut_at=options.cut)
         tell("simplifying the graph")

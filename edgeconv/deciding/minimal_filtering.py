@@ -58,8 +58,10 @@ class Measured:
 class MinimalFiltering:
     """The forms of a network's layers: measured once, when it is first computed so."""
 
-    def __init__(self, options: CompileOptions, tell: Tell = nobody) -> None:
-        self.options, self.tell = options, tell
+    def __init__(
+        self, options: CompileOptions, tell: Tell = nobody, *, bare_metal: bool = False
+    ) -> None:
+        self.options, self.tell, self.bare_metal = options, tell, bare_metal
         self.measured: Measured | None = None
         self._settled = self._unknown = False
         self._own: dict[str, float] = {}  # limits of layers for the sake of the outputs
@@ -74,12 +76,13 @@ class MinimalFiltering:
         """The forms that layers may have: ``among`` these (None: all), and those that the user
         names.
 
-        Of a quantised model, and where RAM and flash are to be small, these alone, unless
-        ``--winograd-error`` is given.
+        Of a quantised model, and where RAM and flash are to be small or there is no operating
+        system, these alone, unless ``--winograd-error`` is given: filters take up to 64/9 of their
+        flash.
         """
         allowed = {node.name for node in convolutions(graph)}
         given = self.options.winograd_error is not None
-        small = self.options.objective == Objective.MEMORY.value
+        small = self.bare_metal or self.options.objective == Objective.MEMORY.value
         by_name = self._unknown or (not given and (small or bool(rounded_to(graph))))
         if by_name or among is not None:
             others = frozenset() if by_name else among or frozenset()

@@ -92,7 +92,7 @@ class Planner:
     ) -> None:
         self.options, self.board = options, board
         self.io = options.io_on(bare_metal=board.bare_metal)
-        self.filtering = filtering or MinimalFiltering(options)
+        self.filtering = filtering or MinimalFiltering(options, bare_metal=board.bare_metal)
         self.overhead = Overhead()
         self.budgets = Budgets(
             self._budget(options.ram, board.ram_bytes),

@@ -118,6 +118,12 @@ def test_it_is_allowed_unless_forbidden(model: Path, board: str) -> None:
         assert not minimal(decided(model, board, **options))
 
 
+def test_a_microcontroller_has_it_when_asked(model: Path) -> None:
+    """Flash and RAM are not spent unasked where other code needs them."""
+    assert not minimal(decided(model, "mps2-an500"))
+    assert len(minimal(decided(model, "mps2-an500", winograd_error=1e-3))) == 3
+
+
 def test_the_report_has_what_was_promised_and_measured(model: Path) -> None:
     found = decided(model).report
     said = found["winograd"]
