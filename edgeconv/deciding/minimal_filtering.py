@@ -21,7 +21,7 @@ from edgeconv.choose.winograd import (
     forms_within,
 )
 from edgeconv.deciding.output_error import OutputError
-from edgeconv.frontend.running import has_runtime
+from edgeconv.frontend.running import EngineRefusesError, has_runtime
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.graph import Graph
 from edgeconv.ir.grids import rounded_to
@@ -63,7 +63,8 @@ class MinimalFiltering:
     ) -> None:
         self.options, self.tell, self.bare_metal = options, tell, bare_metal
         self.measured: Measured | None = None
-        self._settled = self._unknown = False
+        self._settled = False
+        self._unknown = ""  # why the error at the outputs is
         self._own: dict[str, float] = {}  # limits of layers for the sake of the outputs
 
     @property
@@ -83,7 +84,7 @@ class MinimalFiltering:
         allowed = {node.name for node in convolutions(graph)}
         given = self.options.winograd_error is not None
         small = self.bare_metal or self.options.objective == Objective.MEMORY.value
-        by_name = self._unknown or (not given and (small or bool(rounded_to(graph))))
+        by_name = bool(self._unknown) or (not given and (small or bool(rounded_to(graph))))
         if by_name or among is not None:
             others = frozenset() if by_name else among or frozenset()
             allowed &= asked_for(graph, self.options.algorithms) | others
@@ -94,17 +95,22 @@ class MinimalFiltering:
         """Hold the outputs of ``graph`` to the limit, if ``choice`` is the first one of it with
         such layers; whether other forms are allowed since.
 
-        Raises EdgeconvError (exit status 3) where ``--winograd-error`` is given and ONNX Runtime
-        is not installed.
+        Raises EdgeconvError where ``--winograd-error`` is given and ONNX Runtime is not installed
+        (exit status 3) or refuses the network.
         """
         if self._settled or not any(layer.algorithm == NAME for layer in choice.layers):
             return False
         self._settled, before = True, self.forms(graph)
         if not has_runtime() and self.options.winograd_error is None:
-            self._unknown = True
+            self._unknown = "is not installed (pip install 'edgeconv[verify]')"
         else:
             self.tell("measuring the error of minimal filtering at the outputs")
-            self._measure(graph)
+            try:
+                self._measure(graph)
+            except EngineRefusesError:
+                if self.options.winograd_error is not None:
+                    raise
+                self._unknown = "refuses the network"
         return self.forms(graph) != before
 
     def _measure(self, graph: Graph) -> None:
@@ -158,7 +164,7 @@ class MinimalFiltering:
     @property
     def notes(self) -> tuple[str, ...]:
         """What the user should know."""
-        return (_UNKNOWN,) if self._unknown else ()
+        return (_UNKNOWN + self._unknown,) if self._unknown else ()
 
     @property
     def promised(self) -> float:
@@ -170,5 +176,5 @@ class MinimalFiltering:
 
 _UNKNOWN = (
     "minimal filtering (Winograd) was left out: its error at the outputs is measured with ONNX "
-    "Runtime, which is not installed (pip install 'edgeconv[verify]')"
+    "Runtime, which "
 )

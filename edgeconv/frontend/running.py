@@ -17,6 +17,10 @@ Values = npt.NDArray[Any]
 Run = Callable[[Mapping[str, Values]], dict[str, Values]]
 
 
+class EngineRefusesError(EdgeconvError):
+    """ONNX Runtime is here and does not run the network: one of more than 2 GB, for instance."""
+
+
 def has_runtime() -> bool:
     """Whether ONNX Runtime is installed: it is optional."""
     return importlib.util.find_spec("onnxruntime") is not None
@@ -25,7 +29,7 @@ def has_runtime() -> bool:
 def prepared(graph: Graph) -> Run:
     """What makes the graph's outputs, by name, of its inputs; it is read once.
 
-    Raises EdgeconvError: ONNX Runtime is not installed (exit status 3), or refuses the graph.
+    Raises EdgeconvError: ONNX Runtime is not installed (exit status 3); EngineRefusesError.
     """
     if not has_runtime():
         raise EdgeconvError(
@@ -43,7 +47,7 @@ def prepared(graph: Graph) -> Run:
         session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # engines raise types of their own; protobuf beyond 2 GB
         got = " ".join(str(error).split()).rstrip(".")
-        raise EdgeconvError(
+        raise EngineRefusesError(
             "ONNX Runtime refuses the network", where=graph.name, got=got
         ) from error
     names = list(graph.outputs)

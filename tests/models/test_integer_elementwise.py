@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import onnx
+import pytest
 
 from edgeconv import pipeline
 from edgeconv.build.project import Project
@@ -15,17 +16,24 @@ from tests.quantised_models import Network
 IN_INTEGERS = {"table", "int8_binary", "int8_pool"}
 
 
-def network() -> onnx.ModelProto:
-    """``image`` (1, 8, 9, 11) int8 -> ``result``, of the same type: SiLU and hard swish as they are
-    exported, squeeze and excite, pools, a difference of two tensors."""
+def network(channels: int = 8) -> onnx.ModelProto:
+    """``image`` (1, channels, 9, 11) int8 -> ``result``, of the same type: SiLU and hard swish as
+    they are exported, squeeze and excite, pools, a difference of two tensors; a convolution and a
+    depthwise one in front, so that every kind of integer kernel is in one program."""
     net = Network(seed=4)
-    shape = (1, 8, 9, 11)
+    shape = (1, channels, 9, 11)
+    same = {"pads": [1, 1, 1, 1]}
     x = net.dequantise("image", 0.0413, -10)
+    x = net.pair(
+        net.node("Conv", [x, net.filters("w1", (channels, channels, 3, 3))], "c", **same), 0.0391, 4
+    )
+    filters = net.filters("w2", (channels, 1, 3, 3))
+    x = net.pair(net.node("Conv", [x, filters], "d", group=channels, **same), 0.0377, -10)
     gate = net.pair(net.node("Sigmoid", [x], "s"), 1 / 256, -128)
     y = net.pair(net.node("Mul", [x, gate], "silu"), 0.0187, -113)
     gate = net.pair(net.node("HardSigmoid", [y], "h", alpha=1 / 6, beta=0.5), 1 / 255, -128)
     y = net.pair(net.node("Mul", [gate, y], "swish"), 0.0171, -100)
-    window = {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}
+    window = {"kernel_shape": [3, 3], **same}
     mean = net.pair(net.node("AveragePool", [y], "mean", **window), 0.01327, -60)
     whole = net.pair(net.node("GlobalAveragePool", [mean], "whole"), 0.00719, -77)
     excited = net.pair(net.node("Elu", [whole], "e", alpha=1.0), 0.00631, -50)
@@ -47,3 +55,15 @@ def test_each_is_what_exact_arithmetic_makes_of_it(tmp_path: Path) -> None:
     known = {layer["name"] for layer in layers if layer["algorithm"] in IN_INTEGERS}
     assert len(known & result.pieces.exact.keys()) >= 6
     assert not any(each.wrong for each in result.pieces.exact.values())
+
+
+@pytest.mark.parametrize(
+    "board",
+    ["zen4", "x86-64-v3", "raspberry-pi-5", "raspberry-pi-4", "odroid-xu3", "power10-s1024"],
+)
+def test_kernels_of_every_kind_go_together(tmp_path: Path, board: str) -> None:
+    """What each of them includes has an order in common, whatever the vectors are."""
+    model = onnx_models.save(network(32), tmp_path / "net.onnx")
+    compile_model(CompileOptions(model, board, storage={"*:output": "int8"}), tmp_path / "p")
+    chosen = {layer["algorithm"] for layer in Project.open(tmp_path / "p").report["layers"]}
+    assert chosen >= {*IN_INTEGERS, "int8_depthwise"}

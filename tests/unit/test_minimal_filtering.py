@@ -18,10 +18,11 @@ from edgeconv.algorithms.winograd.forms import forms_for
 from edgeconv.algorithms.winograd.toom_cook import matrices
 from edgeconv.build.project import Project
 from edgeconv.choose.winograd import convolutions, forms_described, forms_within
-from edgeconv.deciding import Decided, decide, minimal_filtering
+from edgeconv.deciding import Decided, decide, minimal_filtering, output_error
 from edgeconv.deciding.minimal_filtering import Measured
 from edgeconv.deciding.output_error import OutputError
 from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.frontend.running import EngineRefusesError
 from edgeconv.ir.minimal_filter import Nested, minimal_filter
 from edgeconv.options import CompileOptions
 from tests import onnx_models
@@ -173,6 +174,22 @@ def test_what_cannot_be_measured_is_left_out_and_said(
     with pytest.raises(EdgeconvError, match="ONNX Runtime is not installed") as refused:
         decided(model, winograd_error=1e-3)
     assert refused.value.code is Exit.MISSING_TOOL
+
+
+def test_a_network_that_the_engine_refuses_does_without(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of more than 2 GB, for instance; who asks for it is told."""
+
+    def refuse(*_: object) -> None:
+        raise EngineRefusesError("ONNX Runtime refuses the network")
+
+    monkeypatch.setattr(output_error, "prepared", refuse)
+    found = decided(model)
+    assert not minimal(found)
+    assert any("refuses the network" in note for note in found.notes)
+    with pytest.raises(EngineRefusesError):
+        decided(model, winograd_error=1e-3)
 
 
 def test_where_flash_is_short_the_layers_that_fit_are_computed_so(model: Path) -> None:
