@@ -3,7 +3,9 @@
        q = min(max(number >> right, low), high)
 
    Whoever chooses the numbers proves for all 65,536 pairs that nothing overflows and that q is what the model
-   says.  An operand of the result's size may be the result.  Needs ec_integers_<isa>.h. */
+   says.  An operand of the result's size may be the result.  Needs ec_integers_<isa>.h; without that there is
+   nothing here. */
+#ifdef EC_INTEGERS_H
 #ifndef EC_INT8_PAIR_H
 #define EC_INT8_PAIR_H
 
@@ -102,4 +104,5 @@ EC_INLINE void ec_int8_by_plane(const ec_int8_pair spec, const int32_t *words, c
         }
 }
 
+#endif
 #endif

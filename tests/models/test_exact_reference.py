@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +10,7 @@ import onnx
 import pytest
 
 from edgeconv import pipeline
+from edgeconv.algorithms import layer as integer_layers
 from edgeconv.algorithms.sums import form_of
 from edgeconv.build.project import Project
 from edgeconv.errors import EdgeconvError
@@ -24,9 +24,6 @@ from tests.models.random_quantised import network
 from tests.quantised_models import Network
 
 INT8 = {"*:output": "int8"}
-packed = import_module(
-    "edgeconv.algorithms.int8_packed.lower"
-)  # its package has a function so called
 
 
 def pointwise() -> onnx.ModelProto:
@@ -89,7 +86,7 @@ def test_a_wrong_kernel_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert right.passed
     assert right.pieces is not None
     assert len(right.pieces.exact) >= 4
-    monkeypatch.setattr(packed, "form_of", _with_multipliers_off)
+    monkeypatch.setattr(integer_layers, "form_of", _with_multipliers_off)
     wrong = verified(model, tmp_path / "wrong")
     assert not wrong.passed
     assert wrong.pieces is not None
@@ -116,7 +113,7 @@ def test_one_multiplier_that_is_off_by_one_is_found(
     """Which no number of a run would tell: the words are held to those that are proven."""
     model = onnx_models.save(pointwise(), tmp_path / "net.onnx")
     with monkeypatch.context() as patch:
-        patch.setattr(packed, "form_of", _with_one_off_by_one)
+        patch.setattr(integer_layers, "form_of", _with_one_off_by_one)
         compile_model(CompileOptions(model, "generic-c", storage=INT8), tmp_path / "p")
     with pytest.raises(EdgeconvError, match="filters are not those of the model") as error:
         pipeline.verify_project(tmp_path / "p", model=model)
