@@ -1,4 +1,6 @@
-/* The average of windows of int8.  Needs ec_int8_pool.h and ec_integers_<isa>.h. */
+/* The average of windows of int8.  Needs ec_int8_pool.h and ec_integers_<isa>.h; without that there is
+   nothing here. */
+#ifdef EC_INTEGERS_H
 #ifndef EC_INT8_POOL_AVERAGE_H
 #define EC_INT8_POOL_AVERAGE_H
 
@@ -89,4 +91,5 @@ EC_INLINE void ec_int8_pool_average(const ec_pool spec, const ec_int8_average by
     }
 }
 
+#endif
 #endif

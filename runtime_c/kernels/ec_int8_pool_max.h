@@ -1,4 +1,6 @@
-/* The maximum of windows of int8.  Needs ec_int8_pool.h and ec_bytes_<isa>.h. */
+/* The maximum of windows of int8.  Needs ec_int8_pool.h and ec_bytes_<isa>.h; without that there is
+   nothing here. */
+#ifdef EC_BYTES_H
 #ifndef EC_INT8_POOL_MAX_H
 #define EC_INT8_POOL_MAX_H
 
@@ -43,4 +45,5 @@ EC_INLINE void ec_int8_pool_max(const ec_pool spec, const int8_t *in, int8_t *ou
     }
 }
 
+#endif
 #endif

@@ -1,5 +1,6 @@
 /* Functions of one number of int8: 256 bytes, which result is at the number of its argument, as uint8.
-   Needs ec_bytes_<isa>.h. */
+   Needs ec_bytes_<isa>.h; without that there is nothing here. */
+#ifdef EC_BYTES_H
 #ifndef EC_INT8_TABLE_H
 #define EC_INT8_TABLE_H
 
@@ -23,4 +24,5 @@ EC_SHARED void ec_int8_table(const int8_t *bytes, const int8_t *in, int8_t *out,
         out[i] = bytes[(uint8_t)in[i]];
 }
 
+#endif
 #endif
