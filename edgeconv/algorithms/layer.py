@@ -124,7 +124,7 @@ def integer_layer(
         headers=(*activation_headers(node.epilogue), *headers),
         work=candidate.work,
         blobs=(blob,),
-        aliases=residual_overwritten(node, graph) if residual != node.inputs[0] else (),
+        aliases=residual_overwritten(node, graph),
         workspace_bytes=candidate.workspace_bytes,
         macs=problem.macs,
         divides=divides,

@@ -186,12 +186,14 @@ def in_place(node: Node, graph: Graph, names: Iterable[str]) -> tuple[Alias, ...
 
 def residual_overwritten(node: Node, graph: Graph) -> tuple[Alias, ...]:
     """Permission for the output to overwrite the residual, which has its layout, where elements are
-    as wide.
+    as wide and nothing else of the layer is the residual too.
 
     For kernels that read the residual's elements before they write those of the same places.
     """
     residual = node.epilogue.residual
-    same = bool(residual) and element_bytes(graph, residual) == element_bytes(graph, node.output)
+    if not residual or residual in node.inputs:
+        return ()
+    same = element_bytes(graph, residual) == element_bytes(graph, node.output)
     return (Alias(residual, node.output, residual),) if same else ()
 
 

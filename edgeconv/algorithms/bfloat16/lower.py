@@ -37,6 +37,6 @@ def lower(candidate: RowsCandidate, node: Node, graph: Graph, target: Target) ->
         ),
         filters=(order.elements, order.pack),
         pointers=("filters", "panels"),
-        aliases=residual_overwritten(node, graph) if residual != node.inputs[0] else (),
+        aliases=residual_overwritten(node, graph),
         plan=displayed(candidate, lanes),
     )

@@ -30,7 +30,7 @@ from edgeconv.algorithms.integer.packing import (
 )
 from edgeconv.algorithms.packing import filters_blob
 from edgeconv.algorithms.sums import form_of, multiples, pair_of
-from edgeconv.ir.choice import Alias, Arg, ArgKind, Blob, Layer, Param
+from edgeconv.ir.choice import Arg, ArgKind, Blob, Layer, Param
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.lowering.calls import (
     input_arg,
@@ -90,7 +90,7 @@ def lower(candidate: ConvCandidate[IntegerPlan], node: Node, graph: Graph, targe
         headers=(*_IMAGES, *headers, *(_sums(candidate.plan) if added else ())),
         work=candidate.work,
         blobs=blobs,
-        aliases=(*_over_residual(node, graph), *overlapping(candidate, node)),
+        aliases=(*residual_overwritten(node, graph), *overlapping(candidate, node)),
         workspace_bytes=candidate.workspace_bytes,
         macs=problem.macs,
         divides=problem.divides,
@@ -126,11 +126,6 @@ def lower_dense(
         candidate=candidate,
         plan={"right": form.right},
     )
-
-
-def _over_residual(node: Node, graph: Graph) -> tuple[Alias, ...]:
-    """Permission to overwrite the residual; if it is the input `overlapping` says how far."""
-    return () if node.epilogue.residual in node.inputs else residual_overwritten(node, graph)
 
 
 def _constants(

@@ -107,7 +107,7 @@ def lower(candidate: WinogradCandidate, node: Node, graph: Graph, target: Target
         filters=(order.elements, pack),
         pointers=("filters", "panel"),
         routines=tuple(each for side in routines.values() for each in side if each),
-        aliases=residual_overwritten(node, graph) if residual != node.inputs[0] else (),
+        aliases=residual_overwritten(node, graph),
         plan={
             **described(form),
             "tiles": plan.strip,
