@@ -8,8 +8,8 @@ set -uo pipefail
 # what | how it is tried | package(s) | what is not tested without it
 tools=(
     "cc|hosted cc|gcc libc6-dev|anything that runs emitted C"
-    "aarch64-linux-gnu-gcc|hosted aarch64-linux-gnu-gcc -static|gcc-aarch64-linux-gnu libc6-dev-arm64-cross|boards jetson-tx1, raspberry-pi-4, raspberry-pi-5 (AArch64 NEON)"
-    "qemu-aarch64|runs qemu-aarch64 aarch64-linux-gnu-gcc|qemu-user|running boards jetson-tx1, raspberry-pi-4, raspberry-pi-5"
+    "aarch64-linux-gnu-gcc|hosted aarch64-linux-gnu-gcc -static|gcc-aarch64-linux-gnu libc6-dev-arm64-cross|boards jetson-tx1, raspberry-pi-4, raspberry-pi-5, graviton3 (AArch64 NEON)"
+    "qemu-aarch64|runs qemu-aarch64 aarch64-linux-gnu-gcc|qemu-user|running boards jetson-tx1, raspberry-pi-4, raspberry-pi-5, graviton3"
     "arm-linux-gnueabihf-gcc|hosted arm-linux-gnueabihf-gcc -static|gcc-arm-linux-gnueabihf libc6-dev-armhf-cross|boards odroid-xu3, odroid-xu3-a7 (ARMv7 NEON)"
     "qemu-arm|runs qemu-arm arm-linux-gnueabihf-gcc|qemu-user|running boards odroid-xu3, odroid-xu3-a7"
     "powerpc64le-linux-gnu-gcc|hosted powerpc64le-linux-gnu-gcc -static -mcpu=power10|gcc-powerpc64le-linux-gnu libc6-dev-ppc64el-cross|board power10-s1024 (POWER10)"

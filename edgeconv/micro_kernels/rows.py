@@ -185,7 +185,11 @@ def _pairs(isa: str, tiles: tuple[Tile, ...], rate: float) -> MicroKernel:
     )
 
 
+# Of Arm's products of matrices, two filters of eight elements each (ec_int8_neon_matrix.h).
+_BY_TWOS = Interleave(2, tuple((lane, element) for lane in range(4) for element in range(8)))
+
 _DOT = ("-march=armv8.2-a+dotprod",)
+_MATRIX = ("-march=armv8.2-a+dotprod+i8mm",)  # of two -march compilers heed the last
 _NEON = (
     # rows * vectors accumulators + rows pixels + vectors filters <= 32 registers
     MicroKernel(
@@ -216,6 +220,19 @@ _NEON = (
         feature="int8_dot",
         flags=_DOT,
         cpu_flags=("asimddp",),
+    ),
+    # rows * vectors accumulators + rows pixels + two vectors of filters <= 32 registers
+    _int8(
+        *("neon", STRIDED),
+        _tiles((4, 6), (4, 5), (6, 3), (8, 2), (12, 1)),
+        prefix="s8_matrix",
+        row_multiple=2,
+        rate=2.0,  # Arm's Software Optimization Guides, Neoverse N2: as often as multiply-adds
+        interleaves=(_BY_TWOS,),
+        header="neon_matrix",
+        feature="int8_matrix",
+        flags=_MATRIX,
+        cpu_flags=("i8mm",),
     ),
     # rows * vectors accumulators + rows pixels + two vectors of filters + four of products <= 32
     # llvm-mca 19, Cortex-A57 and -A72: two cycles of their one multiplier, where float32 has one

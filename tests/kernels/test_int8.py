@@ -181,7 +181,10 @@ def case_of(row: MicroKernel, tile: Tile, conv: Conv, kind: str, rng: np.random.
     reach = (conv.kernel[1] - 1) * conv.dilation[1]
     strips = Cut.evenly(width, tile.rows)
     whole = -(-width // row.row_multiple) * row.row_multiple + row.row_multiple
-    wide = whole + reach // phases + 1 if apart else (width - 1) * conv.stride[1] + reach + 1
+    beyond = row.row_multiple - 1  # rows that a tile may read behind the last one
+    wide = (
+        whole + reach // phases + 1 if apart else (width - 1 + beyond) * conv.stride[1] + reach + 1
+    )
     chunk = min(conv.chunk or height, height)
     rows = (chunk - 1) * conv.stride[0] + (conv.kernel[0] - 1) * conv.dilation[0] + 1
     blocks = -(-groups_of_k // block)

@@ -22,17 +22,19 @@ from tests.kernels.harness import Build, Case, Spec, check
 from tests.kernels.test_int8 import OTHER_ENCODING
 from tests.kernels.test_integer_layers import added_to, layer
 
+MATRICES = "int8_matrix"  # Arm's products of matrices, which are chosen where a core has them
 ISAS = sorted({row.isa for row in micro_kernels().values() if row.sums == "int32"})
 Shape = tuple[int, ...]
 Window = dict[str, Any]
 SMALL = (Cache(1, 4096, 64), Cache(2, 16384, 64))  # of which several panels are made
 
 
-@pytest.fixture(params=ISAS)
-def build(request: pytest.FixtureRequest) -> Build:
-    """Runs what multiplies int8; skipped, by name, where nothing here does."""
-    plain = TARGETS[str(request.param)]
-    rows = [row for row in of_isa(plain.name) if row.sums == "int32"]
+def able(name: str, *, matrices: bool = False) -> Build:
+    """Runs what multiplies int8 on an ISA, by products of matrices or by others; skips, by name,
+    where nothing here does."""
+    plain = TARGETS[name]
+    rows = [row for row in of_isa(name) if row.sums == "int32"]
+    rows = [row for row in rows if (row.feature == MATRICES) == matrices]
     if builds.is_native(plain):  # those of features that this CPU has
         rows = [row for row in rows if host.detect().has(row.cpu_flags)] or rows
     target = replace(plain, features=frozenset(row.feature for row in rows if row.feature))
@@ -45,6 +47,19 @@ def build(request: pytest.FixtureRequest) -> Build:
     return builds.native(target, "gcc", ("-O1", "-fsanitize=undefined", "-fno-sanitize-recover"))
 
 
+@pytest.fixture(params=ISAS)
+def build(request: pytest.FixtureRequest) -> Build:
+    """Of every ISA."""
+    return able(str(request.param))
+
+
+@pytest.fixture(params=[*ISAS, MATRICES])
+def every(request: pytest.FixtureRequest) -> Build:
+    """Of every ISA, and by products of matrices."""
+    matrices = request.param == MATRICES
+    return able("neon" if matrices else str(request.param), matrices=matrices)
+
+
 def packed(made: tuple[Spec, npt.NDArray[np.float32]], build: Build) -> list[Case]:
     """The cases of what `layer` made that go over packed rows, of which there are some."""
     spec, wanted = made
@@ -54,9 +69,9 @@ def packed(made: tuple[Spec, npt.NDArray[np.float32]], build: Build) -> list[Cas
     return found
 
 
-def test_against_rationals(build: Build, folder: Path) -> None:
+def test_against_rationals(every: Build, folder: Path) -> None:
     """Fewer, as many and more pixels, filters and channels than a tile has; borders, strides."""
-    lanes = build.target.lanes
+    lanes = every.target.lanes
     same: Window = {"pads": (1, 1, 1, 1)}
     shapes: list[tuple[Shape, Shape, Window, int]] = [
         *(((1, 4, 1, n), (lanes, 4, 1, 1), {}, 1) for n in (1, 7, 8, 15, 29)),
@@ -68,19 +83,19 @@ def test_against_rationals(build: Build, folder: Path) -> None:
         ((1, 2, 5, 7), (2, 2, 1, 1), {"strides": (2, 3)}, 1),
     ]
     made = [layer(x, w, window, groups) for x, w, window, groups in shapes]
-    cases = [case for each in made for case in packed(each, build)]
-    few = replace(build, target=replace(build.target, caches=SMALL, prefetch=True))
+    cases = [case for each in made for case in packed(each, every)]
+    few = replace(every, target=replace(every.target, caches=SMALL, prefetch=True))
     cases += packed(layer((1, 40, 13, 9), (3 * lanes + 1, 40, 3, 3), same), few)
     rows = cases[-1].layer.plan["rows_per_panel"]
     assert isinstance(rows, int)
     assert rows < 13
-    check(build, cases, folder)
+    check(every, cases, folder)
 
 
-def test_residuals(build: Build, folder: Path) -> None:
+def test_residuals(every: Build, folder: Path) -> None:
     """Tensors of int8 that are added, once more rounded: pixels and filters as many as a tile has,
     and beside; several panels; bounds of the convolution and of the sum; bits behind the point."""
-    lanes = build.target.lanes
+    lanes = every.target.lanes
     same: Window = {"pads": (1, 1, 1, 1)}
     shapes: list[tuple[Shape, Shape, Window]] = [
         *(((1, 4, 1, n), (lanes, 4, 1, 1), {}) for n in (1, 7, 8, 15, 29)),
@@ -92,14 +107,14 @@ def test_residuals(build: Build, folder: Path) -> None:
     rows = layer((1, 6, 3, 5), (6, 6, 3, 3), same)
     made += [added_to(*rows, within=within) for within in ((0, 97), (40, 255), (3, 200))]
     made += [added_to(*rows, bounds=bounds) for bounds in ((-40, 90), (100, 130), (-128, 127))]
-    cases = [case for each in made for case in packed(each, build)]
-    few = replace(build, target=replace(build.target, caches=SMALL, prefetch=True))
+    cases = [case for each in made for case in packed(each, every)]
+    few = replace(every, target=replace(every.target, caches=SMALL, prefetch=True))
     cases += packed(added_to(*layer((1, 40, 13, 9), (3 * lanes + 1, 40, 3, 3), same)), few)
     factors = ((3.3, 0.11), (1.7, 0.29), (0.5, 9.1))
-    shifted = [packed(added_to(*rows, scales=scales), build)[0] for scales in factors]
+    shifted = [packed(added_to(*rows, scales=scales), every)[0] for scales in factors]
     assert len({sum_shift(case) for case in shifted}) == len(factors)
     assert all(case.layer.aliases for case in cases)  # tried in its place, too
-    check(build, [*cases, *shifted], folder)
+    check(every, [*cases, *shifted], folder)
 
 
 def test_row_by_filters_and_features(folder: Path) -> None:
@@ -126,10 +141,10 @@ def test_row_by_filters_and_features(folder: Path) -> None:
         vnni = replace(
             build.target, features=frozenset({"int8_dot"}), flags=(*build.target.flags, *flags)
         )
-        able = replace(build, target=vnni)
-        cases = [case for shape in shapes for case in packed(layer(*shape), able)]
+        with_vnni = replace(build, target=vnni)
+        cases = [case for shape in shapes for case in packed(layer(*shape), with_vnni)]
         assert {case.layer.params["micro_kernel"] for case in cases} == {"EC_ROW_S8_VNNI"}
-        check(able, cases, folder)
+        check(with_vnni, cases, folder)
 
 
 def sum_shift(case: Case) -> int:

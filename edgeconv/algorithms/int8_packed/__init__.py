@@ -36,5 +36,6 @@ ALGORITHM = Algorithm(
     Stored.BOTH,
     compute=INTEGERS,
     requires="input, filters and result of int8, of a model that rounds them so, two input "
-    "channels in a group, and a core with kernels for int8 (`int8_dot` in some boards' files)",
+    "channels in a group, and a core with kernels for int8 (`int8_dot` or `int8_matrix` in some "
+    "boards' files)",
 )

@@ -115,10 +115,11 @@ def _panel(problem: ConvProblem, kernel: MicroKernel, row: int, chunk: int) -> P
         row_stride=row_stride,
         column_stride=column_stride,
         phases=stride if apart else 1,
-        # Where pixels lie side by side, every group's row begins with a vector.
+        # Where pixels lie side by side, every group's row begins with a vector; else a tile may
+        # read rows beyond the last pixel.
         wide=-(-(row + reach // stride) // kernel.row_multiple) * kernel.row_multiple
         if apart
-        else (row - 1) * stride + reach + 1,
+        else (row + kernel.row_multiple - 2) * stride + reach + 1,
     )
 
 
