@@ -9,6 +9,7 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 
 from edgeconv.codegen.c_names import c_float
+from edgeconv.codegen.shares import resolved
 from edgeconv.encoding import Encoding
 from edgeconv.micro_kernels import micro_kernels
 from edgeconv.storage import format_of
@@ -87,6 +88,7 @@ def amalgamate(
     truncate: bool = False,
     scaled: Sequence[Encoding] = (),
     routines: str = "",
+    workers: bool = False,
 ) -> Iterator[str]:
     """The common header, the ISA header and the kernels in the given order, each once.
 
@@ -95,6 +97,7 @@ def amalgamate(
     are, not weights alone.  Headers for kernels of one ISA are in ``../isa``.  ``truncate``: stores
     drop bits in place of rounding to nearest.  ``scaled``: the encodings of int8 results, each
     once.  ``routines``: C on the ISA's vectors that kernels call (`routines_header`).
+    ``workers``: several share the layers.
     """
     if stored and truncate:
         yield _TRUNCATE
@@ -110,6 +113,7 @@ def amalgamate(
     guarded: set[str] = set()
     for folder, name in wanted:
         text = _read(posixpath.normpath(posixpath.join(folder, name)), instead, guarded)
+        text = resolved(text, workers=workers)
         own = posixpath.basename(name)
         yield _banner("Begin", own) + text + _banner("End", own)
         if routines and folder == "isa":

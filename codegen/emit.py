@@ -23,10 +23,12 @@ from edgeconv.codegen.pruning import pruned
 from edgeconv.codegen.routines import routines_header
 from edgeconv.codegen.sbom import Bill
 from edgeconv.codegen.selftest import SEED, Answer
+from edgeconv.codegen.shares import Items
 from edgeconv.codegen.source_tree import SourceTree
 from edgeconv.codegen.turns import Turns, row_variables, turns_of
 from edgeconv.codegen.weight_table import WeightTable
 from edgeconv.codegen.weights import CRC_AT, MAGIC, VERSION, WeightImage, layout
+from edgeconv.codegen.workers import SharedStep, ranges, shared_step
 from edgeconv.encoding import FLOAT32, Encoding
 from edgeconv.ir.choice import Arg, ArgKind, Choice, Layer
 from edgeconv.ir.graph import Node, Tensor
@@ -34,6 +36,7 @@ from edgeconv.ir.grids import spacings_of
 from edgeconv.ir.link import LinkPlan, vector_align
 from edgeconv.ir.memory import BankUse, MemoryMap, Place, Region
 from edgeconv.ir.ports import port_facts
+from edgeconv.ir.step import Share
 from edgeconv.lowering.calls import merge_headers
 from edgeconv.names import shortened
 from edgeconv.targets import TARGETS
@@ -49,6 +52,7 @@ class EmitOptions:
     starts from reset.  ``cross`` is how to build for the board elsewhere, None where the board is
     whatever machine builds.  ``renames``: see ``port_names``.  ``selftest``: known answers, one per
     output; None for no self-test.  ``tolerance``: of main.c, in parts of the largest output.
+    ``cpus``: the cores that threads are bound to; none where they may run on any.
     """
 
     name: str
@@ -62,6 +66,7 @@ class EmitOptions:
     selftest: tuple[Answer, ...] | None = None
     renames: Mapping[str, str] = field(default_factory=dict)
     tolerance: float = DEFAULT_TOLERANCE
+    cpus: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +91,8 @@ class Call:
     """A layer in ``name_run``: what is written above it and the call itself.
 
     ``position``: in the order of execution.  ``code`` is empty where every alias was granted: then
-    nothing moves.  ``result`` is the C expression of the first output, for tracing.
+    nothing moves.  ``result`` is the C expression of the first output, for tracing.  ``shared``:
+    the function that workers call, where they share the layer.
     """
 
     position: int
@@ -95,6 +101,7 @@ class Call:
     code: str
     result: str
     result_bytes: int
+    shared: SharedStep | None = None
 
 
 def emit(choice: Choice, memory: MemoryMap, options: EmitOptions, report: str) -> SourceTree:
@@ -121,6 +128,9 @@ class _Emitter:
         inputs, outputs = port_names(graph.inputs, graph.outputs, options.renames)
         self.inputs = self._ports(inputs, "INPUT")
         self.outputs = self._ports(outputs, "OUTPUT")
+        tensors = {} if choice.io == "arena" else run_parameters(self.inputs, self.outputs)
+        self.run_parameters = {"model": f"const {self.name}_model *model", **tensors}
+        self.threads = choice.threads
 
     def _ports(self, idents: Mapping[str, str], direction: str) -> list[Port]:
         return [
@@ -173,10 +183,13 @@ class _Emitter:
         """The input or output in whose memory a tensor lies."""
         return (self.inputs if place.region is Region.INPUT else self.outputs)[place.index]
 
-    def _argument(self, index: int, arg: Arg) -> str:
+    def _argument(self, index: int, arg: Arg, workers: int = 1) -> str:
+        """An argument of layer ``index``; of ``workers`` each has a workspace of his own."""
         if arg.kind is ArgKind.WORKSPACE:
-            macro = self._bank_of(self.memory.workspaces[index]).macro
-            address = f"{macro}({self._workspace(index)})"
+            place = self.memory.workspaces[index]
+            macro, own = self._bank_of(place).macro, place.bytes // workers
+            behind = f" + worker * {own}" if workers > 1 else ""
+            address = f"{macro}({self._workspace(index)}{behind})"
             return address if arg.c_type == "float" else f"({arg.c_type} *)(void *){address}"
         if arg.kind is not ArgKind.WEIGHTS:
             address = self.tensor_expression(arg.ref)
@@ -197,20 +210,32 @@ class _Emitter:
             if step := steps.get(index):
                 rows = row_variables(step, position)
                 each = zip(step.layers, rows, strict=True)
-                calls = [self._call(position + i, *call) for i, call in enumerate(each)]
+                calls = [
+                    self._call(position + i, *call, step.shares) for i, call in enumerate(each)
+                ]
                 found.append(turns_of(self.choice, step, calls, position))
                 position += len(calls)
         return found
 
-    def _call(self, position: int, index: int, rows: tuple[str, ...]) -> Call:
-        """``rows``: the C expressions of the range to compute; none for all."""
+    def _call(
+        self, position: int, index: int, rows: tuple[str, ...], shares: Sequence[Share]
+    ) -> Call:
+        """``rows``: the C expressions of the range to compute; none for all.  ``shares``: of the
+        workers that the layer has."""
         layer = self.choice.layers[index]
         copied = tuple((index, a) not in self.memory.granted for a in range(len(layer.aliases)))
-        code = ""
+        code, shared = "", None
         if not (layer.free_if_aliased and not any(copied)):
-            function, numbers = self.table.call_of(layer, copied, by_rows=bool(rows))
-            arguments = [self._argument(index, arg) for arg in layer.args]
-            code = f"{function.name}({', '.join((*arguments, *numbers, *rows))});"
+            rows, items, table = (rows, (), ()) if not shares else ranges(shares)
+            function, numbers = self.table.call_of(
+                layer, copied, by_rows=bool(rows), items=Items(self.threads > 1, bool(items))
+            )
+            workers = max(1, len(shares))
+            arguments = [self._argument(index, arg, workers) for arg in layer.args]
+            code = f"{function.name}({', '.join((*arguments, *numbers, *rows, *items))});"
+            if shares:
+                shared = shared_step(self.name, position, code, table, self.run_parameters)
+                code = shared.call
         output = layer.node.output
         return Call(
             position,
@@ -219,6 +244,7 @@ class _Emitter:
             code,
             self.tensor_expression(output),
             self.memory.places[output].bytes,
+            shared,
         )
 
     def _comment(self, layer: Layer) -> tuple[str, ...]:
@@ -278,7 +304,6 @@ class _Emitter:
             steps = self._steps()
         calls = [call for step in steps for call in step.calls]
         io_arena = self.choice.io == "arena"
-        tensors = {} if io_arena else run_parameters(self.inputs, self.outputs)
         arenas = [f"void *{b.pointer}, size_t {b.pointer}_bytes" for b in self.arenas]
         functions: list[Function] = list(self.table.functions.values())
         context: dict[str, object] = {
@@ -296,7 +321,10 @@ class _Emitter:
             "tolerance": np.format_float_scientific(self.options.tolerance, trim="-", exp_digits=1),
             "quantised": bool(spacings_of(self.choice.graph)),
             "typed": any(port.c_type != "float" for port in (*self.inputs, *self.outputs)),
-            "run_parameters": {"model": f"const {self.name}_model *model"} | tensors,
+            "run_parameters": self.run_parameters,
+            "threads": self.threads,
+            "cpus": self.options.cpus,
+            "shared": [call.shared for call in calls if call.shared],
             "init_parameters": [
                 f"{self.name}_model *model",
                 "const void *weights, size_t weights_bytes",
@@ -335,6 +363,7 @@ class _Emitter:
             truncate=self.options.truncate,
             scaled=self._scaled(),
             routines=routines_header(self.env, routines),
+            workers=self.threads > 1,
         )
         return pruned("\n".join(headers), program)
 
@@ -357,6 +386,8 @@ class _Emitter:
             "library.properties": "library.properties.j2",
             "zephyr/module.yml": "zephyr_module.yml.j2",
         }
+        if self.threads > 1:
+            files[f"{self.name}_threads.h"] = "threads.h.j2"
         if self.options.cross:
             files["toolchain.cmake"] = "toolchain.cmake.j2"
         if self.options.link:

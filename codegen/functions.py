@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cache
@@ -22,8 +23,10 @@ from edgeconv.codegen.initialisers import (
     window,
 )
 from edgeconv.codegen.lines import broken, remarks
+from edgeconv.codegen.shares import ITEMS, ROWS, Items
 from edgeconv.ir.check import InvariantError
 from edgeconv.ir.choice import ArgKind, Layer
+from edgeconv.lowering.splits import outermost
 
 
 @cache  # compiling the templates takes longer than rendering them
@@ -40,12 +43,14 @@ def environment() -> jinja2.Environment:
     env.filters.update(c_float=c_float, c_list=c_list, broken=broken, remarks=remarks)
     env.globals.update(struct=struct, dims=dims, inline=inline, nest=nest)
     env.globals.update(requantisation=requantisation, strips=strips, window=window)
+    env.globals.update(product=math.prod, outermost=outermost)
     return env
 
 
 # Distinct functions from which on compilers take too long over one per set of numbers: GCC inlines
 # each into the one that calls them all, and works longer than proportionally on that one.
 MANY = 128
+NOBODY = Items()  # where no workers share a layer
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +77,19 @@ class FunctionTable:
     _numbers: Counter[str] = field(default_factory=Counter)
 
     def call_of(
-        self, layer: Layer, copied: tuple[bool, ...], *, by_rows: bool = False
+        self,
+        layer: Layer,
+        copied: tuple[bool, ...],
+        *,
+        by_rows: bool = False,
+        items: Items = NOBODY,
     ) -> tuple[Function, tuple[str, ...]]:
         """The function that computes ``layer``, and the literals to pass behind the layer's own
         arguments.
 
         ``copied[i]`` says that alias i of the layer was not granted, so that its bytes must move.
-        ``by_rows``: behind all others it takes the rows to compute, [row0, row1).
+        ``by_rows``: behind all others it takes the rows to compute, [row0, row1).  ``items``: where
+        they are shared, the range of items comes behind those.
         """
         parameters = [
             f"{'' if arg.kind in (ArgKind.OUTPUT, ArgKind.WORKSPACE) else 'const '}"
@@ -88,13 +99,16 @@ class FunctionTable:
         numbers = Numbers(self.gathered)
         params = {name: numbers.in_c(name, value) for name, value in layer.params.items()}
         rendered = self.env.get_template(layer.template).render(
-            **params, copied=copied, lanes=self.lanes, by_rows=by_rows
+            **params, copied=copied, lanes=self.lanes, by_rows=by_rows, items=items
         )
         body = indent(dedent(rendered).strip("\n"), "    ")
         if by_rows and not ("row0" in body and "row1" in body):
             raise InvariantError(f"emit: {layer.template} computes all rows at once")
+        if items.shared and not ("from" in body and "to" in body):
+            raise InvariantError(f"emit: {layer.template} computes all items at once")
         parameters += [f"float {name}" for name in numbers.passed]
-        parameters += ["int row0", "int row1"] if by_rows else []
+        parameters += [f"int {name}" for name in ROWS] if by_rows else []
+        parameters += [f"int {name}" for name in ITEMS] if items.shared else []
         signature = ", ".join(parameters)
         key = signature, body
         if key not in self.functions:

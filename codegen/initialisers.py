@@ -107,10 +107,13 @@ def _lines(members: Sequence[str]) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class EpilogueInC:
-    """``residual``: there is one.  ``declaration``: that of the constant epilogue."""
+    """``residual``: there is one.  ``declaration``: that of the constant epilogue.  The formats are
+    those of residual and result."""
 
     residual: bool
     declaration: str
+    residual_as: str
+    out_as: str
 
     @property
     def source(self) -> str:
@@ -156,5 +159,8 @@ class Numbers:
         members |= {"residual_as": epilogue.residual_as, "out_as": epilogue.out_as}
         storage = "const" if len(self.passed) > before else "static const"
         return EpilogueInC(
-            epilogue.residual, f"{storage} ec_epilogue epilogue = {struct(members)};"
+            epilogue.residual,
+            f"{storage} ec_epilogue epilogue = {struct(members)};",
+            epilogue.residual_as,
+            epilogue.out_as,
         )

@@ -54,10 +54,10 @@ def row_variables(step: Step, position: int) -> list[tuple[str, ...]]:
 
 def turns_of(choice: Choice, step: Step, calls: Sequence[Call], position: int) -> Turns[Call]:
     """``calls`` of the layers of ``step``, the first of which is at ``position``."""
-    if step.workers > 1:
-        raise InvariantError("emit: a step of several workers")
     if not step.turn:
         return Turns(tuple(calls))
+    if step.workers > 1:
+        raise InvariantError("emit: workers that take turns")
     layers = [choice.layers[index] for index in step.layers]
     divides = [layer.divides for layer in layers if layer.divides]
     rings = [choice.graph[layer.node.output].ring for layer in layers]

@@ -50,7 +50,7 @@ def _run(decided: Decided, board: Board, folder: Path, inputs: list[Array]) -> b
     name = decided.options.prefix
     options = EmitOptions(name, board.name, "", board.flags, truncate=decided.options.truncate)
     project = folder / name
-    emit(decided.choice, decided.memory, options, "{}").write(project)
+    emit(decided.choice.on_one_thread(), decided.memory, options, "{}").write(project)
     binary = compile_project(
         project, board, sources=(f"{name}.c", f"{name}_weights.S", "main.c"), out=folder / "program"
     )

@@ -64,13 +64,6 @@ def count(got: str) -> int:
     return int(got)
 
 
-def one_thread(got: str) -> int:
-    """1: other numbers are refused with the reason."""
-    if count(got) != 1:
-        raise _invalid(f"--threads {got}", "this version emits programs of one thread")
-    return 1
-
-
 def _number(got: str) -> float:
     """A number; NaN, which no comparison is true of, for what is none."""
     try:

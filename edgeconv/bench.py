@@ -47,6 +47,20 @@ class Timing:
     gflops: float
     layers: tuple[LayerTime, ...]
     predicted_ms: float | None = None
+    threads: int = 1
+
+
+def require_threads(project: Project, threads: int | None) -> None:
+    """Raises UsageError where ``project`` was compiled for another number of threads than is asked
+    for; how they share layers is decided then."""
+    has = project.report["threads"]
+    if threads not in (None, has):
+        raise UsageError(
+            f"--threads {threads}",
+            where=str(project.directory),
+            rule=f"the project was compiled for {has} thread{'s' if has > 1 else ''}",
+            hint=f"edgeconv compile ... --threads {threads}",
+        )
 
 
 def bench(
@@ -56,7 +70,7 @@ def bench(
     layers: bool = False,
     tell: Tell = nobody,
 ) -> Timing:
-    """Build the project and time ``runs`` inferences on one thread.
+    """Build the project and time ``runs`` inferences on the threads that it has.
 
     ``layers`` times each layer as well, in a program that reads the clock between them.  Raises
     EdgeconvError: the board is emulated here, where times mean nothing (exit status 2), or as
@@ -100,6 +114,7 @@ def _timing(project: Project, binary: Binary, printed: str, runs: int, layers: b
         gflops=_gflops(macs, median),
         layers=_layer_times(project, printed) if layers else (),
         predicted_ms=project.report["time"]["predicted_ms"],
+        threads=project.report["threads"],
     )
 
 

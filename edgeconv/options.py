@@ -32,8 +32,8 @@ class CompileOptions:
     where RAM is to be small and a board has no operating system the arena (`io_on`).
     ``renames``: what the C API is to call inputs and outputs, by name (``codegen.port_names``).
     ``selftest``: the library has a function that compares an inference with its known outputs.
-    ``cut``: the part of the model that is meant.  ``rounding``: how numbers are brought to a
-    format, one of ROUNDINGS.
+    ``threads``: cores that share the layers.  ``cut``: the part of the model that is meant.
+    ``rounding``: how numbers are brought to a format, one of ROUNDINGS.
     """
 
     model: Path
@@ -55,6 +55,7 @@ class CompileOptions:
     cut: Cut = WHOLE
     renames: Mapping[str, str] = field(default_factory=dict)
     selftest: bool = False
+    threads: int = 1
 
     @property
     def truncate(self) -> bool:
@@ -123,9 +124,12 @@ class CompileOptions:
         ):
             if limit is not None:
                 yield from (option, f"{limit:g}")
-        if self.objective:
-            yield from ("--objective", self.objective)
-        if self.rounding != NEAREST:
-            yield from ("--rounding", self.rounding)
+        for option, word, usual in (
+            ("--objective", self.objective, ""),
+            ("--threads", str(self.threads), "1"),
+            ("--rounding", self.rounding, NEAREST),
+        ):
+            if word != usual:
+                yield from (option, word)
         for name, value in limits.in_force().items():
             yield from (limits.OPTION, f"{name}={value}")

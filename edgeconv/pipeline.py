@@ -10,8 +10,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from edgeconv import bench as timing
+from edgeconv import board as boards
 from edgeconv.answering import known_answers
 from edgeconv.arguments import DEFAULT_TOLERANCE
+from edgeconv.board.team import cpus_of
 from edgeconv.budget.frontier import Point
 from edgeconv.budget.infeasible import beyond
 from edgeconv.budget.tables import Limits
@@ -139,10 +141,19 @@ def try_project(
 
 
 def bench_project(
-    directory: Path, *, runs: int, layers: bool = False, tell: Tell = nobody
+    directory: Path,
+    *,
+    runs: int,
+    threads: int | None = None,
+    layers: bool = False,
+    tell: Tell = nobody,
 ) -> timing.Timing:
-    """Build and time the project, and note the times in its report."""
+    """Build and time the project, and note the times in its report.
+
+    ``threads``: those that it must have been compiled for; None for any.
+    """
     with _working_on(directory) as project:
+        timing.require_threads(project, threads)
         result = timing.bench(project, runs=runs, layers=layers, tell=tell)
         report = project.report if layers else _measured(project)
         project.write_report(document.with_times(report, result))
@@ -158,9 +169,11 @@ def explain_model(
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The choices for a model, and the notes about it; writes nothing.
 
-    ``layer``: only this one, by name or number.  ``threads``: adds the bounds on what one of so
-    many processors moves.
+    ``layer``: only this one, by name or number.  ``threads``: how so many cores share each layer,
+    where the board has threads, and the bounds on what one of so many processors moves.
     """
+    if threads and not boards.load(options.board).bare_metal:
+        options = replace(options, threads=threads)
     with Decider(options, tell) as decider:
         try:
             decided = decider.decide()
@@ -308,6 +321,7 @@ def source_tree(decided: Decided, tell: Tell) -> SourceTree:
         renames=options.renames,
         selftest=known_answers(decided, tell) if options.selftest else None,
         tolerance=decided.report.get("winograd", {}).get("promised", DEFAULT_TOLERANCE),
+        cpus=cpus_of(decided.board, decided.choice.threads),
     )
     tree = emit(decided.choice, decided.memory, emit_options, render_report(decided.report))
     return replace(tree, others=decided.files)

@@ -28,6 +28,16 @@ int(memcmp)(const void *left, const void *right, size_t bytes);
 #define EC_NEST static __attribute__((unused))
 #endif
 
+/* In a program of several threads, what a worker is given beside, and what its share of a loop is rather
+   than all of it.  Emitted programs have one or the other, and none of this. */
+#ifdef EC_WORKERS
+#define EC_WORKER(...) __VA_ARGS__
+#define EC_WORKER_OR(own, all) own
+#else
+#define EC_WORKER(...)
+#define EC_WORKER_OR(own, all) all
+#endif
+
 /* What gains nothing from constant arguments exists once, for all callers. */
 #define EC_SHARED static __attribute__((noinline, unused))
 

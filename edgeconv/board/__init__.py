@@ -75,6 +75,26 @@ class Energy:
 
 
 @dataclass(frozen=True, slots=True)
+class CoreKind:
+    """``cpus``: the numbers that the system gives cores of one kind, as fast as ``speed`` says, in
+    parts of the core that the file describes."""
+
+    cpus: tuple[int, ...]
+    speed: float
+
+
+@dataclass(frozen=True, slots=True)
+class Threads:
+    """What a file says of several cores.  ``fork_join``: seconds to set others to work and to wait
+    for them; ``bandwidth``: what all together read of the first RAM, in bytes per second;
+    ``kinds``: of cores, where they are not all as the file describes one."""
+
+    fork_join: float | None = None
+    bandwidth: float | None = None
+    kinds: tuple[CoreKind, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class SetBits:
     """Bits of a 32-bit register, called ``register`` in the manual, that start-up code sets."""
 
@@ -140,6 +160,7 @@ class Board:
     toolchain: Toolchain
     run: Run
     path: Path
+    threads: Threads = Threads()
 
     @property
     def target(self) -> Target:
@@ -266,6 +287,7 @@ def _build(path: Path, data: Data, host: Host) -> Board:
         toolchain=_toolchain(data["toolchain"], native),
         run=_run(data["run"], native),
         path=path,
+        threads=_threads(data.get("threads", {})),
     )
 
 
@@ -317,6 +339,16 @@ def _energy(data: Data) -> Energy:
         idle=_optional(data, "idle", "power") or 0.0,
         source=data["source"],
         run=_optional(data, "run", "power"),
+    )
+
+
+def _threads(data: Data) -> Threads:
+    return Threads(
+        fork_join=_optional(data, "fork_join", "time"),
+        bandwidth=_optional(data, "bandwidth", "bytes per second"),
+        kinds=tuple(
+            CoreKind(tuple(kind["cpus"]), float(kind["speed"])) for kind in data.get("cores", ())
+        ),
     )
 
 

@@ -21,6 +21,7 @@ STACK_BOTTOM, STACK_TOP = "firmware_stack_bottom", "firmware_stack_top"
 STACK_LIMIT = "firmware_stack_limit"  # above the guard, where there is one
 # Not functions: what a linker defines for position-independent code and for tables of constants.
 _OF_THE_LINKER = frozenset({".TOC.", "_GLOBAL_OFFSET_TABLE_"})
+_THREADS = "pthread_"
 _PARTS = {
     "flash": ("weights", "code", "rodata", "padding"),
     "ram": ("arena", "io", "data", "stack", "padding"),
@@ -50,21 +51,23 @@ def check_image(binary: Binary, report: Report) -> None:
 
 def check_network(binary: Binary, report: Report, source: str) -> None:
     """The object of ``source``, the network itself, needs nothing but four functions of the C
-    library, and has the machine code and constants that ``report`` says (null: not reported yet).
+    library, and POSIX threads where it has several, and has the machine code, constants and, for
+    threads alone, variables that ``report`` says (null: not reported yet).
 
     Raises EdgeconvError with one line per violation.
     """
-    path = binary.objects[source]
+    path, threads = binary.objects[source], int(report.get("threads", 1)) > 1
     allowed = {*C_LIBRARY, *_OF_THE_LINKER}
     found = [
         f"{name} is called, which is none of {', '.join(sorted(C_LIBRARY))}"
         for name in undefined_symbols(path)
-        if name not in allowed
+        if name not in allowed and not (threads and name.startswith(_THREADS))
     ]
     sizes = read_sections(path)
     for part, size in (("code", sizes.text), ("rodata", sizes.rodata + sizes.data)):
         found += _differs(f"{part} of {source}", size, report["flash"][part])
-    found += _differs(f"zeroed variables of {source}", sizes.bss, 0)
+    variables = report["ram"]["data"] if threads else 0
+    found += _differs(f"variables of {source}", sizes.bss + sizes.data * threads, variables)
     if "weights" in report["flash"]:
         weights = symbols(binary.path).get(f"{report['program']['name']}_weights")
         if weights:

@@ -115,6 +115,11 @@ class Project:
         return f"{self.name}.c", f"{self.name}_weights.{kind}", "main.c", *startup, *application
 
     @property
+    def has_threads(self) -> bool:
+        """Several share a run."""
+        return int(self.report["threads"]) > 1
+
+    @property
     def is_firmware(self) -> bool:
         """It starts from reset rather than under an operating system."""
         return bool(self.report["program"].get("firmware"))
@@ -145,6 +150,7 @@ class Project:
         hosted = run_here and self.is_firmware
         flags: tuple[str, ...] = (f"-D{self.name.upper()}_TRACE",) if trace else ()
         flags += ("-DFIRMWARE_SEMIHOSTING",) if hosted else ()
+        flags += ("-pthread",) if self.has_threads else ()
         variant = ("_semihosting" if hosted else "") + ("_trace" if trace else "")
         out = self.build_directory / f"{self.name}{variant}{'.elf' if self.is_firmware else ''}"
         out = out.resolve()
@@ -210,6 +216,8 @@ class Project:
 
     def _inputs_of_build(self, sources: tuple[str, ...]) -> Iterator[Path]:
         names = [*sources, f"{self.name}.h", f"{self.name}_runtime.h"]
+        if self.has_threads:
+            names.append(f"{self.name}_threads.h")
         if self.is_firmware:
             names += [self.linker_script, "firmware.h"]
         if self.sources[1].endswith(".S"):

@@ -58,6 +58,7 @@ def take_turns(choice: Choice, target: Target, first: int, count: int, turn: int
         return None
     layers = (*choice.layers[:first], *made, *choice.layers[first + count :])
     alone = {i: Step((i,)) for i in range(len(layers))}
+    alone |= {step.layers[0]: step for step in choice.steps if not step.turn}
     others = (step for step in choice.steps if step.turn and step.layers[0] not in numbers)
     several = {step.layers[0]: step for step in others}
     several[first] = Step(tuple(numbers), turn)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from edgeconv import __version__
-from edgeconv.arguments import DEFAULT_RUNS, DEFAULT_TOLERANCE, count, one_thread, tolerance
+from edgeconv.arguments import DEFAULT_RUNS, DEFAULT_TOLERANCE, count, tolerance
 from edgeconv.cli.commands import CONTEXT, Command, Group, Program
 from edgeconv.cli.model_options import model_options
 from edgeconv.cli.words import BOARD, FILE, FOLDER, TEXT, Word, argument, flag, option
@@ -13,18 +13,12 @@ from edgeconv.cli.words import BOARD, FILE, FOLDER, TEXT, Word, argument, flag, 
 NAME = "edgeconv"
 
 
-def _one_thread() -> click.Option:
-    """Of commands whose programs have one thread in this version: any other number is refused."""
-    kind = Word(one_thread)
-    return option("--threads", kind, "N", "1 in this version", default=1, expose_value=False)
-
-
 COMPILE = Command(
     "compile",
     "compile a model, ONNX or TensorFlow Lite (.tflite), to a C project",
     "compiling:run",
     *model_options(),
-    _one_thread(),
+    option("--threads", Word(count), "N", "cores that share the layers (1)", default=1),
     option("-o --directory", FOLDER, "DIR", "the project (./PREFIX)"),
     flag("--build", "compile the C too; code counts against --flash"),
     flag("--verify", "build, run, and compare with the model"),
@@ -62,7 +56,7 @@ _BENCH = Command(
     "projects:bench",
     argument("directory", FOLDER, "DIR"),
     option("--runs", Word(count), "N", f"({DEFAULT_RUNS})", default=DEFAULT_RUNS),
-    _one_thread(),
+    option("--threads", Word(count), "N", "that the project was compiled for (any)"),
     flag("--layers", "time every layer"),
 )
 _REPORT = Command(
@@ -94,7 +88,12 @@ _EXPLAIN = Command(
     option("--layer", TEXT, "L", "this one only, by name or number", default=""),
     flag("--pareto", "what storage formats trade: RAM, flash, predicted time and SQNR"),
     option("--html", FILE, "FILE", "draw what --pareto prints"),
-    option("--threads", Word(count), "P", "bounds on what one of P processors moves, too"),
+    option(
+        "--threads",
+        Word(count),
+        "P",
+        "how P cores share each layer, and bounds on what one of P processors moves",
+    ),
 )
 _BOARDS = Group(
     "boards",

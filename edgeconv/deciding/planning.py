@@ -8,6 +8,7 @@ from functools import cached_property
 
 from edgeconv import choose, memory
 from edgeconv.board import Board
+from edgeconv.board.team import team_of
 from edgeconv.budget.tables import Objective
 from edgeconv.choice_notes import (
     computing_notes,
@@ -16,6 +17,7 @@ from edgeconv.choice_notes import (
     minimal_filter_notes,
     port_notes,
 )
+from edgeconv.choose.sharing import share_out
 from edgeconv.choose.storage import INT8, NO_RESULT, OUTPUT
 from edgeconv.codegen.emit import weight_image
 from edgeconv.deciding.minimal_filtering import MinimalFiltering
@@ -81,7 +83,7 @@ class Decided(Draft):
 
 
 class Planner:
-    """Plans for what the user asks for, on one board.
+    """Plans for what the user asks for, on one board; raises UsageError as `team_of`.
 
     ``overhead``: what a built program is known to take beside.  ``filtering``: of the network,
     where another planner knows it.
@@ -91,6 +93,7 @@ class Planner:
         self, options: CompileOptions, board: Board, filtering: MinimalFiltering | None = None
     ) -> None:
         self.options, self.board = options, board
+        self.team = team_of(board, options.threads)
         self.io = options.io_on(bare_metal=board.bare_metal)
         self.filtering = filtering or MinimalFiltering(options, bare_metal=board.bare_metal)
         self.overhead = Overhead()
@@ -110,7 +113,8 @@ class Planner:
         """What kernels are priced for: with energies only where these are to be small, and where
         waiting takes some: otherwise all kernels of the same bytes would be as good, or their time
         decides anyhow."""
-        board, machine = self.board, machine_of(self.board.target)
+        board = self.board
+        machine = replace(machine_of(board.target), team=self.team)
         energy = usable(board) if self.options.objective == Objective.ENERGY.value else None
         if not energy or not energy.idle:
             return machine
@@ -130,7 +134,7 @@ class Planner:
 
     def _chosen(self, graph: Graph, allowed: Allowed, storage: Mapping[str, str]) -> Choice:
         options, board = self.options, self.board
-        return choose.select(
+        choice = choose.select(
             graph,
             board.target,
             io=self.io,
@@ -142,6 +146,7 @@ class Planner:
             machine=self.machine,
             minimal_filters=self.filtering.forms(graph, allowed.winograd),
         )
+        return share_out(choice, self.machine)
 
     def placed(self, choice: Choice, allowed: Allowed, storage: Mapping[str, str]) -> Draft:
         """``choice``, made for ``storage``, in memory."""

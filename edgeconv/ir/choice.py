@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 import numpy as np
@@ -194,6 +194,16 @@ class Choice:
     def __post_init__(self) -> None:
         if not self.steps:
             object.__setattr__(self, "steps", alone(len(self.layers)))
+
+    @property
+    def threads(self) -> int:
+        """The most workers that share a step."""
+        return max((step.workers for step in self.steps), default=1)
+
+    def on_one_thread(self) -> Choice:
+        """The same program for one worker."""
+        steps = tuple(replace(step, workers=1, shares=()) for step in self.steps)
+        return replace(self, steps=steps)
 
     def held_bytes(self, name: str) -> int:
         """Bytes of a tensor in memory: all of it, or a ring for every worker."""

@@ -32,6 +32,50 @@ class Divides:
 
 
 @dataclass(frozen=True, slots=True)
+class Axis:
+    """A loop that workers can share: ``count`` rounds, taken in multiples of ``unit``, the last of
+    which may be less."""
+
+    count: int
+    unit: int = 1
+
+    @property
+    def pieces(self) -> int:
+        """What can be shared out."""
+        return -(-self.count // self.unit)
+
+    def between(self, first: int, last: int) -> tuple[int, int]:
+        """The rounds of the pieces [first, last)."""
+        return min(first * self.unit, self.count), min(last * self.unit, self.count)
+
+
+WHOLE = Axis(1)  # nothing to share
+
+
+@dataclass(frozen=True, slots=True)
+class Splits:
+    """The loops of a layer that workers can share: ``rows`` of the output, and ``items``: tiles of
+    filters, blocks of channels, elements.
+
+    ``reads_all``: whoever computes some items reads the whole input (of the rows that are his), as
+    convolutions do whose filters are shared out.
+    """
+
+    rows: Axis = WHOLE
+    items: Axis = WHOLE
+    reads_all: bool = False
+
+
+class Share(NamedTuple):
+    """What one worker computes: rows [row0, row1) and items [item0, item1)."""
+
+    row0: int
+    row1: int
+    item0: int
+    item1: int
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """Layers that are computed together: one, or a chain that takes turns.
 
@@ -39,12 +83,14 @@ class Step:
     result of the one before as its first input, and nobody else does.  Memory holds a ring of
     rows of these results only (``Tensor.ring``).  ``turn``: output rows of the last layer per
     turn; 0 for a single layer, which computes all at once.  ``workers``: how many share the step,
-    each with rings and workspaces of its own.
+    each with rings and workspaces of its own.  ``shares``: what each computes of a single layer;
+    none where one worker computes all.
     """
 
     layers: tuple[int, ...]
     turn: int = 0
     workers: int = 1
+    shares: tuple[Share, ...] = ()
 
 
 def alone(count: int) -> tuple[Step, ...]:

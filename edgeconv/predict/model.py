@@ -7,15 +7,19 @@ from dataclasses import dataclass
 
 from edgeconv.board import Board
 from edgeconv.board.speed import cycle_seconds
+from edgeconv.board.team import Team, team_of
 from edgeconv.ir.choice import Choice, Layer
 from edgeconv.ir.memory import MemoryMap
+from edgeconv.ir.step import Share
+from edgeconv.lowering.splits import splits_of
 from edgeconv.predict.rates import machine_with, missing, unstated
 from edgeconv.predict.residency import uses
 from edgeconv.predict.traffic import Traffic, traffic
 from edgeconv.price import Machine, price
-from edgeconv.price.energy import unpriced
+from edgeconv.price.energy import joules_of, unpriced
 from edgeconv.price.machine import MEMORY
 from edgeconv.price.operands import Use
+from edgeconv.price.sharing import shared
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,19 +65,24 @@ class Prediction:
 
 
 def predict(choice: Choice, memory: MemoryMap, board: Board) -> Prediction:
-    """One inference on one core of ``board``, caches as the inference before has left them."""
+    """One inference on those cores of ``board`` that share it, caches as the one before has left
+    them."""
     constants = sum(blob.bytes for layer in choice.layers for blob in layer.blobs)
     machine = machine_with(board, memory, constants)
     operands = uses(choice, memory)
+    team = team_of(board, choice.threads)
+    shares = {step.layers[0]: step.shares for step in choice.steps if step.shares}
     layers = tuple(
         _layer(choice.layers[index], choice, board, machine, own)
+        if index not in shares or not own or team is None
+        else _shared(choice.layers[index], choice, board, machine, own, shares[index], team)
         for index, own in zip(memory.order, operands, strict=True)
     )
     return Prediction(
         layers=layers,
         ms=_sum(layer.ms for layer in layers),
         mj=_sum(layer.mj for layer in layers),
-        time_source=_time_source(board, unstated(board, memory, constants)),
+        time_source=_time_source(board, unstated(board, memory, constants), choice.threads),
         energy_source=_energy_source(board),
         roofline=_roofline(board),
     )
@@ -96,6 +105,31 @@ def _layer(
     )
 
 
+def _shared(
+    layer: Layer,
+    choice: Choice,
+    board: Board,
+    machine: Machine,
+    operands: Sequence[Use],
+    shares: Sequence[Share],
+    team: Team,
+) -> LayerPrediction:
+    """Of a layer that several workers compute.  Power that a board draws while a core computes it
+    draws for each."""
+    timed = not missing(board)
+    cost = shared(layer, splits_of(layer, choice.isa), shares, operands, machine, team)
+    each = price(layer, operands, machine)
+    powered = machine.energy is not None and machine.energy.run is not None
+    joules = joules_of(layer, each.flows, cost.busy if powered else cost.seconds, machine)
+    return LayerPrediction(
+        ms=1e3 * cost.seconds if timed else None,
+        mj=None if joules is None else 1e3 * joules,
+        bound_by=cost.duration.bound_by if timed else None,
+        traffic=traffic(layer, choice.graph, board.target, operands),
+        price=cost.seconds,
+    )
+
+
 def _sum(values: Iterable[float | None]) -> float | None:
     """None when any is."""
     found = list(values)
@@ -103,13 +137,15 @@ def _sum(values: Iterable[float | None]) -> float | None:
     return sum(known) if len(known) == len(found) else None
 
 
-def _time_source(board: Board, unstated: Sequence[str]) -> str:
+def _time_source(board: Board, unstated: Sequence[str], threads: int) -> str:
     if missing(board):
         return f"not predicted: board {board.name} states no {' and no '.join(missing(board))}"
     text = (
         f"predicted at {1e-6 / cycle_seconds(board.target):g} MHz"
         f" from macs_per_cycle and bandwidths of board {board.name}"
     )
+    if threads > 1:
+        text += f", {threads} threads"
     if unstated:
         text += (
             f", which states no bandwidth of {', '.join(unstated)}:"

@@ -12,6 +12,7 @@ from functools import lru_cache
 
 from edgeconv.board import Energy
 from edgeconv.board.speed import cache_costs, cycle_seconds, load_cost, unstated_memory
+from edgeconv.board.team import Team
 from edgeconv.cache import Cache
 from edgeconv.targets import Target
 
@@ -36,6 +37,7 @@ class Machine:
     ``banks``: the memory that each bank of the arena lies in; ``caller``: that of the network's
     inputs and outputs; ``weights``: that of constants.
     ``energy``: what the board states of it, and ``reads_flash``: constants are read from flash.
+    ``team``: the cores that share a network; None for one.
     """
 
     slot: float
@@ -50,6 +52,7 @@ class Machine:
     weights: Level
     energy: Energy | None = None
     reads_flash: bool = False
+    team: Team | None = None
 
     @property
     def nearest(self) -> float:

@@ -18,6 +18,7 @@ from edgeconv.ir.graph import Graph, Tensor
 from edgeconv.ir.grids import spacings_of
 from edgeconv.ir.memory import MemoryMap
 from edgeconv.ir.ports import PortFacts, port_facts
+from edgeconv.ir.step import Step
 from edgeconv.memory.sizes import FLASH_PARTS, RAM_PARTS, MemoryUse, Sizes
 from edgeconv.predict import LayerPrediction, Prediction, Roofline
 from edgeconv.report.numbers import finite
@@ -54,9 +55,11 @@ def build_report(
     """The report of a network that has not been built yet: code sizes and times are null."""
     graph = choice.graph
     spacings, ports = spacings_of(graph), port_facts(graph)
+    shared = {step.layers[0]: step for step in choice.steps if step.shares}
     layers = [
         {
             **_layer(choice.layers[index], graph, memory, expected),
+            **_sharing(shared.get(index)),
             "step": spacings.get(choice.layers[index].node.output),
         }
         for index, expected in zip(memory.order, predicted.layers, strict=True)
@@ -83,7 +86,7 @@ def build_report(
         },
         "board": board.name,
         "isa": choice.isa,
-        "threads": 1,
+        "threads": choice.threads,
         "inputs": [_port(graph[name], ports[name]) for name in graph.inputs],
         "outputs": [_port(graph[name], ports[name]) for name in graph.outputs],
         "ram": _ram(memory, sizes.ram),
@@ -251,6 +254,14 @@ def _layer(layer: Layer, graph: Graph, memory: MemoryMap, predicted: LayerPredic
         "output_shape": list(output.shape),
         "output_dtype": output.dtype,
     }
+
+
+def _sharing(step: Step | None) -> Report:
+    """Of a layer that workers share: how many they are, and what each computes."""
+    if step is None:
+        return {}
+    shares = [{"rows": list(each[:2]), "items": list(each[2:])} for each in step.shares]
+    return {"workers": step.workers, "shares": shares}
 
 
 def _first_activation(layer: Layer, graph: Graph) -> Tensor:

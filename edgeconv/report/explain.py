@@ -138,8 +138,9 @@ def _layer(choice: Choice, memory: MemoryMap, target: Target, step: int) -> Docu
 def _convolution(choice: Choice, target: Target, index: int, threads: int | None) -> Document:
     """What is known of convolutions only; null for other layers."""
     layer = choice.layers[index]
+    shares = {step.layers[0]: step.shares for step in choice.steps}
     return {
-        "movement": movement(layer, choice.graph, target, threads),
+        "movement": movement(layer, choice.graph, target, threads, shares.get(index, ())),
         "slicing": slicing(layer.node, choice.graph, target),
     }
 

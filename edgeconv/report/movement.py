@@ -6,6 +6,7 @@ Words are of 32 bit and count both directions.  Bytes and words are rounded up.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from edgeconv.algorithms.movement import WORD_BYTES, best_blocking, conv_shape, fast_words
@@ -20,26 +21,34 @@ from edgeconv.bounds import (
 )
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph
+from edgeconv.ir.step import Share
+from edgeconv.lowering.splits import splits_of
 from edgeconv.ir.work import Crossing
 from edgeconv.predict.traffic import precision_of
 from edgeconv.price.machine import caches_of, sources
+from edgeconv.price.operands import between_neighbours
+from edgeconv.price.sharing import most_needed
 from edgeconv.targets import Target
 
 Document = dict[str, Any]
 SPATIAL = ("out", "taps")  # loops that there is one of per axis
 
 
-def movement(layer: Layer, graph: Graph, target: Target, threads: int | None) -> Document | None:
+def movement(
+    layer: Layer, graph: Graph, target: Target, threads: int | None, shares: Sequence[Share] = ()
+) -> Document | None:
     """Words behind every cache: moved, at least necessary, and those of the blocking.
 
     With ``threads`` also what some one of so many processors has to move, each with as much
-    memory in front of what lies behind the level.  None for a layer that is no convolution, and on
+    memory in front of what lies behind the level, and what the one of ``shares`` needs that needs
+    most.  None for a layer that is no convolution, and on
     a board without caches.
     """
     found = layer.traffic
     if not found:
         return None
     shape, precision = conv_shape(problem_of(layer.node, graph)), precision_of(layer, graph)
+    busiest = _busiest(layer, graph, target, shares) if threads else {}
     levels = [
         {
             "cache": f"L{cache.level}",
@@ -49,7 +58,7 @@ def movement(layer: Layer, graph: Graph, target: Target, threads: int | None) ->
             "bound": (bound := _bound(sequential_bound(shape, precision, memory))),
             "ratio": moved["words"] / bound["words"],
             "blocking": _blocking(shape, precision, memory),
-            "parallel": _parallel(shape, precision, memory, threads) if threads else None,
+            "parallel": _parallel(shape, precision, memory, threads) | busiest if threads else None,
         }
         for cache, source, crossing in zip(caches_of(target), sources(target), found, strict=True)
     ]
@@ -99,6 +108,13 @@ def _blocking(shape: ConvShape, precision: Precision, memory: int) -> Document:
             for loop in moved.order
         ],
     }
+
+
+def _busiest(layer: Layer, graph: Graph, target: Target, shares: Sequence[Share]) -> Document:
+    """Words of tensors and filters that one worker needs, each once: of the one who needs most."""
+    operands = between_neighbours(layer, graph.tensors, 0)
+    size = most_needed(splits_of(layer, target.name), shares, operands)
+    return {"workers": max(1, len(shares)), "moved": math.ceil(size / WORD_BYTES)}
 
 
 def _parallel(shape: ConvShape, precision: Precision, memory: int, threads: int) -> Document:

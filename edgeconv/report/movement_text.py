@@ -51,7 +51,10 @@ def _parallel_line(levels: Sequence[Mapping[str, Any]]) -> str:
         bound = level["parallel"]
         term = f" ({bound['binding']})" if bound["binding"] else ""
         texts.append(f"{brief(bound['words'])} words with an {level['cache']} each{term}")
-    return f"one of {levels[0]['parallel']['processors']} processors: at least {', '.join(texts)}"
+    found = levels[0]["parallel"]
+    who = f"one of {found['workers']} workers needs" if found["workers"] > 1 else "one worker needs"
+    least = f"one of {found['processors']} processors: at least {', '.join(texts)}"
+    return f"{least}; {who} {brief(found['moved'])}"
 
 
 def _slicing_table(slicing: Mapping[str, Any]) -> Table:

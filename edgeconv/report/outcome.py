@@ -134,7 +134,7 @@ def timing(result: Timing) -> Group:
     if result.predicted_ms is not None:
         times += f"; predicted: {result.predicted_ms:.3f} ms"
     lines: list[RenderableType] = [
-        f"{board}, 1 thread, {result.runs} runs",
+        f"{board}, {result.threads} thread{'s' if result.threads > 1 else ''}, {result.runs} runs",
         times,
     ]
     if result.layers:
@@ -158,7 +158,7 @@ def timing(result: Timing) -> Group:
 
 def timing_json(result: Timing) -> dict[str, Any]:
     """The same as one JSON document."""
-    document = {**asdict(result), "threads": 1}
+    document = asdict(result)
     if not result.layers:
         del document["layers"]
     return document

@@ -79,13 +79,13 @@ EC_INLINE void ec_binary_columns(const ec_binary *spec, const ec_epilogue epilog
 
 /* One long row. */
 EC_INLINE void ec_binary_row(const ec_binary *spec, const ec_epilogue epilogue, const void *a,
-                             const void *b, const void *residual, void *out, ptrdiff_t at)
+                             const void *b, const void *residual, void *out, ptrdiff_t at EC_WORKER(, int from, int to))
 {
     /* a and b may lie in out: read them now */
     const ec_vec a0 = ec_set1_as(a, spec->a_as), b0 = ec_set1_as(b, spec->b_as);
-    const int tail = spec->n % EC_VL;
-    int k = 0;
-    for (; k + EC_VL <= spec->n; k += EC_VL) {
+    const int tail = EC_WORKER_OR(to, spec->n) % EC_VL;
+    int k = EC_WORKER_OR(from, 0);
+    for (; k + EC_VL <= EC_WORKER_OR(to, spec->n); k += EC_VL) {
         const ec_vec x = spec->a_stride ? ec_read_as(a, k, EC_VL, spec->a_as) : a0;
         const ec_vec y = spec->b_stride ? ec_read_as(b, k, EC_VL, spec->b_as) : b0;
         ec_finish(epilogue, ec_binary_apply(spec->kind, x, y), residual, out, at + k, EC_VL);
@@ -98,20 +98,20 @@ EC_INLINE void ec_binary_row(const ec_binary *spec, const ec_epilogue epilogue, 
 }
 
 EC_INLINE void ec_binary_run(const ec_binary *spec, const ec_epilogue epilogue, const void *a,
-                             const void *b, const void *residual, void *out)
+                             const void *b, const void *residual, void *out EC_WORKER(, int from, int to))
 {
     const int count = ec_nest_count(&spec->outer);
-    for (int i = 0; i < count; i++) {
+    for (int i = EC_WORKER_OR(count > 1 ? from : 0, 0); i < EC_WORKER_OR((count > 1 ? to : 1), count); i++) {
         const void *pa = ec_at(a, ec_nest_offset(&spec->outer, spec->a_outer, i), spec->a_as);
         const void *pb = ec_at(b, ec_nest_offset(&spec->outer, spec->b_outer, i), spec->b_as);
         const ptrdiff_t at = (ptrdiff_t)i * spec->rows * spec->n;
         if (spec->n <= EC_VL)
             ec_binary_columns(spec, epilogue, pa, pb, residual, out, at);
         else
-            for (int r = 0; r < spec->rows; r++)
+            for (int r = EC_WORKER_OR(count == 1 && spec->rows > 1 ? from : 0, 0); r < EC_WORKER_OR((count == 1 && spec->rows > 1 ? to : spec->rows), spec->rows); r++)
                 ec_binary_row(spec, epilogue, ec_at(pa, r * spec->a_row, spec->a_as),
                               ec_at(pb, r * spec->b_row, spec->b_as), residual, out,
-                              at + (ptrdiff_t)r * spec->n);
+                              at + (ptrdiff_t)r * spec->n EC_WORKER(, count == 1 && spec->rows == 1 ? from : 0, count == 1 && spec->rows == 1 ? to : spec->n));
     }
 }
 

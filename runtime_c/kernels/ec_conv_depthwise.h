@@ -80,14 +80,14 @@ EC_INLINE void ec_depthwise_strips(const ec_depthwise spec, const ec_epilogue ep
 /* The output rows [row0, row1).  kinds: of strips in a row, as a literal, so that no compiler takes up
    what there is not. */
 EC_NEST void ec_conv_depthwise(const ec_depthwise spec, const ec_epilogue epilogue,
-                                 const ec_conv_operands operands, int kinds, int row0, int row1)
+                                 const ec_conv_operands operands, int kinds, int row0, int row1 EC_WORKER(, int from, int to))
 {
     const ec_window window = spec.window;
     const int taps = window.kernel_d * window.kernel_h * window.kernel_w;
     const ptrdiff_t filters = EC_STORED_SPAN(spec.filters_as, taps * EC_VL); /* bytes */
     const ptrdiff_t in_block = ec_rows_held_in(window) * window.in_w * EC_VL;
     const ptrdiff_t out_block = ec_rows_held_out(window) * window.out_w * EC_VL;
-    for (int i = 0; i < spec.images * spec.blocks; i++) {
+    for (int i = EC_WORKER_OR(from, 0); i < EC_WORKER_OR(to, spec.images * spec.blocks); i++) {
         const int channels = spec.images > 1 ? i % spec.blocks : i;
         const ec_conv_operands block = {
             .in = ec_at(operands.in, i * in_block, spec.in_as),

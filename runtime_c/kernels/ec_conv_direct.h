@@ -331,7 +331,7 @@ EC_INLINE ec_taps ec_conv_channels(const ec_conv spec, int number)
    those of the last one, 0 where it is like the others.  As literals, so that no compiler takes up what
    there is not. */
 EC_NEST void ec_conv_direct(const ec_conv spec, const ec_epilogue epilogue, const ec_conv_operands operands,
-                              int kinds, int last_kinds, int row0, int row1)
+                              int kinds, int last_kinds, int row0, int row1 EC_WORKER(, int tile0, int tile1))
 {
     const int vectors = spec.tile[EC_CONV_TILE].vectors, filters = vectors * EC_VL;
     const ptrdiff_t channel = EC_STORED_SPAN(spec.filters_as, ec_conv_taps(spec) * filters); /* bytes */
@@ -352,7 +352,7 @@ EC_NEST void ec_conv_direct(const ec_conv spec, const ec_epilogue epilogue, cons
             of.in_row0 = ec_conv_decode_rows(spec, of.in, decoded, y0, y1);
             of.in = decoded;
         }
-        for (int t = 0; t < spec.tiles; t++) {
+        for (int t = EC_WORKER_OR(tile0, 0); t < EC_WORKER_OR(tile1, spec.tiles); t++) {
             const ec_taps c = ec_conv_channels(spec, t);
             if (last_kinds && t == spec.tiles - 1)
                 ec_conv_filters(spec, epilogue, operands, of, EC_CONV_LAST_TILE, last_kinds, y0, y1, c.from, c.to);

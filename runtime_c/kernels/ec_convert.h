@@ -4,18 +4,18 @@
 #define EC_CONVERT_H
 
 EC_INLINE void ec_nchw_to_nhwc(const void *in, void *out, int images, int channels, int pixels,
-                               int fmt)
+                               int fmt EC_WORKER(, int from, int to))
 {
     const ptrdiff_t image = (ptrdiff_t)channels * pixels * EC_STORED_BYTES(fmt); /* bytes */
-    for (int i = 0; i < images; i++)
+    for (int i = EC_WORKER_OR(from, 0); i < EC_WORKER_OR(ec_min_i(to, images), images); i++)
         ec_transpose_matrix((const char *)in + i * image, pixels, channels, pixels,
                             (char *)out + i * image, channels, channels, fmt);
 }
 
 EC_INLINE void ec_nhwc_to_nchw(const void *in, void *out, int images, int channels, int pixels,
-                               int fmt)
+                               int fmt EC_WORKER(, int from, int to))
 {
-    ec_nchw_to_nhwc(in, out, images, pixels, channels, fmt); /* the same with both exchanged */
+    ec_nchw_to_nhwc(in, out, images, pixels, channels, fmt EC_WORKER(, from, to)); /* the same with both exchanged */
 }
 
 /* The channels of block i, counted over all images. */
@@ -32,20 +32,20 @@ EC_INLINE ptrdiff_t ec_block_start(int i, int channels, int block)
 }
 
 EC_INLINE void ec_nchw_to_blocks(const void *in, void *out, int images, int channels, int pixels,
-                                 int block, int fmt)
+                                 int block, int fmt EC_WORKER(, int from, int to))
 {
     const int count = images * ((channels + block - 1) / block);
-    for (int i = 0; i < count; i++)
+    for (int i = EC_WORKER_OR(from, 0); i < EC_WORKER_OR(ec_min_i(to, count), count); i++)
         ec_transpose_matrix(ec_at(in, ec_block_start(i, channels, block) * pixels, fmt), pixels,
                             ec_block_channels(i, channels, block), pixels,
                             ec_place(out, (ptrdiff_t)i * pixels * block, fmt), block, block, fmt);
 }
 
 EC_INLINE void ec_blocks_to_nchw(const void *in, void *out, int images, int channels, int pixels,
-                                 int block, int fmt)
+                                 int block, int fmt EC_WORKER(, int from, int to))
 {
     const int count = images * ((channels + block - 1) / block);
-    for (int i = 0; i < count; i++)
+    for (int i = EC_WORKER_OR(from, 0); i < EC_WORKER_OR(ec_min_i(to, count), count); i++)
         ec_transpose_matrix(ec_at(in, (ptrdiff_t)i * pixels * block, fmt), block, pixels,
                             ec_block_channels(i, channels, block),
                             ec_place(out, ec_block_start(i, channels, block) * pixels, fmt),
@@ -54,10 +54,10 @@ EC_INLINE void ec_blocks_to_nchw(const void *in, void *out, int images, int chan
 
 /* In NHWC a block is `block` of the `channels` of every pixel. */
 EC_INLINE void ec_nhwc_to_blocks(const void *in, void *out, int images, int channels, int pixels,
-                                 int block, int fmt)
+                                 int block, int fmt EC_WORKER(, int from, int to))
 {
     const int blocks = (channels + block - 1) / block;
-    for (int i = 0; i < images * blocks; i++) {
+    for (int i = EC_WORKER_OR(from, 0); i < EC_WORKER_OR(ec_min_i(to, images * blocks), images * blocks); i++) {
         const int n = ec_block_channels(i, channels, block);
         const ptrdiff_t at = (ptrdiff_t)(i / blocks) * pixels * channels + i % blocks * block;
         const void *from = ec_at(in, at, fmt);
@@ -73,10 +73,10 @@ EC_INLINE void ec_nhwc_to_blocks(const void *in, void *out, int images, int chan
 }
 
 EC_INLINE void ec_blocks_to_nhwc(const void *in, void *out, int images, int channels, int pixels,
-                                 int block, int fmt)
+                                 int block, int fmt EC_WORKER(, int from, int to))
 {
     const int blocks = (channels + block - 1) / block;
-    for (int i = 0; i < images * blocks; i++) {
+    for (int i = EC_WORKER_OR(from, 0); i < EC_WORKER_OR(ec_min_i(to, images * blocks), images * blocks); i++) {
         const int n = ec_block_channels(i, channels, block);
         const ptrdiff_t at = (ptrdiff_t)(i / blocks) * pixels * channels + i % blocks * block;
         const void *from = ec_at(in, (ptrdiff_t)i * pixels * block, fmt);

@@ -257,13 +257,13 @@ EC_NEST void ec_gemm_pack(const ec_gemm spec, const ec_window window, float *pan
 
 /* The lines [from, to) of every slice, of one set of channels. */
 EC_INLINE void ec_gemm_set(const ec_gemm spec, const ec_gemm_given given, const ec_channel_set set,
-                           int from, int to)
+                           int from, int to EC_WORKER(, int tile0, int tile1))
 {
-    const int tiles = ec_gemm_tiles(spec);
+    const int tiles = EC_WORKER_OR(tile1, ec_gemm_tiles(spec));
     for (int z = 0; z < spec.slices; z++)
         for (int far = from; far < to; far += spec.lines_far) {
             const int far_end = ec_min_i(far + spec.lines_far, to);
-            for (int filter = 0; filter < tiles; filter += spec.tiles_far) {
+            for (int filter = EC_WORKER_OR(tile0, 0); filter < tiles; filter += spec.tiles_far) {
                 const int f_end = ec_min_i(filter + spec.tiles_far, tiles);
                 for (int line = far; line < far_end; line += spec.chunk) {
                     const int end = ec_min_i(line + spec.chunk, far_end);
@@ -275,7 +275,7 @@ EC_INLINE void ec_gemm_set(const ec_gemm spec, const ec_gemm_given given, const 
 }
 
 /* The lines [from, to) of all images and groups: whoever computes them has panels of his own. */
-EC_NEST void ec_gemm_lines(const ec_gemm spec, const ec_gemm_given given, int from, int to)
+EC_NEST void ec_gemm_lines(const ec_gemm spec, const ec_gemm_given given, int from, int to EC_WORKER(, int tile0, int tile1))
 {
     const ec_gemm_operands operands = *given.operands;
     const ec_window window = *given.window;
@@ -300,16 +300,16 @@ EC_NEST void ec_gemm_lines(const ec_gemm spec, const ec_gemm_given given, int fr
                 .n = n,
                 .first = !sets || c == 0,
                 .last = !sets || c + n == spec.in_c};
-            ec_gemm_set(spec, given, set, from, to);
+            ec_gemm_set(spec, given, set, from, to EC_WORKER(, tile0, tile1));
         }
     }
 }
 
 EC_INLINE void ec_gemm_run(const ec_gemm spec, const ec_window window, const ec_epilogue epilogue,
-                           const ec_gemm_operands operands)
+                           const ec_gemm_operands operands EC_WORKER(, int row0, int row1, int tile0, int tile1))
 {
     const ec_gemm_given given = {&window, &epilogue, &operands};
-    ec_gemm_lines(spec, given, 0, spec.lines);
+    ec_gemm_lines(spec, given, EC_WORKER_OR(row0, 0), EC_WORKER_OR(row1, spec.lines) EC_WORKER(, tile0, tile1));
 }
 
 #endif

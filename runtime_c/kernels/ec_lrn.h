@@ -34,10 +34,10 @@ EC_INLINE ec_vec ec_lrn_factor(const ec_lrn spec, ec_vec sum)
 
 /* NCHW: a vector holds neighbouring pixels. */
 EC_INLINE void ec_lrn_rows(const ec_lrn spec, const ec_epilogue epilogue, const void *in,
-                           const void *residual, void *out, int images, int channels, int pixels)
+                           const void *residual, void *out, int images, int channels, int pixels EC_WORKER(, int from, int to))
 {
     for (int i = 0; i < images; i++)
-        for (int p = 0; p < pixels; p += EC_VL) {
+        for (int p = EC_WORKER_OR(from, 0); p < EC_WORKER_OR(ec_min_i(to, pixels), pixels); p += EC_VL) {
             const int n = ec_min_i(EC_VL, pixels - p);
             const ptrdiff_t image = (ptrdiff_t)i * channels * pixels + p;
             for (int c = 0; c < channels; c++) {
@@ -65,11 +65,11 @@ enum { EC_LRN_PIXELS = 8 }; /* pixels per pass: their squares are stored well be
 EC_INLINE void ec_lrn_lanes(const ec_lrn spec, const ec_epilogue epilogue, const void *in,
                             const void *residual, void *out, float *workspace, int images,
                             int channels, int pixels, ptrdiff_t image, ptrdiff_t pixel,
-                            ptrdiff_t vector, int padded, int length)
+                            ptrdiff_t vector, int padded, int length EC_WORKER(, int from, int to))
 {
     memset(workspace, 0, (size_t)EC_LRN_PIXELS * (size_t)length * sizeof *workspace);
     for (int i = 0; i < images; i++)
-        for (int p0 = 0; p0 < pixels; p0 += EC_LRN_PIXELS) {
+        for (int p0 = EC_WORKER_OR(from, 0); p0 < EC_WORKER_OR(ec_min_i(to, pixels), pixels); p0 += EC_LRN_PIXELS) {
             const int p1 = ec_min_i(p0 + EC_LRN_PIXELS, pixels);
             for (int p = p0; p < p1; p++)
                 for (int c = 0; c < channels; c += EC_VL) {

@@ -45,35 +45,35 @@ EC_INLINE void ec_matmul_tile(const ec_matmul *spec, const ec_epilogue epilogue,
 /* All rows of a stripe of nv vectors of columns. */
 EC_INLINE void ec_matmul_stripe(const ec_matmul *spec, const ec_epilogue epilogue, const void *a,
                                 const void *b, const void *residual, void *out, ptrdiff_t at,
-                                int nv, int tail)
+                                int nv, int tail EC_WORKER(, int row0, int row1))
 {
     const int rest = spec->m % spec->rows;
-    int i = 0;
-    for (; i + spec->rows <= spec->m; i += spec->rows)
+    int i = EC_WORKER_OR(row0 * spec->rows, 0);
+    for (; i + spec->rows <= EC_WORKER_OR(ec_min_i(row1 * spec->rows, spec->m), spec->m); i += spec->rows)
         ec_matmul_tile(spec, epilogue, ec_at(a, (ptrdiff_t)i * spec->k, spec->a_as), b, residual, out,
                        at + (ptrdiff_t)i * spec->n, spec->rows, nv, tail);
-    if (rest)
+    if (rest EC_WORKER(&& row1 * spec->rows > spec->m))
         ec_matmul_tile(spec, epilogue, ec_at(a, (ptrdiff_t)i * spec->k, spec->a_as), b, residual, out,
                        at + (ptrdiff_t)i * spec->n, rest, nv, tail);
 }
 
 EC_INLINE void ec_matmul_run(const ec_matmul *spec, const ec_epilogue epilogue, const void *a,
-                             const void *b, const void *residual, void *out)
+                             const void *b, const void *residual, void *out EC_WORKER(, int row0, int row1, int from, int to))
 {
     const int count = ec_nest_count(&spec->batch), stripe = spec->vectors * EC_VL;
     const int rest = spec->n % stripe;
-    for (int i = 0; i < count; i++) {
+    for (int i = EC_WORKER_OR(from, 0); i < EC_WORKER_OR(ec_min_i(to, count), count); i++) {
         const void *pa = ec_at(a, ec_nest_offset(&spec->batch, spec->a_batch, i), spec->a_as);
         const void *pb = ec_at(b, ec_nest_offset(&spec->batch, spec->b_batch, i), spec->b_as);
         const ptrdiff_t at = (ptrdiff_t)i * spec->m * spec->n;
         int j = 0;
         for (; j + stripe <= spec->n; j += stripe)
             ec_matmul_stripe(spec, epilogue, pa, ec_at(pb, j, spec->b_as), residual, out, at + j,
-                             spec->vectors, EC_VL);
+                             spec->vectors, EC_VL EC_WORKER(, row0, row1));
         if (rest) {
             const int nv = (rest + EC_VL - 1) / EC_VL;
             ec_matmul_stripe(spec, epilogue, pa, ec_at(pb, j, spec->b_as), residual, out, at + j, nv,
-                             rest - (nv - 1) * EC_VL);
+                             rest - (nv - 1) * EC_VL EC_WORKER(, row0, row1));
         }
     }
 }

@@ -21,10 +21,10 @@ EC_INLINE void ec_move_one(const ec_move *spec, const void *in, ptrdiff_t from, 
         ec_copy_run(in, spec->in_as, from, out, spec->out_as, to, 1);
 }
 
-EC_INLINE void ec_move_run(const ec_move *spec, const void *in, void *out)
+EC_INLINE void ec_move_run(const ec_move *spec, const void *in, void *out EC_WORKER(, int from, int to))
 {
     const int count = ec_nest_count(&spec->outer);
-    for (int i = 0; i < count; i++) {
+    for (int i = EC_WORKER_OR(from, 0); i < EC_WORKER_OR(ec_min_i(to, count), count); i++) {
         const void *from = ec_at(in, ec_nest_offset(&spec->outer, spec->in_outer, i), spec->in_as);
         void *to = ec_place(out, ec_nest_offset(&spec->outer, spec->out_outer, i), spec->out_as);
         if (spec->in_stride == 1 && spec->out_stride == 1)

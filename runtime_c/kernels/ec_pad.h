@@ -56,10 +56,10 @@ EC_INLINE void ec_pad_border(const ec_pad *spec, const void *in, ptrdiff_t row, 
     }
 }
 
-EC_INLINE void ec_pad_run(const ec_pad *spec, const void *in, void *out)
+EC_INLINE void ec_pad_run(const ec_pad *spec, const void *in, void *out EC_WORKER(, int from, int to))
 {
     const int count = ec_nest_count(&spec->outer);
-    for (int i = 0; i < count; i++) {
+    for (int i = EC_WORKER_OR(from, 0); i < EC_WORKER_OR(ec_min_i(to, count), count); i++) {
         const ptrdiff_t at = (ptrdiff_t)i * spec->row * spec->run;
         ptrdiff_t row = 0, stride = 1;
         int inside = 1, index = i;

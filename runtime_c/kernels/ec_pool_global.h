@@ -50,10 +50,10 @@ EC_INLINE void ec_pool_global_vector(const ec_pool_global spec, const ec_epilogu
 
 /* NHWC or NCHW[EC_VL]c. */
 EC_INLINE void ec_pool_global_lanes(const ec_pool_global spec, const ec_epilogue epilogue, const void *in,
-                                    const void *residual, void *out)
+                                    const void *residual, void *out EC_WORKER(, int from, int to))
 {
     const int rest = spec.channels % EC_VL;
-    for (int i = 0; i < spec.images; i++) {
+    for (int i = EC_WORKER_OR(from, 0); i < EC_WORKER_OR(to, spec.images); i++) {
         for (int c = 0; c + EC_VL <= spec.channels; c += EC_VL)
             ec_pool_global_vector(spec, epilogue, in, residual, out, i, c, EC_VL);
         if (rest)
@@ -63,11 +63,11 @@ EC_INLINE void ec_pool_global_lanes(const ec_pool_global spec, const ec_epilogue
 
 /* NCHW. */
 EC_INLINE void ec_pool_global_rows(const ec_pool_global spec, const ec_epilogue epilogue, const void *in,
-                                   const void *residual, void *out)
+                                   const void *residual, void *out EC_WORKER(, int from, int to))
 {
     const ec_vec scale = ec_pool_global_scale(spec);
     const int vectors = spec.pixels / EC_VL;
-    for (int p = 0; p < spec.images; p += EC_VL) {
+    for (int p = EC_WORKER_OR(from, 0); p < EC_WORKER_OR(to, spec.images); p += EC_VL) {
         const int n = ec_min_i(EC_VL, spec.images - p);
         float lanes[EC_VL] = {0.0f};
         for (int i = 0; i < n; i++) {

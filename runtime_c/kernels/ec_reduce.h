@@ -137,10 +137,10 @@ EC_INLINE float ec_reduce_row(const ec_reduce *spec, const void *in)
 }
 
 EC_INLINE void ec_reduce_rows(const ec_reduce *spec, const ec_epilogue epilogue, const void *in,
-                              const void *residual, void *out)
+                              const void *residual, void *out EC_WORKER(, int from, int to))
 {
     const int count = ec_nest_count(&spec->kept);
-    for (int i = 0; i < count; i += EC_VL) {
+    for (int i = EC_WORKER_OR(from, 0); i < EC_WORKER_OR(ec_min_i(to, count), count); i += EC_VL) {
         const int n = ec_min_i(EC_VL, count - i);
         float lanes[EC_VL] = {0.0f};
         for (int j = 0; j < n; j++)
@@ -184,10 +184,10 @@ EC_INLINE void ec_reduce_strip(const ec_reduce *spec, const ec_epilogue epilogue
 }
 
 EC_INLINE void ec_reduce_columns(const ec_reduce *spec, const ec_epilogue epilogue, const void *in,
-                                 const void *residual, void *out)
+                                 const void *residual, void *out EC_WORKER(, int from, int to))
 {
     const int count = ec_nest_count(&spec->kept), tail = spec->n % EC_VL;
-    for (int i = 0; i < count; i++) {
+    for (int i = EC_WORKER_OR(from, 0); i < EC_WORKER_OR(ec_min_i(to, count), count); i++) {
         const ptrdiff_t a = ec_nest_offset(&spec->kept, spec->kept_strides, i);
         const ptrdiff_t at = (ptrdiff_t)i * spec->n;
         int k = 0;

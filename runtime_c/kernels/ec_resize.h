@@ -33,11 +33,11 @@ EC_INLINE ec_resize_tables ec_resize_split(const ec_resize spec, const int32_t *
    dimensions. */
 EC_INLINE void ec_resize_lanes(const ec_resize spec, const ec_epilogue epilogue, const void *in,
                                const int32_t *index, const float *weight, const void *residual,
-                               void *out, int outer, int lanes)
+                               void *out, int outer, int lanes EC_WORKER(, int from, int to))
 {
     const ec_resize_tables t = ec_resize_split(spec, index, weight);
     const ptrdiff_t image = (ptrdiff_t)spec.in_d * spec.in_h * spec.in_w * lanes;
-    for (int i = 0; i < outer * spec.out_d * spec.out_h; i++) {
+    for (int i = EC_WORKER_OR(from, 0); i < EC_WORKER_OR(ec_min_i(to, outer * spec.out_d * spec.out_h), outer * spec.out_d * spec.out_h); i++) {
         const int y = i % spec.out_h, z = i / spec.out_h % spec.out_d;
         const void *from = ec_at(in, i / (spec.out_h * spec.out_d) * image, spec.in_as);
         for (int x = 0; x < spec.out_w; x++)
@@ -66,11 +66,11 @@ EC_INLINE void ec_resize_lanes(const ec_resize spec, const ec_epilogue epilogue,
    along the line. */
 EC_INLINE void ec_resize_rows(const ec_resize spec, const ec_epilogue epilogue, const void *in,
                               const int32_t *index, const float *weight, const void *residual,
-                              void *out, float *workspace, int outer)
+                              void *out, float *workspace, int outer EC_WORKER(, int from, int to))
 {
     const ec_resize_tables t = ec_resize_split(spec, index, weight);
     const ptrdiff_t image = (ptrdiff_t)spec.in_d * spec.in_h * spec.in_w;
-    for (int i = 0; i < outer * spec.out_d * spec.out_h; i++) {
+    for (int i = EC_WORKER_OR(from, 0); i < EC_WORKER_OR(ec_min_i(to, outer * spec.out_d * spec.out_h), outer * spec.out_d * spec.out_h); i++) {
         const int y = i % spec.out_h, z = i / spec.out_h % spec.out_d;
         const void *from = ec_at(in, i / (spec.out_h * spec.out_d) * image, spec.in_as);
         for (int k = 0; k < spec.in_w; k += EC_VL) {

@@ -266,28 +266,28 @@ EC_NEST void ec_winograd_strip(const ec_winograd spec, const ec_epilogue epilogu
 /* A group of an image, whose channels begin at `in` and whose filters with vector number `begin`. */
 EC_NEST void ec_winograd_group(const ec_winograd spec, const ec_epilogue epilogue,
                                const ec_winograd_operands operands, const float *in, int image,
-                               int begin)
+                               int begin EC_WORKER(, int strip0, int strip1, int nv0, int nv1))
 {
-    const int end = begin + spec.vectors;
-    for (int first = 0; first < spec.tiles; first += spec.strip) {
-        int vector = begin;
+    const int end = begin + EC_WORKER_OR(ec_min_i(nv1 * spec.nv, spec.vectors), spec.vectors);
+    for (int first = EC_WORKER_OR(strip0 * spec.strip, 0); first < EC_WORKER_OR(ec_min_i(strip1 * spec.strip, spec.tiles), spec.tiles); first += spec.strip) {
+        int vector = begin EC_WORKER(+ nv0 * spec.nv);
         ec_winograd_pack(spec, in, first, operands.panel);
         for (; vector + spec.nv <= end; vector += spec.nv)
             ec_winograd_strip(spec, epilogue, operands, image, first, vector, spec.nv);
-        if (spec.vectors % spec.nv)
+        if (spec.vectors % spec.nv EC_WORKER(&& vector < end))
             ec_winograd_strip(spec, epilogue, operands, image, first, vector, spec.vectors % spec.nv);
     }
 }
 
 EC_INLINE void ec_winograd_run(const ec_winograd spec, const ec_epilogue epilogue,
-                               const ec_winograd_operands operands)
+                               const ec_winograd_operands operands EC_WORKER(, int strip0, int strip1, int nv0, int nv1))
 {
     const ptrdiff_t of_group =
         (ptrdiff_t)ec_ceil_div(spec.in_c, EC_VL) * spec.in_h * spec.in_w * EC_VL;
     const float *in = operands.in;
     for (int image = 0; image < spec.batch; image++)
         for (int group = 0; group < spec.groups; group++, in += of_group)
-            ec_winograd_group(spec, epilogue, operands, in, image, group * spec.vectors);
+            ec_winograd_group(spec, epilogue, operands, in, image, group * spec.vectors EC_WORKER(, strip0, strip1, nv0, nv1));
 }
 
 #endif

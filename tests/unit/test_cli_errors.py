@@ -155,7 +155,11 @@ USAGE: list[tuple[list[str], list[str]]] = [
     (["compile", "net.onnx", "--board", "jetson-tx2"], ["unknown board", "jetson-tx1"]),
     (["compile", "net.onnx", "--board", BOARD, "--ram", "64KB"], ["--ram", "64KiB"]),
     (["compile", "net.onnx", "--board", BOARD, "--flash", "-1"], ["--flash"]),
-    (["compile", "net.onnx", "--board", BOARD, "--threads", "4"], ["--threads 4", "one thread"]),
+    (["compile", "net.onnx", "--board", "zen4", "--threads", "9"], ["8 cores", "--threads 8"]),
+    (
+        ["compile", "net.onnx", "--board", "microbit", "--threads", "2"],
+        ["--threads 2", "no operating system", "docs/threads.md"],
+    ),
     (["compile", "net.onnx", "--board", BOARD, "--name", "9 lives"], ["'n9_lives' would do"]),
     (["compile", "net.onnx", "--board", BOARD, "--input-shape", "x"], ["NAME=VALUE"]),
     (["compile", "net.onnx", "--board", BOARD, "--input-shape", "x=1,3"], ["1x3x224x224"]),

@@ -50,10 +50,12 @@ def _try(directory: Path, samples: Path, model: Path | None, *, as_json: bool) -
     return Exit.UNSATISFIED if missed else Exit.OK
 
 
-def bench(*, directory: Path, runs: int, layers: bool, as_json: bool) -> Exit:
+def bench(*, directory: Path, runs: int, threads: int | None, layers: bool, as_json: bool) -> Exit:
     """Time the program."""
     with Progress() as tell:
-        result = pipeline.bench_project(directory, runs=runs, layers=layers, tell=tell)
+        result = pipeline.bench_project(
+            directory, runs=runs, threads=threads, layers=layers, tell=tell
+        )
     show(outcome.timing(result), outcome.timing_json(result), as_json=as_json)
     return Exit.OK
 
