@@ -13,7 +13,7 @@ from edgeconv import bench as timing
 from edgeconv import board as boards
 from edgeconv.answering import known_answers
 from edgeconv.arguments import DEFAULT_TOLERANCE
-from edgeconv.board.team import cpus_of
+from edgeconv.board.team import cpus_of, most_threads
 from edgeconv.budget.frontier import Point
 from edgeconv.budget.infeasible import beyond
 from edgeconv.budget.tables import Limits
@@ -170,9 +170,10 @@ def explain_model(
     """The choices for a model, and the notes about it; writes nothing.
 
     ``layer``: only this one, by name or number.  ``threads``: how so many cores share each layer,
-    where the board has threads, and the bounds on what one of so many processors moves.
+    where the board has as many, and the bounds on what one of so many processors moves.
     """
-    if threads and not boards.load(options.board).bare_metal:
+    most = most_threads(boards.load(options.board))
+    if threads and (most is None or threads <= most):
         options = replace(options, threads=threads)
     with Decider(options, tell) as decider:
         try:

@@ -30,6 +30,17 @@ class Team:
     cpus: tuple[int, ...] = ()
 
 
+def most_threads(board: Board) -> int | None:
+    """How many may share a network: as many as there are cores, one without an operating system;
+    None where the file states no number."""
+    return 1 if board.bare_metal else len(_cores(board)) or board.cores
+
+
+def _cores(board: Board) -> list[tuple[float, int]]:
+    """Speed and number of each that the file tells apart."""
+    return [(kind.speed, cpu) for kind in board.threads.kinds for cpu in kind.cpus]
+
+
 def team_of(board: Board, threads: int) -> Team | None:
     """``threads`` cores of ``board``; None for one.
 
@@ -45,10 +56,8 @@ def team_of(board: Board, threads: int) -> Team | None:
             hint="leave --threads out; or compile for a board of the same ISA that has one, whose "
             "PREFIX_threads.h you replace by tasks of your RTOS (docs/threads.md)",
         )
-    stated = board.threads
-    cores = [(kind.speed, cpu) for kind in stated.kinds for cpu in kind.cpus]
-    cores = sorted(cores, key=lambda core: -core[0])  # stable: those of a kind as they are listed
-    count = len(cores) or board.cores
+    stated, count = board.threads, most_threads(board)
+    cores = sorted(_cores(board), key=lambda core: -core[0])  # those of a kind as they are listed
     if count is not None and threads > count:
         raise UsageError(
             f"--threads {threads}",

@@ -29,15 +29,15 @@ def share_out(choice: Choice, machine: Machine) -> Choice:
     return replace(choice, layers=tuple(layers), steps=tuple(steps))
 
 
-def _shared(choice: Choice, step: Step, machine: Machine, constants: int) -> Step:
-    layer, team = choice.layers[step.layers[0]], machine.team
+def _shared(choice: Choice, whole: Step, machine: Machine, constants: int) -> Step:
+    layer, team = choice.layers[whole.layers[0]], machine.team
     assert team is not None
     views = (alias for alias in layer.aliases if alias.exact)
     if layer.free_if_aliased and any(views):
-        return step  # mostly nothing is called
+        return whole  # mostly nothing is called
     operands = between_neighbours(layer, choice.graph.tensors, constants)
     found = best(layer, splits_of(layer, choice.isa), operands, machine, team)
-    return replace(step, workers=max(1, len(found.shares)), shares=found.shares)
+    return replace(whole, workers=max(1, len(found.shares)), shares=found.shares)
 
 
 def _apart(layer: Layer) -> Layer:

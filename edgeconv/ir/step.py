@@ -33,20 +33,20 @@ class Divides:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A loop that workers can share: ``count`` rounds, taken in multiples of ``unit``, the last of
-    which may be less."""
+    """A loop that workers can share: ``count`` rounds, so many (``multiple``) at a time but for the
+    last of them."""
 
     count: int
-    unit: int = 1
+    multiple: int = 1
 
     @property
     def pieces(self) -> int:
         """What can be shared out."""
-        return -(-self.count // self.unit)
+        return -(-self.count // self.multiple)
 
     def between(self, first: int, last: int) -> tuple[int, int]:
         """The rounds of the pieces [first, last)."""
-        return min(first * self.unit, self.count), min(last * self.unit, self.count)
+        return min(first * self.multiple, self.count), min(last * self.multiple, self.count)
 
 
 WHOLE = Axis(1)  # nothing to share

@@ -66,8 +66,8 @@ def _by_rows(params: Mapping[str, Param], target: Target) -> Splits:
 
 
 def _images(params: Mapping[str, Param], target: Target) -> Splits:
-    unit = target.lanes if params["kernel_function"] == "global_rows" else 1
-    return Splits(items=Axis(_number(params, "images"), unit))
+    multiple = target.lanes if params["kernel_function"] == "global_rows" else 1
+    return Splits(items=Axis(_number(params, "images"), multiple))
 
 
 def outermost(sizes: Sequence[int], rows: int, n: int) -> int:
@@ -81,8 +81,8 @@ def _binary(params: Mapping[str, Param], target: Target) -> Splits:
     sizes, rows, n = _numbers(params, "sizes"), _number(params, "rows"), _number(params, "n")
     if math.prod(sizes) == 1 and n <= target.lanes:
         return Splits()
-    unit = LINE_ELEMENTS if math.prod(sizes) == rows == 1 else 1
-    return Splits(items=Axis(outermost(sizes, rows, n), unit))
+    multiple = LINE_ELEMENTS if math.prod(sizes) == rows == 1 else 1
+    return Splits(items=Axis(outermost(sizes, rows, n), multiple))
 
 
 def _elements(params: Mapping[str, Param], target: Target) -> Splits:
@@ -92,8 +92,8 @@ def _elements(params: Mapping[str, Param], target: Target) -> Splits:
 
 def _affine(params: Mapping[str, Param], target: Target) -> Splits:
     outer, channels, pixels = _numbers(params, "sizes")[:3]
-    unit = target.lanes if params["rows"] else 1
-    return Splits(Axis(pixels, unit), Axis(outer * channels))
+    multiple = target.lanes if params["rows"] else 1
+    return Splits(Axis(pixels, multiple), Axis(outer * channels))
 
 
 def _outer(params: Mapping[str, Param], target: Target) -> Splits:
@@ -126,13 +126,13 @@ def _resize(params: Mapping[str, Param], target: Target) -> Splits:
 
 
 def _reduce(params: Mapping[str, Param], target: Target) -> Splits:
-    unit = target.lanes if params["kernel_function"] == "rows" else 1
-    return Splits(items=Axis(math.prod(_numbers(params, "kept")), unit))
+    multiple = target.lanes if params["kernel_function"] == "rows" else 1
+    return Splits(items=Axis(math.prod(_numbers(params, "kept")), multiple))
 
 
 def _lrn(params: Mapping[str, Param], target: Target) -> Splits:
-    unit = 8 * target.lanes  # EC_LRN_PIXELS, and vectors of pixels
-    return Splits(items=Axis(_number(params, "pixels"), unit))
+    multiple = 8 * target.lanes  # EC_LRN_PIXELS, and vectors of pixels
+    return Splits(items=Axis(_number(params, "pixels"), multiple))
 
 
 def _int8_binary(params: Mapping[str, Param], target: Target) -> Splits:

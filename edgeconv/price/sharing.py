@@ -2,9 +2,9 @@
 
 Workers stand in a rectangle: those side by side have the same rows of the output and share its
 items, filters mostly; those one above the other share the rows; all take parts as large as their
-cores are fast.  Of all rectangles, of any number of workers, that is taken whose slowest worker is done
-first.  This is the blocking of processors of Chen et al., "Communication Bounds for Convolutional
-Neural Networks" (PASC 2022), Section 4.2, as far as sums stay whole.
+cores are fast.  Of all rectangles, of any number of workers, that is taken whose slowest worker is
+done first.  This is the blocking of processors of Chen et al., "Communication Bounds for
+Convolutional Neural Networks" (PASC 2022), Section 4.2, as far as sums stay whole.
 """
 
 from __future__ import annotations

@@ -22,8 +22,8 @@ from edgeconv.bounds import (
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph
 from edgeconv.ir.step import Share
-from edgeconv.lowering.splits import splits_of
 from edgeconv.ir.work import Crossing
+from edgeconv.lowering.splits import splits_of
 from edgeconv.predict.traffic import precision_of
 from edgeconv.price.machine import caches_of, sources
 from edgeconv.price.operands import between_neighbours
