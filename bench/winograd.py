@@ -3,6 +3,7 @@ instructions that they execute under QEMU, beside the cheapest other algorithm.
 
     python bench/winograd.py resnet18.onnx
     python bench/winograd.py resnet18.onnx --board raspberry-pi-4
+    python bench/winograd.py --bounds 64
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ from edgeconv import board as boards
 from edgeconv import frontend, passes
 from edgeconv.algorithms.packing import weights_of
 from edgeconv.algorithms.problem import problem_of
+from edgeconv.algorithms.winograd.bound import UNIT, amplification, roundings
 from edgeconv.algorithms.winograd.candidate import applies
-from edgeconv.algorithms.winograd.forms import error_of, forms_for
+from edgeconv.algorithms.winograd.forms import OUTPUTS, error_of, forms_for
 from edgeconv.choose import select
 from edgeconv.choose.winograd import forms_within
 from edgeconv.errors import EdgeconvError
@@ -35,10 +37,24 @@ def errors(model: Path) -> Iterator[tuple[str, dict[Nested, float]]]:
     graph = passes.optimise(frontend.load(model))
     for node in graph.nodes:
         if node.op == "Conv" and applies(problem_of(node, graph)):
-            weights = weights_of(node, graph)
-            sizes = list(forms_for(*weights.shape[2:])) if weights.ndim == 4 else []
-            if sizes:
-                yield node.name, {form: error_of(form, weights) for each in sizes for form in each}
+            weights, strides = weights_of(node, graph), node.attrs["strides"]
+            sizes = (
+                list(forms_for(*weights.shape[2:], strides=strides)) if weights.ndim == 4 else []
+            )
+            forms = [form for each in sizes for form in each]
+            if forms:
+                yield node.name, {form: error_of(form, weights, strides) for form in forms}
+
+
+def print_bounds(channels: int) -> None:
+    """Of every form: what rounding can take any output off, whatever filters and inputs."""
+    print("form           amplification  roundings  bound")
+    for taps in sorted(OUTPUTS):
+        for form, *_ in forms_for(taps, taps):
+            found, count = amplification(form), roundings(form, channels)
+            bound = found * count * UNIT
+            print(f"{form!s:14} {found:13.1f} {count:10}  {bound:.1e}")
+    print(f"{channels} channels; parts of the sum of a filter's magnitudes and the largest input")
 
 
 def print_errors(model: Path) -> None:
@@ -79,14 +95,19 @@ def print_counts(model: Path, name: str, error: float) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("model", type=Path, metavar="MODEL.onnx")
+    parser.add_argument("model", nargs="?", type=Path, metavar="MODEL.onnx")
+    parser.add_argument("--bounds", type=int, metavar="CHANNELS", help="print those of every form")
     parser.add_argument("--board", action="append", default=[], help="count instructions there")
     parser.add_argument("--error", type=float, default=1e-4, help="of a layer, for the counts")
     args = parser.parse_args()
+    if not (args.model or args.bounds):
+        parser.error("a model, or --bounds")
     try:
-        if not args.board:
+        if args.bounds:
+            print_bounds(args.bounds)
+        if args.model and not args.board:
             print_errors(args.model)
-        for name in args.board:
+        for name in args.board if args.model else ():
             print_counts(args.model, name, args.error)
     except EdgeconvError as error:
         print("\n".join([error.one_line(), *error.details]), file=sys.stderr)

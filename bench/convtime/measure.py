@@ -68,13 +68,15 @@ def measure(
     library: Library,
     align: int,
     effort: Effort,
+    tolerance: float = TOLERANCE,
 ) -> dict[str, float]:
     """Median seconds of every candidate; ``functions`` names the C function of each.
 
-    Raises EdgeconvError when the output of one is not that of the first.
+    Raises EdgeconvError when the output of one is not that of the first, within ``tolerance`` of
+    its largest magnitude.
     """
     calls = _prepare(functions, align)
-    _require_agreement(convolution, calls, library)
+    _require_agreement(convolution, calls, library, tolerance)
     samples: dict[str, list[float]] = {call.candidate.name: [] for call in calls}
     repeats = {}
     for call in calls:
@@ -131,7 +133,9 @@ def _prepare(functions: Sequence[tuple[Candidate, str]], align: int) -> list[_Ca
     return calls
 
 
-def _require_agreement(convolution: Convolution, calls: Sequence[_Call], library: Library) -> None:
+def _require_agreement(
+    convolution: Convolution, calls: Sequence[_Call], library: Library, tolerance: float
+) -> None:
     want: Floats | None = None
     for call in calls:
         call.values.fill(np.nan)
@@ -142,10 +146,10 @@ def _require_agreement(convolution: Convolution, calls: Sequence[_Call], library
         if want is None:
             want = got
         error = float(np.max(np.abs(got - want)) / np.max(np.abs(want)))
-        if not error <= TOLERANCE:  # NaN is no agreement either
+        if not error <= tolerance:  # NaN is no agreement either
             raise EdgeconvError(
                 "wrong result",
                 where=f"{call.candidate.name}: {convolution.label}",
                 got=f"a difference of {error:.2g} of the largest output",
-                rule=f"from {calls[0].candidate.name} by at most {TOLERANCE:g}",
+                rule=f"from {calls[0].candidate.name} by at most {tolerance:g}",
             )

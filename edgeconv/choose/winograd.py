@@ -23,7 +23,7 @@ def forms_within(graph: Graph, limits: Mapping[str, float]) -> Forms:
     """Of the convolutions that ``limits`` names, the forms whose error on their own filters is at
     most that part of their largest output; those that have none are left out."""
     found = {
-        node.name: accurate(weights_of(node, graph), limits[node.name])
+        node.name: accurate(weights_of(node, graph), limits[node.name], node.attrs["strides"])
         for node in convolutions(graph)
         if node.name in limits
     }
@@ -35,7 +35,7 @@ def forms_described(graph: Graph, plans: Mapping[str, Mapping[str, object]]) -> 
     found = {}
     for node in convolutions(graph):
         plan = plans.get(node.name, {}).items()
-        sizes = forms_for(*weights_of(node, graph).shape[2:])
+        sizes = forms_for(*weights_of(node, graph).shape[2:], strides=node.attrs["strides"])
         found[node.name] = tuple(f for each in sizes for f in each if described(f).items() <= plan)
     return {name: forms for name, forms in found.items() if forms}
 

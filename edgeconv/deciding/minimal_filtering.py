@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 from edgeconv.algorithms.packing import weights_of
 from edgeconv.algorithms.winograd.forms import error_of
@@ -25,6 +26,7 @@ from edgeconv.frontend.running import EngineRefusesError, has_runtime
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.graph import Graph
 from edgeconv.ir.grids import rounded_to
+from edgeconv.ir.minimal_filter import Nested
 from edgeconv.options import CompileOptions
 from edgeconv.progress import Tell, nobody
 from edgeconv.report.document import Report
@@ -119,11 +121,15 @@ class MinimalFiltering:
         some = given.at_most(_MOST_SAMPLES if given.promised else 1)
         source = given.source if given.promised else "seeded inputs"
         nodes = {node.name: node for node in convolutions(graph)}
-        weights = {name: weights_of(node, graph) for name, node in nodes.items()}
+
+        def own_error(name: str, form: Nested) -> float:
+            node = nodes[name]
+            return error_of(form, weights_of(node, graph), node.attrs["strides"])
+
         outputs = OutputError(graph, list(nodes.values()), some)
         for attempt in range(_ATTEMPTS):
             forms = {
-                name: max(allowed, key=lambda form: error_of(form, weights[name]))
+                name: max(allowed, key=partial(own_error, name))
                 for name, allowed in self.forms(graph).items()
             }
             error = outputs.of(forms)
@@ -132,7 +138,7 @@ class MinimalFiltering:
                 return
             share = self.limit / MARGIN / 2 ** (attempt + 1) / len(forms)
             for name, form in forms.items():
-                alone, own = outputs.of({name: form}), error_of(form, weights[name])
+                alone, own = outputs.of({name: form}), own_error(name, form)
                 if alone > share:
                     self._own[name] = own * share / alone
         self._own = dict.fromkeys(nodes, 0.0)

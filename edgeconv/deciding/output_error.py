@@ -75,7 +75,14 @@ class OutputError:
         problem = problem_of(node, graph)
         x, weights = plain[node.inputs[0]], graph[node.inputs[1]].constant()
         shape = graph[node.output].shape
-        made = convolved(form, x, weights.astype(np.float32), problem.pads[1:], shape[2:])
+        made = convolved(
+            form,
+            x,
+            weights.astype(np.float32),
+            problem.pads[1:],
+            shape[2:],
+            problem.strides[1:],
+        )
         bias = node.inputs[2] if len(node.inputs) > 2 else ""
         if bias:
             made += graph[bias].constant().astype(np.float32).reshape(-1, 1, 1)

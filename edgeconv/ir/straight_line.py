@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 Terms = tuple[tuple[Fraction, str], ...]  # factors and names of what they multiply
+Matrix = tuple[tuple[Fraction, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,27 @@ class Routine:
         """Vector instructions: additions and multiply-adds, and what begins a sum with a factor."""
         return sum(len(each.terms) - (each.terms[0][0] == 1) for each in self.sums)
 
-    def matrix(self) -> tuple[tuple[Fraction, ...], ...]:
+    @property
+    def roundings(self) -> int:
+        """At most so many lie between an input and an output: a sum rounds products, if it has any,
+        and then every addition."""
+        known = {f"x{i}": 0 for i in range(self.inputs)}
+        for each in self.sums:
+            multiplied = any(abs(factor) != 1 for factor, _ in each.terms)
+            own = len(each.terms) - 1 + multiplied
+            known[each.name] = own + max(known[name] for _, name in each.terms)
+        return max(known[name] for name in self.outputs)
+
+    def magnitudes(self) -> Matrix:
+        """`matrix`, but for magnitudes in place of all factors: what sums are made of before any of
+        it cancels."""
+        sums = (
+            Sum(each.name, tuple((abs(factor), name) for factor, name in each.terms))
+            for each in self.sums
+        )
+        return replace(self, sums=tuple(sums)).matrix()
+
+    def matrix(self) -> Matrix:
         """What it computes, exactly: a row of factors of the inputs for each output."""
         zero = Fraction(0)
         known = {

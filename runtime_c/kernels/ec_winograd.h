@@ -14,6 +14,8 @@
    rows of tiles are summed before they are transformed back: in one dimension a minimal filter, in
    the other a convolution.  Rows of tiles are then those of the input, which meet a strip's.
 
+   A convolution with strides is one without of the phases of its input (ec_phases.h).
+
    Filters: vectors of a micro-kernel's tile, position, row of the filter, input channel, filter.
    Panel: position, and then tile and channel; or, where the micro-kernel has its rows packed, rows of
    a micro-kernel's tile, channel and tile.  Behind it the sums: position, tile, vector.
@@ -42,6 +44,8 @@ typedef struct ec_winograd {
     int out_rows_by, out_columns_by; /* and of sums */
     int across, tiles;            /* tiles of a row, of an image */
     int summed;                   /* rows of tiles whose products are summed */
+    int phases_h, phases_w; /* of rows and columns, of which a convolution with strides has its channels, */
+    int whole_h, whole_w;   /* and the first of these, whose filters have all taps; 0 without strides */
     int strip;                    /* tiles of a strip, a multiple of mr */
     int mr, nv;                   /* of the micro-kernel */
     int prefetch;                 /* whether filters are fetched ahead */
@@ -172,22 +176,57 @@ EC_NEST void ec_winograd_pack(const ec_winograd spec, const float *in, int first
         }
 }
 
-/* A register tile's products with a row of filters.  Those that the first one of a strip meets come
-   from furthest away. */
+/* A register tile's products with so many channels of filters.  Those that the first one of a strip
+   meets come from furthest away. */
 EC_INLINE void ec_winograd_mac(const ec_winograd spec, ec_sums *sums, const float *tiles,
-                               ptrdiff_t a_row, ptrdiff_t a_k, const float *filters, int first, int nv)
+                               ptrdiff_t a_row, ptrdiff_t a_k, const float *filters, int channels,
+                               int first, int nv)
 {
     const char *const a = (const char *)tiles, *const b = (const char *)filters;
     if (spec.prefetch && first) {
         const char *const next = b + EC_WINOGRAD_AHEAD;
         const int bytes = nv * EC_VL * 4; /* of a channel */
-        ec_ahead ahead = {.next = next, .end = next + (ptrdiff_t)spec.in_c * bytes,
+        ec_ahead ahead = {.next = next, .end = next + (ptrdiff_t)channels * bytes,
                           .lines = ec_ceil_div(EC_WINOGRAD_FEW * bytes, EC_LINE_BYTES),
                           .few = EC_WINOGRAD_FEW};
-        ec_row_mac_ahead(spec.micro_kernel, sums, a, a_row, a_k, b, spec.in_c, &ahead, spec.mr, nv);
+        ec_row_mac_ahead(spec.micro_kernel, sums, a, a_row, a_k, b, channels, &ahead, spec.mr, nv);
     } else {
-        ec_row_mac(spec.micro_kernel, sums, a, a_row, a_k, b, spec.in_c, spec.mr, nv);
+        ec_row_mac(spec.micro_kernel, sums, a, a_row, a_k, b, channels, spec.mr, nv);
     }
+}
+
+/* What a position multiplies of its channels: runs of so many, each `apart` channels from the last. */
+typedef struct ec_winograd_depth {
+    int runs, channels, apart;
+} ec_winograd_depth;
+
+/* At infinity, the last row and column, a filter has its last tap alone: phases without it, which come
+   last, have no products there. */
+EC_INLINE ec_winograd_depth ec_winograd_depth_of(const ec_winograd spec, int position)
+{
+    if (!spec.phases_h)
+        return (ec_winograd_depth){.runs = 1, .channels = spec.in_c};
+    const int i = position / spec.taken_w, j = position % spec.taken_w;
+    const int rows = spec.taken_h > 1 && i == spec.taken_h - 1 ? spec.whole_h : spec.phases_h;
+    const int columns = spec.taken_w > 1 && j == spec.taken_w - 1 ? spec.whole_w : spec.phases_w;
+    const int phase = spec.in_c / (spec.phases_h * spec.phases_w);
+    if (columns == spec.phases_w)
+        return (ec_winograd_depth){.runs = 1, .channels = rows * columns * phase};
+    return (ec_winograd_depth){
+        .runs = rows, .channels = columns * phase, .apart = spec.phases_w * phase};
+}
+
+/* Channels of all positions together. */
+EC_INLINE int ec_winograd_channels(const ec_winograd spec)
+{
+    int channels = 0;
+    if (!spec.phases_h)
+        return ec_winograd_positions(spec) * spec.in_c;
+    for (int t = 0; t < ec_winograd_positions(spec); t++) {
+        const ec_winograd_depth depth = ec_winograd_depth_of(spec, t);
+        channels += depth.runs * depth.channels;
+    }
+    return channels;
 }
 
 /* Products of all positions of a strip with nv vectors of filters, summed over the channels. */
@@ -197,19 +236,24 @@ EC_INLINE void ec_winograd_multiply(const ec_winograd spec, const float *panel, 
     const ptrdiff_t a_row = spec.packed ? 4 : 4 * (ptrdiff_t)spec.line;
     const ptrdiff_t a_k = spec.packed ? 4 * (ptrdiff_t)spec.mr : 4;
     const ptrdiff_t a_summed = (ptrdiff_t)spec.across * spec.line;
-    const ptrdiff_t b_summed = (ptrdiff_t)spec.in_c * nv * EC_VL;
     for (int t = 0; t < ec_winograd_positions(spec); t++) {
+        const ec_winograd_depth depth = ec_winograd_depth_of(spec, t);
+        const ptrdiff_t b_run = (ptrdiff_t)depth.channels * nv * EC_VL;
         for (int tile = 0; tile < spec.strip; tile += spec.mr) {
+            const float *b = filters;
             ec_sums of;
             ec_row_init(spec.micro_kernel, &of, NULL, 0, spec.mr, nv);
             for (int row = 0; row < spec.summed; row++)
-                ec_winograd_mac(spec, &of, panel + tile * (ptrdiff_t)spec.line + row * a_summed,
-                                a_row, a_k, filters + row * b_summed, tile == 0, nv);
+                for (int run = 0; run < depth.runs; run++, b += b_run)
+                    ec_winograd_mac(spec, &of,
+                                    panel + tile * (ptrdiff_t)spec.line + row * a_summed +
+                                        run * depth.apart * a_k / 4,
+                                    a_row, a_k, b, depth.channels, tile == 0, nv);
             ec_row_save(spec.micro_kernel, &of, sums, spec.mr, nv);
             sums += spec.mr * nv * EC_VL;
         }
         panel += (ptrdiff_t)ec_winograd_held(spec) * spec.line;
-        filters += spec.summed * b_summed;
+        filters += spec.summed * depth.runs * b_run;
     }
 }
 
@@ -248,7 +292,7 @@ EC_NEST void ec_winograd_strip(const ec_winograd spec, const ec_epilogue epilogu
 {
     const ptrdiff_t plane = (ptrdiff_t)spec.out_h * spec.out_w * EC_VL;
     const int positions = ec_winograd_positions(spec);
-    const ptrdiff_t of_vector = (ptrdiff_t)positions * spec.summed * spec.in_c * EC_VL;
+    const ptrdiff_t of_vector = (ptrdiff_t)spec.summed * ec_winograd_channels(spec) * EC_VL;
     float *const sums =
         operands.panel + (ptrdiff_t)positions * ec_winograd_held(spec) * spec.line;
     ec_winograd_multiply(spec, operands.panel, operands.filters + vector * of_vector, sums, nv);

@@ -141,7 +141,8 @@ def graph_of(conv: Convolution, algorithm: str, w: Array, b: Array) -> Graph:
 
 def forms_of(conv: Convolution) -> tuple[Nested, ...]:
     """The forms that it can be computed in."""
-    return tuple(points[0] for points in forms_for(conv.kernel_h, conv.kernel_w))
+    kernel, strides = (conv.kernel_h, conv.kernel_w), (conv.stride_h, conv.stride_w)
+    return tuple(points[0] for points in forms_for(*kernel, strides=strides))
 
 
 def _weightless(conv: Convolution, algorithm: str) -> Graph:

@@ -97,7 +97,7 @@ def test_sample(build_once: Build, rows: list[Convolution]) -> None:
 
 def by_minimal_filtering(rows: Sequence[Convolution]) -> list[Convolution]:
     """Those that have forms on every target."""
-    others = {"strided", "dilated", "grouped", "depthwise"}
+    others = {"dilated", "grouped", "depthwise"}
     return [row for row in rows if forms_of(row) and others.isdisjoint(row.kinds)]
 
 

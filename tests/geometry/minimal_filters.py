@@ -36,19 +36,28 @@ def draw(draws: Draws) -> Spec:
     """A convolution with the form that it is to be computed in."""
     while True:
         form = forms(draws)
-        kernel = form.down.taps, form.across.taps
-        size = draws.one(SIZES), draws.one(SIZES)
-        pads = tuple(draws.up_to(taps) for taps in kernel * 2)
-        high, wide = (size[i] + pads[i] + pads[i + 2] - kernel[i] + 1 for i in range(2))
         batch, groups = draws.up_to(2, 1), draws.one((1, 1, 1, 2, 3))
+        strided = groups == 1 and draws.often(0.4)
+        strides = (draws.up_to(3, 1), draws.up_to(3, 1)) if strided else (1, 1)
+        taps = form.down.taps, form.across.taps
+        # Some phases have a tap less.
+        kernel = tuple(
+            stride * count - draws.up_to(stride - 1)
+            for stride, count in zip(strides, taps, strict=True)
+        )
+        size = draws.one(SIZES), draws.one(SIZES)
+        pads = tuple(draws.up_to(count) for count in kernel * 2)
+        high, wide = (
+            (size[i] + pads[i] + pads[i + 2] - kernel[i]) // strides[i] + 1 for i in range(2)
+        )
         in_c, out_c = draws.one(CHANNELS), draws.one(CHANNELS)
         if groups > 1:
             in_c = out_c = groups * GROUPED
-        macs = batch * high * wide * form.down.taps * form.across.taps * in_c * out_c // groups
+        macs = batch * high * wide * kernel[0] * kernel[1] * in_c * out_c // groups
         if min(high, wide) >= 1 and macs <= MOST_MACS:
             break
     out = (batch, out_c, high, wide)
-    fixed = {"strides": (1, 1), "dilations": (1, 1), "minimal_filters": (form,)}
+    fixed = {"strides": strides, "dilations": (1, 1), "minimal_filters": (form,)}
     return Spec(
         "Conv",
         {

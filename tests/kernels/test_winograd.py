@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from edgeconv.algorithms.winograd.bound import UNIT, error_bound, roundings
 from edgeconv.algorithms.winograd.forms import forms_for
-from edgeconv.algorithms.winograd.plan import routine_of
-from edgeconv.algorithms.winograd.toom_cook import doubles, matrices
+from edgeconv.algorithms.winograd.phases import of_filters
 from edgeconv.cache import Cache
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.minimal_filter import Nested
@@ -25,7 +25,8 @@ from tests.kernels.harness import Build, Spec, check
 from tests.kernels.test_conv import RELU, conv
 
 CLIP = Activation("clip", -1.0, 1.5)
-ALL = {sides: list(forms_for(*sides)) for sides in ((3, 3), (5, 5), (7, 7), (3, 5), (5, 3))}
+SIDES = ((3, 3), (5, 5), (7, 7), (3, 5), (5, 3), (2, 2), (4, 4))
+ALL = {sides: list(forms_for(*sides)) for sides in SIDES}
 ALL |= {sides: list(forms_for(*sides)) for sides in ((1, 3), (1, 7), (5, 1), (7, 1))}
 TWO = [
     form for sides, sizes in ALL.items() for points in sizes for form in points if min(sides) > 1
@@ -35,30 +36,25 @@ UNEQUAL = [form for form in TWO if form not in SQUARE and form.summed == 1]
 SUMMED = [form for form in TWO if form.summed > 1]
 LENGTHS = [sizes[-1][-1] for sides, sizes in ALL.items() if min(sides) == 1]
 FORMS = {"two dimensions": [*SQUARE, *UNEQUAL[::12]], "one dimension": [*LENGTHS, *SUMMED[::4]]}
+# Kernels and strides: phases of as many taps and of fewer.
+STRIDED = (
+    *(((3, 3), (2, 2)), ((5, 5), (2, 2)), ((7, 7), (2, 2)), ((11, 11), (4, 4))),
+    *(((4, 4), (2, 2)), ((3, 5), (1, 2)), ((7, 3), (2, 3)), ((1, 5), (2, 2))),
+)
 
 
 def winograd(form: Nested, spec: Spec) -> Spec:
-    """``spec`` in this form, with what rounding can make of it at most (Higham, Accuracy and
-    Stability of Numerical Algorithms, 2002, Section 3.1): so many roundings one after the other, of
-    sums of magnitudes that the matrices' absolute values give."""
-    weights = np.abs(spec.inputs["w"].astype(np.float64))
-    one = np.full((form.down.products, form.across.products), np.abs(spec.inputs["x"]).max())
-    filters = _nested(form, "of_filter", weights).sum(axis=1)
-    magnitudes = _nested(form, "of_products", filters * _nested(form, "of_input", one))
-    # Of products, channels and rows that are summed; of filter, bias and residual.
-    roundings = form.summed * weights.shape[1] + 4
-    for each in (form.down, form.across):
-        roundings += sum(routine_of(each, side).operations for side in ("input", "output"))
+    """``spec`` in this form, held to the bound of what rounding can make of it; bias and residual
+    are rounded, too."""
+    weights = of_filters(spec.inputs["w"], spec.attrs["strides"])
+    largest = float(np.abs(spec.inputs["x"]).max())
+    added = [values for values in (spec.inputs.get("b"), spec.residual) if values is not None]
+    # The harness multiplies both, in units of 2^-23.
+    tolerance = roundings(form, weights.shape[1]) / 2 + len(added)
+    scale = error_bound(form, weights, largest) / UNIT / roundings(form, weights.shape[1])
+    scale += sum(float(np.abs(values).max()) for values in added)
     attrs = {**spec.attrs, "algorithm": "winograd", "minimal_filters": (form,)}
-    scale = float(magnitudes.max() + np.abs(spec.expected()).max())
-    return replace(spec, attrs=attrs, tolerance=roundings / 2, scale=scale)
-
-
-def _nested(form: Nested, name: str, values: np.ndarray) -> np.ndarray:
-    down, across = (
-        np.abs(doubles(getattr(matrices(each), name))) for each in (form.down, form.across)
-    )
-    return np.asarray(down @ values @ across.T)
+    return replace(spec, attrs=attrs, tolerance=tolerance, scale=scale)
 
 
 def specs(form: Nested, target: Target) -> Iterator[Spec]:
@@ -82,6 +78,27 @@ def specs(form: Nested, target: Target) -> Iterator[Spec]:
 def test_every_form(kind: str, build: Build, folder: Path) -> None:
     chosen = [winograd(form, spec) for form in FORMS[kind] for spec in specs(form, build.target)]
     check(build, [case for spec in chosen for case in spec.cases(build.target)], folder)
+
+
+def strided(target: Target) -> Iterator[Spec]:
+    """Channels of fewer than a vector, of whole ones and of one more; images that the stride does
+    not divide."""
+    lanes = target.lanes
+    for kernel, strides in STRIDED:
+        for form, *_ in forms_for(*kernel, strides=strides):
+            down, across = form.down.outputs, form.across.outputs
+            h, w = 2 * down * strides[0] + kernel[0] + 1, across * strides[1] + kernel[1] - 1
+            half = (kernel[0] // 2, kernel[1] // 2) * 2
+            usual = {"pads": half, "strides": strides}
+            yield winograd(form, conv((1, 3, h, w), 2 * lanes, kernel, **usual, after=RELU))
+            yield winograd(form, conv((2, lanes, h, w), 3, kernel, **usual, residual=True))
+            yield winograd(form, conv((1, lanes + 1, h, w), lanes, kernel, strides=strides))
+
+
+def test_strides(build: Build, folder: Path) -> None:
+    check(
+        build, [case for spec in strided(build.target) for case in spec.cases(build.target)], folder
+    )
 
 
 def test_filters_are_fetched_ahead(build: Build, folder: Path) -> None:

@@ -95,12 +95,13 @@ def axes(draw: st.DrawFn) -> tuple[int, int, int, int, int, int]:
 
 
 @st.composite
-def unit_strides(draw: st.DrawFn) -> tuple[int, int, int, int, int, int]:
-    """The same of a dimension that Winograd has a form for."""
-    kernel = draw(st.sampled_from([3, 5, 7]))
+def minimal(draw: st.DrawFn, most: int) -> tuple[int, int, int, int, int, int]:
+    """The same of a dimension that Winograd has a form for, with strides up to ``most``."""
+    stride = draw(st.integers(1, most))
+    kernel = stride * draw(st.sampled_from([2, 3, 4, 5, 7])) - draw(st.integers(0, stride - 1))
     pad = draw(st.integers(0, kernel // 2))
     size = draw(st.integers(kernel, 70))
-    return size, size + 2 * pad - kernel + 1, kernel, 1, 1, pad
+    return size, (size + 2 * pad - kernel) // stride + 1, kernel, stride, 1, pad
 
 
 FLAT = (1, 1, 1, 1, 1, 0)
@@ -125,7 +126,8 @@ def problems(draw: st.DrawFn, algorithm: str, lanes: int) -> ConvProblem:
         reads = writes = blocked(lanes)
         if groups > 1:
             in_c, out_c = (groups * lanes * draw(st.integers(2, 3)) for _ in range(2))
-        plain = [FLAT, draw(unit_strides()), draw(unit_strides())]
+        most = 1 if groups > 1 else 3
+        plain = [FLAT, draw(minimal(most)), draw(minimal(most))]
         in_size, out_size, kernel, strides, dilations, pads = zip(*plain, strict=True)
     elif rows:
         reads = writes = CHANNELS_LAST
@@ -137,7 +139,8 @@ def problems(draw: st.DrawFn, algorithm: str, lanes: int) -> ConvProblem:
     stored = Encoding({"bfloat16": 16, "int8_packed": 8}.get(algorithm, 32))
     made = ConvProblem(batch, in_c, out_c, groups, *spatial, reads, writes, stored)
     if algorithm == "winograd":
-        allowed = draw(st.sampled_from([form for size in forms_for(*kernel[1:]) for form in size]))
+        sizes = forms_for(*kernel[1:], strides=strides[1:])
+        allowed = draw(st.sampled_from([form for size in sizes for form in size]))
         return replace(made, minimal_filters=(allowed,))
     if algorithm == "int8_packed":
         return replace(made, in_as=stored, out_as=stored, whole_sums=True)

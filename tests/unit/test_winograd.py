@@ -182,7 +182,13 @@ def test_price_decides_where_it_is_allowed() -> None:
 
 
 @pytest.mark.parametrize(
-    "attrs", [{"strides": (2, 1)}, {"dilations": (2, 2), "pads": (2, 2, 2, 2)}, {"groups": 64}]
+    "attrs",
+    [
+        {"strides": (3, 3)},  # a tap in each phase
+        {"strides": (2, 1), "groups": 4},
+        {"dilations": (2, 2), "pads": (2, 2, 2, 2)},
+        {"groups": 64},
+    ],
 )
 def test_what_has_no_form_is_refused_by_name(attrs: Any) -> None:
     with pytest.raises(EdgeconvError, match="algorithm does not apply"):

@@ -1,4 +1,5 @@
-"""Winograd's minimal filtering in one dimension or two, over strips of tiles.
+"""Winograd's minimal filtering in one dimension or two, over strips of tiles; convolutions with
+strides as the sum of several without.
 
 Fewer products than a direct convolution has, of filters and inputs that are transformed; the error
 is larger, so that a node is computed so only in the forms that it names (``minimal_filters``).
@@ -18,11 +19,15 @@ from edgeconv.targets import Target
 
 
 def _layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
-    """Blocks of as many channels as a vector has lanes, in and out."""
-    del graph
+    """Blocks of as many channels as a vector has lanes, in and out; of fewer channels whose phases
+    are copied anyway planes, too."""
     xc = blocked(target.lanes) if target.lanes > 1 else ROW_MAJOR
     fixed = (ROW_MAJOR,) * (sum(1 for name in node.inputs if name) - 1)
-    return (LayoutOption((xc, *fixed, *((xc,) if node.epilogue.residual else ())), (xc,)),)
+    residual = (xc,) if node.epilogue.residual else ()
+    few = graph[node.inputs[0]].shape[1] < target.lanes
+    strided = any(stride > 1 for stride in node.attrs["strides"])
+    read = (ROW_MAJOR, xc) if few and strided else (xc,)
+    return tuple(LayoutOption((layout, *fixed, *residual), (xc,)) for layout in read)
 
 
 ALGORITHM = Algorithm(
@@ -30,7 +35,7 @@ ALGORITHM = Algorithm(
     candidates,
     _layouts,
     lower,
-    requires="it needs a convolution with strides and dilations of 1 and a kernel of 1, 3, 5 or 7 "
-    "rows and columns, not 1x1, in one group or in groups of whole vectors of channels, in "
-    "float32, and a form whose error is within --winograd-error",
+    requires="it needs a convolution in float32, with dilations of 1 and a kernel of 1, 2, 3, 4, 5 "
+    "or 7 rows and columns, not 1x1 (or of as many times its strides, in one group), in one group "
+    "or in groups of whole vectors of channels, and a form whose error is within --winograd-error",
 )

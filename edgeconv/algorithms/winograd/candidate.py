@@ -9,7 +9,14 @@ from edgeconv.algorithms.axis import axes_of
 from edgeconv.algorithms.candidate import ConvCandidate
 from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.algorithms.traffic import Runs, lost
-from edgeconv.algorithms.winograd.plan import FLOAT_BYTES, WinogradPlan, each_group, make_plans
+from edgeconv.algorithms.winograd.phases import Divided, phases_of
+from edgeconv.algorithms.winograd.plan import (
+    FLOAT_BYTES,
+    MOVE_SLOTS,
+    WinogradPlan,
+    each_group,
+    make_plans,
+)
 from edgeconv.algorithms.work import epilogue
 from edgeconv.cache import Cache
 from edgeconv.encoding import FLOAT32
@@ -20,15 +27,15 @@ WinogradCandidate = ConvCandidate[WinogradPlan]
 
 
 def applies(problem: ConvProblem) -> bool:
-    """Whether there is a form of it at all: no stride or dilation, two dimensions, several channels
-    to sum, in float32."""
-    depth, *window = problem.kernel
+    """Whether there is a form of it at all: no dilation, strides in one group alone and shorter
+    than the kernel, two dimensions, several channels to sum, in float32."""
     plain = problem.in_as == problem.out_as == problem.filters_as == FLOAT32
     whole = problem.in_ring == problem.out_ring == 0
-    flat = depth == 1 and problem.in_size[0] == problem.out_size[0] == 1
-    still = problem.strides[1:] == problem.dilations[1:] == (1, 1)
-    summed = problem.groups == 1 or problem.group_in_c > 1
-    return plain and whole and flat and still and summed and max(window) > 1
+    flat = problem.kernel[0] == problem.in_size[0] == problem.out_size[0] == 1
+    summed = problem.groups == 1 or (problem.group_in_c > 1 and problem.strides[1:] == (1, 1))
+    near = problem.dilations[1:] == (1, 1)
+    taps = max(each.taps for each in phases_of(problem.kernel[1:], problem.strides[1:]))
+    return plain and whole and flat and near and summed and taps > 1
 
 
 def whole_vectors(problem: ConvProblem, lanes: int) -> bool:
@@ -42,33 +49,41 @@ def candidates(problem: ConvProblem, target: Target) -> tuple[WinogradCandidate,
     able = applies(problem) and whole_vectors(problem, target.lanes)
     if not problem.minimal_filters or not target.workspaces or not able:
         return ()
-    groups = each_group(problem)
-    return tuple(
-        ConvCandidate(
-            algorithm="winograd",
-            problem=problem,
-            plan=plan,
-            workspace={
-                "panel": FLOAT_BYTES * plan.panel_floats,
-                "sums": FLOAT_BYTES * plan.sums_floats(target.lanes),
-            },
-            work=_work(groups, plan, target),
-            crossings=partial(_traffic, groups, plan, target, problem.groups),
-        )
-        for plan in make_plans(groups, target)
+    divided = Divided(each_group(problem))
+    plans = make_plans(divided.unit, target, divided.phases)
+    return tuple(candidate_of(problem, plan, target) for plan in plans)
+
+
+def candidate_of(problem: ConvProblem, plan: WinogradPlan, target: Target) -> WinogradCandidate:
+    """What ``plan``, made for a group of ``problem`` without its strides, takes."""
+    divided, lanes = Divided(each_group(problem)), target.lanes
+    return ConvCandidate(
+        algorithm="winograd",
+        problem=problem,
+        plan=plan,
+        workspace={
+            "panel": FLOAT_BYTES * plan.panel_floats,
+            "sums": FLOAT_BYTES * plan.sums_floats(lanes),
+            "phases": FLOAT_BYTES * divided.floats(lanes),
+        },
+        work=_work(divided, plan, target),
+        crossings=partial(_traffic, divided, plan, target, problem.groups),
     )
 
 
-def _work(problem: ConvProblem, plan: WinogradPlan, target: Target) -> Work:
+def _work(divided: Divided, plan: WinogradPlan, target: Target) -> Work:
     """Products read filters once per row of tiles, and tiles once per vector of filters."""
+    problem, copied = divided.unit, 2 * divided.floats(target.lanes)  # read and written
     tiles = problem.batch * plan.strips * plan.strip
     filters = plan.filter_floats(problem, target.lanes)
     panels = tiles * plan.form.products * problem.in_c
     many = plan.filter_tiles(problem, target.lanes)
     read, written = problem.in_elements, problem.out_elements
-    weights, data = filters * tiles / plan.rows, panels * (many + 1) + read + written
+    weights, data = filters * tiles / plan.rows, panels * (many + 1) + read + written + copied
+    # Vectors of channels where a phase has whole ones.
+    moves = copied / target.lanes if divided.own.in_c % target.lanes == 0 else copied
     return Work(
-        slots=plan.cost + epilogue(problem, target),
+        slots=plan.cost + MOVE_SLOTS * moves + epilogue(problem, target),
         moves=weights + data if target.single_issue else 0.0,
         weight_bytes=FLOAT_BYTES * weights,
         data_bytes=FLOAT_BYTES * data,
@@ -76,18 +91,19 @@ def _work(problem: ConvProblem, plan: WinogradPlan, target: Target) -> Work:
 
 
 def _traffic(
-    problem: ConvProblem, plan: WinogradPlan, target: Target, groups: int
+    divided: Divided, plan: WinogradPlan, target: Target, groups: int
 ) -> tuple[Crossing, ...]:
     """What crosses behind each of the target's caches, nearest first, for the whole batch, of which
     so many ``groups`` have filters of their own."""
     caches = sorted(target.caches, key=lambda cache: cache.level)
-    return tuple(_crossing(problem, plan, target.lanes, cache, groups) for cache in caches)
+    return tuple(_crossing(divided, plan, target.lanes, cache, groups) for cache in caches)
 
 
 def _crossing(
-    problem: ConvProblem, plan: WinogradPlan, lanes: int, cache: Cache, groups: int
+    divided: Divided, plan: WinogradPlan, lanes: int, cache: Cache, groups: int
 ) -> Crossing:
     """Strip by strip, under which all filters pass, tile by tile of the micro-kernel."""
+    image, problem = divided.own, divided.unit
     strips = problem.batch * plan.strips
     many = plan.filter_tiles(problem, lanes)
     filters = float(FLOAT_BYTES * plan.filter_floats(problem, lanes))
@@ -102,13 +118,15 @@ def _crossing(
     # Sums are read as soon as they are written; beside filters and a panel that stay.
     sums_lost = lost(cache, Runs(1, sums), Runs(1, filters / many))
     sums_moved = strips * many * sums * sums_lost
+    phases = FLOAT_BYTES * divided.floats(lanes)
+    moved = sums_moved + phases * lost(cache, Runs(1, phases))
     return Crossing(
         level=cache.level,
-        input=FLOAT_BYTES * problem.batch * problem.in_c * _read(problem),
-        packed=strips * panel * (1 + panel_lost * many) - panel + sums_moved,
+        input=FLOAT_BYTES * image.batch * image.in_c * _read(image),
+        packed=strips * panel * (1 + panel_lost * many) - panel + moved,
         filters=filters * (groups + (strips - groups) * filters_lost + strips * again * tile_lost),
         output_reads=0.0,
-        packed_writes=strips * panel * panel_lost + sums_moved,
+        packed_writes=strips * panel * panel_lost + moved,
         output_writes=results,
     )
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from edgeconv.algorithms.winograd.phases import of_filters, of_images
 from edgeconv.algorithms.winograd.plan import routine_of
 from edgeconv.algorithms.winograd.toom_cook import doubles, matrices
 from edgeconv.ir.minimal_filter import Nested
@@ -22,13 +23,21 @@ _AT_ONCE = 1 << 21  # floats of transformed tiles, so that they stay in a cache
 
 
 def convolved(
-    form: Nested, x: Floats, weights: Floats, pads: Sequence[int], out_size: Sequence[int]
+    form: Nested,
+    x: Floats,
+    weights: Floats,
+    pads: Sequence[int],
+    out_size: Sequence[int],
+    strides: Sequence[int] = (1, 1),
 ) -> Floats:
     """The convolution of images ``x`` (n, in_c, h, w) with ``weights`` (out_c, in_c / groups, rows,
-    columns) at stride 1: (n, out_c, *``out_size``).
+    columns): (n, out_c, *``out_size``).
 
     ``pads``: zeros before the first row and column; those behind the last follow from the sizes.
     """
+    if tuple(strides) != (1, 1):
+        x = of_images(x, weights.shape[2:], strides, pads, out_size)
+        weights, pads = of_filters(weights, strides), (0, 0)
     groups = x.shape[1] // weights.shape[1]
     parts = zip(np.split(x, groups, 1), np.split(weights, groups), strict=True)
     found = [_convolved(form, *part, pads, out_size) for part in parts]

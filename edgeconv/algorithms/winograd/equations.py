@@ -13,8 +13,7 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 
-from edgeconv.algorithms.winograd.toom_cook import Matrix
-from edgeconv.ir.straight_line import Routine, Sum, Terms
+from edgeconv.ir.straight_line import Matrix, Routine, Sum, Terms
 
 _Row = dict[str, Fraction]
 _Pair = tuple[str, str, Fraction]  # two names, and the factor of the second over that of the first

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from itertools import product
 
 import numpy as np
 import numpy.typing as npt
 
 from edgeconv.algorithms.winograd.error import relative_error
+from edgeconv.algorithms.winograd.phases import of_filters, phases_of
 from edgeconv.ir.minimal_filter import MinimalFilter, Nested, minimal_filter, plain
 
 Floats = npt.NDArray[np.float32]
 
 # Outputs of a tile by the taps of a filter.
-OUTPUTS = {3: (2, 4, 5, 6), 5: (2, 4), 7: (2, 4)}
+OUTPUTS = {2: (2, 4, 6), 3: (2, 4, 5, 6), 4: (2, 4, 5), 5: (2, 4), 7: (2, 4)}
 SIDE = 8  # inputs of a tile in two dimensions: larger ones lose too many digits (Section 6.5.1)
 # Points by products, those of the fewest operations first; then, of half the error or nearly so,
 # others.  Best of some hundreds of sets with normally distributed filters and inputs
 # (bench/winograd_points.py), where sets that hardly differ are not told apart.
 POINTS: dict[int, tuple[tuple[int | str, ...], ...]] = {
+    3: ((0, 1),),
     4: ((0, 1, -1),),
+    5: ((0, 1, -1, "1/2"),),
     6: ((0, 1, -1, "3/2", "-3/2"), (0, 1, -1, 2, "-1/2")),
     7: ((0, 1, -1, "1/2", "-1/2", 3),),
     8: ((0, 1, -1, 2, -2, "1/2", "-1/2"),),
@@ -33,11 +36,15 @@ _MOST = 4096  # layers whose errors are kept, with the filters they were measure
 _measured: dict[Hashable, tuple[object, float]] = {}
 
 
-def forms_for(rows: int, columns: int) -> Iterator[tuple[Nested, ...]]:
-    """Those of a kernel of so many rows and columns; each with its points, cheapest first.
+def forms_for(
+    rows: int, columns: int, *, strides: Sequence[int] = (1, 1)
+) -> Iterator[tuple[Nested, ...]]:
+    """Those of a kernel of so many rows and columns, or of its phases where it has ``strides``;
+    each with its points, cheapest first.
 
     In two dimensions, if it has both; and with its rows as they are, summed (Section 6.12).
     """
+    rows, columns = (each.taps for each in phases_of((rows, columns), strides))
     for down, across in product(OUTPUTS.get(rows, ()), OUTPUTS.get(columns, ())):
         if max(down + rows, across + columns) - 1 > SIDE:
             continue
@@ -63,23 +70,23 @@ def _with_points(outputs: int, taps: int) -> list[MinimalFilter]:
     return [minimal_filter(outputs, taps, points) for points in POINTS[outputs + taps - 1]]
 
 
-def accurate(weights: Floats, most: float) -> tuple[Nested, ...]:
+def accurate(weights: Floats, most: float, strides: Sequence[int] = (1, 1)) -> tuple[Nested, ...]:
     """The forms for filters (out_c, in_c, rows, columns) whose error on them is at most ``most``.
 
     Of each size one, at the points that take the fewest operations.
     """
     found = []
-    for sizes in forms_for(*weights.shape[2:]):
-        within = (form for form in sizes if error_of(form, weights) <= most)
+    for sizes in forms_for(*weights.shape[2:], strides=strides):
+        within = (form for form in sizes if error_of(form, weights, strides) <= most)
         found += [form for form in (next(within, None),) if form]
     return tuple(found)
 
 
-def error_of(form: Nested, weights: Floats) -> float:
-    """`relative_error`, measured once for each array of filters."""
-    key = id(weights), form
+def error_of(form: Nested, weights: Floats, strides: Sequence[int] = (1, 1)) -> float:
+    """`relative_error`, measured once for each array of filters, which have these ``strides``."""
+    key = id(weights), tuple(strides), form
     if key not in _measured:
         if len(_measured) >= _MOST:
             _measured.clear()
-        _measured[key] = weights, relative_error(form, weights)
+        _measured[key] = weights, relative_error(form, of_filters(weights, strides))
     return _measured[key][1]

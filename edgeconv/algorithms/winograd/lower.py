@@ -9,12 +9,13 @@ from edgeconv.algorithms.candidate import ConvCandidate
 from edgeconv.algorithms.filter_order import FilterOrder
 from edgeconv.algorithms.layer import conv_layer
 from edgeconv.algorithms.packing import weights_of
-from edgeconv.algorithms.problem import ConvProblem
+from edgeconv.algorithms.problem import ConvProblem, Geometry
 from edgeconv.algorithms.winograd.candidate import WinogradCandidate
 from edgeconv.algorithms.winograd.forms import described, error_of
+from edgeconv.algorithms.winograd.phases import Divided, of_filters
 from edgeconv.algorithms.winograd.plan import WinogradPlan, each_group, routine_of
 from edgeconv.algorithms.winograd.toom_cook import matrices, nested
-from edgeconv.ir.choice import Layer
+from edgeconv.ir.choice import Layer, Param
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.minimal_filter import Nested
 from edgeconv.ir.straight_line import Routine
@@ -35,13 +36,14 @@ def transformed(form: Nested, weights: Floats) -> Floats:
 def promised_error(layer: Layer, graph: Graph) -> float:
     """The error of a layer that `lower` has made, measured on its own filters."""
     assert isinstance(layer.candidate, ConvCandidate), layer.node.name
-    return error_of(layer.candidate.plan.form, weights_of(layer.node, graph))
+    weights, strides = weights_of(layer.node, graph), layer.node.attrs["strides"]
+    return error_of(layer.candidate.plan.form, weights, strides)
 
 
-def _order(problem: ConvProblem, plan: WinogradPlan, lanes: int) -> FilterOrder:
+def _order(problem: ConvProblem, plan: WinogradPlan, in_c: int, lanes: int) -> FilterOrder:
     """Group; vectors of a register tile; position of the image tile; row of the filter, where these
-    are summed; channel; filter."""
-    depth = plan.form.summed * problem.group_in_c
+    are summed; channel, of ``in_c``; filter."""
+    depth = plan.form.summed * in_c
     full, rest = divmod(-(-problem.group_out_c // lanes), plan.vectors)
     return FilterOrder(
         groups=problem.groups,
@@ -52,6 +54,39 @@ def _order(problem: ConvProblem, plan: WinogradPlan, lanes: int) -> FilterOrder:
         nc=depth,
         block=depth,
     )
+
+
+def _multiplied(packed: Floats, order: FilterOrder, plan: WinogradPlan) -> Floats:
+    """Of filters in ``order`` those channels that have products."""
+    numbers = (np.arange(each.count) for each in plan.phases)
+    down, across = np.meshgrid(*numbers, indexing="ij")
+    kept = np.array([(down < rows) & (across < columns) for rows, columns in plan.met])
+    summed = plan.form.summed
+    of_phase = order.in_c // summed // down.size
+    channels = np.tile(np.repeat(kept.reshape(order.taps, -1), of_phase, 1), summed)
+    edges = np.cumsum([order.in_c * order.taps * width for width in order.widths])
+    tiles = zip(np.split(packed, edges[:-1]), order.widths, strict=True)
+    return np.concatenate(
+        [tile.reshape(*channels.shape, width)[channels].reshape(-1) for tile, width in tiles]
+    )
+
+
+def _strided(divided: Divided, plan: WinogradPlan, lanes: int) -> dict[str, Param]:
+    """What the template must know of phases that are copied."""
+    own, at = divided.own, plan.workspace_floats(lanes)
+    if not divided.strided:
+        return {"strided": False}
+    image = Geometry.of(own.in_layout, own.in_c, own.in_size)
+    return {
+        "strided": True,
+        "source": (image.block, image.block_stride, image.batch, image.row, image.pixel),
+        "source_size": (own.in_c, *own.in_size[1:]),
+        "source_pads": own.pads[1:],
+        "strides": own.strides[1:],
+        "phases": tuple(each.count for each in divided.phases),
+        "whole": tuple(each.whole for each in divided.phases),
+        "phases_at": at,
+    }
 
 
 def _routines(form: Nested, side: str) -> tuple[Routine | None, Routine | None]:
@@ -66,15 +101,21 @@ def lower(candidate: WinogradCandidate, node: Node, graph: Graph, target: Target
     """The kernel call of a Conv node whose layouts are decided."""
     problem, plan, lanes = candidate.problem, candidate.plan, target.lanes
     form, residual = plan.form, node.epilogue.residual
-    order = _order(problem, plan, lanes)
+    divided = Divided(each_group(problem))
+    unit = divided.unit
+    order = _order(problem, plan, unit.in_c, lanes)
+    phases = tuple(each.count for each in divided.phases)
+    elements = problem.groups * plan.filter_floats(unit, lanes)
+    copies = ("ec_phases.h",) if divided.strided else ()
     routines = {side: _routines(form, side) for side in ("input", "output")}
 
     def pack(weights: Floats) -> Floats:
         two = weights.reshape(problem.out_c, problem.group_in_c, *problem.kernel[1:])
-        each = transformed(form, two)
+        each = transformed(form, of_filters(two, problem.strides[1:]))
         if form.summed > 1:
             each = each.swapaxes(1, 2)
-        return order.pack(each.reshape(problem.out_c, order.in_c, plan.positions))
+        packed = order.pack(each.reshape(problem.out_c, order.in_c, plan.positions))
+        return packed if order.elements == elements else _multiplied(packed, order, plan)
 
     return conv_layer(
         candidate,
@@ -85,11 +126,11 @@ def lower(candidate: WinogradCandidate, node: Node, graph: Graph, target: Target
             "packed": plan.packed,
             "batch": problem.batch,
             "groups": problem.groups,
-            "in_c": problem.group_in_c,
+            "in_c": unit.in_c,
             "vectors": -(-problem.group_out_c // lanes),
-            "in_size": problem.in_size[1:],
+            "in_size": unit.in_size[1:],
             "out_size": problem.out_size[1:],
-            "pads": problem.pads[1:],
+            "pads": unit.pads[1:],
             "taken": form.taken,
             "made": (form.down.outputs, form.across.outputs),
             "inputs": tuple(each.enumerator if each else "0" for each in routines["input"]),
@@ -100,16 +141,18 @@ def lower(candidate: WinogradCandidate, node: Node, graph: Graph, target: Target
             "strip": plan.strip,
             "tile": (plan.rows, plan.vectors),
             "line": plan.line,
-            "prefetch": plan.fetches(each_group(problem), target),
+            "prefetch": plan.fetches(unit, target),
             "residual": bool(residual),
+            **_strided(divided, plan, lanes),
         },
-        headers=("ec_window.h", "ec_micro_kernel.h", "ec_winograd.h"),
-        filters=(order.elements, pack),
+        headers=("ec_window.h", *copies, "ec_micro_kernel.h", "ec_winograd.h"),
+        filters=(elements, pack),
         pointers=("filters", "panel"),
         routines=tuple(each for side in routines.values() for each in side if each),
         aliases=residual_overwritten(node, graph),
         plan={
             **described(form),
+            **({"phases": f"{phases[0]}x{phases[1]}"} if divided.strided else {}),
             "tiles": plan.strip,
             "mr": plan.rows,
             "nr": plan.vectors * lanes,

@@ -6,9 +6,11 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import product
 
 from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.algorithms.winograd.equations import routine
+from edgeconv.algorithms.winograd.phases import PLAIN, Both
 from edgeconv.algorithms.winograd.toom_cook import matrices
 from edgeconv.cache import ASSUMED
 from edgeconv.ir.minimal_filter import MinimalFilter, Nested
@@ -47,7 +49,8 @@ class WinogradPlan:
     """``rows`` tiles by ``vectors`` of filters go through the micro-kernel at a time.
 
     ``tiles`` of an image, down and across; ``strip`` of them are computed at a time, a multiple of
-    ``rows``.  ``line``: floats of a tile at each position of the panel.  ``cost`` in slots.
+    ``rows``.  ``line``: floats of a tile at each position of the panel.  ``phases``: those whose
+    channels follow each other, of rows and of columns.  ``cost`` in slots.
     """
 
     kernel: MicroKernel
@@ -57,6 +60,7 @@ class WinogradPlan:
     tiles: tuple[int, int]
     strip: int
     line: int
+    phases: Both = PLAIN
     cost: float = 0.0
 
     @property
@@ -79,9 +83,28 @@ class WinogradPlan:
         """Transformed tiles of a strip."""
         return self.positions * self.held * self.line
 
+    @property
+    def met(self) -> tuple[tuple[int, int], ...]:
+        """Phases of rows and of columns that have products, at each position of a tile.
+
+        At infinity, the last row and column, a filter has its last tap alone, which some phases
+        lack.
+        """
+        rows, columns = (
+            (each.count,) * (taken - 1) + (each.whole if taken > 1 else each.count,)
+            for each, taken in zip(self.phases, self.form.taken, strict=True)
+        )
+        return tuple(product(rows, columns))
+
+    def depth(self, in_c: int) -> int:
+        """Products of a filter in all positions of a tile, with ``in_c`` channels."""
+        phases = self.phases[0].count * self.phases[1].count
+        met = sum(rows * columns for rows, columns in self.met)
+        return self.form.summed * met * (in_c // phases)
+
     def filter_floats(self, problem: ConvProblem, lanes: int) -> int:
         """Transformed filters."""
-        return self.form.products * problem.in_c * -(-problem.out_c // lanes) * lanes
+        return self.depth(problem.in_c) * -(-problem.out_c // lanes) * lanes
 
     def filter_tile_bytes(self, problem: ConvProblem, lanes: int) -> int:
         """Filters that a micro-kernel call meets."""
@@ -123,11 +146,17 @@ def each_group(problem: ConvProblem) -> ConvProblem:
     return replace(problem, batch=batch, groups=groups, in_c=in_c, out_c=out_c)
 
 
-def make_plans(problem: ConvProblem, target: Target) -> Iterator[WinogradPlan]:
+def make_plans(
+    problem: ConvProblem, target: Target, phases: Both = PLAIN
+) -> Iterator[WinogradPlan]:
     """Over the forms that ``problem`` names, register tiles and lengths of strips: of those that
     hardly take longer than the cheapest, that of the least workspace; then the cheapest of at most
-    half of that, and so on."""
-    plans = [plan for form in problem.minimal_filters for plan in _plans(problem, target, form)]
+    half of that, and so on.
+
+    ``problem`` has a stride of 1 and one group; ``phases``: those that its channels are made of.
+    """
+    forms = problem.minimal_filters
+    plans = [plan for form in forms for plan in _plans(problem, target, form, phases)]
     priced = [replace(plan, cost=cost(problem, plan, target)) for plan in plans]
     priced.sort(key=lambda plan: plan.cost)
     enough = (1 + STRIP_SLACK) * priced[0].cost
@@ -138,7 +167,9 @@ def make_plans(problem: ConvProblem, target: Target) -> Iterator[WinogradPlan]:
             room = plan.workspace_floats(target.lanes) // 2
 
 
-def _plans(problem: ConvProblem, target: Target, form: Nested) -> Iterator[WinogradPlan]:
+def _plans(
+    problem: ConvProblem, target: Target, form: Nested, phases: Both
+) -> Iterator[WinogradPlan]:
     kernel, lanes = target.kernel(PANELS), target.lanes
     _, out_h, out_w = problem.out_size
     tiles = -(-out_h // form.down.outputs), -(-out_w // form.across.outputs)
@@ -152,7 +183,7 @@ def _plans(problem: ConvProblem, target: Target, form: Nested) -> Iterator[Winog
         pieces = -(-math.prod(tiles) // tile.rows)
         each = -(-math.prod(tiles) // pieces)
         for rows in {tile.rows, -(-each // step) * step}:
-            plan = WinogradPlan(kernel, form, rows, vectors, tiles, rows, line)
+            plan = WinogradPlan(kernel, form, rows, vectors, tiles, rows, line, phases)
             if plan.packed and form.summed > 1:  # rows of tiles begin with a register tile
                 plan = replace(plan, tiles=(tiles[0], -(-tiles[1] // rows) * rows))
             for count in _strip_pieces(-(-math.prod(plan.tiles) // rows)):
@@ -211,16 +242,17 @@ def cost(problem: ConvProblem, plan: WinogradPlan, target: Target) -> float:
         for vectors in (plan.vectors, total % plan.vectors)
     }
     strips, pieces = plan.strips, plan.strip // plan.rows
+    depth, positions = plan.depth(problem.in_c), plan.positions
     products = sum(
         count
         * (
-            form.summed * (problem.in_c * step[vectors] + TILE_SLOTS)
-            + MOVE_SLOTS * plan.rows * vectors
+            depth * step[vectors]
+            + positions * (form.summed * TILE_SLOTS + MOVE_SLOTS * plan.rows * vectors)
         )
         for vectors, count in ((plan.vectors, total // plan.vectors), (total % plan.vectors, 1))
         if vectors
     )
-    multiplied = strips * pieces * plan.positions * products * kernel.vectorised
+    multiplied = strips * pieces * products * kernel.vectorised
     tiles = math.prod(plan.tiles)
     blocks = -(-problem.in_c // lanes)
     transposed = 3 * plan.positions if plan.packed else 0

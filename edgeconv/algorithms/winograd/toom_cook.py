@@ -23,8 +23,8 @@ import numpy.typing as npt
 
 from edgeconv.errors import EdgeconvError
 from edgeconv.ir.minimal_filter import MinimalFilter
+from edgeconv.ir.straight_line import Matrix
 
-Matrix = tuple[tuple[Fraction, ...], ...]
 Doubles = npt.NDArray[np.float64]
 
 
