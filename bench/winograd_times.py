@@ -19,10 +19,9 @@ import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from convtime.cases import Candidate, Convolution, distinct
+from convtime.cases import Candidate, Convolution, chosen, distinct, lowered
 from convtime.measure import Effort, measure
 from convtime.program import Library, Program
-from winograd import lowered
 
 from edgeconv import board as boards
 from edgeconv.algorithms import algorithms
@@ -32,6 +31,7 @@ from edgeconv.algorithms.winograd.phases import Divided
 from edgeconv.algorithms.winograd.plan import WinogradPlan, each_group, routine_of
 from edgeconv.board import Board
 from edgeconv.build import find_compiler
+from edgeconv.choose.winograd import NAME, forms_within, with_minimal_filters
 from edgeconv.errors import EdgeconvError
 from edgeconv.targets import Target
 
@@ -77,17 +77,22 @@ def operations(layer: Convolution, plan: WinogradPlan, target: Target) -> float:
 
 
 def ways(layer: Convolution, target: Target) -> list[Candidate]:
-    """The cheapest other algorithm, strips, and whole images; none where it does not apply."""
-    other, strips = (lowered(layer, target, most) for most in (0.0, ERROR))
-    chosen = strips.layer.candidate
-    if strips.name != "winograd" or not isinstance(chosen, ConvCandidate):
+    """The cheapest other algorithm, strips, and whole images; none where that is not cheapest."""
+    forms = forms_within(layer.graph, {layer.node.name: ERROR})
+    graph = with_minimal_filters(layer.graph, forms)
+    (node,) = graph.nodes
+    if chosen(replace(layer, node=node, graph=graph), target) != NAME:
         return []
-    rows, tiles = chosen.plan.rows, math.prod(chosen.plan.tiles)
-    plan = replace(chosen.plan, strip=-(-tiles // rows) * rows)
-    whole = candidate_of(chosen.problem, plan, target)
-    node = strips.layer.node
-    made = algorithms()["winograd"].lower(whole, node, strips.graph, target)
-    return [other, replace(strips, name="strips"), Candidate("whole", made, strips.graph)]
+    name = chosen(layer, target)
+    other = lowered(name, name, layer.node, layer.graph, target)
+    strips = lowered("strips", NAME, node, graph, target)
+    way = strips.layer.candidate
+    assert isinstance(way, ConvCandidate)
+    rows, tiles = way.plan.rows, math.prod(way.plan.tiles)
+    plan = replace(way.plan, strip=-(-tiles // rows) * rows)
+    whole = candidate_of(way.problem, plan, target)
+    made = algorithms()[NAME].lower(whole, strips.layer.node, strips.graph, target)
+    return [other, strips, Candidate("whole", made, strips.graph)]
 
 
 def measured(

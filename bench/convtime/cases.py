@@ -121,13 +121,13 @@ def candidates(convolution: Convolution, target: Target, asked: Asked) -> Iterat
     fitting = algorithms.applicable(node, graph, target)
     names = sorted(entry.algorithm for entry in fitting)
     for name in names:
-        yield _lowered(name, name, node, graph, target)
+        yield lowered(name, name, node, graph, target)
     if "sconv" in names and (asked.schedules or asked.packing):
-        layer = _lowered("sconv", "sconv", node, graph, target).layer
+        layer = lowered("sconv", "sconv", node, graph, target).layer
         if asked.schedules:
             other = next(name for name in SCHEDULES if name != layer.plan["schedule"])
             forced = replace(node, attrs={**node.attrs, "schedule": other})
-            yield _lowered(f"sconv {other}", "sconv", forced, graph, target)
+            yield lowered(f"sconv {other}", "sconv", forced, graph, target)
         if asked.packing:
             for name, computes in (("packing", False), ("unpacked", True)):
                 part = part_of(layer, computes=computes)
@@ -137,7 +137,8 @@ def candidates(convolution: Convolution, target: Target, asked: Asked) -> Iterat
         yield Candidate("openblas", layer, graph)
 
 
-def _lowered(name: str, algorithm: str, node: Node, graph: Graph, target: Target) -> Candidate:
+def lowered(name: str, algorithm: str, node: Node, graph: Graph, target: Target) -> Candidate:
+    """``node`` of ``graph`` by the named algorithm, in the layouts that suit it best."""
     entry = algorithms.algorithms()[algorithm]
     option = _best_layouts(entry.layouts(node, graph, target))
     names = (*node.reads(), *node.outputs)
