@@ -19,41 +19,41 @@ typedef struct ec_phases {
     int out_h, out_w; /* pixels of a phase */
 } ec_phases;
 
-/* Where channel k of the phases lies in an image: its phase, and an element of that. */
+/* A channel of a phase: which row and column of phases that is, and where the channel lies in an image. */
 typedef struct ec_phase_channel {
-    int p, q;
+    int row, column;
     ptrdiff_t at;
 } ec_phase_channel;
 
-EC_INLINE ec_phase_channel ec_phase_of_channel(const ec_phases spec, int k)
+EC_INLINE ec_phase_channel ec_phase_of_channel(const ec_phases spec, int number)
 {
-    const int phase = k / spec.channels, c = k % spec.channels;
+    const int phase = number / spec.channels, c = number % spec.channels;
     const ec_phase_channel found = {
-        .p = phase / spec.count_w, .q = phase % spec.count_w,
+        .row = phase / spec.count_w, .column = phase % spec.count_w,
         .at = c / spec.block * spec.block_stride + c % spec.block};
     return found;
 }
 
-/* The pixels of a row of phase column q that lie in the image. */
-EC_INLINE ec_taps ec_phase_inside(const ec_phases spec, int q, int in_y)
+/* The pixels of a row of phases in this column that lie in the image, whose row it is. */
+EC_INLINE ec_taps ec_phase_inside(const ec_phases spec, int column, int in_y)
 {
     const ec_taps none = {0, 0};
-    const ec_taps met = ec_taps_within(q - spec.pad_w, spec.out_w, spec.stride_w, 0, spec.in_w);
+    const ec_taps met = ec_taps_within(column - spec.pad_w, spec.out_w, spec.stride_w, 0, spec.in_w);
     return in_y >= 0 && in_y < spec.in_h && met.from < met.to ? met : none;
 }
 
-/* Row y of EC_VL channels from number k on, one by one; of those behind the last zeros. */
-EC_INLINE void ec_phase_row(const ec_phases spec, const float *in, int k, int y, float *to)
+/* Row y of EC_VL channels from this number on, one by one; of those behind the last zeros. */
+EC_INLINE void ec_phase_row(const ec_phases spec, const float *in, int number, int y, float *to)
 {
     for (int lane = 0; lane < EC_VL; lane++, to++) {
         ec_taps inside = {0, 0};
-        if (k + lane < spec.channels * spec.count_h * spec.count_w) {
-            const ec_phase_channel of = ec_phase_of_channel(spec, k + lane);
-            const int in_y = y * spec.stride_h + of.p - spec.pad_h;
-            inside = ec_phase_inside(spec, of.q, in_y);
+        if (number + lane < spec.channels * spec.count_h * spec.count_w) {
+            const ec_phase_channel of = ec_phase_of_channel(spec, number + lane);
+            const int in_y = y * spec.stride_h + of.row - spec.pad_h;
+            inside = ec_phase_inside(spec, of.column, in_y);
             for (int x = inside.from; x < inside.to; x++)
                 to[x * EC_VL] = in[of.at + (ptrdiff_t)in_y * spec.row +
-                                   (ptrdiff_t)(x * spec.stride_w + of.q - spec.pad_w) * spec.pixel];
+                                   (ptrdiff_t)(x * spec.stride_w + of.column - spec.pad_w) * spec.pixel];
         }
         for (int x = 0; x < inside.from; x++)
             to[x * EC_VL] = 0.0f;
@@ -63,17 +63,17 @@ EC_INLINE void ec_phase_row(const ec_phases spec, const float *in, int k, int y,
 }
 
 /* The same of channels that lie side by side in the image, all of one phase. */
-EC_INLINE void ec_phase_vectors(const ec_phases spec, const float *in, int k, int y, float *to)
+EC_INLINE void ec_phase_vectors(const ec_phases spec, const float *in, int number, int y, float *to)
 {
-    const ec_phase_channel of = ec_phase_of_channel(spec, k);
-    const int in_y = y * spec.stride_h + of.p - spec.pad_h;
-    const ec_taps inside = ec_phase_inside(spec, of.q, in_y);
+    const ec_phase_channel of = ec_phase_of_channel(spec, number);
+    const int in_y = y * spec.stride_h + of.row - spec.pad_h;
+    const ec_taps inside = ec_phase_inside(spec, of.column, in_y);
     for (int x = 0; x < inside.from; x++)
         ec_store(to + x * EC_VL, ec_set1(0.0f));
     for (int x = inside.from; x < inside.to; x++)
         ec_store(to + x * EC_VL,
                  ec_load(in + of.at + (ptrdiff_t)in_y * spec.row +
-                         (ptrdiff_t)(x * spec.stride_w + of.q - spec.pad_w) * spec.pixel));
+                         (ptrdiff_t)(x * spec.stride_w + of.column - spec.pad_w) * spec.pixel));
     for (int x = inside.to; x < spec.out_w; x++)
         ec_store(to + x * EC_VL, ec_set1(0.0f));
 }
@@ -82,12 +82,12 @@ EC_INLINE void ec_phases_copy(const ec_phases spec, const float *in, float *to)
 {
     const int together = spec.channels % EC_VL == 0 && spec.block % EC_VL == 0; /* constants */
     for (int image = 0; image < spec.batch; image++, in += spec.in_batch)
-        for (int k = 0; k < spec.channels * spec.count_h * spec.count_w; k += EC_VL)
+        for (int number = 0; number < spec.channels * spec.count_h * spec.count_w; number += EC_VL)
             for (int y = 0; y < spec.out_h; y++, to += spec.out_w * EC_VL)
                 if (together)
-                    ec_phase_vectors(spec, in, k, y, to);
+                    ec_phase_vectors(spec, in, number, y, to);
                 else
-                    ec_phase_row(spec, in, k, y, to);
+                    ec_phase_row(spec, in, number, y, to);
 }
 
 #endif

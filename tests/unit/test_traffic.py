@@ -139,8 +139,8 @@ def problems(draw: st.DrawFn, algorithm: str, lanes: int) -> ConvProblem:
     stored = Encoding({"bfloat16": 16, "int8_packed": 8}.get(algorithm, 32))
     made = ConvProblem(batch, in_c, out_c, groups, *spatial, reads, writes, stored)
     if algorithm == "winograd":
-        sizes = forms_for(*kernel[1:], strides=strides[1:])
-        allowed = draw(st.sampled_from([form for size in sizes for form in size]))
+        ways = forms_for(*kernel[1:], strides=strides[1:])
+        allowed = draw(st.sampled_from([form for points in ways for form in points]))
         return replace(made, minimal_filters=(allowed,))
     if algorithm == "int8_packed":
         return replace(made, in_as=stored, out_as=stored, whole_sums=True)

@@ -78,15 +78,13 @@ def test_groups_of_whole_vectors_have_plans() -> None:
 def test_forms_of_a_kernel() -> None:
     """Both directions, one of which may be summed or not be there; with strides of phases."""
     two = [f"F({tile}, 2x2)" for tile in ("2x2", "4x4", "6x6", "1x2", "1x4", "1x6")]
+    kernels = ((3, 3), (1, 7), (7, 1), (3, 5), (1, 1), (9, 9), (2, 2))
+    phases = ((7, 7, 2, 2), (3, 3, 2, 2), (2, 7, 2, 1), (3, 3, 3, 3))
     names = {
-        sides: [str(points[0]) for points in forms_for(*sides)]
-        for sides in ((3, 3), (1, 7), (7, 1), (3, 5), (1, 1), (9, 9), (2, 2))
+        sides: [str(points[0]) for points in forms_for(*sides[:2], strides=sides[2:] or (1, 1))]
+        for sides in (*kernels, *phases)
     }
-    names |= {
-        sides: [str(points[0]) for points in forms_for(*sides[:2], strides=sides[2:])]
-        for sides in ((7, 7, 2, 2), (3, 3, 2, 2), (2, 7, 2, 1), (3, 3, 3, 3))
-    }
-    assert names == {
+    expected: dict[tuple[int, ...], list[str]] = {
         (3, 3): [
             *("F(2x2, 3x3)", "F(4x4, 3x3)", "F(5x5, 3x3)", "F(6x6, 3x3)"),
             *("F(1x2, 3x3)", "F(1x4, 3x3)", "F(1x5, 3x3)", "F(1x6, 3x3)"),
@@ -97,11 +95,15 @@ def test_forms_of_a_kernel() -> None:
             *(f"F({down}x{across}, 3x5)" for down in (2, 4, 5, 6) for across in (2, 4)),
             *("F(1x2, 3x5)", "F(1x4, 3x5)"),
         ],
-        **dict.fromkeys(((2, 2), (3, 3, 2, 2)), two),
+        (2, 2): two,
+        (3, 3, 2, 2): two,
         (7, 7, 2, 2): [
             *("F(2x2, 4x4)", "F(4x4, 4x4)", "F(5x5, 4x4)"),
             *("F(1x2, 4x4)", "F(1x4, 4x4)", "F(1x5, 4x4)"),
         ],
         (2, 7, 2, 1): ["F(1x2, 1x7)", "F(1x4, 1x7)"],
-        **{sides: [] for sides in ((1, 1), (9, 9), (3, 3, 3, 3))},
+        (1, 1): [],
+        (9, 9): [],
+        (3, 3, 3, 3): [],
     }
+    assert names == expected
