@@ -22,6 +22,7 @@ from edgeconv.deciding.made_int8 import MadeInt8
 from edgeconv.deciding.minimal_filtering import MinimalFiltering
 from edgeconv.deciding.objective import better, require_prediction
 from edgeconv.deciding.planning import Allowed, Decided, Draft, Planner
+from edgeconv.deciding.unasked import with_filtering
 from edgeconv.errors import EdgeconvError, Exit, UsageError
 from edgeconv.fitting import Found, Lower, Planned, Search, UnfitError, Wishes
 from edgeconv.ir.graph import Graph
@@ -151,7 +152,8 @@ class Decider(Closing):
         if not (wished or calibrated or short):
             unused = (_UNUSED,) if options.calibration else ()
             plain = replace(plain, notes=(*plain.notes, *unused))
-            return with_faster(planner, self.graph, planner.decided(plain))
+            decided = with_faster(planner, self.graph, planner.decided(plain))
+            return with_filtering(planner, self.graph, decided)
         try:
             search = self._searched(plain)
         except EdgeconvError as error:

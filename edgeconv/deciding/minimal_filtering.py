@@ -61,11 +61,17 @@ class MinimalFiltering:
     """The forms of a network's layers: measured once, when it is first computed so."""
 
     def __init__(
-        self, options: CompileOptions, tell: Tell = nobody, *, bare_metal: bool = False
+        self,
+        options: CompileOptions,
+        tell: Tell = nobody,
+        *,
+        bare_metal: bool = False,
+        measure: bool = True,
     ) -> None:
+        """``measure``: the error at the outputs, else only those of layers count."""
         self.options, self.tell, self.bare_metal = options, tell, bare_metal
         self.measured: Measured | None = None
-        self._settled = False
+        self._settled = not measure
         self._unknown = ""  # why the error at the outputs is
         self._own: dict[str, float] = {}  # limits of layers for the sake of the outputs
 
@@ -84,14 +90,19 @@ class MinimalFiltering:
         flash.
         """
         allowed = {node.name for node in convolutions(graph)}
-        given = self.options.winograd_error is not None
-        small = self.bare_metal or self.options.objective == Objective.MEMORY.value
-        by_name = bool(self._unknown) or (not given and (small or bool(rounded_to(graph))))
+        by_name = bool(self._unknown) or self.waits(graph)
         if by_name or among is not None:
             others = frozenset() if by_name else among or frozenset()
             allowed &= asked_for(graph, self.options.algorithms) | others
         most = min(LAYER_ERROR, self.limit)
         return forms_within(graph, {name: min(most, self._own.get(name, most)) for name in allowed})
+
+    def waits(self, graph: Graph) -> bool:
+        """Whether layers that nobody names have forms only with ``--winograd-error``."""
+        if self.options.winograd_error is not None:
+            return False
+        small = self.bare_metal or self.options.objective == Objective.MEMORY.value
+        return small or bool(rounded_to(graph))
 
     def settle(self, graph: Graph, choice: Choice) -> bool:
         """Hold the outputs of ``graph`` to the limit, if ``choice`` is the first one of it with

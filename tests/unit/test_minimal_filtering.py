@@ -135,9 +135,23 @@ def test_it_is_allowed_unless_forbidden(model: Path, board: str) -> None:
 
 
 def test_a_microcontroller_has_it_when_asked(model: Path) -> None:
-    """Flash and RAM are not spent unasked where other code needs them."""
-    assert not minimal(decided(model, "mps2-an500"))
-    assert len(minimal(decided(model, "mps2-an500", winograd_error=1e-3))) == 3
+    """Flash and RAM are not spent unasked where other code needs them, but what that would save is
+    said, unless it does not fit or is not wanted."""
+    plain, asked = (decided(model, "mps2-an500", winograd_error=e) for e in (None, 1e-3))
+    assert not minimal(plain)
+    assert len(minimal(asked)) == 3
+    (note,) = (note for note in plain.notes if note.startswith("faster: "))
+    ram, flash = (
+        of(asked.sizes) - of(plain.sizes)
+        for of in (lambda sizes: sizes.ram.total, lambda sizes: sizes.flash.total)
+    )
+    assert "--winograd-error 0.001 lets 3 convolution(s)" in note
+    assert f"{asked.predicted.ms:.3g} ms predicted instead of {plain.predicted.ms:.3g}" in note
+    assert f"for {ram:,} bytes more of RAM and {flash:,} of flash" in note
+    room = plain.sizes.flash.total + flash // 4
+    for options in ({"objective": "memory"}, {"winograd_error": 0.0}, {"flash": room}):
+        others = decided(model, "mps2-an500", **options).notes
+        assert not any(note.startswith("faster: ") for note in others)
 
 
 def test_the_report_has_what_was_promised_and_measured(model: Path) -> None:
