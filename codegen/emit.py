@@ -176,7 +176,7 @@ class _Emitter:
             return f"{self._bank_of(place).macro}({self.upper}_AT_{self.idents[name].upper()})"
         port = self._port_of(place)
         prefix = "input" if place.region is Region.INPUT else "output"
-        element = place.offset // np.dtype(port.tensor.dtype).itemsize
+        element = place.offset // port.tensor.element_bytes
         return f"{prefix}_{port.ident}" + (f" + {element}" if element else "")
 
     def _port_of(self, place: Place) -> Port:

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from edgeconv.codegen.c_names import c_float, c_list
+from edgeconv.element_types import element_type
 from edgeconv.ir.graph import Tensor
 from edgeconv.ir.memory import Place
 from edgeconv.ir.ports import PortFacts
-from edgeconv.lowering.calls import C_TYPES
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +57,7 @@ class Port:
 
     @property
     def c_type(self) -> str:
-        return C_TYPES[self.tensor.dtype]
+        return element_type(self.tensor.dtype).c_type
 
     @property
     def words(self) -> str:
@@ -68,7 +66,7 @@ class Port:
 
     @property
     def bytes(self) -> int:
-        return self.tensor.size * np.dtype(self.tensor.dtype).itemsize
+        return self.tensor.size * self.tensor.element_bytes
 
     def enumerators(self) -> Iterator[tuple[str, int]]:
         """(suffix, value) of the whole numbers that the header has of it."""

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from edgeconv.codegen.c_names import c_float
+from edgeconv.element_types import BOOL, element_type
 from edgeconv.ir.graph import Tensor
 
 Array = npt.NDArray[np.generic]
@@ -50,7 +51,10 @@ def made_input(tensor: Tensor, number: int) -> Array:
         drawn[i] = state >> 24
     if tensor.dtype == "float32":
         return ((drawn - 127.5) / 64).astype(np.float32).reshape(tensor.shape)
-    return drawn.astype(tensor.dtype).reshape(tensor.shape)
+    if tensor.dtype == BOOL:
+        drawn >>= 7
+    # of real numbers in fewer or more bits than 32 these are the bits
+    return drawn.astype(f"u{element_type(tensor.dtype).bytes}").reshape(tensor.shape)
 
 
 def answer_of(values: Array, spacing: float, *, rounded: bool) -> Answer:

@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from edgeconv import board as boards
+from edgeconv.array_types import array_type
 from edgeconv.board import Board
 from edgeconv.build import compile_project, find_emulator, run_binary
 from edgeconv.codegen.emit import EmitOptions, emit
@@ -38,7 +39,7 @@ def known_answers(decided: Decided, tell: Tell) -> tuple[Answer, ...]:
         data = _run(decided, board, Path(folder), inputs)
     outputs, at = {}, 0
     for tensor in (graph[name] for name in graph.outputs):
-        kind = np.dtype(tensor.dtype).newbyteorder("<")
+        kind = array_type(tensor.dtype).newbyteorder("<")
         outputs[tensor.name] = np.frombuffer(data, kind, tensor.size, at)
         at += tensor.size * kind.itemsize
     spacings = spacings_of(graph)

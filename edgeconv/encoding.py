@@ -37,7 +37,7 @@ class Encoding:
         """``float32``, ``flyte16``, ``int4``, ``int8(0.0235, -128)``; scales per channel are not
         spelt out."""
         if not self.affine:
-            return "float32" if self.bits == 32 else f"flyte{self.bits}"
+            return f"float{self.bits}" if self.bits >= 32 else f"flyte{self.bits}"
         kind = f"{'' if self.signed else 'u'}int{self.bits}"
         return f"{kind}({_shortest(self.scale[0])}, {self.zero[0]})" if self.is_per_tensor else kind
 
@@ -85,6 +85,7 @@ class Encoding:
 
 
 FLOAT32 = Encoding(32)
+FLOAT64 = Encoding(64)
 INT4, INT8, INT32 = (Encoding(bits, affine=True) for bits in (4, 8, 32))
 
 

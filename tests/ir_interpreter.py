@@ -348,7 +348,30 @@ def _table(inputs: Inputs, attrs: Mapping[str, Any], shape: tuple[int, ...]) -> 
     return values[-1]
 
 
+_ELEMENTWISE: dict[str, Callable[..., Any]] = {
+    "copy": lambda a: a,
+    "sign": np.sign,
+    "modulo": np.mod,
+    "remainder": np.fmod,
+    "threshold": lambda a, b: np.where(a > b, a, 0),
+    "hard_shrink": lambda a, b: np.where(np.abs(a) > b, a, 0),
+    "soft_shrink": lambda a, b: np.sign(a) * np.maximum(np.abs(a) - b, 0),
+    "equal": np.equal,
+    "less": np.less,
+    "bitwise_and": np.bitwise_and,
+    "bitwise_or": np.bitwise_or,
+    "not": np.logical_not,
+    "where": np.where,
+}
+
+
+def _elementwise(inputs: Inputs, attrs: Mapping[str, Any], shape: tuple[int, ...]) -> Values:
+    values = np.asarray(_ELEMENTWISE[attrs["function"]](*map(_need, inputs)))
+    return np.broadcast_to(_as_float(values.astype(attrs["to"])), shape)
+
+
 _EVALUATORS: dict[str, Evaluator] = {
+    "Elementwise": _elementwise,
     "Dequantise": _dequantise,
     "Quantise": _quantise,
     "Conv": _conv,

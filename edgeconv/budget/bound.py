@@ -11,16 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
 from edgeconv.budget.infeasible import HOLDERS, NAME_WIDTH, Holder, told
 from edgeconv.budget.tables import Limits
 from edgeconv.choose.storage import storable, tensor_formats, weight_formats
 from edgeconv.codegen.weights import HEADER
+from edgeconv.element_types import FLOAT32
 from edgeconv.errors import EdgeconvError
 from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.ir.quantisation import INTEGERS
 from edgeconv.names import shortened
 from edgeconv.targets import Target
 
@@ -86,9 +84,7 @@ def _bits(graph: Graph, target: Target) -> dict[str, int]:
     least = min(form.bits for form in tensor_formats().values())
     free = frozenset(storable(graph, target))
     return {
-        t.name: 8 * np.dtype(t.dtype).itemsize
-        if t.dtype in INTEGERS
-        else (least if t.name in free else _FLOAT_BITS)
+        t.name: t.bits if t.dtype != FLOAT32 else (least if t.name in free else _FLOAT_BITS)
         for t in graph.activations()
     }
 

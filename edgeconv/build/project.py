@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from edgeconv import board as boards
 from edgeconv.board import Board
 from edgeconv.build import report_file
@@ -19,6 +17,7 @@ from edgeconv.build.firmware import FIRMWARE_FLAGS, FIRMWARE_LINK
 from edgeconv.build.flash_image import write_images
 from edgeconv.build.toolchain import Compiler, find_compiler
 from edgeconv.build.weights_file import image_of
+from edgeconv.element_types import element_type
 from edgeconv.errors import UsageError
 from edgeconv.frontend.cut import Cut
 from edgeconv.owned.folder import claim, put
@@ -50,7 +49,7 @@ class Port:
 
     @property
     def bytes(self) -> int:
-        return self.elements * np.dtype(self.dtype).itemsize
+        return self.elements * element_type(self.dtype).bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from edgeconv.algorithms import applicable
+from edgeconv.element_types import FLOAT32
 from edgeconv.errors import EdgeconvError
 from edgeconv.ir.choice import tensor_bytes
 from edgeconv.ir.graph import Graph, Node, Tensor
-from edgeconv.ir.layout import Layout
+from edgeconv.ir.layout import ROW_MAJOR, Layout
 from edgeconv.lowering.options import LayoutOption
 from edgeconv.ops import operators
 from edgeconv.price import Machine, machine_of, price, streaming
@@ -72,7 +73,8 @@ class Prices:
         if operator.lower is None:
             rule = f"on {self._target.name}"
             raise EdgeconvError("no kernel for operator", where=node.name, got=node.op, rule=rule)
-        options = operator.layouts(node, graph, self._target)
+        offered = operator.layouts(node, graph, self._target)
+        options = [option for option in offered if _is_convertible(option, node, graph)]
         return [Way(option, self._of(node, graph, option, options)) for option in options]
 
     def _of(
@@ -124,6 +126,16 @@ class Prices:
         operands = between_neighbours(layer, tensors, self._constants)
         cost = price(layer, operands, self._machine).cost
         return cost * (1 + self._target.workspace_price * bool(layer.workspace_bytes))
+
+
+def _is_convertible(option: LayoutOption, node: Node, graph: Graph) -> bool:
+    """What is no float32 stays in the model's order: conversions know no other elements."""
+    names = (*node.reads(), *node.outputs)
+    return all(
+        layout == ROW_MAJOR or graph[name].dtype == FLOAT32
+        for name, layout in zip(names, (*option.reads, *option.writes), strict=True)
+        if name
+    )
 
 
 def algorithms_of(node: Node, graph: Graph, target: Target) -> dict[str, float]:

@@ -81,14 +81,17 @@ def _declared(value: onnx.ValueInfoProto) -> tuple[Dim, ...] | None:
     if not tensor.HasField("shape"):
         return None
     for dim in tensor.shape.dim:
-        if dim.HasField("dim_value") and dim.dim_value < 1 and dim.dim_value != _FREE:
+        if dim.HasField("dim_value") and dim.dim_value < 0 and dim.dim_value != _FREE:
             raise EdgeconvError(
                 "the model is invalid",
                 where=f"input {value.name!r}",
                 got=f"a dimension of size {dim.dim_value}",
-                rule="dimensions must be positive; a free one has a name and no size",
+                rule="dimensions are not negative; a free one has a name and no size",
             )
-    return tuple(d.dim_value if d.dim_value > 0 else _symbol(d.dim_param) for d in tensor.shape.dim)
+    return tuple(
+        d.dim_value if d.HasField("dim_value") and d.dim_value >= 0 else _symbol(d.dim_param)
+        for d in tensor.shape.dim
+    )
 
 
 def _symbol(name: str) -> str:
@@ -99,8 +102,8 @@ def _symbol(name: str) -> str:
 def _bind(name: str, dims: tuple[Dim, ...] | None, shape: Shape, symbols: dict[str, int]) -> None:
     """Check ``shape`` against the model's ``dims`` and note the value of every symbol."""
     given = "x".join(map(str, shape))
-    if min(shape, default=1) < 1:
-        raise _conflict(name, given, "dimensions must be positive")
+    if min(shape, default=0) < 0:
+        raise _conflict(name, given, "dimensions are not negative")
     if dims is None:
         return
     model = "x".join(str(d) or "?" for d in dims)

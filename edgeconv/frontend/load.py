@@ -8,14 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
-import numpy as np
 import onnx
 
+from edgeconv.element_types import is_element_type
 from edgeconv.errors import EdgeconvError
 from edgeconv.frontend import cut, model_file, rejections
 from edgeconv.frontend.audit import audit
 from edgeconv.frontend.cut import WHOLE, Cut
 from edgeconv.frontend.input_shapes import fix_shapes
+from edgeconv.frontend.modernising import modernised
 from edgeconv.frontend.names import opset_versions
 from edgeconv.frontend.schedule import value_names
 from edgeconv.frontend.visit import Scope
@@ -49,10 +50,11 @@ def load(
     """
     path = Path(path)
     file = model_file.read(path)
-    weights = Weights(file)
+    file, said = modernised(file, _OLDEST_OPSET)
     opsets = _checked_opsets(file)
+    weights = Weights(file)
     audit(file.model, path)
-    said = file.notes if file.translated else rejections.notes(file.model)
+    said += file.notes if file.translated else rejections.notes(file.model)
     weights.map_all(file.model)
     digest = model_file.digest(weights.files())
     cut.apply(file.model, cut_at, _types_inside(file, weights, opsets, input_shapes, cut_at.inputs))
@@ -67,15 +69,11 @@ def load(
     walk.run(graph.node, Scope(opsets), outputs)
     for name in outputs:
         constant = walk.constant(name)
-        if constant is not None and constant.dtype != np.float32:
+        if constant is not None and not is_element_type(constant.dtype.name):
             walk.problems.output(constant.dtype.name, name)
         if name in walk.rounded:
             walk.problems.sums(name)
     walk.problems.check(path, lambda: _where_to_cut(walk, inputs, outputs))
-    for name in outputs:
-        if not walk.tensors[name].size:
-            got = f"output {name!r} of shape {list(walk.tensors[name].shape)}"
-            raise _invalid(path, got, "an output must have elements")
     notes = [*said, *notes, *walk.dequantised.notes]
     return _finished(path, walk, inputs, outputs, notes, digest)
 
@@ -85,7 +83,8 @@ def _begun(
 ) -> tuple[Walk, list[str], list[str]]:
     """The walk over a model before its first node; the names of its inputs; notes on them."""
     graph = file.model.graph
-    walk = Walk(weights, file.model.functions, value_names(graph))
+    stated = {value.name: value.type for value in (*graph.value_info, *graph.output)}
+    walk = Walk(weights, file.model.functions, value_names(graph), stated)
     for tensor in graph.initializer:
         walk.define(tensor.name, weights.array(tensor))
     for sparse in graph.sparse_initializer:

@@ -11,12 +11,9 @@ from edgeconv.names import told_apart
 
 _NAMES = 3  # how many nodes of one kind are named
 _LENGTH = 60  # characters of a name that are shown
-_COMPUTED = "only float32 is computed, and quantised integers of 8 or 16 bits"
+_COMPUTED = "real numbers, integers of 8 to 64 bits and bool are computed"
 
-_OUTPUTS = (
-    "a constant that is an output is float32; "
-    "it is the same in every run: name the others with --output"
-)
+_OUTPUTS = "no type that is computed; it is the same in every run: name the others with --output"
 
 
 _SUMS = "they may be beyond 2^24, up to which float32 is exact: end the network behind their Cast"
@@ -44,7 +41,7 @@ class Problems:
         self._types.setdefault(dtype, []).append(name)
 
     def output(self, dtype: str, name: str) -> None:
-        """The output ``name`` is a constant of ``dtype``, which only float32 may be."""
+        """The output ``name`` is a constant of ``dtype``, which is not computed."""
         kind = "string" if dtype == "object" or dtype.startswith("str") else dtype
         self._outputs.setdefault(kind, []).append(name)
 

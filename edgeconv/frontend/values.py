@@ -6,27 +6,32 @@ import math
 from collections.abc import Collection
 from typing import Any
 
+import numpy as np
 import onnx
 from onnx import helper
 
 from edgeconv import limits
+from edgeconv.array_types import array_type
+from edgeconv.element_types import is_element_type
 from edgeconv.frontend.dequantised import Dequantised
 from edgeconv.frontend.folding import placeholder
 from edgeconv.frontend.problems import Problems, RejectedNodeError
 from edgeconv.frontend.weights import Values as Array
 from edgeconv.ir.graph import Tensor
 from edgeconv.ir.layout import Shape
-from edgeconv.ir.quantisation import INTEGERS, SUMS
 from edgeconv.names import untaken
 from edgeconv.ops.base import Source
+
+# Where numpy calls an element type otherwise than ONNX does.
+_NUMPY_NAMES = {"float": "float32", "double": "float64"}
 
 
 class Values:
     """What is known of every value; the ``ImportContext`` that importers see.
 
-    ``tensors`` holds the constants and the activations of static shape, of float32 or of a type
-    that QuantizeLinear writes; ``problems`` what is neither, and ``dequantised`` what
-    DequantizeLinear made.  ``reserved`` are names that no new value may take.
+    ``tensors`` holds the constants and the activations of static shape; ``problems`` what is
+    neither, and ``dequantised`` what DequantizeLinear made.  ``reserved`` are
+    names that no new value may take.
     """
 
     def __init__(self, reserved: Collection[str]) -> None:
@@ -44,8 +49,10 @@ class Values:
         return self.tensors[name]
 
     def constant(self, name: str) -> Array | None:
-        """Its value when it is a constant."""
+        """Its value when it is a constant, as what has no elements is."""
         tensor = self.tensors.get(name)
+        if tensor and tensor.data is None and not tensor.size:
+            return np.zeros(tensor.shape, array_type(tensor.dtype))
         return tensor.data if tensor else None
 
     def stored_as(self, name: str, axis: int, layer: str) -> dict[str, Any]:
@@ -77,13 +84,10 @@ class Values:
         """Give the constant ``name`` its value."""
         self.tensors[name] = Tensor(name, value.shape, value.dtype.name, data=value)
 
-    def declare(
-        self, name: str, kind: onnx.TypeProto, *, report: bool = True, made: bool = False
-    ) -> bool:
+    def declare(self, name: str, kind: onnx.TypeProto, *, report: bool = True) -> bool:
         """Add a value known at run time; False when it is none that edgeconv computes.
 
-        ``report``: count it among the problems then.  ``made``: a node of the model makes it, of
-        values that are computed; int32 is computed only so.
+        ``report``: count it among the problems then.
         """
         elem, shape = kind.tensor_type.elem_type, static_shape(kind)
         if shape is not None:
@@ -92,8 +96,8 @@ class Values:
             limits.held("tensor-elements", largest, f"value {name!r}", "too large to compile")
         known = elem in onnx.TensorProto.DataType.values()[1:]  # 0 stands for none
         type_name = onnx.TensorProto.DataType.Name(elem).lower() if known else f"type {elem}"
-        dtype = "float32" if elem == onnx.TensorProto.FLOAT else type_name
-        computed = dtype == "float32" or (dtype in INTEGERS and (made or dtype != SUMS))
+        dtype = _NUMPY_NAMES.get(type_name, type_name)
+        computed = is_element_type(dtype)
         if report and not computed:
             self.problems.value(type_name, name)
         if not known or not kind.HasField("tensor_type") or shape is None:

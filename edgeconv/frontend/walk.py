@@ -10,6 +10,7 @@ import onnx
 from onnx import helper, numpy_helper, shape_inference
 
 from edgeconv import limits
+from edgeconv.element_types import FLOAT32
 from edgeconv.errors import EdgeconvError
 from edgeconv.frontend import (
     contributed,
@@ -17,7 +18,6 @@ from edgeconv.frontend import (
     folding,
     inlining,
     signature,
-    ways_out,
 )
 from edgeconv.frontend.definitions import DEFINED_IN, Definitions, row_of
 from edgeconv.frontend.inference import inferable
@@ -28,10 +28,11 @@ from edgeconv.frontend.sources import schema_of, source_of
 from edgeconv.frontend.values import Values, static_shape
 from edgeconv.frontend.visit import INVALID, Scope, Visit, body_of
 from edgeconv.frontend.weights import Weights
+from edgeconv.frontend.widening import Widening
 from edgeconv.ir.graph import Node
-from edgeconv.ir.quantisation import INTEGERS
 from edgeconv.names import untaken
-from edgeconv.ops import importers, takes_integers
+from edgeconv.ops import importers, typed_importers
+from edgeconv.ops.base import Importer
 
 _INFERENCE_ELEMENTS = 1024  # constants up to this size are shown to shape inference
 
@@ -39,20 +40,25 @@ _INFERENCE_ELEMENTS = 1024  # constants up to this size are shown to shape infer
 class Walk(Values):
     """Imports nodes in order; the ``ImportContext`` of the importers.
 
-    ``nodes`` is the graph so far, ``problems`` what was refused, ``own`` the model's own nodes that
-    were met.
+    ``stated``: types that the model itself states of its values.  ``nodes`` is the graph so far,
+    ``problems`` what was refused, ``own`` the model's own nodes that were met.
     """
 
     def __init__(
-        self, weights: Weights, functions: Iterable[onnx.FunctionProto], reserved: Collection[str]
+        self,
+        weights: Weights,
+        functions: Iterable[onnx.FunctionProto],
+        reserved: Collection[str],
+        stated: Mapping[str, onnx.TypeProto],
     ) -> None:
         super().__init__(reserved)
         self.nodes: list[Node] = []
         self._weights = weights
+        self._stated = stated
         self._functions = {function_key(f): f for f in functions}
         self._names: set[str] = set()
         self.own: list[Visit] = []
-        self._importers = importers()
+        self._widening = Widening(self)
         self._definitions = Definitions(self.constant, self._dtype, self._shape, reserved)
         self._deadline = limits.Deadline.of("model-seconds", "the model")
         self._written = 0  # nodes
@@ -226,8 +232,8 @@ class Walk(Values):
     def _import(self, visit: Visit) -> bool:
         """An operator with an importer: its canonical nodes."""
         node, schema = visit.node, visit.schema
-        importer = self._importers.get(node.op_type)
-        if importer is None or schema is None or schema.domain or schema.deprecated:
+        known = node.op_type in importers() or node.op_type in typed_importers()
+        if not known or schema is None or schema.domain or schema.deprecated:
             return False
         names = reads(node)
         if self._unknown.intersection(names):
@@ -238,6 +244,7 @@ class Walk(Values):
         if all(self.constant(name) is not None for name in names):
             self._refuse(visit, "its inputs are all constant, and it cannot be evaluated here")
             return True
+        kinds |= {name: self._stated[name] for name in used if self._shape_is_stated(name, kinds)}
         found = [static_shape(kinds[name]) if name in kinds else None for name in used]
         if None in found:
             self._refuse(visit, "the shape of its output depends on values computed at run time")
@@ -245,23 +252,58 @@ class Walk(Values):
         for shape in found:
             if min(shape or (), default=0) < 0:
                 raise visit.invalid(f"an output of shape {shape}", "sizes are not negative")
-        if self._reads_integers(visit, names):
-            return True
         computable = all(name in self.tensors for name in names)
         for name in used:
-            computable &= self.declare(name, kinds[name], made=True)
+            computable &= self.declare(name, kinds[name])
         if not computable:  # a type that is reported where the value arises
             return True
         filled = [name for name in used if self.tensors[name].size]
         for name in set(used).difference(filled):  # nothing to compute: a constant
-            self.define(name, np.zeros(self.tensors[name].shape, np.float32))
-        if not filled:
+            tensor = self.tensors[name]
+            self.define(name, np.zeros(tensor.shape, tensor.dtype))
+        if filled:
+            self._import_node(visit, schema, filled)
+        return True
+
+    def _shape_is_stated(self, name: str, kinds: Mapping[str, onnx.TypeProto]) -> bool:
+        """The model states the shape of a value that does not follow from what is known."""
+        stated, found = self._stated.get(name), kinds.get(name)
+        if stated is None or static_shape(stated) is None:
+            return False
+        if found is None:
             return True
+        same = found.tensor_type.elem_type == stated.tensor_type.elem_type
+        return same and static_shape(found) is None
+
+    def _import_node(self, visit: Visit, schema: onnx.defs.OpSchema, wanted: Sequence[str]) -> None:
+        """Append the canonical nodes that make the outputs ``wanted``."""
+        widened = self._widening.of(visit.node, wanted)
+        node, results = widened.node, widened.results
+        made = [results.get(name, name) for name in wanted]
+        importer, why = self._importer_of(node, made)
+        if importer is None:
+            self._refuse(visit, why)
+            return
+        self._append(widened.before, visit)
         try:
-            self._append(importer(source_of(visit.node, visit.name, schema, filled), self), visit)
+            self._append(importer(source_of(node, visit.name, schema, made), self), visit)
         except RejectedNodeError as error:
             self._reject(visit, error)
-        return True
+            return
+        self._append(self._widening.after(results), visit)
+
+    def _importer_of(
+        self, node: onnx.NodeProto, made: Sequence[str]
+    ) -> tuple[Importer | None, str]:
+        """That of the operator for the types that the node reads and writes at run time; why there
+        is none."""
+        tensors = [self.tensors[name] for name in (*reads(node), *made)]
+        kinds = {each.dtype for each in tensors if self.constant(each.name) is None} - {FLOAT32}
+        found = typed_importers().get(node.op_type)
+        if not kinds:
+            found = importers().get(node.op_type, found)
+        why = f"reads or writes {' and '.join(sorted(kinds))}, which it is not compiled for"
+        return found, why
 
     def _reject(self, visit: Visit, error: RejectedNodeError) -> None:
         reason = "; ".join(filter(None, (f"got {error.got}", error.rule, error.hint)))
@@ -303,19 +345,6 @@ class Walk(Values):
         finally:
             inside, self.problems = self.problems, outside
         return inside
-
-    def _reads_integers(self, visit: Visit, names: Collection[str]) -> bool:
-        """Whether the node computes with integers, which is refused."""
-        found = [self.tensors[name] for name in names if name in self.tensors]
-        kinds = {tensor.dtype for tensor in found if tensor.data is None} & set(INTEGERS)
-        if not kinds or takes_integers(visit.node.op_type):
-            return False
-        why = (
-            f"reads {' and '.join(sorted(kinds))}, which only data movement and DequantizeLinear do"
-        )
-        known = ways_out.of_operator(visit.operator)
-        self._refuse(visit, why if known else f"{why}: move the DequantizeLinear in front of it")
-        return True
 
     def _append(self, nodes: Sequence[Node], visit: Visit) -> None:
         origin = (visit.scope.origin or visit.name,)

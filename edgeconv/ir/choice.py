@@ -9,7 +9,7 @@ from enum import Enum
 import numpy as np
 import numpy.typing as npt
 
-from edgeconv.encoding import FLOAT32, INT32, Encoding
+from edgeconv.encoding import FLOAT32, FLOAT64, Encoding, integers
 from edgeconv.ir.activation import NONE, Activation
 from edgeconv.ir.candidate import Candidate
 from edgeconv.ir.graph import Graph, Node, Tensor
@@ -51,12 +51,12 @@ def tensor_bytes(tensor: Tensor) -> int:
     elements = tensor.layout.elements(tensor.held)
     if tensor.dtype == "float32":
         return tensor.storage.bytes_of(elements)
-    return elements * np.dtype(tensor.dtype).itemsize
+    return elements * tensor.element_bytes
 
 
 def element_align(tensor: Tensor) -> int:
     """What addresses of a tensor's elements must be multiples of; packed formats lie anywhere."""
-    return 1 if tensor.storage != FLOAT32 else np.dtype(tensor.dtype).itemsize
+    return 1 if tensor.storage != FLOAT32 else tensor.element_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,13 @@ class Blob:
     @property
     def format(self) -> Encoding:
         """Of its elements."""
-        return self.storage if self.dtype == "float32" else INT32
+        if self.dtype == "float32":
+            return self.storage
+        if self.dtype == "float64":
+            return FLOAT64
+        if self.dtype == "bool":
+            return Encoding(8, affine=True, signed=False)
+        return integers(self.dtype).element
 
 
 class ArgKind(Enum):

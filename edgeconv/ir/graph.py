@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from edgeconv.element_types import element_type
 from edgeconv.encoding import FLOAT32, Encoding
 from edgeconv.ir.activation import NONE, Activation
 from edgeconv.ir.layout import ROW_MAJOR, Layout, Shape
@@ -50,6 +51,20 @@ class Tensor:
         if not self.ring:
             return self.shape
         return (*self.shape[:-2], self.ring, self.shape[-1])
+
+    @property
+    def bits(self) -> int:
+        """Of an element in memory."""
+        if self.dtype == "float32":
+            return self.storage.bits
+        return 8 * element_type(self.dtype).bytes
+
+    @property
+    def element_bytes(self) -> int:
+        """Of an element in memory; ValueError where that is no whole number."""
+        if self.dtype == "float32":
+            return self.storage.element_bytes
+        return element_type(self.dtype).bytes
 
     @property
     def size(self) -> int:

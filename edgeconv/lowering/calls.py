@@ -9,6 +9,8 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from edgeconv.element_types import FLOAT32 as FLOAT32_TYPE
+from edgeconv.element_types import element_type
 from edgeconv.encoding import FLOAT32
 from edgeconv.ir.choice import Alias, Arg, ArgKind, Blob, KernelEpilogue, Layer, Param
 from edgeconv.ir.graph import Epilogue, Graph, Node
@@ -20,17 +22,18 @@ from edgeconv.lowering.work import Call
 from edgeconv.storage import format_of
 
 FLOAT_BYTES = 4
-# Element types as C has them.
-C_TYPES = {
-    "float32": "float",
-    "int8": "int8_t",
-    "uint8": "uint8_t",
-    "int16": "int16_t",
-    "uint16": "uint16_t",
-    "int32": "int32_t",
-}
 
 _EPILOGUE = ("ec_lanes.h", "ec_activation.h", "ec_epilogue.h")
+
+
+def c_type_of(dtype: str) -> str:
+    """An element type as C has it."""
+    return element_type(dtype).c_type
+
+
+def is_real(dtype: str) -> bool:
+    """No integers, and no bool."""
+    return element_type(dtype).is_real
 
 
 def activation_headers(epilogue: Epilogue) -> tuple[str, ...]:
@@ -82,7 +85,7 @@ def c_format(graph: Graph, name: str) -> str:
 
 def element_bytes(graph: Graph, name: str) -> int:
     """Bytes of an element of a tensor in memory."""
-    return graph[name].storage.element_bytes
+    return graph[name].element_bytes
 
 
 def storage_of(graph: Graph, **operands: str | Blob) -> dict[str, Param]:
@@ -103,7 +106,7 @@ def storage_of(graph: Graph, **operands: str | Blob) -> dict[str, Param]:
 def tensor_arg(graph: Graph, kind: ArgKind, c_name: str, name: str) -> Arg:
     """A pointer to a run-time tensor; to bytes, where it is float32 in another format."""
     tensor = graph[name]
-    c_type = "unsigned char" if tensor.storage != FLOAT32 else C_TYPES[tensor.dtype]
+    c_type = "unsigned char" if tensor.storage != FLOAT32 else c_type_of(tensor.dtype)
     return Arg(kind, c_name, name, c_type)
 
 
@@ -115,13 +118,18 @@ def input_arg(graph: Graph, name: str, c_name: str = "in") -> Arg:
 def blob_arg(c_name: str, blob: Blob) -> Arg:
     """A pointer to a constant of the layer; to bytes, where it is float32 in another format."""
     stored = blob.dtype == "float32" and blob.storage != FLOAT32
-    c_type = "unsigned char" if stored else C_TYPES[blob.dtype]
+    c_type = "unsigned char" if stored else c_type_of(blob.dtype)
     return Arg(ArgKind.WEIGHTS, c_name, blob.name, c_type)
 
 
-def constant_blob(name: str, value: npt.NDArray[np.generic], layout: Layout) -> Blob:
-    """A constant stored as float32 in ``layout``."""
-    return Blob(name, layout.elements(value.shape), lambda: layout.pack(value.astype(np.float32)))
+def constant_blob(
+    name: str, value: npt.NDArray[np.generic], layout: Layout, dtype: str = ""
+) -> Blob:
+    """A constant in ``layout``, its elements of ``dtype``: without one, integers and bool as they
+    are and real numbers as float32."""
+    dtype = dtype or (FLOAT32_TYPE if is_real(value.dtype.name) else value.dtype.name)
+    elements = layout.elements(value.shape)
+    return Blob(name, elements, lambda: layout.pack(value.astype(dtype)), dtype=dtype)
 
 
 def constants_as_blobs(layer: Layer, graph: Graph) -> Layer:
@@ -137,7 +145,7 @@ def constants_as_blobs(layer: Layer, graph: Graph) -> Layer:
     if not data:
         return layer
     blobs = tuple(
-        constant_blob(blob, graph[name].constant(), graph[name].layout)
+        constant_blob(blob, graph[name].constant(), graph[name].layout, graph[name].dtype)
         for name, blob in data.items()
     )
     weight_bytes = layer.work.weight_bytes + sum(blob.bytes for blob in blobs)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from edgeconv.element_types import FLOAT32
 from edgeconv.ir.choice import Alias, Layer, Param
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.lowering.calls import element_bytes, kernel_layer
+from edgeconv.lowering.calls import c_type_of, element_bytes, kernel_layer
 from edgeconv.lowering.nest import collapse, require_loops
 from edgeconv.lowering.work import Call
 from edgeconv.targets import Target
@@ -82,6 +83,8 @@ def move_layer(node: Node, graph: Graph, target: Target, move: Move) -> Layer:
     if move.is_block:
         return flat_copy(node, graph, target, move.sizes[0], move.in_start)
     call = Call(node, graph, target)
+    if graph[node.inputs[0]].dtype != FLOAT32:
+        return _move_elements(call, move)
     return kernel_layer(
         call,
         "copy",
@@ -94,6 +97,32 @@ def move_layer(node: Node, graph: Graph, target: Target, move: Move) -> Layer:
     )
 
 
+def _move_elements(call: Call, move: Move) -> Layer:
+    """The same of elements that are no float32."""
+    node, graph = call.node, call.graph
+    depth = len(move.sizes) - 1
+    require_loops(node, depth)
+    return kernel_layer(
+        call,
+        "copy",
+        "ops/move_elements.c.j2",
+        operands={"in": node.inputs[0]},
+        params={
+            "sizes": move.sizes[:depth] or (1,),
+            "in_outer": move.in_strides[:depth] or (0,),
+            "out_outer": move.out_strides[:depth] or (0,),
+            "n": move.sizes[-1],
+            "in_stride": move.in_strides[-1],
+            "out_stride": move.out_strides[-1],
+            "in_start": move.in_start,
+            "bytes": graph[node.output].element_bytes,
+        },
+        headers=("ec_nest.h", "ec_move_elements.h"),
+        work=call.streams(),
+        epilogue=False,
+    )
+
+
 def flat_copy(node: Node, graph: Graph, target: Target, elements: int, start: int = 0) -> Layer:
     """The output is ``elements`` of the input's memory, from ``start`` on: a view, if it has its
     format too.
@@ -101,16 +130,20 @@ def flat_copy(node: Node, graph: Graph, target: Target, elements: int, start: in
     The call disappears when the planner lays the output there.
     """
     name, call = node.inputs[0], Call(node, graph, target)
-    same = graph[name].storage == graph[node.output].storage
+    same, kind = graph[name].storage == graph[node.output].storage, graph[name].dtype
     view = same and not graph[name].is_constant
     offset = start * element_bytes(graph, name)
     alias = Alias(name, inner=node.output, outer=name, offset=offset, exact=True)
     return kernel_layer(
         call,
         "view",
-        "ops/flat_copy.c.j2",
+        "ops/flat_copy.c.j2" if kind == FLOAT32 else "ops/copy_elements.c.j2",
         operands={"in": name},
-        params={"elements": elements, "start": start},
+        params={
+            "elements": elements,
+            "start": start,
+            **({"c_type": c_type_of(kind)} if kind != FLOAT32 else {}),
+        },
         headers=() if same else ("ec_lanes.h", "ec_copy.h"),
         work=call.streams(),
         aliases=(alias,) if view else (),

@@ -43,12 +43,12 @@ class Call:
     @property
     def in_bytes(self) -> float:
         """Of all inputs."""
-        return sum(tensor.elements * width(tensor.storage) for tensor in self.inputs)
+        return sum(tensor.elements * tensor.bits / 8 for tensor in self.inputs)
 
     @property
     def out_bytes(self) -> float:
         """Of the output."""
-        return self.output.elements * width(self.output.storage)
+        return self.output.elements * self.output.bits / 8
 
     @property
     def streamed(self) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Mapping
 from functools import cache
 
 from edgeconv.ops.base import Importer, Operator
@@ -15,9 +16,9 @@ def operators() -> dict[str, Operator]:
     return scan(sys.modules[__name__], "OPERATOR", Operator)
 
 
-# ONNX operators that move the integers behind a QuantizeLinear, or compare them as a MaxPool does,
-# or have a zero point of run time.
-_MOVES = frozenset(
+# ONNX operators whose importers take elements of any type: those that move them, and those that
+# convert them.
+_ANY_TYPE = frozenset(
     {
         *("Identity", "Cast", "CastLike", "Dropout", "DequantizeLinear", "QuantizeLinear"),
         *("Concat", "Gather"),
@@ -27,17 +28,36 @@ _MOVES = frozenset(
 )
 
 
-def takes_integers(op_type: str) -> bool:
-    """Whether an ONNX operator may read integers that are known at run time only."""
-    return op_type in _MOVES
+@cache
+def importers() -> dict[str, Importer]:
+    """ONNX op_type (default domain) -> importer of nodes whose data is float32."""
+    return _by_type(operator.onnx for operator in operators().values())
 
 
 @cache
-def importers() -> dict[str, Importer]:
-    """ONNX op_type (default domain) -> importer."""
+def typed_importers() -> dict[str, Importer]:
+    """ONNX op_type (default domain) -> importer of nodes of which an input or output at run time is
+    no float32."""
+    found = _by_type(operator.typed for operator in operators().values())
+    return {op: importers()[op] for op in _ANY_TYPE if op in importers()} | found
+
+
+# Those that are compiled for float64 as it is; what others read is converted to float32.
+_DOUBLE = _ANY_TYPE - {"DequantizeLinear", "QuantizeLinear", "MaxPool", "Dropout"} | {
+    *("Add", "Sub", "Mul", "Div", "Neg", "Abs", "Sign", "Min", "Max", "Clip", "Relu", "Where"),
+    *("Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "IsNaN", "IsInf"),
+}
+
+
+def computes_doubles(op_type: str) -> bool:
+    """Nodes of the ONNX operator compute with float64 where that is what they read."""
+    return op_type in _DOUBLE
+
+
+def _by_type(tables: Iterable[Mapping[str, Importer]]) -> dict[str, Importer]:
     found: dict[str, Importer] = {}
-    for operator in operators().values():
-        for op_type, importer in operator.onnx.items():
+    for table in tables:
+        for op_type, importer in table.items():
             if op_type in found:
                 raise ValueError(f"ONNX operator {op_type} has two importers")
             found[op_type] = importer

@@ -77,6 +77,7 @@ class Operator:
 
     ``onnx``: ONNX op_type (default domain) -> importer to canonical nodes, usually one node whose
     ``op`` is this operator; an importer may also build other operators (Flatten makes a Reshape).
+    ``typed``: the same for nodes of which an input or output at run time is no float32.
     ``layouts``: the options, best first.  ``lower``: node with decided layouts -> kernel call.
     ``macs``: multiply-accumulates of the node.  ``fuses``: the kernel applies ``node.epilogue``.
     ``stored``: what it does with tensors that are not float32 in memory.
@@ -84,6 +85,7 @@ class Operator:
 
     name: str
     onnx: Mapping[str, Importer] = field(default_factory=dict)
+    typed: Mapping[str, Importer] = field(default_factory=dict)
     lower: Lower | None = None
     layouts: Layouts = row_major_only
     macs: Callable[[Node, Graph], int] = lambda node, graph: 0

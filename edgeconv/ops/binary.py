@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Sequence
 
 import numpy as np
 
-from edgeconv.ir.choice import Blob, Layer, Param
-from edgeconv.ir.graph import Graph, Node, Tensor
-from edgeconv.ir.layout import ROW_MAJOR, Layout, Shape
-from edgeconv.lowering.calls import constant_blob, in_place, kernel_layer, storage_of
-from edgeconv.lowering.images import layouts_of, padding
+from edgeconv.ir.choice import Layer, Param
+from edgeconv.ir.graph import Graph, Node
+from edgeconv.lowering.calls import in_place, kernel_layer, storage_of
 from edgeconv.lowering.integers import wants_integers, with_integers
-from edgeconv.lowering.nest import Nest, broadcast_strides, collapse, dense_strides, require_loops
+from edgeconv.lowering.nest import Nest, collapse, dense_strides, require_loops
+from edgeconv.lowering.operands import operand, operand_layouts
 from edgeconv.lowering.options import LayoutOption
 from edgeconv.lowering.work import Call
 from edgeconv.ops import int8_binary
@@ -63,32 +61,9 @@ def _import_pow(source: Source, ctx: ImportContext) -> Sequence[Node]:
     return [make_node(source, "Binary", (base, exponent), kind="pow")]
 
 
-def _operand_layout(tensor: Tensor, out: Shape, layout: Layout) -> Layout | None:
-    """The layout in which the kernel reads ``tensor`` for a result in ``layout``, if there is one.
-
-    Constants are packed by ``lower``, so they always fit.
-    """
-    if tensor.is_constant or layout == ROW_MAJOR:
-        return ROW_MAJOR
-    full = (1,) * (len(out) - len(tensor.shape)) + tensor.shape
-    if full[1] == 1:
-        return ROW_MAJOR
-    if len(tensor.shape) == len(out):
-        return layout
-    beside = math.prod(full[2:]) == 1 and full[1] % layout.block == 0
-    return ROW_MAJOR if beside else None
-
-
 def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
     """The layouts that the output's rank allows and that every operand can follow."""
-    out = graph[node.output].shape
-    options = []
-    for layout in layouts_of(out, target):
-        operands = [_operand_layout(graph[name], out, layout) for name in node.inputs]
-        known = [operand for operand in operands if operand is not None]
-        if len(known) == len(operands):
-            reads = (*known, *((layout,) if node.epilogue.residual else ()))
-            options.append(LayoutOption(reads, (layout,), padding(out, layout)))
+    options = operand_layouts(node, graph, target)
     if int8_binary.form_of(node, graph) is None:
         return options
     able = [each for each in options if int8_binary.suits(node, graph, each.writes[0])]
@@ -104,17 +79,6 @@ def _kind(node: Node, graph: Graph) -> str:
         if values.size == 1:
             return _POWERS.get(float(values[0]), "pow")
     return kind
-
-
-def _operand(pointer: str, tensor: Tensor, out: Tensor) -> tuple[str | Blob, Shape]:
-    """The operand and its strides; a constant is packed to the output's rank and layout."""
-    if tensor.data is None:
-        moves = broadcast_strides(tensor.shape, tensor.layout, out.shape, out.layout)
-        return tensor.name, moves
-    full = (1,) * (len(out.shape) - len(tensor.shape)) + tensor.shape
-    layout = ROW_MAJOR if len(full) < 2 or full[1] == 1 else out.layout
-    blob = constant_blob(pointer, tensor.data.reshape(full), layout)
-    return blob, broadcast_strides(full, layout, out.shape, out.layout)
 
 
 def _loop_params(node: Node, nest: Nest) -> dict[str, Param]:
@@ -145,8 +109,8 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
     kind = _kind(node, graph)
     alone = kind in _POWERS.values()
     names = {"a": node.inputs[0]} if alone else dict(zip("ab", node.inputs, strict=True))
-    read = {pointer: _operand(pointer, graph[name], out) for pointer, name in names.items()}
-    operands = {pointer: operand for pointer, (operand, _) in read.items()}
+    read = {pointer: operand(pointer, graph[name], out) for pointer, name in names.items()}
+    operands = {pointer: given for pointer, (given, _) in read.items()}
     strides = [moves for _, moves in read.values()]
     sizes = out.layout.physical_shape(out.shape)
     # the output takes part in the merging, so that its rows stay dense

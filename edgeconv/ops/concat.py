@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from itertools import accumulate
 
+from edgeconv.element_types import FLOAT32
 from edgeconv.ir.choice import Alias, Blob, Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import ROW_MAJOR, Layout, Order
@@ -60,7 +61,9 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
     alias_of: list[int] = []
     for number, name in enumerate(node.inputs):
         tensor = graph[name]
-        packed = None if tensor.data is None else constant_blob(name, tensor.data, out.layout)
+        packed = (
+            None if tensor.data is None else constant_blob(name, tensor.data, out.layout, out.dtype)
+        )
         operands[f"in{number}"] = packed or name
         same = tensor.storage == out.storage and name not in node.inputs[:number]
         view = outer == 1 and packed is None and same
@@ -68,10 +71,11 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
         if view:
             offset = starts[number] * element_bytes(graph, name)
             aliases.append(Alias(name, inner=name, outer=node.output, offset=offset, exact=True))
+    plain = out.dtype != FLOAT32
     return kernel_layer(
         call,
         "concat",
-        "ops/concat.c.j2",
+        "ops/concat_elements.c.j2" if plain else "ops/concat.c.j2",
         operands=operands,
         params={
             "outer": outer,
@@ -79,9 +83,13 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
             "runs": tuple(runs),
             "starts": tuple(starts),
             "alias_of": tuple(alias_of),
-            "formats": tuple(c_format(graph, name) for name in node.inputs),
+            **(
+                {"bytes": out.element_bytes}
+                if plain
+                else {"formats": tuple(c_format(graph, name) for name in node.inputs)}
+            ),
         },
-        headers=("ec_lanes.h", "ec_copy.h"),
+        headers=("ec_nest.h", "ec_move_elements.h") if plain else ("ec_lanes.h", "ec_copy.h"),
         work=call.copies(),
         aliases=aliases,
         free_if_aliased=-1 not in alias_of,

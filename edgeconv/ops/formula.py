@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from edgeconv.ir.activation import Activation
-from edgeconv.ir.graph import Array, Epilogue, Node
+from edgeconv.ir.graph import Array, Epilogue, Node, Tensor
 from edgeconv.ir.layout import Shape
 from edgeconv.names import untaken
 from edgeconv.ops.base import ImportContext, Importer, Source
@@ -37,6 +37,10 @@ class Formula:
         hint = f"{self.source.outputs[0]}/{suffix or format(value, 'g')}"
         return Term(self, self.ctx.add_constant(hint, np.asarray(value, dtype=np.float32)))
 
+    def typed_constant(self, value: Array, suffix: str) -> Term:
+        """A constant of the type that ``value`` has."""
+        return Term(self, self.ctx.add_constant(f"{self.source.outputs[0]}/{suffix}", value))
+
     def add(
         self,
         op: str,
@@ -44,16 +48,18 @@ class Formula:
         shape: Shape,
         suffix: str = "",
         epilogue: Epilogue = Epilogue(),
+        dtype: str = "",
         /,
         **attrs: Any,
     ) -> Term:
-        """Append ``op`` of ``operands`` ("": an absent one), whose result has ``shape``.
+        """Append ``op`` of ``operands`` ("": an absent one), whose result has ``shape`` and is of
+        ``dtype`` ("": that of the source's first input).
 
         Node and result are called after the source, with ``suffix`` or else ``op`` behind.
         """
         suffix = suffix or op.lower()
         name = untaken(f"{self.source.name}/{suffix}", {node.name for node in self.nodes})
-        like = self.ctx.tensor(self.source.inputs[0])
+        like = Tensor("", shape, dtype or self.ctx.tensor(self.source.inputs[0]).dtype)
         output = self.ctx.add_tensor(f"{self.source.outputs[0]}/{suffix}", shape, like)
         reads = tuple(each.name if isinstance(each, Term) else each for each in operands)
         self.nodes.append(Node(name, op, reads, (output,), attrs, epilogue))

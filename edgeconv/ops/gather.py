@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from edgeconv.element_types import FLOAT32
 from edgeconv.ir.choice import Blob, Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.lowering.calls import kernel_layer
@@ -58,13 +59,22 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
         return move_layer(node, graph, target, move)
     call = Call(node, graph, target)
     table = Blob("index", index.size, lambda: index, dtype="int32")
+    plain = graph[node.output].dtype != FLOAT32
     return kernel_layer(
         call,
         "gather",
-        "ops/gather.c.j2",
+        "ops/gather_elements_by_table.c.j2" if plain else "ops/gather.c.j2",
         operands={"in": node.inputs[0], "index": table},
-        params={"outer": outer, "size": size, "count": index.size, "inner": inner},
-        headers=("ec_lanes.h", "ec_copy.h", "ec_gather.h"),
+        params={
+            "outer": outer,
+            "size": size,
+            "count": index.size,
+            "inner": inner,
+            **({"bytes": graph[node.output].element_bytes} if plain else {}),
+        },
+        headers=("ec_nest.h", "ec_move_elements.h")
+        if plain
+        else ("ec_lanes.h", "ec_copy.h", "ec_gather.h"),
         work=call.streams(),
         epilogue=False,
     )

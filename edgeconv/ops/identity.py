@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from edgeconv.element_types import FLOAT32
 from edgeconv.encoding import integers
 from edgeconv.ir.graph import Node
-from edgeconv.ir.quantisation import SUMS
+from edgeconv.ir.quantisation import INTEGERS, SUMS
 from edgeconv.lowering.options import Stored
 from edgeconv.ops.base import ImportContext, Operator, Source
 from edgeconv.ops.importing import constant_input, make_node
@@ -14,15 +15,14 @@ from edgeconv.ops.reshape import layouts, lower
 
 
 def _import_copy(source: Source, ctx: ImportContext) -> Sequence[Node]:
-    """Also Cast and CastLike: of one type to itself, or of integers to float32."""
+    """Also Cast and CastLike, of any type to any other."""
     have, want = (ctx.tensor(name).dtype for name in (source.inputs[0], source.outputs[0]))
     if have != want:
         if ctx.holds_integers(source.inputs[0]) and want == SUMS:
             return [make_node(source, "Quantise", source.inputs[:1], encoding=integers(want))]
-        if want != "float32":
-            hint = "quantise with QuantizeLinear"
-            raise ctx.reject(source, f"{have} to {want}", "only integers become float32", hint)
-        return [make_node(source, "Dequantise", source.inputs[:1], encoding=integers(have))]
+        if want == FLOAT32 and have in INTEGERS:
+            return [make_node(source, "Dequantise", source.inputs[:1], encoding=integers(have))]
+        return [make_node(source, "Elementwise", source.inputs[:1], function="copy", to=want)]
     return [make_node(source, "Identity", source.inputs[:1])]
 
 

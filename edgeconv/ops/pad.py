@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
+from edgeconv.element_types import FLOAT32
 from edgeconv.errors import EdgeconvError
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
@@ -15,7 +18,7 @@ from edgeconv.lowering.nest import require_loops
 from edgeconv.lowering.options import LayoutOption
 from edgeconv.lowering.work import Call
 from edgeconv.ops.base import ImportContext, Operator, Source
-from edgeconv.ops.formula import Formula
+from edgeconv.ops.formula import Formula, Term
 from edgeconv.ops.importing import (
     attribute_or_input,
     axes_of,
@@ -72,8 +75,28 @@ def _import_pad(source: Source, ctx: ImportContext) -> Sequence[Node]:
         if any(pad > limit for pad, limit in zip(grown, limits, strict=True)):
             got = f"pads {list(pads)} of input {list(shape)}"
             raise ctx.reject(source, got, f"mode {mode} cannot pad by more than the dimension")
+    if ctx.tensor(x.name).dtype != FLOAT32:
+        return formula.finish(_joined(x, grown, mode, value))
     out = ctx.tensor(source.outputs[0]).shape
     return formula.finish(formula.add("Pad", (x,), out, pads=grown, mode=mode, value=value))
+
+
+def _joined(x: Term, pads: Shape, mode: str, value: float) -> Term:
+    """The same of elements that are no float32, dimension by dimension: borders are constants, or
+    entries of what they surround."""
+    formula, rank = x.formula, len(x.shape)
+    dtype = formula.ctx.tensor(x.name).dtype
+    for axis, (before, behind) in enumerate(zip(pads[:rank], pads[rank:], strict=True)):
+        shape = (*x.shape[:axis], before + x.shape[axis] + behind, *x.shape[axis + 1 :])
+        if mode == "constant":
+            sizes = ((*x.shape[:axis], size, *x.shape[axis + 1 :]) for size in (before, behind))
+            ends = [formula.typed_constant(np.full(size, value, dtype), "border") for size in sizes]
+            parts = [part for part in (ends[0], x, ends[1]) if part.shape[axis]]
+            x = formula.add("Concat", parts, shape, axis=axis) if len(parts) > 1 else x
+        elif before or behind:
+            taken = np.pad(np.arange(x.shape[axis]), (before, behind), mode)  # type: ignore[call-overload]
+            x = formula.add("Gather", (x, formula.typed_constant(taken, "index")), shape, axis=axis)
+    return x
 
 
 def _channel_pads(node: Node, rank: int) -> tuple[int, int]:

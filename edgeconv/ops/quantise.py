@@ -16,7 +16,7 @@ from edgeconv.encoding import Encoding, integers
 from edgeconv.ir.choice import Alias, Blob, Layer, Number, Param
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.quantisation import integers_of
-from edgeconv.lowering.calls import C_TYPES, kernel_layer
+from edgeconv.lowering.calls import c_type_of, kernel_layer
 from edgeconv.lowering.work import Call
 from edgeconv.ops.base import ImportContext, Operator, Source
 from edgeconv.ops.importing import Values, axis_of, constant_input, make_node
@@ -102,7 +102,7 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
             "outer": outer,
             "channels": channels,
             "inner": math.prod(x.shape) // (outer * channels),
-            "integer": C_TYPES[(y if quantises else x).dtype],
+            "integer": c_type_of((y if quantises else x).dtype),
         },
         headers=("ec_lanes.h", "ec_quantise.h"),
         work=call.elementwise(),

@@ -15,10 +15,9 @@ import numpy as np
 from edgeconv.encoding import Encoding, integers
 from edgeconv.ir.edit import Editor
 from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.grids import moves
 from edgeconv.ir.quantisation import INTEGERS, integers_of
 from edgeconv.passes.base import Pass
-
-_SCALED = ("Quantise", "Dequantise")
 
 
 def _data(node: Node) -> tuple[str, ...]:
@@ -118,7 +117,7 @@ def _in_front(position: int, encoding: Encoding, readers: Sequence[int], editor:
 
 def moves_integers(node: Node, editor: Editor) -> bool:
     """Whether the node moves integers, no number changing."""
-    return node.op not in _SCALED and editor.tensors[node.output].dtype in INTEGERS
+    return moves(node) and editor.tensors[node.output].dtype in INTEGERS
 
 
 def widen(position: int, editor: Editor) -> None:

@@ -1,4 +1,4 @@
-"""Move integers as real numbers: the kernels that move data know elements of one size."""
+"""Take the maximum of integers as real numbers of the same value."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from edgeconv.passes.quantised_movement import moves_integers, widen
 
 @at_each()
 def run(position: int, editor: Editor) -> None:
-    """Widen what ``quantised_movement`` has left: integers from one caller's buffer to another."""
-    if moves_integers(editor.node(position), editor):
+    """Widen what ``quantised_movement`` has left of pools: integers of a caller's buffer."""
+    if editor.node(position).op == "Pool" and moves_integers(editor.node(position), editor):
         widen(position, editor)
 
 
 PASS = Pass(
     name="widen_integers",
     run=run,
-    requires="data movement of integers, their scales unknown or different",
-    ensures="integers are read and written by Quantise and Dequantise only",
+    requires="a max Pool of integers, their scales unknown or different",
+    ensures="pools are of float32",
     stage=Stage.FUSE,
 )

@@ -10,7 +10,9 @@ import numpy.typing as npt
 
 from edgeconv import array_file
 from edgeconv.array_file import Arrays, Stated
+from edgeconv.array_types import array_type
 from edgeconv.build.project import Port, Project
+from edgeconv.element_types import element_type
 from edgeconv.encoding import integers
 from edgeconv.errors import refused
 from edgeconv.ir.quantisation import INTEGERS
@@ -31,7 +33,9 @@ def random(shape: Sequence[int], dtype: str, rng: np.random.Generator) -> Array:
     if dtype in INTEGERS:
         low, high = integers(dtype).low, integers(dtype).high
         return rng.integers(low, high, tuple(shape), dtype, endpoint=True)
-    return rng.standard_normal(tuple(shape), dtype=np.float32)
+    if not element_type(dtype).is_real:  # bool, or what counts or numbers something: 0 or 1
+        return rng.integers(0, 2, tuple(shape)).astype(dtype)
+    return rng.standard_normal(tuple(shape), dtype=np.float32).astype(array_type(dtype))
 
 
 def from_npz(path: Path, ports: Sequence[Port]) -> dict[str, Array]:
@@ -89,13 +93,11 @@ def write_tensors(
 
 
 def tensor_bytes(arrays: Mapping[str, npt.NDArray[np.generic]], order: Sequence[str]) -> bytes:
-    """``arrays`` in the given order as main.c reads them: dense little-endian float32, or integers
-    of their own type."""
+    """``arrays`` in the given order as main.c reads them: dense, little-endian."""
     found = []
     for name in order:
         array = arrays[name]
-        kind = array.dtype.newbyteorder("<") if array.dtype.name in INTEGERS else "<f4"
-        found.append(np.ascontiguousarray(array, dtype=kind).tobytes())
+        found.append(np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).tobytes())
     return b"".join(found)
 
 
@@ -104,7 +106,7 @@ def _check(path: Path, port: Port, stated: Mapping[str, Stated]) -> None:
         found = ", ".join(sorted(stated)) or "nothing"
         raise array_file.invalid(path, f"no array for input {port.name!r}", found)
     array = stated[port.name]
-    if array.dtype != np.dtype(port.dtype):
+    if array.dtype != array_type(port.dtype):
         raise array_file.invalid(
             path,
             f"element type of {port.name!r}",

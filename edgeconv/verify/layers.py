@@ -10,9 +10,10 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
+from edgeconv.array_types import array_type
+from edgeconv.element_types import FLOAT32
 from edgeconv.errors import EdgeconvError
 from edgeconv.ir.layout import Layout
-from edgeconv.ir.quantisation import INTEGERS
 from edgeconv.ir.step import Divides, Rows, calls
 from edgeconv.storage import format_called
 from edgeconv.verify.compare import Difference, assumed_spacing, compare
@@ -123,8 +124,8 @@ def _elements(layer: Mapping[str, Any], stream: BinaryIO) -> npt.NDArray[np.floa
     """What memory has held of a layer's result."""
     stored, data = layer["storage"]["output"], stream.read(layer["output_bytes"])
     dtype = layer.get("output_dtype")
-    if dtype in INTEGERS:
-        return np.frombuffer(data, np.dtype(dtype).newbyteorder("<")).astype(np.float32)
+    if dtype not in (None, FLOAT32):
+        return np.frombuffer(data, array_type(dtype).newbyteorder("<")).astype(np.float32)
     return format_called(stored).decode(data).astype(np.float32, copy=False)
 
 

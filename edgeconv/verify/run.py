@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from edgeconv.arguments import DEFAULT_TOLERANCE
+from edgeconv.array_types import array_type
 from edgeconv.board import RunKind
 from edgeconv.build import find_emulator, run_binary
 from edgeconv.build.compile import Binary
@@ -291,9 +292,9 @@ def run_program(
     ends = zip(project.outputs, np.cumsum(sizes).tolist(), strict=True)
     outputs: Outputs = {}
     for port, end in ends:
-        stored = np.dtype(port.dtype).newbyteorder("<")
+        stored = array_type(port.dtype).newbyteorder("<")
         values = np.frombuffer(data[end - port.bytes : end], stored)
-        outputs[port.name] = values.astype(port.dtype).reshape(port.shape)
+        outputs[port.name] = values.astype(array_type(port.dtype)).reshape(port.shape)
     return outputs, done.stdout + done.stderr
 
 

@@ -57,7 +57,7 @@ def test_everything_unsupported_is_listed_at_once(loaded: Load) -> None:
         make("Sin", ["a"], ["b"], name="sin2"),
         make("Conv", ["x", "b"], ["c"], name="dynamic_conv"),
         make("Magic", ["c"], ["d"], name="magic", domain="my.ops"),
-        make("ThresholdedRelu", ["a"], ["e"], name="threshold"),
+        make("Det", ["a"], ["e"], name="determinant"),
         make("TopK", ["x", "k"], ["f", "g"], name="top"),
         make("Sum", ["d", "e", "f"], ["y"]),
     ]
@@ -71,21 +71,17 @@ def test_everything_unsupported_is_listed_at_once(loaded: Load) -> None:
         "ai.onnx.Sin-7",
         "ai.onnx.Conv-11",
         "my.ops.Magic-1",
-        "ai.onnx.ThresholdedRelu-10",
+        "ai.onnx.Det-11",
         "ai.onnx.TopK-11",
     ]
     assert "2 nodes (sin1, sin2)" in details[0]
     assert "weights must be constant" in details[1]
-    assert "ai.onnx.Less-" in details[3]
 
 
 @pytest.mark.parametrize(
     ("kind", "name"),
     [
-        (TensorProto.FLOAT16, "float16"),
-        (TensorProto.DOUBLE, "double"),
-        (TensorProto.INT64, "int64"),
-        (TensorProto.UINT32, "uint32"),
+        (TensorProto.COMPLEX64, "complex64"),
         (TensorProto.STRING, "string"),
     ],
 )
@@ -103,14 +99,7 @@ def test_cast_of_an_integer_input(loaded: Load) -> None:
         {"y": None},
         input_type=TensorProto.INT32,
     )
-    with pytest.raises(EdgeconvError) as caught:
-        loaded(source)
-    assert caught.value.details == (
-        (
-            "int32 values at run time: 1 tensor (x): only float32 is computed, and quantised "
-            "integers of 8 or 16 bits"
-        ),
-    )
+    assert [node.op for node in loaded(source).nodes] == ["Dequantise"]
 
 
 def test_sequence_input(loaded: Load) -> None:
@@ -120,7 +109,7 @@ def test_sequence_input(loaded: Load) -> None:
         loaded(source)
 
 
-@pytest.mark.parametrize(("opset", "way_out"), [(6, "version_converter"), (1000, "upgrade")])
+@pytest.mark.parametrize(("opset", "way_out"), [(0, "version_converter"), (1000, "upgrade")])
 def test_opset_out_of_range(opset: int, way_out: str, loaded: Load) -> None:
     with pytest.raises(EdgeconvError, match=f"opset {opset}.*{way_out}"):
         loaded(model([make("Relu", ["x"], ["y"])], {"x": (2,)}, {"y": None}, opset=opset))

@@ -1,0 +1,98 @@
+"""Real numbers of other types than float32: nodes compute them in float32.
+
+Values that are read are converted once, and results where something reads them as what the model
+says they are: a chain of float16 operators is computed in float32 throughout, as ONNX Runtime does.
+Of bfloat16, which has eight bits, every result is rounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import onnx
+
+from edgeconv.element_types import FLOAT32, FLOAT64, WIDENED
+from edgeconv.frontend.values import Values
+from edgeconv.ir.graph import Node
+from edgeconv.ops import computes_doubles
+
+_CONVERSIONS = frozenset({"Cast", "CastLike"})
+_SAME_BITS = "BitCast"
+_ROUNDED = "bfloat16"
+
+
+@dataclass(frozen=True, slots=True)
+class Widened:
+    """``node``: what is to be imported.  ``before``: what makes its inputs.  ``results``: of
+    outputs that are no float32, the float32 that it makes instead."""
+
+    node: onnx.NodeProto
+    before: Sequence[Node]
+    results: Mapping[str, str] = field(default_factory=dict)
+
+
+class Widening:
+    """``values``: those of the model; what is added to them keeps their names in front."""
+
+    def __init__(self, values: Values) -> None:
+        self._values = values
+        self._wide: dict[str, str] = {}  # value -> the same in float32
+
+    def of(self, node: onnx.NodeProto, wanted: Sequence[str]) -> Widened:
+        """``node``, whose outputs ``wanted`` are needed, on float32; explicit conversions stay."""
+        if node.op_type == _SAME_BITS:
+            return Widened(node, ())
+        if computes_doubles(node.op_type) and self._reads_doubles(node):
+            return Widened(node, ())
+        converts = node.op_type in _CONVERSIONS
+        before: list[Node] = []
+        names = dict.fromkeys(filter(None, node.input[:1] if converts else node.input))
+        inputs = {name: self._input(name, before, known_only=converts) for name in names}
+        results = {} if converts else {name: self._result(name) for name in wanted}
+        results = {name: made for name, made in results.items() if made != name}
+        if not results and all(name == wide for name, wide in inputs.items()):
+            return Widened(node, ())
+        changed = onnx.NodeProto()
+        changed.CopyFrom(node)
+        changed.input[:] = [inputs.get(name, name) for name in node.input]
+        changed.output[:] = [results.get(name, name) for name in node.output]
+        return Widened(changed, before, results)
+
+    def after(self, results: Mapping[str, str]) -> list[Node]:
+        """What makes the model's own values of the float32 ``results``."""
+        kept = (name for name in results if self._values.tensors[name].dtype != _ROUNDED)
+        self._wide |= {name: results[name] for name in kept}
+        return [self._conversion(made, name) for name, made in results.items()]
+
+    def _reads_doubles(self, node: onnx.NodeProto) -> bool:
+        """Of float64 there is something at run time that was not computed in float32."""
+        tensors = [self._values.tensors[name] for name in node.input if name]
+        known = {tensor.name for tensor in tensors if tensor.data is not None} | self._wide.keys()
+        return any(each.dtype == FLOAT64 and each.name not in known for each in tensors)
+
+    def _input(self, name: str, before: list[Node], *, known_only: bool) -> str:
+        tensor = self._values.tensors[name]
+        if tensor.dtype not in WIDENED or name in self._wide:
+            return self._wide.get(name, name)
+        if tensor.data is not None:
+            value = tensor.data.astype(np.float32)
+            self._wide[name] = self._values.add_constant(f"{name}/{FLOAT32}", value)
+        elif not known_only:
+            self._wide[name] = self._result(name)
+            before.append(self._conversion(name, self._wide[name]))
+        return self._wide.get(name, name)
+
+    def _result(self, name: str) -> str:
+        """A float32 tensor for the value ``name``; itself where it is none of the types."""
+        tensor = self._values.tensors[name]
+        if tensor.dtype not in WIDENED:
+            return name
+        like = replace(tensor, dtype=FLOAT32)
+        return self._values.add_tensor(f"{name}/{FLOAT32}", tensor.shape, like)
+
+    def _conversion(self, source: str, target: str) -> Node:
+        dtype = self._values.tensors[target].dtype
+        attrs = {"function": "copy", "to": dtype}
+        return Node(f"{target}/convert", "Elementwise", (source,), (target,), attrs)

@@ -1,0 +1,80 @@
+"""The cases of the ``onnx`` package: models of a node or a few, inputs, and what comes out."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+from onnx import numpy_helper
+
+Array = npt.NDArray[Any]
+_FOLDERS = ("simple", "pytorch-converted", "pytorch-operator")
+_RTOL, _ATOL = 1e-3, 1e-7  # ONNX's own, where a case states none
+
+
+@dataclass(frozen=True)
+class Case:
+    """``data``: sets of inputs and of outputs, in the model's order; what is no tensor is None."""
+
+    name: str
+    model: onnx.ModelProto
+    data: Sequence[tuple[Sequence[Array | None], Sequence[Array | None]]]
+    rtol: float = _RTOL
+    atol: float = _ATOL
+
+    def input_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Of the first data set, by name."""
+        given = zip(self.model.graph.input, self.data[0][0], strict=False)
+        return {value.name: array.shape for value, array in given if array is not None}
+
+
+@cache
+def cases() -> dict[str, Case]:
+    """All of them, by name."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from onnx.backend.test.loader import load_model_tests  # noqa: PLC0415 - takes seconds
+
+        found = [_of_node(case) for case in load_model_tests(kind="node")]
+    data = Path(onnx.__file__).parent / "backend/test/data"
+    for folder in _FOLDERS:
+        found += [_of_folder(path) for path in sorted((data / folder).glob("*/"))]
+    return {case.name: case for case in sorted(found, key=lambda case: case.name)}
+
+
+def _tensor(value: Any) -> Array | None:
+    """``value`` where it is one; sequences and optionals are none."""
+    if isinstance(value, onnx.TensorProto):
+        return numpy_helper.to_array(value)
+    return np.asarray(value) if isinstance(value, np.ndarray | np.generic) else None
+
+
+def _of_node(case: Any) -> Case:
+    data = [([*map(_tensor, i)], [*map(_tensor, o)]) for i, o in case.data_sets]
+    return Case(case.name, case.model, data, case.rtol, case.atol)
+
+
+def _of_folder(path: Path) -> Case:
+    model = onnx.load(path / "model.onnx")
+    kinds = [*model.graph.input], [*model.graph.output]
+    data = []
+    for folder in sorted(path.glob("test_data_set_*")):
+        sets = zip(("input", "output"), kinds, strict=True)
+        data.append(tuple([*_arrays(folder, which, values)] for which, values in sets))
+    return Case(path.name, model, data)  # type: ignore[arg-type]
+
+
+def _arrays(folder: Path, which: str, values: Sequence[Any]) -> Iterator[Array | None]:
+    for number, value in enumerate(values):
+        file = folder / f"{which}_{number}.pb"
+        if not file.exists() or not value.type.HasField("tensor_type"):
+            yield None
+            continue
+        yield numpy_helper.to_array(onnx.TensorProto.FromString(file.read_bytes()))

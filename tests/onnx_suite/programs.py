@@ -1,0 +1,225 @@
+"""Cases as programs: many compiled to C, built into one library, each run in a process of its own.
+
+What is built is what is emitted, but with -O1: the kernels' own tests know the optimiser.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import io
+import os
+import pickle
+import re
+import signal
+import subprocess
+import traceback
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import onnx
+
+from edgeconv import board as boards
+from edgeconv.array_types import array_type
+from edgeconv.build import find_compiler
+from edgeconv.codegen.weights import write
+from edgeconv.deciding import decide
+from edgeconv.errors import EdgeconvError
+from edgeconv.ir.choice import Choice
+from edgeconv.options import CompileOptions
+from edgeconv.pipeline import source_tree
+from edgeconv.progress import nobody
+from tests.onnx_suite.cases import Array, Case
+
+PASS, WRONG, CRASH, REFUSED = "pass", "wrong", "crash", "refused"
+_FLAGS = ("-std=c11", "-O1", "-ffp-contract=fast", "-fPIC", "-I.")
+_SECONDS = 20  # of one run
+_GUARD = 64  # bytes around what is written
+_ALIGN = 64
+_SECRET = 0xA5
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """``kind``: one of the four above; ``reasons``: why it is no pass, a line for each."""
+
+    name: str
+    kind: str
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Program:
+    case: Case
+    choice: Choice
+    prefix: str
+    image: bytes
+    arena: int
+
+
+def outcomes(
+    cases: Iterable[Case], folder: Path, board: str, flags: Sequence[str] = ()
+) -> Iterator[Outcome]:
+    """Of each; ``folder`` is empty, ``flags`` go to compiler and linker besides."""
+    programs: list[_Program] = []
+    for number, case in enumerate(cases):
+        made = _compiled(case, folder, f"c{number}", board)
+        if isinstance(made, Outcome):
+            yield made
+        else:
+            programs.append(made)
+    built = [program for program in programs if _built(program, folder, board, flags)]
+    failed = {program.prefix for program in programs} - {program.prefix for program in built}
+    for program in programs:
+        if program.prefix in failed:
+            log = (folder / f"{program.prefix}.log").read_text()
+            found = re.search(r"(?:error|warning): (.*)", log)
+            reason = f"does not compile: {found[1] if found else log[:200]}"
+            yield Outcome(program.case.name, CRASH, (reason,))
+    if built:
+        library = folder / "cases.so"
+        objects = [str(folder / f"{program.prefix}.o") for program in built]
+        _run_compiler(board, ("-shared", *flags, *objects, "-o", str(library)), folder, "link")
+        loaded = ctypes.CDLL(str(library))
+        for program in built:
+            yield _in_a_process(loaded, program)
+
+
+def _compiled(case: Case, folder: Path, prefix: str, board: str) -> _Program | Outcome:
+    path = folder / f"{prefix}.onnx"
+    onnx.save(case.model, path)
+    options = CompileOptions(path, board, name=prefix, input_shapes=case.input_shapes())
+    try:
+        decided = decide(options)
+        tree = source_tree(decided, nobody)
+    except EdgeconvError as error:
+        return Outcome(case.name, REFUSED, tuple(map(_kind, error.details or (str(error),))))
+    except Exception as error:
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{Path(frame.filename).name}:{frame.lineno}"
+        return Outcome(case.name, CRASH, (f"{type(error).__name__} in {where}: {error}"[:200],))
+    for name, text in tree.texts.items():
+        if name.startswith(prefix):
+            (folder / name).write_text(text)
+    image = io.BytesIO()
+    write(tree.image, image)
+    return _Program(case, decided.choice, prefix, image.getvalue(), decided.memory.banks[0].bytes)
+
+
+def _kind(detail: str) -> str:
+    """A reason without the names of nodes and numbers of this case."""
+    text = re.sub(r": \d+ (?:node|tensor)s? \([^)]*\)", "", detail)
+    text = re.sub(r"c\d+\.onnx|/\S+/", "", text)
+    return re.sub(r"\[[-\d, ]*\]", "[..]", text)
+
+
+def _built(program: _Program, folder: Path, board: str, flags: Sequence[str]) -> bool:
+    """Whether its C compiles."""
+    warned = ("-Wall", "-Wextra", "-Werror", "-include", "known.h")
+    known = folder / "known.h"
+    if not known.exists():  # what takes longest to read, once
+        intrinsics = "#if defined(__AVX2__)\n#include <immintrin.h>\n#endif\n"
+        known.write_text(f"#include <stddef.h>\n#include <stdint.h>\n{intrinsics}")
+        header = (*_FLAGS, *flags, "-xc-header", "known.h", "-o", "known.h.gch")
+        _run_compiler(board, header, folder, "header")
+    words = (*_FLAGS, *flags, *warned, "-c", f"{program.prefix}.c", "-o", f"{program.prefix}.o")
+    return _run_compiler(board, words, folder, program.prefix)
+
+
+def _run_compiler(board: str, words: Sequence[str], folder: Path, log: str) -> bool:
+    machine = boards.load(board)
+    command = [*find_compiler(machine).command, *machine.flags, *words]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    (folder / f"{log}.log").write_text(done.stderr)
+    return done.returncode == 0
+
+
+def _in_a_process(library: ctypes.CDLL, program: _Program) -> Outcome:
+    """Of a run, which may crash or hang."""
+    read, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        signal.alarm(_SECONDS)
+        try:
+            reasons = _reasons(library, program)
+        except BaseException as error:
+            reasons = [f"{type(error).__name__}: {error}"[:200]]
+        os.write(writing, pickle.dumps(reasons))
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(read, "rb") as pipe:
+        said = pipe.read()
+    status = os.waitpid(child, 0)[1]
+    if not said:
+        reason = f"ended by signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else "ended"
+        return Outcome(program.case.name, CRASH, (reason,))
+    wrong = tuple(pickle.loads(said))
+    return Outcome(program.case.name, WRONG if wrong else PASS, wrong)
+
+
+def _reasons(library: ctypes.CDLL, program: _Program) -> list[str]:
+    """What is wrong about the results; nothing where they are right."""
+    graph, prefix = program.choice.graph, program.prefix
+    model = (ctypes.c_void_p * 16)()
+    weights, arena = _aligned(program.image), _aligned(bytes(max(program.arena, 1)))
+    start = getattr(library, f"{prefix}_init")
+    size_t = ctypes.c_size_t
+    status = start(model, _at(weights), size_t(weights.nbytes), _at(arena), size_t(program.arena))
+    if status:
+        return [f"init returns {status}"]
+    names = [value.name for value in program.case.model.graph.input]
+    for given, wanted in program.case.data:
+        by_name = dict(zip(names, given, strict=False))
+        inputs = [_as_stored(by_name[name], graph[name].dtype) for name in graph.inputs]
+        sizes = [graph[name].size * graph[name].element_bytes for name in graph.outputs]
+        outputs = [np.full(size + 2 * _GUARD, _SECRET, np.uint8) for size in sizes]
+        run = getattr(library, f"{prefix}_run")
+        status = run(model, *map(_at, inputs), *(_at(o[_GUARD:]) for o in outputs))
+        if status:
+            return [f"run returns {status}"]
+        for name, memory, want in zip(graph.outputs, outputs, wanted, strict=True):
+            body = memory[_GUARD : memory.size - _GUARD]
+            if (memory[:_GUARD] != _SECRET).any() or (memory[-_GUARD:] != _SECRET).any():
+                return [f"{name}: written beyond its ends"]
+            tensor = graph[name]
+            got = body.view(array_type(tensor.dtype)).reshape(tensor.shape)
+            if wrong := _difference(got, want, program.case):
+                return [f"{name}: {wrong}"]
+    return []
+
+
+def _as_stored(array: Array | None, dtype: str) -> Array:
+    if array is None or array.dtype != array_type(dtype):
+        raise TypeError(f"an input of {array if array is None else array.dtype}, not {dtype}")
+    return _aligned(np.ascontiguousarray(array).tobytes())
+
+
+def _difference(got: Array, want: Array | None, case: Case) -> str:
+    """In words; "" where there is none beyond the case's tolerances."""
+    if want is None:
+        return "compared with no tensor"
+    if got.shape != want.shape or got.dtype != want.dtype:
+        return f"{got.dtype} {got.shape}, not {want.dtype} {want.shape}"
+    if want.dtype.kind in "biu":
+        wrong = int((got != want).sum())
+        return f"{wrong} of {want.size} integers differ" if wrong else ""
+    wide, right = got.astype(np.float64), want.astype(np.float64)
+    close = np.isclose(wide, right, case.rtol, case.atol, equal_nan=True)
+    if close.all():
+        return ""
+    worst = np.abs(wide - right)[~close]
+    return f"{int((~close).sum())} of {want.size} numbers differ, by up to {worst.max():g}"
+
+
+def _aligned(data: bytes) -> Array:
+    """A copy at a multiple of ``_ALIGN``."""
+    room = np.zeros(len(data) + _ALIGN, np.uint8)
+    start = -room.ctypes.data % _ALIGN
+    body = room[start : start + len(data)]
+    body[:] = np.frombuffer(data, np.uint8)
+    return body
+
+
+def _at(array: Array) -> ctypes.c_void_p:
+    return ctypes.c_void_p(array.ctypes.data)
