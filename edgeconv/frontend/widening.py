@@ -2,7 +2,6 @@
 
 Values that are read are converted once, and results where something reads them as what the model
 says they are: a chain of float16 operators is computed in float32 throughout, as ONNX Runtime does.
-Of bfloat16, which has eight bits, every result is rounded.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from edgeconv.ops import computes_doubles
 
 _CONVERSIONS = frozenset({"Cast", "CastLike"})
 _SAME_BITS = "BitCast"
-_ROUNDED = "bfloat16"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +60,7 @@ class Widening:
 
     def after(self, results: Mapping[str, str]) -> list[Node]:
         """What makes the model's own values of the float32 ``results``."""
-        kept = (name for name in results if self._values.tensors[name].dtype != _ROUNDED)
-        self._wide |= {name: results[name] for name in kept}
+        self._wide |= results
         return [self._conversion(made, name) for name, made in results.items()]
 
     def _reads_doubles(self, node: onnx.NodeProto) -> bool:
