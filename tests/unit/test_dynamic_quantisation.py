@@ -122,21 +122,19 @@ def test_scales_of_run_time(axis: int | None, tmp_path: Path) -> None:
 
 # The cases of the onnx package: refused as they are given, for this reason.
 REFUSED = {
-    "float16": "float16 values at run time",
     "e4m3fn": "float8e4m3fn values at run time",
     "e5m2": "float8e5m2 values at run time",
     "int4": "int4 values at run time",
     "int2": "int2 values at run time",
     "float4e2m1": "float4e2m1 values at run time",
-    "expanded": "float32 to uint8",
     "convinteger": "w computed at run time",
     "qlinear": "scale computed at run time",
     "blocked": "scales of blocks computed at run time",
 }
 # The same with all but the first input as constants.
 REFUSED_OF_CONSTANTS = {
-    name: REFUSED[name] for name in ("e4m3fn", "e5m2", "int4", "int2", "float4e2m1", "expanded")
-} | {"_float16": "float16"}
+    name: REFUSED[name] for name in ("e4m3fn", "e5m2", "int4", "int2", "float4e2m1")
+} | {"_float16": "scales are float32"}
 MODULES = (
     *("convinteger", "matmulinteger", "dynamicquantizelinear", "quantizelinear"),
     *("dequantizelinear", "qlinearconv", "qlinearmatmul"),
