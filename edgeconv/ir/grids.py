@@ -17,6 +17,7 @@ _MOVES = frozenset(
         "Transpose",
     }
 )
+_SELECTS = {"Pool": "max", "Resize": "nearest"}  # the mode in which others are such, too
 
 
 def rounded_to(graph: Graph) -> dict[str, Activation]:
@@ -100,7 +101,7 @@ def last_activation(node: Node) -> Activation:
 
 def moves(node: Node) -> bool:
     """The results are some of the operands' numbers: no epilogue changes them."""
-    moves = node.op in _MOVES or (node.op == "Pool" and node.attrs["mode"] == "max")
+    moves = node.op in _MOVES or node.attrs.get("mode") == _SELECTS.get(node.op, "")
     return moves and last_activation(node) == NONE and not node.epilogue.residual
 
 

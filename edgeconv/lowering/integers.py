@@ -39,11 +39,13 @@ def wants_integers(node: Node) -> bool:
 
 
 def in_integers(layer: Layer) -> Layer:
-    """``layer``, whose kernel takes tensors as int8, tables too, and room for int32."""
+    """``layer``, whose kernel takes tensors as int8 but for those in float32, tables too, and room
+    for int32."""
     tables = {blob.name for blob in layer.blobs if is_table(blob)}
     args = (
         replace(arg, c_type="int8_t")
-        if arg.kind in (ArgKind.INPUT, ArgKind.OUTPUT) or arg.ref in tables
+        if (arg.kind in (ArgKind.INPUT, ArgKind.OUTPUT) and arg.c_type != "float")
+        or arg.ref in tables
         else replace(arg, c_type="int32_t")
         if arg.kind is ArgKind.WORKSPACE
         else arg

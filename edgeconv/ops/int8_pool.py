@@ -19,7 +19,7 @@ from edgeconv.lowering.calls import kernel_layer
 from edgeconv.lowering.integers import all_int8, in_integers
 from edgeconv.lowering.work import Call
 from edgeconv.requantisation import Fixed
-from edgeconv.requantisation.averages import Average, Halves, Linear, averages
+from edgeconv.requantisation.averages import Average, Even, Halves, Linear, averages
 from edgeconv.requantisation.forms import Words
 from edgeconv.requantisation.pair import Affine
 from edgeconv.targets import Target
@@ -28,7 +28,7 @@ _MOST_COUNTED = 256  # numbers of a window where windows differ: a table has a p
 # Slots, counted: of a vector under a kernel position, of one that is finished, and of a window.
 _MAX, _SUM, _RESULT, _WINDOW = 2.0, 2.0, 14.0, 12.0
 _CYCLES, _WINDOW_CYCLES = 3.0, 60.0  # of a core without vectors: of a vector, of a window
-_SCALINGS = {Linear: "linear", Fixed: "high", Halves: "halves"}  # behind EC_INT8_
+_SCALINGS = {Even: "even", Linear: "linear", Fixed: "high", Halves: "halves"}  # behind EC_INT8_
 _HEADERS = ("ec_window.h", "ec_pool_op.h", "ec_int8_pool.h")
 
 
@@ -92,13 +92,9 @@ def lower(
     if not maximum:
         form, counts = average_of(node, graph), counts_of(node, graph)
         assert form is not None
-        words = _words(form, counts)
+        words = words_of(form, counts)
         operands["words"] = Blob("words", words.size, lambda: words, dtype="int32")
-        numbers = {
-            "vary": len(counts) > 1,
-            "scaling": _SCALINGS[type(form)],
-            **{name: getattr(form, name) for name in ("offset", "right", "low", "high")},
-        }
+        numbers = {"vary": len(counts) > 1, **numbers_of(form)}
     header = byte_vectors(target).header if maximum else integers_header(target)
     layer = kernel_layer(
         call,
@@ -114,7 +110,7 @@ def lower(
             "out_ring": out.ring,
         },
         headers=(*_HEADERS, f"ec_int8_pool_{'max' if maximum else 'average'}.h"),
-        functions=(header,),
+        functions=(header,) if maximum else (header, "ec_int8_average.h"),
         work=_work(call, maximum),
         divides=divides,
         epilogue=False,
@@ -122,7 +118,15 @@ def lower(
     return in_integers(layer)
 
 
-def _words(form: Average, counts: tuple[int, ...]) -> Words:
+def numbers_of(form: Average) -> dict[str, Param]:
+    """The members of ec_int8_average but for `vary`."""
+    names = ("offset", "right", "low", "high")
+    zero = form.zero if isinstance(form, Even) else 0
+    numbers = {name: getattr(form, name) for name in names}
+    return {"scaling": _SCALINGS[type(form)], **numbers, "zero": zero}
+
+
+def words_of(form: Average, counts: tuple[int, ...]) -> Words:
     """Start and multiplier, by count where there are several."""
     if isinstance(form, Halves):
         return np.array([form.start, 0], np.int32)

@@ -15,6 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 Taps = list[tuple[int, float]]
+_LARGEST = 128  # denominator of weights that are looked for
+_NEAR = 2.0**-16  # to a whole number, as which float32 leaves it
 
 _HALF = Fraction(1, 2)
 # Denominators that are told apart; the ratio of any two sizes up to it survives as a float.
@@ -81,3 +83,15 @@ def tables(
     index = np.array([[k for k, _ in tap] for tap in taps], np.int32)
     weight = np.array([[w for _, w in tap] for tap in taps], np.float32)
     return np.ascontiguousarray(index.T), np.ascontiguousarray(weight.T)
+
+
+def whole_weights(weight: npt.NDArray[np.float32]) -> tuple[npt.NDArray[np.int32], int] | None:
+    """Weights of `tables` as whole numbers, and the denominator of all of them; None where that is
+    large, or some weight is negative."""
+    wide = weight.astype(np.float64)
+    for denominator in range(1, _LARGEST + 1):
+        whole = np.rint(wide * denominator)
+        near = bool((np.abs(wide * denominator - whole) <= _NEAR).all())
+        if near and (whole >= 0).all() and (whole.sum(axis=0) == denominator).all():
+            return whole.astype(np.int32), denominator
+    return None

@@ -105,7 +105,7 @@ def _is_global(node: Node, shape: Shape) -> bool:
     return tuple(node.attrs["kernel"]) == shape[2:] and not any(node.attrs["pads"])
 
 
-def _window_params(node: Node, x: Shape, out: Shape) -> dict[str, Param]:
+def window_params(node: Node, x: Shape, out: Shape) -> dict[str, Param]:
     """The members of ec_pool and of its window."""
     rank = len(x) - 2
     if rank > MOST_SPATIAL:
@@ -188,7 +188,7 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
     """One of three kernels: whole images, vectors of channels, or rows of one channel."""
     x, out = graph[node.inputs[0]], graph[node.output]
     if wants_integers(node):
-        window = _window_params(node, x.shape, out.shape)
+        window = window_params(node, x.shape, out.shape)
         return int8_pool.lower(node, graph, target, window, _divides(node, graph))
     row_major = x.layout.order is Order.ROW_MAJOR
     n, c = x.shape[0], x.shape[1]
@@ -205,7 +205,7 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
     else:
         kernel, header = ("rows", "ec_pool_rows.h") if row_major else ("lanes", "ec_pool_lanes.h")
         work = (_line_windows if row_major else _windows)(call)
-        params = _window_params(node, x.shape, out.shape)
+        params = window_params(node, x.shape, out.shape)
         workspace = _line_floats(params) * FLOAT_BYTES if row_major else 0
     return kernel_layer(
         call,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -11,19 +11,23 @@ import numpy as np
 
 from edgeconv import limits
 from edgeconv.errors import EdgeconvError
-from edgeconv.ir.choice import Blob, Layer
+from edgeconv.ir.choice import Blob, Layer, Param
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.ir.layout import Layout, Order, Shape
+from edgeconv.ir.grids import moves
+from edgeconv.ir.layout import CHANNELS_LAST, Layout, Order, Shape
 from edgeconv.lowering.calls import FLOAT_BYTES, kernel_layer, residual_in_place
 from edgeconv.lowering.images import same_everywhere, volume
+from edgeconv.lowering.integers import wants_integers, with_integers
 from edgeconv.lowering.options import LayoutOption
 from edgeconv.lowering.work import Call
+from edgeconv.ops import int8_resize
 from edgeconv.ops.base import ImportContext, Operator, Source
 from edgeconv.ops.importing import attribute_or_input, axes_of, constant_input, ints, make_node
 from edgeconv.ops.interpolation import tables
 from edgeconv.targets import Target
 
 _MOST = 3
+_NEAREST = ("ec_lanes.h", "ec_resize_sizes.h", "ec_resize_nearest.h")
 _TAP_SLOTS = 2  # of an output vector, by counting in the kernel
 _COORDINATES = (
     *("asymmetric", "half_pixel", "pytorch_half_pixel", "half_pixel_symmetric"),
@@ -136,7 +140,9 @@ def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
     spatial = len(shapes[0]) < 3 or (shapes[0][1] == shapes[1][1] and scale == 1)
     options = [o for o in options if spatial or o.writes[0].order is not Order.BLOCKED]
     near = [o for o in options if len(_interpolated(node, graph, o.writes[0])) <= _MOST]
-    return near or options
+    whole = int8_resize.form_of(node, graph) is not None
+    able = [o for o in options if whole and o.writes[0] == CHANNELS_LAST]
+    return with_integers(near or options, able)
 
 
 def _in_memory_order(
@@ -163,6 +169,8 @@ def _interpolated(node: Node, graph: Graph, layout: Layout) -> range:
 
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
     """Tables per dimension; dimensions inside the interpolated ones are lanes, outer ones loops."""
+    if wants_integers(node):
+        return int8_resize.lower(node, graph, target, _pixel_sizes(node, graph))
     call = Call(node, graph, target)
     sizes, outs, scales = _in_memory_order(node, graph, graph[node.output].layout)
     span = _interpolated(node, graph, graph[node.output].layout)
@@ -180,29 +188,61 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
     weight = np.concatenate([np.ones(_MOST - len(made), np.float32), *(w.ravel() for _, w in made)])
     lanes = math.prod(outs[last:])
     taps = volume(tuple(i.shape[0] for i, _ in made), 1)
+    params: dict[str, Param] = {
+        "in_size": volume(tuple(sizes[first:last]), 1),
+        "out_size": volume(tuple(outs[first:last]), 1),
+        "taps": taps,
+        "outer": math.prod(outs[:first]),
+        "inner": lanes,
+    }
+    indices = Blob("index", index.size, lambda: index, dtype="int32")
+    if _only_copies(node, graph):
+        return _copied(call, indices, params)
     # The nearest element is copied.
-    each = 0 if node.attrs["mode"] == "nearest" else _TAP_SLOTS * math.prod(taps)
+    each: float = 0 if node.attrs["mode"] == "nearest" else _TAP_SLOTS * math.prod(taps)
+    each += (math.prod(taps) - 1) * call.stored(graph[node.inputs[0]]).vector
     return kernel_layer(
         call,
         f"resize_{node.attrs['mode']}",
         "ops/resize.c.j2",
         operands={
             "in": node.inputs[0],
-            "index": Blob("index", index.size, lambda: index, dtype="int32"),
+            "index": indices,
             "weight": Blob("weight", weight.size, lambda: weight),
         },
-        params={
-            "in_size": volume(tuple(sizes[first:last]), 1),
-            "out_size": volume(tuple(outs[first:last]), 1),
-            "taps": taps,
-            "outer": math.prod(outs[:first]),
-            "inner": lanes,
-        },
-        headers=("ec_resize.h",),
+        params=params,
+        headers=("ec_resize_sizes.h", "ec_resize.h"),
         work=call.streams(each * call.out_vectors),
         aliases=residual_in_place(node, graph),
         workspace_bytes=sizes[last - 1] * FLOAT_BYTES if lanes == 1 else 0,
     )
+
+
+def _only_copies(node: Node, graph: Graph) -> bool:
+    """Elements of the input become the output's as they are in memory."""
+    same = graph[node.inputs[0]].storage == graph[node.output].storage
+    return moves(node) and same
+
+
+def _copied(call: Call, index: Blob, params: Mapping[str, Param]) -> Layer:
+    return kernel_layer(
+        call,
+        "resize_copies",
+        "ops/resize_nearest.c.j2",
+        operands={"in": call.node.inputs[0], "index": index},
+        params=params,
+        headers=_NEAREST,
+        work=call.copies(),
+        epilogue=False,
+    )
+
+
+def _pixel_sizes(node: Node, graph: Graph) -> dict[str, Param]:
+    """The members of ec_resize of all spatial dimensions."""
+    x, out = graph[node.inputs[0]].shape[2:], graph[node.output].shape[2:]
+    made = zip(x, out, node.attrs["scales"][2:], strict=True)
+    taps = tuple(tables(n, m, float(scale), node.attrs)[0].shape[0] for n, m, scale in made)
+    return {"in_size": volume(x, 1), "out_size": volume(out, 1), "taps": volume(taps, 1)}
 
 
 OPERATOR = Operator(

@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.lowering.calls import in_place, kernel_layer
-from edgeconv.lowering.options import Stored
+from edgeconv.lowering.integers import wants_integers, with_integers
+from edgeconv.lowering.options import LayoutOption, row_major_only
 from edgeconv.lowering.work import Call
+from edgeconv.ops import int8_softmax
 from edgeconv.ops.base import ImportContext, Importer, Operator, Source
 from edgeconv.ops.formula import Formula
 from edgeconv.ops.importing import axis_of, make_node
@@ -38,8 +40,15 @@ def _importer(log: bool) -> Importer:
     return importer
 
 
+def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
+    """Row-major; those of the kernel of int8 too."""
+    return with_integers(row_major_only(node, graph, target), int8_softmax.layouts(node, graph))
+
+
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
     """Vectors along the axis where it is innermost, across it elsewhere."""
+    if wants_integers(node):
+        return int8_softmax.lower(node, graph, target)
     shape, axis = graph[node.output].shape, int(node.attrs["axis"])
     rows, call = math.prod(shape[:axis]), Call(node, graph, target)
     vectors = rows * -(-math.prod(shape[axis:]) // target.lanes)
@@ -55,14 +64,10 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
             "inner": math.prod(shape[axis + 1 :]),
             "log": log,
         },
-        headers=(
-            *("ec_poly.h", "ec_exp.h"),
-            *(("ec_log.h",) if log else ()),
-            *("ec_lanes.h", "ec_softmax.h"),
-        ),
+        headers=("ec_softmax.h",),
+        functions=("ec_poly.h", "ec_exp.h", *(("ec_log.h",) if log else ()), "ec_lanes.h"),
         work=call.streams(_VECTOR * vectors + _ROW * rows, times=2.0),
-        aliases=in_place(node, graph, (node.inputs[0],)),
-        epilogue=False,
+        aliases=in_place(node, graph, (node.inputs[0], node.epilogue.residual)),
     )
 
 
@@ -70,5 +75,6 @@ OPERATOR = Operator(
     name="Softmax",
     onnx={"Softmax": _importer(log=False), "LogSoftmax": _importer(log=True)},
     lower=lower,
-    stored=Stored.NOTHING,
+    layouts=layouts,
+    fuses=True,
 )

@@ -9,12 +9,20 @@ from __future__ import annotations
 
 from edgeconv.ir.edit import Editor
 from edgeconv.ir.graph import Node
+from edgeconv.ir.grids import moves
 from edgeconv.passes.base import Pass, at_each
 from edgeconv.passes.remove_requantisation import rounding
 
 # Movement that leaves no element out: rounding costs as much in front of a Slice's larger input or
-# of a max Pool's, or more.
+# of a max Pool's, or more.  A Resize that enlarges repeats elements.
 _MOVES = frozenset({"Concat", "Reshape", "Transpose"})
+
+
+def _keeps_all(node: Node, editor: Editor) -> bool:
+    if node.op != "Resize":
+        return node.op in _MOVES
+    sizes = zip(editor.shape(node.inputs[0]), editor.shape(node.output), strict=True)
+    return moves(node) and all(size <= out for size, out in sizes)
 
 
 def _rounded(name: str, unary: Node, near: int, editor: Editor) -> str:
@@ -40,7 +48,7 @@ def run(position: int, editor: Editor) -> None:
     if writer is None or not rounding(unary):
         return
     node = editor.node(writer)
-    if node.op not in _MOVES or not node.epilogue.is_empty:
+    if not _keeps_all(node, editor) or not node.epilogue.is_empty:
         return
     # A Concat with a constant in it is float32 (encodings_of), unlike the result of the Unary.
     if any(editor.constant(name) is not None for name in node.inputs):
@@ -54,8 +62,8 @@ def run(position: int, editor: Editor) -> None:
 PASS = Pass(
     name="requantised_movement",
     run=run,
-    requires="a Unary that only rounds to a grid and alone reads the result of a Concat, Reshape "
-    "or Transpose of run-time tensors",
+    requires="a Unary that only rounds to a grid and alone reads the result of a Concat, Reshape, "
+    "Transpose or enlarging Resize to the nearest of run-time tensors",
     ensures="each of them goes through such a Unary first; the one behind is gone",
     after=("remove_requantisation",),
 )

@@ -10,21 +10,29 @@ from edgeconv.encoding import INT8
 from edgeconv.ir.edit import Editor
 from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Epilogue, Node
+from edgeconv.ir.grids import moves
 from edgeconv.ir.quantisation import integers_of, rounding_to
 from edgeconv.passes.base import Pass, Stage, at_each
 from edgeconv.passes.remove_requantisation import changes_nothing
 
+# Operators with kernels of integers that round.
+_ROUND = frozenset({*WEIGHTED, "Binary", "Pool", "Reduce", "Resize", "Softmax"})
+
 
 @at_each("Quantise")
 def run(position: int, editor: Editor) -> None:
-    """The Quantise at ``position`` may read a Conv or Dense that nobody else does."""
+    """The Quantise at ``position`` may read one of _ROUND that nobody else does."""
     node = editor.node(position)
     encoding, name = integers_of(node), node.inputs[0]
     writer = editor.private_writer(name, position)
     if writer is None or not encoding.is_per_tensor or encoding.bits != INT8.bits:
         return
     layer, rounding = editor.node(writer), rounding_to(encoding)
-    if layer.op not in WEIGHTED or rounding in (layer.epilogue.before, layer.epilogue.after):
+    if (
+        layer.op not in _ROUND
+        or moves(layer)
+        or rounding in (layer.epilogue.before, layer.epilogue.after)
+    ):
         return
     last = layer.epilogue.before if layer.epilogue.is_only_before else layer.epilogue.after
     if last.kind == "grid" and changes_nothing(rounding, last):
@@ -45,8 +53,9 @@ def run(position: int, editor: Editor) -> None:
 PASS = Pass(
     name="round_before_quantise",
     run=run,
-    requires="a Quantise of eight bits, per tensor, that alone reads the result of a Conv or Dense "
-    "which was not rounded so, nor to a grid that it would change nothing of",
+    requires="a Quantise of eight bits, per tensor, that alone reads the result of a Conv, Dense, "
+    "Binary, Pool, Reduce, Resize or Softmax which was not rounded so, nor to a grid that it would "
+    "change nothing of",
     ensures="a Unary in between rounds it to the Quantise's grid",
     stage=Stage.FUSE,
     after=("fuse_activation",),

@@ -81,13 +81,13 @@ def places(graph: Graph, target: Target, wanted: Wanted) -> Places:
     so.
 
     What moves numbers, such as Reshape or a Concat, rounds nothing itself: its operands share a
-    grid.
+    grid.  What Softmax reads stays as it is: steps there are factors of all results.
     """
-    writers = graph.producers()
-    able = [n for n in storable(graph, target) if wanted.rounds(n, writers[n])]
+    writers, readers = graph.producers(), graph.consumers()
+    logits = {name for name, reading in readers.items() if any(n.op == "Softmax" for n in reading)}
+    able = [n for n in storable(graph, target) if wanted.rounds(n, writers[n]) and n not in logits]
     shared = _Shared()
     carried: dict[str, str] = {}
-    readers = graph.consumers()
     for name in graph.inputs:
         reads = all(Stored.READS in operators()[node.op].stored for node in readers[name])
         may = graph[name].dtype == FLOAT32 and wanted.rounds(name, None)

@@ -6,7 +6,8 @@ A window of ``count`` numbers q of scale s and zero point z stands for the avera
 
 of which there is one rounding.  Like scales and a power of two for a count make halves of a step,
 which go to the even one: those are shifted (`Halves`).  Few numbers have steps that are large
-beside the sum (`Linear`), all else is `Fixed`, by count.
+beside the sum (`Linear`), all else is `Fixed`, by count; but for halves of a step of other counts,
+where the sum is divided twice (`Even`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 
@@ -22,6 +24,7 @@ from edgeconv.requantisation.forms import Fixed, fixed
 from edgeconv.requantisation.pair import Affine
 
 _EXACT = 2**28  # times a float32 it is exact in float64
+_RESULTS = 2**9  # more than twice those of a result
 _FEW = 64  # numbers, of which all sums are looked at
 _LARGEST = 2**31 - 1
 _MOST_RIGHT = 22
@@ -71,7 +74,38 @@ class Linear:
         return 0
 
 
-Average = Fixed | Halves | Linear
+@dataclass(frozen=True, slots=True)
+class Even:
+    """Of steps of the result that are a whole number of sums, ties to even.  With
+
+        n = 2 sum + start,    up = (high_word(n multiplier) + offset) >> right,
+
+    and down the same of n - 1, which differs at ties alone, the result is ``up`` where that is an
+    even number of steps, else ``down``, brought between low and high; start and multiplier by
+    count.
+    """
+
+    start: tuple[int, ...]
+    multiplier: tuple[int, ...]
+    right: int
+    offset: int
+    zero: int
+    low: int
+    high: int
+
+    def of(self, sums: Integers, which: int = 0) -> Integers:
+        """The results of the count of this number, as kernels compute them."""
+        doubled = 2 * sums + self.start[which]
+        up, down = (
+            ((number * self.multiplier[which] >> 32) + self.offset) >> self.right
+            for number in (doubled, doubled - 1)
+        )
+        odd = (down - self.zero) & 1
+        found: Integers = np.clip(down + (up - down) * odd, self.low, self.high)
+        return found
+
+
+Average = Even | Fixed | Halves | Linear
 
 
 def averages(counts: Sequence[int], x: Affine, y: Affine, low: int, high: int) -> Average | None:
@@ -81,13 +115,13 @@ def averages(counts: Sequence[int], x: Affine, y: Affine, low: int, high: int) -
         found = _halves(counts[0], x, y, low, high)
     if found is None and max(counts) <= _FEW:
         found = _linear(counts, x, y, low, high)
-    return found or _fixed(counts, x, y, low, high)
+    return found or _fixed(counts, x, y, low, high) or _even(counts, x, y, low, high)
 
 
 def _sums(counts: Sequence[int], x: Affine, y: Affine, low: int, high: int) -> Sums | None:
     """Of sums less their zero points, a channel for each count; None beyond what float64 has."""
     common = math.lcm(*counts)
-    if common * max(256, *counts) > _EXACT:
+    if common * _RESULTS > _EXACT:
         return None
     count = np.array(counts, np.int64)
     unit = x.scale * (common // count).astype(np.float64)  # in the common one of the scale
@@ -146,3 +180,36 @@ def _halves(count: int, x: Affine, y: Affine, low: int, high: int) -> Halves | N
     if x.scale != y.scale or count != 1 << right or not 1 <= right <= 16:
         return None
     return Halves(-count * x.zero, y.zero, right, low, high)
+
+
+def _even(counts: Sequence[int], x: Affine, y: Affine, low: int, high: int) -> Even | None:
+    """A step is a whole number of sums: so it is divided by, as a product with its reciprocal
+    rounded up (Granlund and Montgomery, "Division by Invariant Integers using Multiplication",
+    1994)."""
+    ratio = Fraction(x.scale) / Fraction(y.scale)
+    steps = [count / ratio for count in counts]
+    if any(step.denominator > 1 for step in steps):
+        return None
+    over = [2 * step.numerator for step in steps]
+    right = min(_MOST_RIGHT, (min(over) - 1).bit_length() - 2)
+    if right < 0:
+        return None
+    above = 256 * math.ceil(ratio)  # steps that make every number positive
+    starts, multipliers = [], []
+    for count, divisor in zip(counts, over, strict=True):
+        power = 1 << (32 + right)
+        multiplier = -(-power // divisor)
+        start = divisor // 2 + above * divisor - 2 * count * x.zero
+        most = 2 * 127 * count + start
+        if (
+            multiplier > _LARGEST
+            or most > _LARGEST
+            or most * (multiplier * divisor - power) >= power
+        ):
+            return None
+        starts.append(start)
+        multipliers.append(multiplier)
+    offset = (y.zero - above) << right
+    if abs(offset) > _LARGEST // 2:
+        return None
+    return Even(tuple(starts), tuple(multipliers), right, offset, y.zero, low, high)

@@ -1,37 +1,8 @@
-/* The average of windows of int8.  Needs ec_int8_pool.h and ec_integers_<isa>.h; without that there is
-   nothing here. */
+/* The average of windows of int8.  Needs ec_int8_pool.h, ec_int8_average.h and ec_integers_<isa>.h; without
+   that there is nothing here. */
 #ifdef EC_INTEGERS_H
 #ifndef EC_INT8_POOL_AVERAGE_H
 #define EC_INT8_POOL_AVERAGE_H
-
-/* What becomes of a sum of `count` numbers:
-
-       q = min(max(number >> right, low), high)
-
-   with a number of words start and factor, which are words 0 and 1, where windows `vary` words 2 count and
-   2 count + 1.  Whoever chooses them proves that q is what the model says. */
-enum ec_int8_scaling {
-    EC_INT8_LINEAR, /* sum * factor + start */
-    EC_INT8_HIGH,   /* high_word((sum + start) * factor) + offset */
-    EC_INT8_HALVES  /* sum + start, rounded to the nearest, ties to even, + offset but for what rounds */
-};
-
-typedef struct ec_int8_average {
-    int scaling, vary, offset, right, low, high;
-} ec_int8_average;
-
-EC_INLINE ec_ivec ec_int8_of_window(const ec_int8_average by, ec_ivec sum, const int32_t *words)
-{
-    if (by.scaling == EC_INT8_LINEAR)
-        return ec_ishift_right(ec_iadd(ec_imul(sum, ec_iset1(words[1])), ec_iset1(words[0])), by.right);
-    const ec_ivec started = ec_iadd(sum, ec_iset1(words[0]));
-    if (by.scaling == EC_INT8_HIGH)
-        return ec_ishift_right(ec_iadd(ec_imul_high(started, ec_iset1(words[1])), ec_iset1(by.offset)), by.right);
-    /* one half less one of the last bit, and that where what would be rounded down is odd */
-    const ec_ivec bits = ec_ishift_right(started, by.right);
-    const ec_ivec odd = ec_iadd(bits, ec_imul(ec_ishift_right(bits, 1), ec_iset1(-2)));
-    return ec_ishift_right(ec_iadd(ec_iadd(started, odd), ec_iset1(by.offset)), by.right);
-}
 
 /* Channels [c, c + n) of `vectors` vectors, n in each, or of one that is not whole. */
 EC_INLINE void ec_int8_average_of(const ec_pool *spec, const ec_int8_average by, const ec_int8_window *at,

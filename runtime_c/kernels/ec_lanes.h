@@ -7,16 +7,6 @@ EC_INLINE ec_vec ec_read(const float *p, int n)
 {
     return n == EC_VL ? ec_load(p) : ec_load_n(p, n);
 }
-/* The same with `other` in the lanes from n on. */
-EC_INLINE ec_vec ec_read_or(const float *p, int n, float other)
-{
-    float lanes[EC_VL];
-    if (n == EC_VL)
-        return ec_load(p);
-    for (int i = 0; i < EC_VL; i++)
-        lanes[i] = i < n ? p[i] : other;
-    return ec_load(lanes);
-}
 EC_INLINE void ec_write(float *p, ec_vec v, int n)
 {
     if (n == EC_VL)
@@ -38,6 +28,18 @@ EC_INLINE ec_vec ec_read_as(const void *p, ptrdiff_t i, int n, int fmt)
 {
     const void *const from = ec_at(p, i, fmt);
     return n == EC_VL ? ec_load_as(from, fmt) : ec_load_as_n(from, n, fmt);
+}
+/* The same with `other` in the lanes from n on. */
+EC_INLINE ec_vec ec_read_or_as(const void *p, ptrdiff_t i, int n, float other, int fmt)
+{
+    float lanes[EC_VL];
+    const ec_vec found = ec_read_as(p, i, n, fmt);
+    if (n == EC_VL)
+        return found;
+    ec_store(lanes, found);
+    for (int k = n; k < EC_VL; k++)
+        lanes[k] = other;
+    return ec_load(lanes);
 }
 EC_INLINE void ec_write_as(void *p, ptrdiff_t i, ec_vec v, int n, int fmt)
 {

@@ -1,16 +1,8 @@
 /* Interpolation in up to three dimensions, as weighted sums of input elements; which and how much
    comes in tables per dimension: tap t of output position i at [t * size + i].
-   Needs ec_epilogue.h. */
+   Needs ec_resize_sizes.h and ec_epilogue.h. */
 #ifndef EC_RESIZE_H
 #define EC_RESIZE_H
-
-/* All members are constants at the call. */
-typedef struct ec_resize {
-    int in_d, in_h, in_w;
-    int out_d, out_h, out_w;
-    int taps_d, taps_h, taps_w;
-    int in_as; /* the format of the input, EC_F32 where nothing is said */
-} ec_resize;
 
 /* The tables of the three dimensions follow each other. */
 typedef struct ec_resize_tables {

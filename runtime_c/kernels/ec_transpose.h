@@ -50,12 +50,23 @@ EC_SHARED void ec_transpose_float32(const float *in, ptrdiff_t in_row, int rows,
     ec_transpose_any(in, in_row, rows, cols, out, out_row, padded, EC_F32);
 }
 
+/* Of elements of one byte, which move as they are: without vectors that is all there is to do. */
+EC_INLINE void ec_transpose_bytes(const int8_t *in, ptrdiff_t in_row, int rows, int cols, int8_t *out,
+                                  ptrdiff_t out_row)
+{
+    for (int j = 0; j < cols; j++)
+        for (int i = 0; i < rows; i++)
+            out[j * out_row + i] = in[i * in_row + j];
+}
+
 /* The same; of float32, one copy for all callers. */
 EC_INLINE void ec_transpose_matrix(const void *in, ptrdiff_t in_row, int rows, int cols, void *out,
                                    ptrdiff_t out_row, int padded, int fmt)
 {
     if (fmt == EC_F32)
         ec_transpose_float32((const float *)in, in_row, rows, cols, (float *)out, out_row, padded);
+    else if (EC_VL == 1 && EC_STORED_BYTES(fmt) == 1 && padded == rows)
+        ec_transpose_bytes((const int8_t *)in, in_row, rows, cols, (int8_t *)out, out_row);
     else
         ec_transpose_any(in, in_row, rows, cols, out, out_row, padded, fmt);
 }

@@ -106,6 +106,9 @@ def test_against_rationals(build: Build, folder: Path) -> None:
     centred = int8(0.043123456, 0)
     pads: dict[str, Any] = {"pads": (1, 1, 1, 1), "count_include_pad": True}
     found += cases(build, (1, 5, 4, 6), "average", x=centred, **pads)
+    same = int8(X.scale[0], -9)  # halves of a step of windows of 4, 6 and 9 numbers
+    found += cases(build, (1, lanes + 1, 4, 6), "average", y=same, pads=(1, 1, 1, 1))
+    found += cases(build, (1, 5, 4, 6), "average", y=same, kernel=(4, 6))
     for kernel in ((2, 2), (8, 8)):
         found += cases(
             build, (1, lanes + 1, 8, 8), "average", y=int8(0.043123456, -9), kernel=kernel

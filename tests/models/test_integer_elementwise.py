@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
 
@@ -13,13 +14,16 @@ from edgeconv.pipeline import CompileOptions, compile_model
 from tests import onnx_models
 from tests.quantised_models import Network
 
-IN_INTEGERS = {"table", "int8_binary", "int8_pool"}
+EVERYWHERE = {"table", "int8_binary", "int8_pool"}
+IN_INTEGERS = {*EVERYWHERE, "int8_resize", "int8_softmax"}
 
 
 def network(channels: int = 8) -> onnx.ModelProto:
     """``image`` (1, channels, 9, 11) int8 -> ``result``, of the same type: SiLU and hard swish as
-    they are exported, squeeze and excite, pools, a difference of two tensors; a convolution and a
-    depthwise one in front, so that every kind of integer kernel is in one program."""
+    they are exported, squeeze and excite, pools, a difference of two tensors; ``chances``, a
+    softmax of what excites; ``wide``, of linear interpolation, then to the nearest and averaged
+    over a dimension; a convolution and a depthwise one in front, so that every kind of integer
+    kernel is in one program."""
     net = Network(seed=4)
     shape = (1, channels, 9, 11)
     same = {"pads": [1, 1, 1, 1]}
@@ -41,7 +45,21 @@ def network(channels: int = 8) -> onnx.ModelProto:
     most = net.pair(net.node("MaxPool", [y], "most", **window), 0.00519, -60)
     y = net.node("Sub", [most, mean], "apart")
     net.node("Identity", [net.quantise(y, 0.01571, 10)], "result")
-    return net.model({"image": ("int8", shape)}, {"result": ("int8", shape)})
+    chances = net.node("Softmax", [excited], "p", axis=1)
+    net.node("Identity", [net.quantise(chances, 1 / 256, -128)], "chances")
+    twice = net.constant("twice", np.array([1, 1, 2, 2], np.float32))
+    larger = net.pair(net.node("Resize", [most, "", twice], "linear", mode="linear"), 0.00519, -60)
+    larger = net.pair(net.node("Resize", [larger, "", twice], "near"), 0.00519, -60)
+    rows = net.node("ReduceMean", [larger], "rows", axes=[3], keepdims=1)
+    net.node("Identity", [net.quantise(rows, 0.00519, -60)], "wide")
+    return net.model(
+        {"image": ("int8", shape)},
+        {
+            "result": ("int8", shape),
+            "chances": ("int8", (1, channels, 1, 1)),
+            "wide": ("int8", (1, channels, 36, 1)),
+        },
+    )
 
 
 def test_each_is_what_exact_arithmetic_makes_of_it(tmp_path: Path) -> None:
@@ -53,7 +71,8 @@ def test_each_is_what_exact_arithmetic_makes_of_it(tmp_path: Path) -> None:
     assert result.passed, result.first_defect
     assert result.pieces is not None
     known = {layer["name"] for layer in layers if layer["algorithm"] in IN_INTEGERS}
-    assert len(known & result.pieces.exact.keys()) >= 6
+    assert len(known & result.pieces.exact.keys()) >= 7
+    assert result.pieces.exact.keys() >= {"output chances", "output wide"}
     assert not any(each.wrong for each in result.pieces.exact.values())
 
 
@@ -62,8 +81,9 @@ def test_each_is_what_exact_arithmetic_makes_of_it(tmp_path: Path) -> None:
     ["zen4", "x86-64-v3", "raspberry-pi-5", "raspberry-pi-4", "odroid-xu3", "power10-s1024"],
 )
 def test_kernels_of_every_kind_go_together(tmp_path: Path, board: str) -> None:
-    """What each of them includes has an order in common, whatever the vectors are."""
+    """What each of them includes has an order in common, whatever the vectors are; others may be as
+    fast in float32 there."""
     model = onnx_models.save(network(32), tmp_path / "net.onnx")
     compile_model(CompileOptions(model, board, storage={"*:output": "int8"}), tmp_path / "p")
     chosen = {layer["algorithm"] for layer in Project.open(tmp_path / "p").report["layers"]}
-    assert chosen >= {*IN_INTEGERS, "int8_depthwise"}
+    assert chosen >= {*EVERYWHERE, "int8_depthwise"}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from edgeconv.requantisation import Fixed
-from edgeconv.requantisation.averages import Halves, Linear, averages
+from edgeconv.requantisation.averages import Even, Halves, Linear, averages
 from edgeconv.requantisation.pair import Affine
 
 X, Y = Affine(float(np.float32(0.043123456)), 17), Affine(float(np.float32(0.035712345)), -40)
@@ -27,14 +27,25 @@ def defined(count: int, x: Affine, y: Affine, total: int) -> int:
         ((1000,), Y, Fixed),
         ((16,), Affine(X.scale, 3), Halves),
         ((64,), Affine(X.scale, -128), Halves),
+        ((6,), Affine(X.scale, 3), Even),
+        ((36,), Affine(X.scale, -128), Even),
+        ((4, 6, 9), Affine(X.scale, 17), Even),
+        ((196,), Affine(X.scale, 17), Even),
+        ((12544,), Affine(X.scale, -3), Even),
+        ((12,), Affine(X.scale / 2, 100), Even),
+        ((50176,), Y, Fixed),
     ],
 )
 def test_every_sum(counts: tuple[int, ...], y: Affine, kind: type) -> None:
     form = averages(counts, X, y, -128, 127)
     assert isinstance(form, kind)
     for i, count in enumerate(counts):
-        sums = np.arange(-128 * count, 127 * count + 1, 1 if count < 100 else 97)
-        if isinstance(form, Halves):
+        sums = np.arange(
+            -128 * count, 127 * count + 1, 1 if count < 100 else 97 if count < 9999 else 9973
+        )
+        if isinstance(form, Even):
+            found = form.of(sums, i)
+        elif isinstance(form, Halves):
             found = form.of(sums)
         elif isinstance(form, Linear):
             found = np.clip((sums * form.factor[i] + form.start[i]) >> form.right, -128, 127)
@@ -45,5 +56,5 @@ def test_every_sum(counts: tuple[int, ...], y: Affine, kind: type) -> None:
 
 
 def test_other_ties_have_no_form() -> None:
-    """Thirds of two steps: one sum of six is a half."""
-    assert averages((6,), Affine(0.5, 0), Affine(0.5, 0), -128, 127) is None
+    """Three quarters of a step: one sum of four is one and a half."""
+    assert averages((4,), Affine(0.75, 0), Affine(0.25, 0), -128, 127) is None

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from edgeconv.ir.graph import Graph, Node
+from edgeconv.ops.interpolation import tables
 from edgeconv.requantisation.reals import Real, Term
 from edgeconv.verify.exact.value import NoExactValueError, Value
 
@@ -41,15 +42,15 @@ def broadcast(x: Value, shape: tuple[int, ...]) -> Value:
     return taken(x, np.broadcast_to(at, shape).reshape(-1), shape)
 
 
-def _slice(node: Node, at: Indices, shape: tuple[int, ...]) -> Indices:
-    for axis, size in enumerate(shape):
+def _slice(node: Node, at: Indices, graph: Graph) -> Indices:
+    for axis, size in enumerate(graph[node.output].shape):
         start, step = node.attrs["starts"][axis], node.attrs["steps"][axis]
         at = np.take(at, start + step * np.arange(size), axis)
     return at
 
 
-def _pad(node: Node, at: Indices, shape: tuple[int, ...]) -> Indices:
-    del shape
+def _pad(node: Node, at: Indices, graph: Graph) -> Indices:
+    del graph
     pads, mode, rank = node.attrs["pads"], node.attrs["mode"], at.ndim
     widths = [(pads[i], pads[rank + i]) for i in range(rank)]
     if mode != "constant":
@@ -59,26 +60,41 @@ def _pad(node: Node, at: Indices, shape: tuple[int, ...]) -> Indices:
     return np.pad(at, widths, constant_values=-1)
 
 
-Positions = Callable[[Node, Indices, tuple[int, ...]], Indices]
+def _gather(node: Node, at: Indices, graph: Graph) -> Indices:
+    index = graph[node.inputs[1]].constant().astype(np.int64)
+    axis = node.attrs["axis"]
+    return np.take(at, np.where(index < 0, index + at.shape[axis], index), axis)
+
+
+def _nearest(node: Node, at: Indices, graph: Graph) -> Indices:
+    for axis, size in enumerate(graph[node.output].shape):
+        index, _ = tables(at.shape[axis], size, float(node.attrs["scales"][axis]), node.attrs)
+        at = np.take(at, index[0], axis)
+    return at
+
+
+Positions = Callable[[Node, Indices, Graph], Indices]
 _MOVES: Mapping[str, Positions] = {
-    "Convert": lambda node, at, shape: at,
-    "Expand": lambda node, at, shape: np.broadcast_to(at, shape),
-    "Identity": lambda node, at, shape: at,
+    "Convert": lambda node, at, graph: at,
+    "Expand": lambda node, at, graph: np.broadcast_to(at, graph[node.output].shape),
+    "Gather": _gather,
+    "Identity": lambda node, at, graph: at,
     "Pad": _pad,
-    "Reshape": lambda node, at, shape: at,
+    "Reshape": lambda node, at, graph: at,
+    "Resize": _nearest,
     "Slice": _slice,
-    "Tile": lambda node, at, shape: np.tile(at, node.attrs["repeats"]),
-    "Transpose": lambda node, at, shape: np.transpose(at, node.attrs["perm"]),
+    "Tile": lambda node, at, graph: np.tile(at, node.attrs["repeats"]),
+    "Transpose": lambda node, at, graph: np.transpose(at, node.attrs["perm"]),
 }
 
 
-def moves(op: str) -> bool:
-    """Whether results of ``op`` are its operand's numbers."""
-    return op in _MOVES
+def moves(node: Node) -> bool:
+    """Whether results of ``node`` are its operand's numbers."""
+    return node.op in _MOVES and (node.op != "Resize" or node.attrs["mode"] == "nearest")
 
 
 def moved(node: Node, x: Value, graph: Graph) -> Value:
     """The result of a node that moves ``x``."""
     shape = graph[node.output].shape
     at = np.arange(int(np.prod(x.shape))).reshape(x.shape)
-    return taken(x, _MOVES[node.op](node, at, shape).reshape(-1), shape)
+    return taken(x, _MOVES[node.op](node, at, graph).reshape(-1), shape)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.quantisation import integers_of
+from edgeconv.ops.interpolation import tables, whole_weights
 from edgeconv.requantisation.reals import (
     Integers,
     Real,
@@ -20,6 +21,7 @@ from edgeconv.requantisation.reals import (
     multiples,
     numbers,
 )
+from edgeconv.requantisation.softmax import error
 from edgeconv.verify.exact.functions import added, dequantised, quantised, scaled
 from edgeconv.verify.exact.movement import broadcast, moved, moves
 from edgeconv.verify.exact.value import (
@@ -34,6 +36,8 @@ from edgeconv.verify.exact.windows import convolved, counted, taps
 
 Operands = Sequence[Value]
 _EXACT = 2.0**53
+_EXPONENTIAL = 16  # roundings of an exponential in float32, a division and a product
+_TINY = 2.0**-126  # below which float32 has no more bits
 _MORE = 4  # roundings of a product's operands, of it, and of adding the bias
 
 
@@ -214,6 +218,58 @@ def _mean(node: Node, operands: Operands, graph: Graph) -> Value:
     return Value(Real((Term(whole, factors, over),)), off)
 
 
+def _resize(node: Node, operands: Operands, graph: Graph) -> Value:
+    """Linear, of weights that are whole numbers, dimension by dimension."""
+    x, shape = operands[0], graph[node.output].shape
+    term, factors = single(x)
+    if node.attrs["mode"] != "linear" or node.attrs["exclude_outside"]:
+        raise NoExactValueError
+    every, over, taps = [], 1, 1
+    for size, out, scale in zip(x.shape, shape, node.attrs["scales"], strict=True):
+        index, weight = tables(size, out, float(scale), node.attrs)
+        found = whole_weights(weight)
+        if found is None:
+            raise NoExactValueError
+        every.append((index, found[0].astype(np.float64)))
+        over, taps = over * found[1], taps * len(index)
+
+    def total(values: Reals) -> Reals:
+        for axis, (index, whole) in enumerate(every):
+            at = [-1 if i == axis else 1 for i in range(values.ndim)]
+            each = zip(index, whole, strict=True)
+            values = sum(np.take(values, i, axis) * w.reshape(at) for i, w in each)
+        return values
+
+    def off() -> Reals:
+        roundings = growth(taps + 2 * _MORE)
+        found: Reals = (roundings * total(np.abs(x.near())) + 2 * total(x.off)) / over
+        return found
+
+    whole = total(term.whole.astype(np.float64)).astype(np.int64)
+    return Value(Real((Term(whole, factors, over),)), off)
+
+
+def _softmax(node: Node, operands: Operands, graph: Graph) -> Value:
+    """Within what tables of powers leave open: a rounding of it is known but next to a tie."""
+    del graph
+    x, axis = operands[0], node.attrs["axis"]
+    if node.attrs.get("log"):
+        raise NoExactValueError
+    near = x.near()
+    powers = np.exp(near - near.max(axis, keepdims=True))
+    p: Reals = powers / powers.sum(axis, keepdims=True)
+    count = x.shape[axis]
+    doubt = 4.0 * float(x.real.doubt().max(initial=0.0))
+
+    def off() -> Reals:
+        span = float(near.max(initial=0.0) - near.min(initial=0.0))
+        of_power = 2 * (2 * float(x.off.max(initial=0.0)) + ULP * span)
+        found: Reals = p * (2 * of_power + growth(count + _EXPONENTIAL)) + _TINY
+        return found
+
+    return Value(Real(numbers(p).terms, error(p, count) + doubt * p), off)
+
+
 def _concat(node: Node, operands: Operands, graph: Graph) -> Value:
     del graph
     axis = node.attrs["axis"]
@@ -231,13 +287,15 @@ _RULES: Mapping[str, Rule] = {
     "Pool": _pool,
     "Quantise": _quantise,
     "Reduce": _mean,
+    "Resize": _resize,
+    "Softmax": _softmax,
     "Unary": lambda node, operands, graph: operands[0],
 }
 
 
 def computed(node: Node, operands: Operands, graph: Graph) -> Value:
     """The output of ``node``, without its epilogue.  Raises NoExactValueError."""
-    if moves(node.op):
+    if moves(node):
         return moved(node, operands[0], graph)
     if node.op not in _RULES:
         raise NoExactValueError

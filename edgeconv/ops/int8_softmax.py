@@ -1,0 +1,116 @@
+"""Softmax of int8 as int8, or as the float32 that a network ends in: powers by a table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from edgeconv.algorithms.sums import bounds_in, rounds_to
+from edgeconv.encoding import FLOAT32
+from edgeconv.ir.choice import Blob, Layer
+from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Layout
+from edgeconv.ir.work import Work
+from edgeconv.lowering.calls import in_place, kernel_layer
+from edgeconv.lowering.integers import in_integers, is_int8
+from edgeconv.lowering.options import LayoutOption
+from edgeconv.lowering.tables import RESULTS
+from edgeconv.lowering.work import Call
+from edgeconv.requantisation.pair import Affine
+from edgeconv.requantisation.softmax import Softmax, softmax
+from edgeconv.targets import Target
+
+# By counting in the kernel: of an element, compared, looked up twice and scaled, and of a row.
+_ELEMENT, _ROW = 10.0, 120.0
+
+
+def applies(node: Node, graph: Graph) -> bool:
+    """Of int8, to int8 that it is rounded to, or to float32 as it is."""
+    x, y = graph[node.inputs[0]], graph[node.output]
+    if node.attrs.get("log") or graph[node.inputs[0]].is_constant or not is_int8(x.storage):
+        return False
+    if y.storage == FLOAT32:
+        return y.dtype == "float32" and node.epilogue.is_empty
+    return is_int8(y.storage) and form_of(node, graph) is not None
+
+
+def form_of(node: Node, graph: Graph) -> Softmax | None:
+    """What the kernel computes of int8; None where it has none."""
+    x, y = graph[node.inputs[0]].storage, graph[node.output].storage
+    if not node.epilogue.is_only_before or not rounds_to(node.epilogue.before, y):
+        return None
+    low, high = bounds_in(node.epilogue.before, y)
+    return _form(Affine(x.scale[0], x.zero[0]), Affine(y.scale[0], y.zero[0]), low, high)
+
+
+@lru_cache(maxsize=1024)
+def _form(x: Affine, y: Affine, low: int, high: int) -> Softmax | None:
+    return softmax(x, y, low, high)
+
+
+def layouts(node: Node, graph: Graph) -> Sequence[LayoutOption]:
+    """Row-major; over channels also with these side by side."""
+    if not applies(node, graph):
+        return ()
+    over_channels = node.attrs["axis"] == 1 and len(graph[node.output].shape) > 2
+    offered = (CHANNELS_LAST, ROW_MAJOR) if over_channels else (ROW_MAJOR,)
+    return [LayoutOption((layout,), (layout,)) for layout in offered]
+
+
+def lower(node: Node, graph: Graph, target: Target) -> Layer:
+    """The kernel call of a node that it applies to."""
+    call, name = Call(node, graph, target), node.inputs[0]
+    outer, n, inner = loops(node, graph, graph[node.output].layout)
+    numbers, powers = _reals(node, graph)
+    if graph[node.output].storage != FLOAT32:
+        form = form_of(node, graph)
+        assert form is not None
+        words = np.array(form.powers, np.int32)
+        powers = Blob("powers", len(words), lambda: words, dtype="int32")
+        numbers = {"last": len(words) - 1}
+        numbers |= {key: getattr(form, key) for key in ("inverse", "right", "zero", "low", "high")}
+    layer = kernel_layer(
+        call,
+        "int8_softmax",
+        "ops/int8_softmax.c.j2",
+        operands={"powers": powers, "x": name},
+        params={
+            "kernel_function": "reals" if graph[node.output].storage == FLOAT32 else "bytes",
+            "outer": outer,
+            "n": n,
+            "inner": inner,
+            **dict.fromkeys(("inverse", "right", "zero", "low", "high"), 0),
+            **numbers,
+        },
+        headers=("ec_int8_softmax.h",),
+        work=_work(call, outer * inner),
+        aliases=in_place(node, graph, (name,)),
+        epilogue=False,
+    )
+    return in_integers(layer)
+
+
+def _reals(node: Node, graph: Graph) -> tuple[dict[str, int], Blob]:
+    """The last difference and the powers as float32."""
+    powers = np.exp(-graph[node.inputs[0]].storage.scale[0] * np.arange(RESULTS))
+    exact = powers.astype(np.float32)
+    return {"last": RESULTS - 1}, Blob("powers", RESULTS, lambda: exact)
+
+
+def loops(node: Node, graph: Graph, layout: Layout) -> tuple[int, int, int]:
+    """Rows, elements of a row and how far apart these lie."""
+    shape, axis = graph[node.output].shape, int(node.attrs["axis"])
+    if layout == CHANNELS_LAST:
+        return math.prod(shape) // shape[axis], shape[axis], 1
+    return math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
+
+
+def _work(call: Call, rows: int) -> Work:
+    count = _ELEMENT * call.output.elements + _ROW * rows
+    moved = call.in_bytes + call.out_bytes
+    if call.target.single_issue:
+        return Work(0.0, 2 * count, 0.0, moved)
+    return Work(count, 0.0, 0.0, moved)
