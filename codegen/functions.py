@@ -43,7 +43,7 @@ def environment() -> jinja2.Environment:
     env.filters.update(c_float=c_float, c_list=c_list, broken=broken, remarks=remarks)
     env.globals.update(struct=struct, dims=dims, inline=inline, nest=nest)
     env.globals.update(requantisation=requantisation, strips=strips, window=window)
-    env.globals.update(product=math.prod, outermost=outermost)
+    env.globals.update(count_of=math.prod, outermost=outermost)
     return env
 
 

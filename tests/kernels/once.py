@@ -22,6 +22,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 from edgeconv.codegen.amalgamate import amalgamate
+from edgeconv.codegen.shares import resolved
 from edgeconv.targets import Target
 
 KERNELS = Path(__file__).resolve().parents[2] / "runtime_c" / "kernels"
@@ -144,7 +145,9 @@ def _kernel_texts(target: Target) -> Mapping[str, str]:
     Left out are those whose functions call what is in headers for some cores of an ISA, but for
     headers that they include on such cores alone, and those that call what is left out.
     """
-    texts = {path.name: path.read_text() for path in sorted(KERNELS.glob("*.h"))}
+    texts = {
+        path.name: resolved(path.read_text(), workers=False) for path in sorted(KERNELS.glob("*.h"))
+    }
     words = {name: set(re.findall(r"\w+", _COMMENT.sub("", text))) for name, text in texts.items()}
     defined = {name: _names_defined(text) for name, text in texts.items()}
     offered = set(re.findall(r"\w+", _primitives(target)))
