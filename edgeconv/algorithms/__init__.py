@@ -101,6 +101,17 @@ def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
     ]
 
 
+def evened(layer: Layer, graph: Graph, target: Target, workers: int) -> Layer | None:
+    """The call of a convolution with loops that so many ``workers`` share more evenly, and the same
+    results; None where its algorithm knows none."""
+    entry = algorithms().get(layer.algorithm) if layer.node.op == "Conv" else None
+    if entry is None or entry.evened is None:
+        return None
+    assert isinstance(layer.candidate, ConvCandidate), layer.node.name
+    found = entry.evened(layer.candidate, target, workers)
+    return entry.lower(found, layer.node, graph, target) if found else None
+
+
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
     """Kernel call of the algorithm that the node names, for the layouts decided in ``graph``."""
     chosen = candidates(node, graph, target)[0]

@@ -5,15 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import chain
 
+from edgeconv.algorithms import evened
 from edgeconv.ir.choice import Choice, Layer
-from edgeconv.ir.step import Step
+from edgeconv.ir.step import Share
+from edgeconv.lowering.calls import constants_as_blobs
 from edgeconv.lowering.splits import splits_of
 from edgeconv.price import Machine
 from edgeconv.price.operands import between_neighbours
 from edgeconv.price.sharing import best
+from edgeconv.targets import Target
 
 
-def share_out(choice: Choice, machine: Machine) -> Choice:
+def share_out(choice: Choice, target: Target, machine: Machine) -> Choice:
     """``choice`` with the layers shared that are predicted to gain by it, among the team of
     ``machine``; layers that take turns are computed by one worker."""
     if machine.team is None:
@@ -22,22 +25,28 @@ def share_out(choice: Choice, machine: Machine) -> Choice:
     size = sum(blob.bytes for blob in constants)
     layers, steps = list(choice.layers), []
     for step in choice.steps:
-        shared = step if step.turn else _shared(choice, step, machine, size)
-        for index in shared.layers if shared.shares else ():
-            layers[index] = _apart(layers[index])
-        steps.append(shared)
+        shares: tuple[Share, ...] = ()
+        if not step.turn:
+            (index,) = step.layers
+            layers[index], shares = _shared(choice, layers[index], target, machine, size)
+        steps.append(replace(step, workers=max(1, len(shares)), shares=shares))
     return replace(choice, layers=tuple(layers), steps=tuple(steps))
 
 
-def _shared(choice: Choice, whole: Step, machine: Machine, constants: int) -> Step:
-    layer, team = choice.layers[whole.layers[0]], machine.team
+def _shared(
+    choice: Choice, layer: Layer, target: Target, machine: Machine, constants: int
+) -> tuple[Layer, tuple[Share, ...]]:
+    """The layer, maybe with loops of other lengths, and what workers compute of it."""
+    team = machine.team
     assert team is not None
-    views = (alias for alias in layer.aliases if alias.exact)
-    if layer.free_if_aliased and any(views):
-        return whole  # mostly nothing is called
+    if layer.free_if_aliased and any(alias.exact for alias in layer.aliases):
+        return layer, ()  # mostly nothing is called
     operands = between_neighbours(layer, choice.graph.tensors, constants)
-    found = best(layer, splits_of(layer, choice.isa), operands, machine, team)
-    return replace(whole, workers=max(1, len(found.shares)), shares=found.shares)
+    ways, other = [layer], evened(layer, choice.graph, target, len(team.speeds))
+    ways += [constants_as_blobs(other, choice.graph)] if other else []
+    found = [best(way, splits_of(way, choice.isa), operands, machine, team) for way in ways]
+    way, least = min(zip(ways, found, strict=True), key=lambda each: each[1].seconds)
+    return (_apart(way), least.shares) if least.shares else (layer, ())
 
 
 def _apart(layer: Layer) -> Layer:

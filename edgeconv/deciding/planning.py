@@ -146,7 +146,7 @@ class Planner:
             machine=self.machine,
             minimal_filters=self.filtering.forms(graph, allowed.winograd),
         )
-        return share_out(choice, self.machine)
+        return share_out(choice, board.target, self.machine)
 
     def placed(self, choice: Choice, allowed: Allowed, storage: Mapping[str, str]) -> Draft:
         """``choice``, made for ``storage``, in memory."""

@@ -30,7 +30,8 @@ def choice(tmp_path_factory: pytest.TempPathFactory) -> Choice:
 
 
 def shared(choice: Choice, team: Team | None) -> Choice:
-    return share_out(choice, replace(machine_of(boards.load(BOARD).target), team=team))
+    target = boards.load(BOARD).target
+    return share_out(choice, target, replace(machine_of(target), team=team))
 
 
 @pytest.mark.parametrize("speeds", [(1.0,) * 2, (1.0,) * 3, (1.0,) * 4, (1.0, 1.0, 0.2, 0.2)])

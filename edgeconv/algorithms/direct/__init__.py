@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from edgeconv.algorithms.base import Algorithm
-from edgeconv.algorithms.direct.candidate import candidates
+from edgeconv.algorithms.direct.candidate import candidates, evened
 from edgeconv.algorithms.direct.lower import lower
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Layout, blocked
@@ -38,4 +38,4 @@ def _layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]
     ]
 
 
-ALGORITHM = Algorithm("direct", candidates, _layouts, lower, Stored.BOTH)
+ALGORITHM = Algorithm("direct", candidates, _layouts, lower, Stored.BOTH, evened=evened)

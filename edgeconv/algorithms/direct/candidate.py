@@ -7,7 +7,7 @@ from functools import partial
 from edgeconv.algorithms.candidate import ConvCandidate
 from edgeconv.algorithms.direct.band import band_elements
 from edgeconv.algorithms.direct.packing import packed_elements
-from edgeconv.algorithms.direct.plan import make_plan, workspace
+from edgeconv.algorithms.direct.plan import make_plan, walked_by, workspace
 from edgeconv.algorithms.direct.tiles import KEEP_SLOTS, DirectPlan, filter_tiles
 from edgeconv.algorithms.direct.traffic import traffic
 from edgeconv.algorithms.problem import ConvProblem
@@ -20,9 +20,19 @@ DirectCandidate = ConvCandidate[DirectPlan]
 
 def candidates(problem: ConvProblem, target: Target) -> tuple[DirectCandidate, ...]:
     """The cheapest plan; there always is one."""
-    plan = make_plan(problem, target)
+    return (_of_plan(problem, make_plan(problem, target), target),)
+
+
+def evened(candidate: DirectCandidate, target: Target, workers: int) -> DirectCandidate | None:
+    """The pixels of a pointwise convolution walked in so many rows that ``workers`` share them;
+    None where they are already, or cannot be."""
+    plan = walked_by(candidate.problem, candidate.plan, target, workers)
+    return _of_plan(candidate.problem, plan, target) if plan else None
+
+
+def _of_plan(problem: ConvProblem, plan: DirectPlan, target: Target) -> DirectCandidate:
     parts = workspace(problem, plan, target, plan.channels)
-    found = ConvCandidate(
+    return ConvCandidate(
         algorithm="direct",
         problem=problem,
         plan=plan,
@@ -32,7 +42,6 @@ def candidates(problem: ConvProblem, target: Target) -> tuple[DirectCandidate, .
         # A residual may come in with the first of several passes.
         summed_apart=plan.channels if problem.finish.residual_as else 0,
     )
-    return (found,)
 
 
 def _work(problem: ConvProblem, plan: DirectPlan, target: Target, *, decodes: bool) -> Work:

@@ -219,6 +219,32 @@ def _walks(problem: ConvProblem, target: Target) -> Iterator[DirectPlan]:
             yield DirectPlan(vectors, tail, planes, rows, row, rows, cut, tail_cut, 0.0)
 
 
+def walked_by(
+    problem: ConvProblem, plan: DirectPlan, target: Target, workers: int
+) -> DirectPlan | None:
+    """``plan`` with its tiles, the pixels walked in rows that are a multiple of ``workers``, as
+    cheaply as they can; None where they are such, or cannot be.  Passes over the channels stay as
+    they are, since they say when a residual is added."""
+    if plan.rows % workers == 0 or plan.in_blocks or plan.band:
+        return None
+    tail = max((segment.rows for segment in plan.tail_segments), default=0)
+    found = []
+    for planes, rows, row in row_shapes(problem):
+        if planes > 1 or rows % workers:
+            continue
+        walk = replace(
+            plan,
+            planes=planes,
+            rows=rows,
+            row=row,
+            segments=segments(problem, row, plan.largest_rows) if plan.segments else (),
+            tail_segments=segments(problem, row, tail) if tail else (),
+            chunk=_chunk(problem, rows, target, in_blocks=False),
+        )
+        found.append(replace(walk, cost=_plan_cost(problem, walk, target)))
+    return min(found, key=lambda walk: walk.cost, default=None)
+
+
 def _is_frugal(problem: ConvProblem, target: Target) -> bool:
     """What is stored is decoded element by element, which a little RAM spares."""
     stored = problem.in_as != FLOAT32 or problem.filters_as != FLOAT32

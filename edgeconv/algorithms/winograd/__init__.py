@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from edgeconv.algorithms.base import Algorithm
-from edgeconv.algorithms.winograd.candidate import candidates
+from edgeconv.algorithms.winograd.candidate import candidates, evened
 from edgeconv.algorithms.winograd.lower import lower
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import ROW_MAJOR, blocked
@@ -38,4 +38,5 @@ ALGORITHM = Algorithm(
     requires="it needs a convolution in float32, with dilations of 1 and a kernel of 1, 2, 3, 4, 5 "
     "or 7 rows and columns, not 1x1 (or of as many times its strides, in one group), in one group "
     "or in groups of whole vectors of channels, and a form whose error is within --winograd-error",
+    evened=evened,
 )

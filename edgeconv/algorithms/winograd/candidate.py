@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import partial
 
 from edgeconv.algorithms.axis import axes_of
@@ -14,6 +15,7 @@ from edgeconv.algorithms.winograd.plan import (
     FLOAT_BYTES,
     MOVE_SLOTS,
     WinogradPlan,
+    cost,
     each_group,
     make_plans,
 )
@@ -69,6 +71,22 @@ def candidate_of(problem: ConvProblem, plan: WinogradPlan, target: Target) -> Wi
         work=_work(divided, plan, target),
         crossings=partial(_traffic, divided, plan, target, problem.groups),
     )
+
+
+def evened(candidate: WinogradCandidate, target: Target, workers: int) -> WinogradCandidate | None:
+    """As many strips as ``workers``, or a multiple of that, of as many register tiles each as are
+    needed, and these of as few rows; None where the longest share is no shorter then."""
+    plan, problem, tiles = candidate.plan, candidate.problem, math.prod(candidate.plan.tiles)
+    strips = -(-plan.strips // workers) * workers
+    each, multiple = -(-tiles // (strips * plan.rows)), plan.kernel.row_multiple
+    rows = -(-tiles // (strips * each * multiple)) * multiple
+    if plan.packed and plan.form.summed > 1:  # rows of tiles begin with a register tile
+        rows = plan.rows
+    if rows * each >= plan.strip:
+        return None
+    shorter = replace(plan, rows=rows, strip=rows * each)
+    own = replace(shorter, cost=cost(Divided(each_group(problem)).unit, shorter, target))
+    return candidate_of(problem, own, target)
 
 
 def _work(divided: Divided, plan: WinogradPlan, target: Target) -> Work:
