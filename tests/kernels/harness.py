@@ -323,8 +323,8 @@ def compile_program(
         command += [*included, str(source)]
     else:
         command += once.options(build.compiler[0])
-        if once.is_everywhere(build.target, program.kernel_headers()):
-            kernels = once.compiled_kernels(command, build.target)
+        if not program.routines:
+            kernels = once.compiled_kernels(command, build.target, program.kernel_headers())
             source.write_text(program.source(build.target, kernels))
             command += ["-include", str(kernels.header), str(source), str(kernels.object)]
         else:

@@ -2,7 +2,9 @@
 
 What is emitted inlines a kernel into the function of every layer and specialises it.  Here the same
 kernels are functions that take the same sizes at run time: all of a target are one object, which
-every program of a test run is linked with, and a layer costs no more than its tables.  Lowering,
+every program of a test run is linked with, and a layer costs no more than its tables.  Programs
+whose layers name further headers, micro-kernels of int8 and what packs for them, share one that has
+these, too.  Lowering,
 templates, packing and kernels are those of the real path; what is not seen is what compilers make
 of constant sizes and whether a layer names every header that it needs, for which there are other
 builds.
@@ -44,14 +46,24 @@ _FUNCTIONS = """\
 #define EC_NEST EC_INLINE
 #undef __ARM_FEATURE_DSP
 """
+_INLINED = """\
+#undef EC_INLINE
+#undef EC_SHARED
+#define EC_INLINE static inline __attribute__((always_inline, unused))
+#define EC_SHARED static __attribute__((noinline, unused))
+"""
 _STATIC = """\
 #undef EC_INLINE
 #define EC_INLINE static __attribute__((noinline, unused))
 """
-# What compilers cannot know of sizes at run time: that tiles have a row and a vector.  GCC would
-# copy functions for the sizes of some of their calls.
+# What compilers cannot know of sizes at run time: that tiles have a row and a vector, and that what
+# is copied to a vector of one element is no more.  GCC would copy functions for the sizes of some
+# of their calls.
 _OPTIONS = {
-    "gcc": ("-Wno-maybe-uninitialized", "-fno-ipa-cp"),
+    "gcc": (
+        *("-Wno-maybe-uninitialized", "-Wno-stringop-overflow", "-Wno-stringop-overread"),
+        "-fno-ipa-cp",
+    ),
     "clang": ("-Wno-sometimes-uninitialized",),
 }
 # The numbers of a program's int8 results, which are its own.
@@ -61,7 +73,8 @@ OWN_TABLE = "const ec_q8 ec_q8_table[] = {EC_Q8_TABLE};\n"
 
 _FUNCTION = re.compile(r"^(?:EC_INLINE|EC_SHARED|EC_NEST|EC_MATH)\s+([^;{}]*?)\s*\{", re.MULTILINE)
 _DEFINED = re.compile(r"^#define (\w+)|^\} (\w+);|(\bec_\w+)\([^;{}]*\)\s*\{", re.MULTILINE)
-_CONDITIONAL = re.compile(r'^#include "(\.\./isa/\w+\.h)"', re.MULTILINE)
+_CONDITIONAL = re.compile(r'^#include "(/.*/isa/\w+\.h)"', re.MULTILINE)
+_OF_ISA = "../isa/"
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _OPTIONAL = re.compile(r"^#ifdef .*?^#endif", re.MULTILINE | re.DOTALL)
 
@@ -76,12 +89,10 @@ def as_functions(source: str, target: Target) -> str:
 
 @dataclass(frozen=True)
 class CompiledKernels:
-    """The functions of the kernel headers ``names``: ``object`` has them, ``header`` declares them,
-    and all that their ISA offers."""
+    """``object`` has the functions, ``header`` declares them and all that their ISA offers."""
 
     header: Path
     object: Path
-    names: frozenset[str]
 
 
 def options(compiler: str) -> tuple[str, ...]:
@@ -89,28 +100,39 @@ def options(compiler: str) -> tuple[str, ...]:
     return _OPTIONS["clang" if "clang" in compiler else "gcc"]
 
 
-def compiled_kernels(command: Sequence[str], target: Target) -> CompiledKernels:
-    """The kernels of ``target`` as ``command`` compiles them, once in a test run: whoever comes
-    first does it, others wait.  RuntimeError with the compiler's message."""
-    primitives, texts = _primitives(target), _kernel_texts(target)
-    whole = [primitives, _FUNCTIONS]
-    for name, text in texts.items():
-        whole.append(f'#line 1 "{KERNELS / name}"\n{text}')
-    declared = [primitives, _FUNCTIONS, *(_declarations(text) for text in texts.values())]
+def compiled_kernels(
+    command: Sequence[str], target: Target, names: Sequence[str]
+) -> CompiledKernels:
+    """The kernels of ``target`` and those of a program's headers ``names`` as ``command`` compiles
+    them, once in a test run: whoever comes first does it, others wait.  RuntimeError with the
+    compiler's message."""
+    everywhere = _everywhere(target)
+    names = tuple(everywhere) if everywhere.keys() >= set(names) else names
+    primitives, offered = _primitives(target, tuple(names))
+    whole, declared = [primitives, _FUNCTIONS], [primitives, _FUNCTIONS]
+    for name in names:
+        if name in offered:
+            inlined = f"{_INLINED}{offered[name]}{_FUNCTIONS}"
+            whole.append(inlined)
+            declared.append(inlined)
+        else:
+            text = _kernel_texts()[name]
+            whole.append(f'#line 1 "{KERNELS / name}"\n{text}')
+            declared.append(_declarations(text))
     key = hashlib.sha256(repr([*command, *whole]).encode()).hexdigest()[:24]
     folder = (STORE or Path(_own_folder().name)) / key
     folder.mkdir(parents=True, exist_ok=True)
-    made = CompiledKernels(folder / "kernels.h", folder / "kernels.o", frozenset(texts))
+    made = CompiledKernels(folder / "kernels.h", folder / "kernels.o")
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (folder / "done").exists():
+        if not made.object.exists():
             source = folder / "kernels.c"
             source.write_text("".join(whole))
             made.header.write_text("".join(declared))
             _compile(command, "-c", source, made.object)
+        elif not (precompiled := folder / "kernels.h.gch").exists():
             # Found beside the header by GCC and Clang; without it the header is read each time.
-            _compile(command, "-xc-header", made.header, folder / "kernels.h.gch")
-            (folder / "done").touch()
+            _compile(command, "-xc-header", made.header, precompiled)
     return made
 
 
@@ -120,37 +142,48 @@ def _own_folder() -> tempfile.TemporaryDirectory[str]:
 
 
 def _compile(command: Sequence[str], kind: str, source: Path, to: Path) -> None:
-    words = [*command, kind, str(source), "-o", str(to)]
+    part = to.with_name(f"{to.name}.part")
+    words = [*command, kind, str(source), "-o", str(part)]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"{source}: {done.stderr[:4000]}")
+    part.rename(to)
 
 
-def is_everywhere(target: Target, names: Sequence[str]) -> bool:
-    """These headers are among the kernels of ``target`` that are compiled once."""
-    return _kernel_texts(target).keys() >= set(names)
-
-
-def _primitives(target: Target) -> str:
-    """What the ISA offers, inlined wherever it is used."""
-    common, isa = amalgamate(target.header, (), stored=True)
-    before, found, after = isa.partition(_TABLE)
+@functools.cache
+def _primitives(target: Target, names: tuple[str, ...]) -> tuple[str, Mapping[str, str]]:
+    """What the ISA offers, inlined wherever it is used, and those of the headers ``names`` that are
+    of the ISA's folder, by name."""
+    texts = list(amalgamate(target.header, names, stored=True))
+    at = len(texts) - len(names)
+    before, found, after = texts[at - 1].partition(_TABLE)
     assert found
-    return f"{common}{_ROLLED}{before}{_FOREIGN_TABLE}{after}"
+    own = "".join([*texts[: at - 1], _ROLLED, before, _FOREIGN_TABLE, after])
+    pairs = zip(names, texts[at:], strict=True)
+    return own, {name: text for name, text in pairs if name.startswith(_OF_ISA)}
 
 
-def _kernel_texts(target: Target) -> Mapping[str, str]:
-    """The kernel headers that work with what the ISA offers, each after those that it uses.
+@functools.cache
+def _kernel_texts() -> Mapping[str, str]:
+    """The kernel headers, as they are compiled in another folder and for a single thread."""
+    beside = f'#include "{KERNELS.parent}/'
+    return {
+        path.name: resolved(path.read_text(), workers=False).replace('#include "../', beside)
+        for path in sorted(KERNELS.glob("*.h"))
+    }
+
+
+@functools.cache
+def _everywhere(target: Target) -> Mapping[str, str]:
+    """The kernel headers that work with what the ISA alone offers, each after those that it uses.
 
     Left out are those whose functions call what is in headers for some cores of an ISA, but for
     headers that they include on such cores alone, and those that call what is left out.
     """
-    texts = {
-        path.name: resolved(path.read_text(), workers=False) for path in sorted(KERNELS.glob("*.h"))
-    }
+    texts = _kernel_texts()
     words = {name: set(re.findall(r"\w+", _COMMENT.sub("", text))) for name, text in texts.items()}
     defined = {name: _names_defined(text) for name, text in texts.items()}
-    offered = set(re.findall(r"\w+", _primitives(target)))
+    offered = set(re.findall(r"\w+", _primitives(target, ())[0]))
     everywhere = offered.union(*defined.values(), _for_some_cores(texts))
     kept = {name for name in texts if _called(texts[name]) <= everywhere}
     needed = {name: _called(_OPTIONAL.sub("", texts[name])) & everywhere - offered for name in kept}
@@ -166,17 +199,13 @@ def _kernel_texts(target: Target) -> Mapping[str, str]:
         }
         for name in kept
     }
-    beside = f'#include "{KERNELS.parent}/'  # their text is compiled in another folder
-    return {
-        name: texts[name].replace('#include "../', beside)
-        for name in TopologicalSorter(uses).static_order()
-    }
+    return {name: texts[name] for name in TopologicalSorter(uses).static_order()}
 
 
 def _for_some_cores(texts: Mapping[str, str]) -> set[str]:
     """What is defined in headers that kernels include where a core has their instructions."""
     paths = {path for text in texts.values() for path in _CONDITIONAL.findall(text)}
-    return {name for path in paths for name in _names_defined((KERNELS / path).read_text())}
+    return {name for path in paths for name in _names_defined(Path(path).read_text())}
 
 
 def _names_defined(text: str) -> set[str]:

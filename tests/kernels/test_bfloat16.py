@@ -36,16 +36,18 @@ ROWS = {row.isa: row for row in micro_kernels().values() if row.feature == "bflo
 
 @pytest.fixture(params=sorted(ROWS))
 def build(request: pytest.FixtureRequest) -> Build:
-    """Runs what multiplies bfloat16; skipped, by name, where nothing here does."""
+    """Runs what multiplies bfloat16, compiled for all sizes; skipped, by name, where nothing here
+    does."""
     row = TARGETS[str(request.param)]
     words = ROWS[row.name].cpu_flags
     target = replace(row, features=frozenset({"bfloat16"}))
     target = replace(target, flags=(*row.flags, *target.feature_flags))
     if not builds.is_native(target):
-        return builds.find(target, "gcc")
+        return replace(builds.find(target, "gcc"), compiled_once=True)
     if not host.detect().has(words):
         pytest.skip(f"this CPU has no {' '.join(words)}")
-    return builds.native(target, "gcc", ("-O1", "-fsanitize=undefined", "-fno-sanitize-recover"))
+    checked = ("-O1", "-fsanitize=undefined", "-fno-sanitize-recover")
+    return replace(builds.native(target, "gcc", checked), compiled_once=True)
 
 
 def cases(spec: Spec, build: Build, least: int = 1) -> list[Case]:

@@ -30,8 +30,8 @@ SMALL = (Cache(1, 4096, 64), Cache(2, 16384, 64))  # of which several panels are
 
 
 def able(name: str, *, matrices: bool = False) -> Build:
-    """Runs what multiplies int8 on an ISA, by products of matrices or by others; skips, by name,
-    where nothing here does."""
+    """Runs what multiplies int8 on an ISA, by products of matrices or by others, compiled for all
+    sizes; skips, by name, where nothing here does."""
     plain = TARGETS[name]
     rows = [row for row in of_isa(name) if row.sums == "int32"]
     rows = [row for row in rows if (row.feature == MATRICES) == matrices]
@@ -40,11 +40,12 @@ def able(name: str, *, matrices: bool = False) -> Build:
     target = replace(plain, features=frozenset(row.feature for row in rows if row.feature))
     target = replace(target, flags=(*plain.flags, *(flag for row in rows for flag in row.flags)))
     if not builds.is_native(target):
-        return builds.find(target, "gcc")
+        return replace(builds.find(target, "gcc"), compiled_once=True)
     words = tuple(word for row in rows for word in row.cpu_flags)
     if not host.detect().has(words):
         pytest.skip(f"this CPU has no {' '.join(words)}")
-    return builds.native(target, "gcc", ("-O1", "-fsanitize=undefined", "-fno-sanitize-recover"))
+    checked = ("-O1", "-fsanitize=undefined", "-fno-sanitize-recover")
+    return replace(builds.native(target, "gcc", checked), compiled_once=True)
 
 
 @pytest.fixture(params=ISAS)
