@@ -48,9 +48,10 @@ def apply(
 ) -> None:
     """Make ``model`` the part of it that ``cut`` says, in place.
 
-    Nodes that its outputs do not need go, and so do inputs that nothing reads any more; constants
-    stay.  An input that was computed before has the type that ``types`` says, else that the model
-    states, else that follows from its operators: its shape may be unknown.
+    Nodes that its outputs do not need go, and so do inputs and constants that nothing reads any
+    more: before IR version 4 constants are inputs, and engines refuse one that is none.  An input
+    that was computed before has the type that ``types`` says, else that the model states, else that
+    follows from its operators: its shape may be unknown.
 
     Raises EdgeconvError (exit status 2): a name is none of a tensor of the model or given twice, an
     input is a constant or no output depends on it, or an output depends on an input of the model
@@ -74,6 +75,9 @@ def apply(
     _check_inputs(cut, outputs, own, nodes, live)
     kept = cut.inputs or tuple(name for name in own if name in live)
     _replace(graph.node, [node for node in nodes if any(name in live for name in node.output)])
+    for at in reversed(range(len(graph.initializer))):
+        if graph.initializer[at].name not in live:
+            del graph.initializer[at]
     _replace(graph.input, [kinds.get(name, _unknown(name)) for name in kept])
     _replace(graph.output, [kinds.get(name, _unknown(name)) for name in outputs])
 

@@ -16,6 +16,8 @@ from tests import onnx_models
 from tests.command import BOARD, Command
 from tests.ir_interpreter import evaluate
 
+pytestmark = pytest.mark.usefixtures("compiled_lightly")
+
 make = helper.make_node
 
 
@@ -144,6 +146,20 @@ def test_inputs_of_the_rest_go(tmp_path: Path) -> None:
     path = onnx_models.save(model, tmp_path / "net.onnx")
     assert load(path).inputs == ("a", "b")
     assert load(path, cut_at=Cut(outputs=("r",))).inputs == ("a",)
+
+
+def test_constants_of_the_rest_go(path: Path, whole: dict[str, np.ndarray], tmp_path: Path) -> None:
+    """Before IR version 4 they are inputs, too: engines refuse one that is a constant alone."""
+    model, cut = onnx.load(path), Cut(outputs=("features",))
+    model.ir_version, model.opset_import[0].version = 3, 8
+    for tensor in model.graph.initializer:
+        kind = helper.make_tensor_value_info(tensor.name, tensor.data_type, list(tensor.dims))
+        model.graph.input.append(kind)
+    del model.graph.node[6:], model.graph.output[:]
+    model.graph.output.append(helper.make_tensor_value_info("boxes", TensorProto.FLOAT, None))
+    old = onnx_models.save(model, tmp_path / "old.onnx")
+    found = reference_outputs(old, {"image": whole["image"]}, cut.outputs, cut_at=cut).values
+    np.testing.assert_allclose(found["features"], whole["features"], rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize(
