@@ -89,6 +89,22 @@ def residual(channels: int = 8, size: int = 9) -> onnx.ModelProto:
     return model(nodes, {"image": (1, 3, size, size)}, outputs, constants)
 
 
+def classifier() -> onnx.ModelProto:
+    """A network of few layers, for tests of what is around it: ``image`` -> ``logits``."""
+    rng = np.random.default_rng(3)
+    shapes = {"w0": (6, 1, 3, 3), "b0": (6,), "w1": (10, 96), "b1": (10,)}
+    weights = {name: rng.standard_normal(s, dtype=np.float32) / 3 for name, s in shapes.items()}
+    make = helper.make_node
+    nodes = [
+        make("Conv", ["image", "w0", "b0"], ["c0"], name="stem", pads=[1, 1, 1, 1]),
+        make("Relu", ["c0"], ["r0"], name="stem_relu"),
+        make("MaxPool", ["r0"], ["pooled"], name="pool", kernel_shape=[2, 2], strides=[2, 2]),
+        make("Flatten", ["pooled"], ["flat"], name="flatten"),
+        make("Gemm", ["flat", "w1", "b1"], ["logits"], name="dense", transB=1),
+    ]
+    return model(nodes, {"image": (1, 1, 8, 8)}, {"logits": None}, weights)
+
+
 def save(model: onnx.ModelProto, path: Path) -> Path:
     """Write ``model``; returns ``path``."""
     onnx.save(model, path)

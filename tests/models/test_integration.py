@@ -34,7 +34,6 @@ from tests.tools import available
 
 ROOT = Path(__file__).resolve().parents[2]
 FRAMEWORKS = Path(__file__).parent / "frameworks"
-DIGITS = ROOT / "examples" / "digits" / "digits-cnn.onnx"
 BOARD = "generic-c"
 EQUAL = "digits equal\nnet equal\n"
 KERNEL_OPTIONS = ["-O3", "-ffp-contract=fast"]
@@ -64,10 +63,11 @@ def need(*tools: str) -> None:
 
 @pytest.fixture(scope="module")
 def networks(tmp_path_factory: pytest.TempPathFactory) -> Networks:
-    """Two verified networks, without what building them left."""
+    """Two verified networks, without what building them left; small, since every build system
+    compiles them anew."""
     folder = tmp_path_factory.mktemp("networks")
     models = {
-        "digits": DIGITS,
+        "digits": onnx_models.save(onnx_models.classifier(), folder / "digits.onnx"),
         "net": onnx_models.save(onnx_models.residual(), folder / "net.onnx"),
     }
     projects = {}
@@ -141,7 +141,8 @@ def test_cmake_subdirectory(networks: Networks, product: Path, language: str) ->
 
 def test_cmake_needs_no_assembler_for_weights_as_c(product: Path) -> None:
     need("cmake")
-    options = CompileOptions(DIGITS, BOARD, name="digits", weights_as_c=True)
+    model = onnx_models.save(onnx_models.classifier(), product / "digits.onnx")
+    options = CompileOptions(model, BOARD, name="digits", weights_as_c=True)
     compile_model(options, product / "digits")
     (product / "main.c").write_text(drivers.DIGITS)
     (product / "CMakeLists.txt").write_text(

@@ -18,12 +18,16 @@ import pytest
 from edgeconv import board as boards
 from edgeconv import memory, pipeline
 from edgeconv.board import RunKind
+from edgeconv.frontend.cut import Cut
 from edgeconv.pipeline import CompileOptions
 from tests.models.seeded import seeded
 from tests.tools import available
 
 LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
 OWN = Path(__file__).parent / "networks"
+# Tensors before which a network has all that it repeats later.  On other boards than this machine
+# it is planned as a whole, and compiled up to there; its end is like those of our own networks.
+BEGINNINGS = {"light_shufflenet": "r28", "light_squeezenet": "r17"}
 PLANNING_SECONDS = 5
 QUICK_BYTES = 2_000_000  # of a model file of the zoo
 QUICK_WEIGHTS = 2_000_000  # elements, of a model whose weights are made from their shapes
@@ -76,13 +80,14 @@ def parameters() -> list[object]:
     """Every model on every board; those that take long are marked.
 
     So are quantised ones on other boards than this machine: held to the model layer by layer they
-    take several runs each.
+    take several runs each.  And those that repeat themselves, of which the beginning is compiled.
     """
     found: list[object] = []
     for path in [*zoo(), *sorted(LIGHT.glob("*.onnx"))]:
         quick, quantised = is_quick(path), is_quantised(path)
         for name in one_board_per_isa():
-            marks = [] if quick and (name == "host" or not quantised) else [pytest.mark.slow]
+            once = name == "host" or not (quantised or path.stem in BEGINNINGS)
+            marks = [] if quick and once else [pytest.mark.slow]
             found.append(pytest.param(path, name, marks=marks, id=f"{path.stem}-{name}"))
     return found
 
@@ -98,14 +103,32 @@ def directory(tmp_path: Path) -> Iterator[Path]:
 def test_network(path: Path, board: str, directory: Path) -> None:
     available(board)
     options = CompileOptions(path, board)
+    assert_planned(options)
+    pipeline.compile_model(options, directory)
+    result = pipeline.verify_project(directory, model=path)
+    assert result.passed, result.one_line()
+
+
+def assert_planned(options: CompileOptions) -> None:
+    """In no time, and to the lower bound."""
     decided = pipeline.decide(options)
     start = time.monotonic()
     planned = memory.plan(decided.choice)
     assert time.monotonic() - start <= PLANNING_SECONDS
     assert planned.arena_bytes == planned.lower_bound
     assert planned.optimal
+
+
+@pytest.mark.parametrize("board", [name for name in one_board_per_isa() if name != "host"])
+@pytest.mark.parametrize("network", BEGINNINGS)
+def test_beginning_of_network(network: str, board: str, tmp_path: Path, directory: Path) -> None:
+    """With seeded weights."""
+    available(board)
+    assert_planned(CompileOptions(LIGHT / f"{network}.onnx", board))
+    model = seeded(LIGHT / f"{network}.onnx", tmp_path)
+    options = CompileOptions(model, board, cut=Cut(outputs=(BEGINNINGS[network],)))
     pipeline.compile_model(options, directory)
-    result = pipeline.verify_project(directory, model=path)
+    result = pipeline.verify_project(directory, model=model)
     assert result.passed, result.one_line()
 
 
