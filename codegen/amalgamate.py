@@ -12,6 +12,7 @@ from edgeconv.codegen.c_names import c_float
 from edgeconv.codegen.shares import resolved
 from edgeconv.encoding import Encoding
 from edgeconv.micro_kernels import micro_kernels
+from edgeconv.requantisation import EXACT, TFLITE
 from edgeconv.storage import format_of
 from edgeconv.targets import PANELS
 
@@ -22,6 +23,14 @@ _STANDARD = re.compile(r"^#include <[^>]+>\n", re.MULTILINE)
 # or where no tensor has.
 NOTHING_STORED = {"ec_stored_": "ec_stored_float32.h"}
 TENSORS_IN_FLOAT32 = {"ec_tile_decoded": "ec_tile_float32.h"}
+# What is included for headers whose names begin so, by how results in integers are rounded.
+SCALINGS: Mapping[str, Mapping[str, str]] = {
+    EXACT: {},
+    TFLITE: {
+        "ec_scaling.h": "ec_scaling_twice.h",
+        "ec_int8_scaling.h": "ec_int8_scaling_twice.h",
+    },
+}
 ROUTINES = "routines"
 _TRUNCATE = (
     "/* Results in fewer bits are truncated, not rounded to nearest. */\n#define EC_TRUNCATE 1\n"
@@ -89,6 +98,7 @@ def amalgamate(
     scaled: Sequence[Encoding] = (),
     routines: str = "",
     workers: bool = False,
+    requantise: str = EXACT,
 ) -> Iterator[str]:
     """The common header, the ISA header and the kernels in the given order, each once.
 
@@ -98,6 +108,7 @@ def amalgamate(
     drop bits in place of rounding to nearest.  ``scaled``: the encodings of int8 results, each
     once.  ``routines``: C on the ISA's vectors that kernels call (`routines_header`).
     ``workers``: several share the layers.
+    ``requantise``: how results in integers are rounded, a row of ``SCALINGS``.
     """
     if stored and truncate:
         yield _TRUNCATE
@@ -106,7 +117,7 @@ def amalgamate(
     names = list(dict.fromkeys(kernels))
     if listed := micro_kernel_list(names):
         yield listed
-    instead = {} if stored else NOTHING_STORED
+    instead = {**SCALINGS[requantise], **({} if stored else NOTHING_STORED)}
     instead = instead if stored and tensors else instead | TENSORS_IN_FLOAT32
     wanted = [("", "ec_common.h"), ("isa", isa_header)]
     wanted += [("kernels", name) for name in names]

@@ -364,6 +364,7 @@ class _Emitter:
             scaled=self._scaled(),
             routines=routines_header(self.env, routines),
             workers=self.threads > 1,
+            requantise=self.choice.graph.requantise,
         )
         return pruned("\n".join(headers), program)
 

@@ -58,7 +58,7 @@ def requantisation(values: Sequence[int | float]) -> str:
     """The initialiser of an ec_requantise; 0 without values."""
     alone = ("asked", "offset", "right", "low", "high")
     added = ("by_sum", "by_residual", "sum_offset", "sum_right", "sum_low", "sum_high")
-    return inline((*alone, "has_residual", *added, "as_float", "zero", "scale"), values)
+    return inline((*alone, "has_residual", *added, "as_float", "zero", "scale", "apart"), values)
 
 
 def strips(flat: Sequence[int]) -> str:

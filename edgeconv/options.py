@@ -14,6 +14,7 @@ from edgeconv.codegen.c_names import prefix as c_prefix
 from edgeconv.errors import UsageError
 from edgeconv.frontend.cut import WHOLE, Cut
 from edgeconv.ir.layout import Shape
+from edgeconv.requantisation import EXACT
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,8 @@ class CompileOptions:
     ``renames``: what the C API is to call inputs and outputs, by name (``codegen.port_names``).
     ``selftest``: the library has a function that compares an inference with its known outputs.
     ``threads``: cores that share the layers.  ``cut``: the part of the model that is meant.
-    ``rounding``: how numbers are brought to a format, one of ROUNDINGS.
+    ``rounding``: how numbers are brought to a format, one of ROUNDINGS.  ``requantise``: how results in integers are rounded, a row of
+    `ARITHMETICS`: as the model says, or as TensorFlow Lite's kernels do.
     """
 
     model: Path
@@ -52,6 +54,7 @@ class CompileOptions:
     max_drop: float | None = None
     objective: str = ""
     rounding: str = NEAREST
+    requantise: str = EXACT
     cut: Cut = WHOLE
     renames: Mapping[str, str] = field(default_factory=dict)
     selftest: bool = False
@@ -128,6 +131,7 @@ class CompileOptions:
             ("--objective", self.objective, ""),
             ("--threads", str(self.threads), "1"),
             ("--rounding", self.rounding, NEAREST),
+            ("--requantise", self.requantise, EXACT),
         ):
             if word != usual:
                 yield from (option, word)

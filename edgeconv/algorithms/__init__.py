@@ -18,6 +18,7 @@ from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.lowering.options import LayoutOption, Stored
 from edgeconv.registry import lookup, scan
+from edgeconv.requantisation import EXACT
 from edgeconv.targets import Target
 
 
@@ -77,7 +78,10 @@ def candidates(node: Node, graph: Graph, target: Target) -> list[ConvCandidate[A
     fitting = applicable(node, graph, target)
     wanted = node.attrs.get("algorithm")
     if wanted is None:
-        return within([entry for entry in fitting if entry.compute in (FLOAT, INTEGERS)], node)
+        lossless = [entry for entry in fitting if entry.compute in (FLOAT, INTEGERS)]
+        if graph.requantise != EXACT:  # which no float32 is
+            lossless = [entry for entry in lossless if entry.compute == INTEGERS] or lossless
+        return within(lossless, node)
     algorithm = lookup("convolution algorithm", wanted, algorithms())
     chosen = [entry for entry in fitting if entry.algorithm == algorithm.name]
     if not chosen:

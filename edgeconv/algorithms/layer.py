@@ -25,7 +25,7 @@ from edgeconv.lowering.calls import (
     residual_overwritten,
 )
 from edgeconv.lowering.work import Call
-from edgeconv.requantisation import Fixed
+from edgeconv.requantisation import Form
 
 Floats = npt.NDArray[np.float32]
 Words = npt.NDArray[np.int32]
@@ -85,7 +85,7 @@ def integer_layer(
     *,
     params: Mapping[str, Param],
     headers: Sequence[str],
-    words: tuple[int, Callable[[Fixed], Words]],
+    words: tuple[int, Callable[[Form], Words]],
     plan: Mapping[str, Param],
     divides: Divides | None = None,
     workspace: str,

@@ -2,9 +2,10 @@
 
 An input of int8, filters of int8 in units, and a result that nothing but rounding to int8 and
 bounds stand in front of, stored as that or as float32: then a layer can be computed exactly, in
-integers alone (`Fixed`).  With a residual of int8 that holds in front of it, and both are added in
-integers (`PairSum`); so it does where the result is rounded again to another grid, as a branch of a
-Concat may be.  A bias is a number of units as `in_units` has it.
+integers alone (`Fixed`, or `Twice` where a network is to be TensorFlow Lite's).  With a residual of
+int8 that holds in front of it, and both are added in integers (`PairSum`); so it does where the
+result is rounded again to another grid, as a branch of a Concat may be.  A bias is a number of
+units as `in_units` has it.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ from edgeconv.encoding import FLOAT32, INT8, Encoding, int8
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.grids import integers_for, last_activation
-from edgeconv.requantisation import Fixed, Sums, fixed
-from edgeconv.requantisation.pair import Affine, PairSum, pair_sum
+from edgeconv.requantisation import ARITHMETICS, Form, Sums
+from edgeconv.requantisation.pair import Affine, PairSum
 from edgeconv.requantisation.reals import in_units
 
 Integers = npt.NDArray[np.int64]
 _LARGEST = 2**31 - 1
 _MOST = 4096  # layers whose forms are kept, with the constants they were made from
-_known: dict[Hashable, tuple[object, Fixed | None, int]] = {}
+_known: dict[Hashable, tuple[object, Form | None, int]] = {}
 
 
 def multiples(node: Node, graph: Graph) -> Integers:
@@ -46,7 +47,7 @@ def two_fit(node: Node, graph: Graph) -> bool:
     return bool((lowest <= 1).all())
 
 
-def form_of(node: Node, graph: Graph) -> Fixed | None:
+def form_of(node: Node, graph: Graph) -> Form | None:
     """How the sums of a Conv or Dense node become its result; None where it is not as above, or no
     form is proven.  ``start`` has the zero point of the input in it: padding counts as that."""
     return _found(node, graph)[0]
@@ -58,7 +59,7 @@ def largest_pair(node: Node, graph: Graph) -> int:
     return _found(node, graph)[1]
 
 
-def _found(node: Node, graph: Graph) -> tuple[Fixed | None, int]:
+def _found(node: Node, graph: Graph) -> tuple[Form | None, int]:
     """Both of these; without a form no pair is looked at."""
     x, y = graph[node.inputs[0]].storage, rounded_to(node, graph)
     stored: Encoding | None = node.attrs.get("storage")
@@ -67,7 +68,7 @@ def _found(node: Node, graph: Graph) -> tuple[Fixed | None, int]:
     if not node.epilogue.is_only_before and pair_of(node, graph) is None:
         return None, 0
     constants = tuple(graph[name].data for name in node.inputs[1:] if name)
-    key = (*map(id, constants), stored, x, y, node.epilogue.before)
+    key = (*map(id, constants), stored, x, y, node.epilogue.before, graph.requantise, node.op)
     if key not in _known:
         if len(_known) >= _MOST:
             _known.clear()
@@ -109,10 +110,11 @@ def pair_of(node: Node, graph: Graph) -> PairSum | None:
     x, r = rounded_to(node, graph), _residual(node, graph)
     if x is None or y is None or r is None or not rounds_to(epilogue.after, y):
         return None
-    return _pair(_affine(x), r, _affine(y), *bounds_in(epilogue.after, y))
+    bounds = bounds_in(epilogue.after, y)
+    return _pair(graph.requantise, _affine(x), r, _affine(y), *bounds)
 
 
-def requantised(node: Node, graph: Graph, form: Fixed) -> tuple[int, ...]:
+def requantised(node: Node, graph: Graph, form: Form) -> tuple[int, ...]:
     """The members of ec_requantise but for the scale: how sums become the result of a Conv node."""
     alone = (1, form.offset, form.right, form.low, form.high)
     pair = None if node.epilogue.is_only_before else pair_of(node, graph)
@@ -139,8 +141,8 @@ def _affine(encoding: Encoding) -> Affine:
 
 
 @lru_cache(maxsize=_MOST)
-def _pair(x: Affine, r: Affine, y: Affine, low: int, high: int) -> PairSum | None:
-    return pair_sum(x, r, y, low, high)
+def _pair(arithmetic: str, x: Affine, r: Affine, y: Affine, low: int, high: int) -> PairSum | None:
+    return ARITHMETICS[arithmetic].pair(x, r, y, low, high)
 
 
 def _is_whole(x: Encoding, filters: Encoding) -> bool:
@@ -161,10 +163,11 @@ def bounds_in(rounding: Activation, y: Encoding) -> tuple[int, int]:
     return max(y.low, min(y.high, low)), max(y.low, min(y.high, high))
 
 
-def _form(node: Node, graph: Graph, y: Encoding) -> Fixed | None:
-    x = graph[node.inputs[0]].storage
+def _form(node: Node, graph: Graph, y: Encoding) -> Form | None:
+    x, arithmetic = graph[node.inputs[0]].storage, ARITHMETICS[graph.requantise]
     w = multiples(node, graph).reshape(graph[node.inputs[1]].shape[0], -1)
-    unit = np.asarray(node.attrs["storage"].scale, np.float64) * x.scale[0]
+    scales = np.asarray(node.attrs["storage"].scale, np.float64)
+    unit = arithmetic.unit(x.scale[0], scales, node.op == "Dense")
     name = node.inputs[2] if len(node.inputs) > 2 else ""
     bias = graph[name].constant().astype(np.float64) if name else np.zeros(len(w))
     units, rest = in_units(bias, unit)
@@ -173,7 +176,7 @@ def _form(node: Node, graph: Graph, y: Encoding) -> Fixed | None:
     most = np.maximum(w * x.low, w * x.high).sum(axis=1)
     low, high = bounds_in(node.epilogue.before, y)
     sums = Sums(unit, rest, least + whole, most + whole, y.scale[0], y.zero[0], low, high)
-    found = fixed(sums)
+    found = arithmetic.sums(sums)
     if found is None:
         return None
     start = found.start + whole

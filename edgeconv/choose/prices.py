@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from edgeconv.algorithms import applicable
+from edgeconv.choose.bit_for_bit import following
 from edgeconv.element_types import FLOAT32
 from edgeconv.errors import EdgeconvError
 from edgeconv.ir.choice import tensor_bytes
@@ -52,6 +53,7 @@ class Prices:
 
     def __init__(self, graph: Graph, target: Target, machine: Machine | None = None) -> None:
         self._target, self._machine = target, machine or machine_of(target)
+        self._empty = replace(graph, nodes=(), tensors={}, inputs=(), outputs=())
         constants = (tensor for tensor in graph.tensors.values() if tensor.is_constant)
         self._constants = sum(map(tensor_bytes, constants))
         self._conversions: dict[tuple[object, ...], float] = {}
@@ -73,7 +75,7 @@ class Prices:
         if operator.lower is None:
             rule = f"on {self._target.name}"
             raise EdgeconvError("no kernel for operator", where=node.name, got=node.op, rule=rule)
-        offered = operator.layouts(node, graph, self._target)
+        offered = following(node, graph, operator.layouts(node, graph, self._target))
         options = [option for option in offered if _is_convertible(option, node, graph)]
         return [Way(option, self._of(node, graph, option, options)) for option in options]
 
@@ -120,7 +122,7 @@ class Prices:
         """Views are taken to be granted."""
         lower = operators()[node.op].lower
         assert lower is not None
-        layer = lower(node, Graph("", (node,), tensors, (), ()), self._target)
+        layer = lower(node, replace(self._empty, nodes=(node,), tensors=tensors), self._target)
         if layer.free_if_aliased and layer.aliases:
             return 0.0
         operands = between_neighbours(layer, tensors, self._constants)

@@ -8,9 +8,11 @@ from dataclasses import replace
 from edgeconv.algorithms import algorithms as known
 from edgeconv.algorithms import applicable
 from edgeconv.algorithms.base import Algorithm
+from edgeconv.choose.bit_for_bit import require
 from edgeconv.choose.layouts import assign
 from edgeconv.choose.storage import (
     EVERY_LAYER,
+    EVERY_RESULT,
     NO_RESULT,
     by_kind,
     encodings_for,
@@ -37,6 +39,7 @@ from edgeconv.names import did_you_mean
 from edgeconv.ops import operators
 from edgeconv.price import Machine
 from edgeconv.registry import lookup
+from edgeconv.requantisation import EXACT
 from edgeconv.targets import Target
 
 
@@ -111,7 +114,7 @@ def select(
     ``minimal_filters``: the forms of Winograd that layers may be computed in, by name; None: those
     alone that ``algorithms`` asks it of, in all forms that are accurate enough for a layer.
     Raises EdgeconvError for an operator without a kernel, for an algorithm that does not apply, and
-    as `store_weights` and `store_tensors` do.
+    as `store_weights`, `store_tensors` and `bit_for_bit.require` do.
     """
     if minimal_filters is None:
         asked = asked_for(graph, algorithms or {})
@@ -121,6 +124,8 @@ def select(
     filters, outputs = by_kind(forced, storage or {})
     stored = store_weights(forced, filters)
     stored = truncate_weights(stored) if truncate else stored
+    if graph.requantise != EXACT:
+        integers = EVERY_RESULT
     able = {} if EVERY_LAYER in outputs else lossless(stored, target)
     free = encodings_for(stored, able.keys() - outputs.keys()) if integers is None else {}
     kept = {name: form for name, form in able.items() if {name, EVERY_LAYER} & (integers or set())}
@@ -129,7 +134,9 @@ def select(
     decided = assign(limited, target, machine, free)
     check(decided, "choose")
     layers = tuple(lowered(node, decided, target) for node in decided.nodes)
-    return Choice(decided, layers, target.name, target.align, io)
+    made = Choice(decided, layers, target.name, target.align, io)
+    require(made)
+    return made
 
 
 def _limit_workspaces(graph: Graph, limits: Mapping[str, int]) -> Graph:

@@ -112,6 +112,14 @@ def model_options() -> tuple[click.Parameter, ...]:
             default=NEAREST,
         ),
         option(
+            "--requantise",
+            click.Choice(("exact", "tflite")),
+            None,
+            "how results of int8 are rounded: once, as the model says, or bit for bit as the "
+            "reference kernels of TensorFlow Lite (exact)",
+            default="exact",
+        ),
+        option(
             "--weights",
             click.Choice(("image", "c")),
             None,

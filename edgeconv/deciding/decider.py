@@ -60,7 +60,7 @@ class Decider(Closing):
         tell("reading the model")
         graph = frontend.load(options.model, input_shapes=options.input_shapes, cut_at=options.cut)
         tell("simplifying the graph")
-        self.graph = passes.optimise(graph)
+        self.graph = passes.optimise(replace(graph, requantise=options.requantise))
         port_names(self.graph.inputs, self.graph.outputs, options.renames)  # before anything long
         self._integers = MadeInt8(self.planner, self.graph, tell)
         self._search: Search | None = None

@@ -182,6 +182,7 @@ class Planner:
             model_file=options.model.name,
             weights_as_c=options.weights_as_c,
             rounding=options.rounding,
+            requantise=options.requantise,
             cut=options.cut,
             renames=options.renames,
             command=options.command(),

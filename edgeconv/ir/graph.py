@@ -14,6 +14,7 @@ from edgeconv.element_types import element_type
 from edgeconv.encoding import FLOAT32, Encoding
 from edgeconv.ir.activation import NONE, Activation
 from edgeconv.ir.layout import ROW_MAJOR, Layout, Shape
+from edgeconv.requantisation import EXACT
 
 Array = npt.NDArray[np.generic]
 
@@ -147,6 +148,7 @@ class Graph:
     outputs: tuple[str, ...]
     sha256: str = ""  # of the model file
     notes: tuple[str, ...] = ()  # said once to the user: dimensions assumed, NaN weights, ...
+    requantise: str = EXACT  # how results in integers are rounded: a row of `ARITHMETICS`
 
     def __getitem__(self, name: str) -> Tensor:
         return self.tensors[name]

@@ -20,6 +20,8 @@ from edgeconv.ir.activation import NONE, Activation
 from edgeconv.ir.choice import Blob
 from edgeconv.ir.pointwise import Applied, Combined, Pointwise
 from edgeconv.lowering.activations import evaluate
+from edgeconv.lowering.tflite_tables import tflite_table
+from edgeconv.requantisation import EXACT, TFLITE
 
 Bytes = npt.NDArray[np.int8]
 Numbers = list[Fraction]
@@ -41,10 +43,17 @@ def rounded(function: Pointwise, last: Activation) -> Pointwise:
     return Pointwise((*function.steps, Applied(last, len(function.steps))))
 
 
-@lru_cache(maxsize=1024)  # networks are priced again and again
-def table_of(function: Pointwise, x: Encoding, y: Encoding) -> Bytes | None:
+def table_of(
+    function: Pointwise, x: Encoding, y: Encoding, requantise: str = EXACT
+) -> Bytes | None:
     """What ``function`` makes of the int8 numbered as uint8, of numbers ``x`` to numbers ``y``;
-    None where it has no finite value."""
+    None where it has no finite value.  ``requantise``: how results are rounded, a row of
+    `ARITHMETICS`."""
+    return _TABLES[requantise](function, x, y)
+
+
+@lru_cache(maxsize=1024)  # networks are priced again and again
+def _exact_table(function: Pointwise, x: Encoding, y: Encoding) -> Bytes | None:
     try:
         found = results_of(function, x)
     except NoTableError:
@@ -52,6 +61,12 @@ def table_of(function: Pointwise, x: Encoding, y: Encoding) -> Bytes | None:
     scale, zero = Fraction(y.scale[0]), y.zero[0]
     whole = [min(max(round(value / scale) + zero, y.low), y.high) for value in found]
     return np.array(whole, np.int8)
+
+
+_TABLES: Mapping[str, Callable[[Pointwise, Encoding, Encoding], Bytes | None]] = {
+    EXACT: _exact_table,
+    TFLITE: tflite_table,
+}
 
 
 def results_of(function: Pointwise, x: Encoding) -> Numbers:

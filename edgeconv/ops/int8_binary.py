@@ -17,9 +17,10 @@ from edgeconv.lowering.calls import in_place, kernel_layer
 from edgeconv.lowering.images import pixels
 from edgeconv.lowering.integers import all_int8, in_integers
 from edgeconv.lowering.work import Call
-from edgeconv.requantisation import Fixed
-from edgeconv.requantisation.by_value import ByValue, by_value, product
-from edgeconv.requantisation.pair import Affine, PairSum, pair_sum
+from edgeconv.requantisation import ARITHMETICS, Fixed
+from edgeconv.requantisation.by_value import ByValue
+from edgeconv.requantisation.pair import Affine, PairSum
+from edgeconv.requantisation.twice import Twice
 from edgeconv.targets import Target
 
 KINDS = frozenset({"add", "sub", "mul"})
@@ -28,7 +29,8 @@ _PAIR_SUM, _PRODUCT, _LINEAR = 7.0, 14.0, 5.0
 _CYCLES = 12.0  # of an element on a core without vectors
 _WORDS = 512
 _WORD_BYTES = 4
-Form = PairSum | Fixed | ByValue
+_SCALING = ("start", "multiplier", "shift")
+Form = PairSum | Fixed | Twice | ByValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,18 +76,27 @@ def form_of(node: Node, graph: Graph) -> Form | None:
     kind = "sub_from" if kind == "sub" and operands.swapped else kind
     a, b = graph[operands.a].storage, graph[operands.b].storage
     low, high = bounds_in(node.epilogue.before, y)
-    return _form(kind, operands.by_channel, _affine(a), _affine(b), _affine(y), low, high)
+    affine = _affine(a), _affine(b), _affine(y)
+    return _form(graph.requantise, kind, operands.by_channel, *affine, low, high)
 
 
 @lru_cache(maxsize=4096)
 def _form(
-    kind: str, by_channel: bool, a: Affine, b: Affine, y: Affine, low: int, high: int
+    arithmetic: str,
+    kind: str,
+    by_channel: bool,
+    a: Affine,
+    b: Affine,
+    y: Affine,
+    low: int,
+    high: int,
 ) -> Form | None:
+    says = ARITHMETICS[arithmetic]
     if by_channel:
-        return by_value(kind, a, b, y, low, high)
+        return says.by_value(kind, a, b, y, low, high)
     if kind == "mul":
-        return product(a, b, y, low, high)
-    return pair_sum(a, replace(b, scale=-b.scale) if kind == "sub" else b, y, low, high)
+        return says.product(a, b, y, low, high)
+    return says.pair(a, replace(b, scale=-b.scale) if kind == "sub" else b, y, low, high)
 
 
 def _affine(encoding: Encoding) -> Affine:
@@ -145,16 +156,16 @@ def _numbers(form: Form, graph: Graph, operands: Operands) -> dict[str, Param]:
     numbers: dict[str, Param] = {"right": form.right, "low": form.low, "high": form.high}
     if isinstance(form, PairSum):
         numbers |= {"by_a": form.by_a, "by_b": form.by_b, "offset": form.offset}
-    elif isinstance(form, Fixed):
+    elif isinstance(form, Fixed | Twice):
         zeros = (graph[name].storage.zero[0] for name in (operands.a, operands.b))
         numbers |= dict(zip(("zero_a", "zero_b"), zeros, strict=True))
         numbers |= {"product": True, "offset": form.offset}
-        numbers |= {"start": int(form.start[0]), "multiplier": int(form.multiplier[0])}
+        numbers |= dict(zip(_SCALING, (int(each[0]) for each in form.words), strict=False))
     return numbers
 
 
 def _work(form: Form, call: Call) -> Work:
-    slots = {PairSum: _PAIR_SUM, Fixed: _PRODUCT, ByValue: _LINEAR}[type(form)]
+    slots = {PairSum: _PAIR_SUM, Fixed: _PRODUCT, Twice: _PRODUCT, ByValue: _LINEAR}[type(form)]
     moved = call.in_bytes + call.out_bytes
     if call.target.single_issue:
         return Work(0.0, _CYCLES * call.output.elements, 0.0, moved)

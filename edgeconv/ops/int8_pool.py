@@ -18,8 +18,8 @@ from edgeconv.lowering.byte_vectors import byte_vectors
 from edgeconv.lowering.calls import kernel_layer
 from edgeconv.lowering.integers import all_int8, in_integers
 from edgeconv.lowering.work import Call
-from edgeconv.requantisation import Fixed
-from edgeconv.requantisation.averages import Average, Even, Halves, Linear, averages
+from edgeconv.requantisation import ARITHMETICS, TFLITE, Fixed
+from edgeconv.requantisation.averages import Average, Even, Halves, Linear
 from edgeconv.requantisation.forms import Words
 from edgeconv.requantisation.pair import Affine
 from edgeconv.targets import Target
@@ -63,18 +63,23 @@ def average_of(node: Node, graph: Graph) -> Average | None:
     x, y = graph[node.inputs[0]].storage, graph[node.output].storage
     if not node.epilogue.is_only_before or not rounds_to(node.epilogue.before, y):
         return None
+    if node.attrs.get("mean") and graph.requantise == TFLITE:
+        return None  # MEAN rounds otherwise than AVERAGE_POOL_2D
     if any(node.attrs["pads"]) and node.attrs.get("count_include_pad") and x.zero[0]:
         return None  # padding is the zero point, which no sum has
     low, high = bounds_in(node.epilogue.before, y)
     counts = counts_of(node, graph)
     if counts[0] < 1 or (len(counts) > 1 and counts[-1] > _MOST_COUNTED):
         return None
-    return _average(counts, Affine(x.scale[0], x.zero[0]), Affine(y.scale[0], y.zero[0]), low, high)
+    of_x, of_y = (Affine(each.scale[0], each.zero[0]) for each in (x, y))
+    return _average(graph.requantise, counts, of_x, of_y, low, high)
 
 
 @lru_cache(maxsize=4096)
-def _average(counts: tuple[int, ...], x: Affine, y: Affine, low: int, high: int) -> Average | None:
-    return averages(counts, x, y, low, high)
+def _average(
+    arithmetic: str, counts: tuple[int, ...], x: Affine, y: Affine, low: int, high: int
+) -> Average | None:
+    return ARITHMETICS[arithmetic].average(counts, x, y, low, high)
 
 
 def lower(

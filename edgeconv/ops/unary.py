@@ -105,7 +105,8 @@ def _table(node: Node, graph: Graph) -> Bytes | None:
     if not all_int8(node, graph) or node.epilogue.residual:
         return None
     x, y = graph[node.inputs[0]].storage, graph[node.output].storage
-    return table_of(of_activations(node.epilogue.before, node.epilogue.after), x, y)
+    function = of_activations(node.epilogue.before, node.epilogue.after)
+    return table_of(function, x, y, graph.requantise)
 
 
 def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:

@@ -25,6 +25,7 @@ def run(position: int, editor: Editor) -> None:
         "dilations": (1,) * len(kernel),
         "pads": (0,) * (2 * len(kernel)),
         "count_include_pad": False,
+        "mean": node.attrs["kind"] == "mean",
     }
     if node.attrs["keepdims"]:
         editor.update(position, op="Pool", attrs=attrs)

@@ -15,6 +15,7 @@ from edgeconv.ir.grids import integers_for, last_activation, rounded_to
 from edgeconv.ir.pointwise import Applied, Combined, Pointwise
 from edgeconv.lowering.tables import COMBINED, rounded, table_of
 from edgeconv.passes.base import Pass, Stage
+from edgeconv.requantisation import TFLITE
 
 _MOST = 8  # nodes of a table: what models spell out takes four
 
@@ -161,7 +162,10 @@ def _tabulate(root: int, editor: Editor, grids: dict[str, Activation]) -> None:
 
 
 def run(graph: Graph) -> Graph:
-    """The last nodes first, so that each table takes in all that it can."""
+    """The last nodes first, so that each table takes in all that it can.  Where results are to be
+    TensorFlow Lite's each operator is a table of its own."""
+    if graph.requantise == TFLITE:
+        return graph
     editor, grids = Editor(graph), rounded_to(graph)
     for position in reversed(list(editor)):
         if editor.nodes[position] is not None:

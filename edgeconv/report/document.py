@@ -24,6 +24,7 @@ from edgeconv.predict import LayerPrediction, Prediction, Roofline
 from edgeconv.report.numbers import finite
 from edgeconv.report.regions import arena_map, placed, region_rows, sizes_of
 from edgeconv.report.turns import turns
+from edgeconv.requantisation import EXACT
 from edgeconv.verify.run import Verification
 
 Report = dict[str, Any]
@@ -32,13 +33,15 @@ Report = dict[str, Any]
 @dataclass(frozen=True, slots=True)
 class Facts:
     """What the decisions do not say: how the program is called, and of which file it is.
-    ``rounding``: of what it stores in fewer bits.  ``cut``: which part of that file.  ``renames``:
-    of inputs and outputs in C.  ``command``: the one that says the same from any directory."""
+    ``rounding``: of what it stores in fewer bits.  ``requantise``: of results in integers.
+    ``cut``: which part of that file.  ``renames``: of inputs and outputs in C.  ``command``: the
+    one that says the same from any directory."""
 
     name: str
     model_file: str
     weights_as_c: bool
     rounding: str = "nearest"
+    requantise: str = EXACT
     cut: Cut = WHOLE
     renames: Mapping[str, str] = field(default_factory=dict)
     command: str = ""
@@ -81,6 +84,7 @@ def build_report(
             "firmware": board.bare_metal,
             **({"emulated": bool(board.run.command)} if board.bare_metal else {}),
             "rounding": facts.rounding,
+            **({"requantise": facts.requantise} if facts.requantise != EXACT else {}),
             **({"command": facts.command} if facts.command else {}),
             **({"renames": dict(facts.renames)} if facts.renames else {}),
         },

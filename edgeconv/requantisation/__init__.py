@@ -1,10 +1,24 @@
 """How int32 sums become the int8 of a result: exactly, and as kernels compute it, proven equal."""
 
+from edgeconv.requantisation.arithmetic import (
+    ARITHMETICS,
+    EXACT,
+    NAMES,
+    TFLITE,
+    Arithmetic,
+    Form,
+)
 from edgeconv.requantisation.exact import Sums, requantised, thresholds
 from edgeconv.requantisation.forms import Fixed, fixed, most_right
 
 __all__ = [
+    "ARITHMETICS",
+    "EXACT",
+    "NAMES",
+    "TFLITE",
+    "Arithmetic",
     "Fixed",
+    "Form",
     "Sums",
     "fixed",
     "most_right",

@@ -108,17 +108,23 @@ class Even:
 Average = Even | Fixed | Halves | Linear
 
 
-def averages(counts: Sequence[int], x: Affine, y: Affine, low: int, high: int) -> Average | None:
-    """Of windows of so many numbers, a channel of the form for each; None where none is proven."""
+def averages(
+    counts: Sequence[int], x: Affine, y: Affine, low: int, high: int, *, away: bool = False
+) -> Average | None:
+    """Of windows of so many numbers, a channel of the form for each; None where none is proven.
+    ``away``: ties go away from 0, as in `Sums`."""
     found: Average | None = None
-    if len(counts) == 1:
+    if len(counts) == 1 and not away:
         found = _halves(counts[0], x, y, low, high)
     if found is None and max(counts) <= _FEW:
-        found = _linear(counts, x, y, low, high)
-    return found or _fixed(counts, x, y, low, high) or _even(counts, x, y, low, high)
+        found = _linear(counts, x, y, low, high, away)
+    found = found or _fixed(counts, x, y, low, high, away)
+    return found if found or away else _even(counts, x, y, low, high)
 
 
-def _sums(counts: Sequence[int], x: Affine, y: Affine, low: int, high: int) -> Sums | None:
+def _sums(
+    counts: Sequence[int], x: Affine, y: Affine, low: int, high: int, away: bool
+) -> Sums | None:
     """Of sums less their zero points, a channel for each count; None beyond what float64 has."""
     common = math.lcm(*counts)
     if common * _RESULTS > _EXACT:
@@ -126,11 +132,14 @@ def _sums(counts: Sequence[int], x: Affine, y: Affine, low: int, high: int) -> S
     count = np.array(counts, np.int64)
     unit = x.scale * (common // count).astype(np.float64)  # in the common one of the scale
     least, most = (-128 - x.zero) * count, (127 - x.zero) * count
-    return Sums(unit, np.zeros(len(count)), least, most, y.scale * common, y.zero, low, high)
+    spacing = y.scale * common
+    return Sums(unit, np.zeros(len(count)), least, most, spacing, y.zero, low, high, away)
 
 
-def _fixed(counts: Sequence[int], x: Affine, y: Affine, low: int, high: int) -> Fixed | None:
-    sums = _sums(counts, x, y, low, high)
+def _fixed(
+    counts: Sequence[int], x: Affine, y: Affine, low: int, high: int, away: bool
+) -> Fixed | None:
+    sums = _sums(counts, x, y, low, high, away)
     found = fixed(sums) if sums else None
     if found is None:
         return None
@@ -138,10 +147,12 @@ def _fixed(counts: Sequence[int], x: Affine, y: Affine, low: int, high: int) -> 
     return replace(found, start=start.astype(np.int32))
 
 
-def _linear(counts: Sequence[int], x: Affine, y: Affine, low: int, high: int) -> Linear | None:
+def _linear(
+    counts: Sequence[int], x: Affine, y: Affine, low: int, high: int, away: bool
+) -> Linear | None:
     goals = []
     for count in counts:
-        sums = _sums([count], x, y, low, high)
+        sums = _sums([count], x, y, low, high, away)
         assert sums is not None  # of few numbers
         values = np.arange(-128 * count, 127 * count + 1)
         goals.append((values, requantised(sums, values[None, :] - count * x.zero)[0]))

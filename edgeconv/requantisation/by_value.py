@@ -60,6 +60,9 @@ class ByValue:
         return np.concatenate([self.factor[order], self.offset[order]]).astype(np.int32)
 
 
+Says = Callable[[str, Affine, Affine, Affine, int, int], Integers | None]
+
+
 def wanted(kind: str, a: Affine, b: Affine, result: Affine, low: int, high: int) -> Integers:
     """What the model says, of every pair: a from -128 to 127 (first axis), b (second axis)."""
     of_a, of_b = (_STORED - a.zero)[:, None], (_STORED - b.zero)[None, :]
@@ -82,10 +85,19 @@ def wanted(kind: str, a: Affine, b: Affine, result: Affine, low: int, high: int)
 
 
 def by_value(
-    kind: str, a: Affine, b: Affine, result: Affine, low: int, high: int
+    kind: str,
+    a: Affine,
+    b: Affine,
+    result: Affine,
+    low: int,
+    high: int,
+    says: Says = wanted,
 ) -> ByValue | None:
-    """What kernels compute; None where nothing was found that is the same for all pairs."""
-    goal = wanted(kind, a, b, result, low, high)
+    """What kernels compute; None where nothing was found that is the same for all pairs.  ``says``:
+    what it has to be; None where that has no meaning."""
+    goal = says(kind, a, b, result, low, high)
+    if goal is None:
+        return None
     slope = _slopes(kind, a, b, result)
     for right in _rights(slope):
         nearest = np.rint(np.ldexp(slope, right)).astype(np.int64)

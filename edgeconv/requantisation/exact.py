@@ -37,7 +37,8 @@ class Sums:
     ``unit`` > 0 and ``bias``, one per channel: the sum stands for unit * sum + bias, both exact in
     float64.  ``least`` and ``most``, one per channel: between which sums lie, whatever the input.
     ``spacing``, ``zero``: scale and zero point of the result, exact in float64; ``low`` and
-    ``high``: its bounds, those of an activation included.
+    ``high``: its bounds, those of an activation included.  ``away``: ties go away from 0 instead of
+    to the even number.
     """
 
     unit: Reals
@@ -48,12 +49,13 @@ class Sums:
     zero: int
     low: int
     high: int
+    away: bool = False
 
 
 def thresholds(sums: Sums) -> Integers:
     """Of each channel (first axis) the smallest sum that makes more than ``low + i`` (second axis),
     of all integers: it may lie outside of ``least`` to ``most``, and is at most two outside."""
-    # A tie between steps j - 1 and j goes to the even one.
+    # A tie between steps j - 1 and j goes to the even one, or to j if that is above 0.
     whole = np.arange(sums.low + 1, sums.high + 1, dtype=np.int64) - sums.zero
     edge = (whole - 0.5) * sums.spacing
     with np.errstate(over="ignore"):
@@ -66,7 +68,8 @@ def thresholds(sums: Sums) -> Integers:
     for channel, i in zip(*np.nonzero(near & inside), strict=True):
         bias, unit = Fraction(float(sums.bias[channel])), Fraction(float(sums.unit[channel]))
         exact = ((int(whole[i]) - Fraction(1, 2)) * Fraction(sums.spacing) - bias) / unit
-        tied = exact.denominator == 1 and whole[i] % 2 == 1
+        down = whole[i] <= 0 if sums.away else whole[i] % 2 == 1
+        tied = exact.denominator == 1 and down
         found[channel, i] = ceil(exact) + tied
     return found
 

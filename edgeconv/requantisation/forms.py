@@ -38,7 +38,7 @@ class Fixed:
 
     high_word(a): the upper 32 bits of the product of 64, floor(a / 2^32).  Shifts to the right
     are arithmetic: SMMLA, then SSAT with ASR on ARMv7E-M.  ``offset`` = zero 2^right + 2^(right-1);
-    1 <= ``right`` <= 22; 0 < multiplier.  `ec_int8_of_sum` of runtime_c/kernels/ec_int8_channels.h.
+    1 <= ``right`` <= 22; 0 < multiplier.  `ec_int8_of_sum` of runtime_c/kernels/ec_int8_scaling.h.
     """
 
     start: Words
@@ -47,6 +47,11 @@ class Fixed:
     offset: int
     low: int
     high: int
+
+    @property
+    def words(self) -> tuple[Words, ...]:
+        """What kernels read of every channel."""
+        return self.start, self.multiplier
 
     def of(self, sums: Integers) -> Integers:
         """The results for sums of shape (channels, any number), without start, as kernels compute

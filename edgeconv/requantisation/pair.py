@@ -13,7 +13,7 @@ and there are 65,536 pairs of a and b, all of which are looked at.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -57,6 +57,9 @@ class PairSum:
         return found
 
 
+Says = Callable[[Affine, Affine, Affine, int, int], Integers | None]
+
+
 def added(a: Affine, b: Affine, result: Affine, low: int, high: int) -> Integers:
     """What the model says, of every pair: a from -128 to 127 (first axis), b (second axis)."""
     of_a, of_b = (_STORED - a.zero)[:, None], (_STORED - b.zero)[None, :]
@@ -70,10 +73,15 @@ def added(a: Affine, b: Affine, result: Affine, low: int, high: int) -> Integers
     return stored
 
 
-def pair_sum(a: Affine, b: Affine, result: Affine, low: int, high: int) -> PairSum | None:
+def pair_sum(
+    a: Affine, b: Affine, result: Affine, low: int, high: int, says: Says = added
+) -> PairSum | None:
     """What kernels compute instead; None where nothing was found that is the same for all pairs, as
-    where ties are exact: kernels round them up."""
-    wanted = added(a, b, result, low, high)
+    where ties are exact: kernels round them up.  ``says``: what it has to be, of all pairs; None
+    where that has no meaning."""
+    wanted = says(a, b, result, low, high)
+    if wanted is None:
+        return None
     by_a, by_b = a.scale / result.scale, b.scale / result.scale
     for right in _rights(by_a, by_b):
         for near_a, near_b in _AROUND:

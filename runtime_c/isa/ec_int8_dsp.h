@@ -16,10 +16,4 @@
 #define EC_NAKED static __attribute__((naked, noinline, unused))
 #endif
 
-/* A sum becomes the integer that is stored. */
-#define EC_INT8_REQUANTISE(sum, multiplier, offset, right)                                                          \
-    "smmla " sum ", " sum ", " multiplier ", " offset "\n"                                        \
-    "asr " sum ", " sum ", " right "\n"                                                           \
-    "ssat " sum ", #8, " sum "\n"
-
 #endif

@@ -68,13 +68,14 @@ EC_NAKED void ec_int8_tile_dsp(const ec_int8_tile_job *job __attribute__((unused
         "ldrd r10, r11, [sp, #24]\n"
         "ldrd r8, r9, [lr, #8]\n"
         "add lr, lr, #16\n"
+        EC_INT8_SKIP("lr", "#8")
         "str lr, [sp, #8]\n"
-        EC_INT8_REQUANTISE("r2", "r8", "r10", "r11")
-        EC_INT8_REQUANTISE("r3", "r8", "r10", "r11")
-        EC_INT8_REQUANTISE("r4", "r8", "r10", "r11")
-        EC_INT8_REQUANTISE("r5", "r9", "r10", "r11")
-        EC_INT8_REQUANTISE("r6", "r9", "r10", "r11")
-        EC_INT8_REQUANTISE("r7", "r9", "r10", "r11")
+        EC_INT8_REQUANTISE("r2", "r8", "r10", "r11", "[lr, #-8]")
+        EC_INT8_REQUANTISE("r3", "r8", "r10", "r11", "[lr, #-8]")
+        EC_INT8_REQUANTISE("r4", "r8", "r10", "r11", "[lr, #-8]")
+        EC_INT8_REQUANTISE("r5", "r9", "r10", "r11", "[lr, #-4]")
+        EC_INT8_REQUANTISE("r6", "r9", "r10", "r11", "[lr, #-4]")
+        EC_INT8_REQUANTISE("r7", "r9", "r10", "r11", "[lr, #-4]")
         "ldrd r12, r0, [sp, #16]\n"
         "strb r3, [r12, r0]\n"
         "strb r4, [r12, r0, lsl #1]\n"

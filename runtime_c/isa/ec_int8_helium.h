@@ -34,16 +34,6 @@ EC_INLINE void ec_int8_add_helium(ec_int8_result result, int32_t by_a, int32_t b
     vstrbq_s32(out, vmaxq_s32(vminq_s32(whole, vdupq_n_s32(result.high)), vdupq_n_s32(result.low)));
 }
 
-/* Sums in `sums` become what is stored: multipliers at `from`, r10 offset, r11 right, negative, q6 and q7
-   bounds.  Leaves q2 to be written over. */
-#define EC_INT8_OF_SUMS(sums, from)                                                               \
-    "vldrw.32 q2, " from "\n"                                                                     \
-    "vmulh.s32 " sums ", " sums ", q2\n"                                                          \
-    "vadd.i32 " sums ", " sums ", r10\n"                                                          \
-    "vshl.s32 " sums ", r11\n"                                                                    \
-    "vmax.s32 " sums ", " sums ", q6\n"                                                           \
-    "vmin.s32 " sums ", " sums ", q7\n"
-
 /* See ec_int8_fours. */
 typedef struct ec_int8_fours_job {
     const int8_t *filters;
@@ -84,7 +74,7 @@ EC_NAKED void ec_int8_fours_helium(const ec_int8_fours_job *job __attribute__((u
         "letp lr, 2b\n"
         "vmov q0[2], q0[0], r2, r6\n"
         "vmov q0[3], q0[1], r4, r8\n"
-        EC_INT8_OF_SUMS("q0", "[r5], #16")
+        EC_INT8_OF_SUMS("q0", "[r5], #16", "[r5], #16")
         "vstrb.32 q0, [r7], #4\n"
         "cmp r7, r9\n"
         "bne 1b\n"
@@ -121,14 +111,14 @@ EC_NAKED void ec_int8_eights_3x3_helium(const ec_int8_eights_3x3_job *job __attr
         "ldrd r10, r11, [r0, #16]\n"
         "ldrd r3, r4, [r0, #8]\n"
         "ldrd r0, r1, [r0]\n"
-        "add r2, r1, #64\n"
+        "add r2, r1, " EC_INT8_EIGHTS_FILTERS "\n"
         "1:\n"
         "vldrw.32 q0, [r1]\n"
         "vldrw.32 q1, [r1, #16]\n"
         EC_INT8_TAP("0") EC_INT8_TAP("8") EC_INT8_TAP("16") EC_INT8_TAP("24") EC_INT8_TAP("32")
         EC_INT8_TAP("40") EC_INT8_TAP("48") EC_INT8_TAP("56") EC_INT8_TAP("64")
-        EC_INT8_OF_SUMS("q0", "[r1, #32]")
-        EC_INT8_OF_SUMS("q1", "[r1, #48]")
+        EC_INT8_OF_SUMS("q0", "[r1, #32]", "[r1, #64]")
+        EC_INT8_OF_SUMS("q1", "[r1, #48]", "[r1, #80]")
         "vmovnt.i32 q0, q1\n"
         "vstrb.16 q0, [r3]\n"
         "add r3, r3, r5\n"
@@ -165,7 +155,7 @@ EC_NAKED void ec_int8_eights_helium(const ec_int8_eights_job *job __attribute__(
         "1:\n" /* a window */
         "vldrw.32 q0, [r1]\n"
         "vldrw.32 q1, [r1, #16]\n"
-        "add r2, r1, #64\n"
+        "add r2, r1, " EC_INT8_EIGHTS_FILTERS "\n"
         "mov r7, r0\n"
         "dls lr, r12\n"
         "2:\n"
@@ -176,8 +166,8 @@ EC_NAKED void ec_int8_eights_helium(const ec_int8_eights_job *job __attribute__(
         "vadd.i32 q0, q0, q4\n"
         "vadd.i32 q1, q1, q2\n"
         "le lr, 2b\n"
-        EC_INT8_OF_SUMS("q0", "[r1, #32]")
-        EC_INT8_OF_SUMS("q1", "[r1, #48]")
+        EC_INT8_OF_SUMS("q0", "[r1, #32]", "[r1, #64]")
+        EC_INT8_OF_SUMS("q1", "[r1, #48]", "[r1, #80]")
         "vmovnt.i32 q0, q1\n"
         "vstrb.16 q0, [r3]\n"
         "add r3, r3, r5\n"

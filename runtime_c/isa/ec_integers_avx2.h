@@ -15,7 +15,9 @@ EC_INLINE ec_ivec ec_imul_high(ec_ivec a, ec_ivec b)
 }
 EC_INLINE ec_ivec ec_imul(ec_ivec a, ec_ivec b) { return _mm256_mullo_epi32(a, b); }
 EC_INLINE ec_ivec ec_iadd(ec_ivec a, ec_ivec b) { return _mm256_add_epi32(a, b); }
+EC_INLINE ec_ivec ec_isub(ec_ivec a, ec_ivec b) { return _mm256_sub_epi32(a, b); }
 EC_INLINE ec_ivec ec_ishift_right(ec_ivec a, int bits) { return _mm256_sra_epi32(a, _mm_cvtsi32_si128(bits)); }
+EC_INLINE ec_ivec ec_ishift_right_by(ec_ivec a, ec_ivec bits) { return _mm256_srav_epi32(a, bits); }
 EC_INLINE ec_ivec ec_ibetween(ec_ivec a, int low, int high)
 {
     return _mm256_min_epi32(_mm256_max_epi32(a, _mm256_set1_epi32(low)), _mm256_set1_epi32(high));

@@ -15,7 +15,9 @@ EC_INLINE ec_ivec ec_imul_high(ec_ivec a, ec_ivec b)
 }
 EC_INLINE ec_ivec ec_imul(ec_ivec a, ec_ivec b) { return _mm512_mullo_epi32(a, b); }
 EC_INLINE ec_ivec ec_iadd(ec_ivec a, ec_ivec b) { return _mm512_add_epi32(a, b); }
+EC_INLINE ec_ivec ec_isub(ec_ivec a, ec_ivec b) { return _mm512_sub_epi32(a, b); }
 EC_INLINE ec_ivec ec_ishift_right(ec_ivec a, int bits) { return _mm512_sra_epi32(a, _mm_cvtsi32_si128(bits)); }
+EC_INLINE ec_ivec ec_ishift_right_by(ec_ivec a, ec_ivec bits) { return _mm512_srav_epi32(a, bits); }
 EC_INLINE ec_ivec ec_ibetween(ec_ivec a, int low, int high)
 {
     return _mm512_min_epi32(_mm512_max_epi32(a, _mm512_set1_epi32(low)), _mm512_set1_epi32(high));

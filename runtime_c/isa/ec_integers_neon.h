@@ -10,7 +10,9 @@ EC_INLINE ec_vec ec_ireal(ec_ivec v) { return vcvtq_f32_s32(v); }
 EC_INLINE ec_ivec ec_imul_high(ec_ivec a, ec_ivec b) { return vshrq_n_s32(vqdmulhq_s32(a, b), 1); }
 EC_INLINE ec_ivec ec_imul(ec_ivec a, ec_ivec b) { return vmulq_s32(a, b); }
 EC_INLINE ec_ivec ec_iadd(ec_ivec a, ec_ivec b) { return vaddq_s32(a, b); }
+EC_INLINE ec_ivec ec_isub(ec_ivec a, ec_ivec b) { return vsubq_s32(a, b); }
 EC_INLINE ec_ivec ec_ishift_right(ec_ivec a, int bits) { return vshlq_s32(a, vdupq_n_s32(-bits)); }
+EC_INLINE ec_ivec ec_ishift_right_by(ec_ivec a, ec_ivec bits) { return vshlq_s32(a, vnegq_s32(bits)); }
 EC_INLINE ec_ivec ec_ibetween(ec_ivec a, int low, int high)
 {
     return vminq_s32(vmaxq_s32(a, vdupq_n_s32(low)), vdupq_n_s32(high));

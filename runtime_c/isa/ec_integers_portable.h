@@ -1,7 +1,8 @@
 /* Vectors of EC_VL integers in plain C, where EC_VL is 1, and what each function means elsewhere.
 
-   ec_ireal: to float32, rounded beyond 2^24.  ec_imul_high: floor(a * b / 2^32), lane by lane; ec_imul
-   and ec_iadd modulo 2^32.  ec_ishift_right: arithmetic.  ec_ibetween: not below low, not above high.  ec_iload_s8 and
+   ec_ireal: to float32, rounded beyond 2^24.  ec_imul_high: floor(a * b / 2^32), lane by lane; ec_imul,
+   ec_iadd and ec_isub modulo 2^32.  ec_ishift_right: arithmetic, and likewise
+   ec_ishift_right_by, lane by lane, by 0 to 31.  ec_ibetween: not below low, not above high.  ec_iload_s8 and
    ec_istore_s8: the first n lanes from and to bytes, which they fit.
    ec_istore_s8_four: four vectors, brought between low and high of int8; of every 16 bytes (fewer
    where EC_VL is) the first quarter is of v[0], the second of v[1], and so on.  ec_iload_s8_run and
@@ -16,9 +17,11 @@ EC_INLINE ec_ivec ec_iload(const int32_t *p) { return *p; }
 EC_INLINE void ec_istore(int32_t *p, ec_ivec v) { *p = v; }
 EC_INLINE ec_vec ec_ireal(ec_ivec v) { return (float)v; }
 EC_INLINE ec_ivec ec_imul_high(ec_ivec a, ec_ivec b) { return (int32_t)(((int64_t)a * b) >> 32); }
-EC_INLINE ec_ivec ec_imul(ec_ivec a, ec_ivec b) { return a * b; }
-EC_INLINE ec_ivec ec_iadd(ec_ivec a, ec_ivec b) { return a + b; }
+EC_INLINE ec_ivec ec_imul(ec_ivec a, ec_ivec b) { return (int32_t)((uint32_t)a * (uint32_t)b); }
+EC_INLINE ec_ivec ec_iadd(ec_ivec a, ec_ivec b) { return (int32_t)((uint32_t)a + (uint32_t)b); }
+EC_INLINE ec_ivec ec_isub(ec_ivec a, ec_ivec b) { return (int32_t)((uint32_t)a - (uint32_t)b); }
 EC_INLINE ec_ivec ec_ishift_right(ec_ivec a, int bits) { return a >> bits; }
+EC_INLINE ec_ivec ec_ishift_right_by(ec_ivec a, ec_ivec bits) { return a >> bits; }
 EC_INLINE ec_ivec ec_ibetween(ec_ivec a, int low, int high) { return ec_min_i(ec_max_i(a, low), high); }
 EC_INLINE ec_ivec ec_iload_s8(const int8_t *p, int n) { return n ? *p : 0; }
 EC_INLINE void ec_istore_s8(int8_t *p, ec_ivec v, int n)

@@ -10,7 +10,9 @@ EC_INLINE ec_vec ec_ireal(ec_ivec v) { return vec_ctf(v, 0); }
 EC_INLINE ec_ivec ec_imul_high(ec_ivec a, ec_ivec b) { return vec_mulh(a, b); }
 EC_INLINE ec_ivec ec_imul(ec_ivec a, ec_ivec b) { return a * b; }
 EC_INLINE ec_ivec ec_iadd(ec_ivec a, ec_ivec b) { return a + b; }
+EC_INLINE ec_ivec ec_isub(ec_ivec a, ec_ivec b) { return a - b; }
 EC_INLINE ec_ivec ec_ishift_right(ec_ivec a, int bits) { return vec_sra(a, vec_splats((unsigned)bits)); }
+EC_INLINE ec_ivec ec_ishift_right_by(ec_ivec a, ec_ivec bits) { return vec_sra(a, (__vector unsigned)bits); }
 EC_INLINE ec_ivec ec_ibetween(ec_ivec a, int low, int high)
 {
     return vec_min(vec_max(a, vec_splats(low)), vec_splats(high));

@@ -22,7 +22,7 @@ typedef struct ec_depthwise_int8 {
 } ec_depthwise_int8;
 
 /* words: of every 4 * EC_VL channels, and of every EC_VL of those that are left (of all, where results
-   are not int8 that is rounded once), what sums start with, multipliers, and filters by kernel columns and sets of EC_DOT_ROWS rows.
+   are not int8 that is rounded once), what sums start with, scalings (ec_scaling.h), and filters by kernel columns and sets of EC_DOT_ROWS rows.
    panel: room for the columns of the first of them. */
 typedef struct ec_depthwise_int8_operands {
     const int8_t *in;
@@ -79,8 +79,10 @@ EC_INLINE void ec_depthwise_int8_pixels(const ec_depthwise_int8 spec, const ec_d
     const ec_window window = spec.window;
     const int sets = ec_depthwise_int8_sets(window), vector = EC_VL * EC_DEPTHWISE_WORD;
     const int32_t *const multiplier = of.words + nv * EC_VL;
-    const char *filter = (const char *)(multiplier + nv * EC_VL);
+    const char *filter = (const char *)(of.words + EC_SCALING_WORDS * nv * EC_VL);
+    ec_requantise as = spec.requantise;
     ec_ivec sums[2 * 4];
+    as.apart = nv * EC_VL;
     EC_UNROLL
     for (int i = 0; i < mr * nv; i++)
         sums[i] = ec_iload(of.words + i % nv * EC_VL);
@@ -101,9 +103,9 @@ EC_INLINE void ec_depthwise_int8_pixels(const ec_depthwise_int8 spec, const ec_d
     EC_UNROLL
     for (int p = 0; p < mr; p++, at += spec.channels) {
         if (nv == 4)
-            ec_requantise_four(spec.requantise, sums + p * nv, multiplier, (int8_t *)of.out + at);
+            ec_requantise_four(as, sums + p * nv, multiplier, (int8_t *)of.out + at);
         else
-            ec_requantise_lanes(spec.requantise, sums[p], ec_iload(multiplier), of.residual, of.out, at, n);
+            ec_requantise_lanes(as, sums[p], ec_scaling_at(multiplier, as.apart), of.residual, of.out, at, n);
     }
 }
 
@@ -139,7 +141,7 @@ EC_NEST void ec_conv_depthwise_int8(const ec_depthwise_int8 spec, const ec_depth
     const ec_window window = spec.window;
     const int once = !spec.requantise.sum_right && !spec.requantise.as_float;
     const int wide = once ? spec.channels / (4 * EC_VL) * 4 * EC_VL : 0;
-    const int words = 2 + window.kernel_w * ec_depthwise_int8_sets(window); /* of a channel */
+    const int words = EC_SCALING_WORDS + window.kernel_w * ec_depthwise_int8_sets(window); /* of a channel */
     const ptrdiff_t in_image = ec_rows_held_in(window) * window.in_w * spec.channels;
     const ptrdiff_t out_image = ec_rows_held_out(window) * window.out_w * spec.channels;
     for (int i = 0; i < spec.images * window.out_d; i++) {

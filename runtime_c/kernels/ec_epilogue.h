@@ -17,18 +17,20 @@ typedef struct ec_epilogue {
 
 /* How int32 sums become whole numbers of eight bits instead:
 
-     q = min(max((high word of sum * multiplier of its channel + offset) >> right, low), high)
+     q = min(max((high word of sum * multiplier of its channel + offset) >> right, low), high)    (ec_scaling.h)
 
    and with a residual r of int8, or where that is rounded again, sum_right not being 0, from that
 
      min(max((q * by_sum + r * by_residual + sum_offset) >> sum_right, sum_low), sum_high)
 
-   Or, where the result is stored as float32, (that - zero) * scale. */
+   Or, where the result is stored as float32, (that - zero) * scale.  apart: words from a channel's multiplier to what
+   else its scaling has. */
 typedef struct ec_requantise {
     int asked, offset, right, low, high;
     int has_residual, by_sum, by_residual, sum_offset, sum_right, sum_low, sum_high;
     int as_float, zero;
     float scale;
+    int apart;
 } ec_requantise;
 
 /* Epilogue on one vector and store of its first n lanes as the elements of out from number `at` on;

@@ -6,8 +6,8 @@
    another, behind all columns of pairs, channels in that order.  Where other columns lie between those of a window
    (dilation), windows are taken one by one.
 
-   channels: of every four output channels the starts, the filters in the order of a window, the multipliers
-   (ec_int8_channels.h).  Those beyond the last channel are zeros.  Needs ec_int8_rows.h. */
+   channels: of every four output channels the starts, the filters in the order of a window, the scalings
+   (ec_int8_scaling.h).  Those beyond the last channel are zeros.  Needs ec_int8_rows.h. */
 #ifndef EC_INT8_DEPTHWISE_H
 #define EC_INT8_DEPTHWISE_H
 
@@ -109,7 +109,7 @@ EC_INLINE void ec_int8_taps(const ec_int8_conv *spec, const int16_t *pairs, cons
     const int pairs_skip = w->stride_w * (w->kernel_h / 2) * EC_INT8_PAIR_NUMBERS;
     const int lone_skip = w->stride_w * EC_INT8_LONE_NUMBERS;
 #ifdef EC_INT8_DSP
-    if (channels == 4) {
+    if (channels == 4 && EC_INT8_IN_ASSEMBLY(spec->result)) {
         const int pairs_out = in_pairs ? -in_pairs & (EC_INT8_TAPS - 1) : EC_INT8_TAPS;
         const int alone_out = alone ? -alone & (EC_INT8_TAPS - 1) : EC_INT8_TAPS;
         ec_int8_taps_job job = {
@@ -118,7 +118,7 @@ EC_INLINE void ec_int8_taps(const ec_int8_conv *spec, const int16_t *pairs, cons
             .lone_end = filters_alone + alone * EC_INT8_LONE_NUMBERS, .lone_left_out = alone_out * EC_INT8_LONE_TAP_BYTES,
             .pairs_skip = pairs_skip * (ptrdiff_t)sizeof *pairs, .lone_skip = lone_skip * (ptrdiff_t)sizeof *lone,
             .out = out, .out_pixel = spec->out_pixel, .out_end = out + count * spec->out_pixel,
-            .offset = spec->result.offset, .right = spec->result.right};
+            .offset = EC_INT8_OFFSET(spec->result), .right = spec->result.right};
         ec_int8_taps_dsp(&job);
         if (spec->result.low != INT8_MIN || spec->result.high != INT8_MAX)
             for (int i = 0; i < count; i++)
@@ -126,7 +126,7 @@ EC_INLINE void ec_int8_taps(const ec_int8_conv *spec, const int16_t *pairs, cons
         return;
     }
 #endif
-    const int32_t *const multipliers = words + 4 + 2 * w->kernel_h * w->kernel_w;
+    const int32_t *const scalings = words + 4 + 2 * w->kernel_h * w->kernel_w;
     for (int i = 0; i < count; i++, pairs += pairs_skip, lone += lone_skip, out += spec->out_pixel) {
         for (int c = 0; c < channels; c++) {
             const int place = ec_int8_swapped(c);
@@ -135,7 +135,7 @@ EC_INLINE void ec_int8_taps(const ec_int8_conv *spec, const int16_t *pairs, cons
                 sum += pairs[k] * filters[k] + pairs[k + 1] * filters[k + 1];
             for (int k = place; k < alone * EC_INT8_LONE_NUMBERS; k += EC_INT8_LONE_NUMBERS)
                 sum += lone[k] * filters_alone[k];
-            out[c] = ec_int8_of_sum(spec->result, sum, multipliers[c]);
+            out[c] = ec_int8_of_sum(spec->result, sum, scalings + c, 4);
         }
     }
 }
@@ -153,7 +153,7 @@ EC_SHARED void ec_int8_depthwise(const ec_int8_conv *spec, const int8_t *in, con
     for (int y = row0; y < row1; y++) {
         int8_t *const to = out + ec_ring(y, w->out_ring) * spec->out_row;
         const int32_t *words = channels;
-        for (int c = 0; c < spec->out_c; c += 4, words += 8 + 2 * w->kernel_h * w->kernel_w) {
+        for (int c = 0; c < spec->out_c; c += 4, words += 4 * EC_INT8_WORDS + 2 * w->kernel_h * w->kernel_w) {
             const ec_int8_four four = ec_int8_four_from(spec, c);
             for (int x = 0; x < w->out_w; x += together) {
                 ec_int8_take_columns(spec, &four, in, outside, workspace, lone, y, x, read);

@@ -4,8 +4,8 @@
    18 words one after the other, and windows overlap: of each column, for channels 0 and 2, then 1 and 3, the
    pair of the first two rows for either channel, and of the third row the pair of both channels.
 
-   channels: of every four channels 26 words: starts, a window of filters in the same order, multipliers
-   (ec_int8_channels.h).  Those beyond the last channel are zeros.  The spec is that of other convolutions, with in_c =
+   channels: of every four channels starts, 18 words of a window of filters in the same order, scalings
+   (ec_int8_scaling.h).  Those beyond the last channel are zeros.  The spec is that of other convolutions, with in_c =
    out_c.  Needs ec_int8_rows.h. */
 #ifndef EC_INT8_DEPTHWISE_3X3_H
 #define EC_INT8_DEPTHWISE_3X3_H
@@ -14,7 +14,7 @@
 #include "../isa/ec_int8_dsp_depthwise_3x3.h"
 #endif
 
-enum { EC_INT8_COLUMN_NUMBERS = 12, EC_INT8_FOUR_CHANNELS = 26 }; /* int16 of a column, words of four channels */
+enum { EC_INT8_COLUMN_NUMBERS = 12, EC_INT8_FOUR_CHANNELS = 18 + 4 * EC_INT8_WORDS }; /* int16 of a column, words of four channels */
 
 /* `columns` of three rows from `at` on, `channels` of which there are, 1 to 4. */
 EC_INLINE void ec_int8_columns(const int8_t *const row[3], ptrdiff_t at, int16_t *panel, int columns,
@@ -43,10 +43,10 @@ EC_INLINE void ec_int8_windows(ec_int8_result result, const int16_t *panel, cons
                                int stride, int8_t *out, ptrdiff_t out_pixel, int channels)
 {
 #ifdef EC_INT8_DSP
-    if (channels == 4) {
+    if (channels == 4 && EC_INT8_IN_ASSEMBLY(result)) {
         const ec_int8_depthwise_job job = {
             .panel = panel, .channels = words, .out = out, .out_end = out + count * out_pixel,
-            .offset = result.offset, .right = result.right,
+            .offset = EC_INT8_OFFSET(result), .right = result.right,
             .panel_skip = (stride - 3) * EC_INT8_COLUMN_NUMBERS * (ptrdiff_t)sizeof *panel, .out_pixel = out_pixel};
         ec_int8_depthwise_dsp(&job);
         if (result.low != INT8_MIN || result.high != INT8_MAX)
@@ -65,7 +65,7 @@ EC_INLINE void ec_int8_windows(ec_int8_result result, const int16_t *panel, cons
                     sum += panel[at + c / 2 * 2 + k] * filters[at + c / 2 * 2 + k];
                 sum += panel[at + 4 + c / 2] * filters[at + 4 + c / 2];
             }
-            out[c] = ec_int8_of_sum(result, sum, words[22 + c]);
+            out[c] = ec_int8_of_sum(result, sum, words + 22 + c, 4);
         }
     }
 }

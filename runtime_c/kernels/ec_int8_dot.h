@@ -1,7 +1,7 @@
 /* Fully connected layers of int8: four filters at a time, without a workspace.
 
    Filters lie in fours, quad by quad: four numbers of each.  channels: of every four filters the starts,
-   then the multipliers (ec_int8_channels.h).  Those beyond the last are filled with zeros.  For Armv7E-M the
+   then their scalings (ec_int8_scaling.h).  Those beyond the last are filled with zeros.  For Armv7E-M the
    length is a multiple of four, or plain C computes it.
 
    Needs ec_int8_channels.h. */
@@ -17,13 +17,13 @@ EC_INLINE void ec_int8_dot_c(ec_int8_result result, const int8_t *in, int n, con
                              const int32_t *channels, int fours, int8_t *out)
 {
     const int quads = ec_ceil_div(n, 4);
-    for (int j = 0; j < fours; j++, filters += 16 * quads, channels += 8) {
+    for (int j = 0; j < fours; j++, filters += 16 * quads, channels += 4 * EC_INT8_WORDS) {
         int32_t sums[4] = {channels[0], channels[1], channels[2], channels[3]};
         for (int k = 0; k < n; k++)
             for (int i = 0; i < 4; i++)
                 sums[i] += in[k] * filters[k / 4 * 16 + 4 * i + k % 4];
         for (int i = 0; i < 4; i++)
-            out[4 * j + i] = ec_int8_of_sum(result, sums[i], channels[4 + i]);
+            out[4 * j + i] = ec_int8_of_sum(result, sums[i], channels + 4 + i, 4);
     }
 }
 
@@ -31,11 +31,11 @@ EC_INLINE void ec_int8_dot(ec_int8_result result, const int8_t *in, int n, const
                            const int32_t *channels, int fours, int8_t *out)
 {
 #ifdef EC_INT8_DSP
-    if (n % 4 == 0) {
+    if (n % 4 == 0 && EC_INT8_IN_ASSEMBLY(result)) {
         const int left_out = (EC_INT8_DOT_QUADS - n / 4 % EC_INT8_DOT_QUADS) % EC_INT8_DOT_QUADS;
         const ec_int8_dot_job job = {
-            .in = in, .in_end = in + n, .channels = channels, .channels_end = channels + 8 * fours,
-            .offset = result.offset, .right = result.right, .skip = left_out * EC_INT8_DOT_BYTES, .out = out,
+            .in = in, .in_end = in + n, .channels = channels, .channels_end = channels + 4 * EC_INT8_WORDS * fours,
+            .offset = EC_INT8_OFFSET(result), .right = result.right, .skip = left_out * EC_INT8_DOT_BYTES, .out = out,
             .filters = filters};
         ec_int8_dot_dsp(&job);
         ec_int8_bound(result, out, 4 * fours);
@@ -55,7 +55,8 @@ EC_SHARED void ec_int8_dense(const ec_int8_result *result, const int8_t *in, int
             ec_int8_dot(*result, in, in_c, filters, channels, fours, out);
         if (rest) {
             int8_t last[4];
-            ec_int8_dot(*result, in, in_c, filters + fours * ec_ceil_div(in_c, 4) * 16, channels + 8 * fours, 1, last);
+            ec_int8_dot(*result, in, in_c, filters + fours * ec_ceil_div(in_c, 4) * 16,
+                        channels + 4 * EC_INT8_WORDS * fours, 1, last);
             for (int i = 0; i < rest; i++)
                 out[4 * fours + i] = last[i];
         }

@@ -3,7 +3,7 @@
 
    Of every output row the input rows of eight channels are copied side by side, so that a window is one vector after
    the other, column by column; with dilation windows are copied one by one.  channels: of every eight output channels
-   the starts of the even ones and of the odd ones, their multipliers (ec_int8_channels.h), then the filters, 8
+   the starts of the even ones and of the odd ones, their scalings (ec_int8_scaling.h), then the filters, 8
    bytes a number, column by column.  Those beyond the last channel are zeros.  Needs ec_int8_rows.h. */
 #ifndef EC_INT8_EIGHTS_H
 #define EC_INT8_EIGHTS_H
@@ -53,14 +53,14 @@ EC_INLINE void ec_int8_eights(const ec_int8_conv *spec, const int8_t *panel, con
         return;
     }
 #endif
-    const int8_t *const filters = (const int8_t *)(words + 16);
+    const int8_t *const filters = (const int8_t *)(words + 8 * EC_INT8_WORDS);
     for (int i = 0; i < count; i++, panel += skip, out += spec->out_pixel) {
         for (int c = 0; c < channels; c++) {
             const int lane = c % 2 * 4 + c / 2;
             int32_t sum = words[lane];
             for (int k = 0; k < taps; k++)
                 sum += panel[8 * k + c] * filters[8 * k + c];
-            out[c] = ec_int8_of_sum(spec->result, sum, words[8 + lane]);
+            out[c] = ec_int8_of_sum(spec->result, sum, words + 8 + lane, 8);
         }
     }
 }
@@ -77,7 +77,7 @@ EC_SHARED void ec_int8_depthwise_eights(const ec_int8_conv *spec, const int8_t *
     for (int y = row0; y < row1; y++) {
         int8_t *const to = out + ec_ring(y, w->out_ring) * spec->out_row;
         const int32_t *words = channels;
-        for (int c = 0; c < spec->out_c; c += 8, words += 16 + 2 * w->kernel_h * w->kernel_w) {
+        for (int c = 0; c < spec->out_c; c += 8, words += 8 * EC_INT8_WORDS + 2 * w->kernel_h * w->kernel_w) {
             for (int x = 0; x < w->out_w; x += together) {
                 ec_int8_copy_eights(spec, in, outside, workspace, y, x, read, c);
                 ec_int8_eights(spec, workspace, words, together, to + x * spec->out_pixel + c,

@@ -2,8 +2,8 @@
    time, for Helium.
 
    Of every output row the three input rows of eight channels are copied side by side, so that a window is nine
-   vectors one after the other, column by column.  channels: of every eight channels 34 words: starts of
-   the even ones and of the odd ones, their multipliers (ec_int8_channels.h), then the filters, 9 by 8 bytes,
+   vectors one after the other, column by column.  channels: of every eight channels starts of
+   the even ones and of the odd ones, their scalings (ec_int8_scaling.h), then the filters, 9 by 8 bytes,
    column by column.  Those beyond the last channel are zeros.  Needs ec_int8_rows.h. */
 #ifndef EC_INT8_EIGHTS_3X3_H
 #define EC_INT8_EIGHTS_3X3_H
@@ -12,7 +12,7 @@
 #include "../isa/ec_int8_helium.h"
 #endif
 
-enum { EC_INT8_COLUMN_BYTES = 24, EC_INT8_EIGHT_CHANNELS = 34 }; /* of a column, words of eight channels */
+enum { EC_INT8_COLUMN_BYTES = 24, EC_INT8_EIGHT_CHANNELS = 18 + 8 * EC_INT8_WORDS }; /* of a column, words of eight channels */
 
 /* `columns` of three rows; of the eight channels there are `channels`. */
 EC_INLINE void ec_int8_copy_columns(const int8_t *const row[3], int8_t *panel, int columns, ptrdiff_t pixel,
@@ -47,14 +47,14 @@ EC_INLINE void ec_int8_eights_3x3(ec_int8_result result, const int8_t *panel, co
         return;
     }
 #endif
-    const int8_t *const filters = (const int8_t *)(words + 16);
+    const int8_t *const filters = (const int8_t *)(words + 8 * EC_INT8_WORDS);
     for (int i = 0; i < count; i++, panel += stride * EC_INT8_COLUMN_BYTES, out += out_pixel) {
         for (int c = 0; c < channels; c++) {
             const int lane = c % 2 * 4 + c / 2;
             int32_t sum = words[lane];
             for (int k = 0; k < 9; k++)
                 sum += panel[8 * k + c] * filters[8 * k + c];
-            out[c] = ec_int8_of_sum(result, sum, words[8 + lane]);
+            out[c] = ec_int8_of_sum(result, sum, words + 8 + lane, 8);
         }
     }
 }

@@ -2,7 +2,7 @@
 
    A window lies in memory as it is read, or is copied to the workspace: kernel rows, columns, channels.
    Filters lie in fours, 16 numbers of the first, of the second, of the third, of the fourth, then the next
-   16.  channels: of every four filters the starts, then the multipliers (ec_int8_channels.h).  What is beyond
+   16.  channels: of every four filters the starts, then the scalings (ec_int8_scaling.h).  What is beyond
    a filter's end or the last filter is zeros.  Needs ec_int8_channels.h, ec_int8_panel.h. */
 #ifndef EC_INT8_FOURS_H
 #define EC_INT8_FOURS_H
@@ -24,13 +24,13 @@ EC_INLINE void ec_int8_fours(ec_int8_result result, const int8_t *in, int n, con
         .offset = result.offset, .left = -result.right, .low = result.low, .high = result.high, .in = in};
     ec_int8_fours_helium(&job);
 #else
-    for (int j = 0; j < fours; j++, filters += ec_int8_fours_bytes(n), channels += 8) {
+    for (int j = 0; j < fours; j++, filters += ec_int8_fours_bytes(n), channels += 4 * EC_INT8_WORDS) {
         int32_t sums[4] = {channels[0], channels[1], channels[2], channels[3]};
         for (int k = 0; k < n; k++)
             for (int i = 0; i < 4; i++)
                 sums[i] += in[k] * filters[k / 16 * 64 + 16 * i + k % 16];
         for (int i = 0; i < 4; i++)
-            out[4 * j + i] = ec_int8_of_sum(result, sums[i], channels[4 + i]);
+            out[4 * j + i] = ec_int8_of_sum(result, sums[i], channels + 4 + i, 4);
     }
 #endif
 }
@@ -44,7 +44,8 @@ EC_INLINE void ec_int8_pixel_fours(ec_int8_result result, const int8_t *in, int 
         ec_int8_fours(result, in, n, filters, channels, fours, out);
     if (rest) {
         int8_t last[4];
-        ec_int8_fours(result, in, n, filters + fours * ec_int8_fours_bytes(n), channels + 8 * fours, 1, last);
+        ec_int8_fours(result, in, n, filters + fours * ec_int8_fours_bytes(n),
+                      channels + 4 * EC_INT8_WORDS * fours, 1, last);
         for (int i = 0; i < rest; i++)
             out[4 * fours + i] = last[i];
     }

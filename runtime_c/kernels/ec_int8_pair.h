@@ -9,24 +9,24 @@
 #ifndef EC_INT8_PAIR_H
 #define EC_INT8_PAIR_H
 
-/* Of a sum a * by_a + b * by_b + offset.  Of a product high_word(((a - zero_a) * (b - zero_b) + start) *
-   multiplier) + offset.  Where b is one for many, of a linear function of a: a * factors[b] + offsets[b]. */
+#include "ec_scaling.h"
+
+/* Of a sum a * by_a + b * by_b + offset.  Of a product (a - zero_a) * (b - zero_b) + start, scaled
+   (ec_scaling.h).  Where b is one for many, of a linear function of a: a * factors[b] + offsets[b]. */
 typedef struct ec_int8_pair {
     int right, low, high, offset;
     int by_a, by_b;
-    int product, zero_a, zero_b, start, multiplier;
+    int product, zero_a, zero_b, start, multiplier, shift;
 } ec_int8_pair;
 
 EC_INLINE ec_ivec ec_int8_of_pair(const ec_int8_pair spec, ec_ivec a, ec_ivec b)
 {
-    ec_ivec number;
     if (spec.product) {
         const ec_ivec from_a = ec_iadd(a, ec_iset1(-spec.zero_a)), from_b = ec_iadd(b, ec_iset1(-spec.zero_b));
         const ec_ivec started = ec_iadd(ec_imul(from_a, from_b), ec_iset1(spec.start));
-        number = ec_imul_high(started, ec_iset1(spec.multiplier));
-    } else {
-        number = ec_iadd(ec_imul(a, ec_iset1(spec.by_a)), ec_imul(b, ec_iset1(spec.by_b)));
+        return ec_scaled(started, ec_scaling_of(spec.multiplier, spec.shift), spec.offset, spec.right);
     }
+    const ec_ivec number = ec_iadd(ec_imul(a, ec_iset1(spec.by_a)), ec_imul(b, ec_iset1(spec.by_b)));
     return ec_ishift_right(ec_iadd(number, ec_iset1(spec.offset)), spec.right);
 }
 

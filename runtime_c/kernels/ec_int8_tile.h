@@ -2,27 +2,16 @@
 
    Windows of three neighbouring pixels are widened to a panel (ec_int8_panel.h) once for all filters.
    Filters lie in pairs, quad by quad: four numbers of the first, four of the second.  channels: of each pair
-   the starts of both, then both multipliers (ec_int8_channels.h).  What is
+   the starts of both, then both scalings (ec_int8_scaling.h).  What is
    beyond the last channel is zeros.  Needs ec_int8_panel.h. */
 #ifndef EC_INT8_TILE_H
 #define EC_INT8_TILE_H
 
 /* One panel under `pairs` of filters: out[p * out_pixel + filter]. */
-EC_INLINE void ec_int8_tile(ec_int8_result result, const int16_t *panel, const int8_t *filters,
-                            const int32_t *channels, int quads, int pairs, int8_t *out, ptrdiff_t out_pixel)
+EC_INLINE void ec_int8_tile_c(ec_int8_result result, const int16_t *panel, const int8_t *filters,
+                              const int32_t *channels, int quads, int pairs, int8_t *out, ptrdiff_t out_pixel)
 {
-#ifdef EC_INT8_DSP
-    const int left_out = (EC_INT8_QUADS - quads % EC_INT8_QUADS) % EC_INT8_QUADS;
-    const ec_int8_tile_job job = {
-        .panel = panel, .panel_end = panel + quads * EC_INT8_QUAD_NUMBERS, .channels = channels,
-        .channels_end = channels + 4 * pairs, .out = out, .out_pixel = out_pixel, .offset = result.offset,
-        .right = result.right, .skip = left_out * EC_INT8_QUAD_BYTES, .filters = filters};
-    ec_int8_tile_dsp(&job);
-    if (result.low != INT8_MIN || result.high != INT8_MAX)
-        for (int p = 0; p < EC_INT8_PIXELS; p++)
-            ec_int8_bound(result, out + p * out_pixel, 2 * pairs);
-#else
-    for (int j = 0; j < pairs; j++, filters += 8 * quads, channels += 4) {
+    for (int j = 0; j < pairs; j++, filters += 8 * quads, channels += 2 * EC_INT8_WORDS) {
         int32_t sums[EC_INT8_PIXELS][2];
         for (int p = 0; p < EC_INT8_PIXELS; p++)
             sums[p][0] = channels[0], sums[p][1] = channels[1];
@@ -36,9 +25,29 @@ EC_INLINE void ec_int8_tile(ec_int8_result result, const int16_t *panel, const i
         }
         for (int p = 0; p < EC_INT8_PIXELS; p++)
             for (int i = 0; i < 2; i++)
-                out[p * out_pixel + 2 * j + i] = ec_int8_of_sum(result, sums[p][i], channels[2 + i]);
+                out[p * out_pixel + 2 * j + i] = ec_int8_of_sum(result, sums[p][i], channels + 2 + i, 2);
+    }
+}
+
+EC_INLINE void ec_int8_tile(ec_int8_result result, const int16_t *panel, const int8_t *filters,
+                            const int32_t *channels, int quads, int pairs, int8_t *out, ptrdiff_t out_pixel)
+{
+#ifdef EC_INT8_DSP
+    if (EC_INT8_IN_ASSEMBLY(result)) {
+        const int left_out = (EC_INT8_QUADS - quads % EC_INT8_QUADS) % EC_INT8_QUADS;
+        const ec_int8_tile_job job = {
+            .panel = panel, .panel_end = panel + quads * EC_INT8_QUAD_NUMBERS, .channels = channels,
+            .channels_end = channels + 2 * EC_INT8_WORDS * pairs, .out = out, .out_pixel = out_pixel,
+            .offset = EC_INT8_OFFSET(result), .right = result.right, .skip = left_out * EC_INT8_QUAD_BYTES,
+            .filters = filters};
+        ec_int8_tile_dsp(&job);
+        if (result.low != INT8_MIN || result.high != INT8_MAX)
+            for (int p = 0; p < EC_INT8_PIXELS; p++)
+                ec_int8_bound(result, out + p * out_pixel, 2 * pairs);
+        return;
     }
 #endif
+    ec_int8_tile_c(result, panel, filters, channels, quads, pairs, out, out_pixel);
 }
 
 /* A panel under all filters: the last one alone where their number is odd. */
@@ -50,7 +59,8 @@ EC_INLINE void ec_int8_filters(const ec_int8_conv *spec, const int16_t *panel, c
         ec_int8_tile(spec->result, panel, filters, channels, quads, pairs, out, out_pixel);
     if (spec->out_c % 2) {
         int8_t last[2 * EC_INT8_PIXELS];
-        ec_int8_tile(spec->result, panel, filters + pairs * quads * 8, channels + 4 * pairs, quads, 1, last, 2);
+        ec_int8_tile(spec->result, panel, filters + pairs * quads * 8, channels + 2 * EC_INT8_WORDS * pairs, quads,
+                     1, last, 2);
         for (int p = 0; p < EC_INT8_PIXELS; p++)
             out[p * out_pixel + 2 * pairs] = last[2 * p];
     }

@@ -4,13 +4,14 @@
 #ifndef EC_REQUANTISE_H
 #define EC_REQUANTISE_H
 
+#include "ec_scaling.h"
+
 /* Vectors of sums as whole numbers that are still to be bounded: by low and high, or, where they are
    rounded again, by sum_low and sum_high.  The n lanes of the residual begin at residual[at]. */
-EC_INLINE ec_ivec ec_requantised(const ec_requantise as, ec_ivec sum, ec_ivec multiplier,
+EC_INLINE ec_ivec ec_requantised(const ec_requantise as, ec_ivec sum, const ec_scaling by,
                                  const int8_t *residual, ptrdiff_t at, int n)
 {
-    ec_ivec q = ec_iadd(ec_imul_high(sum, multiplier), ec_iset1(as.offset));
-    q = ec_ishift_right(q, as.right);
+    ec_ivec q = ec_scaled(sum, by, as.offset, as.right);
     if (as.sum_right) {
         q = ec_iadd(ec_imul(ec_ibetween(q, as.low, as.high), ec_iset1(as.by_sum)), ec_iset1(as.sum_offset));
         if (as.has_residual)
@@ -22,10 +23,10 @@ EC_INLINE ec_ivec ec_requantised(const ec_requantise as, ec_ivec sum, ec_ivec mu
 
 /* The first n lanes of sums in int32 to the elements of `out` from number `at` on; the residual is
    int8 and lies likewise.  Nothing overflows: whoever chooses the numbers proves that. */
-EC_INLINE void ec_requantise_lanes(const ec_requantise as, ec_ivec sum, ec_ivec multiplier,
+EC_INLINE void ec_requantise_lanes(const ec_requantise as, ec_ivec sum, const ec_scaling by,
                                    const int8_t *residual, void *out, ptrdiff_t at, int n)
 {
-    const ec_ivec unbounded = ec_requantised(as, sum, multiplier, residual, at, n);
+    const ec_ivec unbounded = ec_requantised(as, sum, by, residual, at, n);
     const ec_ivec q = ec_ibetween(unbounded, as.sum_right ? as.sum_low : as.low, as.sum_right ? as.sum_high : as.high);
     if (as.as_float)
         ec_write((float *)out + at,
@@ -40,10 +41,8 @@ EC_INLINE void ec_requantise_four(const ec_requantise as, const ec_ivec *sums, c
 {
     ec_ivec q[4];
     EC_UNROLL
-    for (int j = 0; j < 4; j++) {
-        const ec_ivec word = ec_imul_high(sums[j], ec_iload(multiplier + j * EC_VL));
-        q[j] = ec_ishift_right(ec_iadd(word, ec_iset1(as.offset)), as.right);
-    }
+    for (int j = 0; j < 4; j++)
+        q[j] = ec_scaled(sums[j], ec_scaling_at(multiplier + j * EC_VL, as.apart), as.offset, as.right);
     ec_istore_s8_four(out, q, as.low, as.high);
 }
 
@@ -64,7 +63,7 @@ EC_INLINE int ec_requantise_rows(const ec_requantise as, const int32_t *sums, co
             EC_UNROLL
             for (int i = 0; i < 4; i++)
                 q[i] = ec_requantised(as, ec_iload(sums + (p * nv + j + i) * EC_VL),
-                                      ec_iload(multiplier + (j + i % side) * EC_VL),
+                                      ec_scaling_at(multiplier + (j + i % side) * EC_VL, as.apart),
                                       residual, first + i / side * out_row + i % side * EC_VL, EC_VL);
             ec_istore_s8_rows(out + first, out_row, q, side, as.sum_right ? as.sum_low : as.low,
                               as.sum_right ? as.sum_high : as.high);
@@ -88,7 +87,7 @@ EC_INLINE void ec_requantise_tile(const ec_requantise as, const int32_t *sums, c
     EC_UNROLL
     for (int j = 0; j < nv; j++) {
         const int n = ec_min_i(columns - j * EC_VL, EC_VL);
-        const ec_ivec own = ec_iload(multiplier + j * EC_VL);
+        const ec_scaling own = ec_scaling_at(multiplier + j * EC_VL, as.apart);
         EC_NO_UNROLL
         for (int p = from; p < rows; p++)
             ec_requantise_lanes(as, ec_iload(sums + (p * nv + j) * EC_VL), own, residual, out,

@@ -10,7 +10,7 @@ from edgeconv.algorithms.sums import multiples
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.lowering.work import Call
-from edgeconv.requantisation import Fixed
+from edgeconv.requantisation import ARITHMETICS, Form
 from edgeconv.targets import Target
 
 
@@ -19,9 +19,10 @@ def lower(
 ) -> Layer:
     """The kernel call of a Conv node whose layouts are decided."""
     problem, plan, lanes = candidate.problem, candidate.plan, target.lanes
+    each = ARITHMETICS[graph.requantise].words
     once = node.epilogue.is_only_before and graph[node.output].storage.affine
 
-    def words(form: Fixed) -> Words:
+    def words(form: Form) -> Words:
         return channel_words(multiples(node, graph), form, plan.row, lanes, four=once)
 
     return integer_layer(
@@ -40,7 +41,7 @@ def lower(
             *plan.row.headers,
             *("ec_requantise.h", "ec_conv_depthwise_int8.h"),
         ),
-        words=(word_count(problem.in_c, problem.kernel, plan.row, lanes), words),
+        words=(word_count(problem.in_c, problem.kernel, plan.row, lanes, each), words),
         divides=problem.divides,
         workspace="panel",
         plan={"nr": lanes, "pixels_per_panel": plan.pixels, "compute": candidate.compute},

@@ -8,33 +8,39 @@ import numpy as np
 import numpy.typing as npt
 
 from edgeconv.algorithms.int8_depthwise.rows import DotRow, channel_order, together
-from edgeconv.requantisation import Fixed
+from edgeconv.requantisation import Form
 
 PAIR = 2
 Words = npt.NDArray[np.int32]
 
 
-def words_of(kernel: tuple[int, int, int], row: DotRow) -> int:
-    """Words of a channel: what its sum starts with, its multiplier, and its filter."""
-    return 2 + kernel[2] * -(-kernel[0] * kernel[1] // row.rows)
+def words_of(kernel: tuple[int, int, int], row: DotRow, each: int = 2) -> int:
+    """Words of a channel: what its sum starts with, its multiplier, ``each`` such in all, and its
+    filter."""
+    return each + kernel[2] * -(-kernel[0] * kernel[1] // row.rows)
 
 
-def word_count(channels: int, kernel: tuple[int, int, int], row: DotRow, lanes: int) -> int:
+def word_count(
+    channels: int, kernel: tuple[int, int, int], row: DotRow, lanes: int, each: int = 2
+) -> int:
     """Words of all channels, of whole vectors."""
-    return -(-channels // lanes) * lanes * words_of(kernel, row)
+    return -(-channels // lanes) * lanes * words_of(kernel, row, each)
 
 
 def channel_words(
-    filters: npt.NDArray[np.int64], form: Fixed, row: DotRow, lanes: int, *, four: bool
+    filters: npt.NDArray[np.int64], form: Form, row: DotRow, lanes: int, *, four: bool
 ) -> Words:
-    """Stretch by stretch starts, multipliers, and filters by kernel columns and sets of
-    ``row.rows`` kernel rows; ``filters`` has the shape (channels, 1, kernel ...), and ``four``
-    vectors of channels go together where they can."""
+    """Stretch by stretch starts, multipliers, what else the form has, and filters by kernel columns
+    and sets of ``row.rows`` kernel rows.
+
+    ``filters`` has the shape (channels, 1, kernel ...); ``four`` vectors of channels go together
+    where they can.
+    """
     count, columns = len(filters), filters.shape[-1]
     rows = math.prod(filters.shape[2:-1])
     missing = -count % lanes, -rows % row.rows
     start = form.start - row.shift * filters.reshape(count, -1).sum(axis=1)
-    ends = np.pad(np.stack([start, form.multiplier]), ((0, 0), (0, missing[0])))
+    ends = np.pad(np.stack([start, *form.words[1:]]), ((0, 0), (0, missing[0])))
     taps = np.pad(filters.reshape(count, rows, columns), ((0, missing[0]), (0, missing[1]), (0, 0)))
     # channel, kernel column, set, row of the set
     sets = taps.reshape(len(taps), -1, row.rows, columns).transpose(0, 3, 1, 2)

@@ -15,17 +15,17 @@ from edgeconv.ir.choice import KernelEpilogue, Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.lowering.calls import storage_of
 from edgeconv.lowering.work import Call
-from edgeconv.requantisation import Fixed
+from edgeconv.requantisation import ARITHMETICS, Form
 from edgeconv.targets import Target
 
 
-def _words(filters: npt.NDArray[np.int64], form: Fixed, plan: RowsPlan, packed: Words) -> Words:
-    """What sums start with, multipliers, filters: the first two of every channel, then room for a
-    vector that begins with the last one, in lines of cache."""
+def _words(filters: npt.NDArray[np.int64], form: Form, plan: RowsPlan, packed: Words) -> Words:
+    """What sums start with, multipliers, what else the form has, filters: all but these of every
+    channel, then room for a vector that begins with the last one, in lines of cache."""
     sums = filters.reshape(len(filters), -1).sum(axis=1)
     start = form.start - plan.kernel.shift * sums
     room = _room(len(filters)) - len(filters)
-    each = (np.pad(values, (0, room)) for values in (start, form.multiplier))
+    each = (np.pad(values, (0, room)) for values in (start, *form.words[1:]))
     return np.concatenate([*(values.astype(np.int32) for values in each), packed])
 
 
@@ -38,8 +38,9 @@ def lower(candidate: RowsCandidate, node: Node, graph: Graph, target: Target) ->
     """The kernel call of a Conv node whose layouts are decided."""
     problem, plan, lanes = candidate.problem, candidate.plan, target.lanes
     order, room = plan.order(problem, lanes), _room(problem.out_c)
+    each = ARITHMETICS[graph.requantise].words
 
-    def words(form: Fixed) -> Words:
+    def words(form: Form) -> Words:
         filters = multiples(node, graph)
         packed = order.pack(multiplied(filters.astype(np.int8), plan.kernel))
         return _words(filters, form, plan, packed.view(np.int32))
@@ -54,7 +55,8 @@ def lower(candidate: RowsCandidate, node: Node, graph: Graph, target: Target) ->
             "epilogue": KernelEpilogue(),
             "filters_as": "EC_F32",  # they are multiplied as they are stored
             "units": 0,
-            "words_at": (room, 2 * room),
+            "words_at": (room, each * room),
+            "apart": room if each > 2 else 0,  # from multipliers to what else scalings have
             **storage_of(graph, **{"in": node.inputs[0]}, out=node.output),
         },
         headers=(
@@ -62,7 +64,7 @@ def lower(candidate: RowsCandidate, node: Node, graph: Graph, target: Target) ->
             *HEADERS,
             *("ec_requantise.h", "ec_gemm_spec.h", "ec_gemm.h"),
         ),
-        words=(2 * room + order.elements // plan.kernel.k, words),
+        words=(each * room + order.elements // plan.kernel.k, words),
         workspace="panels",
         plan=displayed(candidate, lanes),
     )

@@ -38,7 +38,7 @@ from edgeconv.lowering.calls import (
     residual_args,
     residual_overwritten,
 )
-from edgeconv.requantisation import Fixed
+from edgeconv.requantisation import Form
 from edgeconv.targets import Target
 
 PAIR = 2  # filters that are computed together; of a dense layer four
@@ -129,7 +129,7 @@ def lower_dense(
 
 
 def _constants(
-    plan: IntegerPlan, node: Node, graph: Graph, form: Fixed
+    plan: IntegerPlan, node: Node, graph: Graph, form: Form
 ) -> tuple[tuple[Blob, ...], tuple[str, ...]]:
     """Filters and channels' words of a convolution, and the headers of its kernel."""
     if plan.is_depthwise:
@@ -142,7 +142,7 @@ def _constants(
     return constants, ("ec_int8_tile.h",)
 
 
-def _depthwise(plan: IntegerPlan, node: Node, graph: Graph, form: Fixed) -> Blob:
+def _depthwise(plan: IntegerPlan, node: Node, graph: Graph, form: Form) -> Blob:
     """Words and filters of every few channels."""
     filters = multiples(node, graph)
     filters = filters.reshape(*filters.shape[:2], -1, filters.shape[-1])  # of one dimension a row
@@ -150,7 +150,7 @@ def _depthwise(plan: IntegerPlan, node: Node, graph: Graph, form: Fixed) -> Blob
     pack = eights_words if plan.helium else taps_words
     if plan.kernel == "depthwise_3x3":
         pack = depthwise_words
-    count = -(-len(filters) // together) * words_of(together, filters[0].size)
+    count = -(-len(filters) // together) * words_of(together, filters[0].size, len(form.words))
     return _words(count, lambda: pack(filters, form))
 
 
@@ -194,7 +194,7 @@ def _sums(plan: IntegerPlan) -> tuple[str, ...]:
     return ("ec_int8_tile.h", *_SUMS, own) if own else _SUMS
 
 
-def _form(node: Node, graph: Graph) -> Fixed:
+def _form(node: Node, graph: Graph) -> Form:
     form = form_of(node, graph)
     assert form is not None, node.name
     return form
@@ -209,7 +209,7 @@ def _added(node: Node, graph: Graph) -> tuple[int, ...]:
     return pair.by_a, pair.by_b, pair.offset, pair.right, pair.low, pair.high
 
 
-def _result(form: Fixed, padding: int) -> dict[str, Param]:
+def _result(form: Form, padding: int) -> dict[str, Param]:
     return {
         "padding": padding,
         "offset": form.offset,
@@ -238,8 +238,8 @@ def _sixteens(node: Node, graph: Graph, groups: int = 1) -> Blob:
     )
 
 
-def _channels(form: Fixed, together: int, groups: int = 1) -> Blob:
-    count = 2 * groups * padded(len(form.start) // groups, together)
+def _channels(form: Form, together: int, groups: int = 1) -> Blob:
+    count = len(form.words) * groups * padded(len(form.start) // groups, together)
     return _words(count, lambda: channel_words(form, together, groups))
 
 

@@ -7,7 +7,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from edgeconv.requantisation import Fixed
+from edgeconv.requantisation import Form
 
 Floats = npt.NDArray[np.float32]
 Words = npt.NDArray[np.int32]
@@ -25,10 +25,10 @@ def padded(count: int, together: int) -> int:
     return -(-count // together) * together
 
 
-def words_of(channels: int, taps: int) -> int:
+def words_of(channels: int, taps: int, each: int = 2) -> int:
     """Words of so many channels of a depthwise layer: ``taps`` numbers of each, four bytes of two
-    numbers or of four, starts and multipliers."""
-    return 2 * channels + 2 * taps
+    numbers or of four, and ``each`` of a channel: starts, multipliers ..."""
+    return each * channels + 2 * taps
 
 
 def by_group(filters: npt.NDArray[Number], groups: int, together: int) -> npt.NDArray[Number]:
@@ -58,16 +58,18 @@ def in_quads(weights: Floats, together: int) -> Floats:
     return np.ascontiguousarray(tiles.transpose(0, 2, 1, 3)).reshape(-1)
 
 
-def channel_words(form: Fixed, together: int, groups: int = 1) -> Words:
-    """Of every ``together`` channels of a group the starts, then the multipliers; zeros fill up."""
-    pair = np.stack([form.start, form.multiplier]).reshape(2, groups, -1)
-    whole = np.pad(pair, ((0, 0), (0, 0), (0, -pair.shape[2] % together)))
-    return whole.reshape(2, -1, together).transpose(1, 0, 2).reshape(-1).astype(np.int32)
+def channel_words(form: Form, together: int, groups: int = 1) -> Words:
+    """Of every ``together`` channels of a group the starts, then the multipliers, then what else
+    the form has; zeros fill up."""
+    each = len(form.words)
+    words = np.stack(form.words).reshape(each, groups, -1)
+    whole = np.pad(words, ((0, 0), (0, 0), (0, -words.shape[2] % together)))
+    return whole.reshape(each, -1, together).transpose(1, 0, 2).reshape(-1).astype(np.int32)
 
 
-def taps_words(filters: npt.NDArray[np.int64], form: Fixed) -> Words:
+def taps_words(filters: npt.NDArray[np.int64], form: Form) -> Words:
     """Of every four channels starts, filters of shape (channels, 1, kernel_h, kernel_w) as int16,
-    multipliers.
+    and the rest of `channel_words`.
 
     Of channels 0, 2, 1 and 3 the pairs of two kernel rows each, column by column; then what a last
     row without another has, likewise.
@@ -80,12 +82,12 @@ def taps_words(filters: npt.NDArray[np.int64], form: Fixed) -> Words:
     lone = fours[:, :, tall:].transpose(0, 3, 2, 1)
     parts = (pairs.transpose(0, 4, 2, 1, 3).reshape(len(fours), -1), lone.reshape(len(fours), -1))
     halves = np.ascontiguousarray(np.concatenate(parts, axis=1).astype("<i2")).view("<i4")
-    ends = channel_words(form, DEPTHWISE_CHANNELS).reshape(-1, 2, DEPTHWISE_CHANNELS)
-    return np.concatenate([ends[:, 0], halves, ends[:, 1]], axis=1).reshape(-1).astype(np.int32)
+    return _around(halves, form)
 
 
-def depthwise_words(filters: npt.NDArray[np.int64], form: Fixed) -> Words:
-    """Of every four channels starts, filters of shape (channels, 1, 3, 3) as int16, multipliers.
+def depthwise_words(filters: npt.NDArray[np.int64], form: Form) -> Words:
+    """Of every four channels starts, filters of shape (channels, 1, 3, 3) as int16, and the rest of
+    `channel_words`.
 
     Column by column, for channels 0 and 2, then 1 and 3: the first two rows of either, and of the
     third row the pair.
@@ -96,9 +98,14 @@ def depthwise_words(filters: npt.NDArray[np.int64], form: Fixed) -> Words:
     first = groups[:, :, :, :2].transpose(0, 4, 2, 1, 3).reshape(len(groups), 3, 2, 4)
     third = groups[:, :, :, 2].transpose(0, 3, 2, 1)
     window = np.concatenate([first, third], axis=3).reshape(len(groups), 3 * _COLUMN)
-    halves = np.ascontiguousarray(window.astype("<i2")).view("<i4")
-    ends = channel_words(form, DEPTHWISE_CHANNELS).reshape(-1, 2, DEPTHWISE_CHANNELS)
-    return np.concatenate([ends[:, 0], halves, ends[:, 1]], axis=1).reshape(-1).astype(np.int32)
+    return _around(np.ascontiguousarray(window.astype("<i2")).view("<i4"), form)
+
+
+def _around(filters: Words, form: Form) -> Words:
+    """Filters of every four channels between these channels' starts and their other words."""
+    ends = channel_words(form, DEPTHWISE_CHANNELS).reshape(len(filters), -1)
+    starts, others = np.split(ends, [DEPTHWISE_CHANNELS], axis=1)
+    return np.concatenate([starts, filters, others], axis=1).reshape(-1).astype(np.int32)
 
 
 def in_sixteens(weights: Floats) -> Floats:
@@ -112,14 +119,15 @@ def in_sixteens(weights: Floats) -> Floats:
     return np.ascontiguousarray(tiles.transpose(0, 2, 1, 3)).reshape(-1)
 
 
-def eights_words(filters: npt.NDArray[np.int64], form: Fixed) -> Words:
-    """Of every eight channels the starts of the even ones, then of the odd ones, the multipliers
-    likewise, and the filters, of shape (channels, 1, kernel_h, kernel_w), as bytes: column by
+def eights_words(filters: npt.NDArray[np.int64], form: Form) -> Words:
+    """Of every eight channels the starts of the even ones, then of the odd ones, what else the form
+    has likewise, and the filters, of shape (channels, 1, kernel_h, kernel_w), as bytes: column by
     column."""
     missing = -len(filters) % EIGHTS_CHANNELS
     taps = by_group(filters, 1, EIGHTS_CHANNELS).reshape(-1, EIGHTS_CHANNELS, *filters.shape[2:])
     columns = taps.transpose(0, 3, 2, 1).astype(np.int8)
     bytes_ = np.ascontiguousarray(columns).reshape(len(columns), -1).view("<i4")
-    ends = np.pad(np.stack([form.start, form.multiplier]), ((0, 0), (0, missing)))
-    lanes = ends.reshape(2, -1, EIGHTS_CHANNELS // 2, 2).transpose(1, 0, 3, 2)
+    each = len(form.words)
+    ends = np.pad(np.stack(form.words), ((0, 0), (0, missing)))
+    lanes = ends.reshape(each, -1, EIGHTS_CHANNELS // 2, 2).transpose(1, 0, 3, 2)
     return np.concatenate([lanes.reshape(len(columns), -1), bytes_], axis=1).reshape(-1)

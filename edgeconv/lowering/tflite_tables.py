@@ -1,0 +1,90 @@
+"""TensorFlow Lite's functions of one int8 to one int8, as the 256 bytes that they are.
+
+Some are tables there too, of float32 numbers rounded with halves away from 0; others are products
+with factors as `twice.quantised_multiplier` has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from edgeconv.encoding import Encoding
+from edgeconv.ir.activation import Activation
+from edgeconv.ir.pointwise import Applied, Pointwise
+from edgeconv.requantisation.twice import multiplied, quantised_multiplier
+
+Bytes = npt.NDArray[np.int8]
+Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float32]
+_ONE = np.float32(1)
+
+
+@lru_cache(maxsize=1024)
+def tflite_table(function: Pointwise, x: Encoding, y: Encoding) -> Bytes | None:
+    """What TensorFlow Lite makes of the int8 numbered as uint8, of numbers ``x`` to numbers ``y``,
+    for a function and the rounding behind it; None where its kernel is not known here, or is one of
+    several that differ."""
+    steps = [step.function for step in function.steps if isinstance(step, Applied)]
+    if len(steps) != len(function.steps) or not steps or steps[-1].kind != "grid":
+        return None
+    made = _FUNCTIONS.get(steps[0].kind) if len(steps) == 2 else None
+    if len(steps) == 1:
+        made = _requantised
+    q = np.arange(256).astype(np.uint8).view(np.int8).astype(np.int64) - x.zero[0]
+    whole = made(steps[0], q, x.scale[0], y.scale[0]) if made else None
+    if whole is None:
+        return None
+    low, high = round(steps[-1].beta), round(steps[-1].gamma)
+    bounded = np.clip(np.clip(whole, low, high) + y.zero[0], y.low, y.high)
+    return bounded.astype(np.int8)
+
+
+def _requantised(last: Activation, q: Integers, x: float, y: float) -> Integers | None:
+    """QUANTIZE, and RELU and its like, whose factor is a quotient of float32: where that is
+    different, nothing tells which one it is."""
+    del last
+    exact, short = (multiplied(q, *quantised_multiplier(f)) for f in (x / y, _quotient(x, y)))
+    return exact if np.array_equal(exact, short) else None
+
+
+def _leaky(function: Activation, q: Integers, x: float, y: float) -> Integers | None:
+    slope = np.float32(x) * np.float32(function.alpha) / np.float32(y)
+    below = multiplied(q, *quantised_multiplier(float(slope)))
+    above = multiplied(q, *quantised_multiplier(_quotient(x, y)))
+    return np.where(q >= 0, above, below)
+
+
+def _quotient(x: float, y: float) -> float:
+    return float(np.float32(x) / np.float32(y))
+
+
+def _looked_up(
+    of: Callable[[Floats], Floats],
+) -> Callable[[Activation, Integers, float, float], Integers | None]:
+    """A table that TensorFlow Lite makes of a function of float32."""
+
+    def table(function: Activation, q: Integers, x: float, y: float) -> Integers | None:
+        del function
+        inverse = _ONE / np.float32(y)
+        scaled = of(np.float32(x) * q.astype(np.float32)) * inverse
+        away: Integers = np.trunc(scaled + np.copysign(0.5, scaled)).astype(np.int64)
+        return away
+
+    return table
+
+
+def _exp(x: Floats) -> Floats:
+    """Rounded once, as good as any library's."""
+    with np.errstate(over="ignore"):
+        return np.exp(x.astype(np.float64)).astype(np.float32)
+
+
+_FUNCTIONS: Mapping[str, Callable[[Activation, Integers, float, float], Integers | None]] = {
+    "leaky_relu": _leaky,
+    "sigmoid": _looked_up(lambda x: _ONE / (_ONE + _exp(-x))),
+    "tanh": _looked_up(lambda x: np.tanh(x.astype(np.float64)).astype(np.float32)),
+}

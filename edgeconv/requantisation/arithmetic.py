@@ -1,0 +1,91 @@
+"""Which arithmetic results in integers follow: what a model says, or what TensorFlow Lite does.
+
+Each row says what kernels compute of sums, pairs and averages so that the results are those; None
+where there is no such kernel.  ``--requantise`` picks one for a network (`ir.Graph.requantise`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from edgeconv.requantisation import tflite
+from edgeconv.requantisation.averages import Average, averages
+from edgeconv.requantisation.by_value import ByValue, by_value, product
+from edgeconv.requantisation.exact import Integers, Reals, Sums
+from edgeconv.requantisation.forms import Fixed, fixed
+from edgeconv.requantisation.pair import Affine, PairSum, pair_sum
+from edgeconv.requantisation.twice import Twice, twice
+
+EXACT, TFLITE = "exact", "tflite"
+_WHOLE = Affine(1.0, 0)
+Form = Fixed | Twice
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """``words``: how many kernels read of every channel.  ``unit``: what the sums of a layer count
+    in, of the input's scale, the filters', and whether it is fully connected.  ``sums``: how sums
+    become a result.  ``pair``, ``product``, ``by_value``: of operands, result and its bounds;
+    ``by_value`` of a kind before.  ``average``: of window sizes, operand, result and bounds."""
+
+    words: int
+    unit: Callable[[float, Reals, bool], Reals]
+    sums: Callable[[Sums], Form | None]
+    pair: Callable[[Affine, Affine, Affine, int, int], PairSum | None]
+    product: Callable[[Affine, Affine, Affine, int, int], Form | None]
+    by_value: Callable[[str, Affine, Affine, Affine, int, int], ByValue | None]
+    average: Callable[[Sequence[int], Affine, Affine, int, int], Average | None]
+
+
+def _exact_unit(x: float, filters: Reals, dense: bool) -> Reals:
+    del dense
+    product_of_both: Reals = filters * x
+    return product_of_both
+
+
+def _tflite_pair(a: Affine, b: Affine, y: Affine, low: int, high: int) -> PairSum | None:
+    return pair_sum(a, b, y, low, high, says=tflite.added)
+
+
+def _tflite_by_value(
+    kind: str, a: Affine, b: Affine, y: Affine, low: int, high: int
+) -> ByValue | None:
+    return by_value(kind, a, b, y, low, high, says=_tflite_says)
+
+
+def _tflite_says(
+    kind: str, a: Affine, b: Affine, y: Affine, low: int, high: int
+) -> Integers | None:
+    if kind == "mul":
+        return tflite.multiplied_pairs(a, b, y, low, high)
+    negative = {"add": (1, 1), "sub": (1, -1), "sub_from": (-1, 1)}[kind]
+    of_a, of_b = (
+        replace(each, scale=each.scale * sign) for each, sign in zip((a, b), negative, strict=True)
+    )
+    return tflite.added(of_a, of_b, y, low, high)
+
+
+def _tflite_average(
+    counts: Sequence[int], x: Affine, y: Affine, low: int, high: int
+) -> Average | None:
+    """AVERAGE_POOL_2D: of the integers themselves, whose zero point is that of the result.  Bounds
+    of an activation may have changed it."""
+    if x != y or high - low < 255:
+        return None
+    return averages(counts, _WHOLE, _WHOLE, low, high, away=True)
+
+
+ARITHMETICS: Mapping[str, Arithmetic] = {
+    EXACT: Arithmetic(2, _exact_unit, fixed, pair_sum, product, by_value, averages),
+    TFLITE: Arithmetic(
+        3,
+        lambda x, filters, dense: tflite.units(x, filters, dense=dense),
+        twice,
+        _tflite_pair,
+        tflite.product,
+        _tflite_by_value,
+        _tflite_average,
+    ),
+}
+NAMES = tuple(ARITHMETICS)

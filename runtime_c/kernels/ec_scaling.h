@@ -1,0 +1,33 @@
+/* How int32 sums become whole numbers of the result, a vector at a time:
+
+       floor((high_word(sum * multiplier) + offset) / 2^right)
+
+   Needs ec_integers_<isa>.h; without that there is nothing here.  ec_scaling_twice.h is the other one of these. */
+#ifdef EC_INTEGERS_H
+#ifndef EC_SCALING_H
+#define EC_SCALING_H
+
+enum { EC_SCALING_WORDS = 2 }; /* of a channel: what its sum starts with, and this: */
+typedef ec_ivec ec_scaling;
+
+/* Of the channels whose multipliers lie at `multiplier`; what else they have lies `apart` behind. */
+EC_INLINE ec_scaling ec_scaling_at(const int32_t *multiplier, ptrdiff_t apart)
+{
+    (void)apart;
+    return ec_iload(multiplier);
+}
+
+/* Of one channel. */
+EC_INLINE ec_scaling ec_scaling_of(int multiplier, int shift)
+{
+    (void)shift;
+    return ec_iset1(multiplier);
+}
+
+EC_INLINE ec_ivec ec_scaled(ec_ivec sum, const ec_scaling by, int offset, int right)
+{
+    return ec_ishift_right(ec_iadd(ec_imul_high(sum, by), ec_iset1(offset)), right);
+}
+
+#endif
+#endif
