@@ -105,7 +105,8 @@ def require_weights(project: Project, model: Path) -> None:
     Raises EdgeconvError: another model, or filters or biases that are not its own.
     """
     shapes = {port.name: port.shape for port in project.inputs}
-    graph = passes.optimise(frontend.load(model, input_shapes=shapes, cut_at=project.cut))
+    loaded = frontend.load(model, input_shapes=shapes, cut_at=project.cut)
+    graph = passes.optimise(replace(loaded, requantise=project.requantise))
     _check_exact(project, graph, _constants(project, graph))
 
 

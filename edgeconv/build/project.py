@@ -22,6 +22,7 @@ from edgeconv.errors import UsageError
 from edgeconv.frontend.cut import Cut
 from edgeconv.owned.folder import claim, put
 from edgeconv.owned.journal import recover
+from edgeconv.requantisation import EXACT
 from edgeconv.visible import json_text
 
 COMPILE_FLAGS = (*BASE_FLAGS, *MEASURE_FLAGS, *FIRMWARE_FLAGS, *FIRMWARE_LINK)
@@ -132,6 +133,11 @@ class Project:
     def cut(self) -> Cut:
         """The part of the model that it is."""
         return Cut.of(self.report["model"].get("cut"))
+
+    @property
+    def requantise(self) -> str:
+        """Whose arithmetic its results in integers follow."""
+        return str(self.report["program"].get("requantise", EXACT))
 
     def board(self) -> Board:
         """The board it was compiled for, as seen from this machine; raises as ``board.load``."""

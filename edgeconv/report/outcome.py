@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -13,6 +14,7 @@ from edgeconv.bench import Timing
 from edgeconv.names import path_ends
 from edgeconv.report.numbers import finite
 from edgeconv.report.text import NAME_WIDTH, plain_table
+from edgeconv.requantisation import EXACT
 from edgeconv.verify import Difference, Verification
 from edgeconv.verify.pieces import Pieces
 
@@ -65,6 +67,7 @@ def _by_piece(result: Verification, pieces: Pieces) -> list[str]:
         name: found
         for name, found in pieces.differences.items()
         if not found.within(result.tolerance)
+        and (pieces.requantise == EXACT or name not in pieces.exact)
     }
     defects = set(pieces.defects(result.tolerance))
     unknown = f"; {pieces.unknown} more have no tensor of the model" if pieces.unknown else ""
@@ -84,6 +87,10 @@ def _in_integers(runtime: str, pieces: Pieces) -> list[str]:
     if not pieces.exact:
         return []
     found = pieces.exact.values()
+    if pieces.requantise != EXACT:
+        wrong, numbers = sum(each.wrong for each in found), sum(each.numbers for each in found)
+        words = f"{len(found)} of them are computed in integers: {wrong} of {numbers:,} numbers are"
+        return [f"{words} not those of TensorFlow Lite's reference kernels", *_named_wrong(pieces)]
     apart, beyond = sum(each.apart for each in found), sum(each.unexplained for each in found)
     words = (
         f"{len(found)} of them are computed in integers: {sum(each.wrong for each in found)} of "
@@ -92,13 +99,15 @@ def _in_integers(runtime: str, pieces: Pieces) -> list[str]:
     words += f"of {escape(runtime)}, which sums float32, {apart} are not"
     if apart:
         words += f", {apart - beyond} of them proven ties: the bound on their error reaches across"
-    lines = [words]
+    return [words, *_named_wrong(pieces)]
+
+
+def _named_wrong(pieces: Pieces) -> Iterator[str]:
     for name, each in [(n, e) for n, e in pieces.exact.items() if not e.right][:_MOST_NAMED]:
         what = f"{each.wrong} of {each.numbers:,} numbers are not what the model says"
         if not each.wrong:
             what = f"{each.unexplained} numbers of the reference are beyond float32's error"
-        lines.append(f"[red]differs[/]: {escape(name)}: {what}")
-    return lines
+        yield f"[red]differs[/]: {escape(name)}: {what}"
 
 
 def verification_json(result: Verification) -> dict[str, Any]:

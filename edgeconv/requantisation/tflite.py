@@ -33,20 +33,28 @@ def added(a: Affine, b: Affine, result: Affine, low: int, high: int) -> Integers
     if b.scale == 0:
         factor = quantised_multiplier(a.scale / result.scale)
         return _stored(multiplied(of_a + 0 * of_b, *factor), result, low, high)
-    largest = 2 * max(abs(a.scale), abs(b.scale))
-    total = np.zeros((256, 256), np.int64)
-    for whole, scale in ((of_a, a.scale), (of_b, b.scale)):
-        own = multiplied(whole << _LEFT, *quantised_multiplier(abs(scale) / largest))
-        total = total + own * (1 if scale > 0 else -1)
-    multiplier, shift = quantised_multiplier(largest / (2**_LEFT * result.scale))
-    if shift < 0:
-        return None
-    return _stored(multiplied(total, multiplier, shift), result, low, high)
+    found = summed((of_a, of_b), (a.scale, b.scale), result.scale)
+    return None if found is None else _stored(found, result, low, high)
+
+
+def summed(
+    whole: tuple[Integers, Integers], scales: tuple[float, float], result: float
+) -> Integers | None:
+    """Integers less their zero points, added up in steps of ``result``, as ADD does and of a
+    negative scale SUB; None where the factor of the sum is not below 1."""
+    largest = 2 * max(map(abs, scales))
+    of_a, of_b = (
+        multiplied(each << _LEFT, *quantised_multiplier(abs(scale) / largest))
+        * (1 if scale > 0 else -1)
+        for each, scale in zip(whole, scales, strict=True)
+    )
+    multiplier, shift = quantised_multiplier(largest / (2**_LEFT * result))
+    return None if shift < 0 else multiplied(of_a + of_b, multiplier, shift)
 
 
 def multiplied_pairs(a: Affine, b: Affine, result: Affine, low: int, high: int) -> Integers | None:
     """MUL, of every pair likewise."""
-    multiplier, shift = quantised_multiplier(_product_factor(a, b, result))
+    multiplier, shift = quantised_multiplier(product_factor(a, b, result))
     if shift < 0:
         return None
     products = (_STORED - a.zero)[:, None] * (_STORED - b.zero)[None, :]
@@ -57,11 +65,12 @@ def product(a: Affine, b: Affine, result: Affine, low: int, high: int) -> Twice 
     """How (a - zero_a) (b - zero_b) becomes the result of MUL, as the sum of one channel."""
     ends = np.outer([-128 - a.zero, 127 - a.zero], [-128 - b.zero, 127 - b.zero])
     least, most = (np.array([bound], np.int64) for bound in (ends.min(), ends.max()))
-    unit = np.array([_product_factor(a, b, result)])
+    unit = np.array([product_factor(a, b, result)])
     return twice(Sums(unit, np.zeros(1), least, most, 1.0, result.zero, low, high))
 
 
-def _product_factor(a: Affine, b: Affine, result: Affine) -> float:
+def product_factor(a: Affine, b: Affine, result: Affine) -> float:
+    """That of MUL, in float32."""
     scales = (np.float32(each.scale) for each in (a, b, result))
     first, second, third = scales
     return float(first * second / third)

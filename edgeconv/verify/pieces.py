@@ -18,7 +18,7 @@ the bound on their error has to reach from one to the other.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ import numpy.typing as npt
 
 from edgeconv.ir.candidate import INTEGERS
 from edgeconv.ir.layout import Layout
+from edgeconv.requantisation import EXACT
 from edgeconv.verify.compare import Difference, compare
 from edgeconv.verify.exact.value import Value
 from edgeconv.verify.layers import Steps, original_name, pieces
@@ -66,20 +67,25 @@ class Pieces:
     """``differences``: of every result of the program, beyond what rounding the other way explains,
     by the layer's name.  ``ties``: numbers that were rounded the other way, of ``numbers`` in all;
     ``unknown``: layers whose results the model does not have.  ``exact``: those of the results that
-    are held to exact arithmetic too."""
+    are held to exact arithmetic too.  ``requantise``: where that is TensorFlow Lite's instead, to
+    nothing else: a row of `ARITHMETICS`."""
 
     differences: Mapping[str, Difference]
     ties: int
     numbers: int
     unknown: int
     exact: Mapping[str, InIntegers] = field(default_factory=dict)
+    requantise: str = EXACT
 
     def defects(self, tolerance: float) -> list[str]:
         """The layers whose results are no right ones, in execution order."""
         return [
             name
             for name, found in self.differences.items()
-            if not found.within(tolerance) or (name in self.exact and not self.exact[name].right)
+            if (
+                (name not in self.exact or self.requantise == EXACT) and not found.within(tolerance)
+            )
+            or (name in self.exact and not self.exact[name].right)
         ]
 
 
@@ -91,11 +97,12 @@ def compare_pieces(
     beside: Beside,
     exactly: Exactly,
     steps: Steps = (),
+    requantise: str = EXACT,
 ) -> Pieces:
     """Compare what is in ``trace`` (execution order) and the program's ``outputs`` with the model.
 
     ``reference``: what the model computes of the same inputs, by ONNX name, for shapes and types.
-    ``steps``: those of the report.
+    ``steps``: those of the report.  ``requantise``: whose arithmetic integers follow.
     ``beside``: what its pieces make of results, where a part of the largest magnitude is added to
     whatever is rounded (``frontend.reference_beside``).
     ``exactly``: what the model makes of results in exact arithmetic, as far as it is known; asked
@@ -117,7 +124,8 @@ def compare_pieces(
         results.setdefault(name, values)
     own = beside(results, 0.0)
     exact = _in_integers(found, own, exactly(results), in_integers(layers, results))
-    return _judged(found, results, own, beside, unknown, exact)
+    judged = _judged(found, results, own, beside, unknown, exact)
+    return replace(judged, requantise=requantise)
 
 
 def in_integers(layers: Sequence[Mapping[str, Any]], known: Collection[str]) -> frozenset[str]:

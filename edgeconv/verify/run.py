@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -147,7 +147,14 @@ def verify(
         taken = report.get("steps", ())
         exactly = partial(_exactly, project, model, feeds)
         pieces = compare_pieces(
-            report["layers"], trace, got, reference.values, beside, exactly, taken
+            report["layers"],
+            trace,
+            got,
+            reference.values,
+            beside,
+            exactly,
+            taken,
+            project.requantise,
         )
     results: list[LayerResult] = []
     if layers:
@@ -188,7 +195,8 @@ def _exactly(
     if not any(layer.get("compute") == INTEGERS for layer in project.report["layers"]):
         return {}
     shapes = {port.name: port.shape for port in project.inputs}
-    return expected(load(model, input_shapes=shapes, cut_at=project.cut), {**feeds, **results})
+    graph = load(model, input_shapes=shapes, cut_at=project.cut)
+    return expected(replace(graph, requantise=project.requantise), {**feeds, **results})
 
 
 def _rounded(

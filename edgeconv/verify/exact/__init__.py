@@ -19,7 +19,9 @@ from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.grids import rounded_to
 from edgeconv.ir.quantisation import integers_of
+from edgeconv.requantisation import TFLITE
 from edgeconv.requantisation.reals import Reals, UndecidedError, multiples, numbers
+from edgeconv.verify.exact import tflite
 from edgeconv.verify.exact.functions import activated, added
 from edgeconv.verify.exact.operators import computed
 from edgeconv.verify.exact.value import NoExactValueError, Value, constant, stored
@@ -30,17 +32,19 @@ Array = npt.NDArray[Any]
 def expected(graph: Graph, given: Mapping[str, Array]) -> dict[str, Value]:
     """What each tensor of ``given`` would be, were all others what they are there.
 
-    ``graph``: as loaded.  ``given``: the inputs, and results of a program, by name.  Left out are
-    inputs, and what is not computed exactly: of other numbers than whole multiples of scales, and
-    by operators that have no row in ``operators``.
+    ``graph``: as loaded; where its results are to be TensorFlow Lite's, what its kernels make takes
+    the place of exact arithmetic.  ``given``: the inputs, and results of a program, by name.  Left
+    out are inputs, and what is not computed exactly: of other numbers than whole multiples of
+    scales, and by operators that have no row in ``operators``.
     """
+    writers = graph.producers()
     grids = {n: grid.alpha for n, grid in rounded_to(graph).items() if math.isfinite(grid.beta)}
     values: dict[str, Value] = {}
     for name in graph.inputs:
         _put(values, name, _as_given(given[name], None))
     found: dict[str, Value] = {}
     for node in graph.nodes:
-        made = _result(node, graph, values)
+        made = _result(node, graph, writers, values)
         name = node.output
         if name in given:
             if made is not None:
@@ -50,10 +54,14 @@ def expected(graph: Graph, given: Mapping[str, Array]) -> dict[str, Value]:
     return found
 
 
-def _result(node: Node, graph: Graph, values: Mapping[str, Value]) -> Value | None:
+def _result(
+    node: Node, graph: Graph, writers: Mapping[str, Node], values: Mapping[str, Value]
+) -> Value | None:
     """The output of ``node``; None where it is not to be had."""
     epilogue = node.epilogue
     with suppress(NoExactValueError, UndecidedError, KeyError):
+        if node.op == "Quantise" and graph.requantise == TFLITE:
+            return tflite.quantised(node, graph, writers, values)
         weighted = node.op in WEIGHTED  # whose constants are read as what they are multiples of
         names = node.inputs[:1] if weighted else [name for name in node.inputs if name]
         operands = [values[n] if n in values else _constant(graph, n) for n in names]

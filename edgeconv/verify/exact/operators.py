@@ -74,7 +74,7 @@ def single(x: Value) -> tuple[Term, tuple[Reals, ...]]:
     return term, tuple(factor.reshape(()) for factor in term.factors)
 
 
-def _filters(node: Node, graph: Graph) -> tuple[Reals, Reals]:
+def filters_of(node: Node, graph: Graph) -> tuple[Reals, Reals]:
     """Those of a Conv or Dense as whole numbers, and the unit of each output channel."""
     encoding = node.attrs.get("storage")
     weights: npt.NDArray[Any] | None = graph[node.inputs[1]].data
@@ -98,7 +98,7 @@ def _summed(
     """``total`` of an input and filters, and the bias; ``channels``: the shape of one number per
     output channel."""
     term, factors = single(x)
-    w, units = _filters(node, graph)
+    w, units = filters_of(node, graph)
     terms_of_sum = int(np.prod(w.shape[1:]))
     reach = float(np.abs(term.whole).max(initial=0)) * np.abs(w).max(initial=0.0) * terms_of_sum
     if reach >= _EXACT:
