@@ -21,6 +21,7 @@ Bytes = npt.NDArray[np.int8]
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
 _ONE = np.float32(1)
+_FAR = 2.0**20  # beyond all integers of eight bits
 
 
 @lru_cache(maxsize=1024)
@@ -83,8 +84,20 @@ def _exp(x: Floats) -> Floats:
         return np.exp(x.astype(np.float64)).astype(np.float32)
 
 
+def _bounded(function: Activation, q: Integers, x: float, y: float) -> Integers | None:
+    """RELU and its like."""
+    low, high = (0.0, np.inf) if function.kind == "relu" else (function.alpha, function.beta)
+    whole = multiplied(q, *quantised_multiplier(_quotient(x, y)))
+    bounds = np.clip(np.array([low, high], np.float32) / np.float32(y), -_FAR, _FAR)
+    least, most = np.trunc(bounds + np.copysign(0.5, bounds)).astype(np.int64)
+    bounded: Integers = np.minimum(np.maximum(whole, least), most)
+    return bounded
+
+
 _FUNCTIONS: Mapping[str, Callable[[Activation, Integers, float, float], Integers | None]] = {
+    "clip": _bounded,
     "leaky_relu": _leaky,
+    "relu": _bounded,
     "sigmoid": _looked_up(lambda x: _ONE / (_ONE + _exp(-x))),
     "tanh": _looked_up(lambda x: np.tanh(x.astype(np.float64)).astype(np.float32)),
 }

@@ -25,7 +25,7 @@ from edgeconv.requantisation.exact import Integers, Sums
 
 Words = npt.NDArray[np.int32]
 _MOST_SHIFT = 31
-_REACH = 2**31
+_REACH = 2**31 - 512  # so that offsets can be added to what is left of a sum
 
 
 def quantised_multiplier(real: float) -> tuple[int, int]:

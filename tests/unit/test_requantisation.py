@@ -139,7 +139,7 @@ def test_kernels_compute_the_form(tmp_path: Path) -> None:
         + "};\nint main(void) {\n"
         "    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)\n"
         '        printf("%d\\n", ec_int8_of_sum(cases[i].as, cases[i].sum + cases[i].start,\n'
-        "                                       cases[i].multiplier));\n"
+        "                                       &cases[i].multiplier, 1));\n"
         "    return 0;\n}\n"
     )
     program = tmp_path / "forms"

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from edgeconv.encoding import Encoding, int8
 from edgeconv.ir.activation import Activation
@@ -37,6 +39,17 @@ class _Operand:
     scale: float
 
 
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """An operator in front of a rounding to ``y``; ``bias``: in real numbers."""
+
+    node: Node
+    graph: Graph
+    operands: list[_Operand]
+    bias: npt.NDArray[Any] | None
+    y: Encoding
+
+
 def quantised(
     node: Node, graph: Graph, writers: Mapping[str, Node], values: Mapping[str, Value]
 ) -> Value:
@@ -54,12 +67,10 @@ def quantised(
             movement.insert(0, behind)
         name = behind.inputs[0]
     writer = writers.get(name)
-    rule = _RULES.get(writer.op) if writer else None
-    if writer is None or rule is None:
+    if writer is None or writer.op == "Dequantise":
         whole = _tabulated(_operand(values[name]), functions, encoding)
     else:
-        operands = [_operand(values[n]) for n in _computed(writer)]
-        whole = _bounded(rule(writer, operands, graph, encoding), functions, encoding)
+        whole = _bounded(_computed(writer, graph, writers, values, encoding), functions, encoding)
     for each in movement:
         whole = moved(each, _integers(whole), graph).real.terms[0].whole
     return _integers(np.clip(whole + encoding.zero[0], encoding.low, encoding.high))
@@ -70,8 +81,27 @@ def _integers(whole: Integers) -> Value:
     return Value(multiples(whole), lambda: np.full(whole.shape, np.inf))
 
 
-def _computed(node: Node) -> tuple[str, ...]:
-    return node.inputs if node.op == "Binary" else node.inputs[:1]
+def _computed(
+    node: Node,
+    graph: Graph,
+    writers: Mapping[str, Node],
+    values: Mapping[str, Value],
+    y: Encoding,
+) -> Integers:
+    """The result of ``node`` in steps of ``y``, less its zero point."""
+    bias = None
+    if node.op == "Binary" and node.attrs["kind"] == "add" and graph[node.inputs[1]].is_constant:
+        # A bias that ONNX adds by itself.
+        bias, node = graph[node.inputs[1]].constant(), writers[node.inputs[0]]
+        if node.op != "Dense":
+            raise NoExactValueError
+    elif node.op in ("Conv", "Dense") and len(node.inputs) > 2 and node.inputs[2]:
+        bias = graph[node.inputs[2]].constant()
+    rule = _RULES.get(node.op)
+    if rule is None:
+        raise NoExactValueError
+    names = node.inputs if node.op == "Binary" else node.inputs[:1]
+    return rule(_Call(node, graph, [_operand(values[name]) for name in names], bias, y))
 
 
 def _operand(value: Value) -> _Operand:
@@ -109,40 +139,38 @@ def _tabulated(x: _Operand, functions: list[Activation], y: Encoding) -> Integer
     return found
 
 
-def _conv(node: Node, operands: list[_Operand], graph: Graph, y: Encoding) -> Integers:
-    out = graph[node.output].shape[2:]
-    (x,), (w, units) = operands, filters_of(node, graph)
-    sums = convolved(x.whole.astype(np.float64), w, node.attrs, out).astype(np.int64)
-    return _scaled(node, sums, graph, tflite.units(x.scale, units, dense=False), y)
+def _conv(call: _Call) -> Integers:
+    (x,), (w, units) = call.operands, filters_of(call.node, call.graph)
+    out = call.graph[call.node.output].shape[2:]
+    sums = convolved(x.whole.astype(np.float64), w, call.node.attrs, out).astype(np.int64)
+    return _scaled(call, sums, tflite.units(x.scale, units, dense=False), (-1, *(1,) * len(out)))
 
 
-def _dense(node: Node, operands: list[_Operand], graph: Graph, y: Encoding) -> Integers:
-    (x,), (w, units) = operands, filters_of(node, graph)
+def _dense(call: _Call) -> Integers:
+    (x,), (w, units) = call.operands, filters_of(call.node, call.graph)
     sums = (x.whole.astype(np.float64) @ w.T).astype(np.int64)
-    return _scaled(node, sums, graph, tflite.units(x.scale, units, dense=True), y)
+    return _scaled(call, sums, tflite.units(x.scale, units, dense=True), (-1,))
 
 
-def _scaled(node: Node, sums: Integers, graph: Graph, unit: Reals, y: Encoding) -> Integers:
-    """Sums of whole numbers, with the bias, in steps of the result."""
-    channels = (-1, *(1,) * (sums.ndim - 2)) if node.op == "Conv" else (-1,)
-    bias = graph[node.inputs[2]].data if len(node.inputs) > 2 and node.inputs[2] else None
-    if bias is not None:
-        whole, rest = in_units(bias.astype(np.float64), unit)
+def _scaled(call: _Call, sums: Integers, unit: Reals, channels: tuple[int, ...]) -> Integers:
+    """Sums of whole numbers, with the bias; ``channels``: the shape of one number for each."""
+    if call.bias is not None:
+        whole, rest = in_units(call.bias.astype(np.float64).reshape(-1), unit)
         if rest.any():
             raise NoExactValueError
         sums = sums + whole.reshape(channels)
-    factors = [quantised_multiplier(float(each) / y.scale[0]) for each in unit]
+    factors = [quantised_multiplier(float(each) / call.y.scale[0]) for each in unit]
     multiplier, shift = (
         np.array(each, np.int64).reshape(channels) for each in zip(*factors, strict=True)
     )
     return multiplied(sums, multiplier, shift)
 
 
-def _binary(node: Node, operands: list[_Operand], graph: Graph, y: Encoding) -> Integers:
-    kind, shape = node.attrs["kind"], graph[node.output].shape
-    a, b = operands
-    of_a, of_b = (np.broadcast_to(each.whole, shape) for each in operands)
-    result = Affine(y.scale[0], 0)
+def _binary(call: _Call) -> Integers:
+    kind, shape = call.node.attrs["kind"], call.graph[call.node.output].shape
+    a, b = call.operands
+    of_a, of_b = (np.broadcast_to(each.whole, shape) for each in call.operands)
+    result = Affine(call.y.scale[0], 0)
     if kind == "mul":
         factor = tflite.product_factor(Affine(a.scale, 0), Affine(b.scale, 0), result)
         return multiplied(of_a * of_b, *quantised_multiplier(factor))
@@ -155,9 +183,10 @@ def _binary(node: Node, operands: list[_Operand], graph: Graph, y: Encoding) -> 
     return found
 
 
-def _pool(node: Node, operands: list[_Operand], graph: Graph, y: Encoding) -> Integers:
+def _pool(call: _Call) -> Integers:
     """AVERAGE_POOL_2D divides sums of the integers themselves."""
-    (x,), out, attrs = operands, graph[node.output].shape[2:], node.attrs
+    (x,), attrs, y = call.operands, call.node.attrs, call.y
+    out = call.graph[call.node.output].shape[2:]
     if attrs["mode"] != "average" or x.scale != y.scale[0]:
         raise NoExactValueError
     stored = (x.whole + y.zero[0]).astype(np.float64)
@@ -168,5 +197,9 @@ def _pool(node: Node, operands: list[_Operand], graph: Graph, y: Encoding) -> In
     return quotient - y.zero[0]
 
 
-Rule = Callable[[Node, list[_Operand], Graph, Encoding], Integers]
-_RULES: Mapping[str, Rule] = {"Binary": _binary, "Conv": _conv, "Dense": _dense, "Pool": _pool}
+_RULES: Mapping[str, Callable[[_Call], Integers]] = {
+    "Binary": _binary,
+    "Conv": _conv,
+    "Dense": _dense,
+    "Pool": _pool,
+}
