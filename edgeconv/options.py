@@ -34,8 +34,9 @@ class CompileOptions:
     ``renames``: what the C API is to call inputs and outputs, by name (``codegen.port_names``).
     ``selftest``: the library has a function that compares an inference with its known outputs.
     ``threads``: cores that share the layers.  ``cut``: the part of the model that is meant.
-    ``rounding``: how numbers are brought to a format, one of ROUNDINGS.  ``requantise``: how results in integers are rounded, a row of
-    `ARITHMETICS`: as the model says, or as TensorFlow Lite's kernels do.
+    ``rounding``: how numbers are brought to a format, one of ROUNDINGS.
+    ``requantise``: how results in integers are rounded, a row of `ARITHMETICS`: as the model says,
+    or as TensorFlow Lite's kernels do.
     """
 
     model: Path
