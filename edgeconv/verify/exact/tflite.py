@@ -152,14 +152,14 @@ def _dense(call: _Call) -> Integers:
     return _scaled(call, sums, tflite.units(x.scale, units, dense=True), (-1,))
 
 
-def _scaled(call: _Call, sums: Integers, unit: Reals, channels: tuple[int, ...]) -> Integers:
-    """Sums of whole numbers, with the bias; ``channels``: the shape of one number for each."""
+def _scaled(call: _Call, sums: Integers, scales: Reals, channels: tuple[int, ...]) -> Integers:
+    """Sums of whole numbers that count in ``scales``, with the bias; ``channels``: the shape of one number for each."""
     if call.bias is not None:
-        whole, rest = in_units(call.bias.astype(np.float64).reshape(-1), unit)
+        whole, rest = in_units(call.bias.astype(np.float64).reshape(-1), scales)
         if rest.any():
             raise NoExactValueError
         sums = sums + whole.reshape(channels)
-    factors = [quantised_multiplier(float(each) / call.y.scale[0]) for each in unit]
+    factors = [quantised_multiplier(float(each) / call.y.scale[0]) for each in scales]
     multiplier, shift = (
         np.array(each, np.int64).reshape(channels) for each in zip(*factors, strict=True)
     )
