@@ -14,7 +14,8 @@ typedef struct ec_scaling {
 
 EC_INLINE ec_scaling ec_scaling_from(ec_ivec multiplier, ec_ivec less)
 {
-    const ec_scaling by = {multiplier, ec_ibetween(less, 0, 31), ec_ibetween(ec_iadd(less, ec_iset1(1)), 0, 1)};
+    const ec_scaling by = {.multiplier = multiplier, .first = ec_ibetween(less, 0, 31),
+                           .last = ec_ibetween(ec_iadd(less, ec_iset1(1)), 0, 1)};
     return by;
 }
 

@@ -153,7 +153,8 @@ def _dense(call: _Call) -> Integers:
 
 
 def _scaled(call: _Call, sums: Integers, scales: Reals, channels: tuple[int, ...]) -> Integers:
-    """Sums of whole numbers that count in ``scales``, with the bias; ``channels``: the shape of one number for each."""
+    """Sums of whole numbers that count in ``scales``, with the bias; ``channels``: the shape of one
+    number for each."""
     if call.bias is not None:
         whole, rest = in_units(call.bias.astype(np.float64).reshape(-1), scales)
         if rest.any():
