@@ -59,7 +59,7 @@ def quantised(
     if not encoding.is_per_tensor or encoding.high - encoding.low != _HIGH - _LOW:
         raise NoExactValueError
     name, functions, movement = node.inputs[0], list[Activation](), list[Node]()
-    while name in writers and (writers[name].op == "Unary" or moves(writers[name].op)):
+    while name in writers and (writers[name].op == "Unary" or moves(writers[name])):
         behind = writers[name]
         if behind.op == "Unary":
             functions.insert(0, behind.epilogue.before)
