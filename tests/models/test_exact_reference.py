@@ -17,7 +17,7 @@ from edgeconv.errors import EdgeconvError
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.pipeline import CompileOptions, compile_model
 from edgeconv.report.outcome import verification_json
-from edgeconv.requantisation import Fixed
+from edgeconv.requantisation import Form
 from edgeconv.verify import Verification
 from tests import onnx_models
 from tests.models.random_quantised import network
@@ -71,7 +71,7 @@ def test_random_networks_are_exact(seed: int, board: str, tmp_path: Path) -> Non
     assert known - {"z_node"} <= result.pieces.exact.keys()
 
 
-def _with_multipliers_off(node: Node, graph: Graph) -> Fixed | None:
+def _with_multipliers_off(node: Node, graph: Graph) -> Form | None:
     """By sixteen millionths: less than what float32's sums leave open of the largest."""
     form = form_of(node, graph)
     if form is None:
@@ -98,7 +98,7 @@ def test_a_wrong_kernel_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert document["pieces"]["exact"][found[0]]["wrong"] > 0
 
 
-def _with_one_off_by_one(node: Node, graph: Graph) -> Fixed | None:
+def _with_one_off_by_one(node: Node, graph: Graph) -> Form | None:
     form = form_of(node, graph)
     if form is None or node.name != "y0_node":
         return form
