@@ -240,15 +240,15 @@ class _Emitter:
         return Call(
             position,
             layer,
-            self._comment(layer),
+            self._comment(layer, shares),
             code,
             self.tensor_expression(output),
             self.memory.places[output].bytes,
             shared,
         )
 
-    def _comment(self, layer: Layer) -> tuple[str, ...]:
-        """What the engineer on the board wants to know of a call."""
+    def _comment(self, layer: Layer, shares: Sequence[Share]) -> tuple[str, ...]:
+        """What the engineer on the board wants to know of a call, which ``shares`` are parts of."""
         node, graph = layer.node, self.choice.graph
         origin = ", ".join(shortened(name) for name in dict.fromkeys(node.origin)) or shortened(
             node.name
@@ -264,6 +264,7 @@ class _Emitter:
         formats = sorted(str(form) for form in {blob.storage for blob in layer.blobs} - {FLOAT32})
         tail = f"; {weights} bytes of weights" if weights else ""
         tail += f", filters in {', '.join(formats)}" if formats else ""
+        tail += f"; {len(shares)} workers" if shares else ""
         lines = (head, flow, f"{work}{layer.algorithm}{f' ({plan})' if plan else ''}{tail}")
         return tuple(c_comment(line) for line in lines)
 

@@ -30,6 +30,16 @@ def integers_of(choice: Choice) -> frozenset[str]:
     return frozenset(tensor.name for tensor in tensors if tensor.storage.scale)
 
 
+def thread_notes(choice: Choice, asked: int) -> tuple[str, ...]:
+    """Where fewer threads are used than were ``asked`` for."""
+    used = choice.threads
+    if used == asked:
+        return ()
+    if used == 1:
+        return (f"--threads {asked}: no layer gains by it, and the program has one thread",)
+    return (f"--threads {asked}: no layer gains by more than {used}, which the program has",)
+
+
 def port_notes(choice: Choice, asked: str) -> tuple[str, ...]:
     """Says where inputs and outputs lie if nobody ``asked`` for it."""
     return (_IN_ARENA,) if choice.io == "arena" and not asked else ()

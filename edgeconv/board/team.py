@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from edgeconv.board import Board
 from edgeconv.errors import UsageError
 
-# Seconds: two cores of a Zen 4 take less than half of it where the other one spins.
+# Seconds.  Two cores of a Zen 4 take 0.1 us to 1 us (edgeconv/machine/fork_join.c); the rest is for
+# caches that a share finds cold, and for others that use the cores.
 FORK_JOIN = 3e-6
 TOGETHER = 2.0
 

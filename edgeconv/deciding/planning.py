@@ -16,6 +16,7 @@ from edgeconv.choice_notes import (
     integers_of,
     minimal_filter_notes,
     port_notes,
+    thread_notes,
 )
 from edgeconv.choose.sharing import share_out
 from edgeconv.choose.storage import INT8, NO_RESULT, OUTPUT
@@ -160,6 +161,7 @@ class Planner:
             *self.filtering.notes,
             *integer_notes(choice, storage),
             *port_notes(choice, self.options.io),
+            *thread_notes(choice, self.options.threads),
         )
         return Draft(
             allowed=allowed,

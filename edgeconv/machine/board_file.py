@@ -51,6 +51,8 @@ def render(
         ]
         if machine.host.memory:
             blocks += [("[[memory]]", _memory(machine.host.memory, measured.memory))]
+    if measured and measured.fork_join:
+        blocks += [("[threads]", _threads(measured.fork_join))]
     toolchain: list[Row] = [("cc", _list(NATIVE_CC), "")]
     toolchain += [("flags", _list(flags), "as these numbers were measured")] if flags else []
     toolchain += [("install", _text(INSTALL), "")]
@@ -150,6 +152,11 @@ def _memory(total: int, level: Level) -> list[Row]:
         ("bandwidth", _text(f"{three_digits(level.bandwidth / scale)}{unit}"), in_a_row),
         ("latency", _text(f"{three_digits(1e9 * level.latency)}ns"), at_random),
     ]
+
+
+def _threads(fork_join: float) -> list[Row]:
+    text = f"{three_digits(1e6 * fork_join)}us"
+    return [("fork_join", _text(text), "measured: another core that looks out for it, and back")]
 
 
 def _block(title: str, rows: Sequence[Row]) -> Iterator[str]:

@@ -13,7 +13,7 @@ from edgeconv.board import Board
 from edgeconv.cache import Cache
 from edgeconv.machine import buffers
 from edgeconv.machine.probe import Machine
-from edgeconv.machine.programs import Programs
+from edgeconv.machine.programs import FORK_JOIN, Programs
 from edgeconv.progress import Share, Tell, nobody
 
 SAMPLES = 7
@@ -43,7 +43,8 @@ class Measured:
     ``clock``: Hz while vector code runs.  ``macs_per_cycle``: float32 multiply-adds in ``form``, a
     register tile such as "9x3" or "vectors" for registers alone.  ``caches``: with the numbers of
     ``levels``, which run parallel to it, in whole cycles and bytes per cycle; ``sizes_measured``
-    when the kernel tells no sizes."""
+    when the kernel tells no sizes.  ``fork_join``: seconds to set another core to
+    work and to wait for it; None where there is no other of the kind."""
 
     clock: float
     macs_per_cycle: float
@@ -55,6 +56,7 @@ class Measured:
     compiler: str
     rounds: int
     samples: int
+    fork_join: float | None = None
 
 
 def measure(
@@ -83,6 +85,7 @@ def measure(
         rate: dict[str, float] = {}
         read: dict[str, float] = {}
         load: dict[str, float] = {}
+        joined: dict[str, float] = {}
         start, done = monotonic(), 0
         while done < rounds and (done < LEAST_ROUNDS or monotonic() - start < SECONDS):
             done += 1
@@ -90,6 +93,8 @@ def measure(
             _keep_best(rate, programs.run("rate", samples))
             _keep_best(read, programs.run("bandwidth", samples, stream))
             _keep_best(load, programs.run("latency", samples, chase))
+            if len(machine.measured) > 1:
+                _keep_best(joined, programs.run(FORK_JOIN, samples))
     cycle = min(seconds for name, seconds in rate.items() if name.startswith(_CYCLE))
     form = min((n for n in rate if not n.startswith(_CYCLE)), key=rate.__getitem__)
     levels = {name: Level(1 / read[name], load[name], stream[name], chase[name]) for name in stream}
@@ -108,6 +113,7 @@ def measure(
         compiler=f"{programs.compiler.family} {programs.compiler.version}",
         rounds=done,
         samples=samples,
+        fork_join=joined.get(FORK_JOIN),
     )
 
 

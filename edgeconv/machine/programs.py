@@ -14,7 +14,8 @@ from edgeconv.build import Compiler, compile_project, find_compiler, run_binary
 from edgeconv.errors import EdgeconvError
 from edgeconv.targets import PANELS
 
-NAMES = ("rate", "bandwidth", "latency")
+FORK_JOIN = "fork_join"
+NAMES = ("rate", "bandwidth", "latency", FORK_JOIN)
 _TIMEOUT = 120.0  # seconds of one run; a slow board takes a few
 _SAMPLE = re.compile(r"^(\S+) (\S+)$", re.M)
 _EMPTY = "int main(void) { return 0; }\n"
@@ -38,6 +39,7 @@ class Programs:
             f'-DEC_ISA_HEADER="{board.target.header}"',
             f"-DEC_TILES={tiles}",
             f"-DEC_LINE={line}",
+            "-pthread",
         )
         self._binaries = {
             name: compile_project(

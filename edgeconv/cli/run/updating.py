@@ -50,7 +50,7 @@ def _options(project: Project, model: Path) -> CompileOptions:
             rule="report.json has no command that this edgeconv understands",
             hint="compile the model again",
         ) from error
-    selftest = asked["selftest"]
+    beside = {name: asked[name] for name in ("selftest", "threads")}  # of compile alone
     asked = {option.name: asked[option.name] for option in model_options()}
     chosen = "choice" in project.report or bool(asked["calibration"])
     if chosen:
@@ -58,7 +58,7 @@ def _options(project: Project, model: Path) -> CompileOptions:
         asked["objective"] = project.report.get("choice", asked).get("objective")
         asked["storage"] = dict(_formats(project.report["layers"]))
     options = wanted(**asked)
-    return replace(options, name=project.name, selftest=selftest)
+    return replace(options, name=project.name, **beside)
 
 
 def _formats(layers: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
