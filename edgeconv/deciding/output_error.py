@@ -82,6 +82,7 @@ class OutputError:
             problem.pads[1:],
             shape[2:],
             problem.strides[1:],
+            problem.dilations[1:],
         )
         bias = node.inputs[2] if len(node.inputs) > 2 else ""
         if bias:

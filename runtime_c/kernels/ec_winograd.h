@@ -14,7 +14,8 @@
    rows of tiles are summed before they are transformed back: in one dimension a minimal filter, in
    the other a convolution.  Rows of tiles are then those of the input, which meet a strip's.
 
-   A convolution with strides is one without of the phases of its input (ec_phases.h).
+   A convolution with strides is one without of the phases of its input (ec_phases.h).  With dilation
+   pixels a dilation apart are convolved without it, as an image of their own: a grid.
 
    Filters: vectors of a micro-kernel's tile, position, row of the filter, input channel, filter.
    Panel: position, and then tile and channel; or, where the micro-kernel has its rows packed, rows of
@@ -46,6 +47,7 @@ typedef struct ec_winograd {
     int summed;                   /* rows of tiles whose products are summed */
     int phases_h, phases_w; /* of rows and columns, of which a convolution with strides has its channels, */
     int whole_h, whole_w;   /* and the first of these, whose filters have all taps; 0 without strides */
+    int dilation_h, dilation_w; /* 0 without dilation */
     int strip;                    /* tiles of a strip, a multiple of mr */
     int mr, nv;                   /* of the micro-kernel */
     int prefetch;                 /* whether filters are fetched ahead */
@@ -63,6 +65,10 @@ EC_INLINE int ec_winograd_positions(const ec_winograd spec)
 {
     return spec.taken_h * spec.taken_w;
 }
+
+/* From a tap of a filter to the next: what a tile has of rows and columns lies as far apart. */
+EC_INLINE int ec_winograd_step_h(const ec_winograd spec) { return ec_max_i(spec.dilation_h, 1); }
+EC_INLINE int ec_winograd_step_w(const ec_winograd spec) { return ec_max_i(spec.dilation_w, 1); }
 
 /* Tiles of a strip in the panel, with those that are summed. */
 EC_INLINE int ec_winograd_held(const ec_winograd spec)
@@ -95,8 +101,9 @@ EC_INLINE void ec_winograd_input(const ec_winograd spec, const float *in, int y,
     float rows[EC_WINOGRAD_TILE * EC_VL];
     float *const by_rows = spec.taken_h > 1 ? rows : to;
     const ptrdiff_t by_rows_apart = spec.taken_h > 1 ? EC_VL : apart;
-    const ec_taps down = ec_taps_within(y, spec.taken_h, 1, 0, spec.in_h);
-    const ec_taps wide = ec_taps_within(x, spec.taken_w, 1, 0, spec.in_w);
+    const int high_by = ec_winograd_step_h(spec), wide_by = ec_winograd_step_w(spec);
+    const ec_taps down = ec_taps_within(y, spec.taken_h, high_by, 0, spec.in_h);
+    const ec_taps wide = ec_taps_within(x, spec.taken_w, wide_by, 0, spec.in_w);
     for (int i = 0; i < spec.taken_h; i++) {
         ec_vec v[EC_WINOGRAD_SIDE];
         if (i < down.from || i >= down.to) {
@@ -104,15 +111,16 @@ EC_INLINE void ec_winograd_input(const ec_winograd spec, const float *in, int y,
             for (int j = 0; j < spec.taken_w; j++)
                 v[j] = ec_set1(0.0f);
         } else if (ec_taps_count(wide) == spec.taken_w) {
-            const float *const from = in + ((ptrdiff_t)(y + i) * spec.in_w + x) * EC_VL;
+            const float *const from = in + ((ptrdiff_t)(y + i * high_by) * spec.in_w + x) * EC_VL;
             EC_UNROLL
             for (int j = 0; j < spec.taken_w; j++)
-                v[j] = ec_load(from + j * EC_VL);
+                v[j] = ec_load(from + j * wide_by * EC_VL);
         } else {
-            const float *const row = in + (ptrdiff_t)(y + i) * spec.in_w * EC_VL;
+            const float *const row = in + (ptrdiff_t)(y + i * high_by) * spec.in_w * EC_VL;
             EC_UNROLL
             for (int j = 0; j < spec.taken_w; j++)
-                v[j] = j < wide.from || j >= wide.to ? ec_set1(0.0f) : ec_load(row + (x + j) * EC_VL);
+                v[j] = j < wide.from || j >= wide.to ? ec_set1(0.0f)
+                                                     : ec_load(row + (x + j * wide_by) * EC_VL);
         }
         if (spec.taken_w > 1)
             ec_transform(spec.in_rows_by, v);
@@ -124,13 +132,28 @@ EC_INLINE void ec_winograd_input(const ec_winograd spec, const float *in, int y,
         ec_winograd_columns(spec, spec.in_columns_by, spec.taken_h, rows, EC_VL, to, apart);
 }
 
-/* Tile number `tile` of an image; zeros where there is none. */
-EC_INLINE void ec_winograd_tile(const ec_winograd spec, const float *in, int tile, float *to,
-                                ptrdiff_t apart)
+/* The outputs that are made at a time: every pixel, or with dilation those a step apart from this one,
+   which have the same pixels in common. */
+typedef struct ec_winograd_grid {
+    int y, x;
+} ec_winograd_grid;
+
+/* Where a tile's first output lies. */
+EC_INLINE ec_winograd_grid ec_winograd_at(const ec_winograd spec, ec_winograd_grid grid, int tile)
+{
+    const ec_winograd_grid found = {
+        .y = grid.y + tile / spec.across * spec.made_h * ec_winograd_step_h(spec),
+        .x = grid.x + tile % spec.across * spec.made_w * ec_winograd_step_w(spec)};
+    return found;
+}
+
+/* Tile number `tile` of a grid of an image; zeros where there is none. */
+EC_INLINE void ec_winograd_tile(const ec_winograd spec, const float *in, ec_winograd_grid grid, int tile,
+                                float *to, ptrdiff_t apart)
 {
     if (tile < spec.tiles + (spec.summed - 1) * spec.across) {
-        const int y = tile / spec.across * spec.made_h, x = tile % spec.across * spec.made_w;
-        ec_winograd_input(spec, in, y - spec.pad_h, x - spec.pad_w, to, apart);
+        const ec_winograd_grid at = ec_winograd_at(spec, grid, tile);
+        ec_winograd_input(spec, in, at.y - spec.pad_h, at.x - spec.pad_w, to, apart);
         return;
     }
     for (int t = 0; t < ec_winograd_positions(spec); t++)
@@ -138,12 +161,12 @@ EC_INLINE void ec_winograd_tile(const ec_winograd spec, const float *in, int til
 }
 
 /* EC_VL tiles from number `first` on, whose channels come to lie tile by tile. */
-EC_INLINE void ec_winograd_tiles_packed(const ec_winograd spec, const float *in, int first, float *to,
-                                        ptrdiff_t apart)
+EC_INLINE void ec_winograd_tiles_packed(const ec_winograd spec, const float *in, ec_winograd_grid grid,
+                                        int first, float *to, ptrdiff_t apart)
 {
     float tiles[EC_WINOGRAD_TILE * EC_VL * EC_VL];
     for (int i = 0; i < EC_VL; i++)
-        ec_winograd_tile(spec, in, first + i, tiles + i * EC_VL, EC_VL * EC_VL);
+        ec_winograd_tile(spec, in, grid, first + i, tiles + i * EC_VL, EC_VL * EC_VL);
     for (int t = 0; t < ec_winograd_positions(spec); t++) {
         ec_vec v[EC_VL];
         EC_UNROLL
@@ -157,7 +180,8 @@ EC_INLINE void ec_winograd_tiles_packed(const ec_winograd spec, const float *in,
 }
 
 /* The strip that begins with tile number `first`. */
-EC_NEST void ec_winograd_pack(const ec_winograd spec, const float *in, int first, float *panel)
+EC_NEST void ec_winograd_pack(const ec_winograd spec, const float *in, ec_winograd_grid grid, int first,
+                              float *panel)
 {
     const int blocks = ec_ceil_div(spec.in_c, EC_VL);
     const ptrdiff_t image = (ptrdiff_t)spec.in_h * spec.in_w * EC_VL;
@@ -166,12 +190,12 @@ EC_NEST void ec_winograd_pack(const ec_winograd spec, const float *in, int first
         for (int block = 0; block < blocks; block++) {
             const float *const of = in + block * image;
             if (spec.packed)
-                ec_winograd_tiles_packed(spec, of, first + tile,
+                ec_winograd_tiles_packed(spec, of, grid, first + tile,
                                          panel + (ptrdiff_t)(tile - tile % spec.mr) * spec.line +
                                              (ptrdiff_t)block * EC_VL * spec.mr + tile % spec.mr,
                                          apart);
             else
-                ec_winograd_tile(spec, of, first + tile,
+                ec_winograd_tile(spec, of, grid, first + tile,
                                  panel + (ptrdiff_t)tile * spec.line + block * EC_VL, apart);
         }
 }
@@ -257,20 +281,21 @@ EC_INLINE void ec_winograd_multiply(const ec_winograd spec, const float *panel, 
     }
 }
 
-/* The sums of a tile, `apart` floats from position to position, become outputs from row y and column
-   x on. */
+/* The sums of a tile, `apart` floats from position to position, become outputs of a plane. */
 EC_INLINE void ec_winograd_output(const ec_winograd spec, const ec_epilogue epilogue,
                                   const ec_winograd_operands operands, const float *sums,
-                                  ptrdiff_t apart, ec_vec bias, ptrdiff_t at, int y, int x)
+                                  ptrdiff_t apart, ec_vec bias, ptrdiff_t plane,
+                                  ec_winograd_grid at)
 {
     float rows[EC_WINOGRAD_TILE * EC_VL];
     const float *const by_columns = spec.taken_h > 1 ? rows : sums;
     const ptrdiff_t by_columns_apart = spec.taken_h > 1 ? EC_VL : apart;
     if (spec.taken_h > 1)
         ec_winograd_columns(spec, spec.out_columns_by, spec.made_h, sums, apart, rows, EC_VL);
-    const int made = ec_min_i(spec.made_w, spec.out_w - x);
-    for (int i = 0; i < ec_min_i(spec.made_h, spec.out_h - y); i++) {
-        const ptrdiff_t row = at + ((ptrdiff_t)(y + i) * spec.out_w + x) * EC_VL;
+    const int high_by = ec_winograd_step_h(spec), wide_by = ec_winograd_step_w(spec);
+    const int made = ec_min_i(spec.made_w, ec_ceil_div(spec.out_w - at.x, wide_by));
+    for (int i = 0; i < ec_min_i(spec.made_h, ec_ceil_div(spec.out_h - at.y, high_by)); i++) {
+        const ptrdiff_t row = plane + ((ptrdiff_t)(at.y + i * high_by) * spec.out_w + at.x) * EC_VL;
         ec_vec v[EC_WINOGRAD_SIDE];
         EC_UNROLL
         for (int j = 0; j < spec.taken_w; j++)
@@ -281,14 +306,14 @@ EC_INLINE void ec_winograd_output(const ec_winograd spec, const ec_epilogue epil
         for (int j = 0; j < spec.made_w; j++)
             if (j < made)
                 ec_finish(epilogue, ec_add(v[j], bias), operands.residual, operands.out,
-                          row + j * EC_VL, EC_VL);
+                          row + j * wide_by * EC_VL, EC_VL);
     }
 }
 
 /* The strip that begins with tile `first`, by nv vectors of filters from number `vector` on. */
 EC_NEST void ec_winograd_strip(const ec_winograd spec, const ec_epilogue epilogue,
-                               const ec_winograd_operands operands, int image, int first, int vector,
-                               int nv)
+                               const ec_winograd_operands operands, ec_winograd_grid grid, int image,
+                               int first, int vector, int nv)
 {
     const ptrdiff_t plane = (ptrdiff_t)spec.out_h * spec.out_w * EC_VL;
     const int positions = ec_winograd_positions(spec);
@@ -303,23 +328,23 @@ EC_NEST void ec_winograd_strip(const ec_winograd spec, const ec_epilogue epilogu
                                (ptrdiff_t)spec.strip * nv * EC_VL,
                                ec_load(operands.bias + (vector + j) * EC_VL),
                                ((ptrdiff_t)image * spec.groups * spec.vectors + vector + j) * plane,
-                               (first + tile) / spec.across * spec.made_h,
-                               (first + tile) % spec.across * spec.made_w);
+                               ec_winograd_at(spec, grid, first + tile));
 }
 
-/* A group of an image, whose channels begin at `in` and whose filters with vector number `begin`. */
+/* A grid of a group of an image, whose channels begin at `in` and whose filters with vector number
+   `begin`. */
 EC_NEST void ec_winograd_group(const ec_winograd spec, const ec_epilogue epilogue,
-                               const ec_winograd_operands operands, const float *in, int image,
-                               int begin EC_WORKER(, int strip0, int strip1, int nv0, int nv1))
+                               const ec_winograd_operands operands, const float *in,
+                               ec_winograd_grid grid, int image, int begin EC_WORKER(, int strip0, int strip1, int nv0, int nv1))
 {
     const int end = begin + EC_WORKER_OR(ec_min_i(nv1 * spec.nv, spec.vectors), spec.vectors);
     for (int first = EC_WORKER_OR(strip0 * spec.strip, 0); first < EC_WORKER_OR(ec_min_i(strip1 * spec.strip, spec.tiles), spec.tiles); first += spec.strip) {
         int vector = begin EC_WORKER(+ nv0 * spec.nv);
-        ec_winograd_pack(spec, in, first, operands.panel);
+        ec_winograd_pack(spec, in, grid, first, operands.panel);
         for (; vector + spec.nv <= end; vector += spec.nv)
-            ec_winograd_strip(spec, epilogue, operands, image, first, vector, spec.nv);
+            ec_winograd_strip(spec, epilogue, operands, grid, image, first, vector, spec.nv);
         if (spec.vectors % spec.nv EC_WORKER(&& vector < end))
-            ec_winograd_strip(spec, epilogue, operands, image, first, vector, spec.vectors % spec.nv);
+            ec_winograd_strip(spec, epilogue, operands, grid, image, first, vector, spec.vectors % spec.nv);
     }
 }
 
@@ -331,7 +356,11 @@ EC_INLINE void ec_winograd_run(const ec_winograd spec, const ec_epilogue epilogu
     const float *in = operands.in;
     for (int image = 0; image < spec.batch; image++)
         for (int group = 0; group < spec.groups; group++, in += of_group)
-            ec_winograd_group(spec, epilogue, operands, in, image, group * spec.vectors EC_WORKER(, strip0, strip1, nv0, nv1));
+            for (int y = 0; y < ec_min_i(ec_winograd_step_h(spec), spec.out_h); y++)
+                for (int x = 0; x < ec_min_i(ec_winograd_step_w(spec), spec.out_w); x++) {
+                    const ec_winograd_grid grid = {y, x};
+                    ec_winograd_group(spec, epilogue, operands, in, grid, image, group * spec.vectors EC_WORKER(, strip0, strip1, nv0, nv1));
+                }
 }
 
 #endif

@@ -39,6 +39,8 @@ def draw(draws: Draws) -> Spec:
         batch, groups = draws.up_to(2, 1), draws.one((1, 1, 1, 2, 3))
         strided = groups == 1 and draws.often(0.4)
         strides = (draws.up_to(3, 1), draws.up_to(3, 1)) if strided else (1, 1)
+        dilated = strides == (1, 1) and draws.often(0.3)
+        dilations = (draws.up_to(3, 1), draws.up_to(4, 1)) if dilated else (1, 1)
         taps = form.down.taps, form.across.taps
         # Some phases have a tap less.
         kernel = tuple(
@@ -48,7 +50,8 @@ def draw(draws: Draws) -> Spec:
         size = draws.one(SIZES), draws.one(SIZES)
         pads = tuple(draws.up_to(count) for count in kernel * 2)
         high, wide = (
-            (size[i] + pads[i] + pads[i + 2] - kernel[i]) // strides[i] + 1 for i in range(2)
+            (size[i] + pads[i] + pads[i + 2] - dilations[i] * (kernel[i] - 1) - 1) // strides[i] + 1
+            for i in range(2)
         )
         in_c, out_c = draws.one(CHANNELS), draws.one(CHANNELS)
         if groups > 1:
@@ -57,7 +60,7 @@ def draw(draws: Draws) -> Spec:
         if min(high, wide) >= 1 and macs <= MOST_MACS:
             break
     out = (batch, out_c, high, wide)
-    fixed = {"strides": strides, "dilations": (1, 1), "minimal_filters": (form,)}
+    fixed = {"strides": strides, "dilations": dilations, "minimal_filters": (form,)}
     return Spec(
         "Conv",
         {

@@ -78,19 +78,32 @@ def test_the_emulation_is_a_convolution(pads: tuple[int, int]) -> None:
             assert np.abs(found - exact).max() < 1e-4 * np.abs(exact).max()
 
 
-def test_the_emulation_of_a_convolution_with_strides_is_one_too() -> None:
+@pytest.mark.parametrize(
+    ("kernel", "strides", "dilations", "pads"),
+    [
+        ((7, 7), (2, 2), (1, 1), (3, 3)),
+        ((3, 5), (2, 3), (1, 1), (1, 0)),
+        ((3, 3), (1, 1), (2, 3), (2, 0)),
+    ],
+)
+def test_the_emulation_has_strides_and_dilations(
+    kernel: tuple[int, int],
+    strides: tuple[int, int],
+    dilations: tuple[int, int],
+    pads: tuple[int, int],
+) -> None:
     random = np.random.default_rng(2)
     x = random.standard_normal((1, 3, 19, 16), np.float32)
-    for kernel, strides, pads in (((7, 7), (2, 2), (3, 3)), ((3, 5), (2, 3), (1, 0))):
-        weights = random.standard_normal((4, 3, *kernel), np.float32)
-        behind = [(pad, pad) for pad in pads]
-        wide = np.pad(x.astype(np.float64), ((0, 0), (0, 0), *behind))
-        windows = np.lib.stride_tricks.sliding_window_view(wide, kernel, axis=(2, 3))
-        every = windows[:, :, :: strides[0], :: strides[1]]
-        exact = np.einsum("ncyxij,ocij->noyx", every, weights.astype(np.float64))
-        for form, *_ in forms_for(*kernel, strides=strides):
-            found = convolved(form, x, weights, pads, exact.shape[2:], strides)
-            assert np.abs(found - exact).max() < 1e-4 * np.abs(exact).max()
+    weights = random.standard_normal((4, 3, *kernel), np.float32)
+    spread = np.zeros((4, 3, *((n - 1) * d + 1 for n, d in zip(kernel, dilations, strict=True))))
+    spread[:, :, :: dilations[0], :: dilations[1]] = weights
+    wide = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (pads[0],) * 2, (pads[1],) * 2))
+    windows = np.lib.stride_tricks.sliding_window_view(wide, spread.shape[2:], axis=(2, 3))
+    every = windows[:, :, :: strides[0], :: strides[1]]
+    exact = np.einsum("ncyxij,ocij->noyx", every, spread)
+    for form, *_ in forms_for(*kernel, strides=strides):
+        found = convolved(form, x, weights, pads, exact.shape[2:], strides, dilations)
+        assert np.abs(found - exact).max() < 1e-4 * np.abs(exact).max()
 
 
 def test_the_error_at_the_outputs_is_that_of_layers_after_each_other(model: Path) -> None:

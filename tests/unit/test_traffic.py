@@ -96,7 +96,12 @@ def axes(draw: st.DrawFn) -> tuple[int, int, int, int, int, int]:
 
 @st.composite
 def minimal(draw: st.DrawFn, most: int) -> tuple[int, int, int, int, int, int]:
-    """The same of a dimension that Winograd has a form for, with strides up to ``most``."""
+    """The same of a dimension that Winograd has a form for, with strides up to ``most`` or, where
+    that is 0, with dilation."""
+    if not most:
+        kernel, dilation = draw(st.sampled_from([2, 3, 5])), draw(st.integers(2, 4))
+        size = draw(st.integers(dilation * (kernel - 1) + 1, 70))
+        return size, size - dilation * (kernel - 1), kernel, 1, dilation, 0
     stride = draw(st.integers(1, most))
     kernel = stride * draw(st.sampled_from([2, 3, 4, 5, 7])) - draw(st.integers(0, stride - 1))
     pad = draw(st.integers(0, kernel // 2))
@@ -126,7 +131,7 @@ def problems(draw: st.DrawFn, algorithm: str, lanes: int) -> ConvProblem:
         reads = writes = blocked(lanes)
         if groups > 1:
             in_c, out_c = (groups * lanes * draw(st.integers(2, 3)) for _ in range(2))
-        most = 1 if groups > 1 else 3
+        most = draw(st.integers(0, 1 if groups > 1 else 3))
         plain = [FLAT, draw(minimal(most)), draw(minimal(most))]
         in_size, out_size, kernel, strides, dilations, pads = zip(*plain, strict=True)
     elif rows:

@@ -35,8 +35,9 @@ ALGORITHM = Algorithm(
     candidates,
     _layouts,
     lower,
-    requires="it needs a convolution in float32, with dilations of 1 and a kernel of 1, 2, 3, 4, 5 "
-    "or 7 rows and columns, not 1x1 (or of as many times its strides, in one group), in one group "
-    "or in groups of whole vectors of channels, and a form whose error is within --winograd-error",
+    requires="it needs a convolution in float32 with a kernel of 1, 2, 3, 4, 5 or 7 rows and "
+    "columns, not 1x1 (or of as many times its strides, in one group and with dilations of 1), in "
+    "one group or in groups of whole vectors of channels, and a form whose error is within "
+    "--winograd-error",
     evened=evened,
 )

@@ -29,13 +29,13 @@ WinogradCandidate = ConvCandidate[WinogradPlan]
 
 
 def applies(problem: ConvProblem) -> bool:
-    """Whether there is a form of it at all: no dilation, strides in one group alone and shorter
-    than the kernel, two dimensions, several channels to sum, in float32."""
+    """Whether there is a form of it at all: strides or dilations, the first in one group alone and
+    shorter than the kernel, two dimensions, several channels to sum, in float32."""
     plain = problem.in_as == problem.out_as == problem.filters_as == FLOAT32
     whole = problem.in_ring == problem.out_ring == 0
     flat = problem.kernel[0] == problem.in_size[0] == problem.out_size[0] == 1
     summed = problem.groups == 1 or (problem.group_in_c > 1 and problem.strides[1:] == (1, 1))
-    near = problem.dilations[1:] == (1, 1)
+    near = (1, 1) in (problem.strides[1:], problem.dilations[1:])
     taps = max(each.taps for each in phases_of(problem.kernel[1:], problem.strides[1:]))
     return plain and whole and flat and near and summed and taps > 1
 

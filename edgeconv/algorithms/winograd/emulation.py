@@ -29,12 +29,15 @@ def convolved(
     pads: Sequence[int],
     out_size: Sequence[int],
     strides: Sequence[int] = (1, 1),
+    dilations: Sequence[int] = (1, 1),
 ) -> Floats:
     """The convolution of images ``x`` (n, in_c, h, w) with ``weights`` (out_c, in_c / groups, rows,
-    columns): (n, out_c, *``out_size``).
+    columns), at a stride or dilation of 1: (n, out_c, *``out_size``).
 
     ``pads``: zeros before the first row and column; those behind the last follow from the sizes.
     """
+    if tuple(dilations) != (1, 1):
+        return _dilated(form, x, weights, pads, out_size, dilations)
     if tuple(strides) != (1, 1):
         x = of_images(x, weights.shape[2:], strides, pads, out_size)
         weights, pads = of_filters(weights, strides), (0, 0)
@@ -42,6 +45,31 @@ def convolved(
     parts = zip(np.split(x, groups, 1), np.split(weights, groups), strict=True)
     found = [_convolved(form, *part, pads, out_size) for part in parts]
     return found[0] if groups == 1 else np.concatenate(found, 1)
+
+
+def _dilated(
+    form: Nested,
+    x: Floats,
+    weights: Floats,
+    pads: Sequence[int],
+    out_size: Sequence[int],
+    dilations: Sequence[int],
+) -> Floats:
+    """Every image on its own that has pixels so far apart."""
+    spans = zip(out_size, dilations, weights.shape[2:], strict=True)
+    met = [size + step * (taps - 1) for size, step, taps in spans]
+    behind = [
+        max(0, far - pad - side) for far, pad, side in zip(met, pads, x.shape[2:], strict=True)
+    ]
+    padded = np.pad(x, ((0, 0), (0, 0), *zip(pads, behind, strict=True)))
+    found = np.empty((len(x), len(weights), *out_size), np.float32)
+    high, wide = dilations
+    for i, j in np.ndindex(high, wide):
+        result = found[:, :, i::high, j::wide]
+        if result.size:
+            own = padded[:, :, i::high, j::wide]
+            result[:] = convolved(form, own, weights, (0, 0), result.shape[2:])
+    return found
 
 
 def _convolved(

@@ -103,6 +103,7 @@ def lower(candidate: WinogradCandidate, node: Node, graph: Graph, target: Target
     form, residual = plan.form, node.epilogue.residual
     divided = Divided(each_group(problem))
     unit = divided.unit
+    image = unit if divided.strided else problem
     order = _order(problem, plan, unit.in_c, lanes)
     phases = tuple(each.count for each in divided.phases)
     elements = problem.groups * plan.filter_floats(unit, lanes)
@@ -128,9 +129,9 @@ def lower(candidate: WinogradCandidate, node: Node, graph: Graph, target: Target
             "groups": problem.groups,
             "in_c": unit.in_c,
             "vectors": -(-problem.group_out_c // lanes),
-            "in_size": unit.in_size[1:],
+            "in_size": image.in_size[1:],
             "out_size": problem.out_size[1:],
-            "pads": unit.pads[1:],
+            "pads": image.pads[1:],
             "taken": form.taken,
             "made": (form.down.outputs, form.across.outputs),
             "inputs": tuple(each.enumerator if each else "0" for each in routines["input"]),
@@ -143,6 +144,8 @@ def lower(candidate: WinogradCandidate, node: Node, graph: Graph, target: Target
             "line": plan.line,
             "prefetch": plan.fetches(unit, target),
             "residual": bool(residual),
+            "dilated": divided.dilated,
+            "dilations": problem.dilations[1:],
             **_strided(divided, plan, lanes),
         },
         headers=("ec_window.h", *copies, "ec_micro_kernel.h", "ec_winograd.h"),

@@ -1,9 +1,12 @@
-"""Convolutions with strides as convolutions without, of more channels.
+"""Convolutions with strides or dilations as convolutions without: of more channels, of more images.
 
 A kernel that goes over an input in strides of s meets of its taps with a number k + s i only pixels
 with a number k modulo s more than a multiple of s: the k-th phase of the input.  Each phase of the
 taps is convolved with one of the input at a stride of 1, and the sum over the phases is that over
 channels (Vaidyanathan, Multirate Systems and Filter Banks, 1993, Section 4.3).
+
+With dilations of d outputs a multiple of d apart read pixels that are, too: d^2 images, whose
+convolution is one of neighbours.
 """
 
 from __future__ import annotations
@@ -59,17 +62,31 @@ class Divided:
         return self.own.strides[1:] != (1, 1)
 
     @property
+    def dilated(self) -> bool:
+        """Whether an image is several."""
+        return self.own.dilations[1:] != (1, 1)
+
+    @property
     def phases(self) -> Both:
         """Those of rows and of columns."""
         return phases_of(self.own.kernel[1:], self.own.strides[1:]) if self.strided else PLAIN
 
     @property
     def unit(self) -> ConvProblem:
-        """It as a convolution of its phases, borders included."""
+        """It as a convolution of its phases, borders included; or of the images that it has with
+        dilations, as large as the largest of them."""
         own, (down, across) = self.own, self.phases
-        if not self.strided:
-            return own
         _, out_h, out_w = own.out_size
+        if not self.strided:
+            _, high, wide = own.dilations
+            return replace(
+                own,
+                batch=own.batch * min(high, out_h) * min(wide, out_w),
+                in_size=(1, -(-own.in_size[1] // high), -(-own.in_size[2] // wide)),
+                out_size=(1, -(-out_h // high), -(-out_w // wide)),
+                dilations=(1, 1, 1),
+                pads=(0, -(-own.pads[1] // high), -(-own.pads[2] // wide)),
+            )
         return replace(
             own,
             in_c=own.in_c * down.count * across.count,
