@@ -15,7 +15,7 @@
    the other a convolution.  Rows of tiles are then those of the input, which meet a strip's.
 
    A convolution with strides is one without of the phases of its input (ec_phases.h).  With dilation
-   pixels a dilation apart are convolved without it, as an image of their own: a grid.
+   pixels a dilation apart are convolved without it, as an image of their own.
 
    Filters: vectors of a micro-kernel's tile, position, row of the filter, input channel, filter.
    Panel: position, and then tile and channel; or, where the micro-kernel has its rows packed, rows of
@@ -134,25 +134,25 @@ EC_INLINE void ec_winograd_input(const ec_winograd spec, const float *in, int y,
 
 /* The outputs that are made at a time: every pixel, or with dilation those a step apart from this one,
    which have the same pixels in common. */
-typedef struct ec_winograd_grid {
+typedef struct ec_winograd_start {
     int y, x;
-} ec_winograd_grid;
+} ec_winograd_start;
 
 /* Where a tile's first output lies. */
-EC_INLINE ec_winograd_grid ec_winograd_at(const ec_winograd spec, ec_winograd_grid grid, int tile)
+EC_INLINE ec_winograd_start ec_winograd_at(const ec_winograd spec, ec_winograd_start start, int tile)
 {
-    const ec_winograd_grid found = {
-        .y = grid.y + tile / spec.across * spec.made_h * ec_winograd_step_h(spec),
-        .x = grid.x + tile % spec.across * spec.made_w * ec_winograd_step_w(spec)};
+    const ec_winograd_start found = {
+        .y = start.y + tile / spec.across * spec.made_h * ec_winograd_step_h(spec),
+        .x = start.x + tile % spec.across * spec.made_w * ec_winograd_step_w(spec)};
     return found;
 }
 
-/* Tile number `tile` of a grid of an image; zeros where there is none. */
-EC_INLINE void ec_winograd_tile(const ec_winograd spec, const float *in, ec_winograd_grid grid, int tile,
+/* Tile number `tile` of those from `start` on; zeros where there is none. */
+EC_INLINE void ec_winograd_tile(const ec_winograd spec, const float *in, ec_winograd_start start, int tile,
                                 float *to, ptrdiff_t apart)
 {
     if (tile < spec.tiles + (spec.summed - 1) * spec.across) {
-        const ec_winograd_grid at = ec_winograd_at(spec, grid, tile);
+        const ec_winograd_start at = ec_winograd_at(spec, start, tile);
         ec_winograd_input(spec, in, at.y - spec.pad_h, at.x - spec.pad_w, to, apart);
         return;
     }
@@ -161,12 +161,12 @@ EC_INLINE void ec_winograd_tile(const ec_winograd spec, const float *in, ec_wino
 }
 
 /* EC_VL tiles from number `first` on, whose channels come to lie tile by tile. */
-EC_INLINE void ec_winograd_tiles_packed(const ec_winograd spec, const float *in, ec_winograd_grid grid,
+EC_INLINE void ec_winograd_tiles_packed(const ec_winograd spec, const float *in, ec_winograd_start start,
                                         int first, float *to, ptrdiff_t apart)
 {
     float tiles[EC_WINOGRAD_TILE * EC_VL * EC_VL];
     for (int i = 0; i < EC_VL; i++)
-        ec_winograd_tile(spec, in, grid, first + i, tiles + i * EC_VL, EC_VL * EC_VL);
+        ec_winograd_tile(spec, in, start, first + i, tiles + i * EC_VL, EC_VL * EC_VL);
     for (int t = 0; t < ec_winograd_positions(spec); t++) {
         ec_vec v[EC_VL];
         EC_UNROLL
@@ -180,7 +180,7 @@ EC_INLINE void ec_winograd_tiles_packed(const ec_winograd spec, const float *in,
 }
 
 /* The strip that begins with tile number `first`. */
-EC_NEST void ec_winograd_pack(const ec_winograd spec, const float *in, ec_winograd_grid grid, int first,
+EC_NEST void ec_winograd_pack(const ec_winograd spec, const float *in, ec_winograd_start start, int first,
                               float *panel)
 {
     const int blocks = ec_ceil_div(spec.in_c, EC_VL);
@@ -190,12 +190,12 @@ EC_NEST void ec_winograd_pack(const ec_winograd spec, const float *in, ec_winogr
         for (int block = 0; block < blocks; block++) {
             const float *const of = in + block * image;
             if (spec.packed)
-                ec_winograd_tiles_packed(spec, of, grid, first + tile,
+                ec_winograd_tiles_packed(spec, of, start, first + tile,
                                          panel + (ptrdiff_t)(tile - tile % spec.mr) * spec.line +
                                              (ptrdiff_t)block * EC_VL * spec.mr + tile % spec.mr,
                                          apart);
             else
-                ec_winograd_tile(spec, of, grid, first + tile,
+                ec_winograd_tile(spec, of, start, first + tile,
                                  panel + (ptrdiff_t)tile * spec.line + block * EC_VL, apart);
         }
 }
@@ -285,7 +285,7 @@ EC_INLINE void ec_winograd_multiply(const ec_winograd spec, const float *panel, 
 EC_INLINE void ec_winograd_output(const ec_winograd spec, const ec_epilogue epilogue,
                                   const ec_winograd_operands operands, const float *sums,
                                   ptrdiff_t apart, ec_vec bias, ptrdiff_t plane,
-                                  ec_winograd_grid at)
+                                  ec_winograd_start at)
 {
     float rows[EC_WINOGRAD_TILE * EC_VL];
     const float *const by_columns = spec.taken_h > 1 ? rows : sums;
@@ -312,7 +312,7 @@ EC_INLINE void ec_winograd_output(const ec_winograd spec, const ec_epilogue epil
 
 /* The strip that begins with tile `first`, by nv vectors of filters from number `vector` on. */
 EC_NEST void ec_winograd_strip(const ec_winograd spec, const ec_epilogue epilogue,
-                               const ec_winograd_operands operands, ec_winograd_grid grid, int image,
+                               const ec_winograd_operands operands, ec_winograd_start start, int image,
                                int first, int vector, int nv)
 {
     const ptrdiff_t plane = (ptrdiff_t)spec.out_h * spec.out_w * EC_VL;
@@ -328,23 +328,23 @@ EC_NEST void ec_winograd_strip(const ec_winograd spec, const ec_epilogue epilogu
                                (ptrdiff_t)spec.strip * nv * EC_VL,
                                ec_load(operands.bias + (vector + j) * EC_VL),
                                ((ptrdiff_t)image * spec.groups * spec.vectors + vector + j) * plane,
-                               ec_winograd_at(spec, grid, first + tile));
+                               ec_winograd_at(spec, start, first + tile));
 }
 
-/* A grid of a group of an image, whose channels begin at `in` and whose filters with vector number
-   `begin`. */
+/* What begins at `start` of a group of an image, whose channels begin at `in` and whose filters with
+   vector number `begin`. */
 EC_NEST void ec_winograd_group(const ec_winograd spec, const ec_epilogue epilogue,
                                const ec_winograd_operands operands, const float *in,
-                               ec_winograd_grid grid, int image, int begin EC_WORKER(, int strip0, int strip1, int nv0, int nv1))
+                               ec_winograd_start start, int image, int begin EC_WORKER(, int strip0, int strip1, int nv0, int nv1))
 {
     const int end = begin + EC_WORKER_OR(ec_min_i(nv1 * spec.nv, spec.vectors), spec.vectors);
     for (int first = EC_WORKER_OR(strip0 * spec.strip, 0); first < EC_WORKER_OR(ec_min_i(strip1 * spec.strip, spec.tiles), spec.tiles); first += spec.strip) {
         int vector = begin EC_WORKER(+ nv0 * spec.nv);
-        ec_winograd_pack(spec, in, grid, first, operands.panel);
+        ec_winograd_pack(spec, in, start, first, operands.panel);
         for (; vector + spec.nv <= end; vector += spec.nv)
-            ec_winograd_strip(spec, epilogue, operands, grid, image, first, vector, spec.nv);
+            ec_winograd_strip(spec, epilogue, operands, start, image, first, vector, spec.nv);
         if (spec.vectors % spec.nv EC_WORKER(&& vector < end))
-            ec_winograd_strip(spec, epilogue, operands, grid, image, first, vector, spec.vectors % spec.nv);
+            ec_winograd_strip(spec, epilogue, operands, start, image, first, vector, spec.vectors % spec.nv);
     }
 }
 
@@ -358,8 +358,8 @@ EC_INLINE void ec_winograd_run(const ec_winograd spec, const ec_epilogue epilogu
         for (int group = 0; group < spec.groups; group++, in += of_group)
             for (int y = 0; y < ec_min_i(ec_winograd_step_h(spec), spec.out_h); y++)
                 for (int x = 0; x < ec_min_i(ec_winograd_step_w(spec), spec.out_w); x++) {
-                    const ec_winograd_grid grid = {y, x};
-                    ec_winograd_group(spec, epilogue, operands, in, grid, image, group * spec.vectors EC_WORKER(, strip0, strip1, nv0, nv1));
+                    const ec_winograd_start start = {y, x};
+                    ec_winograd_group(spec, epilogue, operands, in, start, image, group * spec.vectors EC_WORKER(, strip0, strip1, nv0, nv1));
                 }
 }
 
