@@ -67,8 +67,8 @@ EC_INLINE int ec_winograd_positions(const ec_winograd spec)
 }
 
 /* From a tap of a filter to the next: what a tile has of rows and columns lies as far apart. */
-EC_INLINE int ec_winograd_step_h(const ec_winograd spec) { return ec_max_i(spec.dilation_h, 1); }
-EC_INLINE int ec_winograd_step_w(const ec_winograd spec) { return ec_max_i(spec.dilation_w, 1); }
+EC_INLINE int ec_winograd_apart_h(const ec_winograd spec) { return ec_max_i(spec.dilation_h, 1); }
+EC_INLINE int ec_winograd_apart_w(const ec_winograd spec) { return ec_max_i(spec.dilation_w, 1); }
 
 /* Tiles of a strip in the panel, with those that are summed. */
 EC_INLINE int ec_winograd_held(const ec_winograd spec)
@@ -101,7 +101,7 @@ EC_INLINE void ec_winograd_input(const ec_winograd spec, const float *in, int y,
     float rows[EC_WINOGRAD_TILE * EC_VL];
     float *const by_rows = spec.taken_h > 1 ? rows : to;
     const ptrdiff_t by_rows_apart = spec.taken_h > 1 ? EC_VL : apart;
-    const int high_by = ec_winograd_step_h(spec), wide_by = ec_winograd_step_w(spec);
+    const int high_by = ec_winograd_apart_h(spec), wide_by = ec_winograd_apart_w(spec);
     const ec_taps down = ec_taps_within(y, spec.taken_h, high_by, 0, spec.in_h);
     const ec_taps wide = ec_taps_within(x, spec.taken_w, wide_by, 0, spec.in_w);
     for (int i = 0; i < spec.taken_h; i++) {
@@ -142,8 +142,8 @@ typedef struct ec_winograd_start {
 EC_INLINE ec_winograd_start ec_winograd_at(const ec_winograd spec, ec_winograd_start start, int tile)
 {
     const ec_winograd_start found = {
-        .y = start.y + tile / spec.across * spec.made_h * ec_winograd_step_h(spec),
-        .x = start.x + tile % spec.across * spec.made_w * ec_winograd_step_w(spec)};
+        .y = start.y + tile / spec.across * spec.made_h * ec_winograd_apart_h(spec),
+        .x = start.x + tile % spec.across * spec.made_w * ec_winograd_apart_w(spec)};
     return found;
 }
 
@@ -292,7 +292,7 @@ EC_INLINE void ec_winograd_output(const ec_winograd spec, const ec_epilogue epil
     const ptrdiff_t by_columns_apart = spec.taken_h > 1 ? EC_VL : apart;
     if (spec.taken_h > 1)
         ec_winograd_columns(spec, spec.out_columns_by, spec.made_h, sums, apart, rows, EC_VL);
-    const int high_by = ec_winograd_step_h(spec), wide_by = ec_winograd_step_w(spec);
+    const int high_by = ec_winograd_apart_h(spec), wide_by = ec_winograd_apart_w(spec);
     const int made = ec_min_i(spec.made_w, ec_ceil_div(spec.out_w - at.x, wide_by));
     for (int i = 0; i < ec_min_i(spec.made_h, ec_ceil_div(spec.out_h - at.y, high_by)); i++) {
         const ptrdiff_t row = plane + ((ptrdiff_t)(at.y + i * high_by) * spec.out_w + at.x) * EC_VL;
@@ -356,8 +356,8 @@ EC_INLINE void ec_winograd_run(const ec_winograd spec, const ec_epilogue epilogu
     const float *in = operands.in;
     for (int image = 0; image < spec.batch; image++)
         for (int group = 0; group < spec.groups; group++, in += of_group)
-            for (int y = 0; y < ec_min_i(ec_winograd_step_h(spec), spec.out_h); y++)
-                for (int x = 0; x < ec_min_i(ec_winograd_step_w(spec), spec.out_w); x++) {
+            for (int y = 0; y < ec_min_i(ec_winograd_apart_h(spec), spec.out_h); y++)
+                for (int x = 0; x < ec_min_i(ec_winograd_apart_w(spec), spec.out_w); x++) {
                     const ec_winograd_start start = {y, x};
                     ec_winograd_group(spec, epilogue, operands, in, start, image, group * spec.vectors EC_WORKER(, strip0, strip1, nv0, nv1));
                 }
