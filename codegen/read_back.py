@@ -15,7 +15,7 @@ from edgeconv.codegen.weights import HEADER, Header, PlacedBlob, defect_of, layo
 from edgeconv.encoding import FLOAT32
 from edgeconv.ir.candidate import INTEGERS
 from edgeconv.ir.choice import Blob, Choice, Layer
-from edgeconv.ir.filters import WEIGHTED, Filters
+from edgeconv.ir.filters import DYNAMIC, WEIGHTED, Filters
 from edgeconv.storage import format_of
 
 Bytes = npt.NDArray[np.uint8]
@@ -42,7 +42,7 @@ def read_back(choice: Choice, order: Sequence[int], image: Bytes) -> dict[str, F
         stored = {blob.name: places.places[index, blob.name] for blob in layer.blobs}
         rounded = "filters" in stored and stored["filters"].blob.storage != FLOAT32
         whole = layer.candidate and layer.candidate.compute == INTEGERS
-        if rounded or (whole and layer.node.op in WEIGHTED):
+        if rounded or (whole and layer.node.op in {*WEIGHTED, *DYNAMIC.values()}):
             found[layer.node.name] = _filters(layer, choice, stored, image)
     return found
 
@@ -77,8 +77,8 @@ def _integers(layer: Layer, choice: Choice, stored: dict[str, PlacedBlob], data:
         )
         units = np.asarray(node.attrs["storage"].scale, np.float32)
         weights = multiples * units.reshape(-1, *(1,) * (weights.ndim - 1))
-    words = stored["channels"]
-    same = np.array_equal(_words(words, data), words.blob.pack())
+    own = [stored[blob] for blob in ("channels", "addends") if blob in stored]
+    same = all(np.array_equal(_words(words, data), words.blob.pack()) for words in own)
     name = node.inputs[2] if len(node.inputs) > 2 else ""
     bias = graph[name].constant().astype(np.float32) if name else np.zeros(len(weights), np.float32)
     if not same:

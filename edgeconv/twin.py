@@ -23,6 +23,7 @@ from edgeconv.algorithms.packing import rounded_weights
 from edgeconv.build.project import Project
 from edgeconv.build.weights_file import image_of
 from edgeconv.calibration.engine import Engine
+from edgeconv.choose.run_time_scales import as_decided
 from edgeconv.choose.storage import NO_RESULT, OUTPUT
 from edgeconv.choose.winograd import forms_described
 from edgeconv.closing import Closing
@@ -31,7 +32,7 @@ from edgeconv.encoding import kind_of
 from edgeconv.errors import EdgeconvError
 from edgeconv.ir.candidate import FLOAT, OPERANDS
 from edgeconv.ir.choice import Choice
-from edgeconv.ir.filters import WEIGHTED, Filters
+from edgeconv.ir.filters import DYNAMIC, WEIGHTED, Filters
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.progress import Tell, nobody
 from edgeconv.storage.base import FLOAT32
@@ -209,11 +210,13 @@ def _choice_of(
     leaves the results free that the report has in float32."""
     layers = project.report["layers"]
     storage: dict[str, str] = {}
+    dynamic = {layer["name"] for layer in layers if layer["op"] in DYNAMIC.values()}
+    graph = as_decided(graph, target, dynamic)
     for layer in layers:
         weights, output = layer["storage"]["weights"], kind_of(layer["storage"]["output"])
         if layer["op"] in WEIGHTED and not layer["storage"].get("exact"):
             storage[layer["name"]] = weights
-        if layer["op"] == "Convert":
+        if layer["op"] in ("Convert", "DynamicQuantise"):
             continue
         if output in choose.stored_formats():
             storage[layer["name"] + OUTPUT] = output

@@ -73,11 +73,11 @@ def _found(node: Node, graph: Graph) -> tuple[Form | None, int]:
         if len(_known) >= _MOST:
             _known.clear()
         form = _form(node, graph, y)
-        _known[key] = constants, form, _pair_in(multiples(node, graph)) if form else 0
+        _known[key] = constants, form, pair_in(multiples(node, graph)) if form else 0
     return _known[key][1:]
 
 
-def _pair_in(filters: Integers) -> int:
+def pair_in(filters: Integers) -> int:
     """`largest_pair` of filters (out_c, in_c, kernel ...)."""
     flat = filters.reshape(*filters.shape[:2], -1)
     both = np.pad(flat, ((0, 0), (0, flat.shape[1] % 2), (0, 0)))

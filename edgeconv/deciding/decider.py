@@ -13,6 +13,8 @@ from edgeconv.budget.frontier import POINTS, Point, thinned, undominated
 from edgeconv.budget.tables import Limits, Objective
 from edgeconv.calibration import samples
 from edgeconv.choice_notes import computing_notes, integers_of
+from edgeconv.choose.run_time_scales import in_integers
+from edgeconv.choose.storage import EVERY_LAYER, OUTPUT
 from edgeconv.closing import Closing
 from edgeconv.codegen.port_names import port_names
 from edgeconv.deciding.faster import with_faster
@@ -60,7 +62,8 @@ class Decider(Closing):
         tell("reading the model")
         graph = frontend.load(options.model, input_shapes=options.input_shapes, cut_at=options.cut)
         tell("simplifying the graph")
-        self.graph = passes.optimise(replace(graph, requantise=options.requantise))
+        simple = passes.optimise(replace(graph, requantise=options.requantise))
+        self.graph = _in_integers(simple, self.planner)
         port_names(self.graph.inputs, self.graph.outputs, options.renames)  # before anything long
         self._integers = MadeInt8(self.planner, self.graph, tell)
         self._search: Search | None = None
@@ -298,6 +301,16 @@ class Decider(Closing):
             overhead.flash,
             sum(each.bytes for each in excess if each.kind == "ram" and each.region),
         )
+
+
+def _in_integers(graph: Graph, planner: Planner) -> Graph:
+    """``graph`` with the layers that it quantises at run time in integers, where that is faster and
+    the user asks for nothing else."""
+    asked = {name.removesuffix(OUTPUT) for name in planner.options.storage}
+    asked |= planner.options.algorithms.keys()
+    if EVERY_LAYER in asked:
+        return graph
+    return in_integers(graph, planner.board.target, planner.machine, frozenset(asked))
 
 
 def _macs(graph: Graph) -> int:

@@ -12,6 +12,8 @@ from edgeconv.encoding import FLOAT32, Encoding
 from edgeconv.ir.graph import Graph, Node, Tensor
 
 WEIGHTED = ("Conv", "Dense")  # operators whose kernels decode their filters
+# The same of inputs that are quantised at run time, whose filters are the model's integers.
+DYNAMIC = {"Conv": "DynamicConv", "Dense": "DynamicDense"}
 Floats = npt.NDArray[np.float32]
 
 

@@ -89,7 +89,7 @@ def _macs(node: Node, graph: Graph) -> int:
     return graph[node.output].size * graph[node.inputs[1]].shape[1]
 
 
-def _problem(node: Node, graph: Graph) -> ConvProblem:
+def dense_problem(node: Node, graph: Graph) -> ConvProblem:
     """y[m, n] = sum_k x[m, k] w[n, k] + b[n]: the rows m are pixels, k and n channels."""
     x, w = graph[node.inputs[0]], graph[node.inputs[1]]
     rows = (1, 1, math.prod(x.shape[:-1]))
@@ -122,7 +122,7 @@ def _problem(node: Node, graph: Graph) -> ConvProblem:
 def _layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
     """The logical order, in integers where there is a kernel for that, or in float32."""
     (option,) = row_major_only(node, graph, target)
-    problem = _problem(node, graph)
+    problem = dense_problem(node, graph)
     if target.lanes == 1:
         names = [INTEGER] if problem.integers else []
     else:
@@ -134,7 +134,7 @@ def _layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]
 
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
     """By direct convolution, or in integers where the node says so."""
-    problem, wanted = _problem(node, graph), node.attrs.get("algorithm")
+    problem, wanted = dense_problem(node, graph), node.attrs.get("algorithm")
     if wanted == INTEGER:
         return lower_integers(dense_candidate(problem, target), node, graph, target)
     if wanted == PACKED:

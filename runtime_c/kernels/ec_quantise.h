@@ -11,6 +11,18 @@ EC_INLINE void ec_quantise_lanes(ec_vec x, float scale, float zero, float lo, fl
     ec_store(out, ec_min(ec_max(whole, ec_set1(lo)), ec_set1(hi)));
 }
 
+/* n numbers to whole ones from 0 to 255, stored as out_as: as those. */
+EC_INLINE void ec_dynamic_quantise(const void *x, int x_as, float scale, float zero, void *out, int out_as,
+                                   ptrdiff_t n)
+{
+    const ec_vec by = ec_set1(scale), to = ec_set1(zero), low = ec_set1(0.0f), high = ec_set1(255.0f);
+    for (ptrdiff_t i = 0; i < n; i += EC_VL) {
+        const int lanes = n - i < EC_VL ? (int)(n - i) : EC_VL;
+        const ec_vec whole = ec_add(ec_round(ec_div(ec_read_as(x, i, lanes, x_as), by)), to);
+        ec_write_as(out, i, ec_min(ec_max(whole, low), high), lanes, out_as);
+    }
+}
+
 /* x_as, out_as: the formats of the real numbers (ec_stored.h). */
 #define EC_QUANTISE(type, x, out, n, scale, zero, lo, hi, x_as)                               \
     do {                                                                                      \

@@ -114,6 +114,93 @@ def test_integers_scales_and_sums(board: str, tmp_path: Path) -> None:
     assert pipeline.verify_project(folder, model=model).passed
 
 
+def of_bytes() -> onnx.ModelProto:
+    """A convolution and products of one tensor, whose weights are int8: borders, channels left
+    over, a unit for all and one per channel, a bias."""
+    rng = np.random.default_rng(9)
+    nodes = [
+        node("DynamicQuantizeLinear", ["x"], ["q", "s", "z"]),
+        node("ConvInteger", ["q", "w", "z"], ["taps"], pads=[1, 1, 0, 1]),
+        node("Cast", ["taps"], ["real"], to=TensorProto.FLOAT),
+        node("Mul", ["s", "w_scale"], ["unit"]),
+        node("Mul", ["real", "unit"], ["scaled"]),
+        node("Add", ["scaled", "shift"], ["shifted"]),
+        node("Relu", ["shifted"], ["r"]),
+        node("Reshape", ["x", "rows"], ["flat"]),
+        node("DynamicQuantizeLinear", ["flat"], ["q2", "s2", "z2"]),
+    ]
+    constants: dict[str, Any] = {
+        "w": rng.integers(-127, 128, (18, 5, 3, 3)).astype(np.int8),
+        "w_scale": np.float32(0.013),
+        "shift": rng.standard_normal((1, 18, 1, 1)).astype(np.float32),
+        "rows": np.array([3, -1]),
+        "bias": rng.standard_normal(35).astype(np.float32),
+    }
+    for each, scale in (("one", 0.01), ("many", rng.uniform(0.01, 0.02, 35))):
+        constants[f"w_{each}"] = rng.integers(-127, 128, (5 * 9 * 8 // 3, 35)).astype(np.int8)
+        constants[f"scale_{each}"] = np.float32(scale)
+        nodes += [
+            node("MatMulInteger", ["q2", f"w_{each}", "z2"], [f"sums_{each}"]),
+            node("Cast", [f"sums_{each}"], [f"real_{each}"], to=TensorProto.FLOAT),
+            node("Mul", ["s2", f"scale_{each}"], [f"unit_{each}"]),
+            node("Mul", [f"real_{each}", f"unit_{each}"], [f"y_{each}"]),
+        ]
+    nodes.append(node("Add", ["y_many", "bias"], ["y"]))
+    made = onnx_models.model(
+        nodes,
+        {"x": [1, 5, 9, 8]},
+        {"y": None},
+        {name: np.asarray(value) for name, value in constants.items()},
+        opset=13,
+    )
+    for name in ("y_one", "r"):
+        made.graph.output.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, None))
+    return made
+
+
+@pytest.mark.parametrize(
+    "board",
+    [
+        *("host", "graviton3"),
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("raspberry-pi-5", "raspberry-pi-4", "odroid-xu3", "power10-s1024")
+        ),
+    ],
+)
+def test_products_in_integers(board: str, tmp_path: Path) -> None:
+    """The sums are those of ONNX: what is but their product with a unit is, to the last bit."""
+    model = onnx_models.save(of_bytes(), tmp_path / "net.onnx")
+    folder = tmp_path / "net"
+    compile_model(CompileOptions(model, board), folder)
+    project = Project.open(folder)
+    operators = [each["op"] for each in project.report["layers"]]
+    assert operators.count("DynamicDense") == 2
+    # The convolution is so small that ARMv7 takes as long in float32.
+    assert operators.count("DynamicConv") == (board != "odroid-xu3")
+    binary = project.build()
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(model, options)
+    names = [each.name for each in session.get_outputs()]
+    x = np.random.default_rng(5).standard_normal((1, 5, 9, 8)).astype(np.float32)
+    for given in (x, np.abs(x), -np.abs(x) * 1e-3, np.zeros_like(x)):
+        (folder / "x.bin").write_bytes(given.tobytes())
+        out = folder / "out.bin"
+        arguments = ["--input", str(folder / "x.bin"), "--output", str(out)]
+        done = run_binary(binary.path, binary.board, arguments, cwd=folder)
+        assert done.status == 0, done.stderr
+        raw, at = out.read_bytes(), 0
+        for name, want in zip(names, session.run(names, {"x": given}), strict=True):
+            got = np.frombuffer(raw, want.dtype, want.size, at).reshape(want.shape)
+            at += want.nbytes
+            near = 0.0 if name == "y_one" else 1e-6
+            np.testing.assert_allclose(got, want, rtol=near, atol=near * np.abs(want).max())
+    for name in ("x.bin", "out.bin"):
+        (folder / name).unlink()
+    assert pipeline.verify_project(folder, model=model).passed
+
+
 def block() -> onnx.ModelProto:
     """Attention of one head with a residual and a normalisation, and a product behind."""
     rng = np.random.default_rng(6)

@@ -19,7 +19,7 @@ RESIDUAL_SLOTS = 9.0  # it is loaded, both are multiplied, added, shifted and bo
 def candidates(problem: ConvProblem, target: Target) -> tuple[RowsCandidate, ...]:
     """The cheapest plan, where the layer is one of whole numbers and the core multiplies int8; a
     depthwise convolution has no second channel to make a group with."""
-    able = _able(problem, target)
+    able = able_rows(problem, target)
     whole = problem.in_ring == problem.out_ring == 0
     if not able or not problem.whole_sums or not whole or problem.group_in_c == 1:
         return ()
@@ -28,7 +28,7 @@ def candidates(problem: ConvProblem, target: Target) -> tuple[RowsCandidate, ...
     return (rows_candidate("int8_packed", INTEGERS, problem, plan, target, work),)
 
 
-def _able(problem: ConvProblem, target: Target) -> tuple[MicroKernel, ...]:
+def able_rows(problem: ConvProblem, target: Target) -> tuple[MicroKernel, ...]:
     """The rows that multiply int8 as large as these filters are: those that need a feature of the
     core, or else the others."""
     rows = tuple(row for row in target.micro_kernels if row.sums == "int32")

@@ -1,0 +1,149 @@
+"""Products of int8 whose input's scale and zero point are known at run time only.
+
+    y = epilogue((sum_i (q_i - zero) w_i) * unit + bias)
+
+The sums are whole numbers in int32, exactly those of the model; what a zero point adds is known but
+for a factor, the sum of a filter's weights, so that sums start with it.  They become float32 in the
+epilogue, rounded once where they are beyond 2^24.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from edgeconv.algorithms.filter_order import multiplied
+from edgeconv.algorithms.int8_packed.candidate import able_rows
+from edgeconv.algorithms.packing import pack_bias
+from edgeconv.algorithms.problem import ConvProblem
+from edgeconv.algorithms.rows.candidate import RowsCandidate, rows_candidate
+from edgeconv.algorithms.rows.params import HEADERS, displayed, gemm_params
+from edgeconv.algorithms.rows.plan import WORD_BYTES, RowsPlan, make_plan
+from edgeconv.algorithms.sums import multiples, pair_in, two_fit
+from edgeconv.encoding import int8
+from edgeconv.ir.candidate import INTEGERS
+from edgeconv.ir.choice import Arg, ArgKind, Blob, Layer
+from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.work import Work
+from edgeconv.lowering.calls import (
+    activation_headers,
+    blob_arg,
+    epilogue_of,
+    input_arg,
+    output_arg,
+    residual_args,
+    residual_overwritten,
+    storage_of,
+)
+from edgeconv.lowering.work import Call
+from edgeconv.targets import Target
+
+STORED = int8(1.0, -128)  # what DynamicQuantizeLinear makes, 0 to 255, as memory holds it
+_FINISH_SLOTS = 4.0  # of a vector of sums: to float32, by its unit, the bias, and the store
+_LARGEST = 2**31 - 1
+
+
+def run_time_candidates(
+    problem: ConvProblem, node: Node, graph: Graph, target: Target
+) -> tuple[RowsCandidate, ...]:
+    """The cheapest plan, where the core multiplies int8 and no part of a sum is beyond int32."""
+    filters = multiples(node, graph)
+    most = 2 * 255 * int(np.abs(filters.reshape(len(filters), -1)).sum(axis=1).max(initial=0))
+    if target.lanes == 1 or problem.group_in_c == 1 or most > _LARGEST:
+        return ()
+    fits = replace(problem, filter_pair=pair_in(filters), two_fit=two_fit(node, graph))
+    able = able_rows(fits, target)
+    if not able:
+        return ()
+    plan = make_plan(fits, target, able, lambda kernel: kernel.pack)
+    work = _work(fits, plan, Call(node, graph, target))
+    found = rows_candidate("int8_packed", INTEGERS, fits, plan, target, work)
+    channels = 3 * WORD_BYTES * _room(problem.out_c)
+    return (replace(found, workspace={**found.workspace, "channels": channels}),)
+
+
+def _work(problem: ConvProblem, plan: RowsPlan, call: Call) -> Work:
+    """Products as planned, then float32."""
+    lanes = call.target.lanes
+    finished = _FINISH_SLOTS * problem.out_elements / lanes + call.epilogue + call.encoded
+    weights = WORD_BYTES / plan.kernel.k * problem.macs / plan.largest_rows
+    data = WORD_BYTES / plan.kernel.k * problem.macs / (plan.vectors * lanes)
+    return Work(
+        slots=plan.cost + finished,
+        moves=0.0,
+        weight_bytes=weights,
+        data_bytes=data + problem.in_elements + problem.out_bytes * problem.out_elements,
+        decoding=finished,
+    )
+
+
+def _room(channels: int) -> int:
+    """Words of all channels: whole lines, and one beyond."""
+    return (channels // 16 + 2) * 16
+
+
+def lower_run_time(candidate: RowsCandidate, node: Node, graph: Graph, target: Target) -> Layer:
+    """The kernel call of a node whose inputs are the integers, filters, bias, zero point and unit
+    (one number, or one per output channel), layouts decided."""
+    problem, plan, lanes = candidate.problem, candidate.plan, target.lanes
+    order, room = plan.order(problem, lanes), _room(problem.out_c)
+    x, _, bias, zero, unit = node.inputs
+
+    def words() -> npt.NDArray[np.int32]:
+        filters = multiples(node, graph)
+        sums = filters.reshape(len(filters), -1).sum(axis=1)
+        packed = order.pack(multiplied(filters.astype(np.int8), plan.kernel))
+        both = np.pad(sums, (0, room - len(sums))).astype(np.int32), packed.view(np.int32)
+        return np.concatenate(both)
+
+    given = graph[bias].constant().astype(np.float32).reshape(-1) if bias else None
+    blobs = (
+        Blob("channels", room + order.elements // plan.kernel.k, words, dtype="int32"),
+        *((Blob("addends", room, lambda: pack_bias(given, room)),) if bias else ()),
+    )
+    residual = node.epilogue.residual
+    return Layer(
+        node=node,
+        algorithm=candidate.algorithm,
+        template="conv/gemm.c.j2",
+        params={
+            **gemm_params(problem, plan, lanes),
+            "prefetch": target.prefetch,
+            "residual": bool(residual),
+            "epilogue": epilogue_of(node, graph),
+            "filters_as": "EC_F32",  # they are multiplied as they are stored
+            "zero": STORED.zero[0],
+            "units": room,
+            "requantise": (),
+            "words_at": (),
+            "run_time": room,
+            "in_panel": plan.panel.bytes // WORD_BYTES,
+            "has_bias": bool(bias),
+            "each_unit": graph[unit].size > 1,
+            **storage_of(graph, **{"in": x}, out=node.output),
+        },
+        args=(
+            input_arg(graph, x),
+            *map(blob_arg, ("words", "bias"), blobs),
+            input_arg(graph, zero, "zero"),
+            input_arg(graph, unit, "unit"),
+            *residual_args(node, graph),
+            output_arg(node, graph),
+            Arg(ArgKind.WORKSPACE, "panels"),
+        ),
+        headers=(
+            *activation_headers(node.epilogue),
+            plan.kernel.header,
+            *HEADERS,
+            *("ec_gemm_spec.h", "ec_gemm.h", "ec_run_time_scale.h"),
+        ),
+        work=candidate.work,
+        blobs=blobs,
+        aliases=residual_overwritten(node, graph),
+        workspace_bytes=candidate.workspace_bytes,
+        macs=problem.macs,
+        candidate=candidate,
+        plan=displayed(candidate, lanes),
+    )

@@ -1,0 +1,107 @@
+"""Integers by a scale and a zero point that the model computes, and their products with constants:
+what `choose.run_time_scales` makes of DynamicQuantizeLinear, MatMulInteger and ConvInteger.
+
+DynamicQuantise: inputs x, scale, zero point; saturate(round(x / scale) + zero point), 0 to 255.
+DynamicDense, DynamicConv: inputs q, filters, bias (or ""), zero point, unit; attributes as Dense
+and Conv have them; sums of (q - zero point) times filters, in units, and the bias.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from edgeconv.algorithms.int8_packed.run_time import lower_run_time, run_time_candidates
+from edgeconv.algorithms.problem import ConvProblem, problem_of
+from edgeconv.ir.choice import Layer
+from edgeconv.ir.filters import DYNAMIC
+from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR
+from edgeconv.lowering.calls import kernel_layer
+from edgeconv.lowering.images import layouts_of, padding
+from edgeconv.lowering.options import LayoutOption, Stored
+from edgeconv.lowering.work import Call
+from edgeconv.ops.base import Operator
+from edgeconv.ops.dense import dense_problem
+from edgeconv.targets import Target
+
+_SLOTS = 6.0  # of a vector: divided, rounded, the zero point added, bounded
+
+
+def _quantise_layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
+    """Any, that of the input."""
+    shape = graph[node.output].shape
+    return [
+        LayoutOption((layout, ROW_MAJOR, ROW_MAJOR), (layout,), padding(shape, layout))
+        for layout in layouts_of(shape, target)
+    ]
+
+
+def _lower_quantise(node: Node, graph: Graph, target: Target) -> Layer:
+    """One flat loop over memory, channel padding included."""
+    call = Call(node, graph, target)
+    return kernel_layer(
+        call,
+        "quantise",
+        "ops/dynamic_quantise.c.j2",
+        operands=dict(zip(("x", "scale", "zero"), node.inputs, strict=True)),
+        params={"elements": graph[node.output].elements},
+        headers=("ec_lanes.h", "ec_quantise.h"),
+        work=call.streams(_SLOTS * call.out_vectors),
+        epilogue=False,
+    )
+
+
+def _layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
+    """Channels side by side; numbers beside the input are vectors."""
+    image = CHANNELS_LAST if node.op == DYNAMIC["Conv"] else ROW_MAJOR
+    beside = (ROW_MAJOR,) * (sum(1 for name in node.inputs if name) - 1)
+    residual = (image,) if node.epilogue.residual else ()
+    del graph, target
+    return (LayoutOption((image, *beside, *residual), (image,)),)
+
+
+_PROBLEMS: dict[str, Callable[[Node, Graph], ConvProblem]] = {
+    DYNAMIC["Dense"]: dense_problem,
+    DYNAMIC["Conv"]: problem_of,
+}
+
+
+def _lower(node: Node, graph: Graph, target: Target) -> Layer:
+    problem = _PROBLEMS[node.op](node, graph)
+    (candidate,) = run_time_candidates(problem, node, graph, target)
+    if node.op == DYNAMIC["Dense"]:  # as a Dense, it is taken to move every operand once
+        candidate = replace(candidate, crossings=tuple)
+    return lower_run_time(candidate, node, graph, target)
+
+
+def computable(node: Node, graph: Graph, target: Target) -> bool:
+    """Whether ``target`` has a kernel for a DynamicDense or DynamicConv."""
+    return bool(run_time_candidates(_PROBLEMS[node.op](node, graph), node, graph, target))
+
+
+def _macs(node: Node, graph: Graph) -> int:
+    weights = graph[node.inputs[1]].shape
+    return graph[node.output].size * math.prod(weights[1:])
+
+
+OPERATOR = (
+    Operator(
+        name="DynamicQuantise",
+        lower=_lower_quantise,
+        layouts=_quantise_layouts,
+        stored=Stored.READS,
+    ),
+    *(
+        Operator(
+            name=name,
+            lower=_lower,
+            layouts=_layouts,
+            macs=_macs,
+            fuses=True,
+            stored=Stored.WRITES,
+        )
+        for name in _PROBLEMS
+    ),
+)
