@@ -23,18 +23,18 @@ from edgeconv.targets import Target
 
 _BYTES = grid(1.0, 0.0, 255.0)
 May = Callable[[Sequence[str]], bool]  # whether a product and the nodes behind it become one
-_ROUNDED = Epilogue(before=Activation("round"))
+_WHOLE = Activation("round")
 
 
 @dataclass(frozen=True, slots=True)
 class _Integers:
     """Where a tensor of integers less their zero point comes from: ``x`` and its ``scale`` make the
-    integers ``steps`` of ``zero``."""
+    integers ``quantised`` of ``zero``."""
 
     x: str
     scale: str
     zero: str
-    steps: str
+    quantised: str
 
 
 def in_integers(
@@ -70,22 +70,22 @@ def _integers(node: Node, editor: Editor) -> _Integers | None:
     """What ``node`` subtracts the zero point of."""
     if node.op != "Binary" or node.attrs["kind"] != "sub" or not node.epilogue.is_empty:
         return None
-    steps, zero = node.inputs
-    added = _binary(editor.producer(steps), "add", Epilogue(before=_BYTES))
+    quantised, zero = node.inputs
+    added = _binary(editor.producer(quantised), "add", _BYTES)
     if added is None or added.inputs[1] != zero or not _is_number(zero, editor):
         return None
-    divided = _binary(editor.producer(added.inputs[0]), "div", _ROUNDED)
+    divided = _binary(editor.producer(added.inputs[0]), "div", _WHOLE)
     if divided is None or not _is_number(divided.inputs[1], editor):
         return None
     x, scale = divided.inputs
-    return _Integers(x, scale, zero, steps)
+    return _Integers(x, scale, zero, quantised)
 
 
-def _binary(node: Node | None, kind: str, epilogue: Epilogue) -> Node | None:
-    """``node`` if it is that."""
+def _binary(node: Node | None, kind: str, rounding: Activation) -> Node | None:
+    """``node`` if it is that, and rounds what it makes so."""
     if node is None or node.op != "Binary" or node.attrs["kind"] != kind:
         return None
-    return node if node.epilogue == epilogue else None
+    return node if node.epilogue == Epilogue(before=rounding) else None
 
 
 def _is_number(name: str, editor: Editor) -> bool:
@@ -100,8 +100,8 @@ def _with_integers(graph: Graph, name: str, target: Target, may: May) -> Graph |
     found = _integers(writer, editor) if writer else None
     if found is None:
         return None
-    like = editor.tensors[found.steps]
-    stored = editor.fresh(f"{found.steps}/int8")
+    like = editor.tensors[found.quantised]
+    stored = editor.fresh(f"{found.quantised}/int8")
     done = False
     for position in list(editor.readers(name)):
         last = _product(position, name, stored, found, editor, may)

@@ -34,6 +34,8 @@ MAKERS: dict[str, Callable[[GraphBuilder, str], str]] = {
     "Binary": lambda b, x: b.binary("mul", x, b.input(*SHAPE)),
     "Conv": lambda b, x: b.conv(x, 4),
     "Dense": lambda b, x: b.dense(x, 6),
+    "DynamicConv": lambda b, x: b.node("DynamicConv", (x,), SHAPE),
+    "DynamicDense": lambda b, x: b.node("DynamicDense", (x,), SHAPE),
     "LRN": _lrn,
     "MatMul": lambda b, x: b.node("MatMul", (x, b.input(*SHAPE)), SHAPE),
     "Pool": lambda b, x: b.pool(x, "max", 2),
