@@ -158,6 +158,7 @@ _BY_TEMPLATE: Mapping[str, Callable[[Mapping[str, Param], Target], Splits]] = Ma
         "ops/binary": _binary,
         "ops/concat": _outer,
         "ops/convert": _convert,
+        "ops/dynamic_quantise": _elements,
         "ops/flat_copy": _elements,
         "ops/gather": _outer,
         "ops/int8_binary": _int8_binary,
