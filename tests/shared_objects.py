@@ -55,11 +55,8 @@ class SharedObjects:
     def _with_intrinsics(self, command: Sequence[str], directory: Path) -> Sequence[str]:
         at = command.index("-c")
         source = (directory / command[at + 1]).read_text(encoding="utf-8", errors="replace")
-        found = _INTRINSICS.search(source)
-        if not found or not _GCC.fullmatch(Path(command[0]).name):
-            return command
-        header = precompiled(tuple(command[:at]), found[1], self.store)
-        return [*command[:at], "-include", str(header), *command[at:]] if header else command
+        options = [word for word in command[:at] if word != "-I."]
+        return [*command[:at], *intrinsics(options, source, self.store), *command[at:]]
 
     def _key(self, command: Sequence[str], directory: Path) -> str:
         source = command[command.index("-c") + 1]
@@ -86,23 +83,21 @@ class SharedObjects:
             shutil.rmtree(folder)
 
 
-def precompiled(options: Sequence[str], header: str, store: Path) -> Path | None:
-    """A file to be included in place of ``header``, in angle brackets, which the compiler of these
-    options has read before; None where it cannot, as for a core without these intrinsics."""
-    path = shutil.which(options[0]) or ""
-    words = [
-        *(word for word in options if word != "-I."),
-        path,
-        os.environ.get("CPATH", ""),
-        header,
-    ]
+def intrinsics(command: Sequence[str], source: str, store: Path) -> list[str]:
+    """Further options for GCC, called by ``command``: the header of intrinsics that ``source``
+    includes, as it was read before.  None for other compilers, for sources without one, and where
+    it cannot be read, as for a core that does not have them."""
+    found = _INTRINSICS.search(source)
+    if not found or not _GCC.fullmatch(Path(command[0]).name):
+        return []
+    words = [*command, shutil.which(command[0]) or "", os.environ.get("CPATH", ""), found[1]]
     folder = store / f"intrinsics-{hashlib.sha256(repr(words).encode()).hexdigest()}"
-    folder.mkdir(exist_ok=True)
-    source, made = folder / "intrinsics.h", folder / "intrinsics.h.gch"
+    folder.mkdir(parents=True, exist_ok=True)
+    header, made = folder / "intrinsics.h", folder / "intrinsics.h.gch"
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not source.exists():
-            source.write_text(f"#include {header}\n")
-            command = [*options, "-x", "c-header", str(source), "-o", str(made)]
-            subprocess.run(command, capture_output=True, check=False)
-    return source if made.exists() else None
+        if not header.exists():
+            header.write_text(f"#include {found[1]}\n")
+            reading = [*command, "-x", "c-header", str(header), "-o", str(made)]
+            subprocess.run(reading, capture_output=True, check=False)
+    return ["-include", str(header)] if made.exists() else []

@@ -50,6 +50,7 @@ from edgeconv.targets import Target
 from tests.ir_interpreter import evaluate
 from tests.kernels import once
 from tests.kernels.once import CompiledKernels
+from tests.shared_objects import intrinsics
 
 ROOT = Path(__file__).resolve().parents[2]
 ULP = 2.0**-23
@@ -317,19 +318,17 @@ def compile_program(
     """The binary, beside its source in ``folder``; RuntimeError with the compiler's message."""
     source, binary = folder / "kernels.c", folder / "kernels"
     command = [*build.compiler, *options, *build.target.flags]
-    included = [f"-I{ROOT / 'runtime_c'}"]
-    if not build.compiled_once:
-        source.write_text(program.source(build.target))
-        command += [*included, str(source)]
+    command += once.options(build.compiler[0]) if build.compiled_once else ()
+    if build.compiled_once and not program.routines:
+        kernels = once.compiled_kernels(command, build.target, program.kernel_headers())
+        source.write_text(program.source(build.target, kernels))
+        command += ["-include", str(kernels.header), str(source), str(kernels.object)]
     else:
-        command += once.options(build.compiler[0])
-        if not program.routines:
-            kernels = once.compiled_kernels(command, build.target, program.kernel_headers())
-            source.write_text(program.source(build.target, kernels))
-            command += ["-include", str(kernels.header), str(source), str(kernels.object)]
-        else:
-            source.write_text(once.as_functions(program.source(build.target), build.target))
-            command += [*included, str(source)]
+        text = program.source(build.target)
+        source.write_text(once.as_functions(text, build.target) if build.compiled_once else text)
+        isa = (ROOT / "runtime_c" / "isa" / build.target.header).read_text()
+        known = intrinsics(command, isa, once.STORE) if once.STORE else []
+        command += [*known, f"-I{ROOT / 'runtime_c'}", str(source)]
     compiled = subprocess.run(
         [*command, "-o", str(binary)], capture_output=True, text=True, check=False
     )
