@@ -21,6 +21,8 @@ from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.targets import TARGETS
 from tests.kernels.builds import runs_here
 
+pytestmark = pytest.mark.usefixtures("compiled_lightly")
+
 # A board of every instruction set.
 BOARDS = ("host", "generic-c", "x86-64-v3", "zen4", "jetson-tx1", "odroid-xu3", "power10-s1024")
 # Input channels, filters, kernel, groups, algorithm: several tiles of filters on every target.

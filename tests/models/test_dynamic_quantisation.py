@@ -18,6 +18,8 @@ from edgeconv.build.project import Project
 from edgeconv.pipeline import CompileOptions, compile_model
 from tests import onnx_models
 
+pytestmark = pytest.mark.usefixtures("compiled_lightly")
+
 onnxruntime = pytest.importorskip("onnxruntime", reason="the reference engine of these tests")
 
 Values = npt.NDArray[Any]

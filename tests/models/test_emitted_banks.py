@@ -19,6 +19,8 @@ from edgeconv.pipeline import CompileOptions, compile_model, decide, verify_proj
 from tests import onnx_models
 from tests.compilers import SANITIZERS
 
+pytestmark = pytest.mark.usefixtures("compiled_lightly")
+
 BOARD = "generic-c"
 THREE = (Bank("tcm", 2600, 1.0), Bank("sram", 2600, 2.0), Bank("sdram", None, 9.0))
 # Too small for any tensor: what comes next is the first bank in use.

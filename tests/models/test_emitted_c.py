@@ -26,6 +26,10 @@ from tests.models import drivers
 
 ROOT = Path(__file__).resolve().parents[2]
 DIGITS = ROOT / "examples" / "digits" / "digits-cnn.onnx"
+# Where nothing else is said: what the programs compute, and with which API.
+pytestmark = pytest.mark.usefixtures("compiled_lightly")
+
+SHIPPED = ("-O3",)  # after which -O1 counts for nothing
 BOARDS = ("host", "generic-c")
 MODELS = ("digits", "net")
 COMPILERS = ("gcc", "clang")
@@ -118,7 +122,7 @@ def test_no_warnings(
         boards.load(board),
         sources=project.sources,
         out=tmp_path / "program",
-        extra_flags=STRICT,
+        extra_flags=(*STRICT, *SHIPPED),
         warnings_as_errors=True,
         compiler=compiler(compiler_name),
     )
@@ -160,6 +164,7 @@ def test_network_needs_four_functions_at_most(
         loaded,
         sources=project.sources,
         out=tmp_path / "program",
+        extra_flags=SHIPPED,
         compiler=found,
     )
     network = binary.objects[project.sources[0]]

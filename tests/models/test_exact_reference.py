@@ -23,6 +23,8 @@ from tests import onnx_models
 from tests.models.random_quantised import network
 from tests.quantised_models import Network
 
+pytestmark = pytest.mark.usefixtures("compiled_lightly")
+
 INT8 = {"*:output": "int8"}
 
 

@@ -24,6 +24,8 @@ from tests import onnx_models
 from tests.command import Command
 from tests.weight_images import with_flipped
 
+pytestmark = pytest.mark.usefixtures("compiled_lightly")
+
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits-cnn.onnx"
 # dB at the output, of seeded inputs; measured 97.8, 55.5, 3.1 and 45.7.
 LEAST_SQNR = {"flyte24": 90.0, "flyte16": 50.0, "flyte8": 0.0, "int8": 40.0, "int4": 10.0}
