@@ -9,15 +9,14 @@ from edgeconv import algorithms
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.lowering.options import Stored
 from edgeconv.ops.base import ImportContext, Operator, Source
-from edgeconv.ops.importing import constant_input, ints, make_node, optional_input, window_of
+from edgeconv.ops.formula import Formula, Term
+from edgeconv.ops.importing import Window, ints, optional_input, window_of
+from edgeconv.ops.run_time_filters import convolved, with_bias
 
 
 def _import_conv(source: Source, ctx: ImportContext) -> Sequence[Node]:
-    x = ctx.tensor(source.inputs[0])
-    w = constant_input(source, ctx, 1, "weights")
-    bias = constant_input(source, ctx, 2, "bias")
-    assert w is not None
-    if len(x.shape) < 3 or w.ndim != len(x.shape):
+    x, w = (ctx.tensor(name) for name in source.inputs[:2])
+    if len(x.shape) < 3 or len(w.shape) != len(x.shape):
         got = f"input {list(x.shape)}, weights {list(w.shape)}"
         raise ctx.reject(source, got, "both need the same rank, 3 or more")
     kernel = ints(source.attrs.get("kernel_shape") or w.shape[2:])
@@ -29,12 +28,32 @@ def _import_conv(source: Source, ctx: ImportContext) -> Sequence[Node]:
         got = f"input {list(x.shape)}, weights {list(w.shape)}, group {groups}"
         rule = "weights are [out_c, in_c / group, kernel...] and group divides out_c"
         raise ctx.reject(source, got, rule)
-    if bias is not None and bias.shape != w.shape[:1]:
-        raise ctx.reject(source, f"bias {list(bias.shape)}", f"bias is [{w.shape[0]}]")
+    bias = optional_input(source, 2)
+    if bias and (have := ctx.tensor(bias).shape) != w.shape[:1]:
+        raise ctx.reject(source, f"bias {list(have)}", f"bias is [{w.shape[0]}]")
     window = window_of(source, ctx, kernel)
-    inputs = (*source.inputs[:2], optional_input(source, 2))
-    stored = ctx.stored_as(source.inputs[1], 0, source.name)
-    return [make_node(source, "Conv", inputs, **window.attrs(), groups=groups, **stored)]
+    formula = Formula(source, ctx)
+    return formula.finish(convolution(formula, source.inputs[:2], bias, window, groups))
+
+
+def convolution(
+    formula: Formula, operands: Sequence[str], bias: str, window: Window, groups: int
+) -> Term:
+    """The convolution of two operands, input and filters, and a bias, "" for none: by a Conv node
+    where filters and bias are constants."""
+    source, ctx = formula.source, formula.ctx
+    x, filters = (Term(formula, name) for name in operands)
+    sizes = zip(x.shape[2:], window.spans, window.strides, window.begins, window.ends, strict=True)
+    pixels = ((size + b + e - span) // stride + 1 for size, span, stride, b, e in sizes)
+    shape = (x.shape[0], filters.shape[0], *pixels)
+    added = bias if ctx.constant(bias) is not None else ""
+    if ctx.constant(filters.name) is None:
+        y = convolved(x, filters, window, groups, shape)
+        return with_bias(y, Term(formula, bias)) if bias else y
+    stored = ctx.stored_as(filters.name, 0, source.name)
+    attrs = {**window.attrs(), "groups": groups, **stored}
+    y = formula.add("Conv", (x, filters, added), shape, **attrs)
+    return y if added == bias else with_bias(y, Term(formula, bias))
 
 
 def _macs(node: Node, graph: Graph) -> int:

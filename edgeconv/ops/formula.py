@@ -53,15 +53,15 @@ class Formula:
         **attrs: Any,
     ) -> Term:
         """Append ``op`` of ``operands`` ("": an absent one), whose result has ``shape`` and is of
-        ``dtype`` ("": that of the source's first input).
+        ``dtype`` ("": that of the first operand).
 
         Node and result are called after the source, with ``suffix`` or else ``op`` behind.
         """
         suffix = suffix or op.lower()
         name = untaken(f"{self.source.name}/{suffix}", {node.name for node in self.nodes})
-        like = Tensor("", shape, dtype or self.ctx.tensor(self.source.inputs[0]).dtype)
-        output = self.ctx.add_tensor(f"{self.source.outputs[0]}/{suffix}", shape, like)
         reads = tuple(each.name if isinstance(each, Term) else each for each in operands)
+        like = Tensor("", shape, dtype or self.ctx.tensor(reads[0]).dtype)
+        output = self.ctx.add_tensor(f"{self.source.outputs[0]}/{suffix}", shape, like)
         self.nodes.append(Node(name, op, reads, (output,), attrs, epilogue))
         return Term(self, output)
 

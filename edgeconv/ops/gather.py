@@ -16,7 +16,7 @@ from edgeconv.lowering.moves import Move, move_layer, plan_move
 from edgeconv.lowering.nest import dense_strides
 from edgeconv.lowering.work import Call
 from edgeconv.ops.base import ImportContext, Operator, Source
-from edgeconv.ops.importing import axis_of, constant_input, make_node
+from edgeconv.ops.importing import axis_of, make_node
 from edgeconv.targets import Target
 
 
@@ -24,12 +24,14 @@ def _import_gather(source: Source, ctx: ImportContext) -> Sequence[Node]:
     data, given = source.inputs
     shape = ctx.tensor(data).shape
     axis = axis_of(source, ctx, source.attrs["axis"], len(shape))
-    indices = constant_input(source, ctx, 1, "indices")
-    assert indices is not None
+    known = ctx.constant(given)
+    if known is None:
+        return [make_node(source, "Pick", axis=axis)]
+    indices = known.astype(np.int64)
     if indices.size and not -shape[axis] <= indices.min() <= indices.max() < shape[axis]:
         got = f"indices from {indices.min()} to {indices.max()}"
         raise ctx.reject(source, got, f"axis {axis} has {shape[axis]} elements")
-    counted = np.where(indices < 0, indices + shape[axis], indices).astype(np.int64)
+    counted = np.where(indices < 0, indices + shape[axis], indices)
     chosen = ctx.add_constant(f"{given}/{source.name}", counted)
     return [make_node(source, "Gather", (data, chosen), axis=axis)]
 

@@ -122,6 +122,21 @@ class Window:
     dilations: Shape
     pads: Shape
 
+    @property
+    def spans(self) -> Shape:
+        """Of the kernel, dilated."""
+        return tuple((k - 1) * d + 1 for k, d in zip(self.kernel, self.dilations, strict=True))
+
+    @property
+    def begins(self) -> Shape:
+        """Padding before the first element."""
+        return self.pads[: len(self.kernel)]
+
+    @property
+    def ends(self) -> Shape:
+        """Padding behind the last one."""
+        return self.pads[len(self.kernel) :]
+
     def attrs(self) -> dict[str, Shape]:
         """As attributes of a node."""
         return {

@@ -1,0 +1,165 @@
+"""Along one axis: the largest or smallest elements, and sums of those before."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from edgeconv.element_types import BOOL, element_type
+from edgeconv.ir.choice import Layer, Param
+from edgeconv.ir.graph import Epilogue, Graph, Node
+from edgeconv.ir.layout import Shape
+from edgeconv.lowering.calls import kernel_layer
+from edgeconv.lowering.options import Stored
+from edgeconv.lowering.work import Call
+from edgeconv.ops.base import ImportContext, Importer, Operator, Source
+from edgeconv.ops.elementwise import CHOICE, COPY, elementwise
+from edgeconv.ops.formula import Formula, Term
+from edgeconv.ops.importing import axis_of, flag, ints
+from edgeconv.targets import Target
+
+_INDEX = "int64"
+
+
+def _axis(source: Source, ctx: ImportContext) -> int:
+    rank = len(ctx.tensor(source.inputs[0]).shape)
+    return axis_of(source, ctx, int(source.attrs["axis"]), rank)
+
+
+def _first(formula: Formula, x: Term, axis: int, test: str, *, keep: bool) -> Term:
+    """Which element along ``axis`` is before the others by ``test``."""
+    kept = (1,) if keep else ()
+    shape = (*x.shape[:axis], *kept, *x.shape[axis + 1 :])
+    attrs = {"axis": axis, "function": test}
+    return formula.add("First", (x,), shape, "first", Epilogue(), _INDEX, **attrs)
+
+
+def _import_arg(larger: str) -> Importer:
+    def importer(source: Source, ctx: ImportContext) -> Sequence[Node]:
+        formula = Formula(source, ctx)
+        keep = flag(source, ctx, "keepdims", 1)
+        last = "_equal" if flag(source, ctx, "select_last_index") else ""
+        x = Term(formula, source.inputs[0])
+        return formula.finish(_first(formula, x, _axis(source, ctx), larger + last, keep=keep))
+
+    return importer
+
+
+def _import_hardmax(source: Source, ctx: ImportContext) -> Sequence[Node]:
+    """1 at the first largest element, 0 elsewhere; before opset 13 of rows from ``axis`` on."""
+    formula, axis = Formula(source, ctx), _axis(source, ctx)
+    x, shape = Term(formula, source.inputs[0]), ctx.tensor(source.inputs[0]).shape
+    if source.version < 13:
+        x, axis = x.reshape(math.prod(shape[:axis]), math.prod(shape[axis:])), 1
+    at = _first(formula, x, axis, "greater", keep=True)
+    counted = np.arange(x.shape[axis], dtype=np.int32).reshape(
+        -1, *(1,) * (len(x.shape) - 1 - axis)
+    )
+    equal = elementwise(formula, "equal", (at, formula.typed_constant(counted, "counted")), BOOL)
+    result = elementwise(formula, COPY, (equal,), ctx.tensor(source.outputs[0]).dtype)
+    return formula.finish(result)
+
+
+def _import_top(source: Source, ctx: ImportContext) -> Sequence[Node]:
+    """Indices by one node, values by them.  k is what the outputs' shape says."""
+    formula, axis = Formula(source, ctx), _axis(source, ctx)
+    x = Term(formula, source.inputs[0])
+    shape = ctx.tensor(next(filter(None, source.outputs))).shape
+    largest = bool(source.attrs.get("largest", 1))
+    attrs = {"axis": axis, "function": "greater" if largest else "less"}
+    values, indices = (*source.outputs, "")[:2]
+    made = Node(f"{source.name}/indices", "Top", (x.name,), (indices,), attrs)
+    if not indices:
+        at = formula.add("Top", (x,), shape, "indices", Epilogue(), _INDEX, **attrs)
+        gathered = formula.add("GatherElements", (x, at), shape, "values", axis=axis)
+        return formula.finish(gathered)
+    if not values:
+        return [made]
+    inputs = (x.name, indices)
+    return [made, Node(source.name, "GatherElements", inputs, (values,), {"axis": axis})]
+
+
+def _import_cumulative(function: str) -> Importer:
+    def importer(source: Source, ctx: ImportContext) -> Sequence[Node]:
+        formula, axis = Formula(source, ctx), ctx.constant(source.inputs[1])
+        x = Term(formula, source.inputs[0])
+        rank, dtype = len(x.shape), ctx.tensor(x.name).dtype
+        start = formula.typed_constant(np.asarray(int(function == "mul"), dtype), "start")
+        attrs = {
+            "function": function,
+            "exclusive": flag(source, ctx, "exclusive"),
+            "reverse": flag(source, ctx, "reverse"),
+        }
+
+        def along(of: int) -> Term:
+            return formula.add("Cumulative", (x, start), x.shape, "sums", axis=of, **attrs)
+
+        if axis is not None:
+            return formula.finish(along(axis_of(source, ctx, ints(axis)[0], rank)))
+        given, result = Term(formula, source.inputs[1]), along(0)
+        for of in range(1, rank):  # an axis of run time picks one of all results
+            places = (np.asarray(at, np.int32) for at in (of, of - rank))
+            tests = [
+                elementwise(formula, "equal", (given, formula.typed_constant(at, "axis")), BOOL)
+                for at in places
+            ]
+            chosen = elementwise(formula, "bitwise_or", tests, BOOL)
+            result = elementwise(formula, CHOICE, (chosen, along(of), result), dtype)
+        return formula.finish(result)
+
+    return importer
+
+
+def _sizes(shape: Shape, axis: int) -> dict[str, Param]:
+    inner = math.prod(shape[axis + 1 :])
+    return {"outer": math.prod(shape[:axis]), "n": shape[axis], "inner": inner}
+
+
+def lower(node: Node, graph: Graph, target: Target) -> Layer:
+    """Along the axis, for every other index."""
+    x, call, axis = graph[node.inputs[0]], Call(node, graph, target), int(node.attrs["axis"])
+    kind = element_type(x.dtype)
+    adds = node.op == "Cumulative"
+    params: dict[str, Param] = {
+        **_sizes(x.shape, axis),
+        "numbers": kind.numbers if adds else f"test_of_{kind.numbers}",
+        "function": str(node.attrs["function"]),
+        "type": kind.enumerator,
+        "out_type": kind.enumerator if adds else "EC_BOOL",
+        "kind": {"First": "first", "Top": "few", "Cumulative": "sums"}[node.op],
+        "count": 0 if adds else graph[node.output].shape[axis] if node.op == "Top" else 1,
+        "exclusive": int(node.attrs.get("exclusive", False)),
+        "reverse": int(node.attrs.get("reverse", False)),
+    }
+    pointers = dict(zip(("in", "start"), node.inputs, strict=False))
+    return kernel_layer(
+        call,
+        "order",
+        "ops/order.c.j2",
+        operands=pointers,
+        params=params,
+        headers=("ec_nest.h", "ec_elements.h", "ec_elementwise.h", "ec_order.h"),
+        work=call.streams(call.in_vectors),
+        epilogue=False,
+    )
+
+
+_IMPORTERS: dict[str, dict[str, Importer]] = {
+    "First": {
+        "ArgMax": _import_arg("greater"),
+        "ArgMin": _import_arg("less"),
+        "Hardmax": _import_hardmax,
+    },
+    "Top": {"TopK": _import_top},
+    "Cumulative": {
+        "CumSum": _import_cumulative("add"),
+        "CumProd": _import_cumulative("mul"),
+    },
+}
+
+OPERATOR = tuple(
+    Operator(name=name, onnx=table, typed=table, lower=lower, stored=Stored.NOTHING)
+    for name, table in _IMPORTERS.items()
+)

@@ -1,0 +1,81 @@
+/* The order of elements along one axis, and sums along it.  Needs ec_elements.h and ec_elementwise.h. */
+#ifndef EC_ORDER_H
+#define EC_ORDER_H
+
+/* in[outer][n][inner], elements as spec->a_as; what spec->function says of two of them decides. */
+typedef struct ec_axis {
+    int outer, n, inner;
+    ec_elementwise of;
+} ec_axis;
+
+/* Element i before element j. */
+EC_INLINE int ec_before(const ec_elementwise *of, const void *in, ptrdiff_t i, ptrdiff_t j)
+{
+    uint8_t before;
+    ec_elementwise_one(of, in, i, in, j, in, j, &before, 0);
+    return before;
+}
+
+/* Which element comes before all others: out[outer][inner]. */
+EC_INLINE void ec_first_of(const ec_axis *spec, const void *in, int64_t *out)
+{
+    for (int o = 0; o < spec->outer; o++)
+        for (int c = 0; c < spec->inner; c++) {
+            const ptrdiff_t start = (ptrdiff_t)o * spec->n * spec->inner + c;
+            int best = 0;
+            for (int i = 1; i < spec->n; i++)
+                if (ec_before(&spec->of, in, start + (ptrdiff_t)i * spec->inner,
+                              start + (ptrdiff_t)best * spec->inner))
+                    best = i;
+            out[(ptrdiff_t)o * spec->inner + c] = best;
+        }
+}
+
+/* The first `count`, in order; of equal ones that with the smaller index: out[outer][count][inner]. */
+EC_INLINE void ec_first_few(const ec_axis *spec, const void *in, int64_t *out, int count)
+{
+    for (int o = 0; o < spec->outer; o++)
+        for (int c = 0; c < spec->inner; c++) {
+            const ptrdiff_t start = (ptrdiff_t)o * spec->n * spec->inner + c, step = spec->inner;
+            int64_t *const found = out + (ptrdiff_t)o * count * step + c;
+            for (int i = 0; i < spec->n; i++) {
+                const ptrdiff_t at = start + i * step;
+                int place = ec_min_i(i, count);
+                if (place == count && !ec_before(&spec->of, in, at,
+                                                 start + (ptrdiff_t)found[(count - 1) * step] * step))
+                    continue;
+                place -= place == count; /* the last one leaves */
+                while (place > 0 && ec_before(&spec->of, in, at,
+                                              start + (ptrdiff_t)found[(place - 1) * step] * step)) {
+                    found[place * step] = found[(place - 1) * step];
+                    place--;
+                }
+                found[place * step] = i;
+            }
+        }
+}
+
+/* out[i] = out[i - 1] and in[i] (in[i - 1] where that is exclusive, whose first one is `start`), from the last
+   to the first if reversed. */
+EC_INLINE void ec_accumulate(const ec_axis *spec, const void *in, const void *start, void *out,
+                             int exclusive, int reverse)
+{
+    const ec_elementwise first = {.numbers = spec->of.numbers, .function = EC_OF_COPY,
+                                  .a_as = spec->of.a_as, .b_as = spec->of.a_as, .c_as = spec->of.a_as,
+                                  .out_as = spec->of.a_as};
+    for (int o = 0; o < spec->outer; o++)
+        for (int c = 0; c < spec->inner; c++) {
+            const ptrdiff_t step = reverse ? -spec->inner : spec->inner;
+            ptrdiff_t at = ((ptrdiff_t)o * spec->n + (reverse ? spec->n - 1 : 0)) * spec->inner + c;
+            if (exclusive)
+                ec_elementwise_one(&first, start, 0, start, 0, start, 0, out, at);
+            else
+                ec_elementwise_one(&first, in, at, in, at, in, at, out, at);
+            for (int i = 1; i < spec->n; i++) {
+                const ptrdiff_t last = at, next = at += step;
+                ec_elementwise_one(&spec->of, out, last, in, exclusive ? last : next, in, next, out, next);
+            }
+        }
+}
+
+#endif
