@@ -36,21 +36,21 @@ EC_INLINE void ec_first_few(const ec_axis *spec, const void *in, int64_t *out, i
 {
     for (int o = 0; o < spec->outer; o++)
         for (int c = 0; c < spec->inner; c++) {
-            const ptrdiff_t start = (ptrdiff_t)o * spec->n * spec->inner + c, step = spec->inner;
-            int64_t *const found = out + (ptrdiff_t)o * count * step + c;
+            const ptrdiff_t start = (ptrdiff_t)o * spec->n * spec->inner + c, apart = spec->inner;
+            int64_t *const found = out + (ptrdiff_t)o * count * apart + c;
             for (int i = 0; i < spec->n; i++) {
-                const ptrdiff_t at = start + i * step;
+                const ptrdiff_t at = start + i * apart;
                 int place = ec_min_i(i, count);
                 if (place == count && !ec_before(&spec->of, in, at,
-                                                 start + (ptrdiff_t)found[(count - 1) * step] * step))
+                                                 start + (ptrdiff_t)found[(count - 1) * apart] * apart))
                     continue;
                 place -= place == count; /* the last one leaves */
                 while (place > 0 && ec_before(&spec->of, in, at,
-                                              start + (ptrdiff_t)found[(place - 1) * step] * step)) {
-                    found[place * step] = found[(place - 1) * step];
+                                              start + (ptrdiff_t)found[(place - 1) * apart] * apart)) {
+                    found[place * apart] = found[(place - 1) * apart];
                     place--;
                 }
-                found[place * step] = i;
+                found[place * apart] = i;
             }
         }
 }
@@ -65,14 +65,14 @@ EC_INLINE void ec_accumulate(const ec_axis *spec, const void *in, const void *st
                                   .out_as = spec->of.a_as};
     for (int o = 0; o < spec->outer; o++)
         for (int c = 0; c < spec->inner; c++) {
-            const ptrdiff_t step = reverse ? -spec->inner : spec->inner;
+            const ptrdiff_t apart = reverse ? -spec->inner : spec->inner;
             ptrdiff_t at = ((ptrdiff_t)o * spec->n + (reverse ? spec->n - 1 : 0)) * spec->inner + c;
             if (exclusive)
                 ec_elementwise_one(&first, start, 0, start, 0, start, 0, out, at);
             else
                 ec_elementwise_one(&first, in, at, in, at, in, at, out, at);
             for (int i = 1; i < spec->n; i++) {
-                const ptrdiff_t last = at, next = at += step;
+                const ptrdiff_t last = at, next = at += apart;
                 ec_elementwise_one(&spec->of, out, last, in, exclusive ? last : next, in, next, out, next);
             }
         }

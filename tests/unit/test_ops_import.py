@@ -248,8 +248,8 @@ def refusal(source: onnx.ModelProto, folder: Path) -> str:
             "auto_pad is ambiguous where the windows leave out more than one element",
         ),
         (
-            node_model("Conv", 11, [(1, 4, 5, 5), (4, 4, 3, 3)]),
-            "weights computed at run time; weights must be constant",
+            node_model("Conv", 11, [(1, 4, 5, 5), (4, 3, 3, 3)]),
+            "weights are [out_c, in_c / group, kernel...] and group divides out_c",
         ),
         (
             node_model("BatchNormalization", 7, [IMAGE], list(STATISTICS), spatial=0),

@@ -61,7 +61,9 @@ NOT_COVERED = {
     *("Cast", "CastLike"),
     *("QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear"),
     *("ConvInteger", "MatMulInteger", "QLinearConv", "QLinearMatMul"),
-    "BitCast",
+    # what has no counterpart in the interpreter: tests/onnx_suite compiles and runs it
+    *("ArgMax", "ArgMin", "BitCast", "CumProd", "CumSum", "Hardmax", "OneHot", "Range", "TopK"),
+    *("GatherElements", "GatherND", "Scatter", "ScatterElements", "ScatterND", "Trilu"),
 }
 
 
