@@ -21,6 +21,8 @@ from tests import onnx_models
 from tests.compilers import SANITIZERS
 from tests.models.drivers import ROUNDING
 
+pytestmark = pytest.mark.usefixtures("compiled_lightly")
+
 BOARDS = ("host", "generic-c", "odroid-xu3", "jetson-tx1", "power10-s1024")
 NETWORK = onnx_models.residual(20, 17)
 IMAGE = np.random.default_rng(7).standard_normal((1, 3, 17, 17)).astype(np.float32)

@@ -17,6 +17,8 @@ from edgeconv.verify.run import run_program
 from tests import onnx_models
 from tests.turning import convolutions, in_turns
 
+pytestmark = pytest.mark.usefixtures("compiled_lightly")
+
 Kinds = tuple[dict[str, Any], ...]
 DEPTHWISE = {"depthwise": True, "kernel": 3, "pad": 1, "relu": True}
 HALVED = {**DEPTHWISE, "stride": 2}
