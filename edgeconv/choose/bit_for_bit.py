@@ -17,7 +17,7 @@ from edgeconv.lowering.options import LayoutOption
 from edgeconv.requantisation import EXACT
 
 # Operators whose kernels in integers are those of `ir.Graph.requantise`.
-FOLLOWING = frozenset({"Binary", "Conv", "Dense", "Pool", "Unary"})
+FOLLOWING = frozenset({"Binary", "Conv", "Dense", "Pool", "Softmax", "Unary"})
 
 
 def following(node: Node, graph: Graph, options: Sequence[LayoutOption]) -> Sequence[LayoutOption]:

@@ -19,12 +19,16 @@ from edgeconv.lowering.integers import in_integers, is_int8
 from edgeconv.lowering.options import LayoutOption
 from edgeconv.lowering.tables import RESULTS
 from edgeconv.lowering.work import Call
+from edgeconv.requantisation import ARITHMETICS, EXACT
 from edgeconv.requantisation.pair import Affine
-from edgeconv.requantisation.softmax import Softmax, softmax
+from edgeconv.requantisation.softmax import Softmax
+from edgeconv.requantisation.tflite_softmax import TfliteSoftmax
 from edgeconv.targets import Target
 
 # By counting in the kernel: of an element, compared, looked up twice and scaled, and of a row.
 _ELEMENT, _ROW = 10.0, 120.0
+_MOST = 4095  # elements of a row whose powers add up in 32 bits with 19 behind the point
+_NUMBERS = ("inverse", "right", "zero", "low", "high")  # of a form and of ec_int8_softmax
 
 
 def applies(node: Node, graph: Graph) -> bool:
@@ -37,18 +41,23 @@ def applies(node: Node, graph: Graph) -> bool:
     return is_int8(y.storage) and form_of(node, graph) is not None
 
 
-def form_of(node: Node, graph: Graph) -> Softmax | None:
+def form_of(node: Node, graph: Graph) -> Softmax | TfliteSoftmax | None:
     """What the kernel computes of int8; None where it has none."""
     x, y = graph[node.inputs[0]].storage, graph[node.output].storage
     if not node.epilogue.is_only_before or not rounds_to(node.epilogue.before, y):
         return None
+    if graph.requantise != EXACT and graph[node.output].shape[node.attrs["axis"]] > _MOST:
+        return None
     low, high = bounds_in(node.epilogue.before, y)
-    return _form(Affine(x.scale[0], x.zero[0]), Affine(y.scale[0], y.zero[0]), low, high)
+    of_x, of_y = (Affine(each.scale[0], each.zero[0]) for each in (x, y))
+    return _form(graph.requantise, of_x, of_y, low, high)
 
 
 @lru_cache(maxsize=1024)
-def _form(x: Affine, y: Affine, low: int, high: int) -> Softmax | None:
-    return softmax(x, y, low, high)
+def _form(
+    arithmetic: str, x: Affine, y: Affine, low: int, high: int
+) -> Softmax | TfliteSoftmax | None:
+    return ARITHMETICS[arithmetic].softmax(x, y, low, high)
 
 
 def layouts(node: Node, graph: Graph) -> Sequence[LayoutOption]:
@@ -65,27 +74,32 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
     call, name = Call(node, graph, target), node.inputs[0]
     outer, n, inner = loops(node, graph, graph[node.output].layout)
     numbers, powers = _reals(node, graph)
+    kernel, headers = "reals", ["ec_int8_softmax.h"]
     if graph[node.output].storage != FLOAT32:
         form = form_of(node, graph)
         assert form is not None
         words = np.array(form.powers, np.int32)
         powers = Blob("powers", len(words), lambda: words, dtype="int32")
         numbers = {"last": len(words) - 1}
-        numbers |= {key: getattr(form, key) for key in ("inverse", "right", "zero", "low", "high")}
+        if isinstance(form, Softmax):
+            kernel = "bytes"
+            numbers |= {key: getattr(form, key) for key in _NUMBERS}
+        else:
+            kernel, headers = "twice", [*headers, "ec_int8_softmax_twice.h"]
     layer = kernel_layer(
         call,
         "int8_softmax",
         "ops/int8_softmax.c.j2",
         operands={"powers": powers, "x": name},
         params={
-            "kernel_function": "reals" if graph[node.output].storage == FLOAT32 else "bytes",
+            "kernel_function": kernel,
             "outer": outer,
             "n": n,
             "inner": inner,
-            **dict.fromkeys(("inverse", "right", "zero", "low", "high"), 0),
+            **dict.fromkeys(_NUMBERS, 0),
             **numbers,
         },
-        headers=("ec_int8_softmax.h",),
+        headers=headers,
         work=_work(call, outer * inner),
         aliases=in_place(node, graph, (name,)),
         epilogue=False,

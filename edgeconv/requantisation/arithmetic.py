@@ -15,6 +15,8 @@ from edgeconv.requantisation.by_value import ByValue, by_value, product
 from edgeconv.requantisation.exact import Integers, Reals, Sums
 from edgeconv.requantisation.forms import Fixed, fixed
 from edgeconv.requantisation.pair import Affine, PairSum, pair_sum
+from edgeconv.requantisation.softmax import Softmax, softmax
+from edgeconv.requantisation.tflite_softmax import TfliteSoftmax, tflite_softmax
 from edgeconv.requantisation.twice import Twice, twice
 
 EXACT, TFLITE = "exact", "tflite"
@@ -27,7 +29,8 @@ class Arithmetic:
     """``words``: how many kernels read of every channel.  ``unit``: what the sums of a layer count
     in, of the input's scale, the filters', and whether it is fully connected.  ``sums``: how sums
     become a result.  ``pair``, ``product``, ``by_value``: of operands, result and its bounds;
-    ``by_value`` of a kind before.  ``average``: of window sizes, operand, result and bounds."""
+    ``by_value`` of a kind before.  ``average``: of window sizes, operand, result and bounds.
+    ``softmax``: of the same without sizes."""
 
     words: int
     unit: Callable[[float, Reals, bool], Reals]
@@ -36,6 +39,7 @@ class Arithmetic:
     product: Callable[[Affine, Affine, Affine, int, int], Form | None]
     by_value: Callable[[str, Affine, Affine, Affine, int, int], ByValue | None]
     average: Callable[[Sequence[int], Affine, Affine, int, int], Average | None]
+    softmax: Callable[[Affine, Affine, int, int], Softmax | TfliteSoftmax | None]
 
 
 def _exact_unit(x: float, filters: Reals, dense: bool) -> Reals:
@@ -77,7 +81,7 @@ def _tflite_average(
 
 
 ARITHMETICS: Mapping[str, Arithmetic] = {
-    EXACT: Arithmetic(2, _exact_unit, fixed, pair_sum, product, by_value, averages),
+    EXACT: Arithmetic(2, _exact_unit, fixed, pair_sum, product, by_value, averages, softmax),
     TFLITE: Arithmetic(
         3,
         lambda x, filters, dense: tflite.units(x, filters, dense=dense),
@@ -86,6 +90,7 @@ ARITHMETICS: Mapping[str, Arithmetic] = {
         tflite.product,
         _tflite_by_value,
         _tflite_average,
+        tflite_softmax,
     ),
 }
 NAMES = tuple(ARITHMETICS)

@@ -29,7 +29,7 @@ RUNTIME = Path(__file__).parents[2] / "runtime_c"
 # makes the same of these cases.
 FOLLOWED = {
     *("ADD", "SUB", "MUL", "AVERAGE_POOL_2D", "CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"),
-    *("LEAKY_RELU", "LOGISTIC", "TANH", "QUANTIZE", "RELU", "RELU6"),
+    *("LEAKY_RELU", "LOGISTIC", "TANH", "QUANTIZE", "RELU", "RELU6", "SOFTMAX"),
 }
 _LEAST, _MOST = -(2**31), 2**31 - 1
 
@@ -149,7 +149,8 @@ def test_the_definition_is_what_its_runtime_computes(case: Case, tmp_path: Path)
 
 
 def _mixed() -> bytes:
-    """A depthwise convolution, one with a residual, a product, averages of four, a dense layer."""
+    """A depthwise convolution, one with a residual, a product, averages of four, a dense
+    layer, a softmax."""
     rng, sketch = np.random.default_rng(3), Sketch()
     grid: dict[str, Any] = {"scale": [0.05], "zero": [5]}
     x = sketch.tensor("input", (1, 6, 5, 8), "int8", scale=[0.04], zero=[-9])
@@ -182,7 +183,9 @@ def _mixed() -> bytes:
     )
     dense = sketch.tensor("dense", (1, 5), "int8", scale=[0.06], zero=[7])
     sketch.operator("FULLY_CONNECTED", [averages, w, b], [dense], activation="NONE")
-    return sketch.bytes([0], [dense])
+    scores = sketch.tensor("scores", (1, 5), "int8", scale=[1 / 256], zero=[-128])
+    sketch.operator("SOFTMAX", [dense], [scores], beta=1.0)
+    return sketch.bytes([0], [scores])
 
 
 @pytest.mark.parametrize("board", ["host", "mps2-an500", "mps3-an547"])

@@ -22,6 +22,7 @@ from edgeconv.lowering.tflite_tables import tflite_table
 from edgeconv.requantisation import tflite
 from edgeconv.requantisation.pair import Affine
 from edgeconv.requantisation.reals import Integers, Reals, in_units, multiples
+from edgeconv.requantisation.tflite_softmax import tflite_softmax
 from edgeconv.requantisation.twice import multiplied, quantised_multiplier
 from edgeconv.verify.exact.movement import moved, moves
 from edgeconv.verify.exact.operators import filters_of, single
@@ -198,9 +199,19 @@ def _pool(call: _Call) -> Integers:
     return quotient - y.zero[0]
 
 
+def _softmax(call: _Call) -> Integers:
+    (x,), y = call.operands, Affine(call.y.scale[0], call.y.zero[0])
+    form = tflite_softmax(Affine(x.scale, 0), y, call.y.low, call.y.high)
+    if form is None or call.node.attrs.get("log"):
+        raise NoExactValueError
+    axis = call.node.attrs["axis"]
+    return np.moveaxis(form.of(np.moveaxis(x.whole, axis, -1)), -1, axis)
+
+
 _RULES: Mapping[str, Callable[[_Call], Integers]] = {
     "Binary": _binary,
     "Conv": _conv,
     "Dense": _dense,
     "Pool": _pool,
+    "Softmax": _softmax,
 }
