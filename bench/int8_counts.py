@@ -1,11 +1,12 @@
 """Instructions of int8 against float32, counted under QEMU.
 
-    python bench/int8_counts.py --board raspberry-pi-5 [--board odroid-xu3 ...] [--only depthwise]
+    python bench/int8_counts.py --board raspberry-pi-5 [--board odroid-xu3 ...] [--only 3x3]
     python bench/int8_counts.py --board raspberry-pi-4 MODEL.onnx [MODEL.onnx ...]
 
 Without models, convolutions of ResNet's and MobileNet's sizes: what one call executes in float32,
-by the algorithm that takes the fewest, and in integers, packing and requantisation included; last
-the geometric mean of the ratios.  A ratio in brackets: by price the board computes it otherwise.
+by the direct algorithm that takes the fewest, and in integers by each that there is, packing and
+requantisation included; beside them Winograd in float32.  Last the geometric means of the ratios to
+the first.  A ratio in brackets: by price the board computes it otherwise.
 
 With models, which must be quantised, one inference of each: results stored in float32, in int8
 where that is predicted to be faster, and in int8 everywhere.
@@ -34,6 +35,7 @@ from edgeconv.board import Board
 from edgeconv.build.project import Project
 from edgeconv.build.run import run_command
 from edgeconv.choose import select
+from edgeconv.choose.winograd import LAYER_ERROR, NAME, forms_within
 from edgeconv.encoding import FLOAT32, INT8, int8
 from edgeconv.errors import EdgeconvError
 from edgeconv.ir.activation import Activation, grid
@@ -43,10 +45,8 @@ from edgeconv.pipeline import CompileOptions
 from edgeconv.targets import Target
 
 # Input channels, filters, side of the input, of the kernel, stride.
-PACKED = (
-    *((64, 64, 56, 3, 1), (128, 128, 28, 3, 1), (256, 256, 14, 3, 1)),
-    *((64, 256, 28, 1, 1), (256, 64, 28, 1, 1), (64, 128, 56, 3, 2)),
-)
+UNIT_STRIDE = ((64, 64, 56, 3, 1), (128, 128, 28, 3, 1), (256, 256, 14, 3, 1))
+PACKED = (*UNIT_STRIDE, (64, 256, 28, 1, 1), (256, 64, 28, 1, 1), (64, 128, 56, 3, 2))
 DEPTHWISE = (
     *((32, 112, 3, 1), (96, 112, 3, 2), (144, 56, 3, 1), (144, 56, 3, 2)),
     *((384, 14, 3, 1), (576, 14, 3, 2), (960, 7, 3, 1), (64, 25, 3, 1), (72, 28, 5, 1)),
@@ -94,48 +94,69 @@ def in_float32(whole: Convolution) -> Convolution:
     return Convolution(problem_of(node, graph), node, graph)
 
 
-def ways(whole: Convolution, target: Target) -> tuple[list[Candidate], Candidate | None]:
-    """Those of float32, and that of integers; None where the target has none."""
-    real = list(candidates(in_float32(whole), target, Asked()))
+def ways(whole: Convolution, target: Target) -> tuple[list[Candidate], list[Candidate]]:
+    """Those of float32, and those beside them: of integers, none where the target has none, and
+    Winograd's in float32."""
+    real = in_float32(whole)
     found = algorithms.applicable(whole.node, whole.graph, target)
     names = {each.algorithm for each in found if each.compute == INTEGERS}
-    integers = [each for each in candidates(whole, target, Asked()) if each.name in names]
-    return real, next(iter(integers), None)
+    integers = {each.name: each for each in candidates(whole, target, Asked())}
+    beside = [each for name, each in integers.items() if name in names]
+    return list({each.name: each for each in candidates(real, target, Asked())}.values()), [
+        *beside,
+        *(in_few_products(real, target) if beside else ()),
+    ]
 
 
-def is_chosen(whole: Convolution, target: Target) -> bool:
-    """Whether integers are the cheapest by price."""
+def in_few_products(real: Convolution, target: Target) -> list[Candidate]:
+    """Winograd's, in the form of the least work among those of a usual error; none of others."""
+    forms = forms_within(real.graph, {real.node.name: LAYER_ERROR})
+    if real.node.name not in forms:
+        return []
+    allowed = {**real.node.attrs, "minimal_filters": forms[real.node.name]}
+    node = replace(real.node, attrs=allowed)
+    graph = replace(real.graph, nodes=(node,))
+    found = candidates(Convolution(problem_of(node, graph), node, graph), target, Asked())
+    return [each for each in found if each.name == NAME][:1]
+
+
+def chosen(whole: Convolution, target: Target) -> str:
+    """The algorithm of the lowest price."""
     (layer,) = (each for each in select(whole.graph, target).layers if each.candidate)
-    return layer.candidate is not None and layer.candidate.compute == INTEGERS
+    return layer.algorithm
 
 
 def layers_of(only: str) -> list[Convolution]:
     """The convolutions to count."""
     packed = [convolution(*shape) for shape in PACKED]
     depthwise = [convolution(c, c, side, k, stride, c) for c, side, k, stride in DEPTHWISE]
-    return {"packed": packed, "depthwise": depthwise}.get(only, packed + depthwise)
+    small = [convolution(*shape) for shape in UNIT_STRIDE]
+    of_kind = {"packed": packed, "depthwise": depthwise, "3x3": small}
+    return of_kind.get(only, packed + depthwise)
 
 
 def print_layers(board: Board, layers: Sequence[Convolution]) -> None:
     """A line for each; ratios above one: integers take fewer instructions."""
     found = [(layer, *ways(layer, board.target)) for layer in layers]
-    counted = [(layer, real, integers) for layer, real, integers in found if integers]
+    counted = [(layer, real, others) for layer, real, others in found if others]
     if not counted:
         print(f"{board.name} ({board.isa}) computes none of them in integers")
         return
-    print(f"{f'{board.name} ({board.isa})':32}{'float32':>22}{'int8':>30}")
+    print(f"{f'{board.name} ({board.isa})':32}{'float32':>22}")
     logarithms: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory() as folder:
-        flat = [way for _, real, integers in counted for way in (*real, integers)]
+        flat = [way for _, real, others in counted for way in (*real, *others)]
         counter, numbers = Counter(board, flat, Path(folder)), iter(range(len(flat)))
-        for layer, real, integers in counted:
+        for layer, real, others in counted:
             counts = {way.name: counter.instructions(next(numbers)) for way in real}
             least = min(counts, key=lambda name: counts[name])
-            whole = counter.instructions(next(numbers))
-            ratio = counts[least] / whole
-            logarithms.setdefault(integers.name, []).append(math.log(ratio))
-            shown = f"{ratio:.2f}" if is_chosen(layer, board.target) else f"({ratio:.2f})"
-            columns = f"{least:>10}{counts[least]:12,}{integers.name:>16}{whole:14,}{shown:>9}"
+            columns, taken = f"{least:>10}{counts[least]:12,}", chosen(layer, board.target)
+            for way in others:
+                whole = counter.instructions(next(numbers))
+                ratio = counts[least] / whole
+                logarithms.setdefault(way.name, []).append(math.log(ratio))
+                shown = f"{ratio:.2f}" if way.name == taken else f"({ratio:.2f})"
+                columns += f"{way.name:>16}{whole:14,}{shown:>9}"
             print(f"{layer.label:32}{columns}", flush=True)
     for name, each in logarithms.items():
         mean = math.exp(sum(each) / len(each))
@@ -176,7 +197,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("models", nargs="*", type=Path, metavar="MODEL.onnx")
     parser.add_argument("--board", action="append", required=True)
-    parser.add_argument("--only", choices=("packed", "depthwise"), default="")
+    parser.add_argument("--only", choices=("packed", "depthwise", "3x3"), default="")
     args = parser.parse_args()
     try:
         for board in map(boards.load, args.board):

@@ -32,6 +32,7 @@ SCALINGS: Mapping[str, Mapping[str, str]] = {
     },
 }
 ROUTINES = "routines"
+ON_INTEGERS = "ec_int8_winograd.h"  # what routines on integers stand in front of
 _TRUNCATE = (
     "/* Results in fewer bits are truncated, not rounded to nearest. */\n#define EC_TRUNCATE 1\n"
 )
@@ -97,6 +98,7 @@ def amalgamate(
     truncate: bool = False,
     scaled: Sequence[Encoding] = (),
     routines: str = "",
+    integer_routines: str = "",
     workers: bool = False,
     requantise: str = EXACT,
 ) -> Iterator[str]:
@@ -106,7 +108,8 @@ def amalgamate(
     of a few lines where the ISA's loads and stores of such formats would be.  ``tensors``: tensors
     are, not weights alone.  Headers for kernels of one ISA are in ``../isa``.  ``truncate``: stores
     drop bits in place of rounding to nearest.  ``scaled``: the encodings of int8 results, each
-    once.  ``routines``: C on the ISA's vectors that kernels call (`routines_header`).
+    once.  ``routines``: C on the ISA's vectors that kernels call (`routines_header`), and those on
+    vectors of integers.
     ``workers``: several share the layers.
     ``requantise``: how results in integers are rounded, a row of ``SCALINGS``.
     """
@@ -126,6 +129,8 @@ def amalgamate(
         text = _read(posixpath.normpath(posixpath.join(folder, name)), instead, guarded)
         text = resolved(text, workers=workers)
         own = posixpath.basename(name)
+        if name == ON_INTEGERS:
+            yield _banner("Begin", ROUTINES) + integer_routines + _banner("End", ROUTINES)
         yield _banner("Begin", own) + text + _banner("End", own)
         if routines and folder == "isa":
             yield _banner("Begin", ROUTINES) + routines + _banner("End", ROUTINES)

@@ -355,7 +355,7 @@ class _Emitter:
         """The headers that ``calls`` need, as far as ``program`` comes to what is in them."""
         blobs = [blob.storage for layer in self.choice.layers for blob in layer.blobs]
         tensors = [tensor.storage for tensor in self.choice.graph.activations()]
-        routines = (routine for call in calls for routine in call.layer.routines)
+        routines = [routine for call in calls for routine in call.layer.routines]
         headers = amalgamate(
             self.target.header,
             merge_headers(call.layer.headers for call in calls if call.code),
@@ -364,6 +364,7 @@ class _Emitter:
             truncate=self.options.truncate,
             scaled=self._scaled(),
             routines=routines_header(self.env, routines),
+            integer_routines=routines_header(self.env, routines, integers=True),
             workers=self.threads > 1,
             requantise=self.choice.graph.requantise,
         )

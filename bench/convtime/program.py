@@ -75,6 +75,7 @@ class Program:
                     stored=self._stored,
                     scaled=self._scaled,
                     routines=routines_header(environment(), self._routines),
+                    integer_routines=routines_header(environment(), self._routines, integers=True),
                 ),
                 *((HERE / name).read_text(encoding="utf-8") for name in own),
                 *(function.text for function in self._table.functions.values()),

@@ -129,7 +129,7 @@ def _operands(text: str) -> Iterator[str]:
 
 
 def _count(body: Sequence[Instruction], syntax: Syntax, frame: bool) -> Loop:
-    products = [i for i in body if syntax.multiply_add.fullmatch(i.mnemonic)]
+    products = [i for i in body if syntax.multiplies(i)]
     rest = [i for i in body if i not in products]
     accumulators = frozenset().union(*(syntax.written(i) for i in products))
     stack = [i for i in body if syntax.on_stack(i, frame) or syntax.stores(i)]

@@ -38,7 +38,7 @@ def bound(mca: str, loop: Loop, syntax: Syntax, cpu: str) -> float:
 
     There are as many as registers are left for accumulators beside the operands.
     """
-    sample = next(i for i in loop.body if syntax.multiply_add.fullmatch(i.mnemonic))
+    sample = next(i for i in loop.body if syntax.multiplies(i))
     block = independent(sample, syntax)
     return _rate(mca, tuple(map(str, block)), syntax, cpu)
 

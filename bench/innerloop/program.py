@@ -173,6 +173,8 @@ def inner_loops(
     """
     every = only or tuple(kernels(target))
     own = dict.fromkeys(flag for kernel in every for flag in kernel.row(target).flags)
+    if "clang" not in compiler[0]:
+        own["-fno-ipa-icf"] = None  # rows may be alike
     command = [*compiler, *BASE_FLAGS, *target.flags, *own, *flags, f"-I{RUNTIME}"]
     done = subprocess.run(
         [*command, "-S", "-x", "c", "-", "-o", "-"],

@@ -32,7 +32,8 @@ class Syntax:
     not tell.  ``destination``: index of the operand that is written, unless the instruction is a
     load, which writes all vectors that it names.  ``stack`` matches operands relative to the stack
     pointer, ``framed`` those relative to the frame pointer of functions that have one, which is
-    where an instruction matches ``frame``.  ``registers``: vector registers that may accumulate.
+    where an instruction matches ``frame``.  ``between`` matches what is written on the way to an
+    accumulator, where mnemonics do not tell.  ``registers``: vector registers that may accumulate.
     """
 
     triple: str
@@ -50,6 +51,12 @@ class Syntax:
     destination: int = 0
     features: str = ""
     memory: re.Pattern[str] = re.compile(r"(?!)")
+    between: re.Pattern[str] = re.compile(r"(?!)")
+
+    def multiplies(self, instruction: Instruction) -> bool:
+        """It is a multiply-add, into an accumulator."""
+        named = self.multiply_add.fullmatch(instruction.mnemonic)
+        return bool(named) and not self.between.search(instruction.operands[self.destination])
 
     def loads(self, instruction: Instruction) -> bool:
         """It reads memory, be it as an operand."""
@@ -119,7 +126,7 @@ def _power(instruction: Instruction, n: int) -> frozenset[int]:
 _X86_64 = Syntax(
     triple="x86_64-linux-gnu",
     comment="#",
-    multiply_add=re.compile(r"vfn?madd\d+ps|vdpbf16ps|vpdpbusd|vpaddd"),
+    multiply_add=re.compile(r"vfn?madd\d+ps|vdpbf16ps|vpdpbusd|vpdpwssd|vpaddd"),
     load=re.compile(r"(?!)"),
     store=re.compile(r"push\w?"),
     branch=re.compile(r"j\w+"),
@@ -136,7 +143,8 @@ _X86_64 = Syntax(
 _AARCH64 = Syntax(
     triple="aarch64-linux-gnu",
     comment="//",
-    multiply_add=re.compile(r"fmla|sdot|smmla|sadalp"),
+    multiply_add=re.compile(r"fmla|sdot|smmla|sadalp|smlal2?"),
+    between=re.compile(r"\.8h"),
     load=re.compile(r"ld\w+"),
     store=re.compile(r"st\w+"),
     branch=re.compile(r"b(\.\w+|eq|ne|cs|hs|cc|lo|mi|pl|hi|ls|ge|lt|gt|le)?|cbn?z|tbn?z"),
@@ -151,7 +159,7 @@ _AARCH64 = Syntax(
 _ARMV7 = Syntax(
     triple="thumbv7-linux-gnueabihf",
     comment="@",
-    multiply_add=re.compile(r"v(mla|fma)\.f32|vpadal\.s16"),
+    multiply_add=re.compile(r"v(mla|fma)\.f32|vpadal\.s16|vmlal\.s16"),
     load=re.compile(r"v?ld\w*(\.\w+)?|v?pop"),
     store=re.compile(r"v?st\w*(\.\w+)?|v?push"),
     branch=re.compile(r"b(eq|ne|cs|hs|cc|lo|mi|pl|vs|vc|hi|ls|ge|lt|gt|le)?(\.[nw])?|cbn?z"),
@@ -167,7 +175,7 @@ _ARMV7 = Syntax(
 _PPC64LE = Syntax(
     triple="powerpc64le-linux-gnu",
     comment="#",
-    multiply_add=re.compile(r"xvmadd[am]sp|vmaddfp|xvf32gerpp|xvbf16ger2pp|xvi8ger4pp"),
+    multiply_add=re.compile(r"xvmadd[am]sp|vmaddfp|xvf32gerpp|xvbf16ger2pp|xvi8ger4pp|xvi16ger2pp"),
     load=re.compile(r"p?l(xv|xs|v|f|w|h|b|d|q)\w*"),
     store=re.compile(r"p?st\w+"),
     branch=re.compile(r"b\w*[+-]?"),

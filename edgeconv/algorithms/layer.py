@@ -89,13 +89,15 @@ def integer_layer(
     plan: Mapping[str, Param],
     divides: Divides | None = None,
     workspace: str,
+    routines: tuple[Routine, ...] = (),
 ) -> Layer:
     """The call of ``candidate``, in integers, for the Conv node of ``call``, whose form is proven.
 
     Its pointers are ``in``, ``words``, ``residual`` if there is one, ``out`` and that to the
     workspace, which is called so.  The template sees ``params``, and how sums become the result.
     ``words``: how many make the constants of the layer, and what makes them of the form.
-    ``headers``: behind those of the epilogue.  ``plan``: what explain and report.json show.
+    ``headers``: behind those of the epilogue.  ``routines``: made for it.  ``plan``: what explain
+    and report.json show.
     """
     node, graph, problem = call.node, call.graph, candidate.problem
     form, result = form_of(node, graph), result_of(node, graph)
@@ -130,4 +132,5 @@ def integer_layer(
         divides=divides,
         candidate=candidate,
         plan=plan,
+        routines=routines,
     )

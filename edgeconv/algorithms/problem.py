@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from edgeconv.algorithms.sums import form_of, largest_pair, two_fit
+from edgeconv.algorithms.sums import NO_FACTS, Facts, facts_of, form_of, two_fit
 from edgeconv.encoding import FLOAT32, Encoding
 from edgeconv.ir.activation import NONE
 from edgeconv.ir.graph import Graph, Node, Tensor
@@ -75,7 +75,7 @@ class ConvProblem:
     filters, of the input and of the output.  ``finish``: the epilogue.  ``schedule``: the one
     asked of SConv, for comparisons.  ``in_ring`` and ``out_ring``: the rows that memory holds at a
     time (``Tensor.ring``), 0 for all.  ``integers``: sums of stored integers make the result
-    (``sums.form_of``).  ``filter_pair``, ``two_fit``: `sums.largest_pair` and `sums.two_fit`.
+    (``sums.form_of``).  ``sum_facts``, ``two_fit``: `sums.facts_of` and `sums.two_fit`.
     ``minimal_filters``: the forms of Winograd that are accurate enough.
     """
 
@@ -100,7 +100,7 @@ class ConvProblem:
     out_ring: int = 0
     integers: bool = False
     whole_sums: bool = False
-    filter_pair: int = 0
+    sum_facts: Facts = NO_FACTS
     two_fit: bool = False
     minimal_filters: tuple[Nested, ...] = ()
 
@@ -211,18 +211,18 @@ def filters_as(node: Node) -> Encoding:
     return found.element
 
 
-def sums_of(node: Node, graph: Graph) -> tuple[bool, bool, int, bool]:
-    """``integers``, ``whole_sums``, ``filter_pair`` and ``two_fit`` of a Conv or Dense node."""
+def sums_of(node: Node, graph: Graph) -> tuple[bool, bool, Facts, bool]:
+    """``integers``, ``whole_sums``, ``sum_facts`` and ``two_fit`` of a Conv or Dense node."""
     whole, epilogue = form_of(node, graph) is not None, node.epilogue
     stored = graph[node.output].storage.affine and (epilogue.residual or epilogue.is_only_before)
     fit = whole and two_fit(node, graph)
-    return whole and bool(stored), whole, largest_pair(node, graph), fit
+    return whole and bool(stored), whole, facts_of(node, graph), fit
 
 
 def problem_of(node: Node, graph: Graph) -> ConvProblem:
     """The problem of a Conv node whose tensors' layouts are decided."""
     x, w, y = graph[node.inputs[0]], graph[node.inputs[1]], graph[node.output]
-    integers, whole_sums, filter_pair, fit = sums_of(node, graph)
+    integers, whole_sums, sum_facts, fit = sums_of(node, graph)
     rank = len(x.shape) - 2
     return ConvProblem(
         batch=x.shape[0],
@@ -246,7 +246,7 @@ def problem_of(node: Node, graph: Graph) -> ConvProblem:
         out_ring=y.ring,
         integers=integers,
         whole_sums=whole_sums,
-        filter_pair=filter_pair,
+        sum_facts=sum_facts,
         two_fit=fit,
         minimal_filters=node.attrs.get("minimal_filters", ()),
     )

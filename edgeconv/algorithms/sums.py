@@ -11,7 +11,7 @@ units as `in_units` has it.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -21,14 +21,15 @@ from edgeconv.encoding import FLOAT32, INT8, Encoding, int8
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.grids import integers_for, last_activation
-from edgeconv.requantisation import ARITHMETICS, Form, Sums
+from edgeconv.requantisation import ARITHMETICS, Fixed, Form, Sums
 from edgeconv.requantisation.pair import Affine, PairSum
 from edgeconv.requantisation.reals import in_units
 
 Integers = npt.NDArray[np.int64]
 _LARGEST = 2**31 - 1
+_MOST_RIGHT = 31  # bits that a word can be shifted by
 _MOST = 4096  # layers whose forms are kept, with the constants they were made from
-_known: dict[Hashable, tuple[object, Form | None, int]] = {}
+_known: dict[Hashable, tuple[object, Form | None, Facts]] = {}
 
 
 def multiples(node: Node, graph: Graph) -> Integers:
@@ -47,38 +48,73 @@ def two_fit(node: Node, graph: Graph) -> bool:
     return bool((lowest <= 1).all())
 
 
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What kernels must know of a layer's sums; all 0 where it has no form.
+
+    ``pair``: the most that filters of channels 2 i and 2 i + 1 at a position are together in
+    magnitude, where two of unlike sign count alone.  ``spare_bits``: by so many bits a sum, and
+    what is made of it once and exactly, can be shifted to the left and still fits 32.
+    """
+
+    pair: int = 0
+    spare_bits: int = 0
+
+
+NO_FACTS = Facts()
+
+
 def form_of(node: Node, graph: Graph) -> Form | None:
     """How the sums of a Conv or Dense node become its result; None where it is not as above, or no
     form is proven.  ``start`` has the zero point of the input in it: padding counts as that."""
     return _found(node, graph)[0]
 
 
-def largest_pair(node: Node, graph: Graph) -> int:
-    """Of a Conv or Dense node that has a form: the most that filters of channels 2 i and 2 i + 1 at
-    a position are together in magnitude, where two of unlike sign count alone; else 0."""
+def facts_of(node: Node, graph: Graph) -> Facts:
+    """Those of a Conv or Dense node."""
     return _found(node, graph)[1]
 
 
-def _found(node: Node, graph: Graph) -> tuple[Form | None, int]:
-    """Both of these; without a form no pair is looked at."""
+def _found(node: Node, graph: Graph) -> tuple[Form | None, Facts]:
+    """Both of these; without a form nothing is looked at."""
     x, y = graph[node.inputs[0]].storage, rounded_to(node, graph)
     stored: Encoding | None = node.attrs.get("storage")
     if stored is None or y is None or not _is_whole(x, stored):
-        return None, 0
+        return None, NO_FACTS
     if not node.epilogue.is_only_before and pair_of(node, graph) is None:
-        return None, 0
+        return None, NO_FACTS
     constants = tuple(graph[name].data for name in node.inputs[1:] if name)
     key = (*map(id, constants), stored, x, y, node.epilogue.before, graph.requantise, node.op)
     if key not in _known:
         if len(_known) >= _MOST:
             _known.clear()
         form = _form(node, graph, y)
-        _known[key] = constants, form, pair_in(multiples(node, graph)) if form else 0
+        _known[key] = constants, form, _facts(node, graph, form) if form else NO_FACTS
     return _known[key][1:]
 
 
+def _facts(node: Node, graph: Graph, form: Form) -> Facts:
+    filters, low = multiples(node, graph), graph[node.inputs[0]].storage.low
+    pair = pair_in(filters)
+    if not isinstance(form, Fixed):
+        return Facts(pair)
+    reach = _reach(form.start.astype(np.int64), filters.reshape(len(filters), -1), low)
+    # The upper word of a product, which a shift makes larger as well, and what is added to it.
+    words = (reach * form.multiplier.astype(np.int64) >> 32) + 1 + abs(form.offset)
+    most = max(int(reach.max(initial=0)), int(words.max(initial=0)))
+    bits = min(_LARGEST.bit_length() - most.bit_length(), _MOST_RIGHT - form.right)
+    return Facts(pair, max(0, bits))
+
+
+def _reach(start: Integers, filters: Integers, low: int) -> Integers:
+    """The most that a sum of inputs from ``low`` on with the filters (out_c, number), or a part of
+    it, that begins with ``start`` is in magnitude, by channel."""
+    reach: Integers = np.abs(start) - np.minimum(np.abs(filters).sum(axis=1) * low, 0)
+    return reach
+
+
 def pair_in(filters: Integers) -> int:
-    """`largest_pair` of filters (out_c, in_c, kernel ...)."""
+    """`Facts.pair` of filters (out_c, in_c, kernel ...)."""
     flat = filters.reshape(*filters.shape[:2], -1)
     both = np.pad(flat, ((0, 0), (0, flat.shape[1] % 2), (0, 0)))
     signs = (np.maximum(both, 0), np.maximum(-both, 0))
@@ -180,6 +216,5 @@ def _form(node: Node, graph: Graph, y: Encoding) -> Form | None:
     if found is None:
         return None
     start = found.start + whole
-    reach = np.abs(start) - np.minimum(np.abs(w).sum(axis=1) * x.low, 0)  # of a part of a sum too
-    fits = bool((reach <= _LARGEST).all())
+    fits = bool((_reach(start, w, x.low) <= _LARGEST).all())
     return replace(found, start=start.astype(np.int32)) if fits else None

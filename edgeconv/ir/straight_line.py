@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from enum import Enum
 from fractions import Fraction
 
 Terms = tuple[tuple[Fraction, str], ...]  # factors and names of what they multiply
 Matrix = tuple[tuple[Fraction, ...], ...]
+
+
+class Elements(Enum):
+    """Of the vectors that a routine computes on."""
+
+    FLOAT32 = "float32"
+    INT16 = "int16"
+    INT32 = "int32"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +32,7 @@ class Routine:
 
     ``name``: unique among the routines of a program.  ``does``: a line on what it computes.
     Inputs are ``x0``, ``x1`` and so on; an output may be an input, and is one of them or a sum.
+    ``of``: what is computed; factors are whole where that is of integers.
     """
 
     name: str
@@ -30,6 +40,7 @@ class Routine:
     inputs: int
     sums: tuple[Sum, ...]
     outputs: tuple[str, ...]
+    of: Elements = Elements.FLOAT32
 
     @property
     def enumerator(self) -> str:

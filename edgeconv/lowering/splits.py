@@ -153,6 +153,7 @@ _BY_TEMPLATE: Mapping[str, Callable[[Mapping[str, Param], Target], Splits]] = Ma
         "conv/depthwise": _depthwise,
         "conv/gemm": _gemm,
         "conv/winograd": _winograd,
+        "conv/int8_winograd": _winograd,
         "conv/depthwise_int8": _by_rows,
         "ops/affine": _affine,
         "ops/binary": _binary,

@@ -17,6 +17,7 @@ from edgeconv.algorithms.integer import ALGORITHM as IN_INTEGERS
 from edgeconv.algorithms.integer.candidate import dense_candidate
 from edgeconv.algorithms.integer.lower import lower_dense as lower_integers
 from edgeconv.algorithms.problem import ConvProblem, Finish, filters_as, sums_of
+from edgeconv.algorithms.sums import NO_FACTS
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import CHANNELS_LAST
@@ -94,7 +95,8 @@ def dense_problem(node: Node, graph: Graph) -> ConvProblem:
     x, w = graph[node.inputs[0]], graph[node.inputs[1]]
     rows = (1, 1, math.prod(x.shape[:-1]))
     residual = node.epilogue.residual
-    integers, whole, pair, fit = (False, False, 0, False) if residual else sums_of(node, graph)
+    nothing = False, False, NO_FACTS, False
+    integers, whole, facts, fit = nothing if residual else sums_of(node, graph)
     return ConvProblem(
         batch=1,
         in_c=w.shape[1],
@@ -114,7 +116,7 @@ def dense_problem(node: Node, graph: Graph) -> ConvProblem:
         finish=Finish.of(node, graph),
         integers=integers,
         whole_sums=whole,
-        filter_pair=pair,
+        sum_facts=facts,
         two_fit=fit,
     )
 

@@ -16,6 +16,12 @@ EC_INLINE ec_ivec ec_imul_high(ec_ivec a, ec_ivec b)
 EC_INLINE ec_ivec ec_imul(ec_ivec a, ec_ivec b) { return _mm512_mullo_epi32(a, b); }
 EC_INLINE ec_ivec ec_iadd(ec_ivec a, ec_ivec b) { return _mm512_add_epi32(a, b); }
 EC_INLINE ec_ivec ec_isub(ec_ivec a, ec_ivec b) { return _mm512_sub_epi32(a, b); }
+EC_INLINE ec_ivec ec_itimes(int factor, ec_ivec v) /* a constant */
+{
+    if (factor > 0 && (factor & (factor - 1)) == 0)
+        return _mm512_slli_epi32(v, (unsigned)__builtin_ctz((unsigned)factor));
+    return ec_imul(v, ec_iset1(factor));
+}
 EC_INLINE ec_ivec ec_ishift_right(ec_ivec a, int bits) { return _mm512_sra_epi32(a, _mm_cvtsi32_si128(bits)); }
 EC_INLINE ec_ivec ec_ishift_right_by(ec_ivec a, ec_ivec bits) { return _mm512_srav_epi32(a, bits); }
 EC_INLINE ec_ivec ec_ibetween(ec_ivec a, int low, int high)

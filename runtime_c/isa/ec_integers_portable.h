@@ -1,7 +1,7 @@
 /* Vectors of EC_VL integers in plain C, where EC_VL is 1, and what each function means elsewhere.
 
    ec_ireal: to float32, rounded beyond 2^24.  ec_imul_high: floor(a * b / 2^32), lane by lane; ec_imul,
-   ec_iadd and ec_isub modulo 2^32.  ec_ishift_right: arithmetic, and likewise
+   ec_itimes, ec_iadd and ec_isub modulo 2^32.  ec_ishift_right: arithmetic, and likewise
    ec_ishift_right_by, lane by lane, by 0 to 31.  ec_ibetween: not below low, not above high.  ec_iload_s8 and
    ec_istore_s8: the first n lanes from and to bytes, which they fit.
    ec_istore_s8_four: four vectors, brought between low and high of int8; of every 16 bytes (fewer
@@ -20,6 +20,7 @@ EC_INLINE ec_ivec ec_imul_high(ec_ivec a, ec_ivec b) { return (int32_t)(((int64_
 EC_INLINE ec_ivec ec_imul(ec_ivec a, ec_ivec b) { return (int32_t)((uint32_t)a * (uint32_t)b); }
 EC_INLINE ec_ivec ec_iadd(ec_ivec a, ec_ivec b) { return (int32_t)((uint32_t)a + (uint32_t)b); }
 EC_INLINE ec_ivec ec_isub(ec_ivec a, ec_ivec b) { return (int32_t)((uint32_t)a - (uint32_t)b); }
+EC_INLINE ec_ivec ec_itimes(int factor, ec_ivec v) { return ec_imul(v, ec_iset1(factor)); }
 EC_INLINE ec_ivec ec_ishift_right(ec_ivec a, int bits) { return a >> bits; }
 EC_INLINE ec_ivec ec_ishift_right_by(ec_ivec a, ec_ivec bits) { return a >> bits; }
 EC_INLINE ec_ivec ec_ibetween(ec_ivec a, int low, int high) { return ec_min_i(ec_max_i(a, low), high); }

@@ -21,61 +21,16 @@
    Panel: position, and then tile and channel; or, where the micro-kernel has its rows packed, rows of
    a micro-kernel's tile, channel and tile.  Behind it the sums: position, tile, vector.
 
-   Needs ec_epilogue.h, ec_micro_kernel.h, ec_window.h and the program's routines, without which there
-   is nothing here. */
-#ifdef EC_ROUTINES
+   Of int8 the same is computed in integers, on channels that lie last (ec_int8_winograd.h): words of
+   the panel and of filters are pairs of int16 then, of two channels, and sums are int32.
+
+   Needs ec_winograd_spec.h, ec_micro_kernel.h, ec_window.h and the program's routines, or
+   ec_int8_winograd.h; without either there is nothing here. */
+#if defined(EC_ROUTINES) || defined(EC_INT8_WINOGRAD_H)
 #ifndef EC_WINOGRAD_H
 #define EC_WINOGRAD_H
 
-/* Inputs of a tile in either direction, and in all, at most. */
-enum { EC_WINOGRAD_SIDE = 10, EC_WINOGRAD_TILE = 64 };
-/* Bytes from filters that are multiplied to those that are fetched meanwhile, and steps at a time. */
-enum { EC_WINOGRAD_AHEAD = 8192, EC_WINOGRAD_FEW = 2 };
-
-/* Constants at the call. */
-typedef struct ec_winograd {
-    int micro_kernel, packed;     /* whether its rows are packed, each step's side by side */
-    int batch, groups;            /* images; groups of channels, of whole vectors if there are several */
-    int in_c, vectors;            /* of a group: channels; vectors of filters, the last one padded */
-    int in_h, in_w, out_h, out_w;
-    int pad_h, pad_w;             /* above and to the left of the input */
-    int taken_h, taken_w;         /* inputs of a tile; with one row or column that is not transformed */
-    int made_h, made_w;           /* outputs of a tile */
-    int in_rows_by, in_columns_by;   /* routines that transform rows and columns of an input tile, */
-    int out_rows_by, out_columns_by; /* and of sums */
-    int across, tiles;            /* tiles of a row, of an image */
-    int summed;                   /* rows of tiles whose products are summed */
-    int phases_h, phases_w; /* of rows and columns, of which a convolution with strides has its channels, */
-    int whole_h, whole_w;   /* and the first of these, whose filters have all taps; 0 without strides */
-    int dilation_h, dilation_w; /* 0 without dilation */
-    int strip;                    /* tiles of a strip, a multiple of mr */
-    int mr, nv;                   /* of the micro-kernel */
-    int prefetch;                 /* whether filters are fetched ahead */
-    int line;                     /* floats of a tile's channels in the panel, padding included */
-} ec_winograd;
-
-typedef struct ec_winograd_operands {
-    const float *in, *filters, *bias;
-    const void *residual;
-    void *out;
-    float *panel; /* the workspace: a strip, behind which the sums lie */
-} ec_winograd_operands;
-
-EC_INLINE int ec_winograd_positions(const ec_winograd spec)
-{
-    return spec.taken_h * spec.taken_w;
-}
-
-/* From a tap of a filter to the next: what a tile has of rows and columns lies as far apart. */
-EC_INLINE int ec_winograd_apart_h(const ec_winograd spec) { return ec_max_i(spec.dilation_h, 1); }
-EC_INLINE int ec_winograd_apart_w(const ec_winograd spec) { return ec_max_i(spec.dilation_w, 1); }
-
-/* Tiles of a strip in the panel, with those that are summed. */
-EC_INLINE int ec_winograd_held(const ec_winograd spec)
-{
-    return spec.strip + (spec.summed - 1) * spec.across;
-}
-
+#ifdef EC_ROUTINES
 /* The columns of a tile by a routine that makes `made` rows of them: from `from` to `to`, of which each
    lies position by position with so many floats from one to the next. */
 EC_INLINE void ec_winograd_columns(const ec_winograd spec, int routine, int made, const float *from,
@@ -131,42 +86,39 @@ EC_INLINE void ec_winograd_input(const ec_winograd spec, const float *in, int y,
     if (spec.taken_h > 1)
         ec_winograd_columns(spec, spec.in_columns_by, spec.taken_h, rows, EC_VL, to, apart);
 }
+#endif
 
-/* The outputs that are made at a time: every pixel, or with dilation those a step apart from this one,
-   which have the same pixels in common. */
-typedef struct ec_winograd_start {
-    int y, x;
-} ec_winograd_start;
-
-/* Where a tile's first output lies. */
-EC_INLINE ec_winograd_start ec_winograd_at(const ec_winograd spec, ec_winograd_start start, int tile)
+/* Tile number `tile` of those from `start` on, of EC_VL words of channels from number `word` on, where
+   the group begins at `in`; zeros where there is no such tile. */
+EC_INLINE void ec_winograd_tile(const ec_winograd spec, const void *in, int word, ec_winograd_start start,
+                                int tile, float *to, ptrdiff_t apart)
 {
-    const ec_winograd_start found = {
-        .y = start.y + tile / spec.across * spec.made_h * ec_winograd_apart_h(spec),
-        .x = start.x + tile % spec.across * spec.made_w * ec_winograd_apart_w(spec)};
-    return found;
-}
-
-/* Tile number `tile` of those from `start` on; zeros where there is none. */
-EC_INLINE void ec_winograd_tile(const ec_winograd spec, const float *in, ec_winograd_start start, int tile,
-                                float *to, ptrdiff_t apart)
-{
-    if (tile < spec.tiles + (spec.summed - 1) * spec.across) {
-        const ec_winograd_start at = ec_winograd_at(spec, start, tile);
-        ec_winograd_input(spec, in, at.y - spec.pad_h, at.x - spec.pad_w, to, apart);
+    const ec_winograd_start at = ec_winograd_at(spec, start, tile);
+    const int y = at.y - spec.pad_h, x = at.x - spec.pad_w;
+    const int met = tile < spec.tiles + (spec.summed - 1) * spec.across;
+#ifdef EC_INT8_WINOGRAD_H
+    if (met && spec.pairs) {
+        ec_int8_winograd_input(spec, (const int8_t *)in + 2 * word, spec.channels - 2 * word, y, x, to, apart);
         return;
     }
+#endif
+#ifdef EC_ROUTINES
+    if (met && !spec.pairs) {
+        ec_winograd_input(spec, (const float *)in + (ptrdiff_t)word * spec.in_h * spec.in_w, y, x, to, apart);
+        return;
+    }
+#endif
     for (int t = 0; t < ec_winograd_positions(spec); t++)
         ec_store(to + t * apart, ec_set1(0.0f));
 }
 
 /* EC_VL tiles from number `first` on, whose channels come to lie tile by tile. */
-EC_INLINE void ec_winograd_tiles_packed(const ec_winograd spec, const float *in, ec_winograd_start start,
-                                        int first, float *to, ptrdiff_t apart)
+EC_INLINE void ec_winograd_tiles_packed(const ec_winograd spec, const void *in, int word,
+                                        ec_winograd_start start, int first, float *to, ptrdiff_t apart)
 {
     float tiles[EC_WINOGRAD_TILE * EC_VL * EC_VL];
     for (int i = 0; i < EC_VL; i++)
-        ec_winograd_tile(spec, in, start, first + i, tiles + i * EC_VL, EC_VL * EC_VL);
+        ec_winograd_tile(spec, in, word, start, first + i, tiles + i * EC_VL, EC_VL * EC_VL);
     for (int t = 0; t < ec_winograd_positions(spec); t++) {
         ec_vec v[EC_VL];
         EC_UNROLL
@@ -180,22 +132,20 @@ EC_INLINE void ec_winograd_tiles_packed(const ec_winograd spec, const float *in,
 }
 
 /* The strip that begins with tile number `first`. */
-EC_NEST void ec_winograd_pack(const ec_winograd spec, const float *in, ec_winograd_start start, int first,
+EC_NEST void ec_winograd_pack(const ec_winograd spec, const void *in, ec_winograd_start start, int first,
                               float *panel)
 {
     const int blocks = ec_ceil_div(spec.in_c, EC_VL);
-    const ptrdiff_t image = (ptrdiff_t)spec.in_h * spec.in_w * EC_VL;
     const ptrdiff_t apart = (ptrdiff_t)ec_winograd_held(spec) * spec.line;
     for (int tile = 0; tile < ec_winograd_held(spec); tile += spec.packed ? EC_VL : 1)
         for (int block = 0; block < blocks; block++) {
-            const float *const of = in + block * image;
             if (spec.packed)
-                ec_winograd_tiles_packed(spec, of, start, first + tile,
+                ec_winograd_tiles_packed(spec, in, block * EC_VL, start, first + tile,
                                          panel + (ptrdiff_t)(tile - tile % spec.mr) * spec.line +
                                              (ptrdiff_t)block * EC_VL * spec.mr + tile % spec.mr,
                                          apart);
             else
-                ec_winograd_tile(spec, of, start, first + tile,
+                ec_winograd_tile(spec, in, block * EC_VL, start, first + tile,
                                  panel + (ptrdiff_t)tile * spec.line + block * EC_VL, apart);
         }
 }
@@ -253,9 +203,10 @@ EC_INLINE int ec_winograd_channels(const ec_winograd spec)
     return channels;
 }
 
-/* Products of all positions of a strip with nv vectors of filters, summed over the channels. */
+/* Products of all positions of a strip with nv vectors of filters, summed over the channels; those of
+   one position on top of `first`, if there is any. */
 EC_INLINE void ec_winograd_multiply(const ec_winograd spec, const float *panel, const float *filters,
-                                    float *sums, int nv)
+                                    const int32_t *first, float *sums, int nv)
 {
     const ptrdiff_t a_row = spec.packed ? 4 : 4 * (ptrdiff_t)spec.line;
     const ptrdiff_t a_k = spec.packed ? 4 * (ptrdiff_t)spec.mr : 4;
@@ -266,7 +217,7 @@ EC_INLINE void ec_winograd_multiply(const ec_winograd spec, const float *panel, 
         for (int tile = 0; tile < spec.strip; tile += spec.mr) {
             const float *b = filters;
             ec_sums of;
-            ec_row_init(spec.micro_kernel, &of, NULL, 0, spec.mr, nv);
+            ec_row_init(spec.micro_kernel, &of, t == spec.start_at ? first : NULL, 0, spec.mr, nv);
             for (int row = 0; row < spec.summed; row++)
                 for (int run = 0; run < depth.runs; run++, b += b_run)
                     ec_winograd_mac(spec, &of,
@@ -281,6 +232,7 @@ EC_INLINE void ec_winograd_multiply(const ec_winograd spec, const float *panel, 
     }
 }
 
+#ifdef EC_ROUTINES
 /* The sums of a tile, `apart` floats from position to position, become outputs of a plane. */
 EC_INLINE void ec_winograd_output(const ec_winograd spec, const ec_epilogue epilogue,
                                   const ec_winograd_operands operands, const float *sums,
@@ -309,18 +261,30 @@ EC_INLINE void ec_winograd_output(const ec_winograd spec, const ec_epilogue epil
                           row + j * wide_by * EC_VL, EC_VL);
     }
 }
+#endif
 
 /* The strip that begins with tile `first`, by nv vectors of filters from number `vector` on. */
 EC_NEST void ec_winograd_strip(const ec_winograd spec, const ec_epilogue epilogue,
                                const ec_winograd_operands operands, ec_winograd_start start, int image,
                                int first, int vector, int nv)
 {
-    const ptrdiff_t plane = (ptrdiff_t)spec.out_h * spec.out_w * EC_VL;
     const int positions = ec_winograd_positions(spec);
     const ptrdiff_t of_vector = (ptrdiff_t)spec.summed * ec_winograd_channels(spec) * EC_VL;
     float *const sums =
         operands.panel + (ptrdiff_t)positions * ec_winograd_held(spec) * spec.line;
-    ec_winograd_multiply(spec, operands.panel, operands.filters + vector * of_vector, sums, nv);
+    const int32_t *const begin = spec.pairs ? operands.start + ec_winograd_channel(spec, vector) : NULL;
+    ec_winograd_multiply(spec, operands.panel, (const float *)operands.filters + vector * of_vector,
+                         begin, sums, nv);
+    (void)epilogue; /* of float32 */
+#ifdef EC_INT8_WINOGRAD_H
+    if (spec.pairs) {
+        ec_int8_winograd_outputs(spec, operands, (const int32_t *)(const void *)sums, start, image, first,
+                                 vector, nv);
+        return;
+    }
+#endif
+#ifdef EC_ROUTINES
+    const ptrdiff_t plane = (ptrdiff_t)spec.out_h * spec.out_w * EC_VL;
     for (int tile = 0; tile < ec_min_i(spec.strip, spec.tiles - first); tile++)
         for (int j = 0; j < nv; j++)
             ec_winograd_output(spec, epilogue, operands,
@@ -329,12 +293,13 @@ EC_NEST void ec_winograd_strip(const ec_winograd spec, const ec_epilogue epilogu
                                ec_load(operands.bias + (vector + j) * EC_VL),
                                ((ptrdiff_t)image * spec.groups * spec.vectors + vector + j) * plane,
                                ec_winograd_at(spec, start, first + tile));
+#endif
 }
 
 /* What begins at `start` of a group of an image, whose channels begin at `in` and whose filters with
    vector number `begin`. */
 EC_NEST void ec_winograd_group(const ec_winograd spec, const ec_epilogue epilogue,
-                               const ec_winograd_operands operands, const float *in,
+                               const ec_winograd_operands operands, const void *in,
                                ec_winograd_start start, int image, int begin EC_WORKER(, int strip0, int strip1, int nv0, int nv1))
 {
     const int end = begin + EC_WORKER_OR(ec_min_i(nv1 * spec.nv, spec.vectors), spec.vectors);
@@ -351,16 +316,19 @@ EC_NEST void ec_winograd_group(const ec_winograd spec, const ec_epilogue epilogu
 EC_INLINE void ec_winograd_run(const ec_winograd spec, const ec_epilogue epilogue,
                                const ec_winograd_operands operands EC_WORKER(, int strip0, int strip1, int nv0, int nv1))
 {
-    const ptrdiff_t of_group =
-        (ptrdiff_t)ec_ceil_div(spec.in_c, EC_VL) * spec.in_h * spec.in_w * EC_VL;
-    const float *in = operands.in;
+    const ptrdiff_t size = (ptrdiff_t)spec.in_h * spec.in_w;
+    const ptrdiff_t of_group = 4 * ec_ceil_div(spec.in_c, EC_VL) * EC_VL * size; /* bytes of float32 */
     for (int image = 0; image < spec.batch; image++)
-        for (int group = 0; group < spec.groups; group++, in += of_group)
+        for (int group = 0; group < spec.groups; group++) {
+            const char *const in = (const char *)operands.in +
+                                   (spec.pairs ? image * size * spec.in_pixel + group * spec.channels
+                                               : ((ptrdiff_t)image * spec.groups + group) * of_group);
             for (int y = 0; y < ec_min_i(ec_winograd_apart_h(spec), spec.out_h); y++)
                 for (int x = 0; x < ec_min_i(ec_winograd_apart_w(spec), spec.out_w); x++) {
                     const ec_winograd_start start = {y, x};
                     ec_winograd_group(spec, epilogue, operands, in, start, image, group * spec.vectors EC_WORKER(, strip0, strip1, nv0, nv1));
                 }
+        }
 }
 
 #endif

@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from edgeconv.codegen.amalgamate import micro_kernel_list, quantised_table
+from edgeconv.codegen.amalgamate import ON_INTEGERS, micro_kernel_list, quantised_table
 from edgeconv.codegen.functions import FunctionTable, environment
 from edgeconv.codegen.routines import routines_header
 from edgeconv.codegen.weights import encoded
@@ -287,7 +287,10 @@ class Program:
                 f'#include "isa/{target.header}"',
                 routines_header(environment(), self.routines),
             ]
-            text += [f'#include "kernels/{name}"' for name in headers]
+            for name in headers:
+                if name == ON_INTEGERS:
+                    text.append(routines_header(environment(), self.routines, integers=True))
+                text.append(f'#include "kernels/{name}"')
         else:
             text = [*(["#undef EC_Q8_TABLE"] if scaled else []), *table, once.OWN_TABLE]
         text += [f"__attribute__((noinline)) {f.text}" for f in self.table.functions.values()]

@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -20,6 +21,7 @@ from edgeconv import board as boards
 from edgeconv import host
 from edgeconv.algorithms import algorithms
 from edgeconv.algorithms.problem import ConvProblem
+from edgeconv.algorithms.sums import Facts
 from edgeconv.algorithms.traffic import Runs, lost
 from edgeconv.algorithms.winograd.forms import forms_for
 from edgeconv.cache import Cache
@@ -95,15 +97,17 @@ def axes(draw: st.DrawFn) -> tuple[int, int, int, int, int, int]:
 
 
 @st.composite
-def minimal(draw: st.DrawFn, most: int) -> tuple[int, int, int, int, int, int]:
+def minimal(
+    draw: st.DrawFn, most: int, taps: Sequence[int] = (2, 3, 4, 5, 7)
+) -> tuple[int, int, int, int, int, int]:
     """The same of a dimension that Winograd has a form for, with strides up to ``most`` or, where
-    that is 0, with dilation."""
+    that is 0, with dilation; of so many taps in a phase."""
     if not most:
         kernel, dilation = draw(st.sampled_from([2, 3, 5])), draw(st.integers(2, 4))
         size = draw(st.integers(dilation * (kernel - 1) + 1, 70))
         return size, size - dilation * (kernel - 1), kernel, 1, dilation, 0
     stride = draw(st.integers(1, most))
-    kernel = stride * draw(st.sampled_from([2, 3, 4, 5, 7])) - draw(st.integers(0, stride - 1))
+    kernel = stride * draw(st.sampled_from(taps)) - draw(st.integers(0, stride - 1))
     pad = draw(st.integers(0, kernel // 2))
     size = draw(st.integers(kernel, 70))
     return size, (size + 2 * pad - kernel) // stride + 1, kernel, stride, 1, pad
@@ -111,7 +115,7 @@ def minimal(draw: st.DrawFn, most: int) -> tuple[int, int, int, int, int, int]:
 
 FLAT = (1, 1, 1, 1, 1, 0)
 # What a core must have for those whose panels are rows.
-FEATURES = {"bfloat16": "bfloat16", "int8_packed": "int8_dot"}
+FEATURES = {"bfloat16": "bfloat16", "int8_packed": "int8_dot", "int8_winograd": "int8_dot"}
 
 
 @st.composite
@@ -134,6 +138,10 @@ def problems(draw: st.DrawFn, algorithm: str, lanes: int) -> ConvProblem:
         most = draw(st.integers(0, 1 if groups > 1 else 3))
         plain = [FLAT, draw(minimal(most)), draw(minimal(most))]
         in_size, out_size, kernel, strides, dilations, pads = zip(*plain, strict=True)
+    elif algorithm == "int8_winograd":
+        reads = writes = CHANNELS_LAST
+        plain = [FLAT, draw(minimal(1, [3])), draw(minimal(1, [3]))]
+        in_size, out_size, kernel, strides, dilations, pads = zip(*plain, strict=True)
     elif rows:
         reads = writes = CHANNELS_LAST
     elif algorithm == "direct":
@@ -141,14 +149,16 @@ def problems(draw: st.DrawFn, algorithm: str, lanes: int) -> ConvProblem:
         writes = draw(st.sampled_from([blocked(lanes), CHANNELS_LAST]))
     batch = draw(st.integers(1, 3))
     spatial = (in_size, out_size, kernel, strides, dilations, pads)
-    stored = Encoding({"bfloat16": 16, "int8_packed": 8}.get(algorithm, 32))
+    integers = algorithm.startswith("int8_")
+    stored = Encoding(8 if integers else {"bfloat16": 16}.get(algorithm, 32))
     made = ConvProblem(batch, in_c, out_c, groups, *spatial, reads, writes, stored)
     if algorithm == "winograd":
         ways = forms_for(*kernel[1:], strides=strides[1:])
         allowed = draw(st.sampled_from([form for points in ways for form in points]))
         return replace(made, minimal_filters=(allowed,))
-    if algorithm == "int8_packed":
-        return replace(made, in_as=stored, out_as=stored, whole_sums=True)
+    if integers:
+        facts = Facts(spare_bits=6)
+        return replace(made, in_as=stored, out_as=stored, whole_sums=True, sum_facts=facts)
     if algorithm != "direct":
         return made
     image, result = (Encoding(draw(st.sampled_from([32, 16]))) for _ in range(2))
@@ -165,7 +175,7 @@ def targets(draw: st.DrawFn) -> Target:
     return replace(TARGETS[name], caches=caches)
 
 
-TESTED = ["bfloat16", "depthwise", "direct", "int8_packed", "sconv", "winograd"]
+TESTED = ["bfloat16", "depthwise", "direct", "int8_packed", "int8_winograd", "sconv", "winograd"]
 
 
 @pytest.mark.parametrize("algorithm", TESTED)

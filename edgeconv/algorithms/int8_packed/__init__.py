@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from edgeconv.algorithms.base import Algorithm
-from edgeconv.algorithms.int8_packed.candidate import candidates
+from edgeconv.algorithms.int8_packed.candidate import candidates, int8_rows
 from edgeconv.algorithms.int8_packed.lower import lower
 from edgeconv.algorithms.rows.plan import WORD_BYTES
 from edgeconv.ir.candidate import INTEGERS
@@ -22,7 +22,7 @@ from edgeconv.targets import Target
 def _layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
     """Channels side by side, in and out; where those of a pixel make a word, planes are as good."""
     (usual,) = channels_last_only(node, graph, target)
-    word = min(row.k for row in target.micro_kernels if row.sums == "int32")
+    word = min(row.k for row in int8_rows(target))
     if graph[node.inputs[1]].shape[1] > word or word != WORD_BYTES:
         return (usual,)
     return usual, replace(usual, reads=(ROW_MAJOR, *usual.reads[1:]))

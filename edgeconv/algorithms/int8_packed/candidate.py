@@ -8,6 +8,7 @@ from edgeconv.algorithms.rows.plan import WORD_BYTES, RowsPlan, make_plan
 from edgeconv.ir.candidate import INTEGERS
 from edgeconv.ir.work import Work
 from edgeconv.micro_kernels.base import MicroKernel
+from edgeconv.micro_kernels.int16 import PREFIX as INT16
 from edgeconv.targets import Target
 
 # Slots from a vector of sums to bytes: two products, merged, offset, shift, bounds, load and store.
@@ -28,10 +29,16 @@ def candidates(problem: ConvProblem, target: Target) -> tuple[RowsCandidate, ...
     return (rows_candidate("int8_packed", INTEGERS, problem, plan, target, work),)
 
 
+def int8_rows(target: Target) -> tuple[MicroKernel, ...]:
+    """The rows that multiply int8, be it widened; not that of any int16, to which it is no gain."""
+    rows = (row for row in target.micro_kernels if row.sums == "int32")
+    return tuple(row for row in rows if row.prefix != INT16)
+
+
 def able_rows(problem: ConvProblem, target: Target) -> tuple[MicroKernel, ...]:
     """The rows that multiply int8 as large as these filters are: those that need a feature of the
     core, or else the others."""
-    rows = tuple(row for row in target.micro_kernels if row.sums == "int32")
+    rows = int8_rows(target)
     better = tuple(row for row in rows if row.feature)
     return tuple(row for row in better or rows if _fits(problem, row))
 
@@ -40,15 +47,21 @@ def _fits(problem: ConvProblem, row: MicroKernel) -> bool:
     """What the row adds in 16 bits does not overflow."""
     if row.two_fit and not problem.two_fit:
         return False
-    return not row.largest_pair or problem.filter_pair <= row.largest_pair
+    return not row.largest_pair or problem.sum_facts.pair <= row.largest_pair
+
+
+def requantise_slots(problem: ConvProblem, target: Target) -> float:
+    """Slots from sums to all results."""
+    added, again = problem.finish.residual_as is not None, problem.finish.twice
+    each = REQUANTISE_SLOTS + (RESIDUAL_SLOTS if added else AGAIN_SLOTS if again else 0.0)
+    return each * problem.out_elements / target.lanes
 
 
 def _work(problem: ConvProblem, plan: RowsPlan, target: Target) -> Work:
     """Products as planned, borders among them; the tile reads words from a panel."""
     pixels, filters = plan.largest_rows, plan.vectors * target.lanes
-    added, again = problem.finish.residual_as is not None, problem.finish.twice
-    each = REQUANTISE_SLOTS + (RESIDUAL_SLOTS if added else AGAIN_SLOTS if again else 0.0)
-    requantised = each * problem.out_elements / target.lanes
+    added = problem.finish.residual_as is not None
+    requantised = requantise_slots(problem, target)
     weights = WORD_BYTES / plan.kernel.k * problem.macs / pixels
     data = WORD_BYTES / plan.kernel.k * problem.macs / filters
     return Work(

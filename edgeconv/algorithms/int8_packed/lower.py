@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -18,18 +21,24 @@ from edgeconv.lowering.work import Call
 from edgeconv.requantisation import ARITHMETICS, Form
 from edgeconv.targets import Target
 
+Integers = npt.NDArray[np.integer[Any]]
+
 
 def _words(filters: npt.NDArray[np.int64], form: Form, plan: RowsPlan, packed: Words) -> Words:
     """What sums start with, multipliers, what else the form has, filters: all but these of every
     channel, then room for a vector that begins with the last one, in lines of cache."""
     sums = filters.reshape(len(filters), -1).sum(axis=1)
-    start = form.start - plan.kernel.shift * sums
-    room = _room(len(filters)) - len(filters)
-    each = (np.pad(values, (0, room)) for values in (start, *form.words[1:]))
+    return channel_words((form.start - plan.kernel.shift * sums, *form.words[1:]), packed)
+
+
+def channel_words(values: Sequence[Integers], packed: Words) -> Words:
+    """``values`` of every channel, each in `room_for` them, and filters behind."""
+    room = room_for(len(values[0])) - len(values[0])
+    each = (np.pad(own, (0, room)) for own in values)
     return np.concatenate([*(values.astype(np.int32) for values in each), packed])
 
 
-def _room(channels: int) -> int:
+def room_for(channels: int) -> int:
     """Words of all channels: whole lines, and one beyond."""
     return (channels // 16 + 2) * 16
 
@@ -37,7 +46,7 @@ def _room(channels: int) -> int:
 def lower(candidate: RowsCandidate, node: Node, graph: Graph, target: Target) -> Layer:
     """The kernel call of a Conv node whose layouts are decided."""
     problem, plan, lanes = candidate.problem, candidate.plan, target.lanes
-    order, room = plan.order(problem, lanes), _room(problem.out_c)
+    order, room = plan.order(problem, lanes), room_for(problem.out_c)
     each = ARITHMETICS[graph.requantise].words
 
     def words(form: Form) -> Words:

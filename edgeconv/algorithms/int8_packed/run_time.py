@@ -21,7 +21,7 @@ from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.algorithms.rows.candidate import RowsCandidate, rows_candidate
 from edgeconv.algorithms.rows.params import HEADERS, displayed, gemm_params
 from edgeconv.algorithms.rows.plan import WORD_BYTES, RowsPlan, make_plan
-from edgeconv.algorithms.sums import multiples, pair_in, two_fit
+from edgeconv.algorithms.sums import Facts, multiples, pair_in, two_fit
 from edgeconv.encoding import int8
 from edgeconv.ir.candidate import INTEGERS
 from edgeconv.ir.choice import Arg, ArgKind, Blob, Layer
@@ -53,7 +53,7 @@ def run_time_candidates(
     most = 2 * 255 * int(np.abs(filters.reshape(len(filters), -1)).sum(axis=1).max(initial=0))
     if target.lanes == 1 or problem.group_in_c == 1 or most > _LARGEST:
         return ()
-    fits = replace(problem, filter_pair=pair_in(filters), two_fit=two_fit(node, graph))
+    fits = replace(problem, sum_facts=Facts(pair_in(filters)), two_fit=two_fit(node, graph))
     able = able_rows(fits, target)
     if not able:
         return ()

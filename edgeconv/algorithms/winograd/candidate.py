@@ -96,7 +96,9 @@ def _work(divided: Divided, plan: WinogradPlan, target: Target) -> Work:
     filters = plan.filter_floats(problem, target.lanes)
     panels = tiles * plan.form.products * problem.in_c
     many = plan.filter_tiles(problem, target.lanes)
-    read, written = problem.in_elements, problem.out_elements
+    # Tensors in words, too.
+    read = problem.in_bytes * plan.kernel.k * problem.in_elements / FLOAT_BYTES
+    written = problem.out_bytes * problem.out_elements / FLOAT_BYTES
     weights, data = filters * tiles / plan.rows, panels * (many + 1) + read + written + copied
     # Vectors of channels where a phase has whole ones.
     moves = copied / target.lanes if divided.own.in_c % target.lanes == 0 else copied
@@ -126,7 +128,7 @@ def _crossing(
     many = plan.filter_tiles(problem, lanes)
     filters = float(FLOAT_BYTES * plan.filter_floats(problem, lanes))
     panel, sums = FLOAT_BYTES * plan.panel_floats, FLOAT_BYTES * plan.sums_floats(lanes)
-    results = float(FLOAT_BYTES * problem.out_elements)
+    results = float(problem.out_bytes * problem.out_elements)
     own = Runs(1, panel)
     panel_lost = lost(cache, own, Runs(1, filters / many), Runs(1, sums))
     filters_lost = lost(cache, Runs(1, filters), own, Runs(1, sums), Runs(1, results / strips))
@@ -140,7 +142,7 @@ def _crossing(
     moved = sums_moved + phases * lost(cache, Runs(1, phases))
     return Crossing(
         level=cache.level,
-        input=FLOAT_BYTES * image.batch * image.in_c * _read(image),
+        input=problem.in_bytes * plan.kernel.k * image.batch * image.in_c * _read(image),
         packed=strips * panel * (1 + panel_lost * many) - panel + moved,
         filters=filters * (groups + (strips - groups) * filters_lost + strips * again * tile_lost),
         output_reads=0.0,

@@ -13,14 +13,14 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 
-from edgeconv.ir.straight_line import Matrix, Routine, Sum, Terms
+from edgeconv.ir.straight_line import Elements, Matrix, Routine, Sum, Terms
 
 _Row = dict[str, Fraction]
 _Pair = tuple[str, str, Fraction]  # two names, and the factor of the second over that of the first
 
 
-def routine(name: str, does: str, matrix: Matrix) -> Routine:
-    """``matrix`` times a vector as code, proven to be it."""
+def routine(name: str, does: str, matrix: Matrix, of: Elements = Elements.FLOAT32) -> Routine:
+    """``matrix`` times a vector as code, proven to be it, in factors that ``of`` has."""
     rows = [{f"x{j}": factor for j, factor in enumerate(row) if factor} for row in matrix]
     sums, outputs = _shared(rows), []
     for i, row in enumerate(rows):
@@ -28,8 +28,10 @@ def routine(name: str, does: str, matrix: Matrix) -> Routine:
         alone = not more and factor == 1
         outputs.append(first if alone else f"y{i}")
         sums += [] if alone else [Sum(f"y{i}", _ordered(row))]
-    made = _rescaled(Routine(name, does, len(matrix[0]), tuple(sums), tuple(outputs)))
+    made = _rescaled(Routine(name, does, len(matrix[0]), tuple(sums), tuple(outputs), of))
     assert made.matrix() == matrix, name
+    factors = (factor for each in made.sums for factor, _ in each.terms)
+    assert of is Elements.FLOAT32 or all(factor.denominator == 1 for factor in factors), name
     return made
 
 

@@ -40,10 +40,11 @@ def promised_error(layer: Layer, graph: Graph) -> float:
     return error_of(layer.candidate.plan.form, weights, strides)
 
 
-def _order(problem: ConvProblem, plan: WinogradPlan, in_c: int, lanes: int) -> FilterOrder:
+def order_of(problem: ConvProblem, plan: WinogradPlan, in_c: int, lanes: int) -> FilterOrder:
     """Group; vectors of a register tile; position of the image tile; row of the filter, where these
-    are summed; channel, of ``in_c``; filter."""
-    depth = plan.form.summed * in_c
+    are summed; channel, of ``in_c`` as the micro-kernel takes them at once; filter."""
+    kernel = plan.kernel
+    depth = plan.form.summed * in_c * kernel.k
     full, rest = divmod(-(-problem.group_out_c // lanes), plan.vectors)
     return FilterOrder(
         groups=problem.groups,
@@ -53,6 +54,8 @@ def _order(problem: ConvProblem, plan: WinogradPlan, in_c: int, lanes: int) -> F
         widths=(plan.vectors * lanes,) * full + ((rest * lanes,) if rest else ()),
         nc=depth,
         block=depth,
+        k=kernel.k,
+        interleaves=kernel.interleaves,
     )
 
 
@@ -97,6 +100,50 @@ def _routines(form: Nested, side: str) -> tuple[Routine | None, Routine | None]:
     return down, across
 
 
+def loops(
+    problem: ConvProblem,
+    unit: ConvProblem,
+    image: ConvProblem,
+    plan: WinogradPlan,
+    target: Target,
+) -> dict[str, Param]:
+    """Sizes and loops of ec_winograd.h; ``unit``: a group of ``problem`` as it was planned;
+    ``image``: what its tiles are of."""
+    form = plan.form
+    return {
+        "micro_kernel": plan.kernel.enumerator,
+        "packed": plan.packed,
+        "batch": problem.batch,
+        "groups": problem.groups,
+        "in_c": unit.in_c,
+        "vectors": -(-problem.group_out_c // target.lanes),
+        "in_size": image.in_size[1:],
+        "out_size": problem.out_size[1:],
+        "pads": image.pads[1:],
+        "taken": form.taken,
+        "made": (form.down.outputs, form.across.outputs),
+        "across": plan.tiles[1],
+        "tiles": plan.tiles[0] * plan.tiles[1],
+        "summed": form.summed,
+        "strip": plan.strip,
+        "tile": (plan.rows, plan.vectors),
+        "line": plan.line,
+        "prefetch": plan.fetches(unit, target),
+    }
+
+
+def displayed(plan: WinogradPlan, lanes: int, **more: str) -> dict[str, Param]:
+    """The plan as report and explain show it."""
+    return {
+        **described(plan.form),
+        **more,
+        "tiles": plan.strip,
+        "mr": plan.rows,
+        "nr": plan.vectors * lanes,
+        "predicted_slots": round(plan.cost),
+    }
+
+
 def lower(candidate: WinogradCandidate, node: Node, graph: Graph, target: Target) -> Layer:
     """The kernel call of a Conv node whose layouts are decided."""
     problem, plan, lanes = candidate.problem, candidate.plan, target.lanes
@@ -104,10 +151,11 @@ def lower(candidate: WinogradCandidate, node: Node, graph: Graph, target: Target
     divided = Divided(each_group(problem))
     unit = divided.unit
     image = unit if divided.strided else problem
-    order = _order(problem, plan, unit.in_c, lanes)
+    order = order_of(problem, plan, unit.in_c, lanes)
     phases = tuple(each.count for each in divided.phases)
     elements = problem.groups * plan.filter_floats(unit, lanes)
     copies = ("ec_phases.h",) if divided.strided else ()
+    more = {"phases": f"{phases[0]}x{phases[1]}"} if divided.strided else {}
     routines = {side: _routines(form, side) for side in ("input", "output")}
 
     def pack(weights: Floats) -> Floats:
@@ -123,42 +171,24 @@ def lower(candidate: WinogradCandidate, node: Node, graph: Graph, target: Target
         Call(node, graph, target),
         "winograd",
         params={
-            "micro_kernel": plan.kernel.enumerator,
-            "packed": plan.packed,
-            "batch": problem.batch,
-            "groups": problem.groups,
-            "in_c": unit.in_c,
-            "vectors": -(-problem.group_out_c // lanes),
-            "in_size": image.in_size[1:],
-            "out_size": problem.out_size[1:],
-            "pads": image.pads[1:],
-            "taken": form.taken,
-            "made": (form.down.outputs, form.across.outputs),
+            **loops(problem, unit, image, plan, target),
             "inputs": tuple(each.enumerator if each else "0" for each in routines["input"]),
             "outputs": tuple(each.enumerator if each else "0" for each in routines["output"]),
-            "across": plan.tiles[1],
-            "tiles": plan.tiles[0] * plan.tiles[1],
-            "summed": form.summed,
-            "strip": plan.strip,
-            "tile": (plan.rows, plan.vectors),
-            "line": plan.line,
-            "prefetch": plan.fetches(unit, target),
             "residual": bool(residual),
             "dilated": divided.dilated,
             "dilations": problem.dilations[1:],
             **_strided(divided, plan, lanes),
         },
-        headers=("ec_window.h", *copies, "ec_micro_kernel.h", "ec_winograd.h"),
+        headers=(
+            "ec_window.h",
+            *copies,
+            "ec_micro_kernel.h",
+            "ec_winograd_spec.h",
+            "ec_winograd.h",
+        ),
         filters=(elements, pack),
         pointers=("filters", "panel"),
         routines=tuple(each for side in routines.values() for each in side if each),
         aliases=residual_overwritten(node, graph),
-        plan={
-            **described(form),
-            **({"phases": f"{phases[0]}x{phases[1]}"} if divided.strided else {}),
-            "tiles": plan.strip,
-            "mr": plan.rows,
-            "nr": plan.vectors * lanes,
-            "predicted_slots": round(plan.cost),
-        },
+        plan=displayed(plan, lanes, **more),
     )

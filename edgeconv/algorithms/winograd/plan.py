@@ -49,8 +49,9 @@ class WinogradPlan:
     """``rows`` tiles by ``vectors`` of filters go through the micro-kernel at a time.
 
     ``tiles`` of an image, down and across; ``strip`` of them are computed at a time, a multiple of
-    ``rows``.  ``line``: floats of a tile at each position of the panel.  ``phases``: those whose
-    channels follow each other, of rows and of columns.  ``cost`` in slots.
+    ``rows``.  ``line``: words of a tile at each position of the panel.  ``phases``: those whose
+    channels follow each other, of rows and of columns.  ``cost`` in slots.  Channels are words of
+    what ``kernel`` multiplies at once: a float32, or two int16.
     """
 
     kernel: MicroKernel
@@ -147,16 +148,21 @@ def each_group(problem: ConvProblem) -> ConvProblem:
 
 
 def make_plans(
-    problem: ConvProblem, target: Target, phases: Both = PLAIN
+    problem: ConvProblem,
+    target: Target,
+    phases: Both = PLAIN,
+    kernel: MicroKernel | None = None,
 ) -> Iterator[WinogradPlan]:
     """Over the forms that ``problem`` names, register tiles and lengths of strips: of those that
     hardly take longer than the cheapest, that of the least workspace; then the cheapest of at most
     half of that, and so on.
 
     ``problem`` has a stride of 1 and one group; ``phases``: those that its channels are made of.
+    ``kernel``: that of float32, if nothing else is said.
     """
+    row = kernel or target.kernel(PANELS)
     forms = problem.minimal_filters
-    plans = [plan for form in forms for plan in _plans(problem, target, form, phases)]
+    plans = [plan for form in forms for plan in _plans(problem, target, row, form, phases)]
     priced = [replace(plan, cost=cost(problem, plan, target)) for plan in plans]
     priced.sort(key=lambda plan: plan.cost)
     enough = (1 + STRIP_SLACK) * priced[0].cost
@@ -168,9 +174,9 @@ def make_plans(
 
 
 def _plans(
-    problem: ConvProblem, target: Target, form: Nested, phases: Both
+    problem: ConvProblem, target: Target, kernel: MicroKernel, form: Nested, phases: Both
 ) -> Iterator[WinogradPlan]:
-    kernel, lanes = target.kernel(PANELS), target.lanes
+    lanes = target.lanes
     _, out_h, out_w = problem.out_size
     tiles = -(-out_h // form.down.outputs), -(-out_w // form.across.outputs)
     channels = -(-problem.in_c // lanes) * lanes

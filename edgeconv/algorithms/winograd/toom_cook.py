@@ -52,7 +52,7 @@ def matrices(form: MinimalFilter) -> Matrices:
             rule="as many points, all different, as outputs and taps less two",
         )
     found = _plain(form.taps) if form.is_plain else _toom_cook(form)
-    assert _is_convolution(form, found), form
+    assert is_convolution(form, found), form
     return found
 
 
@@ -112,13 +112,13 @@ def _expanded(roots: Sequence[Fraction], length: int) -> tuple[Fraction, ...]:
     return (*found, *(Fraction(0),) * (length - len(found)))
 
 
-def _is_convolution(form: MinimalFilter, found: Matrices) -> bool:
-    """Whether y_i has the product g_k d_j once where j = i + k, and otherwise not at all: y is
-    bilinear in g and d, so that this is the identity for all filters and inputs."""
+def is_convolution(form: MinimalFilter, found: Matrices, scale: Fraction = Fraction(1)) -> bool:
+    """Whether y_i has the product g_k d_j ``scale`` times where j = i + k, and otherwise not at
+    all: y is bilinear in g and d, so that this is the identity for all filters and inputs."""
     for i, k in np.ndindex(form.outputs, form.taps):
         weights = [c * row[k] for c, row in zip(found.of_products[i], found.of_filter, strict=True)]
         for j in range(form.products):
             terms = (w * row[j] for w, row in zip(weights, found.of_input, strict=True))
-            if sum(terms, Fraction(0)) != (j == i + k):
+            if sum(terms, Fraction(0)) != scale * (j == i + k):
                 return False
     return True
