@@ -2,13 +2,16 @@
 
 Every other sample is looked at, and what the result loses is measured on those between.  Every step
 is taken as the network's outputs say: channels are equalised pair by pair where that disturbs them
-less, ranges chosen grid by grid, and the way filters are rounded by samples it was not fitted to.
+less, ranges chosen grid by grid.  What was chosen among so many may be good on the samples that it
+was chosen by alone; so each step stands only if the outputs gain by it on samples that neither
+fitted nor chose anything.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 
 from edgeconv.calibration.engine import Engine
 from edgeconv.calibration.rounding import Rounded, parameters_of
@@ -22,7 +25,7 @@ from edgeconv.ir.graph import Graph
 from edgeconv.progress import Share, Tell, nobody
 from edgeconv.quantising.equalise import equalised
 from edgeconv.quantising.grids import Wanted, places
-from edgeconv.quantising.ranges import RANGES, Seen, see, together
+from edgeconv.quantising.ranges import RANGES, Range, Seen, see, together
 from edgeconv.quantising.recipes import LEAST_SAMPLES, TRIED, WAYS
 from edgeconv.quantising.rewrite import FORM, quantised
 from edgeconv.quantising.selection import Noises, select
@@ -33,8 +36,11 @@ from edgeconv.targets import Target
 # The SQNR at which few enough layers are int8 is sought so far above that of all, to so many dB.
 _SOUGHT_DB, _CLOSE_DB = 40.0, 2.0
 _VARIANTS = 16  # of the network, among which the time to measure is divided
-_WORTH = 0.95  # of the noise, for another range than that to the largest number
+_WORTH = 0.95  # of the noise without a step, or with the range to the largest number
 _TELLING = 32  # samples by which ways to round filters are compared
+_LOTS = 4  # of samples: two to fit to, one to choose by, one to accept by
+# Samples that ranges are taken from: to choose, to accept what was chosen, and in the end.
+FITTED, CHOSEN, EVERY = "fitted", "chosen", "every"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,10 +74,15 @@ class Quantiser(Closing):
         self.graph, self.samples, self.tell = unfused(graph), samples, tell
         self.learning = samples.chosen(slice(0, None, 2))
         several = len(self.learning) >= LEAST_SAMPLES
-        self._fitted, self._telling = (
-            self.learning.chosen(slice(first, None, 2)) if several else self.learning
-            for first in (0, 1)
-        )
+
+        def lots(*numbers: int) -> Samples:
+            count = len(self.learning)
+            return self.learning.chosen(
+                [i for i in range(count) if not several or i % _LOTS in numbers]
+            )
+
+        self._fitted, self._telling, self._accepting = lots(0, 2), lots(1), lots(3)
+        self._uses = {FITTED: self._fitted, CHOSEN: lots(0, 1, 2), EVERY: self.learning}
         judging = samples.chosen(slice(1, None, 2)) if len(samples) > 1 else samples
         asked = Wanted.of(graph, storage)
         self.places = places(self.graph, target, asked)
@@ -167,23 +178,30 @@ class Quantiser(Closing):
         if not given:
             return
         own = {name: self.engine.parameters(name) for name in given}
-        before = self._plainly(baseline)
+        before = self._plainly()
         self.engine.adopt(given)
-        if self._plainly(baseline) < before:
+        if self._plainly() < _WORTH * before:
             self.graph = replace_filters(self.graph, given)
         else:
             self.engine.adopt(own)
 
-    def _plainly(self, baseline: Baseline) -> float:
-        """The noise of filters rounded one by one with compensation, results with widest ranges:
-        enough to compare networks that compute the same."""
-        engine, widest = self.engine, next(iter(RANGES.values()))
+    def _plainly(self) -> float:
+        """The noise of filters rounded to the nearest and results with widest ranges, on samples
+        that nothing was chosen by: enough to compare networks that compute the same."""
+        widest = next(iter(RANGES.values()))
         seen = self._seen(self._fitted)
         grids: dict[str, Activation] = {}
         for group in self.places.groups:
             grids |= dict.fromkeys(group, widest(together(seen[name] for name in group)))
+        return self._noise_of(TRIED[0], grids, self._accepted_on())
+
+    def _accepted_on(self) -> Baseline:
+        return Baseline(self.engine, self._at_most(self._accepting.at_most(_TELLING), _VARIANTS))
+
+    def _noise_of(self, way: str, grids: Mapping[str, Activation], baseline: Baseline) -> float:
+        """Of filters rounded in this way, to the samples that fit, and results on ``grids``."""
         wanted, fitted = dict.fromkeys(self.wanted, FORM), self._fitted.at_most(_TELLING)
-        found = WAYS["+ compensation"](engine, fitted, wanted, grids, self.tell)
+        found = WAYS[way](self.engine, fitted, wanted, grids, self.tell)
         return baseline.noise(parameters_of(self.in_integers(found, grids)), grids)
 
     def grids(self) -> dict[str, Activation]:
@@ -191,42 +209,56 @@ class Quantiser(Closing):
         the outputs less, on others than the samples that ranges are taken from.
 
         All other tensors are rounded meanwhile: what is cut off adds up, where what is rounded does
-        not, so that ranges that are better alone can be worse together.
+        not, so that ranges that are better alone can be worse together.  All of it stands only if
+        samples that chose nothing gain by it.
         """
         groups = self.places.groups
-        fitted, every = self._seen(self._fitted), self._seen(self.learning)
+        seen = {name: self._seen(each) for name, each in self._uses.items()}
         telling = self._at_most(self._telling, len(RANGES) * len(groups))
         baseline = Baseline(self.engine, telling)
         widest, *others = RANGES.values()
-        tried: dict[str, Activation] = {}
-        found: dict[str, Activation] = {}
-        for group in groups:
-            tried |= dict.fromkeys(group, widest(together(fitted[name] for name in group)))
-            found |= dict.fromkeys(group, widest(together(every[name] for name in group)))
-        least = baseline.noise(activations=tried)
+
+        @cache
+        def range_of(use: str, number: int, choose: Range) -> Activation:
+            return choose(together(seen[use][name] for name in groups[number]))
+
+        def ranges(use: str, chosen: Mapping[int, Range]) -> dict[str, Activation]:
+            """Of every group by the samples of a use; the widest of those not chosen for."""
+            found: dict[str, Activation] = {}
+            for number, group in enumerate(groups):
+                own = range_of(use, number, chosen.get(number, widest))
+                found |= dict.fromkeys(group, own)
+            return found
+
+        chosen: dict[int, Range] = {}
+        least = baseline.noise(activations=ranges(FITTED, chosen))
         for number, group in enumerate(groups):
             self.tell(Share(f"choosing the range of {group[0]}", number, len(groups)))
-            part, whole = (together(seen[name] for name in group) for seen in (fitted, every))
             for choose in others:
-                other = {**tried, **dict.fromkeys(group, choose(part))}
-                noise = baseline.noise(activations=other)
+                noise = baseline.noise(activations=ranges(FITTED, {**chosen, number: choose}))
                 if noise < _WORTH * least:
-                    least, tried = noise, other
-                    found |= dict.fromkeys(group, choose(whole))
-        return found
+                    least, chosen[number] = noise, choose
+        if chosen:
+            unseen = self._accepted_on()
+            before, after = (
+                unseen.noise(activations=ranges(CHOSEN, each)) for each in ({}, chosen)
+            )
+            chosen = chosen if after < _WORTH * before else {}
+        return ranges(EVERY, chosen)
 
     def best_way(self, grids: Mapping[str, Activation]) -> str:
-        """How filters are rounded with the least noise on samples that it is not fitted to; in turn
-        where samples are too few to tell."""
+        """How filters are rounded: of TRIED the first, unless one behind it has less noise on
+        samples that chose nothing; in turn where samples are too few to tell."""
         if len(self.learning) < LEAST_SAMPLES:
             return TRIED[-1]
-        baseline = Baseline(self.engine, self._telling.at_most(_TELLING))
-        wanted, fitted = dict.fromkeys(self.wanted, FORM), self._fitted.at_most(_TELLING)
-        lost: dict[str, float] = {}
-        for name in TRIED:
-            found = WAYS[name](self.engine, fitted, wanted, grids, self.tell)
-            lost[name] = baseline.noise(parameters_of(self.in_integers(found, grids)), grids)
-        return min(lost, key=lost.__getitem__)
+        baseline = self._accepted_on()
+        best, *others = TRIED
+        least = self._noise_of(best, grids, baseline)
+        for name in others:
+            noise = self._noise_of(name, grids, baseline)
+            if noise < _WORTH * least:
+                best, least = name, noise
+        return best
 
     def _seen(self, samples: Samples) -> dict[str, Seen]:
         chosen = self._at_most(samples, 1)

@@ -10,7 +10,7 @@ TensorRT", 2017).  Which of them is best the outputs say.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -143,7 +143,8 @@ def between(low: float, high: float) -> Activation:
     return grid(scale, float(-below), float(steps - below))
 
 
-RANGES = {
+Range = Callable[[Seen], Activation]
+RANGES: Mapping[str, Range] = {
     "to the largest": widest,
     "least squared error": nearest,
     "99.98 % of numbers": common,
