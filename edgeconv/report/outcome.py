@@ -44,7 +44,12 @@ def verification(result: Verification) -> Group:
     lines.append(table)
     for output in result.outputs:
         if output.spacing:
-            steps = f"{output.spacings:.3g} of its quantisation step, {output.spacing:.6g}"
+            of = (
+                "a step of eight bits, which it is not rounded to"
+                if output.assumed
+                else "its quantisation step"
+            )
+            steps = f"{output.spacings:.3g} of {of}, {output.spacing:.6g}"
             lines.append(f"{escape(output.name)}: the largest error is {steps}")
     for difference in result.rounded:
         lines.append(

@@ -23,7 +23,8 @@ class Difference:
     without meaning where cancellation leaves a reference near zero).  ``sqnr_db``: signal to
     noise ratio, 10 log10(sum ref^2 / sum (got - ref)^2).  ``worst``: index of the first element
     with the largest difference, () for a scalar.  ``spacing``: of a quantised tensor the distance
-    between neighbouring values, 0 of others.
+    between neighbouring values, 0 of others; where it is ``assumed``, of a tensor that the model
+    computes from quantised ones and does not quantise itself, what eight bits would have.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Difference:
     sqnr_db: float
     worst: tuple[int, ...]
     spacing: float = 0.0
+    assumed: bool = False
 
     @property
     def relative(self) -> float:

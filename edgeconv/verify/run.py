@@ -137,6 +137,7 @@ def verify(
     tell(f"running {'under ' + way if (way := how(binary)) != 'natively' else way}")
     got, printed = run_program(project, binary, layers=traced)
     spacings = _spacings(project, reference.values)
+    assumed = {port.name for port in project.outputs if spacings[port.name] and not port.spacing}
     trace = project.build_directory / "layers.bin"
     rounded = _rounded(project, trace, twin, feeds, got, expected, spacings) if twin else []
     pieces = None
@@ -169,7 +170,13 @@ def verify(
     stack = _STACK.search(printed)
     bound = worst_stack(binary.path, (RESET,), binary.objects.values())[0] if stack else None
     return Verification(
-        tuple(compare(name, got[name], reference.values[name], spacings[name]) for name in got),
+        tuple(
+            replace(
+                compare(name, got[name], reference.values[name], spacings[name]),
+                assumed=name in assumed,
+            )
+            for name in got
+        ),
         tuple(results),
         tolerance,
         reference.engine,
