@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cache
@@ -104,7 +105,7 @@ class FunctionTable:
         body = indent(dedent(rendered).strip("\n"), "    ")
         if by_rows and not ("row0" in body and "row1" in body):
             raise InvariantError(f"emit: {layer.template} computes all rows at once")
-        if items.shared and not ("from" in body and "to" in body):
+        if items.shared and not all(re.search(rf"\b{name}\b", body) for name in ITEMS):
             raise InvariantError(f"emit: {layer.template} computes all items at once")
         parameters += [f"float {name}" for name in numbers.passed]
         parameters += [f"int {name}" for name in ROWS] if by_rows else []

@@ -14,6 +14,7 @@ from edgeconv.choose.sharing import share_out
 from edgeconv.codegen.shares import resolved
 from edgeconv.errors import UsageError
 from edgeconv.ir.choice import Choice
+from edgeconv.lowering import splits
 from edgeconv.lowering.splits import splits_of
 from edgeconv.price import machine_of
 from tests import onnx_models
@@ -41,14 +42,14 @@ def test_every_item_of_every_row_is_computed_once(
     found = shared(choice, Team(speeds, fork_join=0.0))
     assert found.threads > 1
     for step in found.steps:
-        splits = splits_of(found.layers[step.layers[0]], found.isa)
+        loops = splits_of(found.layers[step.layers[0]], found.isa)
         computed = [
             (row, item)
             for share in step.shares
             for row in range(share.row0, share.row1)
             for item in range(share.item0, share.item1)
         ]
-        whole = splits.rows.count * splits.items.count if step.shares else 0
+        whole = loops.rows.count * loops.items.count if step.shares else 0
         assert len(computed) == len(set(computed)) == whole
         assert step.workers == max(1, len(step.shares))
 
@@ -94,3 +95,10 @@ def test_kernels_are_of_one_kind_once_emitted() -> None:
         one, several = (resolved(text, workers=workers) for workers in (False, True))
         assert "EC_WORKER" not in one + several
         assert (one == several) == ("EC_WORKER" not in text)
+
+
+@pytest.mark.parametrize("template", splits._BY_TEMPLATE)
+def test_templates_that_share_out_take_a_range(template: str) -> None:
+    path = resources.files("edgeconv.codegen") / "templates" / f"{template}.c.j2"
+    text = path.read_text(encoding="utf-8")
+    assert "items" in text or "by_rows" in text
