@@ -73,6 +73,7 @@ OWN_TABLE = "const ec_q8 ec_q8_table[] = {EC_Q8_TABLE};\n"
 
 _FUNCTION = re.compile(r"^(?:EC_INLINE|EC_SHARED|EC_NEST|EC_MATH)\s+([^;{}]*?)\s*\{", re.MULTILINE)
 _DEFINED = re.compile(r"^#define (\w+)|^\} (\w+);|(\bec_\w+)\([^;{}]*\)\s*\{", re.MULTILINE)
+_INSIDE = re.compile(r'^#include "(ec_\w+\.h)"\n', re.MULTILINE)
 _CONDITIONAL = re.compile(r'^#include "(/.*/isa/\w+\.h)"', re.MULTILINE)
 _OF_ISA = "../isa/"
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
@@ -165,11 +166,18 @@ def _primitives(target: Target, names: tuple[str, ...]) -> tuple[str, Mapping[st
 
 @functools.cache
 def _kernel_texts() -> Mapping[str, str]:
-    """The kernel headers, as they are compiled in another folder and for a single thread."""
+    """The kernel headers, as they are compiled in another folder and for a single thread, with
+    those that they include."""
     beside = f'#include "{KERNELS.parent}/'
-    return {
+    texts = {
         path.name: resolved(path.read_text(), workers=False).replace('#include "../', beside)
         for path in sorted(KERNELS.glob("*.h"))
+    }
+    inside = {name for text in texts.values() for name in _INSIDE.findall(text)}
+    return {
+        name: _INSIDE.sub(lambda found: texts[found[1]], text)
+        for name, text in texts.items()
+        if name not in inside
     }
 
 
