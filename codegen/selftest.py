@@ -54,7 +54,8 @@ def made_input(tensor: Tensor, number: int) -> Array:
     if tensor.dtype == BOOL:
         drawn >>= 7
     # of real numbers in fewer or more bits than 32 these are the bits
-    return drawn.astype(f"u{element_type(tensor.dtype).bytes}").reshape(tensor.shape)
+    bits = drawn.astype(f"u{element_type(tensor.dtype).bytes}").reshape(tensor.shape)
+    return bits.view(tensor.dtype) if tensor.dtype.startswith("int") else bits
 
 
 def answer_of(values: Array, spacing: float, *, rounded: bool) -> Answer:
