@@ -21,7 +21,9 @@ _OPERATORS = {
     "QLinearWhere": _QDQ,
     **dict.fromkeys(("NhwcFusedConv", "ReorderInput", "ReorderOutput"), _OPTIMISED),
 }
-_TYPES = dict.fromkeys(("float16", "bfloat16", "double"), _FLOAT32)
+_TYPES = dict.fromkeys(
+    ("float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "float8e8m0"), _FLOAT32
+)
 
 
 def of_operator(operator: str) -> str:

@@ -207,7 +207,7 @@ def test_refusal_says_where_the_supported_part_begins(tmp_path: Path) -> None:
     nodes += list(model.graph.node)[:6]
     del model.graph.node[:]
     model.graph.node.extend(nodes)
-    model.graph.input[0].type.tensor_type.elem_type = TensorProto.INT32
+    model.graph.input[0].type.tensor_type.elem_type = TensorProto.STRING
     del model.graph.output[:]
     model.graph.output.extend(onnx.ValueInfoProto(name=n) for n in ("boxes", "scores"))
     path = onnx_models.save(model, tmp_path / "net.onnx")
@@ -224,13 +224,12 @@ def test_refusal_with_nothing_to_cut(tmp_path: Path) -> None:
 
 
 def test_refusal_names_the_way_out_of_a_kind(tmp_path: Path) -> None:
-    half = onnx_models.convolution(weights=np.ones((4, 3, 3, 3), np.float16))
-    half.graph.initializer[1].CopyFrom(
-        onnx.numpy_helper.from_array(np.ones(4, np.float16), half.graph.initializer[1].name)
-    )
-    half.graph.input[0].type.tensor_type.elem_type = TensorProto.FLOAT16
-    half.graph.output[0].type.tensor_type.elem_type = TensorProto.FLOAT16
-    (line,) = refusal(onnx_models.save(half, tmp_path / "half.onnx")).details
+    nodes = [
+        make("Cast", ["x"], ["eighth"], to=TensorProto.FLOAT8E4M3FN),
+        make("Cast", ["eighth"], ["y"], to=TensorProto.FLOAT),
+    ]
+    model = onnx_models.model(nodes, {"x": (4, 4)}, {"y": None}, opset=19)
+    (line,) = refusal(onnx_models.save(model, tmp_path / "eighth.onnx")).details
     assert "model.float()" in line
     nodes = [make("NhwcFusedConv", ["x", "x"], ["y"], domain="com.microsoft")]
     model = onnx_models.model(nodes, {"x": (4, 4)}, {"y": None})
