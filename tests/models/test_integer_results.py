@@ -19,6 +19,8 @@ from edgeconv.verify.layers import original_name, pieces
 from tests import onnx_models
 from tests.quantised_models import tiny
 
+pytestmark = pytest.mark.usefixtures("compiled_lightly")
+
 Results = dict[str, npt.NDArray[Any]]
 
 

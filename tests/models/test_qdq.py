@@ -22,6 +22,8 @@ from edgeconv.verify import Verification
 from tests import onnx_models
 from tests.quantised_models import Network, joined, tiny
 
+pytestmark = pytest.mark.usefixtures("compiled_lightly")
+
 IN_FLOAT32 = {"*:output": "float32"}
 ZOO = [
     Path(os.environ.get("EDGECONV_ZOO", "")) / f"mlperf-tiny-{name}-int8.onnx"

@@ -21,6 +21,8 @@ from tests.command import Command
 from tests.quantised_models import tiny
 from tests.weight_images import with_flipped
 
+pytestmark = pytest.mark.usefixtures("compiled_lightly")
+
 # Prints the result of the self-test: as it is, twice; with every 97th byte of the weights damaged
 # in turn (the results that occurred); with two addresses of the arena for the same memory.
 DRIVER = r"""

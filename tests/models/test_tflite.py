@@ -17,6 +17,8 @@ from tests.tflite_cases import CASES, Case
 from tests.tflite_from_onnx import written
 from tests.tflite_models import Sketch, quantised_network
 
+pytestmark = pytest.mark.usefixtures("compiled_lightly")
+
 ZOO = [
     Path(os.environ.get("EDGECONV_ZOO", "")) / f"mlperf-tiny-{name}-int8.onnx"
     for name in ("ad", "kws", "resnet8", "vww")

@@ -29,6 +29,8 @@ from edgeconv.verify.stored import Array, compare_beside
 from tests import onnx_models
 from tests.command import BOARD, Command
 
+pytestmark = pytest.mark.usefixtures("compiled_lightly")
+
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits"
 FORMATS = sorted(stored_formats())
 MIXED = {

@@ -16,6 +16,8 @@ from edgeconv.pipeline import CompileOptions, compile_model
 from tests import onnx_models
 from tests.command import BOARD, Command
 
+pytestmark = pytest.mark.usefixtures("compiled_lightly")
+
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits-cnn.onnx"
 
 

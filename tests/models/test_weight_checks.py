@@ -19,6 +19,8 @@ from tests import onnx_models
 from tests.command import Command
 from tests.weight_images import with_flipped
 
+pytestmark = pytest.mark.usefixtures("compiled_lightly")
+
 # One per assembler: GNU's and Clang's own, of each architecture.
 ASSEMBLED = ("generic-c", "jetson-tx1", "odroid-xu3", "power10-s1024", "microbit", "mps3-an547")
 CLANG_TARGETS = (

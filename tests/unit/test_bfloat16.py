@@ -24,6 +24,8 @@ from edgeconv.pipeline import CompileOptions, compile_model, decide, verify_proj
 from edgeconv.targets import TARGETS
 from tests.command import Command
 
+pytestmark = pytest.mark.usefixtures("compiled_lightly")
+
 ZEN4 = boards.load("zen4")
 HOST_WORDS = frozenset({*TARGETS["avx512"].cpu_flags, "sse2"})
 EVERY = {"*": "bfloat16"}

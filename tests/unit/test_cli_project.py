@@ -12,6 +12,8 @@ from edgeconv.verify import Difference
 from tests import onnx_models
 from tests.command import BOARD, Command
 
+pytestmark = pytest.mark.usefixtures("compiled_lightly")
+
 
 @pytest.fixture
 def project(built_project: Path) -> Path:

@@ -25,6 +25,8 @@ from edgeconv.report.movement_text import brief
 from edgeconv.targets import TARGETS, Target
 from tests.command import Command
 
+pytestmark = pytest.mark.usefixtures("compiled_lightly")
+
 BOARD = """
 schema = 1
 name = "small-caches"

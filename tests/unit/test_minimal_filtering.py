@@ -28,6 +28,8 @@ from edgeconv.options import CompileOptions
 from tests import onnx_models
 from tests.command import Command
 
+pytestmark = pytest.mark.usefixtures("compiled_lightly")
+
 CHANNELS, SIZE = 32, 24
 # Points so far apart that errors stand out of all other rounding.
 COARSE = Nested(*(minimal_filter(4, 3, (0, 1, -1, 16, -16)),) * 2)

@@ -23,6 +23,8 @@ from tests import onnx_models
 from tests.command import BOARD, Command, Done
 from tests.unit.test_cli_compile import entries, files
 
+pytestmark = pytest.mark.usefixtures("compiled_lightly")
+
 GENERATED = ("main.c", "CMakeLists.txt", "zephyr/module.yml")
 VITAL = ("net.c", "net_weights.bin", "report.json")
 

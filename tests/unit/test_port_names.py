@@ -10,6 +10,8 @@ from edgeconv.codegen.port_names import port_names
 from edgeconv.errors import EdgeconvError, Exit
 from tests.command import BOARD, Command
 
+pytestmark = pytest.mark.usefixtures("compiled_lightly")
+
 INPUTS, OUTPUTS = ("serving_default_x:0", "mask"), ("StatefulPartitionedCall:0", "mask", "p=1")
 
 

@@ -18,6 +18,8 @@ from tests.command import BOARD, Command
 from tests.toy import added
 from tests.turning import convolutions, in_turns
 
+pytestmark = pytest.mark.usefixtures("compiled_lightly")
+
 THREE = (
     {"out": 4, "kernel": 3, "pad": 1},
     {"out": 3, "kernel": 3, "pad": 1, "stride": 2},
