@@ -41,6 +41,7 @@ MAKERS: dict[str, Callable[[GraphBuilder, str], str]] = {
     "Pool": lambda b, x: b.pool(x, "max", 2),
     "Reduce": lambda b, x: b.reduce(x, "max", 1),
     "Resize": _resize,
+    "Softmax": lambda b, x: b.node("Softmax", (x,), SHAPE, {"axis": 1, "log": False}),
     "Unary": lambda b, x: b.unary(x, "relu"),
 }
 
