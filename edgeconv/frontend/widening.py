@@ -44,7 +44,7 @@ class Widening:
             return Widened(node, ())
         if computes_doubles(node.op_type) and self._reads_doubles(node):
             return Widened(node, ())
-        converts = node.op_type in _CONVERSIONS
+        converts = node.op_type in _CONVERSIONS and self._changes_type(node, wanted)
         before: list[Node] = []
         names = dict.fromkeys(filter(None, node.input[:1] if converts else node.input))
         inputs = {name: self._input(name, before, known_only=converts) for name in names}
@@ -62,6 +62,11 @@ class Widening:
         """What makes the model's own values of the float32 ``results``."""
         self._wide |= results
         return [self._conversion(made, name) for name, made in results.items()]
+
+    def _changes_type(self, node: onnx.NodeProto, wanted: Sequence[str]) -> bool:
+        """What ONNX's definitions convert to the type that it has is not rounded."""
+        tensors = self._values.tensors
+        return tensors[node.input[0]].dtype != tensors[wanted[0]].dtype
 
     def _reads_doubles(self, node: onnx.NodeProto) -> bool:
         """Of float64 there is something at run time that was not computed in float32."""
