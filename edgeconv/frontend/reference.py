@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import onnx
-from onnx import helper
+from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
 from edgeconv.errors import EdgeconvError
@@ -192,7 +192,7 @@ def _onnxruntime(
     engine = f"ONNX Runtime {onnxruntime.__version__}"
 
     def run(feeds: Mapping[str, Values]) -> ReferenceRun:
-        values = session.run(list(names), _as_read(feeds))
+        values = session.run(list(names), _as_read(feeds, model.graph))
         return ReferenceRun(dict(zip(names, values, strict=True)), engine)
 
     return run
@@ -213,7 +213,7 @@ def _onnx_reference(
     evaluator = ReferenceEvaluator(model)
 
     def run(feeds: Mapping[str, Values]) -> ReferenceRun:
-        found: Any = evaluator.run(None, _as_read(feeds), intermediate=True)
+        found: Any = evaluator.run(None, _as_read(feeds, model.graph), intermediate=True)
         values = {name: np.asarray(found[name]) for name in names}
         return ReferenceRun(values, f"onnx.reference {onnx.__version__}")
 
@@ -250,12 +250,17 @@ def _restore(tensor: onnx.TensorProto, file: model_file.ModelFile) -> None:
         tensor.ClearField("data_location")
 
 
-def _as_read(inputs: Mapping[str, Values]) -> dict[str, Values]:
-    """Integers as they are, and numbers as float32."""
-    return {
-        name: np.asarray(value, None if value.dtype.kind in "iu" else np.float32, order="C")
-        for name, value in inputs.items()
-    }
+def _as_read(inputs: Mapping[str, Values], graph: onnx.GraphProto) -> dict[str, Values]:
+    """Integers as they are, and all else of the type that ``graph`` states: float32 if none."""
+    types = {value.name: value.type.tensor_type.elem_type for value in graph.input}
+
+    def as_read(name: str, value: Values) -> Values:
+        if value.dtype.kind in "iu":
+            return np.asarray(value, order="C")
+        stated = types.get(name) or TensorProto.FLOAT
+        return np.asarray(value, helper.tensor_dtype_to_np_dtype(stated), order="C")
+
+    return {name: as_read(name, value) for name, value in inputs.items()}
 
 
 def _fix_inputs(graph: onnx.GraphProto, inputs: Mapping[str, Values], cut_at: Cut) -> None:

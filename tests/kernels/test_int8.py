@@ -338,6 +338,8 @@ def _build(row: MicroKernel) -> Build:
 def compiled(build: Build, row: MicroKernel, cases: str, runs: str, folder: Path) -> list[str]:
     """The command that runs a program of these cases."""
     command, listed = [*build.compiler, *build.target.flags], micro_kernel_list([row.header])
+    # Where nothing is packed ec_gemm_pack has no use for what it is given.
+    command += ["-Wno-unused-parameter", "-Wno-unused-function"]
     objects = []
     if build.compiled_once:
         command += once.options(build.compiler[0])
@@ -350,13 +352,14 @@ def compiled(build: Build, row: MicroKernel, cases: str, runs: str, folder: Path
     command += ["-include", str(folder / "runs.h")]
     command += ["-I", str(ROOT / "runtime_c"), f'-DISA="isa/{build.target.header}"']
     command += [f'-DINT8="isa/{Path(row.header).name}"', f'-DCASES="{folder}/cases.h"']
-    command += ["-Wno-unused-function"]
     binary = folder / "int8"
     subprocess.run([*command, str(PROGRAM), *objects, "-o", str(binary)], check=True)
     return [*build.runner, str(binary)]
 
 
 def test_against_int64(row: MicroKernel, build: Build, folder: Path) -> None:
+    if row.a == "int16" and row.lies is Lies.PACKED:
+        pytest.skip("only transformations write such panels: test_int8_winograd.py")
     rng = np.random.default_rng(7)
     lanes = TARGETS[row.isa].lanes
     found = []

@@ -17,7 +17,7 @@ from edgeconv.frontend import load, model_file, reference_outputs
 from edgeconv.ir.check import check
 from edgeconv.ir.graph import Graph
 from tests.ir_interpreter import evaluate
-from tests.onnx_models import Values, residual, save
+from tests.onnx_models import Values, model, residual, save
 
 LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
 SECONDS = 10.0  # of CPU time that loading any network may take
@@ -119,3 +119,20 @@ def test_small_networks_compute_every_value(path: Path) -> None:
     for name, value in want.items():
         scale = float(np.abs(value).max())
         np.testing.assert_allclose(got[name], value, rtol=1e-3, atol=1e-5 * scale, err_msg=name)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float64, np.bool_, np.uint8])
+def test_inputs_are_of_the_type_that_the_model_states(
+    dtype: type[np.generic], engine: str, tmp_path: Path
+) -> None:
+    """`verify` draws numbers as float32, and bool as whole numbers."""
+    kind = onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    net = model([onnx.helper.make_node("Identity", ["x"], ["y"])], {"x": (2, 3)}, {"y": None})
+    for value in (*net.graph.input, *net.graph.output):
+        value.type.tensor_type.elem_type = kind
+    drawn = np.array([[0, 1, 1], [1, 0, 1]]).astype(
+        dtype if np.dtype(dtype).kind == "u" else np.float32
+    )
+    found = reference_outputs(save(net, tmp_path / "net.onnx"), {"x": drawn}).values["y"]
+    assert found.dtype == dtype, engine
+    np.testing.assert_array_equal(found.astype(np.float32), drawn)

@@ -103,7 +103,14 @@ def test_wheel_holds_every_source_and_data_file(wheel: Path) -> None:
     }
     measuring = {
         f"edgeconv/machine/{name}"
-        for name in ("bandwidth.c", "latency.c", "rate.c", "registers.h", "timing.h")
+        for name in (
+            "bandwidth.c",
+            "fork_join.c",
+            "latency.c",
+            "rate.c",
+            "registers.h",
+            "timing.h",
+        )
     }
     others = {
         "edgeconv/py.typed",

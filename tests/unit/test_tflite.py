@@ -179,7 +179,7 @@ def test_what_follows_from_a_refusal_is_not_listed(write: Write) -> None:
     ("sketch", "reason"),
     [
         (chain("RELU", dtype="int32"), "computes with int32 without a scale"),
-        (chain("RELU", dtype="float16"), "float16 values at run time"),
+        (chain("RELU", dtype="float64"), "computes with float64 without a scale"),
         (chain("DENSIFY"), "DENSIFY: 1 node .1.: its weights are sparse"),
         (chain("RELU", variable=True), "keeps its value from run to run"),
         (chain("ADD"), "got Node|Add"),

@@ -115,7 +115,7 @@ class Writing:
         if tensor.dtype == "float32":
             return self.stored(operator, index)
         if place not in self._reals:
-            if tensor.dtype == "float16":  # of constants, or refused where it arises
+            if tensor.dtype == "float16":
                 kind, operands = "Cast", list[str]()
                 options: dict[str, Any] = {"to": TensorProto.FLOAT}
             elif is_quantised(tensor):
@@ -210,6 +210,8 @@ class Writing:
         if is_quantised(tensor):
             scaling = self._scaling(tensor)
             name = self.add("QuantizeLinear", [name, *scaling], axis=tensor.axis)
+        elif tensor.dtype == "float16":
+            name = self.add("Cast", [name], to=TensorProto.FLOAT16)
         elif tensor.dtype != "float32":
             raise UnsupportedError(f"writes {tensor.dtype} without a scale")
         self.move(operator, name, index)
