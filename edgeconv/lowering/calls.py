@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from edgeconv.array_types import array_type
 from edgeconv.element_types import FLOAT32 as FLOAT32_TYPE
 from edgeconv.element_types import element_type
 from edgeconv.encoding import FLOAT32
@@ -129,7 +130,12 @@ def constant_blob(
     are and real numbers as float32."""
     dtype = dtype or (FLOAT32_TYPE if is_real(value.dtype.name) else value.dtype.name)
     elements = layout.elements(value.shape)
-    return Blob(name, elements, lambda: layout.pack(value.astype(dtype)), dtype=dtype)
+    kind = array_type(dtype)
+    if kind.itemsize == 2 and is_real(dtype):  # the bits, as kernels read them
+        return Blob(
+            name, elements, lambda: layout.pack(value.astype(kind).view("u2")), dtype="uint16"
+        )
+    return Blob(name, elements, lambda: layout.pack(value.astype(kind)), dtype=dtype)
 
 
 def constants_as_blobs(layer: Layer, graph: Graph) -> Layer:
