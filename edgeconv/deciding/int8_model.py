@@ -12,7 +12,7 @@ from edgeconv.calibration.sqnr import Accuracy
 from edgeconv.choose.storage import INT8, by_kind
 from edgeconv.deciding.planning import Decided
 from edgeconv.frontend.fingerprint import sha256
-from edgeconv.frontend.saving import save
+from edgeconv.frontend.saving import save, unsaved
 from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph
 from edgeconv.ir.grids import rounded_to
@@ -56,8 +56,10 @@ def asked(options: CompileOptions, graph: Graph) -> bool:
 
 
 def possible(graph: Graph) -> bool:
-    """Whether a network has something to make int8, and nothing that is rounded already."""
-    return not rounded_to(graph) and any(node.op in WEIGHTED for node in graph.nodes)
+    """Whether a network has something to make int8, nothing that is rounded already, and no
+    operator that is not written as ONNX again."""
+    weighted = any(node.op in WEIGHTED for node in graph.nodes)
+    return weighted and not rounded_to(graph) and not unsaved(graph)
 
 
 def pretended_int8(graph: Graph, target: Target, storage: Mapping[str, str]) -> Graph:

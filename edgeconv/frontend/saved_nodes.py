@@ -246,3 +246,25 @@ SAVED: Mapping[str, Save] = MappingProxyType(
         "Unary": _named("Identity"),
     }
 )
+
+# Of integers, of order and of positions, and what is rounded as it runs: a network that has one is
+# not made int8, for which alone graphs are written.
+NOT_SAVED = frozenset(
+    {
+        "BitCast",
+        "ConvTranspose",
+        "Counted",
+        "Cumulative",
+        "DynamicConv",
+        "DynamicDense",
+        "DynamicQuantise",
+        "Elementwise",
+        "First",
+        "GatherElements",
+        "GatherND",
+        "Pick",
+        "ScatterElements",
+        "ScatterND",
+        "Top",
+    }
+)

@@ -16,7 +16,7 @@ from onnx import helper, numpy_helper
 
 from edgeconv.encoding import FLOAT32, INT4, INT8, Encoding
 from edgeconv.frontend.saved_activations import activation, table
-from edgeconv.frontend.saved_nodes import SAVED, Written
+from edgeconv.frontend.saved_nodes import NOT_SAVED, SAVED, Written
 from edgeconv.ir.activation import NONE, Activation
 from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph, Node, Tensor
@@ -54,6 +54,11 @@ def model_of(graph: Graph) -> onnx.ModelProto:
     model = helper.make_model(made, opset_imports=opsets, producer_name="edgeconv")
     model.ir_version = IR_VERSION
     return model
+
+
+def unsaved(graph: Graph) -> tuple[Node, ...]:
+    """The nodes whose operators are not written as ONNX."""
+    return tuple(node for node in graph.nodes if node.op in NOT_SAVED)
 
 
 def _value(tensor: Tensor) -> onnx.ValueInfoProto:
