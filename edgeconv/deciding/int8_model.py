@@ -11,6 +11,7 @@ from edgeconv.budget.tables import Objective
 from edgeconv.calibration.sqnr import Accuracy
 from edgeconv.choose.storage import INT8, by_kind
 from edgeconv.deciding.planning import Decided
+from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.frontend.fingerprint import sha256
 from edgeconv.frontend.saving import save, unsaved
 from edgeconv.ir.filters import WEIGHTED
@@ -60,6 +61,20 @@ def possible(graph: Graph) -> bool:
     operator that is not written as ONNX again."""
     weighted = any(node.op in WEIGHTED for node in graph.nodes)
     return weighted and not rounded_to(graph) and not unsaved(graph)
+
+
+def require_saved(graph: Graph) -> None:
+    """Raises EdgeconvError for the nodes because of which a network is not made int8."""
+    if left := unsaved(graph):
+        raise EdgeconvError(
+            "the network cannot be made int8",
+            where=f"{graph.name}, node {left[0].name!r}",
+            got=", ".join(sorted({node.op for node in left})),
+            rule="such operators have no int8 form here",
+            hint=f"end it before them with --output {left[0].inputs[0]}, or leave int8 out of "
+            "--storage",
+            code=Exit.USAGE,
+        )
 
 
 def pretended_int8(graph: Graph, target: Target, storage: Mapping[str, str]) -> Graph:

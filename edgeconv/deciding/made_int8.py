@@ -62,11 +62,14 @@ class MadeInt8(Closing):
 
     def decided(self, plain: Callable[[Graph], Draft], turns: bool) -> Decided | None:
         """The decisions with the network made int8; None where that is not asked for and not
-        predicted to be better, or where it loses too much or does not fit.
+        predicted to be better, or where it loses too much or does not fit.  Raises EdgeconvError
+        where it is asked for and has operators that are not made int8.
 
         ``plain``: kernels and memory for a graph.  ``turns``: layers may take turns.
         """
         options, planner = self.options, self.planner
+        if self._asked and options.calibration:
+            int8_model.require_saved(self.graph)
         possible = int8_model.possible(self.graph) and not options.truncate
         if not (options.calibration and possible and (self._asked or options.limited)):
             return None

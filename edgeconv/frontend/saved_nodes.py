@@ -248,7 +248,7 @@ SAVED: Mapping[str, Save] = MappingProxyType(
 )
 
 # Of integers, of order and of positions, and what is rounded as it runs: a network that has one is
-# not made int8, for which alone graphs are written.
+# not made int8, and what minimal filtering changes of its outputs is not measured.
 NOT_SAVED = frozenset(
     {
         "BitCast",

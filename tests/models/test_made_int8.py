@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from onnx import helper
+from onnx import TensorProto, helper
 
 from tests.command import Command, Done
 from tests.onnx_models import model, save
@@ -87,6 +87,25 @@ def test_a_result_that_the_user_names(edgeconv: Command, tmp_path: Path) -> None
     assert whole == ["/3/Conv", "/6/MaxPool"]  # a maximum has the grid of what it reads
     assert layers["/0/Conv"]["storage"]["output"].startswith("int8")
     assert edgeconv("verify", tmp_path / "digits").status == 0
+
+
+def test_a_network_with_operators_that_have_no_int8_form(edgeconv: Command, tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["c"], name="conv"),
+        helper.make_node("TopK", ["c", "k"], ["values", "indices"], name="top"),
+    ]
+    constants = {"w": rng.standard_normal((4, 3, 3, 3), np.float32), "k": np.array([2])}
+    outputs = {"values": None, "indices": None}
+    net = model(nodes, {"x": (1, 3, 6, 6)}, outputs, constants)
+    net.graph.output[1].type.tensor_type.elem_type = TensorProto.INT64
+    path, samples = save(net, tmp_path / "top.onnx"), tmp_path / "samples.npz"
+    np.savez(samples, x=rng.standard_normal((8, 3, 6, 6), np.float32))
+    options = ("--board", "generic-c", "-o", tmp_path / "top", "--calibration", samples)
+    refused = edgeconv("compile", path, *options, "--storage", "*:output=int8")
+    assert refused.status == 2
+    for word in ("node 'top/indices'", "Top", "--output c"):
+        assert word in refused.stderr
 
 
 def test_a_limit_that_int8_does_not_keep(edgeconv: Command, tmp_path: Path) -> None:
