@@ -2,7 +2,8 @@
 
     python bench/firmware_counts.py MODEL.onnx [MODEL.onnx ...] [--board mps2-an500] [--io arena]
 
-Of every quantised model two images, its results in float32 and in int8, both verified, then booted
+Of every quantised model two images, its results in float32 and in int8 (--formats float32 int16 of
+one of 16 bits), both verified, then booted
 in QEMU with a plugin that counts what is executed: once as it is, and once with a second inference.
 One line per image: bytes of RAM (arena, inputs and outputs) and of code and constants, millions of
 instructions of the whole image, start and checksum of the weights included, and of an inference
@@ -30,7 +31,7 @@ from edgeconv.pipeline import CompileOptions
 
 FORMATS = ("float32", "int8")
 COLUMNS = ("RAM", "code", "image", "inference", "predicted cycles")
-_EXECUTED = re.compile(r"^executed ([0-9]+)$", re.MULTILINE)
+_EXECUTED = re.compile(r"executed ([0-9]+)$", re.MULTILINE)
 _RUN = re.compile(r"status = net_run\(.*?\);", re.DOTALL)
 
 
@@ -99,7 +100,7 @@ def main() -> int:
     parser.add_argument("--board", default="mps2-an500")
     parser.add_argument("--io", default="", choices=["caller", "arena"])
     parser.add_argument("--objective", choices=["latency", "memory", "energy"])
-    parser.add_argument("--formats", nargs="+", default=FORMATS, choices=FORMATS)
+    parser.add_argument("--formats", nargs="+", default=FORMATS, choices=(*FORMATS, "int16"))
     given = parser.parse_args()
     heads = "".join(f"{head:>{len(head) + 8}}" for head in COLUMNS)
     print(f"{given.board:32}{'results':8}{heads}")

@@ -25,11 +25,14 @@ from edgeconv.algorithms.problem import problem_of
 from edgeconv.algorithms.winograd.bound import UNIT, amplification, roundings
 from edgeconv.algorithms.winograd.candidate import applies
 from edgeconv.algorithms.winograd.forms import OUTPUTS, error_of, forms_for
+from edgeconv.algorithms.winograd.probable import probable_bound
 from edgeconv.choose import select
 from edgeconv.choose.winograd import forms_within
 from edgeconv.errors import EdgeconvError
 from edgeconv.ir.minimal_filter import Nested
 from edgeconv.targets import Target
+
+OUTPUTS_OF_A_LAYER = 1_000_000  # of which the largest error is asked for
 
 
 def errors(model: Path) -> Iterator[tuple[str, dict[Nested, float]]]:
@@ -47,14 +50,18 @@ def errors(model: Path) -> Iterator[tuple[str, dict[Nested, float]]]:
 
 
 def print_bounds(channels: int) -> None:
-    """Of every form: what rounding can take any output off, whatever filters and inputs."""
-    print("form           amplification  roundings  bound")
+    """Of every form: what rounding can take any output off, whatever filters and inputs; and
+    probably does of random ones, in standard deviations of outputs."""
+    print("form           amplification  roundings  bound    probable")
     for taps in sorted(OUTPUTS):
         for form, *_ in forms_for(taps, taps):
             found, count = amplification(form), roundings(form, channels)
             bound = found * count * UNIT
-            print(f"{form!s:14} {found:13.1f} {count:10}  {bound:.1e}")
-    print(f"{channels} channels; parts of the sum of a filter's magnitudes and the largest input")
+            usual = probable_bound(form, channels, OUTPUTS_OF_A_LAYER)
+            usual /= math.sqrt(channels * taps**2)
+            print(f"{form!s:14} {found:13.1f} {count:10}  {bound:.1e}  {usual:.1e}")
+    print(f"{channels} channels; parts of the sum of a filter's magnitudes and the largest input;")
+    print(f"the largest of {OUTPUTS_OF_A_LAYER:,} outputs, in parts of their standard deviation")
 
 
 def print_errors(model: Path) -> None:

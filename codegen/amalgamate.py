@@ -33,23 +33,36 @@ SCALINGS: Mapping[str, Mapping[str, str]] = {
 }
 ROUTINES = "routines"
 ON_INTEGERS = "ec_int8_winograd.h"  # what routines on integers stand in front of
+_STORED = {
+    frozenset(
+        {8}
+    ): "/* Results that the model rounds to eight bits are stored as int8(scale, zero): number =\n"
+    "   (integer - zero) * scale. */\n",
+    frozenset(
+        {16}
+    ): "/* Results that the model rounds to 16 bits are stored as int16(scale, zero): number =\n"
+    "   (integer - zero) * scale. */\n",
+    frozenset(
+        {8, 16}
+    ): "/* Results that the model rounds to 8 or 16 bits are stored as int8(scale, zero) or\n"
+    "   int16(scale, zero): number = (integer - zero) * scale. */\n",
+}
 _TRUNCATE = (
     "/* Results in fewer bits are truncated, not rounded to nearest. */\n#define EC_TRUNCATE 1\n"
 )
 
 
 def quantised_table(scaled: Sequence[Encoding]) -> str:
-    """What ec_stored.h must know of the formats of int8 results, and their names."""
+    """What ec_stored.h must know of the formats of int8 and int16 results, and their names."""
     pairs = ", \\\n    ".join(
         f"{{{c_float(each.scale[0])}, {c_float(float(each.zero[0]))}}}" for each in scaled
     )
     names = "".join(
-        f"#define {format_of(each).enumerator} (EC_Q8 + {number}) /* {each} */\n"
+        f"#define {format_of(each).enumerator} (EC_Q{each.bits} + {number}) /* {each} */\n"
         for number, each in enumerate(scaled)
     )
     return (
-        "/* Results that the model rounds to eight bits are stored as int8(scale, zero): number =\n"
-        "   (integer - zero) * scale. */\n"
+        f"{_STORED[frozenset(each.bits for each in scaled)]}"
         f"#define EC_Q8_TABLE \\\n    {pairs}\n{names}"
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -30,13 +30,13 @@ from edgeconv.codegen.weight_table import WeightTable
 from edgeconv.codegen.weights import CRC_AT, MAGIC, VERSION, WeightImage, layout
 from edgeconv.codegen.workers import SharedStep, ranges, shared_step
 from edgeconv.encoding import FLOAT32, Encoding
-from edgeconv.ir.choice import Arg, ArgKind, Choice, Layer
+from edgeconv.ir.choice import Arg, ArgKind, Choice, Layer, tensor_bytes
 from edgeconv.ir.graph import Node, Tensor
 from edgeconv.ir.grids import spacings_of
 from edgeconv.ir.link import LinkPlan, vector_align
 from edgeconv.ir.memory import BankUse, MemoryMap, Place, Region
 from edgeconv.ir.ports import port_facts
-from edgeconv.ir.step import Share
+from edgeconv.ir.step import Share, Step
 from edgeconv.lowering.calls import merge_headers
 from edgeconv.names import shortened
 from edgeconv.targets import TARGETS
@@ -195,6 +195,7 @@ class _Emitter:
             address = self.tensor_expression(arg.ref)
             place = self.memory.places[arg.ref]
             if place.region is Region.ARENA:  # whose macro points to floats
+                address = self._of_worker(address, place, arg.ref, workers)
                 return address if arg.c_type == "float" else f"({arg.c_type} *)(void *){address}"
             const = "const " if place.region is Region.INPUT else ""
             same = arg.c_type == self._port_of(place).c_type
@@ -210,19 +211,17 @@ class _Emitter:
             if step := steps.get(index):
                 rows = row_variables(step, position)
                 each = zip(step.layers, rows, strict=True)
-                calls = [
-                    self._call(position + i, *call, step.shares) for i, call in enumerate(each)
-                ]
-                found.append(turns_of(self.choice, step, calls, position))
+                calls = [self._call(position + i, *call, step) for i, call in enumerate(each)]
+                turns = turns_of(self.choice, step, calls, position)
+                found.append(self._handed_out(turns) if turns.shares else turns)
                 position += len(calls)
         return found
 
-    def _call(
-        self, position: int, index: int, rows: tuple[str, ...], shares: Sequence[Share]
-    ) -> Call:
-        """``rows``: the C expressions of the range to compute; none for all.  ``shares``: of the
-        workers that the layer has."""
+    def _call(self, position: int, index: int, rows: tuple[str, ...], step: Step) -> Call:
+        """``rows``: the C expressions of the range to compute; none for all."""
         layer = self.choice.layers[index]
+        shares = () if step.turn else step.shares
+        workers = max(1, len(step.shares))
         copied = tuple((index, a) not in self.memory.granted for a in range(len(layer.aliases)))
         code, shared = "", None
         if not (layer.free_if_aliased and not any(copied)):
@@ -230,22 +229,36 @@ class _Emitter:
             function, numbers = self.table.call_of(
                 layer, copied, by_rows=bool(rows), items=Items(self.threads > 1, bool(items))
             )
-            workers = max(1, len(shares))
             arguments = [self._argument(index, arg, workers) for arg in layer.args]
             code = f"{function.name}({', '.join((*arguments, *numbers, *rows, *items))});"
             if shares:
                 shared = shared_step(self.name, position, code, table, self.run_parameters)
                 code = shared.call
         output = layer.node.output
+        place = self.memory.places[output]
         return Call(
             position,
             layer,
             self._comment(layer, shares),
             code,
-            self.tensor_expression(output),
-            self.memory.places[output].bytes,
+            self._of_worker(self.tensor_expression(output), place, output, workers),
+            tensor_bytes(self.choice.graph[output]),
             shared,
         )
+
+    def _of_worker(self, address: str, place: Place, name: str, workers: int) -> str:
+        """Of a ring that each of several workers has: his own."""
+        if workers == 1 or not self.choice.graph[name].ring:
+            return address
+        return f"{address[:-1]} + worker * {place.bytes // workers})"
+
+    def _handed_out(self, turns: Turns[Call]) -> Turns[Call]:
+        """With the function that workers call."""
+        *others, last = turns.calls
+        code = " ".join(call.code for call in turns.calls)
+        shared = shared_step(self.name, last.position, code, turns.shares, self.run_parameters)
+        run = f"{self.name}_threads_run({shared.function}, &given, {len(turns.shares) - 1});"
+        return replace(turns, calls=(*others, replace(last, shared=replace(shared, call=run))))
 
     def _comment(self, layer: Layer, shares: Sequence[Share]) -> tuple[str, ...]:
         """What the engineer on the board wants to know of a call, which ``shares`` are parts of."""
@@ -325,7 +338,6 @@ class _Emitter:
             "run_parameters": self.run_parameters,
             "threads": self.threads,
             "cpus": self.options.cpus,
-            "shared": [call.shared for call in calls if call.shared],
             "init_parameters": [
                 f"{self.name}_model *model",
                 "const void *weights, size_t weights_bytes",

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from edgeconv.codegen.weights import HEADER, Header, PlacedBlob, defect_of, layout
 from edgeconv.encoding import FLOAT32
-from edgeconv.ir.candidate import INTEGERS
+from edgeconv.ir.candidate import EXACTLY
 from edgeconv.ir.choice import Blob, Choice, Layer
 from edgeconv.ir.filters import DYNAMIC, WEIGHTED, Filters
 from edgeconv.storage import format_of
@@ -41,7 +41,7 @@ def read_back(choice: Choice, order: Sequence[int], image: Bytes) -> dict[str, F
         layer = choice.layers[index]
         stored = {blob.name: places.places[index, blob.name] for blob in layer.blobs}
         rounded = "filters" in stored and stored["filters"].blob.storage != FLOAT32
-        whole = layer.candidate and layer.candidate.compute == INTEGERS
+        whole = layer.candidate and layer.candidate.compute in EXACTLY
         if rounded or (whole and layer.node.op in {*WEIGHTED, *DYNAMIC.values()}):
             found[layer.node.name] = _filters(layer, choice, stored, image)
     return found

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from edgeconv.array_types import array_type
 from edgeconv.codegen.c_names import c_float
-from edgeconv.element_types import BOOL, element_type
+from edgeconv.element_types import BOOL, SMALL_INTEGERS, element_type
 from edgeconv.ir.graph import Tensor
 
 Array = npt.NDArray[np.generic]
@@ -55,7 +56,8 @@ def made_input(tensor: Tensor, number: int) -> Array:
         drawn >>= 7
     # of real numbers in fewer or more bits than 32 these are the bits
     bits = drawn.astype(f"u{element_type(tensor.dtype).bytes}").reshape(tensor.shape)
-    return bits.view(tensor.dtype) if tensor.dtype.startswith("int") else bits
+    whole = tensor.dtype.startswith("int") or tensor.dtype in SMALL_INTEGERS
+    return bits.view(array_type(tensor.dtype)) if whole else bits
 
 
 def answer_of(values: Array, spacing: float, *, rounded: bool) -> Answer:

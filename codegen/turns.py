@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Generic, TypeVar
 
-from edgeconv.ir.check import InvariantError
 from edgeconv.ir.choice import Choice
-from edgeconv.ir.step import Divides, Step
+from edgeconv.ir.step import Divides, Step, starts
 
 Call = TypeVar("Call")
 
@@ -34,13 +33,16 @@ class Turns(Generic[Call]):
     """The ``calls`` of a step.
 
     Where there are several, ``turn`` of the ``rows`` of the last result are made at a time, and
-    ``between`` are the results of all others.
+    ``between`` are the results of all others.  ``shares``: by worker that shares them the rows of
+    the last result, [from, to), then of each other the first row that he needs; behind those of all
+    the same of a worker for everything.
     """
 
     calls: tuple[Call, ...]
     turn: int = 0
     rows: int = 0
     between: tuple[Made, ...] = ()
+    shares: tuple[tuple[int, ...], ...] = ()
 
 
 def row_variables(step: Step, position: int) -> list[tuple[str, ...]]:
@@ -56,8 +58,6 @@ def turns_of(choice: Choice, step: Step, calls: Sequence[Call], position: int) -
     """``calls`` of the layers of ``step``, the first of which is at ``position``."""
     if not step.turn:
         return Turns(tuple(calls))
-    if step.workers > 1:
-        raise InvariantError("emit: workers that take turns")
     layers = [choice.layers[index] for index in step.layers]
     divides = [layer.divides for layer in layers if layer.divides]
     rings = [choice.graph[layer.node.output].ring for layer in layers]
@@ -66,7 +66,10 @@ def turns_of(choice: Choice, step: Step, calls: Sequence[Call], position: int) -
         Made(maker.rows, rings[i], f"made_{position + i}", needs[i], _read(reader, needs[i + 1]))
         for i, (maker, reader) in enumerate(pairwise(divides))
     )
-    return Turns(tuple(calls), step.turn, divides[-1].rows, between)
+    shares = tuple((*share[:2], *starts(divides, share.row0)[:-1]) for share in step.shares)
+    if shares:
+        shares = (*shares, (0, divides[-1].rows, *starts(divides, 0)[:-1]))
+    return Turns(tuple(calls), step.turn, divides[-1].rows, between, shares)
 
 
 def _read(reader: Divides, rows: str) -> str:

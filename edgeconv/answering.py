@@ -10,7 +10,8 @@ import numpy as np
 from edgeconv import board as boards
 from edgeconv.array_types import array_type
 from edgeconv.board import Board
-from edgeconv.build import compile_project, find_emulator, run_binary
+from edgeconv.build import Given, Made, compile_project, find_emulator, run_binary
+from edgeconv.build.places import Argument
 from edgeconv.codegen.emit import EmitOptions, emit
 from edgeconv.codegen.selftest import Answer, Array, answers, made_input
 from edgeconv.deciding import Decided
@@ -57,7 +58,7 @@ def _run(decided: Decided, board: Board, folder: Path, inputs: list[Array]) -> b
     )
     given, computed = folder / "input.bin", folder / "output.bin"
     given.write_bytes(b"".join(array.tobytes() for array in inputs))
-    files = ["--input", str(given), "--output", str(computed)]
+    files: list[Argument] = ["--input", Given(given), "--output", Made(computed)]
     done = run_binary(binary.path, board, files, cwd=folder)
     if done.status:
         raise EdgeconvError("the known answer cannot be computed", got=done.stderr or done.stdout)

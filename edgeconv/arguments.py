@@ -13,6 +13,7 @@ Value = TypeVar("Value")
 
 DEFAULT_RUNS = 20  # of `bench`
 DEFAULT_TOLERANCE = 1e-4  # of `verify`: largest error over largest output
+STRATEGIES = ("narrowing", "model", "genetic", "random")  # of `tune`
 NEAREST, TRUNCATE = ROUNDINGS = ("nearest", "truncate")  # of stored numbers
 
 
@@ -76,6 +77,13 @@ def tolerance(got: str) -> float:
     """A finite number that is not negative."""
     if not 0.0 <= (value := _number(got)) < math.inf:
         raise _invalid(got, "a tolerance is a number of at least 0, relative to the largest output")
+    return value
+
+
+def minutes(got: str) -> float:
+    """A positive finite number."""
+    if not 0.0 < (value := _number(got)) < math.inf:
+        raise _invalid(f"--minutes {got}", "a positive number of minutes is needed")
     return value
 
 

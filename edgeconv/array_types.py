@@ -1,4 +1,5 @@
-"""numpy's types of elements as tensors have them, bfloat16 among them, which is none of its own."""
+"""numpy's types of elements as tensors have them, those among them that are none of its own:
+bfloat16, and all of at most 8 bits but int8 and uint8."""
 
 from __future__ import annotations
 
@@ -10,4 +11,4 @@ import numpy as np
 
 def array_type(name: str) -> np.dtype[Any]:
     """The type called so; TypeError where there is none."""
-    return np.dtype(ml_dtypes.bfloat16) if name == "bfloat16" else np.dtype(name)
+    return np.dtype(getattr(ml_dtypes, name, name))

@@ -1,22 +1,28 @@
-"""Time an emitted program on the machine at hand."""
+"""Time an emitted program: on the machine at hand, or on its board."""
 
 from __future__ import annotations
 
 import re
+import shutil
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from edgeconv.arguments import DEFAULT_RUNS
-from edgeconv.board import RunKind
-from edgeconv.build import run_binary
+from edgeconv.board import Board, RunKind
+from edgeconv.build import Given, run_binary
 from edgeconv.build.compile import Binary
+from edgeconv.build.output import Completed
+from edgeconv.build.places import Argument
 from edgeconv.build.project import Project
 from edgeconv.errors import EdgeconvError, UsageError
 from edgeconv.progress import Tell, nobody
 from edgeconv.verify.inputs import ensure
 
+PROBE_S = 600.0  # to load an image, move its files through the probe, and run it
 WARM_UP = 2  # runs that are not counted: caches, page tables and the clock settle
 _RUN = re.compile(r"run ([0-9.]+)")
+_CYCLES = re.compile(r"^cycles ([0-9]+)$", re.MULTILINE)
 _LAYER = re.compile(r"layer ([0-9]+) ([0-9.]+)")
 
 
@@ -72,47 +78,89 @@ def bench(
 ) -> Timing:
     """Build the project and time ``runs`` inferences on the threads that it has.
 
-    ``layers`` times each layer as well, in a program that reads the clock between them.  Raises
-    EdgeconvError: the board is emulated here, where times mean nothing (exit status 2), or as
-    ``Project.build`` and ``run_binary`` do.
+    ``layers`` times each layer as well, in a program that reads the clock between them.  Firmware,
+    which a probe runs, counts the cycles of one inference.  Raises EdgeconvError: the board is
+    emulated here, where times mean nothing, or states no clock to tell cycles by, or has none
+    between layers (exit status 2); or as ``Project.build`` and ``run_binary`` do.
     """
     board = project.board()
-    if board.run.kind is not RunKind.NATIVE:
+    if not board.run.on_board:
         raise UsageError(
             "bench runs natively only",
             where=f"board {board.name}",
             rule="times under an emulator say nothing about the board",
-            hint="flash it: firmware_result.cycles holds the cycles of a run"
+            hint='let a debugger run it (run.kind = "probe"), or flash it: firmware_result.cycles '
+            "holds the cycles of a run"
             if board.bare_metal
-            else f"run it on a {board.arch} machine, or compile for board host",
+            else f"--ssh HOST runs it on the board; or run it on a {board.arch} machine, or "
+            "compile for board host",
         )
+    if board.run.kind is RunKind.PROBE:
+        return _on_probe(project, board, layers, tell)
     tell("building")
     binary = project.build(trace=layers)
     ensure(project)
     tell("timing")
-    arguments = ["--input", str(project.input_file.resolve()), "--output", "/dev/null"]
+    arguments: list[Argument] = ["--input", Given(project.input_file), "--output", "/dev/null"]
     arguments += ["--runs", str(runs + WARM_UP)]
     done = run_binary(binary.path, board, arguments, cwd=project.directory)
+    _require_success(binary, done)
+    seconds = [float(text) for text in _RUN.findall(done.stdout)][WARM_UP:]
+    times = _layer_times(project, done.stdout) if layers else ()
+    return _timing(project, binary, seconds, times)
+
+
+def _on_probe(project: Project, board: Board, layers: bool, tell: Tell) -> Timing:
+    """The cycles that a core counts, which repeat."""
+    if layers or not board.clock_hz:
+        raise UsageError(
+            "--layers" if layers else "bench counts cycles",
+            where=f"board {board.name}",
+            rule="firmware counts the cycles of whole inferences"
+            if layers
+            else "its file states no clock to make seconds of them",
+            hint="leave it out" if layers else "add the key clock",
+        )
+    tell("building")
+    binary = project.build(run_here=True)
+    ensure(project)
+    shutil.copyfile(project.input_file, project.run_file)
+    tell("running")
+    done = run_binary(binary.path, board, cwd=project.build_directory, timeout=PROBE_S)
+    (project.build_directory / f"{project.name}_output.bin").unlink(missing_ok=True)
+    _require_success(binary, done)
+    counted = _CYCLES.search(done.stdout + done.stderr)
+    if counted is None:
+        raise EdgeconvError(
+            "no cycles were counted",
+            where=f"board {board.name}",
+            rule="the core has no cycle counter that runs (Armv6-M, emulators)",
+            hint="measure with a timer of the chip around the call",
+        )
+    return _timing(project, binary, [int(counted[1]) / board.clock_hz], ())
+
+
+def _require_success(binary: Binary, done: Completed) -> None:
     if done.status != 0:
         raise EdgeconvError(
             "the program failed", where=str(binary.path), got=done.stderr.strip() or "no message"
         )
-    return _timing(project, binary, done.stdout, runs, layers)
 
 
-def _timing(project: Project, binary: Binary, printed: str, runs: int, layers: bool) -> Timing:
-    seconds = [float(text) for text in _RUN.findall(printed)][WARM_UP:]
+def _timing(
+    project: Project, binary: Binary, seconds: Sequence[float], layers: tuple[LayerTime, ...]
+) -> Timing:
     median = statistics.median(seconds)
     macs = project.report["model"]["macs"]
     return Timing(
         board=binary.board.name,
         isa=binary.board.isa,
         compiler=str(binary.compiler),
-        runs=runs,
+        runs=len(seconds),
         median_ms=1e3 * median,
         min_ms=1e3 * min(seconds),
         gflops=_gflops(macs, median),
-        layers=_layer_times(project, printed) if layers else (),
+        layers=layers,
         predicted_ms=project.report["time"]["predicted_ms"],
         threads=project.report["threads"],
     )

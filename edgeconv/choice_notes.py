@@ -6,18 +6,22 @@ from collections import Counter
 from collections.abc import Mapping
 
 from edgeconv.algorithms.winograd.lower import promised_error
-from edgeconv.choose.storage import EVERY_LAYER, INT8, OUTPUT
+from edgeconv.choose.storage import EVERY_LAYER, INT8, OUTPUT, ROUNDED
 from edgeconv.choose.winograd import NAME as WINOGRAD
-from edgeconv.ir.candidate import FLOAT, INTEGERS
+from edgeconv.ir.candidate import EXACTLY, FLOAT
 from edgeconv.ir.choice import Choice
+from edgeconv.measured import Times, kernel_key
+from edgeconv.measured.times import ON_BOARD
 
 
 def integer_notes(choice: Choice, wanted: Mapping[str, str]) -> tuple[str, ...]:
     """Says how many results are stored as the model's own integers, or that none can be."""
     kept, results = len(integers_of(choice)), len(choice.graph.producers())
     if kept:
+        stored = {t.storage.bits for t in choice.graph.activations() if t.storage.scale}
+        kinds = " or ".join(ROUNDED[bits] for bits in sorted(stored))
         return (
-            f"{kept} of {results} results are stored as the int8 that the model rounds them to",
+            f"{kept} of {results} results are stored as the {kinds} that the model rounds them to",
         )
     if wanted.get(EVERY_LAYER + OUTPUT) == INT8:
         return (_NOT_ROUNDED,)
@@ -28,6 +32,18 @@ def integers_of(choice: Choice) -> frozenset[str]:
     """The tensors that are stored as the integers of a quantised model."""
     tensors = choice.graph.activations()
     return frozenset(tensor.name for tensor in tensors if tensor.storage.scale)
+
+
+def tuned_notes(choice: Choice, times: Times | None, *, timed: bool) -> tuple[str, ...]:
+    """Says for how many layers there were measured times, and of what; ``timed``: predictions of
+    the board are seconds."""
+    if times is None:
+        return ()
+    count = sum(kernel_key(layer) in times.seconds for layer in choice.layers)
+    where = "on the board" if times.place == ON_BOARD else f"under {times.place}"
+    found = f"{count} of {len(choice.layers)} layers have a measured time ({where}, built by "
+    nominal = "" if timed else "; the board's file states no clock, so that others only compare"
+    return (f"{found}{times.compiler}){nominal}",)
 
 
 def thread_notes(choice: Choice, asked: int) -> tuple[str, ...]:
@@ -62,7 +78,7 @@ def minimal_filter_notes(choice: Choice, promised: float) -> tuple[str, ...]:
 def computing_notes(choice: Choice) -> tuple[str, ...]:
     """Says how many layers round what they compute with, and how to see its cost."""
     computing = (layer.candidate.compute for layer in choice.layers if layer.candidate)
-    found = Counter(name for name in computing if name not in (FLOAT, INTEGERS))
+    found = Counter(name for name in computing if name not in (FLOAT, *EXACTLY))
     return tuple(
         f"{count} convolution(s) multiply {name}: `edgeconv verify` tells the network's SQNR"
         for name, count in found.items()

@@ -45,11 +45,26 @@ _ROWS = (
     ElementType("bfloat16", "uint16_t", 2, "EC_BFLOAT16", "single"),
     ElementType("float32", "float", 4, "EC_FLOAT32", "single"),
     ElementType("float64", "double", 8, "EC_FLOAT64", "double"),
+    # of less than 8 bits a byte each, as numpy's arrays have them
+    ElementType("int2", "int8_t", 1, "EC_INT2", "whole"),
+    ElementType("uint2", "uint8_t", 1, "EC_UINT2", "whole"),
+    ElementType("int4", "int8_t", 1, "EC_INT4", "whole"),
+    ElementType("uint4", "uint8_t", 1, "EC_UINT4", "whole"),
+    ElementType("float4_e2m1fn", "uint8_t", 1, "EC_FLOAT4E2M1", "single"),
+    ElementType("float8_e4m3fn", "uint8_t", 1, "EC_FLOAT8E4M3FN", "single"),
+    ElementType("float8_e4m3fnuz", "uint8_t", 1, "EC_FLOAT8E4M3FNUZ", "single"),
+    ElementType("float8_e5m2", "uint8_t", 1, "EC_FLOAT8E5M2", "single"),
+    ElementType("float8_e5m2fnuz", "uint8_t", 1, "EC_FLOAT8E5M2FNUZ", "single"),
+    ElementType("float8_e8m0fnu", "uint8_t", 1, "EC_FLOAT8E8M0", "single"),
 )
 _BY_NAME = {row.name: row for row in _ROWS}
 
+SCALES = "float8_e8m0fnu"  # powers of two
+SMALL_FLOATS = frozenset(name for name in _BY_NAME if name.startswith(("float4_", "float8_")))
+SMALL_INTEGERS = frozenset({"int2", "uint2", "int4", "uint4"})
+
 # Computed in float32: converted where they come in and where the model says so.
-WIDENED = frozenset({"float16", "bfloat16", "float64"})
+WIDENED = frozenset({"float16", "bfloat16", "float64", *SMALL_FLOATS})
 
 
 def element_type(name: str) -> ElementType:

@@ -11,7 +11,7 @@ import struct
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-_SCALED = re.compile(r"int8\((?P<scale>[^,()]+), (?P<zero>-?\d+)\)")
+_SCALED = re.compile(r"int(?P<bits>8|16)\((?P<scale>[^,()]+), (?P<zero>-?\d+)\)")
 # Beyond these the product with 1 / scale, by which kernels encode, might overflow or be subnormal.
 _SMALLEST, _LARGEST = 2.0**-100, 2.0**100
 
@@ -86,12 +86,17 @@ class Encoding:
 
 FLOAT32 = Encoding(32)
 FLOAT64 = Encoding(64)
-INT4, INT8, INT32 = (Encoding(bits, affine=True) for bits in (4, 8, 32))
+INT4, INT8, INT16, INT32 = (Encoding(bits, affine=True) for bits in (4, 8, 16, 32))
 
 
 def int8(scale: float, zero: int) -> Encoding:
     """Integers from -128 to 127 of one scale and zero point."""
     return replace(INT8, scale=(_single(scale),), zero=(zero,))
+
+
+def int16(scale: float, zero: int) -> Encoding:
+    """Integers from -32768 to 32767 of one scale and zero point."""
+    return replace(INT16, scale=(_single(scale),), zero=(zero,))
 
 
 def integers(dtype: str) -> Encoding:
@@ -105,7 +110,10 @@ def scaled_encoding(text: str) -> Encoding | None:
     """``str`` of an affine one of a whole tensor, as report.json has it, read back."""
     found = _SCALED.fullmatch(text)
     try:
-        return int8(float(found["scale"]), int(found["zero"])) if found else None
+        if found is None:
+            return None
+        make = int8 if found["bits"] == "8" else int16
+        return make(float(found["scale"]), int(found["zero"]))
     except (ValueError, OverflowError):  # no float32
         return None
 

@@ -47,6 +47,7 @@ _TABLE = (
         most=(1 << 31) - 1,
     ),
     Limit("model-nodes", 100_000, "nodes", "a model, its functions and branches written out"),
+    Limit("loop-trips", 1024, "trips", "a Loop or Scan, whose body is written out so often"),
     Limit("model-depth", 32, "levels", "functions and subgraphs within each other", most=100),
     Limit("model-seconds", 600, "seconds", "reading a model and evaluating its constant part"),
     Limit("name-length", 4096, "characters", "a name in a model or an array file"),
@@ -68,6 +69,8 @@ _TABLE = (
     Limit("board-depth", 16, "levels", "tables and lists within each other in a board file", 200),
     Limit("report-bytes", 256 << 20, "bytes", "a report.json"),
     Limit("state-bytes", 1 << 20, "bytes", "a manifest or a journal of an emitted folder"),
+    Limit("tuning-bytes", 1 << 30, "bytes", "a file of measured times"),
+    Limit("tuning-rows", 1_000_000, "rows", "a file of measured times"),
     Limit(
         "report-depth", 32, "levels", "objects and lists within each other in a report.json", 200
     ),

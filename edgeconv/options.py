@@ -33,6 +33,7 @@ class CompileOptions:
     where RAM is to be small and a board has no operating system the arena (`io_on`).
     ``renames``: what the C API is to call inputs and outputs, by name (``codegen.port_names``).
     ``selftest``: the library has a function that compares an inference with its known outputs.
+    ``tuned``: files of measured times, which replace predicted ones when kernels are chosen.
     ``threads``: cores that share the layers.  ``cut``: the part of the model that is meant.
     ``rounding``: how numbers are brought to a format, one of ROUNDINGS.
     ``requantise``: how results in integers are rounded, a row of `ARITHMETICS`: as the model says,
@@ -60,6 +61,7 @@ class CompileOptions:
     renames: Mapping[str, str] = field(default_factory=dict)
     selftest: bool = False
     threads: int = 1
+    tuned: tuple[Path, ...] = ()
 
     @property
     def truncate(self) -> bool:
@@ -119,15 +121,9 @@ class CompileOptions:
             yield from ("--io", self.io)
         if self.weights_as_c:
             yield from ("--weights", "c")
-        if self.calibration:
-            yield from ("--calibration", self.calibration.name)
-        for option, limit in (
-            ("--winograd-error", self.winograd_error),
-            ("--min-sqnr", self.min_sqnr),
-            ("--max-drop", self.max_drop),
-        ):
-            if limit is not None:
-                yield from (option, f"{limit:g}")
+        for path in self.tuned:
+            yield from ("--tuned", path.name)
+        yield from self._accuracy()
         for option, word, usual in (
             ("--objective", self.objective, ""),
             ("--threads", str(self.threads), "1"),
@@ -138,3 +134,14 @@ class CompileOptions:
                 yield from (option, word)
         for name, value in limits.in_force().items():
             yield from (limits.OPTION, f"{name}={value}")
+
+    def _accuracy(self) -> Iterator[str]:
+        if self.calibration:
+            yield from ("--calibration", self.calibration.name)
+        for option, limit in (
+            ("--winograd-error", self.winograd_error),
+            ("--min-sqnr", self.min_sqnr),
+            ("--max-drop", self.max_drop),
+        ):
+            if limit is not None:
+                yield from (option, f"{limit:g}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -44,7 +45,15 @@ from edgeconv.report.regions import sizes_of
 from edgeconv.report.text import budget_lines
 from edgeconv.trial import try_on
 from edgeconv.twin import Twin, require_weights, stores
-from edgeconv.verify import Verification, is_quantised, model_file, promised_error, verify
+from edgeconv.verify import (
+    Verification,
+    decisions_of,
+    explains,
+    is_quantised,
+    model_file,
+    promised_error,
+    verify,
+)
 
 __all__ = [
     "CompileOptions",
@@ -95,17 +104,20 @@ def verify_project(
     inputs: Path | None = None,
     layers: bool = False,
     tolerance: float | None = None,
+    ssh: str = "",
     tell: Tell = nobody,
 ) -> Verification:
     """Build and run the project, compare it with its model, and note the error in its report.
 
+    ``ssh``: where the board is that it runs on, "" for what the board's file says.
     ``tolerance``: of the difference from the model; by default what compile promised of minimal
     filtering, else 1e-4.  Without one, a project that stores numbers in
     other formats than float32 is held to its `Twin` instead, and one of a quantised model to the
-    model layer by layer: what is left then is no rounding.
+    model layer by layer: what is left then is no rounding.  So are others where only outputs differ
+    that depend on decisions.
     """
     with ExitStack() as stack:
-        project = stack.enter_context(_working_on(directory))
+        project = stack.enter_context(_working_on(directory, ssh))
         source = model_file.held_to(project, model, to_original=tolerance is not None)
         promised = promised_error(project) or DEFAULT_TOLERANCE
         limit = promised if tolerance is None else tolerance
@@ -115,27 +127,31 @@ def verify_project(
         if by_piece:
             tell("comparing the weights")
             require_weights(project, source)
-        result = verify(
-            project,
-            source,
-            inputs=inputs,
-            layers=layers,
-            tolerance=limit,
-            twin=twin,
-            by_piece=by_piece,
-            tell=tell,
+        run = partial(
+            verify, project, source, inputs=inputs, layers=layers, tolerance=limit, tell=tell
         )
+        result = run(twin=twin, by_piece=by_piece)
+        if not (result.passed or by_piece or twin) and tolerance is None:
+            found = decisions_of(project, source)
+            if explains(found, result.outputs, limit):
+                tell("comparing layer by layer: outputs depend on decisions")
+                result = run(decided=found)
         report = project.report if layers else _measured(project)
         project.write_report(document.with_accuracy(report, result))
     return result
 
 
 def try_project(
-    directory: Path, samples: Path, *, model: Path | None = None, tell: Tell = nobody
+    directory: Path,
+    samples: Path,
+    *,
+    model: Path | None = None,
+    ssh: str = "",
+    tell: Tell = nobody,
 ) -> tuple[Accuracy, str, Report]:
     """Run the project on all samples of an .npz file: its accuracy, how it ran, and the limits that
-    it was compiled for (``choice`` of its report)."""
-    with _working_on(directory) as project:
+    it was compiled for (``choice`` of its report).  ``ssh``: as in `verify_project`."""
+    with _working_on(directory, ssh) as project:
         found, ran = try_on(project, model_file.find(project, model), samples, tell)
     return found, ran, project.report.get("choice", {})
 
@@ -146,13 +162,15 @@ def bench_project(
     runs: int,
     threads: int | None = None,
     layers: bool = False,
+    ssh: str = "",
     tell: Tell = nobody,
 ) -> timing.Timing:
     """Build and time the project, and note the times in its report.
 
-    ``threads``: those that it must have been compiled for; None for any.
+    ``threads``: those that it must have been compiled for; None for any.  ``ssh``: as in
+    `verify_project`.
     """
-    with _working_on(directory) as project:
+    with _working_on(directory, ssh) as project:
         timing.require_threads(project, threads)
         result = timing.bench(project, runs=runs, layers=layers, tell=tell)
         report = project.report if layers else _measured(project)
@@ -197,11 +215,11 @@ def frontier_of(options: CompileOptions, *, tell: Tell = nobody) -> tuple[tuple[
 
 
 @contextmanager
-def _working_on(directory: Path) -> Iterator[Project]:
+def _working_on(directory: Path, ssh: str = "") -> Iterator[Project]:
     """The project in ``directory``, which no other edgeconv changes meanwhile."""
     Project.open(directory)  # it is one: only then is there something to lock
     with working(directory):
-        yield Project.open(directory)
+        yield Project.open(directory, ssh=ssh)
 
 
 def _compiled(decider: Decider, directory: Path, tell: Tell, *, build: bool) -> Decided:

@@ -218,7 +218,7 @@ def _choice_of(
             storage[layer["name"]] = weights
         if layer["op"] in ("Convert", "DynamicQuantise"):
             continue
-        if output in choose.stored_formats():
+        if output in {*choose.stored_formats(), *choose.ROUNDED.values()}:
             storage[layer["name"] + OUTPUT] = output
     choice = choose.select(
         graph,

@@ -1,0 +1,7 @@
+"""Tests; see docs/architecture.md."""
+
+import os
+
+# Workers take a core each: threads of OpenBLAS would wait for one another, which takes as much
+# processor time again.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

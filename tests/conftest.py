@@ -84,12 +84,8 @@ def shared_objects(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def compiled_lightly() -> Iterator[None]:
-    """Emitted programs are compiled with -O1, for tests of what they compute, which is not how fast
-    they are, how large, or what GCC makes of them."""
-    light = tuple("-O1" if word == "-O3" else word for word in compiling.BASE_FLAGS)
-    assert light != compiling.BASE_FLAGS
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compiling, "BASE_FLAGS", light)
+    """See `compilers.lightly`."""
+    with compilers.lightly():
         yield
 
 

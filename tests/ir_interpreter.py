@@ -12,9 +12,11 @@ from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
+from edgeconv.array_types import array_type
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.pointwise import Applied
@@ -75,7 +77,10 @@ def activate(function: Activation, x: Values) -> Values:
 
 
 def _as_float(array: npt.NDArray[Any]) -> Values:
-    return array.astype(np.float64) if array.dtype.kind == "f" else array
+    """float64 of real numbers, also of those that numpy has no type of."""
+    kind = array.dtype.kind
+    small = kind == "V" or array.dtype.name.startswith(("bfloat", "float", "int2", "int4", "uint2"))
+    return array.astype(np.float64) if kind == "f" or small else array
 
 
 def _sigmoid(x: Values) -> Values:
@@ -362,12 +367,20 @@ _ELEMENTWISE: dict[str, Callable[..., Any]] = {
     "bitwise_or": np.bitwise_or,
     "not": np.logical_not,
     "where": np.where,
+    "greater_equal": np.greater_equal,
+    "power": np.power,
+    **{name: getattr(np, name) for name in ("sin", "cos", "tan", "sinh", "cosh")},
+    **{f"a{name}": getattr(np, f"arc{name}") for name in ("sin", "cos", "tan")},
+    **{f"a{name}": getattr(np, f"arc{name}") for name in ("sinh", "cosh", "tanh")},
 }
 
 
 def _elementwise(inputs: Inputs, attrs: Mapping[str, Any], shape: tuple[int, ...]) -> Values:
     values = np.asarray(_ELEMENTWISE[attrs["function"]](*map(_need, inputs)))
-    return np.broadcast_to(_as_float(values.astype(attrs["to"])), shape)
+    if attrs["to"].startswith(("float4", "float8")):  # what is too large becomes the largest
+        largest = float(ml_dtypes.finfo(attrs["to"]).max)
+        values = np.clip(values, -largest, largest)
+    return np.broadcast_to(_as_float(values.astype(array_type(attrs["to"]))), shape)
 
 
 _EVALUATORS: dict[str, Evaluator] = {
@@ -397,3 +410,4 @@ _EVALUATORS: dict[str, Evaluator] = {
     "Identity": lambda inputs, attrs, shape: _need(inputs[0]),
     "Convert": lambda inputs, attrs, shape: _need(inputs[0]),
 }
+COMPUTED = frozenset(_EVALUATORS)  # operators that have a meaning here

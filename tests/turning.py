@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from onnx import helper
 from edgeconv import choose
 from edgeconv.choose.turns import take_turns
 from edgeconv.ir.choice import Choice
+from edgeconv.ir.step import Share
 from edgeconv.targets import Target
 from tests import onnx_models
 
@@ -60,17 +62,32 @@ def convolutions(
     return onnx_models.model(nodes, {"x": (1, given, *size)}, {"y": None}, constants)
 
 
-def in_turns(monkeypatch: pytest.MonkeyPatch, steps: Mapping[str, int], turn: int) -> None:
-    """From now on the layers named in ``steps`` and so many in all take turns of ``turn`` rows."""
+def in_turns(
+    monkeypatch: pytest.MonkeyPatch, steps: Mapping[str, int], turn: int, workers: int = 1
+) -> None:
+    """From now on the layers named in ``steps`` and so many in all take turns of ``turn`` rows,
+    shared by ``workers``."""
     select = choose.select
+
+    def shares(choice: Choice, last: int) -> Sequence[Share]:
+        divides = choice.layers[last].divides
+        if workers == 1 or not divides:
+            return ()
+        ends = [divides.rows * i // workers for i in range(workers + 1)]
+        return [Share(*pair, 0, 1) for pair in pairwise(ends)]
 
     def selected(graph: Any, target: Target, **options: Any) -> Choice:
         choice = select(graph, target, **options)
         for name, count in steps.items():
             first = [layer.node.name for layer in choice.layers].index(name)
-            made = take_turns(choice, target, first, count, turn)
+            made = take_turns(choice, target, first, count, turn, shares(choice, first + count - 1))
             assert made
             choice = made
         return choice
 
     monkeypatch.setattr(choose, "select", selected)
+
+
+def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From now on layers take turns where RAM is short, or a test says so, alone."""
+    monkeypatch.setattr("edgeconv.deciding.decider.by_price", lambda planner, draft: draft)

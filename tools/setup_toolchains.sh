@@ -17,6 +17,7 @@ tools=(
     "arm-none-eabi-gcc|bare arm-none-eabi-gcc|gcc-arm-none-eabi|firmware: boards microbit, mps2-*, mps3-an547, nrf52840, stm32*"
     "qemu-system-arm|boots|qemu-system-arm|booting boards microbit, mps2-*, mps3-an547"
     "clang|any_clang|clang|emitted C under Clang"
+    "sshd|test -x /usr/sbin/sshd|openssh-server openssh-client|programs on boards over ssh"
     "valgrind|valgrind -q true|valgrind|predicted traffic against a simulated cache"
     "cmake|cmake --version|cmake|CMake presets, runtime_c on its own"
     "llvm-mca-19|analyses|llvm-19|the micro-kernels on models of CPUs (llvm-mca)"

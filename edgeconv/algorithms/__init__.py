@@ -13,7 +13,7 @@ from edgeconv.algorithms.candidate import ConvCandidate
 from edgeconv.algorithms.problem import ConvProblem, problem_of
 from edgeconv.encoding import FLOAT32
 from edgeconv.errors import UsageError
-from edgeconv.ir.candidate import FLOAT, INTEGERS
+from edgeconv.ir.candidate import EXACTLY, FLOAT
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.lowering.options import LayoutOption, Stored
@@ -48,13 +48,16 @@ def within(found: Sequence[ConvCandidate[Any]], node: Node) -> list[ConvCandidat
     return [each for each in found if limit is None or each.workspace_bytes <= limit]
 
 
-def applicable(node: Node, graph: Graph, target: Target) -> list[ConvCandidate[Any]]:
-    """The ways to compute ``node``, in the order of the algorithms' names."""
+def applicable(
+    node: Node, graph: Graph, target: Target, only: str = ""
+) -> list[ConvCandidate[Any]]:
+    """The ways to compute ``node``, in the order of the algorithms' names; those of one alone with
+    ``only``, which spares the planning of others."""
     problem, needs = problem_of(node, graph), _needs(node, graph)
     return [
         candidate
         for entry in algorithms().values()
-        if needs in entry.stored
+        if needs in entry.stored and only in ("", entry.name)
         for candidate in planned(entry, problem, target)
     ]
 
@@ -75,16 +78,17 @@ def candidates(node: Node, graph: Graph, target: Target) -> list[ConvCandidate[A
 
     Raises EdgeconvError when the named one does not exist or cannot compute this convolution.
     """
-    fitting = applicable(node, graph, target)
     wanted = node.attrs.get("algorithm")
     if wanted is None:
-        lossless = [entry for entry in fitting if entry.compute in (FLOAT, INTEGERS)]
+        fitting = applicable(node, graph, target)
+        lossless = [entry for entry in fitting if entry.compute in (FLOAT, *EXACTLY)]
         if graph.requantise != EXACT:  # which no float32 is
-            lossless = [entry for entry in lossless if entry.compute == INTEGERS] or lossless
+            lossless = [entry for entry in lossless if entry.compute in EXACTLY] or lossless
         return within(lossless, node)
     algorithm = lookup("convolution algorithm", wanted, algorithms())
-    chosen = [entry for entry in fitting if entry.algorithm == algorithm.name]
+    chosen = applicable(node, graph, target, algorithm.name)
     if not chosen:
+        fitting = applicable(node, graph, target)
         raise UsageError(
             "algorithm does not apply",
             where=node.name,

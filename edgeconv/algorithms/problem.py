@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from edgeconv.algorithms.sums import NO_FACTS, Facts, facts_of, form_of, two_fit
+from edgeconv.algorithms.wide_sums import wide_sums_of
 from edgeconv.encoding import FLOAT32, Encoding
 from edgeconv.ir.activation import NONE
 from edgeconv.ir.graph import Graph, Node, Tensor
@@ -77,6 +78,8 @@ class ConvProblem:
     time (``Tensor.ring``), 0 for all.  ``integers``: sums of stored integers make the result
     (``sums.form_of``).  ``sum_facts``, ``two_fit``: `sums.facts_of` and `sums.two_fit`.
     ``minimal_filters``: the forms of Winograd that are accurate enough.
+    ``wide``, ``chunk``: integers of 16 bits make the result (``wide_sums.wide_sums_of``), and how
+    many products of them fit int32, 0 for all of a window.
     """
 
     batch: int
@@ -103,6 +106,8 @@ class ConvProblem:
     sum_facts: Facts = NO_FACTS
     two_fit: bool = False
     minimal_filters: tuple[Nested, ...] = ()
+    wide: bool = False
+    chunk: int = 0
 
     @property
     def in_memory(self) -> Triple:
@@ -223,6 +228,7 @@ def problem_of(node: Node, graph: Graph) -> ConvProblem:
     """The problem of a Conv node whose tensors' layouts are decided."""
     x, w, y = graph[node.inputs[0]], graph[node.inputs[1]], graph[node.output]
     integers, whole_sums, sum_facts, fit = sums_of(node, graph)
+    wide = wide_sums_of(node, graph)
     rank = len(x.shape) - 2
     return ConvProblem(
         batch=x.shape[0],
@@ -249,4 +255,6 @@ def problem_of(node: Node, graph: Graph) -> ConvProblem:
         sum_facts=sum_facts,
         two_fit=fit,
         minimal_filters=node.attrs.get("minimal_filters", ()),
+        wide=wide is not None,
+        chunk=wide.chunk if wide else 0,
     )

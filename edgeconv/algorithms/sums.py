@@ -79,7 +79,7 @@ def _found(node: Node, graph: Graph) -> tuple[Form | None, Facts]:
     """Both of these; without a form nothing is looked at."""
     x, y = graph[node.inputs[0]].storage, rounded_to(node, graph)
     stored: Encoding | None = node.attrs.get("storage")
-    if stored is None or y is None or not _is_whole(x, stored):
+    if stored is None or y is None or y.element != INT8 or not _is_whole(x, stored):
         return None, NO_FACTS
     if not node.epilogue.is_only_before and pair_of(node, graph) is None:
         return None, NO_FACTS
@@ -146,6 +146,8 @@ def pair_of(node: Node, graph: Graph) -> PairSum | None:
     x, r = rounded_to(node, graph), _residual(node, graph)
     if x is None or y is None or r is None or not rounds_to(epilogue.after, y):
         return None
+    if y.element != INT8:
+        return None
     bounds = bounds_in(epilogue.after, y)
     return _pair(graph.requantise, _affine(x), r, _affine(y), *bounds)
 
@@ -169,7 +171,7 @@ def _residual(node: Node, graph: Graph) -> Affine | None:
     if not node.epilogue.residual:
         return Affine(0.0, 0)
     r = graph[node.epilogue.residual].storage
-    return _affine(r) if r.affine and r.is_per_tensor else None
+    return _affine(r) if r.element == INT8 and r.is_per_tensor else None
 
 
 def _affine(encoding: Encoding) -> Affine:
@@ -182,7 +184,7 @@ def _pair(arithmetic: str, x: Affine, r: Affine, y: Affine, low: int, high: int)
 
 
 def _is_whole(x: Encoding, filters: Encoding) -> bool:
-    scaled = x.affine and x.is_per_tensor
+    scaled = x.element == INT8 and x.is_per_tensor
     return scaled and filters.element == INT8 and bool(filters.scale) and min(filters.scale) > 0
 
 

@@ -16,6 +16,7 @@ from edgeconv import board_folders
 from edgeconv.board.checks import BARE_METAL, FLASH
 from edgeconv.board.features import features_of, integer_features
 from edgeconv.board.file import invalid, read
+from edgeconv.board.reached import over_ssh
 from edgeconv.board_folders import FOLDERS_VARIABLE
 from edgeconv.cache import Cache
 from edgeconv.host import Host, detect
@@ -33,6 +34,8 @@ class RunKind(Enum):
     NATIVE = "native"
     QEMU_USER = "qemu-user"
     QEMU_SYSTEM = "qemu-system"  # boots the image; files over semihosting
+    SSH = "ssh"  # on the board itself, which runs Linux
+    PROBE = "probe"  # on the board itself, by a debugger that loads the image; files as above
     NONE = "none"  # not at all: build only
 
 
@@ -126,11 +129,20 @@ class Toolchain:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """``command``: the emulator and its arguments, empty otherwise.  ``install``: how to get it."""
+    """``command``: the emulator and its arguments, or what reaches the board; empty otherwise.
+    ``install``: how to get it.  ``folder``: of a board behind ssh, where programs go meanwhile;
+    ``before``: words before the program there."""
 
     kind: RunKind
     command: tuple[str, ...]
     install: str
+    folder: str = "/tmp"
+    before: tuple[str, ...] = ()
+
+    @property
+    def on_board(self) -> bool:
+        """Programs run on the board itself, so that times mean something."""
+        return self.kind in (RunKind.NATIVE, RunKind.SSH, RunKind.PROBE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,13 +242,19 @@ def names() -> tuple[str, ...]:
     return tuple(sorted(board_folders.files()))
 
 
-def load(name: str, host: Host | None = None) -> Board:
+def load(name: str, host: Host | None = None, *, ssh: str = "") -> Board:
     """The board ``name`` as seen from ``host`` (default: the running machine).
 
+    ``ssh``: where the board itself is, as ssh takes it; programs run there, whatever the file says.
     Raises EdgeconvError (exit status 2): unknown name with a "did you mean", or a file that breaks
-    the schema with the path of the field.
+    the schema with the path of the field; no place for ssh, or a board without Linux.
     """
-    return check(board_folders.find(name), host)
+    path = board_folders.find(name)
+    if not ssh:
+        return check(path, host)
+    data = read(path)
+    run = over_ssh(path, data, ssh)
+    return _build(path, {**data, "run": run}, host or detect())
 
 
 def check(path: Path, host: Host | None = None) -> Board:
@@ -376,7 +394,8 @@ def _isa(path: Path, isa: str, arch: str, host: Host | None) -> str:
 
 
 def _is_native(run: Data, arch: str, host: Host) -> bool:
-    return arch == host.arch and host.has(tuple(run.get("native_if", ())))
+    elsewhere = run["kind"] in (RunKind.SSH.value, RunKind.PROBE.value)
+    return not elsewhere and arch == host.arch and host.has(tuple(run.get("native_if", ())))
 
 
 def _toolchain(data: Data, native: bool) -> Toolchain:
@@ -395,4 +414,10 @@ def _run(data: Data, native: bool) -> Run:
     kind = RunKind(data["kind"])
     if kind is RunKind.NATIVE:  # a board of another architecture, without an emulator
         kind = RunKind.NONE
-    return Run(kind, tuple(data.get("command", ())), data.get("install", ""))
+    return Run(
+        kind,
+        tuple(data.get("command", ())),
+        data.get("install", ""),
+        data.get("folder", "/tmp"),
+        tuple(data.get("before", ())),
+    )

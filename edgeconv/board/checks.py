@@ -17,6 +17,7 @@ from edgeconv.sizes import exact
 
 BARE_METAL = "none"
 FLASH = "flash"
+IMAGE = "{image}"  # in the command of a probe: the path of what it loads
 
 # -mfpu and -mfloat-abi follow from `fpu` and `float_abi`: stated twice they could differ.
 _DERIVED_FLAGS = ("-mfpu", "-mfloat-abi")
@@ -209,6 +210,25 @@ def _commands(data: Data) -> Iterator[Problem]:
             yield Problem(field, repr(command), str(error), "quote it as in a shell")
 
 
+def _reached(data: Data) -> Iterator[Problem]:
+    """Linux is reached over ssh, firmware through a probe that is told which image."""
+    run, bare = data["run"], data.get("os") == BARE_METAL
+    kind = run["kind"]
+    if kind == "ssh" and bare:
+        rule, hint = "it has no operating system", 'a debugger reaches it: kind = "probe"'
+        yield Problem("run.kind", repr(kind), rule, hint)
+    if kind == "probe" and not bare:
+        rule = "probes are for boards without an operating system"
+        yield Problem("run.kind", repr(kind), rule, 'write "ssh", or add os = "none"')
+    if kind == "probe" and not any(IMAGE in word for word in run["command"]):
+        rule = f"no word of it names {IMAGE}, which the path of the image takes the place of"
+        yield Problem("run.command", repr(run["command"]), rule, "write it where the path goes")
+    for key in ("folder", "before") if kind != "ssh" else ():
+        if key in run:
+            rule = f'of boards whose run.kind is "ssh", here "{kind}"'
+            yield Problem(f"run.{key}", repr(run[key]), rule, "correct the kind, or leave it out")
+
+
 def _float_abi_fits(data: Data) -> Iterator[Problem]:
     """An FPU is used only when compilers are told how floats are passed to functions."""
     fpu, abi = data.get("fpu"), data.get("float_abi")
@@ -245,6 +265,7 @@ _CHECKS: tuple[Callable[[Data], Iterator[Problem]], ...] = (
     _stack_fits,
     _commands,
     _stated_once,
+    _reached,
     _float_abi_fits,
     _energy_once,
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from edgeconv.build.compile import Binary, compile_project
 from edgeconv.build.elf import Sections, read_sections, undefined_symbols
 from edgeconv.build.output import Completed
+from edgeconv.build.places import Given, Made
 from edgeconv.build.run import find_emulator, run_binary, run_command
 from edgeconv.build.toolchain import Compiler, find_compiler
 
@@ -16,6 +17,8 @@ __all__ = [
     "Binary",
     "Compiler",
     "Completed",
+    "Given",
+    "Made",
     "Sections",
     "compile_project",
     "find_compiler",

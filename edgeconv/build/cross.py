@@ -38,4 +38,5 @@ def cross(board: Board) -> Cross | None:
 def _emulator(board: Board) -> tuple[str, ...]:
     """What stands before the path of a program."""
     system = QEMU_SYSTEM_ARGUMENTS if board.run.kind is RunKind.QEMU_SYSTEM else ()
-    return (*board.run.command, *system) if board.run.command else ()
+    emulated = board.run.command and not board.run.on_board
+    return (*board.run.command, *system) if emulated else ()

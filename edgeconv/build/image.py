@@ -22,6 +22,8 @@ STACK_LIMIT = "firmware_stack_limit"  # above the guard, where there is one
 # Not functions: what a linker defines for position-independent code and for tables of constants.
 _OF_THE_LINKER = frozenset({".TOC.", "_GLOBAL_OFFSET_TABLE_"})
 _THREADS = "pthread_"
+# Of the compiler's own library: what 32-bit Arm has no instruction for, as the division of int64.
+_OF_THE_COMPILER = "__aeabi_"
 _PARTS = {
     "flash": ("weights", "code", "rodata", "padding"),
     "ram": ("arena", "io", "data", "stack", "padding"),
@@ -51,8 +53,9 @@ def check_image(binary: Binary, report: Report) -> None:
 
 def check_network(binary: Binary, report: Report, source: str) -> None:
     """The object of ``source``, the network itself, needs nothing but four functions of the C
-    library, and POSIX threads where it has several, and has the machine code, constants and, for
-    threads alone, variables that ``report`` says (null: not reported yet).
+    library, the compiler's own arithmetic, and POSIX threads where it has several, and has the
+    machine code, constants and, for threads alone, variables that ``report`` says (null: not
+    reported yet).
 
     Raises EdgeconvError with one line per violation.
     """
@@ -61,7 +64,9 @@ def check_network(binary: Binary, report: Report, source: str) -> None:
     found = [
         f"{name} is called, which is none of {', '.join(sorted(C_LIBRARY))}"
         for name in undefined_symbols(path)
-        if name not in allowed and not (threads and name.startswith(_THREADS))
+        if name not in allowed
+        and not name.startswith(_OF_THE_COMPILER)
+        and not (threads and name.startswith(_THREADS))
     ]
     sizes = read_sections(path)
     for part, size in (("code", sizes.text), ("rodata", sizes.rodata + sizes.data)):

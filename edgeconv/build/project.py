@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -58,14 +58,16 @@ class Project:
     """A directory that ``edgeconv compile`` wrote.
 
     ``name`` prefixes its files and symbols, ``report`` is the document in its report.json.
+    ``ssh``: where the board is, "" for what its file says.
     """
 
     directory: Path
     name: str
     report: Mapping[str, Any]
+    ssh: str = ""
 
     @classmethod
-    def open(cls, directory: Path) -> Project:
+    def open(cls, directory: Path, *, ssh: str = "") -> Project:
         """The project in ``directory``.
 
         What a killed run began in it is undone first.  Raises EdgeconvError (exit status 2) when
@@ -73,7 +75,7 @@ class Project:
         """
         recover(directory)
         report = report_file.read(directory / REPORT)
-        return cls(directory, report["program"]["name"], report)
+        return cls(directory, report["program"]["name"], report, ssh)
 
     @property
     def inputs(self) -> tuple[Port, ...]:
@@ -141,7 +143,7 @@ class Project:
 
     def board(self) -> Board:
         """The board it was compiled for, as seen from this machine; raises as ``board.load``."""
-        return boards.load(self.report["board"])
+        return boards.load(self.report["board"], ssh=self.ssh)
 
     def build(self, *, trace: bool = False, run_here: bool = False) -> Binary:
         """The program of main.c; compiled only when sources, compiler or flags have changed.
@@ -245,7 +247,7 @@ class Project:
     def write_report(self, report: Mapping[str, Any]) -> Project:
         """Replace report.json, at once; the project with the new report."""
         self.put({REPORT: render(report).encode()})
-        return Project(self.directory, self.name, report)
+        return replace(self, report=report)
 
 
 def render(report: Mapping[str, Any]) -> str:

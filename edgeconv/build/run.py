@@ -1,7 +1,8 @@
-"""Run a built program: directly, or under the emulator of its board."""
+"""Run a built program: directly, under the emulator of its board, or on the board."""
 
 from __future__ import annotations
 
+import re
 import shutil
 import signal
 import subprocess
@@ -9,7 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from edgeconv.board import Board, RunKind
+from edgeconv.board.checks import IMAGE
 from edgeconv.build.output import Completed
+from edgeconv.build.places import Argument, as_here
+from edgeconv.build.ssh import session_of
 from edgeconv.errors import EdgeconvError, Exit
 
 
@@ -34,7 +38,7 @@ def find_emulator(board: Board) -> tuple[str, ...]:
     path = shutil.which(program)
     if path is None:
         raise EdgeconvError(
-            "no emulator",
+            "no emulator" if not board.run.on_board else "cannot reach the board",
             where=f"board {board.name}",
             rule=f"needs {program}",
             hint=board.run.install,
@@ -49,30 +53,44 @@ _SEMIHOSTING = ("-semihosting-config", "enable=on,target=native", "-kernel")
 QEMU_SYSTEM_ARGUMENTS = (*_SYSTEM, *_SEMIHOSTING)  # the path of the image follows
 
 
-def run_command(path: Path, board: Board, arguments: Sequence[str] = ()) -> list[str]:
-    """The command line that runs the program ``path``; raises as ``find_emulator``.
+def run_command(path: Path, board: Board, arguments: Sequence[Argument] = ()) -> list[str]:
+    """The command line that runs the program ``path`` from here; raises as ``find_emulator``.
 
     An image that boots on a machine takes no arguments.
     """
     emulator = find_emulator(board)
+    program = str(path.resolve())
     if board.run.kind is RunKind.QEMU_SYSTEM:
-        return [*emulator, *QEMU_SYSTEM_ARGUMENTS, str(path.resolve())]
-    return [*emulator, str(path.resolve()), *arguments]
+        return [*emulator, *QEMU_SYSTEM_ARGUMENTS, program]
+    if board.run.kind is RunKind.PROBE:
+        return [word.replace(IMAGE, program) for word in emulator]
+    return [*emulator, program, *as_here(arguments)]
 
 
 def run_binary(
     path: Path,
     board: Board,
-    arguments: Sequence[str] = (),
+    arguments: Sequence[Argument] = (),
     *,
     cwd: Path | None = None,
     timeout: float | None = None,
 ) -> Completed:
     """Run the program ``path`` with ``arguments`` in ``cwd`` for at most ``timeout`` seconds.
 
-    A non-zero exit status is the caller's to judge.  Raises EdgeconvError: no emulator (exit
-    status 3); the program cannot be started, was killed by a signal, or ran out of time (1).
+    On a board it runs in a folder of its own, and only what the arguments name (`Given`, `Made`) is
+    there.  A non-zero exit status is the caller's to judge.  Raises EdgeconvError: no emulator
+    (exit status 3); the program cannot be started, was killed by a signal, or ran out of time (1);
+    the board cannot be reached (1).
     """
+    if board.run.kind is RunKind.SSH:
+        find_emulator(board)
+        try:
+            done_there = session_of(board).run(path, arguments, timeout)
+        except OSError as error:
+            raise _failed(path, board, str(error.strerror)) from error
+        if done_there.status in _SIGNALS:
+            raise _failed(path, board, _SIGNALS[done_there.status])
+        return done_there
     command = run_command(path, board, arguments)
     try:
         done = subprocess.run(
@@ -90,7 +108,31 @@ def run_binary(
         raise _failed(path, board, str(error.strerror)) from error
     if done.returncode < 0:
         raise _failed(path, board, signal.Signals(-done.returncode).name)
+    if board.run.kind is RunKind.PROBE:
+        return _of_image(path, board, done.stdout + done.stderr)
     return Completed(done.returncode, done.stdout, done.stderr)
+
+
+def _of_image(path: Path, board: Board, printed: str) -> Completed:
+    """How an image ended, as it says itself: debuggers print to either stream, and their own exit
+    status is seldom that of the image."""
+    lines = [line for line in printed.replace("\4", "").splitlines() if line.strip()]
+    for number in reversed(range(len(lines))):
+        if found := _EXIT.search(lines[number]):
+            return Completed(int(found[1]), "\n".join(lines), lines[number - 1] if number else "")
+    last = lines[-1].strip() if lines else "no message"
+    raise EdgeconvError(
+        "the probe did not run the image",
+        where=f"{path} on board {board.name}",
+        got=last,
+        hint="is the board connected, and run.command right? It ended before the firmware did",
+        details=tuple(lines[-8:-1]),
+    )
+
+
+_EXIT = re.compile(r"exit ([0-9]+)$")
+# What a shell says of a program that a signal ended.
+_SIGNALS = {128 + each.value: each.name for each in signal.Signals}
 
 
 def _failed(path: Path, board: Board, got: str) -> EdgeconvError:

@@ -18,7 +18,6 @@ from contextlib import suppress
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import cho_factor, cho_solve
 
 from edgeconv.calibration.engine import Engine, Floats, Rounding
 from edgeconv.calibration.inputs import batches, columns_of, pixels_per_sample, rows_of
@@ -86,6 +85,8 @@ def _target(
 def _nearest_outputs(weights: Doubles, cross: Doubles, moments: Moments) -> Doubles:
     """The least-squares solution V of the module's text; the weights themselves where samples do
     not vary by more than float32 rounds: few of them, or all the same."""
+    from scipy.linalg import cho_factor, cho_solve  # noqa: PLC0415 - as in milp
+
     found = np.empty_like(weights)
     covariance = moments.centred()
     size = covariance.shape[-1]

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import lapack
 
 from edgeconv.errors import EdgeconvError
 
@@ -125,6 +124,8 @@ def _feedback(matrix: Doubles) -> Floats | None:
     that has the digits for it: U only weighs how errors are carried.  None where H is not positive
     definite.
     """
+    from scipy.linalg import lapack  # noqa: PLC0415 - as in milp
+
     for kind, factorise in ((np.float32, lapack.spotrf), (np.float64, lapack.dpotrf)):
         lower, failed = factorise(np.asfortranarray(matrix[::-1, ::-1], kind), lower=1, clean=1)
         if not failed:

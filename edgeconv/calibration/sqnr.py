@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import erfc
 
 from edgeconv.calibration.engine import Engine, Floats, Rounding
 from edgeconv.calibration.samples import Samples, images_of
@@ -234,6 +233,8 @@ def _at_risk(found: list[dict[str, Floats]], plain: list[dict[str, Floats]], nam
     The error of one score is as large as an image's are, root mean square around their mean; the
     difference of two is larger by the square root of two.
     """
+    from scipy.special import erfc  # noqa: PLC0415 - as in milp
+
     risks = []
     for got, wanted in zip(found, plain, strict=True):
         scores = wanted[name].reshape(len(wanted[name]), -1).astype(np.float64)

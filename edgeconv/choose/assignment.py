@@ -7,32 +7,31 @@ reader that wants another one reads a converted copy, made once for all such rea
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from edgeconv.choose.prices import Prices, Way
-from edgeconv.encoding import Encoding
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import ROW_MAJOR, Layout
 
 MOST_SWEEPS = 20
-_GAIN = 1e-9  # of the cost: what less than that saves is no improvement, but rounding
 
-Pick = Callable[[Sequence[Way]], Way]
+First = Callable[[Node, Sequence[Way]], Way]
 
 
-def alone(ways: Sequence[Way]) -> Way:
+def alone(node: Node, ways: Sequence[Way]) -> Way:
     """The cheapest, neighbours aside."""
+    del node
     return min(ways, key=lambda way: way.cost)
 
 
 class Assignment:
     """The way picked for each node so far, and what a change would cost.
 
-    ``start`` picks the first ones.
+    ``first`` picks the first ones.
     """
 
-    def __init__(self, graph: Graph, prices: Prices, start: Pick = alone) -> None:
+    def __init__(self, graph: Graph, prices: Prices, first: First = alone) -> None:
         self.graph, self.prices = graph, prices
         self.picked: dict[str, Way] = {}
         self.layout: dict[str, Layout] = dict.fromkeys(graph.tensors, ROW_MAJOR)
@@ -42,7 +41,7 @@ class Assignment:
         for name in graph.outputs:
             self.wanted[name][ROW_MAJOR] += 1  # the caller reads it too
         for node in graph.nodes:
-            self.pick(node, start(self.ways(node)))
+            self.pick(node, first(node, self.ways(node)))
 
     def ways(self, node: Node) -> Sequence[Way]:
         """Those of ``node`` with its tensors in the formats that they have now."""
@@ -62,72 +61,34 @@ class Assignment:
         """What it costs to copy a tensor into another layout."""
         return self.prices.conversion(self.graph[name], have, want)
 
-    def cost(self, node: Node, way: Way, look_ahead: bool) -> float:
+    def cost(self, node: Node, way: Way) -> float:
         """What ``way`` costs with the neighbours as they are now."""
         total = way.cost
         own = Counter(zip(node.reads(), self.picked[node.name].reads, strict=True))
-        for name, want in zip(node.reads(), way.reads, strict=True):
+        for name, want in dict.fromkeys(zip(node.reads(), way.reads, strict=True)):
             if self.wanted[name][want] == own[name, want]:  # else that conversion exists anyhow
                 total += self.conversion(name, self.layout[name], want)
-        if look_ahead:
-            for name, have in zip(node.outputs, way.writes, strict=True):
-                for want in self.wanted[name]:
-                    total += self.conversion(name, have, want)
+        for name, have in zip(node.outputs, way.writes, strict=True):
+            total += sum(self.conversion(name, have, want) for want in self.wanted[name])
         return total
 
-    def sweep(self, nodes: Iterable[Node], look_ahead: bool = True) -> bool:
-        """Improve every one of these once; whether anything changed."""
-        changed = False
-        for node in nodes:
-            current, ways = self.picked[node.name], self.ways(node)
-            best = min(ways, key=lambda way: self.cost(node, way, look_ahead))
-            if self.cost(node, best, look_ahead) < self.cost(node, current, look_ahead):
-                self.pick(node, best)
-                changed = True
-        return changed
-
-    def descend(self, nodes: Sequence[Node]) -> None:
-        """Pass over these nodes in order, give each the way that is cheapest with its neighbours as
-        they are, until nothing changes."""
+    def descend(self) -> None:
+        """Pass over the nodes in order, give each the way that is cheapest with its neighbours as
+        they are, until nothing changes: no exact search, and no need of its time."""
         for _ in range(MOST_SWEEPS):
-            if not self.sweep(nodes):
+            changed = False
+            for node in self.graph.nodes:
+                best = min(self.ways(node), key=partial(self.cost, node))
+                if self.cost(node, best) < self.cost(node, self.picked[node.name]):
+                    self.pick(node, best)
+                    changed = True
+            if not changed:
                 break
 
-    def total(self, nodes: Sequence[Node]) -> float:
-        """What these nodes cost, and the conversions of every tensor that they touch."""
-        names = dict.fromkeys(n for node in nodes for n in (*node.reads(), *node.outputs) if n)
-        return sum(self.picked[node.name].cost for node in nodes) + sum(
+    def total(self) -> float:
+        """What all nodes cost, and the conversions of every tensor."""
+        return sum(way.cost for way in self.picked.values()) + sum(
             self.conversion(name, self.layout[name], want)
-            for name in names
-            for want in self.wanted[name]
+            for name, wanted in self.wanted.items()
+            for want in wanted
         )
-
-    def improves(
-        self,
-        region: Sequence[Node],
-        forced: Mapping[str, Way] | None = None,
-        stored: Mapping[str, Encoding] | None = None,
-    ) -> bool:
-        """Whether ``region`` is cheaper with the nodes ``forced`` to those ways, or tensors
-        ``stored`` so, and the rest of it as is best then: it is left so, else as it was.
-
-        All nodes that touch tensors of ``stored`` are in ``region``.
-        """
-        before, graph = self.total(region), self.graph
-        undo = [(node, self.picked[node.name]) for node in region]
-        forced, stored = forced or {}, stored or {}
-        self.graph = graph.with_tensors(
-            {name: replace(graph[name], storage=as_) for name, as_ in stored.items()}
-        )
-        free = [node for node in region if node.name not in forced]
-        for node in region:  # ways of other formats are others
-            least = min(self.ways(node), key=lambda way: self.cost(node, way, look_ahead=True))
-            self.pick(node, forced.get(node.name, least))
-        self.descend(free)
-        self.sweep(region)
-        if self.total(region) < before * (1 - _GAIN):
-            return True
-        self.graph = graph
-        for node, way in undo:
-            self.pick(node, way)
-        return False

@@ -1,14 +1,16 @@
-"""One layout per tensor, with as little conversion as can be found (NeoCPU, Section 3.2)."""
+"""One layout per tensor, and conversions where that is cheapest (NeoCPU, Section 3.3.2)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from math import inf
 
 from edgeconv.choose.assignment import Assignment
 from edgeconv.choose.cheapest import cheapest
 from edgeconv.choose.prices import Prices
 from edgeconv.encoding import Encoding
+from edgeconv.ir.choice import Search
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import ROW_MAJOR, Layout
 from edgeconv.price import Machine
@@ -20,14 +22,16 @@ def assign(
     target: Target,
     machine: Machine | None = None,
     free: Mapping[str, Encoding] | None = None,
-) -> Graph:
+    flash: float = inf,
+) -> tuple[Graph, Search]:
     """Set every tensor's layout and insert the Convert nodes that are needed, at the least cost on
-    ``machine`` that is found (`cheapest`); tensors of ``free`` are float32 or stored so.
+    ``machine`` (`cheapest`); tensors of ``free`` are float32 or stored so.  ``flash``:
+    bytes that constants may take, if that can be.
 
     Graph inputs and outputs stay row-major, as the caller passes them.
     """
-    found = cheapest(graph, Prices(graph, target, machine), free or {})
-    return _Inserter(found).graph_with_conversions()
+    found, search = cheapest(graph, Prices(graph, target, machine), free or {}, flash)
+    return _Inserter(found).graph_with_conversions(), search
 
 
 class _Inserter:

@@ -14,7 +14,7 @@ from edgeconv.algorithms import applicable
 from edgeconv.choose.bit_for_bit import following
 from edgeconv.element_types import FLOAT32
 from edgeconv.errors import EdgeconvError
-from edgeconv.ir.choice import tensor_bytes
+from edgeconv.ir.choice import Layer, tensor_bytes
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.layout import ROW_MAJOR, Layout
 from edgeconv.lowering.options import LayoutOption
@@ -26,10 +26,11 @@ from edgeconv.targets import Target
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """An option of a node and what it costs, conversions aside."""
+    """An option of a node and what it costs, conversions aside; ``flash``: bytes of constants."""
 
     option: LayoutOption
     cost: float
+    flash: int = 0
 
     @property
     def reads(self) -> tuple[Layout, ...]:
@@ -77,19 +78,38 @@ class Prices:
             raise EdgeconvError("no kernel for operator", where=node.name, got=node.op, rule=rule)
         offered = following(node, graph, operator.layouts(node, graph, self._target))
         options = [option for option in offered if _is_convertible(option, node, graph)]
-        return [Way(option, self._of(node, graph, option, options)) for option in options]
+        priced: dict[int, tuple[float, int]] = {}
+        return [self._way(node, graph, option, options, priced) for option in options]
 
-    def _of(
-        self, node: Node, graph: Graph, option: LayoutOption, options: Sequence[LayoutOption]
-    ) -> float:
-        """Of options that differ by layouts alone the first is priced: to plan a convolution for
-        each takes long, and plans hardly differ."""
-        like = next(other for other in options if other.attrs == option.attrs)
-        base = self.cost(node, graph, like if option.attrs else option)
-        return base + streaming(option.penalty, self._machine)
+    def _way(
+        self,
+        node: Node,
+        graph: Graph,
+        option: LayoutOption,
+        options: Sequence[LayoutOption],
+        priced: dict[int, tuple[float, int]],
+    ) -> Way:
+        """Of ``options`` that differ by layouts alone the first is priced, and noted in ``priced``:
+        to plan a convolution for each takes long, and plans hardly differ."""
+        alike = (number for number, other in enumerate(options) if other.attrs == option.attrs)
+        like = next(alike) if option.attrs else options.index(option)
+        if like not in priced:
+            layer, tensors = self._as_of(node, graph, options[like])
+            flash = sum(blob.bytes for blob in layer.blobs)
+            priced[like] = self._predicted(layer, tensors), flash
+        base, flash = priced[like]
+        cost = base + streaming(option.penalty, self._machine)
+        if self._machine.measured is not None:
+            cost = self._better_known(*self._as_of(node, graph, option), cost)
+        return Way(option, cost, flash)
 
     def cost(self, node: Node, graph: Graph, option: LayoutOption) -> float:
-        """Of the node's kernel with the layouts of ``option``."""
+        """Of the node's kernel with the layouts of ``option``, as it is predicted."""
+        return self._predicted(*self._as_of(node, graph, option))
+
+    def _as_of(
+        self, node: Node, graph: Graph, option: LayoutOption
+    ) -> tuple[Layer, Mapping[str, Tensor]]:
         names = (*node.reads(), *node.outputs)
         tensors = {
             name: tensor if tensor.is_constant else replace(tensor, layout=layout)
@@ -98,7 +118,7 @@ class Prices:
             for tensor in (graph[name],)
         }
         chosen = replace(node, attrs={**node.attrs, **option.attrs})
-        return self._cost(chosen, tensors)
+        return self._lowered(chosen, tensors), tensors
 
     def conversion(self, tensor: Tensor, have: Layout, want: Layout) -> float:
         """What it costs to copy a tensor into another layout; nothing if its bytes are the same."""
@@ -115,19 +135,36 @@ class Prices:
                 "have": replace(tensor, name="have", layout=have),
                 "want": replace(tensor, name="want", layout=want),
             }
-            self._conversions[key] = self._cost(node, tensors)
+            layer = self._lowered(node, tensors)
+            predicted = self._predicted(layer, tensors)
+            self._conversions[key] = self._better_known(layer, tensors, predicted)
         return self._conversions[key]
 
-    def _cost(self, node: Node, tensors: Mapping[str, Tensor]) -> float:
-        """Views are taken to be granted."""
+    def _lowered(self, node: Node, tensors: Mapping[str, Tensor]) -> Layer:
         lower = operators()[node.op].lower
         assert lower is not None
-        layer = lower(node, replace(self._empty, nodes=(node,), tensors=tensors), self._target)
-        if layer.free_if_aliased and layer.aliases:
+        return lower(node, replace(self._empty, nodes=(node,), tensors=tensors), self._target)
+
+    def _predicted(self, layer: Layer, tensors: Mapping[str, Tensor]) -> float:
+        if _is_view(layer):
             return 0.0
         operands = between_neighbours(layer, tensors, self._constants)
-        cost = price(layer, operands, self._machine).cost
-        return cost * (1 + self._target.workspace_price * bool(layer.workspace_bytes))
+        return price(layer, operands, self._machine).cost * self._of_workspace(layer)
+
+    def _better_known(self, layer: Layer, tensors: Mapping[str, Tensor], predicted: float) -> float:
+        """The measured seconds where there are some, else what is ``predicted``."""
+        if self._machine.measured is None or _is_view(layer):
+            return predicted
+        found = self._machine.measured(layer, tensors, predicted)
+        return predicted if found is None else found * self._of_workspace(layer)
+
+    def _of_workspace(self, layer: Layer) -> float:
+        return 1 + self._target.workspace_price * bool(layer.workspace_bytes)
+
+
+def _is_view(layer: Layer) -> bool:
+    """Views are taken to be granted."""
+    return layer.free_if_aliased and bool(layer.aliases)
 
 
 def _is_convertible(option: LayoutOption, node: Node, graph: Graph) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from math import inf
 
 from edgeconv.algorithms import algorithms as known
 from edgeconv.algorithms import applicable
@@ -29,7 +30,7 @@ from edgeconv.choose.winograd import (
     with_minimal_filters,
 )
 from edgeconv.errors import UsageError
-from edgeconv.ir.candidate import FLOAT, INTEGERS, OPERANDS
+from edgeconv.ir.candidate import EXACTLY, FLOAT, OPERANDS
 from edgeconv.ir.check import check
 from edgeconv.ir.choice import Choice, Layer
 from edgeconv.ir.filters import WEIGHTED
@@ -65,7 +66,7 @@ def _force_algorithms(graph: Graph, wanted: Mapping[str, str], target: Target) -
 def _with(node: Node, entry: Algorithm) -> Node:
     """``node`` to be computed by ``entry``, its filters in what that needs."""
     attrs = {**node.attrs, "algorithm": entry.name}
-    if entry.compute not in (FLOAT, INTEGERS):
+    if entry.compute not in (FLOAT, *EXACTLY):
         attrs = {"storage": OPERANDS[entry.compute], **attrs}
     return replace(node, attrs=attrs)
 
@@ -99,6 +100,7 @@ def select(
     workspace: Mapping[str, int] | None = None,
     machine: Machine | None = None,
     minimal_filters: Forms | None = None,
+    flash: float = inf,
 ) -> Choice:
     """Choose layouts and kernels for ``target``.
 
@@ -113,6 +115,7 @@ def select(
     the target's unless given; where it states energies, these are made small instead of times.
     ``minimal_filters``: the forms of Winograd that layers may be computed in, by name; None: those
     alone that ``algorithms`` asks it of, in all forms that are accurate enough for a layer.
+    ``flash``: bytes that the constants of all layers may take; more where nothing takes so few.
     Raises EdgeconvError for an operator without a kernel, for an algorithm that does not apply, and
     as `store_weights`, `store_tensors` and `bit_for_bit.require` do.
     """
@@ -131,10 +134,10 @@ def select(
     kept = {name: form for name, form in able.items() if {name, EVERY_LAYER} & (integers or set())}
     outputs = {**kept, **outputs}
     limited = _limit_workspaces(store_tensors(stored, target, outputs), workspace or {})
-    decided = assign(limited, target, machine, free)
+    decided, search = assign(limited, target, machine, free, flash)
     check(decided, "choose")
     layers = tuple(lowered(node, decided, target) for node in decided.nodes)
-    made = Choice(decided, layers, target.name, target.align, io)
+    made = Choice(decided, layers, target.name, target.align, io, search=search)
     require(made)
     return made
 

@@ -18,17 +18,18 @@ from edgeconv.targets import Target
 
 def share_out(choice: Choice, target: Target, machine: Machine) -> Choice:
     """``choice`` with the layers shared that are predicted to gain by it, among the team of
-    ``machine``; layers that take turns are computed by one worker."""
+    ``machine``; layers that take turns stay as they are."""
     if machine.team is None:
         return choice
     constants = chain.from_iterable(layer.blobs for layer in choice.layers)
     size = sum(blob.bytes for blob in constants)
     layers, steps = list(choice.layers), []
     for step in choice.steps:
-        shares: tuple[Share, ...] = ()
-        if not step.turn:
-            (index,) = step.layers
-            layers[index], shares = _shared(choice, layers[index], target, machine, size)
+        if step.turn:
+            steps.append(step)
+            continue
+        (index,) = step.layers
+        layers[index], shares = _shared(choice, layers[index], target, machine, size)
         steps.append(replace(step, workers=max(1, len(shares)), shares=shares))
     return replace(choice, layers=tuple(layers), steps=tuple(steps))
 

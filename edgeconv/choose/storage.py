@@ -23,9 +23,10 @@ from edgeconv.targets import Target
 
 EVERY_LAYER = "*"
 OUTPUT = ":output"  # behind the name of a layer: its result
-NO_RESULT: frozenset[str] = frozenset()  # of which layers results are stored as int8
+NO_RESULT: frozenset[str] = frozenset()  # of which layers results are stored as integers
 EVERY_RESULT = frozenset({EVERY_LAYER})
 INT8 = "int8"  # of a result: the integers that a quantised model rounds it to, whatever their scale
+ROUNDED = {8: INT8, 16: "int16"}  # by their bits
 
 
 def weight_formats() -> dict[str, StorageFormat]:
@@ -148,15 +149,16 @@ def store_tensors(graph: Graph, target: Target, wanted: Mapping[str, str]) -> Gr
     """Set the storage of the outputs of the layers that ``wanted`` names.
 
     ``*`` stands for every output that can be stored and whose layer is not named itself; ``int8``
-    for the integers that a quantised model has rounded an output to.  Raises EdgeconvError (exit
-    status 2): no such layer or format, an output that must be float32, int8 for one that has not
-    been rounded to it.
+    and ``int16`` for the integers that a quantised model has rounded an output to.  Raises
+    EdgeconvError (exit status 2): no such layer or format, an output that must be float32, int8 or
+    int16 for one that has not been rounded to it.
     """
     if not wanted:
         return graph
     layers, able = {node.name: node for node in graph.nodes}, frozenset(storable(graph, target))
-    encodings = encodings_of(graph) if INT8 in wanted.values() else {}
-    known = {**tensor_formats(), INT8: weight_formats()[INT8]}
+    rounded = set(wanted.values()) & set(ROUNDED.values())
+    encodings = encodings_of(graph) if rounded else {}
+    known = {**tensor_formats(), **dict.fromkeys(ROUNDED.values(), weight_formats()[INT8])}
     for layer, name in wanted.items():
         lookup("storage format", name, known)
         if layer == EVERY_LAYER:
@@ -166,27 +168,33 @@ def store_tensors(graph: Graph, target: Target, wanted: Mapping[str, str]) -> Gr
         outputs = tuple(filter(None, layers[layer].outputs))
         if name != FLOAT32 and not able.issuperset(outputs):
             raise _not_storable(layers[layer], graph)
-        if name == INT8 and not encodings.keys() >= set(outputs):
-            raise _not_rounded(layers[layer])
+        if name in rounded and any(_kept(encodings, output) != name for output in outputs):
+            raise _not_rounded(layers[layer], name)
     found: dict[str, Tensor] = {}
     for node in graph.nodes:
         form = wanted.get(node.name, wanted.get(EVERY_LAYER, FLOAT32))
         for name in filter(able.__contains__, node.outputs):
-            plain = formats()[form if form != INT8 else FLOAT32].encoding
-            stored = encodings.get(name, plain) if form == INT8 else plain
-            found[name] = replace(graph[name], storage=stored)
+            plain = formats()[form if form not in rounded else FLOAT32].encoding
+            kept = form in rounded and _kept(encodings, name) == form
+            found[name] = replace(graph[name], storage=encodings[name] if kept else plain)
     return graph.with_tensors(found)
 
 
+def _kept(encodings: Mapping[str, Encoding], name: str) -> str | None:
+    """The format that keeps a result as the integers that the model has rounded it to."""
+    return ROUNDED[encodings[name].bits] if name in encodings else None
+
+
 def lossless(graph: Graph, target: Target) -> dict[str, str]:
-    """By layer the format that keeps its results as the int8 that the model has rounded them to:
-    nothing for a model that is not quantised."""
+    """By layer the format that keeps its results as the integers that the model has rounded them
+    to: nothing for a model that is not quantised."""
     able, encodings = frozenset(storable(graph, target)), encodings_of(graph)
-    return {
-        node.name: INT8
-        for node in graph.nodes
-        if able.issuperset(filter(None, node.outputs)) and encodings.keys() >= set(node.outputs)
-    }
+    found: dict[str, str] = {}
+    for node in graph.nodes:
+        forms = {_kept(encodings, name) for name in node.outputs}
+        if able.issuperset(filter(None, node.outputs)) and None not in forms and len(forms) == 1:
+            found[node.name] = str(*forms)
+    return found
 
 
 def encodings_for(graph: Graph, layers: Collection[str]) -> dict[str, Encoding]:
@@ -218,13 +226,14 @@ def _not_storable(node: Node, graph: Graph) -> EdgeconvError:
     )
 
 
-def _not_rounded(node: Node) -> EdgeconvError:
+def _not_rounded(node: Node, name: str) -> EdgeconvError:
+    bits = "eight" if name == INT8 else "16"
     return UsageError(
-        "--storage int8 names a result that the model does not round",
+        f"--storage {name} names a result that the model does not round",
         where=node.name,
         got=node.op,
-        rule="only results between QuantizeLinear and DequantizeLinear, of eight bits and with one "
-        "scale, are int8",
+        rule=f"only results between QuantizeLinear and DequantizeLinear, of {bits} bits and with "
+        f"one scale, are {name}",
         hint="--calibration X.npz makes a float32 network int8; or take flyte8, flyte16 or flyte24",
     )
 

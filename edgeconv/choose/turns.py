@@ -10,34 +10,71 @@ from itertools import chain, pairwise
 from edgeconv.choose.select import lowered
 from edgeconv.ir.choice import Alias, Choice, Layer, tensor_bytes
 from edgeconv.ir.graph import Graph
-from edgeconv.ir.step import Step, least_rings, overlap
+from edgeconv.ir.step import Share, Step, least_rings, overlap
 from edgeconv.targets import Target
 
 
 def joins(choice: Choice) -> Iterator[tuple[int, int, str]]:
     """Neighbouring steps that can be one: the first layer, how many there are, and what lies
     between the two steps."""
-    graph, layers = choice.graph, choice.layers
-    reads = Counter(chain.from_iterable(layer.node.reads() for layer in layers))
-    reads.update(graph.outputs)
+    reads = readers(choice)
     for step, after in pairwise(choice.steps):
-        maker, reader = layers[step.layers[-1]], layers[after.layers[0]]
+        maker, reader = choice.layers[step.layers[-1]], choice.layers[after.layers[0]]
         name = maker.node.output
-        if (
-            maker.divides
-            and reader.divides
-            and reader.node.inputs[0] == name
-            and reads[name] == 1
-            and not maker.node.epilogue.residual  # whose rows are not those of a ring
-        ):
+        if reader.node.inputs[0] == name and not obstacle(maker, reader, reads[name]):
             yield step.layers[0], len(step.layers) + len(after.layers), name
 
 
-def take_turns(choice: Choice, target: Target, first: int, count: int, turn: int) -> Choice | None:
-    """``choice`` with ``count`` layers from ``first`` on as one step of ``turn`` rows per turn.
+def readers(choice: Choice) -> Counter[str]:
+    """How often each tensor is read, by the caller too."""
+    reads = Counter(chain.from_iterable(layer.node.reads() for layer in choice.layers))
+    reads.update(choice.graph.outputs)
+    return reads
+
+
+def obstacle(maker: Layer, reader: Layer, reads: int) -> str:
+    """Why ``reader`` cannot take turns with ``maker``, whose result is read so often; "" where it
+    can."""
+    for layer in (maker, reader):
+        if not layer.divides:
+            return f"{layer.algorithm} computes all rows of {layer.node.name} at once"
+    if reads > 1:
+        return "more than one reads what lies between"
+    if maker.node.epilogue.residual:
+        return f"what {maker.node.name} adds lies in memory as a whole, its result would not"
+    return ""
+
+
+def one_by_one(choice: Choice, target: Target) -> Choice:
+    """``choice`` with every layer a step of its own."""
+    whole = {name: replace(t, ring=0) for name, t in choice.graph.tensors.items() if t.ring}
+    if not whole:
+        return choice
+    graph = choice.graph.with_tensors(whole)
+    inside = set(chain.from_iterable(step.layers for step in choice.steps if step.turn))
+    layers = (
+        lowered(layer.node, graph, target) if i in inside else layer
+        for i, layer in enumerate(choice.layers)
+    )
+    steps = ([Step((i,)) for i in step.layers] if step.turn else [step] for step in choice.steps)
+    return replace(
+        choice, graph=graph, layers=tuple(layers), steps=tuple(chain.from_iterable(steps))
+    )
+
+
+def take_turns(
+    choice: Choice,
+    target: Target,
+    first: int,
+    count: int,
+    turn: int,
+    shares: Sequence[Share] = (),
+) -> Choice | None:
+    """``choice`` with ``count`` layers from ``first`` on as one step of ``turn`` rows per turn, its
+    last rows shared by workers.
 
     Each must read the one before (`joins`).  None where one of them computes all rows at once, or
-    a kernel for rings other sums.
+    a kernel for rings other sums, and where workers would not be `apart`.
     """
     numbers = range(first, first + count)
     own = [choice.layers[i] for i in numbers]
@@ -45,26 +82,37 @@ def take_turns(choice: Choice, target: Target, first: int, count: int, turn: int
     if len(divides) < count:
         return None
     turn = min(turn, divides[-1].rows)
-    rings = least_rings(divides, turn)
+    each = (least_rings(divides, turn, share) for share in (None, *shares))
+    rings = [max(rows) for rows in zip(*each, strict=True)]
     held = {
         layer.node.output: replace(choice.graph[layer.node.output], ring=rows)
         for layer, rows in zip(own, rings, strict=False)
     }
     graph = choice.graph.with_tensors(held)
     made = [lowered(layer.node, graph, target) for layer in own]
-    aliases = (*_overwritten(made), *_overlapping(made, turn, choice.graph))
+    # What a worker has read another one may have yet to read.
+    over = () if shares else _overlapping(made, turn, choice.graph)
+    aliases = (*_overwritten(made), *over)
     made = [replace(layer, aliases=aliases if layer is made[-1] else ()) for layer in made]
     if any(_sums(new) != _sums(old) for new, old in zip(made, own, strict=True)):
+        return None
+    if shares and not apart(made):
         return None
     layers = (*choice.layers[:first], *made, *choice.layers[first + count :])
     alone = {i: Step((i,)) for i in range(len(layers))}
     alone |= {step.layers[0]: step for step in choice.steps if not step.turn}
     others = (step for step in choice.steps if step.turn and step.layers[0] not in numbers)
     several = {step.layers[0]: step for step in others}
-    several[first] = Step(tuple(numbers), turn)
+    several[first] = Step(tuple(numbers), turn, max(1, len(shares)), tuple(shares))
     inside = set(chain.from_iterable(step.layers for step in several.values()))
     steps = tuple(several.get(i, alone[i]) for i in alone if i in several or i not in inside)
     return replace(choice, graph=graph, layers=layers, steps=steps)
+
+
+def apart(layers: Sequence[Layer]) -> bool:
+    """Whether workers can take turns with ``layers``: the workspaces of two of them may share
+    bytes, which one worker would need for the one and another for the other."""
+    return sum(bool(layer.workspace_bytes) for layer in layers) <= 1
 
 
 def _overwritten(own: Sequence[Layer]) -> tuple[Alias, ...]:

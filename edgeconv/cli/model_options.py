@@ -78,6 +78,13 @@ def model_options() -> tuple[click.Parameter, ...]:
             "LAYER[:output]=FMT",
             "format of a layer's filters, or of its result; '*' for all layers",
         ),
+        option(
+            "--tuned",
+            FILE,
+            "FILE",
+            "measured times, of `edgeconv tune`, which replace predicted ones in the choice",
+            multiple=True,
+        ),
         option("--ram", Word(size_of("--ram")), "SIZE", "budget, as 512K or 2M (the board's)"),
         option("--flash", Word(size_of("--flash")), "SIZE", "budget (the board's)"),
         option(

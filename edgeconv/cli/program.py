@@ -5,7 +5,14 @@ from __future__ import annotations
 import click
 
 from edgeconv import __version__
-from edgeconv.arguments import DEFAULT_RUNS, DEFAULT_TOLERANCE, count, tolerance
+from edgeconv.arguments import (
+    DEFAULT_RUNS,
+    DEFAULT_TOLERANCE,
+    STRATEGIES,
+    count,
+    minutes,
+    tolerance,
+)
 from edgeconv.cli.commands import CONTEXT, Command, Group, Program
 from edgeconv.cli.model_options import model_options
 from edgeconv.cli.words import BOARD, FILE, FOLDER, TEXT, Word, argument, flag, option
@@ -28,6 +35,7 @@ COMPILE = Command(
     ),
     option("--report", FOLDER, "DIR", "also write report.json, .txt and .html there"),
 )
+_SSH = ("--ssh", Word(str), "HOST", "run it on the board there, as ssh takes it: [user@]host")
 _VERIFY = Command(
     "verify",
     "build and run a project, and compare it with its model",
@@ -42,6 +50,7 @@ _VERIFY = Command(
     ),
     flag("--layers", "compare every layer"),
     option("--model", FILE, "MODEL.onnx", "if it has moved, or MODEL.tflite"),
+    option(*_SSH, default=""),
     option(
         "--tolerance",
         Word(tolerance),
@@ -52,11 +61,12 @@ _VERIFY = Command(
 )
 _BENCH = Command(
     "bench",
-    "time a project on this machine",
+    "time a project on this machine or on its board",
     "projects:bench",
     argument("directory", FOLDER, "DIR"),
     option("--runs", Word(count), "N", f"({DEFAULT_RUNS})", default=DEFAULT_RUNS),
     option("--threads", Word(count), "N", "that the project was compiled for (any)"),
+    option(*_SSH, default=""),
     flag("--layers", "time every layer"),
 )
 _REPORT = Command(
@@ -79,6 +89,22 @@ _UPDATE_WEIGHTS = Command(
         "FILE",
         "write the image there, to be sent to devices, and leave the project as it is",
     ),
+)
+_TUNE = Command(
+    "tune",
+    "measure kernels where programs of the board run, for `compile --tuned`",
+    "tuning:run",
+    *model_options(),
+    option("--minutes", Word(minutes), "M", "that it may take (10)", default=10.0),
+    option(
+        "--strategy",
+        click.Choice(STRATEGIES),
+        None,
+        f"what is measured next ({STRATEGIES[0]})",
+        default=STRATEGIES[0],
+    ),
+    option(*_SSH, default=""),
+    option("--cluster", TEXT, "ADDRESS", "measure on the workers of a Dask scheduler", default=""),
 )
 _EXPLAIN = Command(
     "explain",
@@ -126,6 +152,16 @@ program = Program(
     epilog="Exit status: 0 done; 1 the model or a budget cannot be satisfied, or verification "
     "failed; 2 wrong usage; 3 a tool is missing. With --json errors are a JSON document too.",
     context_settings=CONTEXT,
-    commands=(COMPILE, _VERIFY, _BENCH, _REPORT, _UPDATE_WEIGHTS, _EXPLAIN, _BOARDS, _DOCTOR),
+    commands=(
+        COMPILE,
+        _VERIFY,
+        _BENCH,
+        _REPORT,
+        _UPDATE_WEIGHTS,
+        _TUNE,
+        _EXPLAIN,
+        _BOARDS,
+        _DOCTOR,
+    ),
 )
 click.version_option(__version__, prog_name=NAME, message="%(prog)s %(version)s")(program)

@@ -18,6 +18,7 @@ from edgeconv.choose.storage import EVERY_LAYER, OUTPUT
 from edgeconv.closing import Closing
 from edgeconv.codegen.port_names import port_names
 from edgeconv.deciding.faster import with_faster
+from edgeconv.deciding.fusing import by_price
 from edgeconv.deciding.less_flash import less_flash
 from edgeconv.deciding.less_ram import taking_turns, tightened, ways
 from edgeconv.deciding.made_int8 import MadeInt8
@@ -32,6 +33,7 @@ from edgeconv.memory.link import kept_free
 from edgeconv.memory.sizes import Overhead, Sizes
 from edgeconv.ops import operators
 from edgeconv.options import CompileOptions
+from edgeconv.price.measured import Measured
 from edgeconv.progress import Tell, nobody
 from edgeconv.report import accuracy
 from edgeconv.report.text import budget_lines
@@ -49,16 +51,19 @@ def decide(options: CompileOptions, tell: Tell = nobody) -> Decided:
 class Decider(Closing):
     """Decides about one model; again, once it is known what the program takes beside its data.
 
-    Raises EdgeconvError for a model or board that cannot be read.
+    ``measured``: times that are better known than predicted.  Raises EdgeconvError for a model or
+    board that cannot be read.
     """
 
-    def __init__(self, options: CompileOptions, tell: Tell = nobody) -> None:
+    def __init__(
+        self, options: CompileOptions, tell: Tell = nobody, measured: Measured | None = None
+    ) -> None:
         self.options, self.tell = options, tell
         self._learnt: list[Overhead] = []
         self.board = boards.load(options.board)
         bare_metal = self.board.bare_metal
         filtering = MinimalFiltering(options, tell, bare_metal=bare_metal)
-        self.planner = Planner(options, self.board, filtering)
+        self.planner = Planner(options, self.board, filtering, measured)
         tell("reading the model")
         graph = frontend.load(options.model, input_shapes=options.input_shapes, cut_at=options.cut)
         tell("simplifying the graph")
@@ -153,6 +158,7 @@ class Decider(Closing):
             plain = min(turning, key=lambda each: each.sizes.ram.total)
             short = short and planner.exceeded(plain)
         if not (wished or calibrated or short):
+            plain = by_price(planner, plain) if turns and not wanted else plain
             unused = (_UNUSED,) if options.calibration else ()
             plain = replace(plain, notes=(*plain.notes, *unused))
             decided = with_faster(planner, self.graph, planner.decided(plain))

@@ -11,9 +11,8 @@ from edgeconv.budget.tables import Objective
 from edgeconv.calibration.sqnr import Accuracy
 from edgeconv.choose.storage import INT8, by_kind
 from edgeconv.deciding.planning import Decided
-from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.frontend.fingerprint import sha256
-from edgeconv.frontend.saving import save, unsaved
+from edgeconv.frontend.saving import save
 from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph
 from edgeconv.ir.grids import rounded_to
@@ -57,38 +56,28 @@ def asked(options: CompileOptions, graph: Graph) -> bool:
 
 
 def possible(graph: Graph) -> bool:
-    """Whether a network has something to make int8, nothing that is rounded already, and no
-    operator that is not written as ONNX again."""
-    weighted = any(node.op in WEIGHTED for node in graph.nodes)
-    return weighted and not rounded_to(graph) and not unsaved(graph)
+    """Whether a network has something to make int8, and nothing that is rounded already."""
+    return any(node.op in WEIGHTED for node in graph.nodes) and not rounded_to(graph)
 
 
-def require_saved(graph: Graph) -> None:
-    """Raises EdgeconvError for the nodes because of which a network is not made int8."""
-    if left := unsaved(graph):
-        raise EdgeconvError(
-            "the network cannot be made int8",
-            where=f"{graph.name}, node {left[0].name!r}",
-            got=", ".join(sorted({node.op for node in left})),
-            rule="such operators have no int8 form here",
-            hint=f"end it before them with --output {left[0].inputs[0]}, or leave int8 out of "
-            "--storage",
-            code=Exit.USAGE,
-        )
-
-
-def pretended_int8(graph: Graph, target: Target, storage: Mapping[str, str]) -> Graph:
-    """``graph`` with grids of no meaning: what it would take if it were int8."""
-    return passes.optimise(pretended(graph, target, storage))
+def pretended_int8(
+    graph: Graph,
+    target: Target,
+    storage: Mapping[str, str],
+    kept: frozenset[str] = frozenset(),
+) -> Graph:
+    """``graph`` with grids of no meaning: what it would take if it were int8 but for ``kept``."""
+    return passes.optimise(pretended(graph, target, storage, kept))
 
 
 def saved_by_layer(plain: Decided, pretended: Decided, objective: Objective) -> dict[str, float]:
     """What a layer is predicted to take less in integers: of time, or bytes of filters."""
-    now, then = (_by_layer(each, objective) for each in (plain, pretended))
+    now, then = (by_layer(each, objective) for each in (plain, pretended))
     return {name: value - then[name] for name, value in now.items() if name in then}
 
 
-def _by_layer(decided: Decided, objective: Objective) -> dict[str, float]:
+def by_layer(decided: Decided, objective: Objective) -> dict[str, float]:
+    """What every layer takes of what is to be small."""
     layers = [decided.choice.layers[index] for index in decided.memory.order]
     if objective is Objective.MEMORY:
         return {each.node.name: sum(blob.bytes for blob in each.blobs) for each in layers}

@@ -15,6 +15,7 @@ from edgeconv.choice_notes import computing_notes
 from edgeconv.choose.storage import INT8
 from edgeconv.closing import Closing
 from edgeconv.deciding import int8_model
+from edgeconv.deciding.fusing import by_price
 from edgeconv.deciding.int8_model import Int8Model
 from edgeconv.deciding.less_ram import taking_turns
 from edgeconv.deciding.objective import better, require_prediction
@@ -23,6 +24,7 @@ from edgeconv.fitting import require_labels
 from edgeconv.ir.graph import Graph
 from edgeconv.options import CompileOptions
 from edgeconv.progress import Tell, nobody
+from edgeconv.quantising.by_price import Costs, border, kept_real
 from edgeconv.quantising.quantiser import Quantiser
 
 
@@ -35,6 +37,7 @@ class MadeInt8(Closing):
         self._quantiser: Quantiser | None = None
         self._folder: TemporaryDirectory[str] | None = None
         self._model: Int8Model | None = None
+        self._real: Decided | None = None
         self._tried = False
 
     def close(self) -> None:
@@ -62,56 +65,90 @@ class MadeInt8(Closing):
 
     def decided(self, plain: Callable[[Graph], Draft], turns: bool) -> Decided | None:
         """The decisions with the network made int8; None where that is not asked for and not
-        predicted to be better, or where it loses too much or does not fit.  Raises EdgeconvError
-        where it is asked for and has operators that are not made int8.
+        predicted to be better, or where it loses too much or does not fit.
 
         ``plain``: kernels and memory for a graph.  ``turns``: layers may take turns.
         """
         options, planner = self.options, self.planner
-        if self._asked and options.calibration:
-            int8_model.require_saved(self.graph)
         possible = int8_model.possible(self.graph) and not options.truncate
         if not (options.calibration and possible and (self._asked or options.limited)):
             return None
         if not self._tried:
             self._tried = True
-            saved = self._saved(plain)
-            if saved is not None:
-                self._model = self._made(options.calibration, saved)
+            worth = self._worth(plain)
+            if worth is not None:
+                self._model = self._made(options.calibration, *worth)
         if self._model is None:
             return None
         draft = plain(self._model.graph)
         short = planner.exceeded(draft)
         if turns and (short or options.objective == Objective.MEMORY.value):
             draft = taking_turns(planner, draft)
-        if planner.exceeded(draft) and not self._asked:
+        elif turns:
+            draft = by_price(planner, draft)
+        decided = planner.decided(draft)
+        if not self._asked and (planner.exceeded(draft) or not self._gains(decided)):
             return None
-        return self._model.into(planner.decided(draft), self.objective.value)
+        return self._model.into(decided, self.objective.value)
 
-    def _saved(self, plain: Callable[[Graph], Draft]) -> dict[str, float] | None:
-        """By layer what it saves in integers; None where all of them together are not predicted to
-        be better, unless the user asks for them."""
-        options, planner, storage = self.options, self.planner, self.options.storage
-        pretended = int8_model.pretended_int8(self.graph, self.board.target, storage)
-        without = {key: form for key, form in storage.items() if form != INT8}
-        plainly = Planner(replace(options, storage=without), self.board, planner.filtering)
-        in_float32 = plainly.draft(self.graph, Allowed(), without)
-        now, then = planner.decided(in_float32), planner.decided(plain(pretended))
+    def _worth(
+        self, plain: Callable[[Graph], Draft]
+    ) -> tuple[dict[str, float], frozenset[str]] | None:
+        """By layer what it saves in integers, and the tensors that stay float32; None where no such
+        network is predicted to be better, unless the user asks for it."""
+        planner, target, storage = self.planner, self.board.target, self.options.storage
+        self._real = self._in_float32()
+        now = self._real
+        then = planner.decided(plain(int8_model.pretended_int8(self.graph, target, storage)))
+        kept: frozenset[str] = frozenset()
         if not self._asked:
             if self.objective is Objective.ENERGY:
-                require_prediction(in_float32, self.board, self.objective)
-            fits = not planner.exceeded(in_float32)
-            computing = computing_notes(in_float32.choice)
-            if computing or (fits and not better(then, now, self.objective)):
+                require_prediction(now, self.board, self.objective)
+            if computing_notes(now.choice):
                 return None
-        return int8_model.saved_by_layer(now, then, self.objective)
+            if self.objective is not Objective.MEMORY:
+                then, kept = self._cheapest(now, then, plain)
+            if not self._gains(then):
+                return None
+        return int8_model.saved_by_layer(now, then, self.objective), kept
 
-    def _made(self, path: Path, saved: Mapping[str, float]) -> Int8Model | None:
-        """The network made int8 within the limits."""
+    def _in_float32(self) -> Decided:
+        """The decisions with what the user does not want to be int8."""
+        options, planner = self.options, self.planner
+        without = {key: form for key, form in options.storage.items() if form != INT8}
+        plainly = Planner(
+            replace(options, storage=without), self.board, planner.filtering, planner.measured
+        )
+        return planner.decided(plainly.draft(self.graph, Allowed(), without))
+
+    def _gains(self, decided: Decided) -> bool:
+        """Whether it is better than float32, or that does not fit."""
+        assert self._real
+        return self.planner.exceeded(self._real) or better(decided, self._real, self.objective)
+
+    def _cheapest(
+        self, now: Decided, then: Decided, plain: Callable[[Graph], Draft]
+    ) -> tuple[Decided, frozenset[str]]:
+        """``then``, or a network with tensors that stay float32 if that is better, and these."""
+        planner, target, storage = self.planner, self.board.target, self.options.storage
+        costs = Costs(*(int8_model.by_layer(each, self.objective) for each in (now, then)))
+        between = border(self.graph, target, planner.machine)
+        kept = kept_real(self.graph, target, storage, costs, between)
+        if not kept:
+            return then, kept
+        mixed = planner.decided(plain(int8_model.pretended_int8(self.graph, target, storage, kept)))
+        fits = planner.exceeded(then) or not planner.exceeded(mixed)
+        better_so = fits and better(mixed, then, self.objective)
+        return (mixed, kept) if better_so else (then, frozenset())
+
+    def _made(
+        self, path: Path, saved: Mapping[str, float], kept: frozenset[str]
+    ) -> Int8Model | None:
+        """The network made int8 within the limits, but for the tensors ``kept``."""
         options, graph = self.options, self.graph
         found = samples.load(path, graph)
         require_labels(found, options.max_drop)
-        quantiser = Quantiser(graph, self.board.target, found, options.storage, self.tell)
+        quantiser = Quantiser(graph, self.board.target, found, options.storage, self.tell, kept)
         self._quantiser, self._folder = quantiser, TemporaryDirectory(prefix="edgeconv-int8-")
         folder = Path(self._folder.name)
         return int8_model.make(

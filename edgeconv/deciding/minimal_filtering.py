@@ -23,7 +23,6 @@ from edgeconv.choose.winograd import (
 )
 from edgeconv.deciding.output_error import OutputError
 from edgeconv.frontend.running import EngineRefusesError, has_runtime
-from edgeconv.frontend.saving import unsaved
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.graph import Graph
 from edgeconv.ir.grids import rounded_to
@@ -124,8 +123,7 @@ class MinimalFiltering:
             except EngineRefusesError:
                 if self.options.winograd_error is not None:
                     raise
-                left = ", ".join(sorted({node.op for node in unsaved(graph)}))
-                self._unknown = f"is not given {left} here" if left else "refuses the network"
+                self._unknown = "refuses the network"
         return self.forms(graph) != before
 
     def _measure(self, graph: Graph) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +11,9 @@ import numpy.typing as npt
 
 from edgeconv.algorithms.problem import problem_of
 from edgeconv.algorithms.winograd.emulation import convolved
+from edgeconv.element_types import FLOAT32
 from edgeconv.frontend.running import prepared
+from edgeconv.ir.decisions import Decisions, decisions
 from edgeconv.ir.graph import Epilogue, Graph, Node
 from edgeconv.ir.minimal_filter import Nested
 from edgeconv.names import untaken
@@ -36,18 +38,22 @@ class OutputError:
 
     Every sample is run once as it is.  What a layer's form makes of the numbers that it reads there
     is then added to its sums, as the difference to what they were, in one more run: errors are so
-    small that how one changes another's does not matter.
+    small that how one changes another's does not matter.  Where outputs depend on decisions, which
+    a rounding turns over, what these read is judged in their place.
     Raises EdgeconvError as `running.prepared`.
     """
 
     def __init__(
         self, graph: Graph, layers: Sequence[Node], samples: Iterable[Mapping[str, Array]]
     ) -> None:
-        watched, self._layers = _watched(graph, {node.name for node in layers})
+        found = decisions(graph)
+        made = dict.fromkeys(name for name in graph.outputs if name not in graph.inputs)
+        undecided = (name for name in made if name not in found.decided)
+        real = (name for name in undecided if graph[name].dtype == FLOAT32)
+        judged = list(dict.fromkeys((*real, *found.read)))
+        watched, self._layers = _watched(graph, {node.name for node in layers}, judged)
+        self._judged = [*judged, *_decided_upon(self._layers.values(), found)]
         self._graph, self._run = graph, prepared(watched)
-        outputs = dict.fromkeys(graph.outputs)
-        made = [name for name in outputs if name not in graph.inputs]
-        self._judged = [name for name in made if graph[name].dtype == "float32"]
         nothing = {
             each.error: np.zeros(graph[each.node.output].shape, np.float32)
             for each in self._layers.values()
@@ -90,9 +96,18 @@ class OutputError:
         return made
 
 
-def _watched(graph: Graph, wanted: set[str]) -> tuple[Graph, dict[str, _Layer]]:
-    """``graph`` with an input that is added to the sums of every layer of ``wanted``, with these
-    sums and what the layers read among its outputs."""
+def _decided_upon(layers: Iterable[_Layer], found: Decisions) -> Iterator[str]:
+    """The sums of layers whose own epilogue decides."""
+    for layer in layers:
+        if layer.node.output in found.decided and layer.node.inputs[0] not in found.decided:
+            yield layer.sums
+
+
+def _watched(
+    graph: Graph, wanted: set[str], judged: Iterable[str]
+) -> tuple[Graph, dict[str, _Layer]]:
+    """``graph`` with an input that is added to the sums of every layer of ``wanted``.  Its outputs
+    are these sums, what the layers read, and ``judged``."""
     nodes: list[Node] = []
     layers: dict[str, _Layer] = {}
     tensors, taken = dict(graph.tensors), set(graph.tensors)
@@ -112,7 +127,7 @@ def _watched(graph: Graph, wanted: set[str]) -> tuple[Graph, dict[str, _Layer]]:
         nodes.append(Node(error, "Binary", (sums, error), (result,), {"kind": "add"}))
         if not whole:
             nodes.append(Node(added, "Unary", (added,), node.outputs, epilogue=node.epilogue))
-    read = {each.node.inputs[0]: None for each in layers.values()} | dict.fromkeys(graph.outputs)
+    read = {each.node.inputs[0]: None for each in layers.values()} | dict.fromkeys(judged)
     seen = [name for name in read if name not in graph.inputs]
     return (
         replace(

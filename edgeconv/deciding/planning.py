@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from math import inf
 
 from edgeconv import choose, memory
 from edgeconv.board import Board
@@ -17,20 +18,23 @@ from edgeconv.choice_notes import (
     minimal_filter_notes,
     port_notes,
     thread_notes,
+    tuned_notes,
 )
 from edgeconv.choose.sharing import share_out
-from edgeconv.choose.storage import INT8, NO_RESULT, OUTPUT
+from edgeconv.choose.storage import NO_RESULT, OUTPUT, ROUNDED
 from edgeconv.codegen.emit import weight_image
 from edgeconv.deciding.minimal_filtering import MinimalFiltering
 from edgeconv.fitting import Found
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.graph import Graph
 from edgeconv.ir.memory import MemoryMap
+from edgeconv.measured import load
 from edgeconv.memory.sizes import Budgets, Overhead, Sizes, planned_sizes
 from edgeconv.options import CompileOptions
 from edgeconv.predict import Prediction, predict
 from edgeconv.price import Machine, machine_of
 from edgeconv.price.energy import reads_flash, usable
+from edgeconv.price.measured import Measured
 from edgeconv.report import document
 from edgeconv.report.document import Facts, Report
 from edgeconv.storage.base import FLOAT32
@@ -41,11 +45,13 @@ class Allowed:
     """Kernels that may be chosen: ``workspace``: bytes at most by layer; ``integers``: layers whose
     results are stored as the int8 that a quantised model has rounded them to, None: those where
     that is predicted to be faster.  Both as `choose.select` takes them.  ``winograd``: layers that
-    may be computed by minimal filtering, beside those that the user names; None: all."""
+    may be computed by minimal filtering, beside those that the user names; None: all.
+    ``flash``: bytes that the constants of all layers may take."""
 
     workspace: Mapping[str, int] = field(default_factory=dict)
     integers: frozenset[str] | None = NO_RESULT
     winograd: frozenset[str] | None = None
+    flash: float = inf
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,13 +93,20 @@ class Planner:
     """Plans for what the user asks for, on one board; raises UsageError as `team_of`.
 
     ``overhead``: what a built program is known to take beside.  ``filtering``: of the network,
-    where another planner knows it.
+    where another planner knows it.  ``measured``: asked for times instead of the user's files.
+    Raises EdgeconvError as `measured.load` where the user names some.
     """
 
     def __init__(
-        self, options: CompileOptions, board: Board, filtering: MinimalFiltering | None = None
+        self,
+        options: CompileOptions,
+        board: Board,
+        filtering: MinimalFiltering | None = None,
+        measured: Measured | None = None,
     ) -> None:
         self.options, self.board = options, board
+        self._times = load(options.tuned, board) if options.tuned else None
+        self.measured = measured or self._times
         self.team = team_of(board, options.threads)
         self.io = options.io_on(bare_metal=board.bare_metal)
         self.filtering = filtering or MinimalFiltering(options, bare_metal=board.bare_metal)
@@ -115,11 +128,12 @@ class Planner:
         waiting takes some: otherwise all kernels of the same bytes would be as good, or their time
         decides anyhow."""
         board = self.board
-        machine = replace(machine_of(board.target), team=self.team)
+        known = machine_of(board.target)
+        machine = replace(known, team=self.team, measured=self.measured)
         energy = usable(board) if self.options.objective == Objective.ENERGY.value else None
         if not energy or not energy.idle:
             return machine
-        return replace(machine, energy=energy, reads_flash=reads_flash(board))
+        return replace(machine, energy=energy, reads_flash=reads_flash(board), measured=None)
 
     def draft(self, graph: Graph, allowed: Allowed, storage: Mapping[str, str]) -> Draft:
         """Kernels for ``storage``, the formats by layer, and their memory.
@@ -146,6 +160,7 @@ class Planner:
             workspace=allowed.workspace,
             machine=self.machine,
             minimal_filters=self.filtering.forms(graph, allowed.winograd),
+            flash=allowed.flash,
         )
         return share_out(choice, board.target, self.machine)
 
@@ -162,6 +177,7 @@ class Planner:
             *integer_notes(choice, storage),
             *port_notes(choice, self.options.io),
             *thread_notes(choice, self.options.threads),
+            *tuned_notes(choice, self._times, timed=board.macs_per_cycle is not None),
         )
         return Draft(
             allowed=allowed,
@@ -199,5 +215,5 @@ class Planner:
 
 def _pinned(storage: Mapping[str, str]) -> dict[str, str]:
     """Formats of results that lose nothing and that the user wants: nothing searches for them."""
-    lossless = (FLOAT32, INT8)
+    lossless = (FLOAT32, *ROUNDED.values())
     return {k: form for k, form in storage.items() if k.endswith(OUTPUT) and form in lossless}

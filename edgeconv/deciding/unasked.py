@@ -28,7 +28,7 @@ def with_filtering(planner: Planner, graph: Graph, plain: Decided) -> Decided:
     asked = replace(options, winograd_error=DEFAULT_ERROR)
     # The error at the outputs is measured when it is asked for.
     filtering = MinimalFiltering(asked, bare_metal=planner.board.bare_metal, measure=False)
-    other_planner = Planner(asked, planner.board, filtering)
+    other_planner = Planner(asked, planner.board, filtering, planner.measured)
     other_planner.overhead = planner.overhead
     try:
         other = other_planner.draft(graph, plain.allowed, options.storage)

@@ -25,7 +25,7 @@ from edgeconv.calibration.engine import Engine
 from edgeconv.calibration.rounding import stored
 from edgeconv.calibration.samples import Samples
 from edgeconv.calibration.sqnr import Accuracy
-from edgeconv.choose.storage import INT8, by_kind, storable, tensor_formats, weight_formats
+from edgeconv.choose.storage import ROUNDED, by_kind, storable, tensor_formats, weight_formats
 from edgeconv.errors import EdgeconvError, UsageError
 from edgeconv.fitting.measured import Measured, output_keys
 from edgeconv.ir.choice import Choice
@@ -292,7 +292,7 @@ class Search:
             given = self.outputs.get(writers[name].name, self.outputs.get("*"))
             coarser = [FLOAT32, *_coarser(tensor_formats(), units=True)]
             # Those that int8 is possible for are not among them.
-            found[name] = [given] if given and given != INT8 else coarser
+            found[name] = [given] if given and given not in ROUNDED.values() else coarser
         return found
 
     def _limits(self, ram: int | None, flash: int | None) -> Limits:

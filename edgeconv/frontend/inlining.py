@@ -36,6 +36,17 @@ def inlined_branch(
     return _inlined(graph.node, mapping, outputs, prefix, {})
 
 
+def inlined_body(
+    graph: onnx.GraphProto, given: Iterable[str], prefix: str
+) -> tuple[list[onnx.NodeProto], list[str]]:
+    """The nodes of a body or branch whose inputs are ``given``, and the names of its outputs; for
+    its constants see ``branch_constants``."""
+    mapping = {t.name: f"{prefix}/{t.name}" for t in graph.initializer}
+    mapping.update(zip((value.name for value in graph.input), given, strict=True))
+    nodes = _inlined(graph.node, mapping, {}, prefix, {})
+    return nodes, [mapping.get(value.name, value.name) for value in graph.output]
+
+
 def branch_constants(graph: onnx.GraphProto, prefix: str) -> dict[str, onnx.TensorProto]:
     """The constants of a branch under the names that its inlined nodes use."""
     return {f"{prefix}/{tensor.name}": tensor for tensor in graph.initializer}

@@ -74,6 +74,7 @@ def load(
         if name in walk.rounded:
             walk.problems.sums(name)
     walk.problems.check(path, lambda: _where_to_cut(walk, inputs, outputs))
+    _check_tensors(path, walk, outputs)
     notes = [*said, *notes, *walk.dequantised.notes]
     return _finished(path, walk, inputs, outputs, notes, digest)
 
@@ -143,6 +144,18 @@ def _types_inside(
         return {}
     kinds = {name: walk.type_of(name) for name in asked}
     return {name: kind for name, kind in kinds.items() if kind is not None}
+
+
+def _check_tensors(path: Path, walk: Walk, outputs: Sequence[str]) -> None:
+    """EdgeconvError for an output that is a sequence."""
+    if several := [name for name in outputs if name in walk.sequences.elements]:
+        raise EdgeconvError(
+            "the model cannot be compiled",
+            where=str(path),
+            got=f"output {several[0]!r}, which is a sequence",
+            rule="outputs are tensors",
+            hint="name those before it with --output",
+        )
 
 
 def _invalid(path: Path, got: str, rule: str) -> EdgeconvError:

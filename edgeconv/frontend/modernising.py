@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import onnx
-from onnx import version_converter
+from onnx import shape_inference, version_converter
 
 from edgeconv.errors import EdgeconvError
 from edgeconv.frontend.model_file import ModelFile
 from edgeconv.frontend.names import opset_versions
 from edgeconv.frontend.visit import INVALID
+from edgeconv.names import untaken
 
 
 def modernised(file: ModelFile, oldest: int) -> tuple[ModelFile, tuple[str, ...]]:
@@ -23,6 +24,7 @@ def modernised(file: ModelFile, oldest: int) -> tuple[ModelFile, tuple[str, ...]
         whole = onnx.load(file.path)
         onnx.checker.check_model(whole)
         model = version_converter.convert_version(whole, oldest)
+        _spread_slopes(model)
     except (*INVALID, OSError) as error:
         raise EdgeconvError(
             "the model cannot be read",
@@ -33,3 +35,26 @@ def modernised(file: ModelFile, oldest: int) -> tuple[ModelFile, tuple[str, ...]
         ) from None
     note = f"opset {opset} is converted to {oldest} by onnx.version_converter"
     return replace(file, model=model), (note,)
+
+
+def _spread_slopes(model: onnx.ModelProto) -> None:
+    """Slopes of PRelu, which before opset 7 are one per channel: the converter leaves them as they
+    are, and they would be those of the last dimension."""
+    graph = shape_inference.infer_shapes(model).graph
+    known = [*graph.input, *graph.value_info, *graph.output]
+    ranks = {value.name: len(value.type.tensor_type.shape.dim) for value in known}
+    constants = {tensor.name: tensor for tensor in model.graph.initializer}
+    for node in model.graph.node:
+        if node.op_type != "PRelu" or len(node.input) != 2:
+            continue
+        slope = constants.get(node.input[1])
+        rank = ranks.get(node.input[0], 0)
+        if slope is None or len(slope.dims) != 1 or slope.dims[0] == 1 or rank < 3:
+            continue
+        column = onnx.TensorProto()
+        column.CopyFrom(slope)
+        column.name = untaken(f"{slope.name}/by_channel", constants, ranks)
+        column.dims.extend([1] * (rank - 2))
+        constants[column.name] = column
+        model.graph.initializer.append(column)
+        node.input[1] = column.name

@@ -11,7 +11,7 @@ from edgeconv.names import told_apart
 
 _NAMES = 3  # how many nodes of one kind are named
 _LENGTH = 60  # characters of a name that are shown
-_COMPUTED = "real numbers, integers of 8 to 64 bits and bool are computed"
+_COMPUTED = "real numbers, integers of 2 to 64 bits and bool are computed"
 
 _OUTPUTS = "no type that is computed; it is the same in every run: name the others with --output"
 
@@ -75,13 +75,7 @@ class Problems:
                 for (operator, reason), names in self._nodes.items()
             ),
             *(
-                _line(
-                    f"{dtype} values at run time",
-                    "tensor",
-                    names,
-                    _COMPUTED,
-                    ways_out.of_type(dtype),
-                )
+                _line(f"{dtype} values at run time", "tensor", names, _COMPUTED, "")
                 for dtype, names in self._types.items()
             ),
             *(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -37,15 +37,15 @@ class Written:
         self._taken.add(name)
         return name
 
-    def node(self, op_type: str, inputs: tuple[str, ...], output: str, **attrs: Any) -> None:
+    def node(self, op_type: str, inputs: Sequence[str], *outputs: str, **attrs: Any) -> None:
         """Add a node, which is called after the graph's; those that dequantise constants after
         their output."""
         while inputs and not inputs[-1]:
             inputs = inputs[:-1]
         constant = op_type == "DequantizeLinear" and "axis" in attrs
-        name = untaken(output if constant else self.calling, self._nodes)
+        name = untaken(outputs[0] if constant else self.calling, self._nodes)
         self._nodes.add(name)
-        self.nodes.append(helper.make_node(op_type, inputs, [output], name=name, **attrs))
+        self.nodes.append(helper.make_node(op_type, inputs, outputs, name=name, **attrs))
 
     def constant(self, hint: str, value: Any) -> str:
         """Add a constant under a name made from ``hint``."""
@@ -58,7 +58,7 @@ class Written:
         value = self.graph[name].data
         if value is not None and name not in self._present:
             self._present.add(name)
-            self.constants.append(numpy_helper.from_array(np.ascontiguousarray(value), name))
+            self.constants.append(numpy_helper.from_array(np.array(value, order="C"), name))
         return name
 
     def dequantised(self, hint: str, count: Values, units: npt.NDArray[np.float32]) -> str:
@@ -74,7 +74,7 @@ class Written:
 Save = Callable[[Written, Node, tuple[str, ...], str], None]
 
 
-def _window(node: Node) -> dict[str, Any]:
+def window(node: Node) -> dict[str, Any]:
     """Without what is ONNX's default, which some engines do not know otherwise."""
     attrs = node.attrs
     names = {"kernel": "kernel_shape", "strides": "strides", "dilations": "dilations"}
@@ -85,7 +85,7 @@ def _window(node: Node) -> dict[str, Any]:
 
 
 def _conv(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> None:
-    written.node("Conv", inputs, y, group=int(node.attrs["groups"]), **_window(node))
+    written.node("Conv", inputs, y, group=int(node.attrs["groups"]), **window(node))
 
 
 def _dense(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> None:
@@ -115,7 +115,7 @@ def _pool(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> None
         )
     ]
     counted = {} if most else {"count_include_pad": int(node.attrs["count_include_pad"])}
-    attrs = {**_window(node), **counted, "ceil_mode": int(list(out) != floor)}
+    attrs = {**window(node), **counted, "ceil_mode": int(list(out) != floor)}
     written.node("MaxPool" if most else "AveragePool", inputs, y, **attrs)
 
 
@@ -176,7 +176,8 @@ def _slice(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> Non
 
 def _pad(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> None:
     pads = written.constant(f"{y}/pads", np.array(node.attrs["pads"], np.int64))
-    value = written.constant(f"{y}/value", np.float32(node.attrs.get("value", 0.0)))
+    kind = written.graph[node.output].dtype
+    value = written.constant(f"{y}/value", np.asarray(node.attrs.get("value", 0.0), kind))
     written.node("Pad", (*inputs, pads, value), y, mode=str(node.attrs["mode"]))
 
 
@@ -196,6 +197,9 @@ def _scaled(op_type: str) -> Save:
     def save(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> None:
         encoding: Encoding = integers_of(node)
         whole = node.output if op_type == "QuantizeLinear" else node.inputs[0]
+        if op_type == "QuantizeLinear" and written.graph[whole].dtype == "int32":
+            _rounded_to_int32(written, encoding, inputs[0], y)
+            return
         shape = () if encoding.is_per_tensor else (-1,)
         scale = np.array(encoding.scale, np.float32).reshape(shape)
         zero = np.array(encoding.zero, written.graph[whole].dtype).reshape(shape)
@@ -204,6 +208,20 @@ def _scaled(op_type: str) -> Save:
         written.node(op_type, (*inputs[:1], *given), y, **axis)
 
     return save
+
+
+def _rounded_to_int32(written: Written, encoding: Encoding, x: str, y: str) -> None:
+    """Of whole sums, which are no more than float32 counts to; ONNX has no QuantizeLinear of it."""
+    assert encoding.is_per_tensor, encoding
+    parts = [written.fresh(f"{y}/{what}") for what in ("steps", "whole", "moved")]
+    scale, zero = (
+        written.constant(f"{y}/{what}", np.float32(number))
+        for what, number in (("scale", encoding.scale[0]), ("zero_point", encoding.zero[0]))
+    )
+    written.node("Div", (x, scale), parts[0])
+    written.node("Round", parts[:1], parts[1])
+    written.node("Add", (parts[1], zero), parts[2])
+    written.node("Cast", parts[2:], y, to=onnx.TensorProto.INT32)
 
 
 def _named(op_type: str, *attributes: str) -> Save:
@@ -244,27 +262,5 @@ SAVED: Mapping[str, Save] = MappingProxyType(
         "Tile": _repeated,
         "Transpose": _named("Transpose", "perm"),
         "Unary": _named("Identity"),
-    }
-)
-
-# Of integers, of order and of positions, and what is rounded as it runs: a network that has one is
-# not made int8, and what minimal filtering changes of its outputs is not measured.
-NOT_SAVED = frozenset(
-    {
-        "BitCast",
-        "ConvTranspose",
-        "Counted",
-        "Cumulative",
-        "DynamicConv",
-        "DynamicDense",
-        "DynamicQuantise",
-        "Elementwise",
-        "First",
-        "GatherElements",
-        "GatherND",
-        "Pick",
-        "ScatterElements",
-        "ScatterND",
-        "Top",
     }
 )

@@ -7,23 +7,30 @@ of the product of both scales as int32: the QDQ format, as ``onnxruntime.quantiz
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
 import onnx
 from onnx import helper, numpy_helper
 
+from edgeconv.array_types import array_type
 from edgeconv.encoding import FLOAT32, INT4, INT8, Encoding
 from edgeconv.frontend.saved_activations import activation, table
-from edgeconv.frontend.saved_nodes import NOT_SAVED, SAVED, Written
+from edgeconv.frontend.saved_elements import SAVED_ELEMENTS, opset_of
+from edgeconv.frontend.saved_nodes import SAVED, Save, Written
+from edgeconv.frontend.saved_recurrent import recurrent
 from edgeconv.ir.activation import NONE, Activation
 from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.grids import rounded_to
 
 OPSET = 20  # with Gelu; QuantizeLinear of int8 is as it was in 13
-IR_VERSION = 9  # of the file: what goes with that opset
+WRITERS: Mapping[str, Save] = MappingProxyType(
+    {**SAVED, **SAVED_ELEMENTS, "Recurrent": recurrent, "Table": table}
+)
 _MOST = 2**31 - 1  # of an int32 bias
 
 
@@ -38,7 +45,8 @@ def save(graph: Graph, path: Path) -> None:
 def model_of(graph: Graph) -> onnx.ModelProto:
     """``graph`` as a model; tensors keep their names.
 
-    Raises ValueError for an operator that has no ONNX form, a defect of the tool.
+    Raises KeyError for an operator, ValueError for an activation that has no ONNX form: a defect
+    of the tool.
     """
     writer = _Writer(graph)
     for node in graph.nodes:
@@ -50,19 +58,14 @@ def model_of(graph: Graph) -> onnx.ModelProto:
         [_value(graph[name]) for name in graph.outputs],
         writer.written.constants,
     )
-    opsets = [helper.make_opsetid("", OPSET)]
+    opsets = [helper.make_opsetid("", opset_of(graph, OPSET))]
     model = helper.make_model(made, opset_imports=opsets, producer_name="edgeconv")
-    model.ir_version = IR_VERSION
+    model.ir_version = helper.find_min_ir_version_for(opsets)
     return model
 
 
-def unsaved(graph: Graph) -> tuple[Node, ...]:
-    """The nodes whose operators are not written as ONNX."""
-    return tuple(node for node in graph.nodes if node.op in NOT_SAVED)
-
-
 def _value(tensor: Tensor) -> onnx.ValueInfoProto:
-    kind = helper.np_dtype_to_tensor_dtype(np.dtype(tensor.dtype))
+    kind = helper.np_dtype_to_tensor_dtype(array_type(tensor.dtype))
     return helper.make_tensor_value_info(tensor.name, kind, tensor.shape)
 
 
@@ -89,8 +92,7 @@ class _Writer:
         last = node.inputs[0] if alone else names.pop(0)
         if not alone:
             inputs = self._filters(node) if node.op in WEIGHTED else self._operands(node)
-            saved = table if node.op == "Table" else SAVED[node.op]
-            saved(self.written, node, inputs, last)
+            WRITERS[node.op](self.written, node, inputs, last)
         for step, name in zip(steps, names, strict=True):
             if isinstance(step, str):
                 self.written.node("Add", (last, self.written.tensor(step)), name)

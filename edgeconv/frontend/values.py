@@ -23,7 +23,16 @@ from edgeconv.names import untaken
 from edgeconv.ops.base import Source
 
 # Where numpy calls an element type otherwise than ONNX does.
-_NUMPY_NAMES = {"float": "float32", "double": "float64"}
+_NUMPY_NAMES = {
+    "float": "float32",
+    "double": "float64",
+    "float4e2m1": "float4_e2m1fn",
+    "float8e4m3fn": "float8_e4m3fn",
+    "float8e4m3fnuz": "float8_e4m3fnuz",
+    "float8e5m2": "float8_e5m2",
+    "float8e5m2fnuz": "float8_e5m2fnuz",
+    "float8e8m0": "float8_e8m0fnu",
+}
 
 
 class Values:
@@ -65,13 +74,13 @@ class Values:
 
     def add_constant(self, hint: str, value: Array) -> str:
         """Add a constant under a name made from ``hint``; returns the name."""
-        name = self._fresh(hint)
+        name = self.fresh(hint)
         self.define(name, value)
         return name
 
     def add_tensor(self, hint: str, shape: Shape, like: Tensor) -> str:
         """Add an activation under a name made from ``hint``; returns the name."""
-        name = self._fresh(hint)
+        name = self.fresh(hint)
         self.tensors[name] = Tensor(name, tuple(shape), like.dtype)
         return name
 
@@ -108,7 +117,8 @@ class Values:
             self.tensors[name] = Tensor(name, shape, dtype)
         return computed
 
-    def _fresh(self, hint: str) -> str:
+    def fresh(self, hint: str) -> str:
+        """A name that no value has."""
         return untaken(hint, self.tensors, self._types, self._reserved)
 
     def type_of(self, name: str) -> onnx.TypeProto | None:

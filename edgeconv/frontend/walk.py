@@ -19,12 +19,15 @@ from edgeconv.frontend import (
     inlining,
     signature,
 )
+from edgeconv.frontend.control_flow import ControlFlow
 from edgeconv.frontend.definitions import DEFINED_IN, Definitions, row_of
 from edgeconv.frontend.inference import inferable
 from edgeconv.frontend.names import call_key, function_key, opset_versions
 from edgeconv.frontend.problems import Problems, RejectedNodeError
 from edgeconv.frontend.schedule import label, live_values, ordered, reads
+from edgeconv.frontend.sequences import Sequences
 from edgeconv.frontend.sources import schema_of, source_of
+from edgeconv.frontend.stated_shapes import ANY, before
 from edgeconv.frontend.values import Values, static_shape
 from edgeconv.frontend.visit import INVALID, Scope, Visit, body_of
 from edgeconv.frontend.weights import Weights
@@ -54,9 +57,12 @@ class Walk(Values):
         super().__init__(reserved)
         self.nodes: list[Node] = []
         self._weights = weights
-        self._stated = stated
+        self._control_flow = ControlFlow(self, weights)
+        self.sequences = Sequences(self)
+        self._stated = dict(stated)
         self._functions = {function_key(f): f for f in functions}
         self._names: set[str] = set()
+        self._prefixes: dict[str, str] = {}  # by node
         self.own: list[Visit] = []
         self._widening = Widening(self)
         self._definitions = Definitions(self.constant, self._dtype, self._shape, reserved)
@@ -67,7 +73,9 @@ class Walk(Values):
     def run(self, nodes: Sequence[onnx.NodeProto], scope: Scope, outputs: Collection[str]) -> None:
         """Import those of ``nodes`` that ``outputs`` depend on."""
         self._written = limits.held("model-nodes", self._written + len(nodes), "the model")
-        nodes = ordered(nodes, {*self.tensors, *self._types, *self._unknown})
+        known = {*self.tensors, *self._types, *self._unknown, *self.sequences.elements}
+        nodes = ordered(nodes, known)
+        self._stated = before(nodes, self._stated, lambda name: self._shape(name) == ())
         live = live_values(nodes, outputs)
         for node in nodes:
             if any(name in live for name in node.output):
@@ -85,12 +93,14 @@ class Walk(Values):
         self._names.add(name)
         return name
 
-    def _prefix(self, visit: Visit) -> str:
+    def prefix_of(self, visit: Visit) -> str:
         """What the values inside of ``visit`` are named under; no value of the model is."""
-        prefix = visit.name
-        while any(name.startswith(f"{prefix}/") for name in self._reserved):
-            prefix += ".body"
-        return prefix
+        if visit.name not in self._prefixes:
+            prefix = visit.name
+            while any(name.startswith(f"{prefix}/") for name in self._reserved):
+                prefix += ".body"
+            self._prefixes[visit.name] = prefix
+        return self._prefixes[visit.name]
 
     def _take(self, visit: Visit) -> None:
         """The first way that applies."""
@@ -98,7 +108,8 @@ class Walk(Values):
         self._check(visit)
         ways: tuple[Callable[[Visit], bool], ...] = (
             self._call_function,
-            self._choose_branch,
+            self._control_flow.take,
+            self.sequences.take,
             self._fold,
             self._define,
             self._import,
@@ -106,10 +117,11 @@ class Walk(Values):
         )
         if not any(way(visit) for way in ways):
             why = "not supported" if visit.schema else "unknown to ONNX in this opset"
-            self._refuse(visit, visit.said() or why)
+            self.refuse(visit, visit.said() or why)
         for name in visit.node.output:
-            if name in visit.live and not self._is_known(name):
-                self._refuse(visit, f"nothing in its definition writes its output {name}")
+            held = name in self.sequences.elements
+            if name in visit.live and not held and not self._is_known(name):
+                self.refuse(visit, f"nothing in its definition writes its output {name}")
 
     def _check(self, visit: Visit) -> None:
         """EdgeconvError when the node breaks its operator's signature."""
@@ -120,7 +132,7 @@ class Walk(Values):
         except INVALID as error:
             raise visit.invalid(str(error)) from None
 
-    def _refuse(self, visit: Visit, reason: str) -> None:
+    def refuse(self, visit: Visit, reason: str) -> None:
         """Note a problem, and what can be told of the outputs nevertheless."""
         self.problems.node(visit.operator, visit.scope.origin or visit.name, reason)
         self._skip(visit)
@@ -173,30 +185,10 @@ class Walk(Values):
         if key in scope.calls:
             raise visit.invalid("a function that calls itself", "functions must not be recursive")
         attributes = {a.name: a for a in (*function.attribute_proto, *node.attribute)}
-        nodes = inlining.inlined_function(function, node, attributes, self._prefix(visit))
+        nodes = inlining.inlined_function(function, node, attributes, self.prefix_of(visit))
         opsets = {**scope.opsets, **opset_versions(function.opset_import)}
         inner = Scope(opsets, scope.origin or visit.name, (*scope.calls, key))
         self.run(nodes, inner, visit.live)
-        return True
-
-    def _choose_branch(self, visit: Visit) -> bool:
-        """If with a constant condition: the nodes of the branch taken."""
-        if visit.node.op_type != "If" or visit.node.domain not in ("", "ai.onnx"):
-            return False
-        condition = self.constant(visit.node.input[0])
-        if condition is None:
-            self._refuse(visit, "its condition is computed at run time")
-            return True
-        if condition.dtype != np.bool_ or condition.size != 1:
-            got = f"a condition of {condition.dtype.name} {list(condition.shape)}"
-            raise visit.invalid(got, "a condition is one bool")
-        branches = {attribute.name: attribute.g for attribute in visit.node.attribute}
-        graph = branches["then_branch" if condition.all() else "else_branch"]
-        prefix = self._prefix(visit)
-        for name, tensor in inlining.branch_constants(graph, prefix).items():
-            self.define(name, self._weights.array(tensor))
-        nodes = inlining.inlined_branch(graph, visit.node, prefix)
-        self.run(nodes, replace(visit.scope, origin=visit.scope.origin or visit.name), visit.live)
         return True
 
     def _fold(self, visit: Visit) -> bool:
@@ -242,12 +234,16 @@ class Walk(Values):
         kinds = self._infer(visit, schema)
         used = [name for name in node.output if name in visit.live]
         if all(self.constant(name) is not None for name in names):
-            self._refuse(visit, "its inputs are all constant, and it cannot be evaluated here")
+            self.refuse(visit, "its inputs are all constant, and it cannot be evaluated here")
             return True
-        kinds |= {name: self._stated[name] for name in used if self._shape_is_stated(name, kinds)}
+        kinds |= {
+            name: self._with_shape(name, kinds)
+            for name in used
+            if self._shape_is_stated(name, kinds)
+        }
         found = [static_shape(kinds[name]) if name in kinds else None for name in used]
         if None in found:
-            self._refuse(visit, "the shape of its output depends on values computed at run time")
+            self.refuse(visit, "the shape of its output depends on values computed at run time")
             return True
         for shape in found:
             if min(shape or (), default=0) < 0:
@@ -270,10 +266,19 @@ class Walk(Values):
         stated, found = self._stated.get(name), kinds.get(name)
         if stated is None or static_shape(stated) is None:
             return False
+        elements = stated.tensor_type.elem_type
         if found is None:
-            return True
-        same = found.tensor_type.elem_type == stated.tensor_type.elem_type
+            return elements != ANY
+        same = elements in (ANY, found.tensor_type.elem_type)
         return same and static_shape(found) is None
+
+    def _with_shape(self, name: str, kinds: Mapping[str, onnx.TypeProto]) -> onnx.TypeProto:
+        """The type that the model states, its elements what is known of them."""
+        kind = onnx.TypeProto()
+        kind.CopyFrom(self._stated[name])
+        if name in kinds:
+            kind.tensor_type.elem_type = kinds[name].tensor_type.elem_type
+        return kind
 
     def _import_node(self, visit: Visit, schema: onnx.defs.OpSchema, wanted: Sequence[str]) -> None:
         """Append the canonical nodes that make the outputs ``wanted``."""
@@ -282,7 +287,7 @@ class Walk(Values):
         made = [results.get(name, name) for name in wanted]
         importer, why = self._importer_of(node, made)
         if importer is None:
-            self._refuse(visit, why)
+            self.refuse(visit, why)
             return
         self._append(widened.before, visit)
         try:
@@ -290,7 +295,7 @@ class Walk(Values):
         except RejectedNodeError as error:
             self._reject(visit, error)
             return
-        self._append(self._widening.after(results), visit)
+        self._append(self._widening.after(widened), visit)
 
     def _importer_of(
         self, node: onnx.NodeProto, made: Sequence[str]
@@ -328,20 +333,25 @@ class Walk(Values):
         self._whole |= definition.whole
         self.rounded |= definition.rounded
         opsets = {**visit.scope.opsets, "": max(visit.scope.opsets.get("", 0), DEFINED_IN)}
-        inside = self._run_inside(visit, definition.nodes, opsets)
+        inside = self.run_inside(visit, definition.nodes, opsets, visit.live)
         if inside:
             reason = "; ".join(inside.lines())
             self.problems.node(visit.operator, visit.scope.origin or visit.name, reason)
         return True
 
-    def _run_inside(
-        self, visit: Visit, nodes: Sequence[onnx.NodeProto], opsets: Mapping[str, int]
+    def run_inside(
+        self,
+        visit: Visit,
+        nodes: Sequence[onnx.NodeProto],
+        opsets: Mapping[str, int],
+        outputs: Collection[str],
     ) -> Problems:
-        """Import ``nodes`` in place of ``visit``; what of them is unsupported."""
+        """Import those of ``nodes``, which are part of ``visit``, that ``outputs`` depend on; what
+        of them is unsupported."""
         outside, self.problems = self.problems, Problems()
         origin = visit.scope.origin or visit.name
         try:
-            self.run(nodes, replace(visit.scope, opsets=opsets, origin=origin), visit.live)
+            self.run(nodes, replace(visit.scope, opsets=opsets, origin=origin), outputs)
         finally:
             inside, self.problems = self.problems, outside
         return inside
@@ -365,9 +375,9 @@ class Walk(Values):
             if attribute.default_value.type
         }
         attributes |= {attribute.name: attribute for attribute in visit.node.attribute}
-        nodes = inlining.inlined_function(function, visit.node, attributes, self._prefix(visit))
+        nodes = inlining.inlined_function(function, visit.node, attributes, self.prefix_of(visit))
         opsets = {**visit.scope.opsets, **opset_versions(function.opset_import)}
-        inside = self._run_inside(visit, nodes, opsets)
+        inside = self.run_inside(visit, nodes, opsets, visit.live)
         if inside:
             # Not its parts are unsupported but the node itself.
             reason = "; ".join(inside.operators or inside.lines())

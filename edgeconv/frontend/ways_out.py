@@ -13,7 +13,6 @@ from edgeconv.names import told_apart
 
 _MOST = 6  # tensors that a command to cut at names
 _QDQ = "export it in QDQ form: ONNX Runtime's quantize_static with quant_format=QuantFormat.QDQ"
-_FLOAT32 = "export the model in float32: in PyTorch model.float() before torch.onnx.export"
 _OPTIMISED = "ONNX Runtime's optimiser wrote it: give the model as it was before"
 
 # By operator, without domain and version.
@@ -21,19 +20,11 @@ _OPERATORS = {
     "QLinearWhere": _QDQ,
     **dict.fromkeys(("NhwcFusedConv", "ReorderInput", "ReorderOutput"), _OPTIMISED),
 }
-_TYPES = dict.fromkeys(
-    ("float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "float8e8m0"), _FLOAT32
-)
 
 
 def of_operator(operator: str) -> str:
     """For ``operator`` (domain.op_type-version); "" where nothing is known."""
     return _OPERATORS.get(operator.rpartition(".")[2].partition("-")[0], "")
-
-
-def of_type(name: str) -> str:
-    """For values of an element type, by ONNX's name in lower case; "" where nothing is known."""
-    return _TYPES.get(name, "")
 
 
 @dataclass(frozen=True, slots=True)

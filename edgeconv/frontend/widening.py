@@ -16,19 +16,24 @@ from edgeconv.element_types import FLOAT32, FLOAT64, WIDENED
 from edgeconv.frontend.values import Values
 from edgeconv.ir.graph import Node
 from edgeconv.ops import computes_doubles
+from edgeconv.ops.elementwise import COPY, OVERFLOWING
 
 _CONVERSIONS = frozenset({"Cast", "CastLike"})
 _SAME_BITS = "BitCast"
+_ROUNDING = "QuantizeLinear"
 
 
 @dataclass(frozen=True, slots=True)
 class Widened:
     """``node``: what is to be imported.  ``before``: what makes its inputs.  ``results``: of
-    outputs that are no float32, the float32 that it makes instead."""
+    outputs that are no float32, the float32 that it makes instead.  ``function``: what makes them
+    of it; ``rounds``: that is what the node is there for, so that others read what was rounded."""
 
     node: onnx.NodeProto
     before: Sequence[Node]
     results: Mapping[str, str] = field(default_factory=dict)
+    function: str = COPY
+    rounds: bool = False
 
 
 class Widening:
@@ -56,12 +61,16 @@ class Widening:
         changed.CopyFrom(node)
         changed.input[:] = [inputs.get(name, name) for name in node.input]
         changed.output[:] = [results.get(name, name) for name in node.output]
-        return Widened(changed, before, results)
+        overflows = any(a.name == "saturate" and not a.i for a in node.attribute)
+        function = OVERFLOWING if overflows else COPY
+        return Widened(changed, before, results, function, node.op_type == _ROUNDING)
 
-    def after(self, results: Mapping[str, str]) -> list[Node]:
-        """What makes the model's own values of the float32 ``results``."""
-        self._wide |= results
-        return [self._conversion(made, name) for name, made in results.items()]
+    def after(self, widened: Widened) -> list[Node]:
+        """What makes the model's own values of its float32 results."""
+        self._wide |= {} if widened.rounds else widened.results
+        return [
+            self._conversion(made, name, widened.function) for name, made in widened.results.items()
+        ]
 
     def _changes_type(self, node: onnx.NodeProto, wanted: Sequence[str]) -> bool:
         """What ONNX's definitions convert to the type that it has is not rounded."""
@@ -94,7 +103,7 @@ class Widening:
         like = replace(tensor, dtype=FLOAT32)
         return self._values.add_tensor(f"{name}/{FLOAT32}", tensor.shape, like)
 
-    def _conversion(self, source: str, target: str) -> Node:
+    def _conversion(self, source: str, target: str, function: str = COPY) -> Node:
         dtype = self._values.tensors[target].dtype
-        attrs = {"function": "copy", "to": dtype}
+        attrs = {"function": function, "to": dtype}
         return Node(f"{target}/convert", "Elementwise", (source,), (target,), attrs)

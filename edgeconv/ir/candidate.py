@@ -12,6 +12,8 @@ from edgeconv.ir.work import Crossing, Work
 
 FLOAT = "float32"
 INTEGERS = "int8"  # as they are stored: nothing is rounded beside the result
+INT16 = "int16"  # the same where operands or results have 16 bits
+EXACTLY = (INTEGERS, INT16)
 # Types that kernels round to what they multiply, by name: the storage format of those numbers.
 OPERANDS: Mapping[str, Encoding] = MappingProxyType({FLOAT: FLOAT32, "bfloat16": Encoding(16)})
 
@@ -20,7 +22,8 @@ OPERANDS: Mapping[str, Encoding] = MappingProxyType({FLOAT: FLOAT32, "bfloat16":
 class Candidate:
     """Nothing of it is decided again: what is emitted, predicted and explained reads this.
 
-    ``compute``: the type that is multiplied, a key of `OPERANDS` or `INTEGERS`.  ``workspace``:
+    ``compute``: the type that is multiplied, a key of `OPERANDS` or one of
+    `EXACTLY`.  ``workspace``:
     bytes of its parts by name, in the order in which they lie; a part that it does without has
     none.  ``work``: on registers.  ``crossings`` makes ``traffic``, which only some are asked for.
     """

@@ -56,7 +56,8 @@ def tensor_bytes(tensor: Tensor) -> int:
 
 def element_align(tensor: Tensor) -> int:
     """What addresses of a tensor's elements must be multiples of; packed formats lie anywhere."""
-    return 1 if tensor.storage != FLOAT32 else tensor.element_bytes
+    packed = tensor.storage != FLOAT32 and not tensor.storage.affine
+    return 1 if packed else tensor.element_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,11 +184,23 @@ class Layer:
 
 
 @dataclass(frozen=True, slots=True)
+class Search:
+    """How a choice was found: the program's ``nodes`` and ``edges``, those left after exact
+    reductions, and the part of the predicted cost that another choice might save (0: none does)."""
+
+    nodes: int
+    edges: int
+    left_nodes: int
+    left_edges: int
+    gap: float
+
+
+@dataclass(frozen=True, slots=True)
 class Choice:
     """The graph with every layout decided and every conversion inserted, and its kernel calls.
 
     ``steps``: every layer is in one of them, in the model's order; each is a step of its own where
-    none are given.
+    none are given.  ``search``: how layouts and algorithms were found, None where they were given.
     """
 
     graph: Graph
@@ -196,6 +209,7 @@ class Choice:
     align: int  # bytes: of the arena, of every tensor in it and of every blob
     io: str = "caller"  # or "arena"
     steps: tuple[Step, ...] = ()
+    search: Search | None = None
 
     def __post_init__(self) -> None:
         if not self.steps:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from edgeconv.encoding import INT8, Encoding, int8
+from edgeconv.encoding import INT8, INT16, Encoding, int8, int16
 from edgeconv.ir.activation import NONE, Activation, grid
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.quantisation import integers_of, rounding_to
@@ -42,9 +42,10 @@ def spacings_of(graph: Graph) -> dict[str, float]:
 
 
 def encodings_of(graph: Graph) -> dict[str, Encoding]:
-    """Run-time float32 tensor -> the encoding that loses nothing, for those rounded to eight bits.
+    """Run-time float32 tensor -> the encoding that loses nothing, for those rounded to eight bits
+    or 16.
 
-    Values are exactly the float32 ``(integer - zero) * scale`` of an integer from -128 to 127.
+    Values are exactly the float32 ``(integer - zero) * scale`` of an int8, or an int16.
     What is moved has the encoding of the result.
     """
     rounded, found = rounded_to(graph), dict[str, Encoding]()
@@ -58,13 +59,18 @@ def encodings_of(graph: Graph) -> dict[str, Encoding]:
 
 
 def integers_for(known: Activation) -> Encoding | None:
-    """Of eight bits, the lowest multiple as -128; None where there are more, no 0 among them, or no
-    grid at all."""
-    if known.kind != "grid" or known.gamma - known.beta > INT8.high - INT8.low:
+    """Of eight bits, the lowest multiple as -128; else of 16, the multiples themselves where they
+    fit, or the lowest as -32768.  None where there are more, no 0 among them, or no grid at all."""
+    if known.kind != "grid" or known.gamma - known.beta > INT16.high - INT16.low:
         return None
     if known.beta != round(known.beta):
         return None
-    found = int8(known.alpha, INT8.low - round(known.beta))
+    if known.gamma - known.beta <= INT8.high - INT8.low:
+        found = int8(known.alpha, INT8.low - round(known.beta))
+    elif INT16.low <= known.beta and known.gamma <= INT16.high:
+        found = int16(known.alpha, 0)  # sums of both signs reach half as far
+    else:
+        found = int16(known.alpha, INT16.low - round(known.beta))
     return found if found.is_stored else None
 
 

@@ -83,8 +83,9 @@ class Step:
     result of the one before as its first input, and nobody else does.  Memory holds a ring of
     rows of these results only (``Tensor.ring``).  ``turn``: output rows of the last layer per
     turn; 0 for a single layer, which computes all at once.  ``workers``: how many share the step,
-    each with rings and workspaces of its own.  ``shares``: what each computes of a single layer;
-    none where one worker computes all.
+    each with rings and workspaces of its own.  ``shares``: what each computes, of several layers
+    the rows of the last result, for which he computes all others that these need; none where one
+    worker computes all.
     """
 
     layers: tuple[int, ...]
@@ -106,16 +107,19 @@ class Rows(NamedTuple):
     row1: int
 
 
-def calls(divides: Sequence[Divides], rings: Sequence[int], turn: int) -> Iterator[Rows]:
-    """The calls of a step in order.
+def calls(
+    divides: Sequence[Divides], rings: Sequence[int], turn: int, share: Share | None = None
+) -> Iterator[Rows]:
+    """The calls of a step in order, for all rows of the last result, or a worker's ``share``.
 
     ``rings``: rows that memory holds of every result but the last.  In a turn each layer in its
     turn computes what of its result the next one lacks, in pieces that do not pass the end of the
     ring; then the last one computes ``turn`` rows, in the last turn what remains.
     """
-    made = [0] * len(rings)
-    for row0 in range(0, divides[-1].rows, turn):
-        ends = _ends(divides, min(row0 + turn, divides[-1].rows))
+    begin, end_of_all = share[:2] if share else (0, divides[-1].rows)
+    made = starts(divides, begin)[:-1]
+    for row0 in range(begin, end_of_all, turn):
+        ends = _ends(divides, min(row0 + turn, end_of_all))
         for number, (end, ring) in enumerate(zip(ends, rings, strict=False)):
             while made[number] < end:
                 begin = made[number]
@@ -124,12 +128,23 @@ def calls(divides: Sequence[Divides], rings: Sequence[int], turn: int) -> Iterat
         yield Rows(len(rings), row0, ends[-1])
 
 
-def least_rings(divides: Sequence[Divides], turn: int) -> tuple[int, ...]:
+def starts(divides: Sequence[Divides], row0: int) -> list[int]:
+    """By layer: the first row that the rows of the last one from ``row0`` on need."""
+    found = [row0]
+    for reader in reversed(divides[1:]):
+        found.append(reader.first_read(found[-1]))
+    return found[::-1]
+
+
+def least_rings(
+    divides: Sequence[Divides], turn: int, share: Share | None = None
+) -> tuple[int, ...]:
     """The fewest rows of each result but the last that memory must hold for `calls`."""
+    begin, end = share[:2] if share else (0, divides[-1].rows)
     found = [1] * (len(divides) - 1)
-    made = [0] * len(divides)
-    for row0 in range(0, divides[-1].rows, turn):
-        ends = _ends(divides, min(row0 + turn, divides[-1].rows))
+    made = starts(divides, begin)
+    for row0 in range(begin, end, turn):
+        ends = _ends(divides, min(row0 + turn, end))
         for number, reader in enumerate(divides[1:]):
             if ends[number + 1] > made[number + 1]:
                 kept = ends[number] - reader.first_read(made[number + 1])

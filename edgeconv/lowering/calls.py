@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from edgeconv.array_types import array_type
 from edgeconv.element_types import FLOAT32 as FLOAT32_TYPE
-from edgeconv.element_types import element_type
+from edgeconv.element_types import SMALL_INTEGERS, element_type
 from edgeconv.encoding import FLOAT32
 from edgeconv.ir.choice import Alias, Arg, ArgKind, Blob, KernelEpilogue, Layer, Param
 from edgeconv.ir.graph import Epilogue, Graph, Node
@@ -131,9 +131,13 @@ def constant_blob(
     dtype = dtype or (FLOAT32_TYPE if is_real(value.dtype.name) else value.dtype.name)
     elements = layout.elements(value.shape)
     kind = array_type(dtype)
-    if kind.itemsize == 2 and is_real(dtype):  # the bits, as kernels read them
+    if kind.itemsize < 4 and (is_real(dtype) or dtype in SMALL_INTEGERS):  # as kernels read them
+        bits = f"u{kind.itemsize}"
         return Blob(
-            name, elements, lambda: layout.pack(value.astype(kind).view("u2")), dtype="uint16"
+            name,
+            elements,
+            lambda: layout.pack(value.astype(kind).view(bits)),
+            dtype=np.dtype(bits).name,
         )
     return Blob(name, elements, lambda: layout.pack(value.astype(kind)), dtype=dtype)
 

@@ -5,18 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from edgeconv.choose import joins, take_turns
-from edgeconv.ir.candidate import INTEGERS
+from edgeconv.ir.candidate import EXACTLY
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.memory import MemoryMap, Place, Region
+from edgeconv.ir.step import Step
 from edgeconv.targets import Target
 
 # Rows of the last result per turn: with one there are more calls, and little is saved, but where
 # all rows are short.
 TURN = 2
 
+# The step that so many layers from the first on may be; None where they may not.
+StepOf = Callable[[int, int], Step | None]
+
 
 def by_turns(
-    choice: Choice, target: Target, place: Callable[[Choice], MemoryMap]
+    choice: Choice,
+    target: Target,
+    place: Callable[[Choice], MemoryMap],
+    step_of: StepOf | None = None,
 ) -> tuple[Choice, MemoryMap]:
     """``choice`` with layers joined to steps one pair after the other, as ``place`` places it.
 
@@ -24,13 +31,16 @@ def by_turns(
     use at the steps that need most; none where all would leave more.  Steps of integers may also
     take turns row by row.  Only what lies in memory where most of it is in use is looked at, so
     that few plans are made.
+
+    ``step_of``: the step of so many layers from the first on, None where it is to be none; by
+    default one of few rows per turn, whatever time that takes.
     """
     memory = place(choice)
     least = _loads(choice, memory)
     while True:
         found: list[tuple[tuple[int, ...], int, Choice, MemoryMap]] = []
-        for first, count, turn in _at_the_peak(choice, memory):
-            made = take_turns(choice, target, first, count, turn)
+        for first, step in _at_the_peak(choice, memory, step_of):
+            made = take_turns(choice, target, first, len(step.layers), step.turn, step.shares)
             if made:
                 planned = place(made)
                 found.append((_loads(made, planned), len(found), made, planned))
@@ -39,22 +49,27 @@ def by_turns(
         least, _, choice, memory = min(found)
 
 
-def _at_the_peak(choice: Choice, memory: MemoryMap) -> Iterator[tuple[int, int, int]]:
+def _at_the_peak(
+    choice: Choice, memory: MemoryMap, step_of: StepOf | None
+) -> Iterator[tuple[int, Step]]:
     """The joins of layers between which lies what is in use where most bytes are: the first layer,
-    how many there are, and the rows per turn."""
+    and the step."""
     loads = _by_position(choice, memory)
     peak = max(loads)
-    for first, count, name in (*joins(choice), *_slower(choice)):
+    for first, count, name in (*joins(choice), *(() if step_of else _slower(choice))):
         place = memory.places[name]
         if place.region is Region.ARENA and peak in loads[place.first : place.last + 1]:
-            yield first, count, TURN if choice.graph[name].ring == 0 else 1
+            few = Step(tuple(range(first, first + count)), 1 if choice.graph[name].ring else TURN)
+            step = step_of(first, count) if step_of else few
+            if step:
+                yield first, step
 
 
 def _slower(choice: Choice) -> Iterator[tuple[int, int, str]]:
     """As `joins`: the steps of layers of integers that take turns with more than one row."""
     for step in choice.steps:
         candidates = [choice.layers[i].candidate for i in step.layers]
-        if step.turn > 1 and all(each and each.compute == INTEGERS for each in candidates):
+        if step.turn > 1 and all(each and each.compute in EXACTLY for each in candidates):
             name = choice.layers[step.layers[0]].node.output  # lives as long as all rings
             yield step.layers[0], len(step.layers), name
 

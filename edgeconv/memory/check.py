@@ -14,7 +14,7 @@ import numpy as np
 from edgeconv.ir.check import InvariantError
 from edgeconv.ir.choice import Alias, Choice, Layer, element_align, tensor_bytes
 from edgeconv.ir.memory import MemoryMap, Place, Region
-from edgeconv.ir.step import Step, calls
+from edgeconv.ir.step import Share, Step, calls, starts
 from edgeconv.memory.contents import Contents, Piece
 
 _WORKSPACE = "(workspace)"
@@ -228,13 +228,28 @@ def _put(region: Contents[str], at: int, content: Content) -> int:
 
 
 def _check_rows(choice: Choice, step: Step) -> None:
-    """At every call of a step each ring holds the rows that the call reads."""
+    """Workers make all rows of a step's result, each of them once, and whoever computes all of them
+    finds what he reads, too."""
+    name = choice.layers[step.layers[-1]].node.name
+    divides = choice.layers[step.layers[-1]].divides
+    end = 0
+    for share in step.shares:
+        _require(share.row0 == end < share.row1, name, "leaves rows out")
+        end = share.row1
+    _require(not step.shares or (divides is not None and end == divides.rows), name, "leaves rows")
+    for part in (None, *step.shares):
+        _check_share(choice, step, part)
+
+
+def _check_share(choice: Choice, step: Step, share: Share | None) -> None:
+    """At every call of a worker each ring holds the rows that the call reads."""
     layers = [choice.layers[index] for index in step.layers]
     divides = [layer.divides for layer in layers if layer.divides]
     rings = [choice.graph[layer.node.output].ring for layer in layers[:-1]]
     held: list[dict[int, int]] = [{} for _ in rings]  # place in the ring -> row
-    done = [0] * len(layers)
-    for number, row0, row1 in calls(divides, rings, step.turn):
+    begin, end = share[:2] if share else (0, divides[-1].rows)
+    done = starts(divides, begin)
+    for number, row0, row1 in calls(divides, rings, step.turn, share):
         name, own = layers[number].node.name, divides[number]
         _require(row0 == done[number], name, "leaves rows out")
         done[number] = row1
@@ -245,7 +260,7 @@ def _check_rows(choice: Choice, step: Step) -> None:
                 _require(there, name, f"does not find row {row} of its input")
         if number < len(rings):
             held[number].update((row % rings[number], row) for row in range(row0, row1))
-    _require(done[-1] == divides[-1].rows, layers[-1].node.name, "leaves rows out")
+    _require(done[-1] == end, layers[-1].node.name, "leaves rows out")
 
 
 def _check_overlap(choice: Choice, step: Step, alias: Alias) -> None:

@@ -38,13 +38,16 @@ def _check_chain(choice: Choice, step: Step, reads: Counter[str]) -> None:
         name = maker.node.output
         if reader.node.inputs[0] != name or reads[name] != 1:
             raise InvariantError(f"memory: {name!r} must be the input of {reader.node.name!r} only")
+    if step.shares and sum(bool(layer.workspace_bytes) for layer in layers) > 1:
+        raise InvariantError(f"memory: {step} has workers whose workspaces may share bytes")
     divides = [layer.divides for layer in layers if layer.divides]
     if len(divides) < len(layers):
         raise InvariantError(f"memory: {step} has a layer that computes all at once")
-    least = least_rings(divides, step.turn)
-    for name, rows in zip(_results(choice, step), least, strict=True):
-        if graph[name].ring < rows:
-            raise InvariantError(f"memory: the ring of {name!r} must have {rows} rows")
+    for share in (None, *step.shares):
+        least = least_rings(divides, step.turn, share)
+        for name, rows in zip(_results(choice, step), least, strict=True):
+            if graph[name].ring < rows:
+                raise InvariantError(f"memory: the ring of {name!r} must have {rows} rows")
     read = Counter(chain.from_iterable(layer.node.reads() for layer in layers))
     for layer in layers:
         last = layer is layers[-1]
@@ -53,5 +56,6 @@ def _check_chain(choice: Choice, step: Step, reads: Counter[str]) -> None:
         for alias in layer.aliases:  # later turns read again what is no ring, but for residuals
             alone = read[alias.input] == 1 and alias.input != layer.node.inputs[0]
             follows = alias.overlaps and alias.input == layers[0].node.inputs[0]
+            follows = follows and not step.shares
             if alias.exact or not (last and (alone or follows)):
                 raise InvariantError(f"memory: {layer.node.name!r} takes turns: no {alias}")

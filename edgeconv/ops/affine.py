@@ -48,6 +48,8 @@ def _import_batch_normalization(source: Source, ctx: ImportContext) -> Sequence[
         raise ctx.reject(source, got, "only inference is compiled", "export the model in eval mode")
     if not source.attrs.get("spatial", 1):
         raise ctx.reject(source, "spatial 0", "statistics must be per channel (spatial 1)")
+    if any(ctx.constant(name) is None for name in source.inputs[1:]):
+        return _by_run_time(source, ctx)
     scale, bias, mean, var = _parameters(source, ctx, ("scale", "B", "mean", "var"))
     factor = scale / np.sqrt(var + float(source.attrs["epsilon"]))
     return _affine(Formula(source, ctx).inputs()[0], factor, bias - mean * factor)
@@ -55,10 +57,34 @@ def _import_batch_normalization(source: Source, ctx: ImportContext) -> Sequence[
 
 def _import_instance_normalization(source: Source, ctx: ImportContext) -> Sequence[Node]:
     """y = (x - mean(x)) / sqrt(var(x) + epsilon) * scale + B, statistics per image and channel."""
-    scale, bias = _parameters(source, ctx, ("scale", "B"))
-    x = Formula(source, ctx).inputs()[0]
+    formula = Formula(source, ctx)
+    x, *given = formula.inputs()
     unit = standardised(x, tuple(range(2, len(x.shape)))).numbers
+    if any(ctx.constant(name) is None for name in source.inputs[1:]):
+        factor, shift = _columns(x, given)
+        return formula.finish(unit * factor + shift)
+    scale, bias = _parameters(source, ctx, ("scale", "B"))
     return _affine(unit, scale, bias)
+
+
+def _by_run_time(source: Source, ctx: ImportContext) -> Sequence[Node]:
+    """BatchNormalization by statistics or factors that the model computes."""
+    formula = Formula(source, ctx)
+    x, *given = formula.inputs()
+    scale, bias, mean, var = _columns(x, given)
+    deviation = (var + float(source.attrs["epsilon"])).apply("sqrt")
+    return formula.finish((x - mean) / deviation * scale + bias)
+
+
+def _columns(x: Term, given: Sequence[Term]) -> list[Term]:
+    """Vectors of one number per channel, to be broadcast."""
+    source, ctx = x.formula.source, x.formula.ctx
+    for term in given:
+        if term.shape != x.shape[1:2]:
+            got = f"{term.name} {list(term.shape)}"
+            raise ctx.reject(source, got, f"it is [{x.shape[1]}], one number per channel")
+    column = (x.shape[1], *(1 for _ in x.shape[2:]))
+    return [term.reshape(*column) for term in given]
 
 
 def _affine(x: Term, scale: Values, shift: Values) -> list[Node]:

@@ -12,6 +12,7 @@ from edgeconv.ops.base import ImportContext, Importer, Operator, Source
 from edgeconv.ops.elementwise import CHOICE, COPY, elementwise
 from edgeconv.ops.formula import Formula, Term
 from edgeconv.ops.importing import axis_of, flag, optional_input
+from edgeconv.ops.spectra import stated
 
 _COUNT = "int32"
 
@@ -74,10 +75,18 @@ def _import_range(source: Source, ctx: ImportContext) -> Sequence[Node]:
     return formula.finish(elementwise(formula, "add", (offset, start), out.dtype))
 
 
+def _import_constant_of_shape(source: Source, ctx: ImportContext) -> Sequence[Node]:
+    """Of the shape that the model states."""
+    out, value = ctx.tensor(source.outputs[0]), source.attrs.get("value")
+    number = np.zeros((), np.float32) if value is None else np.asarray(value).reshape(-1)[0]
+    return stated(source, ctx, np.full(out.shape, number))
+
+
 _TABLE: dict[str, Importer] = {
     "Trilu": _import_trilu,
     "OneHot": _import_one_hot,
     "Range": _import_range,
+    "ConstantOfShape": _import_constant_of_shape,
 }
 
 OPERATOR = Operator(name="Counted", onnx=_TABLE, typed=_TABLE)

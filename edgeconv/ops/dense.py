@@ -13,11 +13,15 @@ from edgeconv.algorithms.direct.lower import lower as lower_direct
 from edgeconv.algorithms.int8_packed import ALGORITHM as OVER_PACKED_ROWS
 from edgeconv.algorithms.int8_packed.candidate import candidates as packed_candidates
 from edgeconv.algorithms.int8_packed.lower import lower as lower_packed
+from edgeconv.algorithms.int16 import ALGORITHM as WITH_INT16
+from edgeconv.algorithms.int16.candidate import candidates as int16_candidates
+from edgeconv.algorithms.int16.lower import lower as lower_int16
 from edgeconv.algorithms.integer import ALGORITHM as IN_INTEGERS
 from edgeconv.algorithms.integer.candidate import dense_candidate
 from edgeconv.algorithms.integer.lower import lower_dense as lower_integers
 from edgeconv.algorithms.problem import ConvProblem, Finish, filters_as, sums_of
 from edgeconv.algorithms.sums import NO_FACTS
+from edgeconv.algorithms.wide_sums import wide_sums_of
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import CHANNELS_LAST
@@ -27,7 +31,7 @@ from edgeconv.ops.formula import Formula, Term
 from edgeconv.ops.importing import Values, flag, make_node
 from edgeconv.targets import Target
 
-INTEGER, PACKED = IN_INTEGERS.name, OVER_PACKED_ROWS.name
+INTEGER, PACKED, INT16 = IN_INTEGERS.name, OVER_PACKED_ROWS.name, WITH_INT16.name
 
 
 def _scaled(value: Values, factor: float) -> Values:
@@ -97,6 +101,7 @@ def dense_problem(node: Node, graph: Graph) -> ConvProblem:
     residual = node.epilogue.residual
     nothing = False, False, NO_FACTS, False
     integers, whole, facts, fit = nothing if residual else sums_of(node, graph)
+    wide = wide_sums_of(node, graph)
     return ConvProblem(
         batch=1,
         in_c=w.shape[1],
@@ -118,6 +123,8 @@ def dense_problem(node: Node, graph: Graph) -> ConvProblem:
         whole_sums=whole,
         sum_facts=facts,
         two_fit=fit,
+        wide=wide is not None,
+        chunk=wide.chunk if wide else 0,
     )
 
 
@@ -125,7 +132,9 @@ def _layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]
     """The logical order, in integers where there is a kernel for that, or in float32."""
     (option,) = row_major_only(node, graph, target)
     problem = dense_problem(node, graph)
-    if target.lanes == 1:
+    if problem.wide:
+        names = [INT16] if int16_candidates(problem, target) else []
+    elif target.lanes == 1:
         names = [INTEGER] if problem.integers else []
     else:
         names = [each.algorithm for each in packed_candidates(problem, target)]
@@ -139,6 +148,8 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
     problem, wanted = dense_problem(node, graph), node.attrs.get("algorithm")
     if wanted == INTEGER:
         return lower_integers(dense_candidate(problem, target), node, graph, target)
+    if wanted == INT16:
+        return lower_int16(int16_candidates(problem, target)[0], node, graph, target)
     if wanted == PACKED:
         packed = replace(packed_candidates(problem, target)[0], crossings=tuple)
         return lower_packed(packed, node, graph, target)

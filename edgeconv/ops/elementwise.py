@@ -29,6 +29,18 @@ from edgeconv.targets import Target
 _WHOLE = frozenset({"whole", "natural"})
 _ANY = _WHOLE | {"single", "double"}
 CHOICE, COPY = "where", "copy"
+# To small floats: what is too large overflows, or becomes the largest number; a scale, which is
+# a power of two, is rounded as a Cast says.
+OVERFLOWING, DOWN, NEAREST = "copy_overflowing", "copy_down", "copy_nearest"
+_COPIES = frozenset({COPY, OVERFLOWING, DOWN, NEAREST})
+ELEMENTWISE = (
+    *("ec_nest.h", "ec_small_floats.h", "ec_elements.h", "ec_trigonometry.h"),
+    "ec_elementwise.h",
+)
+_ANGLES = (
+    *("Sin", "Cos", "Tan", "Asin", "Acos", "Atan"),
+    *("Sinh", "Cosh", "Asinh", "Acosh", "Atanh"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +69,8 @@ FUNCTIONS: Mapping[str, Function] = {
         Function(1, frozenset({"single"}), tests=True),
     ),
     CHOICE: Function(3),
-    COPY: Function(1),
+    **dict.fromkeys(_COPIES, Function(1)),
+    **{op_type.lower(): Function(1, frozenset({"single"})) for op_type in _ANGLES},
 }
 
 
@@ -120,16 +133,22 @@ def _import_is_infinite(source: Source, ctx: ImportContext) -> Sequence[Node]:
 
 
 def _import_power(source: Source, ctx: ImportContext) -> Sequence[Node]:
-    """Whole numbers to whole powers; of float32, whatever the exponent's type."""
+    """Whole numbers to whole powers; of float32, whatever the exponent's type.  Whole numbers to a
+    real power: the whole part, exact where the power is whole."""
     base, exponent = (ctx.tensor(name) for name in source.inputs)
+    if not element_type(base.dtype).is_real and not element_type(exponent.dtype).is_real:
+        return [_node(source, ctx, "power", *source.inputs)]
+    formula = Formula(source, ctx)
+    x, y = formula.inputs()
     if element_type(base.dtype).is_real:
-        formula = Formula(source, ctx)
-        x, y = formula.inputs()
         return formula.finish(x.binary("pow", elementwise(formula, COPY, (y,), base.dtype)))
-    if element_type(exponent.dtype).is_real:
-        got = f"{base.dtype} to the power of {exponent.dtype}"
-        raise ctx.reject(source, got, "whole numbers have whole powers", "cast the base to float")
-    return [_node(source, ctx, "power", *source.inputs)]
+    real = elementwise(formula, COPY, (x,), "float32").binary("pow", y)
+    exact = elementwise(
+        formula, "power", (x, elementwise(formula, COPY, (y,), "int64")), base.dtype
+    )
+    whole = elementwise(formula, "equal", (y, y.apply("floor")), BOOL)
+    other = elementwise(formula, COPY, (real,), base.dtype)
+    return formula.finish(elementwise(formula, CHOICE, (whole, exact, other), base.dtype))
 
 
 def _import_clip(source: Source, ctx: ImportContext) -> Sequence[Node]:
@@ -170,7 +189,7 @@ def _import_shrink(source: Source, ctx: ImportContext) -> Sequence[Node]:
 def numbers_of(function: str, operands: Sequence[Tensor], out: Tensor) -> str:
     """As what the kernel reads and writes: a name of ec_numbers, in lower case."""
     have, want = element_type(operands[-1].dtype), element_type(out.dtype)
-    if function != COPY:
+    if function not in _COPIES:
         whole = "whole" if function == CHOICE and have.numbers == "natural" else have.numbers
         kind = "choice_of_" if function == CHOICE else ""
         return ("test_of_" if FUNCTIONS[function].tests else kind) + whole
@@ -216,7 +235,7 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
             "out_type": element_type(out.dtype).enumerator,
             **params,
         },
-        headers=("ec_nest.h", "ec_elements.h", "ec_elementwise.h"),
+        headers=ELEMENTWISE,
         work=call.elementwise(),
         aliases=in_place(node, graph, node.inputs),
         epilogue=False,
@@ -258,6 +277,7 @@ OPERATOR = Operator(
         "Mod": _import_modulo,
         "ThresholdedRelu": _with_number("threshold", "alpha"),
         "Shrink": _import_shrink,
+        **{op_type: _plain(op_type.lower()) for op_type in _ANGLES},
     },
     typed={
         **{op_type: _plain(function) for op_type, function in {**_TESTS, **_LOGIC}.items()},

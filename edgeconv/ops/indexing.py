@@ -16,11 +16,11 @@ from edgeconv.lowering.nest import dense_strides, require_loops
 from edgeconv.lowering.options import Lower, Stored
 from edgeconv.lowering.work import Call
 from edgeconv.ops.base import ImportContext, Importer, Operator, Source
-from edgeconv.ops.elementwise import COPY
+from edgeconv.ops.elementwise import COPY, ELEMENTWISE
 from edgeconv.ops.importing import axis_of, make_node
 from edgeconv.targets import Target
 
-_HEADERS = ("ec_nest.h", "ec_elements.h", "ec_elementwise.h", "ec_indices.h")
+_HEADERS = (*ELEMENTWISE, "ec_indices.h")
 _REDUCTIONS = {"none": COPY, "add": "add", "mul": "mul", "min": "min", "max": "max"}
 
 

@@ -19,7 +19,7 @@ def _macs(node: Node, graph: Graph) -> int:
     return graph[node.output].size * graph[node.inputs[0]].shape[-1]
 
 
-def _tile(m: int, n: int, target: Target) -> Tile:
+def tile_of(m: int, n: int, target: Target) -> Tile:
     """The register tile by which a product takes the least time."""
     lanes, latency = target.lanes, target.kernel(STRIPS).latency
 
@@ -49,7 +49,7 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
     b_moves = broadcast_strides(b_full[:-2], ROW_MAJOR, stack, ROW_MAJOR)
     batch = collapse(stack, a_moves, b_moves, dense_strides(stack))
     require_loops(node, len(batch.sizes))
-    tile = _tile(m, n, target)
+    tile = tile_of(m, n, target)
     call, macs = Call(node, graph, target), _macs(node, graph)
     return kernel_layer(
         call,

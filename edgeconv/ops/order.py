@@ -1,9 +1,9 @@
-"""Along one axis: the largest or smallest elements, and sums of those before."""
+"""Along one axis: the largest or smallest elements, sums of those before, and all as one."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -15,9 +15,10 @@ from edgeconv.lowering.calls import kernel_layer
 from edgeconv.lowering.options import Stored
 from edgeconv.lowering.work import Call
 from edgeconv.ops.base import ImportContext, Importer, Operator, Source
-from edgeconv.ops.elementwise import CHOICE, COPY, elementwise
+from edgeconv.ops.elementwise import CHOICE, COPY, ELEMENTWISE, elementwise
 from edgeconv.ops.formula import Formula, Term
 from edgeconv.ops.importing import axis_of, flag, ints
+from edgeconv.ops.reduced_axes import Reduction, reduced
 from edgeconv.targets import Target
 
 _INDEX = "int64"
@@ -112,6 +113,61 @@ def _import_cumulative(function: str) -> Importer:
     return importer
 
 
+def _fold(function: str) -> Reduction:
+    """Elements of any type, one axis after the other."""
+
+    def reduction(x: Term, axes: Shape, keep: bool) -> Term:
+        for axis in reversed(axes):
+            kept = (1,) if keep else ()
+            shape = (*x.shape[:axis], *kept, *x.shape[axis + 1 :])
+            x = x.formula.add("Fold", (x,), shape, function, axis=axis, function=function)
+        return x
+
+    return reduction
+
+
+def _import_fold(function: str) -> Importer:
+    """``of_nothing`` is the first value, from which ``function`` makes any other what it is."""
+
+    def importer(source: Source, ctx: ImportContext) -> Sequence[Node]:
+        dtype = ctx.tensor(source.inputs[0]).dtype
+        low, high = (0, 1) if dtype == BOOL else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+        of_nothing = {"add": 0, "mul": 1, "max": low, "min": high}[function]
+        return reduced(source, ctx, _fold(function), of_nothing)
+
+    return importer
+
+
+def _import_typed(prepare: Callable[[Term], Term]) -> Importer:
+    """Sums of what ``prepare`` makes of whole numbers."""
+
+    def importer(source: Source, ctx: ImportContext) -> Sequence[Node]:
+        fold = _fold("add")
+        return reduced(source, ctx, lambda x, axes, keep: fold(prepare(x), axes, keep), 0)
+
+    return importer
+
+
+def _import_mean(source: Source, ctx: ImportContext) -> Sequence[Node]:
+    """The whole part of sum / count."""
+    fold = _fold("add")
+
+    def mean(x: Term, axes: Shape, keep: bool) -> Term:
+        dtype = ctx.tensor(x.name).dtype
+        count = np.asarray(math.prod(x.shape[axis] for axis in axes), dtype)
+        both = fold(x, axes, keep), x.formula.typed_constant(count, "count")
+        return elementwise(x.formula, "div", both, dtype)
+
+    return reduced(source, ctx, mean, 0)
+
+
+def _alike(function: str, operands: int) -> Callable[[Term], Term]:
+    """``function`` of ``operands`` that are all the same."""
+    return lambda x: elementwise(
+        x.formula, function, (x,) * operands, x.formula.ctx.tensor(x.name).dtype
+    )
+
+
 def _sizes(shape: Shape, axis: int) -> dict[str, Param]:
     inner = math.prod(shape[axis + 1 :])
     return {"outer": math.prod(shape[:axis]), "n": shape[axis], "inner": inner}
@@ -121,14 +177,14 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
     """Along the axis, for every other index."""
     x, call, axis = graph[node.inputs[0]], Call(node, graph, target), int(node.attrs["axis"])
     kind = element_type(x.dtype)
-    adds = node.op == "Cumulative"
+    adds = node.op in ("Cumulative", "Fold")
     params: dict[str, Param] = {
         **_sizes(x.shape, axis),
         "numbers": kind.numbers if adds else f"test_of_{kind.numbers}",
         "function": str(node.attrs["function"]),
         "type": kind.enumerator,
         "out_type": kind.enumerator if adds else "EC_BOOL",
-        "kind": {"First": "first", "Top": "few", "Cumulative": "sums"}[node.op],
+        "kind": {"First": "first", "Top": "few", "Cumulative": "sums", "Fold": "all"}[node.op],
         "count": 0 if adds else graph[node.output].shape[axis] if node.op == "Top" else 1,
         "exclusive": int(node.attrs.get("exclusive", False)),
         "reverse": int(node.attrs.get("reverse", False)),
@@ -140,7 +196,7 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
         "ops/order.c.j2",
         operands=pointers,
         params=params,
-        headers=("ec_nest.h", "ec_elements.h", "ec_elementwise.h", "ec_order.h"),
+        headers=(*ELEMENTWISE, "ec_order.h"),
         work=call.streams(call.in_vectors),
         epilogue=False,
     )
@@ -157,6 +213,17 @@ _IMPORTERS: dict[str, dict[str, Importer]] = {
         "CumSum": _import_cumulative("add"),
         "CumProd": _import_cumulative("mul"),
     },
+    "Fold": {},
+}
+# Of whole numbers; `reduce` has those of real ones.
+REDUCTIONS_OF_INTEGERS: dict[str, Importer] = {
+    "ReduceSum": _import_fold("add"),
+    "ReduceProd": _import_fold("mul"),
+    "ReduceMax": _import_fold("max"),
+    "ReduceMin": _import_fold("min"),
+    "ReduceMean": _import_mean,
+    "ReduceL1": _import_typed(_alike("abs", 1)),
+    "ReduceSumSquare": _import_typed(_alike("mul", 2)),
 }
 
 OPERATOR = tuple(

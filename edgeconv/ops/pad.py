@@ -26,6 +26,7 @@ from edgeconv.ops.importing import (
     ints,
     single_number,
 )
+from edgeconv.ops.run_time_bounds import any_computed, pad_by
 from edgeconv.targets import Target
 
 
@@ -47,6 +48,8 @@ def _pads(source: Source, ctx: ImportContext) -> Shape:
 
 def _import_pad(source: Source, ctx: ImportContext) -> Sequence[Node]:
     mode = source.attrs["mode"]
+    if source.version >= 11 and any_computed(source, ctx, 1, 2, 3):
+        return pad_by(source, ctx, mode)
     if source.version < 11:
         value = float(source.attrs["value"])
     else:
@@ -75,10 +78,17 @@ def _import_pad(source: Source, ctx: ImportContext) -> Sequence[Node]:
         if any(pad > limit for pad, limit in zip(grown, limits, strict=True)):
             got = f"pads {list(pads)} of input {list(shape)}"
             raise ctx.reject(source, got, f"mode {mode} cannot pad by more than the dimension")
-    if ctx.tensor(x.name).dtype != FLOAT32:
-        return formula.finish(_joined(x, grown, mode, value))
-    out = ctx.tensor(source.outputs[0]).shape
-    return formula.finish(formula.add("Pad", (x,), out, pads=grown, mode=mode, value=value))
+    return formula.finish(padded(x, grown, mode, value))
+
+
+def padded(x: Term, pads: Shape, mode: str, value: float) -> Term:
+    """``x`` with so many elements before and behind every dimension."""
+    rank = len(x.shape)
+    if x.formula.ctx.tensor(x.name).dtype != FLOAT32:
+        return _joined(x, pads, mode, value)
+    both = zip(x.shape, pads[:rank], pads[rank:], strict=True)
+    shape = tuple(before + size + behind for size, before, behind in both)
+    return x.formula.add("Pad", (x,), shape, pads=pads, mode=mode, value=value)
 
 
 def _joined(x: Term, pads: Shape, mode: str, value: float) -> Term:

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from edgeconv.element_types import FLOAT32
 from edgeconv.errors import EdgeconvError
 from edgeconv.ir.choice import Layer, Param
 from edgeconv.ir.graph import Graph, Node
@@ -21,7 +22,10 @@ from edgeconv.lowering.options import LayoutOption
 from edgeconv.lowering.work import Call, width
 from edgeconv.ops import int8_pool
 from edgeconv.ops.base import ImportContext, Operator, Source
+from edgeconv.ops.conv import convolution
+from edgeconv.ops.formula import Formula, Term
 from edgeconv.ops.importing import Window, flag, ints, make_node, window_of
+from edgeconv.ops.max_indices import largest_at
 from edgeconv.targets import Target
 
 MOST_SPATIAL = 3
@@ -65,14 +69,49 @@ def _check_same(source: Source, ctx: ImportContext, window: Window, out: Shape) 
 
 
 def _local(source: Source, ctx: ImportContext, mode: str) -> Sequence[Node]:
-    if any(source.outputs[1:]):
-        raise ctx.reject(source, f"output Indices ({source.outputs[1]})", "only Y can be computed")
     window = window_of(source, ctx, ints(source.attrs["kernel_shape"]))
-    out = ctx.tensor(source.outputs[0]).shape[2:]
+    whole = ctx.tensor(next(filter(None, source.outputs))).shape
+    out = whole[2:]
     _check_same(source, ctx, window, out)
     _check_windows(source, ctx, window, out)
     counted = flag(source, ctx, "count_include_pad")
-    return [make_node(source, "Pool", mode=mode, **window.attrs(), count_include_pad=counted)]
+    made = make_node(source, "Pool", mode=mode, **window.attrs(), count_include_pad=counted)
+    if not any(source.outputs[1:]):
+        return [made]
+    if (dtype := ctx.tensor(source.inputs[0]).dtype) != FLOAT32:
+        got = f"Indices of {dtype}"
+        raise ctx.reject(source, got, "places are those of real numbers", "cast to float")
+    formula = Formula(source, ctx)
+    columns_first = flag(source, ctx, "storage_order")
+    x = Term(formula, source.inputs[0])
+    indices = largest_at(formula, x, window, whole, columns_first=columns_first)
+    return [made, *indices] if source.outputs[0] else indices
+
+
+def _import_typed_max(source: Source, ctx: ImportContext) -> Sequence[Node]:
+    """Indices are integers; of integers as data there is the pool alone."""
+    return _local(source, ctx, "max")
+
+
+def _import_lp(source: Source, ctx: ImportContext) -> Sequence[Node]:
+    """(sum of |x|^p)^(1/p); the sum is a convolution by ones, of each channel by itself."""
+    p, formula = float(source.attrs.get("p", 2)), Formula(source, ctx)
+    x = Term(formula, source.inputs[0])
+    if p <= 0:
+        raise ctx.reject(source, f"p {p:g}", "p is positive")
+    kernel, channels = source.attrs.get("kernel_shape"), x.shape[1]
+    window = window_of(source, ctx, ints(kernel) if kernel else x.shape[2:])
+    ones = formula.constant(np.ones((channels, 1, *window.kernel), np.float32), "ones")
+    size = x.apply("abs")
+    powers = size if p == 1 else size * size if p == 2 else size.binary("pow", p)
+    sums = convolution(formula, (powers.name, ones.name), "", window, channels)
+    if sums.shape != ctx.tensor(source.outputs[0]).shape:
+        got = f"an output {list(ctx.tensor(source.outputs[0]).shape)}"
+        raise ctx.reject(source, got, "windows lie within the padded input (ceil_mode 0)")
+    if p == 1:
+        return formula.finish(sums)
+    root = sums.apply("sqrt") if p == 2 else sums.binary("pow", 1 / p)
+    return formula.finish(root)
 
 
 def _global(source: Source, ctx: ImportContext, mode: str) -> Sequence[Node]:
@@ -231,11 +270,14 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
 OPERATOR = Operator(
     name="Pool",
     onnx={
+        "LpPool": _import_lp,
+        "GlobalLpPool": _import_lp,
         "MaxPool": lambda source, ctx: _local(source, ctx, "max"),
         "AveragePool": lambda source, ctx: _local(source, ctx, "average"),
         "GlobalMaxPool": lambda source, ctx: _global(source, ctx, "max"),
         "GlobalAveragePool": lambda source, ctx: _global(source, ctx, "average"),
     },
+    typed={"MaxPool": _import_typed_max},
     lower=lower,
     layouts=layouts,
     fuses=True,

@@ -64,14 +64,14 @@ def _encoding(source: Source, ctx: ImportContext, dtype: str) -> Encoding:
 def _import_quantise(source: Source, ctx: ImportContext) -> Sequence[Node]:
     if source.attrs.get("precision", 0) not in (0, _FLOAT):
         raise ctx.reject(source, "precision other than float32", "the division is in float32")
-    if scaled_at_run_time(source, ctx):
+    if scaled_at_run_time(source, ctx, ctx.tensor(source.outputs[0])):
         return quantised_by(source, ctx)
     encoding = _encoding(source, ctx, ctx.tensor(source.outputs[0]).dtype)
     return [make_node(source, "Quantise", source.inputs[:1], encoding=encoding)]
 
 
 def _import_dequantize(source: Source, ctx: ImportContext) -> Sequence[Node]:
-    if scaled_at_run_time(source, ctx):
+    if scaled_at_run_time(source, ctx, ctx.tensor(source.inputs[0])):
         return dequantised_by(source, ctx)
     encoding = _encoding(source, ctx, ctx.tensor(source.inputs[0]).dtype)
     return [make_node(source, "Dequantise", source.inputs[:1], encoding=encoding)]
@@ -132,7 +132,7 @@ def _view(node: Node, graph: Graph, target: Target) -> Layer:
         "view",
         "ops/byte_copy.c.j2",
         operands={"in": x.name},
-        params={"bytes": y.elements},
+        params={"bytes": y.elements * y.element_bytes},
         headers=(),
         work=call.streams(),
         aliases=(Alias(x.name, inner=y.name, outer=x.name, exact=True),),

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from edgeconv.element_types import FLOAT32
 from edgeconv.ir.choice import Layer, Param
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import ROW_MAJOR, Layout, Order, Shape
@@ -19,41 +20,35 @@ from edgeconv.lowering.work import Call
 from edgeconv.ops import int8_reduce
 from edgeconv.ops.base import ImportContext, Importer, Operator, Source
 from edgeconv.ops.formula import Formula, Term
-from edgeconv.ops.importing import attribute_or_input, axis_of, flag, ints, make_node
+from edgeconv.ops.importing import axis_of
+from edgeconv.ops.order import REDUCTIONS_OF_INTEGERS
+from edgeconv.ops.reduced_axes import Reduction, reduced
 from edgeconv.targets import Target
 
 
-def _axes(source: Source, ctx: ImportContext) -> Shape:
-    """The reduced axes, sorted; none only where the model asks for that."""
-    rank = len(ctx.tensor(source.inputs[0]).shape)
-    given = attribute_or_input(source, ctx, "axes", 1)
-    if given is None or given.size == 0:
-        return () if flag(source, ctx, "noop_with_empty_axes") else tuple(range(rank))
-    return tuple(sorted({axis_of(source, ctx, axis, rank) for axis in ints(given)}))
+def _importer(reduction: Reduction, of_nothing: float) -> Importer:
+    """``of_nothing``: what it makes of no elements."""
 
-
-def _importer(kind: str) -> Importer:
     def importer(source: Source, ctx: ImportContext) -> Sequence[Node]:
-        axes, keep = _axes(source, ctx), flag(source, ctx, "keepdims", 1)
-        return [make_node(source, "Reduce", source.inputs[:1], kind=kind, axes=axes, keepdims=keep)]
+        return reduced(source, ctx, reduction, of_nothing)
 
     return importer
 
 
-def _import_log_sum(source: Source, ctx: ImportContext) -> Sequence[Node]:
-    axes, keep = _axes(source, ctx), flag(source, ctx, "keepdims", 1)
-    formula = Formula(source, ctx)
-    x = Term(formula, source.inputs[0])
-    return formula.finish(x.reduce("sum", axes, keep).apply("log"))
+def _plain(kind: str, of_nothing: float) -> Importer:
+    return _importer(lambda x, axes, keep: x.reduce(kind, axes, keep), of_nothing)
 
 
-def _import_log_sum_exp(source: Source, ctx: ImportContext) -> Sequence[Node]:
+def _log_sum(x: Term, axes: Shape, keep: bool) -> Term:
+    return x.reduce("sum", axes, keep).apply("log")
+
+
+def _log_sum_exp(x: Term, axes: Shape, keep: bool) -> Term:
     """log(sum(exp(x))) = log(sum(exp(x - max))) + max, which does not overflow."""
-    formula, axes = Formula(source, ctx), _axes(source, ctx)
-    x = Term(formula, source.inputs[0])
     largest = x.reduce("max", axes)
-    powers = (x - largest).apply("exp")
-    return formula.finish(powers.reduce("sum", axes).apply("log") + largest)
+    whole = (x - largest).apply("exp").reduce("sum", axes).apply("log") + largest
+    shape = [size for axis, size in enumerate(x.shape) if axis not in axes]
+    return whole if keep else whole.reshape(*shape)
 
 
 def _import_lp_normalization(source: Source, ctx: ImportContext) -> Sequence[Node]:
@@ -146,21 +141,42 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
     )
 
 
+_REDUCTIONS: dict[str, Importer] = {
+    "ReduceMean": _plain("mean", math.nan),
+    "ReduceSum": _plain("sum", 0.0),
+    "ReduceMax": _plain("max", -math.inf),
+    "ReduceMin": _plain("min", math.inf),
+    "ReduceProd": _plain("prod", 1.0),
+    "ReduceL1": _plain("l1", 0.0),
+    "ReduceL2": _plain("l2", 0.0),
+    "ReduceSumSquare": _plain("sum_square", 0.0),
+    "ReduceLogSum": _importer(_log_sum, -math.inf),
+    "ReduceLogSumExp": _importer(_log_sum_exp, -math.inf),
+}
+
+
+def _typed(op_type: str) -> Importer:
+    """By what the data are: axes are integers, too, where they are computed."""
+
+    def importer(source: Source, ctx: ImportContext) -> Sequence[Node]:
+        dtype = ctx.tensor(source.inputs[0]).dtype
+        of_integers = REDUCTIONS_OF_INTEGERS.get(op_type)
+        if dtype == FLOAT32:
+            return _REDUCTIONS[op_type](source, ctx)
+        if of_integers is None:
+            raise ctx.reject(source, dtype, "it is compiled for real numbers", "cast to float")
+        return of_integers(source, ctx)
+
+    return importer
+
+
 OPERATOR = Operator(
     name="Reduce",
     onnx={
-        "ReduceMean": _importer("mean"),
-        "ReduceSum": _importer("sum"),
-        "ReduceMax": _importer("max"),
-        "ReduceMin": _importer("min"),
-        "ReduceProd": _importer("prod"),
-        "ReduceL1": _importer("l1"),
-        "ReduceL2": _importer("l2"),
-        "ReduceSumSquare": _importer("sum_square"),
-        "ReduceLogSum": _import_log_sum,
-        "ReduceLogSumExp": _import_log_sum_exp,
+        **_REDUCTIONS,
         "LpNormalization": _import_lp_normalization,
     },
+    typed={op_type: _typed(op_type) for op_type in _REDUCTIONS},
     lower=lower,
     layouts=layouts,
     fuses=True,

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from edgeconv import limits
+from edgeconv.element_types import FLOAT32
 from edgeconv.errors import EdgeconvError
 from edgeconv.ir.choice import Blob, Layer, Param
 from edgeconv.ir.graph import Graph, Node
@@ -22,14 +23,25 @@ from edgeconv.lowering.options import LayoutOption
 from edgeconv.lowering.work import Call
 from edgeconv.ops import int8_resize
 from edgeconv.ops.base import ImportContext, Operator, Source
-from edgeconv.ops.importing import attribute_or_input, axes_of, constant_input, ints, make_node
+from edgeconv.ops.formula import Formula, Term
+from edgeconv.ops.importing import (
+    attribute_or_input,
+    axes_of,
+    constant_input,
+    ints,
+    make_node,
+    optional_input,
+)
 from edgeconv.ops.interpolation import tables
+from edgeconv.ops.resize_along import CROPS, along_axes, constant_scales
+from edgeconv.ops.run_time_bounds import any_computed
 from edgeconv.targets import Target
 
 _MOST = 3
 _NEAREST = ("ec_lanes.h", "ec_resize_sizes.h", "ec_resize_nearest.h")
 _TAP_SLOTS = 2  # of an output vector, by counting in the kernel
 _COORDINATES = (
+    CROPS,
     *("asymmetric", "half_pixel", "pytorch_half_pixel", "half_pixel_symmetric"),
     *("align_corners", "tf_half_pixel_for_nn"),
 )
@@ -57,17 +69,48 @@ def _from_sizes(source: Source, sizes: Shape, axes: Shape, shape: Shape, out: Sh
     return [common if axis in axes else 1.0 for axis in range(len(shape))]
 
 
-def _scales(source: Source, ctx: ImportContext) -> tuple[float, ...]:
-    """One scale per dimension, from scales or sizes and the axes they belong to."""
+def _stated_scales(
+    source: Source, ctx: ImportContext, axes: Shape, shape: Shape, out: Shape
+) -> list[float]:
+    """Those to sizes of run time, by the shape that the model states of the result: under a policy
+    that keeps the aspect ratio one axis decides the scale of all."""
+    if source.attrs.get("keep_aspect_ratio_policy", "stretch") == "stretch":
+        return [have / size for have, size in zip(out, shape, strict=True)]
+
+    def leads(ratio: Fraction) -> bool:
+        return all(math.floor(ratio * shape[a] + Fraction(1, 2)) == out[a] for a in axes)
+
+    ratios = {ratio for a in axes if leads(ratio := Fraction(out[a], shape[a]))}
+    if len(ratios) != 1:
+        got = f"sizes of run time that keep the aspect ratio, {list(shape)} to {list(out)}"
+        raise ctx.reject(source, got, "the shapes say which axis decides the scale")
+    return [float(min(ratios)) if axis in axes else 1.0 for axis in range(len(shape))]
+
+
+def _axes(source: Source, ctx: ImportContext) -> Shape:
+    rank = len(ctx.tensor(source.inputs[0]).shape)
+    return axes_of(source, ctx, source.attrs.get("axes") or range(rank), rank)
+
+
+def _scales(source: Source, ctx: ImportContext) -> tuple[float, ...] | None:
+    """One scale per dimension, from scales or sizes and the axes they belong to; None where the
+    scales are computed at run time."""
     shape, out = (ctx.tensor(n).shape for n in (source.inputs[0], source.outputs[0]))
     where = f"node {source.name!r} ({source.op_type})"
     limits.held("window-elements", max((*shape, *out), default=0), where, "too large to compile")
-    axes = axes_of(source, ctx, source.attrs.get("axes") or range(len(shape)), len(shape))
+    axes = _axes(source, ctx)
     if source.version >= 11:
+        sizes = optional_input(source, 3)
+        known = ctx.constant(sizes) if sizes else None
+        if sizes and known is None:
+            return tuple(_stated_scales(source, ctx, axes, shape, out))
+        if known is not None and known.size:
+            return tuple(_from_sizes(source, ints(known), axes, shape, out))
+        if any_computed(source, ctx, 2):
+            return None
         given = constant_input(source, ctx, 2, "scales")
-        sizes = constant_input(source, ctx, 3, "sizes")
-        if sizes is not None and sizes.size:
-            return tuple(_from_sizes(source, ints(sizes), axes, shape, out))
+    elif "scales" not in source.attrs and any_computed(source, ctx, 1):
+        return None
     else:
         given = attribute_or_input(source, ctx, "scales", 1)
     if given is None or given.size != len(axes):
@@ -94,8 +137,6 @@ def _modes(source: Source, ctx: ImportContext, scales: Sequence[float]) -> dict[
     mode = "linear" if mode == "bilinear" else mode
     if mode not in ("nearest", "linear", "cubic"):
         raise ctx.reject(source, f"mode {mode!r}", "mode is nearest, linear or cubic")
-    if attrs.get("antialias", 0):
-        raise ctx.reject(source, "antialias 1", "antialiased interpolation is not compiled")
     legacy = source.version < 11
     coordinates = attrs.get("coordinate_transformation_mode", "asymmetric")
     if coordinates not in _COORDINATES:
@@ -112,17 +153,40 @@ def _modes(source: Source, ctx: ImportContext, scales: Sequence[float]) -> dict[
 
 
 def _import_resize(source: Source, ctx: ImportContext) -> Sequence[Node]:
-    scales = _scales(source, ctx)
-    modes = _modes(source, ctx, scales)
-    shape = ctx.tensor(source.inputs[0]).shape
-    if modes["coordinate_transformation_mode"] == "align_corners" and any(
+    """By tables that are worked out here, where the scales are known; regions of the input, wider
+    filters for smaller images and scales that lead to no whole size need no speed so far."""
+    scales, formula = _scales(source, ctx), Formula(source, ctx)
+    shape, out = (ctx.tensor(n).shape for n in (source.inputs[0], source.outputs[0]))
+    stated = scales or tuple(have / size for have, size in zip(out, shape, strict=True))
+    modes = _modes(source, ctx, stated)
+    coordinates = modes["coordinate_transformation_mode"]
+    smaller = any(scale < 1 for scale in stated) and modes["mode"] != "nearest"
+    antialias = bool(source.attrs.get("antialias", 0)) and smaller
+    if scales and coordinates != CROPS and not antialias and not _fractional(scales, shape, modes):
+        return [make_node(source, "Resize", source.inputs[:1], **modes, scales=scales)]
+    x, axes = Term(formula, source.inputs[0]), _axes(source, ctx)
+    position = 2 if source.version >= 11 else 1
+    by = constant_scales(x, scales, axes) if scales else Term(formula, source.inputs[position])
+    roi = Term(formula, source.inputs[1]) if coordinates == CROPS else None
+    beyond = float(source.attrs.get("extrapolation_value", 0.0))
+    attrs = {**modes, "antialias": antialias, "extrapolation_value": beyond}
+    return formula.finish(along_axes(x, by, roi, axes, out, attrs))
+
+
+def _import_typed(source: Source, ctx: ImportContext) -> Sequence[Node]:
+    """Sizes are integers, where they are computed; what is resized is float32."""
+    dtype = ctx.tensor(source.inputs[0]).dtype
+    if dtype != FLOAT32:
+        raise ctx.reject(source, dtype, "real numbers are interpolated", "cast to float")
+    return _import_resize(source, ctx)
+
+
+def _fractional(scales: Sequence[float], shape: Shape, modes: Mapping[str, Any]) -> bool:
+    """Corners are aligned with those of an image of no whole size, as ONNX has it."""
+    return modes["coordinate_transformation_mode"] == "align_corners" and any(
         not math.isclose(scale * size, round(scale * size), rel_tol=1e-6)
         for scale, size in zip(scales, shape, strict=True)
-    ):
-        got = f"scales {list(scales)} of input {list(shape)}"
-        rule = "align_corners is ambiguous where scale times size is no whole number"
-        raise ctx.reject(source, got, rule, "give sizes instead of scales")
-    return [make_node(source, "Resize", source.inputs[:1], **modes, scales=scales)]
+    )
 
 
 def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
@@ -248,6 +312,7 @@ def _pixel_sizes(node: Node, graph: Graph) -> dict[str, Param]:
 OPERATOR = Operator(
     name="Resize",
     onnx={"Resize": _import_resize, "Upsample": _import_resize},
+    typed={"Resize": _import_typed, "Upsample": _import_typed},
     lower=lower,
     layouts=layouts,
     fuses=True,

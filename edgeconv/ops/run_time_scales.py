@@ -11,27 +11,35 @@ import numpy as np
 from edgeconv.encoding import integers
 from edgeconv.ir.graph import Node, Tensor
 from edgeconv.ops.base import ImportContext, Source
+from edgeconv.ops.elementwise import COPY, elementwise
 from edgeconv.ops.formula import Formula, Term
 from edgeconv.ops.importing import axis_of, optional_input
 
 _REAL = Tensor("", ())
+_BYTES = frozenset({"int8", "uint8", "int16", "uint16", "int32"})
 
 
-def scaled_at_run_time(source: Source, ctx: ImportContext) -> bool:
-    """Whether scale or zero point is no constant, or there is one per block."""
+def scaled_at_run_time(source: Source, ctx: ImportContext, whole: Tensor) -> bool:
+    """Whether scale or zero point is no constant, or there is one per block; or what is quantised
+    is no integer of whole bytes, as small floats are none, which are float32 here."""
     names = [source.inputs[1], optional_input(source, 2)]
     computed = any(name and ctx.constant(name) is None for name in names)
-    return computed or bool(source.attrs.get("block_size"))
+    return computed or bool(source.attrs.get("block_size")) or whole.dtype not in _BYTES
 
 
 def quantised_by(source: Source, ctx: ImportContext) -> Sequence[Node]:
     """saturate(round(x / scale) + zero point)."""
     formula, x = _formula(source, ctx)
     scale, zero = _scaling(source, formula, x)
-    steps = (x / scale).apply("round")
-    whole = steps if zero is None else steps + zero
-    encoding = integers(ctx.tensor(source.outputs[0]).dtype)
-    return formula.finish(formula.add("Quantise", (whole,), x.shape, encoding=encoding))
+    steps, dtype = x / scale, ctx.tensor(source.outputs[0]).dtype
+    if dtype == _REAL.dtype:  # which becomes a small float
+        return formula.finish(steps if zero is None else steps + zero)
+    steps = steps.apply("round")
+    whole, encoding = steps if zero is None else steps + zero, integers(dtype)
+    if dtype in _BYTES:
+        return formula.finish(formula.add("Quantise", (whole,), x.shape, encoding=encoding))
+    bounded = whole.apply("clip", float(encoding.low), float(encoding.high))
+    return formula.finish(elementwise(formula, COPY, (bounded,), dtype))
 
 
 def dequantised_by(source: Source, ctx: ImportContext) -> Sequence[Node]:
@@ -61,6 +69,8 @@ def _real(formula: Formula, name: str) -> Term:
         return Term(formula, name)
     if tensor.data is not None:
         return Term(formula, ctx.add_constant(f"{name}/real", tensor.data.astype(np.float32)))
+    if tensor.dtype not in _BYTES:
+        return elementwise(formula, COPY, (name,), _REAL.dtype)
     output = ctx.add_tensor(f"{name}/real", tensor.shape, _REAL)
     node = f"{formula.source.name}/real{len(formula.nodes)}"
     encoding = {"encoding": integers(tensor.dtype)}
@@ -99,12 +109,27 @@ def _blocks(source: Source, formula: Formula, name: str, x: Term, block: int) ->
     """One number per ``block`` neighbours along the axis."""
     ctx, value = formula.ctx, formula.ctx.constant(name)
     axis = axis_of(source, ctx, source.attrs.get("axis", 1), len(x.shape))
-    if value is None:
-        raise ctx.reject(source, "scales of blocks computed at run time", "they are constants")
+    shape = ctx.tensor(name).shape
     blocks = -(-x.shape[axis] // block) if block > 0 else 0
     wanted = (*x.shape[:axis], blocks, *x.shape[axis + 1 :])
-    if value.shape != wanted:
-        got = f"scale {list(value.shape)}, block_size {block}, input {list(x.shape)}"
+    if shape != wanted:
+        got = f"scale {list(shape)}, block_size {block}, input {list(x.shape)}"
         raise ctx.reject(source, got, f"scales of blocks are {list(wanted)} here")
+    if value is None:
+        return _repeated(_real(formula, name), axis, block, x.shape[axis])
     full = np.repeat(value.astype(np.float32), block, axis)
     return formula.constant(np.take(full, np.arange(x.shape[axis]), axis), name)
+
+
+def _repeated(blocks: Term, axis: int, times: int, size: int) -> Term:
+    """Each entry of the axis so many times, ``size`` in all."""
+    before, behind = blocks.shape[:axis], blocks.shape[axis + 1 :]
+    apart = blocks.reshape(*before, blocks.shape[axis], 1, *behind)
+    spread = (*before, blocks.shape[axis], times, *behind)
+    full = blocks.formula.add("Expand", (apart,), spread)
+    whole = full.reshape(*before, blocks.shape[axis] * times, *behind)
+    shape = (*before, size, *behind)
+    if shape == whole.shape:
+        return whole
+    zeros, ones = (0,) * len(shape), (1,) * len(shape)
+    return blocks.formula.add("Slice", (whole,), shape, starts=zeros, steps=ones)

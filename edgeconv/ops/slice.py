@@ -21,11 +21,14 @@ from edgeconv.ops.importing import (
     ints,
     make_node,
 )
+from edgeconv.ops.run_time_bounds import any_computed, slice_by
 from edgeconv.targets import Target
 
 
 def _import_slice(source: Source, ctx: ImportContext) -> Sequence[Node]:
     """Clamping is that of Python's slices, as ONNX defines it."""
+    if any_computed(source, ctx, 1, 2, 3, 4):  # where they end is what the shape says
+        return slice_by(source, ctx)
     shape = ctx.tensor(source.inputs[0]).shape
     first = attribute_or_input(source, ctx, "starts", 1)
     last = attribute_or_input(source, ctx, "ends", 2)
@@ -50,6 +53,8 @@ def _import_slice(source: Source, ctx: ImportContext) -> Sequence[Node]:
 def _import_split(source: Source, ctx: ImportContext) -> Sequence[Node]:
     shape = ctx.tensor(source.inputs[0]).shape
     axis = axis_of(source, ctx, source.attrs["axis"], len(shape))
+    if any_computed(source, ctx, 1):
+        return _slices(source, axis, _stated_sizes(source, ctx, axis), len(shape))
     given = attribute_or_input(source, ctx, "split", 1)
     if given is None:  # equal parts, the last may be smaller (opset 18)
         parts = len(source.outputs)
@@ -57,13 +62,26 @@ def _import_split(source: Source, ctx: ImportContext) -> Sequence[Node]:
         sizes: tuple[int, ...] = (size,) * parts
     else:
         sizes = ints(given)
+    return _slices(source, axis, sizes, len(shape))
+
+
+def _stated_sizes(source: Source, ctx: ImportContext, axis: int) -> tuple[int, ...]:
+    """Of the parts, by the shapes that the model states of them."""
+    if not all(source.outputs):
+        rule = "the size of a part that nothing reads is not known"
+        raise ctx.reject(source, "sizes computed at run time", rule, "make split a constant")
+    return tuple(ctx.tensor(name).shape[axis] for name in source.outputs)
+
+
+def _slices(source: Source, axis: int, sizes: Sequence[int], rank: int) -> list[Node]:
+    """A slice for each that is read."""
     nodes = []
     for part, (output, begin) in enumerate(
         zip(source.outputs, accumulate(sizes[:-1], initial=0), strict=True)
     ):
         if output:
-            starts = tuple(begin if i == axis else 0 for i in range(len(shape)))
-            attrs = {"starts": starts, "steps": (1,) * len(shape)}
+            starts = tuple(begin if i == axis else 0 for i in range(rank))
+            attrs = {"starts": starts, "steps": (1,) * rank}
             name = f"{source.name}/{part}"
             nodes.append(Node(name, "Slice", source.inputs[:1], (output,), attrs))
     return nodes

@@ -9,16 +9,17 @@ from edgeconv.ir.graph import Graph, Node
 from edgeconv.lowering.moves import move_layer, plan_move
 from edgeconv.lowering.nest import dense_strides
 from edgeconv.ops.base import ImportContext, Operator, Source
-from edgeconv.ops.importing import constant_input, ints, make_node
+from edgeconv.ops.importing import make_node
 from edgeconv.targets import Target
 
 
 def _import_tile(source: Source, ctx: ImportContext) -> Sequence[Node]:
-    repeats = constant_input(source, ctx, 1, "repeats")
-    assert repeats is not None
-    if all(count == 1 for count in ints(repeats)):
+    """Repeats of run time are what the shape says that the model states."""
+    shapes = (ctx.tensor(name).shape for name in (source.inputs[0], source.outputs[0]))
+    repeats = tuple(out // size for size, out in zip(*shapes, strict=True))
+    if all(count == 1 for count in repeats):
         return [make_node(source, "Identity", source.inputs[:1])]
-    return [make_node(source, "Tile", source.inputs[:1], repeats=ints(repeats))]
+    return [make_node(source, "Tile", source.inputs[:1], repeats=repeats)]
 
 
 def lower(node: Node, graph: Graph, target: Target) -> Layer:

@@ -6,7 +6,6 @@ is int8 in memory, integers may be summed to make it, and the Quantise has nothi
 
 from __future__ import annotations
 
-from edgeconv.encoding import INT8
 from edgeconv.ir.edit import Editor
 from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Epilogue, Node
@@ -16,6 +15,7 @@ from edgeconv.passes.base import Pass, Stage, at_each
 from edgeconv.passes.remove_requantisation import changes_nothing
 
 # Operators with kernels of integers that round.
+_MOST_BITS = 16  # of integers that memory holds
 _ROUND = frozenset({*WEIGHTED, "Binary", "Pool", "Reduce", "Resize", "Softmax"})
 
 
@@ -25,7 +25,7 @@ def run(position: int, editor: Editor) -> None:
     node = editor.node(position)
     encoding, name = integers_of(node), node.inputs[0]
     writer = editor.private_writer(name, position)
-    if writer is None or not encoding.is_per_tensor or encoding.bits != INT8.bits:
+    if writer is None or not encoding.is_per_tensor or encoding.bits > _MOST_BITS:
         return
     layer, rounding = editor.node(writer), rounding_to(encoding)
     if (
@@ -53,9 +53,9 @@ def run(position: int, editor: Editor) -> None:
 PASS = Pass(
     name="round_before_quantise",
     run=run,
-    requires="a Quantise of eight bits, per tensor, that alone reads the result of a Conv, Dense, "
-    "Binary, Pool, Reduce, Resize or Softmax which was not rounded so, nor to a grid that it would "
-    "change nothing of",
+    requires="a Quantise of 16 bits at most, per tensor, that alone reads the result of a Conv, "
+    "Dense, Binary, Pool, Reduce, Resize or Softmax which was not rounded so, nor to a grid that "
+    "it would change nothing of",
     ensures="a Unary in between rounds it to the Quantise's grid",
     stage=Stage.FUSE,
     after=("fuse_activation",),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from edgeconv.board import Board
 from edgeconv.board.speed import cycle_seconds
 from edgeconv.board.team import Team, team_of
+from edgeconv.choose.turn_prices import in_turns
 from edgeconv.ir.choice import Choice, Layer
 from edgeconv.ir.memory import MemoryMap
 from edgeconv.ir.step import Share
@@ -15,7 +16,7 @@ from edgeconv.lowering.splits import splits_of
 from edgeconv.predict.rates import machine_with, missing, unstated
 from edgeconv.predict.residency import uses
 from edgeconv.predict.traffic import Traffic, traffic
-from edgeconv.price import Machine, price
+from edgeconv.price import Machine, Price, price
 from edgeconv.price.energy import joules_of, unpriced
 from edgeconv.price.machine import MEMORY
 from edgeconv.price.operands import Use
@@ -71,9 +72,13 @@ def predict(choice: Choice, memory: MemoryMap, board: Board) -> Prediction:
     machine = machine_with(board, memory, constants)
     operands = uses(choice, memory)
     team = team_of(board, choice.threads)
-    shares = {step.layers[0]: step.shares for step in choice.steps if step.shares}
+    shares = {step.layers[0]: step.shares for step in choice.steps if step.shares and not step.turn}
+    machine = replace(machine, team=team)
+    turning = in_turns(
+        choice, dict(zip(memory.order, operands, strict=True)), machine, board.target
+    )
     layers = tuple(
-        _layer(choice.layers[index], choice, board, machine, own)
+        _layer(choice.layers[index], choice, board, machine, own, turning.get(index))
         if index not in shares or not own or team is None
         else _shared(choice.layers[index], choice, board, machine, own, shares[index], team)
         for index, own in zip(memory.order, operands, strict=True)
@@ -89,13 +94,19 @@ def predict(choice: Choice, memory: MemoryMap, board: Board) -> Prediction:
 
 
 def _layer(
-    layer: Layer, choice: Choice, board: Board, machine: Machine, operands: Sequence[Use]
+    layer: Layer,
+    choice: Choice,
+    board: Board,
+    machine: Machine,
+    operands: Sequence[Use],
+    in_step: Price | None,
 ) -> LayerPrediction:
+    """``in_step``: what the layer takes in its turns, where it takes any."""
     target, timed = board.target, not missing(board)
     moved = traffic(layer, choice.graph, target, operands)
     if not operands:  # nothing is called
         return LayerPrediction(0.0 if timed else None, 0.0 if machine.energy else None, None, moved)
-    cost = price(layer, operands, machine)
+    cost = in_step or price(layer, operands, machine)
     return LayerPrediction(
         ms=1e3 * cost.seconds if timed else None,
         mj=None if cost.joules is None else 1e3 * cost.joules,

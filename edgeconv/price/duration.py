@@ -22,6 +22,8 @@ from edgeconv.price.operands import Use
 COMPUTE, OVERHEAD = "compute", "overhead"
 # Cycles to call a layer, fetch its code from behind L1, and fill and drain its pipelines.
 LAYER_CYCLES = 300
+# The same where the code was there a turn ago: what a call fills and drains.
+TURN_CYCLES = 100
 # Of the shorter of compute and memory, the part that is not hidden: by fetching ahead and out of
 # order (fitted on Zen 5, see bench/prediction.py), and by a core that does one thing after another.
 EXPOSED, IN_ORDER = 0.2, 1.0
@@ -59,9 +61,13 @@ class Duration:
 
 
 def duration_of(
-    work: Work, flows: Sequence[Flow], operands: Sequence[Use], machine: Machine
+    work: Work,
+    flows: Sequence[Flow],
+    operands: Sequence[Use],
+    machine: Machine,
+    calls: float = 1.0,
 ) -> Duration:
-    """The time of a layer with this work, whose ``operands`` make these ``flows``."""
+    """The time of a layer with this work, whose ``operands`` make these ``flows``, in ``calls``."""
     memory: defaultdict[str, float] = defaultdict(float)
     constants = [flow.filters for flow in flows] or [work.weight_bytes]
     data = [flow.data for flow in flows] or [work.data_bytes]
@@ -75,7 +81,7 @@ def duration_of(
         level = machine.caller if bank is None else machine.banks[bank]
         memory[level.name] += (level.byte - counted) * data[-1] * share
     return Duration(
-        overhead=LAYER_CYCLES * machine.cycle,
+        overhead=(LAYER_CYCLES + TURN_CYCLES * (calls - 1)) * machine.cycle,
         compute=work.slots * machine.slot + work.moves * min(machine.slot, machine.cycle),
         memory=dict(memory),
         exposed=IN_ORDER if machine.in_order else EXPOSED,

@@ -23,13 +23,17 @@ class Flow:
     total: float
 
 
-def flows(layer: Layer, operands: Sequence[Use], sizes: Sequence[int]) -> list[Flow]:
-    """One for each cache of these ``sizes``, nearest first.
+def flows(
+    layer: Layer, operands: Sequence[Use], sizes: Sequence[int], calls: float = 1.0
+) -> list[Flow]:
+    """One for each cache of these ``sizes``, nearest first.  ``operands``: of all ``calls``.
 
     An algorithm's prediction begins with empty caches, and brings each operand in once at least.
     Instead of that first time, what a cache has lost since the layer before comes in.
     """
     found: Sequence[Crossing | None] = layer.traffic or [None] * len(sizes)
+    if calls != 1.0:
+        found = [crossing and crossing.times(calls) for crossing in found]
     return [
         _flow(crossing, layer, operands, sum(sizes[: number + 1]))
         for number, crossing in enumerate(found)

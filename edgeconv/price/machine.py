@@ -7,13 +7,14 @@ predict no time.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from edgeconv.board import Energy
 from edgeconv.board.speed import cache_costs, cycle_seconds, load_cost, unstated_memory
 from edgeconv.board.team import Team
 from edgeconv.cache import Cache
+from edgeconv.price.measured import Measured
 from edgeconv.targets import Target
 
 MEMORY = "DRAM"  # what is behind the last cache
@@ -37,7 +38,7 @@ class Machine:
     ``banks``: the memory that each bank of the arena lies in; ``caller``: that of the network's
     inputs and outputs; ``weights``: that of constants.
     ``energy``: what the board states of it, and ``reads_flash``: constants are read from flash.
-    ``team``: the cores that share a network; None for one.
+    ``team``: the cores that share a network; None for one.  ``measured``: knows some times better.
     """
 
     slot: float
@@ -53,6 +54,7 @@ class Machine:
     energy: Energy | None = None
     reads_flash: bool = False
     team: Team | None = None
+    measured: Measured | None = field(default=None, compare=False)
 
     @property
     def nearest(self) -> float:

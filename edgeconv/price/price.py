@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from edgeconv.ir.choice import Layer
 from edgeconv.price.duration import Duration, duration_of
@@ -42,10 +42,14 @@ class Price:
         return self.flows[-1].total if self.flows else 0.0
 
 
-def price(layer: Layer, operands: Sequence[Use], machine: Machine) -> Price:
-    """What ``layer`` takes on ``machine`` with ``operands`` of these ages."""
-    moved = tuple(flows(layer, operands, machine.sizes))
-    duration = duration_of(layer.work, moved, operands, machine)
+def price(layer: Layer, operands: Sequence[Use], machine: Machine, calls: float = 1.0) -> Price:
+    """What ``calls`` of ``layer`` take on ``machine`` with ``operands`` of these ages, which are
+    those of all calls."""
+    moved = tuple(flows(layer, operands, machine.sizes, calls))
+    if calls != 1.0:
+        work, macs = layer.work.times(calls), round(layer.macs * calls)
+        layer = replace(layer, work=work, macs=macs)
+    duration = duration_of(layer.work, moved, operands, machine, calls)
     held = sum(machine.sizes)
     return Price(
         duration=duration,

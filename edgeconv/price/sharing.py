@@ -10,13 +10,12 @@ Convolutional Neural Networks" (PASC 2022), Section 4.2, as far as sums stay who
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 
 from edgeconv.board.team import Team
 from edgeconv.ir.choice import ArgKind, Layer
 from edgeconv.ir.step import Axis, Share, Splits
-from edgeconv.ir.work import Work
 from edgeconv.price.duration import Duration, duration_of
 from edgeconv.price.flows import Flow
 from edgeconv.price.machine import MEMORY, Level, Machine
@@ -68,7 +67,7 @@ def shared(
     each = []
     for share, speed in zip(shares, team.speeds, strict=False):
         rows, items = _of_all(share, splits)
-        work = _scaled(layer.work, rows * items / speed)
+        work = layer.work.times(rows * items / speed)
         data = _data(splits, rows, items, operands)
         flows = [Flow(f.filters * items, f.data * data, f.total * data) for f in whole.flows]
         each.append(duration_of(work, flows, operands, crowded))
@@ -111,10 +110,6 @@ def _data(splits: Splits, rows: float, items: float, operands: Sequence[Use]) ->
     return needed / max(sum(use.bytes for use in tensors), 1)
 
 
-def _scaled(work: Work, by: float) -> Work:
-    return Work(*(by * getattr(work, each.name) for each in fields(Work)))
-
-
 def _crowded(machine: Machine, times: float) -> Machine:
     """The machine for a core that has a fraction of memory's bandwidth, caches being its own."""
 
@@ -127,6 +122,20 @@ def _crowded(machine: Machine, times: float) -> Machine:
         caller=level(machine.caller),
         weights=level(machine.weights),
     )
+
+
+def by_rows(rows: Axis, team: Team) -> Iterator[tuple[Share, ...]]:
+    """``rows`` shared by as many workers as there are pieces for, and all items by each."""
+    yield from (
+        shares
+        for shares in _arrangements(Splits(rows), team)
+        if all(share[2:] == (0, 1) for share in shares)
+    )
+
+
+def crowded(machine: Machine, team: Team, workers: int) -> Machine:
+    """The machine for one of so many workers."""
+    return _crowded(machine, max(1.0, workers / team.together))
 
 
 def _arrangements(splits: Splits, team: Team) -> Iterator[tuple[Share, ...]]:

@@ -37,17 +37,20 @@ class Places:
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """What the user says of formats: ``outputs`` and ``layers`` (of filters), by layer.  ``owner``:
-    by tensor, the layer that the user knows to write it."""
+    by tensor, the layer that the user knows to write it.  ``kept``: tensors that stay float32."""
 
     layers: Mapping[str, str]
     outputs: Mapping[str, str]
     owner: Mapping[str, str]
+    kept: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, graph: Graph, storage: Mapping[str, str]) -> Wanted:
+    def of(
+        cls, graph: Graph, storage: Mapping[str, str], kept: frozenset[str] = frozenset()
+    ) -> Wanted:
         """``storage``: by the keys of ``choose.select``, of a network as passes leave it."""
         owner = {name: node.name for name, node in graph.producers().items()}
-        return cls(*by_kind(graph, storage), owner)
+        return cls(*by_kind(graph, storage), owner, kept)
 
     @property
     def everything(self) -> bool:
@@ -57,6 +60,8 @@ class Wanted:
 
     def rounds(self, tensor: str, node: Node | None) -> bool:
         """Whether a tensor may be int8; ``node``: what writes it, None of an input."""
+        if tensor in self.kept:
+            return False
         if node is None:
             return self.everything
         form = self.outputs.get(self.owner.get(tensor, node.name))
@@ -64,14 +69,15 @@ class Wanted:
 
     def filters(self, graph: Graph, found: Places) -> tuple[str, ...]:
         """The layers of ``graph`` whose filters are to be int8: where not everything is, those that
-        read and write int8."""
+        read and write int8, and so where a tensor stays float32 that could be int8."""
         whole = found.grid_of()
         names = []
         for node in graph.nodes:
             if node.op in WEIGHTED:
                 form = self.layers.get(node.name, self.layers.get(EVERY_LAYER, INT8))
-                inside = {node.inputs[0], node.output} <= whole.keys()
-                if form == INT8 and (self.everything or inside):
+                tensors = {node.inputs[0], node.output}
+                inside = tensors <= whole.keys()
+                if form == INT8 and (inside or (self.everything and not tensors & self.kept)):
                     names.append(node.name)
         return tuple(names)
 

@@ -59,8 +59,8 @@ class Quantiser(Closing):
 
     ``graph``: as ``passes.optimise`` leaves it.  ``samples``: the user's, which rounding fits
     itself to; two at least.  ``storage``: formats that the user gives, by the keys of
-    ``choose.select``; what is to be something else than int8 is left alone.  Raises EdgeconvError:
-    no compiler (exit status 3), outputs that are not finite.
+    ``choose.select``; what is to be something else than int8 is left alone, and so are the tensors
+    ``kept``.  Raises EdgeconvError: no compiler (exit status 3), outputs that are not finite.
     """
 
     def __init__(
@@ -70,6 +70,7 @@ class Quantiser(Closing):
         samples: Samples,
         storage: Mapping[str, str],
         tell: Tell = nobody,
+        kept: frozenset[str] = frozenset(),
     ) -> None:
         self.graph, self.samples, self.tell = unfused(graph), samples, tell
         self.learning = samples.chosen(slice(0, None, 2))
@@ -84,7 +85,7 @@ class Quantiser(Closing):
         self._fitted, self._telling, self._accepting = lots(0, 2), lots(1), lots(3)
         self._uses = {FITTED: self._fitted, CHOSEN: lots(0, 1, 2), EVERY: self.learning}
         judging = samples.chosen(slice(1, None, 2)) if len(samples) > 1 else samples
-        asked = Wanted.of(graph, storage)
+        asked = Wanted.of(graph, storage, kept)
         self.places = places(self.graph, target, asked)
         self.wanted = asked.filters(self.graph, self.places)
         self.engine = Engine(self.graph, tell)

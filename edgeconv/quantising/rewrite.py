@@ -19,7 +19,7 @@ from edgeconv.storage import formats
 from edgeconv.targets import Target
 
 FORM = "int8"  # of filters
-_SOME_GRID = grid(float(np.float32(0.0173)), -128.0, 127.0)
+SOME_GRID = grid(float(np.float32(0.0173)), -128.0, 127.0)
 
 
 def quantised(
@@ -45,12 +45,18 @@ def quantised(
     return editor.finish()
 
 
-def pretended(graph: Graph, target: Target, storage: Mapping[str, str]) -> Graph:
+def pretended(
+    graph: Graph,
+    target: Target,
+    storage: Mapping[str, str],
+    kept: frozenset[str] = frozenset(),
+) -> Graph:
     """``graph`` with grids and units of no meaning: what it takes as an int8 network does not
-    depend on them.  ``storage``: formats that the user gives, as `choose.select` takes them."""
-    plain, wanted = unfused(graph), Wanted.of(graph, storage)
+    depend on them.  ``storage``: formats that the user gives, as `choose.select` takes them;
+    ``kept``: tensors that stay float32."""
+    plain, wanted = unfused(graph), Wanted.of(graph, storage, kept)
     found = places(plain, target, wanted)
-    grids = dict.fromkeys(found.tensors, _SOME_GRID)
+    grids = dict.fromkeys(found.tensors, SOME_GRID)
     names = wanted.filters(plain, found)
     filters = {node.name: _in_units(node, plain) for node in plain.nodes if node.name in names}
     return quantised(plain, grids, filters)
@@ -59,7 +65,7 @@ def pretended(graph: Graph, target: Target, storage: Mapping[str, str]) -> Graph
 def _in_units(node: Node, graph: Graph) -> Rounded:
     """The filters and the bias of a node rounded to the nearest."""
     own, rows = filters_of(node, graph), rows_of(node, graph)
-    plain, scale = round_layer(own, rows, FORM, None, NEAREST), _SOME_GRID.alpha
+    plain, scale = round_layer(own, rows, FORM, None, NEAREST), SOME_GRID.alpha
     return whole_bias(settled(plain, scale, scale), scale)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from edgeconv.bench import Timing
@@ -11,8 +11,8 @@ from edgeconv.board import Board
 from edgeconv.build.footprint import Footprint
 from edgeconv.build.report_file import SCHEMA
 from edgeconv.frontend.cut import WHOLE, Cut
-from edgeconv.ir.candidate import FLOAT, INTEGERS
-from edgeconv.ir.choice import Choice, Layer
+from edgeconv.ir.candidate import EXACTLY, FLOAT, INTEGERS
+from edgeconv.ir.choice import Choice, Layer, tensor_bytes
 from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph, Tensor
 from edgeconv.ir.grids import spacings_of
@@ -58,7 +58,7 @@ def build_report(
     """The report of a network that has not been built yet: code sizes and times are null."""
     graph = choice.graph
     spacings, ports = spacings_of(graph), port_facts(graph)
-    shared = {step.layers[0]: step for step in choice.steps if step.shares}
+    shared = {step.layers[0]: step for step in choice.steps if step.shares and not step.turn}
     layers = [
         {
             **_layer(choice.layers[index], graph, memory, expected),
@@ -91,6 +91,7 @@ def build_report(
         "board": board.name,
         "isa": choice.isa,
         "threads": choice.threads,
+        **({"search": asdict(choice.search)} if choice.search else {}),
         "inputs": [_port(graph[name], ports[name]) for name in graph.inputs],
         "outputs": [_port(graph[name], ports[name]) for name in graph.outputs],
         "ram": _ram(memory, sizes.ram),
@@ -226,7 +227,7 @@ def _layer(layer: Layer, graph: Graph, memory: MemoryMap, predicted: LayerPredic
     source, output = _first_activation(layer, graph), graph[node.output]
     # Of a convolution the format of its filters: its bias is always float32.
     stored = [str(blob.storage) for blob in layer.blobs if blob.name == "filters"]
-    if layer.blobs and layer.candidate and layer.candidate.compute == INTEGERS:
+    if layer.blobs and layer.candidate and layer.candidate.compute in EXACTLY:
         stored = [INTEGERS]  # maybe among other words
     compute = layer.candidate.compute if layer.candidate else FLOAT
     storages = stored or sorted({str(blob.storage) for blob in layer.blobs})
@@ -245,7 +246,7 @@ def _layer(layer: Layer, graph: Graph, memory: MemoryMap, predicted: LayerPredic
         },
         **({"compute": compute} if compute != FLOAT else {}),
         "weight_bytes": sum(blob.bytes for blob in layer.blobs),
-        "output_bytes": memory.places[output.name].bytes,
+        "output_bytes": tensor_bytes(output),  # of one worker's ring
         "workspace_bytes": layer.workspace_bytes,
         "traffic_bytes": dict(predicted.traffic.bytes),
         "traffic_lower_bound_bytes": predicted.traffic.lower_bound,

@@ -17,6 +17,7 @@ from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.memory import MemoryMap, Place, Region
 from edgeconv.memory.room import covered
 from edgeconv.names import did_you_mean
+from edgeconv.report.fusion import fusion
 from edgeconv.report.movement import movement
 from edgeconv.report.movement_text import convolution_tables
 from edgeconv.report.regions import extent
@@ -36,8 +37,8 @@ def explain(
     layer: str = "",
     threads: int | None = None,
 ) -> Document:
-    """Layers in execution order with candidates, data movement, tensors and aliases; and the
-    memory peak.
+    """Layers in execution order with candidates, data movement, tensors, aliases and who takes
+    turns with the next; and the memory peak.
 
     ``layer`` restricts the layers to the one of that name or, where none has it, of that number;
     EdgeconvError (exit status 2) when there is none.  ``threads`` adds bounds for so many
@@ -45,11 +46,13 @@ def explain(
     """
     entries = report["layers"]
     steps = [_selected(entries, layer)] if layer else range(len(entries))
+    turns = fusion(choice, target)
     rows = [
         {
             **entries[step],
             **_layer(choice, memory, target, step),
             **_convolution(choice, target, memory.order[step], threads),
+            "turns": turns.get(memory.order[step]),
         }
         for step in steps
     ]
@@ -59,7 +62,7 @@ def explain(
         "isa": report["isa"],
         "ram": report["ram"],
         "flash": report["flash"],
-        **({"winograd": report["winograd"]} if "winograd" in report else {}),
+        **{name: report[name] for name in ("winograd", "search") if name in report},
         "arena": {
             "bytes": memory.arena_bytes,
             "lower_bound": memory.lower_bound,
@@ -97,12 +100,25 @@ def render(document: Mapping[str, Any]) -> Group:
         f"arena: {arena['bytes']:,} bytes (lower bound {arena['lower_bound']:,}; {proof})",
         *_bank_lines(arena["banks"]),
         f"execution order: {order}",
+        *_search_lines(document),
         *minimal_filtering(document),
     ]
     lines: list[RenderableType] = [*head, "", *_peak_lines(arena["peak"])]
     for layer in document["layers"]:
         lines += ["", *_layer_lines(layer)]
     return Group(*lines)
+
+
+def _search_lines(document: Mapping[str, Any]) -> list[str]:
+    """How near to the best its layouts and algorithms are."""
+    if "search" not in document:
+        return []
+    found = document["search"]
+    size = f"{found['nodes']} nodes and {found['edges']} edges, {found['left_nodes']} and "
+    size += f"{found['left_edges']} after exact reductions"
+    gap = found["gap"]
+    best = f"at most {gap:.1%} from the best" if gap else "the best there is, as predicted"
+    return [f"algorithms and layouts: {best} ({size})"]
 
 
 def _bank_lines(banks: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -138,7 +154,7 @@ def _layer(choice: Choice, memory: MemoryMap, target: Target, step: int) -> Docu
 def _convolution(choice: Choice, target: Target, index: int, threads: int | None) -> Document:
     """What is known of convolutions only; null for other layers."""
     layer = choice.layers[index]
-    shares = {step.layers[0]: step.shares for step in choice.steps}
+    shares = {step.layers[0]: step.shares for step in choice.steps if not step.turn}
     return {
         "movement": movement(layer, choice.graph, target, threads, shares.get(index, ())),
         "slicing": slicing(layer.node, choice.graph, target),
@@ -239,6 +255,8 @@ def _layer_lines(layer: Mapping[str, Any]) -> list[RenderableType]:
     fused = [escape(word) for word in words if word not in (None, "none")]
     if fused:
         table.add_row("fused", ", ".join(fused))
+    if layer["turns"]:
+        table.add_row("turns", _turns_line(layer["turns"]))
     for label, key in (("reads", "reads"), ("writes", "writes")):
         for tensor in layer[key]:
             table.add_row(label, _tensor_line(tensor))
@@ -254,6 +272,16 @@ def _layer_lines(layer: Mapping[str, Any]) -> list[RenderableType]:
     title = f"[bold]{layer['step']}: {layer['op']} {escape(layer['name'])}[/]"
     title += f" [dim](of {escape(', '.join(origin))})[/]" if origin else ""
     return [title, table, *convolution_tables(layer)]
+
+
+def _turns_line(turns: Mapping[str, Any]) -> str:
+    """Whether a layer takes turns with the next one, and what that changes."""
+    other, rows, change = escape(turns["next"]), turns["turn"], turns["change"]
+    who = (
+        f"with {other}, {rows} row(s) of the last result at a time" if rows else f"not with {other}"
+    )
+    predicted = "" if change is None else f" (time predicted: {100 * change:+.1f} %)"
+    return f"{who}: {escape(turns['why'])}{predicted}"
 
 
 def _pairs(plan: Mapping[str, Any]) -> str:

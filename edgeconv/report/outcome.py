@@ -62,8 +62,21 @@ def verification(result: Verification) -> Group:
         lines.append(f"with minimal filtering {words}; found: {worst:.2g}")
     if result.pieces:
         lines += _by_piece(result, result.pieces)
+    lines += _of_decisions(result)
     lines += [_verdict(result)]
     return Group(*lines)
+
+
+def _of_decisions(result: Verification) -> list[str]:
+    """What decisions read, where outputs depend on them and differ."""
+    apart = [each for each in result.outputs if not each.within(result.tolerance)]
+    if not result.read or not apart:
+        return []
+    worst = max(result.read, key=lambda difference: difference.relative)
+    names = ", ".join(escape(each.name) for each in apart[:_MOST_NAMED])
+    words = f"of the {len(result.read)} tensors that these read, {escape(worst.name)} is furthest "
+    near = f"{names}: decided otherwise, by numbers closer together than float32's error"
+    return [f"{near}; {words}from the model's, by {worst.relative:.3g} of its largest"]
 
 
 def _by_piece(result: Verification, pieces: Pieces) -> list[str]:
@@ -76,8 +89,10 @@ def _by_piece(result: Verification, pieces: Pieces) -> list[str]:
     }
     defects = set(pieces.defects(result.tolerance))
     unknown = f"; {pieces.unknown} more have no tensor of the model" if pieces.unknown else ""
-    words = f"{pieces.ties} of {pieces.numbers:,} numbers, within float32's error of the middle "
-    words += f"between two steps, went the other way; {len(defects)} results differ{unknown}"
+    words = f"{len(defects)} results differ{unknown}"
+    if pieces.ties or any(output.spacing for output in result.outputs):
+        near = f"{pieces.ties} of {pieces.numbers:,} numbers, within float32's error of the middle "
+        words = f"{near}between two steps, went the other way; {words}"
     lines = [f"each of {len(pieces.differences)} results, from what its layer read: {words}"]
     for name, found in list(differ.items())[:_MOST_NAMED]:
         at = f"[{', '.join(map(str, found.worst))}]"
@@ -127,6 +142,7 @@ def verification_json(result: Verification) -> dict[str, Any]:
         "outputs": [_difference_json(output) for output in result.outputs],
         "rounded": [_difference_json(output) for output in result.rounded],
         "pieces": _pieces_json(result.pieces),
+        "decided": [_difference_json(each) for each in result.read],
         "layers": [
             {
                 "name": layer.name,
@@ -213,9 +229,14 @@ def _verdict(result: Verification) -> str:
 
 def _verdict_by_piece(result: Verification) -> str:
     if not result.passed:
-        first = escape(result.first_defect)
-        return f"[red]DIFFERENT[/] from the model; first layer that differs: {first}"
+        far = [each.name for each in result.read if not each.within(result.tolerance)]
+        what = f"first layer that differs: {result.first_defect}"
+        if not result.first_defect:
+            what = f"what decisions read is too far off: {far[0]}"
+        return f"[red]DIFFERENT[/] from the model; {escape(what)}"
     equal = "[green]equal[/] to the model, layer by layer"
+    if not any(output.spacing for output in result.outputs):
+        return equal
     apart = max(result.outputs, key=lambda output: output.spacings)
     if all(output.within(result.tolerance) for output in result.outputs):
         return equal

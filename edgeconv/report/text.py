@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from edgeconv.encoding import kind_of
-from edgeconv.ir.candidate import INTEGERS
+from edgeconv.ir.candidate import EXACTLY, INT16, INTEGERS
 from edgeconv.memory.sizes import Excess, Sizes
 from edgeconv.names import path_ends
 from edgeconv.report.advice import suggestions
@@ -238,14 +238,17 @@ def _time_and_energy(report: Mapping[str, Any]) -> list[str]:
     return ["", *map(escape, lines)] if lines else []
 
 
+_SUMS = {INTEGERS: "sums in int32", INT16: "sums in int32 or int64"}
+
+
 def _computed(report: Mapping[str, Any]) -> list[str]:
     """Where layers compute with other numbers than float32, and what that leaves of the network."""
     found = Counter(layer["compute"] for layer in report["layers"] if "compute" in layer)
     accuracy = report["accuracy"]
     sqnr = accuracy["sqnr_db"] if accuracy else None
     cost = "not measured yet" if sqnr is None else f"{sqnr:.1f} dB"
-    whole = found.pop(INTEGERS, 0)
-    lines = [f"compute: {INTEGERS} in {whole} layer(s), sums in int32"] if whole else []
+    whole = {name: found.pop(name) for name in EXACTLY if name in found}
+    lines = [f"compute: {name} in {count} layer(s), {_SUMS[name]}" for name, count in whole.items()]
     return lines + [
         f"compute: {name} in {count} convolution(s), sums in float32; SQNR of the network {cost}"
         for name, count in found.items()

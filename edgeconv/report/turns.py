@@ -11,7 +11,8 @@ from edgeconv.ir.memory import MemoryMap
 def turns(choice: Choice, memory: MemoryMap) -> dict[str, Any]:
     """``steps``, where there are such: the layers that take turns, in execution order.
 
-    ``turn``: rows of the last result that are made at a time.  Of each layer: its number in
+    ``turn``: rows of the last result that are made at a time.  ``shares``: of several workers the
+    rows of it that each makes.  Of each layer: its number in
     ``layers``, the ``rows`` of its result, how many of them memory holds (``ring``), and the rows
     of its first input that one reads: ``reach`` of them from y * ``stride`` - ``pad`` on.
     """
@@ -26,5 +27,7 @@ def turns(choice: Choice, memory: MemoryMap) -> dict[str, Any]:
             reads = {"reach": own.reach, "stride": own.stride, "pad": own.pad}
             each.append({"layer": at[index], "rows": own.rows, "ring": held, **reads})
         if each:
-            found.append({"turn": step.turn, "layers": each})
+            shares = [list(share[:2]) for share in step.shares]
+            entry: dict[str, Any] = {"turn": step.turn, "layers": each}
+            found.append(entry | ({"shares": shares} if shares else {}))
     return {"steps": found} if found else {}

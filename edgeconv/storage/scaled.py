@@ -18,18 +18,21 @@ from edgeconv.storage.base import StorageFormat
 
 @cache
 def scaled_format(encoding: Encoding) -> StorageFormat:
-    """That of an affine encoding of eight bits with one scale."""
+    """That of an affine encoding of 8 or 16 bits with one scale."""
+    kind = np.dtype(f"<i{encoding.element_bytes}")
     scale, zero = np.float32(encoding.scale[0]), encoding.zero[0]
 
     def encode(values: npt.NDArray[Any]) -> bytes:
         whole = np.rint(values.astype(np.float64) / float(scale)) + zero
         clipped = np.clip(whole, encoding.low, encoding.high)
-        return bytes(np.nan_to_num(clipped).astype(np.int8).tobytes())
+        return bytes(np.nan_to_num(clipped).astype(kind).tobytes())
 
     def decode(data: bytes) -> npt.NDArray[np.number]:
-        return (np.frombuffer(data, np.int8).astype(np.float32) - np.float32(zero)) * scale
+        return (np.frombuffer(data, kind).astype(np.float32) - np.float32(zero)) * scale
 
     # In C of its content, since functions are written before it is known which others a program
     # has.
     digits = f"{int(scale.view(np.uint32)):08X}_{'M' if zero < 0 else 'P'}{abs(zero)}"
-    return StorageFormat(encoding, encode, decode, enumerator=f"EC_Q8_{digits}", written=True)
+    return StorageFormat(
+        encoding, encode, decode, enumerator=f"EC_Q{encoding.bits}_{digits}", written=True
+    )

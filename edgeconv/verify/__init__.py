@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from edgeconv.verify.compare import Difference, compare
+from edgeconv.verify.decided import decisions_of, explains
 from edgeconv.verify.layers import LayerResult
 from edgeconv.verify.run import Verification, is_quantised, promised_error, verify
 
@@ -11,6 +12,8 @@ __all__ = [
     "LayerResult",
     "Verification",
     "compare",
+    "decisions_of",
+    "explains",
     "is_quantised",
     "promised_error",
     "verify",

@@ -25,6 +25,7 @@ class Difference:
     with the largest difference, () for a scalar.  ``spacing``: of a quantised tensor the distance
     between neighbouring values, 0 of others; where it is ``assumed``, of a tensor that the model
     computes from quantised ones and does not quantise itself, what eight bits would have.
+    ``whole``: of integers or tests, of which no difference is a rounding.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Difference:
     worst: tuple[int, ...]
     spacing: float = 0.0
     assumed: bool = False
+    whole: bool = False
 
     @property
     def relative(self) -> float:
@@ -47,8 +49,10 @@ class Difference:
         return self.max_abs / self.spacing if self.spacing else 0.0
 
     def within(self, tolerance: float) -> bool:
-        """Whether the relative difference is at most ``tolerance``, or the absolute the grid's."""
-        return self.relative <= tolerance or self.max_abs <= self.spacing * (1 + _ROUNDING)
+        """Whether the relative difference is at most ``tolerance``, or the absolute the grid's;
+        of integers none without a grid."""
+        near = not self.whole and self.relative <= tolerance
+        return near or self.max_abs <= self.spacing * (1 + _ROUNDING)
 
 
 def compare(name: str, got: Array, reference: Array, spacing: float = 0.0) -> Difference:
@@ -77,6 +81,7 @@ def compare(name: str, got: Array, reference: Array, spacing: float = 0.0) -> Di
         _sqnr(theirs, distance),
         tuple(int(i) for i in worst),
         spacing,
+        whole=reference.dtype.kind in "iub",
     )
 
 

@@ -70,7 +70,7 @@ def compare_layers(
         elif wanted.shape != shape:
             skipped = "reshaped"
         else:
-            got = Layout.parse(layer["layout_out"]).unpack(memory, shape).astype(np.float32)
+            got = Layout.parse(layer["layout_out"]).unpack(memory, shape)
             spacing = layer.get("step") or (assumed_spacing(wanted) if quantised else 0.0)
             difference = compare(layer["output"], got, wanted, spacing)
             results.append(LayerResult(layer["name"], layer["op"], difference))
@@ -89,7 +89,7 @@ def first_difference(results: Iterable[LayerResult], tolerance: float) -> LayerR
 
 def pieces(
     layers: Sequence[Mapping[str, Any]], trace: Path, steps: Steps = ()
-) -> Iterator[npt.NDArray[np.float32]]:
+) -> Iterator[npt.NDArray[Any]]:
     """The physical elements of each layer's result, one at a time.
 
     Of layers that take turns (``steps``) the trace has what memory held of the results between them
@@ -120,12 +120,12 @@ def pieces(
                 yield _elements(layer, stream)
 
 
-def _elements(layer: Mapping[str, Any], stream: BinaryIO) -> npt.NDArray[np.float32]:
+def _elements(layer: Mapping[str, Any], stream: BinaryIO) -> npt.NDArray[Any]:
     """What memory has held of a layer's result."""
     stored, data = layer["storage"]["output"], stream.read(layer["output_bytes"])
     dtype = layer.get("output_dtype")
     if dtype not in (None, FLOAT32):
-        return np.frombuffer(data, array_type(dtype).newbyteorder("<")).astype(np.float32)
+        return np.frombuffer(data, array_type(dtype).newbyteorder("<"))
     return format_called(stored).decode(data).astype(np.float32, copy=False)
 
 
@@ -137,7 +137,7 @@ def _calls(step: Mapping[str, Any]) -> Iterator[Rows]:
 
 def _put_together(
     step: Mapping[str, Any], layers: Sequence[Mapping[str, Any]], stream: BinaryIO
-) -> Iterator[npt.NDArray[np.float32]]:
+) -> Iterator[npt.NDArray[Any]]:
     """The results of a step, whole, from what memory held after each call."""
     own = [layers[each["layer"]] for each in step["layers"]]
     between = [np.zeros(layer["output_shape"], np.float32) for layer in own[:-1]]

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from edgeconv.ir.candidate import INTEGERS
+from edgeconv.ir.candidate import EXACTLY
 from edgeconv.ir.layout import Layout
 from edgeconv.requantisation import EXACT
 from edgeconv.verify.compare import Difference, compare
@@ -145,7 +145,7 @@ def in_integers(layers: Sequence[Mapping[str, Any]], known: Collection[str]) -> 
     found = set()
     for layer in layers:
         computing = [each for each in between(layer) if each["op"] not in _MOVING]
-        if computing and all(each.get("compute") == INTEGERS for each in computing):
+        if computing and all(each.get("compute") in EXACTLY for each in computing):
             found.add(original_name(layer))
     return frozenset(found & set(known))
 

@@ -16,16 +16,19 @@ import numpy.typing as npt
 from edgeconv.arguments import DEFAULT_TOLERANCE
 from edgeconv.array_types import array_type
 from edgeconv.board import RunKind
-from edgeconv.build import find_emulator, run_binary
+from edgeconv.build import Given, Made, find_emulator, run_binary
 from edgeconv.build.compile import Binary
 from edgeconv.build.firmware import RESET, worst_stack
+from edgeconv.build.places import Argument
 from edgeconv.build.project import Project
 from edgeconv.errors import EdgeconvError
 from edgeconv.frontend import Cut, load, reference_beside, reference_outputs
-from edgeconv.ir.candidate import INTEGERS
+from edgeconv.ir.candidate import EXACTLY
+from edgeconv.ir.decisions import Decisions
 from edgeconv.progress import Tell, nobody
 from edgeconv.verify import layers as by_layer
 from edgeconv.verify.compare import Difference, assumed_spacing, compare
+from edgeconv.verify.decided import in_front_of
 from edgeconv.verify.exact import expected
 from edgeconv.verify.exact.value import Value
 from edgeconv.verify.inputs import from_npz, seeded, tensor_bytes
@@ -61,19 +64,21 @@ class Verification:
     stack_bound: int | None = None
     pieces: Pieces | None = None
     promised: float | None = None
+    read: tuple[Difference, ...] = ()
 
     @property
     def passed(self) -> bool:
         """Everything that is judged is within the tolerance."""
         if self.pieces:
-            return not self.pieces.defects(self.tolerance)
+            near = all(difference.within(self.tolerance) for difference in self.read)
+            return near and not self.pieces.defects(self.tolerance)
         return all(difference.within(self.tolerance) for difference in self.judged)
 
     @property
     def judged(self) -> tuple[Difference, ...]:
         """The differences that the tolerance applies to."""
         if self.pieces:
-            return tuple(self.pieces.differences.values())
+            return (*self.read, *self.pieces.differences.values())
         return self.rounded or self.outputs
 
     def one_line(self) -> str:
@@ -106,6 +111,7 @@ def verify(
     tolerance: float = DEFAULT_TOLERANCE,
     twin: Twin | None = None,
     by_piece: bool = False,
+    decided: Decisions | None = None,
     tell: Tell = nobody,
 ) -> Verification:
     """Compare the program of ``project`` with ``model`` on seeded inputs or those of an .npz file.
@@ -113,7 +119,8 @@ def verify(
     ``twin`` is the same network with its weights rounded as the project stores them, in float32:
     then the outputs are judged by those of the twin; where results are rounded too, every layer is
     judged by what the twin makes of the inputs that the layer had.  ``by_piece``: every layer is
-    judged by what the model makes of them, as quantised networks have to be.  Writes the inputs and
+    judged by what the model makes of them, as quantised networks have to be.  ``decided``: so it
+    is, and what these decisions read by the model from the network's inputs.  Writes the inputs and
     the outputs that are expected into the project, where main.c looks for them.
     ``tell`` is told what is going on.  Raises EdgeconvError: unusable inputs (exit status 2), a
     missing compiler, emulator or reference runtime (3), a program that fails to build or run (1).
@@ -121,6 +128,7 @@ def verify(
     find_emulator(project.board())  # before anything long
     feeds = from_npz(inputs, project.inputs) if inputs else seeded(project.inputs)
     tell("building")
+    by_piece = by_piece or decided is not None
     traced = layers or by_piece or bool(twin and twin.results_stored)
     binary = project.build(trace=traced, run_here=True)
     tell("running the reference")
@@ -134,7 +142,8 @@ def verify(
     expected = twin.outputs(feeds) if twin else reference.values
     files = {project.input_file: given, project.expected_file: tensor_bytes(expected, wanted)}
     project.put({path.name: data for path, data in files.items()})
-    tell(f"running {'under ' + way if (way := how(binary)) != 'natively' else way}")
+    way = how(binary)
+    tell(f"running {way if binary.board.run.on_board else f'under {way}'}")
     got, printed = run_program(project, binary, layers=traced)
     spacings = _spacings(project, reference.values)
     assumed = {port.name for port in project.outputs if spacings[port.name] and not port.spacing}
@@ -166,6 +175,10 @@ def verify(
             steps=project.report.get("steps", ()),
             quantised=is_quantised(project),
         )
+    read: tuple[Difference, ...] = ()
+    if decided:
+        steps = project.report.get("steps", ())
+        read = in_front_of(decided, project.report["layers"], trace, reference.values, steps)
     trace.unlink(missing_ok=True)
     stack = _STACK.search(printed)
     bound = worst_stack(binary.path, (RESET,), binary.objects.values())[0] if stack else None
@@ -186,6 +199,7 @@ def verify(
         bound,
         pieces,
         promised_error(project),
+        read,
     )
 
 
@@ -199,7 +213,7 @@ def _exactly(
     project: Project, model: Path, feeds: Outputs, results: Mapping[str, Any]
 ) -> Mapping[str, Value]:
     """In exact arithmetic, where some layer computes so."""
-    if not any(layer.get("compute") == INTEGERS for layer in project.report["layers"]):
+    if not any(layer.get("compute") in EXACTLY for layer in project.report["layers"]):
         return {}
     shapes = {port.name: port.shape for port in project.inputs}
     graph = load(model, input_shapes=shapes, cut_at=project.cut)
@@ -257,9 +271,12 @@ def _require_outputs(wanted: Iterable[str], values: Mapping[str, object]) -> Non
 
 
 def how(binary: Binary) -> str:
-    """How the program runs here: "natively", or the emulator's name."""
+    """How the program runs: "natively", the emulator's name, or what reaches the board."""
     run = binary.board.run
-    return "natively" if run.kind is RunKind.NATIVE else Path(run.command[0]).name
+    if run.kind is RunKind.NATIVE:
+        return "natively"
+    program = Path(run.command[0]).name
+    return f"on the board, through {program}" if run.on_board else program
 
 
 def run_program(
@@ -273,9 +290,9 @@ def run_program(
     inputs = inputs or project.input_file
     output = project.build_directory / "output.bin"
     trace = project.build_directory / "layers.bin"
-    arguments = ["--output", str(output.resolve()), "--input", str(inputs.resolve())]
+    arguments: list[Argument] = ["--output", Made(output), "--input", Given(inputs)]
     if layers:
-        arguments += ["--layers", str(trace.resolve())]
+        arguments += ["--layers", Made(trace)]
     limit: float | None = None
     folder = project.directory
     if project.is_firmware:  # which takes no arguments: its files have fixed names

@@ -63,8 +63,7 @@ EC_INLINE void ec_nhwc_to_blocks(const void *in, void *out, int images, int chan
         const void *from = ec_at(in, at, fmt);
         void *to = ec_place(out, (ptrdiff_t)i * pixels * block, fmt);
         if (n < block)
-            memset(to, ec_zero_of(fmt),
-                   (size_t)pixels * (size_t)block * (size_t)EC_STORED_BYTES(fmt));
+            ec_store_zeros(to, (ptrdiff_t)pixels * block, fmt);
         if (n == block)
             ec_copy_rows(from, fmt, channels, to, fmt, block, pixels, block);
         else

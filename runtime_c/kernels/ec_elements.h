@@ -1,5 +1,5 @@
 /* Elements of any type, as the numbers that kernels compute with: whole ones (int64_t; of uint64 the
-   same bits), float or double. */
+   same bits), float or double.  Those of less than 8 bits are a byte each.  Needs ec_small_floats.h. */
 #ifndef EC_ELEMENTS_H
 #define EC_ELEMENTS_H
 
@@ -16,8 +16,37 @@ enum ec_element {
     EC_FLOAT16,
     EC_BFLOAT16,
     EC_FLOAT32,
-    EC_FLOAT64
+    EC_FLOAT64,
+    EC_INT2,
+    EC_UINT2,
+    EC_INT4,
+    EC_UINT4,
+    EC_FLOAT4E2M1,
+    EC_FLOAT8E4M3FN,
+    EC_FLOAT8E4M3FNUZ,
+    EC_FLOAT8E5M2,
+    EC_FLOAT8E5M2FNUZ,
+    EC_FLOAT8E8M0
 };
+
+EC_INLINE ec_small_float ec_small_float_of(int type)
+{
+    switch (type) {
+    case EC_FLOAT8E4M3FN: return (ec_small_float){.mantissa = 3, .bias = 7, .sign = 0x80, .largest = 0x7e, .nan = 0x7f};
+    case EC_FLOAT8E4M3FNUZ: return (ec_small_float){.mantissa = 3, .bias = 8, .sign = 0x80, .largest = 0x7f, .nan = 0x80};
+    case EC_FLOAT8E5M2: return (ec_small_float){.mantissa = 2, .bias = 15, .sign = 0x80, .largest = 0x7b, .infinity = 0x7c, .nan = 0x7e};
+    case EC_FLOAT8E5M2FNUZ: return (ec_small_float){.mantissa = 2, .bias = 16, .sign = 0x80, .largest = 0x7f, .nan = 0x80};
+    default: /* EC_FLOAT4E2M1 */
+        return (ec_small_float){.mantissa = 1, .bias = 1, .sign = 0x8, .largest = 0x7};
+    }
+}
+
+/* The lower bits of x, of two's complement. */
+EC_INLINE int ec_lower_bits(int64_t x, int bits)
+{
+    const int half = 1 << (bits - 1), whole = (int)((uint64_t)x & (uint64_t)(2 * half - 1));
+    return whole >= half ? whole - 2 * half : whole;
+}
 
 EC_INLINE int64_t ec_get_whole(const void *p, ptrdiff_t i, int type)
 {
@@ -29,6 +58,10 @@ EC_INLINE int64_t ec_get_whole(const void *p, ptrdiff_t i, int type)
     case EC_UINT32: return ((const uint32_t *)p)[i];
     case EC_INT64: return ((const int64_t *)p)[i];
     case EC_UINT64: return (int64_t)((const uint64_t *)p)[i];
+    case EC_INT2: return ec_lower_bits(((const int8_t *)p)[i], 2);
+    case EC_UINT2: return ((const uint8_t *)p)[i] & 3;
+    case EC_INT4: return ec_lower_bits(((const int8_t *)p)[i], 4);
+    case EC_UINT4: return ((const uint8_t *)p)[i] & 15;
     default: return ((const uint8_t *)p)[i]; /* EC_BOOL and EC_UINT8 */
     }
 }
@@ -45,6 +78,10 @@ EC_INLINE void ec_put_whole(void *p, ptrdiff_t i, int64_t x, int type)
     case EC_UINT32: ((uint32_t *)p)[i] = (uint32_t)x; break;
     case EC_INT64: ((int64_t *)p)[i] = x; break;
     case EC_UINT64: ((uint64_t *)p)[i] = (uint64_t)x; break;
+    case EC_INT2: ((int8_t *)p)[i] = (int8_t)ec_lower_bits(x, 2); break;
+    case EC_UINT2: ((uint8_t *)p)[i] = (uint8_t)(x & 3); break;
+    case EC_INT4: ((int8_t *)p)[i] = (int8_t)ec_lower_bits(x, 4); break;
+    case EC_UINT4: ((uint8_t *)p)[i] = (uint8_t)(x & 15); break;
     default: ((uint8_t *)p)[i] = (uint8_t)x; break; /* EC_UINT8 */
     }
 }
@@ -91,7 +128,9 @@ EC_INLINE float ec_get_single(const void *p, ptrdiff_t i, int type)
     switch (type) {
     case EC_FLOAT16: return ec_from_half(((const uint16_t *)p)[i]);
     case EC_BFLOAT16: return ec_from_bits((uint32_t)((const uint16_t *)p)[i] << 16);
-    default: return ((const float *)p)[i];
+    case EC_FLOAT32: return ((const float *)p)[i];
+    case EC_FLOAT8E8M0: return ec_from_power(((const uint8_t *)p)[i]);
+    default: return ec_from_small(ec_small_float_of(type), ((const uint8_t *)p)[i]);
     }
 }
 
@@ -100,7 +139,9 @@ EC_INLINE void ec_put_single(void *p, ptrdiff_t i, float x, int type)
     switch (type) {
     case EC_FLOAT16: ((uint16_t *)p)[i] = ec_to_half(x); break;
     case EC_BFLOAT16: ((uint16_t *)p)[i] = ec_to_brain(x); break;
-    default: ((float *)p)[i] = x; break;
+    case EC_FLOAT32: ((float *)p)[i] = x; break;
+    case EC_FLOAT8E8M0: ((uint8_t *)p)[i] = (uint8_t)ec_to_power(x, EC_POWER_UP, EC_SATURATES); break;
+    default: ((uint8_t *)p)[i] = (uint8_t)ec_to_small(ec_small_float_of(type), x, EC_SATURATES); break;
     }
 }
 

@@ -1,5 +1,6 @@
 /* Functions of up to three tensors of any element types, with broadcasting.  An operand of the output's
-   size whose elements are as wide may be the output.  Needs ec_nest.h and ec_elements.h. */
+   size whose elements are as wide may be the output.  Needs ec_nest.h, ec_elements.h and
+   ec_trigonometry.h. */
 #ifndef EC_ELEMENTWISE_H
 #define EC_ELEMENTWISE_H
 
@@ -15,6 +16,10 @@ enum ec_function {
     EC_OF_POWER,
     /* */
     EC_OF_COPY,
+    /* to a small float: what is too large overflows; of scales those rounded otherwise than up */
+    EC_OF_COPY_OVERFLOWING,
+    EC_OF_COPY_DOWN,
+    EC_OF_COPY_NEAREST,
     EC_OF_ADD,
     EC_OF_SUB,
     EC_OF_MUL,
@@ -29,6 +34,17 @@ enum ec_function {
     EC_OF_THRESHOLD,   /* a > b ? a : 0 */
     EC_OF_HARD_SHRINK, /* |a| > b ? a : 0 */
     EC_OF_SOFT_SHRINK, /* toward zero by b */
+    EC_OF_SIN,
+    EC_OF_COS,
+    EC_OF_TAN,
+    EC_OF_ASIN,
+    EC_OF_ACOS,
+    EC_OF_ATAN,
+    EC_OF_SINH,
+    EC_OF_COSH,
+    EC_OF_ASINH,
+    EC_OF_ACOSH,
+    EC_OF_ATANH,
     /* 0 or 1 */
     EC_OF_EQUAL,
     EC_OF_LESS,
@@ -168,24 +184,39 @@ EC_INLINE float ec_modulo_single(float a, float b)
     return left != 0.0f && (left < 0.0f) != (b < 0.0f) ? left + b : left;
 }
 
+/* What reads alike for float and double. */
+#define EC_REAL_CASES(a, b)                      \
+    case EC_OF_ADD: return a + b;                \
+    case EC_OF_SUB: return a - b;                \
+    case EC_OF_MUL: return a * b;                \
+    case EC_OF_DIV: return a / b;                \
+    case EC_OF_MIN: return a < b || a != a ? a : b; \
+    case EC_OF_MAX: return a > b || a != a ? a : b; \
+    case EC_OF_NEG: return -a;                   \
+    case EC_OF_SIGN: return a > 0 ? 1 : a < 0 ? -1 : a * 0;
+
 EC_INLINE float ec_of_single(int function, float a, float b)
 {
     (void)b;
     switch (function) {
-    case EC_OF_ADD: return a + b;
-    case EC_OF_SUB: return a - b;
-    case EC_OF_MUL: return a * b;
-    case EC_OF_DIV: return a / b;
+    EC_REAL_CASES(a, b)
     case EC_OF_MODULO: return ec_modulo_single(a, b);
     case EC_OF_REMAINDER: return ec_remainder_single(a, b);
-    case EC_OF_MIN: return a < b || a != a ? a : b;
-    case EC_OF_MAX: return a > b || a != a ? a : b;
-    case EC_OF_NEG: return -a;
     case EC_OF_ABS: return ec_from_bits(ec_bits(a) & 0x7fffffffu);
-    case EC_OF_SIGN: return a > 0.0f ? 1.0f : a < 0.0f ? -1.0f : a * 0.0f;
     case EC_OF_THRESHOLD: return a > b ? a : 0.0f;
     case EC_OF_HARD_SHRINK: return a < -b || a > b ? a : 0.0f;
     case EC_OF_SOFT_SHRINK: return a < -b ? a + b : a > b ? a - b : 0.0f;
+    case EC_OF_SIN: return ec_sin(a);
+    case EC_OF_COS: return ec_cos(a);
+    case EC_OF_TAN: return ec_tan(a);
+    case EC_OF_ASIN: return ec_asin(a);
+    case EC_OF_ACOS: return ec_acos(a);
+    case EC_OF_ATAN: return ec_atan(a);
+    case EC_OF_SINH: return ec_sinh(a);
+    case EC_OF_COSH: return ec_cosh(a);
+    case EC_OF_ASINH: return ec_asinh(a);
+    case EC_OF_ACOSH: return ec_acosh(a);
+    case EC_OF_ATANH: return ec_atanh(a);
     default: return a;
     }
 }
@@ -194,73 +225,40 @@ EC_INLINE double ec_of_double(int function, double a, double b)
 {
     (void)b;
     switch (function) {
-    case EC_OF_ADD: return a + b;
-    case EC_OF_SUB: return a - b;
-    case EC_OF_MUL: return a * b;
-    case EC_OF_DIV: return a / b;
-    case EC_OF_MIN: return a < b || a != a ? a : b;
-    case EC_OF_MAX: return a > b || a != a ? a : b;
-    case EC_OF_NEG: return -a;
+    EC_REAL_CASES(a, b)
     case EC_OF_ABS: return a < 0.0 ? -a : a + 0.0; /* of -0, too */
-    case EC_OF_SIGN: return a > 0.0 ? 1.0 : a < 0.0 ? -1.0 : a * 0.0;
     default: return a;
     }
 }
 
+/* What reads alike for all numbers, and for real ones. */
+#define EC_TEST_CASES(a, b)                  \
+    case EC_OF_LESS: return a < b;           \
+    case EC_OF_LESS_EQUAL: return a <= b;    \
+    case EC_OF_GREATER: return a > b;        \
+    case EC_OF_GREATER_EQUAL: return a >= b; \
+    default: return a == b;
+#define EC_REAL_TEST_CASES(a)                                    \
+    case EC_OF_IS_NAN: return a != a;                            \
+    case EC_OF_IS_INFINITE: return a == a && a - a != 0;         \
+    case EC_OF_IS_POSITIVE_INFINITE: return a > 0 && a - a != 0; \
+    case EC_OF_IS_NEGATIVE_INFINITE: return a < 0 && a - a != 0;
+
 EC_INLINE int ec_test_of_whole(int function, int64_t a, int64_t b)
 {
-    (void)function;
-    switch (function) {
-    case EC_OF_LESS: return a < b;
-    case EC_OF_LESS_EQUAL: return a <= b;
-    case EC_OF_GREATER: return a > b;
-    case EC_OF_GREATER_EQUAL: return a >= b;
-    default: return a == b;
-    }
+    switch (function) { EC_TEST_CASES(a, b) }
 }
-
 EC_INLINE int ec_test_of_natural(int function, uint64_t a, uint64_t b)
 {
-    (void)function;
-    switch (function) {
-    case EC_OF_LESS: return a < b;
-    case EC_OF_LESS_EQUAL: return a <= b;
-    case EC_OF_GREATER: return a > b;
-    case EC_OF_GREATER_EQUAL: return a >= b;
-    default: return a == b;
-    }
+    switch (function) { EC_TEST_CASES(a, b) }
 }
-
 EC_INLINE int ec_test_of_single(int function, float a, float b)
 {
-    (void)function;
-    switch (function) {
-    case EC_OF_LESS: return a < b;
-    case EC_OF_LESS_EQUAL: return a <= b;
-    case EC_OF_GREATER: return a > b;
-    case EC_OF_GREATER_EQUAL: return a >= b;
-    case EC_OF_IS_NAN: return a != a;
-    case EC_OF_IS_INFINITE: return (ec_bits(a) & 0x7fffffffu) == 0x7f800000u;
-    case EC_OF_IS_POSITIVE_INFINITE: return ec_bits(a) == 0x7f800000u;
-    case EC_OF_IS_NEGATIVE_INFINITE: return ec_bits(a) == 0xff800000u;
-    default: return a == b;
-    }
+    switch (function) { EC_REAL_TEST_CASES(a) EC_TEST_CASES(a, b) }
 }
-
 EC_INLINE int ec_test_of_double(int function, double a, double b)
 {
-    (void)function;
-    switch (function) {
-    case EC_OF_LESS: return a < b;
-    case EC_OF_LESS_EQUAL: return a <= b;
-    case EC_OF_GREATER: return a > b;
-    case EC_OF_GREATER_EQUAL: return a >= b;
-    case EC_OF_IS_NAN: return a != a;
-    case EC_OF_IS_INFINITE: return a == a && a - a != 0.0;
-    case EC_OF_IS_POSITIVE_INFINITE: return a > 0.0 && a - a != 0.0;
-    case EC_OF_IS_NEGATIVE_INFINITE: return a < 0.0 && a - a != 0.0;
-    default: return a == b;
-    }
+    switch (function) { EC_REAL_TEST_CASES(a) EC_TEST_CASES(a, b) }
 }
 
 /* float32 is rounded once; other types have all of what double has not lost. */
@@ -276,6 +274,26 @@ EC_INLINE void ec_put_real_of_natural(void *p, ptrdiff_t i, uint64_t x, int type
     switch (type) {
     case EC_FLOAT32: ((float *)p)[i] = (float)x; break;
     default: ec_put_double(p, i, (double)x, type); break;
+    }
+}
+
+/* What is no plain copy is one to a small float. */
+EC_INLINE int ec_overflowing(double x, int type)
+{
+    return type == EC_FLOAT8E8M0 ? ec_to_power(ec_to_odd(x), EC_POWER_UP, EC_OVERFLOWS)
+                                 : ec_to_small(ec_small_float_of(type), ec_to_odd(x), EC_OVERFLOWS);
+}
+EC_INLINE int ec_rounded_power(double x, int rounding)
+{
+    return ec_to_power(ec_to_odd(x), rounding, EC_SATURATES);
+}
+EC_INLINE void ec_put_rounded(void *p, ptrdiff_t i, double x, int type, int function)
+{
+    switch (function) {
+    case EC_OF_COPY_OVERFLOWING: ((uint8_t *)p)[i] = (uint8_t)ec_overflowing(x, type); break;
+    case EC_OF_COPY_DOWN: ((uint8_t *)p)[i] = (uint8_t)ec_rounded_power(x, EC_POWER_DOWN); break;
+    case EC_OF_COPY_NEAREST: ((uint8_t *)p)[i] = (uint8_t)ec_rounded_power(x, EC_POWER_NEAREST); break;
+    default: ec_put_double(p, i, x, type); break;
     }
 }
 
@@ -350,7 +368,7 @@ EC_INLINE void ec_elementwise_one(const ec_elementwise *spec, const void *a, ptr
         ec_put_whole(out, to, (int64_t)ec_to_natural(ec_get_double(a, a_at, a_as)), out_as);
         break;
     case EC_REAL_TO_BOOL: ((uint8_t *)out)[to] = ec_get_double(a, a_at, a_as) != 0.0; break;
-    default: ec_put_double(out, to, ec_get_double(a, a_at, a_as), out_as); break; /* EC_REAL_TO_REAL */
+    default: ec_put_rounded(out, to, ec_get_double(a, a_at, a_as), out_as, of); break; /* EC_REAL_TO_REAL */
     }
 }
 

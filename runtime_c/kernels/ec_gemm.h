@@ -24,10 +24,15 @@ EC_INLINE void ec_gemm_multiply(const ec_gemm spec, ec_sums *tile, const char *a
                                 ptrdiff_t a_k, const char *b, int depth, ec_ahead *ahead,
                                 int mr, int nv)
 {
-    if (spec.prefetch)
+    (void)ahead; /* of some */
+    switch (spec.fetching) {
+    case EC_FETCH_AHEAD:
         ec_row_mac_ahead(spec.micro_kernel, tile, a, a_row, a_k, b, depth, ahead, mr, nv);
-    else
+        break;
+    case EC_FETCH_NOTHING:
         ec_row_mac(spec.micro_kernel, tile, a, a_row, a_k, b, depth, mr, nv);
+        break;
+    }
 }
 
 /* Sums over a panel of packed rows, of which the strip begins at `column`: pixels are the rows.  A run
@@ -44,6 +49,7 @@ EC_INLINE void ec_gemm_sum_rows(const ec_gemm spec, const ec_window window, ec_s
     const ptrdiff_t in_column = panel.apart ? 4 : 4 * panel.block;
     const ptrdiff_t in_group = panel.apart ? 4 * columns : 4;
     const int by_columns = panel.block == 1 && panel.phases == 1;
+    const ptrdiff_t in_k = by_columns ? window.dilation_w * in_column : in_group;
     const int few = runs * ec_ceil_div(panel.block, EC_GEMM_FEW); /* times that some is fetched */
     const char *const strip = here.pixels + column * stride * in_column, *filters = here.filters;
     ahead.lines = ec_ceil_div((int)(ahead.end - ahead.next), few * EC_LINE_BYTES);
@@ -55,19 +61,14 @@ EC_INLINE void ec_gemm_sum_rows(const ec_gemm spec, const ec_window window, ec_s
                 const int down = (block * window.kernel_d + kz) * panel.rows +
                                  ky * window.dilation_h / panel.row_stride;
                 const char *of = filters + (kz * window.kernel_h + ky) * window.kernel_w * of_tap;
-                if (by_columns) {
-                    EC_IN_ORDER();
-                    ec_gemm_multiply(spec, tile, strip + down * in_row, stride * in_column,
-                                     window.dilation_w * in_column, of, window.kernel_w, &ahead, mr, nv);
-                    continue;
-                }
-                for (int kx = 0; kx < window.kernel_w; kx++, of += of_tap) {
+                for (int kx = 0; kx < (by_columns ? 1 : window.kernel_w); kx++, of += of_tap) {
                     const int x = kx * window.dilation_w;
                     const ptrdiff_t at =
                         (ptrdiff_t)(x % panel.phases) * panel.wide + x / panel.phases;
                     EC_IN_ORDER();
                     ec_gemm_multiply(spec, tile, strip + down * in_row + at * in_column,
-                                     stride * in_column, in_group, of, depth, &ahead, mr, nv);
+                                     stride * in_column, in_k, of,
+                                     by_columns ? window.kernel_w : depth, &ahead, mr, nv);
                 }
             }
         filters += (ptrdiff_t)window.kernel_d * window.kernel_h * window.kernel_w * of_tap;
@@ -135,10 +136,14 @@ EC_NEST void ec_gemm_tile(const ec_gemm spec, const ec_gemm_given given, const e
     ec_vec sums[EC_TILE_VECS];
     const ptrdiff_t at = here.at + (by_filters ? column / EC_VL * spec.out_vec : column * spec.out_row);
     ec_row_init(spec.micro_kernel, &tile, here.start, by_filters, mr, nv);
-    if (by_filters)
+    switch (spec.packing) {
+    case EC_PACK_COLUMNS:
         ec_gemm_sum_columns(spec, *given.window, &tile, here, ahead, mr, nv);
-    else
+        break;
+    case EC_PACK_ROWS:
         ec_gemm_sum_rows(spec, *given.window, &tile, here, column, ahead, mr, nv);
+        break;
+    }
 #ifdef EC_INT8_H
     if (spec.requantise.asked) { /* pixels are the rows */
         int32_t words[EC_TILE_VECS * EC_VL];
@@ -157,9 +162,15 @@ EC_NEST void ec_gemm_strips(const ec_gemm spec, const ec_gemm_given given, const
                             const ec_gemm_line here, const ec_cut cut, int filters)
 {
     int strip = 0, column = 0;
-    if (spec.last_pixels && here.last) {
-        ec_gemm_tile(spec, given, set, here, 0, 0, filters, spec.last_pixels);
-        return;
+    switch (spec.packing) {
+    case EC_PACK_COLUMNS:
+        if (spec.last_pixels && here.last) {
+            ec_gemm_tile(spec, given, set, here, 0, 0, filters, spec.last_pixels);
+            return;
+        }
+        break;
+    case EC_PACK_ROWS:
+        break;
     }
     for (; strip < cut.count; strip++, column += cut.wide)
         ec_gemm_tile(spec, given, set, here, strip, column, filters, cut.wide);
@@ -274,11 +285,11 @@ EC_INLINE void ec_gemm_set(const ec_gemm spec, const ec_gemm_given given, const 
         }
 }
 
-/* The lines [from, to) of all images and groups: whoever computes them has panels of his own. */
-EC_NEST void ec_gemm_lines(const ec_gemm spec, const ec_gemm_given given, int from, int to EC_WORKER(, int tile0, int tile1))
+/* Some lines of all images and groups: whoever computes them has panels of his own. */
+EC_NEST void ec_gemm_run(const ec_gemm spec, const ec_window window, const ec_epilogue epilogue,
+                         const ec_gemm_operands operands EC_WORKER(, int row0, int row1, int tile0, int tile1))
 {
-    const ec_gemm_operands operands = *given.operands;
-    const ec_window window = *given.window;
+    const ec_gemm_given given = {&window, &epilogue, &operands};
     const int sets = spec.nc < spec.in_c;
     for (int i = 0; i < spec.batch * spec.groups; i++) { /* images, and in each its groups */
         const int image = i / spec.groups, group = i % spec.groups;
@@ -300,16 +311,9 @@ EC_NEST void ec_gemm_lines(const ec_gemm spec, const ec_gemm_given given, int fr
                 .n = n,
                 .first = !sets || c == 0,
                 .last = !sets || c + n == spec.in_c};
-            ec_gemm_set(spec, given, set, from, to EC_WORKER(, tile0, tile1));
+            ec_gemm_set(spec, given, set, EC_WORKER_OR(row0, 0), EC_WORKER_OR(row1, spec.lines) EC_WORKER(, tile0, tile1));
         }
     }
-}
-
-EC_INLINE void ec_gemm_run(const ec_gemm spec, const ec_window window, const ec_epilogue epilogue,
-                           const ec_gemm_operands operands EC_WORKER(, int row0, int row1, int tile0, int tile1))
-{
-    const ec_gemm_given given = {&window, &epilogue, &operands};
-    ec_gemm_lines(spec, given, EC_WORKER_OR(row0, 0), EC_WORKER_OR(row1, spec.lines) EC_WORKER(, tile0, tile1));
 }
 
 #endif

@@ -26,7 +26,7 @@ typedef struct ec_gemm {
     ec_cut pixels, narrow_pixels; /* strips of a line, and under a narrow tile if others */
     int last_pixels;              /* of the last line, where it is shorter, in one strip; else 0 */
     int lines_far, tiles_far, chunk, tiles_near; /* see above */
-    int prefetch;                 /* fetch the next tile of filters during the products with one */
+    int fetching;                 /* the next tile of filters during the products with one, or not */
     int filters_as;               /* what filters are decoded from; EC_F32: they are used as stored */
     ptrdiff_t units_at;           /* offset in floats from bias[c] to the unit of its filters, or 0 */
     int start_with_residual;      /* sums begin with it; else the epilogue adds it, if at all */

@@ -90,6 +90,8 @@ EC_INLINE void ec_row_load(int row, ec_sums *tile, const void *words, int mr, in
 #undef EC_CASE
 }
 
+enum ec_fetching { EC_FETCH_NOTHING, EC_FETCH_AHEAD };
+
 /* What is wanted next, fetched during a multiplication, so many cache lines before every `few` steps, so
    that it does not queue: into the first cache, where it is near, or the second. */
 typedef struct ec_ahead {

@@ -55,6 +55,23 @@ EC_INLINE void ec_first_few(const ec_axis *spec, const void *in, int64_t *out, i
         }
 }
 
+/* All of them as one: out[outer][inner]. */
+EC_INLINE void ec_fold(const ec_axis *spec, const void *in, void *out)
+{
+    ec_elementwise copy = spec->of;
+    copy.function = EC_OF_COPY;
+    for (int o = 0; o < spec->outer; o++)
+        for (int c = 0; c < spec->inner; c++) {
+            const ptrdiff_t start = (ptrdiff_t)o * spec->n * spec->inner + c;
+            const ptrdiff_t to = (ptrdiff_t)o * spec->inner + c;
+            ec_elementwise_one(&copy, in, start, in, start, in, start, out, to);
+            for (int i = 1; i < spec->n; i++) {
+                const ptrdiff_t at = start + (ptrdiff_t)i * spec->inner;
+                ec_elementwise_one(&spec->of, out, to, in, at, in, at, out, to);
+            }
+        }
+}
+
 /* out[i] = out[i - 1] and in[i] (in[i - 1] where that is exclusive, whose first one is `start`), from the last
    to the first if reversed. */
 EC_INLINE void ec_accumulate(const ec_axis *spec, const void *in, const void *start, void *out,

@@ -157,15 +157,19 @@ EC_INLINE void ec_winograd_mac(const ec_winograd spec, ec_sums *sums, const floa
                                int first, int nv)
 {
     const char *const a = (const char *)tiles, *const b = (const char *)filters;
-    if (spec.prefetch && first) {
+    switch (first ? spec.fetching : EC_FETCH_NOTHING) {
+    case EC_FETCH_AHEAD: {
         const char *const next = b + EC_WINOGRAD_AHEAD;
         const int bytes = nv * EC_VL * 4; /* of a channel */
         ec_ahead ahead = {.next = next, .end = next + (ptrdiff_t)channels * bytes,
                           .lines = ec_ceil_div(EC_WINOGRAD_FEW * bytes, EC_LINE_BYTES),
                           .few = EC_WINOGRAD_FEW};
         ec_row_mac_ahead(spec.micro_kernel, sums, a, a_row, a_k, b, channels, &ahead, spec.mr, nv);
-    } else {
+        break;
+    }
+    case EC_FETCH_NOTHING:
         ec_row_mac(spec.micro_kernel, sums, a, a_row, a_k, b, channels, spec.mr, nv);
+        break;
     }
 }
 
@@ -246,7 +250,9 @@ EC_INLINE void ec_winograd_output(const ec_winograd spec, const ec_epilogue epil
         ec_winograd_columns(spec, spec.out_columns_by, spec.made_h, sums, apart, rows, EC_VL);
     const int high_by = ec_winograd_apart_h(spec), wide_by = ec_winograd_apart_w(spec);
     const int made = ec_min_i(spec.made_w, ec_ceil_div(spec.out_w - at.x, wide_by));
-    for (int i = 0; i < ec_min_i(spec.made_h, ec_ceil_div(spec.out_h - at.y, high_by)); i++) {
+    const int high = ec_ceil_div(spec.out_h - at.y, high_by);
+    /* By both bounds apart, or GCC 12 takes rows that no column made to be read. */
+    for (int i = 0; i < spec.made_h && i < high; i++) {
         const ptrdiff_t row = plane + ((ptrdiff_t)(at.y + i * high_by) * spec.out_w + at.x) * EC_VL;
         ec_vec v[EC_WINOGRAD_SIDE];
         EC_UNROLL

@@ -27,7 +27,7 @@ typedef struct ec_winograd {
     int dilation_h, dilation_w; /* 0 without dilation */
     int strip;                    /* tiles of a strip, a multiple of mr */
     int mr, nv;                   /* of the micro-kernel */
-    int prefetch;                 /* whether filters are fetched ahead */
+    int fetching;                 /* of filters: whether it is done ahead */
     int line;                     /* words of a tile's channels in the panel, padding included */
     /* Where words are pairs: */
     int channels, out_c;          /* of a group */

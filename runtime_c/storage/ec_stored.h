@@ -21,7 +21,10 @@
    EC_Q8_TABLE, which a program that has such defines before as {scale, zero}, {scale, zero}, ...;
    zero is a whole number from -128 to 127, scale lies between 2^-100 and 2^100.  Only such numbers
    are written, and nothing is lost.  Of others the nearest integer is taken, up to 2^22 scales away;
-   what lies further, and NaN, becomes any of the integers. */
+   what lies further, and NaN, becomes any of the integers.
+
+   EC_Q16 holds the same of int16, low byte first, at even addresses: format EC_Q16 + i is entry i too,
+   zero a whole number from -32768 to 32767. */
 #ifndef EC_STORED_H
 #define EC_STORED_H
 
@@ -29,8 +32,8 @@
 #define EC_TRUNCATE 0
 #endif
 
-enum { EC_F32, EC_F24, EC_F16, EC_F8, EC_I8, EC_I4, EC_Q8 = 16 };
-#define EC_KIND(fmt) ((fmt) < 16 ? (fmt) : 16) /* EC_Q8, whichever entry */
+enum { EC_F32, EC_F24, EC_F16, EC_F8, EC_I8, EC_I4, EC_Q8 = 16, EC_Q16 = 65536 };
+#define EC_KIND(fmt) ((fmt) < 16 ? (fmt) : (fmt) < 65536 ? 16 : 65536) /* EC_Q8, EC_Q16, whichever entry */
 
 typedef struct ec_q8 {
     float scale, zero;
@@ -42,7 +45,7 @@ typedef struct ec_q8 {
 EC_INLINE ec_q8 ec_q8_of(int fmt)
 {
     static const ec_q8 ec_q8_table[] = {EC_Q8_TABLE};
-    return ec_q8_table[fmt - EC_Q8];
+    return ec_q8_table[fmt % 65536 - (fmt < 65536 ? 16 : 0)];
 }
 
 /* Rounds a product before it is added to anything.  With -ffp-contract=fast compilers make one
@@ -65,7 +68,7 @@ EC_INLINE ec_q8 ec_q8_of(int fmt)
 /* Bytes of one element, of a format that has whole ones; bytes of n consecutive elements without a gap.
    Constant expressions where n is one. */
 #define EC_STORED_BYTES(fmt)                                                                       \
-    ((fmt) == EC_F32 ? 4 : (fmt) == EC_F24 ? 3 : (fmt) == EC_F16 ? 2 : 1)
+    ((fmt) == EC_F32 ? 4 : (fmt) == EC_F24 ? 3 : (fmt) == EC_F16 || (fmt) >= 65536 ? 2 : 1)
 #define EC_STORED_SPAN(fmt, n) ((fmt) == EC_I4 ? ((n) + 1) / 2 : (n) * EC_STORED_BYTES(fmt))
 
 /* Of a flyte format, as bits of a float32: the last bit that it keeps, its largest finite number,
@@ -105,23 +108,44 @@ EC_INLINE ec_vec ec_from_q8(ec_vec integers, float times, int fmt)
     EC_ROUNDED(v);
     return v;
 }
-/* The integers of numbers of EC_Q8, but for rounding errors below 2^-10, plus a constant. */
+/* The integers of such numbers, but for rounding errors below 2^-10, of EC_Q16 2^-6, plus a constant. */
 EC_INLINE ec_vec ec_to_q8(ec_vec v, float plus, int fmt)
 {
     const ec_q8 as = ec_q8_of(fmt);
     return ec_fma(v, ec_set1(1.0f / as.scale), ec_set1(as.zero + plus));
 }
-/* The byte that stands for zero. */
+/* The number that stands for zero. */
 EC_INLINE int ec_zero_of(int fmt)
 {
     switch (EC_KIND(fmt)) {
-    case EC_Q8: return (int)ec_q8_of(fmt).zero;
+    case EC_Q8:
+    case EC_Q16: return (int)ec_q8_of(fmt).zero;
     default: return 0;
+    }
+}
+/* n elements that stand for zero. */
+EC_INLINE void ec_store_zeros(void *p, ptrdiff_t n, int fmt)
+{
+    switch (EC_KIND(fmt)) {
+    case EC_Q16:
+        for (ptrdiff_t i = 0; i < n; i++)
+            ((int16_t *)p)[i] = (int16_t)ec_zero_of(fmt);
+        break;
+    default: memset(p, ec_zero_of(fmt), (size_t)EC_STORED_SPAN(fmt, n));
     }
 }
 
 /* One element of EC_Q8. */
 EC_INLINE float ec_get_q8(const int8_t *p, int fmt)
+{
+    const ec_q8 as = ec_q8_of(fmt);
+    float x = ((float)*p - as.zero) * as.scale;
+    EC_ROUNDED(x);
+    return x;
+}
+
+/* One element of EC_Q16. */
+EC_INLINE float ec_get_q16(const int16_t *p, int fmt)
 {
     const ec_q8 as = ec_q8_of(fmt);
     float x = ((float)*p - as.zero) * as.scale;
@@ -142,6 +166,7 @@ EC_INLINE float ec_get_as(const void *p, int fmt)
     case EC_I8: return (float)*(const int8_t *)p;
     case EC_I4: return ec_int4(ec_byte(p, 0));
     case EC_Q8: return ec_get_q8((const int8_t *)p, fmt);
+    case EC_Q16: return ec_get_q16((const int16_t *)p, fmt);
     default: return *(const float *)p;
     }
 }

@@ -25,6 +25,10 @@ EC_INLINE ec_vec ec_load_int8(const void *p)
 {
     return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)p)));
 }
+EC_INLINE ec_vec ec_load_int16(const void *p)
+{
+    return _mm256_cvtepi32_ps(_mm256_cvtepi16_epi32(_mm_loadu_si128((const __m128i *)p)));
+}
 EC_INLINE ec_vec ec_load_as(const void *p, int fmt)
 {
     switch (EC_KIND(fmt)) {
@@ -38,6 +42,7 @@ EC_INLINE ec_vec ec_load_as(const void *p, int fmt)
     case EC_I8: return ec_load_int8(p);
     case EC_I4: return ec_load_int4(p);
     case EC_Q8: return ec_from_q8(ec_load_int8(p), 1.0f, fmt);
+    case EC_Q16: return ec_from_q8(ec_load_int16(p), 1.0f, fmt);
     default: return ec_load((const float *)p);
     }
 }
@@ -52,6 +57,11 @@ EC_INLINE ec_vec ec_set1_q8(const void *p, int fmt)
     const __m256i highest = _mm256_slli_epi32(_mm256_set1_epi8(*(const char *)p), 24);
     return ec_from_q8(_mm256_cvtepi32_ps(highest), 16777216.0f, fmt);
 }
+EC_INLINE ec_vec ec_set1_q16(const void *p, int fmt)
+{
+    const __m256i upper = _mm256_slli_epi32(_mm256_broadcastw_epi16(_mm_loadu_si16(p)), 16);
+    return ec_from_q8(_mm256_cvtepi32_ps(upper), 65536.0f, fmt);
+}
 EC_INLINE ec_vec ec_set1_as(const void *p, int fmt)
 {
     switch (EC_KIND(fmt)) {
@@ -62,6 +72,7 @@ EC_INLINE ec_vec ec_set1_as(const void *p, int fmt)
         return _mm256_castsi256_ps(
             _mm256_slli_epi32(_mm256_set1_epi8(*(const char *)p), 24));
     case EC_Q8: return ec_set1_q8(p, fmt);
+    case EC_Q16: return ec_set1_q16(p, fmt);
     default: return ec_set1(ec_get_as(p, fmt));
     }
 }
@@ -83,11 +94,15 @@ EC_INLINE __m256i ec_round_as(ec_vec v, int fmt, int truncate)
     return _mm256_or_si256(rounded, _mm256_and_si256(nan, _mm256_set1_epi32((int)EC_QUIET_BIT)));
 }
 /* Conversions round to nearest, and packing saturates. */
-EC_INLINE void ec_store_q8(void *p, ec_vec v, int fmt)
+EC_INLINE __m128i ec_pack_q16(ec_vec v, int fmt)
 {
     const __m256i integers = _mm256_cvtps_epi32(ec_to_q8(v, 0.0f, fmt));
     const __m128i high = _mm256_extracti128_si256(integers, 1);
-    const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(integers), high);
+    return _mm_packs_epi32(_mm256_castsi256_si128(integers), high);
+}
+EC_INLINE void ec_store_q8(void *p, ec_vec v, int fmt)
+{
+    const __m128i words = ec_pack_q16(v, fmt);
     _mm_storel_epi64((__m128i *)p, _mm_packs_epi16(words, words));
 }
 /* Kept bytes are gathered within halves; the halves are stored one behind the other. */
@@ -126,6 +141,7 @@ EC_INLINE void ec_store_as(void *p, ec_vec v, int fmt)
     case EC_F16: ec_store_flyte16(p, v); break;
     case EC_F8: ec_store_flyte8(p, v); break;
     case EC_Q8: ec_store_q8(p, v, fmt); break;
+    case EC_Q16: _mm_storeu_si128((__m128i *)p, ec_pack_q16(v, fmt)); break;
     default: ec_store((float *)p, v);
     }
 }

@@ -69,6 +69,10 @@ EC_INLINE ec_vec ec_widen_int8(__m128i packed)
 {
     return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(packed));
 }
+EC_INLINE ec_vec ec_widen_int16(__m256i packed)
+{
+    return _mm512_cvtepi32_ps(_mm512_cvtepi16_epi32(packed));
+}
 EC_INLINE ec_vec ec_load_as(const void *p, int fmt)
 {
     switch (EC_KIND(fmt)) {
@@ -80,6 +84,8 @@ EC_INLINE ec_vec ec_load_as(const void *p, int fmt)
     case EC_I8: return ec_widen_int8(_mm_loadu_si128((const __m128i *)p));
     case EC_I4: return ec_load_int4(p);
     case EC_Q8: return ec_from_q8(ec_widen_int8(_mm_loadu_si128((const __m128i *)p)), 1.0f, fmt);
+    case EC_Q16:
+        return ec_from_q8(ec_widen_int16(_mm256_loadu_si256((const __m256i *)p)), 1.0f, fmt);
     default: return ec_load((const float *)p);
     }
 }
@@ -94,6 +100,11 @@ EC_INLINE __mmask64 ec_mask_flyte24(int n) { return ((__mmask64)1 << 3 * n) - 1;
 EC_INLINE ec_vec ec_load_q8_n(const void *p, int n, int fmt)
 {
     const ec_vec v = ec_widen_int8(_mm_maskz_loadu_epi8(ec_mask(n), p));
+    return _mm512_maskz_mov_ps(ec_mask(n), ec_from_q8(v, 1.0f, fmt));
+}
+EC_INLINE ec_vec ec_load_q16_n(const void *p, int n, int fmt)
+{
+    const ec_vec v = ec_widen_int16(_mm256_maskz_loadu_epi16(ec_mask(n), p));
     return _mm512_maskz_mov_ps(ec_mask(n), ec_from_q8(v, 1.0f, fmt));
 }
 EC_INLINE ec_vec ec_load_int4_n(const void *p, int n)
@@ -113,6 +124,7 @@ EC_INLINE ec_vec ec_load_as_n(const void *p, int n, int fmt)
     case EC_I8: return ec_widen_int8(_mm_maskz_loadu_epi8(ec_mask(n), p));
     case EC_I4: return ec_load_int4_n(p, n);
     case EC_Q8: return ec_load_q8_n(p, n, fmt);
+    case EC_Q16: return ec_load_q16_n(p, n, fmt);
     default: return ec_load_n((const float *)p, n);
     }
 }
@@ -139,6 +151,7 @@ EC_INLINE ec_vec ec_set1_as(const void *p, int fmt)
     case EC_F16: return _mm512_castsi512_ps(ec_upper_half(p));
     case EC_F8: return _mm512_castsi512_ps(ec_highest_byte(p));
     case EC_Q8: return ec_from_q8(_mm512_cvtepi32_ps(ec_highest_byte(p)), 16777216.0f, fmt);
+    case EC_Q16: return ec_from_q8(_mm512_cvtepi32_ps(ec_upper_half(p)), 65536.0f, fmt);
     default: return ec_set1(ec_get_as(p, fmt));
     }
 }
@@ -166,6 +179,10 @@ EC_INLINE __m128i ec_pack_q8(ec_vec v, int fmt)
 {
     return _mm512_cvtsepi32_epi8(_mm512_cvtps_epi32(ec_to_q8(v, 0.0f, fmt)));
 }
+EC_INLINE __m256i ec_pack_q16(ec_vec v, int fmt)
+{
+    return _mm512_cvtsepi32_epi16(_mm512_cvtps_epi32(ec_to_q8(v, 0.0f, fmt)));
+}
 /* The bytes that are kept, in order. */
 EC_INLINE __m512i ec_pack_flyte24(ec_vec v)
 {
@@ -186,6 +203,7 @@ EC_INLINE void ec_store_as(void *p, ec_vec v, int fmt)
     case EC_F16: _mm256_storeu_si256((__m256i *)p, ec_pack_flyte16(v)); break;
     case EC_F8: _mm_storeu_si128((__m128i *)p, ec_pack_flyte8(v)); break;
     case EC_Q8: _mm_storeu_si128((__m128i *)p, ec_pack_q8(v, fmt)); break;
+    case EC_Q16: _mm256_storeu_si256((__m256i *)p, ec_pack_q16(v, fmt)); break;
     default: ec_store((float *)p, v);
     }
 }
@@ -196,6 +214,7 @@ EC_INLINE void ec_store_as_n(void *p, ec_vec v, int n, int fmt)
     case EC_F16: _mm256_mask_storeu_epi16(p, ec_mask(n), ec_pack_flyte16(v)); break;
     case EC_F8: _mm_mask_storeu_epi8(p, ec_mask(n), ec_pack_flyte8(v)); break;
     case EC_Q8: _mm_mask_storeu_epi8(p, ec_mask(n), ec_pack_q8(v, fmt)); break;
+    case EC_Q16: _mm256_mask_storeu_epi16(p, ec_mask(n), ec_pack_q16(v, fmt)); break;
     default: ec_store_n((float *)p, v, n);
     }
 }

@@ -8,10 +8,10 @@ enum { EC_F32 };
 #define EC_STORED_BYTES(fmt) (4 + 0 * (fmt)) /* where fmt would be unused otherwise */
 #define EC_STORED_SPAN(fmt, n) (4 * (n))
 
-EC_INLINE int ec_zero_of(int fmt)
+EC_INLINE void ec_store_zeros(void *p, ptrdiff_t n, int fmt)
 {
     (void)fmt;
-    return 0;
+    memset(p, 0, (size_t)n * sizeof(float));
 }
 EC_INLINE ec_vec ec_load_as(const void *p, int fmt)
 {

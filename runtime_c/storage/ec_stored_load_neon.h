@@ -13,6 +13,10 @@ EC_INLINE ec_vec ec_load_int8(const void *p)
 {
     return vcvtq_n_f32_s32(vreinterpretq_s32_u32(ec_load_highest(p)), 24);
 }
+EC_INLINE ec_vec ec_load_int16(const void *p)
+{
+    return vcvtq_f32_s32(vmovl_s16(vreinterpret_s16_u8(vld1_u8((const uint8_t *)p))));
+}
 EC_INLINE ec_vec ec_load_as(const void *p, int fmt)
 {
     switch (EC_KIND(fmt)) {
@@ -24,6 +28,7 @@ EC_INLINE ec_vec ec_load_as(const void *p, int fmt)
     case EC_I8: return ec_load_int8(p);
     case EC_I4: return ec_load_int4(p);
     case EC_Q8: return ec_from_q8(ec_load_int8(p), 1.0f, fmt);
+    case EC_Q16: return ec_from_q8(ec_load_int16(p), 1.0f, fmt);
     default: return ec_load((const float *)p);
     }
 }

@@ -41,6 +41,10 @@ EC_INLINE ec_vec ec_set1_q8(const void *p, int fmt)
 {
     return ec_from_q8(vcvtq_n_f32_s32(vreinterpretq_s32_u32(ec_set1_highest(p)), 24), 1.0f, fmt);
 }
+EC_INLINE ec_vec ec_set1_q16(const void *p, int fmt)
+{
+    return ec_from_q8(vcvtq_f32_s32(vmovl_s16(vreinterpret_s16_u16(vdup_n_u16(ec_two_bytes(p))))), 1.0f, fmt);
+}
 EC_INLINE ec_vec ec_set1_as(const void *p, int fmt)
 {
     switch (EC_KIND(fmt)) {
@@ -51,6 +55,7 @@ EC_INLINE ec_vec ec_set1_as(const void *p, int fmt)
         return vreinterpretq_f32_u32(vshll_n_u16(vdup_n_u16(ec_two_bytes(p)), 16));
     case EC_F8: return vreinterpretq_f32_u32(ec_set1_highest(p));
     case EC_Q8: return ec_set1_q8(p, fmt);
+    case EC_Q16: return ec_set1_q16(p, fmt);
     default: return vld1q_dup_f32((const float *)p);
     }
 }

@@ -27,6 +27,11 @@ EC_INLINE ec_vec ec_set1_q8(const void *p, int fmt)
     const int32x4_t bytes = vreinterpretq_s32_u8(vld1q_dup_u8((const uint8_t *)p));
     return ec_from_q8(vcvtq_n_f32_s32(vshlq_n_s32(bytes, 24), 24), 1.0f, fmt);
 }
+EC_INLINE ec_vec ec_set1_q16(const void *p, int fmt)
+{
+    const int16x4_t halves = vreinterpret_s16_u16(vld1_dup_u16((const ec_half *)p));
+    return ec_from_q8(vcvtq_f32_s32(vmovl_s16(halves)), 1.0f, fmt);
+}
 EC_INLINE ec_vec ec_set1_as(const void *p, int fmt)
 {
     switch (EC_KIND(fmt)) {
@@ -36,6 +41,7 @@ EC_INLINE ec_vec ec_set1_as(const void *p, int fmt)
     case EC_I8:
     case EC_I4: return ec_set1(ec_get_as(p, fmt));
     case EC_Q8: return ec_set1_q8(p, fmt);
+    case EC_Q16: return ec_set1_q16(p, fmt);
     default: return vld1q_dup_f32((const float *)p);
     }
 }

@@ -24,6 +24,11 @@ EC_INLINE void ec_put_q8(unsigned char *p, float x, int fmt)
     const int above = (int)(sum - 0x4b400000u);
     *p = (unsigned char)(ec_max_i(ec_min_i(above, 255), 0) - 128);
 }
+EC_INLINE void ec_put_q16(int16_t *p, float x, int fmt)
+{
+    const int whole = (int)(ec_bits(ec_to_q8(x, 12582912.0f, fmt)) - 0x4b400000u);
+    *p = (int16_t)ec_max_i(ec_min_i(whole, INT16_MAX), INT16_MIN);
+}
 EC_INLINE void ec_put_flyte(unsigned char *p, float x, int fmt)
 {
     const uint32_t bits = ec_round_bits(ec_bits(x), fmt);
@@ -40,6 +45,7 @@ EC_INLINE void ec_store_as(void *p, ec_vec v, int fmt)
     case EC_F16:
     case EC_F8: ec_put_flyte((unsigned char *)p, v, fmt); break;
     case EC_Q8: ec_put_q8((unsigned char *)p, v, fmt); break;
+    case EC_Q16: ec_put_q16((int16_t *)p, v, fmt); break;
     default: ec_store((float *)p, v);
     }
 }

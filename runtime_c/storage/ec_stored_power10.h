@@ -28,6 +28,10 @@ EC_INLINE ec_vec ec_unpack_int8(ec_vec_u8 packed)
 {
     return vec_ctf((ec_vec_s32)ec_spread_highest(packed), 24);
 }
+EC_INLINE ec_vec ec_unpack_int16(ec_vec_u8 packed)
+{
+    return vec_ctf((ec_vec_s32)ec_unpack_flyte16(packed), 16);
+}
 /* Four bytes in every word, eight in both halves.  Assembly: compilers would load a general
    register and move that. */
 EC_INLINE ec_vec_u8 ec_load_four(const void *p)
@@ -63,6 +67,7 @@ EC_INLINE ec_vec ec_load_as(const void *p, int fmt)
     case EC_I8: return ec_unpack_int8(ec_load_four(p));
     case EC_I4: return ec_load_int4(p);
     case EC_Q8: return ec_from_q8(ec_unpack_int8(ec_load_four(p)), 1.0f, fmt);
+    case EC_Q16: return ec_from_q8(ec_unpack_int16(ec_load_eight(p)), 1.0f, fmt);
     default: return ec_load((const float *)p);
     }
 }
@@ -75,9 +80,9 @@ EC_INLINE ec_vec ec_load_int4_n(const void *p, int n)
     unsigned char few[EC_VL / 2] = {0};
     return ec_load_int4(ec_copy_int4(few, p, n));
 }
-EC_INLINE ec_vec ec_load_q8_n(ec_vec_u8 packed, int n, int fmt)
+EC_INLINE ec_vec ec_load_scaled_n(ec_vec integers, int n, int fmt)
 {
-    const ec_vec v = ec_from_q8(ec_unpack_int8(packed), 1.0f, fmt);
+    const ec_vec v = ec_from_q8(integers, 1.0f, fmt);
     const ec_vec_s32 lanes = {0, 1, 2, 3};
     return (ec_vec)vec_and((ec_vec_u32)v, (ec_vec_u32)vec_cmplt(lanes, vec_splats(n)));
 }
@@ -93,7 +98,8 @@ EC_INLINE ec_vec ec_load_as_n(const void *p, int n, int fmt)
     case EC_F8: return (ec_vec)ec_spread_highest(ec_load_bytes(p, n));
     case EC_I8: return ec_unpack_int8(ec_load_bytes(p, n));
     case EC_I4: return ec_load_int4_n(p, n);
-    case EC_Q8: return ec_load_q8_n(ec_load_bytes(p, n), n, fmt);
+    case EC_Q8: return ec_load_scaled_n(ec_unpack_int8(ec_load_bytes(p, n)), n, fmt);
+    case EC_Q16: return ec_load_scaled_n(ec_unpack_int16(ec_load_bytes(p, 2 * n)), n, fmt);
     default: return ec_load_n((const float *)p, n);
     }
 }
@@ -103,6 +109,8 @@ EC_INLINE ec_vec ec_set1_as(const void *p, int fmt)
     switch (EC_KIND(fmt)) {
     case EC_Q8:
         return ec_from_q8(ec_unpack_int8(vec_splats(*(const unsigned char *)p)), 1.0f, fmt);
+    case EC_Q16:
+        return ec_from_q8(ec_unpack_int16((ec_vec_u8)vec_splats(*(const unsigned short *)p)), 1.0f, fmt);
     default: return ec_set1(ec_get_as(p, fmt));
     }
 }
@@ -129,6 +137,11 @@ EC_INLINE ec_vec_u32 ec_round_q8(ec_vec v, int fmt)
 {
     return (ec_vec_u32)vec_cts(ec_to_q8(v, 0.5f, fmt), 24);
 }
+/* Likewise the upper half, with 16 bits of fraction. */
+EC_INLINE ec_vec_u32 ec_round_q16(ec_vec v, int fmt)
+{
+    return (ec_vec_u32)vec_cts(ec_to_q8(v, 0.5f, fmt), 16);
+}
 /* The bytes that are kept, the others behind them. */
 EC_INLINE ec_vec_u8 ec_pack_flyte24(ec_vec v)
 {
@@ -136,9 +149,9 @@ EC_INLINE ec_vec_u8 ec_pack_flyte24(ec_vec v)
     const ec_vec_u8 order = {1, 2, 3, 5, 6, 7, 9, 10, 11, 13, 14, 15, 0, 4, 8, 12};
     return vec_perm(bits, bits, order);
 }
-EC_INLINE ec_vec_u8 ec_pack_flyte16(ec_vec v)
+EC_INLINE ec_vec_u8 ec_pack_upper(ec_vec_u32 rounded)
 {
-    const ec_vec_u8 bits = (ec_vec_u8)ec_round_as(v, EC_F16, EC_TRUNCATE);
+    const ec_vec_u8 bits = (ec_vec_u8)rounded;
     const ec_vec_u8 order = {2, 3, 6, 7, 10, 11, 14, 15, 0, 1, 4, 5, 8, 9, 12, 13};
     return vec_perm(bits, bits, order);
 }
@@ -156,9 +169,10 @@ EC_INLINE void ec_store_as_n(void *p, ec_vec v, int n, int fmt)
 {
     switch (EC_KIND(fmt)) {
     case EC_F24: ec_store_bytes(p, ec_pack_flyte24(v), 3 * n); break;
-    case EC_F16: ec_store_bytes(p, ec_pack_flyte16(v), 2 * n); break;
+    case EC_F16: ec_store_bytes(p, ec_pack_upper(ec_round_as(v, EC_F16, EC_TRUNCATE)), 2 * n); break;
     case EC_F8: ec_store_bytes(p, ec_pack_highest(ec_round_as(v, EC_F8, EC_TRUNCATE)), n); break;
     case EC_Q8: ec_store_bytes(p, ec_pack_highest(ec_round_q8(v, fmt)), n); break;
+    case EC_Q16: ec_store_bytes(p, ec_pack_upper(ec_round_q16(v, fmt)), 2 * n); break;
     default: ec_store_n((float *)p, v, n);
     }
 }

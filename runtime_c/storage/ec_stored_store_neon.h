@@ -12,6 +12,7 @@ EC_INLINE void ec_store_as(void *p, ec_vec v, int fmt)
     case EC_F16: ec_store_flyte16((uint8_t *)p, v); break;
     case EC_F8: ec_store_highest((uint8_t *)p, ec_round_as(v, EC_F8, EC_TRUNCATE)); break;
     case EC_Q8: ec_store_highest((uint8_t *)p, ec_round_q8(v, fmt)); break;
+    case EC_Q16: vst1_u8((uint8_t *)p, vreinterpret_u8_s16(ec_round_q16(v, fmt))); break;
     default: ec_store((float *)p, v);
     }
 }

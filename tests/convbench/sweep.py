@@ -27,9 +27,14 @@ import numpy as np
 import numpy.typing as npt
 
 from edgeconv import algorithms
+from edgeconv.algorithms.candidate import ConvCandidate
 from edgeconv.algorithms.problem import problem_of
 from edgeconv.algorithms.winograd.forms import forms_for
+from edgeconv.algorithms.winograd.phases import Divided
+from edgeconv.algorithms.winograd.plan import WinogradPlan, each_group
+from edgeconv.algorithms.winograd.probable import probable_bound
 from edgeconv.errors import EdgeconvError
+from edgeconv.ir.candidate import Candidate
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.minimal_filter import Nested
 from edgeconv.lowering.options import LayoutOption
@@ -38,7 +43,9 @@ from tests.convbench.reference import Doubles, convolve
 from tests.convbench.table import Convolution
 from tests.kernels.harness import Build, Case, Program, compile_program, values_of
 
-TOLERANCE = 1e-6  # of the largest magnitude, per square root of the reduction length
+# Of the largest magnitude, per square root of the reduction length, by algorithms without a bound
+# of their own.
+TOLERANCE = 1e-6
 BATCH = 48  # convolutions in one program
 
 Array = npt.NDArray[Any]
@@ -203,10 +210,18 @@ class _Numbers:
         return convolve(conv, self.x[0], self.w, self.b if conv.bias else None)
 
 
-def ratio(conv: Convolution, got: Array, want: Doubles) -> float:
+def allowed_error(conv: Convolution, candidate: Candidate | None, want: Doubles) -> float:
+    """What the largest error may be: of minimal filtering what rounding makes probable in its form,
+    for numbers as `_Numbers` has them."""
+    if isinstance(candidate, ConvCandidate) and isinstance(candidate.plan, WinogradPlan):
+        channels = Divided(each_group(candidate.problem)).unit.in_c
+        return probable_bound(candidate.plan.form, channels, want.size)
+    return TOLERANCE * math.sqrt(conv.depth) * float(np.abs(want).max())
+
+
+def ratio(allowed: float, got: Array, want: Doubles) -> float:
     """The largest error over what is allowed; infinite if an element is not a number."""
     error = float(np.abs(got - want).max())
-    allowed = TOLERANCE * math.sqrt(conv.depth) * float(np.abs(want).max())
     return error / allowed if math.isfinite(error) else math.inf
 
 
@@ -270,7 +285,8 @@ def _play(build: Build, batch: Sequence[Task], binary: Path, sizes: Sequence[int
             continue
         out = case.graph["out"]
         got = out.layout.unpack(np.frombuffer(memory, np.float32), out.shape)[0]
-        report.results.append(Result(str(task), ratio(conv, got, expected)))
+        allowed = allowed_error(conv, case.layer.candidate, expected)
+        report.results.append(Result(str(task), ratio(allowed, got, expected)))
     player.close()
     return report
 

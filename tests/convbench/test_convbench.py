@@ -21,6 +21,7 @@ from tests.convbench.sweep import (
     EVERYTHING,
     Report,
     Scope,
+    allowed_error,
     forms_of,
     graph_of,
     ratio,
@@ -176,14 +177,20 @@ def test_ratio() -> None:
     want = np.array([4.0, -1.0])
     conv = GEOMETRIES[1]
     assert conv.depth == 9
-    assert ratio(conv, np.array([4.0, -1.0 + 12e-6]), want) == pytest.approx(1)
-    assert ratio(conv, np.array([np.nan, -1.0]), want) == np.inf
+    allowed = allowed_error(conv, None, want)
+    assert allowed == pytest.approx(12e-6)
+    assert ratio(allowed, np.array([4.0, -1.0 + 12e-6]), want) == pytest.approx(1)
+    assert ratio(allowed, np.array([np.nan, -1.0]), want) == np.inf
 
 
-def test_a_difference_is_reported(rows: list[Convolution], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Results that are a thousandth off fail."""
+@pytest.mark.parametrize("scope", [EVERYTHING, Scope("winograd")], ids=["all", "winograd"])
+def test_a_difference_is_reported(
+    scope: Scope, rows: list[Convolution], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Results that are a thousandth off fail, of minimal filtering too."""
     monkeypatch.setattr("tests.convbench.sweep.convolve", lambda *args: 1.001 * convolve(*args))
-    report = run_batch(builds.find(TARGETS["portable"], "gcc", ("-O1",)), rows[:3], EVERYTHING)
+    few = rows if not scope.algorithm else by_minimal_filtering(rows)
+    report = run_batch(builds.find(TARGETS["portable"], "gcc", ("-O1",)), few[:3], scope)
     assert len(report.results) >= 3
     assert all(result.ratio > 1 and not result.problem for result in report.results)
 

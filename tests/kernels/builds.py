@@ -25,7 +25,8 @@ COMPILERS = ("gcc", "clang")
 
 _STRICT = ("-std=c11", "-D_POSIX_C_SOURCE=200112L", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
 _SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
-_OPTIONS = {"gcc": ("-O1", *_SANITIZE), "clang": ("-O2",)}
+# Of branches, how often they are taken is of no use to what is not timed.
+_OPTIONS = {"gcc": ("-O1", "-fno-guess-branch-probability", *_SANITIZE), "clang": ("-O2",)}
 SHIPPED = ("-O3", "-ffp-contract=fast")  # what projects are compiled with
 # Checks as calls, and violations that end a program without a description: a third less to compile.
 _TRAPPING = (

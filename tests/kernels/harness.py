@@ -33,11 +33,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from edgeconv.codegen.amalgamate import ON_INTEGERS, micro_kernel_list, quantised_table
+from edgeconv.codegen.amalgamate import (
+    ON_INTEGERS,
+    amalgamate,
+    micro_kernel_list,
+    quantised_table,
+)
 from edgeconv.codegen.functions import FunctionTable, environment
+from edgeconv.codegen.pruning import pruned
 from edgeconv.codegen.routines import routines_header
 from edgeconv.codegen.weights import encoded
-from edgeconv.encoding import FLOAT32
+from edgeconv.encoding import FLOAT32, Encoding
 from edgeconv.ir.activation import NONE, Activation
 from edgeconv.ir.choice import Alias, ArgKind, Layer, tensor_bytes
 from edgeconv.ir.graph import Epilogue, Graph, Node, Tensor
@@ -49,7 +55,6 @@ from edgeconv.storage import format_called, format_of
 from edgeconv.targets import Target
 from tests.ir_interpreter import evaluate
 from tests.kernels import once
-from tests.kernels.once import CompiledKernels
 from tests.shared_objects import intrinsics
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -269,31 +274,58 @@ class Program:
         """The headers that its layers name, in order."""
         return merge_headers(self.headers)
 
-    def source(self, target: Target, kernels: CompiledKernels | None = None) -> str:
-        """The program: reads the values of every run in turn, writes every output.
+    def emitted(self, target: Target) -> str:
+        """The program with its kernels before it as projects have them, without what it never comes
+        to."""
+        tensors = [t.storage for run in self.runs for t in run.case.graph.tensors.values()]
+        blobs = [blob.storage for run in self.runs for blob in run.case.layer.blobs]
+        kernels = amalgamate(
+            target.header,
+            self.kernel_headers(),
+            stored=any(form != FLOAT32 for form in (*tensors, *blobs)),
+            tensors=any(form != FLOAT32 for form in tensors),
+            scaled=self._scaled(),
+            routines=routines_header(environment(), self.routines),
+            integer_routines=routines_header(environment(), self.routines, integers=True),
+        )
+        own = self._own(target)
+        return pruned("\n".join(kernels), own) + own
 
-        Its argument, if any, is the number of the run to begin with.  It includes its kernels, or
-        calls those that are compiled.
-        """
+    def including(self, target: Target) -> str:
+        """The program, which includes its kernels."""
+        headers = self.kernel_headers()
+        text = [
+            self._table(),
+            micro_kernel_list(headers),
+            '#include "ec_common.h"',
+            f'#include "isa/{target.header}"',
+            routines_header(environment(), self.routines),
+        ]
+        for name in headers:
+            if name == ON_INTEGERS:
+                text.append(routines_header(environment(), self.routines, integers=True))
+            text.append(f'#include "kernels/{name}"')
+        return "\n".join([*text, self._own(target)])
+
+    def calling(self, target: Target) -> str:
+        """The program, which calls kernels that are compiled."""
+        table = ["#undef EC_Q8_TABLE", self._table()] if self._scaled() else []
+        return "\n".join([*table, once.OWN_TABLE, self._own(target)])
+
+    def _scaled(self) -> list[Encoding]:
         forms = (t.storage for run in self.runs for t in run.case.graph.tensors.values())
-        scaled = [form for form in dict.fromkeys(forms) if form.scale]
-        table = [quantised_table(scaled)] if scaled else []
-        if kernels is None:
-            headers = self.kernel_headers()
-            text = [
-                *table,
-                micro_kernel_list(headers),
-                '#include "ec_common.h"',
-                f'#include "isa/{target.header}"',
-                routines_header(environment(), self.routines),
-            ]
-            for name in headers:
-                if name == ON_INTEGERS:
-                    text.append(routines_header(environment(), self.routines, integers=True))
-                text.append(f'#include "kernels/{name}"')
-        else:
-            text = [*(["#undef EC_Q8_TABLE"] if scaled else []), *table, once.OWN_TABLE]
-        text += [f"__attribute__((noinline)) {f.text}" for f in self.table.functions.values()]
+        return [form for form in dict.fromkeys(forms) if form.scale]
+
+    def _table(self) -> str:
+        scaled = self._scaled()
+        return quantised_table(scaled) if scaled else ""
+
+    def _own(self, target: Target) -> str:
+        """Functions and tables: reads the values of every run in turn, writes every output.
+
+        Its argument, if any, is the number of the run to begin with.
+        """
+        text = [f"__attribute__((noinline)) {f.text}" for f in self.table.functions.values()]
         text += self.callers.values()
         text.append("static __attribute__((unused)) void nothing(void *const *p) { (void)p; }")
         most = max(len(run.args) for run in self.runs) + max(len(r.values) for r in self.runs) + 1
@@ -323,12 +355,18 @@ def compile_program(
     command = [*build.compiler, *options, *build.target.flags]
     command += once.options(build.compiler[0]) if build.compiled_once else ()
     if build.compiled_once and not program.routines:
-        kernels = once.compiled_kernels(command, build.target, program.kernel_headers())
-        source.write_text(program.source(build.target, kernels))
-        command += ["-include", str(kernels.header), str(source), str(kernels.object)]
+        calling = once.calling(command)
+        kernels = once.compiled_kernels(
+            command, build.target, program.kernel_headers(), calling=calling
+        )
+        source.write_text(program.calling(build.target))
+        command = [*calling, "-include", str(kernels.header), str(source), str(kernels.object)]
     else:
-        text = program.source(build.target)
-        source.write_text(once.as_functions(text, build.target) if build.compiled_once else text)
+        target = build.target
+        if build.compiled_once:
+            source.write_text(once.as_functions(program.including(target), target))
+        else:
+            source.write_text(program.emitted(target))
         isa = (ROOT / "runtime_c" / "isa" / build.target.header).read_text()
         known = intrinsics(command, isa, once.STORE) if once.STORE else []
         command += [*known, f"-I{ROOT / 'runtime_c'}", str(source)]

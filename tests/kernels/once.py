@@ -101,12 +101,18 @@ def options(compiler: str) -> tuple[str, ...]:
     return _OPTIONS["clang" if "clang" in compiler else "gcc"]
 
 
+def calling(command: Sequence[str]) -> list[str]:
+    """How programs are compiled whose kernels ``command`` compiles: their own functions have
+    nothing but calls."""
+    return ["-O1" if word == "-O3" else word for word in command]
+
+
 def compiled_kernels(
-    command: Sequence[str], target: Target, names: Sequence[str]
+    command: Sequence[str], target: Target, names: Sequence[str], *, calling: Sequence[str]
 ) -> CompiledKernels:
     """The kernels of ``target`` and those of a program's headers ``names`` as ``command`` compiles
-    them, once in a test run: whoever comes first does it, others wait.  RuntimeError with the
-    compiler's message."""
+    them, once in a test run: whoever comes first does it, others wait.  ``calling`` compiles the
+    programs.  RuntimeError with the compiler's message."""
     everywhere = _everywhere(target)
     names = tuple(everywhere) if everywhere.keys() >= set(names) else names
     primitives, offered = _primitives(target, tuple(names))
@@ -133,7 +139,7 @@ def compiled_kernels(
             _compile(command, "-c", source, made.object)
         elif not (precompiled := folder / "kernels.h.gch").exists():
             # Found beside the header by GCC and Clang; without it the header is read each time.
-            _compile(command, "-xc-header", made.header, precompiled)
+            _compile(calling, "-xc-header", made.header, precompiled)
     return made
 
 

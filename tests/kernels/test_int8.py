@@ -344,7 +344,8 @@ def compiled(build: Build, row: MicroKernel, cases: str, runs: str, folder: Path
     if build.compiled_once:
         command += once.options(build.compiler[0])
         included = re.findall(r'^#include "kernels/(.*)"', PROGRAM.read_text(), re.MULTILINE)
-        kernels = once.compiled_kernels(command, build.target, (row.header, *included))
+        names = (row.header, *included)
+        kernels = once.compiled_kernels(command, build.target, names, calling=command)
         command += ["-include", str(kernels.header)]
         objects, listed, cases = [str(kernels.object)], "", once.OWN_TABLE + cases
     (folder / "cases.h").write_text(cases)

@@ -186,5 +186,6 @@ def test_every_vector_isa_is_counted() -> None:
 
 def test_formats_are_those_of_c() -> None:
     text = (ROOT / "runtime_c" / "storage" / "ec_stored.h").read_text()
-    assert "enum { EC_F32, EC_F24, EC_F16, EC_F8, EC_I8, EC_I4, EC_Q8 = 16 };" in text
+    named = "EC_F32, EC_F24, EC_F16, EC_F8, EC_I8, EC_I4, EC_Q8 = 16, EC_Q16 = 65536"
+    assert f"enum {{ {named} }};" in text
     assert [formats()[name].bits for name in FORMATS] == [32, 24, 16, 8, 8, 4]

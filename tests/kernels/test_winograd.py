@@ -2,7 +2,8 @@
 
 Sizes derive from the tile of the form and from the target's vectors: images of whole tiles, of one
 output less and one more, smaller than a tile; paddings from none to as much as the kernel; channels
-around a vector and a register tile.
+around a vector and a register tile.  Numbers are random, held to the bound of what rounding can do,
+and such that nothing is rounded, where results must be equal: a factor that is one ULP off shows.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ from edgeconv.cache import Cache
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.minimal_filter import Nested
 from edgeconv.targets import PANELS, Target
-from tests.kernels.harness import Build, Spec, check
+from tests.kernels.harness import ULP, Build, Spec, check
 from tests.kernels.test_conv import RELU, conv
+from tests.winograd_numbers import FLOAT64, filters, is_exact
 
 CLIP = Activation("clip", -1.0, 1.5)
 SIDES = ((3, 3), (5, 5), (7, 7), (3, 5), (5, 3))
@@ -57,13 +59,26 @@ def winograd(form: Nested, spec: Spec) -> Spec:
     return replace(spec, attrs=attrs, tolerance=tolerance, scale=scale)
 
 
+def without_rounding(form: Nested, lanes: int) -> Spec:
+    """An input that is 1 in every image, at every place of a tile in turn, and 0 elsewhere."""
+    down, across = form.down, form.across
+    h, w = 2 * down.outputs + down.taps - 1, 3 * across.outputs + across.taps - 1
+    spec = conv((form.products, lanes, h, w), lanes, (down.taps, across.taps), bias=False)
+    inputs = {"x": np.zeros_like(spec.inputs["x"]), "w": filters(form, lanes, lanes)}
+    for i, (y, x) in enumerate(np.ndindex(down.products, across.products)):
+        inputs["x"][i, i % lanes, y + i % 2 * down.outputs, x + i % 3 * across.outputs] = 1
+    own = replace(winograd(form, spec), inputs={**spec.inputs, **inputs})
+    return replace(own, tolerance=FLOAT64 / ULP, scale=float(inputs["w"].max()))
+
+
 def specs(form: Nested, target: Target) -> Iterator[Spec]:
     """Images around one tile and several, channels around a vector and a register tile."""
     down, across, lanes = form.down, form.across, target.lanes
     kernel = down.taps, across.taps
     most = max(tile.vectors for tile in target.kernel(PANELS).tiles)
     h, w = 2 * down.outputs + down.taps - 1, 3 * across.outputs + across.taps - 1
-    yield conv((1, lanes, h, w), lanes, kernel)
+    if not is_exact(form):
+        yield conv((1, lanes, h, w), lanes, kernel)
     yield conv((2, lanes + 1, h + 1, w - 1), 2 * lanes - 1, kernel, after=RELU)
     half = (down.taps // 2, across.taps // 2) * 2
     yield conv((1, 2, h - 1, w + 1), most * lanes + 1, kernel, half, residual=True, after=CLIP)
@@ -76,7 +91,9 @@ def specs(form: Nested, target: Target) -> Iterator[Spec]:
 
 @pytest.mark.parametrize("kind", FORMS)
 def test_every_form(kind: str, build: Build, folder: Path) -> None:
-    chosen = [winograd(form, spec) for form in FORMS[kind] for spec in specs(form, build.target)]
+    forms = FORMS[kind]
+    chosen = [winograd(form, spec) for form in forms for spec in specs(form, build.target)]
+    chosen += [without_rounding(form, build.target.lanes) for form in forms if is_exact(form)]
     check(build, [case for spec in chosen for case in spec.cases(build.target)], folder)
 
 

@@ -12,9 +12,13 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from edgeconv import pipeline
+from edgeconv import board as boards
+from edgeconv import frontend, passes, pipeline
 from edgeconv.build import run_binary
 from edgeconv.build.project import Project
+from edgeconv.choose.run_time_scales import in_integers
+from edgeconv.frontend import reference_outputs
+from edgeconv.frontend.running import prepared
 from edgeconv.pipeline import CompileOptions, compile_model
 from tests import onnx_models
 
@@ -203,6 +207,19 @@ def test_products_in_integers(board: str, tmp_path: Path) -> None:
     result = pipeline.verify_project(folder, model=model)
     assert result.passed
     assert all(output.assumed for output in result.outputs)  # none is rounded to eight bits
+
+
+def test_what_is_in_integers_is_written_as_onnx(tmp_path: Path) -> None:
+    """In real arithmetic, whose sums are exact as long as float32 counts so far."""
+    model = onnx_models.save(of_bytes(), tmp_path / "net.onnx")
+    graph = passes.optimise(frontend.load(model))
+    whole = in_integers(graph, boards.load("zen4").target)
+    kinds = {"DynamicQuantise", "DynamicDense", "DynamicConv"}
+    assert kinds <= {each.op for each in whole.nodes}
+    feeds = {"x": np.random.default_rng(5).standard_normal((1, 5, 9, 8)).astype(np.float32)}
+    want = reference_outputs(model, feeds).values
+    for name, values in prepared(whole)(feeds).items():
+        np.testing.assert_allclose(values, want[name], rtol=1e-5, atol=1e-5)
 
 
 def block() -> onnx.ModelProto:

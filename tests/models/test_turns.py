@@ -9,13 +9,14 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from edgeconv.build import compile_project
 from edgeconv.build.project import Project
 from edgeconv.options import CompileOptions
 from edgeconv.pipeline import compile_model, verify_project
 from edgeconv.verify.inputs import ensure
 from edgeconv.verify.run import run_program
 from tests import onnx_models
-from tests.turning import convolutions, in_turns
+from tests.turning import convolutions, in_turns, one_by_one
 
 pytestmark = pytest.mark.usefixtures("compiled_lightly")
 
@@ -40,11 +41,14 @@ CHAINS: dict[str, Kinds] = {
 TURNS = {"generic-c": 1, "x86-64-v3": 3, "zen4": 2}
 
 
-def output(model: Path, board: str, kinds: Kinds, folder: Path) -> npt.NDArray[Any]:
+def output(
+    model: Path, board: str, kinds: Kinds, folder: Path, threads: int = 1
+) -> npt.NDArray[Any]:
     """Of the program compiled to ``folder``."""
     sums = (i for i, kind in enumerate(kinds) if "out" in kind)  # SConv computes all rows at once
     direct = {f"l{i}": "direct" for i in sums}
-    compile_model(CompileOptions(model=model, board=board, name="net", algorithms=direct), folder)
+    options = CompileOptions(model, board, name="net", algorithms=direct, threads=threads)
+    compile_model(options, folder)
     project = Project.open(folder)
     ensure(project)
     return run_program(project, project.build())[0]["y"]
@@ -55,6 +59,7 @@ def output(model: Path, board: str, kinds: Kinds, folder: Path) -> npt.NDArray[A
 def test_the_same_bytes(
     chain: str, board: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    one_by_one(monkeypatch)
     kinds, first = CHAINS[chain], 1 if chain == "added" else 0  # what is added is a whole tensor
     model = onnx_models.save(convolutions(kinds, 20, (25, 19)), tmp_path / "net.onnx")
     whole = output(model, board, kinds, tmp_path / "whole")
@@ -62,6 +67,35 @@ def test_the_same_bytes(
     found = output(model, board, kinds, tmp_path / "turns")
     assert (tmp_path / "turns" / "report.json").read_text().count('"turn"') == 1
     assert np.array_equal(found.view(np.uint32), whole.view(np.uint32))
+
+
+@pytest.mark.parametrize(("chain", "workers"), [("mobile", 2), ("borders", 3), ("depthwise", 4)])
+def test_the_same_bytes_of_workers(
+    chain: str, workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each has his rows, his rings, and computes again what two of them need; nobody races, and
+    with the trace one of them computes everything."""
+    one_by_one(monkeypatch)
+    monkeypatch.setattr("edgeconv.board.team.most_threads", lambda board: None)
+    kinds, board = CHAINS[chain], "generic-c"
+    model = onnx_models.save(convolutions(kinds, 20, (25, 19)), tmp_path / "net.onnx")
+    whole = output(model, board, kinds, tmp_path / "whole")
+    in_turns(monkeypatch, {"l0": len(kinds)}, 1, workers)
+    found = output(model, board, kinds, tmp_path / "turns", threads=workers)
+    assert np.array_equal(found.view(np.uint32), whole.view(np.uint32))
+    project = Project.open(tmp_path / "turns")
+    (step,) = project.report["steps"]
+    assert len(step["shares"]) == workers == project.report["threads"]
+    binary = compile_project(
+        project.directory,
+        project.board(),
+        sources=project.sources,
+        out=tmp_path / "races",
+        extra_flags=("-fsanitize=thread", "-O1", "-g", "-pthread"),
+    )
+    raced = run_program(project, binary)[0]["y"]
+    assert np.array_equal(raced.view(np.uint32), whole.view(np.uint32))
+    assert verify_project(tmp_path / "turns", layers=True).passed
 
 
 @pytest.mark.parametrize("board", TURNS)

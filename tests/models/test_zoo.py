@@ -2,10 +2,13 @@
 
 The networks beside this file and those that the onnx package brings (real topologies, constant
 weights) are always there; the folder that EDGECONV_ZOO names is searched for more float32 models.
+Small ones are compiled with -O1, for what they compute; `make test-all` compiles all of them as
+they are emitted.
 """
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import time
@@ -18,14 +21,18 @@ import pytest
 from edgeconv import board as boards
 from edgeconv import memory, pipeline
 from edgeconv.board import RunKind
+from edgeconv.deciding import Decided, Decider
 from edgeconv.frontend.cut import Cut
 from edgeconv.pipeline import CompileOptions
+from tests.compilers import lightly
 from tests.models.seeded import seeded
+from tests.models.test_firmware import MACHINES
 from tests.tools import available
 
 LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
 OWN = Path(__file__).parent / "networks"
-# Tensors before which a network has all that it repeats later.  On other boards than this machine
+SEEDED_BOARDS = ("host", "generic-c")  # that run the networks of the onnx package whole
+# Tensors before which a network has all that it repeats later.  On boards that do not run it whole
 # it is planned as a whole, and compiled up to there; its end is like those of our own networks.
 BEGINNINGS = {"light_shufflenet": "r28", "light_squeezenet": "r17"}
 PLANNING_SECONDS = 5
@@ -40,6 +47,7 @@ RAM_LIMITS = {
 }
 
 
+@functools.cache
 def one_board_per_isa() -> list[str]:
     """The running machine and, of every other instruction set, the board with most memory that can
     run: microcontrollers have too little for most networks."""
@@ -76,19 +84,20 @@ def is_quantised(path: Path) -> bool:
     return any(node.op_type == "QuantizeLinear" for node in graph.node)
 
 
-def parameters() -> list[object]:
-    """Every model on every board; those that take long are marked.
+def parameters(*, quick: bool) -> list[object]:
+    """Every model on every board, or those that take little time.
 
-    So are quantised ones on other boards than this machine: held to the model layer by layer they
-    take several runs each.  And those that repeat themselves, of which the beginning is compiled.
+    Not among those are quantised ones on other boards than this machine: held to the model layer by
+    layer they take several runs each.  Nor those of the onnx package, which have seeded weights in
+    other tests, and our own on machines that `test_firmware` boots with them.
     """
     found: list[object] = []
-    for path in [*zoo(), *sorted(LIGHT.glob("*.onnx"))]:
-        quick, quantised = is_quick(path), is_quantised(path)
+    for path in [*zoo(), *([] if quick else sorted(LIGHT.glob("*.onnx")))]:
+        small = is_quick(path)
         for name in one_board_per_isa():
-            once = name == "host" or not (quantised or path.stem in BEGINNINGS)
-            marks = [] if quick and once else [pytest.mark.slow]
-            found.append(pytest.param(path, name, marks=marks, id=f"{path.stem}-{name}"))
+            booted = path.parent == OWN and name in MACHINES
+            if not quick or (small and not booted and (name == "host" or not is_quantised(path))):
+                found.append(pytest.param(path, name, id=f"{path.stem}-{name}"))
     return found
 
 
@@ -99,20 +108,27 @@ def directory(tmp_path: Path) -> Iterator[Path]:
     shutil.rmtree(tmp_path, ignore_errors=True)
 
 
-@pytest.mark.parametrize(("path", "board"), parameters())
-def test_network(path: Path, board: str, directory: Path) -> None:
-    available(board)
-    options = CompileOptions(path, board)
-    assert_planned(options)
-    pipeline.compile_model(options, directory)
-    result = pipeline.verify_project(directory, model=path)
+def verify(options: CompileOptions, directory: Path) -> None:
+    """Planned well, compiled, and the program equal to the reference."""
+    available(options.board)
+    with pytest.MonkeyPatch.context() as patch:
+        found: list[Decided] = []
+        decide = Decider.decide
+
+        def noted(decider: Decider, turns: bool = True) -> Decided:
+            found.append(decide(decider, turns))
+            return found[-1]
+
+        patch.setattr(Decider, "decide", noted)
+        pipeline.compile_model(options, directory)
+    assert_planned(found[-1])
+    result = pipeline.verify_project(directory, model=options.model)
     assert result.passed, result.one_line()
 
 
-def assert_planned(options: CompileOptions) -> None:
+def assert_planned(decided: Decided) -> None:
     """In no time, and to the lower bound.  That is of the tensors of one layer: where each of a
     chain of results lies shifted over the one before, it needs more, which is proven."""
-    decided = pipeline.decide(options)
     start = time.monotonic()
     planned = memory.plan(decided.choice)
     assert time.monotonic() - start <= PLANNING_SECONDS
@@ -122,17 +138,34 @@ def assert_planned(options: CompileOptions) -> None:
     assert planned.arena_bytes == planned.lower_bound or shifted
 
 
-@pytest.mark.parametrize("board", [name for name in one_board_per_isa() if name != "host"])
+@pytest.mark.parametrize(("path", "board"), parameters(quick=True))
+def test_network(path: Path, board: str, directory: Path) -> None:
+    with lightly():
+        verify(CompileOptions(path, board), directory)
+
+
+@pytest.mark.parametrize("board", [name for name in one_board_per_isa() if name in MACHINES])
+@pytest.mark.parametrize("path", sorted(OWN.glob("*.onnx")), ids=lambda path: path.stem)
+def test_plan_of_a_machine(path: Path, board: str) -> None:
+    assert_planned(pipeline.decide(CompileOptions(path, board)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("path", "board"), parameters(quick=False))
+def test_network_as_it_is_emitted(path: Path, board: str, directory: Path) -> None:
+    verify(CompileOptions(path, board), directory)
+
+
+@pytest.mark.parametrize(
+    "board", [name for name in one_board_per_isa() if name not in SEEDED_BOARDS]
+)
 @pytest.mark.parametrize("network", BEGINNINGS)
 def test_beginning_of_network(network: str, board: str, tmp_path: Path, directory: Path) -> None:
     """With seeded weights."""
-    available(board)
-    assert_planned(CompileOptions(LIGHT / f"{network}.onnx", board))
+    assert_planned(pipeline.decide(CompileOptions(LIGHT / f"{network}.onnx", board)))
     model = seeded(LIGHT / f"{network}.onnx", tmp_path)
-    options = CompileOptions(model, board, cut=Cut(outputs=(BEGINNINGS[network],)))
-    pipeline.compile_model(options, directory)
-    result = pipeline.verify_project(directory, model=model)
-    assert result.passed, result.one_line()
+    with lightly():
+        verify(CompileOptions(model, board, cut=Cut(outputs=(BEGINNINGS[network],))), directory)
 
 
 @pytest.mark.parametrize(
@@ -140,17 +173,15 @@ def test_beginning_of_network(network: str, board: str, tmp_path: Path, director
     [
         pytest.param(path, name, marks=[] if is_quick(path) else [pytest.mark.slow])
         for path in sorted(LIGHT.glob("*.onnx"))
-        for name in ("host", "generic-c")
+        for name in SEEDED_BOARDS
     ],
     ids=lambda value: value.stem if isinstance(value, Path) else value,
 )
 def test_light_network_with_seeded_weights(path: Path, board: str, tmp_path: Path) -> None:
     """The constant weights of the light models hide a kernel that mixes up channels."""
-    model = seeded(path, tmp_path)
-    pipeline.compile_model(CompileOptions(model, board), tmp_path / "out")
-    result = pipeline.verify_project(tmp_path / "out", model=model)
+    with lightly():
+        verify(CompileOptions(seeded(path, tmp_path), board), tmp_path / "out")
     shutil.rmtree(tmp_path / "out")
-    assert result.passed, result.one_line()
 
 
 @pytest.mark.parametrize(("name", "limit"), RAM_LIMITS.items())

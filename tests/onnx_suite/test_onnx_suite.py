@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
 from tests.onnx_suite.__main__ import run, summary
 from tests.onnx_suite.cases import cases
-from tests.onnx_suite.passing import PASSING
+from tests.onnx_suite.passing import INEXACT, PASSING, REFUSED, reason
 from tests.onnx_suite.programs import CRASH, PASS, WRONG, Outcome
+from tests.onnx_suite.programs import REFUSED as REFUSED_KIND
 
 _SAMPLE = 30  # every so many of those that pass
 _UNDEFINED = ("-fsanitize=undefined", "-fno-sanitize-recover=all")
@@ -23,12 +26,29 @@ def test_sample() -> None:
     assert not _failures(run(PASSING[::_SAMPLE], "host"))
 
 
+def test_the_readme_says_how_many() -> None:
+    stated = re.search(r"([\d,]+) of its ([\d,]+) own cases", Path("README.md").read_text())
+    assert stated
+    assert [int(number.replace(",", "")) for number in stated.groups()] == [
+        len(PASSING),
+        len(cases()),
+    ]
+
+
+def test_every_case_passes_or_has_a_reason() -> None:
+    listed = [*PASSING, *REFUSED, *INEXACT]
+    assert sorted(listed) == sorted(cases())
+    assert all(REFUSED.values())
+
+
 @pytest.mark.slow
 def test_every_case() -> None:
     found = run(cases(), "host")
     print("\n".join(summary(found, most=0)))
-    assert not [o for o in found if o.kind in (WRONG, CRASH)]
+    assert not [o for o in found if o.kind in (WRONG, CRASH) and o.name not in INEXACT]
     assert not set(PASSING) - {o.name for o in found if o.kind == PASS}
+    said = {o.name: reason(o.reasons) for o in found if o.kind == REFUSED_KIND}
+    assert said == REFUSED
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from edgeconv import board as boards
-from edgeconv.board import Board, RunKind
+from edgeconv.board import Board, Run, RunKind
 from edgeconv.board_folders import FOLDERS_VARIABLE
 from edgeconv.cache import Cache
 from edgeconv.errors import EdgeconvError, Exit
@@ -223,6 +223,27 @@ def test_violation_names_the_field(tmp_path: Path, change: tuple[str, str], expe
 def test_violation_in_a_list_has_its_index(tmp_path: Path, entry: str, expected: str) -> None:
     text = MINIMAL.replace("[toolchain]", f"[[cache]]\n{entry}\n[toolchain]")
     assert expected in message(write(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    ("run", "expected"),
+    [
+        ('kind = "ssh"', ": run.command: is missing"),
+        ('kind = "ssh"\ncommand = ["ssh", "b"]\nfolder = "tmp"', ": run.folder: got"),
+        ('kind = "probe"\ncommand = ["openocd"]', ": run.kind: got 'probe'; probes are for"),
+        ('kind = "none"\nfolder = "/tmp"', ": run.folder: got '/tmp'; of boards whose run.kind"),
+    ],
+)
+def test_how_boards_are_reached(tmp_path: Path, run: str, expected: str) -> None:
+    text = MINIMAL.partition("[run]")[0] + f"[run]\n{run}\n"
+    assert expected in message(write(tmp_path, text))
+
+
+def test_programs_of_a_board_behind_ssh_run_there_even_if_they_could_here(tmp_path: Path) -> None:
+    run = '[run]\nkind = "ssh"\ncommand = ["ssh", "b"]\nbefore = ["nice"]\n'
+    board = boards.check(write(tmp_path, MINIMAL.partition("[run]")[0] + run), ARM)
+    assert board.run == Run(RunKind.SSH, ("ssh", "b"), "", "/tmp", ("nice",))
+    assert board.toolchain.cc == ("aarch64-linux-gnu-gcc",)
 
 
 def test_unknown_isa_suggests(tmp_path: Path) -> None:

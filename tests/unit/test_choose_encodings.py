@@ -97,7 +97,7 @@ def test_a_mixture_costs_no_more_than_either_extreme(target: Target, tmp_path: P
     assert able.keys() == {name for name in able if whole[name].storage == able[name]}
 
     def cost(of: Graph, may: Mapping[str, Encoding]) -> float:
-        return cheapest(of, prices, may).total(of.nodes)
+        return cheapest(of, prices, may)[0].total()
 
     everywhere = choose.storage.store_tensors(graph, target, {EVERY_LAYER: "int8"})
     mixed = cost(graph, able)

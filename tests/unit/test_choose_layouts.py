@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import product
 
 import numpy as np
 import pytest
 
 from edgeconv.choose.assignment import Assignment
+from edgeconv.choose.cheapest import cheapest
 from edgeconv.choose.layouts import assign
-from edgeconv.choose.prices import Prices
+from edgeconv.choose.pbqp import Optimum
+from edgeconv.choose.prices import Prices, Way
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.check import check
 from edgeconv.ir.graph import Epilogue, Graph, Node, Tensor
@@ -46,7 +49,7 @@ def converts(graph: Graph) -> list[tuple[str, str]]:
 def test_blocks_flow_from_the_first_convolution_to_the_output() -> None:
     shapes = {"x": (1, 3, 8, 8), "a": (1, 32, 8, 8), "b": (1, 32, 8, 8), "y": (1, 32, 8, 8)}
     nodes = [conv("c0", "x", "a"), conv("c1", "a", "b"), conv("c2", "b", "y", residual="a")]
-    graph = check(assign(network(nodes, shapes, ("y",)), AVX512), "assign")
+    graph = check(assign(network(nodes, shapes, ("y",)), AVX512)[0], "assign")
     assert graph["x"].layout == ROW_MAJOR
     assert graph["a"].layout == graph["b"].layout == blocked(16)
     assert len(converts(graph)) == 1  # the output, as the caller wants it
@@ -57,7 +60,7 @@ def test_blocks_flow_from_the_first_convolution_to_the_output() -> None:
 def test_transposed_output_is_written_channels_last() -> None:
     shapes = {"x": (1, 32, 8, 8), "a": (1, 6, 8, 8), "y": (1, 8, 8, 6)}
     nodes = [conv("c0", "x", "a"), Node("t", "Transpose", ("a",), ("y",), {"perm": (0, 2, 3, 1)})]
-    graph = check(assign(network(nodes, shapes, ("y",)), AVX512), "assign")
+    graph = check(assign(network(nodes, shapes, ("y",)), AVX512)[0], "assign")
     assert graph["a"].layout == CHANNELS_LAST
     assert converts(graph) == []
 
@@ -69,14 +72,14 @@ def test_one_conversion_serves_every_reader() -> None:
         Node("r", "Reshape", ("a",), ("p",)),
         Node("s", "Reshape", ("a",), ("q",)),
     ]
-    graph = check(assign(network(nodes, shapes, ("p", "q")), AVX512), "assign")
+    graph = check(assign(network(nodes, shapes, ("p", "q")), AVX512)[0], "assign")
     assert len(converts(graph)) == 1
 
 
 def test_output_read_again_inside_keeps_its_layout_there() -> None:
     shapes = {"x": (1, 3, 8, 8), "a": (1, 32, 8, 8), "y": (1, 32, 8, 8)}
     nodes = [conv("c0", "x", "a"), conv("c1", "a", "y")]
-    graph = check(assign(network(nodes, shapes, ("a", "y")), AVX512), "assign")
+    graph = check(assign(network(nodes, shapes, ("a", "y")), AVX512)[0], "assign")
     assert graph.outputs == ("a", "y")
     assert graph["a"].layout == graph["y"].layout == ROW_MAJOR
     assert {target for _, target in converts(graph)} == {"a", "y"}
@@ -87,7 +90,7 @@ def test_output_read_again_inside_keeps_its_layout_there() -> None:
 def test_portable_needs_no_conversion() -> None:
     shapes = {"x": (1, 3, 8, 8), "a": (1, 5, 8, 8), "y": (1, 5, 8, 8)}
     nodes = [conv("c0", "x", "a"), conv("c1", "a", "y")]
-    graph = assign(network(nodes, shapes, ("y",)), TARGETS["portable"])
+    graph, _ = assign(network(nodes, shapes, ("y",)), TARGETS["portable"])
     assert converts(graph) == []
 
 
@@ -130,14 +133,71 @@ def test_work_grows_with_the_reads_of_a_wide_network(
     assert work(200) < 2.5 * work(100)
 
 
-def test_a_node_that_reads_a_tensor_twice_does_not_pay_for_itself() -> None:
+def test_a_change_costs_what_it_changes_of_the_total() -> None:
+    """Of a node that reads a tensor twice, too, which does not pay for its own copies before."""
     shapes = {"x": (1, 3, 8, 8), "a": (1, 32, 8, 8), "y": (1, 32, 16, 8)}
     join = Node("j", "Concat", ("a", "a"), ("y",), {"axis": 2})
     graph = network([conv("c0", "x", "a"), join], shapes, ("y",))
     assignment = Assignment(graph, Prices(graph, AVX512))
     for current in assignment.ways(join):
         assignment.pick(join, current)
+        before, cost = assignment.total(), assignment.cost(join, current)
         for way in assignment.ways(join):
-            conversion = assignment.conversion("a", assignment.layout["a"], way.reads[0])
-            cost = assignment.cost(join, way, look_ahead=False)
-            assert cost == way.cost + 2 * conversion
+            change = assignment.cost(join, way) - cost
+            assignment.pick(join, way)
+            assert assignment.total() - before == pytest.approx(change, rel=1e-9)
+            assignment.pick(join, current)
+
+
+def branches() -> Graph:
+    """A residual, a Concat, a tensor read twice by one node, and one that is an output too."""
+    shapes = {"x": (1, 3, 8, 8), "y": (1, 72, 8, 8)}
+    shapes |= dict.fromkeys(("a", "b", "c"), (1, 32, 8, 8)) | {"d": (1, 8, 8, 8)}
+    nodes = [
+        conv("c0", "x", "a"),
+        conv("c1", "a", "b"),
+        conv("c2", "b", "c", residual="a"),
+        conv("c3", "c", "d"),
+        Node("j", "Concat", ("c", "c", "d"), ("y",), {"axis": 1}),
+    ]
+    return network(nodes, shapes, ("c", "y"))
+
+
+def _picked(graph: Graph, prices: Prices, ways: Mapping[str, Way]) -> float:
+    return Assignment(graph, prices, lambda node, _: ways[node.name]).total()
+
+
+def conversions_worth(price: float) -> Callable[..., float]:
+    """Per element."""
+    return lambda self, tensor, have, want: 0.0 if have == want else price * tensor.size
+
+
+@pytest.mark.parametrize("price", [None, 0.0, 1e-10, 1e-8, 1e-6])
+def test_nothing_is_cheaper_than_the_choice(
+    price: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However much it costs to convert an element; None: as predicted."""
+    if price is not None:
+        monkeypatch.setattr(Prices, "conversion", conversions_worth(price))
+    graph = branches()
+    prices = Prices(graph, AVX512)
+    found, search = cheapest(graph, prices, {})
+    assert search.gap == search.left_nodes == 0
+    names = [node.name for node in graph.nodes]
+    every = product(*(prices.ways(node, graph) for node in graph.nodes))
+    least = min(_picked(graph, prices, dict(zip(names, ways, strict=True))) for ways in every)
+    assert found.total() == pytest.approx(least, rel=1e-12)
+
+
+def test_without_time_for_an_exact_choice_there_is_one_and_its_gap(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    graph = branches()
+    prices = Prices(graph, AVX512)
+    best, _ = cheapest(graph, prices, {})
+    late = Optimum(None, np.inf, best.total() / 2, nodes=3, edges=3)
+    monkeypatch.setattr("edgeconv.choose.cheapest.minimise", lambda _: late)
+    found, search = cheapest(graph, prices, {})
+    assert found.total() >= best.total()
+    assert search.gap == pytest.approx(1 - best.total() / 2 / found.total())
+    assert (search.left_nodes, search.left_edges) == (3, 3)

@@ -99,14 +99,3 @@ def test_if_with_a_constant_condition(condition: bool, want: list[float], loaded
     graph = loaded(model([node], {"x": (2,)}, {"y": None}, {"c": np.array(condition)}))
     got = evaluate(graph, {"x": np.array([3.0, 1.0])})["y"]
     assert got.tolist() == want
-
-
-def test_if_at_run_time(loaded: Load) -> None:
-    nodes = [
-        make("ReduceSum", ["x"], ["total"], keepdims=0),
-        make("Cast", ["total"], ["c"], to=TensorProto.BOOL),
-        make("If", ["c"], ["y"], then_branch=branch("a", "Abs"), else_branch=branch("b", "Neg")),
-    ]
-    with pytest.raises(EdgeconvError) as caught:
-        loaded(model(nodes, {"x": (2,)}, {"y": None}))
-    assert any("its condition is computed at run time" in line for line in caught.value.details)

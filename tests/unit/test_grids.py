@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from edgeconv import choose, frontend, passes
 from edgeconv.choose.storage import EVERY_RESULT, lossless, storable, store_tensors
-from edgeconv.encoding import FLOAT32, Encoding, int8, scaled_encoding
+from edgeconv.encoding import FLOAT32, INT16, Encoding, int8, int16, scaled_encoding
 from edgeconv.errors import EdgeconvError
 from edgeconv.ir.activation import Activation, grid
 from edgeconv.ir.choice import tensor_bytes
 from edgeconv.ir.graph import Epilogue, Graph, Tensor
-from edgeconv.ir.grids import encodings_of
+from edgeconv.ir.grids import encodings_of, integers_for
 from edgeconv.storage import format_called, format_of, formats
 from edgeconv.targets import TARGETS
 from tests import onnx_models
@@ -110,8 +110,26 @@ def test_of_a_network(dtype: str, tmp_path: Path) -> None:
     assert "Quantise" not in by_op
 
 
-def test_sixteen_bits_have_none(tmp_path: Path) -> None:
-    assert encodings_of(optimised(tmp_path, "int16")) == {}
+def test_of_16_bits(tmp_path: Path) -> None:
+    """The multiples as they are where these fit int16, else from the lowest on."""
+    found = encodings_of(optimised(tmp_path, "int16"))
+    assert {encoding.element for encoding in found.values()} == {INT16}
+    assert int16(0.5, 0) == integers_for(grid(0.5, -300.0, 200.0))
+    assert int16(0.5, 0) == integers_for(grid(0.5, -32768.0, 32767.0))
+    assert int16(0.5, -32768) == integers_for(grid(0.5, 0.0, 65535.0))
+    assert int16(0.5, -32668) == integers_for(grid(0.5, -100.0, 65435.0))
+    assert integers_for(grid(0.5, -100.0, 65436.0)) is None
+    assert integers_for(grid(0.5, 1.0, 65536.0)) is None
+
+
+@pytest.mark.parametrize("zero", [-32768, 0, 300])
+def test_16_bits_decode_what_they_encode(zero: int) -> None:
+    encoding = int16(0.0371, zero)
+    assert scaled_encoding(str(encoding)) == encoding
+    form, integers = format_called(str(encoding)), np.arange(-32768, 32768)
+    values = (integers - zero).astype(np.float32) * np.float32(0.0371)
+    assert np.array_equal(np.frombuffer(form.encode(values), "<i2"), integers)
+    assert np.array_equal(form.decode(form.encode(values)), values)
 
 
 def rounded(step: float, low: float, high: float) -> Epilogue:
@@ -145,6 +163,7 @@ def test_what_mixes_grids_has_none() -> None:
         "one": int8(0.5, -128),
         "other": int8(0.25, -128),
         "same": int8(0.5, -128),
+        "wide": int16(0.5, 0),
         "zeros": int8(0.5, -128),
     }
 

@@ -135,6 +135,23 @@ def test_the_error_at_the_outputs_is_that_of_layers_after_each_other(model: Path
     assert found.of({}) == 0.0
 
 
+def test_of_an_output_that_is_decided_what_decides_counts(model: Path, tmp_path: Path) -> None:
+    """A floor is off by whole numbers, or by nothing, whatever its input is off by."""
+    deciding = onnx.load(model)
+    output = deciding.graph.output[0]
+    deciding.graph.node.append(helper.make_node("Floor", [output.name], ["floor"]))
+    output.name = "floor"
+    off = []
+    for path in (model, onnx_models.save(deciding, tmp_path / "deciding.onnx")):
+        graph = passes.optimise(frontend.load(path))
+        layers = convolutions(graph)
+        x = np.random.default_rng(7).standard_normal((1, CHANNELS, SIZE, SIZE), np.float32)
+        forms = {node.name: COARSE for node in layers}
+        off.append(OutputError(graph, layers, [{"x": x}]).of(forms))
+    # Of the sums alone, which are smaller than with the residual.
+    assert off[0] < off[1] < 4 * off[0]
+
+
 FINE = next(forms_for(3, 3))[0]
 
 
@@ -242,6 +259,12 @@ def test_where_flash_is_short_the_layers_that_fit_are_computed_so(model: Path) -
     assert 0 < len(minimal(fewer)) < 3
     none = decided(model, flash=small + 16)
     assert not minimal(none)
+    least = fewer.sizes.flash.total
+    assert len(minimal(decided(model, flash=least))) == len(minimal(fewer))
+    slower, faster = decided(model, flash=least - 1).predicted.ms, fewer.predicted.ms
+    assert slower is not None
+    assert faster is not None
+    assert slower > faster
     for found in (fewer, none):
         assert found.found is None
         assert found.report["budget"]["fits"]

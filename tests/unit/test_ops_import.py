@@ -308,23 +308,8 @@ def refusal(source: onnx.ModelProto, folder: Path) -> str:
             "mode is nearest, linear or cubic",
         ),
         (
-            node_model("Resize", 18, [(1, 1, 4, 4)], [None, f32(1, 1, 2, 2)], mode="linear",
-                       antialias=1),
-            "antialiased interpolation is not compiled",
-        ),
-        (
-            node_model("Resize", 13, [(1, 1, 4, 4)], [None, f32(1, 1, 1.3, 2)], mode="linear",
-                       coordinate_transformation_mode="align_corners"),
-            "align_corners is ambiguous where scale times size is no whole number",
-        ),
-        (
             node_model("Resize", 10, [(1, 1, 4, 4)], [f32(1, 1, 2, 0.5)]),
             "cannot both shrink and grow",
-        ),
-        (
-            node_model("Resize", 13, [(1, 1, 4, 4)], [f32(0, 0, 0, 0, 1, 1, 1, 1),
-                       f32(1, 1, 2, 2)], coordinate_transformation_mode="tf_crop_and_resize"),
-            "tf_crop_and_resize",
         ),
     ],
     ids=lambda value: value.graph.node[0].op_type if isinstance(value, onnx.ModelProto) else "",

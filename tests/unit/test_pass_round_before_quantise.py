@@ -52,11 +52,19 @@ def test_what_others_read_and_what_is_no_layer_stays() -> None:
     assert run(before) is before
 
 
-def test_scales_per_channel_and_sixteen_bits_stay() -> None:
+def test_scales_per_channel_and_32_bits_stay() -> None:
     for encoding in (
         replace(STORED, scale=(0.5,) * 4, zero=(3,) * 4, axis=1),
-        replace(integers("int16"), scale=(0.5,), zero=(3,)),
+        replace(integers("int32"), scale=(0.5,), zero=(3,)),
     ):
         b = GraphBuilder()
         before = b.graph(quantise(b, b.conv(b.input(1, 3, 5, 5), 4), encoding))
         assert run(before) is before
+
+
+def test_of_16_bits_as_of_eight() -> None:
+    b = GraphBuilder()
+    encoding = replace(integers("int16"), scale=(0.5,), zero=(3,))
+    after = run(b.graph(quantise(b, b.conv(b.input(1, 3, 5, 5), 4), encoding)))
+    (unary,) = (node for node in after.nodes if node.op == "Unary")
+    assert unary.epilogue.before == grid(0.5, -32771.0, 32764.0)

@@ -232,9 +232,12 @@ I8, F32 = TensorProto.INT8, TensorProto.FLOAT
 @pytest.mark.parametrize(
     ("model", "words"),
     [
-        (one_node("ReduceSum", {"a": (TensorProto.INT32, (2, 3))}), "reads or writes int32"),
+        (
+            one_node("MatMul", dict.fromkeys("ab", (TensorProto.INT32, (3, 3)))),
+            "reads or writes int32",
+        ),
     ],
-    ids=["ReduceSum"],
+    ids=["MatMul"],
 )
 def test_refused(model: onnx.ModelProto, words: str, tmp_path: Path) -> None:
     with pytest.raises(EdgeconvError) as error:

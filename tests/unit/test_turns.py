@@ -16,7 +16,7 @@ from edgeconv.verify.run import run_program
 from tests import onnx_models
 from tests.command import BOARD, Command
 from tests.toy import added
-from tests.turning import convolutions, in_turns
+from tests.turning import convolutions, in_turns, one_by_one
 
 pytestmark = pytest.mark.usefixtures("compiled_lightly")
 
@@ -29,6 +29,7 @@ THREE = (
 
 @pytest.fixture(autouse=True)
 def toy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    one_by_one(monkeypatch)
     with added(monkeypatch):
         yield
 

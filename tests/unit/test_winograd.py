@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -17,10 +18,14 @@ from hypothesis import strategies as st
 
 from edgeconv import board as boards
 from edgeconv.algorithms.problem import problem_of
+from edgeconv.algorithms.winograd import error
+from edgeconv.algorithms.winograd.bound import UNIT
 from edgeconv.algorithms.winograd.candidate import candidates
 from edgeconv.algorithms.winograd.equations import routine
 from edgeconv.algorithms.winograd.error import relative_error
 from edgeconv.algorithms.winograd.forms import POINTS, accurate, forms_for
+from edgeconv.algorithms.winograd.plan import routine_of
+from edgeconv.algorithms.winograd.probable import probable_bound, squared_roundings
 from edgeconv.algorithms.winograd.toom_cook import matrices
 from edgeconv.choose import select
 from edgeconv.choose.winograd import Forms, forms_within
@@ -30,9 +35,11 @@ from edgeconv.errors import EdgeconvError
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.graph import Epilogue, Graph, Node, Tensor
 from edgeconv.ir.minimal_filter import MinimalFilter, Nested, minimal_filter
+from edgeconv.ir.straight_line import Routine
 from edgeconv.targets import TARGETS
-from tests import onnx_models
+from tests import onnx_models, winograd_numbers
 from tests.command import Command
+from tests.winograd_numbers import FLOAT64, is_exact, one_ulp_off
 
 RATIONALS = st.fractions(min_value=-4, max_value=4, max_denominator=4)
 
@@ -118,6 +125,56 @@ def test_errors_grow_with_the_tile() -> None:
     errors = [relative_error(form, filters) for form in two]
     assert len(errors) == 4
     assert 0 < errors[0] < errors[1] < errors[2] < errors[3] < 1e-4
+
+
+EVERY_FORM = [
+    form
+    for taps in (1, 2, 3, 4, 5, 7)
+    for points in forms_for(taps, taps)
+    for form in points
+    if form.products < 100
+]
+
+
+@pytest.mark.parametrize("form", EVERY_FORM[::3], ids=str)
+@pytest.mark.parametrize("channels", [3, 40])
+def test_errors_are_as_probable(form: Nested, channels: int) -> None:
+    """A rounding's mean square is 0.42^2 of u^2, that of 1 / (3 x^2) over mantissas x that are as
+    frequent as 1 / x; less where products are exact or rounded together with their sum."""
+    random = np.random.default_rng(7)
+    taps = form.down.taps, form.across.taps
+    filters = random.standard_normal((12, channels, *taps)).astype(np.float32)
+    sides = form.down.products, form.across.products
+    tiles = random.standard_normal((24, channels, *sides)).astype(np.float32)
+    errors = error.winograd(form, filters, tiles) - error.direct(form, filters, tiles)
+    usual = math.sqrt(float((errors**2).mean((0, 1)).max()))
+    assert 0.28 < usual / UNIT / math.sqrt(squared_roundings(form, channels)) < 0.5
+    assert np.abs(errors).max() < probable_bound(form, channels, errors.size)
+
+
+def test_a_factor_that_is_one_ulp_off_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On numbers of which nothing is rounded, in every routine of every form."""
+    once = {}
+    for form in reversed([form for form in EVERY_FORM if is_exact(form)]):
+        once[form.across] = form  # in two dimensions, if there are
+    for form in once.values():
+        filters = winograd_numbers.filters(form, 32, 1)
+        places = np.eye(form.products, dtype=np.float32)
+        tiles = places.reshape(-1, 1, form.down.products, form.across.products)
+        want = error.direct(form, filters, tiles)
+        least = FLOAT64 * float(filters.max())
+        assert np.abs(error.winograd(form, filters, tiles) - want).max() <= least
+        for side in ("input", "output"):
+            for wrong in one_ulp_off(routine_of(form.across, side)):
+                with monkeypatch.context() as context:
+                    context.setattr(error, "routine_of", replaced(form.across, side, wrong))
+                    got = error.winograd(form, filters, tiles)
+                assert np.abs(got - want).max() > least, (str(form), wrong)
+
+
+def replaced(form: MinimalFilter, side: str, code: Routine) -> Callable[..., Routine]:
+    """`routine_of` with another routine in place of one."""
+    return lambda *key: code if key == (form, side) else routine_of(*key)
 
 
 @pytest.mark.parametrize("others", [(2, -2), ("1/2", "-1/2"), (3, -3), ("2/3", "-2/3")])

@@ -109,13 +109,19 @@ def _around(filters: Words, form: Form) -> Words:
 
 
 def in_sixteens(weights: Floats) -> Floats:
-    """Filters of shape (out_c, in_c, kernel_h, kernel_w), or (out_c, in_c), four at a time.
+    """Filters four at a time, of each 16 numbers, as `in_blocks`."""
+    return in_blocks(weights, FOUR, SIXTEEN)
 
-    Of each filter 16 numbers, kernel rows, columns and channels, then the next 16.  Zeros fill up.
+
+def in_blocks(weights: Floats, together: int, block: int) -> Floats:
+    """Filters of shape (out_c, in_c, kernel_h, kernel_w), or (out_c, in_c), `together` at a time.
+
+    Of each filter ``block`` numbers, kernel rows, columns and channels, then the next ones.  Zeros
+    fill up.
     """
     flat = np.moveaxis(weights, 1, -1).reshape(len(weights), -1)
-    whole = np.pad(flat, ((0, -len(flat) % FOUR), (0, -flat.shape[1] % SIXTEEN)))
-    tiles = whole.reshape(-1, FOUR, whole.shape[1] // SIXTEEN, SIXTEEN)
+    whole = np.pad(flat, ((0, -len(flat) % together), (0, -flat.shape[1] % block)))
+    tiles = whole.reshape(-1, together, whole.shape[1] // block, block)
     return np.ascontiguousarray(tiles.transpose(0, 2, 1, 3)).reshape(-1)
 
 

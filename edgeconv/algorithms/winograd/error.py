@@ -29,12 +29,14 @@ def relative_error(form: Nested, weights: Floats, seed: int = 0) -> float:
     random = np.random.default_rng(seed)
     sides = form.down.products, form.across.products
     tiles = random.standard_normal((TILES, some.shape[1], *sides), np.float32)
-    exact = _direct(form, some, tiles)
+    exact = direct(form, some, tiles)
     largest = float(np.abs(exact).max())
-    return float(np.abs(_winograd(form, some, tiles) - exact).max()) / largest if largest else 0.0
+    return float(np.abs(winograd(form, some, tiles) - exact).max()) / largest if largest else 0.0
 
 
-def _direct(form: Nested, weights: Floats, tiles: Floats) -> npt.NDArray[np.float64]:
+def direct(form: Nested, weights: Floats, tiles: Floats) -> npt.NDArray[np.float64]:
+    """The convolution of ``tiles`` (n, in_c, rows, columns) in float64: (n, out_c, rows, columns)
+    of outputs."""
     wide, filters = tiles.astype(np.float64), weights.astype(np.float64)
     rows, columns = form.down.outputs, form.across.outputs
     found = np.zeros((len(filters), len(tiles), rows, columns))
@@ -44,7 +46,8 @@ def _direct(form: Nested, weights: Floats, tiles: Floats) -> npt.NDArray[np.floa
     return found.transpose(1, 0, 2, 3)
 
 
-def _winograd(form: Nested, weights: Floats, tiles: Floats) -> npt.NDArray[np.float64]:
+def winograd(form: Nested, weights: Floats, tiles: Floats) -> npt.NDArray[np.float64]:
+    """It as kernels compute it in float32."""
     down, across = matrices(form.down).of_filter, matrices(form.across).of_filter
     filters = nested(down, across, weights).astype(np.float32).swapaxes(0, 1).copy()
     inputs = _both(form, "input", tiles).swapaxes(0, 1).copy()

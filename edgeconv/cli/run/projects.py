@@ -24,22 +24,31 @@ def verify(
     layers: bool,
     model: Path | None,
     tolerance: float | None,
+    ssh: str,
     as_json: bool,
 ) -> Exit:
     """Compare with the model, or measure accuracy on samples."""
     if samples:
-        return _try(directory, samples, model, as_json=as_json)
+        return _try(directory, samples, model, ssh, as_json=as_json)
     with Progress() as tell:
         result = pipeline.verify_project(
-            directory, model=model, inputs=inputs, layers=layers, tolerance=tolerance, tell=tell
+            directory,
+            model=model,
+            inputs=inputs,
+            layers=layers,
+            tolerance=tolerance,
+            ssh=ssh,
+            tell=tell,
         )
     show(outcome.verification(result), outcome.verification_json(result), as_json=as_json)
     return Exit.OK if result.passed else Exit.UNSATISFIED
 
 
-def _try(directory: Path, samples: Path, model: Path | None, *, as_json: bool) -> Exit:
+def _try(directory: Path, samples: Path, model: Path | None, ssh: str, *, as_json: bool) -> Exit:
     with Progress() as tell:
-        found, ran, limits = pipeline.try_project(directory, samples, model=model, tell=tell)
+        found, ran, limits = pipeline.try_project(
+            directory, samples, model=model, ssh=ssh, tell=tell
+        )
     missed = accuracy.misses(found, limits)
     document = accuracy.tried_json(found, ran, passed=not missed)
     show(accuracy.tried(found, ran), document, as_json=as_json)
@@ -50,11 +59,13 @@ def _try(directory: Path, samples: Path, model: Path | None, *, as_json: bool) -
     return Exit.UNSATISFIED if missed else Exit.OK
 
 
-def bench(*, directory: Path, runs: int, threads: int | None, layers: bool, as_json: bool) -> Exit:
+def bench(
+    *, directory: Path, runs: int, threads: int | None, ssh: str, layers: bool, as_json: bool
+) -> Exit:
     """Time the program."""
     with Progress() as tell:
         result = pipeline.bench_project(
-            directory, runs=runs, threads=threads, layers=layers, tell=tell
+            directory, runs=runs, threads=threads, layers=layers, ssh=ssh, tell=tell
         )
     show(outcome.timing(result), outcome.timing_json(result), as_json=as_json)
     return Exit.OK

@@ -229,6 +229,14 @@ class Definition:
             raise self.rejected(got, f"{what} has an element per scale")
         return [self._dequantised(name, units, None, axis if units.ndim else None)]
 
+    def scaled_at_run_time(self, *indices: int) -> bool:
+        """Whether a scale or zero point at one of ``indices`` is no float32, or no constant."""
+        names = [name for name in map(self.input, indices) if name]
+        kinds = {self._of.dtype(name) for name in names}
+        return any(self._of.constant(name) is None for name in names) or bool(
+            kinds & {"float16", "bfloat16"}
+        )
+
     def scales(self, index: int) -> Values:
         """The value of the scale at input ``index``."""
         scale = self._constant(index)

@@ -3,6 +3,7 @@ them: DynamicQuantizeLinear, MatMulInteger, ConvInteger, and ONNX Runtime's prod
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 
 import numpy as np
@@ -89,9 +90,14 @@ def _products(d: Definition, a: str, index: int, zero: int) -> tuple[str, bool]:
 def _conv_integer(d: Definition) -> None:
     x, w = d.less_zero(0, 2, 1), d.less_zero(1, 3, 0)
     weights = _less(d, 1, 3, 0)
+    attrs, shape = d.attrs(*_WINDOW), d.shape(1)
     if weights is None:
-        raise d.rejected("w computed at run time", "w must be constant")
-    attrs, axes = d.attrs(*_WINDOW), tuple(range(1, weights.ndim))
+        if shape is None:
+            raise d.rejected("w of a shape computed at run time", "its shape is known")
+        _check(d, _MOST * _MOST * math.prod(shape[1:]))
+        d.write_sums(d.add("Conv", [x, w], **attrs))
+        return
+    axes = tuple(range(1, weights.ndim))
     sums, rounded = _summed(d, weights, axes, lambda each: d.add("Conv", [x, each], **attrs), w)
     d.write_sums(sums, rounded=rounded)
 

@@ -15,12 +15,25 @@ _WINDOW = ("auto_pad", "kernel_shape", "strides", "pads")
 
 
 def _conv(d: Definition) -> None:
+    """A bias counts in units of the product of both scales."""
+    if d.scaled_at_run_time(1, 2, 4, 5, 6, 7) and not d.input(8):
+        x, w = d.input(0), d.input(3)
+        x = d.add("DequantizeLinear", [x, d.input(1), d.input(2)])
+        w = d.add("DequantizeLinear", [w, d.input(4), d.input(5)], axis=0)
+        y = d.add("Conv", [x, w], **d.attrs(*_WINDOW, "dilations", "group"))
+        d.add("QuantizeLinear", [y, d.input(6), d.input(7)], d.node.output[0])
+        return
     inputs = [d.real(0), d.real(3, axis=0)]
     inputs += d.bias(8, d.scales(1) * d.scales(4), 0)
     d.round(d.add("Conv", inputs, **d.attrs(*_WINDOW, "dilations", "group")), 6)
 
 
 def _matmul(d: Definition) -> None:
+    if d.scaled_at_run_time(1, 2, 4, 5, 6, 7):
+        a, b = (d.add("DequantizeLinear", [d.input(i + j) for j in range(3)]) for i in (0, 3))
+        scaling = [d.input(6), d.input(7)]
+        d.add("QuantizeLinear", [d.add("MatMul", [a, b]), *scaling], d.node.output[0])
+        return
     d.round(d.add("MatMul", [d.real(0, axis=-2), d.real(3, axis=-1)]), 6)
 
 

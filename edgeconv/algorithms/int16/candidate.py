@@ -1,0 +1,155 @@
+"""When a convolution is computed with int16, with what room and in what time."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from edgeconv.algorithms.candidate import ConvCandidate
+from edgeconv.algorithms.integer.cycles import FOURS_BLOCK, FOURS_RESULTS, cycles_of
+from edgeconv.algorithms.integer.packing import padded
+from edgeconv.algorithms.problem import ConvProblem
+from edgeconv.ir.candidate import INT16
+from edgeconv.ir.work import Work
+from edgeconv.micro_kernels.base import Lies, MicroKernel
+from edgeconv.micro_kernels.int16 import PREFIX
+from edgeconv.targets import DSP, HELIUM, Target
+
+PIXELS, FILTERS, QUAD = 3, 2, 4  # of a tile without vectors, and numbers that lie side by side
+FOUR, EIGHT = 4, 8  # filters of a tile with Helium, and numbers
+_BYTES = 2
+# Slots of a result: products of 64 bits, offset, shift and bounds, one by one with vectors too;
+# what a residual takes besides, and cycles of a core without vectors, of both.
+_RESULT_SLOTS, _RESIDUAL_SLOTS = 9.0, 8.0
+_RESULT_CYCLES, _RESIDUAL_CYCLES = 22.0, 24.0
+_PACKED_CYCLES = 3.0  # of a number of a window
+# Of a depthwise layer: a product, and a result's share of what is around; with SMLABB and SMLATT,
+# with Helium, and in plain C.
+_TAP_CYCLES = {DSP: 3.0, HELIUM: 1.5, "": 6.0}
+_AROUND_CYCLES = 14.0
+_TAP_SLOTS = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Int16Plan:
+    """``kernel``: what its function is called behind ec_int16_.  ``numbers``: of a window, with
+    zeros behind; ``chunk`` of them are summed in int32, 0 for all.  With vectors ``row``, by tiles
+    of so many ``pixels`` and ``vectors`` of filters, of which the last has ``last`` (0: as many).
+    """
+
+    kernel: str
+    numbers: int
+    chunk: int
+    row: MicroKernel | None = None
+    pixels: int = 1
+    vectors: int = 0
+    last: int = 0
+
+
+def candidates(problem: ConvProblem, target: Target) -> tuple[ConvCandidate[Int16Plan], ...]:
+    """One, where the layer is one of whole numbers, images at most."""
+    image = problem.in_size[0] == problem.out_size[0] == problem.kernel[0] == 1
+    if not problem.wide or not image:
+        return ()
+    if problem.groups > 1 and problem.group_in_c == 1:
+        return () if problem.chunk else (_depthwise(problem, target),)
+    if target.lanes == 1:
+        return (_plain(problem, target),)
+    row = next((row for row in target.micro_kernels if row.prefix == PREFIX), None)
+    return (_vectors(problem, target, row),) if row else ()
+
+
+def numbers_of(problem: ConvProblem) -> int:
+    """Of a window of one group."""
+    return problem.group_in_c * math.prod(problem.kernel)
+
+
+def _results(problem: ConvProblem) -> float:
+    return float(problem.batch * problem.out_c * math.prod(problem.out_size))
+
+
+def _plain(problem: ConvProblem, target: Target) -> ConvCandidate[Int16Plan]:
+    helium, pixels = HELIUM in target.features, math.prod(problem.out_size)
+    block, together = (EIGHT, FOUR) if helium else (QUAD, FILTERS)
+    numbers = padded(numbers_of(problem), block)
+    alone = helium or pixels < PIXELS
+    plan = Int16Plan("dense" if alone else "convolve", numbers, problem.chunk // block * block)
+    tiles = -(-problem.group_out_c // together) * problem.groups * problem.batch
+    if helium:
+        cycles = pixels * tiles * (numbers / EIGHT * FOURS_BLOCK + FOURS_RESULTS)
+    else:
+        core = cycles_of(target)
+        strips = pixels if alone else -(-pixels // PIXELS)
+        each = core.dot / 2 if alone else core.tile
+        cycles = strips * tiles * (numbers / QUAD * each + 30)
+    plain = alone and is_plain(problem, numbers)
+    cycles += 0.0 if plain else _PACKED_CYCLES * pixels * numbers * problem.groups * problem.batch
+    room = 0 if plain else _BYTES * numbers * (1 if alone else PIXELS)
+    return _found(problem, plan, room, Work(0.0, cycles + _finishing(problem), 0.0, 0.0))
+
+
+def is_plain(problem: ConvProblem, numbers: int) -> bool:
+    """Windows are read where they lie: a pixel's own channels."""
+    own = problem.kernel == (1, 1, 1) and not any(problem.pads) and not problem.in_ring
+    return own and numbers == numbers_of(problem) and problem.in_bytes == _BYTES
+
+
+def _finishing(problem: ConvProblem) -> float:
+    added = problem.finish.residual_as is not None
+    return _results(problem) * (_RESULT_CYCLES + (_RESIDUAL_CYCLES if added else 0.0))
+
+
+def _depthwise(problem: ConvProblem, target: Target) -> ConvCandidate[Int16Plan]:
+    taps, results = math.prod(problem.kernel), _results(problem)
+    plan = Int16Plan("depthwise", taps, 0)
+    if target.lanes == 1:
+        best = next((each for each in (HELIUM, DSP) if each in target.features), "")
+        around = _AROUND_CYCLES + taps * _TAP_CYCLES[best]
+        return _found(problem, plan, 0, Work(0.0, results * around + _finishing(problem), 0.0, 0.0))
+    slots = results / target.lanes * taps * _TAP_SLOTS + _slots(problem)
+    return _found(problem, plan, 0, Work(slots, 0.0, 0.0, 0.0))
+
+
+def _slots(problem: ConvProblem) -> float:
+    """From sums to results, one by one."""
+    added = problem.finish.residual_as is not None
+    return _results(problem) * (_RESULT_SLOTS + (_RESIDUAL_SLOTS if added else 0.0))
+
+
+def _vectors(problem: ConvProblem, target: Target, row: MicroKernel) -> ConvCandidate[Int16Plan]:
+    numbers, pixels = padded(numbers_of(problem), row.k), math.prod(problem.out_size)
+    total = -(-problem.group_out_c // target.lanes)
+    chunk = problem.chunk // row.k * row.k
+    plans = []
+    for tile in row.tiles:
+        rows = min(tile.rows, padded(pixels, row.row_multiple))
+        vectors = min(tile.vectors, total)
+        last = total % vectors
+        step = max(rows * vectors / row.rate, rows / row.row_multiple + vectors, row.latency)
+        tiles = total // vectors + (last > 0)
+        cost = -(-pixels // rows) * tiles * (numbers / row.k * step + 40)
+        plans.append((cost, Int16Plan("convolve_rows", numbers, chunk, row, rows, vectors, last)))
+    cost, plan = min(plans, key=lambda each: each[0])
+    packed = 0.0 if is_plain(problem, numbers) else pixels * numbers / target.lanes
+    slots = problem.groups * problem.batch * (cost + packed) + _slots(problem)
+    held = plan.pixels + (row.lies is Lies.PACKED)
+    return _found(problem, plan, _BYTES * numbers * held, Work(slots, 0.0, 0.0, 0.0))
+
+
+def _found(
+    problem: ConvProblem, plan: Int16Plan, room: int, work: Work
+) -> ConvCandidate[Int16Plan]:
+    weights = float(problem.out_c * plan.numbers * (1 if plan.row is None else _BYTES))
+    pixels = problem.batch * math.prod(problem.out_size)
+    data = _BYTES * problem.macs / max(1, problem.group_out_c) + problem.out_bytes * _results(
+        problem
+    )
+    return ConvCandidate(
+        algorithm="int16",
+        problem=problem,
+        plan=plan,
+        workspace={"panel": room} if room else {},
+        work=Work(work.slots, work.moves, weights * -(-pixels // plan.pixels), data),
+        crossings=tuple,  # what it moves is taken to be every operand once
+        compute=INT16,
+    )

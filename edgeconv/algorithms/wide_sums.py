@@ -1,0 +1,107 @@
+"""Layers of a quantised model with integers of 16 bits: what becomes of their sums.
+
+As ``sums``, where the input or the result is int16: filters of int8 in units, and a rounding in
+front of which nothing but bounds stand.  The result of that is stored, or added to a residual of
+int8 or int16 and rounded once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+import numpy as np
+
+from edgeconv.algorithms.sums import Integers, bounds_in, multiples, rounds_to
+from edgeconv.encoding import INT8, INT16, Encoding
+from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.grids import integers_for
+from edgeconv.requantisation import EXACT, Sums
+from edgeconv.requantisation.pair import Affine
+from edgeconv.requantisation.reals import in_units
+from edgeconv.requantisation.wide import Wide, wide
+from edgeconv.requantisation.wide_pair import WidePair, wide_pair
+
+_LARGEST = 2**31 - 1
+_STORED = (INT8, INT16)
+_MOST = 4096  # layers whose forms are kept, with the constants they were made from
+_known: dict[Hashable, tuple[object, WideSums | None]] = {}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WideSums:
+    """``form``: of the sums, and of what is ``added`` to that, if anything.  ``chunk``: products of
+    so many numbers of a window fit int32, whichever they are; 0: all of them do."""
+
+    form: Wide
+    chunk: int
+    added: WidePair | None = None
+
+
+def wide_sums_of(node: Node, graph: Graph) -> WideSums | None:
+    """Of a Conv or Dense node; None where it is not as above, or nothing is proven."""
+    x, y = graph[node.inputs[0]].storage, graph[node.output].storage
+    stored: Encoding | None = node.attrs.get("storage")
+    if graph.requantise != EXACT or stored is None or stored.element != INT8 or not stored.scale:
+        return None
+    if not _kept(x) or not _kept(y) or (x.element, y.element) == (INT8, INT8):
+        return None
+    constants = tuple(graph[name].data for name in node.inputs[1:] if name)
+    residual = graph[node.epilogue.residual].storage if node.epilogue.residual else None
+    key = (*map(id, constants), stored, x, y, residual, node.epilogue.before, node.epilogue.after)
+    if key not in _known:
+        if len(_known) >= _MOST:
+            _known.clear()
+        _known[key] = constants, _found(node, graph, residual)
+    return _known[key][1]
+
+
+def _kept(encoding: Encoding) -> bool:
+    """Memory holds a tensor as integers of one scale."""
+    return encoding.is_per_tensor and encoding.element in _STORED
+
+
+def _found(node: Node, graph: Graph, residual: Encoding | None) -> WideSums | None:
+    epilogue, y = node.epilogue, graph[node.output].storage
+    if epilogue.is_only_before:
+        form = _form(node, graph, y) if rounds_to(epilogue.before, y) else None
+        return None if form is None else WideSums(form, _chunk(node, graph))
+    first = integers_for(epilogue.before)
+    if first is None or residual is None or not _kept(residual):
+        return None
+    if not rounds_to(epilogue.after, y):
+        return None
+    added = wide_pair(_affine(first), _affine(residual), _affine(y), *bounds_in(epilogue.after, y))
+    form = _form(node, graph, first) if added else None
+    return None if form is None else WideSums(form, _chunk(node, graph), added)
+
+
+def _affine(encoding: Encoding) -> Affine:
+    return Affine(encoding.scale[0], encoding.zero[0])
+
+
+def _form(node: Node, graph: Graph, y: Encoding) -> Wide | None:
+    x, w = graph[node.inputs[0]].storage, _rows(node, graph)
+    scales = np.asarray(node.attrs["storage"].scale, np.float64)
+    unit = scales * x.scale[0]
+    name = node.inputs[2] if len(node.inputs) > 2 else ""
+    bias = graph[name].constant().astype(np.float64) if name else np.zeros(len(w))
+    units, rest = in_units(bias, unit)
+    whole = units - x.zero[0] * w.sum(axis=1)
+    least = np.minimum(w * x.low, w * x.high).sum(axis=1)
+    most = np.maximum(w * x.low, w * x.high).sum(axis=1)
+    low, high = bounds_in(node.epilogue.before, y)
+    sums = Sums(unit, rest, least + whole, most + whole, y.scale[0], y.zero[0], low, high)
+    return wide(sums, whole)
+
+
+def _rows(node: Node, graph: Graph) -> Integers:
+    return multiples(node, graph).reshape(graph[node.inputs[1]].shape[0], -1)
+
+
+def _chunk(node: Node, graph: Graph) -> int:
+    """`WideSums.chunk`: by the largest number of an input and of a filter."""
+    low, w = -graph[node.inputs[0]].storage.low, np.abs(_rows(node, graph))
+    if int(w.sum(axis=1).max(initial=0)) * low <= _LARGEST:
+        return 0
+    return _LARGEST // (low * int(w.max(initial=1)))

@@ -1,0 +1,297 @@
+"""If, Loop and Scan as the nodes that they come to: nothing is left that jumps.
+
+Bodies are written out as often as they run.  How often must be known, or bounded: where the
+condition of a Loop of a known trip count is computed at run time, what it carries is kept from
+then on (`Where`); both branches of such an If are computed, and one of them chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+import numpy as np
+import onnx
+from onnx import helper
+
+from edgeconv import limits
+from edgeconv.frontend import inlining
+from edgeconv.frontend.definitions import DEFINED_IN
+from edgeconv.frontend.problems import Problems
+from edgeconv.frontend.values import static_shape
+from edgeconv.frontend.visit import Scope, Visit
+from edgeconv.frontend.weights import Values, Weights
+from edgeconv.ir.layout import Shape
+
+_AT_RUN_TIME = "its condition is computed at run time"
+
+
+class Walking(Protocol):
+    """What is asked of the walk (`walk.Walk`)."""
+
+    def constant(self, name: str) -> Values | None: ...
+
+    def type_of(self, name: str) -> onnx.TypeProto | None: ...
+
+    def define(self, name: str, value: Values) -> None: ...
+
+    def add_constant(self, hint: str, value: Values) -> str: ...
+
+    def run(
+        self, nodes: Sequence[onnx.NodeProto], scope: Scope, outputs: Collection[str]
+    ) -> None: ...
+
+    def run_inside(
+        self,
+        visit: Visit,
+        nodes: Sequence[onnx.NodeProto],
+        opsets: Mapping[str, int],
+        outputs: Collection[str],
+    ) -> Problems: ...
+
+    def fresh(self, hint: str) -> str: ...
+
+    def prefix_of(self, visit: Visit) -> str: ...
+
+    def refuse(self, visit: Visit, reason: str) -> None: ...
+
+
+class _RefusedError(Exception):
+    """Why the node is not compiled."""
+
+
+class ControlFlow:
+    """Writes out the control flow of one model."""
+
+    def __init__(self, walk: Walking, weights: Weights) -> None:
+        self._walk, self._weights = walk, weights
+        self._count = 0  # of names that were made
+
+    def take(self, visit: Visit) -> bool:
+        """Whether the node of ``visit`` is one: then it is written out, or refused."""
+        ways = {"If": self._if, "Loop": self._loop, "Scan": self._scan}
+        way = ways.get(visit.node.op_type) if visit.node.domain in ("", "ai.onnx") else None
+        if way is None:
+            return False
+        try:
+            way(visit)
+        except _RefusedError as error:
+            self._walk.refuse(visit, str(error))
+        return True
+
+    def _if(self, visit: Visit) -> None:
+        branches = {attribute.name: attribute.g for attribute in visit.node.attribute}
+        name = visit.node.input[0]
+        condition = self._walk.constant(name)
+        if condition is None and self._shape(name) is None:
+            raise _RefusedError(_AT_RUN_TIME)
+        if condition is not None:
+            if condition.dtype != np.bool_ or condition.size != 1:
+                got = f"a condition of {condition.dtype.name} {list(condition.shape)}"
+                raise visit.invalid(got, "a condition is one bool")
+            branch = branches["then_branch" if condition.all() else "else_branch"]
+            self._branch(visit, branch)
+            return
+        prefix = self._walk.prefix_of(visit)
+        both = [
+            self._body(visit, branches[f"{which}_branch"], (), f"{prefix}/{which}")
+            for which in ("then", "else")
+        ]
+        for pair in zip(*both, strict=True):
+            self._same(pair, f"{_AT_RUN_TIME}, and its branches have results")
+        scalar = self._scalar(visit, name)
+        self._write(visit, [("Where", (scalar, *pair)) for pair in zip(*both, strict=True)])
+
+    def _branch(self, visit: Visit, graph: onnx.GraphProto) -> None:
+        """The one that is known to be taken: its own nodes are what is refused of it."""
+        prefix = self._walk.prefix_of(visit)
+        for name, tensor in inlining.branch_constants(graph, prefix).items():
+            self._walk.define(name, self._weights.array(tensor))
+        nodes = inlining.inlined_branch(graph, visit.node, prefix)
+        scope = replace(visit.scope, origin=visit.scope.origin or visit.name)
+        self._walk.run(nodes, scope, visit.live)
+
+    def _scan(self, visit: Visit) -> None:
+        """Opset 9 and later: one sequence at a time."""
+        node, attrs = visit.node, _attributes(visit.node)
+        if visit.schema is not None and visit.schema.since_version < 9:
+            raise _RefusedError("before opset 9 it has a dimension of sequences")
+        count, body = int(attrs["num_scan_inputs"]), attrs["body"]
+        states, scanned = [*node.input[: len(node.input) - count]], node.input[-count:]
+        shapes = [self._shape(name) for name in scanned]
+        if None in shapes:
+            raise _RefusedError("the shapes of what it scans are not known")
+        given = attrs.get("scan_input_axes") or [0] * count
+        axes = [axis % len(shape or (0,)) for axis, shape in zip(given, shapes, strict=True)]
+        trips = {(shape or ())[axis] for axis, shape in zip(axes, shapes, strict=True)}
+        if len(trips) != 1:
+            raise visit.invalid(f"scans of {sorted(trips)} steps", "all have as many")
+        (number,) = trips
+        back = attrs.get("scan_input_directions") or [0] * count
+        kept: list[list[str]] = []
+        prefix = self._walk.prefix_of(visit)
+        for i in range(number):
+            where = f"{prefix}/{i}"
+            self._held(visit, number)
+            slices = [
+                self._taken(visit, name, axis, number - 1 - i if turned else i)
+                for name, axis, turned in zip(scanned, axes, back, strict=True)
+            ]
+            results = self._body(visit, body, (*states, *slices), where)
+            states = results[: len(states)]
+            kept.append(results[len(states) :])
+        outputs = len(node.output) - len(states)
+        out_axes = attrs.get("scan_output_axes") or [0] * outputs
+        out_back = attrs.get("scan_output_directions") or [0] * outputs
+        self._finish(visit, states, kept, out_axes, out_back)
+
+    def _loop(self, visit: Visit) -> None:
+        node, body = visit.node, _attributes(visit.node)["body"]
+        trips, condition, *states = node.input
+        known = self._walk.constant(trips) if trips else None
+        most = None if known is None else max(int(known.reshape(-1)[0]), 0)
+        if trips and known is None:
+            raise _RefusedError("its trip count is computed at run time")
+        prefix = self._walk.prefix_of(visit)
+        active = condition  # "": as long as there are trips
+        kept: list[list[str]] = []
+        while most is None or len(kept) < most:
+            goes_on = self._walk.constant(active) if active else np.True_
+            if goes_on is not None and not np.all(goes_on):
+                break
+            if goes_on is None and most is None:
+                raise _RefusedError(f"{_AT_RUN_TIME}, and nothing bounds its trip count")
+            where = f"{prefix}/{len(kept)}"
+            self._held(visit, len(kept) + 1 if goes_on is not None else most or 0)
+            number = self._constant(visit, np.int64(len(kept)))
+            truth = self._constant(visit, np.True_)
+            after, *results = self._body(visit, body, (number, truth, *states), where)
+            made, scanned = results[: len(states)], results[len(states) :]
+            if goes_on is None:
+                if scanned and any(node.output[len(states) :]):
+                    raise _RefusedError(f"{_AT_RUN_TIME}, and so is the size of what it collects")
+                made = self._chosen(visit, active, made, states)
+                after = self._and(visit, active, after)
+            active, states = after, made
+            kept.append(scanned)
+        count = len(node.output) - len(states)
+        self._finish(visit, states, kept, [0] * count, [0] * count)
+
+    def _held(self, visit: Visit, trips: int) -> None:
+        where = f"node {visit.name!r} ({visit.node.op_type})"
+        limits.held("loop-trips", trips, where, "its body is written out as often as it runs")
+
+    def _body(
+        self, visit: Visit, graph: onnx.GraphProto, given: Sequence[str], prefix: str
+    ) -> list[str]:
+        """The names of its results, of which ``given`` are the inputs."""
+        for name, tensor in inlining.branch_constants(graph, prefix).items():
+            self._walk.define(name, self._weights.array(tensor))
+        nodes, results = inlining.inlined_body(graph, given, prefix)
+        self._run(visit, nodes, visit.scope.opsets, results)
+        return results
+
+    def _run(
+        self,
+        visit: Visit,
+        nodes: Sequence[onnx.NodeProto],
+        opsets: Mapping[str, int],
+        outputs: Collection[str],
+    ) -> None:
+        inside = self._walk.run_inside(visit, nodes, opsets, {*outputs, *visit.live})
+        if inside:
+            raise _RefusedError(f"its body needs {'; '.join(inside.operators or inside.lines())}")
+
+    def _nodes(
+        self, visit: Visit, made: Sequence[tuple[str, Sequence[str], str, Mapping[str, Any]]]
+    ) -> None:
+        """Standard nodes: operator, inputs, output, attributes."""
+        nodes = [
+            helper.make_node(op_type, [*inputs], [output], name=output, **attrs)
+            for op_type, inputs, output, attrs in made
+        ]
+        opsets = {**visit.scope.opsets, "": max(visit.scope.opsets.get("", 0), DEFINED_IN)}
+        self._run(visit, nodes, opsets, [node.output[0] for node in nodes])
+
+    def _write(self, visit: Visit, made: Sequence[tuple[str, Sequence[str]]]) -> None:
+        """The outputs of the node, in order."""
+        pairs = zip(made, visit.node.output, strict=False)
+        self._nodes(visit, [(op, inputs, output, {}) for (op, inputs), output in pairs if output])
+
+    def _finish(
+        self,
+        visit: Visit,
+        states: Sequence[str],
+        kept: Sequence[Sequence[str]],
+        axes: Sequence[int],
+        back: Sequence[int],
+    ) -> None:
+        """The last states, and what was ``kept`` of each trip, stacked along ``axes``."""
+        self._write(visit, [("Identity", (state,)) for state in states])
+        for place, output in enumerate(visit.node.output[len(states) :]):
+            if output and not kept:
+                raise _RefusedError("it is never run, and has results of each trip")
+            if output:
+                each = [results[place] for results in kept][:: -1 if back[place] else 1]
+                where = self._constant(visit, np.array([axes[place]]))
+                rows = [self._made(visit, "Unsqueeze", name, where) for name in each]
+                self._nodes(visit, [("Concat", rows, output, {"axis": int(axes[place])})])
+
+    def _taken(self, visit: Visit, name: str, axis: int, index: int) -> str:
+        """What is at ``index`` of an axis."""
+        place = self._constant(visit, np.int64(index))
+        return self._made(visit, "Gather", name, place, axis=axis)
+
+    def _chosen(
+        self, visit: Visit, active: str, new: Sequence[str], old: Sequence[str]
+    ) -> list[str]:
+        scalar = self._scalar(visit, active)
+        for pair in zip(new, old, strict=True):
+            self._same(pair, f"{_AT_RUN_TIME}, and what it carries changes its shape:")
+        return [self._made(visit, "Where", scalar, *pair) for pair in zip(new, old, strict=True)]
+
+    def _and(self, visit: Visit, first: str, second: str) -> str:
+        operands = (self._scalar(visit, name) for name in (first, second))
+        return self._made(visit, "And", *operands)
+
+    def _scalar(self, visit: Visit, name: str) -> str:
+        """A condition without dimensions."""
+        shape = self._shape(name)
+        if not shape:
+            return name
+        if set(shape) != {1}:
+            raise visit.invalid(f"a condition of shape {list(shape)}", "a condition is one bool")
+        return self._made(visit, "Squeeze", name)
+
+    def _made(self, visit: Visit, op_type: str, *inputs: str, **attrs: Any) -> str:
+        """The result of a standard node."""
+        name = self._walk.fresh(self._hint(visit))
+        self._nodes(visit, [(op_type, inputs, name, attrs)])
+        return name
+
+    def _hint(self, visit: Visit) -> str:
+        """Of a name that no value of a body has."""
+        self._count += 1
+        return f"{self._walk.prefix_of(visit)}.control/{self._count}"
+
+    def _same(self, pair: Sequence[str], what: str) -> None:
+        shapes = [self._shape(name) for name in pair]
+        if None in shapes or len(set(shapes)) > 1:
+            told = " and ".join(
+                "of an unknown shape" if s is None else str(list(s)) for s in shapes
+            )
+            raise _RefusedError(f"{what} {told}")
+
+    def _shape(self, name: str) -> Shape | None:
+        value, kind = self._walk.constant(name), self._walk.type_of(name)
+        if value is not None:
+            return value.shape
+        return static_shape(kind) if kind is not None else None
+
+    def _constant(self, visit: Visit, value: Any) -> str:
+        return self._walk.add_constant(self._hint(visit), np.asarray(value))
+
+
+def _attributes(node: onnx.NodeProto) -> dict[str, Any]:
+    return {a.name: helper.get_attribute_value(a) for a in node.attribute}

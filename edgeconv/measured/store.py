@@ -1,0 +1,218 @@
+"""The file of measured times: SQLite, whole whenever a process dies, and shared by several.
+
+A file comes from anywhere, as models do.  Nothing of it is run: only one table of ours is read, as
+numbers and texts that are held to their bounds, and no view or trigger is allowed beside it.
+"""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import astuple, dataclass, fields
+from pathlib import Path
+
+from edgeconv import limits, regular_file
+from edgeconv.closing import Closing
+from edgeconv.errors import EdgeconvError, UsageError
+
+APPLICATION = 0x65646763  # "edgc", in the header of the file
+SCHEMA = 1
+_WAIT_S = 30.0  # for another tune that is writing
+_HEADER = b"SQLite format 3\0"
+_TABLE = """
+CREATE TABLE IF NOT EXISTS measured (
+    kernel TEXT NOT NULL, board TEXT NOT NULL, place TEXT NOT NULL,
+    compiler TEXT NOT NULL, version TEXT NOT NULL,
+    seconds REAL, runs INTEGER NOT NULL, predicted REAL NOT NULL,
+    workload TEXT NOT NULL, candidate TEXT NOT NULL, error TEXT NOT NULL,
+    PRIMARY KEY (kernel, board, place, compiler, version)
+) WITHOUT ROWID
+"""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Key:
+    """``kernel``: `kernel_key`; ``board``: `board_key`; ``place``: "board", or the emulator's name;
+    ``compiler``: its name and version; ``version``: `kernel_version`."""
+
+    kernel: str
+    board: str
+    place: str
+    compiler: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """``seconds``: of one call, the median of ``runs``; None where it could not be built or run for
+    the reason ``error``.  ``predicted``: what the model of the board said.  ``workload`` and
+    ``candidate`` are for people."""
+
+    key: Key
+    seconds: float | None
+    runs: int
+    predicted: float
+    workload: str
+    candidate: str
+    error: str = ""
+
+
+_COLUMNS = [each.name for each in (*fields(Key), *fields(Row)) if each.name != "key"]
+_READ = f"SELECT {', '.join(_COLUMNS)} FROM measured"
+# More runs know better; of as many the shorter time, since noise only adds.
+_WRITE = f"""
+INSERT INTO measured ({", ".join(_COLUMNS)}) VALUES ({", ".join("?" for _ in _COLUMNS)})
+ON CONFLICT DO UPDATE SET seconds = excluded.seconds, runs = excluded.runs, error = excluded.error,
+    predicted = excluded.predicted
+WHERE excluded.seconds IS NOT NULL AND (seconds IS NULL OR excluded.runs > runs
+    OR (excluded.runs = runs AND excluded.seconds < seconds))
+"""
+
+
+class Store(Closing):
+    """The file ``path``, made where there is none if ``create``.
+
+    Raises EdgeconvError: no such file, another kind of file, a later version (exit status 2); a
+    damaged one, a disk that is full, a lock that is held for long (1).
+    """
+
+    def __init__(self, path: Path, *, create: bool = False) -> None:
+        self.path = path
+        new = create and (not path.exists() or path.stat().st_size == 0)
+        if not new:
+            self._require_ours()
+        with self._failing():
+            mode = "rwc" if create else "ro"
+            self._base = sqlite3.connect(
+                f"{path.resolve().as_uri()}?mode={mode}",
+                uri=True,
+                timeout=_WAIT_S,
+                isolation_level=None,
+            )
+            self._base.execute("PRAGMA trusted_schema = OFF")
+            self._base.execute("PRAGMA cell_size_check = ON")
+            self._base.execute("PRAGMA synchronous = FULL")
+            if new:
+                self._make()
+            self._check()
+
+    def close(self) -> None:
+        self._base.close()
+
+    def rows(self) -> Iterator[Row]:
+        """All that is there.  Raises EdgeconvError for what no measurement is."""
+        with self._failing():
+            for count, found in enumerate(self._base.execute(_READ), 1):
+                limits.held("tuning-rows", count, str(self.path))
+                yield self._row(found)
+
+    def add(self, rows: Iterable[Row]) -> None:
+        """Note all of these at once or none."""
+        with self._failing():
+            self._base.execute("BEGIN IMMEDIATE")
+            try:
+                self._base.executemany(_WRITE, [(*astuple(row.key), *_values(row)) for row in rows])
+            except BaseException:
+                self._base.execute("ROLLBACK")
+                raise
+            self._base.execute("COMMIT")
+
+    def merge(self, other: Path) -> int:
+        """Take what is in another file: how many rows that has."""
+        with Store(other) as theirs:
+            rows = list(theirs.rows())
+        self.add(rows)
+        return len(rows)
+
+    def _require_ours(self) -> None:
+        try:
+            with regular_file.opened(self.path) as stream:
+                limits.held("tuning-bytes", self.path.stat().st_size, str(self.path))
+                head = stream.read(len(_HEADER))
+        except OSError as error:
+            raise self._wrong(str(error.strerror), "`edgeconv tune` makes one") from error
+        if head != _HEADER:
+            raise self._wrong("it is no SQLite database", "name a file that `edgeconv tune` wrote")
+
+    def _make(self) -> None:
+        self._base.execute("BEGIN IMMEDIATE")  # another tune may be doing the same
+        self._base.execute(_TABLE)
+        self._base.execute(f"PRAGMA application_id = {APPLICATION}")
+        self._base.execute(f"PRAGMA user_version = {SCHEMA}")
+        self._base.execute("COMMIT")
+
+    def _check(self) -> None:
+        (application,) = self._base.execute("PRAGMA application_id").fetchone()
+        (schema,) = self._base.execute("PRAGMA user_version").fetchone()
+        if application != APPLICATION:
+            raise self._wrong("it is a database of another program", "name another file")
+        if schema != SCHEMA:
+            rule = f"it is of version {schema} of the format, this edgeconv knows {SCHEMA}"
+            raise self._wrong(rule, "update edgeconv, or measure again into another file")
+        others = self._base.execute(
+            "SELECT name FROM sqlite_master WHERE type NOT IN ('table', 'index')"
+            " OR (type = 'table' AND name <> 'measured')"
+            " OR (type = 'index' AND sql IS NOT NULL) OR sql LIKE 'CREATE VIRTUAL%'"
+        ).fetchall()
+        names = [entry[1] for entry in self._base.execute("PRAGMA table_xinfo(measured)")]
+        if others or set(names) != set(_COLUMNS) or any(self._generated()):
+            raise self._wrong("it has other tables than edgeconv's", "name another file")
+
+    def _generated(self) -> Iterator[bool]:
+        for entry in self._base.execute("PRAGMA table_xinfo(measured)"):
+            yield bool(entry[-1])  # hidden: computed by an expression of the file's
+
+    def _row(self, found: tuple[object, ...]) -> Row:
+        values = dict(zip(_COLUMNS, found, strict=True))
+        seconds, runs, predicted = values["seconds"], values["runs"], values["predicted"]
+        texts = [v for k, v in values.items() if k not in ("seconds", "runs", "predicted")]
+        timed = isinstance(seconds, float) and 0 < seconds < math.inf
+        if not (
+            all(isinstance(text, str) for text in texts)
+            and (timed or seconds is None)
+            and isinstance(runs, int)
+            and runs >= 0
+            and isinstance(predicted, float)
+        ):
+            raise EdgeconvError(
+                "damaged file of measured times",
+                where=str(self.path),
+                got=f"seconds {seconds!r}, runs {runs!r}",
+                rule="a time is a positive number",
+            )
+        key = Key(*(str(values[each.name]) for each in fields(Key)))
+        return Row(
+            key,
+            seconds if isinstance(seconds, float) else None,
+            runs,
+            predicted,
+            *(str(values[name]) for name in ("workload", "candidate", "error")),
+        )
+
+    def _wrong(self, rule: str, hint: str) -> UsageError:
+        return UsageError("no file of measured times", where=str(self.path), rule=rule, hint=hint)
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            text = str(error)
+            hints = {
+                "locked": "another program has held it for 30 s: let that end",
+                "full": "make room on its disk: what was measured so far is in it",
+                "readonly": "it, or its folder, cannot be written",
+                "unable to open": "can its folder be written?",
+                "malformed": "it is damaged: `sqlite3 FILE .recover` may save some of it",
+                "not a database": "it is damaged",
+            }
+            hint = next((hint for word, hint in hints.items() if word in text), "")
+            raise EdgeconvError(
+                "cannot use the file of measured times", where=str(self.path), got=text, hint=hint
+            ) from error
+
+
+def _values(row: Row) -> tuple[object, ...]:
+    return row.seconds, row.runs, row.predicted, row.workload, row.candidate, row.error

@@ -1,0 +1,90 @@
+"""Resize by scales and regions that are known at run time, one axis after the other.
+
+Interpolation is separable: rows of columns are columns of rows.  What an output is made of is
+worked out as the program runs, by the equations that `interpolation` has for constants.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from edgeconv.ir.choice import Layer, Number, Param
+from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.layout import Shape
+from edgeconv.lowering.calls import kernel_layer
+from edgeconv.lowering.options import Stored
+from edgeconv.lowering.work import Call
+from edgeconv.ops.base import Operator
+from edgeconv.ops.formula import Term
+from edgeconv.targets import Target
+
+NAME = "ResizeAlong"
+CROPS = "tf_crop_and_resize"
+
+
+def along_axes(
+    x: Term, scales: Term, roi: Term | None, axes: Shape, out: Shape, attrs: Mapping[str, Any]
+) -> Term:
+    """``x`` resized to ``out``; ``scales`` are those of ``axes``, ``roi`` all starts, then all
+    ends."""
+    formula, crops = x.formula, attrs["coordinate_transformation_mode"] == CROPS
+    for entry, axis in enumerate(axes):
+        if x.shape[axis] == out[axis] == 1 and not crops:
+            continue
+        shape = (*x.shape[:axis], out[axis], *x.shape[axis + 1 :])
+        inputs = (x, scales, roi) if crops and roi else (x, scales)
+        own = {"axis": axis, "entry": entry, "axes": len(axes)}
+        x = formula.add(NAME, inputs, shape, f"axis{axis}", **own, **attrs)
+    return x
+
+
+def constant_scales(x: Term, scales: tuple[float, ...], axes: Shape) -> Term:
+    """Those of ``axes`` as a tensor."""
+    return x.formula.constant(np.array([scales[axis] for axis in axes], np.float32), "scales")
+
+
+def _taps(node: Node, size: int, count: int) -> int:
+    support = {"nearest": 0, "linear": 1, "cubic": 2}[str(node.attrs["mode"])]
+    wide = size / count if node.attrs["antialias"] and size > count else 1.0
+    return 2 * math.ceil(support * wide)
+
+
+def lower(node: Node, graph: Graph, target: Target) -> Layer:
+    """For each place along the axis its elements, weighed, of all that is around the axis."""
+    shape, axis, call = graph[node.inputs[0]].shape, node.attrs["axis"], Call(node, graph, target)
+    count, mode = graph[node.output].shape[axis], str(node.attrs["mode"])
+    params: dict[str, Param] = {
+        "outer": math.prod(shape[:axis]),
+        "size": shape[axis],
+        "count": count,
+        "inner": math.prod(shape[axis + 1 :]),
+        "coordinates": str(node.attrs["coordinate_transformation_mode"]),
+        "interpolation": str(node.attrs["nearest_mode"]) if mode == "nearest" else mode,
+        "taps": _taps(node, shape[axis], count),
+        "antialiased": int(node.attrs["antialias"]),
+        "excludes_outside": int(node.attrs["exclude_outside"]),
+        "cubic": Number(float(node.attrs["cubic_coeff_a"])),
+        "extrapolated": Number(float(node.attrs["extrapolation_value"])),
+        "entry": int(node.attrs["entry"]),
+        "axes": int(node.attrs["axes"]),
+        "crops": len(node.inputs) > 2,
+    }
+    pointers = dict(zip(("in", "scales", "roi"), node.inputs, strict=False))
+    slots = max(_taps(node, shape[axis], count), 1) * call.out_vectors
+    return kernel_layer(
+        call,
+        "resize_along",
+        "ops/resize_along.c.j2",
+        operands=pointers,
+        params=params,
+        headers=("ec_resize_along.h",),
+        work=call.streams(slots),
+        epilogue=False,
+    )
+
+
+OPERATOR = Operator(name=NAME, lower=lower, stored=Stored.NOTHING)

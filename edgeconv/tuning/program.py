@@ -1,0 +1,197 @@
+"""One program that times many candidates: each reads the input that it wants, converted right
+before, so that operands are as warm as behind a layer, and filters as cold as in a network."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from edgeconv.board import Board
+from edgeconv.build import Compiler, Given, compile_project, run_binary
+from edgeconv.build.places import Argument, PlaceError
+from edgeconv.choose.select import lowered
+from edgeconv.codegen.emit import EmitOptions, emit
+from edgeconv.errors import EdgeconvError
+from edgeconv.ir.check import check
+from edgeconv.ir.choice import Choice
+from edgeconv.ir.graph import Graph, Node, Tensor
+from edgeconv.ir.layout import ROW_MAJOR
+from edgeconv.measured import kernel_key
+from edgeconv.memory import plan
+from edgeconv.tuning.candidates import Candidate, Job
+from edgeconv.verify.inputs import random
+
+_NAME = "tune"
+_WARM_UP = 1  # runs that are not counted
+_SECONDS = 120.0  # of one run of a program at most, beside what is predicted
+_LAYER = re.compile(r"^layer ([0-9]+) ([0-9.]+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """``seconds``: the median of ``runs``; None where ``error`` says why there is none."""
+
+    kernel: str
+    seconds: float | None
+    runs: int
+    error: str = ""
+
+
+def time_candidates(
+    candidates: Sequence[Job], board: Board, compiler: Compiler, runs: int
+) -> list[Timed]:
+    """The times of all of these on ``board``.
+
+    Where a program cannot be built or fails, its halves are tried, so that one bad candidate costs
+    no other.  Raises PlaceError where the board cannot be reached.
+    """
+    try:
+        return _timed(candidates, board, compiler, runs)
+    except PlaceError:
+        raise
+    except EdgeconvError as error:
+        if len(candidates) == 1:
+            return [Timed(candidates[0].kernel, None, 0, error.one_line())]
+    half = len(candidates) // 2
+    return [
+        timed
+        for part in (candidates[:half], candidates[half:])
+        for timed in time_candidates(part, board, compiler, runs)
+    ]
+
+
+def _timed(candidates: Sequence[Job], board: Board, compiler: Compiler, runs: int) -> list[Timed]:
+    graph, named = graph_of(candidates)
+    layers = tuple(lowered(node, graph, board.target) for node in graph.nodes)
+    choice = Choice(graph, layers, board.target.name, board.target.align)
+    memory = plan(choice)
+    positions = {layers[index].node.name: at for at, index in enumerate(memory.order)}
+    with TemporaryDirectory(prefix="edgeconv-tune-") as folder:
+        project = Path(folder) / _NAME
+        options = EmitOptions(_NAME, board.name, "", board.flags)
+        emit(choice, memory, options, "{}").write(project)
+        binary = compile_project(
+            project,
+            board,
+            sources=(f"{_NAME}.c", f"{_NAME}_weights.S", "main.c"),
+            out=Path(folder) / "program",
+            extra_flags=(f"-D{_NAME.upper()}_TRACE",),
+            compiler=compiler,
+        )
+        given = Path(folder) / "input.bin"
+        given.write_bytes(_inputs(graph))
+        predicted = sum(candidate.predicted for candidate in candidates) * 10
+        arguments: list[Argument] = ["--input", Given(given), "--output", "/dev/null"]
+        done = run_binary(
+            binary.path,
+            board,
+            [*arguments, "--runs", str(runs + _WARM_UP)],
+            cwd=Path(folder),
+            timeout=_SECONDS + (runs + _WARM_UP) * predicted,
+        )
+        shutil.rmtree(project)
+    if done.status:
+        said = done.stderr.strip() or done.stdout.strip()
+        raise EdgeconvError("the program failed", got=said.partition("\n")[0])
+    return _medians(candidates, named, positions, done.stdout, runs)
+
+
+def _medians(
+    candidates: Sequence[Job],
+    named: Mapping[str, str],
+    positions: Mapping[str, int],
+    printed: str,
+    runs: int,
+) -> list[Timed]:
+    times: dict[int, list[float]] = {}
+    for number, seconds in _LAYER.findall(printed):
+        times.setdefault(int(number), []).append(float(seconds))
+    found = []
+    for candidate in candidates:
+        spent = times.get(positions[named[candidate.kernel]], [])[_WARM_UP:]
+        # What is shorter than the clock's step took at least that: no time is 0.
+        seconds = max(statistics.median(spent), 1e-9) if spent else None
+        error = "" if spent else "it was not called"
+        found.append(Timed(candidate.kernel, seconds, runs, error))
+    return found
+
+
+def graph_of(candidates: Sequence[Job]) -> tuple[Graph, dict[str, str]]:
+    """All of them side by side, and the node of each by its kernel.
+
+    Candidates of one workload read the same input, and constants of one name are one.  What they
+    compute nothing reads.
+    """
+    tensors: dict[str, Tensor] = {}
+    inputs: list[str] = []
+    nodes: list[Node] = []
+    named: dict[str, str] = {}
+    for number, candidate in enumerate(candidates):
+        names: dict[str, str] = {}
+        for name in candidate.node.reads():
+            tensor = candidate.tensors[name]
+            if tensor.is_constant:
+                own = f"{candidate.workload} {name}"
+                tensors[own] = replace(tensor, name=own)
+            else:
+                own = _input(tensor, tensors, inputs, nodes, number)
+            names[name] = own
+        for name in candidate.node.outputs:
+            if name:
+                names[name] = f"{number} {name}"
+                tensors[names[name]] = replace(candidate.tensors[name], name=names[name])
+        node = _renamed(candidate.node, names, f"candidate {number}")
+        named[candidate.kernel] = node.name
+        nodes.append(node)
+    graph = Graph(_NAME, tuple(nodes), tensors, tuple(inputs), ())
+    return check(graph, "tuning"), named
+
+
+def _input(
+    tensor: Tensor, tensors: dict[str, Tensor], inputs: list[str], nodes: list[Node], number: int
+) -> str:
+    """A tensor like this one, which is an input or converted from one right before it is read."""
+    shape = "x".join(map(str, tensor.shape))
+    given = f"in {shape} {tensor.dtype}"
+    if given not in tensors:
+        tensors[given] = Tensor(given, tensor.shape, tensor.dtype)
+        inputs.append(given)
+    if tensor.layout == ROW_MAJOR:
+        return given
+    own = f"{number} {given} {tensor.layout}"
+    if own not in tensors:
+        tensors[own] = replace(tensors[given], name=own, layout=tensor.layout)
+        nodes.append(Node(f"convert {own}", "Convert", (given,), (own,)))
+    return own
+
+
+def _renamed(node: Node, names: Mapping[str, str], name: str) -> Node:
+    residual = node.epilogue.residual
+    return replace(
+        node,
+        name=name,
+        inputs=tuple(names.get(each, each) for each in node.inputs),
+        outputs=tuple(names.get(each, each) for each in node.outputs),
+        epilogue=replace(node.epilogue, residual=names.get(residual, residual)),
+    )
+
+
+def _inputs(graph: Graph) -> bytes:
+    rng = np.random.default_rng(0)
+    return b"".join(
+        random(graph[name].shape, graph[name].dtype, rng).tobytes() for name in graph.inputs
+    )
+
+
+def same_kernel(candidate: Candidate, board: Board) -> bool:
+    """Whether what is timed is what the choice asked the price of."""
+    graph, named = graph_of([candidate])
+    node = next(each for each in graph.nodes if each.name == named[candidate.kernel])
+    return kernel_key(lowered(node, graph, board.target)) == candidate.kernel

@@ -1,0 +1,163 @@
+"""``edgeconv tune``: here, emulated, over ssh, on a cluster; whatever ends it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from edgeconv.board_folders import FOLDERS_VARIABLE
+from edgeconv.build.ssh import close_all
+from edgeconv.measured import Row, Store
+from tests import onnx_models
+from tests.command import Command
+from tests.models.test_on_board import board
+from tests.ssh_server import AVAILABLE, serving
+from tests.tools import available
+
+FEW = ("--minutes", "0.0001")  # what prediction chooses, and no more
+ALL = ("--minutes", "5")
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    return onnx_models.save(onnx_models.convolution(), tmp_path / "net.onnx")
+
+
+def rows(path: Path) -> list[Row]:
+    with Store(path) as store:
+        return list(store.rows())
+
+
+def test_here(model: Path, tmp_path: Path, edgeconv: Command) -> None:
+    """All is measured, then nothing is measured again, and the project uses it and is right."""
+    file, name = tmp_path / "a.tuned", "generic-c"
+    some = edgeconv.ok(
+        "tune", model, "--board", name, "--tuned", file, *FEW, "--json", "--strategy", "random"
+    ).json()
+    assert 0 < some["measured"] < some["candidates"]
+    assert some["measured"] == some["now"] == len(rows(file))
+    assert some["failed"] == 0
+    words = ("tune", model, "--board", name, "--tuned", file, *ALL, "--strategy", "random")
+    done = edgeconv.ok(*words, "--json").json()
+    assert done["measured"] == done["candidates"] == len(rows(file))
+    assert done["now"] == done["candidates"] - some["measured"]
+    assert done["unmeasured"] == 0
+    assert done["tuned"] <= done["analytic"]
+    assert all(row.seconds and row.runs for row in rows(file))
+    again = edgeconv.ok(*words)
+    assert " 0 times now" in again.stdout
+    out = tmp_path / "out"
+    made = edgeconv.ok("compile", model, "--board", name, "--tuned", file, "-o", out, "--verify")
+    assert "layers have a measured time (on the board, built by" in made.stderr
+    assert "states no clock" in made.stderr
+    report = json.loads((out / "report.json").read_text())
+    assert "--tuned a.tuned" in report["program"]["command"]
+    other = tmp_path / "b.tuned"
+    both = ("tune", model, "--board", name, "--tuned", other, "--tuned", file)
+    merged = edgeconv.ok(*both, *FEW, "--strategy", "random", "--json").json()
+    assert merged["now"] == 0
+    assert len(rows(other)) == len(rows(file))
+
+
+@pytest.mark.parametrize(
+    "number", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.slow)]
+)
+def test_what_was_measured_stays(number: int, model: Path, tmp_path: Path) -> None:
+    file = tmp_path / "a.tuned"
+    words = ["tune", str(model), "--board", "generic-c", "--tuned", str(file), *ALL]
+    child = subprocess.Popen([sys.executable, "-m", "edgeconv", *words], stderr=subprocess.PIPE)
+    for _ in range(3000):
+        if file.exists() and file.stat().st_size and rows(file):
+            break
+        assert child.poll() is None, child.communicate()
+        time.sleep(0.02)
+    os.kill(child.pid, number)
+    child.wait()
+    assert child.returncode == (-9 if number == signal.SIGKILL else 130)
+    with sqlite3.connect(file) as base:
+        assert base.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    assert rows(file)
+
+
+def test_emulated_and_over_ssh(
+    model: Path, tmp_path: Path, edgeconv: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Times of an emulator are kept apart from those of the board."""
+    available("raspberry-pi-4")
+    file = tmp_path / "a.tuned"
+    words = ("--tuned", file, *FEW)
+    edgeconv.ok("tune", model, "--board", "raspberry-pi-4", *words)
+    assert {row.key.place for row in rows(file)} == {"qemu-aarch64"}
+    if not AVAILABLE:
+        pytest.skip("no sshd: apt-get install openssh-server")
+    folder = tmp_path / "boards"
+    folder.mkdir()
+    monkeypatch.setenv(FOLDERS_VARIABLE, str(folder))
+    (tmp_path / "sshd").mkdir()
+    with serving(tmp_path / "sshd") as server:
+        run = f'kind = "ssh"\ncommand = {json.dumps(server.command)}\nfolder = "{server.folder}"'
+        name = board(folder, "generic-c", "far", run)
+        done = edgeconv.ok("tune", model, "--board", name, *words, "--json").json()
+        assert done["place"] == "board"
+        assert done["now"] > 0
+        close_all()
+        assert server.left() == []
+
+
+def test_what_cannot_be_tuned(model: Path, tmp_path: Path, edgeconv: Command) -> None:
+    available("mps2-an500", to_run=False)
+    words = ("--tuned", tmp_path / "a.tuned")
+    done = edgeconv("tune", model, "--board", "mps2-an500", *words)
+    assert (done.status, "firmware counts the cycles of whole inferences" in done.stderr) == (
+        2,
+        True,
+    )
+    assert not (tmp_path / "a.tuned").exists()
+    done = edgeconv("tune", model, "--board", "generic-c", *words, "--minutes", "0")
+    assert (done.status, "positive number of minutes" in done.stderr) == (2, True)
+    done = edgeconv("tune", model, "--board", "generic-c", *words, "--objective", "energy")
+    assert (done.status, "times are measured, and no energies" in done.stderr) == (2, True)
+    (tmp_path / "a.tuned").write_text("text")
+    done = edgeconv("tune", model, "--board", "generic-c", *words, *FEW)
+    assert (done.status, "no SQLite database" in done.stderr) == (2, True)
+
+
+def _kill_once_measured(file: Path, pid: int) -> None:
+    """While the next programs are on their way."""
+    for _ in range(6000):
+        if file.exists() and file.stat().st_size and rows(file):
+            break
+        time.sleep(0.02)
+    os.kill(pid, signal.SIGKILL)
+
+
+@pytest.mark.slow
+def test_cluster_of_which_a_worker_dies(model: Path, tmp_path: Path, edgeconv: Command) -> None:
+    distributed = pytest.importorskip("distributed")
+    file = tmp_path / "a.tuned"
+    with distributed.LocalCluster(
+        n_workers=2,
+        threads_per_worker=1,
+        processes=True,
+        resources={"generic-c": 1},
+        dashboard_address=None,
+    ) as cluster:
+        words = ("--board", "generic-c", "--tuned", file, "--cluster", cluster.scheduler_address)
+        killer = Thread(target=_kill_once_measured, args=(file, cluster.workers[0].pid))
+        killer.start()
+        done = edgeconv.ok("tune", model, *words, *ALL, "--strategy", "random", "--json").json()
+        killer.join()
+        assert done["measured"] == done["candidates"]
+        none = edgeconv("tune", model, *words[2:], "--board", "zen4")
+        assert (none.status, "no worker with this board" in none.stderr) == (2, True)
+    gone = edgeconv("tune", model, *words)
+    assert (gone.status, "no cluster" in gone.stderr) == (2, True)

@@ -1,0 +1,178 @@
+"""The file of measured times: kept whole, shared, and held to what it may be."""
+
+from __future__ import annotations
+
+import multiprocessing
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from edgeconv import limits
+from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.measured import Key, Row, Store
+
+ROW = Row(Key("k0", "b", "board", "cc 1", "v"), 2.0, 5, 1.5, "Conv", "direct")
+
+
+def named(kernel: str, seconds: float | None = 2.0, runs: int = 5, error: str = "") -> Row:
+    key = replace(ROW.key, kernel=kernel)
+    return replace(ROW, key=key, seconds=seconds, runs=runs, error=error)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    found = tmp_path / "a.tuned"
+    with Store(found, create=True) as store:
+        store.add([named("k0"), named("k1", None, 0, "does not compile")])
+    return found
+
+
+def rows(path: Path) -> dict[str, Row]:
+    with Store(path) as store:
+        return {row.key.kernel: row for row in store.rows()}
+
+
+def test_rows_come_back(path: Path) -> None:
+    assert rows(path) == {"k0": named("k0"), "k1": named("k1", None, 0, "does not compile")}
+
+
+@pytest.mark.parametrize(
+    ("row", "kept"),
+    [
+        (named("k0", 3.0), 2.0),  # as many runs: noise only adds
+        (named("k0", 1.0), 1.0),
+        (named("k0", 3.0, 9), 3.0),  # more runs know better
+        (named("k0", 1.0, 3), 2.0),
+        (named("k0", None, 0, "failed"), 2.0),
+        (named("k1", 4.0), 4.0),
+    ],
+)
+def test_what_stays_of_two(path: Path, row: Row, kept: float) -> None:
+    with Store(path, create=True) as store:
+        store.add([row])
+    assert rows(path)[row.key.kernel].seconds == kept
+
+
+def test_files_merge(path: Path, tmp_path: Path) -> None:
+    other = tmp_path / "b.tuned"
+    with Store(other, create=True) as store:
+        store.add([named("k0", 1.0), named("k2")])
+    with Store(path, create=True) as store:
+        assert store.merge(other) == 2
+    assert {k: r.seconds for k, r in rows(path).items()} == {"k0": 1.0, "k1": None, "k2": 2.0}
+    assert len(rows(other)) == 2
+
+
+def _writes(path: Path, number: int) -> None:
+    for i in range(20):
+        with Store(path, create=True) as store:
+            store.add([named(f"p{number} {i}"), named("shared", 1.0 + i)])
+
+
+def test_two_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "new.tuned"  # made by whoever comes first
+    spawned = multiprocessing.get_context("fork")
+    workers = [spawned.Process(target=_writes, args=(path, n)) for n in range(3)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+        assert worker.exitcode == 0
+    found = rows(path)
+    assert len(found) == 61
+    assert found["shared"].seconds == 1.0
+
+
+def test_all_rows_or_none(path: Path) -> None:
+    with Store(path, create=True) as store, pytest.raises(EdgeconvError):
+        store.add([named("new"), replace(named("bad"), runs=None)])  # type: ignore[arg-type]
+    assert "new" not in rows(path)
+
+
+def refused(path: Path) -> EdgeconvError:
+    with pytest.raises(EdgeconvError) as caught, Store(path) as store:
+        list(store.rows())
+    assert str(path) in str(caught.value)
+    return caught.value
+
+
+def test_what_is_no_such_file(tmp_path: Path) -> None:
+    text = tmp_path / "text"
+    text.write_text("not a database")
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    other = tmp_path / "other"
+    with sqlite3.connect(other) as base:
+        base.execute("CREATE TABLE t (a)")
+    for path, rule in (
+        (tmp_path / "absent", "No such file"),
+        (text, "no SQLite database"),
+        (folder, "directory"),
+        (other, "another program"),
+    ):
+        error = refused(path)
+        assert error.code is Exit.USAGE
+        assert rule in str(error)
+    with pytest.raises(EdgeconvError, match="no SQLite database"):
+        Store(text, create=True)
+    assert text.read_text() == "not a database"
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [
+        ("PRAGMA user_version = 2", "version 2 of the format, this edgeconv knows 1"),
+        ("CREATE VIEW extra AS SELECT 1", "other tables"),
+        (
+            "CREATE TRIGGER t AFTER INSERT ON measured BEGIN DELETE FROM measured; END",
+            "other tables",
+        ),
+        ("CREATE INDEX i ON measured (abs(runs))", "other tables"),
+        ("ALTER TABLE measured ADD COLUMN more AS (abs(runs))", "other tables"),
+        ("UPDATE measured SET seconds = 9e999 WHERE kernel = 'k0'", "a time is a positive number"),
+        ("UPDATE measured SET seconds = -1 WHERE kernel = 'k0'", "a time is a positive number"),
+        ("UPDATE measured SET seconds = 'soon' WHERE kernel = 'k0'", "a time is a positive"),
+        ("UPDATE measured SET candidate = x'00ff'", "a time is a positive number"),
+        ("UPDATE measured SET runs = -1", "a time is a positive number"),
+    ],
+)
+def test_hostile_files(path: Path, statement: str, expected: str) -> None:
+    with sqlite3.connect(path) as base:
+        base.execute(statement)
+    assert expected in str(refused(path))
+
+
+def test_a_view_in_the_place_of_the_table(path: Path) -> None:
+    with sqlite3.connect(path) as base:
+        base.execute("ALTER TABLE measured RENAME TO m")
+        base.execute("CREATE VIEW measured AS SELECT * FROM m")
+    assert "other tables" in str(refused(path))
+
+
+def test_damaged_file(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[100:] = b"\xff" * (len(data) - 100)
+    path.write_bytes(data)
+    assert "damaged" in str(refused(path))
+
+
+def test_a_held_lock(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("edgeconv.measured.store._WAIT_S", 0.05)
+    holder = sqlite3.connect(path, isolation_level=None)
+    holder.execute("BEGIN EXCLUSIVE")
+    assert "locked; another program has held it" in str(refused(path))
+    holder.close()
+
+
+def test_limits(path: Path) -> None:
+    with limits.given({"tuning-rows": 1}), pytest.raises(EdgeconvError, match="tuning-rows"):
+        rows(path)
+    with limits.given({"tuning-bytes": 1000}), pytest.raises(EdgeconvError, match="tuning-bytes"):
+        rows(path)
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(EdgeconvError, match="can its folder be written"):
+        Store(tmp_path / "absent" / "a.tuned", create=True)
