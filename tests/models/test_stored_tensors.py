@@ -17,7 +17,7 @@ from edgeconv.build.project import Project
 from edgeconv.pipeline import CompileOptions, compile_model, decide
 from edgeconv.storage import formats
 from edgeconv.verify.layers import original_name
-from tests import onnx_models
+from tests import onnx_models, turning
 from tests.compilers import SANITIZERS
 from tests.models.drivers import ROUNDING
 
@@ -99,7 +99,10 @@ def test_equals_float32_with_rounded_tensors(board: str, model: Path, tmp_path: 
 
 
 @pytest.mark.parametrize("name", ["flyte24", "flyte16", "flyte8"])
-def test_every_format_alone(name: str, model: Path, tmp_path: Path) -> None:
+def test_every_format_alone(
+    name: str, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turning.one_by_one(monkeypatch)  # float32 alone takes turns, for less RAM than formats save
     stored = emitted(model, "host", tmp_path / "stored", {"*:output": name})
     plain = emitted(model, "host", tmp_path / "plain", {})
     assert set(storages(stored).values()) == {name}

@@ -178,6 +178,7 @@ static inline void _mm512_mask_storeu_epi32(void *p, __mmask16 mask, __m512i v)
         memcpy(&v, to, sizeof v);                                                                  \
         return v;                                                                                  \
     }
+EC_CONVERT(cvtepi16_epi32, __m256i, short, __m512i, int)
 EC_CONVERT(cvtepu16_epi32, __m256i, unsigned short, __m512i, int)
 EC_CONVERT(cvtepu8_epi32, __m128i, unsigned char, __m512i, int)
 EC_CONVERT(cvtepi8_epi32, __m128i, signed char, __m512i, int)
