@@ -410,4 +410,9 @@ _EVALUATORS: dict[str, Evaluator] = {
     "Identity": lambda inputs, attrs, shape: _need(inputs[0]),
     "Convert": lambda inputs, attrs, shape: _need(inputs[0]),
 }
-COMPUTED = frozenset(_EVALUATORS)  # operators that have a meaning here
+
+
+def computed(graph: Graph) -> bool:
+    """Whether all of it has a meaning here."""
+    functions = {node.attrs["function"] for node in graph.nodes if node.op == "Elementwise"}
+    return {node.op for node in graph.nodes} <= set(_EVALUATORS) and functions <= set(_ELEMENTWISE)
