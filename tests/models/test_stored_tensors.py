@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -99,15 +100,23 @@ def test_equals_float32_with_rounded_tensors(board: str, model: Path, tmp_path: 
 
 
 @pytest.mark.parametrize("name", ["flyte24", "flyte16", "flyte8"])
-def test_every_format_alone(
-    name: str, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    turning.one_by_one(monkeypatch)  # float32 alone takes turns, for less RAM than formats save
+def test_every_format_alone(name: str, model: Path, tmp_path: Path) -> None:
     stored = emitted(model, "host", tmp_path / "stored", {"*:output": name})
     plain = emitted(model, "host", tmp_path / "plain", {})
     assert set(storages(stored).values()) == {name}
     assert outputs(stored) == outputs(plain, storages(stored))
-    assert stored.report["ram"]["arena"] < plain.report["ram"]["arena"]
+
+
+def test_every_format_saves_its_share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    turning.one_by_one(monkeypatch)
+    classifier = onnx_models.save(onnx_models.classifier(), tmp_path / "net.onnx")
+
+    def arena(name: str) -> int:
+        options = CompileOptions(classifier, "host", storage={"*:output": name})
+        return decide(options).memory.arena_bytes
+
+    arenas = [arena(name) for name in ("float32", "flyte24", "flyte16", "flyte8")]
+    assert all(larger > smaller for larger, smaller in pairwise(arenas))
 
 
 @pytest.mark.slow
