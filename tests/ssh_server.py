@@ -40,7 +40,7 @@ class Server:
 
     def left(self) -> list[str]:
         """What is in the folder, once the server has had the time to clean up."""
-        for _ in range(100):
+        for _ in range(1000):
             found = sorted(path.name for path in self.folder.iterdir())
             if not found:
                 break
@@ -83,7 +83,7 @@ def serving(folder: Path) -> Iterator[Server]:
 
 
 def _await(port: int) -> None:
-    for _ in range(200):
+    for _ in range(2000):
         with socket.socket() as attempt:
             if not attempt.connect_ex(("127.0.0.1", port)):
                 return

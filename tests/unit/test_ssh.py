@@ -6,9 +6,10 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -19,6 +20,7 @@ from edgeconv.build.ssh import close_all, session_of
 from edgeconv.errors import EdgeconvError, Exit, UsageError
 from tests.ssh_server import AVAILABLE, Server, serving
 
+_T = TypeVar("_T")
 sshd = pytest.mark.skipif(not AVAILABLE, reason="no sshd: apt-get install openssh-server")
 
 
@@ -139,16 +141,29 @@ def test_a_killed_edgeconv_leaves_nothing(server: Server, tmp_path: Path) -> Non
     )
     root = Path(__file__).resolve().parents[2]
     child = subprocess.Popen([sys.executable, "-c", code], cwd=root)
-    for _ in range(1500):
-        if list(server.folder.glob("*/pid")):
-            break
-        time.sleep(0.02)
-    pid = int(next(server.folder.glob("*/pid")).read_text())
+    noted = _until(lambda: [path.read_text() for path in server.folder.glob("*/pid")], any)
+    (pid,) = (text.strip() for text in noted)  # a file is there before what is written to it
     child.kill()
     child.wait()
     assert server.left() == []
-    with pytest.raises(ProcessLookupError):
-        os.kill(pid, 0)
+    # What is killed stays in the table of processes until its parent, or init, has asked.
+    assert _until(lambda: _state(pid), lambda state: state in ("", "Z")) in ("", "Z")
+
+
+def _state(pid: str) -> str:
+    """The letter that ps has for a process, "" for none."""
+    asked = ["ps", "-o", "stat=", "-p", pid]
+    return subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()[:1]
+
+
+def _until(read: Callable[[], _T], there: Callable[[_T], bool]) -> _T:
+    """What is read at last, after half a minute at most."""
+    for _ in range(1500):
+        found = read()
+        if there(found):
+            break
+        time.sleep(0.02)
+    return found
 
 
 @sshd
