@@ -31,8 +31,7 @@ class Axis:
 
     def read_by(self, count: int) -> int:
         """The sum of ``read`` over every ``count`` outputs."""
-        starts = range(0, self.out, count)
-        return sum(self.read(start, min(count, self.out - start)) for start in starts)
+        return _read_by(self, count)
 
     @property
     def met(self) -> float:
@@ -53,6 +52,12 @@ def _read(axis: Axis, first: int, count: int) -> int:
         for k in range(axis.kernel)
     }
     return sum(0 <= position < axis.size for position in reads)
+
+
+@lru_cache(maxsize=4096)
+def _read_by(axis: Axis, count: int) -> int:
+    starts = range(0, axis.out, count)
+    return sum(axis.read(start, min(count, axis.out - start)) for start in starts)
 
 
 def axes_of(problem: ConvProblem) -> tuple[Axis, Axis, Axis]:

@@ -7,7 +7,7 @@ be emitted, and so is a conversion between two layouts.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from edgeconv.algorithms import applicable
@@ -48,17 +48,71 @@ class Way:
         return self.option.attrs
 
 
+_Key = tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Prices that choices for one machine share, by all that they depend on: nodes that differ by
+    their names alone have the same ones.  ``constants`` keeps the arrays whose identities are in
+    keys."""
+
+    ways: dict[_Key, Sequence[Way]] = field(default_factory=dict)
+    conversions: dict[_Key, float] = field(default_factory=dict)
+    constants: dict[int, object] = field(default_factory=dict)
+
+    def key(self, node: Node, graph: Graph) -> _Key | None:
+        """Of ``node`` with its tensors as they are in ``graph``, whatever these are called; None
+        where an attribute is nothing to look up by."""
+        numbers = {name: number for number, name in enumerate(_own(node))}
+        tensors = tuple(self._tensor(graph[name]) for name in numbers)
+        epilogue = node.epilogue
+        key = (
+            *(node.op, tuple(sorted(node.attrs.items(), key=lambda item: item[0]))),
+            *(epilogue.before, epilogue.after, numbers.get(epilogue.residual)),
+            tuple(numbers.get(name) for name in node.inputs),
+            tuple(numbers.get(name) for name in node.outputs),
+            *(tensors, graph.requantise),
+        )
+        try:
+            hash(key)
+        except TypeError:
+            return None
+        return key
+
+    def _tensor(self, tensor: Tensor) -> _Key:
+        if tensor.data is not None:
+            self.constants[id(tensor.data)] = tensor.data
+        data = None if tensor.data is None else id(tensor.data)
+        return tensor.shape, tensor.dtype, tensor.layout, tensor.storage, tensor.ring, data
+
+
+def _own(node: Node) -> Sequence[str]:
+    """The tensors of ``node``, each once."""
+    return [name for name in dict.fromkeys((*node.reads(), *node.outputs)) if name]
+
+
 class Prices:
     """Of the nodes of ``graph`` on ``target``: joules where its ``machine`` states energies, else
-    seconds."""
+    seconds.
 
-    def __init__(self, graph: Graph, target: Target, machine: Machine | None = None) -> None:
+    ``known``: what other choices for this target and machine have found out.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        target: Target,
+        machine: Machine | None = None,
+        known: Known | None = None,
+    ) -> None:
         self._target, self._machine = target, machine or machine_of(target)
         self._empty = replace(graph, nodes=(), tensors={}, inputs=(), outputs=())
         constants = (tensor for tensor in graph.tensors.values() if tensor.is_constant)
         self._constants = sum(map(tensor_bytes, constants))
-        self._conversions: dict[tuple[object, ...], float] = {}
-        self._ways: dict[tuple[object, ...], Sequence[Way]] = {}
+        # Times that are measured may be better known by the next choice.
+        self._known = Known() if known is None or self._machine.measured else known
+        self._ways: dict[_Key, Sequence[Way]] = {}
 
     def ways(self, node: Node, graph: Graph) -> Sequence[Way]:
         """The node's options, with the formats that tensors have in ``graph``, which is ours but
@@ -68,8 +122,17 @@ class Prices:
         """
         key = node.name, *(graph[name].storage for name in (*node.reads(), *node.outputs) if name)
         if key not in self._ways:
-            self._ways[key] = self._priced(node, graph)
+            self._ways[key] = self._found(node, graph)
         return self._ways[key]
+
+    def _found(self, node: Node, graph: Graph) -> Sequence[Way]:
+        key = self._known.key(node, graph)
+        if key is None:
+            return self._priced(node, graph)
+        key = *key, self._constants
+        if key not in self._known.ways:
+            self._known.ways[key] = self._priced(node, graph)
+        return self._known.ways[key]
 
     def _priced(self, node: Node, graph: Graph) -> Sequence[Way]:
         operator = operators()[node.op]
@@ -128,8 +191,9 @@ class Prices:
             or have.canonical(tensor.shape) == want.canonical(tensor.shape)
         ):
             return 0.0
-        key = tensor.shape, tensor.dtype, tensor.storage, have, want
-        if key not in self._conversions:
+        key = tensor.shape, tensor.dtype, tensor.storage, have, want, self._constants
+        known = self._known.conversions
+        if key not in known:
             node = Node("convert", "Convert", ("have",), ("want",))
             tensors = {
                 "have": replace(tensor, name="have", layout=have),
@@ -137,8 +201,8 @@ class Prices:
             }
             layer = self._lowered(node, tensors)
             predicted = self._predicted(layer, tensors)
-            self._conversions[key] = self._better_known(layer, tensors, predicted)
-        return self._conversions[key]
+            known[key] = self._better_known(layer, tensors, predicted)
+        return known[key]
 
     def _lowered(self, node: Node, tensors: Mapping[str, Tensor]) -> Layer:
         lower = operators()[node.op].lower

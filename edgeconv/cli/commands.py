@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from edgeconv import limits
+from edgeconv import limits, model_path
 from edgeconv.arguments import named
 from edgeconv.cli.later import later
 from edgeconv.cli.words import LIMIT, flag, option
@@ -32,6 +32,12 @@ class Command(click.Command):
         super().__init__(
             name, callback=callback, params=[*_common_options(), *params], **_texts(about)
         )
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """A model that is not there is told of before what reads models is imported."""
+        if any(isinstance(each, click.Argument) and each.name == "model" for each in self.params):
+            model_path.require(ctx.params["model"])
+        return super().invoke(ctx)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """All that is missing is named at once, and no option is taken for another's value."""

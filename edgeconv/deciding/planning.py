@@ -20,6 +20,7 @@ from edgeconv.choice_notes import (
     thread_notes,
     tuned_notes,
 )
+from edgeconv.choose.prices import Known
 from edgeconv.choose.sharing import share_out
 from edgeconv.choose.storage import NO_RESULT, OUTPUT, ROUNDED
 from edgeconv.codegen.emit import weight_image
@@ -111,6 +112,7 @@ class Planner:
         self.io = options.io_on(bare_metal=board.bare_metal)
         self.filtering = filtering or MinimalFiltering(options, bare_metal=board.bare_metal)
         self.overhead = Overhead()
+        self._known = Known()
         self.budgets = Budgets(
             self._budget(options.ram, board.ram_bytes),
             self._budget(options.flash, board.flash_bytes),
@@ -161,6 +163,7 @@ class Planner:
             machine=self.machine,
             minimal_filters=self.filtering.forms(graph, allowed.winograd),
             flash=allowed.flash,
+            known=self._known,
         )
         return share_out(choice, board.target, self.machine)
 

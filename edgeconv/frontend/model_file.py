@@ -22,9 +22,10 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError, Message
 
 from edgeconv import limits
-from edgeconv.errors import EdgeconvError, UsageError
+from edgeconv.errors import EdgeconvError
 from edgeconv.frontend import tflite
 from edgeconv.frontend.own_bytes import refer
+from edgeconv.model_path import readable
 from edgeconv.tflite_format import DamagedError, is_tflite
 from edgeconv.wire_format import LENGTH, VARINT, MalformedError, fields, map_file
 
@@ -62,13 +63,8 @@ def read(path: Path) -> ModelFile:
     Raises EdgeconvError: exit status 2 when the path cannot be read, 1 when the file is no model.
     """
     try:
-        content = map_file(path)
-    except IsADirectoryError:
-        raise _unreadable(path, "a directory", "give the .onnx file in it") from None
-    except FileNotFoundError:
-        raise _unreadable(path, "no such file", "") from None
-    except OSError as error:
-        raise _unreadable(path, error.strerror or str(error), "") from None
+        with readable(path):
+            content = map_file(path)
     except ValueError:
         raise _no_model(path, "an empty file") from None
     return _translated(path, content) if is_tflite(content) else _parsed(path, content)
@@ -127,10 +123,6 @@ def digest(contents: Sequence[mmap.mmap]) -> Future[str]:
     future = executor.submit(compute)
     executor.shutdown(wait=False)
     return future
-
-
-def _unreadable(path: Path, got: str, hint: str) -> EdgeconvError:
-    return UsageError("cannot read the model", where=str(path), got=got, hint=hint)
 
 
 def _no_model(path: Path, got: str) -> EdgeconvError:

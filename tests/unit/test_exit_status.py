@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -103,8 +106,9 @@ def test_an_internal_error_is_json_too(
     def fails(*_: object, **__: object) -> None:
         raise ZeroDivisionError("by zero")
 
+    onnx_models.save(onnx_models.residual(), tmp_path / "net.onnx")
     monkeypatch.setattr(pipeline, "explain_model", fails)
-    done = edgeconv("explain", "net.onnx", "--board", BOARD, "--json")
+    done = edgeconv("explain", tmp_path / "net.onnx", "--board", BOARD, "--json")
     assert done.status == 1
     assert "internal error" in done.stderr
     assert done.json()["error"]["what"] == "ZeroDivisionError: by zero"
@@ -162,3 +166,13 @@ def test_what_is_known_is_printed_where_verification_cannot_run(
     assert done.status == 1
     assert "RAM: arena" in done.stdout
     assert "error: the program failed" in done.stderr
+
+
+def test_a_missing_model_waits_for_no_pipeline() -> None:
+    """What reads models takes a second to import."""
+    code = "import sys, edgeconv.cli; edgeconv.cli.main(sys.argv[1:]); print(*sys.modules)"
+    command = [sys.executable, "-c", code, "compile", "gone.onnx", "--board", BOARD]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+    assert "gone.onnx: got no such file" in done.stderr
+    assert not {"numpy", "onnx", "jsonschema"} & {*done.stdout.split()}

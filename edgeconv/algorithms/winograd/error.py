@@ -37,12 +37,13 @@ def relative_error(form: Nested, weights: Floats, seed: int = 0) -> float:
 def direct(form: Nested, weights: Floats, tiles: Floats) -> npt.NDArray[np.float64]:
     """The convolution of ``tiles`` (n, in_c, rows, columns) in float64: (n, out_c, rows, columns)
     of outputs."""
-    wide, filters = tiles.astype(np.float64), weights.astype(np.float64)
+    wide = tiles.swapaxes(0, 1).astype(np.float64, order="C")
+    filters = weights.transpose(2, 3, 0, 1).astype(np.float64, order="C")
     rows, columns = form.down.outputs, form.across.outputs
-    found = np.zeros((len(filters), len(tiles), rows, columns))
+    found = np.zeros((len(weights), len(tiles), rows, columns))
     for i, j in np.ndindex(*weights.shape[2:]):
         part = wide[:, :, i : i + rows, j : j + columns]
-        found += np.tensordot(filters[:, :, i, j], part, (1, 1))
+        found += np.tensordot(filters[i, j], part, (1, 0))
     return found.transpose(1, 0, 2, 3)
 
 
@@ -55,8 +56,9 @@ def winograd(form: Nested, weights: Floats, tiles: Floats) -> npt.NDArray[np.flo
         filters, inputs = _rows_as_channels(filters), _rows_as_channels(inputs)
         form = replace(form, down=plain(1))
     sums = np.zeros((len(tiles), *filters.shape[1:]), np.float32)
+    exact = np.empty(sums.shape)
     for some, tile in zip(filters, inputs, strict=True):  # channel by channel
-        sums = _fused(some, tile[:, None], sums)
+        _add_fused(some, tile[:, None], sums, exact)
     return _both(form, "output", sums).astype(np.float64)
 
 
@@ -75,18 +77,23 @@ def _both(form: Nested, side: str, values: Floats) -> Floats:
     return _run(across, _run(down, values, 2), 3)
 
 
-def _fused(a: Floats | np.float32, b: Floats, c: Floats) -> Floats:
-    """a * b + c, rounded once; the same bits on every machine, as products of matrices are not."""
-    exact = np.multiply(a, b, dtype=np.float64) + c
-    return exact.astype(np.float32)
+def _add_fused(
+    a: Floats | np.float32, b: Floats, sums: Floats, exact: npt.NDArray[np.float64]
+) -> None:
+    """Add a * b to ``sums``, rounded once; the same bits on every machine, as products of matrices
+    are not.  ``exact``: as large, to compute in."""
+    np.multiply(a, b, dtype=np.float64, out=exact)
+    exact += sums
+    sums[...] = exact
 
 
 def _run(code: Routine, values: Floats, axis: int) -> Floats:
     """``code`` along an axis, multiply-adds rounded once."""
     known = {f"x{i}": np.take(values, i, axis) for i in range(code.inputs)}
+    exact = np.empty(known["x0"].shape)
     for each in code.sums:
         total = np.zeros_like(known["x0"])
         for factor, name in each.terms:
-            total = _fused(np.float32(factor), known[name], total)
+            _add_fused(np.float32(factor), known[name], total, exact)
         known[each.name] = total
     return np.stack([known[name] for name in code.outputs], axis)
