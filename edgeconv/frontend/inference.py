@@ -18,7 +18,8 @@ def inferable(schema: onnx.defs.OpSchema, node: onnx.NodeProto, shape: Shape | N
 
     ``shape``: of the first input, None if unknown.
     """
-    way = None if schema.domain or shape is None else _WAYS.get(schema.name)
+    known = _WAYS_OF_LEARNED if schema.domain == "ai.onnx.ml" else {} if schema.domain else _WAYS
+    way = None if shape is None else known.get(schema.name)
     return (schema, node) if way is None or shape is None else way(schema, node, shape)
 
 
@@ -67,6 +68,14 @@ def _same(schema: onnx.defs.OpSchema, node: onnx.NodeProto, _: Shape) -> Spellin
     return onnx.defs.get_schema(identity.op_type), identity
 
 
+def _trees(schema: onnx.defs.OpSchema, node: onnx.NodeProto, _: Shape) -> Spelling:
+    """By version 3, the first that infers a shape."""
+    return onnx.defs.get_schema(schema.name, 3, schema.domain), node
+
+
+_WAYS_OF_LEARNED: dict[str, Callable[[onnx.defs.OpSchema, onnx.NodeProto, Shape], Spelling]] = {
+    "TreeEnsembleRegressor": _trees,
+}
 _WAYS: dict[str, Callable[[onnx.defs.OpSchema, onnx.NodeProto, Shape], Spelling]] = {
     "AveragePool": _pool,
     "GroupNormalization": _same,

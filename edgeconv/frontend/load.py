@@ -17,7 +17,7 @@ from edgeconv.frontend.audit import audit
 from edgeconv.frontend.cut import WHOLE, Cut
 from edgeconv.frontend.input_shapes import fix_shapes
 from edgeconv.frontend.modernising import modernised
-from edgeconv.frontend.names import opset_versions
+from edgeconv.frontend.names import opset_of, opset_versions
 from edgeconv.frontend.schedule import value_names
 from edgeconv.frontend.visit import Scope
 from edgeconv.frontend.walk import Walk
@@ -166,7 +166,7 @@ def _checked_opsets(file: model_file.ModelFile) -> dict[str, int]:
     """Domain -> version; EdgeconvError for a version that cannot be understood."""
     model = file.model
     imports = opset_versions(model.opset_import)
-    opset = imports.setdefault("", 1)
+    opset = imports.setdefault("", opset_of(model))
     newest = onnx.defs.onnx_opset_version()
     if not _OLDEST_OPSET <= opset <= newest:
         hint = (

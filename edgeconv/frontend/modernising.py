@@ -9,7 +9,7 @@ from onnx import shape_inference, version_converter
 
 from edgeconv.errors import EdgeconvError
 from edgeconv.frontend.model_file import ModelFile
-from edgeconv.frontend.names import opset_versions
+from edgeconv.frontend.names import opset_of
 from edgeconv.frontend.visit import INVALID
 from edgeconv.names import untaken
 
@@ -17,7 +17,7 @@ from edgeconv.names import untaken
 def modernised(file: ModelFile, oldest: int) -> tuple[ModelFile, tuple[str, ...]]:
     """``file`` as it is, or as a model of opset ``oldest`` where its own is older; what to say of
     that.  Raises EdgeconvError where that cannot be done."""
-    opset = opset_versions(file.model.opset_import).get("", 1)
+    opset = opset_of(file.model)
     if file.translated or not 1 <= opset < oldest:
         return file, ()
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from edgeconv.errors import EdgeconvError
@@ -44,6 +44,15 @@ class Problems:
         """The output ``name`` is a constant of ``dtype``, which is not computed."""
         kind = "string" if dtype == "object" or dtype.startswith("str") else dtype
         self._outputs.setdefault(kind, []).append(name)
+
+    def take_values(self, inner: Problems, names: Collection[str]) -> None:
+        """Make those values of ``inner`` that are among ``names`` problems of their own here."""
+        for dtype, found in [*inner._types.items()]:
+            for name in set(found).intersection(names):
+                self.value(dtype, name)
+            inner._types[dtype] = [name for name in found if name not in names]
+            if not inner._types[dtype]:
+                del inner._types[dtype]
 
     def sums(self, name: str) -> None:
         """The output ``name`` is sums of int32, of which float32 has the nearest only."""

@@ -22,6 +22,7 @@ from edgeconv.frontend.saved_activations import activation, table
 from edgeconv.frontend.saved_elements import SAVED_ELEMENTS, opset_of
 from edgeconv.frontend.saved_nodes import SAVED, Save, Written
 from edgeconv.frontend.saved_recurrent import recurrent
+from edgeconv.frontend.saved_trees import trees, versions_of
 from edgeconv.ir.activation import NONE, Activation
 from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph, Node, Tensor
@@ -29,7 +30,7 @@ from edgeconv.ir.grids import rounded_to
 
 OPSET = 20  # with Gelu; QuantizeLinear of int8 is as it was in 13
 WRITERS: Mapping[str, Save] = MappingProxyType(
-    {**SAVED, **SAVED_ELEMENTS, "Recurrent": recurrent, "Table": table}
+    {**SAVED, **SAVED_ELEMENTS, "Recurrent": recurrent, "Table": table, "Trees": trees}
 )
 _MOST = 2**31 - 1  # of an int32 bias
 
@@ -58,7 +59,8 @@ def model_of(graph: Graph) -> onnx.ModelProto:
         [_value(graph[name]) for name in graph.outputs],
         writer.written.constants,
     )
-    opsets = [helper.make_opsetid("", opset_of(graph, OPSET))]
+    versions = {"": opset_of(graph, OPSET), **versions_of(graph)}
+    opsets = [helper.make_opsetid(*version) for version in versions.items()]
     model = helper.make_model(made, opset_imports=opsets, producer_name="edgeconv")
     model.ir_version = helper.find_min_ir_version_for(opsets)
     return model

@@ -20,9 +20,9 @@ from edgeconv.frontend import (
     signature,
 )
 from edgeconv.frontend.control_flow import ControlFlow
-from edgeconv.frontend.definitions import DEFINED_IN, Definitions, row_of
+from edgeconv.frontend.definitions import DEFINED_BESIDE, DEFINED_IN, Definitions, row_of
 from edgeconv.frontend.inference import inferable
-from edgeconv.frontend.names import call_key, function_key, opset_versions
+from edgeconv.frontend.names import call_key, function_key, opset_versions, qualified
 from edgeconv.frontend.problems import Problems, RejectedNodeError
 from edgeconv.frontend.schedule import label, live_values, ordered, reads
 from edgeconv.frontend.sequences import Sequences
@@ -224,8 +224,9 @@ class Walk(Values):
     def _import(self, visit: Visit) -> bool:
         """An operator with an importer: its canonical nodes."""
         node, schema = visit.node, visit.schema
-        known = node.op_type in importers() or node.op_type in typed_importers()
-        if not known or schema is None or schema.domain or schema.deprecated:
+        operator = qualified(node)
+        known = operator in importers() or operator in typed_importers()
+        if not known or schema is None or schema.deprecated:
             return False
         names = reads(node)
         if self._unknown.intersection(names):
@@ -304,9 +305,9 @@ class Walk(Values):
         is none."""
         tensors = [self.tensors[name] for name in (*reads(node), *made)]
         kinds = {each.dtype for each in tensors if self.constant(each.name) is None} - {FLOAT32}
-        found = typed_importers().get(node.op_type)
+        found = typed_importers().get(qualified(node))
         if not kinds:
-            found = importers().get(node.op_type, found)
+            found = importers().get(qualified(node), found)
         why = f"reads or writes {' and '.join(sorted(kinds))}, which it is not compiled for"
         return found, why
 
@@ -332,8 +333,10 @@ class Walk(Values):
             self.define(name, value)
         self._whole |= definition.whole
         self.rounded |= definition.rounded
-        opsets = {**visit.scope.opsets, "": max(visit.scope.opsets.get("", 0), DEFINED_IN)}
+        opsets = {**visit.scope.opsets, **DEFINED_BESIDE}
+        opsets[""] = max(opsets.get("", 0), DEFINED_IN)
         inside = self.run_inside(visit, definition.nodes, opsets, visit.live)
+        self.problems.take_values(inside, visit.node.output)
         if inside:
             reason = "; ".join(inside.lines())
             self.problems.node(visit.operator, visit.scope.origin or visit.name, reason)

@@ -79,11 +79,12 @@ def _before(nodes: Sequence[Walked], outputs: Sequence[str], refused: Collection
     count = 0
     for each in nodes:
         names = reads(each.node)
-        if each.refused or _any_of(beyond, (*names, *each.node.output)):
+        kept = [name for name in each.node.output if name and name not in beyond]
+        if each.refused or _any_of(beyond, names) or not kept:
             beyond.update(each.node.output)
             ends += [name for name in names if name in written]
         else:
-            written.update(each.node.output)
+            written.update(kept)
             count += 1
     ends += [name for name in outputs if name in written]
     return _Kept(tuple(dict.fromkeys(ends)), count)

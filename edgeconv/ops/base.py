@@ -75,8 +75,9 @@ Importer = Callable[[Source, ImportContext], Sequence[Node]]
 class Operator:
     """One IR operator.
 
-    ``onnx``: ONNX op_type (default domain) -> importer to canonical nodes, usually one node whose
-    ``op`` is this operator; an importer may also build other operators (Flatten makes a Reshape).
+    ``onnx``: ONNX op_type, behind its domain where that is not the default, -> importer to
+    canonical nodes, usually one node whose ``op`` is this operator; an importer may also build
+    other operators (Flatten makes a Reshape).
     ``typed``: the same for nodes of which an input or output at run time is no float32.
     ``layouts``: the options, best first.  ``lower``: node with decided layouts -> kernel call.
     ``macs``: multiply-accumulates of the node.  ``fuses``: the kernel applies ``node.epilogue``.

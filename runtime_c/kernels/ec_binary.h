@@ -35,6 +35,7 @@ typedef struct ec_binary {
 
 EC_INLINE ec_vec ec_binary_apply(int kind, ec_vec a, ec_vec b)
 {
+    (void)b; /* of which some kinds have no use */
     switch (kind) {
     case EC_BINARY_ADD: return ec_add(a, b);
     case EC_BINARY_SUB: return ec_sub(a, b);

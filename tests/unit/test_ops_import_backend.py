@@ -52,6 +52,7 @@ NOT_COVERED = {
     *("GRU", "LSTM", "RNN"),
     *("AffineGrid", "CenterCropPad", "ConstantOfShape", "STFT"),
     *("BlackmanWindow", "HammingWindow", "HannWindow", "Einsum", "GlobalLpPool"),
+    "ai.onnx.ml.TreeEnsembleRegressor",
     *("Compress", "NonMaxSuppression", "NonZero", "TfIdfVectorizer"),
 }
 

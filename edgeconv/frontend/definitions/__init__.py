@@ -7,7 +7,13 @@ https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md): ro
 where the model says.
 """
 
-from edgeconv.frontend.definitions.definition import DEFINED_IN, Definition, Definitions, Row
+from edgeconv.frontend.definitions.definition import (
+    DEFINED_BESIDE,
+    DEFINED_IN,
+    Definition,
+    Definitions,
+    Row,
+)
 from edgeconv.frontend.definitions.rows import row_of
 
-__all__ = ["DEFINED_IN", "Definition", "Definitions", "Row", "row_of"]
+__all__ = ["DEFINED_BESIDE", "DEFINED_IN", "Definition", "Definitions", "Row", "row_of"]

@@ -19,6 +19,7 @@ from edgeconv.names import untaken
 Values = npt.NDArray[Any]
 
 DEFINED_IN = 21  # the opset of the definitions
+DEFINED_BESIDE = {"ai.onnx.ml": 3}  # other domains that they use
 BYTES = ("int8", "uint8")
 
 
@@ -105,6 +106,10 @@ class Definition:
     def shape(self, index: int) -> Shape | None:
         """That of an input, None where it is not known."""
         return self._of.shape(self.input(index))
+
+    def dtype(self, index: int) -> str:
+        """The element type of an input, "" where it is not known."""
+        return self._of.dtype(self.input(index))
 
     def output(self, index: int) -> str:
         """The name of an output, "" where it is absent."""
@@ -354,7 +359,8 @@ class Row:
 
     ``integers``: it computes with those, so that a reference engine is shown the real numbers that
     a program has of them; ``rounds``: some within it, which a layer's tolerance has to know of.
-    ``engine_differs``: ONNX Runtime's kernel is not what the definition says.
+    ``engine_differs``: ONNX Runtime's kernel is not what the definition says.  ``when``: of which
+    nodes of the operator it is the definition.
     """
 
     names: str
@@ -363,6 +369,7 @@ class Row:
     integers: bool = True
     rounds: bool = True
     engine_differs: bool = False
+    when: Callable[[onnx.NodeProto], bool] = lambda node: True
 
     def operands(self, node: onnx.NodeProto) -> list[str]:
         """``names`` for the inputs of ``node``."""

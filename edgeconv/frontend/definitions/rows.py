@@ -6,13 +6,23 @@ from collections.abc import Mapping
 
 import onnx
 
-from edgeconv.frontend.definitions import attention, blocked, dynamic, fused, linear
+from edgeconv.frontend.definitions import (
+    attention,
+    blocked,
+    dynamic,
+    ensembles,
+    features,
+    fused,
+    learned,
+    linear,
+)
 from edgeconv.frontend.definitions.definition import Row
 
 _ONNX = ("", "ai.onnx")
 _EVERYWHERE = {**linear.ROWS, **dynamic.ROWS}
 _ROWS: Mapping[str, Mapping[str, Row]] = {
     **dict.fromkeys(_ONNX, _EVERYWHERE),
+    ensembles.DOMAIN: {**features.ROWS, **learned.ROWS, **ensembles.ROWS},
     "com.microsoft": {
         **_EVERYWHERE,
         **attention.ROWS,
@@ -25,4 +35,5 @@ _ROWS: Mapping[str, Mapping[str, Row]] = {
 
 def row_of(node: onnx.NodeProto) -> Row | None:
     """How the operator of ``node`` is defined; None where there is no definition of it here."""
-    return _ROWS.get(node.domain, {}).get(node.op_type)
+    row = _ROWS.get(node.domain, {}).get(node.op_type)
+    return row if row is not None and row.when(node) else None

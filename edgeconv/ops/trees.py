@@ -1,0 +1,160 @@
+"""Ensembles of decision trees: ONNX's TreeEnsembleRegressor, to which the frontend brings the other
+forms (`frontend/definitions/ensembles.py`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from edgeconv.ir.choice import Layer, Param
+from edgeconv.ir.graph import Epilogue, Graph, Node
+from edgeconv.lowering.calls import kernel_layer
+from edgeconv.lowering.options import Stored
+from edgeconv.lowering.work import Call
+from edgeconv.ops.base import ImportContext, Operator, Source
+from edgeconv.ops.elementwise import COPY, elementwise
+from edgeconv.ops.formula import Formula, Term
+from edgeconv.ops.importing import ints
+from edgeconv.ops.tree_tables import Ensemble, Tables, tables_of
+from edgeconv.targets import Target
+
+_COMBINATIONS = {"SUM": "SUM", "AVERAGE": "SUM", "MIN": "MIN", "MAX": "MAX"}
+_SLOTS = 4.0  # of a comparison: two loads that wait for each other, a test, a jump
+
+
+def _numbers(source: Source, name: str) -> Any:
+    """A list of real numbers, which newer versions may have as a tensor of another type."""
+    tensor = source.attrs.get(f"{name}_as_tensor")
+    given = source.attrs.get(name, ()) if tensor is None or not np.size(tensor) else tensor
+    return np.asarray(given, np.float64).reshape(-1)
+
+
+def _ensemble(source: Source) -> Ensemble:
+    def listed(name: str) -> tuple[int, ...]:
+        return ints(source.attrs.get(name, ()))
+
+    keys = tuple(zip(listed("nodes_treeids"), listed("nodes_nodeids"), strict=False))
+    return Ensemble(
+        keys=keys,
+        features=listed("nodes_featureids"),
+        splits=_numbers(source, "nodes_values"),
+        modes=tuple(source.attrs.get("nodes_modes", ())),
+        yes=listed("nodes_truenodeids"),
+        no=listed("nodes_falsenodeids"),
+        missing=listed("nodes_missing_value_tracks_true") or (0,) * len(keys),
+        target_keys=tuple(zip(listed("target_treeids"), listed("target_nodeids"), strict=False)),
+        target_ids=listed("target_ids"),
+        target_weights=_numbers(source, "target_weights"),
+    )
+
+
+def _import(source: Source, ctx: ImportContext) -> Sequence[Node]:
+    """One Trees node; without its transformation, which is the frontend's."""
+    formula = Formula(source, ctx)
+    x, out = Term(formula, source.inputs[0]), ctx.tensor(source.outputs[0])
+    if len(x.shape) not in (1, 2) or len(out.shape) != 2:
+        raise ctx.reject(source, f"features of shape {list(x.shape)}", "they are [rows, features]")
+    features, targets = x.shape[-1], out.shape[-1]
+
+    def reject(got: str, rule: str) -> Exception:
+        return ctx.reject(source, got, rule)
+
+    ensemble = _ensemble(source)
+    ensemble.check(features, targets, reject)
+    tables = tables_of(ensemble, targets, reject)
+    function = str(source.attrs.get("aggregate_function", "SUM"))
+    if function not in _COMBINATIONS:
+        raise reject(f"aggregate_function {function!r}", f"it is one of {', '.join(_COMBINATIONS)}")
+    whole = tables.weight is None and targets == 1
+    if function in ("MIN", "MAX") and not whole and not _gives_all(ensemble, targets):
+        got = f"{function} of leaves without a number for every target"
+        raise reject(got, "each leaf has one for each")
+    if function == "AVERAGE":
+        tables = _averaged(tables)
+    base = _numbers(source, "base_values").astype(np.float32)
+    if base.size not in (0, 1, targets):
+        raise reject(f"{base.size} base values", f"there are {targets} targets")
+    if x.name and ctx.tensor(x.name).dtype != "float32":
+        x = elementwise(formula, COPY, (x,), "float32")
+    named: dict[str, Any] = {
+        "split": tables.split,
+        "feature": tables.feature,
+        "next": tables.next,
+        "root": tables.root,
+        "weight": tables.weight,
+        "base": np.broadcast_to(base, (targets,)) if base.any() else None,
+    }
+    constants = [
+        ""
+        if value is None
+        else ctx.add_constant(f"{source.name}/{name}", np.ascontiguousarray(value))
+        for name, value in named.items()
+    ]
+    attrs = {
+        "combination": _COMBINATIONS[function],
+        "features": features,
+        "depth": tables.depth,
+    }
+    made = formula.add("Trees", (x, *constants), out.shape, "trees", Epilogue(), "float32", **attrs)
+    return formula.finish(made)
+
+
+def _gives_all(ensemble: Ensemble, targets: int) -> bool:
+    """Every leaf has a number for every target."""
+    found: dict[tuple[int, int], set[int]] = {}
+    for key, target in zip(ensemble.target_keys, ensemble.target_ids, strict=True):
+        found.setdefault(key, set()).add(target)
+    leaves = (k for k, mode in zip(ensemble.keys, ensemble.modes, strict=True) if mode == "LEAF")
+    return all(len(found.get(key, ())) == targets for key in leaves)
+
+
+def _averaged(tables: Tables) -> Tables:
+    """The numbers of leaves divided by that of trees."""
+    count = len(tables.root)
+    leaf = tables.feature < 0
+    split, weight = tables.split, tables.weight
+    if weight is None:
+        split = np.where(leaf, split / np.float32(count), split)
+    else:
+        weight = weight / np.float32(count)
+    return Tables(split, tables.feature, tables.next, tables.root, weight, tables.depth)
+
+
+def lower(node: Node, graph: Graph, target: Target) -> Layer:
+    """A row after the other, a tree after the other."""
+    out, call = graph[node.output], Call(node, graph, target)
+    pointers = ("in", "split", "feature", "next", "root", "weight", "base")
+    operands = {pointer: name for pointer, name in zip(pointers, node.inputs, strict=False) if name}
+    trees = graph[operands["root"]].size
+    params: dict[str, Param] = {
+        "rows": out.shape[0],
+        "features": int(node.attrs["features"]),
+        "targets": out.shape[1],
+        "trees": trees,
+        "combination": f"EC_TREES_{node.attrs['combination']}",
+        "feature_bytes": graph[operands["feature"]].element_bytes,
+        "next_bytes": graph[operands["next"]].element_bytes,
+        "weighed": "weight" in operands,
+        "based": "base" in operands,
+    }
+    return kernel_layer(
+        call,
+        "trees",
+        "ops/trees.c.j2",
+        operands=operands,
+        params=params,
+        headers=("ec_trees.h",),
+        work=call.streams(out.shape[0] * trees * _SLOTS * int(node.attrs["depth"])),
+        epilogue=False,
+    )
+
+
+OPERATOR = Operator(
+    name="Trees",
+    onnx={"ai.onnx.ml.TreeEnsembleRegressor": _import},
+    typed={"ai.onnx.ml.TreeEnsembleRegressor": _import},
+    lower=lower,
+    stored=Stored.NOTHING,
+)

@@ -1,0 +1,75 @@
+/* Decision trees over rows of features, their leaves added up or compared (ONNX's tree ensembles). */
+#ifndef EC_TREES_H
+#define EC_TREES_H
+
+enum { EC_TREES_SUM, EC_TREES_MIN, EC_TREES_MAX };
+
+/* in[rows][features] -> out[rows][targets].  root[trees] are nodes.  Of node i: split[i], feature[i] and next[i], the
+   last two of as many bytes as stated here.
+
+   feature[i] >= 0: feature[i] / 4 is the feature that is compared.  It is at most split[i], or with bit 1 equal to it:
+   then go on with node next[i], else with the one behind.  NaN goes on with next[i] where bit 0 is set.
+   feature[i] < 0: a leaf.  Without a table of weights it gives split[i] to target -1 - feature[i]; with one it gives
+   weight[next[i]][targets], one number to each target. */
+typedef struct ec_trees {
+    int rows, features, targets, trees, combination, feature_bytes, next_bytes;
+} ec_trees;
+
+/* Entry i of a table of int16 or int32. */
+EC_INLINE int ec_tree_entry(const void *table, ptrdiff_t i, int bytes)
+{
+    return bytes == 2 ? ((const int16_t *)table)[i] : ((const int32_t *)table)[i];
+}
+
+/* The leaf that a row comes to from node i. */
+EC_INLINE int ec_tree_leaf(const ec_trees *spec, const float *row, const float *split, const void *feature,
+                           const void *next, int i)
+{
+    for (;;) {
+        const int code = ec_tree_entry(feature, i, spec->feature_bytes);
+        if (code < 0)
+            return i;
+        const float x = row[code >> 2];
+        const int yes = x != x ? code & 1 : code & 2 ? x == split[i] : x <= split[i];
+        i = ec_tree_entry(next, i, spec->next_bytes) + !yes;
+    }
+}
+
+/* What a target has so far, and what a leaf gives it. */
+EC_INLINE float ec_trees_combined(float so_far, float x, int combination)
+{
+    switch (combination) {
+    case EC_TREES_MIN: return x < so_far ? x : so_far;
+    case EC_TREES_MAX: return x > so_far ? x : so_far;
+    default: return so_far + x;
+    }
+}
+
+/* weight: NULL where leaves have one number each.  base[targets] is added to the result; NULL stands for zeros.  The
+   least and the largest are of targets that every tree gives a number. */
+EC_INLINE void ec_sum_trees(const ec_trees *spec, const float *in, const float *split, const void *feature,
+                            const void *next, const int32_t *root, const float *weight, const float *base, float *out)
+{
+    for (int r = 0; r < spec->rows; r++) {
+        const float *const row = in + (ptrdiff_t)r * spec->features;
+        float *const of = out + (ptrdiff_t)r * spec->targets;
+        for (int t = 0; t < spec->targets; t++)
+            of[t] = 0.0f;
+        for (int k = 0; k < spec->trees; k++) {
+            const int leaf = ec_tree_leaf(spec, row, split, feature, next, root[k]);
+            const int combination = k ? spec->combination : EC_TREES_SUM; /* the first has nothing to be compared with */
+            if (!weight) {
+                float *const target = of - 1 - ec_tree_entry(feature, leaf, spec->feature_bytes);
+                *target = ec_trees_combined(*target, split[leaf], combination);
+                continue;
+            }
+            const float *const given = weight + (ptrdiff_t)ec_tree_entry(next, leaf, spec->next_bytes) * spec->targets;
+            for (int t = 0; t < spec->targets; t++)
+                of[t] = ec_trees_combined(of[t], given[t], combination);
+        }
+        for (int t = 0; base && t < spec->targets; t++)
+            of[t] += base[t];
+    }
+}
+
+#endif

@@ -1,0 +1,265 @@
+"""ai.onnx.ml: random models against ONNX Runtime, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from edgeconv import frontend
+from edgeconv.errors import EdgeconvError
+from edgeconv.frontend.cut import Cut
+from edgeconv.frontend.running import prepared
+from tests.learned_models import Array, Call, learned_model, random_features, random_forest
+from tests.onnx_suite.cases import Case
+from tests.onnx_suite.programs import PASS, outcomes
+
+onnxruntime = pytest.importorskip("onnxruntime", reason="the engine that knows these operators")
+
+_TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO")
+Made = Iterator[Call]
+
+
+def _case(name: str, model: onnx.ModelProto, inputs: dict[str, Array]) -> Case:
+    """What ONNX Runtime makes of it."""
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options)
+    return Case(name, model, [(list(inputs.values()), session.run(None, inputs))], 1e-5, 1e-6)
+
+
+def _scaling(rng: np.random.Generator) -> Made:
+    x = rng.normal(size=(5, 4)).astype(np.float32)
+    whole = rng.integers(-3, 4, (5, 4))
+    each = [float(n) for n in rng.normal(size=4)]
+    yield "Scaler", {"X": x}, ["Y"], {"offset": each, "scale": each[::-1]}
+    yield "Scaler", {"X": whole}, ["Y"], {"offset": [0.5], "scale": [0.25]}
+    x = np.where(np.arange(5)[:, None] == 1, 0, x).astype(np.float32)
+    for norm in ("MAX", "L1", "L2"):
+        yield "Normalizer", {"X": x}, ["Y"], {"norm": norm}
+    x = np.where(rng.random(x.shape) < 0.4, np.nan, x).astype(np.float32)
+    missing = {"imputed_value_floats": each, "replaced_value_float": float("nan")}
+    yield "Imputer", {"X": x}, ["Y"], missing
+    numbered = {"imputed_value_int64s": [7], "replaced_value_int64": 2}
+    yield "Imputer", {"X": whole}, ["Y"], numbered
+    yield "Binarizer", {"X": whole.astype(np.float32)}, ["Y"], {"threshold": 1.0}
+    yield "ArrayFeatureExtractor", {"X": x, "Y": np.array([2, 0], np.int64)}, ["Z"], {}
+    yield "FeatureVectorizer", {"A": whole, "C": whole[:, :2]}, ["Y"], {"inputdimensions": [3, 4]}
+
+
+def _encoding(rng: np.random.Generator) -> Made:
+    whole = rng.integers(-2, 12, (3, 4))
+    real = (whole / 2).astype(np.float32)
+    real[0, 0] = np.nan
+    run = {"keys_int64s": [3, 4, 5], "values_floats": [0.5, 1.5, 2.5], "default_float": -9.0}
+    yield "LabelEncoder", {"X": whole}, ["Y"], run
+    apart = {"keys_int64s": [9, -1, 4, 9], "values_int64s": [10, 20, 30, 40]}
+    yield "LabelEncoder", {"X": whole}, ["Y"], apart
+    reals = {"keys_floats": [0.5, float("nan"), 2.0], "values_int64s": [1, 2, 3]}
+    yield "LabelEncoder", {"X": real}, ["Y"], reals
+
+
+def _linear(rng: np.random.Generator) -> Made:
+    x = rng.normal(size=(6, 4)).astype(np.float32)
+    for transform in _TRANSFORMS:
+        for rows in (2, 3):
+            weights = {
+                "coefficients": [float(n) for n in rng.normal(size=4 * rows)],
+                "intercepts": [float(n) for n in rng.normal(size=rows)],
+                "post_transform": transform,
+            }
+            yield "LinearRegressor", {"X": x}, ["Y"], {**weights, "targets": rows}
+            named = {**weights, "classlabels_ints": [int(n) for n in rng.permutation(40)[:rows]]}
+            yield "LinearClassifier", {"X": x}, ["Y", "Z"], named
+        one = {"coefficients": [0.5, -1.0, 0.25, 2.0], "intercepts": [0.1]}
+        pair = {**one, "classlabels_ints": [30, 10], "post_transform": transform}
+        yield "LinearClassifier", {"X": x}, ["Y", "Z"], pair
+    vectors = [float(n) for n in rng.normal(size=12)]
+    for kind in ("LINEAR", "POLY", "RBF", "SIGMOID"):
+        machine = {
+            "kernel_type": kind,
+            "kernel_params": [0.5, 0.25, 3.0],
+            "support_vectors": vectors,
+            "n_supports": 3,
+            "coefficients": [0.5, -1.5, 2.0],
+            "rho": [0.125],
+        }
+        yield "SVMRegressor", {"X": x}, ["Y"], machine
+    yield "SVMRegressor", {"X": x}, ["Y"], {**machine, "one_class": 1}
+
+
+def _forests(rng: np.random.Generator) -> Made:
+    """Leaves of one number and of several; sums and others; every comparison."""
+    for number, targets in enumerate((1, 1, 1, 1, 3, 3)):
+        nodes, leaves = random_forest(rng)
+        dense = number > 4 or number < 3
+        ids = [
+            t for _ in leaves for t in (range(targets) if dense else [int(rng.integers(targets))])
+        ]
+        each = len(ids) // len(leaves)
+        x = random_features(rng)
+        given = {
+            **nodes,
+            "target_treeids": [tree for tree, _ in leaves for _ in range(each)],
+            "target_nodeids": [node for _, node in leaves for _ in range(each)],
+            "target_ids": ids,
+            "target_weights": [float(n) for n in rng.normal(size=len(ids))],
+            "n_targets": targets,
+            "aggregate_function": ("SUM", "AVERAGE", "MIN", "MAX", "SUM", "MAX")[number],
+        }
+        if number in (0, 5):
+            given["base_values"] = [float(n) for n in rng.normal(size=targets)]
+        yield "TreeEnsembleRegressor", {"X": x}, ["Y"], given
+    whole = {"X": np.nan_to_num(x).astype(np.float64)}
+    yield "TreeEnsembleRegressor", whole, ["Y"], given
+
+
+def _classifiers(rng: np.random.Generator) -> Made:
+    for classes, ids, base in ((3, 3, 0), (3, 3, 3), (2, 1, 0), (2, 1, 1)):
+        for transform in _TRANSFORMS:
+            for positive in (True, False):
+                nodes, leaves = random_forest(rng, trees=4, depth=2)
+                weights = rng.random(len(leaves) * ids) - (0.0 if positive else 0.5)
+                given = {
+                    **nodes,
+                    "class_treeids": [tree for tree, _ in leaves for _ in range(ids)],
+                    "class_nodeids": [node for _, node in leaves for _ in range(ids)],
+                    "class_ids": [i for _ in leaves for i in range(ids)],
+                    "class_weights": [float(n) for n in weights],
+                    "classlabels_int64s": [7, -3, 5][:classes],
+                    "post_transform": transform,
+                }
+                if base:
+                    given["base_values"] = [0.25, -0.5, 0.125][:base]
+                outputs = ["Y", "Z"]
+                yield "TreeEnsembleClassifier", {"X": random_features(rng)}, outputs, given
+
+
+@pytest.mark.parametrize(
+    ("made", "version"),
+    [(_scaling, 1), (_encoding, 4), (_linear, 3), (_forests, 3), (_classifiers, 3)],
+)
+def test_as_onnx_runtime(
+    made: Callable[[np.random.Generator], Made], version: int, tmp_path: Path
+) -> None:
+    model, inputs = learned_model(made(np.random.default_rng(5)), version)
+    (outcome,) = outcomes([_case(made.__name__, model, inputs)], tmp_path, "host")
+    assert outcome.kind == PASS, "; ".join(outcome.reasons)
+
+
+def test_trees_are_saved_as_they_were(tmp_path: Path) -> None:
+    model, inputs = learned_model(_forests(np.random.default_rng(7)))
+    path = tmp_path / "model.onnx"
+    onnx.save(model, path)
+    graph = frontend.load(path)
+    found = prepared(graph)({name: inputs[name] for name in graph.inputs})
+    ((_, wanted),) = _case("", model, inputs).data
+    for name, want in zip(graph.outputs, wanted, strict=True):
+        assert want is not None
+        np.testing.assert_allclose(found[name], want, 1e-5, 1e-6)
+
+
+def test_two_classes_that_both_add_up_have_the_label_of_the_larger_score(tmp_path: Path) -> None:
+    """ONNX Runtime's label is that of the sign of the second score; the scores agree."""
+    rng = np.random.default_rng(9)
+    nodes, leaves = random_forest(rng)
+    given = {
+        **nodes,
+        "class_treeids": [tree for tree, _ in leaves for _ in range(2)],
+        "class_nodeids": [node for _, node in leaves for _ in range(2)],
+        "class_ids": [0, 1] * len(leaves),
+        "class_weights": [float(n) for n in rng.random(2 * len(leaves))],
+        "classlabels_int64s": [40, 30],
+    }
+    x = {"X": random_features(rng, rows=20)}
+    model, inputs = learned_model([("TreeEnsembleClassifier", x, ["Y", "Z"], given)])
+    scores = _case("", model, inputs).data[0][1][1]
+    assert scores is not None
+    labels = np.where(scores[:, 1] > scores[:, 0], 30, 40)
+    case = Case("two", model, [(list(inputs.values()), [labels, scores])], 1e-5, 1e-6)
+    (outcome,) = outcomes([case], tmp_path, "host")
+    assert outcome.kind == PASS, outcome.reasons
+
+
+def _refusal(tmp_path: Path, call: Call, *, version: int = 3) -> str:
+    path = tmp_path / "model.onnx"
+    onnx.save(learned_model([call], version)[0], path)
+    with pytest.raises(EdgeconvError) as refused:
+        frontend.load(path)
+    return "\n".join((str(refused.value), *refused.value.details))
+
+
+_X = {"X": np.ones((2, 2), np.float32)}
+_THREE = {"coefficients": [1.0] * 6, "intercepts": [0.0] * 3}
+
+
+def test_labels_that_are_strings_leave_the_scores(tmp_path: Path) -> None:
+    named = {**_THREE, "classlabels_strings": ["a", "b", "c"]}
+    said = _refusal(tmp_path, ("LinearClassifier", _X, ["Y", "Z"], named))
+    assert "string values at run time: 1 tensor (0.Y)" in said
+    assert "cut there with --output 0.Z" in said
+    graph = frontend.load(tmp_path / "model.onnx", cut_at=Cut(outputs=("0.Z",)))
+    assert graph.outputs == ("0.Z",)
+
+
+_STUMP = {
+    "nodes_treeids": [0, 0, 0],
+    "nodes_nodeids": [0, 1, 2],
+    "nodes_featureids": [0, 0, 0],
+    "nodes_values": [0.5, 0.0, 0.0],
+    "nodes_modes": ["BRANCH_LEQ", "LEAF", "LEAF"],
+    "nodes_truenodeids": [1, 0, 0],
+    "nodes_falsenodeids": [2, 0, 0],
+    "target_treeids": [0, 0],
+    "target_nodeids": [1, 2],
+    "target_ids": [0, 0],
+    "target_weights": [1.0, 2.0],
+    "n_targets": 1,
+}
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"nodes_featureids": [9, 0, 0]}, "feature 9 at node 0 of tree 0"),
+        ({"nodes_truenodeids": [7, 0, 0]}, "node 7 of tree 0; branches go on with nodes"),
+        ({"nodes_truenodeids": [0, 0, 0]}, "a cycle in tree 0"),
+        ({"nodes_modes": ["BRANCH_ODD", "LEAF", "LEAF"]}, "mode 'BRANCH_ODD'"),
+        ({"nodes_values": [float("nan"), 0.0, 0.0]}, "splits are finite"),
+        ({"nodes_nodeids": [0, 1, 1]}, "a node twice"),
+        ({"nodes_values": [0.5]}, "attributes of several lengths"),
+        ({"target_ids": [0, 3]}, "a target out of range"),
+        ({"target_nodeids": [1, 8]}, "a number of node 8"),
+        ({"post_transform": "LOGISTIC"}, "engines disagree on it"),
+        ({"aggregate_function": "MEDIAN"}, "aggregate_function 'MEDIAN'"),
+        ({"base_values": [1.0, 2.0]}, "2 base values"),
+    ],
+)
+def test_trees_that_are_none(changed: dict[str, Any], said: str, tmp_path: Path) -> None:
+    assert said in _refusal(tmp_path, ("TreeEnsembleRegressor", _X, ["Y"], _STUMP | changed))
+
+
+@pytest.mark.parametrize(
+    ("operator", "attrs", "said"),
+    [
+        ("Scaler", {"offset": [1.0] * 3}, "3 numbers in offset; there are 2 features"),
+        ("Normalizer", {"norm": "L7"}, "norm 'L7'"),
+        ("Imputer", {"imputed_value_floats": [1.0] * 5}, "5 numbers for 2 features"),
+        ("FeatureVectorizer", {"inputdimensions": [2, 2]}, "2 inputdimensions of 1 inputs"),
+        (
+            "LabelEncoder",
+            {"keys_floats": [1.0], "values_floats": [1.0, 2.0]},
+            "each key has a value",
+        ),
+        ("LinearRegressor", {"coefficients": [1.0] * 3}, "3 coefficients for 1 rows"),
+        ("SVMRegressor", {"coefficients": [1.0], "rho": [0.0]}, "1 coefficients"),
+    ],
+)
+def test_attributes_that_do_not_fit(
+    operator: str, attrs: dict[str, Any], said: str, tmp_path: Path
+) -> None:
+    assert said in _refusal(tmp_path, (operator, _X, ["Y"], attrs))
