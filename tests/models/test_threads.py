@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -136,6 +137,59 @@ int main(void)
     return 0;
 }
 """
+
+
+# GCC 12 writes the address of `in` as 16 times that of `out` less 15 times that of the arena.
+OPAQUE = """\
+#include <altivec.h>
+typedef struct model { const unsigned char *weights; unsigned char *arena; } model;
+typedef struct given { const model *model; } given;
+static void layer(const float *in, const float *bias, unsigned char *out, int from, int to)
+{
+    for (int i = from; i < to; i++) {
+        const __vector float x = vec_xl(0, in + i * 16) + vec_xl(0, bias + i * 4);
+        vec_xst_len((__vector unsigned char)x, out + i * 4, 4);
+    }
+}
+EC_OPAQUE static void step(const void *context, int worker)
+{
+    const model *const model = ((const given *)context)->model;
+    static const int share[2][2] = {{0, 1}, {1, 2}};
+    layer((const float *)(void *)model->arena, (const float *)(const void *)model->weights,
+          model->arena + 128, share[worker][0], share[worker][1]);
+}
+int main(void)
+{
+    static _Alignas(16) unsigned char arena[136], weights[32];
+    const model model = {weights, arena};
+    const given given = {&model};
+    arena[0] = arena[64] = 1;
+    step(&given, 0);
+    step(&given, 1);
+    return arena[128] + arena[132] - 2;
+}
+"""
+
+
+def test_no_call_of_a_share_is_left_out(project: Project, tmp_path: Path) -> None:
+    """What was seen of GCC 12 for POWER10, and that shares are what it cannot happen to."""
+    code = (project.directory / "net.c").read_text()
+    shares = re.findall(r"^(.*)static void net_step_\d+\(", code, re.MULTILINE)
+    assert len(shares) > 1
+    assert set(shares) == {"EC_OPAQUE "}
+    board = available("power10-s1024")
+    meaning = code[
+        code.index("#if defined(__has_attribute)") : code.index("typedef struct net_given")
+    ]
+    (tmp_path / "opaque.c").write_text(meaning[: meaning.rindex("/*")] + OPAQUE)
+    built = compile_project(
+        tmp_path,
+        board,
+        sources=("opaque.c",),
+        out=tmp_path / "opaque",
+        extra_flags=("-O3",),
+    )
+    assert run_binary(built.path, built.board, [], cwd=tmp_path).status == 0
 
 
 @pytest.mark.parametrize("spin", [0, 1000])
