@@ -52,7 +52,8 @@ class Target:
     ``flushes_subnormals``: its vector instructions may read a subnormal number as zero of its sign
     and write zero for a subnormal result; what the scalar unit does stays exact.
     ``caches``: those of the board, by level; the rows below have none, and none of what else a
-    board states: ``clock_hz``, ``macs_per_cycle`` at its best, bytes per second out of the memory
+    board states: ``clock_hz``, ``macs_per_cycle`` at its best, vectors and broadcasts that register
+    tiles load meanwhile (``loads_per_cycle``), bytes per second out of the memory
     behind the caches (``ram_bandwidth``) and out of that of constants (``constants_bandwidth``),
     each None where the board does not say.  ``memory_cycles``: core
     cycles of an access to the memory behind them, None where the board does not say.  ``prefetch``:
@@ -79,6 +80,7 @@ class Target:
     caches: tuple[Cache, ...] = ()
     clock_hz: int | None = None
     macs_per_cycle: float | None = None
+    loads_per_cycle: float | None = None
     ram_bandwidth: float | None = None
     constants_bandwidth: float | None = None
     memory_cycles: int | None = None
@@ -126,6 +128,23 @@ class Target:
     def peak(self) -> float:
         """Float32 multiply-adds per lane and slot, at its best: more than one in a matrix unit."""
         return self.kernel(PANELS).rate
+
+    @property
+    def load_slots(self) -> float:
+        """Slots that a vector or broadcast takes to load beside multiply-adds; one where the board
+        does not say otherwise."""
+        if self.loads_per_cycle is None or self.macs_per_cycle is None:
+            return 1.0
+        return self.macs_per_cycle / (self.lanes * self.peak) / self.loads_per_cycle
+
+    def step_slots(
+        self, kernel: MicroKernel, rows: int, vectors: int, decoding: float = 0.0
+    ) -> float:
+        """Slots of a step of a register tile: its products and what decodes for them (``decoding``
+        slots), its loads, or the latency of a sum, whichever takes longest."""
+        groups = -(-rows // kernel.row_multiple)
+        products = groups * kernel.row_multiple * vectors / kernel.rate
+        return max(products + decoding, (groups + vectors) * self.load_slots, kernel.latency)
 
     @property
     def single_issue(self) -> bool:

@@ -161,6 +161,7 @@ class Board:
     cores: int | None
     clock_hz: int | None
     macs_per_cycle: float | None  # float32 multiply-adds of one core, at its best
+    loads_per_cycle: float | None  # vectors and broadcasts that register tiles load meanwhile
     fpu: str  # as -mfpu names it; "" where the architecture has one kind only
     float_abi: str  # as -mfloat-abi names it, or ""
     prefetch: bool  # whether kernels fetch ahead in software
@@ -183,6 +184,7 @@ class Board:
             row,
             clock_hz=self.clock_hz,
             macs_per_cycle=self.macs_per_cycle,
+            loads_per_cycle=self.loads_per_cycle,
             ram_bandwidth=self.ram[0].bandwidth if self.ram else None,
             constants_bandwidth=constants[0].bandwidth if constants else None,
             caches=self.caches,
@@ -294,6 +296,7 @@ def _build(path: Path, data: Data, host: Host) -> Board:
         cores=data.get("cores", host.cores if here else None),
         clock_hz=_clock(data, host if here else None),
         macs_per_cycle=data.get("macs_per_cycle"),
+        loads_per_cycle=data.get("loads_per_cycle"),
         fpu=data.get("fpu", ""),
         float_abi=data.get("float_abi", ""),
         prefetch=data.get("prefetch", False),

@@ -51,12 +51,19 @@ def _size(entry: Data) -> int:
     return int(parse(entry["size"], "size"))
 
 
+_RATES = {
+    "macs_per_cycle": "the core's best instruction does, such as 4.0",
+    "loads_per_cycle": "register tiles load, such as 1.0",
+}
+
+
 def _numbers(data: Data) -> Iterator[Problem]:
     """TOML has ``nan`` and ``inf``, which pass any bound that JSON schema knows."""
-    rate = data.get("macs_per_cycle", 1)
-    if not math.isfinite(rate):
-        hint = "write what the core's best instruction does, such as 4.0, or leave it out"
-        yield Problem("macs_per_cycle", str(rate), "must be finite", hint)
+    for name, what in _RATES.items():
+        rate = data.get(name, 1)
+        if not math.isfinite(rate):
+            hint = f"write what {what}, or leave it out"
+            yield Problem(name, str(rate), "must be finite", hint)
     if "clock" in data and parse(data["clock"], "frequency") < 1:
         rule = "a clock has at least 1Hz"
         yield Problem("clock", repr(data["clock"]), rule, "write it like '480MHz'")

@@ -26,6 +26,7 @@ _COLUMN = 40  # comments are aligned up to here
 # A line of the file: key, value as TOML, source.
 Row = tuple[str, str, str]
 
+_TILES = "measured, of the tile that loads most over packed panels"
 _ENERGY = """\
 # Energy is not measured: add what a power meter or a publication states.
 # [energy]
@@ -109,6 +110,7 @@ def _board(
         rows += [
             ("clock", _text(_frequency(measured.clock)), f"measured, vector code running{other}"),
             ("macs_per_cycle", _number(measured.macs_per_cycle), f"measured, {form}"),
+            ("loads_per_cycle", _number(measured.loads_per_cycle), _TILES),
             (
                 "prefetch",
                 "false",

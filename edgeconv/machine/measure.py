@@ -15,6 +15,7 @@ from edgeconv.machine import buffers
 from edgeconv.machine.probe import Machine
 from edgeconv.machine.programs import FORK_JOIN, Programs
 from edgeconv.progress import Share, Tell, nobody
+from edgeconv.targets import PANELS, Target
 
 SAMPLES = 7
 ROUNDS = 9  # at most; the more, the likelier one has the machine to itself
@@ -41,14 +42,16 @@ class Measured:
     programs do in the meantime can only make a machine look slower than it is.
 
     ``clock``: Hz while vector code runs.  ``macs_per_cycle``: float32 multiply-adds in ``form``, a
-    register tile such as "9x3" or "vectors" for registers alone.  ``caches``: with the numbers of
-    ``levels``, which run parallel to it, in whole cycles and bytes per cycle; ``sizes_measured``
-    when the kernel tells no sizes.  ``fork_join``: seconds to set another core to
+    register tile such as "9x3" or "vectors" for registers alone.  ``loads_per_cycle``: vectors and
+    broadcasts that a tile loads, that of the tiles which loads most.
+    ``caches``: with the numbers of ``levels``, which run parallel to it, in whole cycles and bytes
+    per cycle; ``sizes_measured`` when the kernel tells no sizes.  ``fork_join``: seconds to set another core to
     work and to wait for it; None where there is no other of the kind."""
 
     clock: float
     macs_per_cycle: float
     form: str
+    loads_per_cycle: float
     caches: tuple[Cache, ...]
     sizes_measured: bool
     levels: tuple[Level, ...]
@@ -103,6 +106,7 @@ def measure(
         clock=1 / cycle,
         macs_per_cycle=cycle / rate[form],
         form=form,
+        loads_per_cycle=max(_loads(rate, cycle, board.target)),
         caches=tuple(
             _in_cycles(cache, level, cycle)
             for cache, level in zip(caches, levels.values(), strict=True)
@@ -120,6 +124,15 @@ def measure(
 def _keep_best(best: dict[str, float], found: Mapping[str, float]) -> None:
     for name, seconds in found.items():
         best[name] = min(seconds, best.get(name, seconds))
+
+
+def _loads(rate: Mapping[str, float], cycle: float, target: Target) -> Iterator[float]:
+    """Of every register tile of packed panels, what a step loads per cycle; ``rate``: seconds of a
+    multiply-add."""
+    kernel = target.kernel(PANELS)
+    for tile in kernel.tiles:
+        step = rate[f"{tile.rows}x{tile.vectors}"] * tile.rows * tile.vectors * target.lanes
+        yield (tile.rows / kernel.row_multiple + tile.vectors) / (step / cycle)
 
 
 def _in_cycles(cache: Cache, level: Level, cycle: float) -> Cache:

@@ -24,13 +24,13 @@ def tile_of(m: int, n: int, target: Target) -> Tile:
     lanes, latency = target.lanes, target.kernel(STRIPS).latency
 
     def slots(tile: Tile) -> float:
-        """Of a step of all tiles: multiply-adds, or the latency, and loads, of which two take as
-        long; a last vector that is not full makes the kernel copy those beside it first."""
+        """Of a step of all tiles: multiply-adds, or the latency, and half of what loads take alone;
+        a last vector that is not full makes the kernel copy those beside it first."""
         total = -(-n // lanes)
         pieces, stripes = -(-m // tile.rows), -(-total // tile.vectors)
         tail = total - (stripes - 1) * tile.vectors
         each = max(m / pieces * total / stripes, latency) * pieces * stripes
-        loads = (m * stripes + total * pieces) / 2
+        loads = target.load_slots * (m * stripes + total * pieces) / 2
         return each + loads + (tail * pieces if n % lanes else 0)
 
     able = (Tile(min(tile.rows, m), tile.vectors) for tile in target.tiles)

@@ -55,6 +55,7 @@ def board_json(board: Board) -> dict[str, Any]:
         "cores": board.cores,
         "clock_hz": board.clock_hz,
         "macs_per_cycle": board.macs_per_cycle,
+        "loads_per_cycle": board.loads_per_cycle,
         "fpu": board.fpu,
         "float_abi": board.float_abi,
         "caches": [asdict(cache) for cache in board.caches],
@@ -85,6 +86,7 @@ def new_board_json(new: NewBoard) -> dict[str, Any]:
         "measured": {
             "clock_hz": measured.clock,
             "macs_per_cycle": measured.macs_per_cycle,
+            "loads_per_cycle": measured.loads_per_cycle,
             "caches": [
                 {
                     "level": cache.level,

@@ -107,7 +107,7 @@ def example(clock: float, macs: float, bandwidth: float, cycles: int, memory: Le
         Level(clock * bandwidth / c.level, cycles / clock, c.size // 2, c.size // 2)
         for c in HOST.caches
     )
-    return Measured(clock, macs, "8x3", caches, False, levels, memory, "gcc 12.2.0", 9, 7)
+    return Measured(clock, macs, "8x3", 1.25, caches, False, levels, memory, "gcc 12.2.0", 9, 7)
 
 
 @given(
@@ -130,6 +130,7 @@ def test_rendered_numbers_are_read_back(
     close = pytest.approx
     assert board.clock_hz == close(clock, rel=0.0051)
     assert board.macs_per_cycle == close(macs, rel=0.0051)
+    assert board.loads_per_cycle == 1.25
     assert [(c.size, c.line, c.latency) for c in board.caches] == [
         (32 * KIB, 64, cycles),
         (1 * MIB, 64, cycles),

@@ -65,8 +65,8 @@ def _strip_cost(
 ) -> float:
     """Slots of one strip: per step its multiply-adds and what decodes for them (``decode`` for a
     vector of filters and for a pixel), its loads or the latency."""
-    filters, pixels = vectors * decode[0], rows * decode[1]
-    step = max(rows * vectors + filters + pixels, rows + vectors, target.kernel(STRIPS).latency)
+    decoding = vectors * decode[0] + rows * decode[1]
+    step = target.step_slots(target.kernel(STRIPS), rows, vectors, decoding)
     return depth * step + 2 * rows * vectors + STRIP_OVERHEAD
 
 

@@ -135,10 +135,9 @@ def _chunk(problem: ConvProblem, target: Target, kernel: MicroKernel, rows: int,
     return -(-rows // parts)
 
 
-def _strip_cost(rows: int, vectors: int, depth: int, kernel: MicroKernel) -> float:
+def _strip_cost(rows: int, vectors: int, depth: int, kernel: MicroKernel, target: Target) -> float:
     """Slots of a strip of ``rows`` pixels: per step its products, its loads or the latency."""
-    whole = -(-rows // kernel.row_multiple) * kernel.row_multiple
-    step = max(whole * vectors / kernel.rate, whole / kernel.row_multiple + vectors, kernel.latency)
+    step = target.step_slots(kernel, rows, vectors)
     return depth * step + 2 * rows * vectors + STRIP_OVERHEAD
 
 
@@ -158,7 +157,7 @@ def _cost(problem: ConvProblem, plan: RowsPlan, target: Target, pack_slots: floa
         (int(plan.tail_vectors > 0), plan.tail_vectors, plan.tail_strips),
     ):
         for count, rows in ((cut.count, cut.wide), (cut.rest, cut.narrow)):
-            total += tiles * count * _strip_cost(rows, vectors, depth, plan.kernel)
+            total += tiles * count * _strip_cost(rows, vectors, depth, plan.kernel, target)
     once = plan.planes * plan.rows * total + _packing_cost(problem, plan, target, pack_slots)
     return problem.batch * problem.groups * once
 

@@ -78,27 +78,21 @@ def smaller_tiles(problem: ConvProblem, kernel: MicroKernel, lanes: int) -> Iter
         yield Tile(rows, 1)
 
 
-def _product_slots(rows: int, vectors: int, kernel: MicroKernel) -> float:
-    """Slots of one outer product: multiply-adds, loads, or the latency."""
-    loads = vectors + rows / kernel.row_multiple
-    return max(rows * vectors / kernel.rate, loads, kernel.latency)
-
-
 def _compute_cost(
-    problem: ConvProblem, kernel: MicroKernel, lanes: int, tile: Tile, sets: int
+    problem: ConvProblem, target: Target, kernel: MicroKernel, tile: Tile, sets: int
 ) -> float:
     """Slots of all micro-kernel calls of one group of one image, ``sets`` of channels in turn.
 
     Every set but the first reads the sums so far, every one writes them.
     """
     depth = problem.group_in_c * math.prod(problem.kernel)
-    whole, tail = divmod(-(-math.prod(problem.out_size) // lanes), tile.vectors)
+    whole, tail = divmod(-(-math.prod(problem.out_size) // target.lanes), tile.vectors)
     full, left = divmod(problem.group_out_c, tile.rows)
     total = 0.0
     for rows, tiles_of in ((tile.rows, full), (_round_up(left, kernel.row_multiple), bool(left))):
         for vectors, panels in ((tile.vectors, whole), (tail, bool(tail))):
             each = sets * (2 * rows * vectors + BLOCK_OVERHEAD) - rows * vectors
-            total += tiles_of * panels * (depth * _product_slots(rows, vectors, kernel) + each)
+            total += tiles_of * panels * (depth * target.step_slots(kernel, rows, vectors) + each)
     return total
 
 
@@ -229,7 +223,7 @@ def plan_of(
     problem: ConvProblem, target: Target, kernel: MicroKernel, tile: Tile, slicing: Slicing
 ) -> SconvPlan:
     """The plan with this micro-kernel, tile and slicing."""
-    cost = _compute_cost(problem, kernel, target.lanes, tile, slicing.channel_sets)
+    cost = _compute_cost(problem, target, kernel, tile, slicing.channel_sets)
     cost += _packing_cost(problem, target, slicing) + decoding_cost(problem, target, slicing)
     return SconvPlan(
         kernel=kernel,

@@ -1,0 +1,89 @@
+"""Register tiles by what a core loads beside its multiply-adds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from edgeconv.algorithms.direct.plan import make_plan as direct_plan
+from edgeconv.algorithms.problem import ConvProblem
+from edgeconv.algorithms.sconv.plan import make_plan as sconv_plan
+from edgeconv.ir.layout import blocked
+from edgeconv.ops.matmul import tile_of
+from edgeconv.targets import PANELS, STRIPS, TARGETS, Target
+
+AVX512 = TARGETS["avx512"]
+
+
+def core(macs: float | None, loads: float | None, target: Target = AVX512) -> Target:
+    """A core of so many float32 multiply-adds and loads per cycle."""
+    return replace(target, macs_per_cycle=macs, loads_per_cycle=loads)
+
+
+@pytest.mark.parametrize(
+    ("macs", "loads", "slots"),
+    [
+        (None, None, 1),
+        (32.0, None, 1),
+        (None, 1.0, 1),
+        (32.0, 2.0, 1),
+        (32.0, 1.0, 2),
+        (16.0, 2.0, 0.5),
+    ],
+)
+def test_slots_of_a_load(macs: float | None, loads: float | None, slots: float) -> None:
+    assert core(macs, loads).load_slots == slots
+
+
+def test_a_step_takes_the_longest_of_products_loads_and_latency() -> None:
+    for target, products in ((core(16.0, 1.0), 28), (core(32.0, 1.0), 32)):
+        assert target.step_slots(target.kernel(STRIPS), 14, 2) == products
+        assert target.step_slots(target.kernel(STRIPS), 9, 3) == 27
+        assert target.step_slots(target.kernel(STRIPS), 9, 3, decoding=6) == 33
+        assert target.step_slots(target.kernel(STRIPS), 1, 1) == target.kernel(STRIPS).latency
+
+
+def test_filters_that_are_loaded_four_at_a_time() -> None:
+    neon = core(8.0, 1.0, TARGETS["neon"])
+    panels = neon.kernel(PANELS)
+    assert (panels.row_multiple, neon.load_slots) == (4, 2)
+    assert neon.step_slots(panels, 6, 1) == neon.step_slots(panels, 8, 1) == 8
+    assert neon.step_slots(panels, 16, 5) == 80  # 9 loads
+    assert neon.step_slots(panels, 4, 9) == 36  # 10 loads
+
+
+def balanced(rows: int, vectors: int) -> bool:
+    """Whether two loads take less than the products."""
+    return rows * vectors >= 2 * (rows + vectors)
+
+
+def test_every_algorithm_takes_tiles_that_load_little() -> None:
+    """With two multiply-adds to a load the widest tiles wait for loads."""
+    problem = ConvProblem(
+        batch=1,
+        in_c=64,
+        out_c=96,
+        groups=1,
+        in_size=(1, 56, 56),
+        out_size=(1, 56, 56),
+        kernel=(1, 3, 3),
+        strides=(1, 1, 1),
+        dilations=(1, 1, 1),
+        pads=(0, 1, 1),
+        in_layout=blocked(16),
+        out_layout=blocked(16),
+    )
+
+    def taken(target: Target) -> list[tuple[int, int]]:
+        direct, packed = direct_plan(problem, target), sconv_plan(problem, target)
+        tile = tile_of(224, 96, target)
+        return [
+            (direct.largest_rows, direct.vectors),
+            (packed.slicing.n_f, packed.vectors),
+            (tile.rows, tile.vectors),
+        ]
+
+    few = taken(core(32.0, 1.0))
+    assert all(balanced(*each) for each in few), few
+    assert few != taken(core(32.0, 2.0))
