@@ -137,7 +137,7 @@ class Target:
             return 1.0
         return self.macs_per_cycle / (self.lanes * self.peak) / self.loads_per_cycle
 
-    def step_slots(
+    def tile_slots(
         self, kernel: MicroKernel, rows: int, vectors: int, decoding: float = 0.0
     ) -> float:
         """Slots of a step of a register tile: its products and what decodes for them (``decoding``

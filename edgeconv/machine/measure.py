@@ -45,8 +45,8 @@ class Measured:
     register tile such as "9x3" or "vectors" for registers alone.  ``loads_per_cycle``: vectors and
     broadcasts that a tile loads, that of the tiles which loads most.
     ``caches``: with the numbers of ``levels``, which run parallel to it, in whole cycles and bytes
-    per cycle; ``sizes_measured`` when the kernel tells no sizes.  ``fork_join``: seconds to set another core to
-    work and to wait for it; None where there is no other of the kind."""
+    per cycle; ``sizes_measured`` when the kernel tells no sizes.  ``fork_join``: seconds to set
+    another core to work and to wait for it; None where there is no other of the kind."""
 
     clock: float
     macs_per_cycle: float

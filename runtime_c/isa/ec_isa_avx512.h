@@ -55,6 +55,8 @@ EC_INLINE ec_vec ec_exp2i(ec_vec n)
     const __m512i biased = _mm512_castps_si512(_mm512_add_ps(n, _mm512_set1_ps(12583039.0f)));
     return _mm512_castsi512_ps(_mm512_slli_epi32(biased, 23));
 }
+#define EC_SCALE /* see ec_exp.h */
+EC_INLINE ec_vec ec_scale(ec_vec a, ec_vec n) { return _mm512_scalef_ps(a, n); }
 EC_INLINE ec_vec ec_exponent(ec_vec a)
 {
     const __m512i biased = _mm512_srli_epi32(_mm512_castps_si512(a), 23);

@@ -11,17 +11,34 @@ EC_INLINE ec_vec ec_exp_reduce(ec_vec x, ec_vec *n)
     return ec_fma(*n, ec_set1(2.12194440e-4f), ec_fma(*n, ec_set1(-0.693359375f), x));
 }
 
-/* 2^n exp(r), exp(r) by its Taylor polynomial of degree 7. */
+#ifndef EC_SCALE /* no instruction of the ISA does it */
+/* a 2^n for a whole n: by two factors of about 2^(n/2), as 2^n alone may leave the range of the
+   exponent. */
+EC_INLINE ec_vec ec_scale(ec_vec a, ec_vec n)
+{
+    const ec_vec half = ec_round(ec_mul(n, ec_set1(0.5f)));
+    return ec_mul(ec_mul(a, ec_exp2i(half)), ec_exp2i(ec_sub(n, half)));
+}
+#endif
+
+/* Of -104 <= x <= 89: 2^n exp(r), exp(r) by the polynomial 1 + r + c r^2 ... of degree 6 that is
+   nearest to it for |r| <= ln(2) / 2, relative error 3.7e-9. */
+EC_INLINE ec_vec ec_exp_within(ec_vec x)
+{
+    static const float c[] = {0.001381454f, 0.008368745f, 0.04166839f, 0.16666521f,
+                              0.49999994f,  1.0f,         1.0f};
+    ec_vec n;
+    const ec_vec r = ec_exp_reduce(x, &n);
+    return ec_scale(ec_poly(r, c, 7), n);
+}
 EC_MATH ec_vec ec_exp(ec_vec x)
 {
-    static const float c[] = {1.0f / 5040, 1.0f / 720, 1.0f / 120, 1.0f / 24,
-                              1.0f / 6,    0.5f,       1.0f,       1.0f};
-    ec_vec n;
-    const ec_vec clipped = ec_min(ec_max(x, ec_set1(-104.0f)), ec_set1(89.0f));
-    const ec_vec r = ec_exp_reduce(clipped, &n);
-    /* two factors of about 2^(n/2): 2^n alone may leave the range of the exponent */
-    const ec_vec half = ec_round(ec_mul(n, ec_set1(0.5f)));
-    return ec_mul(ec_mul(ec_poly(r, c, 8), ec_exp2i(half)), ec_exp2i(ec_sub(n, half)));
+    return ec_exp_within(ec_min(ec_max(x, ec_set1(-104.0f)), ec_set1(89.0f)));
+}
+/* exp(-|x|) */
+EC_MATH ec_vec ec_exp_falling(ec_vec x)
+{
+    return ec_exp_within(ec_max(ec_copysign(x, ec_set1(-1.0f)), ec_set1(-104.0f)));
 }
 
 #endif

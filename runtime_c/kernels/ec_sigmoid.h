@@ -6,7 +6,7 @@
 EC_MATH ec_vec ec_sigmoid(ec_vec x)
 {
     const ec_vec one = ec_set1(1.0f);
-    const ec_vec z = ec_exp(ec_sub(ec_set1(0.0f), ec_abs(x)));
+    const ec_vec z = ec_exp_falling(x);
     return ec_div(ec_select_lt(x, ec_set1(0.0f), z, one), ec_add(one, z));
 }
 

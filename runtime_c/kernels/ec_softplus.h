@@ -6,7 +6,7 @@
 EC_MATH ec_vec ec_softplus(ec_vec x)
 {
     const ec_vec one = ec_set1(1.0f);
-    const ec_vec z = ec_exp(ec_sub(ec_set1(0.0f), ec_abs(x)));
+    const ec_vec z = ec_exp_falling(x);
     const ec_vec u = ec_add(one, z);
     const ec_vec lost = ec_sub(z, ec_sub(u, one));
     return ec_add(ec_max(x, ec_set1(0.0f)), ec_add(ec_log(u), ec_div(lost, u)));

@@ -38,19 +38,19 @@ def test_slots_of_a_load(macs: float | None, loads: float | None, slots: float) 
 
 def test_a_step_takes_the_longest_of_products_loads_and_latency() -> None:
     for target, products in ((core(16.0, 1.0), 28), (core(32.0, 1.0), 32)):
-        assert target.step_slots(target.kernel(STRIPS), 14, 2) == products
-        assert target.step_slots(target.kernel(STRIPS), 9, 3) == 27
-        assert target.step_slots(target.kernel(STRIPS), 9, 3, decoding=6) == 33
-        assert target.step_slots(target.kernel(STRIPS), 1, 1) == target.kernel(STRIPS).latency
+        assert target.tile_slots(target.kernel(STRIPS), 14, 2) == products
+        assert target.tile_slots(target.kernel(STRIPS), 9, 3) == 27
+        assert target.tile_slots(target.kernel(STRIPS), 9, 3, decoding=6) == 33
+        assert target.tile_slots(target.kernel(STRIPS), 1, 1) == target.kernel(STRIPS).latency
 
 
 def test_filters_that_are_loaded_four_at_a_time() -> None:
     neon = core(8.0, 1.0, TARGETS["neon"])
     panels = neon.kernel(PANELS)
     assert (panels.row_multiple, neon.load_slots) == (4, 2)
-    assert neon.step_slots(panels, 6, 1) == neon.step_slots(panels, 8, 1) == 8
-    assert neon.step_slots(panels, 16, 5) == 80  # 9 loads
-    assert neon.step_slots(panels, 4, 9) == 36  # 10 loads
+    assert neon.tile_slots(panels, 6, 1) == neon.tile_slots(panels, 8, 1) == 8
+    assert neon.tile_slots(panels, 16, 5) == 80  # 9 loads
+    assert neon.tile_slots(panels, 4, 9) == 36  # 10 loads
 
 
 def balanced(rows: int, vectors: int) -> bool:

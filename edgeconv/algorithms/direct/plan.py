@@ -66,7 +66,7 @@ def _strip_cost(
     """Slots of one strip: per step its multiply-adds and what decodes for them (``decode`` for a
     vector of filters and for a pixel), its loads or the latency."""
     decoding = vectors * decode[0] + rows * decode[1]
-    step = target.step_slots(target.kernel(STRIPS), rows, vectors, decoding)
+    step = target.tile_slots(target.kernel(STRIPS), rows, vectors, decoding)
     return depth * step + 2 * rows * vectors + STRIP_OVERHEAD
 
 

@@ -125,7 +125,7 @@ def _vectors(problem: ConvProblem, target: Target, row: MicroKernel) -> ConvCand
         rows = min(tile.rows, padded(pixels, row.row_multiple))
         vectors = min(tile.vectors, total)
         last = total % vectors
-        step = target.step_slots(row, rows, vectors)
+        step = target.tile_slots(row, rows, vectors)
         tiles = total // vectors + (last > 0)
         cost = -(-pixels // rows) * tiles * (numbers / row.k * step + 40)
         plans.append((cost, Int16Plan("convolve_rows", numbers, chunk, row, rows, vectors, last)))

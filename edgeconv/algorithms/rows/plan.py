@@ -137,7 +137,7 @@ def _chunk(problem: ConvProblem, target: Target, kernel: MicroKernel, rows: int,
 
 def _strip_cost(rows: int, vectors: int, depth: int, kernel: MicroKernel, target: Target) -> float:
     """Slots of a strip of ``rows`` pixels: per step its products, its loads or the latency."""
-    step = target.step_slots(kernel, rows, vectors)
+    step = target.tile_slots(kernel, rows, vectors)
     return depth * step + 2 * rows * vectors + STRIP_OVERHEAD
 
 

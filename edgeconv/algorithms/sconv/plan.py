@@ -92,7 +92,7 @@ def _compute_cost(
     for rows, tiles_of in ((tile.rows, full), (_round_up(left, kernel.row_multiple), bool(left))):
         for vectors, panels in ((tile.vectors, whole), (tail, bool(tail))):
             each = sets * (2 * rows * vectors + BLOCK_OVERHEAD) - rows * vectors
-            total += tiles_of * panels * (depth * target.step_slots(kernel, rows, vectors) + each)
+            total += tiles_of * panels * (depth * target.tile_slots(kernel, rows, vectors) + each)
     return total
 
 

@@ -240,7 +240,7 @@ def cost(problem: ConvProblem, plan: WinogradPlan, target: Target) -> float:
     lanes, kernel, form = target.lanes, plan.kernel, plan.form
     total = -(-problem.out_c // lanes)
     step = {
-        vectors: target.step_slots(kernel, plan.rows, vectors)
+        vectors: target.tile_slots(kernel, plan.rows, vectors)
         for vectors in (plan.vectors, total % plan.vectors)
     }
     strips, pieces = plan.strips, plan.strip // plan.rows

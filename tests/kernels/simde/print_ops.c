@@ -42,6 +42,8 @@ static void put_numbers(const float *p)
     const ec_vec a = ec_load(p), b = ec_load(p + 1);
     put(ec_fma(a, b, ec_set1(0.5f)));
     put(ec_exp2i(ec_round(a)));
+    put(ec_scale(b, ec_round(a)));
+    put(ec_scale(b, ec_set1(-140.0f))); /* below the normal range */
     put_float(ec_reduce_add(a));
     put_float(ec_reduce_max(a));
     put_float(ec_reduce_min(a));
