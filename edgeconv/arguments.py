@@ -14,6 +14,8 @@ Value = TypeVar("Value")
 DEFAULT_RUNS = 20  # of `bench`
 DEFAULT_TOLERANCE = 1e-4  # of `verify`: largest error over largest output
 STRATEGIES = ("narrowing", "model", "genetic", "random")  # of `tune`
+_NONE = "none"
+NOTHING = (-1,)  # the shape that is stated of a sequence or an optional that holds nothing
 NEAREST, TRUNCATE = ROUNDINGS = ("nearest", "truncate")  # of stored numbers
 
 
@@ -30,11 +32,18 @@ def pair(got: str) -> tuple[str, str]:
 
 
 def shape(got: str) -> tuple[str, tuple[int, ...]]:
-    """``NAME=1x3x224x224``."""
+    """``NAME=1x3x224x224``; ``NAME=none`` of a sequence or an optional that holds nothing."""
     name, dims = pair(got)
+    if dims == _NONE:
+        return name, NOTHING
     if not all(dim.isascii() and dim.isdigit() for dim in dims.split("x")):
         raise _invalid(got, "a shape reads NAME=1x3x224x224")
     return name, tuple(int(dim) for dim in dims.split("x"))
+
+
+def shape_word(shape: Iterable[int]) -> str:
+    """What `shape` reads behind the name."""
+    return _NONE if tuple(shape) == NOTHING else "x".join(map(str, shape))
 
 
 def named(option: str, pairs: Iterable[tuple[str, Value]]) -> dict[str, Value]:

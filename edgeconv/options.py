@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from edgeconv import limits
-from edgeconv.arguments import NEAREST, TRUNCATE
+from edgeconv.arguments import NEAREST, TRUNCATE, shape_word
 from edgeconv.budget.tables import Objective
 from edgeconv.codegen.c_names import prefix as c_prefix
 from edgeconv.errors import UsageError
@@ -108,7 +108,7 @@ class CompileOptions:
         for old, new in sorted(self.renames.items()):
             yield from ("--rename", f"{old}={new}")
         for name, shape in sorted(self.input_shapes.items()):
-            yield from ("--input-shape", f"{name}={'x'.join(map(str, shape))}")
+            yield from ("--input-shape", f"{name}={shape_word(shape)}")
         for layer, algorithm in sorted(self.algorithms.items()):
             yield from ("--algorithm", f"{layer}={algorithm}")
         for layer, form in sorted(self.storage.items()):

@@ -2,7 +2,8 @@
 
 Bodies are written out as often as they run.  How often must be known, or bounded: where the
 condition of a Loop of a known trip count is computed at run time, what it carries is kept from
-then on (`Where`); both branches of such an If are computed, and one of them chosen.
+then on (`Where`); a Loop of which the model states the shape of what it collects runs as often as
+that says; both branches of such an If are computed, and one of them chosen.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from edgeconv import limits
 from edgeconv.frontend import inlining
 from edgeconv.frontend.definitions import DEFINED_IN
 from edgeconv.frontend.problems import Problems
+from edgeconv.frontend.sequences import Sequences
 from edgeconv.frontend.values import static_shape
 from edgeconv.frontend.visit import Scope, Visit
 from edgeconv.frontend.weights import Values, Weights
@@ -55,6 +57,11 @@ class Walking(Protocol):
     def prefix_of(self, visit: Visit) -> str: ...
 
     def refuse(self, visit: Visit, reason: str) -> None: ...
+
+    def stated(self, name: str) -> onnx.TypeProto | None: ...
+
+    @property
+    def sequences(self) -> Sequences: ...
 
 
 class _RefusedError(Exception):
@@ -98,10 +105,28 @@ class ControlFlow:
             self._body(visit, branches[f"{which}_branch"], (), f"{prefix}/{which}")
             for which in ("then", "else")
         ]
-        for pair in zip(*both, strict=True):
-            self._same(pair, f"{_AT_RUN_TIME}, and its branches have results")
+        pairs = [self._alike(pair) for pair in zip(*both, strict=True)]
         scalar = self._scalar(visit, name)
-        self._write(visit, [("Where", (scalar, *pair)) for pair in zip(*both, strict=True)])
+        held = self._walk.sequences.elements
+        for pair, parts, output in zip(
+            zip(*both, strict=True), pairs, visit.node.output, strict=True
+        ):
+            if pair[0] in held:
+                chosen = (self._made(visit, "Where", scalar, *part) for part in parts)
+                held[output] = tuple(chosen)
+            elif output:
+                self._nodes(visit, [("Where", (scalar, *parts[0]), output, {})])
+
+    def _alike(self, pair: Sequence[str]) -> list[tuple[str, ...]]:
+        """Results of two branches, tensor by tensor where they are sequences: of equal shapes."""
+        held = self._walk.sequences.elements
+        each = [held.get(name, (name,)) for name in pair]
+        if len({(name in held, len(names)) for name, names in zip(pair, each, strict=True)}) > 1:
+            raise _RefusedError(f"{_AT_RUN_TIME}, and its branches have sequences that differ")
+        parts = list(zip(*each, strict=True))
+        for part in parts:
+            self._same(part, f"{_AT_RUN_TIME}, and its branches have results")
+        return parts
 
     def _branch(self, visit: Visit, graph: onnx.GraphProto) -> None:
         """The one that is known to be taken: its own nodes are what is refused of it."""
@@ -151,10 +176,14 @@ class ControlFlow:
         trips, condition, *states = node.input
         known = self._walk.constant(trips) if trips else None
         most = None if known is None else max(int(known.reshape(-1)[0]), 0)
-        if trips and known is None:
-            raise _RefusedError("its trip count is computed at run time")
         prefix = self._walk.prefix_of(visit)
         active = condition  # "": as long as there are trips
+        goes = self._walk.constant(condition) if condition else np.True_
+        stated = None if most is not None and goes is not None else self._stated_trips(visit)
+        if stated is not None:
+            most, active = stated, ""
+        elif trips and known is None:
+            raise _RefusedError("its trip count is computed at run time")
         kept: list[list[str]] = []
         while most is None or len(kept) < most:
             goes_on = self._walk.constant(active) if active else np.True_
@@ -173,10 +202,20 @@ class ControlFlow:
                     raise _RefusedError(f"{_AT_RUN_TIME}, and so is the size of what it collects")
                 made = self._chosen(visit, active, made, states)
                 after = self._and(visit, active, after)
-            active, states = after, made
+            active, states = after if stated is None else "", made
             kept.append(scanned)
         count = len(node.output) - len(states)
         self._finish(visit, states, kept, [0] * count, [0] * count)
+
+    def _stated_trips(self, visit: Visit) -> int | None:
+        """How often a Loop runs, where the model states the shape of what it collects."""
+        states = len(visit.node.input) - 2
+        for name in filter(None, visit.node.output[states:]):
+            kind = self._walk.stated(name)
+            shape = static_shape(kind) if kind is not None else None
+            if shape:
+                return shape[0]
+        return None
 
     def _held(self, visit: Visit, trips: int) -> None:
         where = f"node {visit.name!r} ({visit.node.op_type})"

@@ -9,10 +9,11 @@ from pathlib import Path
 from types import MappingProxyType
 
 import onnx
+from onnx import helper
 
 from edgeconv.element_types import is_element_type
 from edgeconv.errors import EdgeconvError
-from edgeconv.frontend import cut, model_file, rejections
+from edgeconv.frontend import cut, model_file, rejections, structured
 from edgeconv.frontend.audit import audit
 from edgeconv.frontend.cut import WHOLE, Cut
 from edgeconv.frontend.input_shapes import fix_shapes
@@ -59,22 +60,22 @@ def load(
     digest = model_file.digest(weights.files())
     cut.apply(file.model, cut_at, _types_inside(file, weights, opsets, input_shapes, cut_at.inputs))
     graph = file.model.graph
-    outputs = [value.name for value in graph.output]
-    if not outputs:
+    named = [value.name for value in graph.output]
+    if not named:
         raise _invalid(path, "no outputs", "a model must have an output")
     walk, inputs, notes = _begun(file, weights, input_shapes)
-    missing = [name for name in outputs if name not in value_names(graph)]
+    missing = [name for name in named if name not in value_names(graph)]
     if missing:
         raise _invalid(path, f"output {missing[0]!r}", "no node writes it")
-    walk.run(graph.node, Scope(opsets), outputs)
+    walk.run(graph.node, Scope(opsets), named)
+    outputs = _tensors(path, walk, named, opsets)
     for name in outputs:
         constant = walk.constant(name)
         if constant is not None and not is_element_type(constant.dtype.name):
             walk.problems.output(constant.dtype.name, name)
         if name in walk.rounded:
             walk.problems.sums(name)
-    walk.problems.check(path, lambda: _where_to_cut(walk, inputs, outputs))
-    _check_tensors(path, walk, outputs)
+    walk.problems.check(path, lambda: _where_to_cut(walk, inputs, named))
     notes = [*said, *notes, *walk.dequantised.notes]
     return _finished(path, walk, inputs, outputs, notes, digest)
 
@@ -91,11 +92,11 @@ def _begun(
     for sparse in graph.sparse_initializer:
         walk.define(sparse.values.name, weights.dense(sparse))
     inputs = [value for value in graph.input if value.name not in walk.tensors]
-    others = [value.name for value in inputs if not value.type.HasField("tensor_type")]
-    if others:
-        got = f"input {others[0]!r}, which is no tensor"
-        raise _invalid(file.path, got, "inputs must be tensors")
-    shapes, notes = fix_shapes(inputs, input_shapes, file.path)
+    held = structured.given(inputs, input_shapes, value_names(graph), file.path)
+    walk.sequences.elements |= held.sequences
+    walk.sequences.absent |= held.absent
+    inputs = held.tensors
+    shapes, notes = fix_shapes(inputs, held.shapes, file.path)
     for value in inputs:
         kind = onnx.TypeProto()
         kind.CopyFrom(value.type)
@@ -137,7 +138,9 @@ def _types_inside(
     if not asked:
         return {}
     try:
-        given = {name: shape for name, shape in input_shapes.items() if name in own}
+        given = {
+            name: shape for name, shape in input_shapes.items() if name in own or name not in wanted
+        }
         walk, _, _ = _begun(file, weights, given)
         walk.run(file.model.graph.node, Scope(opsets), asked)
     except EdgeconvError:  # of what the part need not have
@@ -146,16 +149,24 @@ def _types_inside(
     return {name: kind for name, kind in kinds.items() if kind is not None}
 
 
-def _check_tensors(path: Path, walk: Walk, outputs: Sequence[str]) -> None:
-    """EdgeconvError for an output that is a sequence."""
-    if several := [name for name in outputs if name in walk.sequences.elements]:
-        raise EdgeconvError(
-            "the model cannot be compiled",
-            where=str(path),
-            got=f"output {several[0]!r}, which is a sequence",
-            rule="outputs are tensors",
-            hint="name those before it with --output",
-        )
+def _tensors(path: Path, walk: Walk, names: Sequence[str], opsets: Mapping[str, int]) -> list[str]:
+    """The outputs of the program: of a sequence the tensors that it holds."""
+    found: list[str] = []
+    for name in names:
+        if name in walk.sequences.absent:
+            raise _invalid(path, f"output {name!r}, which holds nothing", "outputs are tensors")
+        held = walk.sequences.elements.get(name)
+        if held is None or walk.problems:
+            found.append(name)
+            continue
+        copies = [walk.fresh(structured.element(name, i)) for i in range(len(held))]
+        pairs = zip(held, copies, strict=True)
+        nodes = [helper.make_node("Identity", [each], [copy], copy) for each, copy in pairs]
+        walk.run(nodes, Scope(opsets, origin=name), copies)
+        found += copies
+    if not found:
+        raise _invalid(path, "outputs that hold nothing", "a program has a result")
+    return found
 
 
 def _invalid(path: Path, got: str, rule: str) -> EdgeconvError:

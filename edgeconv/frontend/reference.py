@@ -15,7 +15,7 @@ from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
 from edgeconv.errors import EdgeconvError
-from edgeconv.frontend import cut, model_file
+from edgeconv.frontend import cut, model_file, structured
 from edgeconv.frontend.cut import WHOLE, Cut
 from edgeconv.frontend.defined import define, show_reals
 from edgeconv.frontend.own_bytes import SELF
@@ -65,7 +65,8 @@ def reference_outputs(
     show_reals(file.model.graph, Weights(file))
     known = {name for node in file.model.graph.node for name in node.output}
     known |= {value.name for value in file.model.graph.output}
-    names = [value.name for value in file.model.graph.output] if wanted is None else wanted
+    outputs = [value.name for value in file.model.graph.output]
+    names = outputs if wanted is None else structured.asked(file.model.graph, wanted)
     names = list(dict.fromkeys(name for name in names if name in known))
     return _run(file, inputs, names, cut_at)
 
@@ -192,8 +193,9 @@ def _onnxruntime(
     engine = f"ONNX Runtime {onnxruntime.__version__}"
 
     def run(feeds: Mapping[str, Values]) -> ReferenceRun:
-        values = session.run(list(names), _as_read(feeds, model.graph))
-        return ReferenceRun(dict(zip(names, values, strict=True)), engine)
+        given = structured.fed(model.graph, _as_read(feeds, model.graph))
+        values = session.run(list(names), given)
+        return ReferenceRun(structured.told(names, values), engine)
 
     return run
 
@@ -213,9 +215,10 @@ def _onnx_reference(
     evaluator = ReferenceEvaluator(model)
 
     def run(feeds: Mapping[str, Values]) -> ReferenceRun:
-        found: Any = evaluator.run(None, _as_read(feeds, model.graph), intermediate=True)
-        values = {name: np.asarray(found[name]) for name in names}
-        return ReferenceRun(values, f"onnx.reference {onnx.__version__}")
+        given = structured.fed(model.graph, _as_read(feeds, model.graph))
+        found: Any = evaluator.run(None, given, intermediate=True)
+        made = [v if isinstance(v, list) else np.asarray(v) for v in map(found.get, names)]
+        return ReferenceRun(structured.told(names, made), f"onnx.reference {onnx.__version__}")
 
     return run
 
@@ -266,7 +269,7 @@ def _as_read(inputs: Mapping[str, Values], graph: onnx.GraphProto) -> dict[str, 
 def _fix_inputs(graph: onnx.GraphProto, inputs: Mapping[str, Values], cut_at: Cut) -> None:
     """Give the inputs the shapes of the arrays, and drop what the model derived from others."""
     for value in graph.input:
-        if value.name in inputs:
+        if value.name in inputs and value.type.HasField("tensor_type"):
             if value.name in cut_at.inputs:  # of which the model may not state the type
                 kind = helper.np_dtype_to_tensor_dtype(inputs[value.name].dtype)
                 value.type.tensor_type.elem_type = kind
@@ -277,4 +280,5 @@ def _fix_inputs(graph: onnx.GraphProto, inputs: Mapping[str, Values], cut_at: Cu
             )
     del graph.value_info[:]
     for value in graph.output:
-        value.type.tensor_type.ClearField("shape")
+        if value.type.HasField("tensor_type"):
+            value.type.tensor_type.ClearField("shape")

@@ -1,4 +1,5 @@
-"""Sequences of tensors whose number is known: lists of names, of which no trace is left."""
+"""Sequences of tensors whose number is known, and optionals of which it is known whether they hold
+something: names, of which no trace is left."""
 
 from __future__ import annotations
 
@@ -41,11 +42,13 @@ class _RefusedError(Exception):
 
 
 class Sequences:
-    """Those of one model; ``elements``: by the name of a sequence the names of its tensors."""
+    """Those of one model.  ``elements``: by the name of a sequence the names of its tensors;
+    ``absent``: optionals that hold nothing.  Others are what they hold."""
 
     def __init__(self, walk: Walking) -> None:
         self._walk = walk
         self.elements: dict[str, tuple[str, ...]] = {}
+        self.absent: set[str] = set()
         self._ways = {
             "SequenceEmpty": self._keep,
             "SequenceConstruct": self._keep,
@@ -55,6 +58,9 @@ class Sequences:
             "SequenceLength": self._length,
             "ConcatFromSequence": self._concat,
             "SplitToSequence": self._split,
+            "Optional": self._optional,
+            "OptionalGetElement": self._held,
+            "OptionalHasElement": self._has,
         }
 
     def take(self, visit: Visit) -> bool:
@@ -62,8 +68,8 @@ class Sequences:
         node = visit.node
         if node.domain not in ("", "ai.onnx"):
             return False
-        if node.op_type == "Identity" and node.input[0] in self.elements:
-            self.elements[node.output[0]] = self.elements[node.input[0]]
+        if node.op_type == "Identity" and node.input[0] in self.names():
+            self._pass_on(visit, node.input[0])
             return True
         way = self._ways.get(node.op_type)
         if way is None:
@@ -73,6 +79,57 @@ class Sequences:
         except _RefusedError as error:
             self._walk.refuse(visit, str(error))
         return True
+
+    def names(self) -> set[str]:
+        """Of all that is no tensor."""
+        return self.absent.union(self.elements)
+
+    def type_of(self, name: str) -> onnx.TypeProto | None:
+        """Of a sequence: its elements may differ in shape, but not in type, not known where
+        there are none.  None of tensors."""
+        if name not in self.names():
+            return None
+        kind = onnx.TypeProto()
+        inner = kind.sequence_type.elem_type.tensor_type
+        for first in self.elements.get(name, ())[:1]:
+            known = self._element_type(first)
+            inner.elem_type = known.tensor_type.elem_type if known else 0
+        inner.SetInParent()
+        return kind
+
+    def _element_type(self, name: str) -> onnx.TypeProto | None:
+        value = self._walk.constant(name)
+        if value is None:
+            return self._walk.type_of(name)
+        elem = helper.np_dtype_to_tensor_dtype(value.dtype)
+        return helper.make_tensor_type_proto(elem, value.shape)
+
+    def _pass_on(self, visit: Visit, name: str) -> None:
+        """The same under the name of the node's output."""
+        output = visit.node.output[0]
+        if name in self.absent:
+            self.absent.add(output)
+        elif name in self.elements:
+            self.elements[output] = self.elements[name]
+        else:
+            self._write(visit, "Identity", (name,), output)
+
+    def _optional(self, visit: Visit) -> None:
+        given = [name for name in visit.node.input if name]
+        if given:
+            self._pass_on(visit, given[0])
+        else:
+            self.absent.add(visit.node.output[0])
+
+    def _held(self, visit: Visit) -> None:
+        if visit.node.input[0] in self.absent:
+            raise visit.invalid("an optional that holds nothing", "what it holds is asked for")
+        self._pass_on(visit, visit.node.input[0])
+
+    def _has(self, visit: Visit) -> None:
+        given = [name for name in visit.node.input if name]
+        has = bool(given) and given[0] not in self.absent
+        self._walk.define(visit.node.output[0], np.asarray(has))
 
     def _keep(self, visit: Visit) -> None:
         self.elements[visit.node.output[0]] = tuple(visit.node.input)

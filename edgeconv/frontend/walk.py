@@ -57,8 +57,8 @@ class Walk(Values):
         super().__init__(reserved)
         self.nodes: list[Node] = []
         self._weights = weights
-        self._control_flow = ControlFlow(self, weights)
         self.sequences = Sequences(self)
+        self._control_flow = ControlFlow(self, weights)
         self._stated = dict(stated)
         self._functions = {function_key(f): f for f in functions}
         self._names: set[str] = set()
@@ -73,7 +73,7 @@ class Walk(Values):
     def run(self, nodes: Sequence[onnx.NodeProto], scope: Scope, outputs: Collection[str]) -> None:
         """Import those of ``nodes`` that ``outputs`` depend on."""
         self._written = limits.held("model-nodes", self._written + len(nodes), "the model")
-        known = {*self.tensors, *self._types, *self._unknown, *self.sequences.elements}
+        known = {*self.tensors, *self._types, *self._unknown, *self.sequences.names()}
         nodes = ordered(nodes, known)
         self._stated = before(nodes, self._stated, lambda name: self._shape(name) == ())
         live = live_values(nodes, outputs)
@@ -119,8 +119,8 @@ class Walk(Values):
             why = "not supported" if visit.schema else "unknown to ONNX in this opset"
             self.refuse(visit, visit.said() or why)
         for name in visit.node.output:
-            held = name in self.sequences.elements
-            if name in visit.live and not held and not self._is_known(name):
+            held = self._is_known(name) or name in self.sequences.names()
+            if name in visit.live and not held:
                 self.refuse(visit, f"nothing in its definition writes its output {name}")
 
     def _check(self, visit: Visit) -> None:
@@ -150,6 +150,14 @@ class Walk(Values):
             else:
                 self._unknown.add(name)
 
+    def stated(self, name: str) -> onnx.TypeProto | None:
+        """The type that the model itself states of a value."""
+        return self._stated.get(name)
+
+    def _kind_of(self, name: str) -> onnx.TypeProto:
+        """The type of a value that may be a sequence."""
+        return self.sequences.type_of(name) or self._type(name)
+
     def _infer(self, visit: Visit, schema: onnx.defs.OpSchema) -> dict[str, onnx.TypeProto]:
         """Types of the outputs; EdgeconvError when the node contradicts its operator."""
         names = reads(visit.node)
@@ -159,7 +167,7 @@ class Walk(Values):
             for name, value in known.items()
             if value is not None and value.size <= _INFERENCE_ELEMENTS
         }
-        kinds = {name: self._type(name) for name in names}
+        kinds = {name: self._kind_of(name) for name in names}
         if wrong := signature.mistyped(schema, visit.node, kinds):
             raise visit.invalid(wrong, "inputs are of the types that the operator takes")
         shape = static_shape(kinds[names[0]]) if names else None
@@ -369,7 +377,7 @@ class Walk(Values):
         """An operator that ONNX defines by others: its definition in place of the node."""
         if visit.schema is None or self._unknown.intersection(reads(visit.node)):
             return False
-        function = body_of(visit, visit.schema, self._type)
+        function = body_of(visit, visit.schema, self._kind_of)
         if function is None:
             return False
         attributes = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,25 +14,51 @@ import numpy.typing as npt
 import onnx
 from onnx import numpy_helper
 
+from edgeconv.arguments import NOTHING
+
 Array = npt.NDArray[Any]
 _FOLDERS = ("simple", "pytorch-converted", "pytorch-operator")
 _RTOL, _ATOL = 1e-3, 1e-7  # ONNX's own, where a case states none
 
 
+Value = Array | list[Array] | None  # a tensor, the tensors of a sequence, an optional of nothing
+
+
 @dataclass(frozen=True)
 class Case:
-    """``data``: sets of inputs and of outputs, in the model's order; what is no tensor is None."""
+    """``data``: sets of inputs and of outputs, in the model's order."""
 
     name: str
     model: onnx.ModelProto
-    data: Sequence[tuple[Sequence[Array | None], Sequence[Array | None]]]
+    data: Sequence[tuple[Sequence[Value], Sequence[Value]]]
     rtol: float = _RTOL
     atol: float = _ATOL
 
     def input_shapes(self) -> dict[str, tuple[int, ...]]:
         """Of the first data set, by name."""
-        given = zip(self.model.graph.input, self.data[0][0], strict=False)
-        return {value.name: array.shape for value, array in given if array is not None}
+        shapes = {name: array.shape for name, array in self.feeds(self.data[0][0]).items()}
+        for value, given in zip(self.model.graph.input, self.data[0][0], strict=False):
+            if given is None or (isinstance(given, list) and not given):
+                shapes[value.name] = NOTHING
+        return shapes
+
+    def feeds(self, given: Sequence[Value]) -> dict[str, Array]:
+        """Inputs as the program names them: of a sequence each tensor."""
+        return _named(self.model.graph.input, given)
+
+    def wanted(self, made: Sequence[Value]) -> dict[str, Array]:
+        """Outputs likewise."""
+        return _named(self.model.graph.output, made)
+
+
+def _named(values: Iterable[onnx.ValueInfoProto], given: Sequence[Value]) -> dict[str, Array]:
+    found: dict[str, Array] = {}
+    for value, each in zip(values, given, strict=False):
+        if isinstance(each, list):
+            found |= {f"{value.name}_{i}": array for i, array in enumerate(each)}
+        elif each is not None:
+            found[value.name] = each
+    return found
 
 
 @cache
@@ -49,15 +75,16 @@ def cases() -> dict[str, Case]:
     return {case.name: case for case in sorted(found, key=lambda case: case.name)}
 
 
-def _tensor(value: Any) -> Array | None:
-    """``value`` where it is one; sequences and optionals are none."""
+def _value(value: Any) -> Value:
     if isinstance(value, onnx.TensorProto):
         return numpy_helper.to_array(value)
+    if isinstance(value, list):
+        return [np.asarray(each) for each in value]
     return np.asarray(value) if isinstance(value, np.ndarray | np.generic) else None
 
 
 def _of_node(case: Any) -> Case:
-    data = [([*map(_tensor, i)], [*map(_tensor, o)]) for i, o in case.data_sets]
+    data = [([*map(_value, i)], [*map(_value, o)]) for i, o in case.data_sets]
     return Case(case.name, case.model, data, case.rtol, case.atol)
 
 

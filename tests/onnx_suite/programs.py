@@ -169,17 +169,17 @@ def _reasons(library: ctypes.CDLL, program: _Program) -> list[str]:
     status = start(model, _at(weights), size_t(weights.nbytes), _at(arena), size_t(program.arena))
     if status:
         return [f"init returns {status}"]
-    names = [value.name for value in program.case.model.graph.input]
     for given, wanted in program.case.data:
-        by_name = dict(zip(names, given, strict=False))
-        inputs = [_as_stored(by_name[name], graph[name].dtype) for name in graph.inputs]
+        feeds = program.case.feeds(given)
+        inputs = [_as_stored(feeds.get(name), graph[name].dtype) for name in graph.inputs]
         sizes = [graph[name].size * graph[name].element_bytes for name in graph.outputs]
         outputs = [np.full(size + 2 * _GUARD, _SECRET, np.uint8) for size in sizes]
         run = getattr(library, f"{prefix}_run")
         status = run(model, *map(_at, inputs), *(_at(o[_GUARD:]) for o in outputs))
         if status:
             return [f"run returns {status}"]
-        for name, memory, want in zip(graph.outputs, outputs, wanted, strict=True):
+        results = program.case.wanted(wanted).values()
+        for name, memory, want in zip(graph.outputs, outputs, results, strict=True):
             body = memory[_GUARD : memory.size - _GUARD]
             if (memory[:_GUARD] != _SECRET).any() or (memory[-_GUARD:] != _SECRET).any():
                 return [f"{name}: written beyond its ends"]
