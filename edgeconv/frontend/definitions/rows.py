@@ -15,6 +15,7 @@ from edgeconv.frontend.definitions import (
     fused,
     learned,
     linear,
+    training,
 )
 from edgeconv.frontend.definitions.definition import Row
 
@@ -23,6 +24,7 @@ _EVERYWHERE = {**linear.ROWS, **dynamic.ROWS}
 _ROWS: Mapping[str, Mapping[str, Row]] = {
     **dict.fromkeys(_ONNX, _EVERYWHERE),
     ensembles.DOMAIN: {**features.ROWS, **learned.ROWS, **ensembles.ROWS},
+    training.DOMAIN: training.ROWS,
     "com.microsoft": {
         **_EVERYWHERE,
         **attention.ROWS,
