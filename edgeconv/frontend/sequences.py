@@ -69,7 +69,7 @@ class Sequences:
         if node.domain not in ("", "ai.onnx"):
             return False
         if node.op_type == "Identity" and node.input[0] in self.names():
-            self._pass_on(visit, node.input[0])
+            self._carry(visit, node.input[0])
             return True
         way = self._ways.get(node.op_type)
         if way is None:
@@ -104,7 +104,7 @@ class Sequences:
         elem = helper.np_dtype_to_tensor_dtype(value.dtype)
         return helper.make_tensor_type_proto(elem, value.shape)
 
-    def _pass_on(self, visit: Visit, name: str) -> None:
+    def _carry(self, visit: Visit, name: str) -> None:
         """The same under the name of the node's output."""
         output = visit.node.output[0]
         if name in self.absent:
@@ -117,14 +117,14 @@ class Sequences:
     def _optional(self, visit: Visit) -> None:
         given = [name for name in visit.node.input if name]
         if given:
-            self._pass_on(visit, given[0])
+            self._carry(visit, given[0])
         else:
             self.absent.add(visit.node.output[0])
 
     def _held(self, visit: Visit) -> None:
         if visit.node.input[0] in self.absent:
             raise visit.invalid("an optional that holds nothing", "what it holds is asked for")
-        self._pass_on(visit, visit.node.input[0])
+        self._carry(visit, visit.node.input[0])
 
     def _has(self, visit: Visit) -> None:
         given = [name for name in visit.node.input if name]
