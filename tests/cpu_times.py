@@ -17,6 +17,7 @@ import re
 import resource
 import subprocess
 import sys
+import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
@@ -33,6 +34,7 @@ _KINDS = (
     (re.compile(r"qemu-.*"), RUNNING),
 )
 _NOTE = "cpu_times"  # of a test's report: seconds by program
+_WRITTEN_EACH_S = 30.0
 
 
 def _seconds(who: int) -> float:
@@ -108,15 +110,19 @@ class Worker:
 
 
 class Collector:
-    """Gathers the notes of all workers and writes them to ``file`` at the end."""
+    """Gathers the notes of all workers and writes them to ``file``, now and then: a run that is cut
+    off has what it got to."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
         self._tests: dict[str, Counter[str]] = {}
+        self._written = time.monotonic()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         spent = self._tests.setdefault(report.nodeid, Counter())
         spent.update(getattr(report, _NOTE, {}))
+        if time.monotonic() > self._written + _WRITTEN_EACH_S:
+            self._write()
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
@@ -124,7 +130,13 @@ class Collector:
         self._tests[f"collection {node.gateway.id}"] = Counter(spent)
 
     def pytest_sessionfinish(self) -> None:
-        self._file.write_text(json.dumps(self._tests, indent=1))
+        self._write()
+
+    def _write(self) -> None:
+        part = self._file.with_name(f"{self._file.name}.part")
+        part.write_text(json.dumps(self._tests, indent=1))
+        part.replace(self._file)
+        self._written = time.monotonic()
 
 
 def register(config: pytest.Config) -> None:
