@@ -51,15 +51,33 @@ def _marked(name: str) -> Any:
     return pytest.param(name, marks=pytest.mark.slow) if slow else name
 
 
+def _words(name: str) -> set[str]:
+    """What a preset and those it inherits from say."""
+    return {*PRESETS[name], *cache_variables(name)}
+
+
 @pytest.mark.parametrize(
     "name", [_marked(name) for name in PRESETS if not PRESETS[name].get("hidden")]
 )
 def test_preset(name: str, tmp_path: Path) -> None:
+    """Each header alone on one ISA of the architecture, every program on all, little optimised:
+    test_micro_kernels.py looks at what is emitted, other tests of kernels run it."""
+    check(name, tmp_path / "build", "-DEC_HEADERS_BY_TURNS=ON", "-DEC_LEVEL=-O1")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", [name for name in PRESETS if not {"hidden", "EC_SANITIZE"} & _words(name)]
+)
+def test_preset_as_it_is(name: str, tmp_path: Path) -> None:
+    check(name, tmp_path / "build")
+
+
+def check(name: str, build: Path, *options: str) -> None:
     skip_without_tools(cache_variables(name))
-    build = str(tmp_path / "build")
-    run("cmake", "--preset", name, "-B", build)
-    run("cmake", "--build", build)
-    assert "100% tests passed" in run("ctest", "--test-dir", build, "--output-on-failure")
+    run("cmake", "--preset", name, "-B", str(build), *options)
+    run("cmake", "--build", str(build))
+    assert "100% tests passed" in run("ctest", "--test-dir", str(build), "--output-on-failure")
 
 
 @pytest.mark.parametrize("arch", ["x86_64", "aarch64", "armv7l", "ppc64le"])
