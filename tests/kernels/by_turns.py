@@ -1,5 +1,5 @@
-"""Layouts by turns: where a case takes long to compile, an operation is tried in a few of the
-layouts that it has, the next one in others.
+"""Layouts by turns: where a case takes long to compile, every second operation is tried, in a few
+of the layouts that it has, the next one in others.
 
 Every operation with every layout is what programs with sizes at run time try, which cost nothing.
 """
@@ -12,6 +12,7 @@ from itertools import groupby
 
 from tests.kernels.harness import Case
 
+OPERATIONS = 2  # of a test's operations one in so many is taken, from the first on
 EVERY = 4  # of an operation's cases one in so many is taken, the number rounded up
 
 
@@ -24,7 +25,7 @@ def _way(case: Case) -> Hashable:
 
 def taken(cases: Sequence[Case]) -> list[Case]:
     """Of neighbouring cases that must compute the same, one operation's, those whose kernel and
-    layouts were tried least; and the first of those that nobody tried."""
+    layouts were tried least; and the first of those kernels and layouts that nobody tried."""
     tried: Counter[Hashable] = Counter()
     found: set[int] = set()
 
@@ -32,8 +33,8 @@ def taken(cases: Sequence[Case]) -> list[Case]:
         tried[_way(case)] += 1
         found.add(id(case))
 
-    for _, same in groupby(cases, key=lambda case: id(case.expected)):
-        operation = list(same)
+    operations = [list(same) for _, same in groupby(cases, key=lambda case: id(case.expected))]
+    for operation in operations[::OPERATIONS]:
         for _ in range(-(-len(operation) // EVERY)):
             rest = (case for case in operation if id(case) not in found)
             take(min(rest, key=lambda case: tried[_way(case)]))

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.compilers import SANITIZERS
 from tests.kernels.harness import ROOT
 
 PROGRAM = Path(__file__).parent / "int8_cortex_m.c"
 STRICT = ("-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I", str(ROOT / "runtime_c"))
-SANITIZE = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 ARM = "arm-linux-gnueabihf-gcc"
 RUNS = {
-    "plain C, sanitized": (("gcc", "-O1", *SANITIZE), ()),
+    "plain C, sanitized": (("gcc", *SANITIZERS), ()),
     "plain C, optimised": (("gcc", "-O3"), ()),
     "plain C, Clang": (("clang", "-O2"), ()),
     "SMLAD": ((ARM, "-O3", "-mthumb", "-static"), ("qemu-arm", "-cpu", "cortex-a15")),
@@ -32,6 +32,8 @@ FIRMWARE = {
     "cortex-m7": "mps2-an500",
     "cortex-m55": "mps3-an547",
 }
+# Their code is that of the Cortex-M0 and M4 but for the order of instructions.
+ALIKE = ("cortex-m3", "cortex-m7")
 ALONE = ("-ffreestanding", "-nostdlib", "-fno-tree-loop-distribute-patterns")
 SYSTEM = ("-nographic", "-semihosting-config", "enable=on,target=native")
 CORES = ("cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55")
@@ -59,7 +61,10 @@ def judge(command: list[str]) -> None:
     assert between > compared / 3, "too many results are bounds, which hide errors"
 
 
-@pytest.mark.parametrize("core", FIRMWARE)
+@pytest.mark.parametrize(
+    "core",
+    [pytest.param(n, marks=[pytest.mark.slow] if n in ALIKE else []) for n in FIRMWARE],
+)
 def test_every_result_is_the_defined_one_on_a_cortex_m(core: str, tmp_path: Path) -> None:
     """Whole machines: Thumb alone, and Helium for the Cortex-M55."""
     compiler, emulator = shutil.which("arm-none-eabi-gcc"), shutil.which("qemu-system-arm")
