@@ -63,8 +63,9 @@ class SharedObjects:
         read = sorted(directory.rglob("*.h"))
         read += sorted(directory.glob("*.bin")) if source.endswith(".S") else []
         at = command.index("-o") + 1
-        words = [*command[:at], Path(command[at]).name, *command[at + 1 :]]
-        words += [shutil.which(command[0]) or "", os.environ.get("CPATH", "")]
+        words = [*command[1:at], Path(command[at]).name, *command[at + 1 :]]
+        compiler = os.path.realpath(shutil.which(command[0]) or command[0])  # cc is gcc, too
+        words += [compiler, os.environ.get("CPATH", "")]
         digest = hashlib.sha256(repr(words).encode())
         for path in [directory / source, *read]:
             content = path.read_bytes()

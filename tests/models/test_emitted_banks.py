@@ -72,8 +72,15 @@ def in_one(model: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, t
     return found
 
 
-@pytest.mark.parametrize("io", ["caller", "arena"])
-@pytest.mark.parametrize("banks", [THREE, NO_FIRST], ids=["three", "no-first"])
+@pytest.mark.parametrize(
+    ("banks", "io"),
+    [
+        pytest.param(THREE, "caller", id="three-caller"),
+        pytest.param(THREE, "arena", id="three-arena", marks=pytest.mark.slow),
+        pytest.param(NO_FIRST, "caller", id="no-first-caller", marks=pytest.mark.slow),
+        pytest.param(NO_FIRST, "arena", id="no-first-arena"),
+    ],
+)
 def test_same_output_in_several_banks(
     model: Path,
     in_one: dict[str, tuple[Path, bytes]],

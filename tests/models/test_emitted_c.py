@@ -29,11 +29,13 @@ DIGITS = ROOT / "examples" / "digits" / "digits-cnn.onnx"
 # Where nothing else is said: what the programs compute, and with which API.
 pytestmark = pytest.mark.usefixtures("compiled_lightly")
 
-SHIPPED = ("-O3",)  # after which -O1 counts for nothing
 BOARDS = ("host", "generic-c")
 MODELS = ("digits", "net")
 COMPILERS = ("gcc", "clang")
 STRICT = ("-Wshadow", "-Wvla", "-Wdouble-promotion")
+SHIPPED = (*STRICT, "-O3")  # after which -O1 counts for nothing
+# Each network on one of the boards: those that `make test-all` adds are like them.
+BY_TURNS = {("digits", "host"), ("net", "generic-c")}
 Words = list[str | Path]
 LIBC = {"memcpy", "memset", "memmove", "memcmp"}
 # What a position-independent object names besides functions.
@@ -75,17 +77,23 @@ def emit(
     return Emitted(project)
 
 
+class Projects:
+    """Verified projects by model and board, each made when it is first asked for."""
+
+    def __init__(self, models: dict[str, Path], folder: Path) -> None:
+        self._models, self._folder = models, folder
+        self._made: dict[tuple[str, str], Emitted] = {}
+
+    def __getitem__(self, key: tuple[str, str]) -> Emitted:
+        if key not in self._made:
+            name, board = key
+            self._made[key] = emit(self._models[name], board, self._folder / "-".join(key), name)
+        return self._made[key]
+
+
 @pytest.fixture(scope="module")
-def emitted(
-    models: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
-) -> dict[tuple[str, str], Emitted]:
-    """By model and board."""
-    folder = tmp_path_factory.mktemp("emitted")
-    return {
-        (name, board): emit(models[name], board, folder / f"{name}-{board}", name)
-        for name in MODELS
-        for board in BOARDS
-    }
+def emitted(models: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Projects:
+    return Projects(models, tmp_path_factory.mktemp("emitted"))
 
 
 def compiler(name: str) -> Compiler:
@@ -105,11 +113,19 @@ def flags(board: str) -> Sequence[str]:
     return boards.load(board).flags
 
 
+def _pairs() -> list[object]:
+    """Models and boards, those that take turns in every run."""
+    return [
+        pytest.param(model, board, marks=[] if (model, board) in BY_TURNS else [pytest.mark.slow])
+        for model in MODELS
+        for board in BOARDS
+    ]
+
+
 @pytest.mark.parametrize("compiler_name", COMPILERS)
-@pytest.mark.parametrize("board", BOARDS)
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(("model", "board"), _pairs())
 def test_no_warnings(
-    emitted: dict[tuple[str, str], Emitted],
+    emitted: Projects,
     tmp_path: Path,
     model: str,
     board: str,
@@ -122,17 +138,14 @@ def test_no_warnings(
         boards.load(board),
         sources=project.sources,
         out=tmp_path / "program",
-        extra_flags=(*STRICT, *SHIPPED),
+        extra_flags=SHIPPED,
         warnings_as_errors=True,
         compiler=compiler(compiler_name),
     )
 
 
-@pytest.mark.parametrize("board", BOARDS)
-@pytest.mark.parametrize("model", MODELS)
-def test_sanitizers_find_nothing(
-    emitted: dict[tuple[str, str], Emitted], tmp_path: Path, model: str, board: str
-) -> None:
+@pytest.mark.parametrize(("model", "board"), _pairs())
+def test_sanitizers_find_nothing(emitted: Projects, tmp_path: Path, model: str, board: str) -> None:
     project = emitted[model, board].project
     loaded = boards.load(board)
     binary = compile_project(
@@ -148,8 +161,14 @@ def test_sanitizers_find_nothing(
     assert done.stdout.splitlines()[-1].startswith("equal")
 
 
-@pytest.mark.parametrize("board", ["host", "generic-c", "jetson-tx1"])
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(
+    ("model", "board"),
+    [
+        *_pairs(),
+        ("digits", "jetson-tx1"),
+        pytest.param("net", "jetson-tx1", marks=pytest.mark.slow),
+    ],
+)
 def test_network_needs_four_functions_at_most(
     models: dict[str, Path], tmp_path: Path, model: str, board: str
 ) -> None:
@@ -165,6 +184,7 @@ def test_network_needs_four_functions_at_most(
         sources=project.sources,
         out=tmp_path / "program",
         extra_flags=SHIPPED,
+        warnings_as_errors=True,  # as in test_no_warnings, whose object it is
         compiler=found,
     )
     network = binary.objects[project.sources[0]]
@@ -176,9 +196,7 @@ def test_network_needs_four_functions_at_most(
 
 
 @pytest.mark.parametrize("board", BOARDS)
-def test_freestanding_headers_suffice(
-    emitted: dict[tuple[str, str], Emitted], tmp_path: Path, board: str
-) -> None:
+def test_freestanding_headers_suffice(emitted: Projects, tmp_path: Path, board: str) -> None:
     """-ffreestanding, without any header of a C library: only those a compiler brings, and nothing
     of them that a machine without an operating system lacks.  memcpy is then no builtin."""
     project = emitted["net", board].project
@@ -195,9 +213,7 @@ def test_freestanding_headers_suffice(
 
 
 @pytest.mark.parametrize("board", BOARDS)
-def test_readme_tells_how_to_compile_by_hand(
-    emitted: dict[tuple[str, str], Emitted], tmp_path: Path, board: str
-) -> None:
+def test_readme_tells_how_to_compile_by_hand(emitted: Projects, tmp_path: Path, board: str) -> None:
     source = emitted["net", board].directory
     lines = (source / "README.md").read_text().splitlines()
     (line,) = [line for line in lines if line.startswith("    cc ")]
@@ -222,7 +238,7 @@ def test_network_without_an_arena(tmp_path: Path) -> None:
     assert row in (directory / "README.md").read_text()
 
 
-def test_big_endian_is_refused(emitted: dict[tuple[str, str], Emitted]) -> None:
+def test_big_endian_is_refused(emitted: Projects) -> None:
     """The kernels read the little-endian image in place: elsewhere the results would be wrong."""
     command = [*compiler("gcc").command, "-fsyntax-only", "-std=c11", "net.c"]
     order = ["-U__BYTE_ORDER__", "-D__BYTE_ORDER__=__ORDER_BIG_ENDIAN__"]
@@ -235,9 +251,7 @@ def test_big_endian_is_refused(emitted: dict[tuple[str, str], Emitted]) -> None:
 
 
 @pytest.mark.parametrize("compiler_name", ["g++", "clang++"])
-def test_header_is_valid_cpp(
-    emitted: dict[tuple[str, str], Emitted], tmp_path: Path, compiler_name: str
-) -> None:
+def test_header_is_valid_cpp(emitted: Projects, tmp_path: Path, compiler_name: str) -> None:
     found = shutil.which(compiler_name) or shutil.which(f"{compiler_name}-19")
     if found is None:
         pytest.skip(f"{compiler_name} is not installed")
@@ -249,9 +263,7 @@ def test_header_is_valid_cpp(
 
 
 @pytest.mark.parametrize("board", BOARDS)
-def test_two_networks_in_one_program(
-    emitted: dict[tuple[str, str], Emitted], tmp_path: Path, board: str
-) -> None:
+def test_two_networks_in_one_program(emitted: Projects, tmp_path: Path, board: str) -> None:
     (tmp_path / "main.c").write_text(drivers.TWO_NETWORKS)
     found = find_compiler(boards.load(board))
     sources: list[Path] = [tmp_path / "main.c"]
@@ -267,10 +279,12 @@ def test_two_networks_in_one_program(
     assert run(tmp_path / "both", cwd=tmp_path) == "digits equal\nnet equal\n"
 
 
-@pytest.mark.parametrize("sanitizer", [[], ["-fsanitize=thread", "-g"]])
-@pytest.mark.parametrize("board", BOARDS)
+@pytest.mark.parametrize(
+    ("board", "sanitizer"),
+    [("host", ["-fsanitize=thread", "-g"]), ("generic-c", [])],
+)
 def test_eight_threads_agree(
-    emitted: dict[tuple[str, str], Emitted], tmp_path: Path, board: str, sanitizer: list[str]
+    emitted: Projects, tmp_path: Path, board: str, sanitizer: list[str]
 ) -> None:
     project = emitted["net", board].project
     (tmp_path / "main.c").write_text(drivers.THREADS)
@@ -285,7 +299,7 @@ def test_eight_threads_agree(
 
 @pytest.mark.parametrize(("model", "board"), [("digits", "generic-c"), ("net", "host")])
 def test_variants_compute_the_same_bits(
-    emitted: dict[tuple[str, str], Emitted],
+    emitted: Projects,
     models: dict[str, Path],
     tmp_path: Path,
     model: str,
@@ -313,9 +327,7 @@ def result_of(emitted: Emitted) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
 
 
 @pytest.mark.parametrize("board", BOARDS)
-def test_inputs_are_never_written(
-    emitted: dict[tuple[str, str], Emitted], tmp_path: Path, board: str
-) -> None:
+def test_inputs_are_never_written(emitted: Projects, tmp_path: Path, board: str) -> None:
     """The input lies in memory that cannot be written."""
     project = emitted["net", board].project
     (tmp_path / "main.c").write_text(drivers.READ_ONLY_INPUT)
@@ -327,9 +339,7 @@ def test_inputs_are_never_written(
 
 
 @pytest.mark.parametrize("board", BOARDS)
-def test_init_refuses_what_cannot_work(
-    emitted: dict[tuple[str, str], Emitted], tmp_path: Path, board: str
-) -> None:
+def test_init_refuses_what_cannot_work(emitted: Projects, tmp_path: Path, board: str) -> None:
     project = emitted["net", board].project
     (tmp_path / "main.c").write_text(drivers.INIT)
     found = find_compiler(boards.load(board))
@@ -351,9 +361,7 @@ def test_init_refuses_what_cannot_work(
     ]
 
 
-def test_cmake_builds_and_its_program_agrees(
-    emitted: dict[tuple[str, str], Emitted], tmp_path: Path
-) -> None:
+def test_cmake_builds_and_its_program_agrees(emitted: Projects, tmp_path: Path) -> None:
     if not shutil.which("cmake"):
         pytest.skip("cmake is not installed")
     project = emitted["digits", "host"].project
@@ -366,9 +374,7 @@ def test_cmake_builds_and_its_program_agrees(
     assert output.splitlines()[-1].startswith("equal")
 
 
-def test_cmake_project_is_a_subdirectory_of_others(
-    emitted: dict[tuple[str, str], Emitted], tmp_path: Path
-) -> None:
+def test_cmake_project_is_a_subdirectory_of_others(emitted: Projects, tmp_path: Path) -> None:
     if not shutil.which("cmake"):
         pytest.skip("cmake is not installed")
     for name in MODELS:
@@ -386,9 +392,7 @@ def test_cmake_project_is_a_subdirectory_of_others(
     assert run(tmp_path / "out" / "both", cwd=tmp_path) == "digits equal\nnet equal\n"
 
 
-def test_source_says_when_it_is_compiled_for_another_cpu(
-    emitted: dict[tuple[str, str], Emitted], tmp_path: Path
-) -> None:
+def test_source_says_when_it_is_compiled_for_another_cpu(emitted: Projects, tmp_path: Path) -> None:
     project = emitted["net", "host"].project
     board: Board = boards.load("host")
     if not board.target.guard:

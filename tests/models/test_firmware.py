@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from edgeconv.fitting import UnfitError
 from edgeconv.pipeline import CompileOptions
 from tests import onnx_models
 from tests.command import Command
+from tests.compilers import lightly
 from tests.tools import available
 from tests.weight_images import with_flipped
 
@@ -28,6 +30,16 @@ NETWORKS = sorted((Path(__file__).parent / "networks").glob("mlperf-tiny-*.onnx"
 # The micro:bit has too little RAM for these, and the mps2-an505 runs what the mps2-an386 does.
 MACHINES = ("mps2-an386", "mps2-an500", "mps3-an547")
 BARE_METAL = [name for name in boards.names() if boards.load(name).bare_metal]
+# In every run each network boots on one machine or two, and each machine boots two or three;
+# `make test-all` has them all.
+BOOTED = {
+    ("mlperf-tiny-ad", "mps2-an386"),
+    ("mlperf-tiny-kws", "mps2-an500"),
+    ("mlperf-tiny-kws", "mps3-an547"),
+    ("mlperf-tiny-resnet8", "mps2-an386"),
+    ("mlperf-tiny-resnet8", "mps3-an547"),
+    ("mlperf-tiny-vww", "mps2-an500"),
+}
 # All others fit: where one no longer does, the plan or the choice of formats became worse.
 TOO_LARGE = {
     ("mlperf-tiny-kws", "microbit"),
@@ -39,8 +51,10 @@ BOOTING = [name for name in BARE_METAL if boards.load(name).run.kind is RunKind.
 
 
 @pytest.fixture
-def small(tmp_path: Path) -> Path:
-    return onnx_models.save(onnx_models.residual(), tmp_path / "net.onnx")
+def small(tmp_path: Path) -> Iterator[Path]:
+    """A network of which only results and files are asked: compiled with -O1."""
+    with lightly():
+        yield onnx_models.save(onnx_models.residual(), tmp_path / "net.onnx")
 
 
 @pytest.mark.parametrize(
@@ -66,8 +80,19 @@ def test_which_networks_fit_which_boards(path: Path, board: str) -> None:
         assert pipeline.decide(options).report["budget"]["fits"]
 
 
-@pytest.mark.parametrize("board", MACHINES)
-@pytest.mark.parametrize("path", NETWORKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    ("path", "board"),
+    [
+        pytest.param(
+            path,
+            board,
+            marks=[] if (path.stem, board) in BOOTED else [pytest.mark.slow],
+            id=f"{path.stem}-{board}",
+        )
+        for path in NETWORKS
+        for board in MACHINES
+    ],
+)
 def test_network_boots_and_computes_the_same(
     path: Path, board: str, tmp_path: Path, edgeconv: Command
 ) -> None:
@@ -91,8 +116,14 @@ def test_every_layer_is_compared(name: str, small: Path, tmp_path: Path) -> None
     assert result.first_difference is None
 
 
-@pytest.mark.parametrize("io", ["caller", "arena"])
-@pytest.mark.parametrize("name", BOOTING)
+@pytest.mark.parametrize(
+    ("name", "io"),
+    [
+        pytest.param(name, io, marks=[] if (i + j) % 2 == 0 else [pytest.mark.slow])
+        for i, name in enumerate(BOOTING)
+        for j, io in enumerate(("caller", "arena"))
+    ],
+)
 def test_weights_as_c_and_both_kinds_of_io(name: str, io: str, small: Path, tmp_path: Path) -> None:
     available(name)
     options = CompileOptions(small, name, io=io, weights_as_c=True)
@@ -184,7 +215,8 @@ def test_what_does_not_fit_is_listed(
     text = text.replace('"256KiB"', f'"{weights + 1024}B"')
     (tmp_path / "tight.toml").write_text(text)
     monkeypatch.setenv(FOLDERS_VARIABLE, str(tmp_path))
-    done = edgeconv("compile", model, "--board", "tight", "-o", tmp_path / "out", "--build")
+    with lightly():
+        done = edgeconv("compile", model, "--board", "tight", "-o", tmp_path / "out", "--build")
     assert done.status == 1
     assert "the firmware does not fit" in done.stderr
     assert re.search(r"FLASH: [\d,]+ of [\d,]+ bytes, [\d,]+ too many", done.stderr)

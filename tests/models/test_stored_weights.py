@@ -39,8 +39,16 @@ def filters_of(options: CompileOptions) -> int:
     return sum(blob.elements for blob in blobs if blob.name == "filters")
 
 
-@pytest.mark.parametrize("board", BOARDS)
-@pytest.mark.parametrize("name", FORMATS)
+def formats_on_boards() -> list[object]:
+    """In every run each format on one of the boards."""
+    return [
+        pytest.param(name, board, marks=[pytest.mark.slow] if (i + j) % 2 else [])
+        for i, name in enumerate(FORMATS)
+        for j, board in enumerate(BOARDS)
+    ]
+
+
+@pytest.mark.parametrize(("name", "board"), formats_on_boards())
 def test_digits(name: str, board: str, tmp_path: Path) -> None:
     """Flash shrinks by what the format saves on each filter; only rounding changes the results."""
     algorithms = {

@@ -61,8 +61,22 @@ def outputs_of(project: Project) -> np.ndarray:
     return np.fromfile(path, np.uint8)
 
 
-@pytest.mark.parametrize("board", ["generic-c", "host"])
-@pytest.mark.parametrize("network", ["residual", "quantised", "chain"])
+@pytest.mark.parametrize(
+    ("network", "board"),
+    [
+        ("residual", "host"),
+        ("quantised", "generic-c"),
+        ("chain", "host"),
+        *(
+            pytest.param(network, board, marks=pytest.mark.slow)
+            for network, board in (
+                ("residual", "generic-c"),
+                ("quantised", "host"),
+                ("chain", "generic-c"),
+            )
+        ),
+    ],
+)
 def test_shared_functions_compute_the_same_bits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, network: str, board: str
 ) -> None:

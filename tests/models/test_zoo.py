@@ -2,8 +2,8 @@
 
 The networks beside this file and those that the onnx package brings (real topologies, constant
 weights) are always there; the folder that EDGECONV_ZOO names is searched for more float32 models.
-Small ones are compiled with -O1, for what they compute; `make test-all` compiles all of them as
-they are emitted.
+Small ones are compiled with -O1, for what they compute, our own on every board by turns;
+`make test-all` compiles all of them as they are emitted.
 """
 
 from __future__ import annotations
@@ -84,19 +84,30 @@ def is_quantised(path: Path) -> bool:
     return any(node.op_type == "QuantizeLinear" for node in graph.node)
 
 
+def is_its_turn(path: Path, board: str) -> bool:
+    """Every board runs half of the networks, every network on half of the boards; on this machine
+    all do."""
+    if board == "host":
+        return True
+    among = sorted(path.parent.glob("*.onnx")).index(path)
+    others = [name for name in one_board_per_isa() if name not in ("host", *MACHINES)]
+    return (among + others.index(board)) % 2 == 0
+
+
 def parameters(*, quick: bool) -> list[object]:
     """Every model on every board, or those that take little time.
 
     Not among those are quantised ones on other boards than this machine: held to the model layer by
     layer they take several runs each.  Nor those of the onnx package, which have seeded weights in
-    other tests, and our own on machines that `test_firmware` boots with them.
+    other tests, and our own on machines that `test_firmware` boots with them, or out of turn.
     """
     found: list[object] = []
     for path in [*zoo(), *([] if quick else sorted(LIGHT.glob("*.onnx")))]:
         small = is_quick(path)
         for name in one_board_per_isa():
-            booted = path.parent == OWN and name in MACHINES
-            if not quick or (small and not booted and (name == "host" or not is_quantised(path))):
+            elsewhere = path.parent == OWN and (name in MACHINES or not is_its_turn(path, name))
+            able = small and not elsewhere and (name == "host" or not is_quantised(path))
+            if able or not quick:
                 found.append(pytest.param(path, name, id=f"{path.stem}-{name}"))
     return found
 
@@ -156,10 +167,17 @@ def test_network_as_it_is_emitted(path: Path, board: str, directory: Path) -> No
     verify(CompileOptions(path, board), directory)
 
 
-@pytest.mark.parametrize(
-    "board", [name for name in one_board_per_isa() if name not in SEEDED_BOARDS]
-)
-@pytest.mark.parametrize("network", BEGINNINGS)
+def beginnings() -> list[object]:
+    """On each board one of them in every run."""
+    others = [name for name in one_board_per_isa() if name not in SEEDED_BOARDS]
+    return [
+        pytest.param(network, board, marks=[] if (i + j) % 2 == 0 else [pytest.mark.slow])
+        for i, network in enumerate(BEGINNINGS)
+        for j, board in enumerate(others)
+    ]
+
+
+@pytest.mark.parametrize(("network", "board"), beginnings())
 def test_beginning_of_network(network: str, board: str, tmp_path: Path, directory: Path) -> None:
     """With seeded weights."""
     assert_planned(pipeline.decide(CompileOptions(LIGHT / f"{network}.onnx", board)))
