@@ -20,7 +20,8 @@ from tests.shared_objects import SharedObjects
 # How long an example takes depends on what else the machine does; what may hang has limits of its
 # own.  Of a profile that is loaded already (Hypothesis knows CI) the rest stays.
 settings.register_profile("unhurried", deadline=None)
-settings.load_profile("unhurried")
+# Of examples that are the same in every run half as many do; `make test-all` draws new ones.
+settings.register_profile("the same", deadline=None, max_examples=50)
 SHOWN_CHARACTERS = 4000  # the end of a traceback; the summary has all of it
 
 
@@ -59,6 +60,8 @@ def pytest_configure(config: pytest.Config) -> None:
     terminal = config.pluginmanager.get_plugin("terminalreporter")
     if terminal is not None and not hasattr(config, "workerinput"):
         config.pluginmanager.register(ShownAtOnce(terminal), "shown-at-once")
+    fixed = config.getoption("--hypothesis-seed", None) is not None
+    settings.load_profile("the same" if fixed else "unhurried")
     cpu_times.register(config)
 
 

@@ -14,7 +14,7 @@ from tests.onnx_suite.passing import INEXACT, PASSING, REFUSED, reason
 from tests.onnx_suite.programs import CRASH, PASS, WRONG, Outcome
 from tests.onnx_suite.programs import REFUSED as REFUSED_KIND
 
-_SAMPLE = 30  # every so many of those that pass
+_SAMPLE = 45  # every so many of those that pass
 _UNDEFINED = ("-fsanitize=undefined", "-fno-sanitize-recover=all")
 
 

@@ -22,7 +22,7 @@ from tests.onnx_suite.passing import PASSING
 
 pytest.importorskip("onnxruntime", reason="the engine that runs what is written")
 
-_SAMPLE = 12  # every so many of those that pass
+_SAMPLE = 20  # every so many of those that pass
 _RELATIVE = {"float16": 2e-3, "bfloat16": 1.6e-2}  # two roundings, which engines place differently
 _ABSOLUTE = 1e-5
 
