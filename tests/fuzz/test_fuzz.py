@@ -12,7 +12,7 @@ from tests.fuzz.worker import Outcome, Runner, outcomes
 
 KEPT = Path(__file__).parent / "kept"
 SECONDS_VARIABLE = "EDGECONV_FUZZ_SECONDS"  # of the long run, all subjects together
-QUICK_CASES, QUICK_SECONDS = 60, 15.0
+QUICK_CASES = 60
 LONG_SECONDS = 600.0
 
 
@@ -39,10 +39,9 @@ def test_files_that_once_failed(name: str) -> None:
 
 @pytest.mark.parametrize("name", all_subjects())
 def test_the_same_damaged_files_every_time(name: str) -> None:
-    found = list(outcomes(all_subjects()[name], 1, QUICK_CASES, QUICK_SECONDS))
+    found = list(outcomes(all_subjects()[name], 1, QUICK_CASES, float("inf")))
     failures = [outcome for outcome in found if outcome.failure]
     assert not failures, _report(failures, name)
-    assert len(found) >= QUICK_CASES // 10  # or it says little
     assert len({outcome.word for outcome in found}) > 1, "all of them end in the same way"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ import pytest
 from edgeconv import pipeline
 from edgeconv.pipeline import CompileOptions
 from tests.command import Command, Done
-from tests.compilers import lightly
 
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits"
 MODEL = DIGITS / "digits-cnn.onnx"
@@ -23,13 +21,6 @@ TESTSET = DIGITS / "digits-cnn-testset.npz"
 FLOAT32_FLASH = (
     179_328  # bytes of its weights on every board: `edgeconv compile MODEL --board host`
 )
-
-
-@pytest.fixture
-def built_lightly() -> Iterator[None]:
-    """For programs of which is asked what they compute and whether they keep a budget."""
-    with lightly():
-        yield
 
 
 def compiled(edgeconv: Command, directory: Path, *options: str | Path, board: str = "host") -> Done:
@@ -71,7 +62,6 @@ def test_signal_to_noise_ratio(edgeconv: Command, tmp_path: Path) -> None:
     assert ratios == sorted(ratios, reverse=True)
 
 
-@pytest.mark.usefixtures("built_lightly")
 @pytest.mark.parametrize(
     ("board", "budgets"),
     [("host", (170_000, 60_000)), ("odroid-xu3", (100_000,)), ("mps2-an500", (60_000,))],
@@ -94,7 +84,6 @@ def test_budgets_of_the_built_program(
     assert lost == sorted(lost, reverse=True)
 
 
-@pytest.mark.usefixtures("built_lightly")
 def test_without_calibration_nothing_is_promised(edgeconv: Command, tmp_path: Path) -> None:
     done = compiled(edgeconv, tmp_path / "digits", "--flash", "64K", "--verify")
     assert done.status == 0, done.stderr
@@ -104,7 +93,6 @@ def test_without_calibration_nothing_is_promised(edgeconv: Command, tmp_path: Pa
     assert report["flash"]["total"] <= 64 << 10
 
 
-@pytest.mark.usefixtures("built_lightly")
 def test_half_the_memory(edgeconv: Command, tmp_path: Path) -> None:
     direct = ("--winograd-error", "0")  # whose workspace would be let go first
     plain = compiled(edgeconv, tmp_path / "plain", *direct).json()["ram"]
@@ -137,7 +125,6 @@ def test_labels_are_needed(edgeconv: Command, tmp_path: Path) -> None:
     assert "--max-drop needs labels" in done.stderr
 
 
-@pytest.mark.usefixtures("built_lightly")
 def test_formats_that_the_user_gives_are_kept(edgeconv: Command, tmp_path: Path) -> None:
     """Calibration then only rounds better."""
     given = ("--storage", "*=int4")
