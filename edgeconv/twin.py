@@ -23,6 +23,7 @@ from edgeconv.algorithms.packing import rounded_weights
 from edgeconv.build.project import Project
 from edgeconv.build.weights_file import image_of
 from edgeconv.calibration.engine import Engine
+from edgeconv.choose.attention import as_decided as attention_as_decided
 from edgeconv.choose.run_time_scales import as_decided
 from edgeconv.choose.storage import NO_RESULT, OUTPUT
 from edgeconv.choose.winograd import forms_described
@@ -34,6 +35,7 @@ from edgeconv.ir.candidate import FLOAT, OPERANDS
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.filters import DYNAMIC, WEIGHTED, Filters
 from edgeconv.ir.graph import Graph, Node
+from edgeconv.ops.attention import ATTENTION
 from edgeconv.progress import Tell, nobody
 from edgeconv.storage.base import FLOAT32
 from edgeconv.targets import Target
@@ -212,6 +214,9 @@ def _choice_of(
     storage: dict[str, str] = {}
     dynamic = {layer["name"] for layer in layers if layer["op"] in DYNAMIC.values()}
     graph = as_decided(graph, target, dynamic)
+    graph = attention_as_decided(
+        graph, {each["name"] for each in layers if each["op"] == ATTENTION}
+    )
     for layer in layers:
         weights, output = layer["storage"]["weights"], kind_of(layer["storage"]["output"])
         if layer["op"] in WEIGHTED and not layer["storage"].get("exact"):

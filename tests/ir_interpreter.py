@@ -199,6 +199,34 @@ def _softmax(inputs: Inputs, attrs: Mapping[str, Any], shape: tuple[int, ...]) -
     return np.asarray(shifted - np.log(total) if attrs["log"] else np.exp(shifted) / total)
 
 
+def _attention(inputs: Inputs, attrs: Mapping[str, Any], shape: tuple[int, ...]) -> Values:
+    """Of operands in any order, with all scores."""
+    batch, (m, n, d, columns) = attrs["batch"], attrs["sizes"]
+    sizes = {"q": (m, d), "k": (n, d), "v": (n, columns)}
+
+    def placed(x: Values, place: tuple[int, ...], inner: tuple[int, ...]) -> Values:
+        steps = [8 * step for step in place[1:]]
+        flat = np.ascontiguousarray(x).reshape(-1)[place[0] :]
+        return np.lib.stride_tricks.as_strided(flat, (*batch, *inner), steps)
+
+    q, k, v = (
+        placed(_need(x), attrs[name], sizes[name]) for x, name in zip(inputs, "qkv", strict=False)
+    )
+    scores = attrs["scale"] * (q @ np.swapaxes(k, -1, -2))
+    if attrs["cap"]:
+        scores = attrs["cap"] * np.tanh(scores / attrs["cap"])
+    if attrs["mask"]:
+        scores = scores + placed(_need(inputs[3]), (0, *attrs["mask"]), (m, n))
+    if attrs["behind"] is not None:
+        late = np.arange(n) > np.arange(m)[:, np.newaxis] + attrs["behind"]
+        scores = np.where(late, -np.inf, scores)
+    result = _softmax((scores,), {"axis": -1, "log": False}, shape) @ v
+    out = np.zeros(shape)
+    steps = (*(8 * step for step in attrs["out"]), 8)
+    np.lib.stride_tricks.as_strided(out, (*batch, m, columns), steps)[...] = result
+    return out
+
+
 def _lrn(inputs: Inputs, attrs: Mapping[str, Any], shape: tuple[int, ...]) -> Values:
     x, size = _need(inputs[0]), attrs["size"]
     below, above = (size - 1) // 2, size // 2
@@ -396,6 +424,7 @@ _EVALUATORS: dict[str, Evaluator] = {
     "Binary": _binary,
     "Affine": _affine,
     "Softmax": _softmax,
+    "Attention": _attention,
     "LRN": _lrn,
     "Reduce": _reduce,
     "Resize": _resize,

@@ -24,7 +24,7 @@ from edgeconv.targets import Target
 
 # Operators whose kernels read the main input while they write the output elsewhere: at most the
 # residual shares bytes with it.  Of all others every input may.
-_APART = ("Conv", "Dense", "Lrn", "MatMul", "Pool", "Reduce", "Resize")
+_APART = ("Attention", "Conv", "Dense", "Lrn", "MatMul", "Pool", "Reduce", "Resize")
 _BY_ROWS = ("Conv", "Pool")  # operators with kernels that compute some rows alone
 _FLOAT_BITS = 32
 

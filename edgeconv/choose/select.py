@@ -39,6 +39,7 @@ from edgeconv.ir.graph import Graph, Node
 from edgeconv.lowering.calls import constants_as_blobs
 from edgeconv.names import did_you_mean
 from edgeconv.ops import operators
+from edgeconv.ops.attention import ATTENTION
 from edgeconv.price import Machine
 from edgeconv.registry import lookup
 from edgeconv.requantisation import EXACT
@@ -152,7 +153,7 @@ def _limit_workspaces(graph: Graph, limits: Mapping[str, int]) -> Graph:
     nodes = []
     for node in graph.nodes:
         limit = limits.get(node.name, limits.get(EVERY_LAYER))
-        if limit is not None and node.op in WEIGHTED:
+        if limit is not None and (node.op in WEIGHTED or node.op == ATTENTION):
             node = replace(node, attrs={**node.attrs, "workspace": limit})
         nodes.append(node)
     return replace(graph, nodes=tuple(nodes))

@@ -13,6 +13,7 @@ from edgeconv.budget.frontier import POINTS, Point, thinned, undominated
 from edgeconv.budget.tables import Limits, Objective
 from edgeconv.calibration import samples
 from edgeconv.choice_notes import computing_notes, integers_of
+from edgeconv.choose.attention import with_attention
 from edgeconv.choose.run_time_scales import in_integers
 from edgeconv.choose.storage import EVERY_LAYER, OUTPUT
 from edgeconv.closing import Closing
@@ -184,7 +185,9 @@ class Decider(Closing):
         limits = Limits(budgets.ram, budgets.flash)
         if limits == Limits() or _macs(self.graph) < _SOON_SEARCHED:
             return
-        ram = least_ram(self.graph, board.target, self.planner.io)
+        together = with_attention(self.graph, board.target, least_ram=True)
+        bounds = [least_ram(each, board.target, self.planner.io) for each in (self.graph, together)]
+        ram = min(bounds, key=lambda bound: bound.bytes)
         if why := refusal(ram, least_flash(self.graph), limits, has):
             where = f"{options.model.name} on board {board.name}"
             text = why.one_line()

@@ -20,9 +20,10 @@ from edgeconv.choice_notes import (
     thread_notes,
     tuned_notes,
 )
+from edgeconv.choose.attention import with_attention
 from edgeconv.choose.prices import Known
 from edgeconv.choose.sharing import share_out
-from edgeconv.choose.storage import NO_RESULT, OUTPUT, ROUNDED
+from edgeconv.choose.storage import EVERY_LAYER, NO_RESULT, OUTPUT, ROUNDED
 from edgeconv.codegen.emit import weight_image
 from edgeconv.deciding.minimal_filtering import MinimalFiltering
 from edgeconv.fitting import Found
@@ -38,6 +39,7 @@ from edgeconv.price.energy import reads_flash, usable
 from edgeconv.price.measured import Measured
 from edgeconv.report import document
 from edgeconv.report.document import Facts, Report
+from edgeconv.requantisation import EXACT
 from edgeconv.storage.base import FLOAT32
 
 
@@ -111,6 +113,7 @@ class Planner:
         self.team = team_of(board, options.threads)
         self.io = options.io_on(bare_metal=board.bare_metal)
         self.filtering = filtering or MinimalFiltering(options, bare_metal=board.bare_metal)
+        self._attention: dict[tuple[int, bool, frozenset[str]], tuple[Graph, Graph]] = {}
         self.overhead = Overhead()
         self._known = Known()
         self.budgets = Budgets(
@@ -151,12 +154,13 @@ class Planner:
 
     def _chosen(self, graph: Graph, allowed: Allowed, storage: Mapping[str, str]) -> Choice:
         options, board = self.options, self.board
+        formats = {**_pinned(options.storage), **storage}
         choice = choose.select(
-            graph,
+            self._with_attention(graph, allowed, formats),
             board.target,
             io=self.io,
             algorithms=options.algorithms,
-            storage={**_pinned(options.storage), **storage},
+            storage=formats,
             truncate=options.truncate,
             integers=allowed.integers,
             workspace=allowed.workspace,
@@ -166,6 +170,20 @@ class Planner:
             known=self._known,
         )
         return share_out(choice, board.target, self.machine)
+
+    def _with_attention(self, graph: Graph, allowed: Allowed, formats: Mapping[str, str]) -> Graph:
+        """``graph`` with Attention nodes for layers of which nobody asks more than float32."""
+        asked = frozenset(name.removesuffix(OUTPUT) for name in formats)
+        if EVERY_LAYER + OUTPUT in formats or graph.requantise != EXACT:
+            return graph
+        small = self.options.objective == Objective.MEMORY.value
+        least = small or allowed.workspace.get(EVERY_LAYER) == 0
+        key = id(graph), least, asked
+        if key not in self._attention:
+            target = self.board.target
+            made = with_attention(graph, target, self.machine, asked, least_ram=least)
+            self._attention[key] = graph, made  # an id is one graph's as long as that is kept
+        return self._attention[key][1]
 
     def placed(self, choice: Choice, allowed: Allowed, storage: Mapping[str, str]) -> Draft:
         """``choice``, made for ``storage``, in memory."""

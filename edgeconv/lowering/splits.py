@@ -101,6 +101,11 @@ def _outer(params: Mapping[str, Param], target: Target) -> Splits:
     return Splits(items=Axis(_number(params, "outer")))
 
 
+def _counted(params: Mapping[str, Param], target: Target) -> Splits:
+    del target
+    return Splits(items=Axis(_number(params, "count")))
+
+
 def _nest(params: Mapping[str, Param], target: Target) -> Splits:
     del target
     return Splits(items=Axis(math.prod(_numbers(params, "sizes"))))
@@ -156,6 +161,7 @@ _BY_TEMPLATE: Mapping[str, Callable[[Mapping[str, Param], Target], Splits]] = Ma
         "conv/int8_winograd": _winograd,
         "conv/depthwise_int8": _by_rows,
         "ops/affine": _affine,
+        "ops/attention": _counted,
         "ops/binary": _binary,
         "ops/concat": _outer,
         "ops/convert": _convert,

@@ -40,7 +40,7 @@ _NEW_ALGORITHM = 6
 _PRODUCT, _WINDOW = Kind("matrix product", 4), Kind("pooling, reduction, resizing", 7)
 _MOVED, _ELEMENTS = Kind("data moved", 5), Kind("element by element", 8)
 _KINDS = {
-    **dict.fromkeys(("Dense", "MatMul"), _PRODUCT),
+    **dict.fromkeys(("Attention", "Dense", "MatMul"), _PRODUCT),
     **dict.fromkeys(("Pool", "Reduce", "Resize"), _WINDOW),
     **dict.fromkeys(
         ("Concat", "Convert", "Copy", "Expand", "Gather", "Pad", "Slice", "Tile", "Transpose"),
