@@ -75,17 +75,42 @@ def cases() -> list[object]:
     return found
 
 
+def network(seed: int) -> onnx.ModelProto:
+    """Every third is quantised."""
+    return random_quantised.network(seed) if seed % 3 == 2 else random_network(seed, NODES)
+
+
 @pytest.mark.parametrize(("seed", "board"), cases())
 def test_the_same_bytes(seed: int, board: str, tmp_path: Path) -> None:
-    """Every third network is quantised; two, three or four threads."""
+    """Two, three or four threads."""
     available(board)
     model, threads = tmp_path / "net.onnx", 2 + (seed + seed // 3) % 3
-    network = random_quantised.network(seed) if seed % 3 == 2 else random_network(seed, NODES)
-    onnx.save(network, model)
+    onnx.save(network(seed), model)
     several = compiled(model, board, tmp_path / "several", threads)
     assert several.report["threads"] > 1
     one = compiled(model, board, tmp_path / "one", 1)
     assert equal(outputs(several), outputs(one))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [*SEEDS, *MORE_SEEDS])
+def test_shares_race_for_nothing(seed: int, tmp_path: Path) -> None:
+    """With the sanitizer for threads; every other network in little memory."""
+    model, threads = tmp_path / "net.onnx", 2 + (seed + seed // 3) % 3
+    onnx.save(network(seed), model)
+    objective = "memory" if seed % 2 else ""
+    options = CompileOptions(model, "generic-c", name="net", threads=threads, objective=objective)
+    compile_model(options, tmp_path / "net")
+    project = Project.open(tmp_path / "net")
+    want = outputs(project)
+    binary = compile_project(
+        project.directory,
+        project.board(),
+        sources=project.sources,
+        out=tmp_path / "races",
+        extra_flags=("-fsanitize=thread", "-O1", "-g", "-pthread"),
+    )
+    assert equal(run_program(project, binary)[0], want)
 
 
 @pytest.fixture(scope="module")
