@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from edgeconv.element_types import element_type
 from edgeconv.ir.choice import Layer, Number, Param
 from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.layout import Shape
 from edgeconv.lowering.calls import kernel_layer
 from edgeconv.lowering.options import Stored
 from edgeconv.lowering.work import Call
@@ -68,21 +69,44 @@ def _lower_roi_align(node: Node, graph: Graph, target: Target) -> Layer:
     )
 
 
+def _require_shapes(
+    source: Source, ctx: ImportContext, asked: Mapping[str, tuple[int, Shape]]
+) -> None:
+    """Of inputs by position, where they are there."""
+    for what, (position, shape) in asked.items():
+        name = optional_input(source, position)
+        if name and ctx.tensor(name).shape != shape:
+            got = f"{what} {list(ctx.tensor(name).shape)}"
+            raise ctx.reject(source, got, f"{what} of shape {list(shape)} belong to these images")
+
+
 def _import_deform_conv(source: Source, ctx: ImportContext) -> Sequence[Node]:
     """The product of filters and columns, whose places are moved by the offsets."""
     formula = Formula(source, ctx)
     x, filters, offset = (Term(formula, name) for name in source.inputs[:3])
-    out, (out_c, per_group, *_) = ctx.tensor(source.outputs[0]).shape, filters.shape
-    if len(x.shape) != 4:
-        raise ctx.reject(source, f"input {list(x.shape)}", "images have two dimensions")
+    out = ctx.tensor(source.outputs[0]).shape
+    if len(x.shape) != 4 or len(filters.shape) != 4 or len(out) != 4:
+        got = f"input {list(x.shape)}, weights {list(filters.shape)}"
+        raise ctx.reject(source, got, "images and filters have two dimensions")
     window = window_of(source, ctx, ints(source.attrs.get("kernel_shape") or filters.shape[2:]))
     groups = int(source.attrs.get("group", 1))
     moved = int(source.attrs.get("offset_group", 1))
-    n, in_c, taps, pixels = *x.shape[:2], math.prod(window.kernel), math.prod(out[2:])
-    fits = offset.shape == (n, moved * taps * 2, *out[2:]) and in_c % moved == 0
-    if not fits or per_group * groups != in_c or out_c % groups:
-        got = f"input {list(x.shape)}, weights {list(filters.shape)}, offset {list(offset.shape)}"
-        raise ctx.reject(source, got, "offsets are two numbers per group, tap and output pixel")
+    (n, in_c), (out_c, per_group) = x.shape[:2], filters.shape[:2]
+    taps, pixels = math.prod(window.kernel), math.prod(out[2:])
+    if min(groups, moved) < 1 or per_group * groups != in_c or out_c % groups or in_c % moved:
+        got = f"input {list(x.shape)}, weights {list(filters.shape)}, group {groups}, "
+        rule = "groups are equal parts of the channels"
+        raise ctx.reject(source, f"{got}offset_group {moved}", rule)
+    _require_shapes(
+        source,
+        ctx,
+        {
+            "weights": (1, (out_c, per_group, *window.kernel)),
+            "offset": (2, (n, moved * taps * 2, *out[2:])),
+            "bias": (3, (out_c,)),
+            "mask": (4, (n, moved * taps, *out[2:])),
+        },
+    )
     operands = (x, offset, optional_input(source, 4))
     attrs = {**window.attrs(), "offset_groups": moved, "rows": out[2], "columns": out[3]}
     shape = (n, in_c, taps, pixels)

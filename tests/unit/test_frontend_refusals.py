@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import onnx
@@ -134,6 +134,45 @@ def test_unused_domains_do_not_matter(loaded: Load) -> None:
     source = relu(2)
     source.opset_import.append(helper.make_opsetid("ai.onnx.ml", 2))
     assert len(loaded(source).nodes) == 1
+
+
+DEFORMED = {"x": (1, 4, 5, 5), "w": (6, 2, 3, 3), "o": (1, 36, 3, 3), "b": (6,), "m": (1, 18, 3, 3)}
+
+
+@pytest.mark.parametrize(
+    ("shapes", "attrs", "message"),
+    [
+        ({}, {}, ""),
+        ({"w": (6,)}, {}, "weights [6]; images and filters have two dimensions"),
+        ({"w": (6, 3, 3, 3)}, {}, "groups are equal parts"),
+        ({"w": (6, 2, 2, 2)}, {"kernel_shape": [3, 3]}, "weights of shape [6, 2, 3, 3]"),
+        ({"o": (1, 35, 3, 3)}, {}, "offset of shape [1, 36, 3, 3]"),
+        ({"b": (1,)}, {}, "bias of shape [6]"),
+        ({"m": (1, 18, 3, 2)}, {}, "mask of shape [1, 18, 3, 3]"),
+        ({}, {"offset_group": 0}, "offset_group 0; groups are equal parts"),
+        ({}, {"group": 0}, "group 0, offset_group 2"),
+    ],
+)
+def test_deformed_convolutions_of_other_shapes(
+    shapes: Mapping[str, tuple[int, ...]],
+    attrs: Mapping[str, object],
+    message: str,
+    loaded: Load,
+) -> None:
+    given = {"kernel_shape": [3, 3], "group": 2, "offset_group": 2, **attrs}
+    inputs = {**DEFORMED, **shapes}
+    source = model(
+        [make("DeformConv", [*inputs], ["y"], name="node", **given)],
+        inputs,
+        {"y": (1, 6, 3, 3)},
+        opset=19,
+    )
+    if not message:
+        assert loaded(source).outputs == ("y",)
+        return
+    with pytest.raises(EdgeconvError) as caught:
+        loaded(source)
+    assert message in " ".join(caught.value.details)
 
 
 def test_random_constants_are_refused(loaded: Load) -> None:
