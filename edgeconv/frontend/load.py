@@ -68,6 +68,7 @@ def load(
     if missing:
         raise _invalid(path, f"output {missing[0]!r}", "no node writes it")
     walk.run(graph.node, Scope(opsets), named)
+    walk.late_pads.refuse(named)
     outputs = _tensors(path, walk, named, opsets)
     for name in outputs:
         constant = walk.constant(name)

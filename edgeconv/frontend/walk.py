@@ -22,6 +22,7 @@ from edgeconv.frontend import (
 from edgeconv.frontend.control_flow import ControlFlow
 from edgeconv.frontend.definitions import DEFINED_BESIDE, DEFINED_IN, Definitions, row_of
 from edgeconv.frontend.inference import inferable
+from edgeconv.frontend.late_pads import UNKNOWN_SHAPE, LatePads
 from edgeconv.frontend.names import call_key, function_key, opset_versions, qualified
 from edgeconv.frontend.problems import Problems, RejectedNodeError
 from edgeconv.frontend.schedule import label, live_values, ordered, reads
@@ -58,6 +59,7 @@ class Walk(Values):
         self.nodes: list[Node] = []
         self._weights = weights
         self.sequences = Sequences(self)
+        self.late_pads = LatePads(self)
         self._control_flow = ControlFlow(self, weights)
         self._stated = dict(stated)
         self._functions = {function_key(f): f for f in functions}
@@ -73,7 +75,8 @@ class Walk(Values):
     def run(self, nodes: Sequence[onnx.NodeProto], scope: Scope, outputs: Collection[str]) -> None:
         """Import those of ``nodes`` that ``outputs`` depend on."""
         self._written = limits.held("model-nodes", self._written + len(nodes), "the model")
-        known = {*self.tensors, *self._types, *self._unknown, *self.sequences.names()}
+        known = {*self.tensors, *self._types, *self._unknown}
+        known.update(self.sequences.names(), self.late_pads.names())
         nodes = ordered(nodes, known)
         self._stated = before(nodes, self._stated, lambda name: self._shape(name) == ())
         live = live_values(nodes, outputs)
@@ -110,6 +113,7 @@ class Walk(Values):
             self._call_function,
             self._control_flow.take,
             self.sequences.take,
+            self.late_pads.take,
             self._fold,
             self._define,
             self._import,
@@ -119,8 +123,8 @@ class Walk(Values):
             why = "not supported" if visit.schema else "unknown to ONNX in this opset"
             self.refuse(visit, visit.said() or why)
         for name in visit.node.output:
-            held = self._is_known(name) or name in self.sequences.names()
-            if name in visit.live and not held:
+            held = name in self.sequences.names() or name in self.late_pads.names()
+            if name in visit.live and not held and not self._is_known(name):
                 self.refuse(visit, f"nothing in its definition writes its output {name}")
 
     def _check(self, visit: Visit) -> None:
@@ -139,7 +143,8 @@ class Walk(Values):
 
     def _skip(self, visit: Visit) -> None:
         kinds: Mapping[str, onnx.TypeProto] = {}
-        if visit.schema and not self._unknown.intersection(reads(visit.node)):
+        open_ = self._unknown.union(self.late_pads.names())
+        if visit.schema and not open_.intersection(reads(visit.node)):
             try:
                 kinds = self._infer(visit, visit.schema)
             except EdgeconvError:
@@ -251,8 +256,10 @@ class Walk(Values):
             if self._shape_is_stated(name, kinds)
         }
         found = [static_shape(kinds[name]) if name in kinds else None for name in used]
+        if None in found and self.late_pads.keep(visit):
+            return True
         if None in found:
-            self.refuse(visit, "the shape of its output depends on values computed at run time")
+            self.refuse(visit, UNKNOWN_SHAPE)
             return True
         for shape in found:
             if min(shape or (), default=0) < 0:
