@@ -18,6 +18,7 @@ from edgeconv.ops.base import ImportContext, Operator, Source
 from edgeconv.ops.formula import Formula, Term
 from edgeconv.ops.importing import Values, constant_input
 from edgeconv.ops.normalising import (
+    centred_by,
     import_group_normalization,
     import_layer_normalization,
     import_mean_variance_normalization,
@@ -42,7 +43,12 @@ def _parameters(source: Source, ctx: ImportContext, names: Sequence[str]) -> lis
 
 
 def _import_batch_normalization(source: Source, ctx: ImportContext) -> Sequence[Node]:
-    """y = (x - mean) / sqrt(var + epsilon) * scale + B with stored statistics."""
+    """y = (x - mean) / sqrt(var + epsilon) * scale + B with stored statistics.
+
+    With those of the batch only where those that move are outputs: a model exported in training by
+    mistake has them, and nothing reads them."""
+    if source.attrs.get("training_mode", 0) and any(source.outputs[1:]):
+        return _in_training(source, ctx)
     if source.attrs.get("training_mode", 0) or any(source.outputs[1:]):
         got = f"training_mode with outputs {[name for name in source.outputs if name]}"
         raise ctx.reject(source, got, "only inference is compiled", "export the model in eval mode")
@@ -74,6 +80,23 @@ def _by_run_time(source: Source, ctx: ImportContext) -> Sequence[Node]:
     scale, bias, mean, var = _columns(x, given)
     deviation = (var + float(source.attrs["epsilon"])).apply("sqrt")
     return formula.finish((x - mean) / deviation * scale + bias)
+
+
+def _in_training(source: Source, ctx: ImportContext) -> Sequence[Node]:
+    """Statistics of the batch; the stored ones, which are outputs, go 1 - momentum towards them."""
+    formula = Formula(source, ctx)
+    x, *given = formula.inputs()
+    scale, bias, *_ = _columns(x, given)
+    centred, *statistics = centred_by(x, (0, *range(2, len(x.shape))))
+    momentum = float(source.attrs["momentum"])
+    for old, new, output in zip(given[2:], statistics, source.outputs[1:], strict=True):
+        moved = old * momentum + new.reshape(x.shape[1]) * (1 - momentum)
+        if output:
+            formula.nodes.append(Node(f"{output}/moved", "Identity", (moved.name,), (output,)))
+    if not source.outputs[0]:
+        return formula.nodes
+    deviation = (statistics[1] + float(source.attrs["epsilon"])).apply("sqrt")
+    return formula.finish(centred / deviation * scale + bias)
 
 
 def _columns(x: Term, given: Sequence[Term]) -> list[Term]:

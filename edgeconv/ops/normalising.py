@@ -28,7 +28,7 @@ class Standardised:
     numbers: Term
 
 
-def _centred(x: Term, axes: Shape) -> tuple[Term, Term, Term]:
+def centred_by(x: Term, axes: Shape) -> tuple[Term, Term, Term]:
     """x - mean, the mean over ``axes`` itself, and the variance."""
     mean = x.reduce("mean", axes)
     centred = x - mean
@@ -37,7 +37,7 @@ def _centred(x: Term, axes: Shape) -> tuple[Term, Term, Term]:
 
 def standardised(x: Term, axes: Shape) -> Standardised:
     """(x - mean) / sqrt(var + epsilon), statistics over ``axes``, epsilon the source's."""
-    centred, mean, var = _centred(x, axes)
+    centred, mean, var = centred_by(x, axes)
     deviation = (var + x.formula.source.attrs["epsilon"]).apply("sqrt")
     return Standardised(mean, deviation, centred / deviation)
 
@@ -83,5 +83,5 @@ def import_mean_variance_normalization(source: Source, ctx: ImportContext) -> Se
     formula = Formula(source, ctx)
     (x,) = formula.inputs()
     axes = axes_of(source, ctx, ints(source.attrs["axes"]), len(x.shape))
-    centred, _, var = _centred(x, tuple(sorted(axes)))
+    centred, _, var = centred_by(x, tuple(sorted(axes)))
     return formula.finish(centred / (var.apply("sqrt") + _DEVIATION_EPSILON))

@@ -28,17 +28,10 @@ DEFINED_BY_OTHERS = (
 
 # Valid ONNX that is refused on purpose -> a part of the message.
 REFUSED = {
-    "test_batchnorm_epsilon_training_mode": "only inference is compiled",
-    "test_batchnorm_example_training_mode": "only inference is compiled",
     "test_training_dropout": "only inference is compiled",
     "test_training_dropout_default": "only inference is compiled",
     "test_training_dropout_default_mask": "only inference is compiled",
     "test_training_dropout_mask": "only inference is compiled",
-}
-
-# The same by a part of the name.
-REFUSED_KINDS = {
-    "_training_mode": "only inference is compiled",
 }
 
 # Operators that ONNX has no float32 case for: test_ops_import.py and test_quantised.py have.
@@ -118,9 +111,6 @@ def check_case(case: Any, folder: Path) -> None:
 
 def expected_refusal(name: str) -> str:
     """A part of the message with which case ``name`` must be refused; "" when it must not be."""
-    for part, message in REFUSED_KINDS.items():
-        if part in name:
-            return message
     return REFUSED.get(name, "")
 
 
