@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import onnx
 import pytest
 from onnx import TensorProto, helper
@@ -47,7 +49,7 @@ def test_a_slice_of_every_place(tmp_path: Path) -> None:
     for pads in ((0, 0, 0, 0), (2, 1, 3, 0), (0, 9, 4, 2)):
         rows, columns = (n + pads[i] + pads[2 + i] for i, n in enumerate(x.shape))
         for start in ((0, 0), (rows - 3, columns - 4), (2, (columns - 4) // 2)):
-            feeds = {
+            feeds: dict[str, npt.NDArray[Any]] = {
                 "x": x,
                 "pads": np.array(pads, np.int64),
                 "start": np.array(start, np.int64),
