@@ -34,12 +34,12 @@ def whole(dtype: str, *shape: int) -> Values:
 
 def one(op: str, x: tuple[int, ...], *inputs: Any, **attrs: Any) -> Any:
     """A node of ``op``: x of run time, and constants; "": absent, "x2": another such input."""
-    outputs = attrs.pop("outputs", 1)
+    outputs, every = attrs.pop("outputs", 1), attrs.pop("every", False)
     names = ["x"] + [
         "" if v is None else v if isinstance(v, str) else f"c{i}" for i, v in enumerate(inputs)
     ]
     constants = {f"c{i}": v for i, v in enumerate(inputs) if isinstance(v, np.ndarray | np.generic)}
-    made = [f"y{i}" if i in (0, outputs - 1) else "" for i in range(outputs)]
+    made = [f"y{i}" if every or i in (0, outputs - 1) else "" for i in range(outputs)]
     node = helper.make_node(op, names, made, "it", domain="com.microsoft", **attrs)
     return node, x, {name: np.asarray(value) for name, value in constants.items()}
 
@@ -65,6 +65,23 @@ def nbits(bits: int, block: int, *, zeros: bool, inner: int = 40, out: int = 6) 
         bits=bits,
         block_size=block,
     )
+
+
+def whole_mask(*shape: int) -> Values:
+    """0 and 1, the first key 1."""
+    mask = RNG.integers(0, 1, shape, np.int32, endpoint=True)
+    mask[..., 0] = 1
+    return mask
+
+
+def attention(*inputs: Any, **attrs: Any) -> Any:
+    """Of two heads, behind a mask the other inputs."""
+    return one("Attention", (2, 5, 8), real(8, 24), real(24), *inputs, num_heads=2, **attrs)
+
+
+def heads(*inputs: Any, **attrs: Any) -> Any:
+    """Of two heads, behind the queries the other inputs."""
+    return one("MultiHeadAttention", (2, 5, 8), *inputs, num_heads=2, **attrs)
 
 
 ROW = np.array([0.02, 0.01, 0.03, 0.015], np.float32)
@@ -123,6 +140,45 @@ CASES: Mapping[str, Callable[[], Any]] = {
     "4 bits, no zero points": lambda: nbits(4, 32, zeros=False),
     "4 bits, one block": lambda: nbits(4, 64, zeros=True),
     "8 bits": lambda: nbits(8, 16, zeros=True),
+    "attention, keys that count": lambda: attention(np.array([3, 5], np.int32)),
+    "attention, from and up to": lambda: attention(np.array([4, 5, 0, 2], np.int32)),
+    "attention, which keys count": lambda: attention(whole_mask(2, 5)),
+    "attention, of each query": lambda: attention(whole_mask(2, 5, 5), unidirectional=1),
+    "attention, past": lambda: attention(whole_mask(2, 8), real(2, 2, 2, 3, 4), outputs=2),
+    "attention, past, one way": lambda: attention(
+        None, real(2, 2, 2, 3, 4), outputs=2, unidirectional=1, scale=0.3
+    ),
+    "attention, bias": lambda: attention(None, None, real(1, 2, 5, 5)),
+    "attention, present": lambda: attention(outputs=2),
+    "quantised attention, mask and past": lambda: quantised(
+        "QAttention",
+        (2, 5, 8),
+        whole("int8", 8, 24),
+        real(24),
+        "s",
+        np.float32(0.01),
+        np.array([6, 8], np.int32),
+        "z",
+        np.int8(3),
+        real(2, 2, 2, 3, 4),
+        num_heads=2,
+        unidirectional=1,
+        outputs=2,
+    ),
+    "heads, of three": lambda: heads(real(2, 7, 8), real(2, 7, 6)),
+    "heads, biases": lambda: heads(real(2, 7, 8), real(2, 7, 6), real(22), scale=0.7),
+    "heads, keys that count": lambda: heads(
+        real(2, 7, 8), real(2, 7, 8), None, np.array([3, 7], np.int32)
+    ),
+    "heads, which keys count, bias": lambda: heads(
+        real(2, 7, 8), real(2, 7, 8), None, whole_mask(2, 7), real(1, 2, 5, 7)
+    ),
+    "heads, of a cache": lambda: heads(real(2, 2, 7, 4), real(2, 2, 7, 4)),
+    "heads, past": lambda: heads(
+        *(real(2, 5, 8), real(2, 5, 8), None, None, None, real(2, 2, 3, 4), real(2, 2, 3, 4)),
+        outputs=3,
+        every=True,
+    ),
     "attention": lambda: one("Attention", (2, 5, 8), real(8, 24), real(24), num_heads=2),
     "attention, one way": lambda: one(
         "Attention", (2, 5, 8), real(8, 24), real(24), num_heads=4, unidirectional=1
@@ -219,10 +275,17 @@ def test_few_bits_of_one_block_stay_integers(tmp_path: Path) -> None:
             one("MatMulNBits", (2, 8), whole("uint8", 7), real(8), K=8, N=8, bits=4, block_size=16),
             "B [7] of uint8; it has 8 rows of 8 bytes",
         ),
+        (attention(np.zeros(3, np.int32)), "mask_index [3]; a mask is"),
+        (attention(None, None, None, np.int32(3)), "past_sequence_length"),
+        (attention(do_rotary=1), "rotary embedding"),
+        (attention(None, real(2, 2, 3, 3, 4)), "a past of [2, 2, 3, 3, 4]"),
+        (heads(real(2, 7, 8), real(2, 7, 8), outputs=4), "qk as an output"),
         (
-            one("Attention", (2, 5, 8), real(8, 24), real(24), np.zeros(2, np.int32), num_heads=2),
-            "mask_index",
+            heads(*(real(2, 5, 8),) * 2, None, None, None, *(real(2, 2, 3, 4),) * 2),
+            "a past alone; with a past there are",
         ),
+        (one("MultiHeadAttention", (2, 5, 2, 3, 4), num_heads=2), "no key"),
+        (heads(real(2, 7, 8), real(2, 7, 8), real(9)), "bias [9]; it has 24 elements"),
         (one("Attention", (2, 5, 8), real(8, 24), real(24), num_heads=5), "heads divide"),
         (
             quantised("DynamicQuantizeMatMul", (3, 8), whole("uint8", 8, 4), np.float32(1)),
