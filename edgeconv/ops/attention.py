@@ -100,7 +100,7 @@ def _plan(kernel: MicroKernel, tile: Tile, sizes: Sequence[int], target: Target)
     for panel in (vectors,) * (total // vectors) + ((total % vectors,) if total % vectors else ()):
         for count, rows, depth in ((n, key_rows, d), (columns, column_rows, n)):
             steps = -(-count // rows) * depth
-            slots += steps * max(rows * panel / kernel.rate, kernel.latency)
+            slots += steps * target.tile_slots(kernel, rows, panel)
             moves += steps * (rows / kernel.row_multiple + panel)
     caches = target.caches or ASSUMED
     scarce = target.workspace_price or target.lanes == 1

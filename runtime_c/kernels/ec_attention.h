@@ -130,6 +130,9 @@ EC_INLINE void ec_attention_scores(const ec_attention *spec, const ec_attention_
     }
 }
 
+/* exp(x) of no score above the largest: x <= 0, or NaN. */
+EC_INLINE ec_vec ec_attention_weight(ec_vec x) { return ec_exp_within(ec_max(x, ec_set1(-104.0f))); }
+
 /* Scores of the block become weights; what was summed is to be multiplied by `factors`. */
 EC_INLINE void ec_attention_weights(const ec_attention *spec, const ec_attention_block *here, const float *most,
                                     float *factors, int nv)
@@ -140,12 +143,12 @@ EC_INLINE void ec_attention_weights(const ec_attention *spec, const ec_attention
     for (int j = 0; j < nv; j++) {
         float *const scores = here->scores + j * EC_VL;
         const ec_vec old = ec_load(maximum + j * EC_VL), now = ec_load(most + j * EC_VL);
-        const ec_vec factor = ec_exp(ec_sub(old, now));
+        const ec_vec factor = ec_attention_weight(ec_sub(old, now));
         ec_vec sum = ec_mul(ec_load(total + j * EC_VL), factor);
         EC_NO_UNROLL
         for (int key = 0; key < here->count; key++) {
             float *const at = scores + (ptrdiff_t)key * nv * EC_VL;
-            const ec_vec weight = ec_exp(ec_sub(ec_load(at), now));
+            const ec_vec weight = ec_attention_weight(ec_sub(ec_load(at), now));
             sum = ec_add(sum, weight);
             ec_store(at, weight);
         }
