@@ -156,7 +156,7 @@ def test_a_bomb_is_not_unpacked(tmp_path: Path) -> None:
         out.write(start)
         for _ in range(1 << 7):
             out.write(zeros)
-    begun = time.monotonic()
+    begun = time.process_time()
     with array_file.opened(path) as arrays:
         assert arrays.stated["x"].bytes == 1 << 27
     with (
@@ -165,7 +165,7 @@ def test_a_bomb_is_not_unpacked(tmp_path: Path) -> None:
         array_file.opened(path),
     ):
         pass
-    assert time.monotonic() - begun < 2
+    assert time.process_time() - begun < 2
 
 
 def test_limits_of_files_and_members(tmp_path: Path) -> None:
