@@ -1,11 +1,12 @@
-"""Kernel calls that compute with the integers of int8 tensors, what is no convolution."""
+"""Kernel calls that compute with the integers of int8 and int16 tensors, what is no convolution."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from edgeconv.encoding import INT8, Encoding
+from edgeconv.encoding import INT8, INT16, Encoding
+from edgeconv.ir.candidate import INT16 as INT16_SUMS
 from edgeconv.ir.candidate import INTEGERS, Candidate
 from edgeconv.ir.choice import ArgKind, Blob, Layer
 from edgeconv.ir.graph import Graph, Node
@@ -25,6 +26,14 @@ def all_int8(node: Node, graph: Graph) -> bool:
     return all(is_int8(tensor.storage) for tensor in tensors if not tensor.is_constant)
 
 
+def with_int16(node: Node, graph: Graph) -> bool:
+    """Memory holds them as int8 or int16 of one scale, one of them at least as int16."""
+    tensors = (graph[name] for name in (*node.reads(), *node.outputs) if name)
+    stored = [tensor.storage for tensor in tensors if not tensor.is_constant]
+    whole = all(each.is_per_tensor and each.element in (INT8, INT16) for each in stored)
+    return whole and any(each.element == INT16 for each in stored)
+
+
 def with_integers(
     options: Sequence[LayoutOption], able: Sequence[LayoutOption]
 ) -> Sequence[LayoutOption]:
@@ -36,6 +45,11 @@ def with_integers(
 def wants_integers(node: Node) -> bool:
     """It was picked to be computed so."""
     return node.attrs.get(COMPUTE) == INTEGERS
+
+
+def in_int16(layer: Layer) -> Layer:
+    """``layer``, whose kernel takes bytes of tensors that are int16, or int8."""
+    return replace(layer, candidate=_stating(layer, INT16_SUMS))
 
 
 def in_integers(layer: Layer) -> Layer:
@@ -51,14 +65,17 @@ def in_integers(layer: Layer) -> Layer:
         else arg
         for arg in layer.args
     )
-    candidate = Candidate(
+    return replace(layer, args=tuple(args), candidate=_stating(layer, INTEGERS))
+
+
+def _stating(layer: Layer, compute: str) -> Candidate:
+    return Candidate(
         algorithm=layer.algorithm,
         workspace={},
         work=layer.work,
         crossings=tuple,
-        compute=INTEGERS,
+        compute=compute,
     )
-    return replace(layer, args=tuple(args), candidate=candidate)
 
 
 def is_table(blob: Blob) -> bool:

@@ -144,6 +144,10 @@ def _int8_binary(params: Mapping[str, Param], target: Target) -> Splits:
     return Splits() if params["by_channel"] else _elements(params, target)
 
 
+def _int16_function(params: Mapping[str, Param], target: Target) -> Splits:
+    return Splits() if params["of_two"] else _elements(params, target)
+
+
 def _quantise(params: Mapping[str, Param], target: Target) -> Splits:
     del target
     outer, channels, inner = (_number(params, name) for name in ("outer", "channels", "inner"))
@@ -168,8 +172,9 @@ _BY_TEMPLATE: Mapping[str, Callable[[Mapping[str, Param], Target], Splits]] = Ma
         "ops/dynamic_quantise": _elements,
         "ops/flat_copy": _elements,
         "ops/gather": _outer,
+        "ops/int16_function": _int16_function,
         "ops/int8_binary": _int8_binary,
-        "ops/int8_pool": _by_rows,
+        "ops/integer_pool": _by_rows,
         "ops/lrn": _lrn,
         "ops/matmul": _matmul,
         "ops/move": _nest,

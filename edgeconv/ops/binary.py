@@ -15,7 +15,7 @@ from edgeconv.lowering.nest import Nest, collapse, dense_strides, require_loops
 from edgeconv.lowering.operands import operand, operand_layouts
 from edgeconv.lowering.options import LayoutOption
 from edgeconv.lowering.work import Call
-from edgeconv.ops import int8_binary
+from edgeconv.ops import int8_binary, int16_function
 from edgeconv.ops.base import ImportContext, Importer, Operator, Source
 from edgeconv.ops.formula import Term, spelled_out
 from edgeconv.ops.importing import broadcast, make_node
@@ -64,6 +64,8 @@ def _import_pow(source: Source, ctx: ImportContext) -> Sequence[Node]:
 def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
     """The layouts that the output's rank allows and that every operand can follow."""
     options = operand_layouts(node, graph, target)
+    if int16_function.of_pair(node, graph) is not None:
+        return with_integers(options, options)
     if int8_binary.form_of(node, graph) is None:
         return options
     able = [each for each in options if int8_binary.suits(node, graph, each.writes[0])]
@@ -81,9 +83,16 @@ def _kind(node: Node, graph: Graph) -> str:
     return kind
 
 
-def _loop_params(node: Node, nest: Nest) -> dict[str, Param]:
-    """The loops as ec_binary takes them: outer nest, rows and the innermost loop."""
-    depth = len(nest.sizes)
+def _loop_params(
+    node: Node, graph: Graph, a_moves: Sequence[int], b_moves: Sequence[int]
+) -> dict[str, Param]:
+    """The loops as ec_binary takes them, outer nest, rows and the innermost loop, of operands that
+    move so with each physical dimension of the output."""
+    out = graph[node.output]
+    sizes = out.layout.physical_shape(out.shape)
+    # the output takes part in the merging, so that its rows stay dense
+    whole = collapse(sizes, a_moves, b_moves, dense_strides(sizes))
+    nest, depth = Nest(whole.sizes, whole.strides[:2]), len(whole.sizes)
     a, b = nest.strides
     rows = nest.sizes[-2] if depth > 1 else 1
     outer = nest.outer(max(depth - 2, 0))
@@ -103,7 +112,8 @@ def _loop_params(node: Node, nest: Nest) -> dict[str, Param]:
 
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
     """Loops over the output's memory; where the whole pattern is regular they merge into one."""
-    if wants_integers(node):
+    form = int16_function.of_pair(node, graph) if wants_integers(node) else None
+    if wants_integers(node) and form is None:
         return int8_binary.lower(node, graph, target)
     out, call = graph[node.output], Call(node, graph, target)
     kind = _kind(node, graph)
@@ -112,10 +122,9 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
     read = {pointer: operand(pointer, graph[name], out) for pointer, name in names.items()}
     operands = {pointer: given for pointer, (given, _) in read.items()}
     strides = [moves for _, moves in read.values()]
-    sizes = out.layout.physical_shape(out.shape)
-    # the output takes part in the merging, so that its rows stay dense
-    whole = collapse(sizes, strides[0], strides[-1], dense_strides(sizes))
-    nest = Nest(whole.sizes, whole.strides[:2])
+    loops = _loop_params(node, graph, strides[0], strides[-1])
+    if form is not None:
+        return int16_function.lower_pair(form, loops, node, graph, target)
     return kernel_layer(
         call,
         "elementwise",
@@ -125,7 +134,7 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
             "kind": kind,
             "b_name": "a" if alone else "b",
             **storage_of(graph, b=operands["a" if alone else "b"]),
-            **_loop_params(node, nest),
+            **loops,
         },
         headers=("ec_nest.h", "ec_binary.h"),
         functions=_POW_FUNCTIONS if kind == "pow" else (),

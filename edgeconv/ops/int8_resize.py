@@ -18,7 +18,7 @@ from edgeconv.ir.work import Work
 from edgeconv.lowering.calls import kernel_layer
 from edgeconv.lowering.integers import all_int8, in_integers
 from edgeconv.lowering.work import Call
-from edgeconv.ops.int8_pool import numbers_of, words_of
+from edgeconv.ops.integer_pool import numbers_of, words_of
 from edgeconv.ops.interpolation import tables, whole_weights
 from edgeconv.requantisation.averages import Average, averages
 from edgeconv.requantisation.pair import Affine

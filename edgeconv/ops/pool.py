@@ -20,7 +20,7 @@ from edgeconv.lowering.images import pixels, same_everywhere, volume
 from edgeconv.lowering.integers import wants_integers, with_integers
 from edgeconv.lowering.options import LayoutOption
 from edgeconv.lowering.work import Call, width
-from edgeconv.ops import int8_pool
+from edgeconv.ops import integer_pool
 from edgeconv.ops.base import ImportContext, Operator, Source
 from edgeconv.ops.conv import convolution
 from edgeconv.ops.formula import Formula, Term
@@ -133,7 +133,7 @@ def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
         return lines + out.size if layout.order is Order.ROW_MAJOR and target.lanes > 1 else 0.0
 
     options = same_everywhere(node, graph, target, penalty)
-    if not int8_pool.applies(node, graph):
+    if not integer_pool.applies(node, graph):
         return options
     able = [replace(each, penalty=0.0) for each in options if each.writes[0] == CHANNELS_LAST]
     return with_integers(options, able)
@@ -228,7 +228,7 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
     x, out = graph[node.inputs[0]], graph[node.output]
     if wants_integers(node):
         window = window_params(node, x.shape, out.shape)
-        return int8_pool.lower(node, graph, target, window, _divides(node, graph))
+        return integer_pool.lower(node, graph, target, window, _divides(node, graph))
     row_major = x.layout.order is Order.ROW_MAJOR
     n, c = x.shape[0], x.shape[1]
     blocks = math.ceil(c / x.layout.block)

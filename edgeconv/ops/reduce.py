@@ -17,7 +17,7 @@ from edgeconv.lowering.integers import wants_integers, with_integers
 from edgeconv.lowering.nest import collapse, dense_strides, require_loops
 from edgeconv.lowering.options import LayoutOption
 from edgeconv.lowering.work import Call
-from edgeconv.ops import int8_reduce
+from edgeconv.ops import integer_reduce
 from edgeconv.ops.base import ImportContext, Importer, Operator, Source
 from edgeconv.ops.formula import Formula, Term
 from edgeconv.ops.importing import axis_of
@@ -84,7 +84,7 @@ def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
         if written is not None:
             residual = (written,) if node.epilogue.residual else ()
             options.append(LayoutOption((layout, *residual), (written,)))
-    return with_integers(options, int8_reduce.layouts(node, graph))
+    return with_integers(options, integer_reduce.layouts(node, graph))
 
 
 def _physical_axes(node: Node, rank: int, layout: Layout) -> frozenset[int]:
@@ -121,7 +121,7 @@ def _loops(node: Node, graph: Graph) -> tuple[str, dict[str, Param]]:
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
     """Loops over memory: vectors along what remains where that is innermost, else along sums."""
     if wants_integers(node):
-        return int8_reduce.lower(node, graph, target)
+        return integer_reduce.lower(node, graph, target)
     shape, call = graph[node.inputs[0]].shape, Call(node, graph, target)
     kernel, loops = _loops(node, graph)
     return kernel_layer(

@@ -16,6 +16,7 @@ from edgeconv.lowering.lookups import looked_up
 from edgeconv.lowering.options import LayoutOption
 from edgeconv.lowering.tables import Bytes, of_activations, table_of
 from edgeconv.lowering.work import Call
+from edgeconv.ops import int16_function
 from edgeconv.ops.base import ImportContext, Operator, Source
 from edgeconv.ops.formula import Formula, Term, spelled_out
 from edgeconv.ops.importing import make_node, make_unary, single_number
@@ -112,13 +113,17 @@ def _table(node: Node, graph: Graph) -> Bytes | None:
 def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
     """Any; by a table, too."""
     options = same_everywhere(node, graph, target)
-    return with_integers(options, options if _table(node, graph) is not None else ())
+    able = _table(node, graph) is not None or int16_function.of_one(node, graph) is not None
+    return with_integers(options, options if able else ())
 
 
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
     """One flat loop over memory, channel padding included."""
     call, table = Call(node, graph, target), None
     if wants_integers(node):
+        form = int16_function.of_one(node, graph)
+        if form is not None:
+            return int16_function.lower_one(form, node, graph, target)
         table = _table(node, graph)
     if table is not None:
         return looked_up(call, table)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from edgeconv.encoding import INT8, Encoding
 from edgeconv.ir.activation import NONE, Activation
 from edgeconv.ir.edit import Editor
 from edgeconv.ir.graph import Epilogue, Graph, Node, origins
@@ -130,20 +131,26 @@ def _found(root: int, editor: Editor, grids: dict[str, Activation]) -> tuple[_Cl
 def _eight_bits(name: str, editor: Editor, grids: dict[str, Activation]) -> bool:
     known = grids.get(name)
     real = editor.tensors[name].dtype == "float32"
-    return real and known is not None and integers_for(known) is not None
+    return real and known is not None and _of_eight(known) is not None
+
+
+def _of_eight(known: Activation) -> Encoding | None:
+    """The integers that stand for it, where they are of eight bits."""
+    found = integers_for(known)
+    return found if found and found.element == INT8 else None
 
 
 def _tabulate(root: int, editor: Editor, grids: dict[str, Activation]) -> None:
     node = editor.node(root)
     last = last_activation(node)
-    y = integers_for(last)
+    y = _of_eight(last)
     if y is None or not is_pointwise(node, editor):
         return
     found = _found(root, editor, grids)
     if found is None:
         return
     cluster, source = found
-    function, x = _function(cluster, source), integers_for(grids[source])
+    function, x = _function(cluster, source), _of_eight(grids[source])
     if x is None or table_of(rounded(function, last), x, y) is None:
         return
     members = [editor.node(position) for position in sorted(cluster.members)]

@@ -91,7 +91,17 @@ def wide(sums: Sums, whole: Integers) -> Wide | None:
         return None
     multiplier, offset = np.array(made, np.int64).T
     form = Wide(multiplier, offset, shift, 0, sums.zero, sums.low, sums.high)
+    if not _narrow(form, sums.least - whole, sums.most - whole):
+        return None
     return _proven(form, says, [ends for ends in reach if ends])
+
+
+def _narrow(form: Wide, least: Integers, most: Integers) -> bool:
+    """What is brought between the bounds fits 32 bits, as it does in kernels."""
+    ends = np.clip(np.stack([least, most], axis=1), LEAST, MOST)
+    lines = [_computed(form, channel) for channel in range(len(ends))]
+    steps = [line.at(int(end)) for line, own in zip(lines, ends, strict=True) for end in own]
+    return min(steps) > LEAST and max(steps) <= MOST
 
 
 def _line(sums: Sums, whole: int, channel: int) -> Line:
@@ -141,12 +151,20 @@ def _proven(form: Wide, says: Sequence[Line], reach: Sequence[tuple[int, int]]) 
             return None
         if ties[channel]:
             tie = max(tie, *(_above(made, line, s, form.shift) for s in ends))
+    powers = (1 << (tie - 1).bit_length(), tie) if tie else (0,)  # an immediate, if that does
+    return next(
+        (replace(form, tie=each) for each in powers if _separates(form, each, ties, reach)), None
+    )
+
+
+def _separates(form: Wide, tie: int, ties: Sequence[int], reach: Sequence[tuple[int, int]]) -> bool:
+    """As many sums of each channel are below ``tie`` as are in the middle between two steps."""
     for channel, (count, ends) in enumerate(zip(ties, reach, strict=True)):
         if tie:
             made, without = _computed(form, channel), _computed(form, channel, tie)
             if made.total(*ends) - without.total(*ends) != count:
-                return None
-    return replace(form, tie=tie)
+                return False
+    return True
 
 
 def _above(made: Line, says: Line, value: int, shift: int) -> int:

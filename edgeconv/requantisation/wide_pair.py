@@ -22,7 +22,7 @@ from edgeconv.requantisation.pair import Affine
 
 _WIDEST = 2**63 - 1
 _LEAST, _MOST = -(2**15), 2**15 - 1  # of an operand
-_MOST_SHIFT = 60
+_LEAST_SHIFT, _MOST_SHIFT = 32, 60  # of a word that fits 32 bits then
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,8 @@ class WidePair:
         q = p >> shift,   one less if p mod 2^shift < tie and q - zero is odd
         result = min(max(q, low), high)
 
-    Nothing of it overflows int64.  `ec_int16_of_pair` of runtime_c/kernels/ec_int16_scaling.h.
+    Nothing of it overflows int64, and q fits int32.  `ec_int16_rounded` of
+    runtime_c/kernels/ec_int16_scaling.h.
     """
 
     by_a: int
@@ -45,6 +46,11 @@ class WidePair:
     low: int
     high: int
 
+    @property
+    def words(self) -> tuple[int, int, int, int]:
+        """Of either factor the lower word, which is signed, and the upper one."""
+        return (*_split(self.by_a), *_split(self.by_b))
+
     def of(self, a: Integers, b: Integers) -> Integers:
         """The results, as kernels compute them."""
         p = a * self.by_a + b * self.by_b + self.offset
@@ -54,6 +60,11 @@ class WidePair:
         return found
 
 
+def _split(factor: int) -> tuple[int, int]:
+    low = ((factor + 2**31) & (2**32 - 1)) - 2**31
+    return low, (factor - low) >> 32
+
+
 @lru_cache(maxsize=4096)
 def wide_pair(a: Affine, b: Affine, result: Affine, low: int, high: int) -> WidePair | None:
     """What kernels compute; None where scales differ so much that 64 bits do not tell ties."""
@@ -61,7 +72,7 @@ def wide_pair(a: Affine, b: Affine, result: Affine, low: int, high: int) -> Wide
     slopes = Fraction(a.scale) / spacing, Fraction(b.scale) / spacing
     start = result.zero + Fraction(1, 2) - slopes[0] * a.zero - slopes[1] * b.zero
     over = lcm(*(number.denominator for number in (*slopes, start)))
-    for shift in range(_MOST_SHIFT, 0, -1):
+    for shift in range(_MOST_SHIFT, _LEAST_SHIFT - 1, -1):
         by_a, by_b = (round(slope * 2**shift) for slope in slopes)
         less = [
             (slopes[0] * i + slopes[1] * j + start) * 2**shift - i * by_a - j * by_b
@@ -72,6 +83,7 @@ def wide_pair(a: Affine, b: Affine, result: Affine, low: int, high: int) -> Wide
         if reach > _WIDEST:
             continue
         tie = int(offset - min(less)) + 1  # more than by how much a number is above what it is
+        tie = tie if 2 * tie * over > 2**shift else 1 << (tie - 1).bit_length()  # an immediate
         proven = tie * over <= 2**shift
         return WidePair(by_a, by_b, offset, shift, tie, result.zero, low, high) if proven else None
     return None

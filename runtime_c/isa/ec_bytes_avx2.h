@@ -7,6 +7,7 @@ typedef __m256i ec_bvec;
 EC_INLINE ec_bvec ec_bload(const int8_t *p) { return _mm256_loadu_si256((const __m256i *)(const void *)p); }
 EC_INLINE void ec_bstore(int8_t *p, ec_bvec v) { _mm256_storeu_si256((__m256i *)(void *)p, v); }
 EC_INLINE ec_bvec ec_bmax(ec_bvec a, ec_bvec b) { return _mm256_max_epi8(a, b); }
+EC_INLINE ec_bvec ec_bmax_s16(ec_bvec a, ec_bvec b) { return _mm256_max_epi16(a, b); }
 
 /* vpshufb looks up 16 bytes: a row per upper half of a byte, which registers do not hold beside all else. */
 typedef struct ec_btable {

@@ -7,6 +7,7 @@ typedef __m512i ec_bvec;
 EC_INLINE ec_bvec ec_bload(const int8_t *p) { return _mm512_loadu_si512(p); }
 EC_INLINE void ec_bstore(int8_t *p, ec_bvec v) { _mm512_storeu_si512(p, v); }
 EC_INLINE ec_bvec ec_bmax(ec_bvec a, ec_bvec b) { return _mm512_max_epi8(a, b); }
+EC_INLINE ec_bvec ec_bmax_s16(ec_bvec a, ec_bvec b) { return _mm512_max_epi16(a, b); }
 
 #ifdef __AVX512VBMI__
 typedef struct ec_btable {

@@ -11,11 +11,17 @@ EC_INLINE ec_bvec ec_bload(const int8_t *p)
     return word;
 }
 EC_INLINE void ec_bstore(int8_t *p, ec_bvec v) { __builtin_memcpy(p, &v, 4); }
-/* SSUB8 notes which differences are not negative, SEL takes those bytes of a. */
+/* SSUB8 notes which differences are not negative, SEL takes those bytes of a; SSUB16 of both bytes of a half. */
 EC_INLINE ec_bvec ec_bmax(ec_bvec a, ec_bvec b)
 {
     ec_bvec larger;
     __asm__("ssub8 %0, %1, %2\n\tsel %0, %1, %2" : "=&r"(larger) : "r"(a), "r"(b) : "cc");
+    return larger;
+}
+EC_INLINE ec_bvec ec_bmax_s16(ec_bvec a, ec_bvec b)
+{
+    ec_bvec larger;
+    __asm__("ssub16 %0, %1, %2\n\tsel %0, %1, %2" : "=&r"(larger) : "r"(a), "r"(b) : "cc");
     return larger;
 }
 

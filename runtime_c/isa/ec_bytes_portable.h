@@ -1,6 +1,7 @@
 /* Vectors of EC_BYTES numbers of int8 in plain C, where EC_BYTES is 1, and what each function means elsewhere.
 
-   ec_bload, ec_bstore: from and to any address; ec_bload_first, ec_bstore_first: 0 < n lanes alone.  ec_bmax: the larger ones, lane by lane.  ec_btable_of: what
+   ec_bload, ec_bstore: from and to any address; ec_bload_first, ec_bstore_first: 0 < n lanes alone.  ec_bmax: the larger ones, lane by lane;
+   ec_bmax_s16: of int16, where a vector has more bytes than one.  ec_btable_of: what
    ec_blookup wants of 256 bytes, which it may go on reading; ec_blookup: of every lane x the byte numbered
    (uint8_t)x. */
 #ifndef EC_BYTES_H

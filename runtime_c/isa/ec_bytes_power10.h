@@ -7,6 +7,10 @@ typedef __vector signed char ec_bvec;
 EC_INLINE ec_bvec ec_bload(const int8_t *p) { return vec_xl(0, (const signed char *)p); }
 EC_INLINE void ec_bstore(int8_t *p, ec_bvec v) { vec_xst(v, 0, (signed char *)p); }
 EC_INLINE ec_bvec ec_bmax(ec_bvec a, ec_bvec b) { return vec_max(a, b); }
+EC_INLINE ec_bvec ec_bmax_s16(ec_bvec a, ec_bvec b)
+{
+    return (ec_bvec)vec_max((__vector signed short)a, (__vector signed short)b);
+}
 
 /* vperm looks up 32 bytes by the lower five bits; of the eight so found the upper ones choose. */
 typedef struct ec_btable {

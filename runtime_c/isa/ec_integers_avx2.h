@@ -35,6 +35,13 @@ EC_INLINE ec_ivec ec_iload_s8(const int8_t *p, int n)
         memcpy(eight, p, (size_t)n);
     return _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)(n < EC_VL ? eight : p)));
 }
+EC_INLINE ec_ivec ec_iload_s16(const int16_t *p, int n)
+{
+    int16_t eight[EC_VL] = {0};
+    if (n < EC_VL)
+        memcpy(eight, p, (size_t)n * 2);
+    return _mm256_cvtepi16_epi32(_mm_loadu_si128((const __m128i *)(const void *)(n < EC_VL ? eight : p)));
+}
 EC_INLINE void ec_istore_s8(int8_t *p, ec_ivec v, int n)
 {
     const __m128i half = _mm_packs_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));

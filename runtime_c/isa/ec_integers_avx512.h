@@ -33,6 +33,11 @@ EC_INLINE ec_ivec ec_iload_s8(const int8_t *p, int n)
     return _mm512_cvtepi8_epi32(n == EC_VL ? _mm_loadu_si128((const __m128i *)(const void *)p)
                                            : _mm_maskz_loadu_epi8(ec_mask(n), p));
 }
+EC_INLINE ec_ivec ec_iload_s16(const int16_t *p, int n)
+{
+    return _mm512_cvtepi16_epi32(n == EC_VL ? _mm256_loadu_si256((const __m256i *)(const void *)p)
+                                            : _mm256_maskz_loadu_epi16(ec_mask(n), p));
+}
 EC_INLINE void ec_istore_s8(int8_t *p, ec_ivec v, int n)
 {
     if (n == EC_VL)

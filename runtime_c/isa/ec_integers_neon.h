@@ -24,6 +24,13 @@ EC_INLINE ec_ivec ec_iload_s8(const int8_t *p, int n)
     memcpy(&word, p, (size_t)n);
     return vmovl_s16(vget_low_s16(vmovl_s8(vreinterpret_s8_s32(vdup_n_s32(word)))));
 }
+EC_INLINE ec_ivec ec_iload_s16(const int16_t *p, int n)
+{
+    int16_t four[EC_VL] = {0};
+    if (n < EC_VL)
+        memcpy(four, p, (size_t)n * 2);
+    return vmovl_s16(vld1_s16(n < EC_VL ? four : p));
+}
 EC_INLINE void ec_istore_s8(int8_t *p, ec_ivec v, int n)
 {
     const int16x4_t half = vmovn_s32(v);

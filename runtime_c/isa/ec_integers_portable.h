@@ -3,7 +3,7 @@
    ec_ireal: to float32, rounded beyond 2^24.  ec_imul_high: floor(a * b / 2^32), lane by lane; ec_imul,
    ec_itimes, ec_iadd and ec_isub modulo 2^32.  ec_ishift_right: arithmetic, and likewise
    ec_ishift_right_by, lane by lane, by 0 to 31.  ec_ibetween: not below low, not above high.  ec_iload_s8 and
-   ec_istore_s8: the first n lanes from and to bytes, which they fit.
+   ec_istore_s8: the first n lanes from and to bytes, which they fit; ec_iload_s16: from int16.
    ec_istore_s8_four: four vectors, brought between low and high of int8; of every 16 bytes (fewer
    where EC_VL is) the first quarter is of v[0], the second of v[1], and so on.  ec_iload_s8_run and
    ec_istore_s8_run: four vectors from and to bytes, one behind the other; what is stored is brought between
@@ -25,6 +25,7 @@ EC_INLINE ec_ivec ec_ishift_right(ec_ivec a, int bits) { return a >> bits; }
 EC_INLINE ec_ivec ec_ishift_right_by(ec_ivec a, ec_ivec bits) { return a >> bits; }
 EC_INLINE ec_ivec ec_ibetween(ec_ivec a, int low, int high) { return ec_min_i(ec_max_i(a, low), high); }
 EC_INLINE ec_ivec ec_iload_s8(const int8_t *p, int n) { return n ? *p : 0; }
+EC_INLINE ec_ivec ec_iload_s16(const int16_t *p, int n) { return n ? *p : 0; }
 EC_INLINE void ec_istore_s8(int8_t *p, ec_ivec v, int n)
 {
     if (n)

@@ -24,6 +24,12 @@ EC_INLINE ec_ivec ec_iload_s8(const int8_t *p, int n)
     memcpy(&word, p, (size_t)n);
     return vec_unpackh(vec_unpackh((__vector signed char)vec_splats(word)));
 }
+EC_INLINE ec_ivec ec_iload_s16(const int16_t *p, int n)
+{
+    int16_t eight[2 * EC_VL] = {0};
+    memcpy(eight, p, (size_t)n * 2);
+    return vec_unpackh(vec_xl(0, eight));
+}
 EC_INLINE void ec_istore_s8(int8_t *p, ec_ivec v, int n)
 {
     const __vector signed short half = vec_pack(v, v);

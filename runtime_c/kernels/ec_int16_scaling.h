@@ -27,6 +27,12 @@ EC_INLINE int32_t ec_int16_rounded(const ec_int16_result as, int64_t p)
     int32_t q = (int32_t)(p >> as.shift);
     if (as.tie)
         q -= ((p & (((int64_t)1 << as.shift) - 1)) < as.tie) & (q - as.zero) & 1;
+#ifdef __ARM_FEATURE_SAT
+    if (__builtin_constant_p(as.low) && as.low == INT16_MIN && as.high == INT16_MAX) {
+        __asm__("ssat %0, #16, %0" : "+r"(q) : : "cc");
+        return q;
+    }
+#endif
     return ec_min_i(ec_max_i(q, as.low), as.high);
 }
 

@@ -14,14 +14,29 @@ enum ec_int8_scaling {
     EC_INT8_LINEAR, /* sum * factor + start */
     EC_INT8_HIGH,   /* high_word((sum + start) * factor) + offset */
     EC_INT8_HALVES, /* sum + start, rounded to the nearest, ties to even, + offset but for what rounds */
-    EC_INT8_EVEN    /* high_word((2 sum + start) * factor) + offset, but of 2 sum + start - 1 where that makes an
+    EC_INT8_EVEN,   /* high_word((2 sum + start) * factor) + offset, but of 2 sum + start - 1 where that makes an
                        even result: they differ at ties alone */
+    EC_INT8_WIDE    /* of int16: ec_int16_of_sum of four words */
 };
 
 typedef struct ec_int8_average {
     int scaling, vary, offset, right, low, high;
     int zero; /* EC_INT8_EVEN: the result that is 0 steps */
+#ifdef EC_INT16_SCALING_H
+    int bytes; /* of a number that is summed */
+    ec_int16_result wide;
+#endif
 } ec_int8_average;
+
+EC_INLINE int ec_int8_average_bytes(const ec_int8_average by)
+{
+#ifdef EC_INT16_SCALING_H
+    return ec_max_i(by.bytes, 1);
+#else
+    (void)by;
+    return 1;
+#endif
+}
 
 EC_INLINE ec_ivec ec_int8_of_window(const ec_int8_average by, ec_ivec sum, const int32_t *words)
 {

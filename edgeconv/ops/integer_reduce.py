@@ -1,4 +1,4 @@
-"""Means of int8 over pixels as int8: average pools, one window for all that is averaged."""
+"""Means of int8 or int16 over pixels: average pools, one window for all that is averaged."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import replace
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR
-from edgeconv.lowering.integers import all_int8
+from edgeconv.lowering.integers import all_int8, with_int16
 from edgeconv.lowering.options import LayoutOption
-from edgeconv.ops import int8_pool
+from edgeconv.ops import integer_pool
 from edgeconv.ops.pool import window_params
 from edgeconv.targets import Target
 
@@ -21,7 +21,8 @@ def layouts(node: Node, graph: Graph) -> Sequence[LayoutOption]:
     pixels_alone = node.attrs["axes"] and min(node.attrs["axes"]) >= 2
     if node.attrs["kind"] != "mean" or not pixels_alone or not 3 <= len(x) <= 5:
         return ()
-    if not all_int8(node, graph) or int8_pool.average_of(*_as_pool(node, graph)) is None:
+    whole = all_int8(node, graph) or with_int16(node, graph)
+    if not whole or integer_pool.average_of(*_as_pool(node, graph)) is None:
         return ()
     written = CHANNELS_LAST if len(graph[node.output].shape) > 2 else ROW_MAJOR
     return [LayoutOption((CHANNELS_LAST,), (written,))]
@@ -31,7 +32,7 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
     """The kernel call of the pool."""
     pool, pooled = _as_pool(node, graph)
     window = window_params(pool, graph[node.inputs[0]].shape, pooled[node.output].shape)
-    return replace(int8_pool.lower(pool, pooled, target, window, None), node=node)
+    return replace(integer_pool.lower(pool, pooled, target, window, None), node=node)
 
 
 def _as_pool(node: Node, graph: Graph) -> tuple[Node, Graph]:

@@ -1,4 +1,4 @@
-"""Pools of int8 in integers: maxima, and averages against rational arithmetic rounded once."""
+"""Pools of int8 and int16 in integers: maxima, and averages in rationals, rounded once."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from edgeconv.encoding import Encoding, int8
+from edgeconv.encoding import Encoding, int8, int16
 from edgeconv.ir.activation import NONE, grid
 from edgeconv.lowering.byte_vectors import byte_vectors
 from tests.kernels.harness import Build, Case, Spec, check
 
 X, Y = int8(0.043123456, 17), int8(0.035712345, -40)
+WIDE, NARROW = int16(0.00043123456, -1700), int16(0.000357, 0)
 Shape = tuple[int, ...]
 
 
@@ -61,11 +62,11 @@ def cases(
     room = [n + attrs["pads"][i] + attrs["pads"][rank + i] for i, n in enumerate(shape[2:])]
     sizes = zip(room, spans, attrs["strides"], strict=True)
     out = tuple((n - span) // stride + 1 for n, span, stride in sizes)
-    whole = np.random.default_rng(sum(shape)).integers(-128, 128, shape)
-    whole.reshape(-1)[:3] = -128, 127, -128
+    whole = np.random.default_rng(sum(shape)).integers(x.low, x.high + 1, shape)
+    whole.reshape(-1)[:3] = x.low, x.high, x.low
     q, y = whole - x.zero[0], x if mode == "max" else y
     steps = np.empty((*shape[:2], *out))
-    low = -128 - y.zero[0]
+    low, high = y.low - y.zero[0], y.high - y.zero[0]
     for place, met, counted in windows(q, attrs, out):
         at: tuple[Any, ...] = (slice(None), slice(None), *place)
         if mode == "max":
@@ -73,18 +74,41 @@ def cases(
         else:
             unit = Fraction(x.scale[0]) / Fraction(y.scale[0]) / counted
             made = [round(int(total) * unit) for total in met.sum(axis=2).reshape(-1)]
-            steps[at] = np.clip(np.array(made).reshape(shape[:2]), low + least, low + 255)
+            steps[at] = np.clip(np.array(made).reshape(shape[:2]), low + least, high)
     spec = Spec(
         "Pool",
         {"x": (q * np.float32(x.scale[0])).astype(np.float32)},
         steps.shape,
         attrs=attrs,
-        before=NONE if mode == "max" else grid(y.scale[0], low + least, low + 255),
+        before=NONE if mode == "max" else grid(y.scale[0], low + least, high),
         storage={"x": str(x), "out": str(y)},
     )
     wanted = (steps * np.float32(y.scale[0])).astype(np.float32)
-    found = [c for c in spec.cases(build.target, wanted) if c.layer.algorithm == "int8_pool"]
+    own = "int8_pool" if x.bits == y.bits == 8 else "int16_pool"
+    found = [c for c in spec.cases(build.target, wanted) if c.layer.algorithm == own]
     assert found, (shape, attrs)
+    return found
+
+
+def of_16_bits(build: Build) -> list[Case]:
+    """Channels around vectors, borders that make windows differ, one, two and three dimensions, all
+    of the input; one side of eight bits; halves of a step.  `test_int16_function` runs them."""
+    found, lanes = list[Case](), build.target.lanes
+    half = max(1, byte_vectors(build.target).count // 2)
+    pads: dict[str, Any] = {"pads": (1, 1, 1, 1)}
+    for c in sorted({1, half - 1, half, 2 * half + 3} - {0}):
+        found += cases(build, (1, c, 4, 5), "max", x=WIDE, **pads)
+    for c in sorted({1, lanes, 4 * lanes + 1, 5 * lanes + 3}):
+        found += cases(build, (1, c, 4, 5), "average", x=WIDE, y=NARROW, **pads)
+    for mode in ("max", "average"):
+        both: dict[str, Any] = {"x": WIDE, "y": NARROW}
+        found += cases(build, (2, 5, 7, 9), mode, **both, kernel=(2, 3), strides=(2, 3))
+        found += cases(build, (1, 4, 9), mode, **both, strides=(2,), pads=(1, 1))
+        found += cases(build, (1, 3, 4, 4, 5), mode, **both, kernel=(2, 2, 2))
+    same = int16(WIDE.scale[0], 5)
+    found += cases(build, (1, lanes + 1, 4, 6), "average", x=WIDE, y=same, kernel=(4, 6))
+    found += cases(build, (1, 5, 4, 6), "average", x=WIDE, y=Y, least=60, kernel=(4, 6))
+    found += cases(build, (1, 4 * lanes + 1, 4, 6), "average", y=NARROW, kernel=(2, 2))
     return found
 
 

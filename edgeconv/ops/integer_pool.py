@@ -1,4 +1,4 @@
-"""Pools of int8 as int8, channels last: maxima of bytes, and averages of int32 sums."""
+"""Pools of int8 and int16, channels last: maxima, and averages of int32 sums."""
 
 from __future__ import annotations
 
@@ -16,26 +16,30 @@ from edgeconv.ir.step import Divides
 from edgeconv.ir.work import Work
 from edgeconv.lowering.byte_vectors import byte_vectors
 from edgeconv.lowering.calls import kernel_layer
-from edgeconv.lowering.integers import all_int8, in_integers
+from edgeconv.lowering.integers import all_int8, in_int16, in_integers, with_int16
 from edgeconv.lowering.work import Call
-from edgeconv.requantisation import ARITHMETICS, TFLITE, Fixed
+from edgeconv.requantisation import ARITHMETICS, EXACT, TFLITE, Fixed
 from edgeconv.requantisation.averages import Average, Even, Halves, Linear
 from edgeconv.requantisation.forms import Words
 from edgeconv.requantisation.pair import Affine
+from edgeconv.requantisation.wide import Wide
+from edgeconv.requantisation.wide_functions import wide_averages
 from edgeconv.targets import Target
 
 _MOST_COUNTED = 256  # numbers of a window where windows differ: a table has a place for each count
 # Slots, counted: of a vector under a kernel position, of one that is finished, and of a window.
 _MAX, _SUM, _RESULT, _WINDOW = 2.0, 2.0, 14.0, 12.0
+_EACH = 16.0  # of a result of 64 bits of fixed point, which are finished one by one
 _CYCLES, _WINDOW_CYCLES = 3.0, 60.0  # of a core without vectors: of a vector, of a window
 _SCALINGS = {Even: "even", Linear: "linear", Fixed: "high", Halves: "halves"}  # behind EC_INT8_
-_HEADERS = ("ec_window.h", "ec_pool_op.h", "ec_int8_pool.h")
+_HEADERS = ("ec_window.h", "ec_pool_op.h", "ec_integer_pool.h")
 
 
 def applies(node: Node, graph: Graph) -> bool:
     """A maximum that rounds nothing, or an average that is proven."""
     epilogue = node.epilogue
-    if not all_int8(node, graph) or not 3 <= len(graph[node.output].shape) <= 5:
+    whole = all_int8(node, graph) or with_int16(node, graph)
+    if not whole or not 3 <= len(graph[node.output].shape) <= 5:
         return False
     if node.attrs["mode"] == "max":
         same = graph[node.inputs[0]].storage == graph[node.output].storage
@@ -58,7 +62,7 @@ def counts_of(node: Node, graph: Graph) -> tuple[int, ...]:
     return tuple(map(int, counted))
 
 
-def average_of(node: Node, graph: Graph) -> Average | None:
+def average_of(node: Node, graph: Graph) -> Average | Wide | None:
     """What becomes of its sums; None where nothing is proven."""
     x, y = graph[node.inputs[0]].storage, graph[node.output].storage
     if not node.epilogue.is_only_before or not rounds_to(node.epilogue.before, y):
@@ -71,6 +75,8 @@ def average_of(node: Node, graph: Graph) -> Average | None:
     counts = counts_of(node, graph)
     if counts[0] < 1 or (len(counts) > 1 and counts[-1] > _MOST_COUNTED):
         return None
+    if with_int16(node, graph):
+        return _wide_average(counts, x, y, low, high) if graph.requantise == EXACT else None
     of_x, of_y = (Affine(each.scale[0], each.zero[0]) for each in (x, y))
     return _average(graph.requantise, counts, of_x, of_y, low, high)
 
@@ -80,6 +86,9 @@ def _average(
     arithmetic: str, counts: tuple[int, ...], x: Affine, y: Affine, low: int, high: int
 ) -> Average | None:
     return ARITHMETICS[arithmetic].average(counts, x, y, low, high)
+
+
+_wide_average = lru_cache(maxsize=4096)(wide_averages)
 
 
 def lower(
@@ -93,65 +102,76 @@ def lower(
     x, out, call = graph[node.inputs[0]], graph[node.output], Call(node, graph, target)
     maximum = node.attrs["mode"] == "max"
     operands: dict[str, str | Blob] = {}
-    numbers: dict[str, Param] = {}
+    wide, bytes_each = with_int16(node, graph), x.element_bytes
+    numbers: dict[str, Param] = {"bytes": bytes_each, "wide": ()}
     if not maximum:
         form, counts = average_of(node, graph), counts_of(node, graph)
         assert form is not None
         words = words_of(form, counts)
         operands["words"] = Blob("words", words.size, lambda: words, dtype="int32")
-        numbers = {"vary": len(counts) > 1, **numbers_of(form)}
+        numbers |= {"vary": len(counts) > 1, **numbers_of(form)}
+        if isinstance(form, Wide):
+            result = (form.shift, form.tie, form.zero, form.low, form.high, out.element_bytes)
+            numbers["wide"] = result
+    scaling = ("ec_int16_scaling.h",) if wide else ()
     header = byte_vectors(target).header if maximum else integers_header(target)
     layer = kernel_layer(
         call,
-        "int8_pool",
-        "ops/int8_pool.c.j2",
+        "int16_pool" if wide else "int8_pool",
+        "ops/integer_pool.c.j2",
         operands={**operands, "in": x.name},
         params={
             **window,
             **numbers,
             "images": x.shape[0],
-            "channels": x.shape[1],
+            "channels": x.shape[1] * (bytes_each if maximum else 1),
             "in_ring": x.ring,
             "out_ring": out.ring,
         },
-        headers=(*_HEADERS, f"ec_int8_pool_{'max' if maximum else 'average'}.h"),
-        functions=(header,) if maximum else (header, "ec_int8_average.h"),
+        headers=(*_HEADERS, f"ec_integer_pool_{'max' if maximum else 'average'}.h"),
+        functions=(header,) if maximum else (header, *scaling, "ec_int8_average.h"),
         work=_work(call, maximum),
         divides=divides,
         epilogue=False,
     )
-    return in_integers(layer)
+    return in_int16(layer) if wide else in_integers(layer)
 
 
-def numbers_of(form: Average) -> dict[str, Param]:
+def numbers_of(form: Average | Wide) -> dict[str, Param]:
     """The members of ec_int8_average but for `vary`."""
     names = ("offset", "right", "low", "high")
+    if isinstance(form, Wide):
+        return {"scaling": "wide", **dict.fromkeys((*names, "zero"), 0)}
     zero = form.zero if isinstance(form, Even) else 0
     numbers = {name: getattr(form, name) for name in names}
     return {"scaling": _SCALINGS[type(form)], **numbers, "zero": zero}
 
 
-def words_of(form: Average, counts: tuple[int, ...]) -> Words:
-    """Start and multiplier, by count where there are several."""
+def words_of(form: Average | Wide, counts: tuple[int, ...]) -> Words:
+    """Start and multiplier, or a `Wide`'s words, by count where there are several."""
     if isinstance(form, Halves):
         return np.array([form.start, 0], np.int32)
-    factors = form.factor if isinstance(form, Linear) else form.multiplier
-    pairs = np.stack([np.array(form.start), np.array(factors)], axis=1).astype(np.int32)
+    if isinstance(form, Wide):
+        known = np.stack(form.words, axis=1)
+    else:
+        factors = form.factor if isinstance(form, Linear) else form.multiplier
+        known = np.stack([np.array(form.start), np.array(factors)], axis=1).astype(np.int32)
     if len(counts) == 1:
-        return pairs.reshape(-1)
-    words = np.zeros((counts[-1] + 1, 2), np.int32)
-    words[list(counts)] = pairs
+        return known.reshape(-1)
+    words = np.zeros((counts[-1] + 1, known.shape[1]), np.int32)
+    words[list(counts)] = known
     return words.reshape(-1)
 
 
 def _work(call: Call, maximum: bool) -> Work:
-    shape = call.output.shape
+    shape, bytes_each = call.output.shape, call.inputs[0].element_bytes
     windows, taps = shape[0] * math.prod(shape[2:]), math.prod(call.node.attrs["kernel"])
-    wide = byte_vectors(call.target).count if maximum else call.target.lanes
+    wide = max(1, byte_vectors(call.target).count // bytes_each) if maximum else call.target.lanes
     vectors = -(-shape[1] // wide)
-    moved = float(taps * windows * shape[1] + call.out_bytes)
+    moved = float(taps * windows * shape[1] * bytes_each + call.out_bytes)
+    alone = shape[1] * _EACH if with_int16(call.node, call.graph) and not maximum else 0.0
     if call.target.single_issue:
-        cycles = windows * (_WINDOW_CYCLES + vectors * (_CYCLES * taps + 8))
+        cycles = windows * (_WINDOW_CYCLES + alone + vectors * (_CYCLES * taps + 8))
         return Work(0.0, cycles, 0.0, moved)
-    each = _MAX * taps + 2 if maximum else _SUM * taps + _RESULT
-    return Work(windows * (_WINDOW + vectors * each), 0.0, 0.0, moved)
+    each = _MAX * taps + 2 if maximum else _SUM * taps + (0.0 if alone else _RESULT)
+    return Work(windows * (_WINDOW + alone + vectors * each), 0.0, 0.0, moved)

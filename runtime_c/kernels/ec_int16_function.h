@@ -1,0 +1,103 @@
+/* Functions of one integer of 16 bits or eight, or of two, rounded once to such an integer (ec_int16_scaling.h).
+   An operand of the result's size and bytes may be the result.  Whoever chooses the numbers proves that nothing
+   overflows and that results are what the model says.  Needs ec_int16_scaling.h and ec_nest.h. */
+#ifndef EC_INT16_FUNCTION_H
+#define EC_INT16_FUNCTION_H
+
+enum ec_int16_kind {
+    EC_INT16_SUM,     /* a by_a + b by_b + offset: factors of 64 bits as lower words, which are signed, and upper ones */
+    EC_INT16_PRODUCT, /* (a - zero_a) (b - zero_b) */
+    EC_INT16_LINE,    /* a */
+    EC_INT16_SIDES,   /* a; where it is below zero_a by the last four words */
+    EC_INT16_MOVED,   /* a + zero_a is the result */
+    EC_INT16_CURVE    /* ec_int16_of_curve */
+};
+
+/* words: of ec_int16_of_sum.  cut: of products that may not fit 32 bits.  width, bits: of a curve. */
+typedef struct ec_int16_function {
+    int kind, a_bytes, b_bytes;
+    int32_t zero_a, zero_b;
+    int32_t by_a[2], by_b[2];
+    int64_t offset;
+    int32_t words[8];
+    int cut, width, bits;
+    ec_int16_result result;
+} ec_int16_function;
+
+/* Of line i >> width of i = a + 32768 (start, slope): start + slope (i mod 2^width) without its lower 14 bits, and
+   bit i of those that begin at word `bits`. */
+EC_INLINE int32_t ec_int16_of_curve(const int32_t *lines, int width, int bits, int32_t a)
+{
+    const uint32_t i = (uint32_t)(a + 32768);
+    const int32_t *const line = lines + 2 * (i >> width);
+    const int32_t below = (line[0] + line[1] * (int32_t)(i & ((1u << width) - 1))) >> 14;
+    return below + (int32_t)((uint32_t)lines[bits + (i >> 5)] >> (i & 31) & 1);
+}
+
+EC_INLINE int32_t ec_int16_of_pair(const ec_int16_function *by, int32_t a, int32_t b)
+{
+    if (by->kind == EC_INT16_PRODUCT) {
+        const int32_t from_a = a - by->zero_a, from_b = b - by->zero_b;
+        const int32_t of_both = by->cut ? ec_int16_cut((int64_t)from_a * from_b) : from_a * from_b;
+        return ec_int16_of_sum(by->result, of_both, by->words, 1);
+    }
+    const int64_t low = by->offset + (int64_t)a * by->by_a[0] + (int64_t)b * by->by_b[0];
+    const uint32_t high = (uint32_t)a * (uint32_t)by->by_a[1] + (uint32_t)b * (uint32_t)by->by_b[1];
+    return ec_int16_rounded(by->result, (int64_t)((uint64_t)low + ((uint64_t)high << 32)));
+}
+
+EC_INLINE int32_t ec_int16_of_one(const ec_int16_function *by, const int32_t *lines, int32_t a)
+{
+    if (by->kind == EC_INT16_CURVE)
+        return ec_int16_of_curve(lines, by->width, by->bits, a);
+    if (by->kind == EC_INT16_MOVED)
+        return ec_min_i(ec_max_i(a + by->zero_a, by->result.low), by->result.high);
+    if (by->kind == EC_INT16_SIDES && a < by->zero_a)
+        return ec_int16_of_sum(by->result, a, by->words + 4, 1);
+    return ec_int16_of_sum(by->result, a, by->words, 1);
+}
+
+/* The same function with its factors in registers: compilers take products of 64 bits with constants apart. */
+EC_INLINE ec_int16_function ec_int16_kept(ec_int16_function by)
+{
+    if (by.kind == EC_INT16_SUM)
+        __asm__("" : "+r"(by.by_a[0]), "+r"(by.by_a[1]), "+r"(by.by_b[0]), "+r"(by.by_b[1]));
+    else
+        __asm__("" : "+r"(by.words[0]), "+r"(by.words[1]));
+    return by;
+}
+
+/* n elements in any order.  lines: of a curve. */
+EC_INLINE void ec_int16_apply(const ec_int16_function given, const void *a, const int32_t *lines, void *out, int n)
+{
+    const ec_int16_function by = ec_int16_kept(given);
+    for (int i = 0; i < n; i++)
+        ec_int16_put(out, by.result.bytes, i, ec_int16_of_one(&by, lines, ec_int16_get(a, by.a_bytes, i)));
+}
+
+/* Where pairs lie, as those of ec_binary do. */
+typedef struct ec_int16_pairs {
+    ec_nest outer;
+    int rows, n;
+    ptrdiff_t a_outer[EC_DIMS], b_outer[EC_DIMS];
+    ptrdiff_t a_row, b_row;
+    int a_stride, b_stride;
+} ec_int16_pairs;
+
+EC_INLINE void ec_int16_combine(const ec_int16_pairs at, const ec_int16_function given, const void *a, const void *b,
+                                void *out)
+{
+    const ec_int16_function by = ec_int16_kept(given);
+    ptrdiff_t i = 0;
+    for (int k = 0; k < ec_nest_count(&at.outer); k++) {
+        ptrdiff_t of_a = ec_nest_offset(&at.outer, at.a_outer, k), of_b = ec_nest_offset(&at.outer, at.b_outer, k);
+        for (int r = 0; r < at.rows; r++, of_a += at.a_row, of_b += at.b_row)
+            for (int x = 0; x < at.n; x++, i++) {
+                const int32_t of_one = ec_int16_get(a, by.a_bytes, of_a + x * at.a_stride);
+                ec_int16_put(out, by.result.bytes, i,
+                             ec_int16_of_pair(&by, of_one, ec_int16_get(b, by.b_bytes, of_b + x * at.b_stride)));
+            }
+    }
+}
+
+#endif
