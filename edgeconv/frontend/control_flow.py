@@ -138,10 +138,11 @@ class ControlFlow:
         self._walk.run(nodes, scope, visit.live)
 
     def _scan(self, visit: Visit) -> None:
-        """Opset 9 and later: one sequence at a time."""
+        """Of opset 9 and later one sequence at a time."""
         node, attrs = visit.node, _attributes(visit.node)
         if visit.schema is not None and visit.schema.since_version < 9:
-            raise _RefusedError("before opset 9 it has a dimension of sequences")
+            self._scan_each(visit, attrs)
+            return
         count, body = int(attrs["num_scan_inputs"]), attrs["body"]
         states, scanned = [*node.input[: len(node.input) - count]], node.input[-count:]
         shapes = [self._shape(name) for name in scanned]
@@ -170,6 +171,41 @@ class ControlFlow:
         out_axes = attrs.get("scan_output_axes") or [0] * outputs
         out_back = attrs.get("scan_output_directions") or [0] * outputs
         self._finish(visit, states, kept, out_axes, out_back)
+
+    def _scan_each(self, visit: Visit, attrs: Mapping[str, Any]) -> None:
+        """Before opset 9: the first dimension of everything is that of as many scans."""
+        lengths, *given = visit.node.input
+        count = int(attrs["num_scan_inputs"])
+        shapes = [self._shape(name) for name in given]
+        if lengths or not all(shapes):
+            raise _RefusedError("how long its sequences are is not known")
+        batch, steps = (shapes[-1] or ())[:2]
+        if not batch or not steps:
+            raise _RefusedError("it is never run")
+        back = attrs.get("directions") or [0] * count
+        prefix = self._walk.prefix_of(visit)
+        each: list[list[str]] = []
+        for b in range(batch):
+            mine = [self._taken(visit, name, 0, b) for name in given]
+            states, rows = mine[:-count], list[list[str]]()
+            for i in range(steps):
+                self._held(visit, batch * steps)
+                slices = [
+                    self._taken(visit, name, 0, steps - 1 - i if turned else i)
+                    for name, turned in zip(mine[-count:], back, strict=True)
+                ]
+                results = self._body(visit, attrs["body"], (*states, *slices), f"{prefix}/{b}/{i}")
+                states, rows = results[: len(states)], [*rows, results[len(states) :]]
+            each.append([*states, *(self._stacked(visit, row) for row in zip(*rows, strict=True))])
+        for output, parts in zip(visit.node.output, zip(*each, strict=True), strict=True):
+            if output:
+                self._nodes(visit, [("Identity", [self._stacked(visit, parts)], output, {})])
+
+    def _stacked(self, visit: Visit, names: Sequence[str]) -> str:
+        """Of equal shape, one after the other along a first dimension of their own."""
+        where = self._constant(visit, np.array([0]))
+        rows = [self._made(visit, "Unsqueeze", name, where) for name in names]
+        return self._made(visit, "Concat", *rows, axis=0)
 
     def _loop(self, visit: Visit) -> None:
         node, body = visit.node, _attributes(visit.node)["body"]

@@ -156,6 +156,9 @@ def _tensors(path: Path, walk: Walk, names: Sequence[str], opsets: Mapping[str, 
     for name in names:
         if name in walk.sequences.absent:
             raise _invalid(path, f"output {name!r}, which holds nothing", "outputs are tensors")
+        if name in walk.sequences.lengths:
+            got = f"output {name!r}, a sequence that is split at run time"
+            raise _invalid(path, got, "every tensor of it has a static shape")
         held = walk.sequences.elements.get(name)
         if held is None or walk.problems:
             found.append(name)

@@ -43,12 +43,14 @@ class _RefusedError(Exception):
 
 class Sequences:
     """Those of one model.  ``elements``: by the name of a sequence the names of its tensors;
-    ``absent``: optionals that hold nothing.  Others are what they hold."""
+    ``absent``: optionals that hold nothing.  Others are what they hold.  ``lengths``: of sequences
+    of which no more is known than that."""
 
     def __init__(self, walk: Walking) -> None:
         self._walk = walk
         self.elements: dict[str, tuple[str, ...]] = {}
         self.absent: set[str] = set()
+        self.lengths: dict[str, int] = {}
         self._ways = {
             "SequenceEmpty": self._keep,
             "SequenceConstruct": self._keep,
@@ -82,7 +84,7 @@ class Sequences:
 
     def names(self) -> set[str]:
         """Of all that is no tensor."""
-        return self.absent.union(self.elements)
+        return self.absent.union(self.elements, self.lengths)
 
     def type_of(self, name: str) -> onnx.TypeProto | None:
         """Of a sequence: its elements may differ in shape, but not in type, not known where
@@ -151,7 +153,9 @@ class Sequences:
         self._write(visit, "Identity", (held[place],), visit.node.output[0])
 
     def _length(self, visit: Visit) -> None:
-        self._walk.define(visit.node.output[0], np.asarray(len(self._of(visit)), np.int64))
+        count = self.lengths.get(visit.node.input[0])
+        count = len(self._of(visit)) if count is None else count
+        self._walk.define(visit.node.output[0], np.asarray(count, np.int64))
 
     def _concat(self, visit: Visit) -> None:
         held, attrs = self._of(visit), _integers(visit.node)
@@ -168,6 +172,11 @@ class Sequences:
         shape = self._shape(node.input[0])
         given = node.input[1] if len(node.input) > 1 else ""
         sizes = self._walk.constant(given) if given else np.asarray(1)
+        kind = self._walk.type_of(given) if given else None
+        entries = static_shape(kind) if kind is not None else None
+        if sizes is None and entries:  # as many tensors as there are sizes
+            (self.lengths[node.output[0]],) = entries
+            return
         if shape is None or sizes is None:
             raise _RefusedError("how it splits is computed at run time")
         axis = attrs.get("axis", 0) % max(len(shape), 1)

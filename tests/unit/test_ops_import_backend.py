@@ -46,7 +46,7 @@ NOT_COVERED = {
     *("AffineGrid", "CenterCropPad", "ConstantOfShape", "STFT"),
     *("BlackmanWindow", "HammingWindow", "HannWindow", "Einsum", "GlobalLpPool"),
     "ai.onnx.ml.TreeEnsembleRegressor",
-    *("Compress", "NonMaxSuppression", "NonZero", "TfIdfVectorizer"),
+    *("Compress", "NonMaxSuppression", "NonZero", "TfIdfVectorizer", "Unique"),
 }
 
 
