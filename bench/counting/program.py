@@ -19,7 +19,7 @@ from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.ir.choice import Arg, ArgKind
 
 HERE = Path(__file__).parent
-_EXECUTED = re.compile(r"^executed ([0-9]+)$", re.MULTILINE)
+_COUNTED = re.compile(r"^(executed|missed)((?: [0-9]+)+)$", re.MULTILINE)
 
 # Operands are zeros: how many instructions a kernel executes does not depend on them.
 _MAIN = """
@@ -47,33 +47,40 @@ int main(int argc, char **argv)
 """
 
 
-def build_plugin(folder: Path) -> Path:
-    """The plugin of QEMU that counts.  Raises EdgeconvError without a C compiler to build it."""
+def build_plugin(folder: Path, name: str = "plugin") -> Path:
+    """The plugin of QEMU that counts instructions, or the one of that name.  Raises EdgeconvError
+    without a C compiler to build it."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     if not compiler:
         raise EdgeconvError("no C compiler to build QEMU's plugin with", code=Exit.MISSING_TOOL)
-    plugin = folder / "plugin.so"
-    command = [compiler, "-O2", "-shared", "-fPIC", str(HERE / "plugin.c"), "-o", str(plugin)]
+    plugin = folder / f"{name}.so"
+    command = [compiler, "-O2", "-shared", "-fPIC", str(HERE / f"{name}.c"), "-o", str(plugin)]
     subprocess.run(command, check=True)
     return plugin
 
 
 def executed(command: Sequence[str], plugin: Path, board: Board, folder: Path) -> int:
-    """Instructions of a program that ``command`` runs: under the board's emulator, or that of this
-    machine's processors where the board has none.  Raises EdgeconvError."""
+    """Instructions of a program that ``command`` runs, as `counted`."""
+    return counted(command, str(plugin), board, folder)[0]
+
+
+def counted(command: Sequence[str], plugin: str, board: Board, folder: Path) -> list[int]:
+    """What ``plugin``, its arguments behind commas, counts of a program that ``command`` runs:
+    under the board's emulator, or that of this machine's processors where the board has none.
+    Raises EdgeconvError."""
     if board.run.kind is RunKind.NATIVE:
         command = (f"qemu-{platform.machine()}", "-cpu", "max", *command)
     emulator, *rest = command
     if shutil.which(emulator) is None:
         raise EdgeconvError("no emulator", where=f"board {board.name}", rule=f"needs {emulator}")
     done = subprocess.run(
-        [emulator, "-plugin", str(plugin), *rest],
+        [emulator, "-plugin", plugin, *rest],
         cwd=folder,
         capture_output=True,
         text=True,
         check=False,
     )
-    found = _EXECUTED.search(done.stderr)
+    found = _COUNTED.search(done.stderr)
     if done.returncode or not found:
         raise EdgeconvError(
             "the program failed under QEMU",
@@ -82,7 +89,7 @@ def executed(command: Sequence[str], plugin: Path, board: Board, folder: Path) -
             rule="the emulator must have plugins, and know the board's instructions",
             code=Exit.UNSATISFIED,
         )
-    return int(found.group(1))
+    return [int(count) for count in found.group(2).split()]
 
 
 def _bytes(candidate: Candidate, arg: Arg) -> int:

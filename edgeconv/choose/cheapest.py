@@ -11,30 +11,36 @@ from edgeconv.choose.assignment import Assignment, alone
 from edgeconv.choose.pbqp import Optimum, minimise
 from edgeconv.choose.prices import Prices
 from edgeconv.choose.program import Pick, Program
+from edgeconv.choose.room import Room
 from edgeconv.encoding import Encoding
 from edgeconv.ir.choice import Search
 from edgeconv.ir.graph import Graph
 
 
 def cheapest(
-    graph: Graph, prices: Prices, free: Mapping[str, Encoding], flash: float = np.inf
+    graph: Graph,
+    prices: Prices,
+    free: Mapping[str, Encoding],
+    flash: float = np.inf,
+    room: Room | None = None,
 ) -> tuple[Assignment, Search]:
     """The ways of all nodes, and the encodings of the tensors ``free``: those given, or float32.
 
-    ``flash``: bytes that constants may take; it is no limit where nothing is within it.  Nothing
-    costs less, unless the time ended (`Search.gap`): then it is the cheapest of what the program
-    found by then and of coordinate descents.
+    ``flash``: bytes that constants may take, ``room``: what there is of the arena; they are no
+    limits where nothing is within them.  Nothing costs less, unless the time ended (`Search.gap`):
+    then it is the cheapest of what the program found by then and of coordinate descents, which know
+    no room.
     """
-    program = Program(graph, prices, free, flash)
+    program = Program(graph, prices, free, flash, room)
     optimum = minimise(program.problem)
     if optimum.bound == np.inf:
-        program.problem.limit = np.inf
+        program = Program(graph, prices, free)
         optimum = minimise(program.problem)
     found = []
     if optimum.picked is not None:
         picks = zip(program.picks, optimum.picked, strict=False)  # behind the nodes: their tensors
         found = [_assigned(graph, prices, [own[number] for own, number in picks])]
-    if optimum.picked is None or optimum.gap > 0:
+    if optimum.picked is None or (optimum.gap > 0 and room is None):
         found += _descended(graph, prices, free)
     best = min(found, key=Assignment.total)
     return best, _search(program, optimum, best.total())
@@ -65,4 +71,5 @@ def _search(program: Program, optimum: Optimum, cost: float) -> Search:
     problem, bound = program.problem, optimum.bound
     gap = (cost - bound) / cost if optimum.picked is None or optimum.gap > 0 else 0.0
     left = optimum.nodes, optimum.edges
-    return Search(len(problem.costs), len(problem.edges), *left, max(0.0, gap) if cost else 0.0)
+    gap = max(0.0, gap) if cost else 0.0
+    return Search(len(problem.costs), len(problem.edges), *left, gap, cost)

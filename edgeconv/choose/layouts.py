@@ -9,6 +9,7 @@ from math import inf
 from edgeconv.choose.assignment import Assignment
 from edgeconv.choose.cheapest import cheapest
 from edgeconv.choose.prices import Known, Prices
+from edgeconv.choose.room import Room
 from edgeconv.encoding import Encoding
 from edgeconv.ir.choice import Search
 from edgeconv.ir.graph import Graph, Node
@@ -24,14 +25,17 @@ def assign(
     free: Mapping[str, Encoding] | None = None,
     flash: float = inf,
     known: Known | None = None,
+    room: Room | None = None,
 ) -> tuple[Graph, Search]:
     """Set every tensor's layout and insert the Convert nodes that are needed, at the least cost on
     ``machine`` (`cheapest`); tensors of ``free`` are float32 or stored so.  ``flash``:
-    bytes that constants may take, if that can be.  ``known``: prices that other choices share.
+    bytes that constants may take, and ``room``: of the arena, if that can be.  ``known``: prices
+    that other choices share.
 
     Graph inputs and outputs stay row-major, as the caller passes them.
     """
-    found, search = cheapest(graph, Prices(graph, target, machine, known), free or {}, flash)
+    prices = Prices(graph, target, machine, known)
+    found, search = cheapest(graph, prices, free or {}, flash, room)
     return _Inserter(found).graph_with_conversions(), search
 
 

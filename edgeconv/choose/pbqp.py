@@ -28,16 +28,37 @@ _MOST_TOGETHER = 4  # picks of which all sets have a row
 _SCALE = 1e4  # what costs are made to be at most: HiGHS has absolute tolerances
 
 
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """``taken``: what the picks of some nodes take of something of which there is ``most``."""
+
+    taken: Mapping[int, Costs]
+    most: float
+
+    @property
+    def room(self) -> float:
+        """What is left when every node takes its least."""
+        return self.most - sum(float(taken.min()) for taken in self.taken.values())
+
+    @property
+    def weighed(self) -> dict[int, Costs]:
+        """Of the nodes whose picks differ by what they take, what each takes beyond the least; none
+        where all may take their most."""
+        more = {node: taken - taken.min() for node, taken in self.taken.items()}
+        if sum(float(each.max()) for each in more.values()) <= self.room:
+            return {}
+        return {node: each for node, each in more.items() if each.any()}
+
+
 @dataclass
 class Problem:
     """``costs``: of the picks of each node.  ``edges``: by the nodes, the smaller one first, the
     costs by the picks of the first (rows) and the second (columns).  Infinite: not allowed.
-    ``taken``: what the picks of some nodes take of something of which there is ``limit``."""
+    ``limits``: what holds of several nodes."""
 
     costs: list[Costs] = field(default_factory=list)
     edges: dict[tuple[int, int], Costs] = field(default_factory=dict)
-    taken: dict[int, Costs] = field(default_factory=dict)
-    limit: float = np.inf
+    limits: list[Limit] = field(default_factory=list)
 
     def node(self, costs: Sequence[float] | npt.NDArray[np.float64]) -> int:
         """A node of as many picks, none of them NaN; its number."""
@@ -56,17 +77,9 @@ class Problem:
         self.edges[first, second] = costs if known is None else known + costs
 
     @property
-    def weighed(self) -> dict[int, Costs]:
-        """Of the nodes whose picks differ by what they take, what each takes beyond the least."""
-        if np.isinf(self.limit):
-            return {}
-        more = {node: taken - taken.min() for node, taken in self.taken.items()}
-        return {node: each for node, each in more.items() if each.any()}
-
-    @property
-    def room(self) -> float:
-        """What is left when every node takes its least."""
-        return self.limit - sum(float(taken.min()) for taken in self.taken.values())
+    def weighed(self) -> dict[int, None]:
+        """The nodes whose picks some limit tells apart."""
+        return dict.fromkeys(node for limit in self.limits for node in limit.weighed)
 
     def total(self, picked: Sequence[int]) -> float:
         """What one pick per node costs."""
@@ -105,7 +118,7 @@ def minimise(problem: Problem, seconds: float = SECONDS, most: int = MOST_ENTRIE
     The integer program, if there is one, takes at most ``seconds``.  ``most``: entries of a table.
     """
     reduced, weighed = Elimination(problem.costs, problem.edges), problem.weighed
-    if problem.room < 0:
+    if any(limit.room < 0 for limit in problem.limits):
         return _NONE
     reduced.drop_dominated(reduced.left - weighed.keys())
     if not reduced.possible:
@@ -149,8 +162,11 @@ class _Linear:
             else:
                 self._couple(scope, table)
 
-    def limit(self, weighed: Mapping[int, Costs], reduced: Elimination, room: float) -> None:
+    def limit(self, limit: Limit, reduced: Elimination) -> None:
         """Have what picks take be no more than there is room for."""
+        weighed = limit.weighed
+        if not weighed:
+            return
         scale = _SCALE / max(float(each.max()) for each in weighed.values())
         terms = {
             self.first[node] + place: float(more[pick]) * scale
@@ -158,7 +174,7 @@ class _Linear:
             for place, pick in enumerate(reduced.states[node])
             if more[pick] * scale > SMALLEST
         }
-        self.rows.append(Row(terms, -np.inf, room * scale))
+        self.rows.append(Row(terms, -np.inf, limit.room * scale))
 
     def _variables(self, costs: Costs, *, whole: bool) -> int:
         first = len(self.cost)
@@ -195,9 +211,9 @@ class _Linear:
 
 def _by_integer_program(problem: Problem, reduced: Elimination, seconds: float) -> Optimum:
     ends = time.monotonic() + seconds
-    program, weighed = _Linear(reduced), problem.weighed
-    if weighed:
-        program.limit(weighed, reduced, problem.room)
+    program = _Linear(reduced)
+    for limit in problem.limits:
+        program.limit(limit, reduced)
     largest = max(map(abs, program.cost), default=0.0) or 1.0
     found = solve(
         [cost * _SCALE / largest for cost in program.cost],

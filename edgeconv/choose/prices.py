@@ -120,7 +120,8 @@ class Prices:
 
         Raises EdgeconvError when its operator has no kernel.
         """
-        key = node.name, *(graph[name].storage for name in (*node.reads(), *node.outputs) if name)
+        stored = (graph[name].storage for name in (*node.reads(), *node.outputs) if name)
+        key = node.name, node.attrs.get("workspace"), *stored
         if key not in self._ways:
             self._ways[key] = self._found(node, graph)
         return self._ways[key]
@@ -165,6 +166,10 @@ class Prices:
         if self._machine.measured is not None:
             cost = self._better_known(*self._as_of(node, graph, option), cost)
         return Way(option, cost, flash)
+
+    def layer(self, node: Node, graph: Graph, option: LayoutOption) -> Layer:
+        """The node's kernel call with the layouts of ``option``."""
+        return self._as_of(node, graph, option)[0]
 
     def cost(self, node: Node, graph: Graph, option: LayoutOption) -> float:
         """Of the node's kernel with the layouts of ``option``, as it is predicted."""

@@ -19,9 +19,12 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from edgeconv.choose.pbqp import Problem
+from edgeconv.choose.pbqp import Limit, Problem
 from edgeconv.choose.prices import Prices, Way
+from edgeconv.choose.room import Needs, Room, View
 from edgeconv.encoding import FLOAT32, Encoding
+from edgeconv.ir.choice import Alias
+from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import ROW_MAJOR, Layout
 
@@ -30,7 +33,6 @@ from edgeconv.ir.layout import ROW_MAJOR, Layout
 MOST_FREE = 6
 
 Stored = Mapping[str, Encoding]
-View = tuple[Encoding, Layout]  # a tensor as a kernel meets it
 _Views = Sequence[View]
 _Costs = npt.NDArray[np.float64]
 _NOTHING: View = (FLOAT32, ROW_MAJOR)  # of a constant, and of an output that there is none of
@@ -41,11 +43,13 @@ _B = TypeVar("_B")
 @dataclass(frozen=True, slots=True)
 class Pick:
     """``way`` of a node with its tensors ``stored`` so, those whose encoding is free.
-    ``views``: of ``node.reads()`` and of its outputs."""
+    ``views``: of ``node.reads()`` and of its outputs.  ``need``: bytes of the arena while it is
+    computed, where these are limited."""
 
     way: Way
     stored: Stored
     views: tuple[View, ...]
+    need: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,16 +70,31 @@ class Program:
     come after them.  ``picks``: of the graph's nodes.
 
     ``free``: tensors that may be float32 or encoded so.  ``flash``: bytes that the constants of all
-    nodes may take together.  Raises EdgeconvError as `Prices.ways`.
+    nodes may take together.  ``room``: what there is of the arena at every node and conversion, in
+    any order of execution (`room.Needs`).  Raises EdgeconvError as `Prices.ways`.
     """
 
-    def __init__(self, graph: Graph, prices: Prices, free: Stored, flash: float = np.inf) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        prices: Prices,
+        free: Stored,
+        flash: float = np.inf,
+        room: Room | None = None,
+    ) -> None:
         self.graph, self._prices, self._free = graph, prices, free
-        self.problem = Problem(limit=flash)
-        self.picks = [self._picks_of(node) for node in graph.nodes]
+        self.problem, self._flash = Problem(), flash
+        self._needs = Needs(graph, room, free, self._aliases()) if room else None
+        self._copied: dict[str, tuple[int, list[_Copies]]] = {}
+        self.picks = [self._picks_of(number) for number in range(len(graph.nodes))]
+        if not all(self.picks):
+            self.problem.node([np.inf])  # some node finds no room
+            return
         for picks in self.picks:
-            number = self.problem.node([pick.way.cost for pick in picks])
-            self.problem.taken[number] = np.array([pick.way.flash for pick in picks], np.float64)
+            self.problem.node([pick.way.cost for pick in picks])
+        if flash < np.inf:
+            every = ([pick.way.flash for pick in picks] for picks in self.picks)
+            self._limit(dict(enumerate(every)), flash)
         self._writers: dict[str, tuple[int, int]] = {}
         self._readers: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
         for number, node in enumerate(graph.nodes):
@@ -87,26 +106,94 @@ class Program:
         for name in dict.fromkeys((*self._readers, *graph.outputs)):
             if not graph[name].is_constant:
                 self._connect(name)
+        if self._needs:
+            for number in range(len(graph.nodes)):
+                self._limit_arena(number, self._needs)
 
-    def _picks_of(self, node: Node) -> list[Pick]:
-        """Of those that look alike to the neighbours, and take as much flash where that is limited,
-        the cheapest."""
+    def _limit(self, taken: Mapping[int, Sequence[int]], most: float) -> None:
+        if all(taken.values()):
+            every = {node: np.array(own, np.float64) for node, own in taken.items()}
+            self.problem.limits.append(Limit(every, most))
+
+    def _limit_arena(self, number: int, needs: Needs) -> None:
+        """Have a node and what lives beside it find room together."""
+        taken, most = {number: [pick.need for pick in self.picks[number]]}, needs.room.bytes
+        for name in needs.passing(number):
+            if name not in self._copied:
+                most -= needs.least(name)
+                continue
+            node, copies = self._copied[name]
+            ways = ([(c.have[0], layout) for layout in (c.have[1], *c.to)] for c in copies)
+            taken[node] = [min(needs.bytes(name, view) for view in views) for views in ways]
+        self._limit(taken, most)
+
+    def _aliases(self) -> list[list[Alias]]:
+        """By node those that its kernels offer."""
+        prices, graph = self._prices, self.graph
+        return [
+            [
+                alias
+                for way in prices.ways(node, graph)
+                for alias in prices.layer(node, graph, way.option).aliases
+            ]
+            for node in graph.nodes
+        ]
+
+    def _ways(self, number: int, graph: Graph) -> Iterator[tuple[Way, int]]:
+        """Of a node of ours with its tensors as in ``graph``, and what they need of the arena;
+        where they have no room, with as much less workspace."""
+        node, needs = self.graph.nodes[number], self._needs
+        every = self._prices.ways(node, graph)
+        if needs is None:
+            yield from ((way, 0) for way in every)
+            return
+        most = needs.room.bytes - sum(needs.least(name) for name in needs.passing(number))
+        limits: set[int] = set()
+        for way in every:
+            need, workspace = self._need(number, node, graph, way)
+            if need <= most:
+                yield way, need
+            if workspace and node.op in WEIGHTED:
+                limits |= {0, most - need + workspace}
+        for limit in sorted(limit for limit in limits if limit >= 0):
+            given = min(limit, node.attrs.get("workspace", limit))
+            limited = replace(node, attrs={**node.attrs, "workspace": given})
+            for way in self._prices.ways(limited, graph):
+                need, _ = self._need(number, limited, graph, way)
+                if need <= most:
+                    attrs = {**way.attrs, "workspace": given}
+                    yield replace(way, option=replace(way.option, attrs=attrs)), need
+
+    def _need(self, number: int, node: Node, graph: Graph, way: Way) -> tuple[int, int]:
+        """Bytes of the arena, and those of it that are workspace."""
+        needs = self._needs
+        assert needs
+        layer = self._prices.layer(node, graph, way.option)
+        names = (*node.reads(), *node.outputs)
+        layouts = zip(names, (*way.reads, *way.writes), strict=True)
+        views = {name: (graph[name].storage, layout) for name, layout in layouts if name}
+        return needs.own(number, layer, views), needs.room.taken(layer.workspace_bytes)
+
+    def _picks_of(self, number: int) -> list[Pick]:
+        """Of those that look alike to the neighbours, and take as much of what is limited, the
+        cheapest."""
+        node = self.graph.nodes[number]
         names = (*node.reads(), *node.outputs)
         tensors = {name: self.graph[name] for name in names if name}
         moving = {name for name, tensor in tensors.items() if not tensor.is_constant}
-        limited = self.problem.limit < np.inf
-        found: dict[tuple[tuple[View, ...], int], Pick] = {}
+        limited = self._flash < np.inf
+        found: dict[tuple[tuple[View, ...], int, int], Pick] = {}
         for stored in self._encodings(node):
             encoded = {n: replace(tensors[n], storage=as_) for n, as_ in stored.items()}
             graph = replace(self.graph, nodes=(node,), tensors={**tensors, **encoded})
-            for way in self._prices.ways(node, graph):
+            for way, need in self._ways(number, graph):
                 views = tuple(
                     (graph[name].storage, layout) if name in moving else _NOTHING
                     for name, layout in zip(names, (*way.reads, *way.writes), strict=True)
                 )
-                like = views, way.flash if limited else 0
+                like = views, way.flash if limited else 0, need
                 if like not in found or way.cost < found[like].way.cost:
-                    found[like] = Pick(way, stored, views)
+                    found[like] = Pick(way, stored, views, need)
         return list(found.values())
 
     def _encodings(self, node: Node) -> Iterator[Stored]:
@@ -139,7 +226,13 @@ class Program:
             return
         source, of_writer = self._views(*written) if written else (given, None)
         target, of_reader = self._views(*reads[0]) if reads else (given, None)
-        costs = _table(source, target, lambda have, want: self._conversion(name, have, want))
+        beside = 0
+        if self._needs and written and reads:
+            passing = self._needs.passing(written[0], reads[0][0])
+            beside = sum(self._needs.least(other) for other in passing)
+        costs = _table(
+            source, target, lambda have, want: self._conversion(name, have, want, beside)
+        )
         self._charge(costs, written, of_writer, reads[0] if reads else None, of_reader)
 
     def _charge(
@@ -170,6 +263,7 @@ class Program:
             for each in copies
         ]
         tensor = self.problem.node(costs)
+        self._copied[name] = tensor, copies
         if written:
             table = _table(source, copies, lambda have, each: _only(have == each.have))
             self.problem.edge(written[0], tensor, table[of_writer])
@@ -186,11 +280,16 @@ class Program:
             for some in combinations(paid, count):
                 yield _Copies(have, frozenset((*free, *some)))
 
-    def _conversion(self, name: str, have: View, want: View) -> float:
+    def _conversion(self, name: str, have: View, want: View, beside: int = 0) -> float:
+        """Infinite where there is no room for it, ``beside`` bytes of the arena being in use."""
         if have[0] != want[0]:
             return np.inf
-        tensor = replace(self.graph[name], storage=have[0])
-        return self._prices.conversion(tensor, have[1], want[1])
+        tensor, needs = replace(self.graph[name], storage=have[0]), self._needs
+        cost = self._prices.conversion(tensor, have[1], want[1])
+        if cost and needs:
+            both = needs.bytes(name, have) + needs.bytes(name, want)
+            return cost if both + beside <= needs.room.bytes else np.inf
+        return cost
 
 
 def _table(rows: Sequence[_A], columns: Sequence[_B], cost: Callable[[_A, _B], float]) -> _Costs:

@@ -12,6 +12,7 @@ from edgeconv.algorithms.base import Algorithm
 from edgeconv.choose.bit_for_bit import require
 from edgeconv.choose.layouts import assign
 from edgeconv.choose.prices import Known
+from edgeconv.choose.room import Room
 from edgeconv.choose.storage import (
     EVERY_LAYER,
     EVERY_RESULT,
@@ -104,6 +105,7 @@ def select(
     minimal_filters: Forms | None = None,
     flash: float = inf,
     known: Known | None = None,
+    room: Room | None = None,
 ) -> Choice:
     """Choose layouts and kernels for ``target``.
 
@@ -119,6 +121,7 @@ def select(
     ``minimal_filters``: the forms of Winograd that layers may be computed in, by name; None: those
     alone that ``algorithms`` asks it of, in all forms that are accurate enough for a layer.
     ``flash``: bytes that the constants of all layers may take; more where nothing takes so few.
+    ``room``: of the arena, what all that is chosen needs at most; the same.
     ``known``: prices that other choices for this target and machine share.
     Raises EdgeconvError for an operator without a kernel, for an algorithm that does not apply, and
     as `store_weights`, `store_tensors` and `bit_for_bit.require` do.
@@ -138,7 +141,7 @@ def select(
     kept = {name: form for name, form in able.items() if {name, EVERY_LAYER} & (integers or set())}
     outputs = {**kept, **outputs}
     limited = _limit_workspaces(store_tensors(stored, target, outputs), workspace or {})
-    decided, search = assign(limited, target, machine, free, flash, known)
+    decided, search = assign(limited, target, machine, free, flash, known, room)
     check(decided, "choose")
     layers = tuple(lowered(node, decided, target) for node in decided.nodes)
     made = Choice(decided, layers, target.name, target.align, io, search=search)

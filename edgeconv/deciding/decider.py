@@ -21,7 +21,7 @@ from edgeconv.codegen.port_names import port_names
 from edgeconv.deciding.faster import with_faster
 from edgeconv.deciding.fusing import by_price
 from edgeconv.deciding.less_flash import less_flash
-from edgeconv.deciding.less_ram import taking_turns, tightened, ways
+from edgeconv.deciding.less_ram import fastest_within, taking_turns, ways
 from edgeconv.deciding.made_int8 import MadeInt8
 from edgeconv.deciding.minimal_filtering import MinimalFiltering
 from edgeconv.deciding.objective import better, require_prediction
@@ -146,10 +146,11 @@ class Decider(Closing):
 
     def _in_float32(self, turns: bool) -> Decided:
         """The decisions with arithmetic as the model has it."""
-        drafts, options, planner = self._drafts(), self.options, self.planner
-        plain = drafts[0]
-        wished = self.options.limited
+        options, planner = self.options, self.planner
+        wished = options.limited
         calibrated = bool(options.calibration and options.storage)
+        drafts = self._drafts(turns=turns and not (wished or calibrated))
+        plain = drafts[0]
         short = planner.exceeded(plain) and not computing_notes(plain.choice)
         wanted = short or options.objective == Objective.MEMORY.value
         if turns and wanted and not (wished or calibrated):
@@ -218,10 +219,14 @@ class Decider(Closing):
         return self._drafts(graph, objective)[0]
 
     def _drafts(
-        self, graph: Graph | None = None, objective: Objective | None = None
+        self,
+        graph: Graph | None = None,
+        objective: Objective | None = None,
+        *,
+        turns: bool = False,
     ) -> list[Draft]:
         """Of ``graph``, by default the model, the least RAM first: more than one where it is to be
-        small."""
+        small.  ``turns``: layers may take turns where RAM is short."""
         self.tell("choosing layouts and kernels")
         planner, graph = self.planner, graph or self.graph
         made: list[Draft] = []
@@ -237,8 +242,10 @@ class Decider(Closing):
                 continue
             if not (planner.budgets.ram and planner.exceeded(draft, "ram")):
                 break
-            if not allowed.workspace and (partly := tightened(planner, graph, draft)):
-                return [partly]
+            if not allowed.workspace:
+                fitting = fastest_within(planner, graph, draft, turns=turns)
+                if fitting:
+                    return [fitting]
         made.reverse()  # of equally small ones the last: without workspaces
         return sorted(made, key=lambda each: each.sizes.ram.total)
 

@@ -7,11 +7,15 @@ from dataclasses import replace
 
 from edgeconv import memory
 from edgeconv.board import Board
+from edgeconv.choose.room import Room
 from edgeconv.choose.storage import EVERY_LAYER, EVERY_RESULT, lossless
+from edgeconv.deciding.fusing import by_price
 from edgeconv.deciding.planning import Allowed, Draft, Planner
 from edgeconv.ir.graph import Graph
 from edgeconv.memory.by_turns import by_turns
+from edgeconv.predict import predict
 
+_ATTEMPTS = 4  # at rooms: bytes that no node needs alone, and gaps between blocks
 _TIGHTENINGS = 6  # plans tried for a budget that leaves room for some workspaces
 
 
@@ -27,6 +31,58 @@ def ways(graph: Graph, board: Board) -> list[Allowed]:
     return [*cheaper, Allowed(integers=EVERY_RESULT), Allowed({EVERY_LAYER: 0}, EVERY_RESULT)]
 
 
+def fastest_within(planner: Planner, graph: Graph, draft: Draft, *, turns: bool) -> Draft | None:
+    """The fastest that fits of what there is instead of ``draft``, made of ``graph``, which needs
+    too much RAM; None where nothing does.
+
+    Kernels and layouts for that room (`with_room`), the same kernels with less workspace
+    (`tightened`), and with ``turns`` all of these, and those without any, with layers that take
+    turns.
+    """
+    limited = with_room(planner, graph, draft), tightened(planner, graph, draft)
+    found = [each for each in limited if each]
+    if turns:
+        without = replace(draft.allowed, workspace={EVERY_LAYER: 0})
+        every = (*found, draft, planner.draft(graph, without, planner.options.storage))
+        turning = [way(planner, each) for each in every for way in (by_price, taking_turns)]
+        found += [each for each in turning if not planner.exceeded(each, "ram")]
+
+    def price(each: Draft) -> float:
+        return predict(each.choice, each.memory, planner.board).price
+
+    return min(found, key=price, default=None)
+
+
+def with_room(planner: Planner, graph: Graph, draft: Draft) -> Draft | None:
+    """The cheapest kernels and layouts of which none needs more than the budget leaves of the arena
+    (`choose.room`); None where that does not fit.
+
+    The first choice is a bound of all that fit.  Where its arena is larger, since more tensors live
+    side by side in the order of execution than must, or blocks leave gaps, less room is tried, and
+    the gap to that bound stated (`ir.choice.Search`).
+    """
+    room, bound = _room(planner, draft), 0.0
+    for attempt in range(_ATTEMPTS):
+        limit = Room(room, draft.choice.align, draft.choice.io == "caller")
+        made = planner.draft(graph, replace(draft.allowed, room=limit), planner.options.storage)
+        search = made.choice.search
+        if search is None or made.memory.arena_bytes >= draft.memory.arena_bytes:
+            return None  # nothing finds room
+        bound = bound if attempt else search.cost * (1 - search.gap)
+        if not planner.exceeded(made, "ram"):
+            gap = max(search.gap, 1 - bound / search.cost if search.cost else 0.0)
+            return replace(made, choice=replace(made.choice, search=replace(search, gap=gap)))
+        room -= max(1, made.memory.arena_bytes - _room(planner, draft))
+    return None
+
+
+def _room(planner: Planner, draft: Draft) -> int:
+    """Bytes that the budget leaves for an arena."""
+    ram = draft.sizes.ram
+    assert ram.budget is not None
+    return ram.budget - planner.overhead.ram - ram.total + draft.memory.arena_bytes
+
+
 def tightened(planner: Planner, graph: Graph, draft: Draft) -> Draft | None:
     """``draft``, made of ``graph``, with less workspace for those layers alone that the budget has
     no room for beside their tensors; None where that does not fit.
@@ -34,9 +90,7 @@ def tightened(planner: Planner, graph: Graph, draft: Draft) -> Draft | None:
     Kernels with less of it may have other layouts, so that it is planned again, with as much less
     as was still too much.
     """
-    ram, workspace = draft.sizes.ram, dict(draft.allowed.workspace)
-    assert ram.budget is not None
-    room = ram.budget - planner.overhead.ram - ram.total + draft.memory.arena_bytes
+    workspace, room = dict(draft.allowed.workspace), _room(planner, draft)
     for _ in range(_TIGHTENINGS):
         more = memory.room_for_workspaces(draft.choice, draft.memory, room)
         if all(workspace.get(name) == size for name, size in more.items()):

@@ -22,6 +22,7 @@ from edgeconv.choice_notes import (
 )
 from edgeconv.choose.attention import with_attention
 from edgeconv.choose.prices import Known
+from edgeconv.choose.room import Room
 from edgeconv.choose.sharing import share_out
 from edgeconv.choose.storage import EVERY_LAYER, NO_RESULT, OUTPUT, ROUNDED
 from edgeconv.codegen.emit import weight_image
@@ -49,12 +50,13 @@ class Allowed:
     results are stored as the int8 that a quantised model has rounded them to, None: those where
     that is predicted to be faster.  Both as `choose.select` takes them.  ``winograd``: layers that
     may be computed by minimal filtering, beside those that the user names; None: all.
-    ``flash``: bytes that the constants of all layers may take."""
+    ``flash``: bytes that the constants of all layers may take.  ``room``: of the arena."""
 
     workspace: Mapping[str, int] = field(default_factory=dict)
     integers: frozenset[str] | None = NO_RESULT
     winograd: frozenset[str] | None = None
     flash: float = inf
+    room: Room | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,6 +170,7 @@ class Planner:
             minimal_filters=self.filtering.forms(graph, allowed.winograd),
             flash=allowed.flash,
             known=self._known,
+            room=allowed.room,
         )
         return share_out(choice, board.target, self.machine)
 

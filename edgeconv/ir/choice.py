@@ -186,13 +186,15 @@ class Layer:
 @dataclass(frozen=True, slots=True)
 class Search:
     """How a choice was found: the program's ``nodes`` and ``edges``, those left after exact
-    reductions, and the part of the predicted cost that another choice might save (0: none does)."""
+    reductions, and the part of the predicted cost that another choice might save (0: none does).
+    ``cost``: what was made small, before it is known where tensors lie."""
 
     nodes: int
     edges: int
     left_nodes: int
     left_edges: int
     gap: float
+    cost: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from edgeconv.build.footprint import Footprint
 from edgeconv.build.report_file import SCHEMA
 from edgeconv.frontend.cut import WHOLE, Cut
 from edgeconv.ir.candidate import EXACTLY, FLOAT, INTEGERS
-from edgeconv.ir.choice import Choice, Layer, tensor_bytes
+from edgeconv.ir.choice import Choice, Layer, Search, tensor_bytes
 from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph, Tensor
 from edgeconv.ir.grids import spacings_of
@@ -91,7 +91,7 @@ def build_report(
         "board": board.name,
         "isa": choice.isa,
         "threads": choice.threads,
-        **({"search": asdict(choice.search)} if choice.search else {}),
+        **({"search": _searched(choice.search)} if choice.search else {}),
         "inputs": [_port(graph[name], ports[name]) for name in graph.inputs],
         "outputs": [_port(graph[name], ports[name]) for name in graph.outputs],
         "ram": _ram(memory, sizes.ram),
@@ -286,3 +286,10 @@ def _port(tensor: Tensor, facts: PortFacts) -> Report:
         **({"scale": list(scaling.scale), "zero_point": list(scaling.zero)} if scaling else {}),
         **({"scale_axis": scaling.axis} if scaling and not scaling.is_per_tensor else {}),
     }
+
+
+def _searched(search: Search) -> Report:
+    """Without what no unit is stated of."""
+    found = asdict(search)
+    del found["cost"]
+    return found
