@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import onnx
@@ -155,11 +156,11 @@ DEFORMED = {"x": (1, 4, 5, 5), "w": (6, 2, 3, 3), "o": (1, 36, 3, 3), "b": (6,),
 )
 def test_deformed_convolutions_of_other_shapes(
     shapes: Mapping[str, tuple[int, ...]],
-    attrs: Mapping[str, object],
+    attrs: Mapping[str, Any],
     message: str,
     loaded: Load,
 ) -> None:
-    given = {"kernel_shape": [3, 3], "group": 2, "offset_group": 2, **attrs}
+    given: dict[str, Any] = {"kernel_shape": [3, 3], "group": 2, "offset_group": 2, **attrs}
     inputs = {**DEFORMED, **shapes}
     source = model(
         [make("DeformConv", [*inputs], ["y"], name="node", **given)],
