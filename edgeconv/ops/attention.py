@@ -36,6 +36,7 @@ _HEADERS = ("ec_nest.h", "ec_micro_kernel.h", "ec_attention.h")
 # Slots by counting in the kernel, of a vector of scores: the weight, its sum and the largest score;
 # a mask that is gathered across rows, by lane; tanh.
 _WEIGHT, _MASK_LANE, _CAP = 24, 1.5, 30
+_HARDLY = 1.03
 _QUERIES = 64  # of a group at most, for which keys and values are packed once
 
 
@@ -69,12 +70,15 @@ class AttentionPlan:
 
 
 def plan_of(node: Node, target: Target) -> AttentionPlan:
-    """The plan that takes the fewest slots, with the largest blocks of keys that half of L1 holds
-    scores of and that the node's ``workspace`` allows; the smallest ones where it allows none."""
+    """Of the plans that take hardly more than the fewest slots the one with the least workspace,
+    with the largest blocks of keys that half of L1 holds scores of and that the node's
+    ``workspace`` allows; the smallest ones where it allows none."""
     _, _, d, columns = node.attrs["sizes"]
     kernel = target.kernel(PANELS)
     plans = [_plan(kernel, tile, node.attrs["sizes"], target) for tile in kernel.tiles]
-    best = min(plans, key=lambda plan: plan.slots + plan.moves / 2)
+    least = min(plan.slots + plan.moves / 2 for plan in plans)
+    near = [plan for plan in plans if plan.slots + plan.moves / 2 <= _HARDLY * least]
+    best = min(near, key=lambda plan: plan.workspace_floats(d, columns, target.lanes))
     if "workspace" not in node.attrs:
         return best
     limit, ways = node.attrs["workspace"] // FLOAT_BYTES, _smaller(best)
