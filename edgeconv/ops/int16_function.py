@@ -13,6 +13,7 @@ from functools import lru_cache
 import numpy as np
 
 from edgeconv.algorithms.sums import bounds_in, rounds_to
+from edgeconv.algorithms.wide_functions import products_of, wide_line, wide_product, wide_sides
 from edgeconv.encoding import INT16, Encoding
 from edgeconv.ir.activation import NONE, Activation
 from edgeconv.ir.choice import Blob, Layer, Param
@@ -27,7 +28,6 @@ from edgeconv.requantisation.curve import Curve, curve
 from edgeconv.requantisation.pair import Affine
 from edgeconv.requantisation.reals import numbers, rounded
 from edgeconv.requantisation.wide import LEAST, MOST, WORDS, Wide
-from edgeconv.requantisation.wide_functions import products_of, wide_line, wide_product, wide_sides
 from edgeconv.requantisation.wide_pair import WidePair, wide_pair
 from edgeconv.targets import Target
 

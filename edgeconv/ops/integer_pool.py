@@ -10,6 +10,7 @@ import numpy as np
 
 from edgeconv.algorithms.int8_depthwise.rows import integers_header
 from edgeconv.algorithms.sums import bounds_in, rounds_to
+from edgeconv.algorithms.wide_functions import wide_averages
 from edgeconv.ir.choice import Blob, Layer, Param
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.step import Divides
@@ -23,7 +24,6 @@ from edgeconv.requantisation.averages import Average, Even, Halves, Linear
 from edgeconv.requantisation.forms import Words
 from edgeconv.requantisation.pair import Affine
 from edgeconv.requantisation.wide import Wide
-from edgeconv.requantisation.wide_functions import wide_averages
 from edgeconv.targets import Target
 
 _MOST_COUNTED = 256  # numbers of a window where windows differ: a table has a place for each count
