@@ -32,6 +32,9 @@ def _import_affine(source: Source, ctx: ImportContext) -> Sequence[Node]:
     """theta times the homogeneous position of every element, in [-1, 1]."""
     formula, out = Formula(source, ctx), ctx.tensor(source.outputs[0]).shape
     theta, sizes = Term(formula, source.inputs[0]), out[1:-1]
+    if len(out) < 3 or theta.shape != (out[0], len(sizes), len(sizes) + 1):
+        got = f"theta {list(theta.shape)}, a grid of {list(out)}"
+        raise ctx.reject(source, got, "theta is [N, 2, 3] for images, [N, 3, 4] for volumes")
     corners = flag(source, ctx, "align_corners")
     each = []
     for size in sizes:

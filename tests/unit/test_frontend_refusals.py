@@ -176,6 +176,15 @@ def test_deformed_convolutions_of_other_shapes(
     assert message in " ".join(caught.value.details)
 
 
+def test_a_grid_of_another_theta(loaded: Load) -> None:
+    constants = {"size": np.array([2, 3, 4, 5])}
+    nodes = [make("AffineGrid", ["x", "size"], ["y"], name="node")]
+    assert loaded(model(nodes, {"x": (2, 2, 3)}, {"y": None}, constants, opset=20)).nodes
+    with pytest.raises(EdgeconvError) as caught:
+        loaded(model(nodes, {"x": (2, 6)}, {"y": (2, 4, 5, 2)}, constants, opset=20))
+    assert "theta [2, 6]" in " ".join(caught.value.details)
+
+
 def test_random_constants_are_refused(loaded: Load) -> None:
     nodes = [make("RandomNormal", [], ["r"], shape=[2]), make("Add", ["x", "r"], ["y"])]
     with pytest.raises(EdgeconvError) as caught:
