@@ -104,6 +104,32 @@ def _whole(*values: int) -> Values:
     return np.array(values, np.int32)
 
 
+def _rounded_otherwise() -> list[Case]:
+    """Operators whose kernels round in ways of their own: factors, zero points and counts."""
+    found = []
+    for dtype, zero, own in (("int8", 20, -30), ("uint8", 120, 140)):
+        own_zero: dict[str, Any] = {"dtype": dtype, "zero": zero, "offset": own}
+        for scales in ((0.03125, 0.015625), (0.0371, 0.0113), (0.0041, 0.097)):
+            more = {**own_zero, "scales": scales, "label": f"{scales[0]}"}
+            found.append(Case("HARD_SWISH", [(1, 16, 9)], [(1, 16, 9)], **more))
+            for shape, axes, kept in (
+                ((1, 8, 8, 3), (1, 2), (1, 1, 1, 3)),
+                ((1, 5, 7, 6), (2, 1), (1, 1, 1, 6)),
+                ((1, 6, 4, 9), (3,), (1, 6, 4, 1)),
+            ):
+                named = {**more, "label": f"{more['label']} {axes}"}
+                operands = [shape, _whole(*axes)]
+                found.append(Case("MEAN", operands, [kept], {"keep_dims": True}, **named))
+    for size in ((1, 9), (11, 3)):
+        for corners, half in ((False, False), (True, False), (False, True)):
+            operands = [(1, 6, 7, 3), _whole(*size)]
+            named = {"label": f"6x7 to {size[0]}x{size[1]} {corners:d}{half:d}", "same": True}
+            how = {"align_corners": corners, "half_pixel_centers": half}
+            shape = (1, *size, 3)
+            found.append(Case("RESIZE_BILINEAR", operands, [shape], how, "int8", zero=-90, **named))
+    return found
+
+
 def _both(*arguments: Any, **more: Any) -> list[Case]:
     return [Case(*arguments, **more), Case(*arguments, **{**more, "dtype": "int8"})]
 
@@ -335,7 +361,10 @@ def _reductions() -> list[Case]:
     return found
 
 
-CASES = [*_windows(), *_other_integers(), *_elementwise(), *_movement(), *_reductions()]
+CASES = [
+    *(*_windows(), *_other_integers(), *_elementwise(), *_movement(), *_reductions()),
+    *_rounded_otherwise(),
+]
 
 
 def run(path: Path, inputs: Mapping[str, Values]) -> dict[str, Values]:

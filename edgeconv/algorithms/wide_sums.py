@@ -16,10 +16,10 @@ from edgeconv.algorithms.sums import Integers, bounds_in, multiples, rounds_to
 from edgeconv.encoding import INT8, INT16, Encoding
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.grids import integers_for
-from edgeconv.requantisation import EXACT, Sums
+from edgeconv.requantisation import ARITHMETICS, EXACT, Sums
 from edgeconv.requantisation.pair import Affine
 from edgeconv.requantisation.reals import in_units
-from edgeconv.requantisation.wide import Wide, wide
+from edgeconv.requantisation.wide import Wide
 from edgeconv.requantisation.wide_pair import WidePair, wide_pair
 
 _LARGEST = 2**31 - 1
@@ -42,18 +42,29 @@ def wide_sums_of(node: Node, graph: Graph) -> WideSums | None:
     """Of a Conv or Dense node; None where it is not as above, or nothing is proven."""
     x, y = graph[node.inputs[0]].storage, graph[node.output].storage
     stored: Encoding | None = node.attrs.get("storage")
-    if graph.requantise != EXACT or stored is None or stored.element != INT8 or not stored.scale:
+    if stored is None or stored.element != INT8 or not stored.scale:
+        return None
+    if graph.requantise != EXACT and not _is_of_16_bits(node, graph):
         return None
     if not _kept(x) or not _kept(y) or (x.element, y.element) == (INT8, INT8):
         return None
     constants = tuple(graph[name].data for name in node.inputs[1:] if name)
     residual = graph[node.epilogue.residual].storage if node.epilogue.residual else None
-    key = (*map(id, constants), stored, x, y, residual, node.epilogue.before, node.epilogue.after)
+    how = node.epilogue.before, node.epilogue.after, graph.requantise, node.op
+    key = (*map(id, constants), stored, x, y, residual, *how)
     if key not in _known:
         if len(_known) >= _MOST:
             _known.clear()
         _known[key] = constants, _found(node, graph, residual)
     return _known[key][1]
+
+
+def _is_of_16_bits(node: Node, graph: Graph) -> bool:
+    """Input and result have 16 bits around 0, and nothing is added: TensorFlow Lite has no other
+    kernel."""
+    ends = (graph[node.inputs[0]].storage, graph[node.output].storage)
+    around_0 = all(_kept(each) and each.element == INT16 and not each.zero[0] for each in ends)
+    return around_0 and not node.epilogue.residual
 
 
 def _kept(encoding: Encoding) -> bool:
@@ -83,7 +94,8 @@ def _affine(encoding: Encoding) -> Affine:
 def _form(node: Node, graph: Graph, y: Encoding) -> Wide | None:
     x, w = graph[node.inputs[0]].storage, _rows(node, graph)
     scales = np.asarray(node.attrs["storage"].scale, np.float64)
-    unit = scales * x.scale[0]
+    arithmetic = ARITHMETICS[graph.requantise]
+    unit = arithmetic.unit(x.scale[0], scales, node.op == "Dense")
     name = node.inputs[2] if len(node.inputs) > 2 else ""
     bias = graph[name].constant().astype(np.float64) if name else np.zeros(len(w))
     units, rest = in_units(bias, unit)
@@ -92,7 +104,7 @@ def _form(node: Node, graph: Graph, y: Encoding) -> Wide | None:
     most = np.maximum(w * x.low, w * x.high).sum(axis=1)
     low, high = bounds_in(node.epilogue.before, y)
     sums = Sums(unit, rest, least + whole, most + whole, y.scale[0], y.zero[0], low, high)
-    return wide(sums, whole)
+    return arithmetic.wide(sums, whole)
 
 
 def _rows(node: Node, graph: Graph) -> Integers:

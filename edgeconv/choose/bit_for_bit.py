@@ -3,21 +3,23 @@ kernel that follows its arithmetic, or refused."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from edgeconv.algorithms import algorithms
 from edgeconv.errors import EdgeconvError
-from edgeconv.ir.candidate import INTEGERS
+from edgeconv.ir.activation import Activation
+from edgeconv.ir.candidate import EXACTLY
 from edgeconv.ir.choice import Choice, Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.grids import rounded_to
-from edgeconv.ir.quantisation import integers_of
+from edgeconv.ir.quantisation import integers_of, rounding_to
 from edgeconv.lowering.integers import COMPUTE
 from edgeconv.lowering.options import LayoutOption
 from edgeconv.requantisation import EXACT
 
 # Operators whose kernels in integers are those of `ir.Graph.requantise`.
-FOLLOWING = frozenset({"Binary", "Conv", "Dense", "Pool", "Softmax", "Unary"})
+FOLLOWING = frozenset({"Binary", "Conv", "Dense", "Pool", "Reduce", "Resize", "Softmax", "Unary"})
+_MOVEMENT = frozenset({"Identity", "Reshape", "Transpose"})
 
 
 def following(node: Node, graph: Graph, options: Sequence[LayoutOption]) -> Sequence[LayoutOption]:
@@ -29,10 +31,40 @@ def following(node: Node, graph: Graph, options: Sequence[LayoutOption]) -> Sequ
 
 
 def _in_integers(option: LayoutOption) -> bool:
-    if option.attrs.get(COMPUTE) == INTEGERS:
+    if option.attrs.get(COMPUTE) in EXACTLY:
         return True
     entry = algorithms().get(str(option.attrs.get("algorithm")))
-    return entry is not None and entry.compute == INTEGERS
+    return entry is not None and entry.compute in EXACTLY
+
+
+def require_kernels(graph: Graph) -> None:
+    """Raises EdgeconvError where ``graph``, as loaded, has an operator whose kernel of uint8
+    computes in float32: what that rounds no integers tell."""
+    if graph.requantise == EXACT:
+        return
+    writers, known = graph.producers(), rounded_to(graph)
+    for node in graph.nodes:
+        if node.op != "Quantise" or integers_of(node).low < 0:
+            continue
+        writer = writers.get(node.inputs[0])
+        while writer is not None and writer.op in _MOVEMENT:
+            writer = writers.get(writer.inputs[0])
+        if writer is not None and _in_float32(writer, rounding_to(integers_of(node)), known):
+            raise EdgeconvError(
+                f"--requantise {graph.requantise}",
+                where=writer.name,
+                got=f"{writer.op} of uint8",
+                rule="TensorFlow Lite's reference kernel of it computes in float32",
+                hint="quantise the model to int8, leave --requantise out, or cut the network in "
+                "front of it with --output",
+            )
+
+
+def _in_float32(node: Node, rounding: Activation, known: Mapping[str, Activation]) -> bool:
+    """RESIZE_BILINEAR; CONCATENATION where an operand is on another grid than the result."""
+    if node.op == "Concat":
+        return any(known.get(name) not in (None, rounding) for name in node.inputs)
+    return node.op == "Resize" and node.attrs["mode"] == "linear"
 
 
 def require(choice: Choice) -> None:
@@ -58,7 +90,7 @@ def require(choice: Choice) -> None:
 
 
 def _follows(layer: Layer) -> bool:
-    integers = layer.candidate is not None and layer.candidate.compute == INTEGERS
+    integers = layer.candidate is not None and layer.candidate.compute in EXACTLY
     return integers and layer.node.op in FOLLOWING
 
 

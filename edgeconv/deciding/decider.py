@@ -14,6 +14,7 @@ from edgeconv.budget.tables import Limits, Objective
 from edgeconv.calibration import samples
 from edgeconv.choice_notes import computing_notes, integers_of
 from edgeconv.choose.attention import with_attention
+from edgeconv.choose.bit_for_bit import require_kernels
 from edgeconv.choose.run_time_scales import in_integers
 from edgeconv.choose.storage import EVERY_LAYER, OUTPUT
 from edgeconv.closing import Closing
@@ -68,7 +69,9 @@ class Decider(Closing):
         tell("reading the model")
         graph = frontend.load(options.model, input_shapes=options.input_shapes, cut_at=options.cut)
         tell("simplifying the graph")
-        simple = passes.optimise(replace(graph, requantise=options.requantise))
+        graph = replace(graph, requantise=options.requantise)
+        require_kernels(graph)
+        simple = passes.optimise(graph)
         self.graph = _in_integers(simple, self.planner)
         port_names(self.graph.inputs, self.graph.outputs, options.renames)  # before anything long
         self._integers = MadeInt8(self.planner, self.graph, tell)

@@ -18,6 +18,7 @@ from edgeconv.ir.graph import Graph
 from edgeconv.ir.grids import rounded_to
 from edgeconv.options import CompileOptions
 from edgeconv.quantising import pretended
+from edgeconv.quantising.gains import gains_note
 from edgeconv.quantising.quantiser import Quantiser
 from edgeconv.report import accuracy
 from edgeconv.targets import Target
@@ -29,13 +30,14 @@ ENDING = "_int8.onnx"  # of the file, behind the program's prefix
 class Int8Model:
     """``graph``: with the name and the hash of the float32 model.  ``data``: the file of the
     network with QuantizeLinear and DequantizeLinear, of hash ``sha256``.  ``accuracy``: against
-    float32.  ``source``: words for the samples."""
+    float32.  ``source``: words for the samples.  ``gains``: a note of what made it so accurate."""
 
     graph: Graph
     data: bytes
     sha256: str
     accuracy: Accuracy
     source: str
+    gains: tuple[str, ...] = ()
 
     def into(self, decided: Decided, objective: str) -> Decided:
         """The decisions, saying which model its layers are held to, and what that costs."""
@@ -46,7 +48,12 @@ class Int8Model:
             {**decided.report, "model": model}, self.accuracy, options, self.source
         )
         made = f"made int8 by samples: the network that the program computes is in {name}"
-        notes = (*decided.notes, made, *accuracy.measured_notes(self.accuracy, self.source))
+        notes = (
+            *decided.notes,
+            made,
+            *self.gains,
+            *accuracy.measured_notes(self.accuracy, self.source),
+        )
         return replace(decided, report=report, notes=notes, files={name: self.data})
 
 
@@ -106,4 +113,5 @@ def make(
         sha256(path),
         found.accuracy,
         quantiser.samples.source,
+        gains_note(quantiser.gains),
     )

@@ -15,13 +15,15 @@ import numpy.typing as npt
 from edgeconv.encoding import Encoding
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.pointwise import Applied, Pointwise
-from edgeconv.requantisation.twice import multiplied, quantised_multiplier
+from edgeconv.requantisation.twice import halved, multiplied, quantised_multiplier
 
 Bytes = npt.NDArray[np.int8]
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
 _ONE = np.float32(1)
 _FAR = 2.0**20  # beyond all integers of eight bits
+_FINE = 128  # steps of the fixed point of 16 bits in a step of eight bits
+_SHORT_BITS, _HALF_WORD = 15, 1 << 15
 
 
 @lru_cache(maxsize=1024)
@@ -84,6 +86,41 @@ def _exp(x: Floats) -> Floats:
         return np.exp(x.astype(np.float64)).astype(np.float32)
 
 
+def _hard_swish(function: Activation, q: Integers, x: float, y: float) -> Integers | None:
+    """HARD_SWISH in fixed point of 16 bits: x times the ratio of the scales, times x / 3 brought to
+    -1 and 1 and then to 0 and 1.  None of another slope, and where a step of the result is so large
+    beside one of x that the kernel refuses it."""
+    if (np.float32(function.alpha), function.beta) != (np.float32(1 / 6), 0.5):
+        return None
+    fine = np.float32(x) / np.float32(_FINE)
+    multiplier, right = quantised_multiplier(float(fine / np.float32(y)))
+    to_third, left = quantised_multiplier(float(fine / (np.float32(3) / np.float32(_HALF_WORD))))
+    if right < 0:
+        return None
+    wide = q * _FINE
+    ratio = _short_word(wide, multiplier)
+    third = _short(wide << max(-left - 1, 0))  # but for the last bit
+    third = _short(_short_word(third, to_third) << (left < 0))
+    third = halved(third, max(left, 0))
+    share = (third + _HALF_WORD) >> 1
+    product = share * ratio
+    word = np.sign(product) * (np.abs(product) >> _SHORT_BITS)  # towards 0
+    return halved(word, right)
+
+
+def _short(x: Integers) -> Integers:
+    bounded: Integers = np.clip(x, -_HALF_WORD, _HALF_WORD - 1)
+    return bounded
+
+
+def _short_word(x: Integers, multiplier: int) -> Integers:
+    """The upper half of twice a product of 16 bits, of a multiplier of 31 bits brought to 15;
+    rounded to the nearest, halves up."""
+    short = min((multiplier + (1 << 15)) >> 16, _HALF_WORD - 1)
+    found: Integers = (x * short + (1 << (_SHORT_BITS - 1))) >> _SHORT_BITS
+    return found
+
+
 def _bounded(function: Activation, q: Integers, x: float, y: float) -> Integers | None:
     """RELU and its like."""
     low, high = (0.0, np.inf) if function.kind == "relu" else (function.alpha, function.beta)
@@ -96,6 +133,7 @@ def _bounded(function: Activation, q: Integers, x: float, y: float) -> Integers 
 
 _FUNCTIONS: Mapping[str, Callable[[Activation, Integers, float, float], Integers | None]] = {
     "clip": _bounded,
+    "hard_swish": _hard_swish,
     "leaky_relu": _leaky,
     "relu": _bounded,
     "sigmoid": _looked_up(lambda x: _ONE / (_ONE + _exp(-x))),

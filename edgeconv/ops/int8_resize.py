@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,12 +20,15 @@ from edgeconv.lowering.calls import kernel_layer
 from edgeconv.lowering.integers import all_int8, in_integers
 from edgeconv.lowering.work import Call
 from edgeconv.ops.integer_pool import numbers_of, words_of
-from edgeconv.ops.interpolation import tables, whole_weights
-from edgeconv.requantisation.averages import Average, averages
+from edgeconv.ops.interpolation import PLACES, tables, whole_weights
+from edgeconv.requantisation import ARITHMETICS, EXACT, TFLITE
+from edgeconv.requantisation.averages import Average
 from edgeconv.requantisation.pair import Affine
+from edgeconv.requantisation.tflite_averages import ONE, places
 from edgeconv.targets import Target
 
 Words = npt.NDArray[np.int32]
+_Dimension = tuple[Words, Words, int]  # indices, weights, what these add up to
 # Slots, counted in the kernel: of a vector under a tap, of one that is finished, and of a pixel.
 _TAP, _RESULT, _PIXEL = 4.0, 10.0, 8.0
 _CYCLES = 6.0  # of a tap of an element on a core without vectors
@@ -51,14 +55,40 @@ def taps_of(node: Node, graph: Graph) -> Taps | None:
         return None
     indices, wholes, over = [], [], 1
     for size, wanted, scale in zip(x[2:], out[2:], scales[2:], strict=True):
-        index, weight = tables(size, wanted, float(scale), node.attrs)
-        found = whole_weights(weight)
+        found = _DIMENSIONS[graph.requantise](size, wanted, float(scale), node.attrs)
         if found is None:
             return None
+        index, whole, own = found
         indices.append(index)
-        wholes.append(found[0])
-        over *= found[1]
+        wholes.append(whole)
+        over *= own
     return Taps(tuple(indices), tuple(wholes), over)
+
+
+def _exact_taps(size: int, out: int, scale: float, attrs: Mapping[str, Any]) -> _Dimension | None:
+    index, weight = tables(size, out, scale, attrs)
+    found = whole_weights(weight)
+    return None if found is None else (index, *found)
+
+
+def _tflite_taps(size: int, out: int, scale: float, attrs: Mapping[str, Any]) -> _Dimension | None:
+    """As `tables`, one tap where nothing is resized."""
+    how = attrs["coordinate_transformation_mode"]
+    if how not in PLACES:
+        return None
+    corners, half_pixel = PLACES[how]
+    lower, upper, above = places(size, out, corners=corners, half_pixel=half_pixel)
+    index, whole = np.stack([lower, upper]), np.stack([ONE - above, above])
+    if size == out and scale == 1.0:
+        index, whole = index[:1], whole[:1]
+    return index.astype(np.int32), whole.astype(np.int32), ONE
+
+
+# Of sizes, scale and attributes.
+_DIMENSIONS: Mapping[str, Callable[[int, int, float, Mapping[str, Any]], _Dimension | None]] = {
+    EXACT: _exact_taps,
+    TFLITE: _tflite_taps,
+}
 
 
 def form_of(node: Node, graph: Graph) -> Average | None:
@@ -71,12 +101,12 @@ def form_of(node: Node, graph: Graph) -> Average | None:
         return None
     low, high = bounds_in(node.epilogue.before, y)
     scales = Affine(x.scale[0], x.zero[0]), Affine(y.scale[0], y.zero[0])
-    return _form(taps.over, *scales, low, high)
+    return _form(graph.requantise, taps.over, *scales, low, high)
 
 
 @lru_cache(maxsize=1024)
-def _form(over: int, x: Affine, y: Affine, low: int, high: int) -> Average | None:
-    return averages((over,), x, y, low, high)
+def _form(arithmetic: str, over: int, x: Affine, y: Affine, low: int, high: int) -> Average | None:
+    return ARITHMETICS[arithmetic].interpolation(over, x, y, low, high)
 
 
 def lower(node: Node, graph: Graph, target: Target, sizes: Mapping[str, Param]) -> Layer:

@@ -19,10 +19,11 @@ from edgeconv.lowering.byte_vectors import byte_vectors
 from edgeconv.lowering.calls import kernel_layer
 from edgeconv.lowering.integers import all_int8, in_int16, in_integers, with_int16
 from edgeconv.lowering.work import Call
-from edgeconv.requantisation import ARITHMETICS, EXACT, TFLITE, Fixed
+from edgeconv.requantisation import ARITHMETICS, EXACT, Fixed
 from edgeconv.requantisation.averages import Average, Even, Halves, Linear
 from edgeconv.requantisation.forms import Words
 from edgeconv.requantisation.pair import Affine
+from edgeconv.requantisation.tflite_averages import Away, Doubled
 from edgeconv.requantisation.wide import Wide
 from edgeconv.targets import Target
 
@@ -31,7 +32,14 @@ _MOST_COUNTED = 256  # numbers of a window where windows differ: a table has a p
 _MAX, _SUM, _RESULT, _WINDOW = 2.0, 2.0, 14.0, 12.0
 _EACH = 16.0  # of a result of 64 bits of fixed point, which are finished one by one
 _CYCLES, _WINDOW_CYCLES = 3.0, 60.0  # of a core without vectors: of a vector, of a window
-_SCALINGS = {Even: "even", Linear: "linear", Fixed: "high", Halves: "halves"}  # behind EC_INT8_
+_SCALINGS = {  # behind EC_INT8_
+    Away: "away",
+    Doubled: "doubled",
+    Even: "even",
+    Linear: "linear",
+    Fixed: "high",
+    Halves: "halves",
+}
 _HEADERS = ("ec_window.h", "ec_pool_op.h", "ec_integer_pool.h")
 
 
@@ -67,8 +75,6 @@ def average_of(node: Node, graph: Graph) -> Average | Wide | None:
     x, y = graph[node.inputs[0]].storage, graph[node.output].storage
     if not node.epilogue.is_only_before or not rounds_to(node.epilogue.before, y):
         return None
-    if node.attrs.get("mean") and graph.requantise == TFLITE:
-        return None  # MEAN rounds otherwise than AVERAGE_POOL_2D
     if any(node.attrs["pads"]) and node.attrs.get("count_include_pad") and x.zero[0]:
         return None  # padding is the zero point, which no sum has
     low, high = bounds_in(node.epilogue.before, y)
@@ -78,14 +84,18 @@ def average_of(node: Node, graph: Graph) -> Average | Wide | None:
     if with_int16(node, graph):
         return _wide_average(counts, x, y, low, high) if graph.requantise == EXACT else None
     of_x, of_y = (Affine(each.scale[0], each.zero[0]) for each in (x, y))
-    return _average(graph.requantise, counts, of_x, of_y, low, high)
+    mean = bool(node.attrs.get("mean"))
+    return _average(graph.requantise, mean, counts, of_x, of_y, low, high)
 
 
 @lru_cache(maxsize=4096)
 def _average(
-    arithmetic: str, counts: tuple[int, ...], x: Affine, y: Affine, low: int, high: int
+    name: str, mean: bool, counts: tuple[int, ...], x: Affine, y: Affine, low: int, high: int
 ) -> Average | None:
-    return ARITHMETICS[arithmetic].average(counts, x, y, low, high)
+    arithmetic = ARITHMETICS[name]
+    if mean:  # which may round otherwise than a pool
+        return arithmetic.mean(counts[0], x, y, low, high)
+    return arithmetic.average(counts, x, y, low, high)
 
 
 _wide_average = lru_cache(maxsize=4096)(wide_averages)
@@ -149,8 +159,12 @@ def numbers_of(form: Average | Wide) -> dict[str, Param]:
 
 def words_of(form: Average | Wide, counts: tuple[int, ...]) -> Words:
     """Start and multiplier, or a `Wide`'s words, by count where there are several."""
+    if isinstance(form, Away):
+        return np.zeros(2, np.int32)
     if isinstance(form, Halves):
         return np.array([form.start, 0], np.int32)
+    if isinstance(form, Doubled):
+        return np.array([form.start, form.multiplier], np.int32)
     if isinstance(form, Wide):
         known = np.stack(form.words, axis=1)
     else:

@@ -37,6 +37,12 @@ _POSITION: Mapping[str, Callable[[int, Fraction, int, int], Fraction]] = {
         size * _HALF * (1 - out / (scale * size)) + (i + _HALF) / scale - _HALF
     ),
 }
+# Whether TensorFlow Lite calls that corners aligned, or centres half a pixel in.
+PLACES: Mapping[str, tuple[bool, bool]] = {
+    "asymmetric": (False, False),
+    "align_corners": (True, False),
+    "half_pixel": (False, True),
+}
 _ROUND: Mapping[str, Callable[[Fraction], int]] = {
     "floor": math.floor,
     "ceil": math.ceil,

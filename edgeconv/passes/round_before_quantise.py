@@ -6,13 +6,15 @@ is int8 in memory, integers may be summed to make it, and the Quantise has nothi
 
 from __future__ import annotations
 
+from edgeconv.ir.activation import Activation
 from edgeconv.ir.edit import Editor
 from edgeconv.ir.filters import WEIGHTED
-from edgeconv.ir.graph import Epilogue, Node
-from edgeconv.ir.grids import moves
+from edgeconv.ir.graph import Epilogue, Graph, Node
+from edgeconv.ir.grids import moves, rounded_to
 from edgeconv.ir.quantisation import integers_of, rounding_to
 from edgeconv.passes.base import Pass, Stage, at_each
 from edgeconv.passes.remove_requantisation import changes_nothing
+from edgeconv.requantisation import EXACT
 
 # Operators with kernels of integers that round.
 _MOST_BITS = 16  # of integers that memory holds
@@ -20,7 +22,7 @@ _ROUND = frozenset({*WEIGHTED, "Binary", "Pool", "Reduce", "Resize", "Softmax"})
 
 
 @at_each("Quantise")
-def run(position: int, editor: Editor) -> None:
+def _after_kernels(position: int, editor: Editor) -> None:
     """The Quantise at ``position`` may read one of _ROUND that nobody else does."""
     node = editor.node(position)
     encoding, name = integers_of(node), node.inputs[0]
@@ -37,6 +39,30 @@ def run(position: int, editor: Editor) -> None:
     last = layer.epilogue.before if layer.epilogue.is_only_before else layer.epilogue.after
     if last.kind == "grid" and changes_nothing(rounding, last):
         return
+    _insert(position, rounding, editor)
+
+
+def _everywhere(graph: Graph) -> Graph:
+    """Of what the model computed, whoever writes it: a table rounds it, or what it moves in front
+    of."""
+    editor, grids = Editor(graph), rounded_to(graph)
+    for position in editor:
+        node = editor.node(position)
+        if node.op != "Quantise" or node.inputs[0] in graph.inputs:
+            continue
+        encoding, known = integers_of(node), grids.get(node.inputs[0])
+        if not encoding.is_per_tensor or encoding.bits > _MOST_BITS:
+            continue
+        rounding = rounding_to(encoding)
+        if known is None or not changes_nothing(rounding, known):
+            _insert(position, rounding, editor)
+    return editor.finish()
+
+
+def _insert(position: int, rounding: Activation, editor: Editor) -> None:
+    """A Unary that rounds what the Quantise at ``position`` reads."""
+    node = editor.node(position)
+    name = node.inputs[0]
     rounded = editor.add_tensor(f"{name}.rounded", editor.shape(name), editor.tensors[name])
     unary = Node(
         editor.fresh_node(node.name),
@@ -50,12 +76,19 @@ def run(position: int, editor: Editor) -> None:
     editor.update(position, inputs=(rounded,))
 
 
+def run(graph: Graph) -> Graph:
+    """Where results are to be TensorFlow Lite's, everything that a Quantise rounds is rounded in
+    front of it, since only kernels of integers do it as they do."""
+    return _after_kernels(graph) if graph.requantise == EXACT else _everywhere(graph)
+
+
 PASS = Pass(
     name="round_before_quantise",
     run=run,
     requires="a Quantise of 16 bits at most, per tensor, that alone reads the result of a Conv, "
     "Dense, Binary, Pool, Reduce, Resize or Softmax which was not rounded so, nor to a grid that "
-    "it would change nothing of",
+    "it would change nothing of; where results are to be TensorFlow Lite's, of what anything "
+    "computed",
     ensures="a Unary in between rounds it to the Quantise's grid",
     stage=Stage.FUSE,
     after=("fuse_activation",),

@@ -24,6 +24,7 @@ from edgeconv.ir.filters import replace_filters
 from edgeconv.ir.graph import Graph
 from edgeconv.progress import Share, Tell, nobody
 from edgeconv.quantising.equalise import equalised
+from edgeconv.quantising.gains import Gain, of_way
 from edgeconv.quantising.grids import Wanted, places
 from edgeconv.quantising.ranges import RANGES, Range, Seen, see, together
 from edgeconv.quantising.recipes import LEAST_SAMPLES, TRIED, WAYS
@@ -93,6 +94,7 @@ class Quantiser(Closing):
         self.judging = judging.at_most(most)
         self._judging = Baseline(self.engine, self.judging)
         self.way = ""
+        self.gains: list[Gain] = []
 
     def close(self) -> None:
         """Let go of the network that was measured."""
@@ -112,6 +114,18 @@ class Quantiser(Closing):
         whole = self._made(grids, self.wanted)
         if keeps(whole.accuracy):
             return whole
+        best = self._of_some(whole, keeps, saved)
+        if best is not None:
+            before, after = (10 ** (-each.accuracy.sqnr_db / 10) for each in (whole, best))
+            some = f"{len(whole.filters) - len(best.filters)} layers left in float32"
+            self.gains.append(Gain(some, before, after, taken=True))
+        return best
+
+    def _of_some(
+        self, whole: Quantised, keeps: Callable[[Accuracy], bool], saved: Mapping[str, float]
+    ) -> Quantised | None:
+        """The layers of ``whole`` that save the most within the largest allowance of noise with
+        which ``keeps`` holds."""
         noises = self._noises(whole)
         places = self.places.grid_of()
         reads = {n: found for n in whole.filters if (found := self._groups_of(n, places))}
@@ -181,7 +195,10 @@ class Quantiser(Closing):
         own = {name: self.engine.parameters(name) for name in given}
         before = self._plainly()
         self.engine.adopt(given)
-        if self._plainly() < _WORTH * before:
+        after = self._plainly()
+        taken = after < _WORTH * before
+        self.gains.append(Gain("channels equalised", before, after, taken))
+        if taken:
             self.graph = replace_filters(self.graph, given)
         else:
             self.engine.adopt(own)
@@ -244,7 +261,9 @@ class Quantiser(Closing):
             before, after = (
                 unseen.noise(activations=ranges(CHOSEN, each)) for each in ({}, chosen)
             )
-            chosen = chosen if after < _WORTH * before else {}
+            taken = after < _WORTH * before
+            self.gains.append(Gain("ranges chosen, filters aside,", before, after, taken))
+            chosen = chosen if taken else {}
         return ranges(EVERY, chosen)
 
     def best_way(self, grids: Mapping[str, Activation]) -> str:
@@ -257,7 +276,9 @@ class Quantiser(Closing):
         least = self._noise_of(best, grids, baseline)
         for name in others:
             noise = self._noise_of(name, grids, baseline)
-            if noise < _WORTH * least:
+            taken = noise < _WORTH * least
+            self.gains.append(of_way(name, least, noise, taken=taken))
+            if taken:
                 best, least = name, noise
         return best
 

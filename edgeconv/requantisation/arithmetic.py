@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from edgeconv.requantisation import tflite
+from edgeconv.requantisation import tflite, tflite_averages
 from edgeconv.requantisation.averages import Average, averages
 from edgeconv.requantisation.by_value import ByValue, by_value, product
 from edgeconv.requantisation.exact import Integers, Reals, Sums
@@ -17,7 +17,9 @@ from edgeconv.requantisation.forms import Fixed, fixed
 from edgeconv.requantisation.pair import Affine, PairSum, pair_sum
 from edgeconv.requantisation.softmax import Softmax, softmax
 from edgeconv.requantisation.tflite_softmax import TfliteSoftmax, tflite_softmax
+from edgeconv.requantisation.tflite_wide import tflite_wide
 from edgeconv.requantisation.twice import Twice, twice
+from edgeconv.requantisation.wide import Wide, wide
 
 EXACT, TFLITE = "exact", "tflite"
 _WHOLE = Affine(1.0, 0)
@@ -28,17 +30,22 @@ Form = Fixed | Twice
 class Arithmetic:
     """``words``: how many kernels read of every channel.  ``unit``: what the sums of a layer count
     in, of the input's scale, the filters', and whether it is fully connected.  ``sums``: how sums
-    become a result.  ``pair``, ``product``, ``by_value``: of operands, result and its bounds;
-    ``by_value`` of a kind before.  ``average``: of window sizes, operand, result and bounds.
-    ``softmax``: of the same without sizes."""
+    become a result; ``wide``: those of int16 with int8.  ``pair``, ``product``, ``by_value``: of
+    operands, result and its bounds; ``by_value`` of a kind before.  ``average``: of window sizes,
+    operand, result and bounds; ``mean``: of all that is averaged where that is no pool;
+    ``interpolation``: of what the weights of a linear Resize add up to.  ``softmax``: of the same
+    without sizes."""
 
     words: int
     unit: Callable[[float, Reals, bool], Reals]
     sums: Callable[[Sums], Form | None]
+    wide: Callable[[Sums, Integers], Wide | None]
     pair: Callable[[Affine, Affine, Affine, int, int], PairSum | None]
     product: Callable[[Affine, Affine, Affine, int, int], Form | None]
     by_value: Callable[[str, Affine, Affine, Affine, int, int], ByValue | None]
     average: Callable[[Sequence[int], Affine, Affine, int, int], Average | None]
+    mean: Callable[[int, Affine, Affine, int, int], Average | None]
+    interpolation: Callable[[int, Affine, Affine, int, int], Average | None]
     softmax: Callable[[Affine, Affine, int, int], Softmax | TfliteSoftmax | None]
 
 
@@ -80,16 +87,35 @@ def _tflite_average(
     return averages(counts, _WHOLE, _WHOLE, low, high, away=True)
 
 
+def _exact_mean(count: int, x: Affine, y: Affine, low: int, high: int) -> Average | None:
+    return averages((count,), x, y, low, high)
+
+
 ARITHMETICS: Mapping[str, Arithmetic] = {
-    EXACT: Arithmetic(2, _exact_unit, fixed, pair_sum, product, by_value, averages, softmax),
+    EXACT: Arithmetic(
+        2,
+        _exact_unit,
+        fixed,
+        wide,
+        pair_sum,
+        product,
+        by_value,
+        averages,
+        _exact_mean,
+        _exact_mean,
+        softmax,
+    ),
     TFLITE: Arithmetic(
         3,
         lambda x, filters, dense: tflite.units(x, filters, dense=dense),
         twice,
+        tflite_wide,
         _tflite_pair,
         tflite.product,
         _tflite_by_value,
         _tflite_average,
+        tflite_averages.mean,
+        tflite_averages.interpolated,
         tflite_softmax,
     ),
 }

@@ -22,6 +22,7 @@ import numpy as np
 from edgeconv.requantisation.exact import Integers, Sums, requantised
 from edgeconv.requantisation.forms import Fixed, fixed
 from edgeconv.requantisation.pair import Affine
+from edgeconv.requantisation.tflite_averages import Away, Doubled
 
 _EXACT = 2**28  # times a float32 it is exact in float64
 _RESULTS = 2**9  # more than twice those of a result
@@ -105,7 +106,7 @@ class Even:
         return found
 
 
-Average = Even | Fixed | Halves | Linear
+Average = Away | Doubled | Even | Fixed | Halves | Linear
 
 
 def averages(

@@ -14,7 +14,7 @@ import numpy as np
 
 from edgeconv.requantisation.exact import Integers
 from edgeconv.requantisation.pair import Affine
-from edgeconv.requantisation.twice import multiplied, quantised_multiplier
+from edgeconv.requantisation.twice import halved, multiplied, quantised_multiplier
 
 _BITS = 31
 _IN_FRONT = 5  # of the point, in a difference
@@ -38,7 +38,7 @@ class TfliteSoftmax:
         above = (total << (32 - bits)) - 2**31
         scale = _reciprocal(above)
         exponent = _SUM_IN_FRONT - (32 - bits) + _BITS - 8
-        found = _divided(_times(scale, powers), exponent)
+        found = halved(_times(scale, powers), exponent)
         bounded: Integers = np.clip(found, 0, 255)
         return bounded
 
@@ -62,13 +62,6 @@ def _times(a: Integers, b: Integers | int) -> Integers:
     return multiplied(a, np.asarray(b, np.int64), 0)
 
 
-def _divided(x: Integers, exponent: Integers | int) -> Integers:
-    """By a power of two, halves away from 0."""
-    half = (np.int64(1) << np.asarray(exponent, np.int64)) >> 1
-    found: Integers = (x + half - ((x < 0) & (half > 0))) >> exponent
-    return found
-
-
 def _saturated(x: Integers) -> Integers:
     bounded: Integers = np.clip(x, -(2**31), _ONE)
     return bounded
@@ -82,7 +75,7 @@ def _powers(x: Integers) -> Integers:
     z = _saturated(left << _IN_FRONT) + (1 << 28)
     square = _times(z, z)
     cube, fourth = _times(square, z), _times(square, square)
-    tail = _divided(_times(_divided(fourth, 2) + cube, _fixed(1 / 3)) + square, 1)
+    tail = halved(_times(halved(fourth, 2) + cube, _fixed(1 / 3)) + square, 1)
     middle = _fixed(math.exp(-1 / 8))
     found = middle + _times(z + tail, middle)
     quarters = left - x

@@ -25,7 +25,7 @@ from edgeconv.requantisation.exact import Integers, Sums
 
 Words = npt.NDArray[np.int32]
 _MOST_SHIFT = 31
-_REACH = 2**31 - 512  # so that offsets can be added to what is left of a sum
+REACH = 2**31 - 512  # so that offsets can be added to what is left of a sum
 
 
 def quantised_multiplier(real: float) -> tuple[int, int]:
@@ -43,9 +43,13 @@ def multiplied(
     """``x`` times such a factor, as above.  ``x`` shifted left by ``start`` and ``-shift`` lies in
     int32: the caller sees to it."""
     left, right = np.maximum(-np.asarray(shift), 0) + start, np.maximum(shift, 0)
-    word = ((x << left) * multiplier + (1 << 30)) >> 31
-    half = (np.int64(1) << right) >> 1
-    found: Integers = (word + half - ((word < 0) & (right > 0))) >> right
+    return halved(((x << left) * multiplier + (1 << 30)) >> 31, right)
+
+
+def halved(x: Integers, times: Integers | int) -> Integers:
+    """``x`` / 2^times, halves away from 0; ``times`` >= 0."""
+    half = (np.int64(1) << np.asarray(times, np.int64)) >> 1
+    found: Integers = (x + half - ((x < 0) & (half > 0))) >> times
     return found
 
 
@@ -94,7 +98,7 @@ def twice(sums: Sums) -> Twice | None:
     factors = [quantised_multiplier(float(unit) / sums.spacing) for unit in sums.unit]
     multiplier, shift = (np.array(each, np.int32) for each in zip(*factors, strict=True))
     reach = max(abs(int(sums.least.min(initial=0))), int(sums.most.max(initial=0)))
-    if sums.bias.any() or shift.min(initial=0) < 0 or reach >= _REACH:
+    if sums.bias.any() or shift.min(initial=0) < 0 or reach >= REACH:
         return None
     start = np.zeros_like(multiplier)
     return Twice(start, multiplier, shift, sums.zero, sums.low, sums.high)

@@ -71,10 +71,10 @@ class Wide:
         return found
 
 
-def wide(sums: Sums, whole: Integers) -> Wide | None:
+def wide(sums: Sums, whole: Integers, *, ties_up: bool = False) -> Wide | None:
     """The form of ``sums`` which kernels have less ``whole`` of each channel: the zero point's part
-    and the bias.  None where there is none: scales differ too much, or sums beyond 32 bits make
-    results between the bounds."""
+    and the bias.  ``ties_up``: ties go up instead of to the even number.  None where there is none:
+    scales differ too much, or sums beyond 32 bits make results between the bounds."""
     says = [_line(sums, int(whole[channel]), channel) for channel in range(len(sums.unit))]
     reach = [
         _reach(line, sums, int(least), int(most))
@@ -93,7 +93,7 @@ def wide(sums: Sums, whole: Integers) -> Wide | None:
     form = Wide(multiplier, offset, shift, 0, sums.zero, sums.low, sums.high)
     if not _narrow(form, sums.least - whole, sums.most - whole):
         return None
-    return _proven(form, says, [ends for ends in reach if ends])
+    return _proven(form, says, [ends for ends in reach if ends], ties_up=ties_up)
 
 
 def _narrow(form: Wide, least: Integers, most: Integers) -> bool:
@@ -141,9 +141,11 @@ def _computed(form: Wide, channel: int, less: int = 0) -> Line:
     return Line(int(form.multiplier[channel]), offset << _WORD, 1 << (_WORD + form.shift))
 
 
-def _proven(form: Wide, says: Sequence[Line], reach: Sequence[tuple[int, int]]) -> Wide | None:
+def _proven(
+    form: Wide, says: Sequence[Line], reach: Sequence[tuple[int, int]], *, ties_up: bool
+) -> Wide | None:
     """``form`` with what tells ties, if it is the model's for every channel and every sum."""
-    ties = [line.whole(*ends) for line, ends in zip(says, reach, strict=True)]
+    ties = [0 if ties_up else line.whole(*ends) for line, ends in zip(says, reach, strict=True)]
     tie = 0
     for channel, (line, ends) in enumerate(zip(says, reach, strict=True)):
         made = _computed(form, channel)

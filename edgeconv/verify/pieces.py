@@ -38,7 +38,13 @@ Array = npt.NDArray[Any]
 NEAR = 1e-5
 _FLOAT64 = 1e-9  # of a bound, which is computed in float64
 # Operators between a layer and a tensor of the model that change no number.
-_MOVING = frozenset({"Convert", "Dequantise", "Identity", "Quantise", "Reshape", "Transpose"})
+_MOVING = frozenset(
+    {
+        *("Concat", "Convert", "Dequantise", "Expand", "Gather", "Identity", "Pad", "Quantise"),
+        *("Reshape", "Slice", "Tile", "Transpose"),
+    }
+)
+_COPIES = "resize_copies"  # a Resize to the nearest
 Beside = Callable[[Mapping[str, Array], float], Mapping[str, Array]]
 
 
@@ -144,10 +150,14 @@ def in_integers(layers: Sequence[Mapping[str, Any]], known: Collection[str]) -> 
 
     found = set()
     for layer in layers:
-        computing = [each for each in between(layer) if each["op"] not in _MOVING]
+        computing = [each for each in between(layer) if not _only_moves(each)]
         if computing and all(each.get("compute") in EXACTLY for each in computing):
             found.add(original_name(layer))
     return frozenset(found & set(known))
+
+
+def _only_moves(layer: Mapping[str, Any]) -> bool:
+    return layer["op"] in _MOVING or layer.get("algorithm") == _COPIES
 
 
 def _in_integers(

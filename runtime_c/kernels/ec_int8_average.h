@@ -4,6 +4,8 @@
 #ifndef EC_INT8_AVERAGE_H
 #define EC_INT8_AVERAGE_H
 
+#include "ec_doubled.h"
+
 /* What becomes of a sum of `count` numbers:
 
        q = min(max(number >> right, low), high)
@@ -16,6 +18,8 @@ enum ec_int8_scaling {
     EC_INT8_HALVES, /* sum + start, rounded to the nearest, ties to even, + offset but for what rounds */
     EC_INT8_EVEN,   /* high_word((2 sum + start) * factor) + offset, but of 2 sum + start - 1 where that makes an
                        even result: they differ at ties alone */
+    EC_INT8_AWAY,   /* sum, rounded to the nearest, halves away from 0 */
+    EC_INT8_DOUBLED, /* upper word of twice the rounded (sum + start) * factor, that rounded so, + offset */
     EC_INT8_WIDE    /* of int16: ec_int16_of_sum of four words */
 };
 
@@ -38,6 +42,15 @@ EC_INLINE int ec_int8_average_bytes(const ec_int8_average by)
 #endif
 }
 
+/* v / 2^right, halves away from 0. */
+EC_INLINE ec_ivec ec_ishift_away(ec_ivec v, int right)
+{
+    if (right < 1)
+        return v;
+    const ec_ivec halves = ec_ishift_right(ec_iadd(v, ec_ibetween(v, -1, 0)), right - 1);
+    return ec_ishift_right(ec_iadd(halves, ec_iset1(1)), 1);
+}
+
 EC_INLINE ec_ivec ec_int8_of_window(const ec_int8_average by, ec_ivec sum, const int32_t *words)
 {
     if (by.scaling == EC_INT8_LINEAR)
@@ -52,7 +65,11 @@ EC_INLINE ec_ivec ec_int8_of_window(const ec_int8_average by, ec_ivec sum, const
         const ec_ivec odd = ec_iadd(whole, ec_imul(ec_ishift_right(whole, 1), ec_iset1(-2)));
         return ec_iadd(down, ec_imul(ec_iadd(up, ec_imul(down, ec_iset1(-1))), odd));
     }
+    if (by.scaling == EC_INT8_AWAY)
+        return ec_ishift_away(sum, by.right);
     const ec_ivec started = ec_iadd(sum, ec_iset1(words[0]));
+    if (by.scaling == EC_INT8_DOUBLED)
+        return ec_iadd(ec_ishift_away(ec_imul_doubled(started, ec_iset1(words[1])), by.right), ec_iset1(by.offset));
     if (by.scaling == EC_INT8_HIGH)
         return ec_ishift_right(ec_iadd(ec_imul_high(started, ec_iset1(words[1])), ec_iset1(by.offset)), by.right);
     /* one half less one of the last bit, and that where what would be rounded down is odd */

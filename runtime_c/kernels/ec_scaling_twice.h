@@ -7,6 +7,8 @@
 #ifndef EC_SCALING_H
 #define EC_SCALING_H
 
+#include "ec_doubled.h"
+
 enum { EC_SCALING_WORDS = 3 }; /* of a channel: what its sum starts with, multiplier, shift less one */
 typedef struct ec_scaling {
     ec_ivec multiplier, first, last; /* shifts: the last bit, where there is one, takes a half */
@@ -33,11 +35,7 @@ EC_INLINE ec_scaling ec_scaling_of(int multiplier, int less)
 
 EC_INLINE ec_ivec ec_scaled(ec_ivec sum, const ec_scaling by, int offset, int right)
 {
-    /* of the product's lower word the bits 31 and 30 come into the word */
-    const ec_ivec high = ec_imul_high(sum, by.multiplier), low = ec_imul(sum, by.multiplier);
-    const ec_ivec even = ec_isub(high, ec_ishift_right(low, 31));
-    const ec_ivec odd = ec_ishift_right(ec_iadd(ec_ishift_right(low, 30), ec_iset1(1)), 1);
-    const ec_ivec word = ec_iadd(ec_iadd(even, even), odd);
+    const ec_ivec word = ec_imul_doubled(sum, by.multiplier);
     ec_ivec below = ec_ibetween(word, -1, 0);
     if (right < 1) /* nothing is rounded where nothing is shifted */
         below = ec_imul(below, by.last);

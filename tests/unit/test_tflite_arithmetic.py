@@ -19,10 +19,15 @@ from edgeconv.frontend import load
 from edgeconv.options import CompileOptions
 from edgeconv.pipeline import compile_model, verify_project
 from edgeconv.requantisation import TFLITE, Sums
+from edgeconv.requantisation.pair import Affine
+from edgeconv.requantisation.tflite_averages import interpolated, mean, places
+from edgeconv.requantisation.tflite_wide import tflite_wide
 from edgeconv.requantisation.twice import Twice, multiplied, quantised_multiplier, twice
 from edgeconv.verify.exact import expected
 from tests.tflite_cases import CASES, EXPECTED, Case
-from tests.tflite_models import Sketch, quantised_network
+from tests.tflite_models import Sketch
+
+pytestmark = pytest.mark.usefixtures("compiled_lightly")
 
 RUNTIME = Path(__file__).parents[2] / "runtime_c"
 # Kernels that are followed.  FULLY_CONNECTED of the runtime that made the file rounds once, which
@@ -30,7 +35,9 @@ RUNTIME = Path(__file__).parents[2] / "runtime_c"
 FOLLOWED = {
     *("ADD", "SUB", "MUL", "AVERAGE_POOL_2D", "CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"),
     *("LEAKY_RELU", "LOGISTIC", "TANH", "QUANTIZE", "RELU", "RELU6", "SOFTMAX"),
+    *("HARD_SWISH", "MEAN", "RESIZE_BILINEAR"),
 }
+FOLLOWED_IN_16_BITS = {"CONV_2D", "DEPTHWISE_CONV_2D"}
 _LEAST, _MOST = -(2**31), 2**31 - 1
 
 
@@ -96,6 +103,7 @@ _PROGRAM = """
 #include "kernels/ec_scaling_twice.h"
 typedef struct ec_int8_result { int32_t offset, right, low, high; } ec_int8_result;
 #include "kernels/ec_int8_scaling_twice.h"
+#include "kernels/ec_int8_average.h"
 #include <stdio.h>
 static const struct { int32_t sum, words[2]; } cases[] = { %s };
 int main(void)
@@ -108,6 +116,13 @@ int main(void)
         const ec_scaling same = ec_scaling_of(words[0], words[1]);
         if (words[1] >= 0 && ec_scaled(cases[i].sum, same, -7, 1) != vector)
             return 1;
+        const int right = words[1] + 1;
+        const ec_int8_average mean = {.scaling = EC_INT8_DOUBLED, .offset = -7, .right = right};
+        const ec_int8_average away = {.scaling = EC_INT8_AWAY, .right = right};
+        const int32_t start[2] = {0, words[0]};
+        if (ec_int8_of_window(mean, cases[i].sum, start) != vector)
+            return 2;
+        printf("%%d ", ec_int8_of_window(away, cases[i].sum, start));
     }
     return 0;
 }
@@ -126,12 +141,93 @@ def test_kernels_compute_that(tmp_path: Path) -> None:
     subprocess.run(command, check=True)
     printed = subprocess.run([str(program)], check=True, capture_output=True, text=True).stdout
     wanted = [divided_by_power_of_two(doubling_high_mul(v, m), s) - 7 for v, m, s in cases]
-    both = [number for q in wanted for number in (max(-100, min(120, q)), q)]
-    assert [int(number) for number in printed.split()] == both
+    shifted = [divided_by_power_of_two(v, s) for v, _, s in cases]
+    found = [int(number) for number in printed.split()]
+    assert found[::3] == [max(-100, min(120, q)) for q in wanted]
+    assert found[1::3] == wanted
+    assert found[2::3] == shifted
+
+
+def rounded_quotient(x: int, over: int) -> int:
+    """To the nearest, halves away from 0."""
+    return (abs(x) + over // 2) // over * (1 if x >= 0 else -1)
+
+
+def test_means_are_one_factor() -> None:
+    """Whose multiplier is divided by the number of elements, with as many bits more as fit."""
+    for count, x, y in itertools.product((1, 2, 7, 49, 64, 1000), (0.02, 0.5), (0.021, 1.7, 30.0)):
+        form = mean(count, Affine(x, 4), Affine(y, -9), -128, 127)
+        multiplier, shift = quantised_multiplier(x / y)
+        bits = min(count.bit_length() - 1, 32, 31 - shift)
+        if shift + bits < 0:
+            assert form is None
+            continue
+        assert form
+        for total in (-128 * count, -count, -1, 0, 1, 3 * count + 1, 127 * count):
+            product = doubling_high_mul(total - 4 * count, (multiplier << bits) // count)
+            wanted = divided_by_power_of_two(product, shift + bits) - 9
+            assert form.of(np.array([total])).tolist() == [max(-128, min(127, wanted))]
+
+
+def test_places_between_elements() -> None:
+    """Of whole numbers that C divides towards 0."""
+    for size, out, corners, half in itertools.product(
+        (1, 2, 5, 9), (1, 3, 8, 31), (False, True), (False, True)
+    ):
+        if corners and half:
+            continue
+        lower, upper, above = places(size, out, corners=corners, half_pixel=half)
+        of, to = (size - 1, out - 1) if corners and out > 1 else (size, out)
+        step = (1024 * of + to // 2) // to
+        for i in range(out):
+            at = i * step + (step // 2 - 512 if half else 0)
+            assert lower[i] == max(int(at / 1024), 0)
+            assert upper[i] == min(int((at + 1023) / 1024), size - 1)
+            assert above[i] == at - 1024 * lower[i]
+
+
+def test_interpolated_numbers_are_rounded_away_from_0() -> None:
+    grid = Affine(0.1, 3)
+    form = interpolated(1 << 20, grid, grid, -128, 127)
+    assert form
+    half = 1 << 19
+    sums = [
+        k * (1 << 20) + r for k in (-128, -5, -1, 0, 1, 126) for r in (-half, 1 - half, half - 1)
+    ]
+    assert form.of(np.array(sums)).tolist() == [
+        max(-128, rounded_quotient(total, 1 << 20)) for total in sums
+    ]
+    assert interpolated(1 << 20, grid, Affine(0.1, 4), -128, 127) is None
+    assert interpolated(1 << 20, grid, grid, 0, 127) is None
+
+
+def test_sums_of_16_bits_have_factors_of_15() -> None:
+    """With one rounding, halves up."""
+    rng = np.random.default_rng(5)
+    for unit in (0.75, 0.3, 2**-13, 1.5 * 2**-20, 0.9999999 * 2**-9):
+        least, most = np.array([-(2**24)]), np.array([2**24 - 5])
+        made = tflite_wide(
+            Sums(np.array([unit]), np.zeros(1), least, most, 1.0, 0, -(2**15), 2**15 - 1),
+            np.array([77]),
+        )
+        assert made
+        multiplier, shift = quantised_multiplier(unit)
+        short, right = min((multiplier + 2**15) >> 16, 2**15 - 1), 15 + shift
+        ties = [
+            (2 * n + 1) * 2 ** (right - 1) // short + by for n in (-9, 0, 8) for by in (-1, 0, 1)
+        ]
+        drawn = rng.integers(-(2**24), 2**24 - 5, 300).tolist()
+        sums = [s for s in [*ties, *drawn, -(2**24), 2**24 - 5] if -(2**24) <= s < 2**24 - 4]
+        wanted = [(s * short + (1 << (right - 1))) >> right for s in sums]
+        found = made.of(np.array([sums]) - 77)[0].tolist()
+        assert found == [max(-(2**15), min(2**15 - 1, each)) for each in wanted]
+        shifted = Sums(np.array([unit]), np.zeros(1), least, most, 1.0, 3, -(2**15), 2**15 - 1)
+        assert tflite_wide(shifted, np.array([77])) is None
 
 
 def _integers(case: Case) -> bool:
-    return case.kind in FOLLOWED and case.dtype in ("int8", "uint8")
+    kinds = FOLLOWED_IN_16_BITS if case.dtype == "int16" else FOLLOWED
+    return case.kind in kinds and case.dtype != "float32"
 
 
 @pytest.mark.parametrize("case", [*filter(_integers, CASES)], ids=lambda case: case.name)
@@ -172,6 +268,18 @@ def _mixed() -> bytes:
     sketch.operator("ADD", [conv, x], [added], activation="NONE")
     product = sketch.tensor("product", (1, 6, 5, 8), "int8", **grid)
     sketch.operator("MUL", [added, x], [product], activation="NONE")
+    swished = sketch.tensor("swished", (1, 6, 5, 8), "int8", scale=[0.03], zero=[-20])
+    sketch.operator("HARD_SWISH", [product], [swished])
+    requantised = sketch.tensor("requantised", (1, 6, 5, 8), "int8", scale=[0.03], zero=[-20])
+    sketch.operator("QUANTIZE", [x], [requantised])
+    both = sketch.tensor("both", (1, 6, 5, 16), "int8", scale=[0.03], zero=[-20])
+    sketch.operator("CONCATENATION", [swished, requantised], [both], axis=3)
+    larger = sketch.tensor("larger", (1, 7, 8, 16), "int8", scale=[0.03], zero=[-20])
+    size = sketch.constant("size", [7, 8], "int32")
+    sketch.operator("RESIZE_BILINEAR", [both, size], [larger], half_pixel_centers=True)
+    means = sketch.tensor("means", (1, 1, 1, 16), "int8", scale=[0.011], zero=[9])
+    axes = sketch.constant("axes", [1, 2], "int32")
+    sketch.operator("MEAN", [larger, axes], [means], keep_dims=True)
     averages = sketch.tensor("averages", (1, 3, 2, 8), "int8", **grid)
     window = {"kernel_w": 2, "kernel_h": 2, "stride_w": 2, "stride_h": 2}
     sketch.operator("AVERAGE_POOL_2D", [product], [averages], padding="VALID", **window)
@@ -185,26 +293,64 @@ def _mixed() -> bytes:
     sketch.operator("FULLY_CONNECTED", [averages, w, b], [dense], activation="NONE")
     scores = sketch.tensor("scores", (1, 5), "int8", scale=[1 / 256], zero=[-128])
     sketch.operator("SOFTMAX", [dense], [scores], beta=1.0)
-    return sketch.bytes([0], [scores])
+    return sketch.bytes([0], [scores, means])
+
+
+def _in_16_bits() -> bytes:
+    """A convolution, and a depthwise one, of int16 with filters of int8."""
+    rng, sketch = np.random.default_rng(4), Sketch()
+    x = sketch.tensor("input", (1, 5, 4, 6), "int16", scale=[0.0003], zero=[0])
+    for name, kind, shape in (
+        ("conv", "CONV_2D", (6, 3, 3, 6)),
+        ("depthwise", "DEPTHWISE_CONV_2D", (1, 3, 3, 6)),
+    ):
+        units, axis = rng.uniform(0.003, 0.02, 6).astype(np.float32), 3 * (shape[0] == 1)
+        own: dict[str, Any] = {"scale": units.tolist(), "zero": [0] * 6, "axis": axis}
+        w = sketch.constant(f"{name}/w", rng.integers(-127, 128, shape), "int8", **own)
+        unit = (np.float32(0.0003) * units).tolist()
+        values = rng.integers(-90000, 90000, 6)
+        b = sketch.constant(f"{name}/b", values, "int64", scale=unit, zero=[0] * 6)
+        y = sketch.tensor(name, (1, 5, 4, 6), "int16", scale=[0.0003], zero=[0])
+        sketch.operator(
+            kind, [x, w, b], [y], padding="SAME", stride_w=1, stride_h=1, activation="RELU"
+        )
+        x = y
+    return sketch.bytes([0], [x])
 
 
 @pytest.mark.parametrize("board", ["host", "mps2-an500", "mps3-an547"])
 def test_programs_compute_that(board: str, tmp_path: Path) -> None:
     """Every layer is its kernel's result, at equality."""
+    _require_equal(_mixed(), board, 8, tmp_path)
+
+
+@pytest.mark.parametrize("board", ["host", "mps2-an386"])
+def test_programs_compute_that_in_16_bits(board: str, tmp_path: Path) -> None:
+    _require_equal(_in_16_bits(), board, 2, tmp_path)
+
+
+def _require_equal(network: bytes, board: str, layers: int, tmp_path: Path) -> None:
+    """At least so many results are held to the definitions, and are them."""
     model = tmp_path / "net.tflite"
-    model.write_bytes(_mixed())
+    model.write_bytes(network)
     project, _ = compile_model(CompileOptions(model, board, requantise=TFLITE), tmp_path / "net")
     assert "--requantise tflite" in project.report["program"]["command"]
     result = verify_project(project.directory, model=model)
     assert result.passed
     assert result.pieces
-    assert len(result.pieces.exact) >= 3
+    assert len(result.pieces.exact) >= layers
 
 
-def test_what_is_not_followed_is_refused(tmp_path: Path) -> None:
-    """By name, with the way out."""
-    model = tmp_path / "net.tflite"
-    model.write_bytes(quantised_network())
-    with pytest.raises(EdgeconvError, match="--requantise tflite.*--output") as error:
+@pytest.mark.parametrize("kind", ["RESIZE_BILINEAR", "SUM"])
+def test_what_is_not_followed_is_refused(kind: str, tmp_path: Path) -> None:
+    """By name, with the way out: what is computed in float32, and what has no kernel here."""
+    sketch, model = Sketch(), tmp_path / "net.tflite"
+    grid: dict[str, Any] = {"scale": [0.1], "zero": [130]}
+    x = sketch.tensor("x", (1, 3, 4, 5), "uint8", **grid)
+    y = sketch.tensor("y", (1, 6, 8, 5) if kind != "SUM" else (1, 5), "uint8", **grid)
+    operand = sketch.constant("size", [6, 8] if kind != "SUM" else [1, 2], "int32")
+    sketch.operator(kind, [x, operand], [y])
+    model.write_bytes(sketch.bytes([x], [y]))
+    with pytest.raises(EdgeconvError, match=r"--requantise tflite: y: .*--output"):
         compile_model(CompileOptions(model, "host", requantise=TFLITE), tmp_path / "net")
-    assert "mean" in str(error.value)
+    assert not (tmp_path / "net").exists()

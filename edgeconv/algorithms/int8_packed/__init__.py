@@ -35,7 +35,7 @@ ALGORITHM = Algorithm(
     lower,
     Stored.BOTH,
     compute=INTEGERS,
-    requires="input, filters and result of int8, of a model that rounds them so, two input "
-    "channels in a group, and a core with kernels for int8 (`int8_dot` or `int8_matrix` in some "
+    requires="input, filters and result of int8, of a model that rounds them so, no convolution of "
+    "one filter per channel, and a core with kernels for int8 (`int8_dot` or `int8_matrix` in some "
     "boards' files)",
 )

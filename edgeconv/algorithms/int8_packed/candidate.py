@@ -18,11 +18,11 @@ RESIDUAL_SLOTS = 9.0  # it is loaded, both are multiplied, added, shifted and bo
 
 
 def candidates(problem: ConvProblem, target: Target) -> tuple[RowsCandidate, ...]:
-    """The cheapest plan, where the layer is one of whole numbers and the core multiplies int8; a
-    depthwise convolution has no second channel to make a group with."""
+    """The cheapest plan, where the layer is one of whole numbers and the core multiplies int8; of a
+    convolution of one filter per channel `int8_depthwise` is what multiplies."""
     able = able_rows(problem, target)
     whole = problem.in_ring == problem.out_ring == 0
-    if not able or not problem.whole_sums or not whole or problem.group_in_c == 1:
+    if not able or not problem.whole_sums or not whole or problem.is_depthwise:
         return ()
     plan = make_plan(problem, target, able, lambda kernel: kernel.pack)
     work = _work(problem, plan, target)

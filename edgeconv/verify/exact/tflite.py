@@ -15,14 +15,17 @@ import numpy.typing as npt
 
 from edgeconv.encoding import Encoding, int8
 from edgeconv.ir.activation import Activation
+from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.pointwise import Applied, Pointwise
 from edgeconv.ir.quantisation import integers_of, rounding_to
 from edgeconv.lowering.tflite_tables import tflite_table
-from edgeconv.requantisation import tflite
+from edgeconv.ops.interpolation import PLACES
+from edgeconv.requantisation import tflite, tflite_averages
 from edgeconv.requantisation.pair import Affine
 from edgeconv.requantisation.reals import Integers, Reals, in_units, multiples
 from edgeconv.requantisation.tflite_softmax import tflite_softmax
+from edgeconv.requantisation.tflite_wide import short_multiplier, shortly_multiplied
 from edgeconv.requantisation.twice import multiplied, quantised_multiplier
 from edgeconv.verify.exact.movement import moved, moves
 from edgeconv.verify.exact.operators import filters_of, single
@@ -30,6 +33,7 @@ from edgeconv.verify.exact.value import NoExactValueError, Value
 from edgeconv.verify.exact.windows import convolved, counted, taps
 
 _LOW, _HIGH = -128, 127
+_OF_SEVERAL = frozenset({"Binary", "Concat"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +58,10 @@ class _Call:
 def quantised(
     node: Node, graph: Graph, writers: Mapping[str, Node], values: Mapping[str, Value]
 ) -> Value:
-    """The integers of a Quantise node, of eight bits and one scale.  Raises NoExactValueError where
-    no kernel is known for what is in front of it."""
+    """The integers of a Quantise node, of eight bits, or of 16, and one scale.  Raises
+    NoExactValueError where no kernel is known for what is in front of it."""
     encoding = integers_of(node)
-    if not encoding.is_per_tensor or encoding.high - encoding.low != _HIGH - _LOW:
+    if not encoding.is_per_tensor or encoding.bits not in (8, 16):
         raise NoExactValueError
     name, functions, movement = node.inputs[0], list[Activation](), list[Node]()
     while name in writers and (writers[name].op == "Unary" or moves(writers[name])):
@@ -99,9 +103,9 @@ def _computed(
     elif node.op in ("Conv", "Dense") and len(node.inputs) > 2 and node.inputs[2]:
         bias = graph[node.inputs[2]].constant()
     rule = _RULES.get(node.op)
-    if rule is None:
+    if rule is None or (y.bits > 8 and node.op not in WEIGHTED):
         raise NoExactValueError
-    names = node.inputs if node.op == "Binary" else node.inputs[:1]
+    names = node.inputs if node.op in _OF_SEVERAL else node.inputs[:1]
     return rule(_Call(node, graph, [_operand(values[name]) for name in names], bias, y))
 
 
@@ -125,6 +129,8 @@ def _bounded(whole: Integers, functions: list[Activation], y: Encoding) -> Integ
 
 def _tabulated(x: _Operand, functions: list[Activation], y: Encoding) -> Integers:
     """A function of one number, of the integers less their zero point."""
+    if y.bits > 8:
+        raise NoExactValueError
     steps = [*functions, rounding_to(y)]
     function = Pointwise(tuple(Applied(each, i) for i, each in enumerate(steps)))
     result = int8(y.scale[0], y.zero[0] - y.low + _LOW)
@@ -161,11 +167,14 @@ def _scaled(call: _Call, sums: Integers, scales: Reals, channels: tuple[int, ...
         if rest.any():
             raise NoExactValueError
         sums = sums + whole.reshape(channels)
-    factors = [quantised_multiplier(float(each) / call.y.scale[0]) for each in scales]
+    wide = call.y.bits > 8
+    factor = short_multiplier if wide else quantised_multiplier
+    factors = [factor(float(each) / call.y.scale[0]) for each in scales]
     multiplier, shift = (
         np.array(each, np.int64).reshape(channels) for each in zip(*factors, strict=True)
     )
-    return multiplied(sums, multiplier, shift)
+    scaled = shortly_multiplied if wide else multiplied
+    return scaled(sums, multiplier, shift)
 
 
 def _binary(call: _Call) -> Integers:
@@ -199,6 +208,51 @@ def _pool(call: _Call) -> Integers:
     return quotient - y.zero[0]
 
 
+def _reduce(call: _Call) -> Integers:
+    """MEAN."""
+    (x,), attrs = call.operands, call.node.attrs
+    if attrs["kind"] != "mean":
+        raise NoExactValueError
+    axes = tuple(int(axis) for axis in attrs["axes"])
+    count = int(np.prod([x.whole.shape[axis] for axis in axes]))
+    total = x.whole.sum(axis=axes, keepdims=bool(attrs["keepdims"]))
+    return multiplied(total, *tflite_averages.mean_factor(count, x.scale, call.y.scale[0]))
+
+
+def _resize(call: _Call) -> Integers:
+    """RESIZE_BILINEAR of the integers themselves, over two dimensions."""
+    (x,), attrs, y = call.operands, call.node.attrs, call.y
+    shape = call.graph[call.node.output].shape
+    how = PLACES.get(attrs["coordinate_transformation_mode"])
+    if attrs["mode"] != "linear" or how is None or x.scale != y.scale[0] or y.low == 0:
+        raise NoExactValueError
+    found, bits = x.whole + y.zero[0], 0
+    for axis, (size, out) in enumerate(zip(x.whole.shape, shape, strict=True)):
+        if size == out and axis < 2:
+            continue
+        lower, upper, above = tflite_averages.places(size, out, corners=how[0], half_pixel=how[1])
+        share = above.reshape(-1, *(1,) * (found.ndim - axis - 1))
+        below = tflite_averages.ONE - share
+        found = found.take(lower, axis) * below + found.take(upper, axis) * share
+        bits += tflite_averages.PLACE_BITS
+    half = 1 << (bits - 1)
+    rounded: Integers = np.sign(found) * ((np.abs(found) + half) >> bits)
+    return rounded - y.zero[0]
+
+
+def _concat(call: _Call) -> Integers:
+    """CONCATENATION, of int8 between equal grids: others are brought there by QUANTIZE."""
+    y, parts = call.y, []
+    for x in call.operands:
+        if x.scale == y.scale[0]:
+            parts.append(x.whole)
+            continue
+        if y.low == 0:  # of uint8, in float32
+            raise NoExactValueError
+        parts.append(_tabulated(x, [], y))
+    return np.concatenate(parts, axis=call.node.attrs["axis"])
+
+
 def _softmax(call: _Call) -> Integers:
     (x,), y = call.operands, Affine(call.y.scale[0], call.y.zero[0])
     form = tflite_softmax(Affine(x.scale, 0), y, call.y.low, call.y.high)
@@ -210,8 +264,11 @@ def _softmax(call: _Call) -> Integers:
 
 _RULES: Mapping[str, Callable[[_Call], Integers]] = {
     "Binary": _binary,
+    "Concat": _concat,
     "Conv": _conv,
     "Dense": _dense,
     "Pool": _pool,
+    "Reduce": _reduce,
+    "Resize": _resize,
     "Softmax": _softmax,
 }
