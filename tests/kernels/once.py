@@ -197,7 +197,7 @@ def _everywhere(target: Target) -> Mapping[str, str]:
     texts = _kernel_texts()
     words = {name: set(re.findall(r"\w+", _COMMENT.sub("", text))) for name, text in texts.items()}
     defined = {name: _names_defined(text) for name, text in texts.items()}
-    offered = set(re.findall(r"\w+", _primitives(target, ())[0]))
+    offered = set(re.findall(r"\w+", _COMMENT.sub("", _primitives(target, ())[0])))
     everywhere = offered.union(*defined.values(), _for_some_cores(texts))
     kept = {name for name in texts if _called(texts[name]) <= everywhere}
     needed = {name: _called(_OPTIONAL.sub("", texts[name])) & everywhere - offered for name in kept}
