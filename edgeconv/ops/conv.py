@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from edgeconv import algorithms
 from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.layout import Shape
 from edgeconv.lowering.options import Stored
 from edgeconv.ops.base import ImportContext, Operator, Source
 from edgeconv.ops.formula import Formula, Term
@@ -32,8 +33,18 @@ def _import_conv(source: Source, ctx: ImportContext) -> Sequence[Node]:
     if bias and (have := ctx.tensor(bias).shape) != w.shape[:1]:
         raise ctx.reject(source, f"bias {list(have)}", f"bias is [{w.shape[0]}]")
     window = window_of(source, ctx, kernel)
+    _require_fitting(window, x.shape[2:], source, ctx)
     formula = Formula(source, ctx)
     return formula.finish(convolution(formula, source.inputs[:2], bias, window, groups))
+
+
+def _require_fitting(window: Window, pixels: Shape, source: Source, ctx: ImportContext) -> None:
+    """Of kernels that do not fit ONNX's inference of shapes and engines make different things."""
+    axes = zip(pixels, window.spans, window.begins, window.ends, strict=True)
+    for axis, (size, span, begin, end) in enumerate(axes):
+        if 0 < size < span - begin - end:
+            got = f"{span} pixels of kernel over {size} + {begin} + {end} of axis {axis + 2}"
+            raise ctx.reject(source, got, "a kernel fits into its padded input")
 
 
 def convolution(

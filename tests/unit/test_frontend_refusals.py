@@ -47,6 +47,21 @@ def test_invalid_graphs(nodes: Sequence[onnx.NodeProto], message: str, loaded: L
         loaded(model(nodes, {"x": (2,)}, {"y": None}, constants))
 
 
+@pytest.mark.parametrize(("pads", "stride"), [((0, 0), 2), ((1, 0), 3)])
+def test_kernels_that_do_not_fit(pads: tuple[int, int], stride: int, loaded: Load) -> None:
+    """ONNX's inference of shapes says one pixel, ONNX Runtime refuses them."""
+    weights = {"w": np.ones((1, 1, 3, 4), np.float32)}
+    ends = [pads[0], 1, pads[1], 0]
+    node = make("Conv", ["x", "w"], ["y"], name="node", pads=ends, strides=[1, stride])
+    given = model([node], {"x": (1, 1, 5, 2)}, {"y": None}, weights)
+    with pytest.raises(EdgeconvError) as refused:
+        loaded(given)
+    assert "(node)" in str(refused.value.details)
+    assert "4 pixels of kernel over 2 + 1 + 0 of axis 3" in str(refused.value.details)
+    given.graph.node[0].attribute[0].ints[3] = 1
+    assert 0 not in loaded(given)["y"].shape
+
+
 def test_no_outputs(loaded: Load) -> None:
     with pytest.raises(EdgeconvError, match="no outputs"):
         loaded(model([], {"x": (2,)}, {}))
