@@ -66,6 +66,16 @@ def _force_algorithms(graph: Graph, wanted: Mapping[str, str], target: Target) -
     return replace(graph, nodes=tuple(forced.get(node.name, node) for node in graph.nodes))
 
 
+def _in_integers(wanted: Mapping[str, str]) -> dict[str, str]:
+    """Those of ``wanted`` that compute in integers: they apply where results are stored so."""
+    what = "convolution algorithm"
+    return {
+        layer: name
+        for layer, name in wanted.items()
+        if lookup(what, name, known()).compute in EXACTLY
+    }
+
+
 def _with(node: Node, entry: Algorithm) -> Node:
     """``node`` to be computed by ``entry``, its filters in what that needs."""
     attrs = {**node.attrs, "algorithm": entry.name}
@@ -75,8 +85,13 @@ def _with(node: Node, entry: Algorithm) -> Node:
 
 
 def _everywhere(graph: Graph, entry: Algorithm, target: Target) -> dict[str, Node]:
-    """Every convolution that ``entry`` applies to, with it; EdgeconvError when there is none."""
-    convs = [_with(node, entry) for node in graph.nodes if node.op == "Conv"]
+    """Every convolution that ``entry`` applies to and that has no other asked for, with it;
+    EdgeconvError when there is none."""
+    convs = [
+        _with(node, entry)
+        for node in graph.nodes
+        if node.op == "Conv" and "algorithm" not in node.attrs
+    ]
     forced = {
         node.name: node
         for node in convs
@@ -110,7 +125,8 @@ def select(
     """Choose layouts and kernels for ``target``.
 
     ``io`` says whether inputs and outputs lie in the arena ("arena") or in the caller's memory.
-    ``algorithms`` maps layer names to convolution algorithms that must be used, ``storage`` to the
+    ``algorithms`` maps layer names to convolution algorithms that must be used (results are stored
+    in integers wherever they can be, if one of these computes in them), ``storage`` to the
     formats of their filters, and with ``:output`` behind a layer's name to that of its result; with
     ``truncate`` filters in other formats than float32 are truncated rather than rounded.
     ``integers`` names the layers whose results are stored as the int8 that a quantised model has
@@ -130,17 +146,21 @@ def select(
         asked = asked_for(graph, algorithms or {})
         minimal_filters = forms_within(graph, dict.fromkeys(asked, LAYER_ERROR))
     allowed = with_minimal_filters(graph, minimal_filters)
-    forced = _force_algorithms(allowed, algorithms or {}, target)
+    wanted = algorithms or {}
+    by_integers = _in_integers(wanted)
+    others = {layer: name for layer, name in wanted.items() if layer not in by_integers}
+    forced = _force_algorithms(allowed, others, target)
     filters, outputs = by_kind(forced, storage or {})
     stored = store_weights(forced, filters)
     stored = truncate_weights(stored) if truncate else stored
-    if graph.requantise != EXACT:
+    if graph.requantise != EXACT or by_integers:
         integers = EVERY_RESULT
     able = {} if EVERY_LAYER in outputs else lossless(stored, target)
     free = encodings_for(stored, able.keys() - outputs.keys()) if integers is None else {}
     kept = {name: form for name, form in able.items() if {name, EVERY_LAYER} & (integers or set())}
     outputs = {**kept, **outputs}
-    limited = _limit_workspaces(store_tensors(stored, target, outputs), workspace or {})
+    stored = _force_algorithms(store_tensors(stored, target, outputs), by_integers, target)
+    limited = _limit_workspaces(stored, workspace or {})
     decided, search = assign(limited, target, machine, free, flash, known, room)
     check(decided, "choose")
     layers = tuple(lowered(node, decided, target) for node in decided.nodes)

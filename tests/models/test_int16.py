@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from edgeconv.build.project import Project
-from edgeconv.pipeline import CompileOptions, compile_model, verify_project
+from edgeconv.errors import EdgeconvError
+from edgeconv.pipeline import CompileOptions, compile_model, decide, verify_project
 from tests import onnx_models
 from tests.audio_models import keywords
 
@@ -26,3 +27,30 @@ def test_keywords(board: str, tmp_path: Path) -> None:
     exact = verified.pieces.exact.values()
     assert len(exact) >= 4
     assert all(each.wrong == 0 for each in exact)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "board", "wanted"),
+    [
+        ("int16", "host", {"*": "int16"}),
+        ("int8", "mps2-an386", {"*": "integer"}),
+        ("int8", "mps2-an386", {"*": "integer", "first": "direct"}),
+    ],
+)
+def test_algorithms_that_compute_in_integers_are_asked_for(
+    dtype: str, board: str, wanted: dict[str, str], tmp_path: Path
+) -> None:
+    """Results are stored so wherever they can be; a layer may be asked to be otherwise."""
+    model = onnx_models.save(keywords(dtype, 12, 1, (13, 9)), tmp_path / "keywords.onnx")
+    convs = decide(CompileOptions(model, board)).choice.layers
+    first = next(layer.node.name for layer in convs if layer.node.op == "Conv")
+    wanted = {first if layer == "first" else layer: name for layer, name in wanted.items()}
+    layers = decide(CompileOptions(model, board, algorithms=wanted)).choice.layers
+    found = {layer.node.name: layer.algorithm for layer in layers if layer.node.op == "Conv"}
+    assert found == {name: wanted.get(name, wanted["*"]) for name in found}
+
+
+def test_integers_that_a_model_does_not_have(tmp_path: Path) -> None:
+    model = onnx_models.save(onnx_models.classifier(), tmp_path / "net.onnx")
+    with pytest.raises(EdgeconvError, match=r"applies to no convolution: got '\*=int16'"):
+        decide(CompileOptions(model, "host", algorithms={"*": "int16"}))
