@@ -33,6 +33,7 @@ _OTHERS = {
     "test_resize_downsample_scales_linear_align_corners",
     "test_resize_downsample_sizes_nearest_not_smaller",
 }
+_WRITTEN = [name for name in PASSING if name not in _OTHERS]
 
 Array = npt.NDArray[Any]
 
@@ -72,9 +73,9 @@ def _differences(names: Sequence[str], folder: Path) -> list[str]:
 
 
 def test_sample(tmp_path: Path) -> None:
-    assert not _differences(PASSING[::_SAMPLE], tmp_path)
+    assert not _differences(_WRITTEN[::_SAMPLE], tmp_path)
 
 
 @pytest.mark.slow
 def test_every_case(tmp_path: Path) -> None:
-    assert not _differences([name for name in PASSING if name not in _OTHERS], tmp_path)
+    assert not _differences(_WRITTEN, tmp_path)
