@@ -27,6 +27,7 @@ from pathlib import Path
 import numpy as np
 from convtime.cases import Asked, Candidate, Convolution, candidates
 from counting.program import Counter, build_plugin, executed
+from telling import errors_told
 
 from edgeconv import algorithms, pipeline
 from edgeconv import board as boards
@@ -37,7 +38,6 @@ from edgeconv.build.run import run_command
 from edgeconv.choose import select
 from edgeconv.choose.winograd import LAYER_ERROR, NAME, forms_within
 from edgeconv.encoding import FLOAT32, INT8, int8
-from edgeconv.errors import EdgeconvError
 from edgeconv.ir.activation import Activation, grid
 from edgeconv.ir.candidate import INTEGERS
 from edgeconv.ir.graph import Epilogue, Graph, Node, Tensor
@@ -199,15 +199,12 @@ def main() -> int:
     parser.add_argument("--board", action="append", required=True)
     parser.add_argument("--only", choices=("packed", "depthwise", "3x3"), default="")
     args = parser.parse_args()
-    try:
+    with errors_told():
         for board in map(boards.load, args.board):
             if args.models:
                 print_networks(board, args.models)
             else:
                 print_layers(board, layers_of(args.only))
-    except EdgeconvError as error:
-        print("\n".join([error.one_line(), *error.details]), file=sys.stderr)
-        return error.code
     return 0
 
 

@@ -11,12 +11,13 @@ import argparse
 import sys
 from pathlib import Path
 
+from telling import errors_told
+
 from edgeconv.budget.tables import Objective
 from edgeconv.deciding import int8_model
 from edgeconv.deciding.decider import Decider
 from edgeconv.deciding.less_ram import ways
 from edgeconv.deciding.planning import Decided
-from edgeconv.errors import EdgeconvError
 from edgeconv.ir.graph import Graph
 from edgeconv.options import CompileOptions
 from edgeconv.quantising.by_price import Costs, border, kept_real
@@ -56,12 +57,9 @@ def main() -> int:
     parser.add_argument("model", type=Path, metavar="MODEL.onnx")
     parser.add_argument("--board", action="append", required=True)
     args = parser.parse_args()
-    try:
+    with errors_told():
         for board in args.board:
             print_ways(args.model, board)
-    except EdgeconvError as error:
-        print("\n".join([error.one_line(), *error.details]), file=sys.stderr)
-        return error.code
     return 0
 
 

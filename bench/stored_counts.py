@@ -21,11 +21,11 @@ from pathlib import Path
 
 from convtime.cases import Asked, Candidate, Convolution, candidates, distinct
 from counting.program import Counter
+from telling import errors_told
 
 from edgeconv import board as boards
 from edgeconv.choose.prices import algorithms_of
 from edgeconv.choose.storage import tensor_formats, weight_formats
-from edgeconv.errors import EdgeconvError
 from edgeconv.storage import formats
 from edgeconv.storage.base import FLOAT32
 from edgeconv.targets import Target
@@ -105,12 +105,9 @@ def main() -> int:
         kind = "results" if args.results else "weights"
         parser.error(f"no format of {kind}: {', '.join(sorted(unknown))}")
     stored = with_results if args.results else with_filters
-    try:
+    with errors_told():
         for name in args.board:
             table(args.models, name, formats, args.algorithm, stored)
-    except EdgeconvError as error:
-        print("\n".join([error.one_line(), *error.details]), file=sys.stderr)
-        return error.code
     return 0
 
 

@@ -24,11 +24,12 @@ import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from telling import errors_told
+
 from edgeconv.arguments import NEAREST, ROUNDINGS
 from edgeconv.bench import Timing, bench
 from edgeconv.build.project import Project
 from edgeconv.choose.storage import OUTPUT, tensor_formats, weight_formats
-from edgeconv.errors import EdgeconvError
 from edgeconv.pipeline import CompileOptions, compile_model
 from edgeconv.storage.base import FLOAT32
 
@@ -113,7 +114,7 @@ def main() -> int:
     which = f"*{OUTPUT}" if args.results else "*"
     quoted: Quoted = min if args.least else statistics.median
     os.sched_setaffinity(0, {args.cpu})
-    try:
+    with errors_told():
         for model in args.models:
             with tempfile.TemporaryDirectory() as folder:
                 projects = compiled(
@@ -123,9 +124,6 @@ def main() -> int:
                 print_networks(model, timings, quoted)
                 if args.layers:
                     print_layers(projects[FLOAT32], timings, quoted)
-    except EdgeconvError as error:
-        print("\n".join([error.one_line(), *error.details]), file=sys.stderr)
-        return error.code
     return 0
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from convtime.cases import Candidate, Convolution, distinct
 from counting.program import Counter
+from telling import errors_told
 
 from edgeconv import board as boards
 from edgeconv import frontend, passes
@@ -28,7 +29,6 @@ from edgeconv.algorithms.winograd.forms import OUTPUTS, error_of, forms_for
 from edgeconv.algorithms.winograd.probable import probable_bound
 from edgeconv.choose import select
 from edgeconv.choose.winograd import forms_within
-from edgeconv.errors import EdgeconvError
 from edgeconv.ir.minimal_filter import Nested
 from edgeconv.targets import Target
 
@@ -109,16 +109,13 @@ def main() -> int:
     args = parser.parse_args()
     if not (args.model or args.bounds):
         parser.error("a model, or --bounds")
-    try:
+    with errors_told():
         if args.bounds:
             print_bounds(args.bounds)
         if args.model and not args.board:
             print_errors(args.model)
         for name in args.board if args.model else ():
             print_counts(args.model, name, args.error)
-    except EdgeconvError as error:
-        print("\n".join([error.one_line(), *error.details]), file=sys.stderr)
-        return error.code
     return 0
 
 

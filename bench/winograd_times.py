@@ -22,6 +22,7 @@ from pathlib import Path
 from convtime.cases import Candidate, Convolution, chosen, distinct, lowered
 from convtime.measure import Effort, measure
 from convtime.program import Library, Program
+from telling import errors_told
 
 from edgeconv import board as boards
 from edgeconv.algorithms import algorithms
@@ -32,7 +33,6 @@ from edgeconv.algorithms.winograd.plan import WinogradPlan, each_group, routine_
 from edgeconv.board import Board
 from edgeconv.build import find_compiler
 from edgeconv.choose.winograd import NAME, forms_within, with_minimal_filters
-from edgeconv.errors import EdgeconvError
 from edgeconv.targets import Target
 
 ERROR = 1e-4  # of a layer, and how far its results may be from the other algorithm's
@@ -155,11 +155,8 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=15)
     args = parser.parse_args()
     os.sched_setaffinity(0, {args.cpu})
-    try:
+    with errors_told():
         print_times(args.model, boards.load("host"), args.rounds)
-    except EdgeconvError as error:
-        print("\n".join([error.one_line(), *error.details]), file=sys.stderr)
-        return error.code
     return 0
 
 

@@ -40,6 +40,11 @@ def multiples(node: Node, graph: Graph) -> Integers:
     return whole
 
 
+def filter_rows(node: Node, graph: Graph) -> Integers:
+    """`multiples`, a row for each sum."""
+    return multiples(node, graph).reshape(graph[node.inputs[1]].shape[0], -1)
+
+
 def two_fit(node: Node, graph: Graph) -> bool:
     """Any two products of the inputs, which are int8, with integers of a filter can be added in 16
     bits: -128, which no quantiser of filters makes that is symmetric, stands there at most once."""
@@ -201,9 +206,11 @@ def bounds_in(rounding: Activation, y: Encoding) -> tuple[int, int]:
     return max(y.low, min(y.high, low)), max(y.low, min(y.high, high))
 
 
-def _form(node: Node, graph: Graph, y: Encoding) -> Form | None:
+def sums_in(node: Node, graph: Graph, y: Encoding) -> tuple[Sums, Integers, Integers]:
+    """The sums of a Conv or Dense node that are rounded to ``y``; what each has beside its
+    products, in units; and the filters as integers, a row for each sum."""
     x, arithmetic = graph[node.inputs[0]].storage, ARITHMETICS[graph.requantise]
-    w = multiples(node, graph).reshape(graph[node.inputs[1]].shape[0], -1)
+    w = filter_rows(node, graph)
     scales = np.asarray(node.attrs["storage"].scale, np.float64)
     unit = arithmetic.unit(x.scale[0], scales, node.op == "Dense")
     name = node.inputs[2] if len(node.inputs) > 2 else ""
@@ -214,9 +221,15 @@ def _form(node: Node, graph: Graph, y: Encoding) -> Form | None:
     most = np.maximum(w * x.low, w * x.high).sum(axis=1)
     low, high = bounds_in(node.epilogue.before, y)
     sums = Sums(unit, rest, least + whole, most + whole, y.scale[0], y.zero[0], low, high)
-    found = arithmetic.sums(sums)
+    return sums, whole, w
+
+
+def _form(node: Node, graph: Graph, y: Encoding) -> Form | None:
+    sums, whole, w = sums_in(node, graph, y)
+    found = ARITHMETICS[graph.requantise].sums(sums)
     if found is None:
         return None
     start = found.start + whole
-    fits = bool((_reach(start, w, x.low) <= _LARGEST).all())
+    low = graph[node.inputs[0]].storage.low
+    fits = bool((_reach(start, w, low) <= _LARGEST).all())
     return replace(found, start=start.astype(np.int32)) if fits else None

@@ -12,13 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edgeconv.algorithms.sums import Integers, bounds_in, multiples, rounds_to
+from edgeconv.algorithms.sums import bounds_in, filter_rows, rounds_to, sums_in
 from edgeconv.encoding import INT8, INT16, Encoding
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.grids import integers_for
-from edgeconv.requantisation import ARITHMETICS, EXACT, Sums
+from edgeconv.requantisation import ARITHMETICS, EXACT
 from edgeconv.requantisation.pair import Affine
-from edgeconv.requantisation.reals import in_units
 from edgeconv.requantisation.wide import Wide
 from edgeconv.requantisation.wide_pair import WidePair, wide_pair
 
@@ -92,28 +91,13 @@ def _affine(encoding: Encoding) -> Affine:
 
 
 def _form(node: Node, graph: Graph, y: Encoding) -> Wide | None:
-    x, w = graph[node.inputs[0]].storage, _rows(node, graph)
-    scales = np.asarray(node.attrs["storage"].scale, np.float64)
-    arithmetic = ARITHMETICS[graph.requantise]
-    unit = arithmetic.unit(x.scale[0], scales, node.op == "Dense")
-    name = node.inputs[2] if len(node.inputs) > 2 else ""
-    bias = graph[name].constant().astype(np.float64) if name else np.zeros(len(w))
-    units, rest = in_units(bias, unit)
-    whole = units - x.zero[0] * w.sum(axis=1)
-    least = np.minimum(w * x.low, w * x.high).sum(axis=1)
-    most = np.maximum(w * x.low, w * x.high).sum(axis=1)
-    low, high = bounds_in(node.epilogue.before, y)
-    sums = Sums(unit, rest, least + whole, most + whole, y.scale[0], y.zero[0], low, high)
-    return arithmetic.wide(sums, whole)
-
-
-def _rows(node: Node, graph: Graph) -> Integers:
-    return multiples(node, graph).reshape(graph[node.inputs[1]].shape[0], -1)
+    sums, whole, _ = sums_in(node, graph, y)
+    return ARITHMETICS[graph.requantise].wide(sums, whole)
 
 
 def _chunk(node: Node, graph: Graph) -> int:
     """`WideSums.chunk`: by the largest number of an input and of a filter."""
-    low, w = -graph[node.inputs[0]].storage.low, np.abs(_rows(node, graph))
+    low, w = -graph[node.inputs[0]].storage.low, np.abs(filter_rows(node, graph))
     if int(w.sum(axis=1).max(initial=0)) * low <= _LARGEST:
         return 0
     return _LARGEST // (low * int(w.max(initial=1)))

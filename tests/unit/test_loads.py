@@ -7,11 +7,10 @@ from dataclasses import replace
 import pytest
 
 from edgeconv.algorithms.direct.plan import make_plan as direct_plan
-from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.algorithms.sconv.plan import make_plan as sconv_plan
-from edgeconv.ir.layout import blocked
 from edgeconv.ops.matmul import tile_of
 from edgeconv.targets import PANELS, STRIPS, TARGETS, Target
+from tests.unit.test_direct_plan import FAR
 
 AVX512 = TARGETS["avx512"]
 
@@ -60,20 +59,8 @@ def balanced(rows: int, vectors: int) -> bool:
 
 def test_every_algorithm_takes_tiles_that_load_little() -> None:
     """With two multiply-adds to a load the widest tiles wait for loads."""
-    problem = ConvProblem(
-        batch=1,
-        in_c=64,
-        out_c=96,
-        groups=1,
-        in_size=(1, 56, 56),
-        out_size=(1, 56, 56),
-        kernel=(1, 3, 3),
-        strides=(1, 1, 1),
-        dilations=(1, 1, 1),
-        pads=(0, 1, 1),
-        in_layout=blocked(16),
-        out_layout=blocked(16),
-    )
+    size = (1, 56, 56)
+    problem = replace(FAR, in_c=64, out_c=96, in_size=size, out_size=size)
 
     def taken(target: Target) -> list[tuple[int, int]]:
         direct, packed = direct_plan(problem, target), sconv_plan(problem, target)
