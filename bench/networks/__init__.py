@@ -1,0 +1,1 @@
+"""Networks that others wrote, by name: how each is built and exported, with random weights."""
