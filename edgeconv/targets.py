@@ -53,7 +53,8 @@ class Target:
     and write zero for a subnormal result; what the scalar unit does stays exact.
     ``caches``: those of the board, by level; the rows below have none, and none of what else a
     board states: ``clock_hz``, ``macs_per_cycle`` at its best, vectors and broadcasts that register
-    tiles load meanwhile (``loads_per_cycle``), bytes per second out of the memory
+    tiles load meanwhile (``loads_per_cycle``; of a machine that was measured, in the time of a
+    vector multiply-add: ``loads_per_multiply_add``), bytes per second out of the memory
     behind the caches (``ram_bandwidth``) and out of that of constants (``constants_bandwidth``),
     each None where the board does not say.  ``memory_cycles``: core
     cycles of an access to the memory behind them, None where the board does not say.  ``prefetch``:
@@ -81,6 +82,7 @@ class Target:
     clock_hz: int | None = None
     macs_per_cycle: float | None = None
     loads_per_cycle: float | None = None
+    loads_per_multiply_add: float | None = None
     ram_bandwidth: float | None = None
     constants_bandwidth: float | None = None
     memory_cycles: int | None = None
@@ -133,6 +135,8 @@ class Target:
     def load_slots(self) -> float:
         """Slots that a vector or broadcast takes to load beside multiply-adds; one where the board
         does not say otherwise."""
+        if self.loads_per_multiply_add is not None:
+            return 1 / self.loads_per_multiply_add
         if self.loads_per_cycle is None or self.macs_per_cycle is None:
             return 1.0
         return self.macs_per_cycle / (self.lanes * self.peak) / self.loads_per_cycle

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from edgeconv import board_folders
+from edgeconv.board import own_rates
 from edgeconv.board.checks import BARE_METAL
 from edgeconv.board.features import features_of, integer_features
 from edgeconv.board.file import invalid, read
@@ -73,6 +74,8 @@ class Board:
     clock_hz: int | None
     macs_per_cycle: float | None  # float32 multiply-adds of one core, at its best
     loads_per_cycle: float | None  # vectors and broadcasts that register tiles load meanwhile
+    # Those of the running machine while it multiplies and adds a vector, as measured once.
+    loads_per_multiply_add: float | None
     fpu: str  # as -mfpu names it; "" where the architecture has one kind only
     float_abi: str  # as -mfloat-abi names it, or ""
     prefetch: bool  # whether kernels fetch ahead in software
@@ -96,6 +99,7 @@ class Board:
             clock_hz=self.clock_hz,
             macs_per_cycle=self.macs_per_cycle,
             loads_per_cycle=self.loads_per_cycle,
+            loads_per_multiply_add=self.loads_per_multiply_add,
             ram_bandwidth=self.ram[0].bandwidth if self.ram else None,
             constants_bandwidth=constants[0].bandwidth if constants else None,
             caches=self.caches,
@@ -208,6 +212,7 @@ def _build(path: Path, data: Data, host: Host) -> Board:
         clock_hz=_clock(data, host if here else None),
         macs_per_cycle=data.get("macs_per_cycle"),
         loads_per_cycle=data.get("loads_per_cycle"),
+        loads_per_multiply_add=_measured_loads(data, host, isa) if here else None,
         fpu=data.get("fpu", ""),
         float_abi=data.get("float_abi", ""),
         prefetch=data.get("prefetch", False),
@@ -224,6 +229,13 @@ def _build(path: Path, data: Data, host: Host) -> Board:
 
 
 Data = Mapping[str, Any]
+
+
+def _measured_loads(data: Data, host: Host, isa: str) -> float | None:
+    """Of the running machine; None where its file states the rate, and before it is measured."""
+    if "loads_per_cycle" in data:
+        return None
+    return own_rates.read().get(own_rates.processor(data.get("cpu", host.cpu), isa))
 
 
 def _size(text: str) -> int:

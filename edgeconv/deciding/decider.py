@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from edgeconv import board as boards
 from edgeconv import frontend, passes
 from edgeconv.budget.bound import least_flash, least_ram, refusal
 from edgeconv.budget.frontier import POINTS, Point, thinned, undominated
@@ -31,6 +30,7 @@ from edgeconv.deciding.unasked import with_filtering
 from edgeconv.errors import EdgeconvError, Exit, UsageError
 from edgeconv.fitting import Found, Lower, Planned, Search, UnfitError, Wishes
 from edgeconv.ir.graph import Graph
+from edgeconv.machine import own_rates
 from edgeconv.memory.link import kept_free
 from edgeconv.memory.sizes import Overhead, Sizes
 from edgeconv.ops import operators
@@ -62,7 +62,7 @@ class Decider(Closing):
     ) -> None:
         self.options, self.tell = options, tell
         self._learnt: list[Overhead] = []
-        self.board = boards.load(options.board)
+        self.board = own_rates.load(options.board, tell)
         bare_metal = self.board.bare_metal
         filtering = MinimalFiltering(options, tell, bare_metal=bare_metal)
         self.planner = Planner(options, self.board, filtering, measured)

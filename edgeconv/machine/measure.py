@@ -93,11 +93,11 @@ def measure(
         while done < rounds and (done < LEAST_ROUNDS or monotonic() - start < SECONDS):
             done += 1
             tell(Share(f"measuring, round {done} of at most {rounds}", done - 1, rounds))
-            _keep_best(rate, programs.run("rate", samples))
-            _keep_best(read, programs.run("bandwidth", samples, stream))
-            _keep_best(load, programs.run("latency", samples, chase))
+            keep_best(rate, programs.run("rate", samples))
+            keep_best(read, programs.run("bandwidth", samples, stream))
+            keep_best(load, programs.run("latency", samples, chase))
             if len(machine.measured) > 1:
-                _keep_best(joined, programs.run(FORK_JOIN, samples))
+                keep_best(joined, programs.run(FORK_JOIN, samples))
     cycle = min(seconds for name, seconds in rate.items() if name.startswith(_CYCLE))
     form = min((n for n in rate if not n.startswith(_CYCLE)), key=rate.__getitem__)
     levels = {name: Level(1 / read[name], load[name], stream[name], chase[name]) for name in stream}
@@ -106,7 +106,7 @@ def measure(
         clock=1 / cycle,
         macs_per_cycle=cycle / rate[form],
         form=form,
-        loads_per_cycle=max(_loads(rate, cycle, board.target)),
+        loads_per_cycle=max(loads(rate, cycle, board.target)),
         caches=tuple(
             _in_cycles(cache, level, cycle)
             for cache, level in zip(caches, levels.values(), strict=True)
@@ -121,14 +121,15 @@ def measure(
     )
 
 
-def _keep_best(best: dict[str, float], found: Mapping[str, float]) -> None:
+def keep_best(best: dict[str, float], found: Mapping[str, float]) -> None:
+    """Of every name the shortest time."""
     for name, seconds in found.items():
         best[name] = min(seconds, best.get(name, seconds))
 
 
-def _loads(rate: Mapping[str, float], cycle: float, target: Target) -> Iterator[float]:
-    """Of every register tile of packed panels, what a step loads per cycle; ``rate``: seconds of a
-    multiply-add."""
+def loads(rate: Mapping[str, float], cycle: float, target: Target) -> Iterator[float]:
+    """Of every register tile of packed panels, what a step loads per ``cycle`` of so many seconds;
+    ``rate``: seconds of a multiply-add."""
     kernel = target.kernel(PANELS)
     for tile in kernel.tiles:
         step = rate[f"{tile.rows}x{tile.vectors}"] * tile.rows * tile.vectors * target.lanes
@@ -145,7 +146,7 @@ def _search(programs: Programs, samples: int) -> tuple[Cache, ...]:
     sizes = {str(size): size for size in buffers.SIZES}
     best: dict[str, float] = {}
     for _ in range(LEAST_ROUNDS):
-        _keep_best(best, programs.run("latency", samples, sizes))
+        keep_best(best, programs.run("latency", samples, sizes))
     return buffers.find_caches([best[name] for name in sizes])
 
 

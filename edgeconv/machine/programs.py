@@ -15,7 +15,8 @@ from edgeconv.errors import EdgeconvError
 from edgeconv.targets import PANELS
 
 FORK_JOIN = "fork_join"
-NAMES = ("rate", "bandwidth", "latency", FORK_JOIN)
+RATE = "rate"
+NAMES = (RATE, "bandwidth", "latency", FORK_JOIN)
 _TIMEOUT = 120.0  # seconds of one run; a slow board takes a few
 _SAMPLE = re.compile(r"^(\S+) (\S+)$", re.M)
 _EMPTY = "int main(void) { return 0; }\n"
@@ -27,7 +28,15 @@ class Programs:
     Raises EdgeconvError: no compiler (exit status 3), a program that does not compile (1).
     """
 
-    def __init__(self, board: Board, folder: Path, line: int, *, strict: bool = False) -> None:
+    def __init__(
+        self,
+        board: Board,
+        folder: Path,
+        line: int,
+        *,
+        names: Sequence[str] = NAMES,
+        strict: bool = False,
+    ) -> None:
         self.board = board
         self.compiler: Compiler = find_compiler(board)
         runtime = Path(str(resources.files("edgeconv.runtime_c")))
@@ -51,7 +60,7 @@ class Programs:
                 warnings_as_errors=strict,
                 compiler=self.compiler,
             )
-            for name in NAMES
+            for name in names
         }
 
     def run(

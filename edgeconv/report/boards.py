@@ -56,6 +56,7 @@ def board_json(board: Board) -> dict[str, Any]:
         "clock_hz": board.clock_hz,
         "macs_per_cycle": board.macs_per_cycle,
         "loads_per_cycle": board.loads_per_cycle,
+        "loads_per_multiply_add": board.loads_per_multiply_add,
         "fpu": board.fpu,
         "float_abi": board.float_abi,
         "caches": [asdict(cache) for cache in board.caches],

@@ -10,6 +10,7 @@ from edgeconv import board as boards
 from edgeconv.board import Board
 from edgeconv.build import find_compiler, find_emulator
 from edgeconv.errors import UsageError
+from edgeconv.machine import own_rates
 from edgeconv.measured import Key, board_key, kernel_version
 from edgeconv.measured.times import ON_BOARD
 from edgeconv.tuning.candidates import Job
@@ -42,7 +43,7 @@ class Here:
     width = 1
 
     def __init__(self, board: str, ssh: str) -> None:
-        self.board = boards.load(board, ssh=ssh)
+        self.board = boards.load(board, ssh=ssh) if ssh else own_rates.load(board)
         _require_layers(self.board)
         find_emulator(self.board)
         self.compiler = find_compiler(self.board)
