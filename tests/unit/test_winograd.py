@@ -23,7 +23,7 @@ from edgeconv.algorithms.winograd.bound import UNIT
 from edgeconv.algorithms.winograd.candidate import candidates
 from edgeconv.algorithms.winograd.equations import routine
 from edgeconv.algorithms.winograd.error import relative_error
-from edgeconv.algorithms.winograd.forms import POINTS, accurate, forms_for
+from edgeconv.algorithms.winograd.forms import POINTS, accurate, error_of, forms_for
 from edgeconv.algorithms.winograd.plan import routine_of
 from edgeconv.algorithms.winograd.probable import probable_bound, squared_roundings
 from edgeconv.algorithms.winograd.toom_cook import matrices
@@ -146,7 +146,7 @@ def test_errors_are_as_probable(form: Nested, channels: int) -> None:
     filters = random.standard_normal((12, channels, *taps)).astype(np.float32)
     sides = form.down.products, form.across.products
     tiles = random.standard_normal((24, channels, *sides)).astype(np.float32)
-    errors = error.winograd(form, filters, tiles) - error.direct(form, filters, tiles)
+    errors = error.winograd(form, filters, tiles) - error.direct(filters, tiles)
     usual = math.sqrt(float((errors**2).mean((0, 1)).max()))
     assert 0.28 < usual / UNIT / math.sqrt(squared_roundings(form, channels)) < 0.5
     assert np.abs(errors).max() < probable_bound(form, channels, errors.size)
@@ -161,7 +161,7 @@ def test_a_factor_that_is_one_ulp_off_shows(monkeypatch: pytest.MonkeyPatch) -> 
         filters = winograd_numbers.filters(form, 32, 1)
         places = np.eye(form.products, dtype=np.float32)
         tiles = places.reshape(-1, 1, form.down.products, form.across.products)
-        want = error.direct(form, filters, tiles)
+        want = error.direct(filters, tiles)
         least = FLOAT64 * float(filters.max())
         assert np.abs(error.winograd(form, filters, tiles) - want).max() <= least
         for side in ("input", "output"):
@@ -188,7 +188,7 @@ def test_points_are_better_than_others_of_as_many_operations(others: Any) -> Non
 
 def test_forms_within_the_error_alone_are_allowed() -> None:
     filters = weights(16, 64, 3)
-    errors = {form: relative_error(form, filters) for each in forms_for(3, 3) for form in each}
+    errors = {form: error_of(form, filters) for each in forms_for(3, 3) for form in each}
     assert accurate(filters, 0.0) == ()
     assert accurate(filters, 1.0) == tuple(points[0] for points in forms_for(3, 3))
     for most in sorted(errors.values()):

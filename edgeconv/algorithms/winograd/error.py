@@ -6,7 +6,7 @@ are given, and compared with a direct convolution of the same numbers.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -20,26 +20,49 @@ Floats = npt.NDArray[np.float32]
 TILES, MOST_FILTERS = 8, 16  # what is tried of a layer: some 4,600 outputs of F(6x6, 3x3)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Trial:
+    """What forms of a layer are tried on: ``filters`` (out_c, in_c, rows, columns), ``tiles`` of
+    random numbers (n, in_c, rows, columns), and their convolution in float64, ``exact``.
+
+    A form takes the first rows and columns of every tile that it has products for."""
+
+    filters: Floats
+    tiles: Floats
+    exact: npt.NDArray[np.float64]
+
+    @staticmethod
+    def of(weights: Floats, outputs: tuple[int, int], seed: int = 0) -> Trial:
+        """For forms of as many ``outputs`` down and across at most.  ``weights``: (out_c, in_c,
+        rows, columns).  Inputs are normally distributed."""
+        some = weights[:: -(-len(weights) // MOST_FILTERS)].astype(np.float32)
+        sides = (n + taps - 1 for n, taps in zip(outputs, weights.shape[2:], strict=True))
+        random = np.random.default_rng(seed)
+        tiles = random.standard_normal((TILES, some.shape[1], *sides), np.float32)
+        return Trial(some, tiles, direct(some, tiles))
+
+    def error(self, form: Nested) -> float:
+        """The largest difference of an output, in parts of the largest output."""
+        down, across = form.down, form.across
+        tiles = self.tiles[:, :, : down.products, : across.products]
+        exact = self.exact[:, :, : down.outputs, : across.outputs]
+        largest = float(np.abs(exact).max())
+        found = winograd(form, self.filters, tiles)
+        return float(np.abs(found - exact).max()) / largest if largest else 0.0
+
+
 def relative_error(form: Nested, weights: Floats, seed: int = 0) -> float:
-    """The largest difference of an output, in parts of the largest output.
-
-    ``weights``: (out_c, in_c, rows, columns), not all zero.  Inputs are normally distributed.
-    """
-    some = weights[:: -(-len(weights) // MOST_FILTERS)].astype(np.float32)
-    random = np.random.default_rng(seed)
-    sides = form.down.products, form.across.products
-    tiles = random.standard_normal((TILES, some.shape[1], *sides), np.float32)
-    exact = direct(form, some, tiles)
-    largest = float(np.abs(exact).max())
-    return float(np.abs(winograd(form, some, tiles) - exact).max()) / largest if largest else 0.0
+    """`Trial.error` of a single form; ``weights`` are not all zero."""
+    return Trial.of(weights, (form.down.outputs, form.across.outputs), seed).error(form)
 
 
-def direct(form: Nested, weights: Floats, tiles: Floats) -> npt.NDArray[np.float64]:
+def direct(weights: Floats, tiles: Floats) -> npt.NDArray[np.float64]:
     """The convolution of ``tiles`` (n, in_c, rows, columns) in float64: (n, out_c, rows, columns)
     of outputs."""
     wide = tiles.swapaxes(0, 1).astype(np.float64, order="C")
     filters = weights.transpose(2, 3, 0, 1).astype(np.float64, order="C")
-    rows, columns = form.down.outputs, form.across.outputs
+    sides = zip(tiles.shape[2:], weights.shape[2:], strict=True)
+    rows, columns = (side - taps + 1 for side, taps in sides)
     found = np.zeros((len(weights), len(tiles), rows, columns))
     for i, j in np.ndindex(*weights.shape[2:]):
         part = wide[:, :, i : i + rows, j : j + columns]

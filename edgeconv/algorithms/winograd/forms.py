@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
-from edgeconv.algorithms.winograd.error import relative_error
+from edgeconv.algorithms.winograd.error import Trial
 from edgeconv.algorithms.winograd.phases import of_filters, phases_of
 from edgeconv.ir.minimal_filter import MinimalFilter, Nested, minimal_filter, plain
 
@@ -33,7 +33,7 @@ POINTS: dict[int, tuple[tuple[int | str, ...], ...]] = {
     ),
 }
 _MOST = 4096  # layers whose errors are kept, with the filters they were measured on
-_measured: dict[Hashable, tuple[object, float]] = {}
+_tried: dict[Hashable, tuple[object, Trial, dict[Nested, float]]] = {}
 
 
 def forms_for(
@@ -83,10 +83,20 @@ def accurate(weights: Floats, most: float, strides: Sequence[int] = (1, 1)) -> t
 
 
 def error_of(form: Nested, weights: Floats, strides: Sequence[int] = (1, 1)) -> float:
-    """`relative_error`, measured once for each array of filters, which have these ``strides``."""
-    key = id(weights), tuple(strides), form
-    if key not in _measured:
-        if len(_measured) >= _MOST:
-            _measured.clear()
-        _measured[key] = weights, relative_error(form, of_filters(weights, strides))
-    return _measured[key][1]
+    """Of a form on filters (out_c, in_c, rows, columns) which have these ``strides``, in parts of
+    the largest output (`Trial.error`); all forms on the same random numbers."""
+    key = id(weights), tuple(strides)
+    if key not in _tried:
+        if len(_tried) >= _MOST:
+            _tried.clear()
+        taps = weights.shape[2:]
+        forms = [form for sizes in forms_for(*taps, strides=strides) for form in sizes]
+        outputs = (
+            max(each.down.outputs for each in (*forms, form)),
+            max(each.across.outputs for each in (*forms, form)),
+        )
+        _tried[key] = weights, Trial.of(of_filters(weights, strides), outputs), {}
+    _, trial, errors = _tried[key]
+    if form not in errors:
+        errors[form] = trial.error(form)
+    return errors[form]
