@@ -54,7 +54,7 @@ def measure(model: Path, board: str, inputs: int, folder: Path, row: Row) -> str
     counts: Counter[str] = Counter()
     for seed in range(inputs):
         feeds = seeded(project.inputs, seed)
-        write_tensors(project.input_file, feeds, [port.name for port in project.inputs])
+        write_tensors(project.input_file, feeds, project.inputs)
         outputs, _ = run_program(project, binary, layers=True)
         results: dict[str, npt.NDArray[Any]] = {}
         for layer, memory in zip(layers, pieces(layers, trace, taken), strict=True):

@@ -63,11 +63,10 @@ def measure(model: Path, board: str, inputs: int) -> str:
         options = CompileOptions(model, board, ram=1 << 32, flash=1 << 32)
         project, _ = compile_model(options, Path(folder) / "net")
         binary = project.build(run_here=True)
-        names = [port.name for port in project.inputs]
         outputs = [port.name for port in project.outputs]
         for seed in range(inputs):
             feeds = seeded(project.inputs, seed)
-            write_tensors(project.input_file, feeds, names)
+            write_tensors(project.input_file, feeds, project.inputs)
             got = run_program(project, binary, layers=False)[0]
             want = {
                 mode: dict(zip(outputs, engine.run(outputs, feeds), strict=True))

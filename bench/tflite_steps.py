@@ -66,7 +66,7 @@ def measure(model: Path, board: str, inputs: int) -> str:
         binary = project.build(run_here=True)
         for seed in range(inputs):
             feeds = seeded(project.inputs, seed)
-            write_tensors(project.input_file, feeds, [port.name for port in project.inputs])
+            write_tensors(project.input_file, feeds, project.inputs)
             got = run_program(project, binary, layers=False)[0]
             want = {name: run(engine, feeds) for name, engine in engines.items()}
             for name in KERNELS:

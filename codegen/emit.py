@@ -52,6 +52,7 @@ class EmitOptions:
     starts from reset.  ``cross`` is how to build for the board elsewhere, None where the board is
     whatever machine builds.  ``renames``: see ``port_names``.  ``selftest``: known answers, one per
     output; None for no self-test.  ``tolerance``: of main.c, in parts of the largest output.
+    ``any_layout``: inputs and outputs had not to be row-major.
     ``cpus``: the cores that threads are bound to; none where they may run on any.
     """
 
@@ -67,6 +68,7 @@ class EmitOptions:
     renames: Mapping[str, str] = field(default_factory=dict)
     tolerance: float = DEFAULT_TOLERANCE
     cpus: tuple[int, ...] = ()
+    any_layout: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +144,7 @@ class _Emitter:
                 self._bank_of(self.memory.places[name]).symbol,
                 self._bank_of(self.memory.places[name]).pointer,
                 self.facts[name],
+                self.options.any_layout,
             )
             for name in idents
         ]
@@ -337,6 +340,7 @@ class _Emitter:
             "typed": any(port.c_type != "float" for port in (*self.inputs, *self.outputs)),
             "run_parameters": self.run_parameters,
             "threads": self.threads,
+            "any_layout": self.options.any_layout,
             "cpus": self.options.cpus,
             "init_parameters": [
                 f"{self.name}_model *model",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from edgeconv.codegen.c_names import c_float, c_list
 from edgeconv.element_types import element_type
 from edgeconv.ir.graph import Tensor
+from edgeconv.ir.layout import ROW_MAJOR, Order
 from edgeconv.ir.memory import Place
 from edgeconv.ir.ports import PortFacts
 
@@ -17,7 +19,8 @@ class Port:
     """A graph input or output.
 
     ``prefix``: of its constants in the header.  Where it lies in the arena (io arena): its
-    ``place``, and the bank's symbol and pointer.
+    ``place``, and the bank's symbol and pointer.  ``any_layout``: its layout was free, so that the
+    header says what it is.
     """
 
     tensor: Tensor
@@ -27,6 +30,7 @@ class Port:
     arena: str
     pointer: str
     facts: PortFacts
+    any_layout: bool = False
 
     @property
     def shape(self) -> str:
@@ -37,7 +41,29 @@ class Port:
     def meaning(self) -> str:
         """What its dimensions and its integers mean, in words that follow the shape."""
         axes = f" {self.facts.axes}" if self.facts.axes else ""
-        return axes + (f", {self.formula}" if self.formula else "")
+        layout = "" if self.order == "row-major" else f", in memory as {self.tensor.layout}"
+        return axes + layout + (f", {self.formula}" if self.formula else "")
+
+    @property
+    def order(self) -> str:
+        """Of its elements in memory, in words."""
+        layout = self.tensor.layout
+        return "row-major" if layout == ROW_MAJOR else str(layout)
+
+    @property
+    def _is_indexed(self) -> bool:
+        return self.any_layout and len(self.tensor.shape) > 3
+
+    @property
+    def _strides(self) -> list[int]:
+        """Elements from one index of a dimension to the next; of channels in blocks, to the next
+        block."""
+        layout, shape = self.tensor.layout, self.tensor.shape
+        physical = layout.physical_shape(shape)
+        steps = [math.prod(physical[i + 1 :]) for i in range(len(physical))]
+        if layout.order is Order.CHANNELS_LAST:
+            return [steps[0], 1, *steps[1:-1]]
+        return steps[: len(shape)]
 
     @property
     def formula(self) -> str:
@@ -74,6 +100,10 @@ class Port:
         yield "RANK", len(self.tensor.shape)
         for number, extent in enumerate(self.tensor.shape):
             yield f"DIM_{number}", extent
+        if self._is_indexed:
+            yield "BLOCK", self.tensor.layout.block
+            for number, stride in enumerate(self._strides):
+                yield f"STRIDE_{number}", stride
         scaling = self.facts.scaling
         if scaling and scaling.is_per_tensor:
             yield "ZERO_POINT", scaling.zero[0]
@@ -83,11 +113,34 @@ class Port:
     def macros(self) -> Iterator[tuple[str, str]]:
         """(suffix, replacement) of what is no whole number: literals and lists of literals."""
         scaling = self.facts.scaling
+        if self._is_indexed:
+            yield "LAYOUT", f'"{self.tensor.layout}"'
+            yield f"AT({', '.join(self._indices)})", self._index
         if scaling and scaling.is_per_tensor:
             yield "SCALE", c_float(scaling.scale[0])
         elif scaling:
             yield "SCALES", _on_one_line(scaling.scale)
             yield "ZERO_POINTS", _on_one_line(scaling.zero)
+
+    @property
+    def _indices(self) -> list[str]:
+        """What an index of each dimension is called."""
+        spatial = len(self.tensor.shape) - 2
+        return ["n", "c", *"zyx"[-spatial:]] if spatial < 4 else [f"i{i}" for i in range(spatial + 2)]
+
+    @property
+    def _index(self) -> str:
+        """Of an element, as C."""
+        block, strides = self.tensor.layout.block, self._strides
+        terms = [
+            f"(size_t)({i}) * {s}" if s > 1 else f"(size_t)({i})"
+            for i, s in zip(self._indices, strides, strict=True)
+        ]
+        if block > 1:
+            channel = f"(size_t)({self._indices[1]})"
+            terms[1] = f"{channel} / {block} * {strides[1]}"
+            terms.append(f"{channel} % {block}")
+        return f"({' + '.join(terms)})"
 
     def suffixes(self) -> Iterator[str]:
         """Of all its constants."""

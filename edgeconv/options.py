@@ -16,6 +16,8 @@ from edgeconv.frontend.cut import WHOLE, Cut
 from edgeconv.ir.layout import Shape
 from edgeconv.requantisation import EXACT
 
+MODEL_LAYOUT, ANY_LAYOUT = "model", "any"
+
 
 @dataclass(frozen=True, slots=True)
 class CompileOptions:
@@ -31,6 +33,8 @@ class CompileOptions:
     that, "" for latency where the board predicts it, else memory.
     ``io``: who keeps inputs and outputs, "caller" or "arena"; "" for the caller, or
     where RAM is to be small and a board has no operating system the arena (`io_on`).
+    ``input_layout``: that of inputs and outputs, "model" or "any": what is best, of layouts that
+    pad nothing.
     ``renames``: what the C API is to call inputs and outputs, by name (``codegen.port_names``).
     ``selftest``: the library has a function that compares an inference with its known outputs.
     ``tuned``: files of measured times, which replace predicted ones when kernels are chosen.
@@ -49,6 +53,7 @@ class CompileOptions:
     ram: int | None = None
     flash: int | None = None
     io: str = ""
+    input_layout: str = MODEL_LAYOUT
     weights_as_c: bool = False
     calibration: Path | None = None
     winograd_error: float | None = None
@@ -125,6 +130,7 @@ class CompileOptions:
             yield from ("--tuned", path.name)
         yield from self._accuracy()
         for option, word, usual in (
+            ("--input-layout", self.input_layout, MODEL_LAYOUT),
             ("--objective", self.objective, ""),
             ("--threads", str(self.threads), "1"),
             ("--rounding", self.rounding, NEAREST),

@@ -35,7 +35,7 @@ from edgeconv.errors import EdgeconvError
 from edgeconv.fitting import UnfitError
 from edgeconv.memory.link import link_plan
 from edgeconv.memory.sizes import Sizes
-from edgeconv.options import CompileOptions
+from edgeconv.options import ANY_LAYOUT, CompileOptions
 from edgeconv.owned.folder import check_target, working
 from edgeconv.progress import Tell, nobody
 from edgeconv.report import document
@@ -341,6 +341,7 @@ def source_tree(decided: Decided, tell: Tell) -> SourceTree:
         selftest=known_answers(decided, tell) if options.selftest else None,
         tolerance=decided.report.get("winograd", {}).get("promised", DEFAULT_TOLERANCE),
         cpus=cpus_of(decided.board, decided.choice.threads),
+        any_layout=options.input_layout == ANY_LAYOUT,
     )
     tree = emit(decided.choice, decided.memory, emit_options, render_report(decided.report))
     return replace(tree, others=decided.files)

@@ -43,9 +43,8 @@ def try_on(project: Project, model: Path, path: Path, tell: Tell = nobody) -> tu
 
 
 def _outputs(project: Project, binary: Any, samples: Samples, tell: Tell) -> Iterator[Values]:
-    names = [port.name for port in project.inputs]
     for number, sample in enumerate(samples, start=1):
         tell(Share(f"running sample {number} of {len(samples)}", number - 1, len(samples)))
-        write_tensors(project.run_file, sample, names)
+        write_tensors(project.run_file, sample, project.inputs)
         found, _ = run_program(project, binary, inputs=project.run_file)
         yield {name: values.astype(np.float32) for name, values in found.items()}

@@ -20,6 +20,7 @@ from edgeconv.build.weights_file import image_of
 from edgeconv.element_types import element_type
 from edgeconv.errors import UsageError
 from edgeconv.frontend.cut import Cut
+from edgeconv.ir.layout import ROW_MAJOR, Layout
 from edgeconv.owned.folder import claim, put
 from edgeconv.owned.journal import recover
 from edgeconv.requantisation import EXACT
@@ -37,12 +38,14 @@ class Port:
     """A graph input or output: name in the model, logical shape and element type.
 
     ``spacing``: the distance between neighbouring values of one that is quantised, else 0.
+    ``layout``: the order of its elements in the program's memory and files.
     """
 
     name: str
     shape: tuple[int, ...]
     dtype: str = "float32"
     spacing: float = 0.0
+    layout: Layout = ROW_MAJOR
 
     @property
     def elements(self) -> int:
@@ -257,6 +260,12 @@ def render(report: Mapping[str, Any]) -> str:
 
 def _ports(entries: list[dict[str, Any]]) -> tuple[Port, ...]:
     return tuple(
-        Port(entry["name"], tuple(entry["shape"]), entry["dtype"], entry.get("step") or 0.0)
+        Port(
+            entry["name"],
+            tuple(entry["shape"]),
+            entry["dtype"],
+            entry.get("step") or 0.0,
+            Layout.parse(entry.get("layout", str(ROW_MAJOR))),
+        )
         for entry in entries
     )

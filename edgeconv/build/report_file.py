@@ -18,6 +18,7 @@ from jsonschema.exceptions import ValidationError
 
 from edgeconv import limits, regular_file
 from edgeconv.errors import EdgeconvError, UsageError
+from edgeconv.ir.layout import Layout
 from edgeconv.names import shortened
 from edgeconv.schema import is_whole, missing_key, validator
 
@@ -170,6 +171,10 @@ def _ports(report: Mapping[str, Any]) -> Iterator[Problem]:
             if len(shape) > rank or math.prod(shape) > most:
                 rule = f"has at most {rank} dimensions and {most} elements"
                 yield Problem(f"{place}.shape", _shown(shape), rule)
+            layout = port.get("layout")
+            if layout and not Layout.parse(layout).fits(tuple(shape)):
+                rule = "is one of images of that shape without padding"
+                yield Problem(f"{place}.layout", _shown(layout), rule)
             if port["name"] in seen:
                 yield Problem(f"{place}.name", _shown(port["name"]), "is there twice")
             seen.add(port["name"])

@@ -28,20 +28,29 @@ def alone(node: Node, ways: Sequence[Way]) -> Way:
 class Assignment:
     """The way picked for each node so far, and what a change would cost.
 
-    ``first`` picks the first ones.
+    ``first`` picks the first ones.  ``ports``: inputs and outputs whose layout is free, if it pads
+    nothing.
     """
 
-    def __init__(self, graph: Graph, prices: Prices, first: First = alone) -> None:
-        self.graph, self.prices = graph, prices
+    def __init__(
+        self,
+        graph: Graph,
+        prices: Prices,
+        first: First = alone,
+        ports: frozenset[str] = frozenset(),
+    ) -> None:
+        self.graph, self.prices, self.ports = graph, prices, ports
         self.picked: dict[str, Way] = {}
         self.layout: dict[str, Layout] = dict.fromkeys(graph.tensors, ROW_MAJOR)
         # How many reads want each tensor in each layout.  Kept as options are picked: asking all
         # readers again for each option is quadratic in a Concat or Sum of thousands of inputs.
         self.wanted: dict[str, Counter[Layout]] = {name: Counter() for name in graph.tensors}
         for name in graph.outputs:
-            self.wanted[name][ROW_MAJOR] += 1  # the caller reads it too
+            if name not in ports:
+                self.wanted[name][ROW_MAJOR] += 1  # the caller reads it too
         for node in graph.nodes:
             self.pick(node, first(node, self.ways(node)))
+        self._settle_inputs()
 
     def ways(self, node: Node) -> Sequence[Way]:
         """Those of ``node`` with its tensors in the formats that they have now."""
@@ -56,6 +65,25 @@ class Assignment:
             self.wanted[name][layout] += 1
         self.picked[node.name] = way
         self.layout.update(zip(node.outputs, way.writes, strict=True))
+
+    def to_convert(self, name: str) -> bool:
+        """Whether an output is converted for the caller."""
+        layout = self.layout[name]
+        return layout != ROW_MAJOR and not (
+            name in self.ports and layout.fits(self.graph[name].shape)
+        )
+
+    def _settle_inputs(self) -> None:
+        """Have the caller give what is free in the layout from which readers convert least."""
+        for name in self.graph.inputs:
+            if name in self.ports:
+                wanted = self.wanted[name]
+
+                def cost(have: Layout, name: str = name) -> float:
+                    return sum(self.conversion(name, have, want) for want in self.wanted[name])
+
+                fits = (each for each in wanted if each.fits(self.graph[name].shape))
+                self.layout[name] = min((ROW_MAJOR, *fits), key=cost)
 
     def conversion(self, name: str, have: Layout, want: Layout) -> float:
         """What it costs to copy a tensor into another layout."""
@@ -84,11 +112,17 @@ class Assignment:
                     changed = True
             if not changed:
                 break
+        self._settle_inputs()
 
     def total(self) -> float:
         """What all nodes cost, and the conversions of every tensor."""
         return sum(way.cost for way in self.picked.values()) + sum(
             self.conversion(name, self.layout[name], want)
             for name, wanted in self.wanted.items()
-            for want in wanted
+            for want in self._read_as(name, wanted)
         )
+
+    def _read_as(self, name: str, wanted: Counter[Layout]) -> set[Layout]:
+        """Also by the caller."""
+        caller = name in self.graph.outputs and self.to_convert(name)
+        return {*wanted, ROW_MAJOR} if caller else {*wanted}

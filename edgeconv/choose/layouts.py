@@ -26,16 +26,18 @@ def assign(
     flash: float = inf,
     known: Known | None = None,
     room: Room | None = None,
+    ports: frozenset[str] = frozenset(),
 ) -> tuple[Graph, Search]:
     """Set every tensor's layout and insert the Convert nodes that are needed, at the least cost on
     ``machine`` (`cheapest`); tensors of ``free`` are float32 or stored so.  ``flash``:
     bytes that constants may take, and ``room``: of the arena, if that can be.  ``known``: prices
     that other choices share.
 
-    Graph inputs and outputs stay row-major, as the caller passes them.
+    Graph inputs and outputs stay row-major, as the caller passes them, but for ``ports``: these
+    have any layout that pads nothing.
     """
     prices = Prices(graph, target, machine, known)
-    found, search = cheapest(graph, prices, free or {}, flash, room)
+    found, search = cheapest(graph, prices, free or {}, flash, room, ports)
     return _Inserter(found).graph_with_conversions(), search
 
 
@@ -72,7 +74,7 @@ class _Inserter:
         return self.converted[name, want]
 
     def rewrite(self, node: Node) -> None:
-        """Append ``node`` with converted inputs; graph outputs end up row-major."""
+        """Append ``node`` with converted inputs; graph outputs end up as the caller takes them."""
         picked = self.assignment.picked[node.name]
         reads = iter(
             [self.read(name, want) for name, want in zip(node.reads(), picked.reads, strict=True)]
@@ -83,7 +85,7 @@ class _Inserter:
         outputs = []
         for name in node.outputs:
             layout = self.tensors[name].layout if name else ROW_MAJOR
-            if name in self.graph.outputs and layout != ROW_MAJOR:
+            if name in self.graph.outputs and self.assignment.to_convert(name):
                 own = self.written_as[name] = self._copy_of(name, layout)
                 self.tensors[name] = replace(self.tensors[name], layout=ROW_MAJOR)
                 self.converted[own, ROW_MAJOR] = name

@@ -71,7 +71,8 @@ class Program:
 
     ``free``: tensors that may be float32 or encoded so.  ``flash``: bytes that the constants of all
     nodes may take together.  ``room``: what there is of the arena at every node and conversion, in
-    any order of execution (`room.Needs`).  Raises EdgeconvError as `Prices.ways`.
+    any order of execution (`room.Needs`).  ``ports``: inputs and outputs of any layout that pads
+    nothing.  Raises EdgeconvError as `Prices.ways`.
     """
 
     def __init__(
@@ -81,8 +82,10 @@ class Program:
         free: Stored,
         flash: float = np.inf,
         room: Room | None = None,
+        ports: frozenset[str] = frozenset(),
     ) -> None:
         self.graph, self._prices, self._free = graph, prices, free
+        self._ports = ports
         self.problem, self._flash = Problem(), flash
         self._needs = Needs(graph, room, free, self._aliases()) if room else None
         self._copied: dict[str, tuple[int, list[_Copies]]] = {}
@@ -219,7 +222,14 @@ class Program:
     def _connect(self, name: str) -> None:
         """Have readers of a tensor pay for what its writer leaves to convert."""
         reads, written = self._readers[name], self._writers.get(name)
-        given: _Views = [(self.graph[name].storage, ROW_MAJOR)]  # as the caller has it
+        given: list[View] = [(self.graph[name].storage, ROW_MAJOR)]  # as the caller has it
+        if name in self._ports and not written:
+            read = chain.from_iterable(self._views(*place)[0] for place in reads)
+            given += [
+                view
+                for view in dict.fromkeys(read)
+                if view not in given and self._is_free(name, view)
+            ]
         asked = name in self.graph.outputs
         if len(reads) + asked > 1:
             self._with_copies(name, given, asked=asked)
@@ -231,9 +241,19 @@ class Program:
             passing = self._needs.passing(written[0], reads[0][0])
             beside = sum(self._needs.least(other) for other in passing)
         costs = _table(
-            source, target, lambda have, want: self._conversion(name, have, want, beside)
+            source,
+            target,
+            lambda have, want: (
+                0.0
+                if asked and self._is_free(name, have)
+                else self._conversion(name, have, want, beside)
+            ),
         )
         self._charge(costs, written, of_writer, reads[0] if reads else None, of_reader)
+
+    def _is_free(self, name: str, view: View) -> bool:
+        """Whether the caller may have it so."""
+        return name in self._ports and view[1].fits(self.graph[name].shape)
 
     def _charge(
         self,
@@ -249,7 +269,7 @@ class Program:
         elif written:
             self.problem.charge(written[0], costs[of_writer, 0])
         elif read:
-            self.problem.charge(read[0], costs[0, of_reader])
+            self.problem.charge(read[0], costs.min(0)[of_reader])
 
     def _with_copies(self, name: str, given: _Views, *, asked: bool) -> None:
         reads, written = self._readers[name], self._writers.get(name)
@@ -257,7 +277,11 @@ class Program:
         wanted = [self._views(*place) for place in reads]
         views = dict.fromkeys(chain(given if asked else (), *(own for own, _ in wanted)))
         copies = [each for have in source for each in self._copies(name, have, list(views))]
-        copies = [each for each in copies if not asked or each.serves((each.have[0], ROW_MAJOR))]
+        copies = [
+            each
+            for each in copies
+            if not asked or each.serves((each.have[0], ROW_MAJOR)) or self._is_free(name, each.have)
+        ]
         costs = [
             fsum(self._conversion(name, each.have, (each.have[0], to)) for to in each.to)
             for each in copies

@@ -37,6 +37,7 @@ from edgeconv.ir.check import check
 from edgeconv.ir.choice import Choice, Layer
 from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.ports import free_ports
 from edgeconv.lowering.calls import constants_as_blobs
 from edgeconv.names import did_you_mean
 from edgeconv.ops import operators
@@ -121,6 +122,7 @@ def select(
     flash: float = inf,
     known: Known | None = None,
     room: Room | None = None,
+    any_layout: bool = False,
 ) -> Choice:
     """Choose layouts and kernels for ``target``.
 
@@ -139,6 +141,7 @@ def select(
     ``flash``: bytes that the constants of all layers may take; more where nothing takes so few.
     ``room``: of the arena, what all that is chosen needs at most; the same.
     ``known``: prices that other choices for this target and machine share.
+    ``any_layout``: inputs and outputs have whatever layout is best, of those that pad nothing.
     Raises EdgeconvError for an operator without a kernel, for an algorithm that does not apply, and
     as `store_weights`, `store_tensors` and `bit_for_bit.require` do.
     """
@@ -161,7 +164,8 @@ def select(
     outputs = {**kept, **outputs}
     stored = _force_algorithms(store_tensors(stored, target, outputs), by_integers, target)
     limited = _limit_workspaces(stored, workspace or {})
-    decided, search = assign(limited, target, machine, free, flash, known, room)
+    ports = free_ports(limited) if any_layout else frozenset[str]()
+    decided, search = assign(limited, target, machine, free, flash, known, room, ports)
     check(decided, "choose")
     layers = tuple(lowered(node, decided, target) for node in decided.nodes)
     made = Choice(decided, layers, target.name, target.align, io, search=search)

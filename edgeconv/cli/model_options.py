@@ -134,6 +134,14 @@ def model_options() -> tuple[click.Parameter, ...]:
             default="image",
         ),
         option(
+            "--input-layout",
+            click.Choice(("model", "any")),
+            None,
+            "of inputs and outputs in memory: the model's, or whatever makes the network fastest, "
+            "as the header then says (model)",
+            default="model",
+        ),
+        option(
             "--io",
             click.Choice(("caller", "arena")),
             None,

@@ -33,7 +33,7 @@ from edgeconv.ir.graph import Graph
 from edgeconv.ir.memory import MemoryMap
 from edgeconv.measured import load
 from edgeconv.memory.sizes import Budgets, Overhead, Sizes, planned_sizes
-from edgeconv.options import CompileOptions
+from edgeconv.options import ANY_LAYOUT, CompileOptions
 from edgeconv.predict import Prediction, predict
 from edgeconv.price import Machine, machine_of
 from edgeconv.price.energy import reads_flash, usable
@@ -171,6 +171,7 @@ class Planner:
             flash=allowed.flash,
             known=self._known,
             room=allowed.room,
+            any_layout=options.input_layout == ANY_LAYOUT,
         )
         return share_out(choice, board.target, self.machine)
 
@@ -228,6 +229,7 @@ class Planner:
             cut=options.cut,
             renames=options.renames,
             command=options.command(),
+            input_layout=options.input_layout,
         )
         choice, plan, sizes = draft.choice, draft.memory, draft.sizes
         predicted = predict(choice, plan, board)

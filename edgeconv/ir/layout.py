@@ -67,6 +67,12 @@ class Layout:
         """Elements in memory, channel padding included."""
         return math.prod(self.physical_shape(shape))
 
+    def fits(self, shape: Shape) -> bool:
+        """Whether it is one of images of ``shape`` that pads nothing."""
+        if self.order is Order.ROW_MAJOR:
+            return True
+        return len(shape) > 3 and self.elements(shape) == math.prod(shape)
+
     def canonical(self, shape: Shape) -> Layout:
         """ROW_MAJOR when this layout puts a tensor of ``shape`` in exactly the row-major order."""
         if self.order is Order.ROW_MAJOR or len(shape) < 2:

@@ -35,6 +35,17 @@ class PortFacts:
     spacing: float
 
 
+def free_ports(graph: Graph) -> frozenset[str]:
+    """Inputs and outputs that a caller might as well have in another layout: images and volumes,
+    channels first in the model.  What is both an input and an output is none."""
+    facts = port_facts(graph)
+    return frozenset(
+        name
+        for name in {*graph.inputs} ^ {*graph.outputs}
+        if len(graph[name].shape) > 3 and facts[name].axes != NHWC and not graph[name].is_constant
+    )
+
+
 def port_facts(graph: Graph) -> dict[str, PortFacts]:
     """Of every graph input and output, by name."""
     consumers, producers, spacings = graph.consumers(), graph.producers(), spacings_of(graph)

@@ -16,10 +16,12 @@ from edgeconv.ir.choice import Choice, Layer, Search, tensor_bytes
 from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph, Tensor
 from edgeconv.ir.grids import spacings_of
+from edgeconv.ir.layout import ROW_MAJOR
 from edgeconv.ir.memory import MemoryMap
 from edgeconv.ir.ports import PortFacts, port_facts
 from edgeconv.ir.step import Step
 from edgeconv.memory.sizes import FLASH_PARTS, RAM_PARTS, MemoryUse, Sizes
+from edgeconv.options import MODEL_LAYOUT
 from edgeconv.predict import LayerPrediction, Prediction, Roofline
 from edgeconv.report.numbers import finite
 from edgeconv.report.regions import arena_map, placed, region_rows, sizes_of
@@ -35,7 +37,7 @@ class Facts:
     """What the decisions do not say: how the program is called, and of which file it is.
     ``rounding``: of what it stores in fewer bits.  ``requantise``: of results in integers.
     ``cut``: which part of that file.  ``renames``: of inputs and outputs in C.  ``command``: the
-    one that says the same from any directory."""
+    one that says the same from any directory.  ``input_layout``: as it was asked for."""
 
     name: str
     model_file: str
@@ -45,6 +47,7 @@ class Facts:
     cut: Cut = WHOLE
     renames: Mapping[str, str] = field(default_factory=dict)
     command: str = ""
+    input_layout: str = MODEL_LAYOUT
 
 
 def build_report(
@@ -86,6 +89,7 @@ def build_report(
             "rounding": facts.rounding,
             **({"requantise": facts.requantise} if facts.requantise != EXACT else {}),
             **({"command": facts.command} if facts.command else {}),
+            **({"input_layout": facts.input_layout} if facts.input_layout != MODEL_LAYOUT else {}),
             **({"renames": dict(facts.renames)} if facts.renames else {}),
         },
         "board": board.name,
@@ -282,6 +286,7 @@ def _port(tensor: Tensor, facts: PortFacts) -> Report:
         "shape": list(tensor.shape),
         "dtype": tensor.dtype,
         **({"axes": facts.axes} if facts.axes else {}),
+        **({"layout": str(tensor.layout)} if tensor.layout != ROW_MAJOR else {}),
         **({"step": facts.spacing} if facts.spacing else {}),
         **({"scale": list(scaling.scale), "zero_point": list(scaling.zero)} if scaling else {}),
         **({"scale_axis": scaling.axis} if scaling and not scaling.is_per_tensor else {}),

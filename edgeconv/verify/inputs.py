@@ -80,23 +80,22 @@ def ensure(project: Project) -> None:
     wanted = sum(port.bytes for port in project.inputs)
     path = project.input_file
     if not path.is_file() or path.stat().st_size != wanted:
-        names = [port.name for port in project.inputs]
-        project.put({path.name: tensor_bytes(seeded(project.inputs), names)})
+        project.put({path.name: tensor_bytes(seeded(project.inputs), project.inputs)})
 
 
 def write_tensors(
-    path: Path, arrays: Mapping[str, npt.NDArray[np.generic]], order: Sequence[str]
+    path: Path, arrays: Mapping[str, npt.NDArray[np.generic]], ports: Sequence[Port]
 ) -> None:
     """Write ``tensor_bytes`` to a file.  Raises EdgeconvError when that cannot be done."""
     with refused("cannot write", path):
-        path.write_bytes(tensor_bytes(arrays, order))
+        path.write_bytes(tensor_bytes(arrays, ports))
 
 
-def tensor_bytes(arrays: Mapping[str, npt.NDArray[np.generic]], order: Sequence[str]) -> bytes:
-    """``arrays`` in the given order as main.c reads them: dense, little-endian."""
+def tensor_bytes(arrays: Mapping[str, npt.NDArray[np.generic]], ports: Sequence[Port]) -> bytes:
+    """The arrays of ``ports`` as main.c reads them: as they lie in memory, little-endian."""
     found = []
-    for name in order:
-        array = arrays[name]
+    for port in ports:
+        array = port.layout.pack(arrays[port.name])
         found.append(np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).tobytes())
     return b"".join(found)
 

@@ -136,11 +136,14 @@ def verify(
     inner = by_layer.tensors_of(project.report["layers"]) if layers or by_piece else ()
     reference = reference_outputs(model, feeds, (*wanted, *inner), cut_at=project.cut)
     _require_outputs(wanted, reference.values)
-    given = tensor_bytes(feeds, [port.name for port in project.inputs])
+    given = tensor_bytes(feeds, project.inputs)
     if twin:
         tell("running the same network with rounded weights in float32")
     expected = twin.outputs(feeds) if twin else reference.values
-    files = {project.input_file: given, project.expected_file: tensor_bytes(expected, wanted)}
+    files = {
+        project.input_file: given,
+        project.expected_file: tensor_bytes(expected, project.outputs),
+    }
     project.put({path.name: data for path, data in files.items()})
     way = how(binary)
     tell(f"running {way if binary.board.run.on_board else f'under {way}'}")
@@ -326,7 +329,8 @@ def run_program(
     for port, end in ends:
         stored = array_type(port.dtype).newbyteorder("<")
         values = np.frombuffer(data[end - port.bytes : end], stored)
-        outputs[port.name] = values.astype(array_type(port.dtype)).reshape(port.shape)
+        whole = port.layout.unpack(values.astype(array_type(port.dtype)), port.shape)
+        outputs[port.name] = np.ascontiguousarray(whole).reshape(port.shape)
     return outputs, done.stdout + done.stderr
 
 

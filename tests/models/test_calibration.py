@@ -64,7 +64,7 @@ def test_runs_what_is_emitted(model: Path, engine: Engine, tmp_path: Path) -> No
     sample = seeded(engine.graph)[0]
     got = engine.run(sample)
     project, _ = compile_model(CompileOptions(model, "host"), tmp_path / "net")
-    write_tensors(project.input_file, sample, engine.graph.inputs)
+    write_tensors(project.input_file, sample, project.inputs)
     output = tmp_path / "output.bin"
     arguments = ["--input", str(project.input_file), "--output", str(output)]
     run_binary(project.build().path, project.board(), arguments, cwd=project.directory)

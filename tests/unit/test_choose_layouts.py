@@ -57,6 +57,18 @@ def test_blocks_flow_from_the_first_convolution_to_the_output() -> None:
     assert graph["y"].layout == ROW_MAJOR
 
 
+def test_free_ports_need_no_conversion() -> None:
+    """A result whose blocks would be padded is written channels last."""
+    shapes = {"x": (1, 32, 8, 8), "a": (1, 32, 8, 8), "y": (1, 32, 8, 8), "z": (1, 33, 8, 8)}
+    nodes = [conv("c0", "x", "a"), conv("c1", "a", "y"), conv("c2", "y", "z")]
+    whole = network(nodes, shapes, ("y", "z"))
+    graph = check(assign(whole, AVX512, ports=frozenset("xyz"))[0], "assign")
+    assert [graph[name].layout for name in "xy"] == [blocked(16)] * 2
+    assert graph["z"].layout == CHANNELS_LAST
+    assert converts(graph) == []
+    assert {target for _, target in converts(assign(whole, AVX512)[0])} == {"y", "z"}
+
+
 def test_transposed_output_is_written_channels_last() -> None:
     shapes = {"x": (1, 32, 8, 8), "a": (1, 6, 8, 8), "y": (1, 8, 8, 6)}
     nodes = [conv("c0", "x", "a"), Node("t", "Transpose", ("a",), ("y",), {"perm": (0, 2, 3, 1)})]
@@ -163,8 +175,8 @@ def branches() -> Graph:
     return network(nodes, shapes, ("c", "y"))
 
 
-def _picked(graph: Graph, prices: Prices, ways: Mapping[str, Way]) -> float:
-    return Assignment(graph, prices, lambda node, _: ways[node.name]).total()
+def _picked(graph: Graph, prices: Prices, ways: Mapping[str, Way], ports: frozenset[str]) -> float:
+    return Assignment(graph, prices, lambda node, _: ways[node.name], ports).total()
 
 
 def conversions_worth(price: float) -> Callable[..., float]:
@@ -172,20 +184,23 @@ def conversions_worth(price: float) -> Callable[..., float]:
     return lambda self, tensor, have, want: 0.0 if have == want else price * tensor.size
 
 
+@pytest.mark.parametrize("ports", ["", "xy", "c"])
 @pytest.mark.parametrize("price", [None, 0.0, 1e-10, 1e-8, 1e-6])
 def test_nothing_is_cheaper_than_the_choice(
-    price: float | None, monkeypatch: pytest.MonkeyPatch
+    price: float | None, ports: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However much it costs to convert an element; None: as predicted."""
+    """However much it costs to convert an element; None: as predicted.  ``ports``: inputs and
+    outputs whose layout is free."""
     if price is not None:
         monkeypatch.setattr(Prices, "conversion", conversions_worth(price))
     graph = branches()
     prices = Prices(graph, AVX512)
-    found, search = cheapest(graph, prices, {})
+    free = frozenset(ports)
+    found, search = cheapest(graph, prices, {}, ports=free)
     assert search.gap == search.left_nodes == 0
     names = [node.name for node in graph.nodes]
     every = product(*(prices.ways(node, graph) for node in graph.nodes))
-    least = min(_picked(graph, prices, dict(zip(names, ways, strict=True))) for ways in every)
+    least = min(_picked(graph, prices, dict(zip(names, ways, strict=True)), free) for ways in every)
     assert found.total() == pytest.approx(least, rel=1e-12)
 
 

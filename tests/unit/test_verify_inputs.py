@@ -76,5 +76,6 @@ def test_files_that_are_no_archive_are_refused(tmp_path: Path) -> None:
 
 def test_tensors_are_written_dense_and_in_order(tmp_path: Path) -> None:
     image = np.arange(6, dtype=np.float32).reshape(1, 2, 3).transpose(0, 2, 1)
-    write_tensors(tmp_path / "x.bin", {"scale": GOOD["scale"], "image": image}, ["image", "scale"])
+    ports = [Port("image", (1, 3, 2)), Port("scale", (1,))]
+    write_tensors(tmp_path / "x.bin", {"scale": GOOD["scale"], "image": image}, ports)
     assert np.fromfile(tmp_path / "x.bin", "<f4").tolist() == [0, 3, 1, 4, 2, 5, 2]
