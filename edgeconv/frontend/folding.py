@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import onnx
+from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
 Values = npt.NDArray[Any]
@@ -27,6 +28,19 @@ _SCALED = frozenset({"DequantizeLinear", "QuantizeLinear"})
 
 # onnx.reference starts here, with the meaning of all earlier versions.
 _FIRST_OPSET = {"DequantizeLinear": 19}
+
+
+def _gather_elements(node: onnx.NodeProto, data: Values, indices: Values) -> Values:
+    """GatherElements; onnx.reference, by numpy's ``choose``, takes axes of a few entries only."""
+    axis = next((helper.get_attribute_value(each) for each in node.attribute), 0)
+    within = tuple(slice(size) for size in indices.shape)
+    rest = tuple(slice(None) if i == axis % data.ndim else cut for i, cut in enumerate(within))
+    # Bounds are not looked at here: numpy raises where an index lies outside.
+    return np.take_along_axis(data[rest], indices, axis)
+
+
+# Where onnx.reference fails: operator -> what makes its only output of the node and its inputs.
+_OWN: dict[str, Callable[..., Values]] = {"GatherElements": _gather_elements}
 
 
 def needed_inputs(node: onnx.NodeProto, reads: Sequence[str]) -> list[str]:
@@ -67,6 +81,8 @@ def evaluate(
         output=[onnx.ValueInfoProto(name=name) for name in node.output if name],
     )
     try:
+        if node.op_type in _OWN:
+            return [_OWN[node.op_type](node, *(values[name] for name in node.input))]
         with np.errstate(all="ignore"):
             results = ReferenceEvaluator(graph, opsets=opsets).run(None, dict(values))
     except Exception:  # whatever an operator of the reference raises: it is then not folded

@@ -1,0 +1,34 @@
+"""Nodes of constants that the reference evaluator cannot run."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+
+from edgeconv.frontend.folding import evaluate
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_gather_elements_of_long_axes(axis: int) -> None:
+    """Embeddings of text take positions out of a table of 512, whatever the axis."""
+    rng = np.random.default_rng(0)
+    data = rng.normal(size=(70, 90)).astype(np.float32)
+    indices = rng.integers(-70, 70, (66, 80))
+    node = helper.make_node("GatherElements", ["data", "indices"], ["y"], axis=axis)
+    schema = onnx.defs.get_schema("GatherElements", 13)
+    found = evaluate(node, schema, {"": 17}, {"data": data, "indices": indices})
+    assert found is not None
+    expected = np.empty_like(found[0])
+    for (i, j), at in np.ndenumerate(indices):
+        expected[i, j] = data[at, j] if axis == 0 else data[i, at]
+    assert found[0].shape == indices.shape
+    np.testing.assert_array_equal(found[0], expected)
+
+
+def test_gather_elements_out_of_bounds_is_left_to_the_importer() -> None:
+    node = helper.make_node("GatherElements", ["data", "indices"], ["y"])
+    schema = onnx.defs.get_schema("GatherElements", 13)
+    values = {"data": np.zeros((2, 2), np.float32), "indices": np.array([[2, 0]])}
+    assert evaluate(node, schema, {"": 17}, values) is None
