@@ -55,7 +55,7 @@ def load(
     opsets = _checked_opsets(file)
     weights = Weights(file)
     audit(file.model, path)
-    said += file.notes if file.translated else rejections.notes(file.model)
+    said += file.notes if file.translated else (*file.notes, *rejections.notes(file.model))
     weights.map_all(file.model)
     digest = model_file.digest(weights.files())
     cut.apply(file.model, cut_at, _types_inside(file, weights, opsets, input_shapes, cut_at.inputs))

@@ -24,6 +24,7 @@ from google.protobuf.message import DecodeError, Message
 from edgeconv import limits
 from edgeconv.errors import EdgeconvError
 from edgeconv.frontend import tflite
+from edgeconv.frontend.maps import as_tensors
 from edgeconv.frontend.own_bytes import refer
 from edgeconv.model_path import readable
 from edgeconv.tflite_format import DamagedError, is_tflite
@@ -47,7 +48,8 @@ _SUBGRAPH = 3  # of them are a graph, its node and the attribute with the next g
 class ModelFile:
     """A parsed model whose large tensors refer to ``content``, the mapped file.
 
-    ``translated``: it was no ONNX model; ``notes`` say what of the file ``model`` does not have.
+    ``translated``: it was no ONNX model; ``notes`` say what of the file ``model`` does not have, or
+    has in another form.
     """
 
     path: Path
@@ -95,7 +97,7 @@ def _parsed(path: Path, content: mmap.mmap) -> ModelFile:
         raise _no_model(path, got) from None
     if not model.ir_version or not model.HasField("graph"):
         raise _no_model(path, "a protobuf message without ir_version and graph")
-    return ModelFile(path, model, content)
+    return ModelFile(path, model, content, notes=as_tensors(model))
 
 
 def _check_text(message: Any) -> None:

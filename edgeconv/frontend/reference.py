@@ -18,6 +18,7 @@ from edgeconv.errors import EdgeconvError
 from edgeconv.frontend import cut, model_file, structured
 from edgeconv.frontend.cut import WHOLE, Cut
 from edgeconv.frontend.defined import define, show_reals
+from edgeconv.frontend.maps import as_tensors
 from edgeconv.frontend.own_bytes import SELF
 from edgeconv.frontend.running import has_runtime
 from edgeconv.frontend.schedule import subgraphs
@@ -208,6 +209,7 @@ def _onnx_reference(
     rewrite: Rewrite,
 ) -> Run:
     model = _with_weights(file) if file.translated else onnx.load(str(file.path))
+    as_tensors(model)
     cut.apply(model, cut_at)
     define(model.graph, Weights(file))
     _fix_inputs(model.graph, inputs, cut_at)

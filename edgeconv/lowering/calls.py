@@ -25,6 +25,11 @@ from edgeconv.storage import format_of
 FLOAT_BYTES = 4
 
 _EPILOGUE = ("ec_lanes.h", "ec_activation.h", "ec_epilogue.h")
+# Functions without libm come first of all and in one order, so that no two layers disagree on it.
+_FUNCTIONS = (
+    *("ec_poly.h", "ec_exp.h", "ec_expm1.h", "ec_log.h", "ec_sigmoid.h", "ec_tanh.h", "ec_erf.h"),
+    *("ec_softplus.h", "ec_pow.h"),
+)
 
 
 def c_type_of(dtype: str) -> str:
@@ -49,21 +54,23 @@ def activation_headers(epilogue: Epilogue) -> tuple[str, ...]:
 def merge_headers(lists: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
     """Every header of ``lists`` once, in an order that agrees with each of them.
 
-    Where they leave a choice, headers keep the order in which they were first named.  Raises
-    ValueError (graphlib.CycleError) when two lists contradict each other.
+    Where they leave a choice, functions without libm are first, and other headers keep the order in
+    which they were first named.  Raises ValueError (graphlib.CycleError) when two lists contradict
+    each other.
     """
     order: graphlib.TopologicalSorter[str] = graphlib.TopologicalSorter()
-    rank: dict[str, int] = {}
+    rank = {header: place for place, header in enumerate(_FUNCTIONS)}
     for headers in lists:
         for before, header in zip((None, *headers), headers, strict=False):
             rank.setdefault(header, len(rank))
             order.add(header, *(() if before is None else (before,)))
     order.prepare()
     merged: list[str] = []
+    ready: list[str] = []
     while order.is_active():
-        ready = sorted(order.get_ready(), key=rank.__getitem__)
-        merged.extend(ready)
-        order.done(*ready)
+        ready = sorted((*ready, *order.get_ready()), key=rank.__getitem__)
+        merged.append(ready.pop(0))
+        order.done(merged[-1])
     return tuple(merged)
 
 

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from onnx import helper
 
 from edgeconv import frontend
 from edgeconv.errors import EdgeconvError
 from edgeconv.frontend.cut import Cut
+from edgeconv.frontend.reference import reference_outputs
 from edgeconv.frontend.running import prepared
 from tests.learned_models import Array, Call, learned_model, random_features, random_forest
 from tests.onnx_suite.cases import Case
@@ -92,6 +94,31 @@ def _linear(rng: np.random.Generator) -> Made:
     yield "SVMRegressor", {"X": x}, ["Y"], {**machine, "one_class": 1}
 
 
+def _support_vectors(rng: np.random.Generator) -> Made:
+    """Classes of several vectors and of none; scores of pairs, and probabilities of two classes
+    next to 1/2, where their iteration does not begin, and far from it."""
+    x = rng.normal(size=(40, 4)).astype(np.float32)
+    for each in ([2, 3], [1, 2, 3], [2, 0, 1, 2]):
+        total, pairs = sum(each), len(each) * (len(each) - 1) // 2
+        machine = {
+            "kernel_type": "RBF",
+            "kernel_params": [0.25, 0.0, 3.0],
+            "vectors_per_class": each,
+            "support_vectors": [float(n) for n in rng.normal(size=4 * total)],
+            "coefficients": [float(n) for n in rng.normal(size=total * (len(each) - 1))],
+            "rho": [float(n) / 4 for n in rng.normal(size=pairs)],
+            "classlabels_ints": [7, -3, 5, 20][: len(each)],
+        }
+        yield "SVMClassifier", {"X": x}, ["Y", "Z"], machine
+        if len(each) == 2:
+            for a, b in ((-1.5, 0.25), (-0.02, 0.01), (-25.0, 3.0)):
+                likely = {**machine, "prob_a": [a], "prob_b": [b]}
+                yield "SVMClassifier", {"X": x}, ["Y", "Z"], likely
+        else:
+            likely = {**machine, "kernel_type": "POLY", "post_transform": "SOFTMAX"}
+            yield "SVMClassifier", {"X": x}, ["Y", "Z"], likely
+
+
 def _forests(rng: np.random.Generator) -> Made:
     """Leaves of one number and of several; sums and others; every comparison."""
     for number, targets in enumerate((1, 1, 1, 1, 3, 3)):
@@ -141,7 +168,10 @@ def _classifiers(rng: np.random.Generator) -> Made:
 
 @pytest.mark.parametrize(
     ("made", "version"),
-    [(_scaling, 1), (_encoding, 4), (_linear, 3), (_forests, 3), (_classifiers, 3)],
+    [
+        *((_scaling, 1), (_encoding, 4), (_linear, 3), (_support_vectors, 3)),
+        *((_forests, 3), (_classifiers, 3)),
+    ],
 )
 def test_as_onnx_runtime(
     made: Callable[[np.random.Generator], Made], version: int, tmp_path: Path
@@ -206,6 +236,32 @@ def test_labels_that_are_strings_leave_the_scores(tmp_path: Path) -> None:
     assert graph.outputs == ("0.Z",)
 
 
+@pytest.mark.parametrize("keys", [[3, 1, 2], ["a", "b", "c"]])
+def test_a_map_of_classes_is_a_tensor(keys: list[Any], tmp_path: Path) -> None:
+    """What converters of classifiers end with, unless they are told not to."""
+    named = {**_THREE, "classlabels_ints": [3, 1, 2], "post_transform": "SOFTMAX"}
+    model, _ = learned_model([("LinearClassifier", _X, ["Y", "Z"], named)])
+    scores = model.graph.output.pop()
+    zipped = helper.make_node("ZipMap", [scores.name], ["maps"], domain="ai.onnx.ml")
+    attribute = f"classlabels_{'strings' if isinstance(keys[0], str) else 'int64s'}"
+    zipped.attribute.append(helper.make_attribute(attribute, keys))
+    model.graph.node.append(zipped)
+    kind = helper.make_tensor_type_proto(onnx.TensorProto.FLOAT, ())
+    key = onnx.TensorProto.STRING if isinstance(keys[0], str) else onnx.TensorProto.INT64
+    kind = helper.make_sequence_type_proto(helper.make_map_type_proto(key, kind))
+    model.graph.output.append(helper.make_value_info("maps", kind))
+    path = tmp_path / "model.onnx"
+    onnx.save(model, path)
+    graph = frontend.load(path)
+    listed = ", ".join(map(str, keys))
+    assert f"map 'maps' is a tensor; its columns are those of the keys {listed}" in graph.notes
+    feeds = {name: np.ones(graph[name].shape, np.float32) for name in graph.inputs}
+    values = reference_outputs(path, feeds).values["maps"]
+    found = prepared(graph)(feeds)["maps"]
+    assert values.shape == (2, 3)
+    np.testing.assert_allclose(found, values, 1e-6)
+
+
 _STUMP = {
     "nodes_treeids": [0, 0, 0],
     "nodes_nodeids": [0, 1, 2],
@@ -243,6 +299,15 @@ def test_trees_that_are_none(changed: dict[str, Any], said: str, tmp_path: Path)
     assert said in _refusal(tmp_path, ("TreeEnsembleRegressor", _X, ["Y"], _STUMP | changed))
 
 
+_MACHINE: dict[str, Any] = {
+    "classlabels_ints": [0, 1],
+    "vectors_per_class": [1, 1],
+    "support_vectors": [1.0] * 4,
+    "coefficients": [1.0, -1.0],
+    "rho": [0.0],
+}
+
+
 @pytest.mark.parametrize(
     ("operator", "attrs", "said"),
     [
@@ -257,9 +322,16 @@ def test_trees_that_are_none(changed: dict[str, Any], said: str, tmp_path: Path)
         ),
         ("LinearRegressor", {"coefficients": [1.0] * 3}, "3 coefficients for 1 rows"),
         ("SVMRegressor", {"coefficients": [1.0], "rho": [0.0]}, "1 coefficients"),
+        ("SVMClassifier", {"coefficients": [1.0] * 4}, "no support vectors"),
+        ("SVMClassifier", _MACHINE | {"vectors_per_class": [1]}, "1 vectors_per_class of 2 labels"),
+        ("SVMClassifier", _MACHINE | {"rho": [0.0, 1.0]}, "2 coefficients, 2 rho"),
+        ("SVMClassifier", _MACHINE | {"post_transform": "LOGISTIC"}, "engines disagree on it"),
+        ("SVMClassifier", _MACHINE | {"prob_a": [1.0]}, "1 prob_a and 0 prob_b"),
+        ("SVMClassifier", _MACHINE | {"kernel_type": "LAPLACE"}, "kernel_type 'LAPLACE'"),
     ],
 )
 def test_attributes_that_do_not_fit(
     operator: str, attrs: dict[str, Any], said: str, tmp_path: Path
 ) -> None:
-    assert said in _refusal(tmp_path, (operator, _X, ["Y"], attrs))
+    outputs = ["Y", "Z"] if operator == "SVMClassifier" else ["Y"]
+    assert said in _refusal(tmp_path, (operator, _X, outputs, attrs))

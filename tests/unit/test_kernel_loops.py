@@ -108,6 +108,21 @@ def test_headers_are_merged_in_an_order_that_suits_all() -> None:
         merge_headers([("a.h", "b.h"), ("b.h", "a.h")])
 
 
+def test_functions_come_first_and_in_one_order() -> None:
+    """A Pow reads a logarithm beside an exponential, a Log has it before its epilogue: merged lists
+    of layers must not contradict each other."""
+    epilogue = ("ec_lanes.h", "ec_activation.h", "ec_epilogue.h")
+    functions = ("ec_poly.h", "ec_exp.h", "ec_log.h", "ec_pow.h", "ec_binary.h")
+    power = merge_headers([(*epilogue, "ec_nest.h", "ec_binary.h"), functions])
+    log = merge_headers([("ec_poly.h", "ec_log.h", *epilogue, "ec_unary.h")])
+    both = merge_headers([("ec_poly.h", "ec_log.h", *epilogue), ("ec_poly.h", "ec_exp.h")])
+    assert power[: len(functions) - 1] == functions[:-1]
+    for layers in ([power, log, both], [both, log, power]):
+        merged = merge_headers(layers)
+        assert merged[:4] == functions[:4]
+        assert merged.index("ec_epilogue.h") < merged.index("ec_unary.h")
+
+
 def test_an_epilogue_brings_only_the_functions_it_uses() -> None:
     assert activation_headers(Epilogue()) == ("ec_lanes.h", "ec_activation.h", "ec_epilogue.h")
     needed = activation_headers(Epilogue(Activation("tanh"), "", Activation("log")))

@@ -1,4 +1,4 @@
-"""Linear models and support vectors of ai.onnx.ml as standard operators
+"""Linear models of ai.onnx.ml as standard operators
 (https://onnx.ai/onnx/operators/index.html#ai-onnx-ml).
 
 Where the specification is silent, scores and labels are ONNX Runtime's; where engines disagree, the
@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from onnx import TensorProto
 
-from edgeconv.frontend.definitions.definition import Definition, Row, Values
+from edgeconv.frontend.definitions.definition import Definition, Row
 from edgeconv.frontend.definitions.features import features, labels, real
 from edgeconv.frontend.definitions.fused import number, text
 
@@ -59,11 +59,15 @@ def _matrix(d: Definition, rows: int) -> str:
     bias = d.numbers("intercepts") or [0.0] * rows
     if len(bias) != rows:
         raise d.rejected(f"{len(bias)} intercepts", f"there are {rows} rows of coefficients")
-    operands = [_rows(d), weights, d.add_constant("intercepts", np.asarray(bias, np.float32))]
+    operands = [
+        two_dimensional(d),
+        weights,
+        d.add_constant("intercepts", np.asarray(bias, np.float32)),
+    ]
     return d.add("Gemm", operands, transB=1)
 
 
-def _rows(d: Definition) -> str:
+def two_dimensional(d: Definition) -> str:
     """X of two dimensions."""
     shape, x = d.shape(0) or (), real(d, 0)
     if len(shape) == 1:
@@ -79,23 +83,23 @@ def _linear_regressor(d: Definition) -> None:
     transformed(d, _matrix(d, targets), targets, kind, d.node.output[0])
 
 
-_LABELS = ("classlabels_ints", "classlabels_strings")
+LABELS = ("classlabels_ints", "classlabels_strings")
 
 
 def _linear_classifier(d: Definition) -> None:
     kind = text(d, "post_transform") or "NONE"
-    count = max(len(d.attr(name, ())) for name in _LABELS)
+    count = max(len(d.attr(name, ())) for name in LABELS)
     rows = len(d.numbers("coefficients")) // max(features(d), 1)
     scores = _matrix(d, max(rows, 1))
     if rows == 1 and count == 2:
         one = d.add("Greater", [scores, number(d, "zero", 0.0)])
         pair = "opposite" if kind == "LOGISTIC" else "complement"
-        _label(d, one, _LABELS)
+        _label(d, one, LABELS)
         scores = two_of(d, scores, pair)
         kind = kind if kind == "LOGISTIC" else "NONE"
     elif rows == count and count > 1:
         best = d.add("ArgMax", [scores], axis=-1, keepdims=0)
-        labels(d, best, _LABELS, d.output(0) or d.add("Identity", [best]))
+        labels(d, best, LABELS, d.output(0) or d.add("Identity", [best]))
     else:
         got = f"{rows} rows of coefficients, {count} labels"
         raise d.rejected(got, "each label has a row, or two labels have one")
@@ -129,62 +133,10 @@ def second_above(d: Definition, score: str, threshold: float, names: Sequence[st
     _label(d, d.add("Greater", [score, number(d, "threshold", threshold)]), names)
 
 
-_KERNELS = ("LINEAR", "POLY", "RBF", "SIGMOID")
-
-
-def _products(d: Definition, x: str, vectors: Values) -> str:
-    """Of rows and support vectors what ``kernel_type`` says: [samples, vectors]."""
-    kind = text(d, "kernel_type") or "LINEAR"
-    gamma, offset, degree = [*d.numbers("kernel_params"), 0.0, 0.0, 0.0][:3]
-    if kind not in _KERNELS:
-        raise d.rejected(f"kernel_type {kind!r}", f"it is one of {', '.join(_KERNELS)}")
-    if kind == "RBF":  # by differences: a difference of squares would lose what matters
-        rows = d.add("Unsqueeze", [x, d.add_constant("axes", np.array([1]))])
-        apart = d.add("Sub", [rows, d.add_constant("vectors", vectors[None])])
-        squares = d.add("Mul", [apart, apart])
-        axes = d.add_constant("axes", np.array([-1]))
-        total = d.add("ReduceSum", [squares, axes], keepdims=0)
-        return d.add("Exp", [d.add("Mul", [total, number(d, "gamma", -gamma)])])
-    product = d.add("Gemm", [x, d.add_constant("vectors", vectors)], transB=1)
-    if kind == "LINEAR":
-        return product
-    scaled = d.add("Mul", [product, number(d, "gamma", gamma)])
-    moved = d.add("Add", [scaled, number(d, "offset", offset)])
-    if kind == "SIGMOID":
-        return d.add("Tanh", [moved])
-    return d.add("Pow", [moved, number(d, "degree", degree)])
-
-
-def _support_regressor(d: Definition) -> None:
-    """The sum of coefficient times kernel over the support vectors, and rho."""
-    count, supports = features(d), d.integer("n_supports", 0)
-    coefficients, rho = d.numbers("coefficients"), d.numbers("rho")
-    given, x = d.numbers("support_vectors"), _rows(d)
-    wanted = supports or count
-    if len(given) != supports * count or len(coefficients) != wanted or len(rho) != 1:
-        got = f"{len(given)} numbers of {supports} vectors, {len(coefficients)} coefficients"
-        raise d.rejected(got, f"vectors have {count} numbers, each has a coefficient; rho is one")
-    values = x
-    if supports:
-        values = _products(d, x, np.asarray(given, np.float32).reshape(supports, count))
-    weights = np.asarray(coefficients, np.float32).reshape(1, -1)
-    operands = [
-        d.add_constant("coefficients", weights),
-        d.add_constant("rho", np.asarray(rho, np.float32)),
-    ]
-    total = d.add("Gemm", [values, *operands], transB=1)
-    if d.flag("one_class"):
-        inside = d.add("Greater", [total, number(d, "zero", 0.0)])
-        signs = [number(d, name, value) for name, value in (("in", 1.0), ("out", -1.0))]
-        total = d.add("Where", [inside, *signs])
-    transformed(d, total, 1, text(d, "post_transform") or "NONE", d.node.output[0])
-
-
 ROWS: Mapping[str, Row] = {
     name: Row("X", write, integers=False)
     for name, write in (
         ("LinearRegressor", _linear_regressor),
         ("LinearClassifier", _linear_classifier),
-        ("SVMRegressor", _support_regressor),
     )
 }

@@ -15,6 +15,7 @@ from edgeconv.frontend.definitions import (
     fused,
     learned,
     linear,
+    support_vectors,
     training,
 )
 from edgeconv.frontend.definitions.definition import Row
@@ -23,7 +24,12 @@ _ONNX = ("", "ai.onnx")
 _EVERYWHERE = {**linear.ROWS, **dynamic.ROWS}
 _ROWS: Mapping[str, Mapping[str, Row]] = {
     **dict.fromkeys(_ONNX, _EVERYWHERE),
-    ensembles.DOMAIN: {**features.ROWS, **learned.ROWS, **ensembles.ROWS},
+    ensembles.DOMAIN: {
+        **features.ROWS,
+        **learned.ROWS,
+        **support_vectors.ROWS,
+        **ensembles.ROWS,
+    },
     training.DOMAIN: training.ROWS,
     "com.microsoft": {
         **_EVERYWHERE,
