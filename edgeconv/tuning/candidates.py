@@ -62,8 +62,9 @@ class Candidate(Job):
 class Recorder:
     """Stands where measured times are asked for: notes who asks, and answers from ``times``."""
 
-    def __init__(self, times: Measured | None = None) -> None:
-        self._times = times
+    def __init__(self, times: Measured | None = None, *, integers: bool = True) -> None:
+        """``integers``: they are rounded as candidates are that are timed alone: to nearest."""
+        self._times, self._integers = times, integers
         self.seen: dict[str, Candidate] = {}
         self.left_out: dict[str, str] = {}  # kernel -> why
 
@@ -73,7 +74,7 @@ class Recorder:
         """As `price.measured.Measured`."""
         kernel = kernel_key(layer)
         if kernel not in self.seen and kernel not in self.left_out:
-            if why := _not_alone(tensors):
+            if why := self._not_alone(tensors):
                 self.left_out[kernel] = why
             else:
                 workload, text = described(layer, tensors)
@@ -90,12 +91,15 @@ class Recorder:
             found[candidate.workload].append(candidate)
         return dict(found)
 
-
-def _not_alone(tensors: Mapping[str, Tensor]) -> str:
-    """Why a kernel call cannot be a program of its own; "" where it can."""
-    for tensor in tensors.values():
-        if not tensor.is_constant and tensor.storage != FLOAT32:
-            return "tensors in other formats than float32 between layers"
-        if not tensor.is_constant and tensor.ring:
-            return "rows that are held in turn"
-    return ""
+    def _not_alone(self, tensors: Mapping[str, Tensor]) -> str:
+        """Why a kernel call cannot be a program of its own; "" where it can."""
+        for tensor in tensors.values():
+            if tensor.is_constant:
+                continue
+            if tensor.storage != FLOAT32 and not tensor.storage.scale:
+                return "tensors in other formats than float32 and integers between layers"
+            if tensor.storage.scale and not self._integers:
+                return "integers that are rounded otherwise than to nearest"
+            if tensor.ring:
+                return "rows that are held in turn"
+        return ""

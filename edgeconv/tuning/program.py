@@ -159,10 +159,14 @@ def _input(
 ) -> str:
     """A tensor like this one, which is an input or converted from one right before it is read."""
     shape = "x".join(map(str, tensor.shape))
-    given = f"in {shape} {tensor.dtype}"
+    stored = tensor.storage
+    dtype = str(stored.element) if stored.scale else tensor.dtype
+    given = f"in {shape} {dtype}"
     if given not in tensors:
-        tensors[given] = Tensor(given, tensor.shape, tensor.dtype)
+        tensors[given] = Tensor(given, tensor.shape, dtype)
         inputs.append(given)
+    if stored.scale:
+        given = _as_real(given, tensor, tensors, nodes)
     if tensor.layout == ROW_MAJOR:
         return given
     own = f"{number} {given} {tensor.layout}"
@@ -170,6 +174,16 @@ def _input(
         tensors[own] = replace(tensors[given], name=own, layout=tensor.layout)
         nodes.append(Node(f"convert {own}", "Convert", (given,), (own,)))
     return own
+
+
+def _as_real(integers: str, tensor: Tensor, tensors: dict[str, Tensor], nodes: list[Node]) -> str:
+    """The ``integers`` as a tensor of real numbers that is stored as this one: the same bytes."""
+    real = f"{integers} as {tensor.storage}"
+    if real not in tensors:
+        tensors[real] = replace(tensor, name=real, layout=ROW_MAJOR)
+        attrs = {"encoding": tensor.storage}
+        nodes.append(Node(f"real {real}", "Dequantise", (integers,), (real,), attrs))
+    return real
 
 
 def _renamed(node: Node, names: Mapping[str, str], name: str) -> Node:

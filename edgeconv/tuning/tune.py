@@ -18,6 +18,7 @@ from edgeconv.ir.choice import Choice
 from edgeconv.measured import Row, Store, Times, described, kernel_key
 from edgeconv.options import CompileOptions
 from edgeconv.progress import Share, Tell, nobody
+from edgeconv.requantisation import EXACT
 from edgeconv.tuning.candidates import Candidate, Recorder
 from edgeconv.tuning.cluster import Cluster
 from edgeconv.tuning.places import Here, Place
@@ -102,7 +103,7 @@ class Tuning:
     def __init__(self, wanted: Wanted, place: Place, store: Store, tell: Tell) -> None:
         self.wanted, self.place, self.store, self.tell = wanted, place, store, tell
         self.options = replace(wanted.options, tuned=())
-        recorder = Recorder()
+        recorder = self._recorder()
         with Decider(self.options, tell, recorder) as decider:
             self.analytic = decider.decide(turns=False).choice
         self.board = decider.board
@@ -137,7 +138,7 @@ class Tuning:
         while True:
             self.tell("choosing by measured times")
             key, seconds = self.place.key, self._seconds()
-            recorder = Recorder(Times(seconds, key.compiler, key.place))
+            recorder = self._recorder(Times(seconds, key.compiler, key.place))
             with Decider(self.options, nobody, recorder) as decider:
                 tuned = decider.decide(turns=False).choice
             self.recorder.seen |= recorder.seen
@@ -145,6 +146,9 @@ class Tuning:
             if not open_ or monotonic() > end:
                 return tuned
             self.measure(Asked([self.recorder.seen[kernel] for kernel in open_]), end)
+
+    def _recorder(self, times: Times | None = None) -> Recorder:
+        return Recorder(times, integers=self.options.requantise == EXACT)
 
     def outcome(self, tuned: Choice) -> Progressed:
         """What was gained by ``tuned``, the choice by measured times."""

@@ -17,7 +17,7 @@ import pytest
 from edgeconv.board_folders import FOLDERS_VARIABLE
 from edgeconv.build.ssh import close_all
 from edgeconv.measured import Row, Store
-from tests import onnx_models
+from tests import onnx_models, quantised_models
 from tests.command import Command
 from tests.models.test_on_board import board
 from tests.ssh_server import AVAILABLE, serving
@@ -66,6 +66,17 @@ def test_here(model: Path, tmp_path: Path, edgeconv: Command) -> None:
     merged = edgeconv.ok(*both, *FEW, "--strategy", "random", "--json").json()
     assert merged["now"] == 0
     assert len(rows(other)) == len(rows(file))
+
+
+@pytest.mark.usefixtures("compiled_lightly")
+def test_integers(tmp_path: Path, edgeconv: Command) -> None:
+    model = onnx_models.save(quantised_models.tiny()[0], tmp_path / "net.onnx")
+    file, asked = tmp_path / "a.tuned", ("--board", "generic-c", "--storage", "*:output=int8")
+    done = edgeconv.ok("tune", model, *asked, "--tuned", file, *FEW, "--json").json()
+    assert (done["failed"], done["left_out"]) == (0, {})
+    assert any(row.candidate.startswith("int8") for row in rows(file))
+    out = tmp_path / "out"
+    edgeconv.ok("compile", model, *asked, "--tuned", file, "-o", out, "--verify")
 
 
 @pytest.mark.parametrize(

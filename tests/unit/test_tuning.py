@@ -22,7 +22,7 @@ from edgeconv.tuning.program import Timed, same_kernel
 from edgeconv.tuning.strategies import find, strategies
 from edgeconv.tuning.strategies.narrowing import ROUNDS
 from edgeconv.tuning.tune import batches
-from tests import onnx_models
+from tests import onnx_models, quantised_models
 
 BOARD = "core-i7-11700k"  # its file states all that prices want
 
@@ -52,6 +52,21 @@ def test_every_price_is_a_candidate_that_can_be_timed(model: Path, recorder: Rec
     assert all(same_kernel(candidate, board) for candidate in recorder.seen.values())
     convs = [found for name, found in recorder.by_workload().items() if name.startswith("Conv ")]
     assert max(map(len, convs)) > 4
+
+
+@pytest.mark.parametrize("name", [BOARD, "raspberry-pi-4", "generic-c"])
+def test_candidates_of_integers_can_be_timed(name: str, tmp_path: Path) -> None:
+    path = onnx_models.save(quantised_models.tiny()[0], tmp_path / "net.onnx")
+    found, other = Recorder(), Recorder(integers=False)
+    for each in (found, other):
+        with Decider(CompileOptions(path, name), measured=each) as decider:
+            decider.decide(turns=False)
+    board, every = boards.load(name), found.seen.values()
+    assert any(each.text.startswith("int8") for each in every)
+    assert all(same_kernel(each, board) for each in every)
+    assert not found.left_out
+    assert other.left_out.keys() <= found.seen.keys()
+    assert not any(each.text.startswith("int8") for each in other.seen.values())
 
 
 def test_no_times_change_nothing(model: Path) -> None:
