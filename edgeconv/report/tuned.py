@@ -51,6 +51,8 @@ def text(found: Outcome, file: Path) -> RenderableType:
     if found.unmeasured:
         lines.append(f"of those, {found.unmeasured} have no measured time yet, but a predicted one")
     if found.place != "board":
-        lines.append("times under an emulator say nothing about the board")
+        counted = "instructions, each taken for a cycle, know of no stalls"
+        times = "times under an emulator say nothing about the board"
+        lines.append(counted if found.place.endswith("counted") else times)
     lines.append(f"times: {file}; edgeconv compile ... --tuned {file} chooses by them")
     return Group(*map(escape, lines))

@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Protocol
 
 from edgeconv import board as boards
-from edgeconv.board import Board
 from edgeconv.build import find_compiler, find_emulator
-from edgeconv.errors import UsageError
 from edgeconv.machine import own_rates
 from edgeconv.measured import Key, board_key, kernel_version
 from edgeconv.measured.times import ON_BOARD
 from edgeconv.tuning.candidates import Job
+from edgeconv.tuning.firmware import place_of
 from edgeconv.tuning.program import Timed, time_candidates
 
 
@@ -36,19 +35,18 @@ class Place(Protocol):
 class Here:
     """This machine, or what its programs of the board run on: an emulator, a board behind ssh.
 
-    Raises EdgeconvError: no compiler or emulator (exit status 3); firmware, which does not tell the
-    times of its layers (2).
+    Raises EdgeconvError: no compiler or emulator (exit status 3).
     """
 
     width = 1
 
     def __init__(self, board: str, ssh: str) -> None:
         self.board = boards.load(board, ssh=ssh) if ssh else own_rates.load(board)
-        _require_layers(self.board)
         find_emulator(self.board)
         self.compiler = find_compiler(self.board)
         run = self.board.run
-        place = ON_BOARD if run.on_board else Path(run.command[0]).name
+        counted = place_of(self.board) if self.board.bare_metal else ""
+        place = counted or (ON_BOARD if run.on_board else Path(run.command[0]).name)
         self.key = Key("", board_key(self.board), place, str(self.compiler), kernel_version())
 
     def measure(self, programs: Iterable[Sequence[Job]], runs: int) -> Iterator[list[Timed]]:
@@ -58,13 +56,3 @@ class Here:
 
     def close(self) -> None:
         """Nothing to let go of."""
-
-
-def _require_layers(board: Board) -> None:
-    if board.bare_metal:
-        raise UsageError(
-            "tune",
-            where=f"board {board.name}",
-            rule="firmware counts the cycles of whole inferences, not of layers",
-            hint="`bench` measures it",
-        )

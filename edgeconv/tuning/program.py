@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import shutil
 import statistics
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,13 +25,15 @@ from edgeconv.ir.choice import Choice
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.layout import ROW_MAJOR
 from edgeconv.measured import kernel_key
-from edgeconv.memory import plan
+from edgeconv.memory import fit
 from edgeconv.tuning.candidates import Candidate, Job
+from edgeconv.tuning.firmware import seconds_of_layers
 from edgeconv.verify.inputs import random
 
 _NAME = "tune"
 _WARM_UP = 1  # runs that are not counted
 _SECONDS = 120.0  # of one run of a program at most, beside what is predicted
+_EMULATED = 1000.0  # times as long as predicted, at most: an emulated microcontroller
 _LAYER = re.compile(r"^layer ([0-9]+) ([0-9.]+)$", re.MULTILINE)
 
 
@@ -71,8 +74,17 @@ def _timed(candidates: Sequence[Job], board: Board, compiler: Compiler, runs: in
     graph, named = graph_of(candidates)
     layers = tuple(lowered(node, graph, board.target) for node in graph.nodes)
     choice = Choice(graph, layers, board.target.name, board.target.align)
-    memory = plan(choice)
+    memory = fit(choice, board, None)
     positions = {layers[index].node.name: at for at, index in enumerate(memory.order)}
+    predicted = sum(candidate.predicted for candidate in candidates) * 10
+    if board.bare_metal:
+        with TemporaryDirectory(prefix="edgeconv-tune-") as folder:
+            limit = _SECONDS + _EMULATED * predicted
+            spent = seconds_of_layers(
+                choice, memory, board, compiler, Path(folder), _inputs(graph), limit
+            )
+            times = {number: [0.0, seconds] for number, seconds in spent}
+        return _medians(candidates, named, positions, times, 1)
     with TemporaryDirectory(prefix="edgeconv-tune-") as folder:
         project = Path(folder) / _NAME
         options = EmitOptions(_NAME, board.name, "", board.flags)
@@ -87,7 +99,6 @@ def _timed(candidates: Sequence[Job], board: Board, compiler: Compiler, runs: in
         )
         given = Path(folder) / "input.bin"
         given.write_bytes(_inputs(graph))
-        predicted = sum(candidate.predicted for candidate in candidates) * 10
         arguments: list[Argument] = ["--input", Given(given), "--output", "/dev/null"]
         done = run_binary(
             binary.path,
@@ -100,19 +111,19 @@ def _timed(candidates: Sequence[Job], board: Board, compiler: Compiler, runs: in
     if done.status:
         said = done.stderr.strip() or done.stdout.strip()
         raise EdgeconvError("the program failed", got=said.partition("\n")[0])
-    return _medians(candidates, named, positions, done.stdout, runs)
+    times = defaultdict(list)
+    for number, seconds in _LAYER.findall(done.stdout):
+        times[int(number)].append(float(seconds))
+    return _medians(candidates, named, positions, times, runs)
 
 
 def _medians(
     candidates: Sequence[Job],
     named: Mapping[str, str],
     positions: Mapping[str, int],
-    printed: str,
+    times: Mapping[int, Sequence[float]],
     runs: int,
 ) -> list[Timed]:
-    times: dict[int, list[float]] = {}
-    for number, seconds in _LAYER.findall(printed):
-        times.setdefault(int(number), []).append(float(seconds))
     found = []
     for candidate in candidates:
         spent = times.get(positions[named[candidate.kernel]], [])[_WARM_UP:]
