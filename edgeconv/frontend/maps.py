@@ -1,4 +1,4 @@
-"""ZipMap, which makes a map of every row of a tensor, as that tensor: a column is the value of a key.
+"""ZipMap, which makes a map of every row of a tensor, as that tensor: a column is a key's value.
 
 Converters of classifiers end networks with it unless they are told not to."""
 
