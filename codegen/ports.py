@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from edgeconv.codegen.c_names import c_float, c_list
+from edgeconv.codegen.c_names import c_comment, c_float, c_list
 from edgeconv.element_types import element_type
 from edgeconv.ir.graph import Tensor
 from edgeconv.ir.layout import ROW_MAJOR, Order
@@ -42,7 +42,7 @@ class Port:
         """What its dimensions and its integers mean, in words that follow the shape."""
         axes = f" {self.facts.axes}" if self.facts.axes else ""
         layout = "" if self.order == "row-major" else f", in memory as {self.tensor.layout}"
-        return axes + layout + (f", {self.formula}" if self.formula else "")
+        return axes + layout + self._counted + (f", {self.formula}" if self.formula else "")
 
     @property
     def order(self) -> str:
@@ -64,6 +64,15 @@ class Port:
         if layout.order is Order.CHANNELS_LAST:
             return [steps[0], 1, *steps[1:-1]]
         return steps[: len(shape)]
+
+    @property
+    def _counted(self) -> str:
+        """Which output says how much of it there is."""
+        counted = self.facts.counted
+        if counted is None:
+            return ""
+        said = f'as much as "{c_comment(counted.count)}" says, then zeros'
+        return f", of dimension {counted.axis} {said}"
 
     @property
     def formula(self) -> str:

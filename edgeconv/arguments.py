@@ -41,6 +41,14 @@ def shape(got: str) -> tuple[str, tuple[int, ...]]:
     return name, tuple(int(dim) for dim in dims.split("x"))
 
 
+def most(got: str) -> tuple[str, int]:
+    """``NAME=300``: a size from 1 on."""
+    name, size = pair(got)
+    if not (size.isascii() and size.isdigit() and int(size)):
+        raise _invalid(got, "a size is a whole number from 1 on")
+    return name, int(size)
+
+
 def shape_word(shape: Iterable[int]) -> str:
     """What `shape` reads behind the name."""
     return _NONE if tuple(shape) == NOTHING else "x".join(map(str, shape))

@@ -38,6 +38,7 @@ class CompileOptions:
     ``renames``: what the C API is to call inputs and outputs, by name (``codegen.port_names``).
     ``selftest``: the library has a function that compares an inference with its known outputs.
     ``tuned``: files of measured times, which replace predicted ones when kernels are chosen.
+    ``max_sizes``: the most that is kept of what nodes find at run time, by the names of results.
     ``threads``: cores that share the layers.  ``cut``: the part of the model that is meant.
     ``rounding``: how numbers are brought to a format, one of ROUNDINGS.
     ``requantise``: how results in integers are rounded, a row of `ARITHMETICS`: as the model says,
@@ -48,6 +49,7 @@ class CompileOptions:
     board: str
     name: str = ""
     input_shapes: Mapping[str, Shape] = field(default_factory=dict)
+    max_sizes: Mapping[str, int] = field(default_factory=dict)
     algorithms: Mapping[str, str] = field(default_factory=dict)
     storage: Mapping[str, str] = field(default_factory=dict)
     ram: int | None = None
@@ -114,6 +116,8 @@ class CompileOptions:
             yield from ("--rename", f"{old}={new}")
         for name, shape in sorted(self.input_shapes.items()):
             yield from ("--input-shape", f"{name}={shape_word(shape)}")
+        for name, most in sorted(self.max_sizes.items()):
+            yield from ("--max-size", f"{name}={most}")
         for layer, algorithm in sorted(self.algorithms.items()):
             yield from ("--algorithm", f"{layer}={algorithm}")
         for layer, form in sorted(self.storage.items()):

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from edgeconv import frontend, passes
+from edgeconv import passes
 from edgeconv.build import find_emulator
+from edgeconv.build.loading import graph_of
 from edgeconv.build.project import Project
 from edgeconv.calibration import samples as calibration_samples
 from edgeconv.calibration.engine import Engine
@@ -31,8 +32,7 @@ def try_on(project: Project, model: Path, path: Path, tell: Tell = nobody) -> tu
     cannot be built or fails (1).
     """
     find_emulator(project.board())  # before anything long
-    shapes = {port.name: port.shape for port in project.inputs}
-    graph = passes.optimise(frontend.load(model, input_shapes=shapes, cut_at=project.cut))
+    graph = passes.optimise(graph_of(project, model))
     samples = calibration_samples.load(path, graph)
     with Engine(graph, tell) as engine:
         baseline = Baseline(engine, samples, tell)

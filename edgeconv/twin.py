@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from edgeconv import choose, frontend, passes
+from edgeconv import choose, passes
 from edgeconv.algorithms.packing import rounded_weights
+from edgeconv.build.loading import graph_of
 from edgeconv.build.project import Project
 from edgeconv.build.weights_file import image_of
 from edgeconv.calibration.engine import Engine
@@ -56,8 +57,7 @@ class Twin(Closing):
     """
 
     def __init__(self, project: Project, model: Path, tell: Tell = nobody) -> None:
-        shapes = {port.name: port.shape for port in project.inputs}
-        graph = passes.optimise(frontend.load(model, input_shapes=shapes, cut_at=project.cut))
+        graph = passes.optimise(graph_of(project, model))
         layers = project.report["layers"]
         computing = {layer["name"]: _computes_in(layer) for layer in layers}
         rounding, self.rounded = _with_rounded_inputs(graph, computing)
@@ -107,8 +107,7 @@ def require_weights(project: Project, model: Path) -> None:
     One integer of many may make less difference than a sum's rounding, so that no run would tell.
     Raises EdgeconvError: another model, or filters or biases that are not its own.
     """
-    shapes = {port.name: port.shape for port in project.inputs}
-    loaded = frontend.load(model, input_shapes=shapes, cut_at=project.cut)
+    loaded = graph_of(project, model)
     graph = passes.optimise(replace(loaded, requantise=project.requantise))
     _check_exact(project, graph, _constants(project, graph))
 

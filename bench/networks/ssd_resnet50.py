@@ -73,6 +73,8 @@ def ssd_resnet50() -> Any:
                 nn.Conv2d(w, _CLASSES * n, 3, padding=1)
                 for w, n in zip(widths, counts, strict=True)
             )
+            for head in (*self.place, *self.score):
+                nn.init.normal_(head.weight, std=0.02)  # as of trained ones: numbers around 1
             self.register_buffer("boxes", torch.tensor(_boxes()))
 
         def forward(self, image: Any) -> Any:

@@ -37,6 +37,9 @@ def _detector(name: str, size: int, **options: Any) -> Built:
     from torchvision.models import detection  # noqa: PLC0415
 
     inner = getattr(detection, name)(weights=None, weights_backbone=None, **options)
+    for scores in (m.cls_logits for m in inner.modules() if hasattr(m, "cls_logits")):
+        nn.init.normal_(scores.weight, std=0.05)  # as they are made, none is above the threshold
+        nn.init.constant_(scores.bias, -1.0)
 
     class One(nn.Module):
         def __init__(self) -> None:

@@ -39,6 +39,8 @@ class Port:
 
     ``spacing``: the distance between neighbouring values of one that is quantised, else 0.
     ``layout``: the order of its elements in the program's memory and files.
+    ``counted``: the dimension that is counted at run time and the output that says how much of it
+    there is, if any.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Port:
     dtype: str = "float32"
     spacing: float = 0.0
     layout: Layout = ROW_MAJOR
+    counted: tuple[int, str] | None = None
 
     @property
     def elements(self) -> int:
@@ -133,6 +136,12 @@ class Project:
     def linker_script(self) -> str:
         """Of firmware; relative to the directory."""
         return f"{self.report['board']}.ld"
+
+    @property
+    def max_sizes(self) -> Mapping[str, int]:
+        """The most that is kept of what the model finds at run time, where the user stated it."""
+        found: Mapping[str, int] = self.report["model"].get("max_sizes", {})
+        return found
 
     @property
     def cut(self) -> Cut:
@@ -266,6 +275,7 @@ def _ports(entries: list[dict[str, Any]]) -> tuple[Port, ...]:
             entry["dtype"],
             entry.get("step") or 0.0,
             Layout.parse(entry.get("layout", str(ROW_MAJOR))),
+            (counted["axis"], counted["count"]) if (counted := entry.get("counted")) else None,
         )
         for entry in entries
     )

@@ -178,6 +178,15 @@ def _ports(report: Mapping[str, Any]) -> Iterator[Problem]:
             if port["name"] in seen:
                 yield Problem(f"{place}.name", _shown(port["name"]), "is there twice")
             seen.add(port["name"])
+    counts = {port["name"] for port in report["outputs"] if port["shape"] == [1]}
+    for number, port in enumerate(report["outputs"]):
+        counted = port.get("counted", {"axis": -1})
+        if counted["axis"] >= len(port["shape"]):
+            place = f"$.outputs[{number}].counted.axis"
+            yield Problem(place, str(counted["axis"]), f"is a dimension of {port['shape']}")
+        if "count" in counted and counted["count"] not in counts:
+            place = f"$.outputs[{number}].counted.count"
+            yield Problem(place, _shown(counted["count"]), "is an output of one number")
 
 
 def _sums(report: Mapping[str, Any]) -> Iterator[Problem]:

@@ -11,6 +11,7 @@ from edgeconv.arguments import (
     ROUNDINGS,
     decibels,
     fraction,
+    most,
     named,
     pair,
     shape,
@@ -57,6 +58,13 @@ def model_options() -> tuple[click.Parameter, ...]:
             Word(shape),
             "NAME=1x3x224x224",
             "shape of an input that the model leaves free",
+        ),
+        _by_name(
+            "--max-size max_sizes",
+            Word(most),
+            "NAME=N",
+            "the most that is kept of a value whose size is counted at run time, of what "
+            "NonZero, NonMaxSuppression, Compress or TopK find for instance",
         ),
         _by_name(
             "--algorithm algorithms",

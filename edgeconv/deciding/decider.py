@@ -67,7 +67,12 @@ class Decider(Closing):
         filtering = MinimalFiltering(options, tell, bare_metal=bare_metal)
         self.planner = Planner(options, self.board, filtering, measured)
         tell("reading the model")
-        graph = frontend.load(options.model, input_shapes=options.input_shapes, cut_at=options.cut)
+        graph = frontend.load(
+            options.model,
+            input_shapes=options.input_shapes,
+            cut_at=options.cut,
+            max_sizes=options.max_sizes,
+        )
         tell("simplifying the graph")
         graph = replace(graph, requantise=options.requantise)
         require_kernels(graph)

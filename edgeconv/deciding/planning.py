@@ -227,6 +227,7 @@ class Planner:
             rounding=options.rounding,
             requantise=options.requantise,
             cut=options.cut,
+            max_sizes=options.max_sizes,
             renames=options.renames,
             command=options.command(),
             input_layout=options.input_layout,

@@ -18,6 +18,7 @@ from onnx import helper
 
 from edgeconv import limits
 from edgeconv.frontend import inlining
+from edgeconv.frontend.counted import Counting
 from edgeconv.frontend.definitions import DEFINED_IN
 from edgeconv.frontend.problems import Problems
 from edgeconv.frontend.sequences import Sequences
@@ -63,6 +64,9 @@ class Walking(Protocol):
     @property
     def sequences(self) -> Sequences: ...
 
+    @property
+    def counting(self) -> Counting: ...
+
 
 class _RefusedError(Exception):
     """Why the node is not compiled."""
@@ -105,16 +109,16 @@ class ControlFlow:
             self._body(visit, branches[f"{which}_branch"], (), f"{prefix}/{which}")
             for which in ("then", "else")
         ]
-        pairs = [self._alike(pair) for pair in zip(*both, strict=True)]
         scalar = self._scalar(visit, name)
-        held = self._walk.sequences.elements
-        for pair, parts, output in zip(
-            zip(*both, strict=True), pairs, visit.node.output, strict=True
-        ):
+        held, counting = self._walk.sequences.elements, self._walk.counting
+        for pair, output in zip(zip(*both, strict=True), visit.node.output, strict=True):
+            if not output or counting.chosen(visit, scalar, pair, output):
+                continue
+            parts = self._alike(pair)
             if pair[0] in held:
                 chosen = (self._made(visit, "Where", scalar, *part) for part in parts)
                 held[output] = tuple(chosen)
-            elif output:
+            else:
                 self._nodes(visit, [("Where", (scalar, *parts[0]), output, {})])
 
     def _alike(self, pair: Sequence[str]) -> list[tuple[str, ...]]:

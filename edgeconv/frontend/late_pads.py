@@ -8,7 +8,7 @@ reach.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -71,7 +71,7 @@ class LatePads:
         self._padded: dict[str, _Padded] = {}
         self._visits: dict[str, Visit] = {}
 
-    def names(self) -> Collection[str]:
+    def names(self) -> Set[str]:
         """Of the results, which no tensors are made of."""
         return self._padded.keys()
 

@@ -31,10 +31,15 @@ from edgeconv.ir.layout import Shape
 
 _OLDEST_OPSET = 7  # the first with today's broadcasting
 _NO_SHAPES: Mapping[str, Shape] = MappingProxyType({})
+_NO_SIZES: Mapping[str, int] = MappingProxyType({})
 
 
 def load(
-    path: str | Path, *, input_shapes: Mapping[str, Shape] = _NO_SHAPES, cut_at: Cut = WHOLE
+    path: str | Path,
+    *,
+    input_shapes: Mapping[str, Shape] = _NO_SHAPES,
+    cut_at: Cut = WHOLE,
+    max_sizes: Mapping[str, int] = _NO_SIZES,
 ) -> Graph:
     """The network in ``path`` in canonical operators, with static shapes.
 
@@ -43,7 +48,8 @@ def load(
     evaluated.  Tensors keep their ONNX names, node names are unique, ``Node.origin`` names the
     model's own nodes.  Weights are read-only views of the mapped file wherever their form allows:
     the file must not change while the graph is in use.  ``cut_at``: where the model begins
-    and ends.
+    and ends.  ``max_sizes``: the most that is kept of what a node finds at run time, by the name of
+    its result.
 
     Raises EdgeconvError: status 2 for a path, a shape or a part that does not fit, 1 for a file
     that is no valid model and for a model that cannot be compiled, with every reason in
@@ -67,9 +73,13 @@ def load(
     missing = [name for name in named if name not in value_names(graph)]
     if missing:
         raise _invalid(path, f"output {missing[0]!r}", "no node writes it")
+    walk.counting.max_sizes = dict(max_sizes)
     walk.run(graph.node, Scope(opsets), named)
+    walk.counting.check_limits()
     walk.late_pads.refuse(named)
+    counted = walk.finish_counted(named, Scope(opsets))
     outputs = _tensors(path, walk, named, opsets)
+    outputs += dict.fromkeys(each.count for each in counted)
     for name in outputs:
         constant = walk.constant(name)
         if constant is not None and not is_element_type(constant.dtype.name):
@@ -78,7 +88,8 @@ def load(
             walk.problems.sums(name)
     walk.problems.check(path, lambda: _where_to_cut(walk, inputs, named))
     notes = [*said, *notes, *walk.dequantised.notes]
-    return _finished(path, walk, inputs, outputs, notes, digest)
+    finished = _finished(path, walk, inputs, outputs, notes, digest)
+    return replace(finished, counted=tuple(counted))
 
 
 def _begun(

@@ -172,10 +172,6 @@ def _sampling(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> 
     written.node("GridSample", inputs, y, mode=mode, padding_mode=padding, align_corners=corners)
 
 
-def _suppression(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> None:
-    written.node("NonMaxSuppression", inputs, y, center_point_box=int(node.attrs["centred"]))
-
-
 def _roi_align(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> None:
     *_, rows, columns = written.graph[node.output].shape
     written.node(
@@ -300,7 +296,6 @@ SAVED_ELEMENTS: Mapping[str, Save] = MappingProxyType(
         "First": _first,
         "Fold": _fold,
         "GridSample": _sampling,
-        "NonMaxSuppression": _suppression,
         "Col2Im": _col2im,
         "Deformed": _deformed,
         "Det": lambda written, node, inputs, y: written.node("Det", inputs, y),

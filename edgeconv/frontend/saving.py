@@ -19,6 +19,7 @@ from onnx import helper, numpy_helper
 from edgeconv.array_types import array_type
 from edgeconv.encoding import FLOAT32, INT4, INT8, Encoding
 from edgeconv.frontend.saved_activations import activation, table
+from edgeconv.frontend.saved_counted import SAVED_COUNTED
 from edgeconv.frontend.saved_elements import SAVED_ELEMENTS, opset_of
 from edgeconv.frontend.saved_nodes import SAVED, Save, Written
 from edgeconv.frontend.saved_recurrent import recurrent
@@ -30,7 +31,14 @@ from edgeconv.ir.grids import rounded_to
 
 OPSET = 20  # with Gelu; QuantizeLinear of int8 is as it was in 13
 WRITERS: Mapping[str, Save] = MappingProxyType(
-    {**SAVED, **SAVED_ELEMENTS, "Recurrent": recurrent, "Table": table, "Trees": trees}
+    {
+        **SAVED,
+        **SAVED_ELEMENTS,
+        **SAVED_COUNTED,
+        "Recurrent": recurrent,
+        "Table": table,
+        "Trees": trees,
+    }
 )
 _MOST = 2**31 - 1  # of an int32 bias
 

@@ -20,6 +20,7 @@ from edgeconv.frontend import (
     signature,
 )
 from edgeconv.frontend.control_flow import ControlFlow
+from edgeconv.frontend.counted import Counting
 from edgeconv.frontend.definitions import DEFINED_BESIDE, DEFINED_IN, Definitions, row_of
 from edgeconv.frontend.inference import inferable
 from edgeconv.frontend.late_pads import UNKNOWN_SHAPE, LatePads
@@ -33,7 +34,8 @@ from edgeconv.frontend.values import Values, static_shape
 from edgeconv.frontend.visit import INVALID, Scope, Visit, body_of
 from edgeconv.frontend.weights import Weights
 from edgeconv.frontend.widening import Widening
-from edgeconv.ir.graph import Node
+from edgeconv.ir.graph import CountedOutput, Node
+from edgeconv.ir.layout import Shape
 from edgeconv.names import untaken
 from edgeconv.ops import importers, typed_importers
 from edgeconv.ops.base import Importer
@@ -60,6 +62,7 @@ class Walk(Values):
         self._weights = weights
         self.sequences = Sequences(self)
         self.late_pads = LatePads(self)
+        self.counting = Counting(self)
         self._control_flow = ControlFlow(self, weights)
         self._stated = dict(stated)
         self._functions = {function_key(f): f for f in functions}
@@ -76,7 +79,7 @@ class Walk(Values):
         """Import those of ``nodes`` that ``outputs`` depend on."""
         self._written = limits.held("model-nodes", self._written + len(nodes), "the model")
         known = {*self.tensors, *self._types, *self._unknown}
-        known.update(self.sequences.names(), self.late_pads.names())
+        known.update(self._without_tensors())
         nodes = ordered(nodes, known)
         self._stated = before(nodes, self._stated, lambda name: self._shape(name) == ())
         live = live_values(nodes, outputs)
@@ -90,6 +93,13 @@ class Walk(Values):
                 if not scope.origin:
                     self.own.append(visit)
                 self._take(visit)
+
+    def finish_counted(self, outputs: Sequence[str], scope: Scope) -> list[CountedOutput]:
+        """Write those of ``outputs`` that are counted, and the counts."""
+        if self.problems:
+            return []
+        node = onnx.NodeProto(name=self._unique("counted"), op_type="Identity")
+        return self.counting.finish(Visit(node, node.name, scope, outputs, None), outputs)
 
     def _unique(self, hint: str) -> str:
         name = untaken(hint, self._names)
@@ -114,6 +124,7 @@ class Walk(Values):
             self._control_flow.take,
             self.sequences.take,
             self.late_pads.take,
+            self.counting.take,
             self._fold,
             self._define,
             self._import,
@@ -123,9 +134,14 @@ class Walk(Values):
             why = "not supported" if visit.schema else "unknown to ONNX in this opset"
             self.refuse(visit, visit.said() or why)
         for name in visit.node.output:
-            held = name in self.sequences.names() or name in self.late_pads.names()
-            if name in visit.live and not held and not self._is_known(name):
+            known = name in self._without_tensors() or self._is_known(name)
+            if name in visit.live and not known:
                 self.refuse(visit, f"nothing in its definition writes its output {name}")
+
+    def _without_tensors(self) -> Collection[str]:
+        """Values that no tensor has the name of."""
+        late = self.late_pads.names() | self.counting.names()
+        return self.sequences.names() | late if late else self.sequences.names()
 
     def _check(self, visit: Visit) -> None:
         """EdgeconvError when the node breaks its operator's signature."""
@@ -143,7 +159,7 @@ class Walk(Values):
 
     def _skip(self, visit: Visit) -> None:
         kinds: Mapping[str, onnx.TypeProto] = {}
-        open_ = self._unknown.union(self.late_pads.names())
+        open_ = self._unknown.union(self._without_tensors())
         if visit.schema and not open_.intersection(reads(visit.node)):
             try:
                 kinds = self._infer(visit, visit.schema)
@@ -158,6 +174,11 @@ class Walk(Values):
     def stated(self, name: str) -> onnx.TypeProto | None:
         """The type that the model itself states of a value."""
         return self._stated.get(name)
+
+    def stated_shape(self, name: str) -> Shape | None:
+        """The same of its shape, where that is static."""
+        kind = self._stated.get(name)
+        return static_shape(kind) if kind is not None else None
 
     def _kind_of(self, name: str) -> onnx.TypeProto:
         """The type of a value that may be a sequence."""

@@ -134,6 +134,16 @@ def origins(*nodes: Node) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
+class CountedOutput:
+    """Of the output ``name`` the dimension ``axis`` is counted at run time: as many as the output
+    ``count`` says mean something, zeros are behind them."""
+
+    name: str
+    axis: int
+    count: str
+
+
+@dataclass(frozen=True, slots=True)
 class Graph:
     """A network: nodes in a valid execution order over named tensors.
 
@@ -149,6 +159,7 @@ class Graph:
     sha256: str = ""  # of the model file
     notes: tuple[str, ...] = ()  # said once to the user: dimensions assumed, NaN weights, ...
     requantise: str = EXACT  # how results in integers are rounded: a row of `ARITHMETICS`
+    counted: tuple[CountedOutput, ...] = ()
 
     def __getitem__(self, name: str) -> Tensor:
         return self.tensors[name]

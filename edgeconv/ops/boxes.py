@@ -1,6 +1,7 @@
 """NonMaxSuppression: of boxes that overlap those with the best scores.
 
-The model states how many rows there are; those behind what is found are zeros.
+There is room for as many rows as the model states, or as there may be; those behind what is found
+are zeros.  ``counted``: the result is one vector of these rows and, last, how many were found.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from collections.abc import Sequence
 
 from edgeconv.ir.choice import Layer, Param
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.lowering.calls import kernel_layer
+from edgeconv.lowering.calls import FLOAT_BYTES, kernel_layer
 from edgeconv.lowering.options import Stored
 from edgeconv.lowering.work import Call
 from edgeconv.ops.base import ImportContext, Operator, Source
@@ -17,7 +18,9 @@ from edgeconv.ops.importing import flag, make_node, optional_input
 from edgeconv.targets import Target
 
 _POINTERS = ("boxes", "scores", "most", "limit", "least")
-_SLOTS = 40  # of a pair of boxes, by counting in the kernel
+_FILLED = "filled"  # how many boxes there are
+_NUMBERS = 5  # of a box that is kept: corners and area
+_SLOTS = 3  # of a pair of boxes, by counting in the kernel, 16 at once
 
 
 def _import(source: Source, ctx: ImportContext) -> Sequence[Node]:
@@ -38,15 +41,18 @@ def _import(source: Source, ctx: ImportContext) -> Sequence[Node]:
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
     """Each class by itself; the best that is left is taken until there are enough."""
     batches, classes, count = graph[node.inputs[1]].shape
-    call, rows = Call(node, graph, target), graph[node.output].shape[0]
-    given = {pointer: name for pointer, name in zip(_POINTERS, node.inputs, strict=True) if name}
+    call, counted = Call(node, graph, target), bool(node.attrs.get("counted", False))
+    rows = graph[node.output].size // 3
+    pointers = (*_POINTERS, _FILLED)
+    given = {pointer: name for pointer, name in zip(pointers, node.inputs, strict=False) if name}
     params: dict[str, Param] = {
         "batches": batches,
         "classes": classes,
         "count": count,
         "rows": rows,
         "centred": int(node.attrs["centred"]),
-        **{f"has_{pointer}": pointer in given for pointer in _POINTERS[2:]},
+        "counted": counted,
+        **{f"has_{pointer}": pointer in given for pointer in pointers[2:]},
     }
     return kernel_layer(
         call,
@@ -56,6 +62,7 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
         params=params,
         headers=("ec_boxes.h",),
         work=call.streams(float(_SLOTS * rows * (rows + count))),
+        workspace_bytes=(count + _NUMBERS * rows) * FLOAT_BYTES,
         epilogue=False,
     )
 

@@ -36,8 +36,9 @@ Report = dict[str, Any]
 class Facts:
     """What the decisions do not say: how the program is called, and of which file it is.
     ``rounding``: of what it stores in fewer bits.  ``requantise``: of results in integers.
-    ``cut``: which part of that file.  ``renames``: of inputs and outputs in C.  ``command``: the
-    one that says the same from any directory.  ``input_layout``: as it was asked for."""
+    ``cut``: which part of that file.  ``max_sizes``: of what it finds at run time.  ``renames``: of
+    inputs and outputs in C.  ``command``: the one that says the same from any directory.
+    ``input_layout``: as it was asked for."""
 
     name: str
     model_file: str
@@ -45,6 +46,7 @@ class Facts:
     rounding: str = "nearest"
     requantise: str = EXACT
     cut: Cut = WHOLE
+    max_sizes: Mapping[str, int] = field(default_factory=dict)
     renames: Mapping[str, str] = field(default_factory=dict)
     command: str = ""
     input_layout: str = MODEL_LAYOUT
@@ -79,6 +81,7 @@ def build_report(
             "macs": sum(layer["macs"] for layer in layers),
             "quantised": bool(spacings),
             **({"cut": facts.cut.to_json()} if facts.cut else {}),
+            **({"max_sizes": dict(facts.max_sizes)} if facts.max_sizes else {}),
         },
         "program": {
             "name": facts.name,
@@ -280,7 +283,7 @@ def _first_activation(layer: Layer, graph: Graph) -> Tensor:
 
 
 def _port(tensor: Tensor, facts: PortFacts) -> Report:
-    scaling = facts.scaling
+    scaling, counted = facts.scaling, facts.counted
     return {
         "name": tensor.name,
         "shape": list(tensor.shape),
@@ -290,6 +293,7 @@ def _port(tensor: Tensor, facts: PortFacts) -> Report:
         **({"step": facts.spacing} if facts.spacing else {}),
         **({"scale": list(scaling.scale), "zero_point": list(scaling.zero)} if scaling else {}),
         **({"scale_axis": scaling.axis} if scaling and not scaling.is_per_tensor else {}),
+        **({"counted": {"axis": counted.axis, "count": counted.count}} if counted else {}),
     }
 
 

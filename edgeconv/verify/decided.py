@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from edgeconv.build.loading import graph_of
 from edgeconv.build.project import Project
-from edgeconv.frontend import load
 from edgeconv.ir.decisions import Decisions, decisions
 from edgeconv.verify.compare import Difference
 from edgeconv.verify.layers import Steps, compare_layers
@@ -18,8 +18,7 @@ from edgeconv.verify.layers import Steps, compare_layers
 
 def decisions_of(project: Project, model: Path) -> Decisions:
     """Those of the network that ``project`` was compiled from.  Raises EdgeconvError as `load`."""
-    shapes = {port.name: port.shape for port in project.inputs}
-    return decisions(load(model, input_shapes=shapes, cut_at=project.cut))
+    return decisions(graph_of(project, model))
 
 
 def explains(found: Decisions, outputs: Sequence[Difference], tolerance: float) -> bool:

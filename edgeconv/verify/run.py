@@ -19,15 +19,17 @@ from edgeconv.board import RunKind
 from edgeconv.build import Given, Made, find_emulator, run_binary
 from edgeconv.build.compile import Binary
 from edgeconv.build.firmware import RESET, worst_stack
+from edgeconv.build.loading import graph_of
 from edgeconv.build.places import Argument
 from edgeconv.build.project import Project
 from edgeconv.errors import EdgeconvError
-from edgeconv.frontend import Cut, load, reference_beside, reference_outputs
+from edgeconv.frontend import Cut, reference_beside, reference_outputs
 from edgeconv.ir.candidate import EXACTLY
 from edgeconv.ir.decisions import Decisions
 from edgeconv.progress import Tell, nobody
 from edgeconv.verify import layers as by_layer
 from edgeconv.verify.compare import Difference, assumed_spacing, compare
+from edgeconv.verify.counted import alike, as_found, filled, uncounted
 from edgeconv.verify.decided import in_front_of
 from edgeconv.verify.exact import expected
 from edgeconv.verify.exact.value import Value
@@ -135,11 +137,13 @@ def verify(
     wanted = tuple(port.name for port in project.outputs)
     inner = by_layer.tensors_of(project.report["layers"]) if layers or by_piece else ()
     reference = reference_outputs(model, feeds, (*wanted, *inner), cut_at=project.cut)
-    _require_outputs(wanted, reference.values)
+    results_of_model = filled(reference.values, project.outputs)
+    reference = replace(reference, values=uncounted(reference.values, project.outputs))
+    _require_outputs(wanted, results_of_model)
     given = tensor_bytes(feeds, project.inputs)
     if twin:
         tell("running the same network with rounded weights in float32")
-    expected = twin.outputs(feeds) if twin else reference.values
+    expected = twin.outputs(feeds) if twin else results_of_model
     files = {
         project.input_file: given,
         project.expected_file: tensor_bytes(expected, project.outputs),
@@ -148,7 +152,7 @@ def verify(
     way = how(binary)
     tell(f"running {way if binary.board.run.on_board else f'under {way}'}")
     got, printed = run_program(project, binary, layers=traced)
-    spacings = _spacings(project, reference.values)
+    spacings = _spacings(project, results_of_model)
     assumed = {port.name for port in project.outputs if spacings[port.name] and not port.spacing}
     trace = project.build_directory / "layers.bin"
     rounded = _rounded(project, trace, twin, feeds, got, expected, spacings) if twin else []
@@ -162,7 +166,7 @@ def verify(
         pieces = compare_pieces(
             report["layers"],
             trace,
-            got,
+            as_found(got, project.outputs),
             reference.values,
             beside,
             exactly,
@@ -188,7 +192,7 @@ def verify(
     return Verification(
         tuple(
             replace(
-                compare(name, got[name], reference.values[name], spacings[name]),
+                compare(name, got[name], results_of_model[name], spacings[name]),
                 assumed=name in assumed,
             )
             for name in got
@@ -209,7 +213,8 @@ def verify(
 def _beside(
     model: Path, cut_at: Cut, feeds: Outputs, results: Outputs, shift: float
 ) -> Mapping[str, Any]:
-    return reference_beside(model, feeds, results, cut_at=cut_at, shift=shift)
+    own = reference_beside(model, feeds, results, cut_at=cut_at, shift=shift)
+    return {name: alike(value, results[name]) for name, value in own.items()}
 
 
 def _exactly(
@@ -218,8 +223,7 @@ def _exactly(
     """In exact arithmetic, where some layer computes so."""
     if not any(layer.get("compute") in EXACTLY for layer in project.report["layers"]):
         return {}
-    shapes = {port.name: port.shape for port in project.inputs}
-    graph = load(model, input_shapes=shapes, cut_at=project.cut)
+    graph = graph_of(project, model)
     return expected(replace(graph, requantise=project.requantise), {**feeds, **results})
 
 

@@ -22,7 +22,7 @@ make = helper.make_node
 
 
 def detector() -> onnx.ModelProto:
-    """Two heads, and a NonMaxSuppression that does not say how much it finds.
+    """Two heads, and a suppression that is somebody's own.
 
     ``image`` -> ``picked``.
     """
@@ -42,10 +42,12 @@ def detector() -> onnx.ModelProto:
         make("Conv", ["features", "to_scores"], ["s"], name="score_head"),
         make("Reshape", ["b", "rows"], ["boxes"], name="box_rows"),
         make("Reshape", ["s", "columns"], ["scores"], name="score_columns"),
-        make("NonMaxSuppression", ["boxes", "scores", "most"], ["indices"], name="nms"),
+        make("Suppress", ["boxes", "scores", "most"], ["indices"], "nms", domain="com.example"),
         make("Cast", ["indices"], ["picked"], name="cast", to=TensorProto.FLOAT),
     ]
-    return onnx_models.model(nodes, {"image": ("N", 3, 9, 9)}, {"picked": None}, constants)
+    model = onnx_models.model(nodes, {"image": ("N", 3, 9, 9)}, {"picked": None}, constants)
+    model.opset_import.append(helper.make_opsetid("com.example", 1))
+    return model
 
 
 @pytest.fixture

@@ -1,0 +1,261 @@
+"""Operators that compute every element of a counted dimension by itself: on a tensor as large as it
+may get they are what they were."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from edgeconv.frontend.counted.node import Counted, RefusedError, Work
+from edgeconv.frontend.counted.sizes import Dim, Dims, Size, highest, lowest, most
+
+Rule = Callable[[Work], list[Counted]]
+
+_ELEMENT_WISE = (
+    *("Abs", "Acos", "Acosh", "Add", "And", "Asin", "Asinh", "Atan", "Atanh", "BitShift"),
+    *("BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "Cast", "CastLike", "Ceil", "Celu"),
+    *("Clip", "Cos", "Cosh", "Div", "Dropout", "Elu", "Equal", "Erf", "Exp", "Floor", "Gelu"),
+    *("Greater", "GreaterOrEqual", "HardSigmoid", "HardSwish", "Identity", "IsInf", "IsNaN"),
+    *("LeakyRelu", "Less", "LessOrEqual", "Log", "Max", "Mean", "Min", "Mish", "Mod", "Mul", "Neg"),
+    *("Not", "Or", "PRelu", "Pow", "Reciprocal", "Relu", "Round", "Selu", "Sigmoid", "Sign", "Sin"),
+    *("Sinh", "Softplus", "Softsign", "Sqrt", "Sub", "Sum", "Swish", "Tan", "Tanh"),
+    *("ThresholdedRelu", "Where", "Xor"),
+)
+# Operators on images or rows, whose first dimension is that of a batch.
+_BATCHES = (
+    *("AveragePool", "BatchNormalization", "Conv", "ConvTranspose", "DepthToSpace", "Gemm"),
+    *("GlobalAveragePool", "GlobalMaxPool", "GroupNormalization", "InstanceNormalization", "LRN"),
+    *("MaxPool", "SpaceToDepth", "Resize"),
+)
+
+
+def together(work: Work, dims: list[Dims]) -> Dims:
+    """The dimensions that tensors have in common, counted from the last one."""
+    rank = max(map(len, dims))
+    wide = [(1,) * (rank - len(each)) + each for each in dims]
+    return tuple(_common(work, each) for each in zip(*wide, strict=True))
+
+
+def _common(work: Work, dims: tuple[Dim, ...]) -> Dim:
+    counted = [dim for dim in dims if isinstance(dim, Size)]
+    fixed = {dim for dim in dims if isinstance(dim, int)} - {1}
+    if counted and fixed:
+        raise RefusedError(f"a size that is counted at run time meets {min(fixed)}")
+    # Sizes that differ by what is known of them are equal at run time, as the operator asks for.
+    return min(counted, key=most) if counted else max(fixed, default=1) if 0 not in fixed else 0
+
+
+def _element_wise(work: Work) -> list[Counted]:
+    """Inputs of sizes whose maxima differ are cut to the smallest first."""
+    names = [name for name in work.inputs if name]
+    dims = together(work, [work.dims(name) for name in names])
+    for at, name in enumerate(work.node.input):
+        if name and work.is_counted(name):
+            plain, own = work.plain(name), work.dims(name)
+            for axis, dim in enumerate(own):
+                wanted = most(dims[len(dims) - len(own) + axis])
+                if isinstance(dim, Size) and dim.most > wanted:
+                    plain = work.cut(plain, axis, 0, wanted)
+            work.replace(at, plain)
+    return [Counted(work.add_own()[0], dims)]
+
+
+def _batches(work: Work) -> list[Counted]:
+    x, *others = work.inputs
+    _first_only(work, x)
+    if any(name and work.is_counted(name) for name in others):
+        raise RefusedError("the size of its second operand is counted at run time")
+    name, *_ = work.add_own()
+    return [Counted(name, (work.dims(x)[0], *work.dims(name)[1:]))]
+
+
+def _first_only(work: Work, name: str) -> None:
+    if not work.is_counted(name) or not isinstance(work.dims(name)[0], Size):
+        raise RefusedError("what is counted at run time is not its first dimension")
+
+
+def _along(work: Work, axis: int) -> None:
+    """Refuse what mixes the elements of the dimension that is counted."""
+    dims = work.dims(work.inputs[0])
+    if isinstance(dims[axis % len(dims)], Size):
+        raise RefusedError("it reads along a dimension whose size is counted at run time")
+
+
+def _softmax(work: Work) -> list[Counted]:
+    dims = work.dims(work.inputs[0])
+    newest = 13  # before, all dimensions from the axis on
+    old = work.visit.scope.opsets.get("", newest) < newest
+    first = int(work.attrs.get("axis", 1 if old else -1)) % len(dims)
+    for axis in range(first, len(dims)) if old else [first]:
+        _along(work, axis)
+    return [Counted(work.add_own()[0], dims)]
+
+
+def _layer_normalization(work: Work) -> list[Counted]:
+    dims = work.dims(work.inputs[0])
+    for axis in range(int(work.attrs.get("axis", -1)) % len(dims), len(dims)):
+        _along(work, axis)
+    return [Counted(work.add_own()[0], dims)]
+
+
+def _cumulative(work: Work) -> list[Counted]:
+    dims = work.dims(work.inputs[0])
+    axis = int(work.needed(1, "axes").reshape(-1)[0])
+    if work.attrs.get("reverse", 0):
+        _along(work, axis)
+    return [Counted(work.add_own()[0], dims)]
+
+
+def _transpose(work: Work) -> list[Counted]:
+    dims = work.dims(work.inputs[0])
+    perm = work.attrs.get("perm", range(len(dims))[::-1])
+    return [Counted(work.add_own()[0], tuple(dims[axis] for axis in perm))]
+
+
+def _axes(work: Work) -> list[int] | None:
+    if "axes" in work.attrs:
+        return [int(axis) for axis in work.attrs["axes"]]
+    if not work.given(1):
+        return None
+    return [int(axis) for axis in work.needed(1, "axes").reshape(-1)]
+
+
+def _unsqueeze(work: Work) -> list[Counted]:
+    dims, axes = work.dims(work.inputs[0]), _axes(work) or []
+    rank = len(dims) + len(axes)
+    ones, left = {axis % rank for axis in axes}, iter(dims)
+    made = tuple(1 if axis in ones else next(left) for axis in range(rank))
+    return [Counted(work.add_own()[0], made)]
+
+
+def _squeeze(work: Work) -> list[Counted]:
+    dims, axes = work.dims(work.inputs[0]), _axes(work)
+    if axes is None:
+        gone = {axis for axis, dim in enumerate(dims) if dim == 1}
+    else:
+        gone = {axis % len(dims) for axis in axes}
+    if any(isinstance(dims[axis], Size) for axis in gone):
+        raise RefusedError("it takes a dimension away whose size is counted at run time")
+    name = work.add("Squeeze", work.plain(work.inputs[0]), work.constant(sorted(gone)))
+    return [Counted(name, tuple(dim for axis, dim in enumerate(dims) if axis not in gone))]
+
+
+def _split(work: Work) -> list[Counted]:
+    dims = work.dims(work.inputs[0])
+    axis = int(work.attrs.get("axis", 0)) % len(dims)
+    _along(work, axis)
+    if work.given(1):
+        work.needed(1, "sizes")
+    names = work.add_own(len(work.node.output))
+    found = []
+    for name in names:
+        size = work.dims(name)[axis] if name else 1
+        found.append(Counted(name, (*dims[:axis], size, *dims[axis + 1 :])))
+    return found
+
+
+def _matmul(work: Work) -> list[Counted]:
+    """Rows of the first operand, or whole matrices."""
+    a, b = (work.dims(name) for name in work.inputs)
+    if isinstance(a[-1], Size) or (len(b) > 1 and isinstance(b[-2], Size)) or len(a) < 2:
+        raise RefusedError("it sums over a dimension whose size is counted at run time")
+    if len(b) < 2:
+        return [Counted(work.add_own()[0], a[:-1])]
+    outer = together(work, [a[:-2], b[:-2]])
+    return [Counted(work.add_own()[0], (*outer, a[-2], b[-1]))]
+
+
+def _regions(work: Work) -> list[Counted]:
+    """RoiAlign: of every region by itself."""
+    image, regions, batch = work.inputs
+    if work.is_counted(image):
+        raise RefusedError("the size of its image is counted at run time")
+    dims = together(work, [work.dims(regions)[:1], work.dims(batch)])
+    largest_ = most(dims[0])
+    for at, name in ((1, regions), (2, batch)):
+        if work.is_counted(name) and most(work.dims(name)[0]) > largest_:
+            work.replace(at, work.cut(work.plain(name), 0, 0, largest_))
+    name, *_ = work.add_own()
+    return [Counted(name, (*dims, *work.dims(name)[1:]))]
+
+
+def _reduce(op_type: str) -> Rule:
+    def rule(work: Work) -> list[Counted]:
+        name, given = work.inputs[0], _axes(work)
+        dims = work.dims(name)
+        axes = range(len(dims)) if given is None or not given else [a % len(dims) for a in given]
+        keep = bool(work.attrs.get("keepdims", 1))
+        if given == [] and work.attrs.get("noop_with_empty_axes", 0):
+            axes = []
+        at = {axis for axis in axes if isinstance(dims[axis], Size)}
+        if at:
+            work.replace(0, work.masked(name, _neutral(op_type, work.dtype(work.plain(name)))))
+        result, *_ = work.add_own()
+        if at and op_type == "ReduceMean":
+            result = _by_count(work, result, dims, set(axes))
+        left = (
+            1 if axis in axes else dim for axis, dim in enumerate(dims) if keep or axis not in axes
+        )
+        return [Counted(result, tuple(left))]
+
+    return rule
+
+
+def _by_count(work: Work, mean: str, dims: Dims, axes: set[int]) -> str:
+    """The mean over as many as there are, of that over as many as there may be."""
+    if work.dtype(mean).kind != "f":
+        raise RefusedError("the mean of integers, of which the number is counted at run time")
+    dtype = work.dtype(mean)
+    (at,) = (axis for axis in axes if isinstance(dims[axis], Size))
+    number = work.add("CastLike", work.number(dims[at]), mean)
+    shape = work.constant(np.ones(len(work.dims(mean)), np.int64))
+    number = work.add("Reshape", number, shape)
+    total = work.add("Mul", mean, work.constant(most(dims[at]), dtype))
+    return work.add("Div", total, number)
+
+
+def _neutral(op_type: str, dtype: np.dtype[Any]) -> int | float | bool:
+    """What changes nothing in a reduction."""
+    if op_type in ("ReduceMax", "ReduceMin"):
+        if dtype == np.bool_:
+            return op_type == "ReduceMin"
+        return lowest(dtype) if op_type == "ReduceMax" else highest(dtype)
+    return int(op_type == "ReduceProd")
+
+
+def _arg(op_type: str) -> Rule:
+    def rule(work: Work) -> list[Counted]:
+        name = work.inputs[0]
+        dims = work.dims(name)
+        axis = int(work.attrs.get("axis", 0)) % len(dims)
+        if isinstance(dims[axis], Size):
+            reduction = "ReduceMax" if op_type == "ArgMax" else "ReduceMin"
+            work.replace(0, work.masked(name, _neutral(reduction, work.dtype(work.plain(name)))))
+        keep = (1,) if work.attrs.get("keepdims", 1) else ()
+        return [Counted(work.add_own()[0], (*dims[:axis], *keep, *dims[axis + 1 :]))]
+
+    return rule
+
+
+_REDUCTIONS = ("ReduceL1", "ReduceL2", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd")
+
+CARRIED: Mapping[str, Rule] = MappingProxyType(
+    {
+        **dict.fromkeys(_ELEMENT_WISE, _element_wise),
+        **dict.fromkeys(_BATCHES, _batches),
+        **{name: _reduce(name) for name in (*_REDUCTIONS, "ReduceSum", "ReduceSumSquare")},
+        **{name: _arg(name) for name in ("ArgMax", "ArgMin")},
+        **dict.fromkeys(("CumSum", "CumProd"), _cumulative),
+        **dict.fromkeys(("Softmax", "LogSoftmax"), _softmax),
+        **dict.fromkeys(("LayerNormalization", "RMSNormalization"), _layer_normalization),
+        "MatMul": _matmul,
+        "RoiAlign": _regions,
+        "Split": _split,
+        "Squeeze": _squeeze,
+        "Transpose": _transpose,
+        "Unsqueeze": _unsqueeze,
+    }
+)

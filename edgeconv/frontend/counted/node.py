@@ -1,0 +1,296 @@
+"""A node of a model that reads tensors whose size is counted, and what is written in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+
+from edgeconv.frontend.counted.sizes import (
+    Count,
+    Dim,
+    Dims,
+    Size,
+    Sizes,
+    largest,
+    most,
+    of_count,
+    sizes_of,
+)
+from edgeconv.frontend.definitions import DEFINED_IN
+from edgeconv.frontend.problems import Problems
+from edgeconv.frontend.values import static_shape
+from edgeconv.frontend.visit import Visit
+from edgeconv.frontend.weights import Values
+from edgeconv.ir.graph import Node, Tensor
+from edgeconv.ir.layout import Shape
+
+
+class Walking(Protocol):
+    """What is asked of the walk (`walk.Walk`)."""
+
+    tensors: dict[str, Tensor]
+    nodes: list[Node]
+
+    def constant(self, name: str) -> Values | None: ...
+
+    def type_of(self, name: str) -> onnx.TypeProto | None: ...
+
+    def stated_shape(self, name: str) -> Shape | None: ...
+
+    def declare(self, name: str, kind: onnx.TypeProto, *, report: bool = True) -> bool: ...
+
+    def define(self, name: str, value: Values) -> None: ...
+
+    def add_constant(self, hint: str, value: Values) -> str: ...
+
+    def fresh(self, hint: str) -> str: ...
+
+    def refuse(self, visit: Visit, reason: str) -> None: ...
+
+    def run_inside(
+        self,
+        visit: Visit,
+        nodes: Sequence[onnx.NodeProto],
+        opsets: Mapping[str, int],
+        outputs: Sequence[str],
+    ) -> Problems: ...
+
+
+class RefusedError(Exception):
+    """Why the node is not compiled."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """``name``: a tensor as large as it may get, of which elements behind ``dims`` mean nothing."""
+
+    name: str
+    dims: Dims
+
+    @property
+    def axis(self) -> int:
+        """The dimension that is counted."""
+        return next(i for i, dim in enumerate(self.dims) if isinstance(dim, Size))
+
+
+class Work:
+    """Of one node.  ``counted`` and ``sizes``: what is known of the model's values so far;
+    ``made``: tensors that were written before, by what they are of.  ``places``: values that are
+    whole numbers from 0 on.  ``limit``: the room that a result of so many elements gets."""
+
+    def __init__(
+        self,
+        walk: Walking,
+        visit: Visit,
+        counted: Mapping[str, Counted],
+        sizes: Mapping[str, Sizes],
+        made: dict[Any, Any],
+        places: Collection[str],
+        limit: Callable[[Visit, int], int],
+    ) -> None:
+        self.walk, self.visit, self.node = walk, visit, visit.node
+        self._counted, self._sizes, self.made = counted, sizes, made
+        self._places, self._limit = places, limit
+        self._replaced: dict[int, str] = {}
+        self.attrs = {a.name: helper.get_attribute_value(a) for a in visit.node.attribute}
+
+    @property
+    def inputs(self) -> list[str]:
+        """By their names in the model; "" for one that is absent."""
+        return [*self.node.input]
+
+    def given(self, index: int) -> str:
+        """The name of an input, "" where it is absent."""
+        return self.node.input[index] if index < len(self.node.input) else ""
+
+    def dims(self, name: str) -> Dims:
+        """Of any value."""
+        if name in self._counted:
+            return self._counted[name].dims
+        if name in self._sizes:
+            return self._sizes[name].shape
+        value, kind = self.walk.constant(name), self.walk.type_of(name)
+        shape = value.shape if value is not None else static_shape(kind) if kind else None
+        if shape is None:
+            raise RefusedError(f"the shape of {name} depends on values computed at run time")
+        return shape
+
+    def replace(self, at: int, name: str) -> None:
+        """Let `add_own` read another tensor."""
+        self._replaced[at] = name
+
+    def limit(self, room: int) -> int:
+        """The room that the node's result gets, where it finds at most so many elements."""
+        return self._limit(self.visit, room)
+
+    def is_place(self, name: str) -> bool:
+        """Whether it is whole numbers that are not negative."""
+        value = self.walk.constant(name)
+        return name in self._places if value is None else bool((value >= 0).all())
+
+    def is_counted(self, name: str) -> bool:
+        """Whether a dimension of it is."""
+        return name in self._counted
+
+    def known(self, name: str) -> Sizes | None:
+        """Whole numbers that are known, or sums of counts; None of other values."""
+        if name in self._sizes:
+            return self._sizes[name]
+        value = self.walk.constant(name) if name else None
+        if value is None or value.dtype.kind not in "iu":
+            return None
+        return sizes_of(value)
+
+    def needed(self, index: int, what: str) -> Sizes:
+        """Those of an input."""
+        found = self.known(self.given(index))
+        if found is None:
+            raise RefusedError(f"its {what} are computed at run time")
+        return found
+
+    def plain(self, name: str) -> str:
+        """The tensor that holds a value."""
+        if name in self._counted:
+            return self._counted[name].name
+        return self.held(self._sizes[name]) if name in self._sizes else name
+
+    def dtype(self, name: str) -> np.dtype[Any]:
+        """Of the elements of a tensor."""
+        kind = self.walk.type_of(name)
+        if kind is None:
+            return np.asarray(self.walk.constant(name)).dtype
+        return np.dtype(helper.tensor_dtype_to_np_dtype(kind.tensor_type.elem_type))
+
+    def constant(self, value: Any, dtype: Any = np.int64) -> str:
+        """A tensor of it."""
+        return self.walk.add_constant(f"{self.visit.name}/constant", np.asarray(value, dtype))
+
+    def add(self, op_type: str, *inputs: str, output: str = "", **attrs: Any) -> str:
+        """Write a standard node of the newest opset; returns the name of its only result."""
+        output = output or self.walk.fresh(f"{self.visit.name}/counted")
+        self.add_several(op_type, inputs, (output,), **attrs)
+        return output
+
+    def add_several(
+        self, op_type: str, inputs: Sequence[str], outputs: Sequence[str], **attrs: Any
+    ) -> None:
+        """The same for a node with several results, of these names."""
+        node = helper.make_node(op_type, [*inputs], [*outputs], outputs[0], **attrs)
+        opset = max(self.visit.scope.opsets.get("", 0), DEFINED_IN)
+        self._run(node, {**self.visit.scope.opsets, "": opset})
+
+    def add_own(self, outputs: int = 1) -> list[str]:
+        """Write the node itself, on tensors as large as its inputs may get."""
+        node = onnx.NodeProto()
+        node.CopyFrom(self.node)
+        node.input[:] = [
+            self._replaced.get(at) or (self.plain(name) if name else "")
+            for at, name in enumerate(self.node.input)
+        ]
+        names = [
+            self.walk.fresh(f"{name}/counted") if name and i < outputs else ""
+            for i, name in enumerate(self.node.output)
+        ]
+        node.output[:] = names
+        node.name = next(filter(None, names))
+        self._run(node, self.visit.scope.opsets)
+        return names
+
+    def _run(self, node: onnx.NodeProto, opsets: Mapping[str, int]) -> None:
+        outputs = [name for name in node.output if name]
+        inside = self.walk.run_inside(self.visit, [node], opsets, outputs)
+        if inside:
+            raise RefusedError("; ".join(inside.operators or inside.lines()))
+
+    def write(self, node: Node, shapes: Mapping[str, tuple[Shape, int]]) -> None:
+        """Append a node of edgeconv's own.  ``shapes``: of its outputs, with their types."""
+        for name, (shape, elem) in shapes.items():
+            self.walk.declare(name, helper.make_tensor_type_proto(elem, shape))
+        origin = (self.visit.scope.origin or self.visit.name,)
+        self.walk.nodes.append(
+            Node(node.name, node.op, node.inputs, node.outputs, node.attrs, origin=origin)
+        )
+
+    def held(self, sizes: Sizes) -> str:
+        """A tensor of int64 that has these numbers at run time."""
+        each = [self.number(dim) for dim in sizes.reshape(-1)]
+        name = each[0] if len(each) == 1 else self.add("Concat", *each, axis=0)
+        if sizes.ndim == 1:
+            return name
+        return self.add("Reshape", name, self.constant(np.array(sizes.shape, np.int64)))
+
+    def number(self, dim: Dim) -> str:
+        """A tensor of one number."""
+        if not isinstance(dim, Size):
+            return self._once(("number", dim), lambda: self.constant([dim]))
+        key = ("number", tuple(sorted(dim.terms.items())), dim.constant)
+        return self._once(key, lambda: self._total(dim))
+
+    def _total(self, dim: Size) -> str:
+        total = ""
+        for count, times in sorted(dim.terms.items()):
+            each = count.name
+            if times != 1:
+                each = self.add("Mul", each, self.constant([times]))
+            total = self.add("Add", total, each) if total else each
+        return self.add("Add", total, self.constant([dim.constant])) if dim.constant else total
+
+    def _once(self, key: Any, make: Any) -> str:
+        if key not in self.made:
+            self.made[key] = make()
+        return str(self.made[key])
+
+    def count(self, name: str, highest: int) -> Dim:
+        """The size that a tensor says at run time, int64 of shape [1], at most ``highest``."""
+        return of_count(Count(name, highest)) if highest else 0
+
+    def smaller(self, a: Dim, b: Dim) -> Dim:
+        """Of two sizes."""
+        for one, other in ((a, b), (b, a)):
+            if one == other or most(one - other) <= 0:
+                return one
+        name = self.add("Min", self.number(a), self.number(b))
+        return self.count(name, min(most(a), most(b)))
+
+    def not_below_zero(self, dim: Dim) -> Dim:
+        """``dim``, or 0 where it is negative."""
+        if not isinstance(dim, Size) or dim.least >= 0:
+            return max(dim, 0) if isinstance(dim, int) else dim
+        return self.count(self.add("Max", self.number(dim), self.number(0)), dim.most)
+
+    def filled(self, dim: Size, size: int = -1) -> str:
+        """Which of ``size`` places (all that ``dim`` may have) are below it: bool."""
+        size = dim.most if size < 0 else size
+        key = ("filled", tuple(sorted(dim.terms.items())), dim.constant, size)
+        return self._once(
+            key, lambda: self.add("Less", self.constant(np.arange(size)), self.number(dim))
+        )
+
+    def masked(self, name: str, behind: Any) -> str:
+        """A counted tensor, with ``behind`` in place of what means nothing."""
+        found = self._counted[name]
+        axis, shape = found.axis, largest(found.dims)
+        size = found.dims[axis]
+        assert isinstance(size, Size)
+        mask = self.filled(size)
+        if axis < len(shape) - 1:
+            wide = [1] * len(shape)
+            wide[axis] = shape[axis]
+            mask = self.add("Reshape", mask, self.constant(wide[axis:]))
+        dtype = self.dtype(found.name)
+        if dtype == np.bool_ and not behind:
+            return self.add("And", mask, found.name)
+        return self.add("Where", mask, found.name, self.constant(behind, dtype))
+
+    def cut(self, name: str, axis: int, start: int, end: int) -> str:
+        """A part of a tensor along one axis."""
+        bounds = (self.constant([bound]) for bound in (start, end, axis))
+        return self.add("Slice", name, *bounds)
+
+
+INT64, BOOL = TensorProto.INT64, TensorProto.BOOL

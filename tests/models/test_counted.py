@@ -1,0 +1,174 @@
+"""Networks of which a dimension is counted at run time: what detectors end in."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+import pytest
+
+from edgeconv import frontend, passes, pipeline
+from edgeconv.board import load as load_board
+from edgeconv.build import compile_project, run_binary
+from edgeconv.errors import EdgeconvError, UsageError
+from edgeconv.frontend.running import prepared
+from edgeconv.options import CompileOptions
+from edgeconv.pipeline import compile_model
+from tests.compilers import SANITIZERS
+from tests.counted_models import CLASSES, COUNT, NAMES, model
+from tests.onnx_models import save
+
+onnxruntime = pytest.importorskip("onnxruntime", reason="it runs what is compared")
+pytestmark = pytest.mark.usefixtures("compiled_lightly")
+
+Values = npt.NDArray[Any]
+SHARES = (0.5, 0.0, 1.0, 0.1)  # of boxes that are good enough
+
+
+def feeds(seed: int, share: float) -> dict[str, Values]:
+    """``share`` of the boxes have a class with a score above the limit."""
+    rng = np.random.default_rng(seed)
+    good = rng.random((COUNT, 1)) < share
+    score = np.where(good, 0.5, 0.0) + 0.49 * rng.random((COUNT, CLASSES))
+    corner = rng.random((COUNT, 2))
+    boxes = np.concatenate([corner, corner + rng.random((COUNT, 2))], axis=1)
+    return {"score": score.astype(np.float32), "boxes": boxes.astype(np.float32)}
+
+
+def expected(path: Path, given: dict[str, Values]) -> dict[str, Values]:
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(str(path), options, ["CPUExecutionProvider"])
+    names = [output.name for output in session.get_outputs()]
+    return dict(zip(names, session.run(names, given), strict=True))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_rewritten(name: str, tmp_path: Path) -> None:
+    """As the graph that is compiled, of which ONNX Runtime is the interpreter here."""
+    path = save(model(name), tmp_path / "net.onnx")
+    graph = passes.optimise(frontend.load(path))
+    run, counted = prepared(graph), {each.name: each for each in graph.counted}
+    for seed, share in enumerate(SHARES):
+        if name == "along" and not share:
+            continue  # of nothing there is no first element
+        given = feeds(seed, share)
+        got = run(given)
+        for output, wanted in expected(path, given).items():
+            value = got[output]
+            if output in counted:
+                axis, count = counted[output].axis, int(got[counted[output].count][0])
+                behind = np.take(value, range(count, value.shape[axis]), axis)
+                assert not behind.any()
+                value = np.take(value, range(count), axis)
+            assert value.shape == wanted.shape, (output, share)
+            np.testing.assert_allclose(value, wanted, rtol=1e-6, atol=1e-6, err_msg=output)
+
+
+@pytest.mark.parametrize(
+    ("name", "board"), [("ssd", "host"), ("yolo", "generic-c"), ("along", "host")]
+)
+def test_verified(name: str, board: str, tmp_path: Path) -> None:
+    """As a program, with sanitizers too: the comparison includes zeros and counts."""
+    path = save(model(name), tmp_path / "net.onnx")
+    project, _ = compile_model(CompileOptions(path, board, name="net"), tmp_path / "net")
+    for seed, share in enumerate(SHARES[: 3 if name == "ssd" else 1]):
+        np.savez(tmp_path / "x.npz", **feeds(seed, share))  # type: ignore[arg-type]
+        assert pipeline.verify_project(
+            tmp_path / "net", model=path, inputs=tmp_path / "x.npz"
+        ).passed
+    loaded = load_board(board)
+    binary = compile_project(
+        project.directory,
+        loaded,
+        sources=project.sources,
+        out=tmp_path / "program",
+        extra_flags=SANITIZERS,
+    )
+    done = run_binary(binary.path, loaded, [], cwd=project.directory)
+    assert done.status == 0, done.stdout + done.stderr
+
+
+def test_the_header_and_the_report_say_so(tmp_path: Path) -> None:
+    path = save(model("ssd"), tmp_path / "net.onnx")
+    options = CompileOptions(path, "generic-c", name="net", max_sizes={"keep": 5, "found1": 7})
+    project, _ = compile_model(options, tmp_path / "net")
+    header = (tmp_path / "net" / "net.h").read_text()
+    said = 'Output "y0": float32 5x4, of dimension 0 as much as "y0_count" says, then zeros'
+    assert said in header
+    parameters = re.search(r"int net_run\((.*?)\)", header, re.S)
+    assert parameters
+    assert parameters[1].split()[-1] == "*output_y0_count"
+    assert project.report["outputs"][1]["counted"] == {"axis": 0, "count": "y0_count"}
+    assert project.report["outputs"][-1]["shape"] == [1]
+    assert project.report["model"]["max_sizes"] == {"keep": 5, "found1": 7}
+    assert "--max-size found1=7 --max-size keep=5" in project.report["program"]["command"]
+
+
+def test_stated_maxima_hold(tmp_path: Path) -> None:
+    """What is found beyond a maximum is left out: here the last rows."""
+    path = save(model("ssd"), tmp_path / "net.onnx")
+    graph = frontend.load(path, max_sizes={"keep": 4})
+    given = feeds(2, 1.0)
+    got, wanted = prepared(graph)(given), expected(path, given)
+    assert got["y0_count"] == [4]
+    assert len(wanted["y0"]) > 4
+    np.testing.assert_allclose(got["y0"], wanted["y0"][:4], rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["none", "score"])
+def test_a_maximum_of_what_is_not_found_is_refused(name: str, tmp_path: Path) -> None:
+    path = save(model("ssd"), tmp_path / "net.onnx")
+    with pytest.raises(UsageError, match="--max-size") as caught:
+        frontend.load(path, max_sizes={name: 4})
+    assert caught.value.got == repr(name)
+
+
+REFUSED = {
+    "it reads along": "good = Greater (boxes, limit) k = NonZero (good) "
+    "c = Cast <to = 1> (k) y = Softmax <axis = 1> (c)",
+    "two dimensions": "good = Greater (boxes, limit) k = NonZero (good) "
+    "a = Slice (k, zeros, one, zeros) b = Transpose (a) c = Cast <to = 1> (a) "
+    "d = Cast <to = 1> (b) y = MatMul (d, c)",
+    "is counted at run time meets": "good = Greater (boxes, limit) k = NonZero (good) "
+    "c = Cast <to = 1> (k) d = Slice (boxes, zeros, two) y = Add (c, matrix2)",
+    "is counted at run time": "good = Greater (boxes, limit) k = NonZero (good) "
+    "c = Cast <to = 1> (k) y = Det (c)",
+}
+
+
+@pytest.mark.parametrize("why", REFUSED)
+def test_what_is_refused(why: str, tmp_path: Path) -> None:
+    body = REFUSED[why].replace("matrix2", "boxes_turned")
+    if "boxes_turned" in body:
+        body = "boxes_turned = Slice (score, zeros, two) " + body
+    path = save(model("refused", body, "float[M, N] y"), tmp_path / "net.onnx")
+    with pytest.raises(EdgeconvError) as caught:
+        frontend.load(path)
+    assert why in " ".join(caught.value.details)
+
+
+def test_boxes_that_overlap(tmp_path: Path) -> None:
+    """The kernel of NonMaxSuppression by itself: batches, classes, centres, ties, no threshold."""
+    path = tmp_path / "net.onnx"
+    rng = np.random.default_rng(0)
+    boxes = rng.random((2, 60, 4)).astype(np.float32)
+    score = (rng.integers(0, 8, (2, 3, 60)) / 8).astype(np.float32)
+    body = """
+        a = NonMaxSuppression <center_point_box = 1> (boxes, score, many, limit, limit)
+        b = NonMaxSuppression (boxes, score, few)
+    """
+    text = (
+        '<ir_version: 8, opset_import: ["": 18]> boxes '
+        "(float[2, 60, 4] boxes, float[2, 3, 60] score) => (int64[M, 3] a, int64[N, 3] b) "
+        f"<float limit = {{0.25}}, int64 many = {{1000}}, int64 few = {{17}}> {{{body}}}"
+    )
+    onnx.save(onnx.parser.parse_model(text), path)
+    project, _ = compile_model(CompileOptions(path, "host", name="net"), tmp_path / "net")
+    np.savez(tmp_path / "x.npz", boxes=boxes, score=score)
+    assert [port.shape for port in project.outputs] == [(360, 3), (102, 3), (1,), (1,)]
+    assert pipeline.verify_project(tmp_path / "net", model=path, inputs=tmp_path / "x.npz").passed
