@@ -31,26 +31,63 @@ EC_INLINE void ec_first_of(const ec_axis *spec, const void *in, int64_t *out)
         }
 }
 
-/* The first `count`, in order; of equal ones that with the smaller index: out[outer][count][inner]. */
+/* The same, of equal elements that with the smaller index; elements are `apart` from one another from `in` on. */
+EC_INLINE int ec_ahead(const ec_elementwise *of, const void *in, ptrdiff_t start, ptrdiff_t apart,
+                       int64_t i, int64_t j)
+{
+    const ptrdiff_t a = start + (ptrdiff_t)i * apart, b = start + (ptrdiff_t)j * apart;
+    return ec_before(of, in, a, b) || (i < j && !ec_before(of, in, b, a));
+}
+
+/* Puts element `i` at the root of a heap, of which the root is behind all others, and from there to its place. */
+EC_INLINE void ec_sink(const ec_axis *spec, const void *in, ptrdiff_t start, int64_t *heap, int count, int64_t i)
+{
+    const ptrdiff_t apart = spec->inner;
+    int at = 0;
+    for (int child = 1; child < count; child = 2 * at + 1) {
+        const int other = child + 1;
+        if (other < count && ec_ahead(&spec->of, in, start, apart, heap[child * apart], heap[other * apart]))
+            child = other;
+        if (!ec_ahead(&spec->of, in, start, apart, i, heap[child * apart]))
+            break;
+        heap[at * apart] = heap[child * apart];
+        at = child;
+    }
+    heap[at * apart] = i;
+}
+
+/* Puts element `i` behind the last of `count` in such a heap, and from there to its place. */
+EC_INLINE void ec_rise(const ec_axis *spec, const void *in, ptrdiff_t start, int64_t *heap, int count, int64_t i)
+{
+    const ptrdiff_t apart = spec->inner;
+    int at = count;
+    while (at > 0) {
+        const int parent = (at - 1) / 2;
+        if (!ec_ahead(&spec->of, in, start, apart, heap[parent * apart], i))
+            break;
+        heap[at * apart] = heap[parent * apart];
+        at = parent;
+    }
+    heap[at * apart] = i;
+}
+
+/* The first `count`, in order; of equal ones that with the smaller index: out[outer][count][inner].  They are a heap
+   while the others are met, then sorted where they are. */
 EC_INLINE void ec_first_few(const ec_axis *spec, const void *in, int64_t *out, int count)
 {
     for (int o = 0; o < spec->outer; o++)
         for (int c = 0; c < spec->inner; c++) {
             const ptrdiff_t start = (ptrdiff_t)o * spec->n * spec->inner + c, apart = spec->inner;
             int64_t *const found = out + (ptrdiff_t)o * count * apart + c;
-            for (int i = 0; i < spec->n; i++) {
-                const ptrdiff_t at = start + i * apart;
-                int place = ec_min_i(i, count);
-                if (place == count && !ec_before(&spec->of, in, at,
-                                                 start + (ptrdiff_t)found[(count - 1) * apart] * apart))
-                    continue;
-                place -= place == count; /* the last one leaves */
-                while (place > 0 && ec_before(&spec->of, in, at,
-                                              start + (ptrdiff_t)found[(place - 1) * apart] * apart)) {
-                    found[place * apart] = found[(place - 1) * apart];
-                    place--;
-                }
-                found[place * apart] = i;
+            for (int i = 0; i < count; i++)
+                ec_rise(spec, in, start, found, i, i);
+            for (int i = count; i < spec->n; i++) /* of equal elements none is ahead of one before it */
+                if (ec_before(&spec->of, in, start + i * apart, start + (ptrdiff_t)found[0] * apart))
+                    ec_sink(spec, in, start, found, count, i);
+            for (int left = count - 1; left > 0; left--) {
+                const int64_t last = found[left * apart];
+                found[left * apart] = found[0];
+                ec_sink(spec, in, start, found, left, last);
             }
         }
 }

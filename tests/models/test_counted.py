@@ -152,8 +152,9 @@ def test_what_is_refused(why: str, tmp_path: Path) -> None:
     assert why in " ".join(caught.value.details)
 
 
-def test_boxes_that_overlap(tmp_path: Path) -> None:
-    """The kernel of NonMaxSuppression by itself: batches, classes, centres, ties, no threshold."""
+def test_boxes_that_overlap_and_the_best(tmp_path: Path) -> None:
+    """The kernel of NonMaxSuppression by itself: batches, classes, centres, ties, no threshold; and
+    that of TopK: ties, few and all of an axis, the last one or not."""
     path = tmp_path / "net.onnx"
     rng = np.random.default_rng(0)
     boxes = rng.random((2, 60, 4)).astype(np.float32)
@@ -161,14 +162,20 @@ def test_boxes_that_overlap(tmp_path: Path) -> None:
     body = """
         a = NonMaxSuppression <center_point_box = 1> (boxes, score, many, limit, limit)
         b = NonMaxSuppression (boxes, score, few)
+        c, d = TopK <axis = 2> (score, some)
+        e, f = TopK <axis = 1, largest = 0> (score, three)
+        g, h = TopK <axis = 2, largest = 0> (score, all)
     """
     text = (
         '<ir_version: 8, opset_import: ["": 18]> boxes '
-        "(float[2, 60, 4] boxes, float[2, 3, 60] score) => (int64[M, 3] a, int64[N, 3] b) "
-        f"<float limit = {{0.25}}, int64 many = {{1000}}, int64 few = {{17}}> {{{body}}}"
+        "(float[2, 60, 4] boxes, float[2, 3, 60] score) => (int64[M, 3] a, int64[N, 3] b, "
+        "float[2, 3, 11] c, int64[2, 3, 11] d, float[2, 3, 60] e, int64[2, 3, 60] f, "
+        "float[2, 3, 60] g, int64[2, 3, 60] h) "
+        "<float limit = {0.25}, int64 many = {1000}, int64 few = {17}, int64[1] some = {11}, "
+        f"int64[1] three = {{3}}, int64[1] all = {{60}}> {{{body}}}"
     )
     onnx.save(onnx.parser.parse_model(text), path)
     project, _ = compile_model(CompileOptions(path, "host", name="net"), tmp_path / "net")
     np.savez(tmp_path / "x.npz", boxes=boxes, score=score)
-    assert [port.shape for port in project.outputs] == [(360, 3), (102, 3), (1,), (1,)]
+    assert [port.shape for port in project.outputs[:2]] == [(360, 3), (102, 3)]
     assert pipeline.verify_project(tmp_path / "net", model=path, inputs=tmp_path / "x.npz").passed
