@@ -135,7 +135,9 @@ class Port:
     def _indices(self) -> list[str]:
         """What an index of each dimension is called."""
         spatial = len(self.tensor.shape) - 2
-        return ["n", "c", *"zyx"[-spatial:]] if spatial < 4 else [f"i{i}" for i in range(spatial + 2)]
+        return (
+            ["n", "c", *"zyx"[-spatial:]] if spatial < 4 else [f"i{i}" for i in range(spatial + 2)]
+        )
 
     @property
     def _index(self) -> str:

@@ -89,14 +89,16 @@ def _scan() -> onnx.ModelProto:
 
 
 def _if(rows: int) -> onnx.ModelProto:
-    """A condition of run time; the other branch has a result of so many rows."""
+    """A condition of run time; the other branch has a result of so many rows, 0: the transposed."""
+    other = ("Concat", ["x"] * rows) if rows else ("Transpose", ["x"])
     branches = [
         helper.make_graph(
             [helper.make_node(op, inputs, ["result"])], op, [], [_value("result", None)]
         )
-        for op, inputs in (("Exp", ["x"]), ("Concat", ["x"] * rows))
+        for op, inputs in (("Exp", ["x"]), other)
     ]
-    branches[1].node[0].attribute.append(helper.make_attribute("axis", 0))
+    if rows:
+        branches[1].node[0].attribute.append(helper.make_attribute("axis", 0))
     nodes = [
         helper.make_node("ReduceSum", ["x"], ["total"], keepdims=0),
         helper.make_node("Greater", ["total", "zero"], ["condition"]),
@@ -157,7 +159,7 @@ def test_what_is_written_out_computes_the_same(model: onnx.ModelProto, tmp_path:
     ("model", "said"),
     [
         (_loop(_COUNTED), "its condition is computed at run time, and so is the size of what"),
-        (_if(2), "its branches have results [1, 3] and [2, 3]"),
+        (_if(0), "its branches have results [1, 3] and [3, 1]"),
     ],
     ids=["loop", "if"],
 )
