@@ -216,14 +216,20 @@ def _choice_of(
     graph = attention_as_decided(
         graph, {each["name"] for each in layers if each["op"] == ATTENTION}
     )
+    known = {node.name for node in graph.nodes}
+    plain = {node.name for node in graph.nodes if "storage" not in node.attrs}
     for layer in layers:
         weights, output = layer["storage"]["weights"], kind_of(layer["storage"]["output"])
-        if layer["op"] in WEIGHTED and not layer["storage"].get("exact"):
+        exact = layer["storage"].get("exact") and layer["name"] not in plain
+        if layer["op"] in WEIGHTED and not exact:
             storage[layer["name"]] = weights
         if layer["op"] in ("Convert", "DynamicQuantise"):
             continue
         if output in {*choose.stored_formats(), *choose.ROUNDED.values()}:
             storage[layer["name"] + OUTPUT] = output
+        elif integers is not None and layer["name"] in known:
+            # Algorithms that compute in integers have all others stored so, too.
+            storage[layer["name"] + OUTPUT] = FLOAT32
     choice = choose.select(
         graph,
         target,

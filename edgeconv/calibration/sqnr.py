@@ -91,12 +91,14 @@ class Accuracy:
 class Baseline:
     """The float32 network's outputs on ``samples``, computed once: what variants are held to.
 
-    ``tell`` is told of every sample.
+    ``tell`` is told of every sample.  ``real``: the float32 network, where that of ``engine`` is
+    rounded itself; tensors of both have the same names.
     """
 
     engine: Engine
     samples: Samples
     tell: Tell = nobody
+    real: Engine | None = None
     _outputs: list[dict[str, Floats]] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -105,7 +107,7 @@ class Baseline:
         for number, sample in enumerate(self.samples):
             text = f"running the model in float32: sample {number + 1} of {len(self.samples)}"
             self.tell(Share(text, number, len(self.samples)))
-            self._outputs.append(self.engine.run(sample))
+            self._outputs.append(self._plain.run(sample))
             for name, values in self._outputs[-1].items():
                 if not np.isfinite(values).all():
                     raise EdgeconvError(
@@ -115,6 +117,11 @@ class Baseline:
                         rule="what rounding does to them cannot be measured",
                         hint="look at the model's weights and at the samples' scale",
                     )
+
+    @property
+    def _plain(self) -> Engine:
+        """The network that variants are held to."""
+        return self.real or self.engine
 
     def noise(
         self,
@@ -139,14 +146,15 @@ class Baseline:
         """Everything there is to say of a variant; ``layers``: at every tensor too."""
         engine = self.engine
         fixed = {*engine.graph.inputs, *engine.graph.outputs}
-        inner = {name: Power() for name in engine.tensors if layers and name not in fixed}
+        known = {*engine.tensors} & {*self._plain.tensors} if layers else set()
+        inner = {name: Power() for name in engine.tensors if name in known - fixed}
 
         def outputs() -> Iterator[dict[str, Floats]]:
             for sample in self.samples:
                 got = engine.run(
                     sample, parameters=parameters, activations=activations, capture=inner
                 )
-                plain = engine.run(sample, capture=inner) if inner else {}
+                plain = self._plain.run(sample, capture=inner) if inner else {}
                 for name, power in inner.items():
                     power.add(got[name], plain[name])
                 yield got

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from edgeconv.algorithms import algorithms
 from edgeconv.encoding import Encoding
@@ -57,7 +59,7 @@ def store_weights(graph: Graph, wanted: Mapping[str, str]) -> Graph:
         if asked := named.get(node.name):
             form = formats()[asked]
             _require_finite(node, graph, form)
-            node = _in_format(node, form)
+            node = _in_format(node, form, graph)
         nodes.append(node)
     return replace(graph, nodes=tuple(nodes))
 
@@ -76,13 +78,20 @@ def truncate_weights(graph: Graph) -> Graph:
     )
 
 
-def _in_format(node: Node, form: StorageFormat) -> Node:
+def _in_format(node: Node, form: StorageFormat, graph: Graph) -> Node:
     """``node`` with its filters in ``form``: no longer the multiples that the model has, where it
-    has them in another one."""
+    has them in another one, nor its own numbers, unless the format has all of them."""
     if "storage" in node.attrs and node.attrs["storage"].element == form.encoding:
         return node
     attrs = {k: v for k, v in node.attrs.items() if k != "exact"}
+    if form.name != FLOAT32 and _holds(form, graph[node.inputs[1]].constant()):
+        attrs["exact"] = True
     return replace(node, attrs={**attrs, "storage": form.encoding})
+
+
+def _holds(form: StorageFormat, values: npt.NDArray[Any]) -> bool:
+    """Whether a format without units rounds none of ``values``."""
+    return not form.scaled and np.array_equal(form.rounded(values), values, equal_nan=True)
 
 
 def _no_filters(layer: str, graph: Graph, weighted: Mapping[str, Node]) -> EdgeconvError:

@@ -3,7 +3,6 @@ formats where that is not enough."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from edgeconv import frontend, passes
@@ -24,11 +23,16 @@ from edgeconv.deciding.less_flash import less_flash
 from edgeconv.deciding.less_ram import fastest_within, taking_turns, ways
 from edgeconv.deciding.made_int8 import MadeInt8
 from edgeconv.deciding.minimal_filtering import MinimalFiltering
-from edgeconv.deciding.objective import better, require_prediction
+from edgeconv.deciding.objective import (
+    better,
+    predictable,
+    predicted_amount,
+    require_prediction,
+)
 from edgeconv.deciding.planning import Allowed, Decided, Draft, Planner
 from edgeconv.deciding.unasked import with_filtering
 from edgeconv.errors import EdgeconvError, Exit, UsageError
-from edgeconv.fitting import Found, Lower, Planned, Search, UnfitError, Wishes
+from edgeconv.fitting import AtBest, Found, Search, UnfitError, Wishes, offered
 from edgeconv.ir.graph import Graph
 from edgeconv.machine import own_rates
 from edgeconv.memory.link import kept_free
@@ -92,10 +96,7 @@ class Decider(Closing):
     @property
     def objective(self) -> Objective:
         """What the user wants smallest; latency where the board predicts it, else memory."""
-        if self.options.objective:
-            return Objective(self.options.objective)
-        predicts = self.board.macs_per_cycle is not None
-        return Objective.LATENCY if predicts else Objective.MEMORY
+        return predictable(self.options, self.board)
 
     def learn(self, built: Sizes, planned: Sizes) -> bool:
         """Take the overhead from the sizes of a built program; whether that is news.
@@ -142,7 +143,7 @@ class Decider(Closing):
         samples to round by, or where float32 does not fit.  ``turns``: layers may take turns."""
         self._require_possible()
         made = self._integers.decided(self._in_integers, turns)
-        if made and not self._integers.compared:
+        if made and not (self._integers.compared and self._may_be_better(made)):
             return made
         try:
             other = self._in_float32(turns)
@@ -151,6 +152,20 @@ class Decider(Closing):
                 return made
             raise
         return made if made and better(made, other, self._integers.objective) else other
+
+    def _may_be_better(self, made: Decided) -> bool:
+        """Whether float32 with filters and results in fewer bits could be better than the network
+        made int8, whatever that did to its outputs: else nothing of it is measured."""
+        objective, planner = self._integers.objective, self.planner
+        now = predicted_amount(made, objective)
+        if objective is Objective.MEMORY or now is None:
+            return objective is Objective.MEMORY
+        self.tell("pricing formats in float32")
+        draft = self._plain()
+        offers = offered(self.graph, self.board, self.options.storage)
+        best = AtBest(self.graph, self.board, planner.lower(draft.settled), offers, self.tell)
+        least = best.least(objective, planner.budgets.ram, planner.budgets.flash)
+        return least is not None and least < now
 
     def _in_float32(self, turns: bool) -> Decided:
         """The decisions with arithmetic as the model has it."""
@@ -212,7 +227,7 @@ class Decider(Closing):
         for allowed in ways(self.graph, self.board):
             draft = self.planner.draft(self.graph, allowed, self.options.storage)
             kept = integers_of(draft.choice)
-            found += search.on(self._lower(draft.settled), kept).frontier(ram, flash)
+            found += search.on(self.planner.lower(draft.settled), kept).frontier(ram, flash)
         return search.measure(thinned(undominated(found), POINTS))
 
     def _in_integers(self, graph: Graph) -> Draft:
@@ -305,26 +320,11 @@ class Decider(Closing):
                     self.objective,
                     options.truncate,
                 ),
-                self._lower(plain.settled),
+                self.planner.lower(plain.settled),
                 self.tell,
                 kept=integers_of(plain.choice),
             )
         return self._search
-
-    def _lower(self, allowed: Allowed) -> Lower:
-        return lambda graph, storage: self._planned(graph, allowed, storage)
-
-    def _planned(self, graph: Graph, allowed: Allowed, storage: Mapping[str, str]) -> Planned:
-        draft, overhead = self.planner.draft(graph, allowed, storage), self.planner.overhead
-        excess = draft.sizes.excess()
-        return Planned(
-            draft.choice,
-            draft.memory,
-            draft.sizes.ram.total + overhead.ram,
-            draft.sizes.flash.total,
-            overhead.flash,
-            sum(each.bytes for each in excess if each.kind == "ram" and each.region),
-        )
 
 
 def _in_integers(graph: Graph, planner: Planner) -> Graph:

@@ -104,14 +104,20 @@ def make(
     found = quantiser.within(keeps, saved)
     if found is None:
         return None
-    path = folder / "int8.onnx"
-    save(found.graph, path)
-    made = passes.optimise(frontend.load(path))
-    return Int8Model(
-        replace(made, name=graph.name, sha256=graph.sha256, notes=graph.notes),
-        path.read_bytes(),
-        sha256(path),
-        found.accuracy,
-        quantiser.samples.source,
-        gains_note(quantiser.gains),
-    )
+    source, gains = quantiser.samples.source, gains_note(quantiser.gains)
+    return as_file(found.graph, folder / "int8.onnx", graph, found.accuracy, source, gains)
+
+
+def as_file(
+    made: Graph,
+    path: Path,
+    graph: Graph,
+    accuracy: Accuracy,
+    source: str,
+    gains: tuple[str, ...],
+) -> Int8Model:
+    """``made`` of the float32 network ``graph``, written to ``path`` and read back."""
+    save(made, path)
+    read = passes.optimise(frontend.load(path))
+    named = replace(read, name=graph.name, sha256=graph.sha256, notes=graph.notes)
+    return Int8Model(named, path.read_bytes(), sha256(path), accuracy, source, gains)

@@ -15,13 +15,16 @@ from edgeconv.choice_notes import computing_notes
 from edgeconv.choose.storage import INT8
 from edgeconv.closing import Closing
 from edgeconv.deciding import int8_model
+from edgeconv.deciding.fewer_bits import FORMATS, InFewerBits, filters_in, in_fewer_bits
 from edgeconv.deciding.fusing import by_price
 from edgeconv.deciding.int8_model import Int8Model
+from edgeconv.deciding.less_flash import less_flash
 from edgeconv.deciding.less_ram import taking_turns
 from edgeconv.deciding.objective import better, require_prediction
 from edgeconv.deciding.planning import Allowed, Decided, Draft, Planner
 from edgeconv.fitting import require_labels
 from edgeconv.ir.graph import Graph
+from edgeconv.memory.sizes import Overhead
 from edgeconv.options import CompileOptions
 from edgeconv.progress import Tell, nobody
 from edgeconv.quantising.by_price import Costs, border, kept_real
@@ -39,6 +42,8 @@ class MadeInt8(Closing):
         self._model: Int8Model | None = None
         self._real: Decided | None = None
         self._tried = False
+        self._fewer: list[InFewerBits | None] | None = None
+        self._fewer_for: Overhead | None = None
 
     def close(self) -> None:
         """Let go of the network that was measured, if one was."""
@@ -55,8 +60,8 @@ class MadeInt8(Closing):
 
     @property
     def compared(self) -> bool:
-        """Whether other decisions may be better than those in integers."""
-        return not self._asked and self.objective is Objective.MEMORY
+        """Whether other decisions count too: nobody asks for integers."""
+        return not self._asked
 
     @cached_property
     def _asked(self) -> bool:
@@ -81,15 +86,54 @@ class MadeInt8(Closing):
         if self._model is None:
             return None
         draft = plain(self._model.graph)
-        short = planner.exceeded(draft)
-        if turns and (short or options.objective == Objective.MEMORY.value):
-            draft = taking_turns(planner, draft)
-        elif turns:
-            draft = by_price(planner, draft)
-        decided = planner.decided(draft)
-        if not self._asked and (planner.exceeded(draft) or not self._gains(decided)):
-            return None
-        return self._model.into(decided, self.objective.value)
+        found = [(self._model, self._with_turns(draft) if turns else draft)]
+        if options.limited and not (self._asked and not planner.exceeded(draft)):
+            found += self._in_fewer_bits(self._model, draft, turns)
+        ways = [(model, planner.decided(each)) for model, each in found]
+        if not self._asked:
+            ways = [each for each in ways if self._stands(each[1])]
+        best: tuple[Int8Model, Decided] | None = None
+        for model, decided in ways:
+            if best is None or self._improves(decided, best[1]):
+                best = model, decided
+        return best[0].into(best[1], self.objective.value) if best else None
+
+    def _stands(self, decided: Decided) -> bool:
+        """It fits, and is better than float32."""
+        return not self.planner.exceeded(decided) and self._gains(decided)
+
+    def _improves(self, decided: Decided, other: Decided) -> bool:
+        """It fits where the other one does not, or is better."""
+        short, otherwise = map(self.planner.exceeded, (decided, other))
+        return otherwise if short != otherwise else better(decided, other, self.objective)
+
+    def _with_turns(self, draft: Draft) -> Draft:
+        """``draft`` with layers that take turns where that is worth it."""
+        planner = self.planner
+        small = self.options.objective == Objective.MEMORY.value
+        if small or planner.exceeded(draft):
+            return taking_turns(planner, draft)
+        return by_price(planner, draft)
+
+    def _in_fewer_bits(
+        self, model: Int8Model, draft: Draft, turns: bool
+    ) -> list[tuple[Int8Model, Draft]]:
+        """``model``, of which there is ``draft``, with its float32 filters in fewer bits; nothing
+        where that is no better."""
+        quantiser, planner = self._quantiser, self.planner
+        assert quantiser
+        assert self._folder
+        if self._fewer is None or self._fewer_for != planner.overhead:
+            self._fewer_for = planner.overhead
+            folder = Path(self._folder.name)
+            engine, own = quantiser.engine, quantiser.samples
+            self._fewer = [in_fewer_bits(planner, model, draft, engine, own, folder, self.tell)]
+        found: list[tuple[Int8Model, Draft]] = []
+        for each in filter(None, self._fewer):
+            formats = {**self.options.storage, **each.storage}
+            made = planner.draft(each.model.graph, draft.settled, formats)
+            found.append((each.model, self._with_turns(made) if turns else made))
+        return found
 
     def _worth(
         self, plain: Callable[[Graph], Draft]
@@ -119,7 +163,8 @@ class MadeInt8(Closing):
         plainly = Planner(
             replace(options, storage=without), self.board, planner.filtering, planner.measured
         )
-        return planner.decided(plainly.draft(self.graph, Allowed(), without))
+        draft = plainly.draft(self.graph, Allowed(), without)
+        return planner.decided(less_flash(plainly, self.graph, draft))
 
     def _gains(self, decided: Decided) -> bool:
         """Whether it is better than float32, or that does not fit."""
@@ -136,10 +181,20 @@ class MadeInt8(Closing):
         kept = kept_real(self.graph, target, storage, costs, between)
         if not kept:
             return then, kept
-        mixed = planner.decided(plain(int8_model.pretended_int8(self.graph, target, storage, kept)))
-        fits = planner.exceeded(then) or not planner.exceeded(mixed)
-        better_so = fits and better(mixed, then, self.objective)
-        return (mixed, kept) if better_so else (then, frozenset())
+        graph = int8_model.pretended_int8(self.graph, target, storage, kept)
+        mixed = planner.decided(self._fitting(graph, plain(graph)))
+        return (mixed, kept) if self._improves(mixed, then) else (then, frozenset())
+
+    def _fitting(self, graph: Graph, draft: Draft) -> Draft:
+        """``draft``, made of ``graph``; where it has too little flash, with float32 filters in the
+        format of most bits with which it fits."""
+        planner, storage = self.planner, self.options.storage
+        for form in FORMATS if planner.exceeded(draft, "flash") else ():
+            formats = {**filters_in(graph, form), **storage}
+            fewer = planner.draft(graph, draft.settled, formats)
+            if not planner.exceeded(fewer):
+                return fewer
+        return draft
 
     def _made(
         self, path: Path, saved: Mapping[str, float], kept: frozenset[str]

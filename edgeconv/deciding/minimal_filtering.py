@@ -21,11 +21,10 @@ from edgeconv.choose.winograd import (
     convolutions,
     forms_within,
 )
-from edgeconv.deciding.output_error import OutputError
+from edgeconv.deciding.output_error import OutputError, without_rounding
 from edgeconv.frontend.running import EngineRefusesError, has_runtime
 from edgeconv.ir.choice import Choice
-from edgeconv.ir.graph import Graph
-from edgeconv.ir.grids import rounded_to
+from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.minimal_filter import Nested
 from edgeconv.options import CompileOptions
 from edgeconv.progress import Tell, nobody
@@ -85,24 +84,28 @@ class MinimalFiltering:
         """The forms that layers may have: ``among`` these (None: all), and those that the user
         names.
 
-        Of a quantised model, and where RAM and flash are to be small or there is no operating
-        system, these alone, unless ``--winograd-error`` is given: filters take up to 64/9 of their
-        flash.
+        Where RAM and flash are to be small or there is no operating system, and of layers whose
+        filters a quantised model has as integers, these alone, unless ``--winograd-error`` is
+        given: filters take up to 64/9 of their flash.
         """
-        allowed = {node.name for node in convolutions(graph)}
-        by_name = bool(self._unknown) or self.waits(graph)
-        if by_name or among is not None:
-            others = frozenset() if by_name else among or frozenset()
-            allowed &= asked_for(graph, self.options.algorithms) | others
+        layers = convolutions(graph)
+        allowed = asked_for(graph, self.options.algorithms)
+        if not self._unknown and not self.waits:
+            free = {node.name for node in layers if self._is_free(node)}
+            allowed |= free if among is None else free & among
+        allowed &= {node.name for node in layers}
         most = min(LAYER_ERROR, self.limit)
         return forms_within(graph, {name: min(most, self._own.get(name, most)) for name in allowed})
 
-    def waits(self, graph: Graph) -> bool:
+    @property
+    def waits(self) -> bool:
         """Whether layers that nobody names have forms only with ``--winograd-error``."""
-        if self.options.winograd_error is not None:
-            return False
         small = self.bare_metal or self.options.objective == Objective.MEMORY.value
-        return small or bool(rounded_to(graph))
+        return small and self.options.winograd_error is None
+
+    def _is_free(self, node: Node) -> bool:
+        """Whether it has forms unasked: its filters are float32 in the model."""
+        return "storage" not in node.attrs or self.options.winograd_error is not None
 
     def settle(self, graph: Graph, choice: Choice) -> bool:
         """Hold the outputs of ``graph`` to the limit, if ``choice`` is the first one of it with
@@ -127,7 +130,12 @@ class MinimalFiltering:
         return self.forms(graph) != before
 
     def _measure(self, graph: Graph) -> None:
-        """Limit layers until the outputs are within the limit, with ``MARGIN`` for other inputs."""
+        """Limit layers until the outputs are within the limit, with ``MARGIN`` for other inputs.
+
+        A number that is rounded to another step moves outputs further than any such error: what a
+        quantised network computes is looked at without its roundings.
+        """
+        graph = without_rounding(graph)
         given = samples.load(self.options.calibration, graph)
         some = given.at_most(_MOST_SAMPLES if given.promised else 1)
         source = given.source if given.promised else "seeded inputs"

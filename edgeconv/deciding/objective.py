@@ -6,6 +6,7 @@ from edgeconv.board import Board
 from edgeconv.budget.tables import Objective
 from edgeconv.deciding.planning import Decided, Draft
 from edgeconv.errors import UsageError
+from edgeconv.options import CompileOptions
 from edgeconv.predict import predict
 
 
@@ -24,6 +25,21 @@ def _amount(decided: Decided, objective: Objective) -> float:
     if objective is Objective.ENERGY:
         return predicted.mj or 0.0
     return sizes.ram.total + sizes.flash.total
+
+
+def predicted_amount(decided: Decided, objective: Objective) -> float | None:
+    """The same in the units of `Tables.cost`; None where nothing predicts it."""
+    if objective is Objective.MEMORY:
+        return _amount(decided, objective)
+    of = decided.predicted.ms if objective is Objective.LATENCY else decided.predicted.mj
+    return None if of is None else 1e-3 * of
+
+
+def predictable(options: CompileOptions, board: Board) -> Objective:
+    """What the user wants smallest; latency where the board predicts it, else memory."""
+    if options.objective:
+        return Objective(options.objective)
+    return Objective.MEMORY if board.macs_per_cycle is None else Objective.LATENCY
 
 
 def require_prediction(plain: Draft, board: Board, objective: Objective) -> None:

@@ -13,10 +13,12 @@ from edgeconv.algorithms.problem import problem_of
 from edgeconv.algorithms.winograd.emulation import convolved
 from edgeconv.element_types import FLOAT32
 from edgeconv.frontend.running import prepared
+from edgeconv.ir.activation import Activation
 from edgeconv.ir.decisions import Decisions, decisions
 from edgeconv.ir.graph import Epilogue, Graph, Node
 from edgeconv.ir.minimal_filter import Nested
 from edgeconv.names import untaken
+from edgeconv.passes.clamp import clamp
 from edgeconv.verify.compare import compare
 
 Array = npt.NDArray[Any]
@@ -94,6 +96,23 @@ class OutputError:
         if bias:
             made += graph[bias].constant().astype(np.float32).reshape(-1, 1, 1)
         return made
+
+
+def without_rounding(graph: Graph) -> Graph:
+    """``graph`` with the bounds of its grids in place of these."""
+    nodes = []
+    for node in graph.nodes:
+        applied = node.epilogue
+        before, after = (_bounds_of(each) for each in (applied.before, applied.after))
+        nodes.append(replace(node, epilogue=replace(applied, before=before, after=after)))
+    return replace(graph, nodes=tuple(nodes))
+
+
+def _bounds_of(function: Activation) -> Activation:
+    """What is left of a grid without its steps; others as they are."""
+    if function.kind != "grid":
+        return function
+    return clamp(function.beta * function.alpha, function.gamma * function.alpha)
 
 
 def _decided_upon(layers: Iterable[_Layer], found: Decisions) -> Iterator[str]:

@@ -27,7 +27,7 @@ from edgeconv.choose.sharing import share_out
 from edgeconv.choose.storage import EVERY_LAYER, NO_RESULT, OUTPUT, ROUNDED
 from edgeconv.codegen.emit import weight_image
 from edgeconv.deciding.minimal_filtering import MinimalFiltering
-from edgeconv.fitting import Found
+from edgeconv.fitting import Found, Lower, Planned
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.graph import Graph
 from edgeconv.ir.memory import MemoryMap
@@ -211,6 +211,23 @@ class Planner:
             sizes=planned_sizes(choice, plan, board, weights, self.budgets),
             notes=(*choice.graph.notes, *notes),
         )
+
+    def planned(self, graph: Graph, allowed: Allowed, storage: Mapping[str, str]) -> Planned:
+        """A draft as the search for formats takes it."""
+        draft, overhead = self.draft(graph, allowed, storage), self.overhead
+        excess = draft.sizes.excess()
+        return Planned(
+            draft.choice,
+            draft.memory,
+            draft.sizes.ram.total + overhead.ram,
+            draft.sizes.flash.total,
+            overhead.flash,
+            sum(each.bytes for each in excess if each.kind == "ram" and each.region),
+        )
+
+    def lower(self, allowed: Allowed) -> Lower:
+        """Plans of `planned` with these kernels."""
+        return lambda graph, storage: self.planned(graph, allowed, storage)
 
     def exceeded(self, draft: Draft, kind: str = "") -> bool:
         """Whether a budget or region is too small, with the overhead that is known."""

@@ -22,7 +22,7 @@ def with_filtering(planner: Planner, graph: Graph, plain: Decided) -> Decided:
     what that takes; nothing where that does not fit, and where nobody asks for speed."""
     options, now = planner.options, plain.predicted.ms
     small = options.objective == Objective.MEMORY.value or bool(rounded_to(graph))
-    waits = planner.filtering.waits(graph) and not small
+    waits = planner.filtering.waits and not small
     if not waits or not now or planner.exceeded(plain) or not convolutions(graph):
         return plain
     asked = replace(options, winograd_error=DEFAULT_ERROR)

@@ -1,13 +1,24 @@
 """Storage formats for a network that must fit: measured, chosen, planned, and measured again."""
 
+from edgeconv.fitting.bound import AtBest
+from edgeconv.fitting.offered import Lower, Offered, Planned, offered
 from edgeconv.fitting.search import (
     Found,
-    Lower,
-    Planned,
     Search,
     UnfitError,
     Wishes,
     require_labels,
 )
 
-__all__ = ["Found", "Lower", "Planned", "Search", "UnfitError", "Wishes", "require_labels"]
+__all__ = [
+    "AtBest",
+    "Found",
+    "Lower",
+    "Offered",
+    "Planned",
+    "Search",
+    "UnfitError",
+    "Wishes",
+    "offered",
+    "require_labels",
+]

@@ -14,7 +14,7 @@ from edgeconv.calibration.rounding import BEST, SAMPLES, Recipe, Rounded, parame
 from edgeconv.calibration.samples import Samples
 from edgeconv.calibration.sensitivity import affordable, sensitivities
 from edgeconv.calibration.sqnr import Accuracy, Baseline
-from edgeconv.choose.storage import OUTPUT, by_kind
+from edgeconv.choose.storage import by_kind
 from edgeconv.ir.filters import Filters
 from edgeconv.ir.graph import Graph
 from edgeconv.progress import Tell
@@ -32,7 +32,9 @@ class Measured:
     """The noise of every format on offer, each alone; and of any choice of them together.
 
     ``weights``: by layer, ``activations``: by tensor, the formats on offer.  ``truncate``: filters
-    are; results are what the engine does with them.
+    are; results are what the engine does with them.  ``real``: the network in float32, where that
+    of ``engine`` is rounded itself; accuracies are against it, and ``own`` is the noise that there
+    is without any format.
 
     Every other sample is looked at to round by, and the error is measured on those between: on the
     former it would look better than it is.  ``judging``: the latter.
@@ -47,8 +49,9 @@ class Measured:
         tell: Tell,
         *,
         truncate: bool = False,
+        real: Engine | None = None,
     ) -> None:
-        self.engine, self.graph, self.tell = engine, engine.graph, tell
+        self.engine, self.graph, self.tell, self._real = engine, engine.graph, tell, real
         fits = samples.promised and len(samples) > 1
         self.learning = samples.chosen(slice(0, None, 2)) if fits else samples
         self.judging = samples.chosen(slice(1, None, 2)) if fits else samples
@@ -71,11 +74,18 @@ class Measured:
 
     @cached_property
     def _baseline(self) -> Baseline:
-        return Baseline(self.engine, self.judging.at_most(affordable(self.engine, MEASUREMENTS)))
+        judging = self.judging.at_most(affordable(self.engine, MEASUREMENTS))
+        return Baseline(self.engine, judging, real=self._real)
+
+    @cached_property
+    def own(self) -> float:
+        """The noise of the network itself."""
+        return min(self._baseline.noise(), LOUDEST) if self._real else 0.0
 
     def noise(self, formats: Mapping[str, str]) -> float:
-        """Of a choice, by the keys that ``choose.select`` takes."""
-        return min(self._baseline.noise(*self._variant(formats)), LOUDEST)
+        """Of a choice, by the keys that ``choose.select`` takes: what it adds."""
+        noise = min(self._baseline.noise(*self._variant(formats)), LOUDEST)
+        return max(noise - self.own, 0.0)
 
     def accuracy(self, formats: Mapping[str, str]) -> Accuracy:
         """The same in full."""
@@ -143,11 +153,6 @@ def tensors_of(graph: Graph, outputs: Mapping[str, str]) -> dict[str, str]:
         for name in node.outputs
         if name
     }
-
-
-def output_keys(graph: Graph, tensors: Mapping[str, object]) -> dict[str, str]:
-    """Tensor -> what ``choose.select`` calls it."""
-    return {name: node.name + OUTPUT for name, node in graph.producers().items() if name in tensors}
 
 
 def _by_name(noises: Mapping[tuple[str, str], float]) -> Noises:

@@ -11,10 +11,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-import numpy as np
-
 from edgeconv.board import Board
-from edgeconv.budget.derive import Uniform, tables, uniform
 from edgeconv.budget.fit import Exact, Fitted, Miss, fit, support
 from edgeconv.budget.frontier import Point, frontier, undominated
 from edgeconv.budget.infeasible import refusal, smallest
@@ -25,19 +22,17 @@ from edgeconv.calibration.engine import Engine
 from edgeconv.calibration.rounding import stored
 from edgeconv.calibration.samples import Samples
 from edgeconv.calibration.sqnr import Accuracy
-from edgeconv.choose.storage import ROUNDED, by_kind, storable, tensor_formats, weight_formats
+from edgeconv.choose.storage import storable
 from edgeconv.errors import EdgeconvError, UsageError
-from edgeconv.fitting.measured import Measured, output_keys
-from edgeconv.ir.choice import Choice
-from edgeconv.ir.filters import WEIGHTED
+from edgeconv.fitting.measured import Measured
+from edgeconv.fitting.offered import Lower, offered, tables_of
 from edgeconv.ir.graph import Graph
-from edgeconv.ir.memory import MemoryMap
 from edgeconv.progress import Tell, nobody
-from edgeconv.storage import formats
 from edgeconv.storage.base import FLOAT32
 
 # --max-drop: the SQNR is sought at which few enough labels are lost, between these, to so many dB.
 LEAST_DB, FIRST_DB, MOST_DB, CLOSE_DB = 0.0, 20.0, 60.0, 2.0
+_SILENT = 1e-15  # noise that formats may add where a network has as much itself as is allowed
 
 
 class UnfitError(EdgeconvError):
@@ -77,26 +72,6 @@ class Wishes:
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
-    """A choice with its memory, in bytes.
-
-    ``ram``: all that counts against the budget.  ``weights``: the image; ``code``: what else counts
-    against the budget of flash, as far as that is known.  ``ram_missing``: what the board's regions
-    lack.
-    """
-
-    choice: Choice
-    memory: MemoryMap
-    ram: int
-    weights: int
-    code: int
-    ram_missing: int
-
-
-Lower = Callable[[Graph, Mapping[str, str]], Planned]
-
-
-@dataclass(frozen=True, slots=True)
 class Found:
     """Formats within the limits: the graph with its rounded constants, and ``storage`` for it."""
 
@@ -122,7 +97,9 @@ class Search:
     """A network on a board, measured; formats for any budgets are asked of it.
 
     ``lower`` makes a plan of a graph and formats; there the results ``kept`` have formats that lose
-    nothing.  Raises EdgeconvError: unusable samples or labels that are missing (exit status 2), no
+    nothing.  ``real``: the network in float32, where ``graph`` is rounded itself: accuracies are
+    against it.  ``among``: formats of filters that alone are looked at.
+    Raises EdgeconvError: unusable samples or labels that are missing (exit status 2), no
     compiler (3).
     """
 
@@ -136,17 +113,24 @@ class Search:
         tell: Tell = nobody,
         *,
         kept: frozenset[str] = frozenset(),
+        real: Engine | None = None,
+        among: Collection[str] | None = None,
     ) -> None:
         self.graph, self.board = graph, board
-        self.storable = [name for name in storable(graph, board.target) if name not in kept]
         self.samples, self.wishes, self.lower, self.tell = samples, wishes, lower, tell
         require_labels(samples, wishes.max_drop)
-        self.filters, self.outputs = by_kind(graph, wishes.storage)
         self.beside = 0  # bytes of RAM outside of the arena
         self.engine = Engine(graph, tell, truncate=wishes.truncate)
-        weights, activations = self._offered_weights(), self._offered_activations()
+        offers = offered(graph, board, wishes.storage, kept, among)
+        self.storable = offers.storable
         self.measured = Measured(
-            self.engine, samples, weights, activations, tell, truncate=wishes.truncate
+            self.engine,
+            samples,
+            offers.weights,
+            offers.results,
+            tell,
+            truncate=wishes.truncate,
+            real=real,
         )
 
     def close(self) -> None:
@@ -231,7 +215,7 @@ class Search:
         other.__dict__.pop("tables", None)
         other.lower = lower
         able = set(storable(self.graph, other.board.target)) - kept
-        other.storable = [name for name in self.storable if name in able]
+        other.storable = tuple(name for name in self.storable if name in able)
         return other
 
     def _known(self) -> Tables:
@@ -243,62 +227,25 @@ class Search:
     @cached_property
     def tables(self) -> Tables:
         """Everything that the integer program chooses from."""
-        weights, outputs = self.measured.weight_noise, self.measured.activation_noise
-        keys = output_keys(self.graph, outputs)
-        offered = {form for forms in weights.values() for form in forms} | {FLOAT32}
-        stored_as = {form for forms in outputs.values() for form in forms} - {FLOAT32}
-        by_format = {}
-        for form in [FLOAT32, *sorted(offered - {FLOAT32})]:
-            self.tell(f"planning with filters in {form}")
-            by_format[form] = self._uniform(dict.fromkeys(weights, form))
-        by_tensor_format = {}
-        for form in sorted(stored_as):
-            self.tell(f"planning with results in {form}")
-            by_tensor_format[form] = self._uniform(dict.fromkeys(keys.values(), form))
-        return tables(
-            by_format,
-            weights,
-            activations=by_tensor_format,
-            activation_noise=outputs,
-            storable=self.storable,
+        found = self.measured
+        return tables_of(
+            self.graph,
+            self.board,
+            self.lower,
+            found.weight_noise,
+            found.activation_noise,
+            self.storable,
+            self.tell,
         )
-
-    def _uniform(self, storage: Mapping[str, str]) -> Uniform:
-        return uniform(self.lower(self.graph, storage).choice, self.board)
 
     def _all(self, chosen: Mapping[str, str]) -> dict[str, str]:
         """``chosen`` without what is float32 anyway."""
         return {key: form for key, form in chosen.items() if form != FLOAT32}
 
-    def _offered_weights(self) -> dict[str, list[str]]:
-        """By layer: the formats to choose from, the one that the user gives, or none where the
-        model has its own."""
-        found: dict[str, list[str]] = {}
-        for node in self.graph.nodes:
-            if node.op not in WEIGHTED:
-                continue
-            given = self.filters.get(node.name, self.filters.get("*"))
-            if given:
-                found[node.name] = [given]
-            elif "storage" not in node.attrs:
-                finite = bool(np.isfinite(self.graph[node.inputs[1]].constant()).all())
-                found[node.name] = [FLOAT32, *_coarser(weight_formats(), units=finite)]
-        return found
-
-    def _offered_activations(self) -> dict[str, list[str]]:
-        writers = self.graph.producers()
-        found = {}
-        for name in self.storable:
-            given = self.outputs.get(writers[name].name, self.outputs.get("*"))
-            coarser = [FLOAT32, *_coarser(tensor_formats(), units=True)]
-            # Those that int8 is possible for are not among them.
-            found[name] = [given] if given and given not in ROUNDED.values() else coarser
-        return found
-
     def _limits(self, ram: int | None, flash: int | None) -> Limits:
         """Budgets in bytes, with the noise that --min-sqnr leaves."""
-        least = self.wishes.min_sqnr
-        return Limits(ram, flash, None if least is None else noise_of(least))
+        least, own = self.wishes.min_sqnr, self.measured.own
+        return Limits(ram, flash, None if least is None else max(noise_of(least) - own, _SILENT))
 
     def _fit(self, known: Tables, limits: Limits, objective: Objective) -> Fitted:
         """The best choice by ``objective``; UnfitError where none is within ``limits``."""
@@ -373,10 +320,3 @@ class Search:
             )
 
         return plan
-
-
-def _coarser(known: Collection[str], *, units: bool) -> list[str]:
-    """The formats of fewer bits than float32, most bits first; ``units``: those with units too."""
-    forms = [formats()[name] for name in known if name != FLOAT32]
-    kept = [form for form in forms if units or form.units is None]
-    return [form.name for form in sorted(kept, key=lambda form: (-form.bits, form.name))]

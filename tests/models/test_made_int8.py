@@ -174,23 +174,27 @@ def test_time_decides_on_a_board_that_predicts_none(
     assert report["accuracy"]["top1_drop"] <= 0.01
 
 
-def block(layers: int) -> onnx.ModelProto:
-    """1x1 convolutions, one behind the other but for two that are added.  One channel of what these
-    two read is hundreds of times as large as the others."""
+def block(layers: int, size: int = 8, channels: int = 32, added: int = 1) -> onnx.ModelProto:
+    """1x1 convolutions, one behind the other but for two that are ``added`` x ``added`` and are
+    added up.  One channel of what these two read is hundreds of times as large as the others."""
     rng = np.random.default_rng(2)
-    channels, scale = 32, np.ones(32, np.float32)
+    scale = np.ones(channels, np.float32)
     scale[0] = 400.0
-    shape = (channels, channels, 1, 1)
-    weights = {f"w{i}": rng.standard_normal(shape, dtype=np.float32) / 6 for i in range(layers)}
+    sides = [added if i in (2, 3) else 1 for i in range(layers)]
+    weights = {
+        f"w{i}": rng.standard_normal((channels, channels, k, k), np.float32) / np.float32(6 * k)
+        for i, k in enumerate(sides)
+    }
     weights["w1"] *= scale.reshape(-1, 1, 1, 1)
     weights["w2"], weights["w3"] = (weights[n] / scale.reshape(1, -1, 1, 1) for n in ("w2", "w3"))
     reads = ["x", "r0", "r1", "r1", "sum", *(f"r{i}" for i in range(4, layers - 1))]
     nodes = []
     for i, source in enumerate(reads):
-        nodes.append(helper.make_node("Conv", [source, f"w{i}"], [f"c{i}"], f"conv{i}"))
+        conv, pads = f"conv{i}", [sides[i] // 2] * 4
+        nodes.append(helper.make_node("Conv", [source, f"w{i}"], [f"c{i}"], conv, pads=pads))
         nodes.append(helper.make_node("Relu", [f"c{i}"], [f"r{i}"], f"relu{i}"))
     nodes.insert(8, helper.make_node("Add", ["r2", "r3"], ["sum"], "sum"))
-    return model(nodes, {"x": (1, channels, 8, 8)}, {f"r{layers - 1}": None}, weights)
+    return model(nodes, {"x": (1, channels, size, size)}, {f"r{layers - 1}": None}, weights)
 
 
 @pytest.mark.parametrize(("layers", "whole"), [(6, ()), (10, (4, 5, 6, 7, 8))])
@@ -213,5 +217,39 @@ def test_a_block_that_integers_would_spoil(
         assert report["accuracy"]["sqnr_db"] >= 25
         assert report["time"]["predicted_ms"] < plain["time"]["predicted_ms"]
         assert edgeconv("verify", tmp_path / "made").status == 0
+        small = tmp_path / "small"
+        limits = ("--calibration", inputs, "--min-sqnr", "25", "--flash", "14K")
+        fewer = edgeconv(*command, *limits, "-o", small).json()
+        assert fewer["flash"]["weights"] <= 14 * 1024 < report["flash"]["weights"]
+        assert fewer["accuracy"]["sqnr_db"] >= 25
+        layers = {layer["name"]: layer for layer in fewer["layers"]}
+        assert [i for i in range(10) if layers[f"conv{i}"].get("compute")] == list(whole)
+        assert {layers[f"conv{i}"]["storage"]["weights"] for i in (0, 1)} <= {"flyte16", "int8"}
+        assert edgeconv("verify", small).status == 0
     else:
         assert report["time"]["predicted_ms"] == plain["time"]["predicted_ms"]
+
+
+@pytest.mark.slow
+def test_filters_of_what_stays_float32(edgeconv: Command, tmp_path: Path) -> None:
+    """Where flash is short, the layers that integers would spoil have filters of fewer bits, with
+    vectors too."""
+    path, inputs = tmp_path / "block.onnx", tmp_path / "inputs.npz"
+    save(block(12, 24, 64, added=3), path)
+    rng = np.random.default_rng(3)
+    np.savez(inputs, x=rng.standard_normal((16, 1, 64, 24, 24), np.float32))
+    limits = ("--calibration", inputs, "--min-sqnr", "25")
+    found = {}
+    for flash in ("999K", "200K"):
+        folder = tmp_path / flash
+        command = ("compile", path, "--board", "zen4", "--json", *limits, "--flash", flash)
+        done = edgeconv(*command, "-o", folder)
+        assert done.status == 0, done.stderr
+        report = found[flash] = done.json()
+        layers = {layer["name"]: layer for layer in report["layers"]}
+        assert sum(layer.get("compute") == "int8" for layer in layers.values()) >= 5
+        assert report["accuracy"]["sqnr_db"] >= 25
+        stored = [layers[f"conv{i}"]["storage"]["weights"] for i in (2, 3)]
+        assert all((form == "float32") == (flash == "999K") for form in stored)
+        assert edgeconv("verify", folder).status == 0
+    assert found["200K"]["flash"]["weights"] <= 200 * 1024 < found["999K"]["flash"]["weights"]
