@@ -39,12 +39,12 @@ def use_banks(monkeypatch: pytest.MonkeyPatch, banks: tuple[Bank, ...]) -> None:
     monkeypatch.setattr(memory, "fit", lambda choice, board, ram: memory.plan(choice, banks))
 
 
-def run_sanitized(directory: Path, out: Path) -> bytes:
+def run_sanitized(directory: Path, out: Path, board: str = BOARD) -> bytes:
     """The outputs of the emitted program, built with sanitizers and no warnings."""
     gcc = probe("gcc")
     if gcc is None:
         pytest.skip("gcc is not installed")
-    loaded = boards.load(BOARD)
+    loaded = boards.load(board)
     binary = compile_project(
         directory,
         loaded,

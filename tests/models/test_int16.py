@@ -11,6 +11,7 @@ from edgeconv.errors import EdgeconvError
 from edgeconv.pipeline import CompileOptions, compile_model, decide, verify_project
 from tests import onnx_models
 from tests.audio_models import keywords
+from tests.models.test_emitted_banks import run_sanitized
 
 
 @pytest.mark.parametrize("board", ["mps2-an386", "mps3-an547"])
@@ -27,6 +28,25 @@ def test_keywords(board: str, tmp_path: Path) -> None:
     exact = verified.pieces.exact.values()
     assert len(exact) >= 4
     assert all(each.wrong == 0 for each in exact)
+
+
+@pytest.mark.usefixtures("compiled_lightly")
+@pytest.mark.parametrize("board", ["host", "generic-c"])
+def test_results_lie_over_their_inputs(board: str, tmp_path: Path) -> None:
+    """The arena holds hardly more than the larger of both, and sanitizers find nothing."""
+    model = onnx_models.save(keywords("int16", 12, 2, (25, 18)), tmp_path / "keywords.onnx")
+    folder = tmp_path / "out"
+    compile_model(CompileOptions(model, board, name="net", algorithms={"*": "int16"}), folder)
+    report = Project.open(folder).report
+    convs = [layer for layer in report["layers"] if layer["op"] == "Conv"]
+    assert [layer["algorithm"] for layer in convs] == ["int16"] * 5
+    largest = max(layer["output_bytes"] for layer in report["layers"])
+    assert report["ram"]["arena"] - report["ram"]["workspace"] < 1.8 * largest
+    verified = verify_project(folder, model=model)
+    assert verified.passed
+    assert verified.pieces is not None
+    assert all(each.wrong == 0 for each in verified.pieces.exact.values())
+    run_sanitized(folder, tmp_path, board)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from edgeconv.algorithms.candidate import ConvCandidate
 from edgeconv.algorithms.int16.candidate import Int16Plan
+from edgeconv.algorithms.int16.overlap import overlapping
 from edgeconv.algorithms.int16.packing import (
     channel_words,
     in_eights,
@@ -24,7 +25,13 @@ from edgeconv.algorithms.sums import multiples
 from edgeconv.algorithms.wide_sums import WideSums, wide_sums_of
 from edgeconv.ir.choice import Arg, ArgKind, Blob, Layer, Param
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.lowering.calls import blob_arg, input_arg, output_arg, residual_args
+from edgeconv.lowering.calls import (
+    blob_arg,
+    input_arg,
+    output_arg,
+    residual_args,
+    residual_overwritten,
+)
 from edgeconv.requantisation.wide import WORDS, Wide
 from edgeconv.requantisation.wide_pair import WidePair
 from edgeconv.targets import HELIUM, Target
@@ -77,6 +84,7 @@ def lower(candidate: ConvCandidate[Int16Plan], node: Node, graph: Graph, target:
         headers=(*row[:1], *_HEADERS, *row[1:], _KERNELS[plan.kernel]),
         work=candidate.work,
         blobs=blobs,
+        aliases=(*residual_overwritten(node, graph), *overlapping(candidate, node)),
         workspace_bytes=candidate.workspace_bytes,
         macs=problem.macs,
         candidate=candidate,
