@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from hypothesis import given
@@ -15,7 +15,7 @@ from edgeconv.algorithms.candidate import ConvCandidate
 from edgeconv.algorithms.int16.candidate import Int16Plan, candidates, is_plain
 from edgeconv.algorithms.int16.overlap import overlapping
 from edgeconv.algorithms.problem import ConvProblem, Finish
-from edgeconv.encoding import int8, int16
+from edgeconv.encoding import Encoding, int8, int16
 from edgeconv.ir.graph import Epilogue, Node
 from edgeconv.ir.layout import CHANNELS_LAST
 from edgeconv.targets import HELIUM, TARGETS
@@ -33,7 +33,7 @@ def events(candidate: ConvCandidate[Int16Plan], target: str, *, added: bool) -> 
     pixels = list(itertools.product(*map(range, problem.out_size[1:])))
     wide, out = problem.in_bytes, problem.out_bytes
 
-    def windows(chosen: list[int], first: int, count: int) -> Iterator[Event]:
+    def windows(chosen: Sequence[int], first: int, count: int) -> Iterator[Event]:
         for number in chosen:
             for row, column in reads(problem, *pixels[number]):
                 element = (row * problem.in_size[2] + column) * problem.in_c + first
@@ -60,14 +60,14 @@ def events(candidate: ConvCandidate[Int16Plan], target: str, *, added: bool) -> 
     tile = 3 if plan.kernel == "convolve" else plan.pixels
     filters = plan.vectors * 8 if plan.row else 4 if target == "helium" else 2
     for first in range(0, len(pixels), tile):
-        taken = list(range(first, min(first + tile, len(pixels))))
+        chosen = range(first, min(first + tile, len(pixels)))
         if not plain:
-            yield from windows(taken, 0, problem.in_c)
+            yield from windows(chosen, 0, problem.in_c)
         for c in range(0, problem.out_c, filters):
             if plain:
-                yield from windows(taken, 0, problem.in_c)
+                yield from windows(chosen, 0, problem.in_c)
             for channel in range(c, min(c + filters, problem.out_c)):
-                for number in taken:
+                for number in chosen:
                     yield from results(number, channel)
 
 
@@ -89,7 +89,7 @@ def least_apart(happens: list[Event]) -> int:
     st.booleans(),
 )
 def test_no_byte_is_written_over_that_is_read_later(
-    problem: ConvProblem, target: str, stored: tuple[object, object], added: bool
+    problem: ConvProblem, target: str, stored: tuple[Encoding, Encoding], added: bool
 ) -> None:
     whole = replace(problem, in_as=stored[0], out_as=stored[1], integers=False, wide=True)
     sizes = whole.in_size, whole.in_c
