@@ -22,11 +22,14 @@ import tempfile
 import time
 from pathlib import Path
 
+from networks.attending import NETWORKS as ATTENDING
+from networks.learned import NETWORKS as LEARNED
 from networks.row import Network
+from networks.sounding import NETWORKS as SOUNDING
 from networks.vision import NETWORKS as VISION
 from settle import settle
 
-NETWORKS = {**VISION}
+NETWORKS = {**VISION, **ATTENDING, **SOUNDING, **LEARNED}
 _SEED = 0
 _MIB = 1024  # kilobytes, which ru_maxrss counts
 
