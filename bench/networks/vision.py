@@ -188,27 +188,37 @@ def _yolo_row(name: str, size: int, **options: Any) -> Network:
 
 
 _VISION = ("torchvision",)
+_SCRIPT = ("torchscript",)  # torch.export refuses a size that is found at run time
 
 NETWORKS: dict[str, Network] = {
     "yolov8n": _yolo_row("yolov8n", 320),
     "yolov8n-nms": _yolo_row("yolov8n", 320, nms=True),
     "yolo11n": _yolo_row("yolo11n", 320),
     "yolo26n": _yolo_row("yolo26n", 320),
-    "ssdlite320": Network(partial(_detector, "ssdlite320_mobilenet_v3_large", 320), needs=_VISION),
-    "ssd300-vgg16": Network(partial(_detector, "ssd300_vgg16", 300), needs=_VISION),
+    "ssdlite320": Network(
+        partial(_detector, "ssdlite320_mobilenet_v3_large", 320), needs=_VISION, exporters=_SCRIPT
+    ),
+    "ssd300-vgg16": Network(
+        partial(_detector, "ssd300_vgg16", 300), needs=_VISION, exporters=_SCRIPT
+    ),
     "retinanet": Network(
-        partial(_detector, "retinanet_resnet50_fpn", 320, min_size=320, max_size=320), needs=_VISION
+        partial(_detector, "retinanet_resnet50_fpn", 320, min_size=320, max_size=320),
+        needs=_VISION,
+        exporters=_SCRIPT,
     ),
     "fcos": Network(
-        partial(_detector, "fcos_resnet50_fpn", 320, min_size=320, max_size=320), needs=_VISION
+        partial(_detector, "fcos_resnet50_fpn", 320, min_size=320, max_size=320),
+        needs=_VISION,
+        exporters=_SCRIPT,
     ),
     "fasterrcnn": Network(
         partial(
             _detector, "fasterrcnn_mobilenet_v3_large_320_fpn", 320, min_size=320, max_size=320
         ),
         needs=_VISION,
+        exporters=_SCRIPT,
     ),
-    "ssd-resnet50": Network(ssd_resnet50, needs=_VISION),
+    "ssd-resnet50": Network(ssd_resnet50, needs=_VISION, exporters=_SCRIPT),
     "unet": Network(partial(_plain_unet, 128)),
     "smp-unet": Network(
         partial(_smp, "Unet", "resnet18", 128), needs=("segmentation_models_pytorch",)

@@ -106,7 +106,9 @@ class ControlFlow:
             return
         prefix = self._walk.prefix_of(visit)
         both = [
-            self._body(visit, branches[f"{which}_branch"], (), f"{prefix}/{which}")
+            self._body(
+                visit, branches[f"{which}_branch"], (), f"{prefix}/{which}", visit.node.output
+            )
             for which in ("then", "else")
         ]
         scalar = self._scalar(visit, name)
@@ -262,12 +264,20 @@ class ControlFlow:
         limits.held("loop-trips", trips, where, "its body is written out as often as it runs")
 
     def _body(
-        self, visit: Visit, graph: onnx.GraphProto, given: Sequence[str], prefix: str
+        self,
+        visit: Visit,
+        graph: onnx.GraphProto,
+        given: Sequence[str],
+        prefix: str,
+        called: Sequence[str] = (),
     ) -> list[str]:
-        """The names of its results, of which ``given`` are the inputs."""
+        """The names of its results, of which ``given`` are the inputs; ``called``: what they are
+        outside, if that is all that reads them."""
         for name, tensor in inlining.branch_constants(graph, prefix).items():
             self._walk.define(name, self._weights.array(tensor))
         nodes, results = inlining.inlined_body(graph, given, prefix)
+        if called:
+            self._walk.counting.demand.note_results(results, called)
         self._run(visit, nodes, visit.scope.opsets, results)
         return results
 

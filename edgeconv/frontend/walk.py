@@ -62,7 +62,7 @@ class Walk(Values):
         self._weights = weights
         self.sequences = Sequences(self)
         self.late_pads = LatePads(self)
-        self.counting = Counting(self)
+        self.counting = Counting(self, weights.array)
         self._control_flow = ControlFlow(self, weights)
         self._stated = dict(stated)
         self._functions = {function_key(f): f for f in functions}
@@ -83,6 +83,7 @@ class Walk(Values):
         nodes = ordered(nodes, known)
         self._stated = before(nodes, self._stated, lambda name: self._shape(name) == ())
         live = live_values(nodes, outputs)
+        self.counting.demand.note(nodes, () if scope.origin else outputs)
         for node in nodes:
             if any(name in live for name in node.output):
                 opsets = scope.opsets

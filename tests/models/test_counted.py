@@ -120,6 +120,19 @@ def test_stated_maxima_hold(tmp_path: Path) -> None:
     np.testing.assert_allclose(got["y0"], wanted["y0"][:4], rtol=1e-6)
 
 
+def test_boxes_that_nothing_reads_are_not_looked_for(tmp_path: Path) -> None:
+    """Of the 18 boxes of ``ssd`` the first six are read, behind an If; of ``yolo`` the same."""
+    for name in ("ssd", "yolo"):
+        graph = frontend.load(save(model(name), tmp_path / "net.onnx"))
+        (found,) = (node for node in graph.nodes if node.op == "NonMaxSuppression")
+        assert graph[found.output].shape == (3 * 6 + 1,)
+    whole = model("ssd")
+    whole.graph.output.append(onnx.helper.make_tensor_value_info("keep", 7, ["K"]))
+    graph = frontend.load(save(whole, tmp_path / "net.onnx"))
+    (found,) = (node for node in graph.nodes if node.op == "NonMaxSuppression")
+    assert graph[found.output].shape == (3 * 6 * CLASSES + 1,)
+
+
 @pytest.mark.parametrize("name", ["none", "score"])
 def test_a_maximum_of_what_is_not_found_is_refused(name: str, tmp_path: Path) -> None:
     path = save(model("ssd"), tmp_path / "net.onnx")

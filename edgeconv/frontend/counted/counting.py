@@ -9,14 +9,17 @@ its own (`sizes.Count`), and sizes are sums of such counts, as far as the model 
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+import onnx
 
 from edgeconv.errors import UsageError
 from edgeconv.frontend.counted import arithmetic
 from edgeconv.frontend.counted.carried import CARRIED
+from edgeconv.frontend.counted.demand import Demand
 from edgeconv.frontend.counted.moved import MOVED
 from edgeconv.frontend.counted.node import Counted, RefusedError, Walking, Work
 from edgeconv.frontend.counted.sizes import Dims, Size, Sizes, largest, most
@@ -40,8 +43,11 @@ _KEEPING = frozenset(
 class Counting:
     """Those of one model, by their names in it."""
 
-    def __init__(self, walk: Walking) -> None:
+    def __init__(
+        self, walk: Walking, array: Callable[[onnx.TensorProto], npt.NDArray[Any]]
+    ) -> None:
         self._walk = walk
+        self.demand = Demand(walk.constant, array)
         self._counted: dict[str, Counted] = {}
         self._sizes: dict[str, Sizes] = {}
         self._places: set[str] = set()
@@ -150,7 +156,11 @@ class Counting:
             self._places.update(node.output)
 
     def _limit(self, visit: Visit, room: int) -> int:
-        """So much room, or what the user states for a result of the node."""
+        """So much room, or what the user states for a result of the node, or all that is read of
+        boxes, which are found in order."""
+        if visit.node.op_type == "NonMaxSuppression":
+            read = self.demand.rows(visit.node.output[0])
+            room = room if read is None else max(min(room, read), 1)
         for name in visit.node.output:
             if name in self.max_sizes:
                 self._limited.add(name)
