@@ -10,18 +10,21 @@ import onnx
 from tests.quantised_models import Network
 
 
-def network(seed: int) -> onnx.ModelProto:
-    """``image`` (1, c, n, n) of int8 or uint8 -> ``scores`` (1, 5) of the same type."""
+def network(seed: int, dtype: str = "") -> onnx.ModelProto:
+    """``image`` (1, c, n, n) -> ``scores`` (1, 5) of the same type: ``dtype``, int16 or uint16, or
+    one of eight bits."""
     rng = np.random.default_rng(seed)
-    net = Network(str(rng.choice(["int8", "uint8"])), opset=15, seed=seed)
+    own = str(rng.choice(["int8", "uint8"]))
+    net = Network(dtype or own, opset=21 if dtype else 15, seed=seed)
+    steps = 256 if dtype else 1  # of what eight bits have as one
     low = int(np.iinfo(net.dtype).min)
     channels, size = int(rng.integers(1, 9)) * 2, int(rng.integers(5, 11))
     ports = {"image": (net.dtype, (1, channels, size, size))}
 
     def zero() -> int:
-        return low + int(rng.choice([0, 128, int(rng.integers(0, 256)), 255]))
+        return low + steps * int(rng.choice([0, 128, int(rng.integers(0, 256)), 255]))
 
-    scale = float(rng.choice([1 / 32, rng.uniform(0.01, 0.1)]))
+    scale = float(rng.choice([1 / 32, rng.uniform(0.01, 0.1)])) / steps
     x = net.dequantise("image", scale, zero())
     shape = (channels, size)
     for index in range(int(rng.integers(2, 5))):

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import onnx
 import pytest
 
+from edgeconv import board as boards
+from edgeconv.build import find_compiler, find_emulator
 from edgeconv.build.project import Project
 from edgeconv.errors import EdgeconvError
 from edgeconv.pipeline import CompileOptions, compile_model, decide, verify_project
 from tests import onnx_models
 from tests.audio_models import keywords
+from tests.models.random_quantised import network
 from tests.models.test_emitted_banks import run_sanitized
 
 
@@ -28,6 +34,58 @@ def test_keywords(board: str, tmp_path: Path) -> None:
     exact = verified.pieces.exact.values()
     assert len(exact) >= 4
     assert all(each.wrong == 0 for each in exact)
+
+
+BOARDS = (  # every way to multiply 16 bits
+    *("xeon-silver-4208", "zen4", "x86-64-v3", "jetson-tx1", "raspberry-pi-5", "odroid-xu3"),
+    *("power10-s1024", "generic-c", "mps2-an386", "mps2-an500", "mps2-an505", "mps3-an547"),
+    "microbit",
+)
+
+
+def networks(count: int) -> Iterator[tuple[str, onnx.ModelProto]]:
+    """One for keywords, and random ones, which have every kind of convolution."""
+    yield "keywords", keywords("int16", 12, 2, (13, 9))
+    for seed in range(count):
+        yield f"random {seed}", network(seed, "uint16" if seed % 3 == 2 else "int16")
+
+
+@contextmanager
+def suppress_where_nothing_applies() -> Iterator[None]:
+    """Of a random network whose layers are all beyond what is proven."""
+    try:
+        yield
+    except EdgeconvError as error:
+        if "applies to no convolution" not in error.one_line():
+            raise
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("compiled_lightly")
+@pytest.mark.parametrize("board", BOARDS)
+def test_whole_networks(board: str, tmp_path: Path) -> None:
+    """What integers compute is exact, and the rest is the model, layer by layer."""
+    try:
+        find_compiler(boards.load(board))
+        find_emulator(boards.load(board))
+    except EdgeconvError as error:
+        pytest.skip(error.one_line())
+    counted = 0
+    for number, (name, model) in enumerate(networks(8)):
+        folder, path = tmp_path / str(number), onnx_models.save(model, tmp_path / f"{number}.onnx")
+        options = CompileOptions(path, board, algorithms={"*": "int16"})
+        with suppress_where_nothing_applies():
+            compile_model(options, folder, build=True)
+        if not folder.exists():
+            continue
+        verified = verify_project(folder, model=path)
+        assert verified.passed, (name, verified.one_line())
+        assert verified.pieces is not None
+        exact = verified.pieces.exact.values()
+        assert all(each.wrong == 0 for each in exact), name
+        layers = Project.open(folder).report["layers"]
+        counted += sum(layer.get("compute") == "int16" for layer in layers)
+    assert counted >= 12
 
 
 @pytest.mark.usefixtures("compiled_lightly")
