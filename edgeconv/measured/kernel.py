@@ -12,6 +12,7 @@ from edgeconv.board import Board
 from edgeconv.ir.choice import Layer, Number, Param
 from edgeconv.ir.graph import Tensor
 
+_METHOD = b"inputs are written right before"
 _KERNELS = (
     ("edgeconv.runtime_c", ""),
     ("edgeconv.codegen", "templates/conv"),
@@ -63,8 +64,9 @@ def board_key(board: Board) -> str:
 
 @cache
 def kernel_version() -> str:
-    """Of all kernels, 16 hexadecimal digits: what was measured of another version says nothing."""
-    digest = hashlib.sha256()
+    """Of all kernels, and of how they are timed, 16 hexadecimal digits: what was measured of
+    another version says nothing."""
+    digest = hashlib.sha256(_METHOD)
     for package, folder in _KERNELS:
         root = resources.files(package)
         for name, data in _files(root.joinpath(folder) if folder else root, ""):

@@ -23,7 +23,7 @@ from edgeconv.errors import EdgeconvError
 from edgeconv.ir.check import check
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.graph import Graph, Node, Tensor
-from edgeconv.ir.layout import ROW_MAJOR
+from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Layout
 from edgeconv.measured import kernel_key
 from edgeconv.memory import fit
 from edgeconv.tuning.candidates import Candidate, Job
@@ -168,7 +168,8 @@ def graph_of(candidates: Sequence[Job]) -> tuple[Graph, dict[str, str]]:
 def _input(
     tensor: Tensor, tensors: dict[str, Tensor], inputs: list[str], nodes: list[Node], number: int
 ) -> str:
-    """A tensor like this one, which is an input or converted from one right before it is read."""
+    """A tensor like this one, converted from an input right before it is read: what is row-major
+    there and back, or it would be as cold as the input."""
     shape = "x".join(map(str, tensor.shape))
     stored = tensor.storage
     dtype = str(stored.element) if stored.scale else tensor.dtype
@@ -178,12 +179,21 @@ def _input(
         inputs.append(given)
     if stored.scale:
         given = _as_real(given, tensor, tensors, nodes)
-    if tensor.layout == ROW_MAJOR:
+    if tensor.layout != ROW_MAJOR:
+        return _converted(given, tensor.layout, tensors, nodes, number)
+    if len(tensor.shape) < 3:  # no image
         return given
-    own = f"{number} {given} {tensor.layout}"
+    there = _converted(given, CHANNELS_LAST, tensors, nodes, number)
+    return _converted(there, ROW_MAJOR, tensors, nodes, number)
+
+
+def _converted(
+    name: str, layout: Layout, tensors: dict[str, Tensor], nodes: list[Node], number: int
+) -> str:
+    own = f"{number} {name} {layout}"
     if own not in tensors:
-        tensors[own] = replace(tensors[given], name=own, layout=tensor.layout)
-        nodes.append(Node(f"convert {own}", "Convert", (given,), (own,)))
+        tensors[own] = replace(tensors[name], name=own, layout=layout)
+        nodes.append(Node(f"convert {own}", "Convert", (name,), (own,)))
     return own
 
 
