@@ -149,6 +149,10 @@ REFUSED = {
     "d = Cast <to = 1> (b) y = MatMul (d, c)",
     "is counted at run time meets": "good = Greater (boxes, limit) k = NonZero (good) "
     "c = Cast <to = 1> (k) d = Slice (boxes, zeros, two) y = Add (c, matrix2)",
+    "it sums over": "good = Greater (boxes, limit) k = NonZero (good) "
+    "a = Cast <to = 1> (k) b = Transpose (a) y = Gemm <transA = 1> (b, b)",
+    "do not belong together": "good = Greater (boxes, limit) k = NonZero (good) "
+    "y = Concat <axis = 1> (k, six)",
     "is counted at run time": "good = Greater (boxes, limit) k = NonZero (good) "
     "c = Cast <to = 1> (k) y = Det (c)",
 }

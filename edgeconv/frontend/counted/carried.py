@@ -28,7 +28,7 @@ _ELEMENT_WISE = (
 _BATCHES = (
     *("AveragePool", "BatchNormalization", "Conv", "ConvTranspose", "DepthToSpace", "Gemm"),
     *("GlobalAveragePool", "GlobalMaxPool", "GroupNormalization", "InstanceNormalization", "LRN"),
-    *("MaxPool", "SpaceToDepth", "Resize"),
+    *("MaxPool", "SpaceToDepth"),
 )
 
 
@@ -66,6 +66,8 @@ def _element_wise(work: Work) -> list[Counted]:
 def _batches(work: Work) -> list[Counted]:
     x, *others = work.inputs
     _first_only(work, x)
+    if work.attrs.get("transA", 0):
+        raise RefusedError("it sums over a dimension whose size is counted at run time")
     if any(name and work.is_counted(name) for name in others):
         raise RefusedError("the size of its second operand is counted at run time")
     name, *_ = work.add_own()

@@ -80,6 +80,8 @@ class Counting:
                 self._finish(work, self._plain(work))
         except RefusedError as error:
             self._walk.refuse(visit, str(error))
+        except (IndexError, TypeError, ValueError) as error:  # of shapes that no operator allows
+            self._walk.refuse(visit, f"its inputs do not belong together: {error}")
         return True
 
     def _work(self, visit: Visit) -> Work:
