@@ -9,16 +9,19 @@ from edgeconv.deciding.planning import Draft, Planner
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.graph import Graph
 
+_IN_INTEGERS = "int8_winograd"
 _ATTEMPTS = 3  # at limits of constants: what else an image has is known when it is made
 
 
 def less_flash(planner: Planner, graph: Graph, draft: Draft) -> Draft:
     """``draft``, made of ``graph``; where it has too little flash, the fastest kernels whose
-    constants fit, and without minimal filtering where none do.
+    constants fit, and without minimal filtering of float32 where none do.
 
-    Filters are transformed when compiling, and are up to 64/9 times as large then.
+    Filters are transformed when compiling, and are up to 64/9 times as large then, those of int8
+    up to eight times.
     """
-    if not planner.exceeded(draft, "flash") or not _filtered(draft.choice):
+    in_integers = any(layer.algorithm == _IN_INTEGERS for layer in draft.choice.layers)
+    if not planner.exceeded(draft, "flash") or not (in_integers or _filtered(draft.choice)):
         return draft
     flash, storage = draft.sizes.flash, planner.options.storage
     room = (flash.budget or 0) - planner.overhead.flash
@@ -27,6 +30,8 @@ def less_flash(planner: Planner, graph: Graph, draft: Draft) -> Draft:
         fewer = planner.draft(graph, replace(draft.allowed, flash=limit), storage)
         if not planner.exceeded(fewer, "flash"):
             kept = replace(draft.allowed, winograd=_filtered(fewer.choice))
+            if in_integers:
+                kept = replace(kept, flash=limit)
             return replace(fewer, allowed=kept)
         limit -= max(1, fewer.sizes.flash.total - room)
     return planner.draft(graph, replace(draft.allowed, winograd=frozenset()), storage)

@@ -252,3 +252,22 @@ def test_operators_on_integers(
     report = Project.open(tmp_path / "net").report
     stored = {each["storage"]["weights"] for each in report["layers"] if each["op"] == "Conv"}
     assert stored == ({"int8"} if weights == "QInt8" else {"flyte16"})
+
+
+def test_filters_that_flash_has_no_room_for_when_transformed(tmp_path: Path) -> None:
+    """Integer Winograd's take eight times the bytes; where they do not fit, others are chosen."""
+    net = Network("int8", 15, seed=3)
+    y = net.dequantise("image", 0.05, 0)
+    for i in range(2):
+        y = net.node("Conv", [y, net.filters(f"w{i}", (32, 32, 3, 3))], f"c{i}", pads=[1] * 4)
+        y = net.pair(y, 0.05, 0)
+    net.node("Identity", [net.quantise(y, 0.05, 0)], "scores")
+    port = ("int8", (1, 32, 14, 14))
+    path = onnx_models.save(net.model({"image": port}, {"scores": port}), tmp_path / "net.onnx")
+    found = {}
+    for flash in (None, 64 * 1024):
+        options = CompileOptions(path, "raspberry-pi-4", flash=flash)
+        decided = decide(options)
+        found[flash] = {layer.algorithm for layer in decided.choice.layers if layer.candidate}
+        assert flash is None or decided.sizes.flash.total <= flash
+    assert found == {None: {"int8_winograd"}, 64 * 1024: {"int8_packed"}}
