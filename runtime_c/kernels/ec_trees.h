@@ -3,6 +3,7 @@
 #define EC_TREES_H
 
 enum { EC_TREES_SUM, EC_TREES_MIN, EC_TREES_MAX };
+enum { EC_TREES_TOGETHER = 4 }; /* rows */
 
 /* in[rows][features] -> out[rows][targets].  root[trees] are nodes.  Of node i: split[i], feature[i] and next[i], the
    last two of as many bytes as stated here.
@@ -35,6 +36,28 @@ EC_INLINE int ec_tree_leaf(const ec_trees *spec, const float *row, const float *
     }
 }
 
+/* The leaves that EC_TREES_TOGETHER rows come to from node `root`: their walks wait for loads side by side. */
+EC_INLINE void ec_tree_leaves(const ec_trees *spec, const float *in, const float *split, const void *feature,
+                              const void *next, int root, int *leaf)
+{
+    int more = 1;
+    for (int j = 0; j < EC_TREES_TOGETHER; j++)
+        leaf[j] = root;
+    while (more) {
+        more = 0;
+        EC_UNROLL
+        for (int j = 0; j < EC_TREES_TOGETHER; j++) {
+            const int i = leaf[j], code = ec_tree_entry(feature, i, spec->feature_bytes);
+            const int inner = code >= 0;
+            const float x = in[(ptrdiff_t)j * spec->features + (inner ? code >> 2 : 0)];
+            const int yes = x != x ? code & 1 : code & 2 ? x == split[i] : x <= split[i];
+            const int on = ec_tree_entry(next, i, spec->next_bytes) + !yes;
+            leaf[j] = inner ? on : i;
+            more |= inner;
+        }
+    }
+}
+
 /* What a target has so far, and what a leaf gives it. */
 EC_INLINE float ec_trees_combined(float so_far, float x, int combination)
 {
@@ -45,30 +68,44 @@ EC_INLINE float ec_trees_combined(float so_far, float x, int combination)
     }
 }
 
+/* What the leaf of tree number `tree` gives the targets `of`. */
+EC_INLINE void ec_tree_give(const ec_trees *spec, const float *split, const void *feature, const void *next,
+                            const float *weight, int tree, int leaf, float *of)
+{
+    const int combination = tree ? spec->combination : EC_TREES_SUM; /* the first has nothing to be compared with */
+    if (!weight) {
+        float *const target = of - 1 - ec_tree_entry(feature, leaf, spec->feature_bytes);
+        *target = ec_trees_combined(*target, split[leaf], combination);
+        return;
+    }
+    const float *const given = weight + (ptrdiff_t)ec_tree_entry(next, leaf, spec->next_bytes) * spec->targets;
+    for (int t = 0; t < spec->targets; t++)
+        of[t] = ec_trees_combined(of[t], given[t], combination);
+}
+
 /* weight: NULL where leaves have one number each.  base[targets] is added to the result; NULL stands for zeros.  The
    least and the largest are of targets that every tree gives a number. */
 EC_INLINE void ec_sum_trees(const ec_trees *spec, const float *in, const float *split, const void *feature,
                             const void *next, const int32_t *root, const float *weight, const float *base, float *out)
 {
-    for (int r = 0; r < spec->rows; r++) {
+    int leaf[EC_TREES_TOGETHER];
+    for (int r = 0, n; r < spec->rows; r += n) {
         const float *const row = in + (ptrdiff_t)r * spec->features;
         float *const of = out + (ptrdiff_t)r * spec->targets;
-        for (int t = 0; t < spec->targets; t++)
+        n = spec->rows - r < EC_TREES_TOGETHER ? 1 : EC_TREES_TOGETHER;
+        for (int t = 0; t < n * spec->targets; t++)
             of[t] = 0.0f;
         for (int k = 0; k < spec->trees; k++) {
-            const int leaf = ec_tree_leaf(spec, row, split, feature, next, root[k]);
-            const int combination = k ? spec->combination : EC_TREES_SUM; /* the first has nothing to be compared with */
-            if (!weight) {
-                float *const target = of - 1 - ec_tree_entry(feature, leaf, spec->feature_bytes);
-                *target = ec_trees_combined(*target, split[leaf], combination);
-                continue;
-            }
-            const float *const given = weight + (ptrdiff_t)ec_tree_entry(next, leaf, spec->next_bytes) * spec->targets;
-            for (int t = 0; t < spec->targets; t++)
-                of[t] = ec_trees_combined(of[t], given[t], combination);
+            if (n == 1)
+                leaf[0] = ec_tree_leaf(spec, row, split, feature, next, root[k]);
+            else
+                ec_tree_leaves(spec, row, split, feature, next, root[k], leaf);
+            for (int j = 0; j < n; j++)
+                ec_tree_give(spec, split, feature, next, weight, k, leaf[j], of + (ptrdiff_t)j * spec->targets);
         }
-        for (int t = 0; base && t < spec->targets; t++)
-            of[t] += base[t];
+        for (int j = 0; base && j < n; j++)
+            for (int t = 0; t < spec->targets; t++)
+                of[(ptrdiff_t)j * spec->targets + t] += base[t];
     }
 }
 
