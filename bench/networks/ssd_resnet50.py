@@ -9,6 +9,7 @@ _SIZE = 300
 _CLASSES = 81
 _WIDTHS = ((256, 512), (256, 512), (128, 256), (128, 256), (128, 256))
 _KEPT, _OVERLAP, _SCORE = 200, 0.5, 0.05
+_LARGEST = 5.0  # of what heads give, as trained ones do: boxes are exponentials of it
 _STEPS = ((38, 4), (19, 6), (10, 6), (5, 6), (3, 4), (1, 4))  # cells, boxes of each
 
 
@@ -33,6 +34,7 @@ def ssd_resnet50() -> Any:
     suppression of all classes at once by torchvision."""
     import torch  # noqa: PLC0415
     import torchvision  # noqa: PLC0415
+    from settle import settle  # noqa: PLC0415
     from torch import nn  # noqa: PLC0415
 
     base = torchvision.models.resnet50(weights=None)
@@ -73,16 +75,18 @@ def ssd_resnet50() -> Any:
                 nn.Conv2d(w, _CLASSES * n, 3, padding=1)
                 for w, n in zip(widths, counts, strict=True)
             )
-            for head in (*self.place, *self.score):
-                nn.init.normal_(head.weight, std=0.02)  # as of trained ones: numbers around 1
             self.register_buffer("boxes", torch.tensor(_boxes()))
 
-        def forward(self, image: Any) -> Any:
+        def levels(self, image: Any) -> list[Any]:
             x = self.base(image)
-            levels = [x]
+            found = [x]
             for part in self.more:
                 x = part(x)
-                levels.append(x)
+                found.append(x)
+            return found
+
+        def forward(self, image: Any) -> Any:
+            levels = self.levels(image)
             places = [m(x).view(1, 4, -1) for m, x in zip(self.place, levels, strict=True)]
             scores = [m(x).view(1, _CLASSES, -1) for m, x in zip(self.score, levels, strict=True)]
             place = torch.cat(places, 2)[0].T
@@ -96,4 +100,12 @@ def ssd_resnet50() -> Any:
             picked = torchvision.ops.batched_nms(boxes, best, label, _OVERLAP)[:_KEPT]
             return boxes[picked], best[picked], label[picked] + 1
 
-    return Ssd(), (torch.rand(1, 3, _SIZE, _SIZE),)
+    inputs = (torch.rand(1, 3, _SIZE, _SIZE),)
+    network = Ssd()
+    settle(network, inputs)
+    with torch.no_grad():
+        levels = network.levels(*inputs)
+        for heads in (network.place, network.score):
+            for head, x in zip(heads, levels, strict=True):
+                head.weight /= head(x).abs().max() / _LARGEST
+    return network, inputs

@@ -5,12 +5,12 @@
 #define EC_INT8_RESIZE_H
 
 /* The tables of the three dimensions follow each other: tap t of output position i at [t * size + i]. */
-typedef struct ec_int8_taps {
+typedef struct ec_int8_resize_taps {
     const int32_t *index_d, *index_h, *index_w, *weight_d, *weight_h, *weight_w;
-} ec_int8_taps;
+} ec_int8_resize_taps;
 
 /* Channels [c, c + n) of `vectors` vectors of the pixel z, y, x, n in each, or of one that is not whole. */
-EC_INLINE void ec_int8_resize_of(const ec_resize spec, const ec_int8_average by, const ec_int8_taps taps,
+EC_INLINE void ec_int8_resize_of(const ec_resize spec, const ec_int8_average by, const ec_int8_resize_taps taps,
                                  const int32_t *words, const int8_t *in, int8_t *out, int z, int y, int x, int lanes,
                                  int c, int vectors, int n)
 {
@@ -49,7 +49,7 @@ EC_INLINE void ec_int8_resize(const ec_resize spec, const ec_int8_average by, co
                               const int32_t *taps, const int8_t *in, int8_t *out, int outer, int lanes)
 {
     const int h = spec.taps_d * spec.out_d, w = h + spec.taps_h * spec.out_h, all = w + spec.taps_w * spec.out_w;
-    const ec_int8_taps split = {
+    const ec_int8_resize_taps split = {
         .index_d = taps, .index_h = taps + h, .index_w = taps + w,
         .weight_d = taps + all, .weight_h = taps + all + h, .weight_w = taps + all + w,
     };

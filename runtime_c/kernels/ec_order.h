@@ -32,8 +32,8 @@ EC_INLINE void ec_first_of(const ec_axis *spec, const void *in, int64_t *out)
 }
 
 /* The same, of equal elements that with the smaller index; elements are `apart` from one another from `in` on. */
-EC_INLINE int ec_ahead(const ec_elementwise *of, const void *in, ptrdiff_t start, ptrdiff_t apart,
-                       int64_t i, int64_t j)
+EC_INLINE int ec_precedes(const ec_elementwise *of, const void *in, ptrdiff_t start, ptrdiff_t apart,
+                          int64_t i, int64_t j)
 {
     const ptrdiff_t a = start + (ptrdiff_t)i * apart, b = start + (ptrdiff_t)j * apart;
     return ec_before(of, in, a, b) || (i < j && !ec_before(of, in, b, a));
@@ -46,9 +46,9 @@ EC_INLINE void ec_sink(const ec_axis *spec, const void *in, ptrdiff_t start, int
     int at = 0;
     for (int child = 1; child < count; child = 2 * at + 1) {
         const int other = child + 1;
-        if (other < count && ec_ahead(&spec->of, in, start, apart, heap[child * apart], heap[other * apart]))
+        if (other < count && ec_precedes(&spec->of, in, start, apart, heap[child * apart], heap[other * apart]))
             child = other;
-        if (!ec_ahead(&spec->of, in, start, apart, i, heap[child * apart]))
+        if (!ec_precedes(&spec->of, in, start, apart, i, heap[child * apart]))
             break;
         heap[at * apart] = heap[child * apart];
         at = child;
@@ -63,7 +63,7 @@ EC_INLINE void ec_rise(const ec_axis *spec, const void *in, ptrdiff_t start, int
     int at = count;
     while (at > 0) {
         const int parent = (at - 1) / 2;
-        if (!ec_ahead(&spec->of, in, start, apart, heap[parent * apart], i))
+        if (!ec_precedes(&spec->of, in, start, apart, heap[parent * apart], i))
             break;
         heap[at * apart] = heap[parent * apart];
         at = parent;
