@@ -37,6 +37,7 @@ from edgeconv.ir.choice import Choice
 from edgeconv.ir.filters import DYNAMIC, WEIGHTED, Filters
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ops.attention import ATTENTION
+from edgeconv.options import ANY_LAYOUT
 from edgeconv.progress import Tell, nobody
 from edgeconv.storage.base import FLOAT32
 from edgeconv.targets import Target
@@ -239,6 +240,7 @@ def _choice_of(
         integers=integers,
         workspace={layer["name"]: layer["workspace_bytes"] for layer in layers},
         minimal_filters=forms_described(graph, {layer["name"]: layer["plan"] for layer in layers}),
+        any_layout=project.report["program"].get("input_layout") == ANY_LAYOUT,
     )
     return _by_turns(project, choice, target)
 

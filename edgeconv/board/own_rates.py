@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from edgeconv import regular_file
+
 SCHEMA = 1  # of the file; another one is none
 # Vectors and broadcasts that a register tile loads while the core multiplies and adds a vector: to
 # a power of two, so that two measurements of one machine agree.
@@ -35,7 +37,7 @@ def processor(cpu: str, isa: str) -> str:
 def read() -> Mapping[str, float | None]:
     """Of each `processor` the loads per vector multiply-add; None where that cannot be measured."""
     with suppress(OSError, RuntimeError, ValueError, RecursionError):
-        with path().open("rb") as file:
+        with regular_file.opened(path()) as file:
             found = json.loads(file.read(_MOST_BYTES))
         if isinstance(found, dict) and found.get("schema") == SCHEMA:
             rates = found.get("loads_per_multiply_add")

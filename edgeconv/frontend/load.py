@@ -18,7 +18,7 @@ from edgeconv.frontend.audit import audit
 from edgeconv.frontend.cut import WHOLE, Cut
 from edgeconv.frontend.input_shapes import fix_shapes
 from edgeconv.frontend.modernising import modernised
-from edgeconv.frontend.names import opset_of, opset_versions
+from edgeconv.frontend.names import COPY, opset_of, opset_versions
 from edgeconv.frontend.schedule import value_names
 from edgeconv.frontend.visit import Scope
 from edgeconv.frontend.walk import Walk
@@ -256,7 +256,7 @@ def _with_written_outputs(walk: Walk, graph: Graph, outputs: Sequence[str]) -> G
             nodes = [replace(n, inputs=_renamed(n.inputs, output, source)) for n in nodes]
             tensors[output] = Tensor(output, like.shape, like.dtype)
         elif output in graph.inputs or output in written:
-            name, source = walk.add_tensor(f"{output}/copy", like.shape, like), output
+            name, source = walk.add_tensor(f"{output}{COPY}", like.shape, like), output
         if name != output or like.data is not None:
             copy = f"{name}/Identity"
             nodes.append(Node(copy, "Identity", (source,), (name,), origin=(output,)))

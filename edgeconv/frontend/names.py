@@ -1,4 +1,4 @@
-"""How ONNX names operators and functions."""
+"""How ONNX names operators and functions, and what outputs are called that need another name."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import onnx
 
 FunctionKey = tuple[str, str, str]  # domain, name, overload
+COPY = "/copy"  # behind the name of an input, or of an output, that is an output once more
 
 
 def domain_of(name: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from edgeconv.frontend import cut, model_file, structured
 from edgeconv.frontend.cut import WHOLE, Cut
 from edgeconv.frontend.defined import define, show_reals
 from edgeconv.frontend.maps import as_tensors
+from edgeconv.frontend.names import COPY
 from edgeconv.frontend.own_bytes import SELF
 from edgeconv.frontend.running import has_runtime
 from edgeconv.frontend.schedule import subgraphs
@@ -54,9 +55,9 @@ def reference_outputs(
     its static shape.
 
     ``wanted`` names graph outputs or intermediate values; all graph outputs when it is None.
-    Names that the model's own nodes do not write are left out: the values that the frontend or a
-    pass made up exist in the compiled network only.  Runs ONNX Runtime when it is installed, else
-    the reference evaluator of the onnx package.
+    Names that the model's own nodes do not write are left out, since the values that the frontend
+    or a pass made up exist in the compiled network only; but for COPY of an output.  Runs ONNX
+    Runtime when it is installed, else the reference evaluator of the onnx package.
 
     Raises EdgeconvError when the model cannot be read or the engine refuses it.
     """
@@ -68,8 +69,16 @@ def reference_outputs(
     known |= {value.name for value in file.model.graph.output}
     outputs = [value.name for value in file.model.graph.output]
     names = outputs if wanted is None else structured.asked(file.model.graph, wanted)
+    copies = {
+        name: name.removesuffix(COPY)
+        for name in names
+        if name not in known and name.removesuffix(COPY) in outputs
+    }
+    names = [copies.get(name, name) for name in names]
     names = list(dict.fromkeys(name for name in names if name in known))
-    return _run(file, inputs, names, cut_at)
+    found = _run(file, inputs, names, cut_at)
+    copied = {name: found.values[source] for name, source in copies.items()}
+    return replace(found, values={**found.values, **copied}) if copied else found
 
 
 def reference_beside(

@@ -6,9 +6,11 @@ import json
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 from onnx import helper
 
+from edgeconv.build.project import Project
 from edgeconv.codegen.ports import Port
 from edgeconv.ir.graph import Tensor
 from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Layout, blocked
@@ -63,6 +65,19 @@ def test_a_program_of_blocks(edgeconv: Command, wide: Path, tmp_path: Path, io: 
     assert '#define NET_INPUT_X_LAYOUT "NCHW8c"' in (out / "net.h").read_text()
     edgeconv.ok("verify", out, "--layers")
     edgeconv.ok("update-weights", out, wide)
+
+
+@pytest.mark.usefixtures("compiled_lightly")
+def test_filters_and_results_in_fewer_bits(edgeconv: Command, wide: Path, tmp_path: Path) -> None:
+    """What the image holds is read with the layouts of the project; one output is the input."""
+    model = onnx.load(wide)
+    model.graph.output.append(model.graph.input[0])
+    onnx.save(model, wide)
+    out = tmp_path / "out"
+    storage = ("--storage", "*=flyte16", "--storage", "*:output=flyte24")
+    edgeconv.ok("compile", wide, "--board", BOARD, "-o", out, *ANY, *storage)
+    assert "NCHW8c" in {port.get("layout") for port in Project.open(out).report["outputs"]}
+    edgeconv.ok("verify", out)
 
 
 def test_without_it_nothing_changes(edgeconv: Command, wide: Path, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,14 @@ def test_a_damaged_file_counts_for_nothing_and_is_written_anew(cache: Path, cont
     assert boards.load("host").target.load_slots == 1
     kept.keep(KEY, 0.5)
     assert boards.load("host").target.load_slots == 2
+
+
+def test_a_pipe_in_place_of_the_file_holds_nobody_up(cache: Path) -> None:
+    cache.parent.mkdir()
+    os.mkfifo(cache)
+    assert kept.read() == {}
+    kept.keep(KEY, 0.5)
+    assert kept.read() == {KEY: 0.5}
 
 
 def test_nothing_fails_where_nothing_can_be_kept(
