@@ -276,8 +276,11 @@ class ControlFlow:
         for name, tensor in inlining.branch_constants(graph, prefix).items():
             self._walk.define(name, self._weights.array(tensor))
         nodes, results = inlining.inlined_body(graph, given, prefix)
+        demand = self._walk.counting.demand
         if called:
-            self._walk.counting.demand.note_results(results, called)
+            demand.note_results(results, called)
+        else:
+            demand.note((), results)
         self._run(visit, nodes, visit.scope.opsets, results)
         return results
 

@@ -16,8 +16,9 @@ EC_INLINE void ec_corners(const float *box, int centred, float *corners, ptrdiff
     for (int d = 0; d < 2; d++) { /* the first of both are x of a centre, y of a corner */
         const float a = centred ? box[d] - 0.5f * box[d + 2] : box[d];
         const float b = centred ? box[d] + 0.5f * box[d + 2] : box[d + 2];
-        corners[d * apart] = a < b ? a : b;
-        corners[(d + 2) * apart] = a < b ? b : a;
+        const int turned = !centred && !(a < b); /* a box around a centre of a size below zero has nothing in it */
+        corners[d * apart] = turned ? b : a;
+        corners[(d + 2) * apart] = turned ? a : b;
     }
     corners[4 * apart] = (corners[2 * apart] - corners[0]) * (corners[3 * apart] - corners[apart]);
 }

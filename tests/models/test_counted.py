@@ -16,6 +16,7 @@ from edgeconv.board import load as load_board
 from edgeconv.build import compile_project, run_binary
 from edgeconv.errors import EdgeconvError, UsageError
 from edgeconv.frontend.running import prepared
+from edgeconv.ir.graph import CountedOutput
 from edgeconv.options import CompileOptions
 from edgeconv.pipeline import compile_model
 from tests.compilers import SANITIZERS
@@ -47,6 +48,20 @@ def expected(path: Path, given: dict[str, Values]) -> dict[str, Values]:
     return dict(zip(names, session.run(names, given), strict=True))
 
 
+def compare(
+    got: dict[str, Values], expected: dict[str, Values], counted: dict[str, CountedOutput]
+) -> None:
+    for output, wanted in expected.items():
+        value = got[output]
+        if output in counted:
+            axis, count = counted[output].axis, int(got[counted[output].count][0])
+            behind = np.take(value, range(count, value.shape[axis]), axis)
+            assert not behind.any()
+            value = np.take(value, range(count), axis)
+        assert (value.shape, value.dtype) == (wanted.shape, wanted.dtype), output
+        np.testing.assert_allclose(value, wanted, rtol=1e-6, atol=1e-6, err_msg=output)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_rewritten(name: str, tmp_path: Path) -> None:
     """As the graph that is compiled, of which ONNX Runtime is the interpreter here."""
@@ -57,16 +72,7 @@ def test_rewritten(name: str, tmp_path: Path) -> None:
         if name == "along" and not share:
             continue  # of nothing there is no first element
         given = feeds(seed, share)
-        got = run(given)
-        for output, wanted in expected(path, given).items():
-            value = got[output]
-            if output in counted:
-                axis, count = counted[output].axis, int(got[counted[output].count][0])
-                behind = np.take(value, range(count, value.shape[axis]), axis)
-                assert not behind.any()
-                value = np.take(value, range(count), axis)
-            assert value.shape == wanted.shape, (output, share)
-            np.testing.assert_allclose(value, wanted, rtol=1e-6, atol=1e-6, err_msg=output)
+        compare(run(given), expected(path, given), counted)
 
 
 @pytest.mark.parametrize(
@@ -141,7 +147,108 @@ def test_a_maximum_of_what_is_not_found_is_refused(name: str, tmp_path: Path) ->
     assert caught.value.got == repr(name)
 
 
+_KEPT = """
+    value = Gather <axis = 1> (score, zero) good = Greater (value, limit)
+    k = NonZero (good) place = Transpose (k) p = Squeeze (k, zeros)
+    some = Compress <axis = 0> (boxes, good) n = Shape (p)
+"""
+# Of a size that is counted: what is read along it, counted from its end, or computed of it.
+EDGES = {
+    "infinite": (
+        (
+            "none = Sub (some, some) low = Log (none) high = Neg (low) a = ReduceMax (low, zeros) "
+            "b = ArgMax <axis = 0> (low) c = ReduceMin (high, zeros) d = ArgMin <axis = 0> (high) "
+            "e, f = TopK <axis = 0> (low, one) g, h = TopK <axis = 0, largest = 0> (high, one)"
+        ),
+        (
+            "float[1, 4] a, int64[1, 4] b, float[1, 4] c, int64[1, 4] d, float[1, 4] e, "
+            "int64[1, 4] f, float[1, 4] g, int64[1, 4] h"
+        ),
+    ),
+    "the last of the smallest": (
+        (
+            "none = Sub (some, some) zero8 = Cast <to = 2> (none) "
+            "a = ArgMax <axis = 0, select_last_index = 1> (zero8)"
+        ),
+        "int64[1, 4] a",
+    ),
+    "no axes": ("a = ReduceSum <noop_with_empty_axes = 1> (some)", "float[M, 4] a"),
+    "of 32 bits": (
+        (
+            "n0 = Squeeze (n) c = Cast <to = 6> (n0) from = Cast <to = 6> (zero) "
+            "by = Cast <to = 6> (one0) a = Range (from, c, by) q = Cast <to = 6> (p) b = Add (q, c)"
+        ),
+        "int32 c, int32[M] a, int32[N] b",
+    ),
+    "ends": (
+        (
+            "less = Sub (n, six) a = Slice (some, zeros, less, zeros) "
+            "b = Slice (boxes, zeros, less, zeros) c = Slice (some, one, lowest, zeros) "
+            "d = Slice (some, beyond, many, zeros)"
+        ),
+        "float[M, 4] a, float[N, 4] b, float[K, 4] c, float[L, 4] d",
+    ),
+    "written from the end": (
+        (
+            "back = Sub (place, six) other = Neg (some) a = ScatterND (boxes, back, other) "
+            "last = Unsqueeze (minus, zeros) row = Slice (boxes, zeros, one, zeros) "
+            "b = ScatterND (some, last, row)"
+        ),
+        f"float[{COUNT}, 4] a, float[M, 4] b",
+    ),
+    "one number": ("a = Size (some) b = Equal (a, zero)", "int64 a, bool b"),
+    "k": ("k0 = Sub (n, one) a, b = TopK (value, k0)", "float[M] a, int64[M] b"),
+    "boxes of a loop": (
+        (
+            "row = Unsqueeze (boxes, zeros) s = Unsqueeze (value, both) "
+            "a, b = Loop (one0, true, one0) "
+            "<body = again (int64 i, bool go, int64 x) => (bool on, int64 z, int64[M, 3] all) "
+            "{ on = Identity (go) z = Add (x, i) all = NonMaxSuppression (row, s, many0, overlap) "
+            "first = Slice (all, zeros, two, zeros) }>"
+        ),
+        "int64 a, int64[1, M, 3] b",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", EDGES)
+def test_edges(what: str, tmp_path: Path) -> None:
+    body, outputs = EDGES[what]
+    made = (
+        "lowest = Constant <value = int64[1] {-9223372036854775808}> () "
+        "beyond = Constant <value = int64[1] {50}> () true = Constant <value = bool {1}> () "
+        "many0 = Constant <value = int64 {100}> ()"
+    )
+    path = save(model("edges", f"{made} {_KEPT} {body}", outputs), tmp_path / "net.onnx")
+    graph = passes.optimise(frontend.load(path))
+    run, counted = prepared(graph), {each.name: each for each in graph.counted}
+    for seed, share in ((0, 0.5), (1, 1.0), (2, 0.1)):
+        given = feeds(seed, share)
+        compare(run(given), expected(path, given), counted)
+
+
+def test_as_many_as_are_asked_for_are_no_more_than_there_are(tmp_path: Path) -> None:
+    body = "large = ReduceMax <keepdims = 0> (score) k0 = Cast <to = 7> (large) "
+    body += "k = Reshape (k0, one) v = Gather <axis = 1> (boxes, zero) y, i = TopK (v, k)"
+    path = save(model("asked", body, "float[M] y, int64[M] i"), tmp_path / "net.onnx")
+    run = prepared(frontend.load(path))
+    for asked, there in ((3, 3), (1000, COUNT), (-7, 0)):
+        given = feeds(0, 0.5) | {"score": np.full((COUNT, CLASSES), asked, np.float32)}
+        assert run(given)["y_count"] == [there]
+
+
+def test_maxima_of_two_results_of_one_size(tmp_path: Path) -> None:
+    body = _KEPT + "a = Concat <axis = 0> (p, p) b = Concat <axis = 0> (p, p)"
+    path = save(model("maxima", body, "int64[M] a, int64[N] b"), tmp_path / "net.onnx")
+    graph = frontend.load(path, max_sizes={"a": 5})
+    assert [graph[name].shape for name in ("a", "b")] == [(5,), (2 * COUNT,)]
+
+
 REFUSED = {
+    "its branches have results": _KEPT + "n0 = Squeeze (n) few = Less (n0, six0) y = If (few) "
+    "<then_branch = a () => (float[M, 2] u) { u = Slice (some, zeros, two, one) }, "
+    "else_branch = b () => (float[M, 3] v) { v = Slice (some, one, many, one) }>",
+    "without dimensions": "all = ReduceSum <keepdims = 0> (score) y = NonZero (all)",
     "it reads along": "good = Greater (boxes, limit) k = NonZero (good) "
     "c = Cast <to = 1> (k) y = Softmax <axis = 1> (c)",
     "two dimensions": "good = Greater (boxes, limit) k = NonZero (good) "
@@ -174,7 +281,7 @@ def test_boxes_that_overlap_and_the_best(tmp_path: Path) -> None:
     that of TopK: ties, few and all of an axis, the last one or not."""
     path = tmp_path / "net.onnx"
     rng = np.random.default_rng(0)
-    boxes = rng.random((2, 60, 4)).astype(np.float32)
+    boxes = (rng.random((2, 60, 4)) - 0.2).astype(np.float32)  # corners turned, sizes below zero
     score = (rng.integers(0, 8, (2, 3, 60)) / 8).astype(np.float32)
     body = """
         a = NonMaxSuppression <center_point_box = 1> (boxes, score, many, limit, limit)

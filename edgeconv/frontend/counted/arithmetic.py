@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
 from edgeconv.frontend.counted.node import Work
 from edgeconv.frontend.counted.sizes import Dim, Size, Sizes, least, most, sizes_of, times
@@ -33,12 +33,22 @@ def evaluated(work: Work) -> Sizes | None:
     return evaluate(work, [value for value in given if value is not None])
 
 
+def dtype(work: Work) -> np.dtype[Any]:
+    """Of the elements of such a result."""
+    op_type = work.node.op_type
+    if op_type in ("Shape", "Size"):
+        return np.dtype(np.int64)
+    if op_type == "Cast":
+        return np.dtype(helper.tensor_dtype_to_np_dtype(work.attrs["to"]))
+    return work.dtype(work.node.input[1 if op_type == "Where" else 0])
+
+
 def _shape(work: Work) -> Sizes | None:
     dims = work.dims(work.node.input[0])
     if work.node.op_type == "Shape":
         start, end = work.attrs.get("start", 0), work.attrs.get("end", len(dims))
         return sizes_of(list(dims[start:end]))
-    return _product(sizes_of(list(dims)).reshape(1, -1), 1)
+    return _product(sizes_of(list(dims)))
 
 
 def _condition(work: Work, name: str) -> Sizes | None:
@@ -83,12 +93,11 @@ def _quotient(a: Dim, b: Dim) -> Dim | None:
     return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
-def _product(values: Sizes, axis: int) -> Sizes | None:
-    rows = np.moveaxis(values, axis, 0)
-    found: Sizes | None = sizes_of(np.ones(rows.shape[1:], np.int64))
-    for row in rows:
-        found = None if found is None else _pairs(times, found, np.asarray(row, object))
-    return found
+def _product(values: Sizes) -> Sizes | None:
+    found: Dim | None = 1
+    for value in values:
+        found = None if found is None else times(found, value)
+    return None if found is None else sizes_of(found)
 
 
 def _axes(work: Work, given: list[Sizes], rank: int) -> list[int]:

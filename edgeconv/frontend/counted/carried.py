@@ -190,7 +190,7 @@ def _reduce(op_type: str) -> Rule:
         dims = work.dims(name)
         axes = range(len(dims)) if given is None or not given else [a % len(dims) for a in given]
         keep = bool(work.attrs.get("keepdims", 1))
-        if given == [] and work.attrs.get("noop_with_empty_axes", 0):
+        if not given and work.attrs.get("noop_with_empty_axes", 0):
             axes = []
         at = {axis for axis in axes if isinstance(dims[axis], Size)}
         if at:
@@ -213,10 +213,14 @@ def _by_count(work: Work, mean: str, dims: Dims, axes: set[int]) -> str:
     dtype = work.dtype(mean)
     (at,) = (axis for axis in axes if isinstance(dims[axis], Size))
     number = work.add("CastLike", work.number(dims[at]), mean)
-    shape = work.constant(np.ones(len(work.dims(mean)), np.int64))
-    number = work.add("Reshape", number, shape)
+    number = work.add("Reshape", number, _ones(work, mean))
     total = work.add("Mul", mean, work.constant(most(dims[at]), dtype))
     return work.add("Div", total, number)
+
+
+def _ones(work: Work, name: str) -> str:
+    """The shape of one number that has as many dimensions."""
+    return work.constant(np.ones(len(work.dims(name)), np.int64))
 
 
 def _neutral(op_type: str, dtype: np.dtype[Any]) -> int | float | bool:
@@ -237,7 +241,12 @@ def _arg(op_type: str) -> Rule:
             reduction = "ReduceMax" if op_type == "ArgMax" else "ReduceMin"
             work.replace(0, work.masked(name, _neutral(reduction, work.dtype(work.plain(name)))))
         keep = (1,) if work.attrs.get("keepdims", 1) else ()
-        return [Counted(work.add_own()[0], (*dims[:axis], *keep, *dims[axis + 1 :]))]
+        found, *_ = work.add_own()
+        if isinstance(dims[axis], Size) and work.attrs.get("select_last_index", 0):
+            # Elements that are as neutral as what is behind them are found there.
+            last = work.add("Reshape", work.number(dims[axis] - 1), _ones(work, found))
+            found = work.add("Min", found, last)
+        return [Counted(found, (*dims[:axis], *keep, *dims[axis + 1 :]))]
 
     return rule
 

@@ -22,7 +22,7 @@ from edgeconv.frontend.counted.carried import CARRIED
 from edgeconv.frontend.counted.demand import Demand
 from edgeconv.frontend.counted.moved import MOVED
 from edgeconv.frontend.counted.node import Counted, RefusedError, Walking, Work
-from edgeconv.frontend.counted.sizes import Dims, Size, Sizes, largest, most
+from edgeconv.frontend.counted.sizes import Dims, Numbers, Size, largest, most
 from edgeconv.frontend.counted.sources import SOURCES
 from edgeconv.frontend.visit import Visit
 from edgeconv.ir.graph import CountedOutput
@@ -40,6 +40,10 @@ _KEEPING = frozenset(
 )
 
 
+# Of shapes and numbers that no operator allows.
+_MISMATCHES = (IndexError, OverflowError, TypeError, ValueError)
+
+
 class Counting:
     """Those of one model, by their names in it."""
 
@@ -49,7 +53,7 @@ class Counting:
         self._walk = walk
         self.demand = Demand(walk.constant, array)
         self._counted: dict[str, Counted] = {}
-        self._sizes: dict[str, Sizes] = {}
+        self._sizes: dict[str, Numbers] = {}
         self._places: set[str] = set()
         self._made: dict[Any, Any] = {}
         self.max_sizes: dict[str, int] = {}  # that the user states
@@ -80,7 +84,7 @@ class Counting:
                 self._finish(work, self._plain(work))
         except RefusedError as error:
             self._walk.refuse(visit, str(error))
-        except (IndexError, TypeError, ValueError) as error:  # of shapes that no operator allows
+        except _MISMATCHES as error:
             self._walk.refuse(visit, f"its inputs do not belong together: {error}")
         return True
 
@@ -112,10 +116,11 @@ class Counting:
         found = arithmetic.evaluated(work)
         if found is None:
             return False
+        dtype = arithmetic.dtype(work)
         if any(isinstance(size, Size) for size in found.reshape(-1)):
-            self._sizes[output] = found
+            self._sizes[output] = Numbers(found, dtype)
         else:
-            self._walk.define(output, found.astype(np.int64))
+            self._walk.define(output, found.astype(dtype))
         return True
 
     def _plain(self, work: Work) -> list[Counted]:
@@ -188,6 +193,8 @@ class Counting:
             return False
         sized = [at for at, dim in enumerate(both[0]) if isinstance(dim, Size)]
         (axis,) = apart or sized
+        if any(isinstance(dims[at], Size) for dims in both for at in {*range(len(dims))} - {axis}):
+            return False
         room = max(most(dims[axis]) for dims in both)
         wide = []
         for name, dims in zip(pair, both, strict=True):

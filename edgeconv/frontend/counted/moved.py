@@ -10,8 +10,10 @@ import numpy as np
 
 from edgeconv.frontend.counted.carried import Rule, together
 from edgeconv.frontend.counted.node import Counted, RefusedError, Work
-from edgeconv.frontend.counted.sizes import Dim, Dims, Size, largest, most, times
+from edgeconv.frontend.counted.sizes import Dim, Dims, Size, largest, least, most, times
 from edgeconv.frontend.counted.sources import places
+
+_FROM_THE_END = "its indices may count from the end of what is counted at run time"
 
 
 def _from_front(work: Work, index: str, size: Dim) -> str:
@@ -22,12 +24,15 @@ def _from_front(work: Work, index: str, size: Dim) -> str:
     if value is not None and (value >= 0).all():
         return index
     plain = work.plain(index)
-    if work.is_place(index):
-        return plain
-    zero = work.constant(0, work.dtype(plain))
+    return plain if work.is_place(index) else _not_negative(work, plain, size)
+
+
+def _not_negative(work: Work, index: str, size: Dim) -> str:
+    """Indices of which negative ones count from the end, as what they mean."""
+    zero = work.constant(0, work.dtype(index))
     number = work.add("CastLike", work.number(size), zero)
     number = work.add("Reshape", number, work.constant(np.ones(0, np.int64)))
-    return work.add("Where", work.add("Less", plain, zero), work.add("Add", plain, number), plain)
+    return work.add("Where", work.add("Less", index, zero), work.add("Add", index, number), index)
 
 
 def _gather(work: Work) -> list[Counted]:
@@ -46,7 +51,7 @@ def _gather_nd(work: Work) -> list[Counted]:
     if isinstance(width, Size):
         raise RefusedError("how many dimensions its indices have is counted at run time")
     if batch or (any(isinstance(d, Size) for d in dims[:width]) and not work.is_place(index)):
-        raise RefusedError("its indices may count from the end of what is counted at run time")
+        raise RefusedError(_FROM_THE_END)
     name, *_ = work.add_own()
     return [Counted(name, (*tuples[:-1], *dims[width:]))]
 
@@ -83,14 +88,15 @@ def _side_by_side(work: Work, sizes: list[Dim], rest: Dims, axis: int) -> Counte
     made = (*rest[:axis], total, *rest[axis + 1 :])
     if not any(isinstance(size, Size) for size in sizes[:-1]):
         return Counted(whole, made)
-    key = ("side by side", tuple(map(str, sizes)))
+    room = work.limit(most(total))
+    key = ("side by side", tuple(map(str, sizes)), room)
     if key not in work.made:
         masks = [
             work.filled(size) if isinstance(size, Size) else work.constant(np.ones(size), np.bool_)
             for size in sizes
         ]
         mask = work.add("Concat", *masks, axis=0)
-        work.made[key] = places(work, mask, work.limit(most(total)))
+        work.made[key] = places(work, mask, room)
     at, count = work.made[key]
     if most(count) == most(total):
         count = total
@@ -189,7 +195,8 @@ def _range(work: Work) -> list[Counted]:
     if isinstance(start, Size) or move != 1:
         raise RefusedError("it counts otherwise than by ones from a number that is known")
     size = work.not_below_zero(end - start)
-    counted = work.constant(np.arange(start, start + most(size)))
+    dtype = work.dtype(work.given(0))
+    counted = work.constant(np.arange(start, start + most(size)), dtype)
     return [Counted(counted, (size,))]
 
 
@@ -211,11 +218,21 @@ def _slice(work: Work) -> list[Counted]:
         if move != 1 or isinstance(start, Size) or start < 0:
             raise RefusedError("it begins at, or moves by, what is counted at run time")
         if not isinstance(end, Size) and end < 0:
-            end = size + end
+            end = size + max(end, -most(size))
+        elif least(end) < 0:
+            end = _end(work, end, size)
         stop = work.smaller(size, end)
         made[at] = work.not_below_zero(stop - start)
         plain = work.cut(plain, at, start, start + most(made[at]))
     return [Counted(plain, tuple(made))]
+
+
+def _end(work: Work, end: Size, size: Dim) -> Dim:
+    """One that counts from the end where it is negative at run time."""
+    zero, number = work.constant([0]), work.number(end)
+    behind = work.add("Max", work.add("Add", number, work.number(size)), zero)
+    found = work.add("Where", work.add("Less", number, zero), behind, number)
+    return work.count(found, max(most(end), most(size) - 1))
 
 
 def _pad(work: Work) -> list[Counted]:
@@ -253,16 +270,20 @@ def _scatter_nd(work: Work) -> list[Counted]:
     if not work.is_counted(index):
         if work.is_counted(updates):
             raise RefusedError("the size of what it writes is counted at run time")
+        if any(isinstance(dim, Size) for dim in dims[: most(tuples[-1])]):
+            if tuples[-1] != 1 and not work.is_place(index):
+                raise RefusedError(_FROM_THE_END)
+            work.replace(1, _from_front(work, index, dims[0]))
         return [Counted(work.add_own()[0], dims)]
     if len(tuples) != 2 or tuples[-1] != 1:
         raise RefusedError("indices that are counted at run time are those of rows")
-    if isinstance(dims[0], Size) and not work.is_place(index):
-        raise RefusedError("its indices may count from the end of what is counted at run time")
     rows = most(dims[0])
     shape = largest(dims)
     pads = [0] * len(dims) + [1] + [0] * (len(dims) - 1)
     larger = work.add("Pad", work.plain(data), work.constant(pads))
     at = work.masked(index, rows)
+    if not work.is_place(index):
+        at = _not_negative(work, at, dims[0])
     written = work.cut(work.plain(updates), 0, 0, most(tuples[0]))
     attrs = {key: value for key, value in work.attrs.items() if key == "reduction"}
     found = work.add("ScatterND", larger, at, written, **attrs)

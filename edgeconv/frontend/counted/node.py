@@ -14,6 +14,7 @@ from edgeconv.frontend.counted.sizes import (
     Count,
     Dim,
     Dims,
+    Numbers,
     Size,
     Sizes,
     largest,
@@ -88,7 +89,7 @@ class Work:
         walk: Walking,
         visit: Visit,
         counted: Mapping[str, Counted],
-        sizes: Mapping[str, Sizes],
+        sizes: Mapping[str, Numbers],
         made: dict[Any, Any],
         places: Collection[str],
         limit: Callable[[Visit, int], int],
@@ -113,7 +114,7 @@ class Work:
         if name in self._counted:
             return self._counted[name].dims
         if name in self._sizes:
-            return self._sizes[name].shape
+            return self._sizes[name].sizes.shape
         value, kind = self.walk.constant(name), self.walk.type_of(name)
         shape = value.shape if value is not None else static_shape(kind) if kind else None
         if shape is None:
@@ -140,7 +141,7 @@ class Work:
     def known(self, name: str) -> Sizes | None:
         """Whole numbers that are known, or sums of counts; None of other values."""
         if name in self._sizes:
-            return self._sizes[name]
+            return self._sizes[name].sizes
         value = self.walk.constant(name) if name else None
         if value is None or value.dtype.kind not in "iu":
             return None
@@ -157,10 +158,16 @@ class Work:
         """The tensor that holds a value."""
         if name in self._counted:
             return self._counted[name].name
-        return self.held(self._sizes[name]) if name in self._sizes else name
+        if name not in self._sizes:
+            return name
+        held, dtype = self.held(self._sizes[name].sizes), self._sizes[name].dtype
+        elem = helper.np_dtype_to_tensor_dtype(dtype)
+        return held if elem == TensorProto.INT64 else self.add("Cast", held, to=elem)
 
     def dtype(self, name: str) -> np.dtype[Any]:
         """Of the elements of a tensor."""
+        if name in self._sizes:
+            return self._sizes[name].dtype
         kind = self.walk.type_of(name)
         if kind is None:
             return np.asarray(self.walk.constant(name)).dtype
@@ -261,6 +268,8 @@ class Work:
         """``dim``, or 0 where it is negative."""
         if not isinstance(dim, Size) or dim.least >= 0:
             return max(dim, 0) if isinstance(dim, int) else dim
+        if dim.most <= 0:
+            return 0
         return self.count(self.add("Max", self.number(dim), self.number(0)), dim.most)
 
     def filled(self, dim: Size, size: int = -1) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -68,6 +69,14 @@ Dims = tuple[Dim, ...]
 Sizes = npt.NDArray[np.object_]  # of Dim
 
 
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """A value of the model's that is such sizes: ``dtype`` is that of its elements."""
+
+    sizes: Sizes
+    dtype: np.dtype[Any]
+
+
 def of_count(count: Count) -> Size:
     """The size that a count is."""
     return Size({count: 1})
@@ -91,13 +100,13 @@ def times(a: Dim, b: Dim) -> Dim | None:
 
 
 def lowest(dtype: np.dtype[Any]) -> int | float:
-    """The smallest finite number of a type."""
-    return float(np.finfo(dtype).min) if dtype.kind == "f" else int(np.iinfo(dtype).min)
+    """The smallest number of a type, which is infinite where there is such a one."""
+    return -math.inf if dtype.kind == "f" else int(np.iinfo(dtype).min)
 
 
 def highest(dtype: np.dtype[Any]) -> int | float:
     """The largest one."""
-    return float(np.finfo(dtype).max) if dtype.kind == "f" else int(np.iinfo(dtype).max)
+    return math.inf if dtype.kind == "f" else int(np.iinfo(dtype).max)
 
 
 def largest(dims: Iterable[Dim]) -> tuple[int, ...]:

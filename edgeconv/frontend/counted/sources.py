@@ -31,6 +31,8 @@ def places(work: Work, mask: str, room: int) -> tuple[str, Dim]:
 def _non_zero(work: Work) -> list[Counted]:
     name = work.inputs[0]
     dims = work.dims(name)
+    if not dims:
+        raise RefusedError("its input is one number, without dimensions")
     shape = largest(dims)
     room = work.limit(math.prod(shape))
     key = ("non-zero", name, room)
@@ -111,7 +113,9 @@ def _top(work: Work) -> list[Counted]:
         k = known.reshape(-1)[0]
     else:
         asked = work.add("Reshape", work.given(1), work.constant([1]))
-        k = work.count(asked, most(dims[axis]))
+        room = most(dims[axis])  # a count is within it, whatever the model asks for
+        asked = work.add("Clip", asked, work.constant(0), work.constant(room))
+        k = work.count(asked, room)
     if most(k) > most(dims[axis]):
         k = work.smaller(k, dims[axis])
     k = work.smaller(k, work.limit(most(k)))
