@@ -36,53 +36,61 @@ def convolved(
 
     ``pads``: zeros before the first row and column; those behind the last follow from the sizes.
     """
-    if tuple(dilations) != (1, 1):
-        return _dilated(form, x, weights, pads, out_size, dilations)
     if tuple(strides) != (1, 1):
         x = of_images(x, weights.shape[2:], strides, pads, out_size)
         weights, pads = of_filters(weights, strides), (0, 0)
     groups = x.shape[1] // weights.shape[1]
-    parts = zip(np.split(x, groups, 1), np.split(weights, groups), strict=True)
-    found = [_convolved(form, *part, pads, out_size) for part in parts]
-    return found[0] if groups == 1 else np.concatenate(found, 1)
+    filters = [_transformed(form, part) for part in np.split(weights, groups)]
+    if tuple(dilations) != (1, 1):
+        return _dilated(form, x, filters, pads, out_size, dilations)
+    return _grouped(form, x, filters, pads, out_size)
 
 
 def _dilated(
     form: Nested,
     x: Floats,
-    weights: Floats,
+    filters: Sequence[Floats],
     pads: Sequence[int],
     out_size: Sequence[int],
     dilations: Sequence[int],
 ) -> Floats:
     """Every image on its own that has pixels so far apart."""
-    spans = zip(out_size, dilations, weights.shape[2:], strict=True)
-    met = [size + step * (taps - 1) for size, step, taps in spans]
+    spans = zip(out_size, dilations, (form.down, form.across), strict=True)
+    met = [size + step * (way.taps - 1) for size, step, way in spans]
     behind = [
         max(0, far - pad - side) for far, pad, side in zip(met, pads, x.shape[2:], strict=True)
     ]
     padded = np.pad(x, ((0, 0), (0, 0), *zip(pads, behind, strict=True)))
-    found = np.empty((len(x), len(weights), *out_size), np.float32)
+    out_channels = sum(part.shape[2] for part in filters)
+    found = np.empty((len(x), out_channels, *out_size), np.float32)
     high, wide = dilations
     for i, j in np.ndindex(high, wide):
         result = found[:, :, i::high, j::wide]
         if result.size:
             own = padded[:, :, i::high, j::wide]
-            result[:] = convolved(form, own, weights, (0, 0), result.shape[2:])
+            result[:] = _grouped(form, own, filters, (0, 0), result.shape[2:])
     return found
 
 
+def _grouped(
+    form: Nested, x: Floats, filters: Sequence[Floats], pads: Sequence[int], out_size: Sequence[int]
+) -> Floats:
+    """Every group with its transformed filters."""
+    parts = zip(np.split(x, len(filters), 1), filters, strict=True)
+    found = [_convolved(form, *part, pads, out_size) for part in parts]
+    return found[0] if len(found) == 1 else np.concatenate(found, 1)
+
+
 def _convolved(
-    form: Nested, x: Floats, weights: Floats, pads: Sequence[int], out_size: Sequence[int]
+    form: Nested, x: Floats, filters: Floats, pads: Sequence[int], out_size: Sequence[int]
 ) -> Floats:
     """That of one group."""
     down, across = form.down, form.across
-    filters = _transformed(form, weights)
     tiles = -(-out_size[0] // down.outputs), -(-out_size[1] // across.outputs)
     padded = _padded(form, x, pads, tiles)
     sides = tiles[0] * down.outputs, tiles[1] * across.outputs
-    found = np.empty((len(x), len(weights), *sides), np.float32)
-    channels = max(weights.shape[:2])
+    found = np.empty((len(x), filters.shape[2], *sides), np.float32)
+    channels = max(filters.shape[2:])
     for image, result in zip(padded, found, strict=True):
         for first, rows in _strips(form, tiles, channels):
             top = first * down.outputs
