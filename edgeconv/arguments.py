@@ -15,6 +15,7 @@ DEFAULT_RUNS = 20  # of `bench`
 DEFAULT_TOLERANCE = 1e-4  # of `verify`: largest error over largest output
 STRATEGIES = ("narrowing", "model", "genetic", "random")  # of `tune`
 _NONE = "none"
+_DIGITS = 18  # of a size: 64 bits hold them
 NOTHING = (-1,)  # the shape that is stated of a sequence or an optional that holds nothing
 NEAREST, TRUNCATE = ROUNDINGS = ("nearest", "truncate")  # of stored numbers
 
@@ -44,9 +45,10 @@ def shape(got: str) -> tuple[str, tuple[int, ...]]:
 def most(got: str) -> tuple[str, int]:
     """``NAME=300``: a size from 1 on."""
     name, size = pair(got)
-    if not (size.isascii() and size.isdigit() and int(size)):
-        raise _invalid(got, "a size is a whole number from 1 on")
-    return name, int(size)
+    digits = size.lstrip("0")
+    if not (size.isascii() and size.isdigit() and 0 < len(digits) <= _DIGITS):
+        raise _invalid(got, f"a size is a whole number from 1 on, of {_DIGITS} digits at most")
+    return name, int(digits)
 
 
 def shape_word(shape: Iterable[int]) -> str:

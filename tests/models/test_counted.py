@@ -11,7 +11,7 @@ import numpy.typing as npt
 import onnx
 import pytest
 
-from edgeconv import frontend, passes, pipeline
+from edgeconv import arguments, frontend, passes, pipeline
 from edgeconv.board import load as load_board
 from edgeconv.build import compile_project, run_binary
 from edgeconv.errors import EdgeconvError, UsageError
@@ -242,6 +242,12 @@ def test_maxima_of_two_results_of_one_size(tmp_path: Path) -> None:
     path = save(model("maxima", body, "int64[M] a, int64[N] b"), tmp_path / "net.onnx")
     graph = frontend.load(path, max_sizes={"a": 5})
     assert [graph[name].shape for name in ("a", "b")] == [(5,), (2 * COUNT,)]
+
+
+@pytest.mark.parametrize("size", ["0", "-1", "1.5", "9" * 20, "9" * 5000])
+def test_a_maximum_is_a_size(size: str) -> None:
+    with pytest.raises(EdgeconvError, match="a size is a whole number"):
+        arguments.most(f"keep={size}")
 
 
 REFUSED = {
