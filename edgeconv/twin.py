@@ -26,7 +26,7 @@ from edgeconv.build.weights_file import image_of
 from edgeconv.calibration.engine import Engine
 from edgeconv.choose.attention import as_decided as attention_as_decided
 from edgeconv.choose.run_time_scales import as_decided
-from edgeconv.choose.storage import NO_RESULT, OUTPUT
+from edgeconv.choose.storage import INSERTED, NO_RESULT, OUTPUT
 from edgeconv.choose.winograd import forms_described
 from edgeconv.closing import Closing
 from edgeconv.codegen.read_back import ForeignImageError, read_back
@@ -224,7 +224,7 @@ def _choice_of(
         exact = layer["storage"].get("exact") and layer["name"] not in plain
         if layer["op"] in WEIGHTED and not exact:
             storage[layer["name"]] = weights
-        if layer["op"] in ("Convert", "DynamicQuantise"):
+        if layer["op"] in INSERTED:
             continue
         if output in {*choose.stored_formats(), *choose.ROUNDED.values()}:
             storage[layer["name"] + OUTPUT] = output

@@ -27,6 +27,7 @@ EVERY_LAYER = "*"
 OUTPUT = ":output"  # behind the name of a layer: its result
 NO_RESULT: frozenset[str] = frozenset()  # of which layers results are stored as integers
 EVERY_RESULT = frozenset({EVERY_LAYER})
+INSERTED = frozenset({"Convert", "DynamicQuantise"})  # operators of no layer of the model
 INT8 = "int8"  # of a result: the integers that a quantised model rounds it to, whatever their scale
 ROUNDED = {8: INT8, 16: "int16"}  # by their bits
 

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from edgeconv.build.project import Project
+from edgeconv.choose.storage import INSERTED, OUTPUT
 from edgeconv.cli.model_options import model_options
 from edgeconv.cli.program import COMPILE
 from edgeconv.cli.run.asked import wanted
@@ -67,5 +68,5 @@ def _formats(layers: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
         stored = layer["storage"]
         if stored["weights"] in formats() and not stored.get("exact"):
             yield layer["name"], stored["weights"]
-        if stored["output"] in formats():
-            yield f"{layer['name']}:output", stored["output"]
+        if stored["output"] in formats() and layer["op"] not in INSERTED:
+            yield f"{layer['name']}{OUTPUT}", stored["output"]
