@@ -20,16 +20,12 @@ def replace(path: Path, text: str | bytes) -> None:
     A file that is there keeps its mode.  Raises OSError.
     """
     mode = path.stat().st_mode if path.exists() else 0o666 & ~umask()
-    with tempfile.NamedTemporaryFile(
-        "wb", dir=path.parent, prefix=f".{path.name}-", delete=False
-    ) as stream:
-        staged = Path(stream.name)
-        try:
-            stream.write(text.encode("utf-8") if isinstance(text, str) else text)
-        except OSError:
-            staged.unlink(missing_ok=True)
-            raise
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    staged = Path(name)
     try:
+        # A full disk may be noticed only when the file is closed.
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(text.encode("utf-8") if isinstance(text, str) else text)
         staged.chmod(mode)
         staged.replace(path)
     finally:

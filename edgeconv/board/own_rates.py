@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from edgeconv import regular_file
+from edgeconv import regular_file, whole_file
 
 SCHEMA = 1  # of the file; another one is none
 # Vectors and broadcasts that a register tile loads while the core multiplies and adds a vector: to
@@ -62,14 +61,7 @@ def keep(key: str, rate: float | None) -> None:
     with suppress(OSError, RuntimeError):
         where = path()
         where.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(
-            "w", dir=where.parent, prefix=".host-", delete=False, encoding="utf-8"
-        ) as file:
-            file.write(text)
-        try:
-            Path(file.name).replace(where)
-        except OSError:
-            Path(file.name).unlink()
+        whole_file.replace(where, text)
 
 
 def rounded(rate: float) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,18 @@ def test_a_damaged_file_counts_for_nothing_and_is_written_anew(cache: Path, cont
     assert boards.load("host").target.load_slots == 1
     kept.keep(KEY, 0.5)
     assert boards.load("host").target.load_slots == 2
+
+
+def test_a_full_disk_leaves_nothing_behind(cache: Path) -> None:
+    kept.keep(KEY, 0.5)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
+    try:
+        kept.keep(KEY, 1.0)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert [each.name for each in cache.parent.iterdir()] == [cache.name]
+    assert kept.read() == {KEY: 0.5}
 
 
 def test_a_pipe_in_place_of_the_file_holds_nobody_up(cache: Path) -> None:
