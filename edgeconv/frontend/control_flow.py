@@ -17,49 +17,22 @@ import onnx
 from onnx import helper
 
 from edgeconv import limits
-from edgeconv.frontend import inlining
+from edgeconv.frontend import inlining, walking
 from edgeconv.frontend.counted import Counting
 from edgeconv.frontend.definitions import DEFINED_IN
-from edgeconv.frontend.problems import Problems
 from edgeconv.frontend.sequences import Sequences
 from edgeconv.frontend.values import static_shape
-from edgeconv.frontend.visit import Scope, Visit
-from edgeconv.frontend.weights import Values, Weights
+from edgeconv.frontend.visit import Visit
+from edgeconv.frontend.weights import Weights
 from edgeconv.ir.layout import Shape
 
 _AT_RUN_TIME = "its condition is computed at run time"
 
 
-class Walking(Protocol):
-    """What is asked of the walk (`walk.Walk`)."""
-
-    def constant(self, name: str) -> Values | None: ...
-
-    def type_of(self, name: str) -> onnx.TypeProto | None: ...
-
-    def define(self, name: str, value: Values) -> None: ...
-
-    def add_constant(self, hint: str, value: Values) -> str: ...
-
-    def run(
-        self, nodes: Sequence[onnx.NodeProto], scope: Scope, outputs: Collection[str]
-    ) -> None: ...
-
-    def run_inside(
-        self,
-        visit: Visit,
-        nodes: Sequence[onnx.NodeProto],
-        opsets: Mapping[str, int],
-        outputs: Collection[str],
-    ) -> Problems: ...
-
-    def fresh(self, hint: str) -> str: ...
+class Walking(walking.Walking, Protocol):
+    """What is asked of the walk besides."""
 
     def prefix_of(self, visit: Visit) -> str: ...
-
-    def refuse(self, visit: Visit, reason: str) -> None: ...
-
-    def stated(self, name: str) -> onnx.TypeProto | None: ...
 
     @property
     def sequences(self) -> Sequences: ...

@@ -8,47 +8,22 @@ reach.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence, Set
+from collections.abc import Collection, Set
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import onnx
 from onnx import helper
 
 from edgeconv.frontend.definitions import DEFINED_IN
-from edgeconv.frontend.problems import Problems
 from edgeconv.frontend.values import static_shape
 from edgeconv.frontend.visit import Visit
-from edgeconv.frontend.weights import Values
+from edgeconv.frontend.walking import Walking
 from edgeconv.ir.layout import Shape
 
 UNKNOWN_SHAPE = "the shape of its output depends on values computed at run time"
 _STANDARD = ("", "ai.onnx")
-
-
-class Walking(Protocol):
-    """What is asked of the walk (`walk.Walk`)."""
-
-    def constant(self, name: str) -> Values | None: ...
-
-    def type_of(self, name: str) -> onnx.TypeProto | None: ...
-
-    def stated(self, name: str) -> onnx.TypeProto | None: ...
-
-    def add_constant(self, hint: str, value: Values) -> str: ...
-
-    def fresh(self, hint: str) -> str: ...
-
-    def refuse(self, visit: Visit, reason: str) -> None: ...
-
-    def run_inside(
-        self,
-        visit: Visit,
-        nodes: Sequence[onnx.NodeProto],
-        opsets: Mapping[str, int],
-        outputs: Collection[str],
-    ) -> Problems: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,7 @@ something: names, of which no trace is left."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import Protocol
+from collections.abc import Sequence
 
 import numpy as np
 import onnx
@@ -13,28 +12,8 @@ from onnx import helper
 from edgeconv.frontend.definitions import DEFINED_IN
 from edgeconv.frontend.values import static_shape
 from edgeconv.frontend.visit import Scope, Visit
-from edgeconv.frontend.weights import Values
+from edgeconv.frontend.walking import Walking
 from edgeconv.ir.layout import Shape
-
-
-class Walking(Protocol):
-    """What is asked of the walk (`walk.Walk`)."""
-
-    def constant(self, name: str) -> Values | None: ...
-
-    def type_of(self, name: str) -> onnx.TypeProto | None: ...
-
-    def define(self, name: str, value: Values) -> None: ...
-
-    def add_constant(self, hint: str, value: Values) -> str: ...
-
-    def fresh(self, hint: str) -> str: ...
-
-    def run(
-        self, nodes: Sequence[onnx.NodeProto], scope: Scope, outputs: Collection[str]
-    ) -> None: ...
-
-    def refuse(self, visit: Visit, reason: str) -> None: ...
 
 
 class _RefusedError(Exception):

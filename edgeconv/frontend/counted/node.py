@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
+from edgeconv.frontend import walking
 from edgeconv.frontend.counted.sizes import (
     Count,
     Dim,
@@ -23,43 +24,21 @@ from edgeconv.frontend.counted.sizes import (
     sizes_of,
 )
 from edgeconv.frontend.definitions import DEFINED_IN
-from edgeconv.frontend.problems import Problems
 from edgeconv.frontend.values import static_shape
 from edgeconv.frontend.visit import Visit
-from edgeconv.frontend.weights import Values
 from edgeconv.ir.graph import Node, Tensor
 from edgeconv.ir.layout import Shape
 
 
-class Walking(Protocol):
-    """What is asked of the walk (`walk.Walk`)."""
+class Walking(walking.Walking, Protocol):
+    """What is asked of the walk besides."""
 
     tensors: dict[str, Tensor]
     nodes: list[Node]
 
-    def constant(self, name: str) -> Values | None: ...
-
-    def type_of(self, name: str) -> onnx.TypeProto | None: ...
-
     def stated_shape(self, name: str) -> Shape | None: ...
 
     def declare(self, name: str, kind: onnx.TypeProto, *, report: bool = True) -> bool: ...
-
-    def define(self, name: str, value: Values) -> None: ...
-
-    def add_constant(self, hint: str, value: Values) -> str: ...
-
-    def fresh(self, hint: str) -> str: ...
-
-    def refuse(self, visit: Visit, reason: str) -> None: ...
-
-    def run_inside(
-        self,
-        visit: Visit,
-        nodes: Sequence[onnx.NodeProto],
-        opsets: Mapping[str, int],
-        outputs: Sequence[str],
-    ) -> Problems: ...
 
 
 class RefusedError(Exception):
