@@ -153,6 +153,11 @@ class Port:
             terms.append(f"{channel} % {block}")
         return f"({' + '.join(terms)})"
 
+    @property
+    def index_macro(self) -> str:
+        """How the index of an element is asked for, "" where the header has no macro for it."""
+        return f"{self.prefix}_AT({', '.join(self._indices)})" if self._is_indexed else ""
+
     def suffixes(self) -> Iterator[str]:
         """Of all its constants."""
         yield from (suffix for suffix, _ in (*self.enumerators(), *self.macros()))

@@ -30,6 +30,7 @@ def test_the_index_of_an_element(shape: tuple[int, ...], layout: Layout) -> None
     numbers, macros = dict(port.enumerators()), dict(port.macros())
     assert macros["LAYOUT"] == f'"{layout}"'
     (head,) = (suffix for suffix in macros if suffix.startswith("AT("))
+    assert port.index_macro == f"NET_X_{head}"
     names = head.removeprefix("AT(").removesuffix(")").split(", ")
     index = macros[head].replace("(size_t)", "").replace("/", "//")
     memory = layout.pack(np.arange(tensor.size).reshape(shape)).reshape(-1)
@@ -78,6 +79,18 @@ def test_filters_and_results_in_fewer_bits(edgeconv: Command, wide: Path, tmp_pa
     edgeconv.ok("compile", wide, "--board", BOARD, "-o", out, *ANY, *storage)
     assert "NCHW8c" in {port.get("layout") for port in Project.open(out).report["outputs"]}
     edgeconv.ok("verify", out)
+
+
+def test_the_readme_names_a_macro_that_there_is(edgeconv: Command, tmp_path: Path) -> None:
+    """The first input is no image."""
+    model = onnx_models.convolution(16, 24, (1, 16, 9, 7))
+    model.graph.input.insert(0, helper.make_tensor_value_info("row", 1, (1, 5)))
+    model.graph.node.append(helper.make_node("Relu", ["row"], ["positive"]))
+    model.graph.output.append(helper.make_tensor_value_info("positive", 1, None))
+    net, out = onnx_models.save(model, tmp_path / "net.onnx"), tmp_path / "out"
+    edgeconv.ok("compile", net, "--board", BOARD, "-o", out, *ANY)
+    assert "`NET_INPUT_X_AT(n, c, y, x)`" in (out / "README.md").read_text()
+    assert "#define NET_INPUT_X_AT(n, c, y, x)" in (out / "net.h").read_text()
 
 
 def test_without_it_nothing_changes(edgeconv: Command, wide: Path, tmp_path: Path) -> None:
