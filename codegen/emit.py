@@ -9,16 +9,13 @@ import numpy as np
 
 from edgeconv import __version__
 from edgeconv.arguments import DEFAULT_TOLERANCE
+from edgeconv.codegen.addresses import Addresses
 from edgeconv.codegen.amalgamate import amalgamate
-from edgeconv.codegen.c_names import (
-    c_comment,
-    identifier,
-    unique_identifiers,
-)
+from edgeconv.codegen.c_names import c_comment, identifier
+from edgeconv.codegen.comments import comment
 from edgeconv.codegen.cross import Cross
 from edgeconv.codegen.functions import MANY, Function, FunctionTable, environment
-from edgeconv.codegen.port_names import port_names
-from edgeconv.codegen.ports import Port, run_parameters
+from edgeconv.codegen.ports import run_parameters
 from edgeconv.codegen.pruning import pruned
 from edgeconv.codegen.routines import routines_header
 from edgeconv.codegen.sbom import Bill
@@ -26,17 +23,14 @@ from edgeconv.codegen.selftest import SEED, Answer
 from edgeconv.codegen.shares import Items
 from edgeconv.codegen.source_tree import SourceTree
 from edgeconv.codegen.turns import Turns, row_variables, turns_of
-from edgeconv.codegen.weight_table import WeightTable
 from edgeconv.codegen.weights import CRC_AT, MAGIC, VERSION, WeightImage, layout
 from edgeconv.codegen.workers import SharedStep, ranges, shared_step
 from edgeconv.encoding import FLOAT32, Encoding
-from edgeconv.ir.choice import Arg, ArgKind, Choice, Layer, tensor_bytes
-from edgeconv.ir.graph import Node, Tensor
+from edgeconv.ir.choice import Choice, Layer, tensor_bytes
 from edgeconv.ir.grids import spacings_of
 from edgeconv.ir.link import LinkPlan, vector_align
-from edgeconv.ir.memory import BankUse, MemoryMap, Place, Region
-from edgeconv.ir.ports import port_facts
-from edgeconv.ir.step import Share, Step
+from edgeconv.ir.memory import MemoryMap
+from edgeconv.ir.step import Step
 from edgeconv.lowering.calls import merge_headers
 from edgeconv.names import shortened
 from edgeconv.targets import TARGETS
@@ -72,23 +66,6 @@ class EmitOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Bank:
-    """The part of the arena in one memory.
-
-    ``symbol``: the array that firmware has for it; ``pointer``: parameter and member, and the array
-    in a hosted main.c; ``size``: the constant in the header; ``macro``: from offset to address.
-    """
-
-    name: str
-    bytes: int
-    lower_bound: int
-    symbol: str
-    pointer: str
-    size: str
-    macro: str
-
-
-@dataclass(frozen=True, slots=True)
 class Call:
     """A layer in ``name_run``: what is written above it and the call itself.
 
@@ -121,90 +98,13 @@ class _Emitter:
         self.target = TARGETS[choice.isa]
         self.table = FunctionTable(self.env, self.name, self.target.lanes)
         self.image = layout(choice, memory.order)
-        graph = choice.graph
-        self.idents = unique_identifiers(memory.places)
-        self.weights = WeightTable(self.upper, choice, self.image, self.idents)
-        self.banks = self._banks()
-        self.arenas = list(self.banks.values()) or [self._bank(memory.banks[0], "")]
-        self.facts = port_facts(graph)
-        inputs, outputs = port_names(graph.inputs, graph.outputs, options.renames)
-        self.inputs = self._ports(inputs, "INPUT")
-        self.outputs = self._ports(outputs, "OUTPUT")
+        self.at = Addresses(
+            choice, memory, self.image, self.name, options.renames, any_layout=options.any_layout
+        )
+        self.inputs, self.outputs = self.at.inputs, self.at.outputs
         tensors = {} if choice.io == "arena" else run_parameters(self.inputs, self.outputs)
         self.run_parameters = {"model": f"const {self.name}_model *model", **tensors}
         self.threads = choice.threads
-
-    def _ports(self, idents: Mapping[str, str], direction: str) -> list[Port]:
-        return [
-            Port(
-                self.choice.graph[name],
-                idents[name],
-                f"{self.upper}_{direction}_{idents[name].upper()}",
-                self.memory.places[name] if self.choice.io == "arena" else None,
-                self._bank_of(self.memory.places[name]).symbol,
-                self._bank_of(self.memory.places[name]).pointer,
-                self.facts[name],
-                self.options.any_layout,
-            )
-            for name in idents
-        ]
-
-    def _banks(self) -> dict[int, Bank]:
-        """By number: those that hold something; the first one is called just the arena."""
-        used = [number for number, use in enumerate(self.memory.banks) if use.bytes]
-        uses = [self.memory.banks[number] for number in used]
-        suffixes = [f"_{use.name}" if i else "" for i, use in enumerate(uses)]
-        return dict(zip(used, map(self._bank, uses, suffixes), strict=True))
-
-    def _bank(self, use: BankUse, suffix: str) -> Bank:
-        upper = suffix.upper()
-        return Bank(
-            name=use.name,
-            bytes=use.bytes,
-            lower_bound=use.lower_bound,
-            symbol=f"{self.name}_arena{suffix}",
-            pointer=f"arena{suffix}",
-            size=f"{self.upper}_ARENA{upper}_BYTES",
-            macro=f"AT{upper}",
-        )
-
-    def _bank_of(self, place: Place) -> Bank:
-        """The bank of a place in the arena; a tensor of no bytes may be in one that is not used."""
-        return self.banks.get(place.bank, self.arenas[0])
-
-    def tensor_expression(self, name: str) -> str:
-        """C expression for the address of a tensor at run time."""
-        place = self.memory.places[name]
-        if place.region is Region.ARENA:
-            return f"{self._bank_of(place).macro}({self.upper}_AT_{self.idents[name].upper()})"
-        port = self._port_of(place)
-        prefix = "input" if place.region is Region.INPUT else "output"
-        element = place.offset // port.tensor.element_bytes
-        return f"{prefix}_{port.ident}" + (f" + {element}" if element else "")
-
-    def _port_of(self, place: Place) -> Port:
-        """The input or output in whose memory a tensor lies."""
-        return (self.inputs if place.region is Region.INPUT else self.outputs)[place.index]
-
-    def _argument(self, index: int, arg: Arg, workers: int = 1) -> str:
-        """An argument of layer ``index``; of ``workers`` each has a workspace of his own."""
-        if arg.kind is ArgKind.WORKSPACE:
-            place = self.memory.workspaces[index]
-            macro, own = self._bank_of(place).macro, place.bytes // workers
-            behind = f" + worker * {own}" if workers > 1 else ""
-            address = f"{macro}({self._workspace(index)}{behind})"
-            return address if arg.c_type == "float" else f"({arg.c_type} *)(void *){address}"
-        if arg.kind is not ArgKind.WEIGHTS:
-            address = self.tensor_expression(arg.ref)
-            place = self.memory.places[arg.ref]
-            if place.region is Region.ARENA:  # whose macro points to floats
-                address = self._of_worker(address, place, arg.ref, workers)
-                return address if arg.c_type == "float" else f"({arg.c_type} *)(void *){address}"
-            const = "const " if place.region is Region.INPUT else ""
-            same = arg.c_type == self._port_of(place).c_type
-            return address if same else f"({const}{arg.c_type} *)({address})"
-        address = f"WT({self.weights.enumerators[index, arg.ref]})"
-        return address if arg.c_type == "float" else f"(const {arg.c_type} *){address}"
 
     def _steps(self) -> list[Turns[Call]]:
         """In execution order."""
@@ -232,28 +132,21 @@ class _Emitter:
             function, numbers = self.table.call_of(
                 layer, copied, by_rows=bool(rows), items=Items(self.threads > 1, bool(items))
             )
-            arguments = [self._argument(index, arg, workers) for arg in layer.args]
+            arguments = [self.at.of_argument(index, arg, workers) for arg in layer.args]
             code = f"{function.name}({', '.join((*arguments, *numbers, *rows, *items))});"
             if shares:
                 shared = shared_step(self.name, position, code, table, self.run_parameters)
                 code = shared.call
         output = layer.node.output
-        place = self.memory.places[output]
         return Call(
             position,
             layer,
-            self._comment(layer, shares),
+            comment(layer, shares, self.at),
             code,
-            self._of_worker(self.tensor_expression(output), place, output, workers),
+            self.at.of_tensor(output, workers),
             tensor_bytes(self.choice.graph[output]),
             shared,
         )
-
-    def _of_worker(self, address: str, place: Place, name: str, workers: int) -> str:
-        """Of a ring that each of several workers has: his own."""
-        if workers == 1 or not self.choice.graph[name].ring:
-            return address
-        return f"{address[:-1]} + worker * {place.bytes // workers})"
 
     def _handed_out(self, turns: Turns[Call]) -> Turns[Call]:
         """With the function that workers call."""
@@ -263,56 +156,6 @@ class _Emitter:
         run = f"{self.name}_threads_run({shared.function}, &given, {len(turns.shares) - 1});"
         return replace(turns, calls=(*others, replace(last, shared=replace(shared, call=run))))
 
-    def _comment(self, layer: Layer, shares: Sequence[Share]) -> tuple[str, ...]:
-        """What the engineer on the board wants to know of a call, which ``shares`` are parts of."""
-        node, graph = layer.node, self.choice.graph
-        origin = ", ".join(shortened(name) for name in dict.fromkeys(node.origin)) or shortened(
-            node.name
-        )
-        reads = [
-            self._described(graph[name]) for name in node.reads() if name in self.memory.places
-        ]
-        head = f'{node.op} "{origin}"{_epilogue_words(node)}'
-        flow = f"{', '.join(reads)} -> {self._described(graph[node.output])}"
-        plan = ", ".join(f"{k} {v}" for k, v in layer.plan.items() if k != "predicted_slots")
-        work = f"{layer.macs} MACs; " if layer.macs else ""
-        weights = sum(blob.bytes for blob in layer.blobs)
-        formats = sorted(str(form) for form in {blob.storage for blob in layer.blobs} - {FLOAT32})
-        tail = f"; {weights} bytes of weights" if weights else ""
-        tail += f", filters in {', '.join(formats)}" if formats else ""
-        tail += f"; {len(shares)} workers" if shares else ""
-        lines = (head, flow, f"{work}{layer.algorithm}{f' ({plan})' if plan else ''}{tail}")
-        return tuple(c_comment(line) for line in lines)
-
-    def _described(self, tensor: Tensor) -> str:
-        shape = "x".join(map(str, tensor.shape)) or "scalar"
-        place = self.memory.places[tensor.name]
-        bank = f"{self._bank_of(place).name}+" if len(self.arenas) > 1 else ""
-        inside = place.region is Region.ARENA
-        where = f"@{bank}{place.offset}" if inside else f"@{place.region.value}"
-        layout = f" {tensor.layout}" if len(tensor.shape) > 2 else ""
-        kind = tensor.storage if tensor.dtype == "float32" else tensor.dtype
-        held = f", {tensor.ring} rows at a time" if tensor.ring else ""
-        return f"{shape}{layout} {kind} {where}{held}"
-
-    def _arena_rows(self) -> list[tuple[str, str, Place, Bank]]:
-        """(enumerator, what it is, place, bank) of all in the arena, by bank and offset."""
-        rows = [
-            (f"{self.upper}_AT_{self.idents[name].upper()}", name, place)
-            for name, place in self.memory.places.items()
-            if place.region is Region.ARENA
-        ]
-        rows += [
-            (self._workspace(index), f"workspace of step {place.first}", place)
-            for index, place in self.memory.workspaces.items()
-        ]
-        rows.sort(key=lambda row: (row[2].bank, row[2].offset, row[2].first, row[1]))
-        return [(*row, self._bank_of(row[2])) for row in rows]
-
-    def _workspace(self, index: int) -> str:
-        """The enumerator of a layer's workspace; steps are unique, tensors never called so."""
-        return f"{self.upper}_WORKSPACE_{self.memory.workspaces[index].first}"
-
     def _context(self) -> dict[str, object]:
         """The variables of every project template."""
         steps = self._steps()
@@ -321,7 +164,7 @@ class _Emitter:
             steps = self._steps()
         calls = [call for step in steps for call in step.calls]
         io_arena = self.choice.io == "arena"
-        arenas = [f"void *{b.pointer}, size_t {b.pointer}_bytes" for b in self.arenas]
+        arenas = [f"void *{b.pointer}, size_t {b.pointer}_bytes" for b in self.at.arenas]
         functions: list[Function] = list(self.table.functions.values())
         context: dict[str, object] = {
             "name": self.name,
@@ -334,7 +177,7 @@ class _Emitter:
             "io_arena": io_arena,
             "memory": self.memory,
             "align": self.choice.align,
-            "arena_rows": self._arena_rows(),
+            "arena_rows": self.at.arena_rows(),
             "tolerance": np.format_float_scientific(self.options.tolerance, trim="-", exp_digits=1),
             "quantised": bool(spacings_of(self.choice.graph)),
             "typed": any(port.c_type != "float" for port in (*self.inputs, *self.outputs)),
@@ -349,8 +192,8 @@ class _Emitter:
             ],
             "inputs": self.inputs,
             "outputs": self.outputs,
-            "banks": list(self.banks.values()),
-            "arenas": self.arenas,
+            "banks": list(self.at.banks.values()),
+            "arenas": self.at.arenas,
             "link": self.options.link,
             "vector_align": vector_align(self.options.link.interrupts) if self.options.link else 0,
             "image": self.image,
@@ -361,7 +204,7 @@ class _Emitter:
             "functions": functions,
             "steps": steps,
             "turns": any(step.turn for step in steps),
-            "weight_rows": self.weights.rows(),
+            "weight_rows": self.at.weights.rows(),
             "macs": sum(layer.macs for layer in self.choice.layers),
         }
         program = self.env.get_template("model.c.j2").render(context)
@@ -437,11 +280,3 @@ class _Emitter:
 def weight_image(choice: Choice, memory: MemoryMap) -> WeightImage:
     """Where the blobs of ``choice`` will lie, for reports made before emission."""
     return layout(choice, memory.order)
-
-
-def _epilogue_words(node: Node) -> str:
-    epilogue = node.epilogue
-    words = [str(epilogue.before)] if epilogue.before.kind != "none" else []
-    words += ["residual"] if epilogue.residual else []
-    words += [str(epilogue.after)] if epilogue.after.kind != "none" else []
-    return f" + {' + '.join(words)}" if words else ""
