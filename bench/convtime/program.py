@@ -22,6 +22,7 @@ from edgeconv.ir.straight_line import Routine
 from edgeconv.lowering.calls import merge_headers
 
 HERE = Path(__file__).parent
+MULTIPLY_ADDS = HERE / "multiply_adds.h"
 LINE_BYTES = 64
 Floats = npt.NDArray[np.float32]
 
@@ -44,7 +45,7 @@ class Program:
         self._entries: dict[str, str] = {}
         self._headers: list[tuple[str, ...]] = []
         self._routines: list[Routine] = []
-        self._own: set[str] = {"timing.c"}
+        self._own: set[str] = {MULTIPLY_ADDS.name, "timing.c"}
         self._stored = False
 
     def add(self, layer: Layer) -> str:

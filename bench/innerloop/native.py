@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 from convtime.program import HERE as TIMING
-from convtime.program import Arena, Floats, Library
+from convtime.program import MULTIPLY_ADDS, Arena, Floats, Library
 
 from edgeconv import board as boards
 from edgeconv.board import Board
@@ -165,6 +165,7 @@ def _build(board: Board, family: str, every: Sequence[Kernel], folder: Path) -> 
     text = [
         "#define _POSIX_C_SOURCE 200809L\n#include <time.h>",
         source(board.target, every),
+        MULTIPLY_ADDS.read_text(encoding="utf-8"),
         (TIMING / "timing.c").read_text(encoding="utf-8"),
         _CALLS,
         *calls,
