@@ -17,7 +17,7 @@ Key = tuple[int, int]  # tree and node, as the model numbers them
 Reject = Callable[[str, str], Exception]
 
 _LEAF = "LEAF"
-_EQUAL, _MISSING = 2, 1  # bits of a feature's code
+EQUAL, MISSING = 2, 1  # bits of a feature's code
 # Comparison -> whether it is of equality, whether it asks for less than the split rather than at
 # most, and whether it is the contrary of that.
 _MODES: Mapping[str, tuple[bool, bool, bool]] = {
@@ -189,7 +189,7 @@ def _comparison(ensemble: Ensemble, i: int) -> tuple[np.float32, int]:
     if less:
         split = np.nextafter(split, np.float32(-np.inf))
     succeeds = bool(ensemble.missing[i]) or ensemble.modes[i] == "BRANCH_NEQ"
-    code = 4 * int(ensemble.features[i]) + _EQUAL * equal + _MISSING * (succeeds != contrary)
+    code = 4 * int(ensemble.features[i]) + EQUAL * equal + MISSING * (succeeds != contrary)
     return split, code
 
 

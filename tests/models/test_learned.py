@@ -18,7 +18,8 @@ from edgeconv.frontend.reference import reference_outputs
 from edgeconv.frontend.running import prepared
 from tests.learned_models import Array, Call, learned_model, random_features, random_forest
 from tests.onnx_suite.cases import Case
-from tests.onnx_suite.programs import PASS, outcomes
+from tests.onnx_suite.outcomes import PASS
+from tests.onnx_suite.programs import outcomes
 
 onnxruntime = pytest.importorskip("onnxruntime", reason="the engine that knows these operators")
 

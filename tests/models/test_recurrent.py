@@ -18,7 +18,8 @@ from edgeconv.lowering.cells import CELL_FUNCTIONS
 from edgeconv.passes import optimise
 from tests.command import Command
 from tests.onnx_suite.cases import Case
-from tests.onnx_suite.programs import PASS, outcomes
+from tests.onnx_suite.outcomes import PASS
+from tests.onnx_suite.programs import outcomes
 from tests.recurrent_models import Array, Recurrent, expected, keyword_spotter, side_by_side
 from tests.tools import available
 

@@ -1,4 +1,4 @@
-"""How many of ONNX's own cases pass: python -m tests.onnx_suite [--board B] [--only PATTERN]."""
+"""How many of ONNX's own cases pass: python -m tests.onnx_suite [--board B] [--sanitize]."""
 
 from __future__ import annotations
 
@@ -11,9 +11,14 @@ from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+from edgeconv import board as boards
+from edgeconv.board import RunKind
+from tests.compilers import SANITIZERS
+from tests.onnx_suite import emulated, programs
 from tests.onnx_suite.cases import cases
+from tests.onnx_suite.outcomes import CRASH, PASS, REFUSED, WRONG, Outcome
 from tests.onnx_suite.passing import PASSING
-from tests.onnx_suite.programs import CRASH, PASS, REFUSED, WRONG, Outcome, outcomes
+from tests.onnx_suite.sanitized import under_sanitizers
 
 _BATCH = 64
 
@@ -33,8 +38,12 @@ def run(
 
 def _batch(names: list[str], board: str, flags: tuple[str, ...]) -> list[Outcome]:
     known = cases()
+    print(f"{names[0]} ...", file=sys.stderr, flush=True)
     with tempfile.TemporaryDirectory(prefix="edgeconv-suite-") as folder:
-        return [*outcomes((known[name] for name in names), Path(folder), board, flags)]
+        given = (known[name] for name in names)
+        if boards.load(board).run.kind is RunKind.NATIVE:
+            return [*programs.outcomes(given, Path(folder), board, flags)]
+        return [*emulated.outcomes(given, Path(folder), board)]
 
 
 def summary(found: Iterable[Outcome], *, most: int) -> Iterable[str]:
@@ -64,12 +73,18 @@ def main() -> int:
     parser.add_argument("--board", default="host")
     parser.add_argument("--only", default="", help="names that match this pattern")
     parser.add_argument("--flags", default="", help="for compiler and linker")
+    parser.add_argument("--sanitize", action="store_true", help="accesses and operations checked")
+    parser.add_argument("--every", type=int, default=1, help="so many-th of the names alone")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--reasons", type=int, default=60, help="of refusals, to be shown")
     parser.add_argument("--write", type=Path, help="the names of those that pass")
     asked = parser.parse_args()
-    names = [name for name in cases() if re.search(asked.only, name)]
-    found = run(names, asked.board, tuple(asked.flags.split()), asked.jobs)
+    flags = tuple(asked.flags.split())
+    if asked.sanitize:
+        under_sanitizers("tests.onnx_suite", sys.argv[1:])
+        flags = (*SANITIZERS, *flags)
+    names = [name for name in cases() if re.search(asked.only, name)][:: asked.every]
+    found = run(names, asked.board, flags, asked.jobs)
     passed = sorted(outcome.name for outcome in found if outcome.kind == PASS)
     if asked.write:
         asked.write.write_text("".join(f"{name}\n" for name in passed))

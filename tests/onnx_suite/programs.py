@@ -12,6 +12,7 @@ import pickle
 import re
 import signal
 import subprocess
+import tempfile
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -31,23 +32,13 @@ from edgeconv.options import CompileOptions
 from edgeconv.pipeline import source_tree
 from edgeconv.progress import nobody
 from tests.onnx_suite.cases import Array, Case
+from tests.onnx_suite.outcomes import CRASH, PASS, REFUSED, WRONG, Outcome, difference, kind_of
 
-PASS, WRONG, CRASH, REFUSED = "pass", "wrong", "crash", "refused"
 _FLAGS = ("-std=c11", "-O1", "-ffp-contract=fast", "-fPIC", "-I.")
 _SECONDS = 20  # of one run
 _GUARD = 64  # bytes around what is written
 _ALIGN = 64
 _SECRET = 0xA5
-_BFLOAT16_RTOL = 2**-6  # as ONNX's own runner has it: its last place, twice
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """``kind``: one of the four above; ``reasons``: why it is no pass, a line for each."""
-
-    name: str
-    kind: str
-    reasons: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -95,7 +86,7 @@ def _compiled(case: Case, folder: Path, prefix: str, board: str) -> _Program | O
         decided = decide(options)
         tree = source_tree(decided, nobody)
     except EdgeconvError as error:
-        return Outcome(case.name, REFUSED, tuple(map(_kind, error.details or (str(error),))))
+        return Outcome(case.name, REFUSED, tuple(map(kind_of, error.details or (str(error),))))
     except Exception as error:
         frame = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{Path(frame.filename).name}:{frame.lineno}"
@@ -106,13 +97,6 @@ def _compiled(case: Case, folder: Path, prefix: str, board: str) -> _Program | O
     image = io.BytesIO()
     write(tree.image, image)
     return _Program(case, decided.choice, prefix, image.getvalue(), decided.memory.banks[0].bytes)
-
-
-def _kind(detail: str) -> str:
-    """A reason without the names of nodes and numbers of this case."""
-    text = re.sub(r": \d+ (?:node|tensor)s? \([^)]*\)", "", detail)
-    text = re.sub(r"c\d+\.onnx|/\S+/", "", text)
-    return re.sub(r"\[[-\d, ]*\]", "[..]", text)
 
 
 def _built(program: _Program, folder: Path, board: str, flags: Sequence[str]) -> bool:
@@ -139,21 +123,26 @@ def _run_compiler(board: str, words: Sequence[str], folder: Path, log: str) -> b
 def _in_a_process(library: ctypes.CDLL, program: _Program) -> Outcome:
     """Of a run, which may crash or hang."""
     read, writing = os.pipe()
-    child = os.fork()
-    if not child:
-        signal.alarm(_SECONDS)
-        try:
-            reasons = _reasons(library, program)
-        except BaseException as error:
-            reasons = [f"{type(error).__name__}: {error}"[:200]]
-        os.write(writing, pickle.dumps(reasons))
-        os._exit(0)
-    os.close(writing)
-    with os.fdopen(read, "rb") as pipe:
-        said = pipe.read()
-    status = os.waitpid(child, 0)[1]
+    with tempfile.TemporaryFile() as complaints:
+        child = os.fork()
+        if not child:
+            signal.alarm(_SECONDS)
+            os.dup2(complaints.fileno(), 2)
+            try:
+                reasons = _reasons(library, program)
+            except BaseException as error:
+                reasons = [f"{type(error).__name__}: {error}"[:200]]
+            os.write(writing, pickle.dumps(reasons))
+            os._exit(0)
+        os.close(writing)
+        with os.fdopen(read, "rb") as pipe:
+            said = pipe.read()
+        status = os.waitpid(child, 0)[1]
+        complaints.seek(0)
+        complaint = re.search(r"(?:runtime error|ERROR): (.*)", complaints.read().decode())
     if not said:
         reason = f"ended by signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else "ended"
+        reason += f": {complaint[1]}" if complaint else ""
         return Outcome(program.case.name, CRASH, (reason,))
     wrong = tuple(pickle.loads(said))
     return Outcome(program.case.name, WRONG if wrong else PASS, wrong)
@@ -185,7 +174,7 @@ def _reasons(library: ctypes.CDLL, program: _Program) -> list[str]:
                 return [f"{name}: written beyond its ends"]
             tensor = graph[name]
             got = body.view(array_type(tensor.dtype)).reshape(tensor.shape)
-            if wrong := _difference(got, want, program.case):
+            if wrong := difference(got, want, program.case):
                 return [f"{name}: {wrong}"]
     return []
 
@@ -196,31 +185,15 @@ def _as_stored(array: Array | None, dtype: str) -> Array:
     return _aligned(np.ascontiguousarray(array).tobytes())
 
 
-def _difference(got: Array, want: Array | None, case: Case) -> str:
-    """In words; "" where there is none beyond the case's tolerances."""
-    if want is None:
-        return "compared with no tensor"
-    if got.shape != want.shape or got.dtype != want.dtype:
-        return f"{got.dtype} {got.shape}, not {want.dtype} {want.shape}"
-    if want.dtype.kind in "biu":
-        wrong = int((got != want).sum())
-        return f"{wrong} of {want.size} integers differ" if wrong else ""
-    rtol = max(case.rtol, _BFLOAT16_RTOL) if want.dtype.name == "bfloat16" else case.rtol
-    wide, right = got.astype(np.float64), want.astype(np.float64)
-    close = np.isclose(wide, right, rtol, case.atol, equal_nan=True)
-    if close.all():
-        return ""
-    worst = np.abs(wide - right)[~close]
-    return f"{int((~close).sum())} of {want.size} numbers differ, by up to {worst.max():g}"
-
-
 def _aligned(data: bytes) -> Array:
-    """A copy at a multiple of ``_ALIGN``."""
-    room = np.zeros(len(data) + _ALIGN, np.uint8)
-    start = -room.ctypes.data % _ALIGN
-    body = room[start : start + len(data)]
-    body[:] = np.frombuffer(data, np.uint8)
-    return body
+    """A copy at a multiple of ``_ALIGN``, of no byte more, so that sanitizers see its ends; it is
+    freed with the process."""
+    at = ctypes.c_void_p()
+    sizes = ctypes.c_size_t(_ALIGN), ctypes.c_size_t(len(data))
+    if ctypes.CDLL(None).posix_memalign(ctypes.byref(at), *sizes):
+        raise MemoryError(len(data))
+    ctypes.memmove(at, data, len(data))
+    return np.ctypeslib.as_array((ctypes.c_uint8 * len(data)).from_address(at.value or 0))
 
 
 def _at(array: Array) -> ctypes.c_void_p:

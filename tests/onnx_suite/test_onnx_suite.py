@@ -10,9 +10,9 @@ import pytest
 
 from tests.onnx_suite.__main__ import run, summary
 from tests.onnx_suite.cases import cases
+from tests.onnx_suite.outcomes import CRASH, PASS, WRONG, Outcome
+from tests.onnx_suite.outcomes import REFUSED as REFUSED_KIND
 from tests.onnx_suite.passing import INEXACT, PASSING, REFUSED, reason
-from tests.onnx_suite.programs import CRASH, PASS, WRONG, Outcome
-from tests.onnx_suite.programs import REFUSED as REFUSED_KIND
 
 _SAMPLE = 45  # every so many of those that pass
 _UNDEFINED = ("-fsanitize=undefined", "-fno-sanitize-recover=all")

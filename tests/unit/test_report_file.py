@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from edgeconv import element_types
+from edgeconv import report as report_module
 from edgeconv.build import report_file
 from edgeconv.errors import EdgeconvError, Exit
 from tests.command import Command
@@ -120,3 +123,21 @@ def test_true_is_not_one() -> None:
     report = json.loads(reports.corpus()[0])
     report["schema"] = True
     assert [problem.place for problem in report_file.problems(report)] == ["$.schema"]
+
+
+def test_every_element_type_may_stand_in_a_report() -> None:
+    schema = json.loads((Path(report_module.__file__).parent / "schema.json").read_text())
+    stated = [*_values_of(schema, "dtype")]
+    assert stated
+    for choices in stated:
+        assert {*choices["enum"]} == {row.name for row in element_types._ROWS}
+
+
+def _values_of(document: Any, key: str) -> Iterator[Any]:
+    """Whatever stands under a key, at any depth."""
+    if isinstance(document, dict):
+        yield from (value for name, value in document.items() if name == key)
+    if isinstance(document, dict | list):
+        inner = document.values() if isinstance(document, dict) else document
+        for each in inner:
+            yield from _values_of(each, key)

@@ -1,0 +1,165 @@
+"""Trees that vectors of rows go through together: exactly the sums of walks, tree after tree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from edgeconv import frontend
+from edgeconv.deciding import decide
+from edgeconv.ops.complete_trees import complete_trees
+from edgeconv.options import CompileOptions
+from edgeconv.targets import TARGETS
+from tests.learned_models import Array, Call, learned_model, random_features, random_forest
+from tests.onnx_suite import emulated, programs
+from tests.onnx_suite.cases import Case
+from tests.onnx_suite.outcomes import PASS, Outcome
+from tests.tools import available
+
+_BRANCHES = ("LEQ", "LT", "GTE", "GT")  # those that are no equalities
+_KERNEL = "trees in vectors"
+
+
+def _given(rng: np.random.Generator, depth: int, targets_: int, features: int) -> dict[str, Any]:
+    """An ensemble each of whose trees gives one target numbers."""
+    nodes, leaves = random_forest(
+        rng, trees=5, depth=depth, features=features, comparisons=_BRANCHES
+    )
+    return {
+        **nodes,
+        "target_treeids": [tree for tree, _ in leaves],
+        "target_nodeids": [node for _, node in leaves],
+        "target_ids": [tree % targets_ for tree, _ in leaves],
+        "target_weights": [float(n) for n in rng.normal(size=len(leaves)).astype(np.float32)],
+        "n_targets": targets_,
+        **({"base_values": [0.25] * targets_} if depth % 2 else {}),
+    }
+
+
+def _calls(rng: np.random.Generator) -> Iterator[Call]:
+    """Depths on either side of what is unrolled; fewer rows than a vector, as many, and more."""
+    for depth, rows, targets_, features in (
+        *((1, 33, 1, 4), (2, 16, 2, 3), (3, 70, 1, 20), (3, 11, 3, 2)),
+        *((4, 129, 1, 4), (5, 64, 2, 5), (6, 8, 1, 4)),
+    ):
+        x = random_features(rng, rows, features)
+        x[rng.random(x.shape) < 0.05] = np.inf
+        x[rng.random(x.shape) < 0.05] = -np.inf
+        given = _given(rng, depth, targets_, features)
+        yield "TreeEnsembleRegressor", {"X": x}, ["Y"], given
+
+
+def _goes_on(mode: str, x: Any, split: Any) -> bool:
+    ways = {"LEQ": x <= split, "LT": x < split, "GTE": x >= split, "GT": x > split}
+    return bool(ways[mode.removeprefix("BRANCH_")])
+
+
+def _sums(x: Array, given: dict[str, Any]) -> Array:
+    """As ONNX defines them, in float32, in the order of the trees."""
+    names = (
+        *("featureids", "values", "modes", "truenodeids", "falsenodeids"),
+        "missing_value_tracks_true",
+    )
+    keys = list(zip(given["nodes_treeids"], given["nodes_nodeids"], strict=True))
+    rows = zip(*(given[f"nodes_{name}"] for name in names), strict=True)
+    node = dict(zip(keys, rows, strict=True))
+    leaf = dict(
+        zip(
+            zip(given["target_treeids"], given["target_nodeids"], strict=True),
+            zip(given["target_ids"], given["target_weights"], strict=True),
+            strict=True,
+        )
+    )
+    out = np.zeros((len(x), given["n_targets"]), np.float32)
+    for r, row in enumerate(x):
+        for tree in sorted({tree for tree, _ in keys}):
+            at = 0
+            while node[tree, at][2] != "LEAF":
+                feature, split, mode, yes, no, missing = node[tree, at]
+                value = row[feature]
+                passed = _goes_on(mode, value, np.float32(split))
+                at = yes if passed or (missing and np.isnan(value)) else no
+            target, weight = leaf[tree, at]
+            out[r, target] += np.float32(weight)
+    return out + np.asarray(given.get("base_values", 0.0), np.float32)
+
+
+@pytest.fixture(scope="module")
+def case() -> Case:
+    calls = [*_calls(np.random.default_rng(3))]
+    model, inputs = learned_model(calls)
+    wanted = [_sums(x["X"], given) for _, x, _, given in calls]
+    return Case("trees", model, [(list(inputs.values()), wanted)], rtol=0.0, atol=0.0)
+
+
+def _failed(outcome: Outcome) -> str:
+    return "" if outcome.kind == PASS else f"{outcome.kind}: {outcome.reasons}"
+
+
+@pytest.mark.parametrize("name", ["host", "x86-64-v3"])
+def test_sums_are_those_of_walks(name: str, case: Case, tmp_path: Path) -> None:
+    available(name)
+    (outcome,) = programs.outcomes([case], tmp_path, name)
+    assert not _failed(outcome)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["jetson-tx1", "odroid-xu3", "power10-s1024", "mps2-an500"])
+def test_sums_are_those_of_walks_elsewhere(name: str, case: Case, tmp_path: Path) -> None:
+    available(name)
+    (outcome,) = emulated.outcomes([case], tmp_path, name)
+    assert not _failed(outcome)
+
+
+def test_which_kernel_is_taken(case: Case, tmp_path: Path) -> None:
+    """Vectors of rows where there are enough of them; a row alone walks."""
+    path = tmp_path / "model.onnx"
+    onnx.save(case.model, path)
+    taken = {}
+    for board in ("zen4", "jetson-tx1", "generic-c"):
+        choice = decide(CompileOptions(path, board)).choice
+        taken[board] = [layer.algorithm == _KERNEL for layer in choice.layers]
+    assert all(taken["zen4"])
+    assert any(taken["jetson-tx1"])
+    assert not any(taken["generic-c"])
+    one = learned_model([next(_calls(np.random.default_rng(3)))])[0]
+    one.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 1
+    one.graph.output[0].type.tensor_type.shape.dim[0].dim_value = 1
+    onnx.save(one, path)
+    (layer,) = decide(CompileOptions(path, "zen4")).choice.layers
+    assert layer.algorithm == "trees"
+
+
+def test_lopsided_trees_are_not_filled_up(tmp_path: Path) -> None:
+    """Ten splits in a row would become a thousand."""
+    depth = 10
+    inner, nodes = range(depth), range(2 * depth + 1)
+    given = {
+        "nodes_treeids": [0 for _ in nodes],
+        "nodes_nodeids": [*nodes],
+        "nodes_featureids": [0 for _ in nodes],
+        "nodes_values": [float(n) for n in nodes],
+        "nodes_modes": ["BRANCH_LEQ" if n < depth else "LEAF" for n in nodes],
+        "nodes_truenodeids": [depth + n if n < depth else 0 for n in nodes],
+        "nodes_falsenodeids": [
+            n + 1 if n + 1 in inner else 2 * depth if n in inner else 0 for n in nodes
+        ],
+        "target_treeids": [0 for _ in range(depth + 1)],
+        "target_nodeids": [*range(depth, 2 * depth + 1)],
+        "target_ids": [0 for _ in range(depth + 1)],
+        "target_weights": [float(n) for n in range(depth + 1)],
+        "n_targets": 1,
+    }
+    x = {"X": np.zeros((64, 1), np.float32)}
+    path = tmp_path / "model.onnx"
+    onnx.save(learned_model([("TreeEnsembleRegressor", x, ["Y"], given)])[0], path)
+    graph = frontend.load(path)
+    (node,) = graph.nodes
+    names = dict(zip(("in", "split", "feature", "next", "root"), node.inputs, strict=False))
+    tables = {name: graph[names[name]].constant() for name in names if name != "in"}
+    assert complete_trees(64, depth, 1, tables, TARGETS["avx512"]) is None

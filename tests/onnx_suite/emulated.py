@@ -1,0 +1,56 @@
+"""Cases on boards that this machine is not: each compiled to a project, which is built and run in
+the board's emulator as `verify` does it."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+import onnx
+
+from edgeconv.errors import EdgeconvError
+from edgeconv.options import CompileOptions
+from edgeconv.pipeline import compile_model
+from edgeconv.verify.inputs import write_tensors
+from edgeconv.verify.run import run_program
+from tests.onnx_suite.cases import Array, Case
+from tests.onnx_suite.outcomes import CRASH, PASS, REFUSED, WRONG, Outcome, difference, kind_of
+
+
+def outcomes(cases: Iterable[Case], folder: Path, board: str) -> Iterator[Outcome]:
+    """Of each; ``folder`` is empty."""
+    for number, case in enumerate(cases):
+        yield _outcome(case, folder / f"c{number}", board)
+
+
+def _outcome(case: Case, folder: Path, board: str) -> Outcome:
+    folder.mkdir()
+    model = folder / "case.onnx"
+    onnx.save(case.model, model)
+    options = CompileOptions(model, board, name="net", input_shapes=case.input_shapes())
+    try:
+        project, _ = compile_model(options, folder / "net")
+    except EdgeconvError as error:
+        return Outcome(case.name, REFUSED, tuple(map(kind_of, error.details or (str(error),))))
+    except Exception as error:
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{Path(frame.filename).name}:{frame.lineno}"
+        return Outcome(case.name, CRASH, (f"{type(error).__name__} in {where}: {error}"[:200],))
+    try:
+        binary = project.build(run_here=True)
+        for given, made in case.data:
+            feeds = case.feeds(given)
+            stored: dict[str, Array] = {
+                port.name: np.asarray(feeds[port.name]) for port in project.inputs
+            }
+            write_tensors(project.run_file, stored, project.inputs)
+            found, _ = run_program(project, binary, inputs=project.run_file)
+            wanted = case.wanted(made)
+            for port, want in zip(project.outputs, wanted.values(), strict=True):
+                if wrong := difference(found[port.name], want, case):
+                    return Outcome(case.name, WRONG, (f"{port.name}: {wrong}",))
+    except EdgeconvError as error:
+        return Outcome(case.name, CRASH, (str(error)[:300],))
+    return Outcome(case.name, PASS)

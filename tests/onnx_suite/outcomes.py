@@ -1,0 +1,47 @@
+"""How a case ended, and what is compared with what it states."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from tests.onnx_suite.cases import Array, Case
+
+PASS, WRONG, CRASH, REFUSED = "pass", "wrong", "crash", "refused"
+_BFLOAT16_RTOL = 2**-6  # as ONNX's own runner has it: its last place, twice
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """``kind``: one of the four above; ``reasons``: why it is no pass, a line for each."""
+
+    name: str
+    kind: str
+    reasons: tuple[str, ...] = ()
+
+
+def kind_of(detail: str) -> str:
+    """A reason without the names of nodes and numbers of this case."""
+    text = re.sub(r": \d+ (?:node|tensor)s? \([^)]*\)", "", detail)
+    text = re.sub(r"c\d+\.onnx|/\S+/", "", text)
+    return re.sub(r"\[[-\d, ]*\]", "[..]", text)
+
+
+def difference(got: Array, want: Array | None, case: Case) -> str:
+    """In words; "" where there is none beyond the case's tolerances."""
+    if want is None:
+        return "compared with no tensor"
+    if got.shape != want.shape or got.dtype != want.dtype:
+        return f"{got.dtype} {got.shape}, not {want.dtype} {want.shape}"
+    if want.dtype.kind in "biu":
+        wrong = int((got != want).sum())
+        return f"{wrong} of {want.size} integers differ" if wrong else ""
+    rtol = max(case.rtol, _BFLOAT16_RTOL) if want.dtype.name == "bfloat16" else case.rtol
+    wide, right = got.astype(np.float64), want.astype(np.float64)
+    close = np.isclose(wide, right, rtol, case.atol, equal_nan=True)
+    if close.all():
+        return ""
+    worst = np.abs(wide - right)[~close]
+    return f"{int((~close).sum())} of {want.size} numbers differ, by up to {worst.max():g}"
