@@ -22,7 +22,7 @@ from edgeconv.verify.inputs import ensure
 PROBE_S = 600.0  # to load an image, move its files through the probe, and run it
 WARM_UP = 2  # runs that are not counted: caches, page tables and the clock settle
 _RUN = re.compile(r"run ([0-9.]+)")
-_CYCLES = re.compile(r"^cycles ([0-9]+)$", re.MULTILINE)
+_CYCLES = re.compile(r"^cycles ([0-9]{1,10})$", re.MULTILINE)
 _LAYER = re.compile(r"layer ([0-9]+) ([0-9.]+)")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import signal
 import subprocess
@@ -13,6 +12,7 @@ from edgeconv.board import Board, RunKind
 from edgeconv.board.checks import IMAGE
 from edgeconv.build.output import Completed
 from edgeconv.build.places import Argument, as_here
+from edgeconv.build.probe import run_image
 from edgeconv.build.ssh import session_of
 from edgeconv.errors import EdgeconvError, Exit
 
@@ -80,7 +80,7 @@ def run_binary(
     On a board it runs in a folder of its own, and only what the arguments name (`Given`, `Made`) is
     there.  A non-zero exit status is the caller's to judge.  Raises EdgeconvError: no emulator
     (exit status 3); the program cannot be started, was killed by a signal, or ran out of time (1);
-    the board cannot be reached (1).
+    the board cannot be reached, over ssh or through a probe (1: `PlaceError`).
     """
     if board.run.kind is RunKind.SSH:
         find_emulator(board)
@@ -93,6 +93,8 @@ def run_binary(
         return done_there
     command = run_command(path, board, arguments)
     try:
+        if board.run.kind is RunKind.PROBE:
+            return run_image(command, path, board, cwd, timeout)
         done = subprocess.run(
             command,
             cwd=cwd,
@@ -108,29 +110,9 @@ def run_binary(
         raise _failed(path, board, str(error.strerror)) from error
     if done.returncode < 0:
         raise _failed(path, board, signal.Signals(-done.returncode).name)
-    if board.run.kind is RunKind.PROBE:
-        return _of_image(path, board, done.stdout + done.stderr)
     return Completed(done.returncode, done.stdout, done.stderr)
 
 
-def _of_image(path: Path, board: Board, printed: str) -> Completed:
-    """How an image ended, as it says itself: debuggers print to either stream, and their own exit
-    status is seldom that of the image."""
-    lines = [line for line in printed.replace("\4", "").splitlines() if line.strip()]
-    for number in reversed(range(len(lines))):
-        if found := _EXIT.search(lines[number]):
-            return Completed(int(found[1]), "\n".join(lines), lines[number - 1] if number else "")
-    last = lines[-1].strip() if lines else "no message"
-    raise EdgeconvError(
-        "the probe did not run the image",
-        where=f"{path} on board {board.name}",
-        got=last,
-        hint="is the board connected, and run.command right? It ended before the firmware did",
-        details=tuple(lines[-8:-1]),
-    )
-
-
-_EXIT = re.compile(r"exit ([0-9]+)$")
 # What a shell says of a program that a signal ended.
 _SIGNALS = {128 + each.value: each.name for each in signal.Signals}
 

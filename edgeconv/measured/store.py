@@ -115,7 +115,8 @@ class Store(Closing):
             try:
                 self._base.executemany(_WRITE, [(*astuple(row.key), *_values(row)) for row in rows])
             except BaseException:
-                self._base.execute("ROLLBACK")
+                if self._base.in_transaction:  # a full disk has ended it already
+                    self._base.execute("ROLLBACK")
                 raise
             self._base.execute("COMMIT")
 
@@ -198,8 +199,9 @@ class Store(Closing):
     def _failing(self) -> Iterator[None]:
         try:
             yield
-        except sqlite3.Error as error:
-            text = str(error)
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            # SQLite quotes what it does not understand of a schema, which Python takes for text.
+            text = str(error) if isinstance(error, sqlite3.Error) else "malformed database schema"
             hints = {
                 "locked": "another program has held it for 30 s: let that end",
                 "full": "make room on its disk: what was measured so far is in it",
@@ -207,6 +209,7 @@ class Store(Closing):
                 "unable to open": "can its folder be written?",
                 "malformed": "it is damaged: `sqlite3 FILE .recover` may save some of it",
                 "not a database": "it is damaged",
+                "decode": "it is damaged",
             }
             hint = next((hint for word, hint in hints.items() if word in text), "")
             raise EdgeconvError(

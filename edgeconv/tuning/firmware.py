@@ -14,6 +14,7 @@ from pathlib import Path
 
 from edgeconv.board import Board, RunKind
 from edgeconv.build import Compiler, compile_project, run_binary
+from edgeconv.build.places import PlaceError
 from edgeconv.codegen.emit import EmitOptions, emit, weight_image
 from edgeconv.errors import EdgeconvError
 from edgeconv.ir.choice import Choice
@@ -21,8 +22,9 @@ from edgeconv.ir.memory import MemoryMap
 from edgeconv.memory.link import link_plan
 
 _NAME = "tune"
+_NO_FILE = 101  # firmware.h: the image could not read its input
 _FLAGS = (f"-D{_NAME.upper()}_TRACE", "-DFIRMWARE_SEMIHOSTING", "-DFIRMWARE_TICKS")
-_LAYER = re.compile(r"^layer ([0-9]+)\s+ticks ([0-9]+)$", re.MULTILINE)
+_LAYER = re.compile(r"^layer ([0-9]{1,10})\s+ticks ([0-9]{1,10})$", re.MULTILINE)
 _PER_INSTRUCTION = 1e-9  # seconds of the emulated clock, with:
 _COUNTING = ("-icount", "shift=0,align=off,sleep=off")
 INSTRUCTIONS = "instructions counted"
@@ -47,7 +49,7 @@ def seconds_of_layers(
     of ``board``.
 
     Raises EdgeconvError: an image that cannot be built, does not fit or fails; a board whose file
-    states no clock.
+    states no clock.  PlaceError where the image was not run, or was given no files.
     """
     clock = board.clock_hz
     if clock is None:
@@ -68,6 +70,13 @@ def seconds_of_layers(
     )
     (folder / f"{_NAME}_input.bin").write_bytes(inputs)
     done = run_binary(image.path, _counting(board), cwd=folder, timeout=timeout)
+    if done.status == _NO_FILE:
+        raise PlaceError(
+            "the image was not given its input",
+            where=f"board {board.name}",
+            rule="what runs it serves files by semihosting",
+            hint="some debuggers have to be told to, or to allow it",
+        )
     if done.status:
         raise EdgeconvError("the image failed", got=done.stderr.strip() or f"status {done.status}")
     for number, ticks in _LAYER.findall(done.stdout + done.stderr):

@@ -84,7 +84,11 @@ def _timed(candidates: Sequence[Job], board: Board, compiler: Compiler, runs: in
                 choice, memory, board, compiler, Path(folder), _inputs(graph), limit
             )
             times = {number: [0.0, seconds] for number, seconds in spent}
-        return _medians(candidates, named, positions, times, 1)
+        found = _medians(candidates, named, positions, times, 1)
+        if silent := sum(each.seconds is None for each in found):
+            rule = f"{silent} of {len(found)} layers printed no time that arrived"
+            raise PlaceError("lines were lost", where=f"board {board.name}", rule=rule)
+        return found
     with TemporaryDirectory(prefix="edgeconv-tune-") as folder:
         project = Path(folder) / _NAME
         options = EmitOptions(_NAME, board.name, "", board.flags)

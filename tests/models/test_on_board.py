@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,10 +17,12 @@ import pytest
 from edgeconv import board as boards
 from edgeconv.board_folders import FOLDERS_VARIABLE, shipped
 from edgeconv.build.ssh import close_all
+from edgeconv.measured import Store
 from tests import onnx_models
 from tests.command import Command
 from tests.ssh_server import AVAILABLE, Server, serving
 from tests.tools import available
+from tests.unit.test_probe import comes_to
 
 PROBES = Path(__file__).resolve().parents[2] / "examples" / "probes"
 
@@ -124,6 +130,73 @@ def test_through_a_probe(like: str, folder: Path, tmp_path: Path, edgeconv: Comm
         assert gone.status == 1
         assert "did not run the image" in gone.stderr
         assert "no device found" in gone.stderr
+
+
+def tuned(path: Path) -> dict[str, tuple[float | None, str]]:
+    with Store(path) as store:
+        return {row.key.kernel: (row.seconds, row.error) for row in store.rows()}
+
+
+def test_tuning_through_a_probe(folder: Path, tmp_path: Path, edgeconv: Command) -> None:
+    """What is measured stays, whatever the probe does, and what it does not do is not held against
+    a candidate."""
+    like = available("mps2-an386")
+    assert like.clock_hz
+    script, count = tmp_path / "debugger", tmp_path / "count"
+    run = f'kind = "probe"\ncommand = ["{script}", "--elf", "{{image}}"]'
+    name = board(folder, like.name, "probed", run)
+    model, file = onnx_models.save(onnx_models.convolution(), tmp_path / "net.onnx"), tmp_path / "a"
+    words = ("tune", model, "--board", name, "--tuned", file, "--strategy", "random")
+    qemu = " ".join((*like.run.command, "-icount", "shift=0,align=off,sleep=off"))
+    works = DEBUGGER.format(qemu=qemu, counted="nothing more")
+
+    def debugger(text: str) -> None:
+        script.write_text(text)
+        script.chmod(0o755)
+
+    debugger("#!/bin/sh\necho 'Error: no device found' >&2; exit 1\n")
+    done = edgeconv(*words)
+    assert (done.status, "no device found" in done.stderr) == (1, True)
+    assert tuned(file) == {}
+    lost = "grep -v '^layer'"
+    debugger(works.replace('-kernel "$2"', f'-kernel "$2" 2>&1 | {lost}'))
+    done = edgeconv(*words)
+    assert (done.status, "lines were lost: board probed" in done.stderr) == (1, True)
+    assert tuned(file) == {}
+    dies = f"echo >>{count}; [ $(wc -l <{count}) -lt 2 ] || {{ printf 'layer 0 ti'; kill -9 $$; }}"
+    debugger(works.replace("#!/bin/sh\n", f"#!/bin/sh\n{dies}\n"))
+    done = edgeconv(*words)
+    assert (done.status, "the debugger was killed" in done.stderr) == (1, True)
+    some = tuned(file)
+    assert some
+    debugger(works)
+    found = edgeconv.ok(*words, "--minutes", "5", "--json").json()
+    assert (found["place"], found["failed"], found["unmeasured"]) == ("board", 0, 0)
+    assert found["measured"] == found["candidates"] == found["now"] + len(some)
+    assert some.items() <= tuned(file).items()
+    tick = 1 / like.clock_hz
+    assert all(t and t == pytest.approx(round(t / tick) * tick) for t, _ in tuned(file).values())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_a_probe_is_let_go(number: int, folder: Path, tmp_path: Path) -> None:
+    """A tune that is ended in the middle leaves neither debugger nor files."""
+    waits, script = tmp_path / "waits", tmp_path / "debugger"
+    waits.symlink_to("/bin/sleep")
+    script.write_text(f"#!/bin/sh\n{waits} 1000 & {waits} 1000\n")
+    script.chmod(0o755)
+    available("mps2-an386")
+    run = f'kind = "probe"\ncommand = ["{script}", "--elf", "{{image}}"]'
+    name = board(folder, "mps2-an386", "probed", run)
+    model = onnx_models.save(onnx_models.residual(), tmp_path / "net.onnx")
+    words = ["tune", str(model), "--board", name, "--tuned", str(tmp_path / "a.tuned")]
+    child = subprocess.Popen([sys.executable, "-m", "edgeconv", *words], stderr=subprocess.PIPE)
+    assert comes_to(2, waits)
+    os.kill(child.pid, number)
+    assert b"Traceback" not in child.communicate(timeout=30)[1]
+    assert child.returncode == (-9 if number == signal.SIGKILL else 130)
+    assert comes_to(0, waits)
 
 
 def test_boards_of_the_examples_are_the_shipped_ones(tmp_path: Path) -> None:

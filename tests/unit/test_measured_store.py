@@ -13,6 +13,7 @@ from edgeconv import limits
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.measured import Key, Row, Store
 
+DAMAGED = "damaged file of measured times"
 ROW = Row(Key("k0", "b", "board", "cc 1", "v"), 2.0, 5, 1.5, "Conv", "direct")
 
 
@@ -156,6 +157,38 @@ def test_damaged_file(path: Path) -> None:
     data[100:] = b"\xff" * (len(data) - 100)
     path.write_bytes(data)
     assert "damaged" in str(refused(path))
+
+
+@pytest.mark.parametrize("wrong", [0x00, 0xFF])
+def test_damage_anywhere(path: Path, wrong: int) -> None:
+    """Whatever byte is another: all that is there is read, or an error says that it is damaged."""
+    whole, meant = path.read_bytes(), set(rows(path))
+    said, kept = set(), 0
+    text = whole.index(b"CREATE TABLE")  # of the schema, of which SQLite speaks in its errors
+    places = {*range(0, len(whole), 23), *range(text, whole.index(b"WITHOUT ROWID"), 5)}
+    for at in sorted(places):
+        path.write_bytes(whole[:at] + bytes([wrong]) + whole[at + 1 :])
+        try:
+            kept += set(rows(path)) == meant
+        except EdgeconvError as error:
+            said.add(error.what)
+    for size in range(1, len(whole), 97):
+        path.write_bytes(whole[:size])
+        refused(path)
+    assert kept
+    assert said <= {"cannot use the file of measured times", "no file of measured times", DAMAGED}
+
+
+def test_a_full_disk(path: Path) -> None:
+    """What was there stays, and a transaction that SQLite has ended itself is no other error."""
+    many = [named(f"more{i}") for i in range(500)]
+    with Store(path, create=True) as store:
+        (pages,) = store._base.execute("PRAGMA page_count").fetchone()
+        store._base.execute(f"PRAGMA max_page_count = {pages}")
+        with pytest.raises(EdgeconvError, match="full; make room on its disk"):
+            store.add(many)
+        assert not store._base.in_transaction
+    assert set(rows(path)) == {"k0", "k1"}
 
 
 def test_a_held_lock(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
