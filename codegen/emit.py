@@ -27,6 +27,7 @@ from edgeconv.codegen.weights import CRC_AT, MAGIC, VERSION, WeightImage, layout
 from edgeconv.codegen.workers import SharedStep, ranges, shared_step
 from edgeconv.encoding import FLOAT32, Encoding
 from edgeconv.ir.choice import Choice, Layer, tensor_bytes
+from edgeconv.ir.graph import CHECK
 from edgeconv.ir.grids import spacings_of
 from edgeconv.ir.link import LinkPlan, vector_align
 from edgeconv.ir.memory import MemoryMap
@@ -81,6 +82,11 @@ class Call:
     result: str
     result_bytes: int
     shared: SharedStep | None = None
+
+    @property
+    def checks(self) -> bool:
+        """Whether a result of zero ends the run."""
+        return self.layer.node.op == CHECK
 
 
 def emit(choice: Choice, memory: MemoryMap, options: EmitOptions, report: str) -> SourceTree:
@@ -183,6 +189,7 @@ class _Emitter:
             "typed": any(port.c_type != "float" for port in (*self.inputs, *self.outputs)),
             "run_parameters": self.run_parameters,
             "threads": self.threads,
+            "checks": any(node.op == CHECK for node in self.choice.graph.nodes),
             "any_layout": self.options.any_layout,
             "cpus": self.options.cpus,
             "init_parameters": [

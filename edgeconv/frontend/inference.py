@@ -68,6 +68,11 @@ def _same(schema: onnx.defs.OpSchema, node: onnx.NodeProto, _: Shape) -> Spellin
     return onnx.defs.get_schema(identity.op_type), identity
 
 
+def _compared(schema: onnx.defs.OpSchema, node: onnx.NodeProto, _: Shape) -> Spelling:
+    """By version 16: version 12, which only has a definition, infers no shape."""
+    return onnx.defs.get_schema(schema.name, 16), node
+
+
 def _trees(schema: onnx.defs.OpSchema, node: onnx.NodeProto, _: Shape) -> Spelling:
     """By version 3, the first that infers a shape."""
     return onnx.defs.get_schema(schema.name, 3, schema.domain), node
@@ -78,7 +83,9 @@ _WAYS_OF_LEARNED: dict[str, Callable[[onnx.defs.OpSchema, onnx.NodeProto, Shape]
 }
 _WAYS: dict[str, Callable[[onnx.defs.OpSchema, onnx.NodeProto, Shape], Spelling]] = {
     "AveragePool": _pool,
+    "GreaterOrEqual": _compared,
     "GroupNormalization": _same,
+    "LessOrEqual": _compared,
     "MaxPool": _pool,
     "MeanVarianceNormalization": _same,
     "Slice": _slice,

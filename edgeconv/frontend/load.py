@@ -87,7 +87,7 @@ def load(
         if name in walk.rounded:
             walk.problems.sums(name)
     walk.problems.check(path, lambda: _where_to_cut(walk, inputs, named))
-    notes = [*said, *notes, *walk.dequantised.notes]
+    notes = [*said, *notes, *walk.dequantised.notes, *walk.counting.notes()]
     finished = _finished(path, walk, inputs, outputs, notes, digest)
     return replace(finished, counted=tuple(counted))
 

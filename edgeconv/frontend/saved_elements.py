@@ -249,7 +249,27 @@ def _positions(op_type: str, written: Written, node: Node, inputs: tuple[str, ..
     if "function" in node.attrs:
         function = str(node.attrs["function"])
         attrs["reduction"] = _REDUCTIONS.get(function, function)
-    written.node(op_type, inputs, y, **attrs)
+    data, index, *updates = inputs
+    written.node(op_type, (data, _within(written, node, index), *updates), y, **attrs)
+
+
+def _within(written: Written, node: Node, index: str) -> str:
+    """Indices that the data have, as the kernels take them: those behind a count may be any, and
+    ONNX Runtime refuses what lies outside."""
+    data, given = (written.graph[name] for name in node.inputs[:2])
+    if given.is_constant:
+        return index
+    if "axis" in node.attrs:
+        sizes = np.asarray(data.shape[int(node.attrs["axis"])])
+    else:
+        sizes = np.asarray(data.shape[int(node.attrs.get("batch", 0)) :][: given.shape[-1]])
+    bounds = (sizes - 1, -sizes)
+    for op_type, bound in zip(("Min", "Max"), bounds, strict=True):
+        name = written.fresh(f"{index}/within")
+        limit = written.constant(f"{index}/bound", bound.astype(array_type(given.dtype)))
+        written.node(op_type, (index, limit), name)
+        index = name
+    return index
 
 
 def _dynamic_quantise(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> None:

@@ -248,6 +248,7 @@ SAVED: Mapping[str, Save] = MappingProxyType(
         "Dequantise": _scaled("DequantizeLinear"),
         "Expand": _shaped("Expand"),
         "Gather": _named("Gather", "axis"),
+        "Check": _named("Identity"),
         "Identity": _named("Identity"),
         "LRN": _named("LRN", "size", "alpha", "beta", "bias"),
         "MatMul": _named("MatMul"),

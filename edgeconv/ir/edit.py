@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from edgeconv.ir.graph import Array, Epilogue, Graph, Node, Tensor, origins
+from edgeconv.ir.graph import CHECK, Array, Epilogue, Graph, Node, Tensor, origins
 from edgeconv.ir.layout import Shape
 from edgeconv.names import untaken
 
@@ -191,7 +191,7 @@ class Editor:
         work = list(self)
         while work:
             node = self.nodes[position := work.pop()]
-            if node is None or any(self._needed(out) for out in node.outputs):
+            if node is None or node.op == CHECK or any(self._needed(out) for out in node.outputs):
                 continue
             self.replace(position, None)
             writers = (self.writer(name) for name in node.reads())

@@ -16,7 +16,7 @@ from edgeconv.board import load as load_board
 from edgeconv.build import compile_project, run_binary
 from edgeconv.errors import EdgeconvError, UsageError
 from edgeconv.frontend.running import prepared
-from edgeconv.ir.graph import CountedOutput
+from edgeconv.ir.graph import CHECK, CountedOutput
 from edgeconv.options import CompileOptions
 from edgeconv.pipeline import compile_model
 from tests.compilers import SANITIZERS
@@ -190,11 +190,53 @@ EDGES = {
     ),
     "written from the end": (
         (
-            "back = Sub (place, six) other = Neg (some) a = ScatterND (boxes, back, other) "
+            "before = Sub (place, six) other = Neg (some) a = ScatterND (boxes, before, other) "
             "last = Unsqueeze (minus, zeros) row = Slice (boxes, zeros, one, zeros) "
             "b = ScatterND (some, last, row)"
         ),
         f"float[{COUNT}, 4] a, float[M, 4] b",
+    ),
+    "from the end, and by steps": (
+        (
+            "a = Slice (some, back, many, zeros) b = Slice (some, back, lowest, zeros, minus) "
+            "c = Slice (some, zeros, back, zeros, two) d = Slice (some, many, one, zeros, back) "
+            "e = Slice (boxes, n, many, zeros, two)"
+        ),
+        "float[M, 4] a, float[N, 4] b, float[K, 4] c, float[L, 4] d, float[I, 4] e",
+    ),
+    "sums and products along": (
+        (
+            "a = Softmax <axis = 0> (some) b = CumSum <reverse = 1> (some, zero) "
+            "turned = Transpose (some) c = MatMul (turned, some) "
+            "first = Gather <axis = 1> (some, zero) d = MatMul (first, some) "
+            "column = Unsqueeze (first, one) e = MatMul (turned, column)"
+        ),
+        "float[M, 4] a, float[M, 4] b, float[4, 4] c, float[4] d, float[4, 1] e",
+    ),
+    "elements by elements": (
+        (
+            "wide = Shape (some) row = Unsqueeze (p, one) at = Expand (row, wide) "
+            "a = ScatterElements <axis = 0> (boxes, at, some) "
+            "b = GatherElements <axis = 0> (boxes, at) "
+            "from_end = Sub (at, forty) "
+            'c = ScatterElements <axis = 0, reduction = "add"> (boxes, from_end, some) '
+            "d = GatherElements <axis = 0> (boxes, from_end) "
+            "last = Expand (minus, wide) e = GatherElements <axis = 0> (some, last) "
+            "single = Slice (last, zeros, one) row0 = Slice (boxes, zeros, one) "
+            "f = ScatterElements (some, single, row0)"
+        ),
+        (
+            f"float[{COUNT}, 4] a, float[M, 4] b, float[{COUNT}, 4] c, float[M, 4] d, "
+            "float[M, 4] e, float[M, 4] f"
+        ),
+    ),
+    "tuples from the end": (
+        (
+            "other = NonZero (some) places = Transpose (other) four_ = Constant <value = int64[2] "
+            "{0, 4}> () back2 = Sub (places, four_) a = GatherND (some, back2) "
+            "neg = Neg (a) b = ScatterND (boxes, back2, neg)"
+        ),
+        f"float[M] a, float[{COUNT}, 4] b",
     ),
     "one number": ("a = Size (some) b = Equal (a, zero)", "int64 a, bool b"),
     "k": ("k0 = Sub (n, one) a, b = TopK (value, k0)", "float[M] a, int64[M] b"),
@@ -217,7 +259,8 @@ def test_edges(what: str, tmp_path: Path) -> None:
     made = (
         "lowest = Constant <value = int64[1] {-9223372036854775808}> () "
         "beyond = Constant <value = int64[1] {50}> () true = Constant <value = bool {1}> () "
-        "many0 = Constant <value = int64 {100}> ()"
+        "many0 = Constant <value = int64 {100}> () forty = Constant <value = int64 {40}> () "
+        "back = Constant <value = int64[1] {-2}> ()"
     )
     path = save(model("edges", f"{made} {_KEPT} {body}", outputs), tmp_path / "net.onnx")
     graph = passes.optimise(frontend.load(path))
@@ -225,6 +268,62 @@ def test_edges(what: str, tmp_path: Path) -> None:
     for seed, share in ((0, 0.5), (1, 1.0), (2, 0.1)):
         given = feeds(seed, share)
         compare(run(given), expected(path, given), counted)
+
+
+_TWO = "value = Gather <axis = 1> (score, zero) good = Greater (value, limit) a = NonZero (good) "
+_TWO += "other = Gather <axis = 1> (score, one0) fine = Greater (other, limit) b = NonZero (fine) "
+
+
+def test_sizes_that_nothing_relates(tmp_path: Path) -> None:
+    """Where they differ the run has a status of its own; where they are equal it does not."""
+    path = save(model("two", _TWO + "y = Add (a, b)", "int64[1, M] y"), tmp_path / "net.onnx")
+    project, _ = compile_model(CompileOptions(path, "generic-c", name="net"), tmp_path / "net")
+    assert any("taken to be equal by" in note for note in frontend.load(path).notes)
+    header = (tmp_path / "net" / "net.h").read_text()
+    assert "NET_E_SIZES = 12" in header
+    loaded = load_board("generic-c")
+    binary = compile_project(
+        project.directory,
+        loaded,
+        sources=project.sources,
+        out=tmp_path / "p",
+        extra_flags=SANITIZERS,
+    )
+    score = np.zeros((COUNT, CLASSES), np.float32)
+    for first, second in ((3, 3), (0, 0), (3, 2), (0, COUNT)):
+        score[:] = 0
+        score[:first, 0] = score[COUNT - second :, 1] = 1
+        (tmp_path / "in.bin").write_bytes(score.tobytes() + bytes(16 * COUNT))
+        words = ["--input", str(tmp_path / "in.bin"), "--output", str(tmp_path / "out.bin")]
+        done = run_binary(binary.path, loaded, words, cwd=project.directory)
+        assert done.status == (0 if first == second else 2)
+        if first != second:
+            assert "net_run: sizes found at run time differ" in done.stderr
+
+
+def test_sizes_of_one_origin_are_not_compared(tmp_path: Path) -> None:
+    """A stated maximum of one of them included."""
+    body = _KEPT + "neg = Neg (some) other = Neg (some) s = Add (neg, other)"
+    body += " k2 = Compress <axis = 0> (value, good) k3 = Unsqueeze (k2, one) y = Mul (s, k3)"
+    path = save(model("one", body, "float[M, 4] y"), tmp_path / "net.onnx")
+    for maxima in ({}, {"neg": 3}, {"some": 3}, {"k2": 3, "neg": 5}):
+        graph = frontend.load(path, max_sizes=maxima)
+        assert not [node for node in graph.nodes if node.op == CHECK]
+        given = feeds(1, 0.5)
+        got, wanted = prepared(graph)(given)["y"], expected(path, given)["y"]
+        most = min([*maxima.values(), len(wanted)])
+        np.testing.assert_allclose(got[:most], wanted[:most], rtol=1e-6)
+
+
+def test_indices_behind_a_count_do_not_matter(tmp_path: Path) -> None:
+    """ONNX Runtime, which runs the network to prepare it, would refuse them."""
+    body = _KEPT + "top = ReduceMax <keepdims = 0> (p) at = Sub (top, p) "
+    body += "rest = Slice (boxes, one, many, zeros) y = Gather <axis = 0> (rest, at)"
+    path = save(model("far", body, "float[M, 4] y"), tmp_path / "net.onnx")
+    given = feeds(1, 0.2)
+    given["score"][0, 0], given["score"][-1, 0] = 0.0, 0.75  # zeros behind: places beyond the rest
+    graph = frontend.load(path)
+    compare(prepared(graph)(given), expected(path, given), {e.name: e for e in graph.counted})
 
 
 def test_as_many_as_are_asked_for_are_no_more_than_there_are(tmp_path: Path) -> None:
@@ -255,8 +354,9 @@ REFUSED = {
     "<then_branch = a () => (float[M, 2] u) { u = Slice (some, zeros, two, one) }, "
     "else_branch = b () => (float[M, 3] v) { v = Slice (some, one, many, one) }>",
     "without dimensions": "all = ReduceSum <keepdims = 0> (score) y = NonZero (all)",
-    "it reads along": "good = Greater (boxes, limit) k = NonZero (good) "
-    "c = Cast <to = 1> (k) y = Softmax <axis = 1> (c)",
+    "it reads along": "four1 = Constant <value = float[4] {1, 1, 1, 1}> () "
+    "good = Greater (boxes, limit) k = NonZero (good) c = Cast <to = 1> (k) "
+    "y = LayerNormalization (c, four1)",
     "two dimensions": "good = Greater (boxes, limit) k = NonZero (good) "
     "a = Slice (k, zeros, one, zeros) b = Transpose (a) c = Cast <to = 1> (a) "
     "d = Cast <to = 1> (b) y = MatMul (d, c)",

@@ -3,6 +3,7 @@ may get they are what they were."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -44,7 +45,8 @@ def _common(work: Work, dims: tuple[Dim, ...]) -> Dim:
     fixed = {dim for dim in dims if isinstance(dim, int)} - {1}
     if counted and fixed:
         raise RefusedError(f"a size that is counted at run time meets {min(fixed)}")
-    # Sizes that differ by what is known of them are equal at run time, as the operator asks for.
+    for other in counted[1:]:
+        work.check_equal(counted[0], other)
     return min(counted, key=most) if counted else max(fixed, default=1) if 0 not in fixed else 0
 
 
@@ -54,12 +56,7 @@ def _element_wise(work: Work) -> list[Counted]:
     dims = together(work, [work.dims(name) for name in names])
     for at, name in enumerate(work.node.input):
         if name and work.is_counted(name):
-            plain, own = work.plain(name), work.dims(name)
-            for axis, dim in enumerate(own):
-                wanted = most(dims[len(dims) - len(own) + axis])
-                if isinstance(dim, Size) and dim.most > wanted:
-                    plain = work.cut(plain, axis, 0, wanted)
-            work.replace(at, plain)
+            work.replace(at, work.cut_to(name, dims[len(dims) - len(work.dims(name)) :]))
     return [Counted(work.add_own()[0], dims)]
 
 
@@ -91,8 +88,8 @@ def _softmax(work: Work) -> list[Counted]:
     newest = 13  # before, all dimensions from the axis on
     old = work.visit.scope.opsets.get("", newest) < newest
     first = int(work.attrs.get("axis", 1 if old else -1)) % len(dims)
-    for axis in range(first, len(dims)) if old else [first]:
-        _along(work, axis)
+    if any(isinstance(dim, Size) for dim in (dims[first:] if old else dims[first : first + 1])):
+        work.replace(0, work.masked(work.inputs[0], -math.inf))
     return [Counted(work.add_own()[0], dims)]
 
 
@@ -106,8 +103,9 @@ def _layer_normalization(work: Work) -> list[Counted]:
 def _cumulative(work: Work) -> list[Counted]:
     dims = work.dims(work.inputs[0])
     axis = int(work.needed(1, "axes").reshape(-1)[0])
-    if work.attrs.get("reverse", 0):
-        _along(work, axis)
+    if work.attrs.get("reverse", 0) and isinstance(dims[axis % len(dims)], Size):
+        neutral = int(work.node.op_type == "CumProd")
+        work.replace(0, work.masked(work.inputs[0], neutral))
     return [Counted(work.add_own()[0], dims)]
 
 
@@ -160,14 +158,18 @@ def _split(work: Work) -> list[Counted]:
 
 
 def _matmul(work: Work) -> list[Counted]:
-    """Rows of the first operand, or whole matrices."""
+    """Rows of the first operand, whole matrices, or sums over what is counted, zeros behind it."""
     a, b = (work.dims(name) for name in work.inputs)
-    if isinstance(a[-1], Size) or (len(b) > 1 and isinstance(b[-2], Size)) or len(a) < 2:
-        raise RefusedError("it sums over a dimension whose size is counted at run time")
-    if len(b) < 2:
-        return [Counted(work.add_own()[0], a[:-1])]
+    (summed,) = together(work, [a[-1:], b[-2:-1] or b])
     outer = together(work, [a[:-2], b[:-2]])
-    return [Counted(work.add_own()[0], (*outer, a[-2], b[-1]))]
+    wanted = (*a[:-1], summed), (*b[:-2], summed, b[-1]) if len(b) > 1 else (summed,)
+    for at, (name, dims) in enumerate(zip(work.inputs, wanted, strict=True)):
+        plain = work.cut_to(name, dims)
+        if isinstance(summed, Size):
+            plain = work.put_behind(Counted(plain, dims), 0)
+        work.replace(at, plain)
+    rows, columns = a[-2:-1], b[-1:] if len(b) > 1 else ()
+    return [Counted(work.add_own()[0], (*outer, *rows, *columns))]
 
 
 def _regions(work: Work) -> list[Counted]:
@@ -212,7 +214,9 @@ def _by_count(work: Work, mean: str, dims: Dims, axes: set[int]) -> str:
         raise RefusedError("the mean of integers, of which the number is counted at run time")
     dtype = work.dtype(mean)
     (at,) = (axis for axis in axes if isinstance(dims[axis], Size))
-    number = work.add("CastLike", work.number(dims[at]), mean)
+    # Of nothing it is 0, as ONNX Runtime has it; the definition leaves it open.
+    at_least_one = work.add("Max", work.number(dims[at]), work.number(1))
+    number = work.add("CastLike", at_least_one, mean)
     number = work.add("Reshape", number, _ones(work, mean))
     total = work.add("Mul", mean, work.constant(most(dims[at]), dtype))
     return work.add("Div", total, number)

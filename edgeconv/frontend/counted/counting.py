@@ -20,6 +20,7 @@ from edgeconv.errors import UsageError
 from edgeconv.frontend.counted import arithmetic
 from edgeconv.frontend.counted.carried import CARRIED
 from edgeconv.frontend.counted.demand import Demand
+from edgeconv.frontend.counted.indexed import INDEXED
 from edgeconv.frontend.counted.moved import MOVED
 from edgeconv.frontend.counted.node import Counted, RefusedError, Walking, Work
 from edgeconv.frontend.counted.sizes import Dims, Numbers, Size, largest, most
@@ -29,7 +30,7 @@ from edgeconv.ir.graph import CountedOutput
 from edgeconv.names import did_you_mean
 
 _STANDARD = ("", "ai.onnx")
-_RULES = {**CARRIED, **MOVED, **SOURCES}
+_RULES = {**CARRIED, **INDEXED, **MOVED, **SOURCES}
 # Results that are whole numbers from 0 on, and operators that leave them so.
 _PLACES = {"NonZero": (0,), "NonMaxSuppression": (0,), "TopK": (1,), "ArgMax": (0,), "ArgMin": (0,)}
 _KEEPING = frozenset(
@@ -40,6 +41,7 @@ _KEEPING = frozenset(
 )
 
 
+_NAMED = 3  # nodes in a note
 # Of shapes and numbers that no operator allows.
 _MISMATCHES = (IndexError, OverflowError, TypeError, ValueError)
 
@@ -58,6 +60,7 @@ class Counting:
         self._made: dict[Any, Any] = {}
         self.max_sizes: dict[str, int] = {}  # that the user states
         self._limited: set[str] = set()
+        self.compared: list[str] = []  # nodes that take two sizes to be equal
 
     def names(self) -> Set[str]:
         """Of values which no tensors of the model's own names are made of."""
@@ -90,7 +93,14 @@ class Counting:
 
     def _work(self, visit: Visit) -> Work:
         return Work(
-            self._walk, visit, self._counted, self._sizes, self._made, self._places, self._limit
+            self._walk,
+            visit,
+            self._counted,
+            self._sizes,
+            self._made,
+            self._places,
+            self._limit,
+            self.compared.append,
         )
 
     def _finds(self, visit: Visit) -> bool:
@@ -150,7 +160,8 @@ class Counting:
         axis, wanted = result.axis, self.max_sizes[output]
         size = result.dims[axis]
         if most(size) > wanted:
-            made = (*result.dims[:axis], work.smaller(size, wanted), *result.dims[axis + 1 :])
+            assert isinstance(size, Size)
+            made = (*result.dims[:axis], work.limited(size, wanted), *result.dims[axis + 1 :])
             self._counted[output] = Counted(work.cut(result.name, axis, 0, wanted), made)
 
     def _note_places(self, work: Work) -> None:
@@ -241,6 +252,16 @@ class Counting:
             work.add("Identity", plain, output=name)
             found.append(CountedOutput(name, result.axis, counts[number]))
         return found
+
+    def notes(self) -> list[str]:
+        """On what cannot be known of sizes."""
+        if not self.compared:
+            return []
+        nodes = list(dict.fromkeys(self.compared))
+        more = f" and {len(nodes) - _NAMED} more" if len(nodes) > _NAMED else ""
+        named = ", ".join(nodes[:_NAMED]) + more
+        rule = "a run in which they differ returns the status E_SIZES"
+        return [f"sizes counted at run time are taken to be equal by {named}: {rule}"]
 
     def check_limits(self) -> None:
         """Raises UsageError for a stated maximum that nothing has."""

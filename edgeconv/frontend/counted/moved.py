@@ -13,48 +13,6 @@ from edgeconv.frontend.counted.node import Counted, RefusedError, Work
 from edgeconv.frontend.counted.sizes import Dim, Dims, Size, largest, least, most, times
 from edgeconv.frontend.counted.sources import places
 
-_FROM_THE_END = "its indices may count from the end of what is counted at run time"
-
-
-def _from_front(work: Work, index: str, size: Dim) -> str:
-    """Indices that may count from the end of a dimension that is counted."""
-    if not isinstance(size, Size):
-        return work.plain(index)
-    value = work.walk.constant(index)
-    if value is not None and (value >= 0).all():
-        return index
-    plain = work.plain(index)
-    return plain if work.is_place(index) else _not_negative(work, plain, size)
-
-
-def _not_negative(work: Work, index: str, size: Dim) -> str:
-    """Indices of which negative ones count from the end, as what they mean."""
-    zero = work.constant(0, work.dtype(index))
-    number = work.add("CastLike", work.number(size), zero)
-    number = work.add("Reshape", number, work.constant(np.ones(0, np.int64)))
-    return work.add("Where", work.add("Less", index, zero), work.add("Add", index, number), index)
-
-
-def _gather(work: Work) -> list[Counted]:
-    data, index = work.inputs
-    dims, places_ = work.dims(data), work.dims(index)
-    axis = int(work.attrs.get("axis", 0)) % len(dims)
-    made = (*dims[:axis], *places_, *dims[axis + 1 :])
-    picked = work.add("Gather", work.plain(data), _from_front(work, index, dims[axis]), axis=axis)
-    return [Counted(picked, made)]
-
-
-def _gather_nd(work: Work) -> list[Counted]:
-    data, index = work.inputs
-    dims, tuples = work.dims(data), work.dims(index)
-    batch, width = int(work.attrs.get("batch_dims", 0)), tuples[-1]
-    if isinstance(width, Size):
-        raise RefusedError("how many dimensions its indices have is counted at run time")
-    if batch or (any(isinstance(d, Size) for d in dims[:width]) and not work.is_place(index)):
-        raise RefusedError(_FROM_THE_END)
-    name, *_ = work.add_own()
-    return [Counted(name, (*tuples[:-1], *dims[width:]))]
-
 
 def _concat(work: Work) -> list[Counted]:
     dims = [work.dims(name) for name in work.inputs]
@@ -62,7 +20,9 @@ def _concat(work: Work) -> list[Counted]:
     rest = together(work, [(*each[:axis], 1, *each[axis + 1 :]) for each in dims])
     if any(isinstance(dim, Size) for dim in rest):
         sizes = [each[axis] for each in dims]
-        names = [_cut_to(work, name, rest, axis) for name in work.inputs]
+        if any(isinstance(size, Size) for size in sizes):
+            raise RefusedError("two dimensions of its result are counted at run time")
+        names = [_cut_beside(work, name, rest, axis) for name in work.inputs]
         total: Dim = sum(most(size) for size in sizes)
         return [
             Counted(work.add("Concat", *names, axis=axis), (*rest[:axis], total, *rest[axis + 1 :]))
@@ -70,12 +30,10 @@ def _concat(work: Work) -> list[Counted]:
     return [_side_by_side(work, [each[axis] for each in dims], rest, axis)]
 
 
-def _cut_to(work: Work, name: str, dims: Dims, axis: int) -> str:
-    plain = work.plain(name)
-    for at, (dim, wanted) in enumerate(zip(work.dims(name), dims, strict=True)):
-        if at != axis and most(dim) > most(wanted):
-            plain = work.cut(plain, at, 0, most(wanted))
-    return plain
+def _cut_beside(work: Work, name: str, dims: Dims, axis: int) -> str:
+    """Along all dimensions but that which tensors are joined along."""
+    own = work.dims(name)
+    return work.cut_to(name, (*dims[:axis], own[axis], *dims[axis + 1 :]))
 
 
 def _side_by_side(work: Work, sizes: list[Dim], rest: Dims, axis: int) -> Counted:
@@ -100,6 +58,8 @@ def _side_by_side(work: Work, sizes: list[Dim], rest: Dims, axis: int) -> Counte
     at, count = work.made[key]
     if most(count) == most(total):
         count = total
+    elif isinstance(count, Size) and isinstance(total, Size):
+        work.note_cut(count, total)
     picked = work.add("Gather", whole, at, axis=axis)
     return Counted(picked, (*rest[:axis], count, *rest[axis + 1 :]))
 
@@ -174,11 +134,7 @@ def _expand(work: Work) -> list[Counted]:
     dims, wanted = work.dims(work.inputs[0]), tuple(work.needed(1, "sizes").reshape(-1))
     made = together(work, [dims, wanted])
     shape = work.constant(np.array(largest(made), np.int64))
-    plain = work.plain(work.inputs[0])
-    for at, dim in enumerate(dims):
-        room = most(made[len(made) - len(dims) + at])
-        if most(dim) > room:
-            plain = work.cut(plain, at, 0, room)
+    plain = work.cut_to(work.inputs[0], made[len(made) - len(dims) :])
     return [Counted(work.add("Expand", plain, shape), made)]
 
 
@@ -210,13 +166,16 @@ def _slice(work: Work) -> list[Counted]:
     for axis, start, end, move in zip(axes, starts, ends, moves, strict=True):
         at = int(axis) % len(dims)
         size = dims[at]
-        if not isinstance(size, Size) and not isinstance(end, Size):
+        if not any(isinstance(each, Size) for each in (size, start, end, move)):
             bounds = (work.constant([bound]) for bound in (start, end, at, move))
             plain = work.add("Slice", plain, *bounds)
             made[at] = work.dims(plain)[at]
             continue
+        if isinstance(move, Size):
+            raise RefusedError("it moves by what is counted at run time")
         if move != 1 or isinstance(start, Size) or start < 0:
-            raise RefusedError("it begins at, or moves by, what is counted at run time")
+            plain, made[at] = _picked(work, plain, at, (size, start, end, int(move)))
+            continue
         if not isinstance(end, Size) and end < 0:
             end = size + max(end, -most(size))
         elif least(end) < 0:
@@ -225,6 +184,37 @@ def _slice(work: Work) -> list[Counted]:
         made[at] = work.not_below_zero(stop - start)
         plain = work.cut(plain, at, start, start + most(made[at]))
     return [Counted(plain, tuple(made))]
+
+
+def _picked(work: Work, plain: str, axis: int, of: tuple[Dim, Dim, Dim, int]) -> tuple[str, Dim]:
+    """The elements of a slice whose beginning is computed at run time or that has steps, and how
+    many there are.  ``of``: the size of the dimension, start, end and step."""
+    size, start, end, step = of
+    room = most(size)
+    back = int(step < 0)
+    first = _bound(work, start, size, (0, -back))
+    behind = _bound(work, end, size, (-back, -back))
+    length = work.add("Sub", *((first, behind) if back else (behind, first)))
+    larger = work.add("Add", length, work.constant([abs(step) - 1]))
+    steps = work.add("Div", work.add("Max", larger, work.constant([0])), work.constant([abs(step)]))
+    most_steps = -(-room // abs(step))
+    if not back and isinstance(start, int) and -room < start < 0:
+        most_steps = min(most_steps, -(start // step))
+    found = work.count(steps, most_steps)
+    at = work.add("Add", work.constant(np.arange(most(found)) * step), first)
+    return work.add("Gather", plain, at, axis=axis), found
+
+
+def _bound(work: Work, bound: Dim, size: Dim, within: tuple[int, int]) -> str:
+    """A bound of a slice, negative ones counted from the end: from within[0] to the size and
+    within[1]."""
+    if isinstance(bound, int):
+        bound = max(min(bound, most(size)), -most(size) - 1)
+    number, there = work.number(bound), work.number(size)
+    from_end = work.add("Add", number, there)
+    found = work.add("Where", work.add("Less", number, work.constant([0])), from_end, number)
+    lowest, highest = work.constant([within[0]]), work.number(size + within[1])
+    return work.add("Min", work.add("Max", found, lowest), highest)  # of nothing, below the lowest
 
 
 def _end(work: Work, end: Size, size: Dim) -> Dim:
@@ -249,7 +239,7 @@ def _pad(work: Work) -> list[Counted]:
     begins, ends = pads[: len(dims)], pads[len(dims) :]
     if any(isinstance(begin, Size) or begin < 0 for begin in begins):
         raise RefusedError("what it pads in front with is counted at run time")
-    plain = work.masked(name, number) if work.is_counted(name) else name
+    plain = work.masked(name, number) if work.is_counted(name) else work.plain(name)
     made = tuple(b + d + e for b, d, e in zip(begins, dims, ends, strict=True))
     if any(end < 0 for end in ends if not isinstance(end, Size)):
         raise RefusedError("it cuts off what is counted at run time")
@@ -263,45 +253,15 @@ def _pad(work: Work) -> list[Counted]:
     return [Counted(plain, made)]
 
 
-def _scatter_nd(work: Work) -> list[Counted]:
-    """What means nothing is written to a row of its own, which is cut off again."""
-    data, index, updates = work.inputs
-    dims, tuples = work.dims(data), work.dims(index)
-    if not work.is_counted(index):
-        if work.is_counted(updates):
-            raise RefusedError("the size of what it writes is counted at run time")
-        if any(isinstance(dim, Size) for dim in dims[: most(tuples[-1])]):
-            if tuples[-1] != 1 and not work.is_place(index):
-                raise RefusedError(_FROM_THE_END)
-            work.replace(1, _from_front(work, index, dims[0]))
-        return [Counted(work.add_own()[0], dims)]
-    if len(tuples) != 2 or tuples[-1] != 1:
-        raise RefusedError("indices that are counted at run time are those of rows")
-    rows = most(dims[0])
-    shape = largest(dims)
-    pads = [0] * len(dims) + [1] + [0] * (len(dims) - 1)
-    larger = work.add("Pad", work.plain(data), work.constant(pads))
-    at = work.masked(index, rows)
-    if not work.is_place(index):
-        at = _not_negative(work, at, dims[0])
-    written = work.cut(work.plain(updates), 0, 0, most(tuples[0]))
-    attrs = {key: value for key, value in work.attrs.items() if key == "reduction"}
-    found = work.add("ScatterND", larger, at, written, **attrs)
-    return [Counted(work.cut(found, 0, 0, shape[0]), dims)]
-
-
 MOVED: Mapping[str, Rule] = MappingProxyType(
     {
         "Concat": _concat,
         "ConstantOfShape": _constant_of_shape,
         "Expand": _expand,
         "Flatten": _flatten,
-        "Gather": _gather,
-        "GatherND": _gather_nd,
         "Pad": _pad,
         "Range": _range,
         "Reshape": _reshape,
-        "ScatterND": _scatter_nd,
         "Slice": _slice,
     }
 )

@@ -26,7 +26,7 @@ from edgeconv.frontend.counted.sizes import (
 from edgeconv.frontend.definitions import DEFINED_IN
 from edgeconv.frontend.values import static_shape
 from edgeconv.frontend.visit import Visit
-from edgeconv.ir.graph import Node, Tensor
+from edgeconv.ir.graph import CHECK, Node, Tensor
 from edgeconv.ir.layout import Shape
 
 
@@ -61,7 +61,8 @@ class Counted:
 class Work:
     """Of one node.  ``counted`` and ``sizes``: what is known of the model's values so far;
     ``made``: tensors that were written before, by what they are of.  ``places``: values that are
-    whole numbers from 0 on.  ``limit``: the room that a result of so many elements gets."""
+    whole numbers from 0 on.  ``limit``: the room that a result of so many elements gets;
+    ``note``: takes the name of a node where sizes are compared at run time."""
 
     def __init__(
         self,
@@ -72,10 +73,11 @@ class Work:
         made: dict[Any, Any],
         places: Collection[str],
         limit: Callable[[Visit, int], int],
+        note: Callable[[str], None],
     ) -> None:
         self.walk, self.visit, self.node = walk, visit, visit.node
         self._counted, self._sizes, self.made = counted, sizes, made
-        self._places, self._limit = places, limit
+        self._places, self._limit, self._note = places, limit, note
         self._replaced: dict[int, str] = {}
         self.attrs = {a.name: helper.get_attribute_value(a) for a in visit.node.attribute}
 
@@ -243,6 +245,47 @@ class Work:
         name = self.add("Min", self.number(a), self.number(b))
         return self.count(name, min(most(a), most(b)))
 
+    def limited(self, dim: Size, room: int) -> Dim:
+        """The same where no more than ``room`` is kept of it: what is behind is left out."""
+        found = self.smaller(dim, room)
+        if isinstance(found, Size) and found != dim:
+            self.note_cut(found, dim)
+        return found
+
+    def note_cut(self, found: Size, whole: Size) -> None:
+        """``found``, one count, is ``whole`` but for what there was no room for."""
+        (count,) = found.terms
+        self.made["whole", count] = whole
+
+    def _whole(self, dim: Dim) -> Dim:
+        if not isinstance(dim, Size):
+            return dim
+        total: Dim = dim.constant
+        for count, times in dim.terms.items():
+            whole = self.made.get(("whole", count))
+            total = total + (of_count(count) if whole is None else self._whole(whole)) * times
+        return total
+
+    def check_equal(self, a: Size, b: Size) -> None:
+        """Let a run end in which two sizes differ that the node takes to be equal.
+
+        ONNX also allows one of them to be 1, which another shape of the result would follow from.
+        """
+        apart = self._whole(a) - self._whole(b)
+        if apart == 0:
+            return
+        if not isinstance(apart, Size):
+            raise RefusedError(f"two of its sizes are counted at run time and differ by {apart}")
+        numbers = sorted((self.number(a), self.number(b)))
+        self._once(("equal", *numbers), lambda: self._check(numbers))
+
+    def _check(self, numbers: Sequence[str]) -> str:
+        name = self.walk.fresh(f"{self.visit.name}/sizes")
+        node = Node(name, CHECK, (self.add("Equal", *numbers),), (name,))
+        self.write(node, {name: ((1,), BOOL)})
+        self._note(self.visit.scope.origin or self.visit.name)
+        return name
+
     def not_below_zero(self, dim: Dim) -> Dim:
         """``dim``, or 0 where it is negative."""
         if not isinstance(dim, Size) or dim.least >= 0:
@@ -261,7 +304,11 @@ class Work:
 
     def masked(self, name: str, behind: Any) -> str:
         """A counted tensor, with ``behind`` in place of what means nothing."""
-        found = self._counted[name]
+        return self.put_behind(self._counted[name], behind)
+
+    def put_behind(self, found: Counted, behind: Any) -> str:
+        """The same of one that no value of the model is.  ``behind``: one number or, where the
+        last dimension is not counted, one for each index of it."""
         axis, shape = found.axis, largest(found.dims)
         size = found.dims[axis]
         assert isinstance(size, Size)
@@ -271,9 +318,17 @@ class Work:
             wide[axis] = shape[axis]
             mask = self.add("Reshape", mask, self.constant(wide[axis:]))
         dtype = self.dtype(found.name)
-        if dtype == np.bool_ and not behind:
+        if dtype == np.bool_ and not np.any(behind):
             return self.add("And", mask, found.name)
         return self.add("Where", mask, found.name, self.constant(behind, dtype))
+
+    def cut_to(self, name: str, dims: Dims) -> str:
+        """The tensor that holds a value, along each of its dimensions no larger than ``dims``."""
+        plain = self.plain(name)
+        for at, (dim, wanted) in enumerate(zip(self.dims(name), dims, strict=True)):
+            if isinstance(dim, Size) and dim.most > most(wanted):
+                plain = self.cut(plain, at, 0, most(wanted))
+        return plain
 
     def cut(self, name: str, axis: int, start: int, end: int) -> str:
         """A part of a tensor along one axis."""

@@ -23,7 +23,11 @@ def places(work: Work, mask: str, room: int) -> tuple[str, Dim]:
         node = Node(found, "Places", (mask,), (found,))
         work.write(node, {found: ((room + 1,), INT64)})
         at = work.cut(found, 0, 0, room)
-        work.made[key] = at, work.count(work.cut(found, 0, room, room + 1), room)
+        count = work.count(work.cut(found, 0, room, room + 1), room)
+        work.made[key] = at, count
+        first = work.made.setdefault(("places", mask), count)
+        if isinstance(count, Size) and count != first:
+            work.note_cut(count, first)
     found_at, count = work.made[key]
     return str(found_at), count
 
@@ -34,10 +38,12 @@ def _non_zero(work: Work) -> list[Counted]:
     if not dims:
         raise RefusedError("its input is one number, without dimensions")
     shape = largest(dims)
+    if not math.prod(shape):
+        return [Counted(work.constant(np.zeros((len(shape), 0))), (len(shape), 0))]
     room = work.limit(math.prod(shape))
     key = ("non-zero", name, room)
     if key not in work.made:
-        plain = work.masked(name, 0) if work.is_counted(name) else name
+        plain = work.masked(name, 0) if work.is_counted(name) else work.plain(name)
         if work.dtype(plain) != np.bool_:
             plain = work.add("Cast", plain, to=TensorProto.BOOL)
         flat = work.add("Reshape", plain, work.constant([-1]))
@@ -118,7 +124,8 @@ def _top(work: Work) -> list[Counted]:
         k = work.count(asked, room)
     if most(k) > most(dims[axis]):
         k = work.smaller(k, dims[axis])
-    k = work.smaller(k, work.limit(most(k)))
+    room = work.limit(most(k))
+    k = work.limited(k, room) if isinstance(k, Size) else min(k, room)
     plain = work.plain(name)
     if isinstance(dims[axis], Size):
         behind = lowest if work.attrs.get("largest", 1) else highest
