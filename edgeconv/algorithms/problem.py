@@ -77,7 +77,8 @@ class ConvProblem:
     asked of SConv, for comparisons.  ``in_ring`` and ``out_ring``: the rows that memory holds at a
     time (``Tensor.ring``), 0 for all.  ``integers``: sums of stored integers make the result
     (``sums.form_of``).  ``sum_facts``, ``two_fit``: `sums.facts_of` and `sums.two_fit`.
-    ``minimal_filters``: the forms of Winograd that are accurate enough.
+    ``minimal_filters``: the forms of Winograd that are accurate enough.  ``run_constants``: bytes
+    of constants that a run of the network reads, as far as that is known.
     ``wide``, ``chunk``: integers of 16 bits make the result (``wide_sums.wide_sums_of``), and how
     many products of them fit int32, 0 for all of a window.
     """
@@ -106,6 +107,7 @@ class ConvProblem:
     sum_facts: Facts = NO_FACTS
     two_fit: bool = False
     minimal_filters: tuple[Nested, ...] = ()
+    run_constants: int = 0
     wide: bool = False
     chunk: int = 0
 
@@ -255,6 +257,7 @@ def problem_of(node: Node, graph: Graph) -> ConvProblem:
         sum_facts=sum_facts,
         two_fit=fit,
         minimal_filters=node.attrs.get("minimal_filters", ()),
+        run_constants=node.attrs.get("run_constants", 0),
         wide=wide is not None,
         chunk=wide.chunk if wide else 0,
     )

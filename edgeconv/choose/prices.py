@@ -16,7 +16,7 @@ from edgeconv.element_types import FLOAT32
 from edgeconv.errors import EdgeconvError
 from edgeconv.ir.choice import Layer, tensor_bytes
 from edgeconv.ir.graph import Graph, Node, Tensor
-from edgeconv.ir.layout import ROW_MAJOR, Layout
+from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Layout
 from edgeconv.lowering.options import LayoutOption
 from edgeconv.ops import operators
 from edgeconv.price import Machine, machine_of, price, streaming
@@ -153,9 +153,15 @@ class Prices:
         options: Sequence[LayoutOption],
         priced: dict[int, tuple[float, int]],
     ) -> Way:
-        """Of ``options`` that differ by layouts alone the first is priced, and noted in ``priced``:
-        to plan a convolution for each takes long, and plans hardly differ."""
-        alike = (number for number, other in enumerate(options) if other.attrs == option.attrs)
+        """Of ``options`` that differ by layouts alone, and have channels last in the same tensors,
+        the first is priced, and noted in ``priced``: to plan a convolution for each takes long, and
+        plans hardly differ; but strides between the pixels of all channels do."""
+        own = _channels_last(option)
+        alike = (
+            number
+            for number, other in enumerate(options)
+            if other.attrs == option.attrs and _channels_last(other) == own
+        )
         like = next(alike) if option.attrs else options.index(option)
         if like not in priced:
             layer, tensors = self._as_of(node, graph, options[like])
@@ -229,6 +235,10 @@ class Prices:
 
     def _of_workspace(self, layer: Layer) -> float:
         return 1 + self._target.workspace_price * bool(layer.workspace_bytes)
+
+
+def _channels_last(option: LayoutOption) -> tuple[bool, ...]:
+    return tuple(layout == CHANNELS_LAST for layout in (*option.reads[:1], *option.writes))
 
 
 def _is_view(layer: Layer) -> bool:

@@ -10,6 +10,7 @@ from edgeconv.algorithms.problem import problem_of
 from edgeconv.algorithms.winograd.candidate import applies
 from edgeconv.algorithms.winograd.forms import accurate, described, forms_for
 from edgeconv.choose.storage import EVERY_LAYER
+from edgeconv.ir.choice import tensor_bytes
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.minimal_filter import Nested
 
@@ -56,11 +57,20 @@ def asked_for(graph: Graph, algorithms: Mapping[str, str]) -> frozenset[str]:
 
 
 def with_minimal_filters(graph: Graph, forms: Forms) -> Graph:
-    """``graph`` with the forms that a convolution may be computed in noted on it."""
+    """``graph`` with the forms that a convolution may be computed in noted on it, and with what a
+    run reads of constants, which says from where their filters come."""
+    constants = sum(tensor_bytes(each) for each in graph.tensors.values() if each.is_constant)
     return replace(
         graph,
         nodes=tuple(
-            replace(node, attrs={**node.attrs, "minimal_filters": forms[node.name]})
+            replace(
+                node,
+                attrs={
+                    **node.attrs,
+                    "minimal_filters": forms[node.name],
+                    "run_constants": constants,
+                },
+            )
             if node.name in forms
             else node
             for node in graph.nodes

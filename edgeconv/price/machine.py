@@ -15,6 +15,7 @@ from edgeconv.board.speed import cache_costs, cycle_seconds, load_cost, unstated
 from edgeconv.board.team import Team
 from edgeconv.cache import Cache
 from edgeconv.price.measured import Measured
+from edgeconv.price.operands import lost
 from edgeconv.targets import Target
 
 MEMORY = "DRAM"  # what is behind the last cache
@@ -55,6 +56,22 @@ class Machine:
     reads_flash: bool = False
     team: Team | None = None
     measured: Measured | None = field(default=None, compare=False)
+
+    def held(self, size: float) -> float:
+        """Seconds for a byte, into registers, of what is used again when ``size`` bytes were
+        touched: from the nearest cache that holds so many, else from the memory of constants."""
+        levels = (0.0, *(level.byte for level in self.caches))
+        costs = zip(self.sizes, levels, strict=False)
+        return next((cost for each, cost in costs if size <= each), self.weights.byte)
+
+    def constant(self, distance: float) -> float:
+        """The same of constants that were read ``distance`` bytes of constants ago."""
+        levels = (0.0, *(level.byte for level in self.caches))
+        cost, missing = 0.0, 1.0
+        for number, byte in enumerate(levels):
+            left = lost(distance, sum(self.sizes[: number + 1]))
+            cost, missing = cost + (missing - left) * byte, left
+        return cost + missing * self.weights.byte
 
     @property
     def nearest(self) -> float:

@@ -238,3 +238,35 @@ def test_rounding_errors_choose_no_tile() -> None:
         for form in map(Encoding, (24, 16, 8))
     }
     assert len(found) == 1
+
+
+@pytest.mark.parametrize(
+    ("channels", "stride", "most"), [(1024, 1, 8), (2048, 1, 8), (512, 2, 8), (1280, 1, 14)]
+)
+def test_pixels_of_a_tile_fit_the_ways_of_the_set_that_they_share(
+    channels: int, stride: int, most: int
+) -> None:
+    """With all channels of a pixel side by side, a power of two of them bring the same channel of
+    all pixels to one set of the cache: a step of a tile of more pixels than ways would find none of
+    the lines that the step before it has read."""
+    target, size = boards.load("zen4").target, 14 * stride
+    blocks = replace(
+        pointwise(blocked(16)),
+        in_c=channels,
+        in_size=(1, size, size),
+        out_size=(1, 14, 14),
+        strides=(1, stride, stride),
+    )
+    problem = replace(blocks, in_layout=CHANNELS_LAST)
+    assert make_plan(problem, target).largest_rows <= most
+    tall = make_plan(blocks, target)
+    assert tall.largest_rows > 8
+    read, least = (traffic(each, tall, target)[0].input for each in (problem, blocks))
+    assert (read > 4 * least) == (most == 8)
+
+
+def test_sums_do_not_wait_in_an_output_with_channels_last() -> None:
+    """Pixels lie apart there, and so would the sums that every pass reads and writes."""
+    target, blocks = boards.load("zen4").target, pointwise(blocked(16))
+    assert make_plan(blocks, target).channels
+    assert not make_plan(replace(blocks, out_layout=CHANNELS_LAST), target).channels

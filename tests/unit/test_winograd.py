@@ -328,3 +328,23 @@ def test_strips_need_a_tenth_of_what_whole_images_would() -> None:
         tiles = math.prod(found.plan.tiles)
         whole = max(whole, 4 * found.plan.form.products * tiles * (in_c + out_c))
     assert most <= whole / 10
+
+
+def test_a_panel_that_the_second_cache_does_not_hold_is_read_seldom() -> None:
+    """By 512 filters of one vector each it would be read 32 times from L3, which nothing hides."""
+    target = boards.load("zen4").target
+    graph = network(8, 8, 28, minimal_filters=accurate(weights(8, 8, 3), 1.0))
+    problem = replace(problem_of(graph.nodes[0], graph), in_c=512, out_c=512)
+    plan = candidates(problem, target)[0].plan
+    assert 4 * plan.panel_floats > target.caches[1].size
+    assert plan.vectors > 1
+
+
+def test_filters_that_come_from_memory_are_few() -> None:
+    """On 7x7 those of larger tiles are four times as many bytes for half the products."""
+    target = boards.load("zen4").target
+    graph = network(8, 8, 7, minimal_filters=accurate(weights(8, 8, 3), 1.0))
+    near = replace(problem_of(graph.nodes[0], graph), in_c=256, out_c=256)
+    far = replace(near, run_constants=100 << 20)
+    floats = [candidates(each, target)[0].plan.filter_floats(near, 16) for each in (near, far)]
+    assert floats[1] < floats[0]

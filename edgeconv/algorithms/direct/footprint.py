@@ -6,10 +6,12 @@ import math
 from dataclasses import dataclass, replace
 
 from edgeconv.algorithms.axis import Axis, axes_of
-from edgeconv.algorithms.direct.tiles import DirectPlan
+from edgeconv.algorithms.direct.tiles import FLOAT_BYTES, DirectPlan
 from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.algorithms.strips import Segment
-from edgeconv.algorithms.traffic import Runs
+from edgeconv.algorithms.traffic import Runs, lost
+from edgeconv.cache import Cache
+from edgeconv.encoding import FLOAT32
 from edgeconv.ir.layout import Order
 from edgeconv.targets import Target
 
@@ -25,8 +27,8 @@ def _axes(problem: ConvProblem, plan: DirectPlan) -> tuple[Axis, Axis, Axis]:
 @dataclass(frozen=True, slots=True)
 class Input:
     """The input channels of a pass: ``blocks`` of them lie apart, ``pixel`` bytes of each block
-    belong to one pixel, ``element`` bytes to one channel of it.  ``packed``: pixels follow each
-    other without a gap."""
+    belong to one pixel, ``element`` bytes to one channel of it; ``pixel_pitch`` bytes from a pixel
+    to the next.  ``packed``: pixels follow each other without a gap."""
 
     blocks: float
     pixel: int
@@ -36,6 +38,7 @@ class Input:
     depth: Axis
     height: Axis
     width: Axis
+    pixel_pitch: int
 
     @staticmethod
     def of(problem: ConvProblem, plan: DirectPlan, line: int) -> Input:
@@ -45,7 +48,8 @@ class Input:
         depth, height, width = _axes(problem, plan)
         blocks = -(-problem.in_c // block)
         size = problem.in_bytes
-        return Input(blocks, size * block, size, True, line, depth, height, width)
+        pixel = size * block
+        return Input(blocks, pixel, size, True, line, depth, height, width, pixel)
 
     def some(self, channels: float, first: int = 0) -> Input:
         """``channels`` of them from ``first`` on."""
@@ -58,6 +62,14 @@ class Input:
         """Under one strip."""
         rows = self.height.read_by(1) / self.height.out
         return self._stack(self._planes, rows, self._columns(pixels))
+
+    def channel(self, pixels: int) -> Runs:
+        """The lines under one channel of each of ``pixels`` pixels: those that follow each other in
+        memory as one run, others as they lie apart."""
+        apart = self.pixel_pitch * self.width.stride
+        if apart <= self.line:
+            return Runs(1, (pixels - 1) * apart + self.element)
+        return Runs(pixels, self.line, apart)
 
     def rows(self, count: int) -> Runs:
         """Under ``count`` output rows of one plane."""
@@ -109,10 +121,27 @@ class Input:
         return Runs(1, self.blocks * planes * rows * columns.size)
 
 
+def brought_again(
+    source: Input, pixels: int, filters: int, cache: Cache, problem: ConvProblem
+) -> float:
+    """The share of the lines under a strip that every step brings into the cache again.
+
+    A step reads a channel of each of ``pixels`` pixels and as many ``filters``, and the next one
+    the channels beside them, mostly in the same lines.  Pixels a multiple of a power of two apart
+    share a few sets: with more of them than ways, no line stays from one step to the next.  What is
+    decoded comes in by whole vectors.
+    """
+    steps = min(source.line, source.pixel) / source.element
+    if steps <= 1 or (problem.in_as != FLOAT32 and source.element != FLOAT_BYTES):
+        return 0.0
+    read = Runs(1, filters * problem.filter_bytes)
+    return (1 - 1 / steps) * lost(cache, source.channel(pixels), read)
+
+
 @dataclass(frozen=True, slots=True)
 class Output:
     """The output under a tile of ``vectors`` of filters, each ``lane_bytes`` of elements of
-    ``element`` bytes.  ``last``: channels are innermost."""
+    ``element`` bytes.  ``last``: channels are innermost, ``pixel`` bytes of all filters."""
 
     vectors: int
     filters: int
@@ -123,6 +152,7 @@ class Output:
     planes: int
     height: int
     row: int
+    pixel: int
 
     @staticmethod
     def of(problem: ConvProblem, plan: DirectPlan, target: Target, line: int) -> Output:
@@ -131,8 +161,9 @@ class Output:
         vectors = -(-problem.out_c // target.lanes)
         filters = problem.out_c if last else vectors * target.lanes
         size = problem.out_bytes
+        walked = plan.planes, plan.rows, plan.row
         lanes = size * target.lanes
-        return Output(vectors, filters, lanes, size, last, line, plan.planes, plan.rows, plan.row)
+        return Output(vectors, filters, lanes, size, last, line, *walked, size * filters)
 
     def some(self, vectors: int) -> Output:
         """Under ``vectors`` of them."""
@@ -147,7 +178,7 @@ class Output:
     def pixels(self, count: int) -> Runs:
         """``count`` neighbouring pixels of a row."""
         if self.last:
-            return Runs(count, self.element * self.filters)
+            return self._apart(count)
         return Runs(self.vectors, count * self.lane_bytes, self._pitch)
 
     @property
@@ -159,10 +190,16 @@ class Output:
         """``rows`` rows of every plane."""
         pixels = rows * self.row
         if self.last:
-            return Runs(self.planes * pixels, self.element * self.filters)
+            return self._apart(self.planes * pixels)
         if rows >= self.height:
             return Runs(1, self.bytes)
         return Runs(self.vectors, pixels * self.lane_bytes, self._pitch, self.planes)
+
+    def _apart(self, pixels: int) -> Runs:
+        """So many of them with channels last: side by side, but where these are not all filters."""
+        if self.element * self.filters < self.pixel:
+            return Runs(pixels, self.element * self.filters, self.pixel)
+        return Runs(1, pixels * self.pixel)
 
     def straddled(self, cut: tuple[Segment, ...]) -> float:
         """Bytes of the lines that two strips of a row share, over the whole output."""

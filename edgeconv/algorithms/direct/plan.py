@@ -15,6 +15,7 @@ from edgeconv.algorithms.direct.band import (
     may_decode_band,
     with_band,
 )
+from edgeconv.algorithms.direct.footprint import Input, brought_again
 from edgeconv.algorithms.direct.tiles import (
     FLOAT_BYTES,
     INPUT_OF_L1,
@@ -33,6 +34,7 @@ from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.algorithms.strips import Segment, segments
 from edgeconv.encoding import FLOAT32, INT4
 from edgeconv.ir.layout import Order
+from edgeconv.price.machine import caches_of, machine_of
 from edgeconv.targets import STRIPS, Target
 
 # The share of L1 for the filters of one pass where input channels are taken in several: they stay
@@ -124,7 +126,10 @@ def channels_per_chunk(problem: ConvProblem, plan: DirectPlan, target: Target) -
     """
     taps = math.prod(problem.kernel)
     block = problem.in_layout.block
-    blocks = problem.in_layout.order is not Order.CHANNELS_LAST
+    last = Order.CHANNELS_LAST
+    blocks = problem.in_layout.order is not last
+    # Sums that wait in an output with channels last lie apart, mostly in a few sets of the cache.
+    blocks = blocks and (sums_apart(problem) or problem.out_layout.order is not last)
     far = plan.in_blocks or filters_are_far(problem, target)
     waits = not sums_apart(problem) or may_keep(target)
     if problem.groups > 1 or not waits or not far or not blocks:
@@ -191,11 +196,13 @@ def make_plan(problem: ConvProblem, target: Target) -> DirectPlan:
 
 def _fastest_plan(problem: ConvProblem, target: Target) -> DirectPlan:
     best: DirectPlan | None = None
+    least = math.inf
     for walk in _walks(problem, target):
         made = _with_chunk(walk, problem, target)
         plan = replace(made, cost=_plan_cost(problem, made, target))
-        if best is None or plan.cost < best.cost * (1 - ROUNDING):
-            best = plan
+        waiting = plan.cost + _waiting(problem, plan, target)
+        if best is None or waiting < least * (1 - ROUNDING):
+            best, least = plan, waiting
     assert best is not None  # every target has a tile
     # Not counted above: it would make for tiles that the slots of decoding elsewhere do not.
     kept = KEEP_SLOTS * band_elements(problem, best) / target.lanes
@@ -329,6 +336,26 @@ def _with_blocks(plan: DirectPlan, problem: ConvProblem, target: Target) -> Dire
         if _blocks_pay(problem, blocks, target):
             return blocks
     return replace(plan, chunk=_chunk(problem, plan.rows, target, in_blocks=False))
+
+
+def _waiting(problem: ConvProblem, plan: DirectPlan, target: Target) -> float:
+    """Slots to wait for lines of the input that steps of a strip evict from the first cache in turn
+    (`brought_again`), each from the second: nothing hides them, since every step has them."""
+    machine = machine_of(target)
+    if not machine.caches:
+        return 0.0
+    cache = caches_of(target)[0]
+    source = Input.of(problem, plan, cache.line)
+    if source.pixel_pitch * problem.strides[2] <= cache.line:
+        return 0.0  # pixels side by side
+    total = 0.0
+    for count, vectors, channels in tile_kinds(problem, plan.vectors, target):
+        cut = plan.segments if vectors == plan.vectors else plan.tail_segments
+        for s in cut:
+            share = brought_again(source, s.rows, vectors * target.lanes, cache, problem)
+            total += count * channels * s.count * s.rows * share
+    rows = problem.batch * plan.planes * plan.rows * math.prod(problem.kernel)
+    return rows * total * cache.line * machine.caches[0].byte / machine.slot
 
 
 def _plan_cost(problem: ConvProblem, plan: DirectPlan, target: Target) -> float:

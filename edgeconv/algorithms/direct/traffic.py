@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from edgeconv.algorithms.direct.footprint import Input, Output
+from edgeconv.algorithms.direct.footprint import Input, Output, brought_again
 from edgeconv.algorithms.direct.plan import workspace
 from edgeconv.algorithms.direct.tiles import DirectPlan, filter_tiles
 from edgeconv.algorithms.problem import ConvProblem
@@ -235,7 +235,18 @@ class _TileTraffic:
             + max(0.0, strips - rows) * self._column_lost()
             + max(0.0, rows - chunks) * self._row_lost()
             + max(0.0, chunks - whole) * self._plane_lost()
+            + self._met_again()
         )
+
+    def _met_again(self) -> float:
+        """Lines that fall in so few sets that they are evicted from one step to the next."""
+        nest, plan = self.nest, self.nest.plan
+        share = brought_again(nest.input, self.pixels, self.tile_filters, nest.cache, nest.problem)
+        if not share:
+            return 0.0
+        steps = self.tile.channels * math.prod(nest.problem.kernel) * nest.met
+        pixels = plan.planes * plan.rows * sum(s.count * s.rows for s in self.cut)
+        return share * steps * pixels * nest.cache.line
 
     def _column_lost(self) -> float:
         """The share of the input evicted from one strip to the next."""

@@ -26,7 +26,7 @@ def candidates(problem: ConvProblem, target: Target) -> tuple[WinogradCandidate,
     found = []
     for plan in make_plans(each_group(words), target, kernel=kernel):
         made = candidate_of(words, plan, target)
-        work = replace(made.work, slots=plan.cost + finishing, decoding=finishing)
+        work = replace(made.work, slots=plan.slots + finishing, decoding=finishing)
         whole = replace(made, algorithm="int8_winograd", compute=INTEGERS, problem=problem)
         found.append(replace(whole, work=work))
     return tuple(found)

@@ -15,9 +15,9 @@ from edgeconv.algorithms.winograd.plan import (
     FLOAT_BYTES,
     MOVE_SLOTS,
     WinogradPlan,
-    cost,
     each_group,
     make_plans,
+    with_cost,
 )
 from edgeconv.algorithms.work import epilogue
 from edgeconv.cache import Cache
@@ -85,7 +85,7 @@ def evened(candidate: WinogradCandidate, target: Target, workers: int) -> Winogr
     if rows * each >= plan.strip:
         return None
     shorter = replace(plan, rows=rows, strip=rows * each)
-    own = replace(shorter, cost=cost(Divided(each_group(problem)).unit, shorter, target))
+    own = with_cost(Divided(each_group(problem)).unit, shorter, target)
     return candidate_of(problem, own, target)
 
 
@@ -103,7 +103,7 @@ def _work(divided: Divided, plan: WinogradPlan, target: Target) -> Work:
     # Vectors of channels where a phase has whole ones.
     moves = copied / target.lanes if divided.own.in_c % target.lanes == 0 else copied
     return Work(
-        slots=plan.cost + MOVE_SLOTS * moves + epilogue(problem, target),
+        slots=plan.slots + MOVE_SLOTS * moves + epilogue(problem, target),
         moves=weights + data if target.single_issue else 0.0,
         weight_bytes=FLOAT_BYTES * weights,
         data_bytes=FLOAT_BYTES * data,

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
+from typing import NamedTuple
 
 from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.algorithms.winograd.equations import routine
@@ -24,6 +25,11 @@ FLOAT_BYTES = 4
 # The share of L2 that a strip may take: the filters that it meets pass beside it.  And of all the
 # filters.
 STRIP_OF_L2, STRIP_OF_FILTERS = 3 / 4, 1 / 4
+# How much longer than a stream from the same cache a panel takes, of which positions far from each
+# other are read in turn, too short for what fetches ahead.  Fitted on Zen 4: with 256 and 512
+# channels on 28x28, panels of 1.6 and 3.3 MB, and with 288 on 35x35 at stride 2, of 2 MB, times are
+# those of 30 to 60 GB/s, where a stream from L3 has 100.
+SHORT_RUNS = 2.0
 STRIP_SLACK = 0.02  # the part of its time that a layer may take longer for a shorter strip
 LINE_FLOATS = 16
 # Slots of one more load or store where transformations wait for memory, and of what else a tile
@@ -50,8 +56,9 @@ class WinogradPlan:
 
     ``tiles`` of an image, down and across; ``strip`` of them are computed at a time, a multiple of
     ``rows``.  ``line``: words of a tile at each position of the panel.  ``phases``: those whose
-    channels follow each other, of rows and of columns.  ``cost`` in slots.  Channels are words of
-    what ``kernel`` multiplies at once: a float32, or two int16.
+    channels follow each other, of rows and of columns.  ``slots``: those of computing, and of
+    waiting that nothing hides; ``cost``: with all waiting.  Channels are words of what ``kernel``
+    multiplies at once: a float32, or two int16.
     """
 
     kernel: MicroKernel
@@ -62,6 +69,7 @@ class WinogradPlan:
     strip: int
     line: int
     phases: Both = PLAIN
+    slots: float = 0.0
     cost: float = 0.0
 
     @property
@@ -163,7 +171,7 @@ def make_plans(
     row = kernel or target.kernel(PANELS)
     forms = problem.minimal_filters
     plans = [plan for form in forms for plan in _plans(problem, target, row, form, phases)]
-    priced = [replace(plan, cost=cost(problem, plan, target)) for plan in plans]
+    priced = [with_cost(problem, plan, target) for plan in plans]
     priced.sort(key=lambda plan: plan.cost)
     enough = (1 + STRIP_SLACK) * priced[0].cost
     room = min(p.workspace_floats(target.lanes) for p in priced if p.cost <= enough)
@@ -235,8 +243,17 @@ def transform_slots(form: Nested, side: str) -> float:
     return operations + MOVE_SLOTS * (2 * between + ends) + TILE_SLOTS
 
 
-def cost(problem: ConvProblem, plan: WinogradPlan, target: Target) -> float:
-    """Slots of all images."""
+def with_cost(problem: ConvProblem, plan: WinogradPlan, target: Target) -> WinogradPlan:
+    """``plan`` with the slots that it takes for all images."""
+    waiting = _waiting(problem, plan, target)
+    slots = _computed(problem, plan, target) + waiting.apart
+    longer, shorter = max(slots, waiting.hidden), min(slots, waiting.hidden)
+    cost = longer + EXPOSED * shorter
+    return replace(plan, slots=problem.batch * slots, cost=problem.batch * cost)
+
+
+def _computed(problem: ConvProblem, plan: WinogradPlan, target: Target) -> float:
+    """Slots of the instructions for an image."""
     lanes, kernel, form = target.lanes, plan.kernel, plan.form
     total = -(-problem.out_c // lanes)
     step = {
@@ -261,28 +278,41 @@ def cost(problem: ConvProblem, plan: WinogradPlan, target: Target) -> float:
     taken = tiles + strips * (plan.held - plan.strip)
     transformed = taken * blocks * (transform_slots(form, "input") + transposed)
     finished = tiles * total * transform_slots(form, "output")
-    computed, waiting = multiplied + transformed + finished, _waiting(problem, plan, target)
-    longer, shorter = max(computed, waiting), min(computed, waiting)
-    return problem.batch * (longer + EXPOSED * shorter)
+    return multiplied + transformed + finished
 
 
-def _waiting(problem: ConvProblem, plan: WinogradPlan, target: Target) -> float:
-    """Slots that operands take to come.
+class _Waiting(NamedTuple):
+    """Slots that operands take to come: those that other work hides for the most part, and those
+    that come on top of it."""
 
-    Filters: for every strip from the cache that holds them and it, and for every row of tiles from
-    the second where those of a position do not stay in the first.  The panel: for the filters of
-    each register tile from the second.
+    hidden: float
+    apart: float
+
+
+def _waiting(problem: ConvProblem, plan: WinogradPlan, target: Target) -> _Waiting:
+    """Of an image.
+
+    Filters: for the first strip from where a run of the network has left them, for every other from
+    the cache that holds them and it, and for every row of tiles from the second where those of a
+    position do not stay in the first.  The panel: for the filters of each register tile from the
+    cache that holds the workspace.  Where that is not the second, nothing hides it.
     """
     machine, lanes = machine_of(target), target.lanes
     if not machine.caches:
-        return 0.0
+        return _Waiting(0.0, 0.0)
     filters = FLOAT_BYTES * plan.filter_floats(problem, lanes)
-    panel = FLOAT_BYTES * plan.panel_floats
-    held = filters + FLOAT_BYTES * plan.workspace_floats(lanes)
-    levels = (0.0, *(level.byte for level in machine.caches))
-    costs = zip(machine.sizes, levels, strict=False)
-    far = next((cost for size, cost in costs if held <= size), machine.weights.byte)
+    panel, workspace = FLOAT_BYTES * plan.panel_floats, FLOAT_BYTES * plan.workspace_floats(lanes)
     many, pieces = plan.filter_tiles(problem, lanes), plan.strip // plan.rows
+    first = machine.constant(max(filters, problem.run_constants))
+    others = machine.held(filters + workspace)
     stays = plan.filter_tile_bytes(problem, lanes) <= machine.sizes[0] / 2
-    near = many * panel + (0 if stays else (pieces - 1) * filters)
-    return plan.strips * (filters * far + near * machine.caches[0].byte) / machine.slot
+    near = 0 if stays else plan.strips * (pieces - 1) * filters
+    second, whence = machine.caches[0].byte, machine.held(workspace)
+    read = plan.strips * many * panel
+    hidden = filters * (first + (plan.strips - 1) * others) + near * second
+    apart = 0.0
+    if whence > second:
+        apart = read * whence * SHORT_RUNS
+    else:
+        hidden += read * second
+    return _Waiting(hidden / machine.slot, apart / machine.slot)
