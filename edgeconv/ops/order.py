@@ -22,6 +22,7 @@ from edgeconv.ops.reduced_axes import Reduction, reduced
 from edgeconv.targets import Target
 
 _INDEX = "int64"
+_WITH_NAN = {"greater": "greater_nan_first", "less": "less_nan_last"}
 
 
 def _axis(source: Source, ctx: ImportContext) -> int:
@@ -64,7 +65,8 @@ def _import_hardmax(source: Source, ctx: ImportContext) -> Sequence[Node]:
 
 
 def _import_top(source: Source, ctx: ImportContext) -> Sequence[Node]:
-    """Indices by one node, values by them.  k is what the outputs' shape says."""
+    """Indices by one node, values by them, in order also where ``sorted`` is 0 and ONNX leaves it
+    open.  k is what the outputs' shape says."""
     formula, axis = Formula(source, ctx), _axis(source, ctx)
     x = Term(formula, source.inputs[0])
     shape = ctx.tensor(next(filter(None, source.outputs))).shape
@@ -173,6 +175,13 @@ def _sizes(shape: Shape, axis: int) -> dict[str, Param]:
     return {"outer": math.prod(shape[:axis]), "n": shape[axis], "inner": inner}
 
 
+def _test(node: Node, dtype: str) -> str:
+    """Which of two elements is before the other.  TopK takes NaN for more than any number, as ONNX
+    Runtime does and the reference; for those two comparisons of real numbers have names."""
+    function = str(node.attrs["function"])
+    return _WITH_NAN[function] if node.op == "Top" and element_type(dtype).is_real else function
+
+
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
     """Along the axis, for every other index."""
     x, call, axis = graph[node.inputs[0]], Call(node, graph, target), int(node.attrs["axis"])
@@ -181,7 +190,7 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
     params: dict[str, Param] = {
         **_sizes(x.shape, axis),
         "numbers": kind.numbers if adds else f"test_of_{kind.numbers}",
-        "function": str(node.attrs["function"]),
+        "function": _test(node, x.dtype),
         "type": kind.enumerator,
         "out_type": kind.enumerator if adds else "EC_BOOL",
         "kind": {"First": "first", "Top": "few", "Cumulative": "sums", "Fold": "all"}[node.op],

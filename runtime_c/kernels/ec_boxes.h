@@ -62,12 +62,13 @@ EC_INLINE void ec_sink_box(const float *scores, int32_t *heap, int count, int at
     heap[at] = box;
 }
 
-/* The boxes whose score is more than `least`, if that is given, the best one first; returns how many. */
+/* The boxes whose score is more than `least`, if that is given, the best one first; returns how many.  NaN is no
+   score.  Without `least` ONNX Runtime takes such boxes, too, and where they are among the others depends on its heap. */
 EC_INLINE int ec_heap_boxes(const float *scores, int count, const float *least, int32_t *heap)
 {
     int found = 0;
     for (int i = 0; i < count; i++)
-        if (!least || scores[i] > *least)
+        if (least ? scores[i] > *least : scores[i] == scores[i])
             heap[found++] = i;
     for (int at = found / 2; at-- > 0;)
         ec_sink_box(scores, heap, found, at);

@@ -54,7 +54,9 @@ enum ec_function {
     EC_OF_IS_NAN,
     EC_OF_IS_INFINITE,
     EC_OF_IS_POSITIVE_INFINITE,
-    EC_OF_IS_NEGATIVE_INFINITE
+    EC_OF_IS_NEGATIVE_INFINITE,
+    EC_OF_GREATER_NAN_FIRST, /* of two numbers, where NaN is more than any other */
+    EC_OF_LESS_NAN_LAST
 };
 
 /* As what elements are read, and what is written. */
@@ -238,11 +240,13 @@ EC_INLINE double ec_of_double(int function, double a, double b)
     case EC_OF_GREATER: return a > b;        \
     case EC_OF_GREATER_EQUAL: return a >= b; \
     default: return a == b;
-#define EC_REAL_TEST_CASES(a)                                    \
+#define EC_REAL_TEST_CASES(a, b)                                 \
     case EC_OF_IS_NAN: return a != a;                            \
     case EC_OF_IS_INFINITE: return a == a && a - a != 0;         \
     case EC_OF_IS_POSITIVE_INFINITE: return a > 0 && a - a != 0; \
-    case EC_OF_IS_NEGATIVE_INFINITE: return a < 0 && a - a != 0;
+    case EC_OF_IS_NEGATIVE_INFINITE: return a < 0 && a - a != 0; \
+    case EC_OF_GREATER_NAN_FIRST: return a > b || (a != a && b == b); \
+    case EC_OF_LESS_NAN_LAST: return a < b || (a == a && b != b);
 
 EC_INLINE int ec_test_of_whole(int function, int64_t a, int64_t b)
 {
@@ -254,11 +258,11 @@ EC_INLINE int ec_test_of_natural(int function, uint64_t a, uint64_t b)
 }
 EC_INLINE int ec_test_of_single(int function, float a, float b)
 {
-    switch (function) { EC_REAL_TEST_CASES(a) EC_TEST_CASES(a, b) }
+    switch (function) { EC_REAL_TEST_CASES(a, b) EC_TEST_CASES(a, b) }
 }
 EC_INLINE int ec_test_of_double(int function, double a, double b)
 {
-    switch (function) { EC_REAL_TEST_CASES(a) EC_TEST_CASES(a, b) }
+    switch (function) { EC_REAL_TEST_CASES(a, b) EC_TEST_CASES(a, b) }
 }
 
 /* float32 is rounded once; other types have all of what double has not lost. */

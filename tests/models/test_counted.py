@@ -238,6 +238,32 @@ EDGES = {
         ),
         f"float[M] a, float[{COUNT}, 4] b",
     ),
+    "second results": (
+        (
+            "a, b = Dropout (some) ones = Constant <value = float[4] {1, 1, 1, 1}> () "
+            "c, d, e = LayerNormalization (some, ones) image = Unsqueeze (some, one) "
+            "f, g = MaxPool <kernel_shape = [2], strides = [2]> (image)"
+        ),
+        (
+            "float[M, 4] a, bool[M, 4] b, float[N, 4] c, float[N, 1] d, float[N, 1] e, "
+            "float[K, 1, 2] f, int64[K, 1, 2] g"
+        ),
+    ),
+    "shapes from far away": (
+        (
+            "s = Shape (some) a = Slice (s, lowest, lowest, zeros, minus) "
+            "b = Slice (s, minus, lowest, zeros, minus) far = Neg (beyond) "
+            "c = Slice (s, far, lowest, zeros, minus)"
+        ),
+        "int64[K] a, int64[2] b, int64[L] c",
+    ),
+    "no boxes": (
+        (
+            "row = Unsqueeze (boxes, zeros) s2 = Unsqueeze (value, both) "
+            "a = NonMaxSuppression (row, s2) b = NonMaxSuppression (row, s2, zero)"
+        ),
+        "int64[M, 3] a, int64[N, 3] b",
+    ),
     "one number": ("a = Size (some) b = Equal (a, zero)", "int64 a, bool b"),
     "k": ("k0 = Sub (n, one) a, b = TopK (value, k0)", "float[M] a, int64[M] b"),
     "boxes of a loop": (

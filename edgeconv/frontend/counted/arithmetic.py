@@ -161,8 +161,10 @@ def _slice(work: Work, given: list[Sizes]) -> Sizes | None:
     moves = bounds[3] if len(bounds) > 3 else [1] * len(starts)
     index: list[Any] = [slice(None)] * x.ndim
     for axis, start, end, move in zip(axes, starts, ends, moves, strict=True):
-        last = None if move < 0 and end <= -x.shape[axis] - 1 else end
-        index[axis] = slice(start, last, move)
+        size = x.shape[axis]
+        last = None if move < 0 and end <= -size - 1 else end
+        first = max(start, -size) if move < 0 else start  # Python has none before the first
+        index[axis] = slice(first, last, move)
     found: Sizes = x[tuple(index)]
     return found
 

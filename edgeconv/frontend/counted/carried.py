@@ -57,7 +57,8 @@ def _element_wise(work: Work) -> list[Counted]:
     for at, name in enumerate(work.node.input):
         if name and work.is_counted(name):
             work.replace(at, work.cut_to(name, dims[len(dims) - len(work.dims(name)) :]))
-    return [Counted(work.add_own()[0], dims)]
+    names = work.add_own(len(work.node.output))  # Dropout has two
+    return [Counted(name, dims) for name in names]
 
 
 def _batches(work: Work) -> list[Counted]:
@@ -67,8 +68,9 @@ def _batches(work: Work) -> list[Counted]:
         raise RefusedError("it sums over a dimension whose size is counted at run time")
     if any(name and work.is_counted(name) for name in others):
         raise RefusedError("the size of its second operand is counted at run time")
-    name, *_ = work.add_own()
-    return [Counted(name, (work.dims(x)[0], *work.dims(name)[1:]))]
+    rows = work.dims(x)[0]
+    names = work.add_own(len(work.node.output))  # MaxPool has places, too
+    return [Counted(name, (rows, *work.dims(name)[1:]) if name else ()) for name in names]
 
 
 def _first_only(work: Work, name: str) -> None:
@@ -95,9 +97,12 @@ def _softmax(work: Work) -> list[Counted]:
 
 def _layer_normalization(work: Work) -> list[Counted]:
     dims = work.dims(work.inputs[0])
-    for axis in range(int(work.attrs.get("axis", -1)) % len(dims), len(dims)):
+    first = int(work.attrs.get("axis", -1)) % len(dims)
+    for axis in range(first, len(dims)):
         _along(work, axis)
-    return [Counted(work.add_own()[0], dims)]
+    result, *statistics = work.add_own(len(work.node.output))
+    left = (*dims[:first], *(1 for _ in dims[first:]))
+    return [Counted(result, dims), *(Counted(name, left) for name in statistics)]
 
 
 def _cumulative(work: Work) -> list[Counted]:

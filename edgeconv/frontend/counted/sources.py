@@ -96,8 +96,8 @@ def _suppression(work: Work) -> list[Counted]:
     if limit is not None and limit.size == 1:
         room = min(room, max(most(limit.reshape(-1)[0]), 0))
     room = work.limit(room * batches * classes)
-    if not room or not names[2]:
-        raise RefusedError("it keeps no box: its max_output_boxes_per_class is 0")
+    if not room or not names[2]:  # by default it keeps no box
+        return [Counted(work.constant(np.zeros((0, 3))), (0, 3))]
     filled = work.number(length) if isinstance(length, Size) else ""
     found = work.walk.fresh(f"{work.node.output[0]}/found")
     attrs = {"centred": bool(work.attrs.get("center_point_box", 0)), "counted": True}
@@ -128,8 +128,10 @@ def _top(work: Work) -> list[Counted]:
     k = work.limited(k, room) if isinstance(k, Size) else min(k, room)
     plain = work.plain(name)
     if isinstance(dims[axis], Size):
-        behind = lowest if work.attrs.get("largest", 1) else highest
-        plain = work.masked(name, behind(work.dtype(plain)))
+        dtype = work.dtype(plain)
+        behind = lowest(dtype) if work.attrs.get("largest", 1) else highest(dtype)
+        behind = math.nan if behind == math.inf else behind  # which is more than infinity to TopK
+        plain = work.masked(name, behind)
     values, indices = (
         work.walk.fresh(f"{work.node.output[0]}/{what}") for what in ("values", "indices")
     )
