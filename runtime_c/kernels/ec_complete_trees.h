@@ -67,7 +67,6 @@ EC_INLINE void ec_complete_tree(const float *x, const float *split, const int32_
         return;
     }
     ec_vec left[EC_TREE_DEPTH - EC_TREE_BOTTOM + 1][EC_TREE_VECTORS];
-    EC_NO_UNROLL
     for (int i = 0; i < 1 << (depth - EC_TREE_BOTTOM); i++) {
         ec_subtree_3(x, split, at, leaf, vectors, to);
         split += (1 << EC_TREE_BOTTOM) - 1;
