@@ -241,6 +241,11 @@ def _choice_of(
         workspace={layer["name"]: layer["workspace_bytes"] for layer in layers},
         minimal_filters=forms_described(graph, {layer["name"]: layer["plan"] for layer in layers}),
         any_layout=project.report["program"].get("input_layout") == ANY_LAYOUT,
+        # Times that were measured are not known here, and need not be.
+        described={
+            each["name"]: choose.Described(each["algorithm"], each["layout_in"], each["layout_out"])
+            for each in layers
+        },
     )
     return _by_turns(project, choice, target)
 

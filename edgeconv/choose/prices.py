@@ -23,6 +23,30 @@ from edgeconv.price import Machine, machine_of, price, streaming
 from edgeconv.price.operands import between_neighbours
 from edgeconv.targets import Target
 
+DESCRIBED = "described"  # an attribute of a node
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """What a report says of the kernel call of a node."""
+
+    algorithm: str
+    layout_in: str
+    layout_out: str
+
+    def fits(self, option: LayoutOption, node: Node, graph: Graph) -> bool:
+        """Whether these are its layouts, of the first input that is no constant and of the output,
+        as far as bytes lie otherwise in others."""
+        reads = list(node.reads())
+        first = next((i for i, name in enumerate(reads) if name and not graph[name].is_constant), 0)
+        found = [(node.output, self.layout_out, option.writes[0])]
+        if reads:
+            found.append((reads[first], self.layout_in, option.reads[first]))
+        return all(
+            Layout.parse(text).canonical(graph[name].shape) == own.canonical(graph[name].shape)
+            for name, text, own in found
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Way:
@@ -142,8 +166,24 @@ class Prices:
             raise EdgeconvError("no kernel for operator", where=node.name, got=node.op, rule=rule)
         offered = following(node, graph, operator.layouts(node, graph, self._target))
         options = [option for option in offered if _is_convertible(option, node, graph)]
+        options = self._as_described(node, graph, options)
         priced: dict[int, tuple[float, int]] = {}
         return [self._way(node, graph, option, options, priced) for option in options]
+
+    def _as_described(
+        self, node: Node, graph: Graph, options: list[LayoutOption]
+    ) -> list[LayoutOption]:
+        """Those that a report describes (`Described`), if it does and there are any."""
+        wanted = node.attrs.get(DESCRIBED)
+        if not isinstance(wanted, Described):
+            return options
+        near = [option for option in options if wanted.fits(option, node, graph)]
+        alike = (
+            near
+            if len(near) < 2
+            else [o for o in near if self.layer(node, graph, o).algorithm == wanted.algorithm]
+        )
+        return alike or near or options
 
     def _way(
         self,

@@ -11,7 +11,7 @@ from edgeconv.algorithms import applicable
 from edgeconv.algorithms.base import Algorithm
 from edgeconv.choose.bit_for_bit import require
 from edgeconv.choose.layouts import assign
-from edgeconv.choose.prices import Known
+from edgeconv.choose.prices import DESCRIBED, Described, Known
 from edgeconv.choose.room import Room
 from edgeconv.choose.storage import (
     EVERY_LAYER,
@@ -123,6 +123,7 @@ def select(
     known: Known | None = None,
     room: Room | None = None,
     any_layout: bool = False,
+    described: Mapping[str, Described] | None = None,
 ) -> Choice:
     """Choose layouts and kernels for ``target``.
 
@@ -142,6 +143,8 @@ def select(
     ``room``: of the arena, what all that is chosen needs at most; the same.
     ``known``: prices that other choices for this target and machine share.
     ``any_layout``: inputs and outputs have whatever layout is best, of those that pad nothing.
+    ``described``: what is known of the kernel calls of layers, by their names, from the report of a
+    choice that is made again; where a layer cannot be that, it is chosen as ever.
     Raises EdgeconvError for an operator without a kernel, for an algorithm that does not apply, and
     as `store_weights`, `store_tensors` and `bit_for_bit.require` do.
     """
@@ -163,7 +166,7 @@ def select(
     kept = {name: form for name, form in able.items() if {name, EVERY_LAYER} & (integers or set())}
     outputs = {**kept, **outputs}
     stored = _force_algorithms(store_tensors(stored, target, outputs), by_integers, target)
-    limited = _limit_workspaces(stored, workspace or {})
+    limited = _noted(_limit_workspaces(stored, workspace or {}), described or {})
     ports = free_ports(limited) if any_layout else frozenset[str]()
     decided, search = assign(limited, target, machine, free, flash, known, room, ports)
     check(decided, "choose")
@@ -183,6 +186,17 @@ def _limit_workspaces(graph: Graph, limits: Mapping[str, int]) -> Graph:
         if limit is not None and (node.op in WEIGHTED or node.op == ATTENTION):
             node = replace(node, attrs={**node.attrs, "workspace": limit})
         nodes.append(node)
+    return replace(graph, nodes=tuple(nodes))
+
+
+def _noted(graph: Graph, described: Mapping[str, Described]) -> Graph:
+    """With what is known of their kernel calls on the nodes."""
+    nodes = (
+        replace(node, attrs={**node.attrs, DESCRIBED: described[node.name]})
+        if node.name in described
+        else node
+        for node in graph.nodes
+    )
     return replace(graph, nodes=tuple(nodes))
 
 

@@ -16,12 +16,14 @@ from edgeconv.errors import EdgeconvError, Exit, UsageError
 from edgeconv.ir.choice import Layer
 from edgeconv.measured import Key, Row, Store, board_key, kernel_key, kernel_version
 from edgeconv.options import CompileOptions
+from edgeconv.pipeline import compile_model
 from edgeconv.tuning.candidates import Candidate, Recorder
 from edgeconv.tuning.pool import RUNS, Pool
 from edgeconv.tuning.program import Timed, same_kernel
 from edgeconv.tuning.strategies import find, strategies
 from edgeconv.tuning.strategies.narrowing import ROUNDS
 from edgeconv.tuning.tune import batches
+from edgeconv.twin import require_weights
 from tests import onnx_models, quantised_models
 
 BOARD = "core-i7-11700k"  # its file states all that prices want
@@ -103,6 +105,26 @@ def test_measured_times_replace_predicted_ones(
         store.add([replace(row, key=replace(key, place="qemu-x86_64"), seconds=1.0)])
     merged = {kernel_key(layer) for layer in decided(model, tuned=(others, file))}
     assert slow.kernel in merged, "times of the board go before those of an emulator"
+
+
+@pytest.mark.parametrize(("name", "seed"), [(BOARD, 0), ("generic-c", 1), ("raspberry-pi-4", 2)])
+def test_what_measured_times_chose_is_known_without_them(
+    name: str, seed: int, tmp_path: Path
+) -> None:
+    """`verify` reads a project's filters by its report: it has no times."""
+    path = onnx_models.save(quantised_models.tiny()[0], tmp_path / "net.onnx")
+    board, rng, found = boards.load(name), Random(seed), Recorder()
+    stored = {"*:output": "int8"}
+    with Decider(CompileOptions(path, name, storage=stored), measured=found) as decider:
+        decider.decide(turns=False)
+    file = tmp_path / "a.tuned"
+    with Store(file, create=True) as store:
+        for kernel in found.seen:
+            key = Key(kernel, board_key(board), "board", "cc 1", kernel_version())
+            store.add([Row(key, 10 ** rng.uniform(-6, -2), 5, 1.0, "", "")])
+    options = CompileOptions(path, name, name="net", storage=stored, tuned=(file,))
+    project, _ = compile_model(options, tmp_path / "out")
+    require_weights(project, path)
 
 
 def candidates(workloads: int, each: int) -> dict[str, list[Candidate]]:
