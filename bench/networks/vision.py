@@ -225,9 +225,17 @@ NETWORKS: dict[str, Network] = {
     ),
     "deeplabv3": Network(partial(_segmenter, "deeplabv3_mobilenet_v3_large", 224), needs=_VISION),
     "lraspp": Network(partial(_segmenter, "lraspp_mobilenet_v3_large", 224), needs=_VISION),
+    "linknet": Network(
+        partial(_smp, "Linknet", "resnet18", 128),
+        needs=("segmentation_models_pytorch",),
+        exporters=_SCRIPT,
+    ),
     "espcn": Network(partial(_espcn, 96)),
     "edsr": Network(partial(_edsr, 48)),
     "inception-v4": Network(partial(_timm, "inception_v4", 299), needs=("timm",)),
+    "mobilenetv4-small": Network(
+        partial(_timm, "mobilenetv4_conv_small", _IMAGE), needs=("timm",), exporters=_SCRIPT
+    ),
     **{
         name: Network(partial(_classifier, name), needs=_VISION)
         for name in ("vgg11", "vgg13", "vgg16", "vgg19")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,9 +15,9 @@ from tests.onnx_suite.cases import cases
 from tests.onnx_suite.outcomes import CRASH, PASS, WRONG, Outcome
 from tests.onnx_suite.outcomes import REFUSED as REFUSED_KIND
 from tests.onnx_suite.passing import INEXACT, PASSING, REFUSED, reason
+from tests.tools import available
 
 _SAMPLE = 45  # every so many of those that pass
-_UNDEFINED = ("-fsanitize=undefined", "-fno-sanitize-recover=all")
 
 
 def _failures(found: Sequence[Outcome]) -> list[str]:
@@ -51,6 +53,27 @@ def test_every_case() -> None:
     assert said == REFUSED
 
 
+def _alone(*arguments: str) -> None:
+    """A process of its own, which says what passed before and does no longer."""
+    command = [sys.executable, "-m", "tests.onnx_suite", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert not done.returncode, done.stdout
+
+
 @pytest.mark.slow
 def test_nothing_undefined_in_plain_c() -> None:
-    assert not _failures(run(PASSING, "generic-c", _UNDEFINED))
+    """Nor read or written beyond arena, weights and inputs."""
+    _alone("--board", "generic-c", "--sanitize")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "board",
+    [
+        *("x86-64-v3", "jetson-tx1", "odroid-xu3", "power10-s1024"),
+        *("mps2-an386", "mps2-an500", "mps3-an547"),
+    ],
+)
+def test_sample_on_every_isa(board: str) -> None:
+    available(board)
+    _alone("--board", board, "--every", str(_SAMPLE))
