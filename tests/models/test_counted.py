@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 import pytest
+from onnx import parser
 
 from edgeconv import arguments, frontend, passes, pipeline
 from edgeconv.board import load as load_board
@@ -435,3 +436,42 @@ def test_boxes_that_overlap_and_the_best(tmp_path: Path) -> None:
     np.savez(tmp_path / "x.npz", boxes=boxes, score=score)
     assert [port.shape for port in project.outputs[:2]] == [(360, 3), (102, 3)]
     assert pipeline.verify_project(tmp_path / "net", model=path, inputs=tmp_path / "x.npz").passed
+
+
+def _quantised(scale: str, axis: int) -> onnx.ModelProto:
+    """What is found goes through int8 and back, by ``scale``."""
+    count = scale.count(",") + 1
+    kinds = f"float[{count}] scale = {{{scale}}}, int8[{count}] zero = {{{', '.join('3' * count)}}}"
+    one = "" if count > 1 else "scale1 = Squeeze (scale) zero1 = Squeeze (zero)"
+    names = "scale, zero" if count > 1 else "scale1, zero1"
+    return parser.parse_model(
+        f"""<ir_version: 9, opset_import: ["" : 18]>
+        g (float[6, 4] score) => (float[n, 4] y, int8[n, 4] q) <{kinds}, float limit = {{0.3}}>
+        {{
+            best = ReduceMax <keepdims = 0> (score, last)
+            good = Greater (best, limit)
+            kept = Compress <axis = 0> (score, good)
+            {one}
+            q = QuantizeLinear <axis = {axis}> (kept, {names})
+            back = DequantizeLinear <axis = {axis}> (q, {names})
+            y = Relu (back)
+        }}""".replace("limit = {0.3}>", "limit = {0.3}, int64[1] last = {1}>")
+    )
+
+
+@pytest.mark.parametrize("scale", ["0.01", "0.01, 0.02, 0.005, 0.1"])
+def test_what_is_found_is_quantised(scale: str, tmp_path: Path) -> None:
+    """By one scale, or by one for each of the columns, which are not counted."""
+    path = save(_quantised(scale, -1), tmp_path / "net.onnx")
+    graph = passes.optimise(frontend.load(path))
+    run, counted = prepared(graph), {each.name: each for each in graph.counted}
+    for seed in range(3):
+        given = {"score": np.random.default_rng(seed).normal(size=(6, 4)).astype(np.float32) / 3}
+        compare(run(given), expected(path, given), counted)
+
+
+def test_scales_of_elements_that_are_counted_are_refused(tmp_path: Path) -> None:
+    path = save(_quantised("1, 1, 1, 1", 0), tmp_path / "net.onnx")
+    with pytest.raises(EdgeconvError) as error:
+        frontend.load(path)
+    assert "counted at run time" in error.value.details[0]

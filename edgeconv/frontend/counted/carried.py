@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from edgeconv.frontend.counted.node import Counted, RefusedError, Work
-from edgeconv.frontend.counted.sizes import Dim, Dims, Size, highest, lowest, most
+from edgeconv.frontend.counted.sizes import Dim, Dims, Size, highest, largest, lowest, most
 
 Rule = Callable[[Work], list[Counted]]
 
@@ -59,6 +59,19 @@ def _element_wise(work: Work) -> list[Counted]:
             work.replace(at, work.cut_to(name, dims[len(dims) - len(work.dims(name)) :]))
     names = work.add_own(len(work.node.output))  # Dropout has two
     return [Counted(name, dims) for name in names]
+
+
+def _quantised(work: Work) -> list[Counted]:
+    """By one scale, or by those of a dimension that is not counted."""
+    x, scale, *_ = work.inputs
+    dims = work.dims(x)
+    if any(name and work.is_counted(name) for name in work.inputs[1:]):
+        raise RefusedError("the size of its scale is counted at run time")
+    if math.prod(largest(work.dims(scale))) > 1:
+        blocks = len(work.dims(scale)) > 1
+        for axis in range(len(dims)) if blocks else (int(work.attrs.get("axis", 1)),):
+            _along(work, axis)
+    return [Counted(work.add_own()[0], dims)]
 
 
 def _batches(work: Work) -> list[Counted]:
@@ -269,6 +282,7 @@ CARRIED: Mapping[str, Rule] = MappingProxyType(
         **{name: _reduce(name) for name in (*_REDUCTIONS, "ReduceSum", "ReduceSumSquare")},
         **{name: _arg(name) for name in ("ArgMax", "ArgMin")},
         **dict.fromkeys(("CumSum", "CumProd"), _cumulative),
+        **dict.fromkeys(("QuantizeLinear", "DequantizeLinear"), _quantised),
         **dict.fromkeys(("Softmax", "LogSoftmax"), _softmax),
         **dict.fromkeys(("LayerNormalization", "RMSNormalization"), _layer_normalization),
         "MatMul": _matmul,
