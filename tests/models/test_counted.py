@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -326,6 +327,22 @@ def test_sizes_that_nothing_relates(tmp_path: Path) -> None:
         assert done.status == (0 if first == second else 2)
         if first != second:
             assert "net_run: sizes found at run time differ" in done.stderr
+
+
+@pytest.mark.parametrize("maxima", [{"a": 3}, {"a": 3, "b": 4}, {"turned": 3}, {"b": 3}])
+def test_what_a_maximum_leaves_out_is_no_difference(maxima: dict[str, int], tmp_path: Path) -> None:
+    """Of two sizes that are equal in the model a stated maximum may cut one alone."""
+    body = _TWO + "turned = Neg (a) y = Add (turned, b)"
+    path = save(model("two", body, "int64[1, M] y"), tmp_path / "net.onnx")
+    graph = frontend.load(path, max_sizes=maxima)
+    (check,) = (node.inputs[0] for node in graph.nodes if node.op == CHECK)
+    run = prepared(replace(graph, outputs=(*graph.outputs, check)))
+    score = np.zeros((COUNT, CLASSES), np.float32)
+    for first, second in ((2, 2), (3, 3), (9, 9), (COUNT, COUNT), (2, 1), (0, COUNT)):
+        score[:] = 0
+        score[:first, 0] = score[COUNT - second :, 1] = 1
+        given = {"score": score, "boxes": np.zeros((COUNT, 4), np.float32)}
+        assert run(given)[check].all() == (first == second), (first, second)
 
 
 def test_sizes_of_one_origin_are_not_compared(tmp_path: Path) -> None:

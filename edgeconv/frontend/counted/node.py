@@ -257,6 +257,14 @@ class Work:
         (count,) = found.terms
         self.made["whole", count] = whole
 
+    def note_short(self, found: Dim) -> None:
+        """``found``, one count, ends at a stated maximum, and how many there are nothing counts."""
+        for count in found.terms if isinstance(found, Size) else ():
+            self.made["short", count] = True
+
+    def _is_short(self, dim: Dim) -> bool:
+        return isinstance(dim, Size) and any(("short", count) in self.made for count in dim.terms)
+
     def _whole(self, dim: Dim) -> Dim:
         if not isinstance(dim, Size):
             return dim
@@ -270,13 +278,17 @@ class Work:
         """Let a run end in which two sizes differ that the node takes to be equal.
 
         ONNX also allows one of them to be 1, which another shape of the result would follow from.
+        What a stated maximum leaves out of one is left out of the other before.
         """
-        apart = self._whole(a) - self._whole(b)
+        ends: list[Dim] = [self._whole(a), self._whole(b)]
+        apart = ends[0] - ends[1]
         if apart == 0:
             return
         if not isinstance(apart, Size):
             raise RefusedError(f"two of its sizes are counted at run time and differ by {apart}")
-        numbers = sorted((self.number(a), self.number(b)))
+        if rooms := [most(size) for size in ends if self._is_short(size)]:
+            ends = [self.smaller(size, min(rooms)) for size in ends]
+        numbers = sorted(map(self.number, ends))
         self._once(("equal", *numbers), lambda: self._check(numbers))
 
     def _check(self, numbers: Sequence[str]) -> str:

@@ -25,6 +25,8 @@ def places(work: Work, mask: str, room: int) -> tuple[str, Dim]:
         at = work.cut(found, 0, 0, room)
         count = work.count(work.cut(found, 0, room, room + 1), room)
         work.made[key] = at, count
+        if room < math.prod(largest(work.dims(mask))):
+            work.note_short(count)
         first = work.made.setdefault(("places", mask), count)
         if isinstance(count, Size) and count != first:
             work.note_cut(count, first)
@@ -95,7 +97,8 @@ def _suppression(work: Work) -> list[Counted]:
     limit = work.known(names[2])
     if limit is not None and limit.size == 1:
         room = min(room, max(most(limit.reshape(-1)[0]), 0))
-    room = work.limit(room * batches * classes)
+    there = room * batches * classes
+    room = work.limit(there)
     if not room or not names[2]:  # by default it keeps no box
         return [Counted(work.constant(np.zeros((0, 3))), (0, 3))]
     filled = work.number(length) if isinstance(length, Size) else ""
@@ -106,6 +109,8 @@ def _suppression(work: Work) -> list[Counted]:
     rows = work.cut(found, 0, 0, 3 * room)
     rows = work.add("Reshape", rows, work.constant([room, 3]))
     count = work.count(work.cut(found, 0, 3 * room, 3 * room + 1), room)
+    if room < there:
+        work.note_short(count)
     return [Counted(rows, (count, 3))]
 
 
