@@ -11,8 +11,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from edgeconv.algorithms import applicable
+from edgeconv.algorithms.problem import filters_as
 from edgeconv.choose.bit_for_bit import following
 from edgeconv.element_types import FLOAT32
+from edgeconv.encoding import FLOAT32 as FLOAT
 from edgeconv.errors import EdgeconvError
 from edgeconv.ir.choice import Layer, tensor_bytes
 from edgeconv.ir.graph import Graph, Node, Tensor
@@ -195,12 +197,15 @@ class Prices:
     ) -> Way:
         """Of ``options`` that differ by layouts alone, and have channels last in the same tensors,
         the first is priced, and noted in ``priced``: to plan a convolution for each takes long, and
-        plans hardly differ; but strides between the pixels of all channels do."""
+        plans hardly differ; but strides between the pixels of all channels do.  Where something is
+        stored in another format, channels last are no difference: workspaces depend on them there,
+        by which a program that is checked is chosen again."""
+        apart = _in_float32(node, graph)
         own = _channels_last(option)
         alike = (
             number
             for number, other in enumerate(options)
-            if other.attrs == option.attrs and _channels_last(other) == own
+            if other.attrs == option.attrs and (not apart or _channels_last(other) == own)
         )
         like = next(alike) if option.attrs else options.index(option)
         if like not in priced:
@@ -279,6 +284,11 @@ class Prices:
 
 def _channels_last(option: LayoutOption) -> tuple[bool, ...]:
     return tuple(layout == CHANNELS_LAST for layout in (*option.reads[:1], *option.writes))
+
+
+def _in_float32(node: Node, graph: Graph) -> bool:
+    tensors = (graph[name].storage for name in (*node.reads(), *node.outputs) if name)
+    return filters_as(node) == FLOAT and all(storage == FLOAT for storage in tensors)
 
 
 def _is_view(layer: Layer) -> bool:
