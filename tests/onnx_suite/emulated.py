@@ -3,7 +3,6 @@ the board's emulator as `verify` does it."""
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from edgeconv.pipeline import compile_model
 from edgeconv.verify.inputs import write_tensors
 from edgeconv.verify.run import run_program
 from tests.onnx_suite.cases import Array, Case
-from tests.onnx_suite.outcomes import CRASH, PASS, REFUSED, WRONG, Outcome, difference, kind_of
+from tests.onnx_suite.outcomes import CRASH, PASS, WRONG, Outcome, difference, not_compiled
 
 
 def outcomes(cases: Iterable[Case], folder: Path, board: str) -> Iterator[Outcome]:
@@ -32,12 +31,8 @@ def _outcome(case: Case, folder: Path, board: str) -> Outcome:
     options = CompileOptions(model, board, name="net", input_shapes=case.input_shapes())
     try:
         project, _ = compile_model(options, folder / "net")
-    except EdgeconvError as error:
-        return Outcome(case.name, REFUSED, tuple(map(kind_of, error.details or (str(error),))))
     except Exception as error:
-        frame = traceback.extract_tb(error.__traceback__)[-1]
-        where = f"{Path(frame.filename).name}:{frame.lineno}"
-        return Outcome(case.name, CRASH, (f"{type(error).__name__} in {where}: {error}"[:200],))
+        return not_compiled(case, error)
     try:
         binary = project.build(run_here=True)
         for given, made in case.data:

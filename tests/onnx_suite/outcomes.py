@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+import traceback
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
+from edgeconv.errors import EdgeconvError
 from tests.onnx_suite.cases import Array, Case
 
 PASS, WRONG, CRASH, REFUSED = "pass", "wrong", "crash", "refused"
@@ -27,6 +30,15 @@ def kind_of(detail: str) -> str:
     text = re.sub(r": \d+ (?:node|tensor)s? \([^)]*\)", "", detail)
     text = re.sub(r"c\d+\.onnx|/\S+/", "", text)
     return re.sub(r"\[[-\d, ]*\]", "[..]", text)
+
+
+def not_compiled(case: Case, error: Exception) -> Outcome:
+    """Refused, with every reason, or ended by an error that is none of ours."""
+    if isinstance(error, EdgeconvError):
+        return Outcome(case.name, REFUSED, tuple(map(kind_of, error.details or (str(error),))))
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{Path(frame.filename).name}:{frame.lineno}"
+    return Outcome(case.name, CRASH, (f"{type(error).__name__} in {where}: {error}"[:200],))
 
 
 def difference(got: Array, want: Array | None, case: Case) -> str:

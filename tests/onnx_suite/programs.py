@@ -13,7 +13,6 @@ import re
 import signal
 import subprocess
 import tempfile
-import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,13 +25,12 @@ from edgeconv.array_types import array_type
 from edgeconv.build import find_compiler
 from edgeconv.codegen.weights import write
 from edgeconv.deciding import decide
-from edgeconv.errors import EdgeconvError
 from edgeconv.ir.choice import Choice
 from edgeconv.options import CompileOptions
 from edgeconv.pipeline import source_tree
 from edgeconv.progress import nobody
 from tests.onnx_suite.cases import Array, Case
-from tests.onnx_suite.outcomes import CRASH, PASS, REFUSED, WRONG, Outcome, difference, kind_of
+from tests.onnx_suite.outcomes import CRASH, PASS, WRONG, Outcome, difference, not_compiled
 
 _FLAGS = ("-std=c11", "-O1", "-ffp-contract=fast", "-fPIC", "-I.")
 _SECONDS = 20  # of one run
@@ -85,12 +83,8 @@ def _compiled(case: Case, folder: Path, prefix: str, board: str) -> _Program | O
     try:
         decided = decide(options)
         tree = source_tree(decided, nobody)
-    except EdgeconvError as error:
-        return Outcome(case.name, REFUSED, tuple(map(kind_of, error.details or (str(error),))))
     except Exception as error:
-        frame = traceback.extract_tb(error.__traceback__)[-1]
-        where = f"{Path(frame.filename).name}:{frame.lineno}"
-        return Outcome(case.name, CRASH, (f"{type(error).__name__} in {where}: {error}"[:200],))
+        return not_compiled(case, error)
     for name, text in tree.texts.items():
         if name.startswith(prefix):
             (folder / name).write_text(text)
