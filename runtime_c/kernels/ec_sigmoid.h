@@ -2,12 +2,11 @@
 #ifndef EC_SIGMOID_H
 #define EC_SIGMOID_H
 
-/* With z = exp(-|x|), which cannot overflow: 1 / (1 + z), times z where x is negative. */
+/* z / (1 + z), z = exp(x) of an x below which 1 + z is z and the quotient 1: no comparison with 0. */
 EC_MATH ec_vec ec_sigmoid(ec_vec x)
 {
-    const ec_vec one = ec_set1(1.0f);
-    const ec_vec z = ec_exp_falling(x);
-    return ec_div(ec_select_lt(x, ec_set1(0.0f), z, one), ec_add(one, z));
+    const ec_vec z = ec_exp_within(ec_min(ec_max(x, ec_set1(-104.0f)), ec_set1(88.0f)));
+    return ec_div(z, ec_add(z, ec_set1(1.0f)));
 }
 
 /* x / 2 (1 + tanh(u)) = x sigmoid(2 u), u = sqrt(2 / pi) (x + 0.044715 x^3). */
