@@ -211,6 +211,7 @@ class _Emitter:
             "functions": functions,
             "steps": steps,
             "turns": any(step.turn for step in steps),
+            "shared_turns": any(step.turn and step.shares for step in steps),
             "weight_rows": self.at.weights.rows(),
             "macs": sum(layer.macs for layer in self.choice.layers),
         }

@@ -98,7 +98,7 @@ def bench(
     if board.run.kind is RunKind.PROBE:
         return _on_probe(project, board, layers, tell)
     tell("building")
-    binary = project.build(trace=layers)
+    binary = project.build(trace=layers, times=layers)
     ensure(project)
     tell("timing")
     arguments: list[Argument] = ["--input", Given(project.input_file), "--output", "/dev/null"]

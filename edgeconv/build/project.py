@@ -157,20 +157,24 @@ class Project:
         """The board it was compiled for, as seen from this machine; raises as ``board.load``."""
         return boards.load(self.report["board"], ssh=self.ssh)
 
-    def build(self, *, trace: bool = False, run_here: bool = False) -> Binary:
+    def build(self, *, trace: bool = False, times: bool = False, run_here: bool = False) -> Binary:
         """The program of main.c; compiled only when sources, compiler or flags have changed.
 
-        ``trace``: the one that reports every layer.  ``run_here``: firmware that exchanges files
-        with this machine, through the emulator.  Raises as ``compile_project``, and EdgeconvError
-        where the weight image is damaged or another one.
+        ``trace``: the one that reports every layer.  ``times``: for the time that each takes, so
+        that threads share layers that take turns there, too.  ``run_here``: firmware that exchanges
+        files with this machine, through the emulator.  Raises as ``compile_project``, and
+        EdgeconvError where the weight image is damaged or another one.
         """
         board = self.board()
         compiler = find_compiler(board)
         hosted = run_here and self.is_firmware
         flags: tuple[str, ...] = (f"-D{self.name.upper()}_TRACE",) if trace else ()
+        times = times and self.has_threads
+        flags += (f"-D{self.name.upper()}_TIMES",) if times else ()
         flags += ("-DFIRMWARE_SEMIHOSTING",) if hosted else ()
         flags += ("-pthread",) if self.has_threads else ()
         variant = ("_semihosting" if hosted else "") + ("_trace" if trace else "")
+        variant += "_times" if times else ""
         out = self.build_directory / f"{self.name}{variant}{'.elf' if self.is_firmware else ''}"
         out = out.resolve()
         stamp = out.with_name(f"{out.name}.stamp")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -56,6 +57,10 @@ def placeholder(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Values:
     return np.broadcast_to(np.zeros((), dtype), shape)
 
 
+def _is_empty(value: Values | None) -> bool:
+    return value is not None and value.size == 0
+
+
 def evaluate(
     node: onnx.NodeProto,
     schema: onnx.defs.OpSchema,
@@ -83,7 +88,8 @@ def evaluate(
     try:
         if node.op_type in _OWN:
             return [_OWN[node.op_type](node, *(values[name] for name in node.input))]
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
             results = ReferenceEvaluator(graph, opsets=opsets).run(None, dict(values))
     except Exception:  # whatever an operator of the reference raises: it is then not folded
         return None
@@ -91,4 +97,6 @@ def evaluate(
         return None
     if not all(isinstance(value, np.ndarray | np.generic) for value in results):
         return None
+    if node.op_type == "ReduceMean" and _is_empty(values[node.input[0]]):
+        return [np.zeros_like(value) for value in results]  # undefined: as ONNX Runtime has it
     return [np.asarray(value) for value in results]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from onnx import numpy_helper
 
 from edgeconv.frontend.saved_nodes import Values, Written
 from edgeconv.ir.graph import Graph, Node
@@ -47,6 +50,14 @@ def trees(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> None
             rows.append((tree, place, code >> 2, number, word, after, after + 1, code & 1))
             waiting += [after, after + 1]
     ends = ("treeids", "nodeids", "ids", "weights")
+    columns: dict[str, Any] = {
+        f"{kind}_{name}": list(column)
+        for kind, of, table in (("nodes", names, rows), ("target", ends, given))
+        for name, column in zip(of, zip(*table, strict=True), strict=True)
+    }
+    for name in ("nodes_values", "target_weights") if split.dtype == np.float64 else ():
+        doubles = np.asarray(columns.pop(name), np.float64)  # lists are of float32
+        columns[f"{name}_as_tensor"] = numpy_helper.from_array(doubles, name)
     written.node(
         "TreeEnsembleRegressor",
         inputs[:1],
@@ -54,11 +65,10 @@ def trees(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> None
         domain=DOMAIN,
         n_targets=targets,
         aggregate_function=str(node.attrs["combination"]),
-        **{f"nodes_{n}": list(c) for n, c in zip(names, zip(*rows, strict=True), strict=True)},
-        **{f"target_{n}": list(c) for n, c in zip(ends, zip(*given, strict=True), strict=True)},
+        **columns,
         **({} if base is None else {"base_values": np.asarray(base).tolist()}),
     )
 
 
-def _leaf(number: np.float32, row: Values | None) -> list[float]:
+def _leaf(number: float, row: Values | None) -> list[float]:
     return [float(number)] if row is None else [float(each) for each in row]

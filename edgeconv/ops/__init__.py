@@ -46,6 +46,7 @@ def typed_importers() -> dict[str, Importer]:
 _DOUBLE = _ANY_TYPE - {"DequantizeLinear", "QuantizeLinear", "MaxPool", "Dropout"} | {
     *("Add", "Sub", "Mul", "Div", "Neg", "Abs", "Sign", "Min", "Max", "Clip", "Relu", "Where"),
     *("Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "IsNaN", "IsInf"),
+    "TreeEnsembleRegressor",
 }
 
 

@@ -61,8 +61,9 @@ def complete_trees(
     rows: int, depth: int, targets: int, tables: Mapping[str, Array], target: Target
 ) -> CompleteTrees | None:
     """Of the walk's ``tables`` (`tree_tables`), all of them sums; None where leaves have rows of
-    numbers, trees are deeper, give several targets numbers, compare for equality, or have so few
-    nodes that they would take several times as many bytes."""
+    numbers, trees are deeper, give several targets numbers, compare for equality, have so few nodes
+    that they would take several times as many bytes, or where a target that flushes subnormal
+    numbers would go another way than walks do."""
     if target.lanes == 1 or not 1 <= depth <= _DEEPEST:
         return None
     walk = sum(tables[name].nbytes for name in ("split", "feature", "next"))
@@ -81,10 +82,9 @@ def complete_trees(
     nodes = np.concatenate(nodes_at, axis=1)[:, _order(depth)]
     code = np.where(feature[nodes] >= 0, feature[nodes], feature[inner][0])
     columns, place = np.unique(2 * (code >> 2) + (code & MISSING), return_inverse=True)
-    split = np.where(feature[nodes] >= 0, tables["split"][nodes], np.float32(0))
-    if target.flushes_subnormals:  # "below 0" is "at most the number before it", which reads as 0
-        tiny = np.finfo(np.float32).tiny
-        split = np.where((split < 0) & (split > -tiny), -tiny, split)
+    split = np.where(feature[nodes] >= 0, tables["split"][nodes], np.float32(1))
+    if target.flushes_subnormals and (np.abs(split) < np.finfo(np.float32).tiny).any():
+        return None  # vectors read features next to 0 as 0, of which only such splits see anything
     return CompleteTrees(
         vectors,
         slots + _columns_slots(rows, len(columns), targets, vectors, target.lanes),

@@ -142,7 +142,7 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
 
 
 _REDUCTIONS: dict[str, Importer] = {
-    "ReduceMean": _plain("mean", math.nan),
+    "ReduceMean": _plain("mean", 0.0),  # as ONNX Runtime has it; undefined by ONNX
     "ReduceSum": _plain("sum", 0.0),
     "ReduceMax": _plain("max", -math.inf),
     "ReduceMin": _plain("min", math.inf),

@@ -34,7 +34,10 @@ def reduced(
     formula, out = Formula(source, ctx), ctx.tensor(source.outputs[0])
     x, keep = Term(formula, source.inputs[0]), flag(source, ctx, "keepdims", 1)
     if not ctx.tensor(x.name).size:
-        filled = np.full(out.shape, of_nothing).astype(array_type(out.dtype))
+        kind = array_type(out.dtype)
+        if kind.kind in "iu":  # the least and the largest, where that is infinite
+            of_nothing = min(max(of_nothing, np.iinfo(kind).min), np.iinfo(kind).max)
+        filled = np.full(out.shape, of_nothing, kind)
         constant = formula.typed_constant(filled, "of_nothing")
         return formula.finish(formula.add("Identity", (constant,), out.shape))
     axes = _known(source, ctx, len(x.shape))

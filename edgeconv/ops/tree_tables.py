@@ -15,6 +15,7 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 Key = tuple[int, int]  # tree and node, as the model numbers them
 Reject = Callable[[str, str], Exception]
+Real = type[np.float32] | type[np.float64]  # of features, and so of splits
 
 _LEAF = "LEAF"
 EQUAL, MISSING = 2, 1  # bits of a feature's code
@@ -79,16 +80,17 @@ class Ensemble:
             if not 0 <= self.features[i] < features:
                 got = f"feature {self.features[i]} at node {node} of tree {tree}"
                 raise reject(got, f"the input has {features} features")
-            if not np.isfinite(np.float32(self.splits[i])):
-                raise reject(f"a split of {self.splits[i]}", "splits are finite in float32")
+            if not np.isfinite(self.splits[i]):
+                raise reject(f"a split of {self.splits[i]}", "splits are finite")
         if strange := [key for key in self.target_keys if key not in known]:
             raise reject(f"a number of node {strange[0][1]}, which tree {strange[0][0]} lacks", "")
         if self.target_ids and not 0 <= min(self.target_ids) <= max(self.target_ids) < targets:
             raise reject("a target out of range", f"targets are 0 to {targets - 1}")
 
 
-def tables_of(ensemble: Ensemble, targets: int, reject: Reject) -> Tables:
-    """Those of an ``ensemble`` that has been checked; raises what ``reject`` makes of a cycle."""
+def tables_of(ensemble: Ensemble, targets: int, kind: Real, reject: Reject) -> Tables:
+    """Those of an ``ensemble`` that has been checked, for features of ``kind``; raises what
+    ``reject`` makes of a cycle."""
     index = {key: i for i, key in enumerate(ensemble.keys)}
     given = _given(ensemble, index)
     alone = all(len(given.get(i, ())) == 1 for i, m in enumerate(ensemble.modes) if m == _LEAF)
@@ -103,10 +105,10 @@ def tables_of(ensemble: Ensemble, targets: int, reject: Reject) -> Tables:
             both = [index[tree, ensemble.yes[i]], index[tree, ensemble.no[i]]]
             order += reversed(both) if _MODES[ensemble.modes[i]][2] else both
     rows: list[Array] = []
-    split, feature, following = np.zeros(len(order), np.float32), [0] * len(order), [0] * len(order)
+    split, feature, following = np.zeros(len(order), kind), [0] * len(order), [0] * len(order)
     for place, i in enumerate(order):
         if ensemble.modes[i] != _LEAF:
-            split[place], feature[place] = _comparison(ensemble, i)
+            split[place], feature[place] = _comparison(ensemble, i, kind)
             following[place] = places[i]
         elif alone:
             ((target, number),) = given[i]
@@ -177,20 +179,31 @@ def _depth(
     return max(depths.values())
 
 
-def _comparison(ensemble: Ensemble, i: int) -> tuple[np.float32, int]:
+def _comparison(ensemble: Ensemble, i: int, kind: Real) -> tuple[Any, int]:
     """Split and code of a node.
 
-    Splits are float64 where the features are, and both are rounded to float32: what was equal stays
-    so.  NaN is smaller than nothing and equal to nothing, so that it goes where the comparison
-    fails, unless the model says that it succeeds.
+    A feature of ``kind`` is at most a split of float64 where it is at most the largest number of
+    ``kind`` that is, and equal to one that ``kind`` lacks nowhere.  NaN is smaller than nothing and
+    equal to nothing, so that it goes where the comparison fails, unless the model says that it
+    succeeds.
     """
     equal, less, contrary = _MODES[ensemble.modes[i]]
-    split = np.float32(ensemble.splits[i])
-    if less:
-        split = np.nextafter(split, np.float32(-np.inf))
+    number = float(ensemble.splits[i])
+    split = _at_most(number, kind)
+    if equal and float(split) != number:
+        split = kind(np.nan)
+    elif less and float(split) == number:
+        split = np.nextafter(split, kind(-np.inf))
     succeeds = bool(ensemble.missing[i]) or ensemble.modes[i] == "BRANCH_NEQ"
     code = 4 * int(ensemble.features[i]) + EQUAL * equal + MISSING * (succeeds != contrary)
     return split, code
+
+
+def _at_most(number: float, kind: Real) -> Any:
+    """The largest number of ``kind`` that is not larger."""
+    with np.errstate(over="ignore"):
+        nearest = kind(number)
+    return np.nextafter(nearest, kind(-np.inf)) if float(nearest) > number else nearest
 
 
 def _narrow(entries: Sequence[int]) -> Array:

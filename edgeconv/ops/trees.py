@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from edgeconv.element_types import FLOAT32, FLOAT64
 from edgeconv.ir.choice import Layer, Param
 from edgeconv.ir.graph import Epilogue, Graph, Node
 from edgeconv.lowering.calls import FLOAT_BYTES, kernel_layer
@@ -67,7 +68,10 @@ def _import(source: Source, ctx: ImportContext) -> Sequence[Node]:
 
     ensemble = _ensemble(source)
     ensemble.check(features, targets, reject)
-    tables = tables_of(ensemble, targets, reject)
+    if x.name and ctx.tensor(x.name).dtype not in (FLOAT32, FLOAT64):
+        x = elementwise(formula, COPY, (x,), FLOAT32)
+    doubles = ctx.tensor(x.name).dtype == FLOAT64
+    tables = tables_of(ensemble, targets, np.float64 if doubles else np.float32, reject)
     function = str(source.attrs.get("aggregate_function", "SUM"))
     if function not in _COMBINATIONS:
         raise reject(f"aggregate_function {function!r}", f"it is one of {', '.join(_COMBINATIONS)}")
@@ -80,8 +84,6 @@ def _import(source: Source, ctx: ImportContext) -> Sequence[Node]:
     base = _numbers(source, "base_values").astype(np.float32)
     if base.size not in (0, 1, targets):
         raise reject(f"{base.size} base values", f"there are {targets} targets")
-    if x.name and ctx.tensor(x.name).dtype != "float32":
-        x = elementwise(formula, COPY, (x,), "float32")
     named: dict[str, Any] = {
         "split": tables.split,
         "feature": tables.feature,
@@ -101,7 +103,7 @@ def _import(source: Source, ctx: ImportContext) -> Sequence[Node]:
         "features": features,
         "depth": tables.depth,
     }
-    made = formula.add("Trees", (x, *constants), out.shape, "trees", Epilogue(), "float32", **attrs)
+    made = formula.add("Trees", (x, *constants), out.shape, "trees", Epilogue(), FLOAT32, **attrs)
     return formula.finish(made)
 
 
@@ -120,7 +122,7 @@ def _averaged(tables: Tables) -> Tables:
     leaf = tables.feature < 0
     split, weight = tables.split, tables.weight
     if weight is None:
-        split = np.where(leaf, split / np.float32(count), split)
+        split = np.where(leaf, split / split.dtype.type(count), split)
     else:
         weight = weight / np.float32(count)
     return Tables(split, tables.feature, tables.next, tables.root, weight, tables.depth)
@@ -144,6 +146,7 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
         "combination": f"EC_TREES_{node.attrs['combination']}",
         "feature_bytes": graph[operands["feature"]].element_bytes,
         "next_bytes": graph[operands["next"]].element_bytes,
+        "doubles": int(graph[operands["in"]].dtype == FLOAT64),
         "weighed": "weight" in operands,
         "based": "base" in operands,
     }
@@ -164,6 +167,8 @@ def _complete(
 ) -> CompleteTrees | None:
     """The trees filled up to one depth, where the kernel for that takes them."""
     if "weight" in operands or node.attrs["combination"] != "SUM":
+        return None
+    if graph[operands["in"]].dtype != FLOAT32:
         return None
     names = ("split", "feature", "next", "root")
     tables = {name: graph[operands[name]].constant() for name in names}

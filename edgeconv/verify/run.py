@@ -36,6 +36,7 @@ from edgeconv.verify.exact.value import Value
 from edgeconv.verify.inputs import from_npz, seeded, tensor_bytes
 from edgeconv.verify.layers import LayerResult
 from edgeconv.verify.pieces import Pieces, compare_pieces
+from edgeconv.verify.sizes import explained
 from edgeconv.verify.stored import Twin, compare_beside
 
 _STACK = re.compile(r"^stack ([0-9]+)$", re.MULTILINE)
@@ -136,7 +137,8 @@ def verify(
     tell("running the reference")
     wanted = tuple(port.name for port in project.outputs)
     inner = by_layer.tensors_of(project.report["layers"]) if layers or by_piece else ()
-    reference = reference_outputs(model, feeds, (*wanted, *inner), cut_at=project.cut)
+    with explained(project, model, feeds, seeded=inputs is None):
+        reference = reference_outputs(model, feeds, (*wanted, *inner), cut_at=project.cut)
     results_of_model = filled(reference.values, project.outputs)
     reference = replace(reference, values=uncounted(reference.values, project.outputs))
     _require_outputs(wanted, results_of_model)
@@ -151,7 +153,8 @@ def verify(
     project.put({path.name: data for path, data in files.items()})
     way = how(binary)
     tell(f"running {way if binary.board.run.on_board else f'under {way}'}")
-    got, printed = run_program(project, binary, layers=traced)
+    with explained(project, model, feeds, seeded=inputs is None):
+        got, printed = run_program(project, binary, layers=traced)
     spacings = _spacings(project, results_of_model)
     assumed = {port.name for port in project.outputs if spacings[port.name] and not port.spacing}
     trace = project.build_directory / "layers.bin"

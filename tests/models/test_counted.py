@@ -20,7 +20,7 @@ from edgeconv.errors import EdgeconvError, UsageError
 from edgeconv.frontend.running import prepared
 from edgeconv.ir.graph import CHECK, CountedOutput
 from edgeconv.options import CompileOptions
-from edgeconv.pipeline import compile_model
+from edgeconv.pipeline import compile_model, verify_project
 from tests.compilers import SANITIZERS
 from tests.counted_models import CLASSES, COUNT, NAMES, model
 from tests.onnx_models import save
@@ -327,6 +327,23 @@ def test_sizes_that_nothing_relates(tmp_path: Path) -> None:
         assert done.status == (0 if first == second else 2)
         if first != second:
             assert "net_run: sizes found at run time differ" in done.stderr
+
+
+@pytest.mark.usefixtures("compiled_lightly")
+def test_inputs_that_do_not_belong_together(tmp_path: Path) -> None:
+    """`verify` says which sizes differ, and takes others."""
+    path = save(model("two", _TWO + "y = Add (a, b)", "int64[1, M] y"), tmp_path / "net.onnx")
+    compile_model(CompileOptions(path, "generic-c", name="net"), tmp_path / "net")
+    with pytest.raises(UsageError, match=r"random inputs .* got \d+ and \d+ at node '.*--inputs"):
+        verify_project(tmp_path / "net")
+    given = {name: np.zeros_like(value) for name, value in feeds(0, 0.5).items()}
+    given["score"][:3, :2] = 1
+    np.savez(tmp_path / "in.npz", score=given["score"], boxes=given["boxes"])
+    assert verify_project(tmp_path / "net", inputs=tmp_path / "in.npz").passed
+    given["score"][0, 0] = 0
+    np.savez(tmp_path / "in.npz", score=given["score"], boxes=given["boxes"])
+    with pytest.raises(UsageError, match="these inputs .* got 2 and 3 at node"):
+        verify_project(tmp_path / "net", inputs=tmp_path / "in.npz")
 
 
 @pytest.mark.parametrize("maxima", [{"a": 3}, {"a": 3, "b": 4}, {"turned": 3}, {"b": 3}])

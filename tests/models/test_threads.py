@@ -164,6 +164,69 @@ int main(void)
 """
 
 
+# A process that fork makes has the pool as it was, and none of its threads.
+FORKS = """\
+#define _POSIX_C_SOURCE 200809L
+#include "net.h"
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+static _Alignas(64) unsigned char arena[(NET_ARENA_BYTES / 64 + 1) * 64];
+static float in[NET_INPUT_ELEMENTS], p[NET_OUTPUT_P_ELEMENTS];
+static float want[NET_OUTPUT_FEATURES_ELEMENTS], out[NET_OUTPUT_FEATURES_ELEMENTS];
+static net_model model;
+static int begins(void)
+{
+    return net_init(&model, net_weights, NET_WEIGHTS_BYTES, arena, sizeof arena);
+}
+static int runs(void)
+{
+    for (int run = 0; run < 100; run++)
+        if (net_run(&model, in, out, p) || memcmp(out, want, sizeof out))
+            return 1;
+    return 0;
+}
+int main(void)
+{
+    alarm(60);
+    for (int i = 0; i < NET_INPUT_ELEMENTS; i++)
+        in[i] = (float)(i % 7);
+    if (begins() || net_run(&model, in, want, p))
+        return 2;
+    for (int round = 0, status; round < 5; round++) {
+        const struct timespec awake = {0, round % 2 * 3000000};
+        nanosleep(&awake, NULL);
+        const pid_t child = fork();
+        if (!child) {
+            const int failed = runs() || begins() || runs();
+            net_end();
+            _exit(failed);
+        }
+        if (waitpid(child, &status, 0) != child || status || runs())
+            return 3;
+    }
+    net_end();
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("spin", [0, 1000])
+def test_a_process_that_fork_makes(project: Project, spin: int, tmp_path: Path) -> None:
+    """Without the threads, and with others of its own."""
+    (project.directory / "forks.c").write_text(FORKS)
+    binary = compile_project(
+        project.directory,
+        project.board(),
+        sources=("net.c", "net_weights.S", "forks.c"),
+        out=tmp_path / "forks",
+        extra_flags=("-O1", "-pthread", f"-DNET_THREADS_SPIN={spin}"),
+        warnings_as_errors=True,
+    )
+    assert run_binary(binary.path, binary.board, [], cwd=tmp_path).status == 0
+
+
 # GCC 12 writes the address of `in` as 16 times that of `out` less 15 times that of the arena.
 OPAQUE = """\
 #include <altivec.h>

@@ -13,6 +13,7 @@ import pytest
 from edgeconv import frontend
 from edgeconv.deciding import decide
 from edgeconv.ops.complete_trees import complete_trees
+from edgeconv.ops.tree_tables import Ensemble, tables_of
 from edgeconv.options import CompileOptions
 from edgeconv.targets import TARGETS
 from tests.learned_models import Array, Call, learned_model, random_features, random_forest
@@ -95,6 +96,90 @@ def case() -> Case:
     model, inputs = learned_model(calls)
     wanted = [_sums(x["X"], given) for _, x, _, given in calls]
     return Case("trees", model, [(list(inputs.values()), wanted)], rtol=0.0, atol=0.0)
+
+
+_NEAR = 0.1  # float32 has none, but two next to it
+
+
+def _near() -> Array:
+    """Numbers of float64 next to `_NEAR`, and next to those of float32 on either side of it."""
+    beside = np.float32(_NEAR), np.nextafter(np.float32(_NEAR), np.float32(0))
+    found = [_NEAR, *(np.nextafter(n, way) for n in (_NEAR, *map(float, beside)) for way in (0, 1))]
+    return np.array([*found, *beside, np.nan, 0.0, 5e-324, -5e-324], np.float64)
+
+
+def _one_split(mode: str, split: float, missing: int) -> dict[str, Any]:
+    return {
+        "nodes_treeids": [0, 0, 0],
+        "nodes_nodeids": [0, 1, 2],
+        "nodes_featureids": [0, 0, 0],
+        "nodes_values_as_tensor": onnx.numpy_helper.from_array(np.array([split, 0.0, 0.0])),
+        "nodes_modes": [f"BRANCH_{mode}", "LEAF", "LEAF"],
+        "nodes_truenodeids": [1, 0, 0],
+        "nodes_falsenodeids": [2, 0, 0],
+        "nodes_missing_value_tracks_true": [missing, 0, 0],
+        "target_treeids": [0, 0],
+        "target_nodeids": [1, 2],
+        "target_ids": [0, 0],
+        "target_weights_as_tensor": onnx.numpy_helper.from_array(np.array([1.0, 0.0])),
+        "n_targets": 1,
+    }
+
+
+_EVERY = ("LEQ", "LT", "GTE", "GT", "EQ", "NEQ")
+
+
+def _passes(mode: str, x: Array, split: float, missing: int) -> Array:
+    ways = {"EQ": x == split, "NEQ": x != split}
+    found = ways[mode] if mode in ways else np.array([_goes_on(mode, n, split) for n in x])
+    return found | (np.isnan(x) & bool(missing))
+
+
+def test_features_of_float64_are_compared_as_they_are(tmp_path: Path) -> None:
+    """As ONNX Runtime does with splits of float64."""
+    x = _near()
+    nodes = [(mode, split, bit) for mode in _EVERY for split in (_NEAR, 0.0) for bit in (0, 1)]
+    calls: list[Call] = [
+        ("TreeEnsembleRegressor", {"X": x[:, None]}, ["Y"], _one_split(*node)) for node in nodes
+    ]
+    model, inputs = learned_model(calls)
+    wanted = [
+        _passes(mode, x, split, bit)[:, None].astype(np.float32) for mode, split, bit in nodes
+    ]
+    case = Case("doubles", model, [(list(inputs.values()), wanted)], rtol=0.0, atol=0.0)
+    (outcome,) = programs.outcomes([case], tmp_path, "generic-c")
+    assert not _failed(outcome)
+
+
+def test_splits_of_float64_part_features_of_float32_exactly() -> None:
+    """A number of float32 passes the split of the table where it passes the model's."""
+    rng = np.random.default_rng(5)
+    x = np.concatenate([_near(), [np.inf, -np.inf, 1e38]]).astype(np.float32)
+    for split in (_NEAR, -_NEAR, 0.0, 0.5, 1e-50, -1e-50, 1e300, -1e300, *rng.normal(size=20)):
+        near = np.float32(min(max(split, -1e38), 1e38))
+        own = np.append(x, [near, *(np.nextafter(near, np.float32(n)) for n in (-3e38, 3e38))])
+        for mode in _EVERY:
+            nodes = _one_split(mode, split, 0)
+            names = ("featureids", "modes", "truenodeids", "falsenodeids")
+            features, modes, yes, no = (nodes[f"nodes_{name}"] for name in names)
+            ensemble = Ensemble(
+                keys=[(0, 0), (0, 1), (0, 2)],
+                features=features,
+                splits=np.array([split, 0.0, 0.0]),
+                modes=modes,
+                yes=yes,
+                no=no,
+                missing=[0, 0, 0],
+                target_keys=[(0, 1), (0, 2)],
+                target_ids=[0, 0],
+                target_weights=np.array([1.0, 0.0]),
+            )
+            tables = tables_of(ensemble, 1, np.float32, lambda got, rule: ValueError(got))
+            number, code = tables.split[0], int(tables.feature[0])
+            passed = np.where(np.isnan(own), code & 1, own == number if code & 2 else own <= number)
+            found = tables.split[tables.next[0] + ~passed.astype(bool)]
+            wanted = _passes(mode, own.astype(np.float64), split, 0)
+            np.testing.assert_array_equal(found, wanted, f"{mode} {split}")
 
 
 def _failed(outcome: Outcome) -> str:

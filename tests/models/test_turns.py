@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from edgeconv.build import compile_project
+from edgeconv.build import compile_project, find_compiler
 from edgeconv.build.project import Project
 from edgeconv.options import CompileOptions
-from edgeconv.pipeline import compile_model, verify_project
+from edgeconv.pipeline import bench_project, compile_model, verify_project
 from edgeconv.verify.inputs import ensure
 from edgeconv.verify.run import run_program
 from tests import onnx_models
@@ -82,7 +84,7 @@ def test_the_same_bytes_of_workers(
     chain: str, workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each has his rows, his rings, and computes again what two of them need; nobody races, and
-    with the trace one of them computes everything."""
+    with the trace one of them computes everything, but for times."""
     one_by_one(monkeypatch)
     monkeypatch.setattr("edgeconv.board.team.most_threads", lambda board: None)
     kinds, board = CHAINS[chain], "generic-c"
@@ -104,6 +106,15 @@ def test_the_same_bytes_of_workers(
     raced = run_program(project, binary)[0]["y"]
     assert np.array_equal(raced.view(np.uint32), whole.view(np.uint32))
     assert verify_project(tmp_path / "turns", layers=True).passed
+    times = bench_project(tmp_path / "turns", runs=2, layers=True)
+    assert all(layer.median_ms > 0 for layer in times.layers)
+    shared = re.escape(f"net_threads_run(net_step_{len(kinds) - 1}, &given, {workers});")
+    for flags in ((), ("-DNET_TRACE", "-DNET_TIMES")):
+        command = [*find_compiler(project.board()).command, "-E", *flags, "net.c"]
+        seen = subprocess.run(
+            command, cwd=project.directory, capture_output=True, text=True, check=True
+        )
+        assert re.search(shared, seen.stdout)
 
 
 @pytest.mark.parametrize("board", TURNS)

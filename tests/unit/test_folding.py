@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import onnx
 import pytest
@@ -32,3 +34,17 @@ def test_gather_elements_out_of_bounds_is_left_to_the_importer() -> None:
     schema = onnx.defs.get_schema("GatherElements", 13)
     values = {"data": np.zeros((2, 2), np.float32), "indices": np.array([[2, 0]])}
     assert evaluate(node, schema, {"": 17}, values) is None
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("opset", [13, 18])
+def test_the_mean_of_nothing_is_nothing(opset: int) -> None:
+    """ONNX Runtime's 0, where ONNX says nothing and numpy NaN."""
+    x, axes = np.zeros((2, 0), np.float32), np.array([1])
+    given: dict[str, Any] = {"axes": [1]} if opset < 18 else {}
+    node = helper.make_node("ReduceMean", ["x"] if given else ["x", "axes"], ["y"], **given)
+    schema = onnx.defs.get_schema("ReduceMean", opset)
+    values = {"x": x} if given else {"x": x, "axes": axes}
+    found = evaluate(node, schema, {"": opset}, values)
+    assert found is not None
+    np.testing.assert_array_equal(found[0], np.zeros((2, 1), np.float32))
