@@ -2,8 +2,10 @@
 
 Many tests build the same network for the same board, and the start of a firmware is the same
 whatever it runs.  An object is taken from the store where compiler, flags, source, headers and, of
-assembly, the files that it may include are those of one that was compiled before.  Linking is never
-left out, nor a compilation that fails.
+assembly, the files that it may include are those of one that was compiled before.  A macro that is
+defined for sources which do not have its name makes no difference: a firmware's network is the same
+whether its main program is for a debugger or not.  Linking is never left out, nor a compilation
+that fails.
 
 A header of intrinsics takes GCC longer than many a network: sources that include one are given what
 the same compiler has read of it with the same options.
@@ -18,13 +20,14 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 Call = Callable[[Sequence[str], Path, Path, str], None]
 _INTRINSICS = re.compile(r"^#include (<(?:immintrin|arm_neon|arm_mve)\.h>)$", re.MULTILINE)
 _GCC = re.compile(r"(.*-)?g?cc(-\d+)?")
+_OWN_MACRO = re.compile(r"-D([A-Za-z]\w*)(=.*)?")  # those of compilers and libraries begin with _
 
 
 @dataclass(frozen=True)
@@ -62,14 +65,17 @@ class SharedObjects:
         source = command[command.index("-c") + 1]
         read = sorted(directory.rglob("*.h"))
         read += sorted(directory.glob("*.bin")) if source.endswith(".S") else []
+        texts = {
+            path.relative_to(directory): path.read_bytes() for path in [directory / source, *read]
+        }
         at = command.index("-o") + 1
         words = [*command[1:at], Path(command[at]).name, *command[at + 1 :]]
+        words = [word for word in words if _may_matter(word, texts.values())]
         compiler = os.path.realpath(shutil.which(command[0]) or command[0])  # cc is gcc, too
         words += [compiler, os.environ.get("CPATH", "")]
         digest = hashlib.sha256(repr(words).encode())
-        for path in [directory / source, *read]:
-            content = path.read_bytes()
-            digest.update(f"{path.relative_to(directory)} {len(content)} ".encode() + content)
+        for name, content in texts.items():
+            digest.update(f"{name} {len(content)} ".encode() + content)
         return digest.hexdigest()
 
     def _keep(self, kept: Path, made: Sequence[Path], log: bytes) -> None:
@@ -82,6 +88,12 @@ class SharedObjects:
             folder.rename(kept)
         except OSError:  # another worker was faster
             shutil.rmtree(folder)
+
+
+def _may_matter(word: str, texts: Iterable[bytes]) -> bool:
+    """Whether an option can change what is made of files with these ``texts``."""
+    macro = _OWN_MACRO.fullmatch(word)
+    return not macro or any(macro[1].encode() in text for text in texts)
 
 
 def intrinsics(command: Sequence[str], source: str, store: Path) -> list[str]:
