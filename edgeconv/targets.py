@@ -57,7 +57,8 @@ class Target:
     vector multiply-add: ``loads_per_multiply_add``), bytes per second out of the memory
     behind the caches (``ram_bandwidth``) and out of that of constants (``constants_bandwidth``),
     each None where the board does not say.  ``memory_cycles``: core
-    cycles of an access to the memory behind them, None where the board does not say.  ``prefetch``:
+    cycles of an access to the memory behind them, None where the board does not say;
+    ``memory_bytes_per_cycle``: what was measured of one that states no bandwidth.  ``prefetch``:
     the board's core wants to be told what will be read next.  ``features``: what it has beyond its
     ISA, as rows of the table of micro-kernels name it.  ``decodings``: what storage formats cost;
     one that is not there costs nothing.  ``workspaces``: kernels may take some for speed.
@@ -86,6 +87,7 @@ class Target:
     ram_bandwidth: float | None = None
     constants_bandwidth: float | None = None
     memory_cycles: int | None = None
+    memory_bytes_per_cycle: float | None = None
     prefetch: bool = False
     decodings: tuple[Decoding, ...] = ()
     workspaces: bool = True

@@ -87,7 +87,8 @@ def private_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         host = boards.load("host")  # or whoever compiles for it first would measure it
-        own_rates.keep(own_rates.processor(host.cpu, host.isa), 1.0)
+        key = own_rates.processor(host.cpu, host.isa, host.caches)
+        own_rates.keep(key, own_rates.OwnRates(1.0, 1.0))
         yield
 
 

@@ -16,6 +16,7 @@ from edgeconv.board import own_rates
 from edgeconv.board.checks import BARE_METAL
 from edgeconv.board.features import features_of, integer_features
 from edgeconv.board.file import invalid, read
+from edgeconv.board.own_rates import OwnRates
 from edgeconv.board.reached import over_ssh
 from edgeconv.board.tables import (
     ONE_KIND,
@@ -74,8 +75,7 @@ class Board:
     clock_hz: int | None
     macs_per_cycle: float | None  # float32 multiply-adds of one core, at its best
     loads_per_cycle: float | None  # vectors and broadcasts that register tiles load meanwhile
-    # Those of the running machine while it multiplies and adds a vector, as measured once.
-    loads_per_multiply_add: float | None
+    own_rates: OwnRates | None  # of the running machine, as measured once
     fpu: str  # as -mfpu names it; "" where the architecture has one kind only
     float_abi: str  # as -mfloat-abi names it, or ""
     prefetch: bool  # whether kernels fetch ahead in software
@@ -92,18 +92,20 @@ class Board:
     @property
     def target(self) -> Target:
         """The instruction set, and what of this board its kernels are chosen and priced by."""
-        row = TARGETS[self.isa]
+        row, own = TARGETS[self.isa], self.own_rates
+        measured = own.multiply_adds_per_cycle * row.lanes * row.peak if own else None
         constants = self.flash if self.bare_metal else self.ram
         return replace(
             row,
             clock_hz=self.clock_hz,
-            macs_per_cycle=self.macs_per_cycle,
+            macs_per_cycle=self.macs_per_cycle or measured,
             loads_per_cycle=self.loads_per_cycle,
             loads_per_multiply_add=self.loads_per_multiply_add,
             ram_bandwidth=self.ram[0].bandwidth if self.ram else None,
             constants_bandwidth=constants[0].bandwidth if constants else None,
             caches=self.caches,
             memory_cycles=self.memory_cycles,
+            memory_bytes_per_cycle=own.memory_bandwidth if own else None,
             prefetch=self.prefetch,
             features=self.features | integer_features(self.arch, self.toolchain.flags),
         )
@@ -111,9 +113,19 @@ class Board:
     @property
     def memory_cycles(self) -> int | None:
         """Core cycles from a load that no cache answers to its use, in the farthest RAM; None where
-        the file states no latency or no clock."""
+        the file states no latency or no clock, and nothing was measured."""
         stated = [region.latency for region in self.ram if region.latency is not None]
-        return round(max(stated) * self.clock_hz) if stated and self.clock_hz else None
+        if stated and self.clock_hz:
+            return round(max(stated) * self.clock_hz)
+        return self.own_rates.memory_cycles if self.own_rates else None
+
+    @property
+    def loads_per_multiply_add(self) -> float | None:
+        """Vectors and broadcasts that register tiles load while the running machine multiplies and
+        adds a vector; None where that is not measured, or the file states ``loads_per_cycle``."""
+        if self.own_rates is None or self.loads_per_cycle is not None:
+            return None
+        return self.own_rates.loads_per_multiply_add
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -197,27 +209,30 @@ def _total(regions: tuple[Memory, ...]) -> int | None:
 def _build(path: Path, data: Data, host: Host) -> Board:
     here = data["arch"] == "host"
     arch = host.arch if here else data["arch"]
-    caches = tuple(
+    stated = tuple(
         _cache(entry) for entry in sorted(data.get("cache", ()), key=lambda c: int(c["level"]))
     )
     native = _is_native(data["run"], arch, host)
     isa = _isa(path, data["isa"], arch, host if here else None)
+    cpu = data.get("cpu", host.cpu if here else arch)
+    caches = stated or (host.caches if here else ())
+    own = own_rates.of(cpu, isa, caches) if here else None
     return Board(
         name=data["name"],
         description=data["description"],
         arch=arch,
         isa=isa,
-        cpu=data.get("cpu", host.cpu if here else arch),
+        cpu=cpu,
         cores=data.get("cores", host.cores if here else None),
         clock_hz=_clock(data, host if here else None),
         macs_per_cycle=data.get("macs_per_cycle"),
         loads_per_cycle=data.get("loads_per_cycle"),
-        loads_per_multiply_add=_measured_loads(data, host, isa) if here else None,
+        own_rates=own,
         fpu=data.get("fpu", ""),
         float_abi=data.get("float_abi", ""),
         prefetch=data.get("prefetch", False),
         features=features_of(path, data, TARGETS[isa], host if here else None),
-        caches=caches or (host.caches if here else ()),
+        caches=own.measured(caches) if own and not stated else caches,
         memory=tuple(_memory(entry) for entry in data.get("memory", ())),
         energy=_energy(data["energy"]) if "energy" in data else None,
         firmware=_firmware(data["firmware"]) if data.get("os") == BARE_METAL else None,
@@ -229,13 +244,6 @@ def _build(path: Path, data: Data, host: Host) -> Board:
 
 
 Data = Mapping[str, Any]
-
-
-def _measured_loads(data: Data, host: Host, isa: str) -> float | None:
-    """Of the running machine; None where its file states the rate, and before it is measured."""
-    if "loads_per_cycle" in data:
-        return None
-    return own_rates.read().get(own_rates.processor(data.get("cpu", host.cpu), isa))
 
 
 def _size(text: str) -> int:

@@ -3,7 +3,8 @@
 The one rule, for the planner of memory and for predictions: what states no bandwidth is half as
 fast as what comes before it.  Before a cache comes the one nearer to the core; before a region the
 one listed before it among those of its kind, flash or RAM; before the first region of either kind
-the last cache.  What has nothing before it answers a load in every cycle.
+the last cache.  What has nothing before it answers a load in every cycle.  Of the running machine
+it is measured (`board.own_rates`), in bytes per cycle, whatever the clock.
 """
 
 from __future__ import annotations
@@ -45,7 +46,10 @@ def cache_costs(target: Target) -> list[float]:
 
 
 def unstated_memory(target: Target) -> float:
-    """Seconds per byte out of a first region that states no bandwidth."""
+    """Seconds per byte out of a first region that states no bandwidth: what was measured of it, of
+    the running machine."""
+    if target.memory_bytes_per_cycle:
+        return cycle_seconds(target) / target.memory_bytes_per_cycle
     caches = cache_costs(target)
     return SLOWER * caches[-1] if caches else load_cost(target)
 

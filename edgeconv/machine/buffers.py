@@ -15,6 +15,7 @@ ASSUMED_LINE = 64  # bytes, where the kernel does not tell: so in all Arm cores 
 
 # Sizes that a search for caches tries: 4 KiB to 64 MiB.
 SIZES = tuple(1 << power for power in range(12, 27))
+_TIMES = 8
 _RISE = 1.25  # a load takes longer by this factor: the end of a level is near
 _LEVEL = 1.8  # a level is slower than the one in front of it by at least this factor
 
@@ -26,7 +27,10 @@ def level_name(level: int) -> str:
 
 def streamed(caches: Sequence[Cache], available: int | None) -> dict[str, int]:
     """Buffers that stay in one level while they are read from end to end, and one that does not
-    stay in any: half of each cache, and four times the last.
+    stay in any: half of each cache, at most _TIMES the one before, and four times the last.
+
+    Others have a part of a level that is shared, so that no more of it is claimed than it takes for
+    all loads to miss the level before.
 
     Raises EdgeconvError when ``available`` bytes of memory are too few for the last one.
     """
@@ -34,7 +38,8 @@ def streamed(caches: Sequence[Cache], available: int | None) -> dict[str, int]:
     for cache in caches:
         # Half of a level that is hardly larger than the one before would fit into that.
         roomy = cache.size >= 4 * before
-        found[level_name(cache.level)] = cache.size // 2 if roomy else (before + cache.size) // 2
+        least = cache.size // 2 if roomy else (before + cache.size) // 2
+        found[level_name(cache.level)] = min(least, _TIMES * before) if before else least
         before = cache.size
     return found | {MEMORY: _memory(before, available)}
 

@@ -13,7 +13,7 @@ from edgeconv.board import Board
 from edgeconv.cache import Cache
 from edgeconv.machine import buffers
 from edgeconv.machine.probe import Machine
-from edgeconv.machine.programs import FORK_JOIN, Programs
+from edgeconv.machine.programs import BANDWIDTH, FORK_JOIN, LATENCY, RATE, Programs
 from edgeconv.progress import Share, Tell, nobody
 from edgeconv.targets import PANELS, Target
 
@@ -93,13 +93,12 @@ def measure(
         while done < rounds and (done < LEAST_ROUNDS or monotonic() - start < SECONDS):
             done += 1
             tell(Share(f"measuring, round {done} of at most {rounds}", done - 1, rounds))
-            keep_best(rate, programs.run("rate", samples))
-            keep_best(read, programs.run("bandwidth", samples, stream))
-            keep_best(load, programs.run("latency", samples, chase))
+            keep_best(rate, programs.run(RATE, samples))
+            keep_best(read, programs.run(BANDWIDTH, samples, stream))
+            keep_best(load, programs.run(LATENCY, samples, chase))
             if len(machine.measured) > 1:
                 keep_best(joined, programs.run(FORK_JOIN, samples))
-    cycle = min(seconds for name, seconds in rate.items() if name.startswith(_CYCLE))
-    form = min((n for n in rate if not n.startswith(_CYCLE)), key=rate.__getitem__)
+    cycle, form = cycle_of(rate), fastest(rate)
     levels = {name: Level(1 / read[name], load[name], stream[name], chase[name]) for name in stream}
     memory = levels.pop(buffers.MEMORY)
     return Measured(
@@ -127,6 +126,16 @@ def keep_best(best: dict[str, float], found: Mapping[str, float]) -> None:
         best[name] = min(seconds, best.get(name, seconds))
 
 
+def cycle_of(rate: Mapping[str, float]) -> float:
+    """Seconds of a cycle; ``rate``: what rate.c printed."""
+    return min(seconds for name, seconds in rate.items() if name.startswith(_CYCLE))
+
+
+def fastest(rate: Mapping[str, float]) -> str:
+    """The form of multiply-adds that takes the least time for one."""
+    return min((n for n in rate if not n.startswith(_CYCLE)), key=rate.__getitem__)
+
+
 def loads(rate: Mapping[str, float], cycle: float, target: Target) -> Iterator[float]:
     """Of every register tile of packed panels, what a step loads per ``cycle`` of so many seconds;
     ``rate``: seconds of a multiply-add."""
@@ -146,7 +155,7 @@ def _search(programs: Programs, samples: int) -> tuple[Cache, ...]:
     sizes = {str(size): size for size in buffers.SIZES}
     best: dict[str, float] = {}
     for _ in range(LEAST_ROUNDS):
-        keep_best(best, programs.run("latency", samples, sizes))
+        keep_best(best, programs.run(LATENCY, samples, sizes))
     return buffers.find_caches([best[name] for name in sizes])
 
 

@@ -1,4 +1,4 @@
-"""What register tiles load on the running machine: measured when `host` is first compiled for."""
+"""What a core of the running machine does: measured when `host` is first compiled for."""
 
 from __future__ import annotations
 
@@ -8,15 +8,23 @@ from tempfile import TemporaryDirectory
 
 from edgeconv import board as boards
 from edgeconv.board import Board, own_rates
+from edgeconv.board.own_rates import (
+    CACHE_BYTES,
+    CYCLES,
+    MEMORY_BYTES,
+    OwnRates,
+    coarse,
+    rounded,
+)
 from edgeconv.errors import EdgeconvError
-from edgeconv.machine.measure import keep_best, loads
-from edgeconv.machine.programs import RATE, Programs
+from edgeconv.machine import buffers, probe
+from edgeconv.machine.measure import cycle_of, fastest, keep_best, loads
+from edgeconv.machine.programs import BANDWIDTH, LATENCY, RATE, Programs
 from edgeconv.progress import Tell, nobody
 from edgeconv.targets import Target
 
 HOST = "host"
 ROUNDS, SAMPLES = 3, 3  # of some tenths of a second
-_LINE = 64  # nothing that is measured here depends on it
 
 
 def load(name: str, tell: Tell = nobody) -> Board:
@@ -28,22 +36,34 @@ def load(name: str, tell: Tell = nobody) -> Board:
     board = boards.load(name)
     if name != HOST or board.target.lanes == 1:
         return board
-    key = own_rates.processor(board.cpu, board.isa)
+    key = own_rates.processor(board.cpu, board.isa, board.caches)
     if key in own_rates.read() or not own_rates.keeps():
         return board
-    tell("measuring what this machine loads beside its multiply-adds, once")
-    own_rates.keep(key, _measured(board))
+    tell("measuring what a core of this machine loads and multiplies, once")
+    rates = _measured(board)
+    if key not in own_rates.read():  # or another process was faster, and what it keeps counts
+        own_rates.keep(key, rates)
     return boards.load(name)
 
 
-def _measured(board: Board) -> float | None:
-    best: dict[str, float] = {}
+def _measured(board: Board) -> OwnRates | None:
+    line = board.caches[0].line if board.caches else buffers.ASSUMED_LINE
+    names = (RATE, BANDWIDTH, LATENCY) if board.caches else (RATE,)
+    rate: dict[str, float] = {}
     try:
         with TemporaryDirectory(prefix="edgeconv-") as folder:
-            programs = Programs(board, Path(folder), _LINE, names=(RATE,))
+            programs = Programs(board, Path(folder), line, names=names)
             for _ in range(ROUNDS):
-                keep_best(best, programs.run(RATE, SAMPLES))
-        return own_rates.rounded(loads_per_multiply_add(best, board.target))
+                keep_best(rate, programs.run(RATE, SAMPLES))
+            cycle = cycle_of(rate)
+            bandwidth, latency = _memories(programs, cycle)
+        vector = rate[fastest(rate)] * board.target.lanes * board.target.peak
+        return OwnRates(
+            loads_per_multiply_add=rounded(loads_per_multiply_add(rate, board.target)),
+            multiply_adds_per_cycle=rounded(cycle / vector),
+            bandwidth=bandwidth,
+            latency=latency,
+        )
     except (EdgeconvError, OSError, ValueError, ZeroDivisionError, KeyError):
         return None
 
@@ -51,5 +71,29 @@ def _measured(board: Board) -> float | None:
 def loads_per_multiply_add(rate: Mapping[str, float], target: Target) -> float:
     """What register tiles load while the core multiplies and adds a vector, that of the tiles which
     loads most.  ``rate``: seconds of a multiply-add, by form."""
-    fastest = min(seconds for name, seconds in rate.items() if not name.startswith("cycle:"))
-    return max(loads(rate, fastest * target.lanes * target.peak, target))
+    return max(loads(rate, rate[fastest(rate)] * target.lanes * target.peak, target))
+
+
+def _memories(programs: Programs, cycle: float) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Bytes per cycle and cycles of every cache but the first and of memory, as `OwnRates` has
+    them; none where there are no caches, or too little memory is free."""
+    read: dict[str, float] = {}
+    load: dict[str, float] = {}
+    caches = programs.board.caches
+    if not caches:
+        return (), ()
+    try:
+        stream = buffers.streamed(caches, probe.available())
+        chase = buffers.chased(caches, stream)
+        first = buffers.level_name(caches[0].level)  # what it answers, register tiles have told
+        del stream[first], chase[first]
+        for _ in range(ROUNDS):
+            keep_best(read, programs.run(BANDWIDTH, SAMPLES, stream))
+            keep_best(load, programs.run(LATENCY, SAMPLES, chase))
+        steps = dict.fromkeys(stream, CACHE_BYTES) | {buffers.MEMORY: MEMORY_BYTES}
+        return (
+            tuple(coarse(cycle / read[name], each) for name, each in steps.items()),
+            tuple(coarse(load[name] / cycle, CYCLES) for name in steps),
+        )
+    except (EdgeconvError, ValueError, ZeroDivisionError):
+        return (), ()

@@ -108,7 +108,7 @@ def probe(
         measured=frozenset(usable.intersection(alike)) or frozenset({cpu}),
         cores=max(1, len({_siblings(root, number) for number in alike})),
         others=tuple(sorted(_core(processors[number]) or kind for kind, number in other.items())),
-        available=_available(root),
+        available=available(root),
     )
 
 
@@ -178,6 +178,7 @@ def _machine_name(root: Path) -> str:
     return ""
 
 
-def _available(root: Path) -> int | None:
+def available(root: Path = Path("/")) -> int | None:
+    """Bytes of memory that are free, None unknown."""
     found = re.search(r"^MemAvailable:\s*([0-9]+) kB$", read(root / "proc/meminfo"), re.M)
     return int(found[1]) * 1024 if found else None

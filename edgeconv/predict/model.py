@@ -150,7 +150,10 @@ def _sum(values: Iterable[float | None]) -> float | None:
 
 def _time_source(board: Board, unstated: Sequence[str], threads: int) -> str:
     if missing(board):
-        return f"not predicted: board {board.name} states no {' and no '.join(missing(board))}"
+        text = f"not predicted: board {board.name} states no {' and no '.join(missing(board))}"
+        if own := board.own_rates:
+            text += f"; kernels are chosen by rates measured here, {own.described(board.caches)}"
+        return text
     text = (
         f"predicted at {1e-6 / cycle_seconds(board.target):g} MHz"
         f" from macs_per_cycle and bandwidths of board {board.name}"

@@ -46,6 +46,8 @@ def machine_with(board: Board, memory: MemoryMap, weights_bytes: int) -> Machine
 def unstated(board: Board, memory: MemoryMap, weights_bytes: int) -> tuple[str, ...]:
     """The levels without a bandwidth, see `board.speed`."""
     found = [f"L{c.level}" for c in caches_of(board.target)[1:] if c.bandwidth is None]
+    if board.target.memory_bytes_per_cycle:
+        return tuple(found)
     regions = _regions(board, memory, weights_bytes)
     found += [_name(board, r) for r in regions if r is None or r.bandwidth is None]
     return tuple(dict.fromkeys(found))

@@ -57,6 +57,7 @@ def board_json(board: Board) -> dict[str, Any]:
         "macs_per_cycle": board.macs_per_cycle,
         "loads_per_cycle": board.loads_per_cycle,
         "loads_per_multiply_add": board.loads_per_multiply_add,
+        "measured": asdict(board.own_rates) if board.own_rates else None,
         "fpu": board.fpu,
         "float_abi": board.float_abi,
         "caches": [asdict(cache) for cache in board.caches],

@@ -37,7 +37,7 @@ CACHES = (Cache(1, 32 * KIB, 64), Cache(2, 1 * MIB, 64), Cache(3, 8 * MIB, 64))
 
 def test_buffers() -> None:
     stream = streamed(CACHES, None)
-    assert stream == {"L1": 16 * KIB, "L2": 512 * KIB, "L3": 4 * MIB, MEMORY: 128 * MIB}
+    assert stream == {"L1": 16 * KIB, "L2": 256 * KIB, "L3": 4 * MIB, MEMORY: 128 * MIB}
     chase = chased(CACHES, stream)
     assert chase == {"L1": 16 * KIB, "L2": 64 * KIB, "L3": 2 * MIB, MEMORY: 128 * MIB}
 

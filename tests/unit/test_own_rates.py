@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import resource
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,15 +12,22 @@ import pytest
 from edgeconv import board as boards
 from edgeconv.board import Board
 from edgeconv.board import own_rates as kept
+from edgeconv.board.own_rates import OwnRates
+from edgeconv.cache import Cache
 from edgeconv.errors import EdgeconvError
-from edgeconv.machine import own_rates
+from edgeconv.host import detect
+from edgeconv.machine import own_rates, probe
+from edgeconv.price import machine_of
 from tests import onnx_models
 from tests.command import Command
 from tests.tools import available
 
 HOST = boards.load("host")
-KEY = kept.processor(HOST.cpu, HOST.isa)
+KEY = kept.processor(HOST.cpu, HOST.isa, HOST.caches)
 vectors = pytest.mark.skipif(HOST.target.lanes == 1, reason="no vectors here")
+CACHES = (Cache(1, 32 << 10, 64), Cache(2, 1 << 20, 64), Cache(3, 32 << 20, 64))
+RATES = OwnRates(0.5, 2.0, (32.0, 22.63, 6.0), (12.0, 48.0, 768.0))
+SINGLE = '"loads_per_multiply_add": 0.5, "multiply_adds_per_cycle": 1.0'
 
 
 @pytest.fixture
@@ -31,10 +38,10 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_rates_are_kept_beside_those_of_other_processors(cache: Path) -> None:
     assert kept.read() == {}
-    kept.keep("one", 0.5)
+    kept.keep("one", OwnRates(0.5, 1.0))
     kept.keep("other", None)
-    kept.keep("one", 1.0)
-    assert kept.read() == {"one": 1.0, "other": None}
+    kept.keep("one", RATES)
+    assert kept.read() == {"one": RATES, "other": None}
     assert [each.name for each in cache.parent.iterdir()] == [cache.name]
 
 
@@ -46,19 +53,58 @@ def test_two_measurements_of_a_machine_agree(rate: float, kept_as: float) -> Non
 
 
 @pytest.mark.parametrize(
+    ("powers", "least", "most", "kept_as"),
+    [
+        (kept.CACHE_BYTES, 27.2, 37.6, 32.0),
+        (kept.CACHE_BYTES, 19.2, 26.7, 22.63),
+        (kept.MEMORY_BYTES, 4.4, 8.4, 6.0),
+        (kept.MEMORY_BYTES, 0.54, 1.05, 0.75),
+        (kept.CYCLES, 550, 1080, 768.0),
+    ],
+)
+def test_bandwidths_and_latencies_likewise(
+    powers: tuple[float, float], least: float, most: float, kept_as: float
+) -> None:
+    for rate in (least, most, kept_as):
+        assert kept.coarse(rate, powers) == kept_as
+
+
+def test_processors_of_one_name_differ_by_their_caches() -> None:
+    assert kept.processor("cpu", "avx2", CACHES) == "cpu, avx2, 32KiB, 1MiB, 32MiB"
+    assert kept.processor("cpu", "avx2", ()) == "cpu, avx2"
+
+
+@pytest.mark.parametrize(
     "content",
     [
         b"",
         b"\xff\xfe",
         b"[" * 70_000,
         b"[1]",
-        b'{"schema": 2, "loads_per_multiply_add": {"KEY": 0.5}}',
-        b'{"schema": 1, "loads_per_multiply_add": [0.5]}',
-        b'{"schema": 1, "loads_per_multiply_add": {"KEY": 0.3}}',
-        b'{"schema": 1, "loads_per_multiply_add": {"KEY": 1e999}}',
-        b'{"schema": 1, "loads_per_multiply_add": {"KEY": "0.5"}}',
-        b'{"schema": 1, "loads_per_multiply_add": {"KEY": true}}',
-        b'{"schema": 1, "loads_per_multiply_add": {"KEY": NaN}}',
+        b'{"schema": 1, "loads_per_multiply_add": {"KEY": 0.5}}',
+        b'{"schema": 2, "processors": [0.5]}',
+        *(
+            f'{{"schema": 2, "processors": {{"KEY": {rates}}}}}'.encode()
+            for rates in (
+                "0.5",
+                "[]",
+                "{}",
+                f"{{{SINGLE}}}",
+                f'{{{SINGLE}, "bandwidth": [], "latency": [], "more": 1}}',
+                f'{{{SINGLE}, "bandwidth": {{}}, "latency": {{}}}}',
+                f'{{{SINGLE}, "bandwidth": "", "latency": ""}}',
+                f'{{{SINGLE}, "bandwidth": [6.0], "latency": []}}',
+                f'{{{SINGLE}, "bandwidth": [7.0], "latency": [12.0]}}',
+                f'{{{SINGLE}, "bandwidth": [6.0], "latency": [true]}}',
+                f'{{{SINGLE}, "bandwidth": [1e999], "latency": [12.0]}}',
+                f'{{{SINGLE}, "bandwidth": [NaN], "latency": [12.0]}}',
+                f'{{{SINGLE}, "bandwidth": [-6.0], "latency": [12.0]}}',
+                f'{{{SINGLE}, "bandwidth": [0.0, 6.0], "latency": [12.0, 12.0]}}',
+                f'{{{SINGLE}, "bandwidth": [6.0], "latency": [12]}}'.replace("0.5", "0.3"),
+                f'{{{SINGLE}, "bandwidth": [], "latency": []}}'.replace("1.0", "true"),
+                f'{{{SINGLE}, "bandwidth": [], "latency": []}}'.replace("1.0", '"1.0"'),
+            )
+        ),
     ],
 )
 def test_a_damaged_file_counts_for_nothing_and_is_written_anew(cache: Path, content: bytes) -> None:
@@ -66,28 +112,28 @@ def test_a_damaged_file_counts_for_nothing_and_is_written_anew(cache: Path, cont
     cache.write_bytes(content.replace(b"KEY", KEY.encode()))
     assert KEY not in kept.read()
     assert boards.load("host").target.load_slots == 1
-    kept.keep(KEY, 0.5)
+    kept.keep(KEY, RATES)
     assert boards.load("host").target.load_slots == 2
 
 
 def test_a_full_disk_leaves_nothing_behind(cache: Path) -> None:
-    kept.keep(KEY, 0.5)
+    kept.keep(KEY, RATES)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
     try:
-        kept.keep(KEY, 1.0)
+        kept.keep(KEY, None)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert [each.name for each in cache.parent.iterdir()] == [cache.name]
-    assert kept.read() == {KEY: 0.5}
+    assert kept.read() == {KEY: RATES}
 
 
 def test_a_pipe_in_place_of_the_file_holds_nobody_up(cache: Path) -> None:
     cache.parent.mkdir()
     os.mkfifo(cache)
     assert kept.read() == {}
-    kept.keep(KEY, 0.5)
-    assert kept.read() == {KEY: 0.5}
+    kept.keep(KEY, RATES)
+    assert kept.read() == {KEY: RATES}
 
 
 def test_nothing_fails_where_nothing_can_be_kept(
@@ -96,28 +142,82 @@ def test_nothing_fails_where_nothing_can_be_kept(
     (tmp_path / "edgeconv").write_text("in the way")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert not kept.keeps()
-    kept.keep(KEY, 1.0)
+    kept.keep(KEY, RATES)
     assert kept.read() == {}
     monkeypatch.setattr(own_rates, "_measured", None)  # it would fail
-    assert own_rates.load("host").loads_per_multiply_add is None
+    assert own_rates.load("host").own_rates is None
 
 
 @vectors
-@pytest.mark.parametrize("rate", [0.5, None])
+@pytest.mark.parametrize("rates", [RATES, None])
 def test_it_is_measured_once(
-    cache: Path, monkeypatch: pytest.MonkeyPatch, rate: float | None
+    cache: Path, monkeypatch: pytest.MonkeyPatch, rates: OwnRates | None
 ) -> None:
     asked = []
 
-    def measured(board: Board) -> float | None:
+    def measured(board: Board) -> OwnRates | None:
         asked.append(board.name)
-        return rate
+        return rates
 
     monkeypatch.setattr(own_rates, "_measured", measured)
-    found = {own_rates.load("host").loads_per_multiply_add for _ in range(3)}
-    assert (found, asked) == ({rate}, ["host"])
-    assert own_rates.load("generic-c").loads_per_multiply_add is None
-    assert json.loads(cache.read_text())["loads_per_multiply_add"] == {KEY: rate}
+    found = {own_rates.load("host").own_rates for _ in range(3)}
+    assert (found, asked) == ({rates}, ["host"])
+    assert own_rates.load("generic-c").own_rates is None
+    assert kept.read() == {KEY: rates}
+
+
+@vectors
+def test_of_two_that_measure_at_once_the_first_counts(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def measured(_: Board) -> OwnRates:
+        kept.keep(KEY, RATES)  # another process meanwhile
+        return OwnRates(4.0, 4.0)
+
+    monkeypatch.setattr(own_rates, "_measured", measured)
+    assert own_rates.load("host").own_rates == RATES
+
+
+def test_what_is_measured_is_what_prices_see(cache: Path) -> None:
+    host = replace(detect(), cpu="cpu", caches=CACHES)
+    before = boards.load("host", host)
+    kept.keep(kept.processor("cpu", before.isa, CACHES), RATES)
+    board = boards.load("host", host)
+    assert board.caches == (
+        CACHES[0],
+        replace(CACHES[1], bandwidth=32.0, latency=12),
+        replace(CACHES[2], bandwidth=22.63, latency=48),
+    )
+    assert board.memory_cycles == 768
+    machine, cycle = machine_of(board.target), machine_of(board.target).cycle
+    assert machine.cycle / machine.slot == 2.0
+    assert machine.weights.byte == pytest.approx(cycle / 6)
+    assert [level.byte for level in machine.caches] == pytest.approx([cycle / 32, cycle / 22.63])
+    assert board.target.load_slots == 2
+    assert before.target.load_slots == 1
+
+
+def test_what_a_file_states_counts_instead(cache: Path, tmp_path: Path) -> None:
+    text = HOST.path.read_text().replace('name = "host"', 'name = "mine"\nmacs_per_cycle = 3.0')
+    text += """
+[[cache]]
+level = 1
+size = "48KiB"
+line = "64B"
+bandwidth = "7B/cycle"
+[[memory]]
+name = "DRAM"
+kind = "dram"
+size = "1GiB"
+bandwidth = "5GB/s"
+"""
+    (tmp_path / "mine.toml").write_text(text)
+    kept.keep(kept.processor(HOST.cpu, HOST.isa, (Cache(1, 48 << 10, 64),)), RATES)
+    board = boards.check(tmp_path / "mine.toml")
+    assert board.own_rates == RATES
+    assert board.target.macs_per_cycle == 3.0
+    assert [cache.bandwidth for cache in board.caches] == [7.0]
+    assert machine_of(board.target).weights.byte == pytest.approx(1 / 5e9)
 
 
 @vectors
@@ -126,21 +226,41 @@ def test_without_a_compiler_it_is_unknown(cache: Path, monkeypatch: pytest.Monke
         raise EdgeconvError("no compiler")
 
     monkeypatch.setattr(own_rates, "Programs", no_compiler)
-    assert own_rates.load("host").loads_per_multiply_add is None
+    assert own_rates.load("host").own_rates is None
     assert kept.read() == {KEY: None}
+
+
+@vectors
+@pytest.mark.skipif(not HOST.caches, reason="the system tells of no caches")
+def test_with_too_little_memory_bandwidths_alone_are_unknown(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    available("host")
+    monkeypatch.setattr(probe, "available", lambda: 1 << 20)
+    found = own_rates.load("host").own_rates
+    assert found
+    assert found.bandwidth == found.latency == ()
+    assert found.multiply_adds_per_cycle in kept.RATES
 
 
 @vectors
 def test_this_machine(cache: Path) -> None:
     available("host")
-    found = own_rates.load("host").loads_per_multiply_add
-    assert found in kept.RATES
+    board = own_rates.load("host")
+    found = board.own_rates
+    assert found
     assert kept.read() == {KEY: found}
+    assert found.loads_per_multiply_add in kept.RATES
+    assert len(found.bandwidth) == len(found.latency) == len(board.caches)
+    assert list(found.latency) == sorted(found.latency)
+    if found.bandwidth:
+        assert f"bytes a cycle {found.bandwidth[0]:g} (" in found.described(board.caches)
 
 
 def test_a_damaged_file_fails_no_command(cache: Path, tmp_path: Path, edgeconv: Command) -> None:
     cache.mkdir(parents=True)  # in the way of the file
     model = onnx_models.save(onnx_models.relu(1, 3), tmp_path / "net.onnx")
     edgeconv.ok("compile", model, "--board", "host", "-o", tmp_path / "out")
-    assert edgeconv.ok("boards", "show", "host", "--json").json()["loads_per_multiply_add"] is None
+    shown = edgeconv.ok("boards", "show", "host", "--json").json()
+    assert shown["loads_per_multiply_add"] is shown["measured"] is None
     assert not list(cache.parent.glob(".host-*"))
