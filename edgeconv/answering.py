@@ -15,6 +15,7 @@ from edgeconv.build.places import Argument
 from edgeconv.codegen.emit import EmitOptions, emit
 from edgeconv.codegen.selftest import Answer, Array, answers, made_input
 from edgeconv.deciding import Decided
+from edgeconv.element_types import element_type
 from edgeconv.encoding import FLOAT32
 from edgeconv.errors import EdgeconvError
 from edgeconv.ir.grids import spacings_of
@@ -39,6 +40,10 @@ def known_answers(decided: Decided, tell: Tell) -> tuple[Answer, ...]:
     with TemporaryDirectory(prefix="edgeconv-answer-") as folder:
         data = _run(decided, board, Path(folder), inputs)
     outputs, at = {}, 0
+    wanted = sum(graph[name].size * element_type(graph[name].dtype).bytes for name in graph.outputs)
+    if len(data) != wanted:
+        got = f"{len(data)} bytes of outputs"
+        raise EdgeconvError("the known answer cannot be computed", got=got, rule=f"it has {wanted}")
     for tensor in (graph[name] for name in graph.outputs):
         kind = array_type(tensor.dtype).newbyteorder("<")
         outputs[tensor.name] = np.frombuffer(data, kind, tensor.size, at)
@@ -60,6 +65,7 @@ def _run(decided: Decided, board: Board, folder: Path, inputs: list[Array]) -> b
     given.write_bytes(b"".join(array.tobytes() for array in inputs))
     files: list[Argument] = ["--input", Given(given), "--output", Made(computed)]
     done = run_binary(binary.path, board, files, cwd=folder)
-    if done.status:
-        raise EdgeconvError("the known answer cannot be computed", got=done.stderr or done.stdout)
+    if done.status or not computed.is_file():
+        said = (done.stderr or done.stdout).strip() or f"exit status {done.status}, and no outputs"
+        raise EdgeconvError("the known answer cannot be computed", got=said)
     return computed.read_bytes()

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from edgeconv.arguments import DEFAULT_RUNS
 from edgeconv.board import Board, RunKind
 from edgeconv.build import Given, run_binary
+from edgeconv.build import times as times_printed
 from edgeconv.build.compile import Binary
 from edgeconv.build.output import Completed
 from edgeconv.build.places import Argument
@@ -21,9 +22,7 @@ from edgeconv.verify.inputs import ensure
 
 PROBE_S = 600.0  # to load an image, move its files through the probe, and run it
 WARM_UP = 2  # runs that are not counted: caches, page tables and the clock settle
-_RUN = re.compile(r"run ([0-9.]+)")
 _CYCLES = re.compile(r"^cycles ([0-9]{1,10})$", re.MULTILINE)
-_LAYER = re.compile(r"layer ([0-9]+) ([0-9.]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +102,13 @@ def bench(
     tell("timing")
     arguments: list[Argument] = ["--input", Given(project.input_file), "--output", "/dev/null"]
     arguments += ["--runs", str(runs + WARM_UP)]
-    done = run_binary(binary.path, board, arguments, cwd=project.directory)
+    limit = project.patience(runs + WARM_UP)
+    done = run_binary(binary.path, board, arguments, cwd=project.directory, timeout=limit)
     _require_success(binary, done)
-    seconds = [float(text) for text in _RUN.findall(done.stdout)][WARM_UP:]
-    times = _layer_times(project, done.stdout) if layers else ()
+    seconds = times_printed.of_runs(done.stdout)[WARM_UP:]
+    if len(seconds) != runs:
+        raise _not_said(binary, f"times of {len(seconds)} of {runs} runs")
+    times = _layer_times(project, binary, done.stdout) if layers else ()
     return _timing(project, binary, seconds, times)
 
 
@@ -166,13 +168,29 @@ def _timing(
     )
 
 
-def _layer_times(project: Project, printed: str) -> tuple[LayerTime, ...]:
+def _not_said(binary: Binary, got: str) -> EdgeconvError:
+    return EdgeconvError(
+        "times were not printed, or lost",
+        where=str(binary.path),
+        got=got,
+        rule="the program prints one for each",
+        hint="what reaches the board is to pass on what the program prints, and nothing between",
+    )
+
+
+def _layer_times(project: Project, binary: Binary, printed: str) -> tuple[LayerTime, ...]:
     entries = project.report["layers"]
     runs = []
-    for run in _RUN.split(printed)[:-1:2]:  # what was printed during each
+    for run in times_printed.of_layers(printed):
         spent = [0.0] * len(entries)  # of layers that take turns: all of them
-        for number, text in _LAYER.findall(run):
-            spent[int(number)] += float(text)
+        missing = {*range(len(entries))}
+        for number, seconds in run:
+            if number >= len(entries):
+                raise _not_said(binary, f"one of layer {number} of {len(entries)}")
+            spent[number] += seconds
+            missing.discard(number)
+        if missing:
+            raise _not_said(binary, f"none of layer {min(missing)} in some run")
         runs.append(spent)
     medians = [statistics.median(times) for times in zip(*runs[WARM_UP:], strict=True)]
     return tuple(

@@ -13,6 +13,11 @@ class PlaceError(EdgeconvError):
     """What a program was to run on cannot be used: it says nothing about the program."""
 
 
+def still_running(where: str, seconds: float) -> PlaceError:
+    """The error of a program that does not end: ours do, wherever they run."""
+    return PlaceError("the program failed", where=where, got=f"still running after {seconds:g} s")
+
+
 @dataclass(frozen=True, slots=True)
 class Given:
     """An argument: the path of a file of this machine that the program reads."""

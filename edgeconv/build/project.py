@@ -31,6 +31,8 @@ REPORT = "report.json"
 APP = "app.c"  # of firmware: the user's, who may do without
 # Of a weight image only the header is hashed: it holds the CRC of the rest.
 IMAGE_HEADER_BYTES = 64
+_SLOWEST_MACS = 2e5  # per second, of an emulated core without FPU on a busy machine
+_PATIENCE_S = 600.0  # to copy files, load an image, and for layers without multiply-accumulates
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +128,11 @@ class Project:
     def has_threads(self) -> bool:
         """Several share a run."""
         return int(self.report["threads"]) > 1
+
+    def patience(self, runs: int = 1) -> float:
+        """Seconds in which any machine, emulated or on a board, has done so many ``runs``: what
+        takes longer hangs."""
+        return _PATIENCE_S + runs * (1 + float(self.report["model"]["macs"]) / _SLOWEST_MACS)
 
     @property
     def is_firmware(self) -> bool:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from edgeconv.board import Board, RunKind
 from edgeconv.board.checks import IMAGE
-from edgeconv.build.output import Completed
-from edgeconv.build.places import Argument, as_here
+from edgeconv.build.output import Completed, printed
+from edgeconv.build.places import Argument, as_here, still_running
 from edgeconv.build.probe import run_image
 from edgeconv.build.ssh import session_of
 from edgeconv.errors import EdgeconvError, Exit
@@ -95,22 +95,14 @@ def run_binary(
     try:
         if board.run.kind is RunKind.PROBE:
             return run_image(command, path, board, cwd, timeout)
-        done = subprocess.run(
-            command,
-            cwd=cwd,
-            text=True,
-            errors="replace",
-            capture_output=True,
-            timeout=timeout,
-            check=False,
-        )
+        done = printed(command, cwd=cwd, timeout=timeout)
     except subprocess.TimeoutExpired as error:
-        raise _failed(path, board, f"still running after {timeout:g} s") from error
+        raise still_running(f"{path} on board {board.name}", timeout or 0.0) from error
     except OSError as error:
         raise _failed(path, board, str(error.strerror)) from error
-    if done.returncode < 0:
-        raise _failed(path, board, signal.Signals(-done.returncode).name)
-    return Completed(done.returncode, done.stdout, done.stderr)
+    if done.status < 0:
+        raise _failed(path, board, signal.Signals(-done.status).name)
+    return done
 
 
 # What a shell says of a program that a signal ended.

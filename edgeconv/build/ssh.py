@@ -18,10 +18,9 @@ from threading import Thread
 from typing import IO
 
 from edgeconv.board import Board, Run
-from edgeconv.build.output import Completed
-from edgeconv.build.places import Argument, Given, PlaceError
+from edgeconv.build.output import Completed, PrintedTooMuchError, printed
+from edgeconv.build.places import Argument, Given, PlaceError, still_running
 from edgeconv.build.ssh_errors import dropped, lost, not_started
-from edgeconv.errors import EdgeconvError
 
 _CONNECTING_S, _CLOSING_S = 20, 10
 _FAILED = 255  # ssh's exit status where the connection does; no program of the board has it here
@@ -198,25 +197,18 @@ class Session:
         if not self.alive:
             raise dropped(self.where, self._ended())
         try:
-            done = subprocess.run(
-                self._command("no", script, *words),
-                stdin=given or subprocess.DEVNULL,
-                stdout=made or subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                timeout=timeout,
-                check=False,
+            done = printed(
+                self._command("no", script, *words), given=given, made=made, timeout=timeout
             )
+        except PrintedTooMuchError:
+            self._do(_END, self.folder)
+            raise
         except subprocess.TimeoutExpired as error:
             self._do(_END, self.folder)
-            raise EdgeconvError(
-                "the program failed",
-                where=f"on {self.where}",
-                got=f"still running after {timeout:g} s",
-            ) from error
-        said = done.stderr.decode(errors="replace")
-        if done.returncode == _FAILED:
-            raise dropped(self.where, said.strip())
-        return Completed(done.returncode, (done.stdout or b"").decode(errors="replace"), said)
+            raise still_running(f"on {self.where}", timeout or 0.0) from error
+        if done.status == _FAILED:
+            raise dropped(self.where, done.stderr.strip())
+        return done
 
     def _command(self, master: str, script: str, *words: str) -> list[str]:
         """``master``: "yes" for the connection that the others use."""

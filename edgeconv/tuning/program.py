@@ -3,7 +3,6 @@ before, so that operands are as warm as behind a layer, and filters as cold as i
 
 from __future__ import annotations
 
-import re
 import shutil
 import statistics
 from collections import defaultdict
@@ -16,6 +15,7 @@ import numpy as np
 
 from edgeconv.board import Board
 from edgeconv.build import Compiler, Given, compile_project, run_binary
+from edgeconv.build import times as times_printed
 from edgeconv.build.places import Argument, PlaceError
 from edgeconv.choose.select import lowered
 from edgeconv.codegen.emit import EmitOptions, emit
@@ -34,7 +34,6 @@ _NAME = "tune"
 _WARM_UP = 1  # runs that are not counted
 _SECONDS = 120.0  # of one run of a program at most, beside what is predicted
 _EMULATED = 1000.0  # times as long as predicted, at most: an emulated microcontroller
-_LAYER = re.compile(r"^layer ([0-9]+) ([0-9.]+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +83,7 @@ def _timed(candidates: Sequence[Job], board: Board, compiler: Compiler, runs: in
                 choice, memory, board, compiler, Path(folder), _inputs(graph), limit
             )
             times = {number: [0.0, seconds] for number, seconds in spent}
-        found = _medians(candidates, named, positions, times, 1)
-        if silent := sum(each.seconds is None for each in found):
-            rule = f"{silent} of {len(found)} layers printed no time that arrived"
-            raise PlaceError("lines were lost", where=f"board {board.name}", rule=rule)
-        return found
+        return _all_there(_medians(candidates, named, positions, times, 1), candidates, board)
     with TemporaryDirectory(prefix="edgeconv-tune-") as folder:
         project = Path(folder) / _NAME
         options = EmitOptions(_NAME, board.name, "", board.flags)
@@ -116,9 +111,11 @@ def _timed(candidates: Sequence[Job], board: Board, compiler: Compiler, runs: in
         said = done.stderr.strip() or done.stdout.strip()
         raise EdgeconvError("the program failed", got=said.partition("\n")[0])
     times = defaultdict(list)
-    for number, seconds in _LAYER.findall(done.stdout):
-        times[int(number)].append(float(seconds))
-    return _medians(candidates, named, positions, times, runs)
+    for run in times_printed.of_layers(done.stdout):
+        for number, seconds in run:
+            times[number].append(seconds)
+    found = _medians(candidates, named, positions, times, runs)
+    return _all_there(found, candidates, board)
 
 
 def _medians(
@@ -128,14 +125,25 @@ def _medians(
     times: Mapping[int, Sequence[float]],
     runs: int,
 ) -> list[Timed]:
+    """Of those whose lines are all there."""
     found = []
     for candidate in candidates:
         spent = times.get(positions[named[candidate.kernel]], [])[_WARM_UP:]
-        # What is shorter than the clock's step took at least that: no time is 0.
-        seconds = max(statistics.median(spent), 1e-9) if spent else None
-        error = "" if spent else "it was not called"
-        found.append(Timed(candidate.kernel, seconds, runs, error))
+        if len(spent) == runs:
+            # What is shorter than the clock's step took at least that: no time is 0.
+            found.append(Timed(candidate.kernel, max(statistics.median(spent), 1e-9), runs))
     return found
+
+
+def _all_there(found: Sequence[Timed], candidates: Sequence[Job], board: Board) -> list[Timed]:
+    if silent := len(candidates) - len(found):
+        raise PlaceError(
+            "lines were lost",
+            where=f"board {board.name}",
+            rule=f"{silent} of {len(candidates)} layers printed no time that arrived",
+            hint="what runs programs is to pass on what they print, and nothing between",
+        )
+    return [*found]
 
 
 def graph_of(candidates: Sequence[Job]) -> tuple[Graph, dict[str, str]]:

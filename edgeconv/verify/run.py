@@ -40,7 +40,6 @@ from edgeconv.verify.sizes import explained
 from edgeconv.verify.stored import Twin, compare_beside
 
 _STACK = re.compile(r"^stack ([0-9]+)$", re.MULTILINE)
-_SLOWEST_MACS = 2e5  # per second, of an emulated core without FPU on a busy machine
 Outputs = dict[str, npt.NDArray[np.generic]]
 
 
@@ -303,13 +302,17 @@ def run_program(
     arguments: list[Argument] = ["--output", Made(output), "--input", Given(inputs)]
     if layers:
         arguments += ["--layers", Made(trace)]
-    limit: float | None = None
     folder = project.directory
+    made = {"output": output, "layers": trace} if layers else {"output": output}
+    written = dict(made)
     if project.is_firmware:  # which takes no arguments: its files have fixed names
-        limit, folder = _seconds(project), project.build_directory
+        folder = project.build_directory
+        written = {what: folder / f"{project.name}_{what}.bin" for what in made}
         if inputs != project.run_file:
             shutil.copyfile(inputs, project.run_file)
-    done = run_binary(binary.path, binary.board, arguments, cwd=folder, timeout=limit)
+    for path in written.values():  # what a killed run has left would pass for this one's
+        path.unlink(missing_ok=True)
+    done = run_binary(binary.path, binary.board, arguments, cwd=folder, timeout=project.patience())
     if done.status != 0:
         raise EdgeconvError(
             "the program failed",
@@ -317,10 +320,15 @@ def run_program(
             got=f"exit status {done.status}",
             rule=(done.stderr.strip() or done.stdout.strip()).partition("\n")[0],
         )
-    if project.is_firmware:
-        (folder / f"{project.name}_output.bin").replace(output)
-        if layers:
-            (folder / f"{project.name}_layers.bin").replace(trace)
+    for what, path in written.items():
+        if not path.is_file():
+            raise EdgeconvError(
+                f"the program wrote no {what}",
+                where=str(binary.path),
+                rule="it ended as if all were well",
+                hint="does what runs it pass on its arguments, and serve its files?",
+            )
+        path.replace(made[what])
     data = output.read_bytes()
     output.unlink()
     sizes = [port.bytes for port in project.outputs]
@@ -339,8 +347,3 @@ def run_program(
         whole = port.layout.unpack(values.astype(array_type(port.dtype)), port.shape)
         outputs[port.name] = np.ascontiguousarray(whole).reshape(port.shape)
     return outputs, done.stdout + done.stderr
-
-
-def _seconds(project: Project) -> float:
-    """How long an emulated machine may take: one that hangs never ends by itself."""
-    return 120 + float(project.report["model"]["macs"]) / _SLOWEST_MACS

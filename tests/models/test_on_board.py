@@ -16,6 +16,7 @@ import pytest
 
 from edgeconv import board as boards
 from edgeconv.board_folders import FOLDERS_VARIABLE, shipped
+from edgeconv.build.output import Completed
 from edgeconv.build.ssh import close_all
 from edgeconv.measured import Store
 from tests import onnx_models
@@ -205,3 +206,35 @@ def test_boards_of_the_examples_are_the_shipped_ones(tmp_path: Path) -> None:
         like = boards.load(path.name.split("-")[0])
         assert (found.target, found.memory, found.flags) == (like.target, like.memory, like.flags)
         assert any("{image}" in word for word in found.run.command)
+
+
+def test_what_a_board_does_not_say(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, edgeconv: Command
+) -> None:
+    """Whatever runs programs ends as if all were well, and prints and writes something else."""
+    model, out = (
+        onnx_models.save(onnx_models.convolution(), tmp_path / "net.onnx"),
+        tmp_path / "out",
+    )
+    edgeconv.ok("compile", model, "--board", "generic-c", "-o", out, "--name", "net", "--verify")
+    run, said = "run 0.000001000\n", ""
+
+    def nothing(*_: object, **__: object) -> Completed:
+        return Completed(0, said, "")
+
+    for module in ("bench", "verify.run", "tuning.program"):
+        monkeypatch.setattr(f"edgeconv.{module}.run_binary", nothing)
+    stale = out / "build" / "output.bin"  # of a run that was killed, and right
+    stale.write_bytes((out / "net_expected.bin").read_bytes())
+    none = edgeconv("verify", out)
+    assert (none.status, "the program wrote no output" in none.stderr) == (1, True)
+    for said, layers in (
+        *((text, False) for text in ("", "run .\n", f"run {'9' * 400}.0\n" * 3, run)),
+        *((text, True) for text in (run * 3, f"layer 9999 0.000001000\n{run}" * 3)),
+    ):
+        lost = edgeconv("bench", out, "--runs", "1", *["--layers"] * layers)
+        assert (lost.status, "times were not printed, or lost" in lost.stderr) == (1, True), said
+    file = tmp_path / "a.tuned"
+    lost = edgeconv("tune", model, "--board", "generic-c", "--tuned", file)
+    assert (lost.status, "lines were lost: board generic-c" in lost.stderr) == (1, True)
+    assert not tuned(file)
