@@ -26,8 +26,12 @@ from pathlib import Path
 
 Call = Callable[[Sequence[str], Path, Path, str], None]
 _INTRINSICS = re.compile(r"^#include (<(?:immintrin|arm_neon|arm_mve)\.h>)$", re.MULTILINE)
+_BESIDE = re.compile(r'^#include "(\w+\.h)"', re.MULTILINE)
+_FEATURES = re.compile(r"^#define _\w+_SOURCE", re.MULTILINE)  # ask the first header for more
 _GCC = re.compile(r"(.*-)?g?cc(-\d+)?")
 _OWN_MACRO = re.compile(r"-D([A-Za-z]\w*)(=.*)?")  # those of compilers and libraries begin with _
+_NO_MATTER = re.compile(rf"-I\.|-W[a-z-]+|-fstack-usage|{_OWN_MACRO.pattern}")
+_WORTH_IT = 3  # compilations of a kind, after which a header is read for the next ones
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,10 @@ class SharedObjects:
     def _with_intrinsics(self, command: Sequence[str], directory: Path) -> Sequence[str]:
         at = command.index("-c")
         source = (directory / command[at + 1]).read_text(encoding="utf-8", errors="replace")
-        options = [word for word in command[:at] if word != "-I."]
+        beside = (directory / name for name in _BESIDE.findall(source))
+        source += "".join(header.read_text() for header in beside if header.is_file())
+        # What is no matter to the header: GCC takes it with other warnings and macros, too.
+        options = [word for word in command[:at] if not _NO_MATTER.fullmatch(word)]
         return [*command[:at], *intrinsics(options, source, self.store), *command[at:]]
 
     def _key(self, command: Sequence[str], directory: Path) -> str:
@@ -98,18 +105,22 @@ def _may_matter(word: str, texts: Iterable[bytes]) -> bool:
 
 def intrinsics(command: Sequence[str], source: str, store: Path) -> list[str]:
     """Further options for GCC, called by ``command``: the header of intrinsics that ``source``
-    includes, as it was read before.  None for other compilers, for sources without one, and where
-    it cannot be read, as for a core that does not have them."""
+    includes, as it was read before.  None for other compilers, for sources without one, for the
+    first that are compiled so, and where it cannot be read, as for a core that does not have
+    them."""
     found = _INTRINSICS.search(source)
-    if not found or not _GCC.fullmatch(Path(command[0]).name):
+    if not found or not _GCC.fullmatch(Path(command[0]).name) or _FEATURES.search(source):
         return []
-    words = [*command, shutil.which(command[0]) or "", os.environ.get("CPATH", ""), found[1]]
+    compiler = os.path.realpath(shutil.which(command[0]) or command[0])
+    words = [*command[1:], compiler, os.environ.get("CPATH", ""), found[1]]
     folder = store / f"intrinsics-{hashlib.sha256(repr(words).encode()).hexdigest()}"
     folder.mkdir(parents=True, exist_ok=True)
     header, made = folder / "intrinsics.h", folder / "intrinsics.h.gch"
-    with (folder / "lock").open("w") as lock:
+    with (folder / "lock").open("a+b") as lock:  # one byte for each that was compiled without
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not header.exists():
+        if lock.seek(0, os.SEEK_END) < _WORTH_IT:
+            lock.write(b".")
+        elif not header.exists():
             header.write_text(f"#include {found[1]}\n")
             reading = [*command, "-x", "c-header", str(header), "-o", str(made)]
             subprocess.run(reading, capture_output=True, check=False)
