@@ -10,6 +10,7 @@ from edgeconv import pipeline
 from edgeconv.options import CompileOptions
 from edgeconv.pipeline import compile_model
 from tests.attention_models import ONE_WAY, TIMM, transformer
+from tests.command import BOARD
 from tests.onnx_models import save
 
 pytestmark = pytest.mark.usefixtures("compiled_lightly")
@@ -29,9 +30,9 @@ def test_without_its_scores(style: str, threads: int, tmp_path: Path) -> None:
 
 def test_written_out_where_a_layer_of_it_has_a_format(tmp_path: Path) -> None:
     path = save(transformer(TIMM, tokens=9, heads=2, d=4), tmp_path / "net.onnx")
-    plain, _ = compile_model(CompileOptions(path, "host", objective="memory"), tmp_path / "plain")
+    plain, _ = compile_model(CompileOptions(path, BOARD, objective="memory"), tmp_path / "plain")
     (name,) = (each["name"] for each in plain.report["layers"] if each["op"] == "Attention")
-    options = CompileOptions(path, "host", storage={f"{name}:output": "flyte16"})
+    options = CompileOptions(path, BOARD, storage={f"{name}:output": "flyte16"})
     project, _ = compile_model(options, tmp_path / "net")
     assert "Attention" not in {each["op"] for each in project.report["layers"]}
     assert pipeline.verify_project(tmp_path / "net", model=path).passed

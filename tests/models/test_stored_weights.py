@@ -21,7 +21,7 @@ from edgeconv.pipeline import CompileOptions, compile_model, decide
 from edgeconv.storage import formats
 from edgeconv.verify import Verification
 from tests import onnx_models
-from tests.command import Command
+from tests.command import BOARD, Command
 from tests.weight_images import with_flipped
 
 pytestmark = pytest.mark.usefixtures("compiled_lightly")
@@ -101,10 +101,10 @@ def test_equals_a_float32_model_with_rounded_weights(
 ) -> None:
     """Rounded in the model file, which nothing of the compiler has seen."""
     other = onnx_models.save(round_weights(onnx_models.residual(), name), tmp_path / "rounded.onnx")
-    compile_model(CompileOptions(other, "host"), tmp_path / "rounded")
+    compile_model(CompileOptions(other, BOARD), tmp_path / "rounded")
     assert pipeline.verify_project(tmp_path / "rounded", model=other).passed
     compile_model(
-        CompileOptions(residual_model, "host", name="rounded", storage={"*": name}),
+        CompileOptions(residual_model, BOARD, name="rounded", storage={"*": name}),
         tmp_path / "stored",
     )
     assert pipeline.verify_project(tmp_path / "stored", model=residual_model).passed
@@ -122,7 +122,7 @@ def verified(tmp_path: Path, residual_model: Path, tolerance: float | None = Non
 def test_verify_tells_rounding_from_a_defect(residual_model: Path, tmp_path: Path) -> None:
     """A flipped byte among the filters is neither rounding nor float32's error, whether or not the
     checksums follow."""
-    compile_model(CompileOptions(residual_model, "host", storage={"*": "int8"}), tmp_path / "net")
+    compile_model(CompileOptions(residual_model, BOARD, storage={"*": "int8"}), tmp_path / "net")
     assert verified(tmp_path, residual_model).passed
     assert not verified(tmp_path, residual_model, 1e-4).passed
     assert verified(tmp_path, residual_model, 0.5).passed
