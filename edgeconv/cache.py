@@ -10,7 +10,8 @@ class Cache:
     """One level that holds data.  ``size`` and ``line`` in bytes.
 
     None where no source states it: ``latency`` in core cycles from load to use, ``ways`` the lines
-    that a set holds, ``bandwidth`` the bytes per core cycle that one core reads from it.
+    that a set holds, ``bandwidth`` the bytes per core cycle that one core reads from it, ``others``
+    those that other cores bring into it meanwhile.
     """
 
     level: int
@@ -19,6 +20,7 @@ class Cache:
     latency: int | None = None
     ways: int | None = None
     bandwidth: float | None = None
+    others: float | None = None
 
 
 # Taken where a board names no cache: what application cores have at least.

@@ -268,6 +268,7 @@ def _cache(data: Data) -> Cache:
         None if latency is None else round(latency),
         data.get("ways"),
         _optional(data, "bandwidth", "bytes per cycle"),
+        _optional(data, "others", "bytes per cycle"),
     )
 
 

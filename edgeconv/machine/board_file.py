@@ -140,6 +140,9 @@ def _cache(cache: Cache, level: Level, measured: Measured, cpu: int) -> list[Row
         ("latency", _text(f"{cache.latency}cycles"), at_random),
         ("bandwidth", _text(f"{three_digits(cache.bandwidth or 0)}B/cycle"), in_a_row),
     ]
+    if cache.others:
+        passed = f"measured: half of {_size(level.chased)} is lost in so long without a load"
+        rows += [("others", _text(f"{three_digits(cache.others)}B/cycle"), passed)]
     return rows
 
 

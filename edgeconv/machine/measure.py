@@ -13,7 +13,8 @@ from edgeconv.board import Board
 from edgeconv.cache import Cache
 from edgeconv.machine import buffers
 from edgeconv.machine.probe import Machine
-from edgeconv.machine.programs import BANDWIDTH, FORK_JOIN, LATENCY, RATE, Programs
+from edgeconv.machine.programs import BANDWIDTH, FORK_JOIN, LATENCY, OTHERS, RATE, Programs
+from edgeconv.price.operands import SURELY_HELD
 from edgeconv.progress import Share, Tell, nobody
 from edgeconv.targets import PANELS, Target
 
@@ -22,6 +23,9 @@ ROUNDS = 9  # at most; the more, the likelier one has the machine to itself
 LEAST_ROUNDS = 3
 SECONDS = 15.0  # after so many no further round begins
 QUICK = (1, 3)  # rounds and samples of a test
+_HALF_LOST = (
+    1 + SURELY_HELD
+) / 2  # of a cache has passed since a byte that is as likely in it as not
 _CYCLE = "cycle:"  # what rate.c calls a cycle around the time of the form that follows
 
 
@@ -45,8 +49,9 @@ class Measured:
     register tile such as "9x3" or "vectors" for registers alone.  ``loads_per_cycle``: vectors and
     broadcasts that a tile loads, that of the tiles which loads most.
     ``caches``: with the numbers of ``levels``, which run parallel to it, in whole cycles and bytes
-    per cycle; ``sizes_measured`` when the kernel tells no sizes.  ``fork_join``: seconds to set
-    another core to work and to wait for it; None where there is no other of the kind."""
+    per cycle, the last with what others bring into it; ``sizes_measured`` when the kernel tells no
+    sizes.  ``fork_join``: seconds to set another core to work and to wait for it; None where there
+    is no other of the kind."""
 
     clock: float
     macs_per_cycle: float
@@ -89,6 +94,7 @@ def measure(
         read: dict[str, float] = {}
         load: dict[str, float] = {}
         joined: dict[str, float] = {}
+        stayed: dict[str, float] = {}
         start, done = monotonic(), 0
         while done < rounds and (done < LEAST_ROUNDS or monotonic() - start < SECONDS):
             done += 1
@@ -96,20 +102,28 @@ def measure(
             keep_best(rate, programs.run(RATE, samples))
             keep_best(read, programs.run(BANDWIDTH, samples, stream))
             keep_best(load, programs.run(LATENCY, samples, chase))
+            if len(caches) > 1:
+                last = {OTHERS: chase[buffers.level_name(caches[-1].level)]}
+                keep_best(stayed, programs.run(OTHERS, samples, last))
             if len(machine.measured) > 1:
                 keep_best(joined, programs.run(FORK_JOIN, samples))
     cycle, form = cycle_of(rate), fastest(rate)
     levels = {name: Level(1 / read[name], load[name], stream[name], chase[name]) for name in stream}
     memory = levels.pop(buffers.MEMORY)
+    found = [
+        _in_cycles(cache, level, cycle)
+        for cache, level in zip(caches, levels.values(), strict=True)
+    ]
+    if stayed:
+        found[-1] = replace(
+            found[-1], others=others(stayed, read[buffers.MEMORY], found[-1], cycle)
+        )
     return Measured(
         clock=1 / cycle,
         macs_per_cycle=cycle / rate[form],
         form=form,
         loads_per_cycle=max(loads(rate, cycle, board.target)),
-        caches=tuple(
-            _in_cycles(cache, level, cycle)
-            for cache, level in zip(caches, levels.values(), strict=True)
-        ),
+        caches=tuple(found),
         sizes_measured=not machine.host.caches,
         levels=tuple(levels.values()),
         memory=memory,
@@ -143,6 +157,22 @@ def loads(rate: Mapping[str, float], cycle: float, target: Target) -> Iterator[f
     for tile in kernel.tiles:
         step = rate[f"{tile.rows}x{tile.vectors}"] * tile.rows * tile.vectors * target.lanes
         yield (tile.rows / kernel.row_multiple + tile.vectors) / (step / cycle)
+
+
+def others(stayed: Mapping[str, float], memory: float, cache: Cache, cycle: float) -> float | None:
+    """Bytes per cycle that other cores bring into ``cache``, at least; None where nothing is seen
+    of them.
+
+    ``stayed``: seconds per byte that was read so many milliseconds ago, by "0ms", "1ms" ...;
+    ``memory``: of one out of memory.  When half of what was read is lost, so much has passed as
+    `price.operands.lost` has it.
+    """
+    waited = {int(name.removesuffix("ms")): seconds for name, seconds in stayed.items()}
+    near = waited.pop(0)
+    for milliseconds, seconds in sorted(waited.items()):
+        if seconds >= (near + memory) / 2:
+            return _HALF_LOST * cache.size * cycle / (1e-3 * milliseconds)
+    return None
 
 
 def _in_cycles(cache: Cache, level: Level, cycle: float) -> Cache:

@@ -16,8 +16,8 @@ from edgeconv.targets import PANELS
 
 FORK_JOIN = "fork_join"
 RATE = "rate"
-BANDWIDTH, LATENCY = "bandwidth", "latency"
-NAMES = (RATE, BANDWIDTH, LATENCY, FORK_JOIN)
+BANDWIDTH, LATENCY, OTHERS = "bandwidth", "latency", "others"
+NAMES = (RATE, BANDWIDTH, LATENCY, FORK_JOIN, OTHERS)
 _TIMEOUT = 120.0  # seconds of one run; a slow board takes a few
 _SAMPLE = re.compile(r"^(\S+) (\S+)$", re.M)
 _EMPTY = "int main(void) { return 0; }\n"

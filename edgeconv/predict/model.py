@@ -71,6 +71,16 @@ def predict(choice: Choice, memory: MemoryMap, board: Board) -> Prediction:
     constants = sum(blob.bytes for layer in choice.layers for blob in layer.blobs)
     machine = machine_with(board, memory, constants)
     operands = uses(choice, memory)
+    if machine.others:  # of the time that layers take without them
+        called = (choice.layers[index] for index in memory.order)
+        operands = uses(
+            choice,
+            memory,
+            [
+                machine.others * price(layer, own, machine).seconds if own else 0.0
+                for layer, own in zip(called, operands, strict=True)
+            ],
+        )
     team = team_of(board, choice.threads)
     shares = {step.layers[0]: step.shares for step in choice.steps if step.shares and not step.turn}
     machine = replace(machine, team=team)

@@ -25,10 +25,11 @@ def is_free(layer: Layer, index: int, memory: MemoryMap) -> bool:
     return layer.free_if_aliased and all((index, n) in memory.granted for n in aliases)
 
 
-def uses(choice: Choice, memory: MemoryMap) -> list[tuple[Use, ...]]:
-    """The operands of every layer, in execution order; none for a layer that needs no code."""
+def uses(choice: Choice, memory: MemoryMap, others: Sequence[float] = ()) -> list[tuple[Use, ...]]:
+    """The operands of every layer, in execution order; none for a layer that needs no code.
+    ``others``: bytes that other cores bring into the last cache during each."""
     steps = [_step(choice.layers[index], index, memory) for index in memory.order]
-    return list(_History(steps, memory.arena_bytes).uses())
+    return list(_History(steps, memory.arena_bytes, others).uses())
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +96,10 @@ class _History:
     a step costs what it touches, however long ago that was made.
     """
 
-    def __init__(self, steps: Sequence[_Step], arena: int) -> None:
+    def __init__(self, steps: Sequence[_Step], arena: int, others: Sequence[float] = ()) -> None:
         self._steps, self._arena = steps, arena
+        self._during = others or [0.0] * len(steps)
+        self._others = [0.0, *accumulate((*self._during, *self._during))]
         self._run = sum(step.weights for step in steps) + arena  # bytes touched by a whole run
         # Steps are numbered through two runs; bytes touched before each, with repetition.
         self._weights = [0, *accumulate(step.weights for step in (*steps, *steps))]
@@ -133,7 +136,7 @@ class _History:
                 in_place=output and (operand.region, operand.spans) in inputs,
             )
         if step.weights:
-            ages = (Touched(step.weights, self._run),)
+            ages = (Touched(step.weights, self._run, sum(self._during)),)
             yield Use(ArgKind.WEIGHTS, "", step.weights, ages)
 
     def _ages(self, now: int, operand: _Operand) -> Iterator[Touched]:
@@ -148,7 +151,9 @@ class _History:
             shared = self._shared[now] - self._shared[then + 1]
             # Of what the step touched, half came after these bytes on average.
             between = min(self._arena, shared + step.shared / 2)
-            yield Touched(met[then], weights + step.weights / 2 + between)
+            during = self._during[then % len(self._steps)] + self._during[now % len(self._steps)]
+            others = self._others[now] - self._others[then + 1] + during / 2
+            yield Touched(met[then], weights + step.weights / 2 + between, others)
 
 
 def _without(spans: Iterable[Span], taken: Span) -> Iterator[Span]:

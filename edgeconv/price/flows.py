@@ -35,16 +35,18 @@ def flows(
     if calls != 1.0:
         found = [crossing and crossing.times(calls) for crossing in found]
     return [
-        _flow(crossing, layer, operands, sum(sizes[: number + 1]))
-        for number, crossing in enumerate(found)
+        _flow(crossing, layer, operands, sum(sizes[:number]), last=number == len(sizes))
+        for number, crossing in enumerate(found, 1)
     ]
 
 
-def _flow(crossing: Crossing | None, layer: Layer, operands: Sequence[Use], size: int) -> Flow:
-    missing = {
-        kind: sum(use.missing(size) for use in operands if use.kind is kind) for kind in ArgKind
-    }
-    kept = sum(use.missing(size) for use in operands if use.in_place)
+def _flow(
+    crossing: Crossing | None, layer: Layer, operands: Sequence[Use], size: int, *, last: bool
+) -> Flow:
+    missing = dict.fromkeys(ArgKind, 0.0)
+    for use in operands:
+        missing[use.kind] += use.missing(size, last=last)
+    kept = sum(use.missing(size, last=last) for use in operands if use.in_place)
     filters = missing[ArgKind.WEIGHTS]
     fetched = missing[ArgKind.INPUT] + missing[ArgKind.WORKSPACE]
     written = missing[ArgKind.OUTPUT]

@@ -39,6 +39,7 @@ class Machine:
     ``banks``: the memory that each bank of the arena lies in; ``caller``: that of the network's
     inputs and outputs; ``weights``: that of constants.
     ``energy``: what the board states of it, and ``reads_flash``: constants are read from flash.
+    ``others``: bytes per second that other cores bring into the last cache.
     ``team``: the cores that share a network; None for one.  ``measured``: knows some times better.
     """
 
@@ -54,6 +55,7 @@ class Machine:
     weights: Level
     energy: Energy | None = None
     reads_flash: bool = False
+    others: float = 0.0
     team: Team | None = None
     measured: Measured | None = field(default=None, compare=False)
 
@@ -119,4 +121,5 @@ def machine_of(target: Target) -> Machine:
         banks=(ram,),
         caller=ram,
         weights=memory(target.constants_bandwidth),
+        others=(caches_of(target)[-1].others or 0.0) / cycle if target.caches else 0.0,
     )

@@ -18,10 +18,12 @@ SURELY_HELD = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """Bytes of an operand last touched ``distance`` distinct bytes ago."""
+    """Bytes of an operand last touched ``distance`` distinct bytes ago.  ``others``: bytes that
+    other cores have brought into the last cache since, which they share."""
 
     bytes: int
     distance: float
+    others: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +42,13 @@ class Use:
     bank: int | None = None
     in_place: bool = False
 
-    def missing(self, size: int) -> float:
-        """The bytes that a cache of ``size`` (all nearer ones included) does not hold."""
-        return sum(age.bytes * lost(age.distance, size) for age in self.ages)
+    def missing(self, size: int, *, last: bool = False) -> float:
+        """The bytes that a cache of ``size`` (all nearer ones included) does not hold; ``last``: it
+        is the one that is shared."""
+        return sum(
+            age.bytes * lost(age.distance + (age.others if last else 0.0), size)
+            for age in self.ages
+        )
 
 
 def lost(distance: float, size: int) -> float:

@@ -55,7 +55,7 @@ def price(layer: Layer, operands: Sequence[Use], machine: Machine, calls: float 
         duration=duration,
         flows=moved,
         joules=joules_of(layer, moved, duration.seconds, machine),
-        cold=sum(use.missing(held) if held else use.bytes for use in operands),
+        cold=sum(use.missing(held, last=True) if held else use.bytes for use in operands),
     )
 
 

@@ -76,4 +76,4 @@ def _use(use: Use, layer: InTurns, rings: set[str], own: float, turn: float) -> 
 
 def _scaled(use: Use, by: float) -> Iterator[Touched]:
     for age in use.ages:
-        yield Touched(round(by * age.bytes), age.distance)
+        yield replace(age, bytes=round(by * age.bytes))

@@ -22,7 +22,7 @@ from edgeconv.machine import NewBoard, new_board
 from edgeconv.machine import probe as probing
 from edgeconv.machine.board_file import render, three_digits
 from edgeconv.machine.buffers import MEMORY, SIZES, chased, find_caches, streamed
-from edgeconv.machine.measure import Level, Measured
+from edgeconv.machine.measure import Level, Measured, others
 from edgeconv.machine.probe import Machine
 from edgeconv.machine.programs import NAMES, Programs, medians
 from edgeconv.report.boards import new_board as printed
@@ -84,6 +84,14 @@ def test_a_gradual_rise_is_one_level_and_a_disturbance_none() -> None:
     times[SIZES.index(512 * KIB)] = 80.0
     times[SIZES.index(16 * KIB)] = 9.0  # something else ran
     assert [cache.size for cache in find_caches(times)] == [32 * KIB, 256 * KIB]
+
+
+def test_what_others_bring_into_a_cache() -> None:
+    """Half of what was read is lost when three quarters of a cache have passed."""
+    stayed = {f"{ms}ms": 1e-11 if ms < 4 else 3.9e-11 for ms in (0, 1, 2, 4, 8, 16, 32)}
+    found = others(stayed, 4e-11, CACHES[2], 0.5e-9)
+    assert found == pytest.approx(0.75 * 8 * MIB * 0.5e-9 / 4e-3)
+    assert others(dict.fromkeys(stayed, 1e-11), 4e-11, CACHES[2], 0.5e-9) is None
 
 
 def test_flat_memory_has_no_cache() -> None:

@@ -349,6 +349,25 @@ def test_missing_weighs_ages() -> None:
     assert use.missing(100_000) == 0
 
 
+def test_others_evict_from_the_last_cache_alone() -> None:
+    use = Use(ArgKind.INPUT, "x", 300, (Touched(100, 10.0), Touched(200, 10.0, 1e6)))
+    assert use.missing(1000) == 0
+    assert use.missing(1000, last=True) == 200
+
+
+def test_what_others_bring_into_the_last_cache_takes_time(tmp_path: Path) -> None:
+    """Constants of a network that fits it come from memory then, once a run is long enough."""
+    quiet = board(caches=CACHES)
+    assert quiet.caches[-1].others is None
+    shared = replace(quiet, caches=(*CACHES[:-1], replace(CACHES[-1], others=1000.0)))
+    choice, plan = decided(onnx_models.residual(), quiet, tmp_path)
+    before, after = (predict(choice, plan, each) for each in (quiet, shared))
+    assert before.ms is not None
+    assert after.ms is not None
+    assert after.ms > before.ms
+    assert all(a.price >= b.price for a, b in zip(after.layers, before.layers, strict=True))
+
+
 def test_operands_age_by_what_is_touched_between(tmp_path: Path) -> None:
     """Constants come round once per run; an input was written by the layer before."""
     choice, plan = decided(onnx_models.residual(), board(), tmp_path)

@@ -33,8 +33,11 @@ def _bytes(operand: _Operand) -> set[tuple[str, int]]:
     return {(operand.region, at) for begin, end in operand.spans for at in range(begin, end)}
 
 
-def ages(steps: list[_Step], number: int, operand: _Operand) -> tuple[Touched, ...]:
-    """Byte by byte, back in time through the run before."""
+def ages(
+    steps: list[_Step], number: int, operand: _Operand, during: list[float]
+) -> tuple[Touched, ...]:
+    """Byte by byte, back in time through the run before; ``during`` each step others bring so many
+    bytes into the last cache."""
     met: Counter[int] = Counter()
     for byte in _bytes(operand):
         backs = range(1, len(steps) + 1)
@@ -46,16 +49,24 @@ def ages(steps: list[_Step], number: int, operand: _Operand) -> tuple[Touched, .
         last = steps[number - back]
         shared = sum(step.shared for step in between) + last.shared / 2
         weights = sum(step.weights for step in between) + last.weights / 2
-        found.append(Touched(met[back], weights + min(ARENA, shared)))
+        others = sum(during[number - nearer] for nearer in range(1, back))
+        others += (during[number - back] + during[number]) / 2
+        found.append(Touched(met[back], weights + min(ARENA, shared), others))
     return tuple(found)
 
 
-@given(STEPS)
-def test_ages_are_those_of_a_walk_back(steps: list[_Step]) -> None:
-    for number, uses in enumerate(_History(steps, ARENA).uses()):
+@given(STEPS, st.data())
+def test_ages_are_those_of_a_walk_back(steps: list[_Step], data: st.DataObject) -> None:
+    count = len(steps)
+    some = st.lists(st.integers(0, 64).map(float), min_size=count, max_size=count)
+    during = data.draw(st.just([]) | some)
+    for number, uses in enumerate(_History(steps, ARENA, during).uses()):
         tensors = [use for use in uses if use.kind is not ArgKind.WEIGHTS]
         for operand, use in zip(steps[number].operands, tensors, strict=True):
-            assert use.ages == ages(steps, number, operand)
+            assert use.ages == ages(steps, number, operand, during or [0.0] * count)
+        for use in uses:
+            if use.kind is ArgKind.WEIGHTS:
+                assert [age.others for age in use.ages] == [sum(during)]
 
 
 def test_a_wide_network_takes_no_longer_per_step() -> None:
