@@ -12,6 +12,7 @@ from edgeconv.ir.candidate import EXACTLY, FLOAT
 from edgeconv.ir.choice import Choice
 from edgeconv.measured import Times, kernel_key
 from edgeconv.measured.times import ON_BOARD
+from edgeconv.names import shortened
 
 
 def integer_notes(choice: Choice, wanted: Mapping[str, str]) -> tuple[str, ...]:
@@ -40,10 +41,10 @@ def tuned_notes(choice: Choice, times: Times | None, *, timed: bool) -> tuple[st
     if times is None:
         return ()
     count = sum(kernel_key(layer) in times.seconds for layer in choice.layers)
-    where = "on the board" if times.place == ON_BOARD else f"under {times.place}"
+    where = "on the board" if times.place == ON_BOARD else f"under {shortened(times.place)}"
     found = f"{count} of {len(choice.layers)} layers have a measured time ({where}, built by "
     nominal = "" if timed else "; the board's file states no clock, so that others only compare"
-    return (f"{found}{times.compiler}){nominal}",)
+    return (f"{found}{shortened(times.compiler)}){nominal}",)
 
 
 def thread_notes(choice: Choice, asked: int) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from edgeconv.errors import EdgeconvError, UsageError
 
 APPLICATION = 0x65646763  # "edgc", in the header of the file
 SCHEMA = 1
+_SHORTEST_S, _LONGEST_S = 1e-12, 1e6  # of a kernel call that anybody has timed
 _WAIT_S = 30.0  # for another tune that is writing
 _HEADER = b"SQLite format 3\0"
 _TABLE = """
@@ -80,7 +81,7 @@ class Store(Closing):
 
     def __init__(self, path: Path, *, create: bool = False) -> None:
         self.path = path
-        new = create and (not path.exists() or path.stat().st_size == 0)
+        new = create and (not path.exists() or (path.is_file() and path.stat().st_size == 0))
         if not new:
             self._require_ours()
         with self._failing():
@@ -169,19 +170,20 @@ class Store(Closing):
         values = dict(zip(_COLUMNS, found, strict=True))
         seconds, runs, predicted = values["seconds"], values["runs"], values["predicted"]
         texts = [v for k, v in values.items() if k not in ("seconds", "runs", "predicted")]
-        timed = isinstance(seconds, float) and 0 < seconds < math.inf
+        timed = isinstance(seconds, float) and _SHORTEST_S <= seconds <= _LONGEST_S
         if not (
             all(isinstance(text, str) for text in texts)
             and (timed or seconds is None)
             and isinstance(runs, int)
             and runs >= 0
             and isinstance(predicted, float)
+            and 0 <= predicted < math.inf
         ):
             raise EdgeconvError(
                 "damaged file of measured times",
                 where=str(self.path),
                 got=f"seconds {seconds!r}, runs {runs!r}",
-                rule="a time is a positive number",
+                rule=f"a time is one of {_SHORTEST_S:g} to {_LONGEST_S:g} s",
             )
         key = Key(*(str(values[each.name]) for each in fields(Key)))
         return Row(

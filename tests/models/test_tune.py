@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -153,19 +154,37 @@ def test_what_cannot_be_tuned(model: Path, tmp_path: Path, edgeconv: Command) ->
     assert (done.status, "no SQLite database" in done.stderr) == (2, True)
 
 
-def _kill_once_measured(file: Path, pid: int) -> None:
-    """While the next programs are on their way."""
+# A compiler that waits, once, in the worker that is going to die, until that is dead.
+WAITING = """#!/bin/sh
+case "$*" in *tune.c*)
+    if [ "$PPID" = "$(cat {victim} 2>/dev/null)" ] && mkdir {held} 2>/dev/null; then
+        while kill -0 "$PPID" 2>/dev/null; do sleep 0.05; done
+        exit 1
+    fi ;;
+esac
+exec {compiler} "$@"
+"""
+
+
+def _kill_once_measuring(held: Path, pid: int) -> None:
+    """While its program is under way."""
     for _ in range(6000):
-        if file.exists() and file.stat().st_size and rows(file):
+        if held.exists():
             break
         time.sleep(0.02)
     os.kill(pid, signal.SIGKILL)
 
 
 @pytest.mark.slow
-def test_cluster_of_which_a_worker_dies(model: Path, tmp_path: Path, edgeconv: Command) -> None:
+def test_cluster_of_which_a_worker_dies(
+    model: Path, tmp_path: Path, edgeconv: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
     distributed = pytest.importorskip("distributed")
-    file = tmp_path / "a.tuned"
+    file, victim, held = (tmp_path / name for name in ("a.tuned", "victim", "held"))
+    compiler, waiting = shutil.which("gcc") or shutil.which("cc"), tmp_path / "gcc"
+    waiting.write_text(WAITING.format(victim=victim, held=held, compiler=compiler))
+    waiting.chmod(0o755)
+    monkeypatch.setenv("CC", str(waiting))
     with distributed.LocalCluster(
         n_workers=2,
         threads_per_worker=1,
@@ -174,11 +193,13 @@ def test_cluster_of_which_a_worker_dies(model: Path, tmp_path: Path, edgeconv: C
         dashboard_address=None,
     ) as cluster:
         words = ("--board", "generic-c", "--tuned", file, "--cluster", cluster.scheduler_address)
-        killer = Thread(target=_kill_once_measured, args=(file, cluster.workers[0].pid))
+        victim.write_text(str(cluster.workers[0].pid))
+        killer = Thread(target=_kill_once_measuring, args=(held, cluster.workers[0].pid))
         killer.start()
         done = edgeconv.ok("tune", model, *words, *ALL, "--strategy", "random", "--json").json()
         killer.join()
-        assert done["measured"] == done["candidates"]
+        assert held.exists()
+        assert (done["measured"], done["failed"]) == (done["candidates"], 0)
         none = edgeconv("tune", model, *words[2:], "--board", "zen4")
         assert (none.status, "no worker with this board" in none.stderr) == (2, True)
     gone = edgeconv("tune", model, *words)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import sqlite3
 from dataclasses import replace
 from pathlib import Path
@@ -116,6 +117,9 @@ def test_what_is_no_such_file(tmp_path: Path) -> None:
         error = refused(path)
         assert error.code is Exit.USAGE
         assert rule in str(error)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(EdgeconvError, match="a pipe, and no file"):
+        Store(tmp_path / "pipe", create=True)
     with pytest.raises(EdgeconvError, match="no SQLite database"):
         Store(text, create=True)
     assert text.read_text() == "not a database"
@@ -132,11 +136,13 @@ def test_what_is_no_such_file(tmp_path: Path) -> None:
         ),
         ("CREATE INDEX i ON measured (abs(runs))", "other tables"),
         ("ALTER TABLE measured ADD COLUMN more AS (abs(runs))", "other tables"),
-        ("UPDATE measured SET seconds = 9e999 WHERE kernel = 'k0'", "a time is a positive number"),
-        ("UPDATE measured SET seconds = -1 WHERE kernel = 'k0'", "a time is a positive number"),
-        ("UPDATE measured SET seconds = 'soon' WHERE kernel = 'k0'", "a time is a positive"),
-        ("UPDATE measured SET candidate = x'00ff'", "a time is a positive number"),
-        ("UPDATE measured SET runs = -1", "a time is a positive number"),
+        ("UPDATE measured SET seconds = 9e999 WHERE kernel = 'k0'", "a time is one of"),
+        ("UPDATE measured SET seconds = -1 WHERE kernel = 'k0'", "a time is one of"),
+        ("UPDATE measured SET seconds = 1e308 WHERE kernel = 'k0'", "a time is one of"),
+        ("UPDATE measured SET predicted = 9e999", "a time is one of"),
+        ("UPDATE measured SET seconds = 'soon' WHERE kernel = 'k0'", "a time is one of"),
+        ("UPDATE measured SET candidate = x'00ff'", "a time is one of"),
+        ("UPDATE measured SET runs = -1", "a time is one of"),
     ],
 )
 def test_hostile_files(path: Path, statement: str, expected: str) -> None:
