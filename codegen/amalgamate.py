@@ -9,6 +9,7 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 
 from edgeconv.codegen.c_names import c_float
+from edgeconv.codegen.distances import kept
 from edgeconv.codegen.shares import resolved
 from edgeconv.encoding import Encoding
 from edgeconv.micro_kernels import micro_kernels
@@ -31,6 +32,7 @@ SCALINGS: Mapping[str, Mapping[str, str]] = {
         "ec_int8_scaling.h": "ec_int8_scaling_twice.h",
     },
 }
+DISTANCES = "ec_ahead.h"  # of programs whose kernels fetch ahead by distances
 ROUTINES = "routines"
 ON_INTEGERS = "ec_int8_winograd.h"  # what routines on integers stand in front of
 _STORED = {
@@ -140,7 +142,7 @@ def amalgamate(
     guarded: set[str] = set()
     for folder, name in wanted:
         text = _read(posixpath.normpath(posixpath.join(folder, name)), instead, guarded)
-        text = resolved(text, workers=workers)
+        text = kept(resolved(text, workers=workers), distances=DISTANCES in names)
         own = posixpath.basename(name)
         if name == ON_INTEGERS:
             yield _banner("Begin", ROUTINES) + integer_routines + _banner("End", ROUTINES)

@@ -58,8 +58,9 @@ class Target:
     behind the caches (``ram_bandwidth``) and out of that of constants (``constants_bandwidth``),
     each None where the board does not say.  ``memory_cycles``: core
     cycles of an access to the memory behind them, None where the board does not say;
-    ``memory_bytes_per_cycle``: what was measured of one that states no bandwidth.  ``prefetch``:
-    the board's core wants to be told what will be read next.  ``features``: what it has beyond its
+    ``memory_bytes_per_cycle``: what was measured of one that states no bandwidth.  ``in_order``:
+    the board's core waits at the first use of a load that missed.  ``prefetch``: it wants to be
+    told what will be read next.  ``features``: what it has beyond its
     ISA, as rows of the table of micro-kernels name it.  ``decodings``: what storage formats cost;
     one that is not there costs nothing.  ``workspaces``: kernels may take some for speed.
     ``workspace_price``: the part of a kernel's time that its workspace must save, beside one that
@@ -88,6 +89,7 @@ class Target:
     constants_bandwidth: float | None = None
     memory_cycles: int | None = None
     memory_bytes_per_cycle: float | None = None
+    in_order: bool = False
     prefetch: bool = False
     decodings: tuple[Decoding, ...] = ()
     workspaces: bool = True

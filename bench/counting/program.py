@@ -47,14 +47,14 @@ int main(int argc, char **argv)
 """
 
 
-def build_plugin(folder: Path, name: str = "plugin") -> Path:
-    """The plugin of QEMU that counts instructions, or the one of that name.  Raises EdgeconvError
-    without a C compiler to build it."""
+def build_plugin(folder: Path, name: str = "plugin", source: Path = HERE) -> Path:
+    """The plugin of QEMU that counts instructions, or the one of that name in ``source``.  Raises
+    EdgeconvError without a C compiler to build it."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     if not compiler:
         raise EdgeconvError("no C compiler to build QEMU's plugin with", code=Exit.MISSING_TOOL)
     plugin = folder / f"{name}.so"
-    command = [compiler, "-O2", "-shared", "-fPIC", str(HERE / f"{name}.c"), "-o", str(plugin)]
+    command = [compiler, "-O2", "-shared", "-fPIC", str(source / f"{name}.c"), "-o", str(plugin)]
     subprocess.run(command, check=True)
     return plugin
 

@@ -78,6 +78,7 @@ class Board:
     own_rates: OwnRates | None  # of the running machine, as measured once
     fpu: str  # as -mfpu names it; "" where the architecture has one kind only
     float_abi: str  # as -mfloat-abi names it, or ""
+    in_order: bool  # whether the core waits at the first use of a load that missed
     prefetch: bool  # whether kernels fetch ahead in software
     features: frozenset[str]  # what the core has beyond its ISA, by the keys of the file
     caches: tuple[Cache, ...]  # by level; those that hold data
@@ -106,6 +107,7 @@ class Board:
             caches=self.caches,
             memory_cycles=self.memory_cycles,
             memory_bytes_per_cycle=own.memory_bandwidth if own else None,
+            in_order=self.in_order,
             prefetch=self.prefetch,
             features=self.features | integer_features(self.arch, self.toolchain.flags),
         )
@@ -230,6 +232,7 @@ def _build(path: Path, data: Data, host: Host) -> Board:
         own_rates=own,
         fpu=data.get("fpu", ""),
         float_abi=data.get("float_abi", ""),
+        in_order=data.get("in_order", False),
         prefetch=data.get("prefetch", False),
         features=features_of(path, data, TARGETS[isa], host if here else None),
         caches=own.measured(caches) if own and not stated else caches,

@@ -71,12 +71,18 @@ def draw(draws: Draws) -> Spec:
     )
 
 
+AHEAD = ("direct",)  # algorithms that fetch ahead by distances, on cores that wait for every load
+
+
 def _variants(algorithm: str, target: Target) -> Iterator[tuple[Target, dict[str, str]]]:
     """The plans that an algorithm may make for one convolution: without caches and with tiny ones,
     with every schedule."""
     tiny = replace(target, caches=TINY, prefetch=True)
     yield target, {}
     yield tiny, {}
+    if algorithm in AHEAD:
+        waits = tuple(replace(cache, latency=20 * cache.level) for cache in TINY)
+        yield replace(tiny, caches=waits, in_order=True, memory_cycles=20000), {}
     if algorithm == "sconv":
         yield from ((tiny, {"schedule": schedule}) for schedule in SCHEDULES)
 

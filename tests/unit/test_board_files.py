@@ -18,7 +18,16 @@ from tests.board_example import FIRMWARE, FOLDER, X86, changed, message
 
 FILES = sorted(FOLDER.glob("*.toml"))
 PROMISED = {
-    *("odroid-xu3", "odroid-xu3-a7", "jetson-tx1", "raspberry-pi-4", "raspberry-pi-5", "graviton3"),
+    *(
+        "raspberry-pi-3",
+        "quartz64-a",
+        "odroid-xu3",
+        "odroid-xu3-a7",
+        "jetson-tx1",
+        "raspberry-pi-4",
+        "raspberry-pi-5",
+        "graviton3",
+    ),
     *("xeon-silver-4208", "core-i7-11700k", "zen4", "power10-s1024"),
     *("stm32h743", "stm32f407", "nrf52840", "microbit"),
     *("mps2-an386", "mps2-an500", "mps2-an505", "mps3-an547"),

@@ -6,9 +6,12 @@ import math
 from collections.abc import Mapping
 from functools import partial
 
+from edgeconv.algorithms.ahead import HEADER, NOTHING, fetches
 from edgeconv.algorithms.direct.candidate import DirectCandidate
+from edgeconv.algorithms.direct.distances import ahead_of
 from edgeconv.algorithms.direct.packing import pack_filters, packed_elements
 from edgeconv.algorithms.direct.tiles import FLOAT_BYTES, DirectPlan, filter_tiles, visits
+from edgeconv.algorithms.direct.traffic import traffic
 from edgeconv.algorithms.layer import conv_layer
 from edgeconv.algorithms.problem import ConvProblem, Geometry
 from edgeconv.algorithms.strips import Segment, flatten
@@ -83,6 +86,10 @@ def lower(candidate: DirectCandidate, node: Node, graph: Graph, target: Target) 
     """The kernel call of ``node`` (Conv or Dense)."""
     lanes, problem, plan = target.lanes, candidate.problem, candidate.plan
     tiles = filter_tiles(problem, plan, target)
+    ahead = NOTHING if plan.ahead is None else plan.ahead
+    if plan.ahead is None and fetches(target):
+        moved = candidate.traffic or traffic(problem, plan, target)
+        ahead = ahead_of(problem, plan, moved, target)
     step = Geometry.of(problem.out_layout, problem.out_c, problem.out_memory)
     out_vec = step.block_stride if problem.out_layout.order is not Order.CHANNELS_LAST else lanes
     params: dict[str, Param] = {
@@ -95,13 +102,18 @@ def lower(candidate: DirectCandidate, node: Node, graph: Graph, target: Target) 
         "groups": (problem.group_in_c, problem.group_out_c) if problem.groups > 1 else (0, 0),
         **_workspace_params(candidate.workspace),
         "decoded_rows": plan.band,
+        **ahead.params,
     }
     return conv_layer(
         candidate,
         Call(node, graph, target),
         "direct",
         params=params,
-        headers=("ec_decode.h", "ec_strips.h", "ec_window.h", "ec_conv_direct.h"),
+        headers=(
+            *("ec_decode.h", "ec_strips.h", "ec_window.h"),
+            *((HEADER,) if ahead else ()),
+            "ec_conv_direct.h",
+        ),
         filters=(
             packed_elements(problem, tiles, lanes),
             lambda weights: pack_filters(weights, problem, tiles, lanes),

@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
 
+from edgeconv.algorithms.ahead import Ahead
 from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.algorithms.strips import Segment
 from edgeconv.cache import ASSUMED
@@ -40,7 +41,8 @@ class DirectPlan:
     decoded to memory before those rows meet them, a tile and pass at a time, rather than in
     registers for each strip.  ``band``: so many rows of the input are decoded to memory before the
     filters pass over them, 0 where micro-kernels decode them.  ``channels`` of the input meet a
-    tile of filters at a time, 0 where that is all of them.
+    tile of filters at a time, 0 where that is all of them.  ``ahead``: what is fetched ahead by
+    distances, None where the board says how far.
     """
 
     vectors: int
@@ -55,6 +57,7 @@ class DirectPlan:
     in_blocks: bool = False
     band: int = 0
     channels: int = 0
+    ahead: Ahead | None = None
 
     @property
     def largest_rows(self) -> int:

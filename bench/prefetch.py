@@ -1,0 +1,137 @@
+"""Fetching ahead by distances on a model of an in-order core: cycles by how far ahead it is done.
+
+    python bench/prefetch.py [KIND ...] [--boards raspberry-pi-3,quartz64-a] [--fills 3]
+        [--streams N --ahead N]
+
+Convolutions of the sizes that networks have are compiled for a board with the distances that it
+gets, with none, half of them and double, and run once under QEMU, whose plugin ``inorder/core.c``
+passes every instruction and address of the kernel through a model of the core: two instructions a
+cycle in order, the board's caches, latencies and bandwidth, ``--fills`` lines on their way at a
+time.  Filters and results come from memory, the input has just been written.  ``--streams``: a
+prefetcher in hardware follows so many, ``--ahead`` lines ahead; none where nothing is said.
+
+Printed are thousands of cycles, those that are spent waiting in parentheses, and what fetching adds
+to the instructions.  Half of a distance of one step is that step.  The model has no other cores, no
+TLB and no branch that is predicted wrongly; stores never wait.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, cast
+
+from cachesim.cases import Case, Spec
+from convtime.cases import Asked, Candidate, candidates
+from inorder.program import LINE_BYTES, Core, Cycles, Program, build
+from rich.console import Console
+from rich.table import Table
+
+from edgeconv import algorithms
+from edgeconv import board as boards
+from edgeconv.algorithms.ahead import NOTHING, Ahead
+from edgeconv.algorithms.candidate import ConvCandidate
+from edgeconv.errors import EdgeconvError
+from edgeconv.targets import Target
+
+FLOAT_BYTES = 4
+KINDS: Mapping[str, tuple[Spec, str]] = MappingProxyType(
+    {
+        "3x3, 64": (Spec(64, (28, 28), 64, (3, 3)), "direct"),
+        "3x3, 256": (Spec(256, (14, 14), 256, (3, 3)), "direct"),
+        "3x3, 512": (Spec(512, (7, 7), 512, (3, 3)), "direct"),
+        "1x1, 64": (Spec(64, (56, 56), 64, (1, 1)), "direct"),
+        "1x1, 512": (Spec(512, (14, 14), 512, (1, 1)), "direct"),
+        "dense": (Spec(1024, (1, 1), 1000, (1, 1)), "direct"),
+    }
+)
+WAYS: Mapping[str, float] = MappingProxyType({"none": 0.0, "half": 0.5, "chosen": 1.0, "double": 2})
+
+
+def scaled(ahead: Ahead, by: float) -> Ahead:
+    """``by`` times as far, at least a line or a block of what is fetched at all."""
+    lines, blocks = ahead.filters * by / LINE_BYTES, ahead.input * by
+    return Ahead(
+        filters=LINE_BYTES * max(1, round(lines)) if lines else 0,
+        input=max(1, round(blocks)) if blocks else 0,
+    )
+
+
+def cases(kind: str, target: Target) -> Iterator[tuple[str, Case]]:
+    """The kind's convolution in every way, with the distances in words."""
+    spec, algorithm = KINDS[kind]
+    convolution = spec.convolution()
+    found = candidates(convolution, target, Asked())
+    made = next(candidate for candidate in found if candidate.name == algorithm)
+    chosen = distances(made)
+    for by in WAYS.values():
+        ahead = scaled(chosen, by) if by else NOTHING
+        own = cast("ConvCandidate[Any]", made.layer.candidate)
+        planned = replace(own, plan=replace(own.plan, ahead=ahead))
+        lower = algorithms.algorithms()[algorithm].lower
+        layer = lower(planned, made.layer.node, made.graph, target)
+        sizes = {blob.name: FLOAT_BYTES * blob.elements for blob in layer.blobs}
+        sizes |= {name: FLOAT_BYTES * made.graph[name].elements for name in ("x", "y")}
+        sizes[""] = layer.workspace_bytes
+        case = Case(
+            kind, convolution.label, algorithm, layer, (), tuple(sizes[a.ref] for a in layer.args)
+        )
+        yield f"{ahead.filters} B, {ahead.input} blocks", case
+
+
+def distances(made: Candidate) -> Ahead:
+    """Those that the board got."""
+    filters, blocks = (made.layer.params.get(name, 0) for name in ("filters_ahead", "in_ahead"))
+    assert isinstance(filters, int)
+    assert isinstance(blocks, int)
+    return Ahead(filters, blocks)
+
+
+def cell(cycles: Cycles) -> str:
+    """Thousands of cycles, those of waiting in parentheses."""
+    return f"{cycles.all / 1000:,.0f} ({cycles.waiting / 1000:,.0f})"
+
+
+def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
+    text = (__doc__ or "").partition("\n")[0]
+    parser = argparse.ArgumentParser(description=text)
+    parser.add_argument("kinds", nargs="*", metavar="KIND", help=f"of {'; '.join(KINDS)}")
+    parser.add_argument("--boards", default="raspberry-pi-3,quartz64-a", metavar="NAMES")
+    parser.add_argument("--fills", type=int, default=3, metavar="N")
+    parser.add_argument("--streams", type=int, default=0, metavar="N")
+    parser.add_argument("--ahead", type=int, default=4, metavar="N")
+    asked = parser.parse_args(arguments)
+    if unknown := set(asked.kinds) - set(KINDS):
+        parser.error(f"unknown kinds: {', '.join(sorted(unknown))}")
+    return asked
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """See the module's text."""
+    asked = parsed(arguments)
+    core = Core(asked.fills, asked.streams, asked.ahead if asked.streams else 0)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        plugin = build(folder)
+        for board in map(boards.load, asked.boards.split(",")):
+            table = Table("kind", "convolution", "filters, input ahead", *WAYS, "instructions")
+            for kind in asked.kinds or KINDS:
+                ways = list(cases(kind, board.target))
+                found = [
+                    Program(case, board, folder / "case").cycles(plugin, core) for _, case in ways
+                ]
+                more = found[2].instructions / found[0].instructions - 1
+                table.add_row(kind, ways[0][1].label, ways[2][0], *map(cell, found), f"{more:+.1%}")
+            Console(width=160).print(f"{board.name}: {core}", table)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except EdgeconvError as error:
+        sys.exit(str(error))

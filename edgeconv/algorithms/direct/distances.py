@@ -1,0 +1,93 @@
+"""How far ahead direct convolution fetches its filters and its input."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from edgeconv.algorithms.ahead import (
+    FOUND_CYCLES,
+    LINE_BYTES,
+    NOTHING,
+    STREAMED_CYCLES,
+    Ahead,
+    fetches,
+    latency,
+    rounds,
+)
+from edgeconv.algorithms.direct.tiles import FLOAT_BYTES, DirectPlan, tile_kinds
+from edgeconv.algorithms.problem import ConvProblem
+from edgeconv.algorithms.strips import Segment
+from edgeconv.ir.layout import Order
+from edgeconv.ir.work import Crossing
+from edgeconv.targets import STRIPS, Target
+
+CHANNELS = 4  # EC_AHEAD_CHANNELS of ec_ahead.h: between two fetches of filters
+
+
+def ahead_of(
+    problem: ConvProblem, plan: DirectPlan, traffic: Sequence[Crossing], target: Target
+) -> Ahead:
+    """Distances of the plan, whose traffic behind the target's caches is this."""
+    if not fetches(target) or plan.in_blocks or plan.band:
+        return NOTHING
+    cycles = _channel_cycles(plan, target)
+    cost = STREAMED_CYCLES * _filter_lines(problem, plan, target)
+    # Filters of passes over the channels are fetched by those before them.
+    crossing = [0.0 if plan.channels else each.filters for each in traffic]
+    filters = latency(crossing, target, cost)
+    of_channels = round(CHANNELS * plan.vectors * target.lanes * problem.filter_bytes)
+    away = rounds(filters, CHANNELS * cycles)
+    return Ahead(filters=away * of_channels, input=_blocks(problem, plan, traffic, target))
+
+
+def _channel_cycles(plan: DirectPlan, target: Target) -> float:
+    """Of a step of the register tile: one channel at one kernel position."""
+    slot = target.lanes * target.peak / (target.macs_per_cycle or target.lanes * target.peak)
+    kernel = target.kernel(STRIPS)
+    return slot * target.tile_slots(kernel, plan.largest_rows, plan.vectors)
+
+
+def _cuts(
+    problem: ConvProblem, plan: DirectPlan, target: Target
+) -> list[tuple[int, int, int, tuple[Segment, ...]]]:
+    """Tiles of each kind: how many, vectors, channels, strips of a row."""
+    found = []
+    for count, vectors, channels in tile_kinds(problem, plan.vectors, target):
+        tail = plan.tail_segments and vectors == plan.tail_vectors
+        found.append((count, vectors, channels, plan.tail_segments if tail else plan.segments))
+    return found
+
+
+def _rows(problem: ConvProblem, plan: DirectPlan) -> int:
+    return problem.batch * plan.planes * plan.rows
+
+
+def _filter_lines(problem: ConvProblem, plan: DirectPlan, target: Target) -> float:
+    """Lines that strips read of their filters, those of a tile once for each."""
+    taps, lines = math.prod(problem.kernel), 0.0
+    for count, vectors, channels, cut in _cuts(problem, plan, target):
+        size = taps * channels * vectors * target.lanes * problem.filter_bytes
+        lines += count * sum(s.count for s in cut) * size / LINE_BYTES
+    return lines * _rows(problem, plan)
+
+
+def _blocks(
+    problem: ConvProblem, plan: DirectPlan, traffic: Sequence[Crossing], target: Target
+) -> int:
+    """Blocks of channels between the input that is multiplied and that which is fetched."""
+    block = problem.in_layout.block
+    if problem.in_layout.order is not Order.BLOCKED or block < target.lanes or problem.groups > 1:
+        return 0
+    rows, fetched, line = math.prod(problem.kernel[:2]), 0.0, LINE_BYTES
+    columns = FLOAT_BYTES * block * problem.strides[2]  # bytes that a pixel more reads of a row
+    for count, _, channels, cut in _cuts(problem, plan, target):
+        runs = sum(s.count * -(-s.rows * columns // line) for s in cut)
+        fetched += count * runs * -(-channels // block) * rows
+    cycles = latency(
+        [each.input for each in traffic],
+        target,
+        FOUND_CYCLES * fetched * _rows(problem, plan),
+        plan.largest_rows * columns / line,
+    )
+    return rounds(cycles, block * math.prod(problem.kernel) * _channel_cycles(plan, target))

@@ -1,0 +1,69 @@
+"""Distances follow from latencies and the cycles of a step, and cost less than they spare."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from edgeconv import board as boards
+from edgeconv.algorithms.ahead import fetches, latency, rounds
+from edgeconv.codegen.amalgamate import amalgamate
+from edgeconv.codegen.distances import kept
+from edgeconv.targets import TARGETS, Target
+
+IN_ORDER = ("raspberry-pi-3", "quartz64-a", "odroid-xu3-a7")
+LINES = 64.0 * 1000
+
+
+@pytest.fixture
+def target() -> Target:
+    """3 cycles to the first cache, 16 to the second, 235 to the memory."""
+    return boards.load("raspberry-pi-3").target
+
+
+def test_who_is_asked() -> None:
+    asked = {name for name in boards.names() if fetches(boards.load(name).target)}
+    assert asked == set(IN_ORDER)
+
+
+def test_it_is_the_latency_of_the_farthest_level_that_matters(target: Target) -> None:
+    assert latency([LINES, LINES], target, 0) == 235
+    assert latency([LINES, 0], target, 0) == 16
+    assert latency([LINES, LINES / 1000], target, 0) == 16
+
+
+def test_no_more_is_spent_than_spared(target: Target) -> None:
+    near = 16 - 3 - 4  # less what passes between a load and its use
+    assert latency([LINES, 0], target, 1000 * near - 1) == 16
+    assert latency([LINES, 0], target, 1000 * near) == 0
+    assert latency([LINES, 0], target, 500 * near, together=2) == 0
+    assert latency([0, 0], target, 0) == 0
+
+
+def test_a_distance_is_whole_rounds() -> None:
+    assert rounds(235, 100) == 3
+    assert rounds(200, 100) == 2
+    assert rounds(0, 100) == 0
+
+
+def test_what_is_not_stated_is_not_guessed(target: Target) -> None:
+    assert not fetches(replace(target, memory_cycles=None))
+    assert not fetches(replace(target, caches=target.caches[:1]))
+    silent = tuple(replace(cache, latency=None) for cache in target.caches)
+    assert not fetches(replace(target, caches=silent))
+
+
+def test_programs_without_distances_have_none_of_it() -> None:
+    headers = ("ec_decode.h", "ec_strips.h", "ec_window.h", "ec_conv_direct.h")
+    without = "".join(amalgamate(TARGETS["neon"].header, headers))
+    assert "filters_ahead" not in without
+    assert "EC_DISTANCES" not in without
+    ahead = (*headers[:-1], "ec_ahead.h", headers[-1])
+    assert "filters_ahead" in "".join(amalgamate(TARGETS["neon"].header, ahead))
+
+
+def test_parts_are_kept_or_left_out() -> None:
+    text = "a\n#ifdef EC_DISTANCES\nb\n#endif\nc\n"
+    assert kept(text, distances=True) == "a\nb\nc\n"
+    assert kept(text, distances=False) == "a\nc\n"
