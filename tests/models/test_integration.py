@@ -28,7 +28,7 @@ from edgeconv.build.cross import cross
 from edgeconv.build.project import Project
 from edgeconv.host import detect
 from edgeconv.pipeline import CompileOptions, compile_model, verify_project
-from tests import onnx_models
+from tests import compilers, onnx_models
 from tests.models import drivers
 from tests.tools import available
 
@@ -330,9 +330,10 @@ def test_preset_builds_and_runs(name: str, tmp_path: Path) -> None:
     if board.arch == detect().arch and board.run.kind is not RunKind.NATIVE:
         pytest.skip("this machine is of the board's architecture, but lacks its instructions")
     available(name)
-    model = onnx_models.save(onnx_models.residual(), tmp_path / "net.onnx")
+    model = onnx_models.save(onnx_models.classifier(), tmp_path / "net.onnx")
     project, _ = compile_model(CompileOptions(model, name), tmp_path / "net")
-    assert verify_project(project.directory, model=model).passed
+    with compilers.lightly():
+        assert verify_project(project.directory, model=model).passed
     shutil.rmtree(project.build_directory)
     export = "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"
     run("cmake", "--preset", "release", "-Werror=dev", export, cwd=project.directory)
