@@ -132,9 +132,9 @@ def test_strides_and_dilations(build: Build, folder: Path) -> None:
 
 
 def test_filters_are_fetched_ahead(build: Build, folder: Path) -> None:
-    """Those that find no room in the caches; of several passes each."""
-    near = tuple(Cache(level, 1024, 64) for level in (1, 2))
-    target = replace(build.target, prefetch=True, caches=near)
+    """Those that find no room in the caches; of several passes each.  Memory keeps up."""
+    near = tuple(Cache(level, 1024, 64, bandwidth=1024.0) for level in (1, 2))
+    target = replace(build.target, prefetch=True, caches=near, constants_bandwidth=1e15)
     forms = [SQUARE[0], SUMMED[0]]
     chosen = [winograd(form, spec) for form in forms for spec in specs(form, target)]
     cases = [case for spec in chosen for case in spec.cases(target)]

@@ -340,6 +340,19 @@ def test_a_panel_that_the_second_cache_does_not_hold_is_read_seldom() -> None:
     assert plan.vectors > 1
 
 
+def test_filters_are_fetched_ahead_where_memory_keeps_up() -> None:
+    target = replace(boards.load("zen4").target, prefetch=True)
+    graph = network(8, 8, 7, minimal_filters=accurate(weights(8, 8, 3), 1.0))
+    problem = replace(problem_of(graph.nodes[0], graph), in_c=512, out_c=512)
+    far = replace(problem, run_constants=100 << 20)
+    plan = candidates(far, target)[0].plan
+    fast, slow = (replace(target, constants_bandwidth=each) for each in (1e12, 1e9))
+    assert plan.fetches(far, fast)
+    assert not plan.fetches(far, slow)
+    assert not plan.fetches(far, replace(fast, prefetch=False))
+    assert not plan.fetches(replace(far, in_c=16, out_c=16), fast)  # the second cache holds them
+
+
 def test_filters_that_come_from_memory_are_few() -> None:
     """On 7x7 those of larger tiles are four times as many bytes for half the products."""
     target = boards.load("zen4").target

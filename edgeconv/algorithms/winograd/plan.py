@@ -133,9 +133,16 @@ class WinogradPlan:
 
     def fetches(self, problem: ConvProblem, target: Target) -> bool:
         """Whether filters are fetched ahead: on a core that wants it, where they come from behind
-        the second cache."""
-        filters = FLOAT_BYTES * self.filter_floats(problem, target.lanes)
-        return target.prefetch and filters > _second_cache(target)
+        the second cache, in no more time than they are multiplied.  Where they take longer nothing
+        hides them, and what fetches them costs time of its own."""
+        machine, filters = (
+            machine_of(target),
+            FLOAT_BYTES * self.filter_floats(problem, target.lanes),
+        )
+        if not target.prefetch or filters <= _second_cache(target):
+            return False
+        brought = machine.constant(max(filters, problem.run_constants))
+        return FLOAT_BYTES * target.lanes * brought <= self.rows * machine.slot
 
     @property
     def packed(self) -> bool:
