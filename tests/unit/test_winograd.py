@@ -198,6 +198,17 @@ def test_forms_within_the_error_alone_are_allowed() -> None:
     assert accurate(weights(4, 4, 9), 1.0) == ()  # no tile of at most 8 inputs
 
 
+def test_filters_made_anew_are_not_tried_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor are others taken for them."""
+    filters = np.random.default_rng(7).standard_normal((5, 4, 3, 3), np.float32)
+    ((form, *_), *_) = forms_for(3, 3)
+    found, other = error_of(form, filters), error_of(form, 2 * filters + 1)
+    with monkeypatch.context() as patch:
+        patch.setattr(error.Trial, "error", None)
+        assert error_of(form, filters.copy()) == found
+        assert error_of(form, 2 * filters + 1) == other != found
+
+
 def network(in_c: int = 64, out_c: int = 64, size: int = 56, **attrs: Any) -> Graph:
     """A convolution of 3x3, called ``conv``."""
     usual = {"kernel": (3, 3), "strides": (1, 1), "dilations": (1, 1), "pads": (1, 1, 1, 1)}

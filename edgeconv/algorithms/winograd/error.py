@@ -35,7 +35,7 @@ class Trial:
     def of(weights: Floats, outputs: tuple[int, int], seed: int = 0) -> Trial:
         """For forms of as many ``outputs`` down and across at most.  ``weights``: (out_c, in_c,
         rows, columns).  Inputs are normally distributed."""
-        some = weights[:: -(-len(weights) // MOST_FILTERS)].astype(np.float32)
+        some = filters_tried(weights)
         sides = (n + taps - 1 for n, taps in zip(outputs, weights.shape[2:], strict=True))
         random = np.random.default_rng(seed)
         tiles = random.standard_normal((TILES, some.shape[1], *sides), np.float32)
@@ -49,6 +49,11 @@ class Trial:
         largest = float(np.abs(exact).max())
         found = winograd(form, self.filters, tiles)
         return float(np.abs(found - exact).max()) / largest if largest else 0.0
+
+
+def filters_tried(weights: Floats) -> Floats:
+    """Those of a layer (out_c, in_c, rows, columns) that a trial is made of; of them all."""
+    return weights[:: -(-len(weights) // MOST_FILTERS)].astype(np.float32)
 
 
 def relative_error(form: Nested, weights: Floats, seed: int = 0) -> float:
