@@ -30,10 +30,11 @@ HIDDEN = 4
 @dataclass(frozen=True, slots=True)
 class Ahead:
     """``filters``: bytes from those that are multiplied to those that are fetched; ``input``: the
-    same in blocks of channels.  0: nothing is."""
+    same in blocks of channels.  0: nothing is.  ``lines``: that are fetched in all."""
 
     filters: int = 0
     input: int = 0
+    lines: float = 0.0
 
     def __bool__(self) -> bool:
         return bool(self.filters or self.input)

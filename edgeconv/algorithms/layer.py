@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from edgeconv.algorithms.ahead import LINE_BYTES
 from edgeconv.algorithms.candidate import ConvCandidate
 from edgeconv.algorithms.packing import bias_blob, filters_blob, storage_params
 from edgeconv.algorithms.sums import form_of, requantised, result_of
@@ -44,6 +45,7 @@ def conv_layer(
     divides: Divides | None = None,
     pointers: tuple[str, str] = ("weights", "workspace"),
     routines: tuple[Routine, ...] = (),
+    fetches: float = 0.0,
 ) -> Layer:
     """The call of ``candidate`` for the Conv or Dense node of ``call``.
 
@@ -52,7 +54,8 @@ def conv_layer(
     ``params``, and what `kernel_layer` and `storage_params` say.  ``filters``: how many elements
     they take in the order of the kernel, and what brings them in it.  ``routines``: made for it.
     ``plan``: what explain and
-    report.json show.
+    report.json show.  ``fetches``: lines that are fetched ahead; those of all filters where the
+    template is told to fetch them.
     """
     node, graph = call.node, call.graph
     problem, lanes = candidate.problem, call.target.lanes
@@ -74,8 +77,17 @@ def conv_layer(
         divides=divides,
         workspace=pointers[1],
     )
+    fetches += _fetched(call, params, sum(blob.bytes for blob in layer.blobs))
+    work = replace(candidate.work, fetches=fetches)
     # Its filters come in more than once.
-    return replace(layer, work=candidate.work, candidate=candidate, plan=plan, routines=routines)
+    return replace(layer, work=work, candidate=candidate, plan=plan, routines=routines)
+
+
+def _fetched(call: Call, params: Mapping[str, Param], constants: int) -> float:
+    """Lines of so many bytes of ``constants`` that the template is told to fetch ahead, on cores
+    that else wait for each."""
+    asked = params.get("prefetch") and call.target.in_order
+    return constants / LINE_BYTES if asked else 0.0
 
 
 def integer_layer(
@@ -124,7 +136,7 @@ def integer_layer(
             Arg(ArgKind.WORKSPACE, workspace),
         ),
         headers=(*activation_headers(node.epilogue), *headers),
-        work=candidate.work,
+        work=replace(candidate.work, fetches=_fetched(call, params, blob.bytes)),
         blobs=(blob,),
         aliases=residual_overwritten(node, graph),
         workspace_bytes=candidate.workspace_bytes,

@@ -10,13 +10,15 @@ class Work:
     """``slots``: vector instructions that compute, ``decoding`` those of them that bring numbers
     from storage formats and back.  ``moves``: loads and stores that take issue slots of their own.
     ``weight_bytes`` and ``data_bytes`` pass between registers and the nearest memory: those of
-    constants, and those of tensors and workspaces."""
+    constants, and those of tensors and workspaces.  ``fetches``: lines that are fetched ahead, on
+    cores that else wait for them."""
 
     slots: float
     moves: float
     weight_bytes: float
     data_bytes: float
     decoding: float = 0.0
+    fetches: float = 0.0
 
     def times(self, by: float) -> Work:
         """That of so many calls, or of a part of one."""

@@ -82,9 +82,11 @@ def duration_of(
         memory[level.name] += (level.byte - counted) * data[-1] * share
     return Duration(
         overhead=(LAYER_CYCLES + TURN_CYCLES * (calls - 1)) * machine.cycle,
-        compute=work.slots * machine.slot + work.moves * min(machine.slot, machine.cycle),
+        compute=work.slots * machine.slot
+        + work.moves * min(machine.slot, machine.cycle)
+        + work.fetches * machine.cycle,
         memory=dict(memory),
-        exposed=IN_ORDER if machine.in_order else EXPOSED,
+        exposed=IN_ORDER if machine.in_order and not work.fetches else EXPOSED,
     )
 
 

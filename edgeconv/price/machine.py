@@ -32,7 +32,8 @@ class Level:
 @dataclass(frozen=True, slots=True)
 class Machine:
     """``slot``: seconds per vector instruction; ``cycle``: of the clock; ``load``: per byte of a
-    scalar load that waits for nothing.  ``in_order``: nothing is hidden behind anything else.
+    scalar load that waits for nothing.  ``in_order``: nothing is hidden behind anything else, but
+    what kernels fetch ahead.
 
     ``lanes``: float32 in a vector.  ``sizes``: bytes of every cache, nearest first; ``caches``: L2
     and what is behind it.
@@ -114,7 +115,7 @@ def machine_of(target: Target) -> Machine:
         slot=cycle * target.lanes * target.peak / rate,
         cycle=cycle,
         load=load,
-        in_order=target.single_issue,
+        in_order=target.single_issue or target.in_order,
         lanes=target.lanes,
         sizes=tuple(cache.size for cache in caches_of(target)),
         caches=tuple(caches),

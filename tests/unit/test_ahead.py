@@ -10,9 +10,13 @@ from edgeconv import board as boards
 from edgeconv.algorithms.ahead import fetches, latency, rounds
 from edgeconv.codegen.amalgamate import amalgamate
 from edgeconv.codegen.distances import kept
+from edgeconv.ir.work import Work
+from edgeconv.price.duration import EXPOSED, IN_ORDER, duration_of
+from edgeconv.price.flows import Flow
+from edgeconv.price.machine import machine_of
 from edgeconv.targets import TARGETS, Target
 
-IN_ORDER = ("raspberry-pi-3", "quartz64-a", "odroid-xu3-a7")
+ASKED = ("raspberry-pi-3", "quartz64-a", "odroid-xu3-a7")
 LINES = 64.0 * 1000
 
 
@@ -24,7 +28,7 @@ def target() -> Target:
 
 def test_who_is_asked() -> None:
     asked = {name for name in boards.names() if fetches(boards.load(name).target)}
-    assert asked == set(IN_ORDER)
+    assert asked == set(ASKED)
 
 
 def test_it_is_the_latency_of_the_farthest_level_that_matters(target: Target) -> None:
@@ -67,3 +71,17 @@ def test_parts_are_kept_or_left_out() -> None:
     text = "a\n#ifdef EC_DISTANCES\nb\n#endif\nc\n"
     assert kept(text, distances=True) == "a\nb\nc\n"
     assert kept(text, distances=False) == "a\nc\n"
+
+
+def test_waiting_counts_whole_unless_lines_are_fetched(target: Target) -> None:
+    """What fetches take is among the instructions."""
+    machine = machine_of(target)
+    work = Work(slots=1e6, moves=0, weight_bytes=1e6, data_bytes=0)
+    moved = [Flow(filters=1e6, data=0, total=1e6)] * len(machine.sizes)
+    waits = duration_of(work, moved, (), machine)
+    fetched = duration_of(replace(work, fetches=1e6 / 64), moved, (), machine)
+    assert (waits.exposed, fetched.exposed) == (IN_ORDER, EXPOSED)
+    assert fetched.compute == pytest.approx(waits.compute + 1e6 / 64 * machine.cycle)
+    assert fetched.seconds < waits.seconds
+    hurried = machine_of(replace(target, in_order=False))
+    assert duration_of(work, moved, (), hurried).exposed == EXPOSED

@@ -32,13 +32,17 @@ def ahead_of(
     if not fetches(target) or plan.in_blocks or plan.band:
         return NOTHING
     cycles = _channel_cycles(plan, target)
-    cost = STREAMED_CYCLES * _filter_lines(problem, plan, target)
+    lines = _filter_lines(problem, plan, target)
     # Filters of passes over the channels are fetched by those before them.
     crossing = [0.0 if plan.channels else each.filters for each in traffic]
-    filters = latency(crossing, target, cost)
+    filters = latency(crossing, target, STREAMED_CYCLES * lines)
     of_channels = round(CHANNELS * plan.vectors * target.lanes * problem.filter_bytes)
     away = rounds(filters, CHANNELS * cycles)
-    return Ahead(filters=away * of_channels, input=_blocks(problem, plan, traffic, target))
+    blocks, columns = _blocks(problem, plan, traffic, target)
+    if plan.channels:  # passes fetch each filter once
+        lines = sum(each.filters for each in traffic[:1]) / LINE_BYTES
+    fetched = (lines if filters or plan.channels else 0.0) + columns
+    return Ahead(filters=away * of_channels, input=blocks, lines=fetched)
 
 
 def _channel_cycles(plan: DirectPlan, target: Target) -> float:
@@ -74,20 +78,20 @@ def _filter_lines(problem: ConvProblem, plan: DirectPlan, target: Target) -> flo
 
 def _blocks(
     problem: ConvProblem, plan: DirectPlan, traffic: Sequence[Crossing], target: Target
-) -> int:
-    """Blocks of channels between the input that is multiplied and that which is fetched."""
+) -> tuple[int, float]:
+    """Blocks of channels between the input that is multiplied and that which is fetched, and how
+    many lines are."""
     block = problem.in_layout.block
     if problem.in_layout.order is not Order.BLOCKED or block < target.lanes or problem.groups > 1:
-        return 0
+        return 0, 0.0
     rows, fetched, line = math.prod(problem.kernel[:2]), 0.0, LINE_BYTES
     columns = FLOAT_BYTES * block * problem.strides[2]  # bytes that a pixel more reads of a row
     for count, _, channels, cut in _cuts(problem, plan, target):
         runs = sum(s.count * -(-s.rows * columns // line) for s in cut)
         fetched += count * runs * -(-channels // block) * rows
-    cycles = latency(
-        [each.input for each in traffic],
-        target,
-        FOUND_CYCLES * fetched * _rows(problem, plan),
-        plan.largest_rows * columns / line,
-    )
-    return rounds(cycles, block * math.prod(problem.kernel) * _channel_cycles(plan, target))
+    fetched *= _rows(problem, plan)
+    crossing = [each.input for each in traffic]
+    together = plan.largest_rows * columns / line
+    cycles = latency(crossing, target, FOUND_CYCLES * fetched, together)
+    blocks = rounds(cycles, block * math.prod(problem.kernel) * _channel_cycles(plan, target))
+    return blocks, fetched if blocks else 0.0

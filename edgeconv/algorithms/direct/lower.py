@@ -120,6 +120,7 @@ def lower(candidate: DirectCandidate, node: Node, graph: Graph, target: Target) 
         ),
         aliases=residual_overwritten(node, graph),
         divides=problem.divides,
+        fetches=ahead.lines,
         plan={
             "mr": plan.largest_rows,
             "nr": plan.vectors * lanes,
