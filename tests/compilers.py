@@ -15,6 +15,9 @@ from pathlib import Path
 import pytest
 
 from edgeconv.build import compile as compiling
+from edgeconv.build import compile_project
+from edgeconv.build.compile import Binary
+from edgeconv.build.project import Project
 from edgeconv.build.toolchain import program_named
 
 # Debian 12's, which tools/setup_toolchains.sh installs there.
@@ -47,6 +50,17 @@ def is_gcc(command: str) -> bool:
     """Whatever it is called."""
     done = subprocess.run([command, "--version"], capture_output=True, text=True, check=False)
     return "Free Software Foundation" in done.stdout
+
+
+def sanitized(project: Project, out: Path) -> Binary:
+    """Its program, compiled with SANITIZERS to ``out``."""
+    return compile_project(
+        project.directory,
+        project.board(),
+        sources=project.sources,
+        out=out,
+        extra_flags=SANITIZERS,
+    )
 
 
 @contextmanager

@@ -3,11 +3,23 @@ write, as text of onnx.parser: what is in front of ``body`` makes ``score`` and 
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 import onnx
 from onnx import parser
 
 COUNT = 40  # boxes
 CLASSES = 3
+SHARES = (0.5, 0.0, 1.0, 0.1)  # of boxes that are good enough
+
+# The rows that are good enough, their places, and how many they are.
+KEPT = """
+    value = Gather <axis = 1> (score, zero) good = Greater (value, limit)
+    k = NonZero (good) place = Transpose (k) p = Squeeze (k, zeros)
+    some = Compress <axis = 0> (boxes, good) n = Shape (p)
+"""
 
 # One class for all boxes, all that are good enough, suppressed, and padded to a fixed number: what
 # ultralytics writes.
@@ -190,3 +202,13 @@ def model(name: str, body: str = "", outputs: str = "") -> onnx.ModelProto:
         f"(float[{COUNT}, {CLASSES}] score, float[{COUNT}, 4] boxes) => ({outputs}) "
         f"<{constants}> {{{body}}}"
     )
+
+
+def feeds(seed: int, share: float) -> dict[str, npt.NDArray[Any]]:
+    """``share`` of the boxes have a class with a score above the limit."""
+    rng = np.random.default_rng(seed)
+    good = rng.random((COUNT, 1)) < share
+    score = np.where(good, 0.5, 0.0) + 0.49 * rng.random((COUNT, CLASSES))
+    corner = rng.random((COUNT, 2))
+    boxes = np.concatenate([corner, corner + rng.random((COUNT, 2))], axis=1)
+    return {"score": score.astype(np.float32), "boxes": boxes.astype(np.float32)}

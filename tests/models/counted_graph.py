@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import onnx
-import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
+
+from tests.onnx_runtime import results, session
 
 Values = npt.NDArray[Any]
 Feeds = dict[str, Values]
@@ -178,12 +179,12 @@ class CountedGraph:
         )
         made: dict[int, list[Values]] = {}
         try:
-            session = _session(self.model(graph))
+            running = session(self.model(graph), optimised=False)
         except Exception as error:  # the runtime has many types of its own
             raise UnfitError from error
         for i in self.live:
             try:
-                made[i] = session.run(None, {name: self.values[name][i] for name in reads})
+                made[i] = running.run(None, {name: self.values[name][i] for name in reads})
             except Exception as error:
                 if SHARES[i] and self.chance(0.9):
                     raise UnfitError from error
@@ -237,17 +238,6 @@ def _declared(name: str, values: Sequence[Values]) -> onnx.ValueInfoProto:
     return helper.make_tensor_value_info(name, elem, [None] * values[0].ndim)
 
 
-def _session(model: onnx.ModelProto) -> onnxruntime.InferenceSession:
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    options.intra_op_num_threads = 1
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    return onnxruntime.InferenceSession(
-        model.SerializeToString(), options, ["CPUExecutionProvider"]
-    )
-
-
 def expected(model: onnx.ModelProto, feeds: Feeds) -> Feeds:
     """What ONNX Runtime makes of it."""
-    names = [output.name for output in model.graph.output]
-    return dict(zip(names, _session(model).run(names, feeds), strict=True))
+    return results(model, feeds, optimised=False)

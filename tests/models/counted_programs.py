@@ -14,13 +14,13 @@ from onnx import helper
 
 from edgeconv import frontend, passes
 from edgeconv.array_types import array_type
-from edgeconv.board import load as load_board
-from edgeconv.build import compile_project, run_binary
+from edgeconv.build import run_binary
 from edgeconv.frontend.running import prepared
 from edgeconv.ir.graph import CHECK, CountedOutput, Graph
 from edgeconv.options import CompileOptions
 from edgeconv.pipeline import compile_model
-from tests.compilers import SANITIZERS
+from tests.compilers import sanitized
+from tests.onnx_runtime import results
 
 Values = npt.NDArray[Any]
 Feeds = Mapping[str, Values]
@@ -39,13 +39,18 @@ def there(got: Mapping[str, Values], name: str, counted: Mapping[str, CountedOut
 
 
 def compare(
-    got: Mapping[str, Values], expected: Mapping[str, Values], counted: Mapping[str, CountedOutput]
+    got: Mapping[str, Values],
+    expected: Mapping[str, Values],
+    counted: Mapping[str, CountedOutput],
+    *,
+    close: float = 2e-5,
 ) -> None:
-    """AssertionError where an output of the model differs in size, type or numbers."""
+    """AssertionError where an output of the model differs in size, type or numbers, those by more
+    than the part ``close``."""
     for output, wanted in expected.items():
         value = there(got, output, counted)
         assert (value.shape, value.dtype) == (wanted.shape, wanted.dtype), output
-        np.testing.assert_allclose(value, wanted, rtol=2e-5, atol=1e-5, err_msg=output)
+        np.testing.assert_allclose(value, wanted, rtol=close, atol=close / 2, err_msg=output)
 
 
 def rewritten(path: Path) -> Graph:
@@ -68,6 +73,13 @@ def check_rewritten(graph: Graph, feeds: Sequence[Feeds], wanted: Sequence[Feeds
     return refused
 
 
+def check_computed(graph: Graph, model: Path, feeds: Sequence[Feeds]) -> None:
+    """What ``graph``, made of ``model``, computes is what ONNX Runtime makes of the model."""
+    run, counted = prepared(graph), {each.name: each for each in graph.counted}
+    for given in feeds:
+        compare(run(given), results(model, given), counted, close=1e-6)
+
+
 def merged(models: Sequence[onnx.ModelProto]) -> onnx.ModelProto:
     """Models of one opset side by side; no two values have one name."""
     graphs = [model.graph for model in models]
@@ -82,27 +94,17 @@ def merged(models: Sequence[onnx.ModelProto]) -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=first.opset_import, ir_version=first.ir_version)
 
 
-def check_in_c(
-    path: Path,
-    board: str,
-    feeds: Sequence[Feeds],
-    wanted: Sequence[Feeds],
-    *,
-    flags: Sequence[str] = SANITIZERS,
-) -> None:
+def check_in_c(path: Path, board: str, feeds: Sequence[Feeds], wanted: Sequence[Feeds]) -> None:
     """The same of the program, compiled with address and undefined-behaviour sanitizers."""
     folder, graph = path.with_suffix(""), rewritten(path)
     project, _ = compile_model(CompileOptions(path, board, name="net"), folder)
-    loaded = load_board(board)
-    binary = compile_project(
-        folder, loaded, sources=project.sources, out=folder / "program", extra_flags=flags
-    )
+    binary = sanitized(project, folder / "program")
     counted = {each.name: each for each in graph.counted}
     for given, expected in zip(feeds, wanted, strict=True):
         stored = (np.ascontiguousarray(given[name]).tobytes() for name in graph.inputs)
         (folder / "in.bin").write_bytes(b"".join(stored))
         words = ["--input", "in.bin", "--output", "out.bin"]
-        done = run_binary(binary.path, loaded, words, cwd=folder)
+        done = run_binary(binary.path, binary.board, words, cwd=folder)
         if done.status == 2 and any(node.op == CHECK for node in graph.nodes):
             assert "sizes found at run time differ" in done.stderr
             continue

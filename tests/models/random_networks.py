@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import onnx
-import onnxruntime
 from onnx import helper, numpy_helper
 
 from edgeconv.build.project import Port
 from edgeconv.verify.inputs import seeded
+from tests.onnx_runtime import session
 
 Values = npt.NDArray[Any]
 Shape = tuple[int, ...]
@@ -169,9 +169,9 @@ class Network:
             [numpy_helper.from_array(self.constants[name], name) for name in needs],
         )
         try:
-            session = _session(self._model(graph))
-            exact = session.run(None, {name: self.values[name] for name in reads})
-            noisy = session.run(None, {name: self._noisy[name] for name in reads})
+            running = session(self._model(graph))
+            exact = running.run(None, {name: self.values[name] for name in reads})
+            noisy = running.run(None, {name: self._noisy[name] for name in reads})
         except Exception as error:  # the runtime has many types of its own
             raise UnfitError from error
         return exact, noisy
@@ -219,7 +219,7 @@ class Network:
 
     def _check_whole(self, model: onnx.ModelProto, outputs: Sequence[str]) -> None:
         try:
-            results = _session(model).run(None, {name: self.values[name] for name in self.inputs})
+            results = session(model).run(None, {name: self.values[name] for name in self.inputs})
         except Exception as error:  # the runtime has many types of its own
             raise UnfitError from error
         for name, value in zip(outputs, results, strict=True):
@@ -230,15 +230,6 @@ class Network:
 def _declared(name: str, value: Values) -> onnx.ValueInfoProto:
     kind = helper.np_dtype_to_tensor_dtype(value.dtype)
     return helper.make_tensor_value_info(name, kind, value.shape)
-
-
-def _session(model: onnx.ModelProto) -> Any:
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    options.intra_op_num_threads = 1
-    return onnxruntime.InferenceSession(
-        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-    )
 
 
 def _is_tame(value: Values) -> bool:
