@@ -123,8 +123,9 @@ class ConvProblem:
 
     @property
     def divides(self) -> Divides | None:
-        """How a kernel that computes rows alone reads the input; None but for single images."""
-        if self.batch > 1 or self.in_size[0] > 1 or self.out_size[0] > 1:
+        """How a kernel that computes rows alone reads the input; None but for single images of
+        several rows: of one, as a tensor of one spatial dimension is taken for, there are none."""
+        if self.batch > 1 or self.in_size[0] > 1 or self.out_size[0] > 1 or self.in_size[1] == 1:
             return None
         reach = (self.kernel[1] - 1) * self.dilations[1] + 1
         return Divides(self.out_size[1], reach, self.strides[1], self.pads[1])

@@ -10,9 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from onnx import helper
 
+from edgeconv import frontend
+from edgeconv.algorithms.problem import problem_of
 from edgeconv.build import compile_project, find_compiler
 from edgeconv.build.project import Project
+from edgeconv.deciding import decide
 from edgeconv.options import CompileOptions
 from edgeconv.pipeline import bench_project, compile_model, verify_project
 from edgeconv.verify.inputs import ensure
@@ -131,3 +135,20 @@ def test_results_in_fewer_bits(board: str, tmp_path: Path, monkeypatch: pytest.M
     found = verify_project(tmp_path / "turns", layers=True)
     assert found.passed
     assert len(found.layers) >= len(kinds)
+
+
+def test_one_spatial_dimension_has_no_rows(tmp_path: Path) -> None:
+    """Where the channels lie that an image has its rows in."""
+    rng, channels = np.random.default_rng(0), (8, 48, 48, 8)
+    kernels, nodes, weights = (1, 5, 1), [], {}
+    for i, (kernel, out) in enumerate(zip(kernels, channels[1:], strict=True)):
+        own: dict[str, Any] = {"pads": [kernel // 2] * 2, "group": 48 if kernel > 1 else 1}
+        nodes.append(helper.make_node("Conv", [f"t{i}", f"w{i}"], [f"t{i + 1}"], **own))
+        shape = (out, 1 if kernel > 1 else channels[i], kernel)
+        weights[f"w{i}"] = rng.normal(size=shape).astype(np.float32)
+    made = onnx_models.model(nodes, {"t0": (1, 8, 64)}, {"t3": None}, weights)
+    path = onnx_models.save(made, tmp_path / "net.onnx")
+    graph = frontend.load(path)
+    assert not any(problem_of(node, graph).divides for node in graph.nodes)
+    choice = decide(CompileOptions(path, "zen4", objective="memory")).choice
+    assert not any(step.turn for step in choice.steps)
