@@ -1,4 +1,5 @@
-"""Random graphs with counted sizes: nodes that find, move, and compute of what was found.
+"""Random graphs with counted sizes: nodes that find and move (`random_rows`), and that compute of
+what was found.
 
 python -m tests.models.random_counted SEED FILE
 """
@@ -7,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -15,303 +16,54 @@ import numpy as np
 import onnx
 from onnx import TensorProto
 
-from tests.models.counted_graph import CountedGraph, Feeds, UnfitError, Values
+from tests.models.counted_graph import CountedGraph, Feeds, UnfitError
+from tests.models.random_rows import (
+    compress,
+    concat,
+    expand,
+    filled,
+    flatten,
+    gather,
+    gather_elements,
+    gather_nd,
+    is_number,
+    is_real,
+    mask,
+    non_zero,
+    pad,
+    range_,
+    reshape,
+    scatter_elements,
+    scatter_nd,
+    slice_,
+    split,
+    squeeze,
+    suppression,
+    top,
+    transpose,
+    unsqueeze,
+    with_axes,
+)
 
 NODES = 14
 Draw = Callable[[CountedGraph], object]
-_LARGE = np.iinfo(np.int64).max
-
-
-def _real(value: Values) -> bool:
-    return value.dtype.kind == "f"
-
-
-def _number(value: Values) -> bool:
-    return value.dtype.kind in "fi"
-
-
-def _whole(value: Values) -> bool:
-    return value.dtype == np.int64
-
-
-def _axes_attribute(g: CountedGraph, op: str, x: str, axes: list[int], **attrs: Any) -> str:
-    """Axes as an attribute before the opset in which ``op`` takes them as an input."""
-    since = 13 if op in ("ReduceSum", "Squeeze", "Unsqueeze") else 18
-    if g.opset >= since:
-        return g.node(op, x, g.constant(axes), **attrs)
-    return g.node(op, x, axes=axes, **attrs)
-
-
-# What finds
-
-
-def mask(g: CountedGraph) -> str:
-    """Which elements are above a number."""
-    x = g.pick(lambda v: _number(v) and v.ndim > 0, exact=True)
-    op = g.random.choice(("Greater", "Less", "GreaterOrEqual"))
-    limit = g.constant(g.random.choice((0, 0, 0.5, -0.5)), g.values[x][0].dtype)
-    return g.node(op, x, limit)
-
-
-def non_zero(g: CountedGraph) -> None:
-    x = mask(g) if g.chance(0.5) else g.pick(lambda v: v.ndim > 0, exact=True)
-    found = g.node("NonZero", x)
-    if g.chance(0.6):
-        found = g.node("Transpose", found, perm=[1, 0])
-        if g.rank(x) == 1 and g.chance(0.7):
-            _axes_attribute(g, "Squeeze", found, [1])
-
-
-def compress(g: CountedGraph) -> None:
-    x = g.pick(lambda v: v.ndim > 0)
-    axis = g.axis(x)
-    sizes = g.sizes(x, axis)
-    masks = [
-        name
-        for name, values in g.values.items()
-        if values[0].dtype == np.bool_ and values[0].ndim == 1 and g.sizes(name, 0) == sizes
-    ]
-    if not masks:
-        of_size = [n for n, v in g.values.items() if v[0].ndim == 1 and g.sizes(n, 0) == sizes]
-        of_size = [n for n in of_size if n not in g.inexact and _number(g.values[n][0])]
-        if not of_size:
-            raise UnfitError
-        chosen = g.random.choice(of_size)
-        masks = [g.node("Greater", chosen, g.constant(0, g.values[chosen][0].dtype))]
-    g.node("Compress", x, g.random.choice(masks), axis=axis)
-
-
-def top(g: CountedGraph) -> None:
-    x = g.pick(lambda v: v.ndim > 0 and _number(v), exact=True)
-    axis = g.axis(x)
-    if g.chance(0.4):
-        k = g.constant([g.random.randint(0, 3)])
-    else:
-        k = size_of(g, x, axis)
-        if g.chance(0.5):
-            k = g.node("Min", k, g.constant([g.random.randint(0, 5)]))
-    g.node("TopK", x, k, count=2, axis=axis, largest=int(g.chance(0.6)))
-
-
-def size_of(g: CountedGraph, x: str, axis: int) -> str:
-    """As a vector of one number."""
-    shape = g.node("Shape", x)
-    return g.node("Gather", shape, g.constant([axis]))
-
-
-def suppression(g: CountedGraph) -> None:
-    x = g.pick(lambda v: _real(v) and v.ndim == 2 and v.shape[1] == 4, exact=True)
-    sizes = g.sizes(x, 0)
-    scores = [n for n, v in g.values.items() if _real(v[0]) and v[0].ndim == 1]
-    scores = [n for n in scores if g.sizes(n, 0) == sizes and n not in g.inexact]
-    if not scores:
-        raise UnfitError
-    boxes = _axes_attribute(g, "Unsqueeze", x, [0])
-    score = _axes_attribute(g, "Unsqueeze", g.random.choice(scores), [0, 1])
-    given = [g.constant(g.random.choice((1, 3, 1000)))]
-    given += [g.constant(0.3, np.float32)] if g.chance(0.8) else []
-    given += [g.constant(0.1, np.float32)] if len(given) > 1 and g.chance(0.5) else []
-    found = g.node("NonMaxSuppression", boxes, score, *given, center_point_box=int(g.chance(0.3)))
-    if g.chance(0.7):
-        picked = g.node("Gather", found, g.constant(2), axis=1)
-        g.node("Gather", x, picked, axis=0)
-
-
-# What moves
-
-
-def _indices(g: CountedGraph, sizes: Sequence[int], *, rank: int | None = None) -> str:
-    """Whole numbers that are places in a dimension of such sizes, for each input."""
-    names = [
-        name
-        for name, values in g.values.items()
-        if values[0].dtype == np.int64
-        and (rank is None or values[0].ndim == rank)
-        and name not in g.inexact
-        and all(
-            -size <= values[i].min(initial=0) and values[i].max(initial=-1) < size
-            for i, size in zip(g.live, sizes, strict=True)
-        )
-    ]
-    if names and g.chance(0.8):
-        return g.random.choice(names)
-    least = min(sizes)
-    if not least:
-        raise UnfitError
-    shape = [
-        g.random.randint(1, 3) for _ in range(g.random.randint(0, 2) if rank is None else rank)
-    ]
-    low = -least if g.chance(0.4) else 0
-    drawn = [g.random.randint(low, least - 1) for _ in range(int(np.prod(shape)))]
-    return g.constant(np.array(drawn).reshape(shape))
-
-
-def gather(g: CountedGraph) -> None:
-    x = g.pick(lambda v: v.ndim > 0)
-    axis = g.axis(x)
-    g.node("Gather", x, _indices(g, g.sizes(x, axis)), axis=axis)
-
-
-def gather_nd(g: CountedGraph) -> None:
-    x = g.pick(lambda v: v.ndim > 0)
-    found = g.pick(lambda v: _whole(v) and v.ndim > 1, exact=True)
-    g.node("GatherND", x, found)
-
-
-def gather_elements(g: CountedGraph) -> None:
-    x = g.pick(lambda v: v.ndim > 0)
-    axis = g.axis(x)
-    g.node("GatherElements", x, _indices(g, g.sizes(x, axis), rank=g.rank(x)), axis=axis)
-
-
-def slice_(g: CountedGraph) -> None:
-    x = g.pick(lambda v: v.ndim > 0)
-    axis = g.axis(x)
-    start = g.random.choice((0, 0, 0, 1, 2, -2, -_LARGE))
-    end = g.constant([g.random.choice((_LARGE, 1, 2, 3, -1, -2))])
-    step = 1
-    if g.chance(0.15):
-        start, step = g.random.choice((-1, _LARGE)), -1
-        end = g.constant([-_LARGE])
-    elif g.chance(0.3):
-        of = g.pick(lambda v: v.ndim > 0)
-        end = size_of(g, of, g.axis(of))
-    given = [g.constant([start]), end, g.constant([axis])]
-    g.node("Slice", x, *given, *([g.constant([step])] if step != 1 or g.chance(0.5) else []))
-
-
-def concat(g: CountedGraph) -> None:
-    x = g.pick(lambda v: v.ndim > 0)
-    axis = g.axis(x) % g.rank(x)
-    kind = g.values[x][0].dtype
-
-    def rest(name: str) -> list[tuple[int, ...]]:
-        return [g.sizes(name, at) for at in range(g.rank(name)) if at != axis]
-
-    others = [n for n, v in g.values.items() if v[0].dtype == kind and v[0].ndim == g.rank(x)]
-    others = [n for n in others if rest(n) == rest(x)]
-    chosen = [g.random.choice(others) for _ in range(g.random.randint(1, 2))]
-    chosen.insert(g.random.randint(0, len(chosen)), x)
-    g.node("Concat", *chosen, axis=axis)
-
-
-def reshape(g: CountedGraph) -> None:
-    x = g.pick()
-    rank = g.rank(x)
-    way = g.random.randint(0, 4)
-    if way == 0:
-        target = g.constant([-1])
-    elif way == 1:
-        target = g.constant([-1, g.random.randint(1, 4)])
-    elif way == 2:
-        target = g.constant([g.random.randint(1, 4), -1])
-    elif way == 3 and rank:
-        target = g.node("Concat", size_of(g, x, 0), g.constant([-1]), axis=0)
-    else:
-        target = g.constant([0] * max(rank - 1, 0) + [-1])
-    g.node("Reshape", x, target)
-
-
-def flatten(g: CountedGraph) -> None:
-    x = g.pick()
-    g.node("Flatten", x, axis=g.random.randint(-g.rank(x), g.rank(x)))
-
-
-def transpose(g: CountedGraph) -> None:
-    x = g.pick(lambda v: v.ndim > 1)
-    perm = g.random.sample(range(g.rank(x)), g.rank(x))
-    g.node("Transpose", x, perm=perm)
-
-
-def unsqueeze(g: CountedGraph) -> None:
-    x = g.pick(lambda v: v.ndim < 4)
-    _axes_attribute(g, "Unsqueeze", x, [g.random.randint(-g.rank(x) - 1, g.rank(x))])
-
-
-def squeeze(g: CountedGraph) -> None:
-    x = g.pick(lambda v: v.ndim > 1 and 1 in v.shape)
-    ones = [at for at in range(g.rank(x)) if set(g.sizes(x, at)) == {1}]
-    if not ones:
-        raise UnfitError
-    _axes_attribute(g, "Squeeze", x, [g.random.choice(ones)])
-
-
-def expand(g: CountedGraph) -> None:
-    x = g.pick(lambda v: v.ndim < 3)
-    of = g.pick(lambda v: 0 < v.ndim < 3)
-    g.node("Expand", x, g.node("Shape", of))
-
-
-def filled(g: CountedGraph) -> None:
-    of = g.pick(lambda v: 0 < v.ndim < 3)
-    g.node("ConstantOfShape", g.node("Shape", of))
-
-
-def range_(g: CountedGraph) -> None:
-    of = g.pick(lambda v: v.ndim > 0)
-    shape = g.node("Shape", of)
-    end = g.node("Gather", shape, g.constant(g.axis(of)))
-    if g.chance(0.3):
-        end = g.node("Add", end, g.constant(g.random.randint(-2, 2)))
-    g.node("Range", g.constant(g.random.choice((0, 0, 1))), end, g.constant(1))
-
-
-def pad(g: CountedGraph) -> None:
-    x = g.pick(lambda v: _number(v) and v.ndim > 0)
-    rank = g.rank(x)
-    pads = [0] * (2 * rank)
-    pads[rank + g.axis(x) % rank] = g.random.randint(0, 3)
-    if g.chance(0.3):
-        pads[g.axis(x) % rank] = g.random.randint(0, 2)
-    g.node("Pad", x, g.constant(pads), g.number(g.values[x][0]))
-
-
-def split(g: CountedGraph) -> None:
-    x = g.pick(lambda v: v.ndim > 1)
-    axis = g.axis(x)
-    (size, *more) = set(g.sizes(x, axis))
-    if more or size < 2:
-        raise UnfitError
-    g.node("Split", x, g.constant([1, size - 1]), count=2, axis=axis)
-
-
-def scatter_nd(g: CountedGraph) -> None:
-    x = g.pick(lambda v: v.ndim > 0 and _number(v))
-    found = _indices(g, g.sizes(x, 0), rank=g.random.choice((1, 2)))
-    if g.rank(found) == 1:
-        found = _axes_attribute(g, "Unsqueeze", found, [1])
-    rows = g.node("GatherND", x, found)
-    rows = g.node("Neg", rows)
-    g.node("ScatterND", x, found, rows)
-
-
-def scatter_elements(g: CountedGraph) -> None:
-    x = g.pick(lambda v: v.ndim > 0 and _number(v))
-    axis = g.axis(x)
-    found = _indices(g, g.sizes(x, axis), rank=g.rank(x))
-    rows = g.node("GatherElements", x, found, axis=axis)
-    rows = g.node("Neg", rows)
-    g.node("ScatterElements", x, found, rows, axis=axis)
-
-
-# What computes
 
 
 def arithmetic(g: CountedGraph) -> None:
-    x = g.pick(_number)
+    x = g.pick(is_number)
     y = g.like(x) if g.chance(0.7) else g.number(g.values[x][0])
     op = g.random.choice(("Add", "Sub", "Mul", "Max", "Min"))
     g.node(op, *((x, y) if g.chance(0.6) else (y, x)))
 
 
 def quotient(g: CountedGraph) -> None:
-    x = g.pick(_number)
+    x = g.pick(is_number)
     by = g.constant(g.random.choice((2, 4, -2)), g.values[x][0].dtype)
     g.node("Div", x, by)
 
 
 def comparison(g: CountedGraph) -> None:
-    x = g.pick(_number, exact=True)
+    x = g.pick(is_number, exact=True)
     y = g.like(x) if g.chance(0.6) else g.number(g.values[x][0])
     if y in g.inexact:
         raise UnfitError
@@ -327,21 +79,21 @@ def logic(g: CountedGraph) -> None:
 
 
 def where(g: CountedGraph) -> None:
-    x = g.pick(_number)
+    x = g.pick(is_number)
     condition = g.pick(lambda v: v.dtype == np.bool_)
     other = g.like(x) if g.chance(0.7) else g.number(g.values[x][0])
     g.node("Where", condition, *((x, other) if g.chance(0.5) else (other, x)))
 
 
 def unary(g: CountedGraph) -> None:
-    x = g.pick(_number)
+    x = g.pick(is_number)
     ops = ["Neg", "Abs", "Identity"]
     ops += ["Relu", "Floor"] if g.kind(x) == "f" and x not in g.inexact else []
     g.node(g.random.choice(ops), x)
 
 
 def curve(g: CountedGraph) -> None:
-    x = g.pick(_real)
+    x = g.pick(is_real)
     g.node(g.random.choice(("Sigmoid", "Tanh", "Exp")), x, rounds=True)
 
 
@@ -353,7 +105,7 @@ def cast(g: CountedGraph) -> None:
 
 def reduce(g: CountedGraph) -> None:
     op = g.random.choice(("ReduceSum", "ReduceMax", "ReduceMin", "ReduceMean", "ReduceProd"))
-    x = g.pick(lambda v: v.ndim > 0 and (_real(v) if op == "ReduceMean" else _number(v)))
+    x = g.pick(lambda v: v.ndim > 0 and (is_real(v) if op == "ReduceMean" else is_number(v)))
     axes = sorted({g.axis(x) % g.rank(x) for _ in range(g.random.randint(1, 2))})
     rounds = op in ("ReduceMean", "ReduceProd")
     if rounds and g.kind(x) != "f":
@@ -361,11 +113,11 @@ def reduce(g: CountedGraph) -> None:
     if op == "ReduceMean" and not any(g.values[x][i].size for i in g.live):
         raise UnfitError  # of nothing: 0 in ONNX Runtime, NaN where onnx evaluates it
     attrs = {"keepdims": int(g.chance(0.5)), "rounds": rounds}
-    _axes_attribute(g, op, x, axes, **attrs)
+    with_axes(g, op, x, axes, **attrs)
 
 
 def arg(g: CountedGraph) -> None:
-    x = g.pick(lambda v: v.ndim > 0 and _number(v), exact=True)
+    x = g.pick(lambda v: v.ndim > 0 and is_number(v), exact=True)
     attrs: dict[str, Any] = {
         "keepdims": int(g.chance(0.5)),
         "select_last_index": int(g.chance(0.2)),
@@ -374,18 +126,18 @@ def arg(g: CountedGraph) -> None:
 
 
 def cumulative(g: CountedGraph) -> None:
-    x = g.pick(lambda v: v.ndim > 0 and _number(v))
+    x = g.pick(lambda v: v.ndim > 0 and is_number(v))
     attrs: dict[str, Any] = {"exclusive": int(g.chance(0.3)), "reverse": int(g.chance(0.2))}
     g.node("CumSum", x, g.constant(g.axis(x)), **attrs)
 
 
 def softmax(g: CountedGraph) -> None:
-    x = g.pick(lambda v: _real(v) and v.ndim > 0)
+    x = g.pick(lambda v: is_real(v) and v.ndim > 0)
     g.node("Softmax", x, axis=g.axis(x), rounds=True)
 
 
 def product(g: CountedGraph) -> None:
-    x = g.pick(lambda v: _real(v) and 1 < v.ndim < 4)
+    x = g.pick(lambda v: is_real(v) and 1 < v.ndim < 4)
     (depth, *more) = set(g.sizes(x, -1))
     if more:
         raise UnfitError
@@ -399,8 +151,8 @@ def product(g: CountedGraph) -> None:
 
 def outer(g: CountedGraph) -> None:
     """Of two tensors that are there."""
-    x = g.pick(lambda v: _real(v) and 0 < v.ndim < 4)
-    g.node("MatMul", x, g.pick(lambda v: _real(v) and 0 < v.ndim < 4), rounds=True)
+    x = g.pick(lambda v: is_real(v) and 0 < v.ndim < 4)
+    g.node("MatMul", x, g.pick(lambda v: is_real(v) and 0 < v.ndim < 4), rounds=True)
 
 
 def begin(g: CountedGraph) -> None:
