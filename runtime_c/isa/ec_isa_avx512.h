@@ -8,8 +8,10 @@
 #define EC_VL 16
 #define EC_TILE_VECS 28 /* of 32 registers; the rest hold filters and the broadcast pixel */
 /* On Zen 4, loading a pixel into 16 lanes takes a slot of the multiply-add unit (so says LLVM's model
-   of it), unless the multiply-add itself loads the pixel. */
-#if !defined(EC_BROADCAST_OPERANDS) && (defined(__znver4__) || defined(__tune_znver4__))
+   of it), unless the multiply-add itself loads the pixel.  Compilers that do not know that core tune
+   for Zen 3 on it, which has no vector of 16 floats. */
+#if !defined(EC_BROADCAST_OPERANDS) &&                                                             \
+    (defined(__znver4__) || defined(__tune_znver4__) || defined(__tune_znver3__))
 #define EC_BROADCAST_OPERANDS
 #endif
 
