@@ -58,7 +58,14 @@ def test_boards_say_what_their_cores_multiply() -> None:
     stated = {name: boards.load(name, _machine()).features for name in boards.names()}
     assert {name for name in stated if "bfloat16" in stated[name]} == {"power10-s1024", "zen4"}
     dot = {name for name in stated if "int8_dot" in stated[name]}
-    assert dot == {"core-i7-11700k", "graviton3", "raspberry-pi-5", "xeon-silver-4208", "zen4"}
+    assert dot == {
+        "core-i7-11700k",
+        "graviton3",
+        "quartz64-a",
+        "raspberry-pi-5",
+        "xeon-silver-4208",
+        "zen4",
+    }
     assert {name for name in stated if "int8_matrix" in stated[name]} == {"graviton3"}
     assert boards.load("host", _machine("avx512_bf16")).features == {"bfloat16"}
     assert boards.load("host", _machine("avx512_vnni")).features == {"int8_dot"}
