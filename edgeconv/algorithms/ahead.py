@@ -11,7 +11,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from edgeconv.cache import Cache
 from edgeconv.ir.choice import Param
 from edgeconv.targets import Target
 
@@ -50,8 +49,7 @@ NOTHING = Ahead()
 
 def fetches(target: Target) -> bool:
     """The board wants distances, and states what they follow from."""
-    caches = sorted(target.caches, key=lambda cache: cache.level)
-    stated = len(caches) > 1 and all(cache.latency for cache in caches)
+    stated = len(target.caches) > 1 and all(cache.latency for cache in target.caches)
     return target.in_order and target.lanes > 1 and stated and bool(target.memory_cycles)
 
 
@@ -72,9 +70,8 @@ def latency(crossing: Sequence[float], target: Target, cost: float, together: fl
 def _waits(crossing: Sequence[float], target: Target) -> list[tuple[float, int]]:
     """For each level behind the first cache, cycles that the core waits for its lines one by one,
     and for each."""
-    caches: list[Cache] = sorted(target.caches, key=lambda cache: cache.level)
-    near = caches[0].latency or 0
-    behind = [*((cache.latency or 0) for cache in caches[1:]), target.memory_cycles or 0]
+    near, *caches = (cache.latency or 0 for cache in target.caches)
+    behind = [*caches, target.memory_cycles or 0]
     found = []
     for number, cycles in enumerate(behind):
         beyond = crossing[number + 1] if number + 1 < len(crossing) else 0.0

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from functools import partial
 
-from edgeconv.algorithms.ahead import HEADER, NOTHING, fetches
+from edgeconv.algorithms.ahead import HEADER, LINE_BYTES, NOTHING, fetches
 from edgeconv.algorithms.direct.candidate import DirectCandidate
 from edgeconv.algorithms.direct.distances import ahead_of
 from edgeconv.algorithms.direct.packing import pack_filters, packed_elements
@@ -21,8 +21,6 @@ from edgeconv.ir.layout import Order
 from edgeconv.lowering.calls import residual_overwritten
 from edgeconv.lowering.work import Call
 from edgeconv.targets import Target
-
-LINE_BYTES = 64  # EC_LINE_BYTES of ec_common.h
 
 
 def _geometry_params(problem: ConvProblem, plan: DirectPlan) -> dict[str, Param]:

@@ -135,10 +135,8 @@ class WinogradPlan:
         """Whether filters are fetched ahead: on a core that wants it, where they come from behind
         the second cache, in no more time than they are multiplied.  Where they take longer nothing
         hides them, and what fetches them costs time of its own."""
-        machine, filters = (
-            machine_of(target),
-            FLOAT_BYTES * self.filter_floats(problem, target.lanes),
-        )
+        machine = machine_of(target)
+        filters = FLOAT_BYTES * self.filter_floats(problem, target.lanes)
         if not target.prefetch or filters <= _second_cache(target):
             return False
         brought = machine.constant(max(filters, problem.run_constants))
