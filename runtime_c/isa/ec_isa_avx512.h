@@ -59,6 +59,40 @@ EC_INLINE ec_vec ec_exp2i(ec_vec n)
 }
 #define EC_SCALE /* see ec_exp.h */
 EC_INLINE ec_vec ec_scale(ec_vec a, ec_vec n) { return _mm512_scalef_ps(a, n); }
+#define EC_EXP /* see ec_exp.h */
+/* exp(sign x) for |x| <= 104.  sign x = n ln(2) + r, n a whole number of sixteenths, |r| <= ln(2) / 32:
+   2^n is 2^floor(n) times one of sixteen numbers, which a permutation finds by the last four bits of
+   n, and exp(r) a polynomial of degree 3, relative error 1.2e-9 (P. T. P. Tang, "Table-driven
+   implementation of the exponential function in IEEE floating-point arithmetic", 1989). */
+EC_INLINE ec_vec ec_exp_signed(ec_vec x, float sign)
+{
+    static const float powers[16] = {1.0f, 1.0442737f, 1.0905077f, 1.1387886f,
+                                     1.1892071f, 1.2418578f, 1.2968396f, 1.3542556f,
+                                     1.4142135f, 1.4768262f, 1.5422108f, 1.6104903f,
+                                     1.6817929f, 1.7562522f, 1.8340081f, 1.9152066f};
+    static const float lost[16] = {0.0f, 4.833e-08f, -1.308e-08f, 5.386e-08f,
+                                   3.798e-08f, 4.497e-08f, -4.019e-08f, -1.012e-08f,
+                                   2.42e-08f, -4.501e-08f, 8.071e-09f, 9.836e-09f,
+                                   -2.476e-08f, -9.236e-09f, -1.124e-08f, 9.845e-09f}; /* by rounding powers */
+    const ec_vec sixteenths = ec_set1(786432.0f); /* 1.5 * 2^19: units of 1/16 in the last place */
+    const ec_vec shifted = ec_fma(x, ec_set1(sign * 1.44269504f), sixteenths);
+    const __m512i at = _mm512_castps_si512(shifted);
+    const ec_vec power = _mm512_permutexvar_ps(at, ec_load(powers));
+    const ec_vec low = _mm512_permutexvar_ps(at, ec_load(lost));
+    const ec_vec n = ec_sub(shifted, sixteenths);
+    /* r and p times sign, as n ln(2) is taken from x and not from sign x */
+    const ec_vec rest = ec_fma(n, ec_set1(sign * -0.693359375f), x);
+    const ec_vec r = ec_fma(n, ec_set1(sign * 2.12194440e-4f), rest);
+    const ec_vec square = ec_fma(r, ec_set1(sign * 0.16666667f), ec_set1(0.50001955f));
+    const ec_vec p = ec_fma(square, r, ec_set1(sign));
+    const ec_vec first = sign < 0.0f ? _mm512_fmsub_ps(power, r, low) : ec_fma(power, r, low);
+    return ec_scale(ec_fma(first, p, power), n);
+}
+EC_INLINE ec_vec ec_exp_within(ec_vec x) { return ec_exp_signed(x, 1.0f); }
+EC_INLINE ec_vec ec_exp_opposite(ec_vec x)
+{
+    return ec_exp_signed(_mm512_range_ps(x, ec_set1(104.0f), 2), -1.0f); /* the lesser magnitude */
+}
 EC_INLINE ec_vec ec_exponent(ec_vec a)
 {
     const __m512i biased = _mm512_srli_epi32(_mm512_castps_si512(a), 23);

@@ -81,7 +81,7 @@ EC_INLINE ec_vec ec_activate(int kind, float alpha, float beta, float gamma, ec_
 #endif
 #ifdef EC_SIGMOID_H
     case EC_ACT_SIGMOID: return ec_sigmoid(x);
-    case EC_ACT_SILU: return ec_mul(x, ec_sigmoid(x));
+    case EC_ACT_SILU: return ec_silu(x);
     case EC_ACT_GELU_TANH: return ec_gelu_tanh(x);
 #endif
 #ifdef EC_TANH_H

@@ -21,6 +21,7 @@ EC_INLINE ec_vec ec_scale(ec_vec a, ec_vec n)
 }
 #endif
 
+#ifndef EC_EXP /* no table in a register */
 /* Of -104 <= x <= 89: 2^n exp(r), exp(r) by the polynomial 1 + r + c r^2 ... of degree 6 that is
    nearest to it for |r| <= ln(2) / 2, relative error 3.7e-9. */
 EC_INLINE ec_vec ec_exp_within(ec_vec x)
@@ -31,6 +32,13 @@ EC_INLINE ec_vec ec_exp_within(ec_vec x)
     const ec_vec r = ec_exp_reduce(x, &n);
     return ec_scale(ec_poly(r, c, 7), n);
 }
+/* exp(-x); some number where x is NaN. */
+EC_INLINE ec_vec ec_exp_opposite(ec_vec x)
+{
+    return ec_exp_within(ec_min(ec_max(ec_sub(ec_set1(0.0f), x), ec_set1(-104.0f)), ec_set1(89.0f)));
+}
+#endif
+
 EC_MATH ec_vec ec_exp(ec_vec x)
 {
     return ec_exp_within(ec_min(ec_max(x, ec_set1(-104.0f)), ec_set1(89.0f)));

@@ -125,6 +125,20 @@ def test_gelu(build: Build, folder: Path) -> None:
         assert error.max() <= 1.25 * 2.0**-23, name
 
 
+def test_silu(build: Build, folder: Path) -> None:
+    """Within 2.5 ulp, and below -88.7 within 3e-37."""
+    x = arguments(build)
+    with np.errstate(all="ignore"):
+        got = run(build, folder, ["silu"], x)["silu"]
+        exact = x.astype(np.float64)
+        want = exact / (1 + np.exp(-exact))
+        error = ulps_of(build, lambda v: v / (1 + np.exp(-v)), got, x)
+        error = np.where((x < -88.7) & (np.abs(got - want) < 3e-37), 0.0, error)
+    worst = int(np.argmax(np.where(np.isnan(error), np.inf, error)))
+    print(f"silu: {error[worst]:.2f} ulp at {x[worst]!r}")
+    assert error[worst] <= 2.5, (x[worst], got[worst])
+
+
 def test_div(build: Build, folder: Path) -> None:
     """Correctly rounded for operands of every exponent, special values as in C."""
     a = arguments(build)

@@ -31,6 +31,7 @@ static void put_all_values(ec_vec a, ec_vec b)
     put(ec_sqrt(ec_abs(a)));
     put(ec_exponent(a));
     put(ec_mantissa(a));
+    put(ec_exp_opposite(a));
     signed char integers[EC_VL];
     ec_store_as(integers, a, EC_Q8);
     put(ec_load_as(integers, EC_Q8));
@@ -44,6 +45,7 @@ static void put_numbers(const float *p)
     put(ec_exp2i(ec_round(a)));
     put(ec_scale(b, ec_round(a)));
     put(ec_scale(b, ec_set1(-140.0f))); /* below the normal range */
+    put(ec_exp_within(ec_div(a, b)));
     put_float(ec_reduce_add(a));
     put_float(ec_reduce_max(a));
     put_float(ec_reduce_min(a));
