@@ -94,6 +94,22 @@ def fit(
     return _Fit(tables, limits, objective, exact, measure, seconds).run()
 
 
+def fitted(tables: Tables, answer: Answer, real: Exact) -> Fitted:
+    """``answer`` with what planning it gave, ``real``; nobody has measured it."""
+    return Fitted(
+        formats=tables.formats(answer.picked),
+        picked=answer.picked,
+        ram=tables.ram + real.arena,
+        flash=real.flash,
+        noise=tables.noise(answer.picked),
+        measured=None,
+        value=answer.value,
+        gap=answer.gap,
+        finished=answer.finished,
+        planned=1,
+    )
+
+
 def support(choice: Choice, memory: MemoryMap) -> frozenset[str]:
     """What makes the arena of ``choice`` as high as it is: tensors, and layers with a workspace.
 
@@ -261,16 +277,6 @@ class _Fit:
         return lighter(tables, picked, held)
 
     def _fitted(self, answer: Answer, real: Exact) -> Fitted:
-        tables, formats = self.tables, self.tables.formats(answer.picked)
-        return Fitted(
-            formats=formats,
-            picked=answer.picked,
-            ram=tables.ram + real.arena,
-            flash=real.flash,
-            noise=tables.noise(answer.picked),
-            measured=self.measure(formats) if self.measure else None,
-            value=answer.value,
-            gap=answer.gap,
-            finished=answer.finished,
-            planned=self.planned,
-        )
+        found = fitted(self.tables, answer, real)
+        measured = self.measure(found.formats) if self.measure else None
+        return replace(found, measured=measured, planned=self.planned)

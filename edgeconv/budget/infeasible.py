@@ -30,7 +30,8 @@ class Smallest:
 
     ``ram`` and ``flash``: each alone, with no limit of the other.  ``step``: where RAM is largest
     then; the holders are what is live at it, and the weights, largest first.  ``nearest``: RAM and
-    flash of the choice that exceeds the two budgets by the smallest part.
+    flash of the choice that exceeds the two budgets by the smallest part.  ``exact``: nothing fits
+    in a byte less, else nothing that was tried does.
     """
 
     limits: Limits
@@ -40,6 +41,7 @@ class Smallest:
     flash: int
     flash_holders: tuple[Holder, ...]
     nearest: tuple[int, int]
+    exact: bool = True
 
 
 def smallest(
@@ -84,10 +86,11 @@ def refusal(found: Smallest) -> EdgeconvError:
     ]
     accuracy = "" if limits.noise is None else f" at {sqnr_of(limits.noise):.1f} dB"
     held = f" when it is smallest, at {shortened(found.step, NAME_WIDTH)}" if found.step else ""
+    tried = "" if found.exact else "of all that was tried, "
     return EdgeconvError(
         "no choice of storage formats fits",
         got=f"budgets of {' and '.join(asked)} bytes",
-        rule=f"this model{accuracy} takes at least {found.ram:,} bytes of RAM,"
+        rule=f"{tried}this model{accuracy} takes at least {found.ram:,} bytes of RAM,"
         f" and at least {found.flash:,} of flash",
         hint="the nearest that fits: --ram {} --flash {}".format(*found.nearest),
         details=(

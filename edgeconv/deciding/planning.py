@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from math import inf
@@ -118,7 +119,18 @@ class Planner:
         self._attention: dict[tuple[int, bool, frozenset[str]], tuple[Graph, Graph]] = {}
         self.overhead = Overhead()
         self._known = Known()
-        self.budgets = Budgets(
+        self.budgets = self._budgets()
+
+    def within(self, ram: int | None, flash: int | None) -> Planner:
+        """The same for other budgets; what is known of prices and errors stays common."""
+        other = copy(self)
+        other.options = replace(self.options, ram=ram, flash=flash)
+        other.budgets = other._budgets()
+        return other
+
+    def _budgets(self) -> Budgets:
+        options, board = self.options, self.board
+        return Budgets(
             self._budget(options.ram, board.ram_bytes),
             self._budget(options.flash, board.flash_bytes),
         )

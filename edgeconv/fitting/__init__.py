@@ -4,6 +4,7 @@ from edgeconv.fitting.bound import AtBest
 from edgeconv.fitting.offered import Lower, Offered, Planned, offered
 from edgeconv.fitting.search import (
     Found,
+    MissedError,
     Search,
     UnfitError,
     Wishes,
@@ -14,6 +15,7 @@ __all__ = [
     "AtBest",
     "Found",
     "Lower",
+    "MissedError",
     "Offered",
     "Planned",
     "Search",

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from edgeconv.board import Board
-from edgeconv.budget.fit import Exact, Fitted, Miss, fit, support
+from edgeconv.budget.fit import Exact, Fitted, Miss, fit, fitted, support
 from edgeconv.budget.frontier import Point, frontier, undominated
-from edgeconv.budget.infeasible import refusal, smallest
+from edgeconv.budget.infeasible import Smallest, smallest
 from edgeconv.budget.program import UnfinishedError, least_excess, optimise
 from edgeconv.budget.tables import Limits, Objective, Tables, noise_of
 from edgeconv.calibration import samples as calibration_samples
@@ -54,6 +54,14 @@ class UnfitError(EdgeconvError):
             details=why.details,
         )
         self.nearest, self.final = nearest, final
+
+
+class MissedError(UnfitError):
+    """``search`` found nothing within ``limits``: budgets, and the noise that is allowed."""
+
+    def __init__(self, search: Search, limits: Limits) -> None:
+        super().__init__(EdgeconvError("no choice of storage formats fits"))
+        self.search, self.limits = search, limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,37 +148,37 @@ class Search:
     def find(self, ram: int | None, flash: int | None) -> Found:
         """The best formats for budgets in bytes (None: no limit).
 
-        Raises EdgeconvError (exit status 1) where there are none, with how far the model gets.
+        Raises MissedError where there are none, and UnfitError where no budgets would do.
         """
         wishes, known = self.wishes, self._known()
         self.tell("choosing storage formats")
         limits = self._limits(ram, flash)
         try:
             if wishes.max_drop is None:
-                fitted = self._fit(known, limits, wishes.objective)
+                found = self._fit(known, limits, wishes.objective)
             else:
-                fitted = self._within_drop(known, limits, wishes.max_drop)
+                found = self._within_drop(known, limits, wishes.max_drop, wishes.objective)
         except UnfinishedError:
             raise EdgeconvError(
                 "no storage formats were found in time",
                 rule="the integer program found nothing within the limits in 60 s",
                 hint="relax a budget, or fix some layers with --storage",
             ) from None
-        return self._found(fitted)
+        return self._found(found)
 
-    def _found(self, fitted: Fitted) -> Found:
-        rounded, accuracy = self.measured.best(fitted.formats)
+    def _found(self, chosen: Fitted) -> Found:
+        rounded, accuracy = self.measured.best(chosen.formats)
         return Found(
             graph=stored(self.graph, rounded),
-            storage=self._all(fitted.formats),
-            fitted=fitted,
+            storage=self._all(chosen.formats),
+            fitted=chosen,
             accuracy=accuracy,
         )
 
     def lightest(self, ram: int | None) -> Found:
         """The formats that take the least flash within a budget of RAM and --min-sqnr.
 
-        Raises UnfitError where those cannot be kept.
+        Raises MissedError where those cannot be kept.
         """
         known = self._known()
         limits = self._limits(ram, None)
@@ -184,13 +192,13 @@ class Search:
     def nearest(self, ram: int | None, flash: int | None) -> Found:
         """The formats that exceed budgets in bytes by the smallest part, within --min-sqnr.
 
-        Raises UnfitError where that cannot be kept.
+        Raises MissedError where that cannot be kept.
         """
         known = self._known()
         limits = self._limits(ram, flash)
         near = least_excess(known, limits)
         if near is None:
-            raise self._unfit(known, Miss(limits, 0))
+            raise MissedError(self, limits)
         sizes = known.ram_bytes(near.picked), known.flash_bytes(near.picked)
         # of which the noise that is measured decides
         return self._found(self._fit(known, self._limits(*sizes), Objective.MEMORY))
@@ -216,6 +224,13 @@ class Search:
         other.lower = lower
         able = set(storable(self.graph, other.board.target)) - kept
         other.storable = tuple(name for name in self.storable if name in able)
+        return other
+
+    def planned_by(self, lower: Lower) -> Search:
+        """The same formats and tables, planned by ``lower``.  Not to be closed."""
+        self.tables  # noqa: B018 - which both then have
+        other = copy(self)
+        other.lower = lower
         return other
 
     def _known(self) -> Tables:
@@ -248,16 +263,18 @@ class Search:
         return Limits(ram, flash, None if least is None else max(noise_of(least) - own, _SILENT))
 
     def _fit(self, known: Tables, limits: Limits, objective: Objective) -> Fitted:
-        """The best choice by ``objective``; UnfitError where none is within ``limits``."""
+        """The best choice by ``objective``; MissedError where none is within ``limits``."""
         found = fit(known, limits, objective, self._exact(limits), self.measured.noise)
         if isinstance(found, Miss):
-            raise self._unfit(known, found)
+            raise MissedError(self, found.limits)
         return found
 
-    def _within_drop(self, known: Tables, limits: Limits, drop: float) -> Fitted:
-        """The best choice that loses no more labels than allowed: its SQNR is sought, since labels
-        are lost in steps and no sum of parts tells how many."""
-        best, missed = self._sought(known, limits, drop)
+    def _within_drop(
+        self, known: Tables, limits: Limits, drop: float, objective: Objective
+    ) -> Fitted:
+        """The best choice by ``objective`` that loses no more labels than allowed: its SQNR is
+        sought, since labels are lost in steps and no sum of parts tells how many."""
+        best, missed = self._sought(known, limits, drop, objective)
         if best:
             return best
         if not missed:
@@ -268,11 +285,13 @@ class Search:
                     rule=f"more are lost at every level up to {MOST_DB:.0f} dB",
                 )
             )
-        free, _ = self._sought(known, Limits(noise=limits.noise), drop)
+        free, _ = self._sought(known, Limits(noise=limits.noise), drop, objective)
         allowed = free.noise if free else noise_of(MOST_DB)
-        raise self._unfit(known, Miss(replace(limits, noise=allowed), 0))
+        raise MissedError(self, replace(limits, noise=allowed))
 
-    def _sought(self, known: Tables, limits: Limits, drop: float) -> tuple[Fitted | None, bool]:
+    def _sought(
+        self, known: Tables, limits: Limits, drop: float, objective: Objective
+    ) -> tuple[Fitted | None, bool]:
         """The best choice found, and whether budgets were missed on the way."""
         low, high, asked = LEAST_DB, MOST_DB, FIRST_DB
         best: Fitted | None = None
@@ -282,7 +301,7 @@ class Search:
             found = fit(
                 known,
                 replace(limits, noise=noise),
-                self.wishes.objective,
+                objective,
                 self._exact(limits),
                 self.measured.noise,
             )
@@ -300,12 +319,26 @@ class Search:
             asked = (low + high) / 2
         return best, missed
 
-    def _unfit(self, known: Tables, miss: Miss) -> UnfitError:
-        try:
-            found = smallest(known, miss.limits, self._exact(Limits()))
-            return UnfitError(refusal(found), found.nearest)
-        except EdgeconvError as error:
-            return UnfitError(error)
+    def smallest(self, limits: Limits) -> Smallest:
+        """How far one gets towards the budgets of ``limits``, within their noise.
+
+        Raises EdgeconvError where no formats are so accurate.
+        """
+        return smallest(self._known(), limits, self._exact(Limits()))
+
+    def least(self, objective: Objective) -> Found:
+        """The formats with which the tables have the least ``objective``, RAM or flash, within the
+        limits of accuracy.  Raises UnfitError where these cannot be kept."""
+        known, free, drop = self._known(), self._limits(None, None), self.wishes.max_drop
+        if drop is not None:
+            return self._found(self._within_drop(known, free, drop, objective))
+        if free.noise is not None:
+            return self._found(self._fit(known, free, objective))
+        other = Objective.FLASH if objective is Objective.RAM else Objective.RAM
+        answer = optimise(known, free, (objective, other))  # of which some formats are the least
+        assert answer is not None
+        real = self._exact(free)(known.formats(answer.picked))
+        return self._found(fitted(known, answer, real))
 
     def _exact(self, limits: Limits) -> Callable[[Mapping[str, str]], Exact]:
         """Plans formats: bytes as the tables count them."""

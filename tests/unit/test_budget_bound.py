@@ -8,7 +8,7 @@ import pytest
 
 from edgeconv import board, frontend, passes
 from edgeconv.budget.bound import least_flash, least_ram
-from edgeconv.deciding import Decider, decider
+from edgeconv.deciding import Decider, formats
 from edgeconv.deciding.planning import Planner
 from edgeconv.options import CompileOptions
 from tests import onnx_models
@@ -63,7 +63,7 @@ def test_the_impossible_is_refused_before_anything_is_measured(
     def searched(*_: object, **__: object) -> None:
         raise AssertionError("nothing need be searched")
 
-    monkeypatch.setattr(decider, "Search", searched)
+    monkeypatch.setattr(formats, "Search", searched)
     monkeypatch.setattr(Planner, "draft", searched)
     out = tmp_path / "out"
     done = edgeconv("compile", large(tmp_path), "--board", BOARD, "-o", out, option, "1K", *build)

@@ -1,0 +1,284 @@
+"""A network with arithmetic as the model has it: kernels for the given formats, less RAM where that
+is short, a search for formats where that is not enough."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass, replace
+
+from edgeconv.budget.infeasible import beyond, refusal
+from edgeconv.budget.tables import Limits, Objective
+from edgeconv.calibration import samples
+from edgeconv.choice_notes import computing_notes, integers_of
+from edgeconv.closing import Closing
+from edgeconv.deciding.faster import with_faster
+from edgeconv.deciding.fusing import by_price
+from edgeconv.deciding.least import Least, attempts, least_of, unfit
+from edgeconv.deciding.less_flash import less_flash
+from edgeconv.deciding.less_ram import fastest_within, taking_turns, ways
+from edgeconv.deciding.objective import predictable, require_prediction
+from edgeconv.deciding.planning import Allowed, Decided, Draft, Planner
+from edgeconv.deciding.unasked import with_filtering
+from edgeconv.errors import EdgeconvError, Exit, UsageError
+from edgeconv.fitting import Found, MissedError, Search, UnfitError, Wishes
+from edgeconv.ir.graph import Graph
+from edgeconv.ops import operators
+from edgeconv.progress import Tell
+from edgeconv.report import accuracy
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """A search for formats, with the kernels ``among``."""
+
+    search: Search
+    among: Allowed
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What budgets lead to: ``plain``, with the formats that the user gives, and decisions; None
+    and what was ``missed`` where no formats fit."""
+
+    plain: Draft
+    decided: Decided | None
+    missed: MissedError | None = None
+
+
+class Formats(Closing):
+    """Of ``graph``, planned by ``planner``; what is measured is measured once."""
+
+    def __init__(self, planner: Planner, graph: Graph, tell: Tell) -> None:
+        self.planner, self.graph, self.tell = planner, graph, tell
+        self.options, self.board = planner.options, planner.board
+        self._searched: list[Searched] = []  # which all share what the first has measured
+
+    def close(self) -> None:
+        """Let go of the network that was measured, if it was."""
+        if self._searched:
+            self._searched[0].search.close()
+
+    def within(self, ram: int | None = None, flash: int | None = None) -> Formats:
+        """The same for other budgets in bytes, in place of the user's.  Not to be closed."""
+        other = copy(self)
+        other.planner = self.planner.within(ram, flash)
+        return other
+
+    @property
+    def objective(self) -> Objective:
+        """What the user wants smallest; latency where the board predicts it, else memory."""
+        return predictable(self.options, self.board)
+
+    def decide(self, turns: bool) -> Decided:
+        """The decisions; where the budgets lead to none, those of the least memory if they fit.
+
+        Where there is nothing to choose formats from, what exceeds the budgets least.  Raises
+        UnfitError where no formats fit.
+        """
+        tried, planner = self.attempt(turns), self.planner
+        if tried.decided and not planner.exceeded(tried.decided):
+            return tried.decided
+        least = self._least(turns)
+        for each in (least.ram, least.flash):
+            again = self._again(each)
+            if not planner.exceeded(again):
+                return again
+        if tried.missed:
+            raise self._unfit(tried, least, turns) from None
+        budgets = Limits(planner.budgets.ram, planner.budgets.flash)
+        return self._again(least.nearest(budgets))
+
+    def attempt(self, turns: bool) -> Tried:
+        """The decisions that the budgets lead to."""
+        options, planner = self.options, self.planner
+        wished = options.limited
+        calibrated = bool(options.calibration and options.storage)
+        drafts = self.drafts(self.graph, turns=turns and not (wished or calibrated))
+        plain = drafts[0]
+        short = planner.exceeded(plain) and not computing_notes(plain.choice)
+        wanted = short or options.objective == Objective.MEMORY.value
+        if turns and wanted and not (wished or calibrated):
+            # Where integers are computed it may be other kernels that take turns with less.
+            others = (each for each in drafts[1:] if integers_of(each.choice))
+            turning = [taking_turns(planner, each) for each in (plain, *others)]
+            plain = min(turning, key=lambda each: each.sizes.ram.total)
+            short = short and planner.exceeded(plain)
+        if not (wished or calibrated or short):
+            plain = by_price(planner, plain) if turns and not wanted else plain
+            unused = (_UNUSED,) if options.calibration else ()
+            plain = replace(plain, notes=(*plain.notes, *unused))
+            decided = with_faster(planner, self.graph, planner.decided(plain))
+            return Tried(plain, with_filtering(planner, self.graph, decided))
+        try:
+            searched = self.searched(plain)
+        except EdgeconvError as error:
+            if error.code is Exit.MISSING_TOOL and not (wished or calibrated):
+                noted = (*plain.notes, _NO_COMPILER.format(error.what))
+                return Tried(plain, planner.decided(replace(plain, notes=noted)))
+            raise
+        try:
+            found = searched.search.find(planner.budgets.ram, planner.budgets.flash)
+        except MissedError as error:
+            return Tried(plain, None, error)
+        return Tried(plain, self.with_found(searched, found))
+
+    def searched(self, plain: Draft) -> Searched:
+        """The search for formats with the kernels of ``plain``."""
+        options, planner = self.options, self.planner
+        if computing := computing_notes(plain.choice):
+            raise UsageError(
+                "storage formats are searched for in float32 only",
+                rule=computing[0].partition(":")[0],
+                hint="name the formats with --storage, or leave that --algorithm out",
+            )
+        if options.limited:
+            require_prediction(plain, self.board, self.objective)
+        among = plain.settled
+        lower, kept = planner.lower(among), integers_of(plain.choice)
+        for each in self._searched:
+            if each.among == among:
+                return Searched(each.search.planned_by(lower), among)
+        if self._searched:
+            search = self._searched[0].search.on(lower, kept)
+        else:
+            search = Search(
+                self.graph,
+                self.board,
+                samples.load(options.calibration, self.graph),
+                Wishes(
+                    options.storage,
+                    options.min_sqnr,
+                    options.max_drop,
+                    self.objective,
+                    options.truncate,
+                ),
+                lower,
+                self.tell,
+                kept=kept,
+            )
+        self._searched.append(Searched(search, among))
+        return self._searched[-1]
+
+    def with_found(self, searched: Searched, found: Found) -> Decided:
+        """The decisions with the formats that were found."""
+        draft = self.planner.draft(found.graph, searched.among, found.storage)
+        return self._noted(self.planner.decided(draft), found, searched.search)
+
+    def _noted(self, best: Decided, found: Found, search: Search) -> Decided:
+        source = search.samples.source
+        options = replace(self.options, objective=self.objective.value)
+        report = accuracy.with_found(best.report, found, options, source)
+        notes = (*best.notes, *accuracy.notes(found, source, alike=search.samples.alike))
+        return replace(best, report=report, notes=notes, found=found)
+
+    def drafts(
+        self, graph: Graph, objective: Objective | None = None, *, turns: bool = False
+    ) -> list[Draft]:
+        """Of ``graph``, the least RAM first: more than one where it is to be small.  ``turns``:
+        layers may take turns where RAM is short."""
+        self.tell("choosing layouts and kernels")
+        planner = self.planner
+        made: list[Draft] = []
+        wanted = self.options.objective == Objective.MEMORY.value
+        smallest = (objective or self.objective) is Objective.MEMORY
+        wanted = wanted or (self.options.limited and smallest)
+        for allowed in ways(graph, self.board):
+            if made:
+                self.tell("choosing again for less RAM")
+            draft = less_flash(planner, graph, planner.draft(graph, allowed, self.options.storage))
+            made.append(draft)
+            if wanted:
+                continue
+            if not (planner.budgets.ram and planner.exceeded(draft, "ram")):
+                break
+            if not allowed.workspace:
+                fitting = fastest_within(planner, graph, draft, turns=turns)
+                if fitting:
+                    return [fitting]
+        made.reverse()  # of equally small ones the last: without workspaces
+        return sorted(made, key=lambda each: each.sizes.ram.total)
+
+    def _least(self, turns: bool) -> Least:
+        """What takes the least RAM, and what the least flash, whatever the budgets are."""
+        most = attempts(sum(operators()[n.op].macs(n, self.graph) for n in self.graph.nodes))
+        starts = [*self._starts(self.within(ram=1), Objective.RAM, turns)]
+        starts += self._starts(self.within(flash=1), Objective.FLASH, turns)
+        ram, of_ram = least_of(
+            starts,
+            lambda each: self._sizes(each)[0],
+            lambda size: self.within(ram=size)._fitting(turns),
+            most,
+        )
+        flash, of_flash = least_of(
+            starts,
+            lambda each: self._sizes(each)[1],
+            lambda size: self.within(flash=size)._fitting(turns),
+            most,
+        )
+        # Of int8 by samples nothing was asked.
+        exact = of_ram and of_flash and not self.options.calibration
+        return Least(ram, flash, exact)
+
+    def _starts(self, short: Formats, objective: Objective, turns: bool) -> list[Decided]:
+        """Small decisions: what there is for ``short``, which has no memory at all, and the formats
+        of the least ``objective``."""
+        self.tell(f"looking for the least {objective.value}")
+        options, free = self.options, self.within().planner
+        drafts = short.drafts(self.graph, turns=turns)
+        starts: list[Decided] = []
+        if not options.storage or not (options.limited or options.calibration):
+            # Else nobody knows how accurate they are.
+            turning = [taking_turns(free, each) for each in drafts if turns]
+            starts += map(free.decided, (*drafts, *turning))
+        try:
+            searched = short.searched(drafts[0])
+            starts.append(short.with_found(searched, searched.search.least(objective)))
+        except EdgeconvError:  # none can be measured, or none are so accurate
+            pass
+        return starts
+
+    def _fitting(self, turns: bool) -> Decided | None:
+        """The decisions that the budgets lead to, if there are any that keep them."""
+        try:
+            found = self.attempt(turns).decided
+        except EdgeconvError:  # none can be measured, or none were found in time
+            return None
+        return None if found is None or self.planner.exceeded(found) else found
+
+    def _sizes(self, decided: Decided) -> tuple[int, int]:
+        """Bytes of RAM and of flash that count against the budgets."""
+        sizes = decided.sizes.beside(self.planner.overhead)
+        return sizes.ram.total, sizes.flash.total
+
+    def _again(self, decided: Decided) -> Decided:
+        """The same decisions, which were made for other budgets."""
+        planner, found = self.planner, decided.found
+        storage = found.storage if found else self.options.storage
+        draft = planner.placed(decided.choice, decided.allowed, storage)
+        again = planner.decided(draft)
+        if found:
+            again = self._noted(again, found, self._searched[0].search)
+        return replace(again, notes=decided.notes)
+
+    def _unfit(self, tried: Tried, least: Least, turns: bool) -> UnfitError:
+        """What budgets would do, each of which something was decided for."""
+        missed = tried.missed
+        assert missed
+        try:
+            found = missed.search.smallest(missed.limits)
+        except EdgeconvError as error:  # none are so accurate
+            return unfit(UnfitError(error), tried.plain, self.planner)
+        pairs = [self._sizes(each) for each in (least.ram, least.flash)]
+        if self.within(*found.nearest)._fitting(turns):
+            pairs.append(found.nearest)
+        nearest = min(pairs, key=lambda sizes: beyond(missed.limits, *sizes))
+        ram, flash = pairs[0][0], pairs[1][1]
+        found = replace(found, ram=ram, flash=flash, nearest=nearest, exact=least.exact)
+        return unfit(UnfitError(refusal(found), nearest), tried.plain, self.planner)
+
+
+_NO_COMPILER = "float32 does not fit, and other formats cannot be measured here: {}"
+_UNUSED = (
+    "--calibration was not needed: everything fits as it is, and neither --min-sqnr nor --max-drop "
+    "allows any loss"
+)

@@ -1,0 +1,100 @@
+"""The least memory that a model needs: what a refusal names, and what fits a budget of as much.
+
+What is decided within a budget is found by ways that have no order among budgets: kernels for the
+room that there is, formats of the least error that fits.  So the least is what such decisions come
+down to when each is asked for a byte less than the one before, from the smallest plans there are;
+it does not depend on the budgets that were asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from edgeconv.budget.infeasible import beyond
+from edgeconv.budget.tables import Limits
+from edgeconv.choice_notes import integers_of
+from edgeconv.deciding.planning import Decided, Draft, Planner
+from edgeconv.errors import EdgeconvError
+from edgeconv.fitting import UnfitError
+from edgeconv.memory.link import kept_free
+from edgeconv.report.text import budget_lines
+
+SOON_DECIDED = 2_000_000  # multiply-adds of a network in which a search for formats takes no second
+_ATTEMPTS = 24  # at a byte less
+_LARGE_ATTEMPTS = 1  # of larger networks, of which each takes seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Least:
+    """``ram`` and ``flash``: decisions with the least bytes of each, whatever the other.
+
+    ``exact``: with a byte less nothing is decided.
+    """
+
+    ram: Decided
+    flash: Decided
+    exact: bool
+
+    def nearest(self, limits: Limits) -> Decided:
+        """The one that exceeds the budgets by the smaller part."""
+
+        def excess(decided: Decided) -> tuple[float, int]:
+            sizes = decided.sizes
+            return beyond(limits, sizes.ram.total, sizes.flash.total)
+
+        return min((self.ram, self.flash), key=excess)
+
+
+def attempts(macs: int) -> int:
+    """Those that a network of so many multiply-adds is worth."""
+    return _ATTEMPTS if macs < SOON_DECIDED else _LARGE_ATTEMPTS
+
+
+def least_of(
+    starts: Sequence[Decided],
+    size: Callable[[Decided], int],
+    within: Callable[[int], Decided | None],
+    most: int,
+) -> tuple[Decided, bool]:
+    """The smallest by ``size`` of ``starts`` and of what ``within`` decides in fewer bytes, None
+    where that is nothing; and whether a byte less was refused, which ``most`` attempts may not
+    come to."""
+    best, decided = min(starts, key=size), False
+    for _ in range(most):
+        found = within(size(best) - 1)
+        if found is None and not decided:  # a start, which other decisions may be as good as
+            found, decided = within(size(best)), True
+            if found is None or size(found) == size(best):
+                return best, True
+        if found is None:
+            return best, True
+        best, decided = found, True
+    return best, False
+
+
+def unfit(error: UnfitError, plain: Draft, planner: Planner) -> UnfitError:
+    """``error``, with what float32 would take, and no hint that the board cannot follow."""
+    board = planner.board
+    lossless = "without rounding" if integers_of(plain.choice) else "in float32"
+    lines = tuple(f"{lossless}, {line}" for line in budget_lines(plain.sizes))
+    if board.bare_metal:
+        kept, region = kept_free(board), board.ram[0].name
+        stack = "are kept free for stack and variables, which --build tells"
+        lines += (f"{kept:,} bytes of {region} {stack}",)
+    sizes = (("RAM", board.ram_bytes), ("flash", board.flash_bytes))
+    lacks = [
+        f"the board has {has:,} bytes of {name}"
+        for (name, has), needed in zip(sizes, error.nearest, strict=False)
+        if board.bare_metal and has is not None and needed > has
+    ]
+    hint = f"{' and '.join(lacks)}: no budget helps" if lacks else error.hint
+    why = EdgeconvError(error.what, got=error.got, rule=error.rule, hint=hint)
+    return UnfitError(
+        EdgeconvError(
+            "does not fit",
+            where=f"{planner.options.model.name} on board {board.name}",
+            rule=why.one_line(),
+            details=(*lines, *error.details),
+        )
+    )
