@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.kernels.harness import Build, Case, check
 
-BATCH = 500  # kernel calls in one program
+BATCH = 1000  # kernel calls in one program
 
 
 def check_once(

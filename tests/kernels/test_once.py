@@ -1,0 +1,26 @@
+"""Kernels that are compiled once: what one process compiled another finds."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+from edgeconv.targets import TARGETS
+from tests.kernels import once
+
+_PRINTED = """\
+from edgeconv.targets import TARGETS
+from tests.kernels import once
+print([list(once._everywhere(target)) for target in TARGETS.values()])
+"""
+
+
+def test_headers_have_one_order() -> None:
+    """However a process orders its sets of names: the workers of a test run do it differently."""
+    command = [sys.executable, "-c", _PRINTED]
+    own = os.environ.get("PYTHONHASHSEED")
+    known = {**os.environ, "PYTHONHASHSEED": "2" if own == "1" else "1"}
+    done = subprocess.run(command, env=known, capture_output=True, text=True, check=True)
+    here = [list(once._everywhere(target)) for target in TARGETS.values()]
+    assert done.stdout.strip() == str(here)
