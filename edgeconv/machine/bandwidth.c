@@ -8,16 +8,12 @@
 
 #include "read_all.h"
 
+static void measured(const char *name, buffer *b, int samples)
+{
+    ec_sample(name, read_all, read_all, b, (double)(b->turns * TURN), samples);
+}
+
 int main(int argc, char **argv)
 {
-    const int samples = ec_samples(argc, argv);
-    for (int i = 2; i < argc; i++) {
-        buffer b = new_buffer(ec_split(argv[i]));
-        if (!b.start)
-            continue;
-        ec_warm_up(read_all, &b);
-        ec_sample(argv[i], read_all, read_all, &b, (double)(b.turns * TURN), samples);
-        free(b.start);
-    }
-    return 0;
+    return each_buffer(argc, argv, measured);
 }

@@ -22,22 +22,19 @@ static void wait_for(int milliseconds)
            1e-3 * milliseconds);
 }
 
+static void measured(const char *name, buffer *b, int samples)
+{
+    (void)name; /* what it waited stands in its place */
+    for (int s = 0; s < samples; s++)
+        for (size_t w = 0; w < sizeof WAITS / sizeof *WAITS; w++) {
+            read_all(b, 2);
+            wait_for(WAITS[w]);
+            const double seconds = ec_time(read_all, b, 1);
+            printf("%dms %.9g\n", WAITS[w], 1e9 * seconds / (double)(b->turns * TURN));
+        }
+}
+
 int main(int argc, char **argv)
 {
-    const int samples = ec_samples(argc, argv);
-    for (int i = 2; i < argc; i++) {
-        buffer b = new_buffer(ec_split(argv[i]));
-        if (!b.start)
-            continue;
-        ec_warm_up(read_all, &b);
-        for (int s = 0; s < samples; s++)
-            for (size_t w = 0; w < sizeof WAITS / sizeof *WAITS; w++) {
-                read_all(&b, 2);
-                wait_for(WAITS[w]);
-                const double seconds = ec_time(read_all, &b, 1);
-                printf("%dms %.9g\n", WAITS[w], 1e9 * seconds / (double)(b.turns * TURN));
-            }
-        free(b.start);
-    }
-    return 0;
+    return each_buffer(argc, argv, measured);
 }

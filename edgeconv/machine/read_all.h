@@ -44,4 +44,19 @@ static buffer new_buffer(size_t bytes)
     return found;
 }
 
+/* Measures in every buffer NAME:BYTES that a program is given, once its core is warm: what its main does. */
+static int each_buffer(int argc, char **argv, void measured(const char *name, buffer *b, int samples))
+{
+    const int samples = ec_samples(argc, argv);
+    for (int i = 2; i < argc; i++) {
+        buffer b = new_buffer(ec_split(argv[i]));
+        if (!b.start)
+            continue;
+        ec_warm_up(read_all, &b);
+        measured(argv[i], &b, samples);
+        free(b.start);
+    }
+    return 0;
+}
+
 #endif
