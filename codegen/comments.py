@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from edgeconv.codegen.addresses import Addresses
 from edgeconv.codegen.c_names import c_comment
+from edgeconv.codegen.turns import Turns
 from edgeconv.encoding import FLOAT32
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Node
@@ -33,6 +35,40 @@ def comment(layer: Layer, shares: Sequence[Share], at: Addresses) -> tuple[str, 
     tail += f"; {len(shares)} workers" if shares else ""
     lines = (head, flow, f"{work}{layer.algorithm}{f' ({plan})' if plan else ''}{tail}")
     return tuple(c_comment(line) for line in lines)
+
+
+def of_turns(turns: Turns[Any], first: int, last: int) -> tuple[str, ...]:
+    """Lines above the calls ``first`` to ``last``, which take turns: what is done at a time, and
+    what memory holds meanwhile."""
+    lies, places = "each result", "their number"
+    if len(turns.between) == 1:
+        lies, places = "what lies", str(turns.between[0].ring)
+    return (
+        f"{first} to {last} take turns, {turns.turn} of {turns.rows} rows of the result at a time.",
+        (
+            f"Of {lies} between them memory holds some rows, y at y % {places}, "
+            "and no call passes the end of these."
+        ),
+    )
+
+
+def of_trace(steps: Sequence[Turns[Any]], macro: str) -> tuple[str, ...]:
+    """Lines on what is traced of layers that take turns, in a program whose macros begin with
+    ``macro``; none where none do."""
+    if not any(step.turn for step in steps):
+        return ()
+    lines = [
+        (
+            "Layers that take turns give each time what memory holds of their results, "
+            "and the last one its result in the end."
+        )
+    ]
+    if any(step.turn and step.shares for step in steps):
+        lines.append(
+            f"Threads share them only with -D{macro}_TIMES too, as bench does: "
+            "then it is called for the first worker's share of them."
+        )
+    return tuple(lines)
 
 
 def _epilogue_words(node: Node) -> str:

@@ -12,7 +12,7 @@ from edgeconv.arguments import DEFAULT_TOLERANCE
 from edgeconv.codegen.addresses import Addresses
 from edgeconv.codegen.amalgamate import amalgamate
 from edgeconv.codegen.c_names import c_comment, identifier
-from edgeconv.codegen.comments import comment
+from edgeconv.codegen.comments import comment, of_trace, of_turns
 from edgeconv.codegen.cross import Cross
 from edgeconv.codegen.functions import MANY, Function, FunctionTable, environment
 from edgeconv.codegen.ports import run_parameters
@@ -100,7 +100,7 @@ class _Emitter:
         self.name = identifier(options.name)
         self.upper = self.name.upper()
         self.env = environment()
-        self.env.filters.update(c_comment=c_comment, shortened=shortened)
+        self.env.filters.update(c_comment=c_comment, shortened=shortened, of_turns=of_turns)
         self.target = TARGETS[choice.isa]
         self.table = FunctionTable(self.env, self.name, self.target.lanes)
         self.image = layout(choice, memory.order)
@@ -210,8 +210,7 @@ class _Emitter:
             "selftest_seed": SEED,
             "functions": functions,
             "steps": steps,
-            "turns": any(step.turn for step in steps),
-            "shared_turns": any(step.turn and step.shares for step in steps),
+            "traced": of_trace(steps, self.upper),
             "weight_rows": self.at.weights.rows(),
             "macs": sum(layer.macs for layer in self.choice.layers),
         }
