@@ -9,8 +9,7 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 
 from edgeconv.codegen.c_names import c_float
-from edgeconv.codegen.distances import kept
-from edgeconv.codegen.shares import resolved
+from edgeconv.codegen.guarded import for_program, kinds_of
 from edgeconv.encoding import Encoding
 from edgeconv.micro_kernels import micro_kernels
 from edgeconv.requantisation import EXACT, TFLITE
@@ -32,7 +31,6 @@ SCALINGS: Mapping[str, Mapping[str, str]] = {
         "ec_int8_scaling.h": "ec_int8_scaling_twice.h",
     },
 }
-DISTANCES = "ec_ahead.h"  # of programs whose kernels fetch ahead by distances
 ROUTINES = "routines"
 ON_INTEGERS = "ec_int8_winograd.h"  # what routines on integers stand in front of
 _STORED = {
@@ -140,9 +138,11 @@ def amalgamate(
     wanted = [("", "ec_common.h"), ("isa", isa_header)]
     wanted += [("kernels", name) for name in names]
     guarded: set[str] = set()
-    for folder, name in wanted:
-        text = _read(posixpath.normpath(posixpath.join(folder, name)), instead, guarded)
-        text = kept(resolved(text, workers=workers), distances=DISTANCES in names)
+    paths = [posixpath.normpath(posixpath.join(folder, name)) for folder, name in wanted]
+    texts = [_read(path, instead, guarded) for path in paths]
+    kinds = kinds_of(texts, workers=workers)
+    for (folder, name), whole in zip(wanted, texts, strict=True):
+        text = for_program(whole, kinds)
         own = posixpath.basename(name)
         if name == ON_INTEGERS:
             yield _banner("Begin", ROUTINES) + integer_routines + _banner("End", ROUTINES)

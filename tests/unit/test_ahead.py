@@ -9,7 +9,7 @@ import pytest
 from edgeconv import board as boards
 from edgeconv.algorithms.ahead import fetches, latency, rounds
 from edgeconv.codegen.amalgamate import amalgamate
-from edgeconv.codegen.distances import kept
+from edgeconv.codegen.guarded import DISTANCES, WORKERS, for_program
 from edgeconv.ir.work import Work
 from edgeconv.price.duration import EXPOSED, IN_ORDER, duration_of
 from edgeconv.price.flows import Flow
@@ -69,8 +69,9 @@ def test_programs_without_distances_have_none_of_it() -> None:
 
 def test_parts_are_kept_or_left_out() -> None:
     text = "a\n#ifdef EC_DISTANCES\nb\n#endif\nc\n"
-    assert kept(text, distances=True) == "a\nb\nc\n"
-    assert kept(text, distances=False) == "a\nc\n"
+    assert for_program(text, {DISTANCES: True}) == "a\nb\nc\n"
+    assert for_program(text, {DISTANCES: False}) == "a\nc\n"
+    assert for_program(text, {WORKERS: True}) == text
 
 
 def test_waiting_counts_whole_unless_lines_are_fetched(target: Target) -> None:

@@ -11,7 +11,7 @@ from edgeconv import board as boards
 from edgeconv import choose, frontend, passes
 from edgeconv.board.team import Team, team_of
 from edgeconv.choose.sharing import share_out
-from edgeconv.codegen.shares import resolved
+from edgeconv.codegen.guarded import WORKERS, for_program
 from edgeconv.errors import UsageError
 from edgeconv.ir.choice import Choice
 from edgeconv.lowering import splits
@@ -92,7 +92,7 @@ def test_teams_of_boards() -> None:
 def test_kernels_are_of_one_kind_once_emitted() -> None:
     for header in (resources.files("edgeconv.runtime_c") / "kernels").iterdir():
         text = header.read_text(encoding="utf-8")
-        one, several = (resolved(text, workers=workers) for workers in (False, True))
+        one, several = (for_program(text, {WORKERS: workers}) for workers in (False, True))
         assert "EC_WORKER" not in one + several
         assert (one == several) == ("EC_WORKER" not in text)
 
