@@ -14,6 +14,9 @@
     (defined(__znver4__) || defined(__tune_znver4__) || defined(__tune_znver3__))
 #define EC_BROADCAST_OPERANDS
 #endif
+#ifdef EC_BROADCAST_OPERANDS
+#define EC_HALF_VECTORS /* that core takes a vector of sixteen floats in two halves */
+#endif
 
 typedef __m512 ec_vec;
 
@@ -28,6 +31,12 @@ EC_INLINE ec_vec ec_sub(ec_vec a, ec_vec b) { return _mm512_sub_ps(a, b); }
 EC_INLINE ec_vec ec_mul(ec_vec a, ec_vec b) { return _mm512_mul_ps(a, b); }
 EC_INLINE ec_vec ec_div(ec_vec a, ec_vec b) { return _mm512_div_ps(a, b); }
 EC_INLINE ec_vec ec_fma(ec_vec a, ec_vec b, ec_vec c) { return _mm512_fmadd_ps(a, b, c); }
+/* c + x b in the lower half of the lanes, anything in the others. */
+EC_INLINE ec_vec ec_fma_half(const float *x, ec_vec b, ec_vec c)
+{
+    const __m256 sum = _mm256_fmadd_ps(_mm256_set1_ps(*x), _mm512_castps512_ps256(b), _mm512_castps512_ps256(c));
+    return _mm512_castps256_ps512(sum);
+}
 /* The instruction gives its second operand where either is NaN. */
 EC_INLINE ec_vec ec_max(ec_vec a, ec_vec b) { return _mm512_max_ps(b, a); }
 EC_INLINE ec_vec ec_min(ec_vec a, ec_vec b) { return _mm512_min_ps(b, a); }

@@ -2,7 +2,8 @@
    filters of a step wait in registers while its pixels pass by.  Included after ec_tile_lanes.h.
    EC_BROADCAST_OPERANDS: a multiply-add that loads a pixel itself costs less than a register for it,
    although each pixel is then loaded for every vector of filters.  A pixel that is decoded has a
-   register anyhow. */
+   register anyhow.
+   EC_HALF_VECTORS: a multiply-add of half the lanes, ec_fma_half, costs half as much. */
 
 /* One step of a tile of one row: filters that are decoded for it alone come one vector at a time. */
 EC_INLINE void ec_tile_row(ec_tile *tile, const char *a, int a_as, const char *stored, int fmt, int nv)
@@ -16,13 +17,28 @@ EC_INLINE void ec_tile_row(ec_tile *tile, const char *a, int a_as, const char *s
     }
 }
 
-/* A pixel, decoded if need be, goes to all lanes in one instruction. */
-EC_INLINE void ec_tile_sum(ec_tile *tile, const void *a, int a_as, ptrdiff_t a_row, ptrdiff_t a_k,
-                             const void *b, int fmt, int kc, int mr, int nv, int lo, int hi)
+#ifdef EC_BROADCAST_OPERANDS
+/* x: the pixel.  half: anything may come into the upper half of the lanes. */
+EC_INLINE ec_vec ec_tile_fma(const void *x, ec_vec filters, ec_vec sum, int half)
+{
+#ifdef EC_HALF_VECTORS
+    if (half)
+        return ec_fma_half(x, filters, sum);
+#endif
+    (void)half;
+    return ec_fma(ec_set1_as(x, EC_F32), filters, sum);
+}
+#endif
+
+/* A pixel, decoded if need be, goes to all lanes in one instruction.  half: of the last vector only the
+   lower half of the lanes is wanted. */
+EC_INLINE void ec_tile_add(ec_tile *tile, const void *a, int a_as, ptrdiff_t a_row, ptrdiff_t a_k,
+                             const void *b, int fmt, int kc, int mr, int nv, int lo, int hi, int half)
 {
     const int row = EC_STORED_SPAN(fmt, nv * EC_VL); /* bytes */
     const ptrdiff_t pixel = a_row * EC_STORED_BYTES(a_as), stride = a_k * EC_STORED_BYTES(a_as);
     const char *stored = b, *pixels = a;
+    (void)half; /* where pixels are no operands */
     EC_NO_UNROLL
     for (int k = 0; k < kc; k++, pixels += stride, stored += row) {
         ec_vec filters[EC_TILE_VECS];
@@ -41,8 +57,8 @@ EC_INLINE void ec_tile_sum(ec_tile *tile, const void *a, int a_as, ptrdiff_t a_r
             EC_UNROLL
             for (int p = 0; p < mr; p++)
                 if (p >= lo && p < hi)
-                    tile->acc[p * nv + j] =
-                        ec_fma(ec_set1_as(pixels + p * pixel, EC_F32), filters[j], tile->acc[p * nv + j]);
+                    tile->acc[p * nv + j] = ec_tile_fma(pixels + p * pixel, filters[j], tile->acc[p * nv + j],
+                                                        half && j == nv - 1);
         }
         if (a_as == EC_F32)
             continue;
@@ -60,5 +76,18 @@ EC_INLINE void ec_tile_sum(ec_tile *tile, const void *a, int a_as, ptrdiff_t a_r
         }
     }
 }
+EC_INLINE void ec_tile_sum(ec_tile *tile, const void *a, int a_as, ptrdiff_t a_row, ptrdiff_t a_k,
+                           const void *b, int fmt, int kc, int mr, int nv, int lo, int hi)
+{
+    ec_tile_add(tile, a, a_as, a_row, a_k, b, fmt, kc, mr, nv, lo, hi, 0);
+}
+#ifdef EC_HALF_VECTORS
+/* ec_tile_mac of float32 that leaves the upper half of the last vector's lanes out. */
+EC_INLINE void ec_tile_mac_half(ec_tile *tile, const void *a, ptrdiff_t a_row, const void *b, int fmt, int kc,
+                                int mr, int nv, int lo, int hi)
+{
+    ec_tile_add(tile, a, EC_F32, a_row, 1, b, fmt, kc, mr, nv, lo, hi, 1);
+}
+#endif
 
 #include "ec_tile_decoded.h"

@@ -168,7 +168,7 @@ EC_INLINE const char *ec_conv_fetch(const char *next, const char *end, int lines
 
 /* The multiply-adds of a strip: output columns [column, column + mr) of a row that reads `met`. */
 EC_INLINE void ec_conv_multiply(const ec_conv spec, const ec_conv_chunk *chunk, ec_tile *tile,
-                                const ec_rows met, int column, int mr, int nv, int edge, int lines)
+                                const ec_rows met, int column, int mr, int nv, int lanes, int edge, int lines)
 {
     const ec_window window = spec.window;
     const int in_as = ec_conv_in_as(spec), filters_as = ec_conv_filters_as(spec);
@@ -176,6 +176,7 @@ EC_INLINE void ec_conv_multiply(const ec_conv spec, const ec_conv_chunk *chunk, 
     const ptrdiff_t nr = EC_STORED_SPAN(filters_as, nv * EC_VL); /* bytes */
     const ptrdiff_t tile_row = window.stride_w * spec.in_pixel, in_plane = ec_conv_in_plane(spec);
     const ptrdiff_t block_stride = ec_conv_in_block_stride(spec);
+    (void)lanes; /* which some ISAs make use of */
     const int together = edge ? window.kernel_w : 1; /* columns that are unrolled, each with its own rows */
     ptrdiff_t block = chunk->c0 / spec.in_block * block_stride;
     const char *block_filters = chunk->filters, *next = chunk->next;
@@ -228,6 +229,14 @@ EC_INLINE void ec_conv_multiply(const ec_conv spec, const ec_conv_chunk *chunk, 
                             continue;
                         }
 #endif
+#ifdef EC_HALF_VECTORS
+                        if (lo < hi && in_as == EC_F32 && 2 * lanes <= EC_VL) {
+                            ec_tile_mac_half(
+                                tile, ec_at(chunk->in, of_row + kx * window.dilation_w * spec.in_pixel, in_as),
+                                tile_row, row_filters + kx * (kc * nr), filters_as, kc, mr, nv, lo, hi);
+                            continue;
+                        }
+#endif
                         if (lo < hi)
                             ec_tile_mac(tile,
                                         ec_at(chunk->in, of_row + kx * window.dilation_w * spec.in_pixel, in_as),
@@ -265,7 +274,8 @@ EC_NEST void ec_conv_strip(const ec_conv spec, const ec_epilogue epilogue, ec_co
         ec_conv_begin(spec, epilogue, chunk, &tile, chunk->bias, added, place, mr, nv);
     else
         ec_tile_init(&tile, chunk->bias, mr, nv);
-    ec_conv_multiply(spec, chunk, &tile, ec_rows_read(spec.window, z, y), column, mr, nv, edge, lines);
+    ec_conv_multiply(spec, chunk, &tile, ec_rows_read(spec.window, z, y), column, mr, nv, lanes, edge,
+                     lines);
     chunk->next += (ptrdiff_t)lines * EC_LINE_BYTES;
     ec_tile_read(&tile, rows, mr, nv);
     if (spec.units_at)

@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from edgeconv.ir.activation import NONE, Activation
-from edgeconv.targets import Target
+from edgeconv.targets import TARGETS, Target
+from tests.kernels import builds
 from tests.kernels.harness import Array, Build, Spec, check
 
 rng = np.random.default_rng(11)
@@ -83,6 +84,18 @@ def test_channel_tails(build: Build, folder: Path) -> None:
     lanes, (_, nr) = build.target.lanes, tile(build.target)
     counts = sorted({max(lanes - 1, 1), lanes, lanes + 1, nr, nr + 1, 2 * nr + lanes + 1})
     run(build, folder, *(conv((1, 3, 4, 5), n, (3, 3), (1, 1, 1, 1)) for n in counts))
+
+
+def test_pixels_as_operands(folder: Path) -> None:
+    """Multiply-adds that load their pixel (Zen 4), of half a vector where channels fill no more."""
+    build = builds.find(TARGETS["avx512"], "gcc", ("-O1", "-DEC_BROADCAST_OPERANDS"))
+    counts = (1, 7, 8, 9, 16, 24, 25, 40, 72)
+    run(
+        build,
+        folder,
+        *(conv((1, 3, 4, 5), n, (3, 3), (1, 1, 1, 1), residual=True) for n in counts),
+        *(conv((1, 48, 14, 14), n, (1, 1), after=RELU) for n in (8, 24, 40)),
+    )
 
 
 def test_input_channels(build: Build, folder: Path) -> None:

@@ -9,6 +9,7 @@
 #define SIMDE_NO_NATIVE
 #define SIMDE_ENABLE_NATIVE_ALIASES /* _mm512_add_ps for simde_mm512_add_ps, and so on */
 #include <simde/x86/avx512.h>
+#include <simde/x86/fma.h>
 #include <string.h>
 
 /* Names that SIMDe has without an alias. */

@@ -42,6 +42,9 @@ static void put_numbers(const float *p)
 {
     const ec_vec a = ec_load(p), b = ec_load(p + 1);
     put(ec_fma(a, b, ec_set1(0.5f)));
+    float half[EC_VL] = {0};
+    ec_store_n(half, ec_fma_half(p, a, b), EC_VL / 2);
+    put(ec_load(half));
     put(ec_exp2i(ec_round(a)));
     put(ec_scale(b, ec_round(a)));
     put(ec_scale(b, ec_set1(-140.0f))); /* below the normal range */
