@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import math
 import sqlite3
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
 from edgeconv import limits, regular_file
 from edgeconv.closing import Closing
 from edgeconv.errors import EdgeconvError, UsageError
+from edgeconv.measured import claims
 
 APPLICATION = 0x65646763  # "edgc", in the header of the file
 SCHEMA = 1
 _SHORTEST_S, _LONGEST_S = 1e-12, 1e6  # of a kernel call that anybody has timed
 _WAIT_S = 30.0  # for another tune that is writing
 _HEADER = b"SQLite format 3\0"
+_WAL_VERSION = 19  # the byte that is 2 in files with a log ahead
 _TABLE = """
 CREATE TABLE IF NOT EXISTS measured (
     kernel TEXT NOT NULL, board TEXT NOT NULL, place TEXT NOT NULL,
@@ -85,9 +87,9 @@ class Store(Closing):
         if not new:
             self._require_ours()
         with self._failing():
-            mode = "rwc" if create else "ro"
+            how = "mode=rwc" if create else read_only(path)
             self._base = sqlite3.connect(
-                f"{path.resolve().as_uri()}?mode={mode}",
+                f"{path.resolve().as_uri()}?{how}",
                 uri=True,
                 timeout=_WAIT_S,
                 isolation_level=None,
@@ -98,6 +100,10 @@ class Store(Closing):
             if new:
                 self._make()
             self._check()
+            if create:
+                # Of a log that another program has asked for; kept where others have the file open.
+                with suppress(sqlite3.OperationalError):
+                    self._base.execute("PRAGMA journal_mode = DELETE")
 
     def close(self) -> None:
         self._base.close()
@@ -120,6 +126,39 @@ class Store(Closing):
                     self._base.execute("ROLLBACK")
                 raise
             self._base.execute("COMMIT")
+
+    def claim(self, keys: Sequence[Key]) -> set[Key]:
+        """Those of ``keys`` that no other process measures now: this one does from here on, until
+        it lets go of them or is gone."""
+        return set(
+            self._changing(lambda base: claims.claim(base, [astuple(k) for k in keys]), keys)
+        )
+
+    def release(self, keys: Sequence[Key]) -> None:
+        """Let go of those of ``keys`` that this process has claimed."""
+        names = [astuple(key) for key in keys]
+        self._changing(lambda base: claims.release(base, names), keys)
+
+    def claimed(self, keys: Sequence[Key]) -> set[Key]:
+        """Those of ``keys`` that another process measures now."""
+        with self._failing():
+            found = claims.others(self._base)
+        return {key for key in keys if astuple(key) in found}
+
+    def _changing(
+        self, change: Callable[[sqlite3.Connection], set[claims.Columns]], keys: Sequence[Key]
+    ) -> Iterator[Key]:
+        """Those of ``keys`` that a transaction returns."""
+        with self._failing():
+            self._base.execute("BEGIN IMMEDIATE")
+            try:
+                found = change(self._base)
+            except BaseException:
+                if self._base.in_transaction:
+                    self._base.execute("ROLLBACK")
+                raise
+            self._base.execute("COMMIT")
+        return (key for key in keys if astuple(key) in found)
 
     def merge(self, other: Path) -> int:
         """Take what is in another file: how many rows that has."""
@@ -155,16 +194,19 @@ class Store(Closing):
             raise self._wrong(rule, "update edgeconv, or measure again into another file")
         others = self._base.execute(
             "SELECT name FROM sqlite_master WHERE type NOT IN ('table', 'index')"
-            " OR (type = 'table' AND name <> 'measured')"
+            f" OR (type = 'table' AND name NOT IN ('measured', '{claims.TABLE}'))"
             " OR (type = 'index' AND sql IS NOT NULL) OR sql LIKE 'CREATE VIRTUAL%'"
         ).fetchall()
-        names = [entry[1] for entry in self._base.execute("PRAGMA table_xinfo(measured)")]
-        if others or set(names) != set(_COLUMNS) or any(self._generated()):
+        known = self._is("measured", _COLUMNS) and (
+            self._is(claims.TABLE, claims.COLUMNS) or self._is(claims.TABLE, ())
+        )
+        if others or not known:
             raise self._wrong("it has other tables than edgeconv's", "name another file")
 
-    def _generated(self) -> Iterator[bool]:
-        for entry in self._base.execute("PRAGMA table_xinfo(measured)"):
-            yield bool(entry[-1])  # hidden: computed by an expression of the file's
+    def _is(self, table: str, columns: Sequence[str]) -> bool:
+        """Whether it has these columns, none of which an expression of the file's computes."""
+        found = self._base.execute(f"PRAGMA table_xinfo({table})").fetchall()
+        return {entry[1] for entry in found} == {*columns} and not any(e[-1] for e in found)
 
     def _row(self, found: tuple[object, ...]) -> Row:
         values = dict(zip(_COLUMNS, found, strict=True))
@@ -221,3 +263,15 @@ class Store(Closing):
 
 def _values(row: Row) -> tuple[object, ...]:
     return row.seconds, row.runs, row.predicted, row.workload, row.candidate, row.error
+
+
+def read_only(path: Path) -> str:
+    """How to open a file to read it: so that nothing is left beside it.
+
+    A file that another program has given a log ahead (WAL) cannot be read without the two files of
+    that, which a reader makes and leaves; where there is none, the file alone is all there is.
+    """
+    with path.open("rb") as stream:
+        ahead = stream.read(_WAL_VERSION + 1)[_WAL_VERSION:] == b"\x02"
+    log = path.with_name(f"{path.name}-wal")
+    return "immutable=1" if ahead and not log.exists() else "mode=ro"

@@ -8,14 +8,14 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
-from time import monotonic
+from time import monotonic, sleep
 
 from edgeconv.board import Board
 from edgeconv.budget.tables import Objective
 from edgeconv.deciding import Decider
 from edgeconv.errors import UsageError
 from edgeconv.ir.choice import Choice
-from edgeconv.measured import Row, Store, Times, described, kernel_key
+from edgeconv.measured import Key, Row, Store, Times, described, kernel_key
 from edgeconv.options import CompileOptions
 from edgeconv.progress import Share, Tell, nobody
 from edgeconv.requantisation import EXACT
@@ -29,6 +29,7 @@ from edgeconv.tuning.strategies import find
 _IN_A_PROGRAM = 16  # candidates at most
 _PROGRAM_BYTES = 256 << 20  # their tensors and constants at most, where the board states no RAM
 _OF_RAM = 4  # else a part of that
+_PAUSE_S = 0.2  # where all that is left is measured by others
 _SEARCHING = 0.8  # of the time; the rest is for what is chosen by measured times
 
 
@@ -89,10 +90,13 @@ def tune(wanted: Wanted, tell: Tell = nobody) -> Progressed:
         end = begun + wanted.seconds
         session.measure(Asked(session.chosen()), end)
         while monotonic() < begun + _SEARCHING * wanted.seconds:
+            session.refresh()
             asked = strategy.following(session.pool, rng)
             if not asked.candidates:
                 break
-            some = asked.candidates[: _IN_A_PROGRAM * max(1, place.width)]
+            # What another process measures comes later, if that ends before it is done.
+            free = session.free(asked.candidates)
+            some = free[: _IN_A_PROGRAM * max(1, place.width)]
             session.measure(replace(asked, candidates=some), end)
         return session.outcome(session.settle(end))
 
@@ -120,17 +124,57 @@ class Tuning:
         kernels = dict.fromkeys(self._kernels(self.analytic))
         return [self.recorder.seen[k] for k in kernels if k not in self.pool.found]
 
+    def refresh(self) -> None:
+        """Take in what others have measured meanwhile."""
+        self.pool.note(self._known())
+
+    def free(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+        """Those that no other process measures now."""
+        keys = {self._key(each): each for each in candidates}
+        taken = self.store.claimed(list(keys))
+        return [each for key, each in keys.items() if key not in taken]
+
     def measure(self, asked: Asked, end: float) -> None:
-        """Time these candidates, some in a program, and note each program's times at once."""
+        """Time these candidates, some in a program, and note each program's times at once; those
+        that another process measures are left to it."""
         self._say(end)
-        programs = list(batches(asked.candidates, self.board, self.place.width))
-        for timed in self.place.measure(programs, asked.runs):
-            self.store.add(self._rows(timed))
-            self.pool.note(timed)
-            self.now += sum(each.seconds is not None for each in timed)
-            self._say(end)
-            if monotonic() > end:
-                break
+        mine: list[Key] = []
+        programs = batches(asked.candidates, self.board, self.place.width)
+        try:
+            for timed in self.place.measure(self._claiming(programs, asked.runs, mine), asked.runs):
+                self.store.add(self._rows(timed))
+                self.pool.note(timed)
+                self.now += sum(each.seconds is not None for each in timed)
+                self._say(end)
+                if monotonic() > end:
+                    break
+        finally:
+            self.store.release(mine)
+        if not mine:
+            sleep(_PAUSE_S)  # until others have come further
+            self.refresh()
+
+    def _claiming(
+        self, programs: Iterable[list[Candidate]], runs: int, mine: list[Key]
+    ) -> Iterator[list[Candidate]]:
+        """The programs without what other processes measure or have measured; what is left is
+        claimed, and joins ``mine``."""
+        for program in programs:
+            claimed = self.store.claim([self._key(each) for each in program])
+            mine += claimed
+            self.refresh()
+            found = self.pool.found
+            left = [
+                each
+                for each in program
+                if self._key(each) in claimed
+                and not (each.kernel in found and _suffices(found[each.kernel], runs))
+            ]
+            if left:
+                yield left
+
+    def _key(self, candidate: Candidate) -> Key:
+        return replace(self.place.key, kernel=candidate.kernel)
 
     def settle(self, end: float) -> Choice:
         """Choose by what is known, measure what of that has no time, and choose again, until all
@@ -210,6 +254,11 @@ class Tuning:
         text = f"measuring: {done} of {all_of} candidates, layers {gain:.1%} faster, {left:.0f} s"
         used = 1 - left / self.wanted.seconds if self.wanted.seconds else 1.0
         self.tell(Share(text, max(used, done / max(1, all_of))))
+
+
+def _suffices(timed: Timed, runs: int) -> bool:
+    """Whether another measurement of so many runs would tell nothing new."""
+    return timed.seconds is None or timed.runs >= runs
 
 
 def gain_of(pool: Pool, analytic: Choice) -> float:

@@ -7,6 +7,7 @@ import os
 import sqlite3
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -215,3 +216,78 @@ def test_limits(path: Path) -> None:
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(EdgeconvError, match="can its folder be written"):
         Store(tmp_path / "absent" / "a.tuned", create=True)
+
+
+def _claims(path: Path, kernels: list[str]) -> set[str]:
+    with Store(path, create=True) as store:
+        return {key.kernel for key in store.claim([named(kernel).key for kernel in kernels])}
+
+
+def _claims_and_waits(path: Path, said: Any, ends: Any) -> None:
+    said.put(_claims(path, ["c0", "c1"]))
+    ends.wait(60)
+
+
+def test_what_one_process_measures_others_leave_to_it(path: Path) -> None:
+    spawned = multiprocessing.get_context("fork")
+    said, ends = spawned.Queue(), spawned.Event()
+    other = spawned.Process(target=_claims_and_waits, args=(path, said, ends))
+    other.start()
+    assert said.get(timeout=60) == {"c0", "c1"}
+    assert _claims(path, ["c1", "c2"]) == {"c2"}
+    keys = [named(kernel).key for kernel in ("c0", "c1", "c2")]
+    with Store(path, create=True) as store:
+        assert store.claimed(keys) == {*keys[:2]}
+        store.release(keys)  # only its own
+        assert store.claimed(keys) == {*keys[:2]}
+    assert set(rows(path)) == {"k0", "k1"}
+    other.kill()
+    other.join()
+    with Store(path, create=True) as store:
+        assert store.claimed(keys) == set(), "claims end with their process"
+        assert store.claim(keys) == {*keys}
+        store.release(keys)
+    with sqlite3.connect(path) as base:
+        assert base.execute("SELECT name FROM sqlite_master").fetchall() == [("measured",)]
+
+
+def test_claims_do_not_last_for_ever(path: Path) -> None:
+    """Of a process of another machine nobody knows whether it is there."""
+    assert _claims(path, ["c0"]) == {"c0"}
+    with sqlite3.connect(path) as base:
+        base.execute("UPDATE claimed SET machine = 'another'")
+    assert _claims(path, ["c0"]) == set()
+    with sqlite3.connect(path) as base:
+        base.execute("UPDATE claimed SET until = until - 2000")
+    assert _claims(path, ["c0"]) == {"c0"}
+    with sqlite3.connect(path) as base:
+        base.execute("UPDATE claimed SET machine = 'another', until = 9e999")
+    assert _claims(path, ["c0"]) == {"c0"}, "nor do those of a damaged file"
+
+
+def test_nothing_is_left_beside_a_file(path: Path) -> None:
+    """Another program may have given it a log ahead, which readers would leave two files of."""
+    base = sqlite3.connect(path)
+    base.execute("PRAGMA journal_mode = WAL")
+    base.close()
+    before = path.read_bytes()
+    assert set(rows(path)) == {"k0", "k1"}
+    assert [each.name for each in path.parent.iterdir()] == [path.name]
+    assert path.read_bytes() == before
+    with Store(path, create=True) as store:
+        store.add([named("k2")])
+    assert [each.name for each in path.parent.iterdir()] == [path.name]
+    assert set(rows(path)) == {"k0", "k1", "k2"}
+
+
+def test_a_log_that_a_killed_program_left_counts(path: Path, tmp_path: Path) -> None:
+    base = sqlite3.connect(path)
+    base.execute("PRAGMA journal_mode = WAL")
+    base.execute("UPDATE measured SET seconds = 7.0 WHERE kernel = 'k0'")
+    base.commit()
+    folder = tmp_path / "copied"
+    folder.mkdir()
+    for each in (path, path.with_name(f"{path.name}-wal")):
+        (folder / each.name).write_bytes(each.read_bytes())
+    base.close()
+    assert rows(folder / path.name)["k0"].seconds == 7.0
