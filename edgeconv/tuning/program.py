@@ -9,7 +9,6 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 
@@ -28,6 +27,7 @@ from edgeconv.measured import kernel_key
 from edgeconv.memory import fit
 from edgeconv.tuning.candidates import Candidate, Job
 from edgeconv.tuning.firmware import seconds_of_layers
+from edgeconv.tuning.folders import own_folder
 from edgeconv.verify.inputs import random
 
 _NAME = "tune"
@@ -52,13 +52,15 @@ def time_candidates(
     """The times of all of these on ``board``.
 
     Where a program cannot be built or fails, its halves are tried, so that one bad candidate costs
-    no other.  Raises PlaceError where the board cannot be reached.
+    no other.  Raises PlaceError where the board cannot be reached, and where a program that can
+    hardly fail does so too: then that says nothing about a candidate.
     """
     try:
         return _timed(candidates, board, compiler, runs)
     except PlaceError:
         raise
     except EdgeconvError as error:
+        require_programs(board, compiler)
         if len(candidates) == 1:
             return [Timed(candidates[0].kernel, None, 0, error.one_line())]
     half = len(candidates) // 2
@@ -69,6 +71,25 @@ def time_candidates(
     ]
 
 
+def require_programs(board: Board, compiler: Compiler) -> None:
+    """Raises PlaceError where even a program of one small layer is not built or fails."""
+    like = {name: Tensor(name, (1, 16), "float32") for name in ("x", "y")}
+    trial = Job("trial", "trial", 1e-6, Node("trial", "Unary", ("x",), ("y",)), like)
+    try:
+        _timed([trial], board, compiler, 1)
+    except PlaceError:
+        raise
+    except EdgeconvError as error:
+        raise PlaceError(
+            "nothing can be measured",
+            where=f"board {board.name}",
+            got=error.one_line(),
+            rule="a program of one small layer fails as those of candidates do",
+            hint="see what run.command of the board's file, or its compiler, says to any program",
+            details=error.details,
+        ) from error
+
+
 def _timed(candidates: Sequence[Job], board: Board, compiler: Compiler, runs: int) -> list[Timed]:
     graph, named = graph_of(candidates)
     layers = tuple(lowered(node, graph, board.target) for node in graph.nodes)
@@ -77,14 +98,14 @@ def _timed(candidates: Sequence[Job], board: Board, compiler: Compiler, runs: in
     positions = {layers[index].node.name: at for at, index in enumerate(memory.order)}
     predicted = sum(candidate.predicted for candidate in candidates) * 10
     if board.bare_metal:
-        with TemporaryDirectory(prefix="edgeconv-tune-") as folder:
+        with own_folder() as folder:
             limit = _SECONDS + _EMULATED * predicted
             spent = seconds_of_layers(
                 choice, memory, board, compiler, Path(folder), _inputs(graph), limit
             )
             times = {number: [0.0, seconds] for number, seconds in spent}
         return _all_there(_medians(candidates, named, positions, times, 1), candidates, board)
-    with TemporaryDirectory(prefix="edgeconv-tune-") as folder:
+    with own_folder() as folder:
         project = Path(folder) / _NAME
         options = EmitOptions(_NAME, board.name, "", board.flags)
         emit(choice, memory, options, "{}").write(project)

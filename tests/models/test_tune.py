@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from threading import Thread
@@ -18,6 +20,7 @@ import pytest
 from edgeconv.board_folders import FOLDERS_VARIABLE
 from edgeconv.build.ssh import close_all
 from edgeconv.measured import Row, Store
+from edgeconv.tuning.folders import MARK, own_folder
 from tests import onnx_models, quantised_models
 from tests.command import Command
 from tests.models.test_on_board import board
@@ -98,6 +101,86 @@ def test_what_was_measured_stays(number: int, model: Path, tmp_path: Path) -> No
     with sqlite3.connect(file) as base:
         assert base.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     assert rows(file)
+
+
+HOLDING = """
+from pathlib import Path
+from edgeconv.tuning.folders import own_folder
+with own_folder() as folder:
+    Path(folder, "tune").mkdir()
+    Path(folder, "tune", "tune.c").touch()
+    print(folder, flush=True)
+    input()
+"""
+
+
+def test_what_a_killed_run_leaves_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its folder is the next one's to remove; folders of others stay, whatever they are called."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    kept = [tmp_path / name for name in ("edgeconv-tune-linked", "edgeconv-tune-mine", "other")]
+    kept[1].mkdir()
+    (kept[1] / "notes.txt").write_text("mine")
+    kept[2].mkdir()
+    (kept[2] / MARK).touch()
+    kept[0].symlink_to(kept[2])
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    child = subprocess.Popen([sys.executable, "-c", HOLDING], **pipes)  # type: ignore[call-overload]
+    theirs = Path(child.stdout.readline().strip())
+    assert theirs.parent == tmp_path
+    with own_folder() as held:
+        assert Path(held).is_dir()
+        assert (theirs / "tune" / "tune.c").exists(), "what is in use stays"
+    assert not Path(held).exists()
+    child.kill()
+    child.communicate()
+    assert theirs.exists()
+    with own_folder():
+        assert not theirs.exists()
+    assert sorted(tmp_path.iterdir()) == kept
+    assert (kept[1] / "notes.txt").read_text() == "mine"
+    assert (kept[2] / MARK).exists()
+
+
+def test_a_runner_that_always_fails(
+    model: Path, tmp_path: Path, edgeconv: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That is held against no candidate: nothing is noted, and the next run measures all."""
+    emulator = available("raspberry-pi-4").run.command
+    monkeypatch.setenv(FOLDERS_VARIABLE, str(tmp_path))
+    runner = tmp_path / "runner"
+    runner.write_text("#!/bin/sh\necho 'no licence' >&2\nexit 9\n")
+    runner.chmod(0o755)
+    run = f'kind = "qemu-user"\ncommand = ["{runner}"]'
+    name, file = board(tmp_path, "raspberry-pi-4", "near", run), tmp_path / "a.tuned"
+    words = ("tune", model, "--board", name, "--tuned", file, *FEW)
+    done = edgeconv(*words)
+    assert done.status == 1
+    assert "nothing can be measured: board near" in done.stderr
+    assert "no licence" in done.stderr
+    assert rows(file) == []
+    runner.write_text(f'#!/bin/sh\nexec {shlex.join(emulator)} "$@"\n')
+    found = edgeconv.ok(*words, "--json").json()
+    assert (found["failed"], found["now"] > 0) == (0, True)
+
+
+def test_two_at_once_measure_nothing_twice(model: Path, tmp_path: Path) -> None:
+    file = tmp_path / "a.tuned"
+    words = ["tune", str(model), "--board", "generic-c", "--tuned", str(file), *ALL, "--json"]
+    command = [sys.executable, "-m", "edgeconv", *words, "--strategy", "random"]
+    both = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(2)
+    ]
+    found = []
+    for each in both:
+        out, said = each.communicate(timeout=300)
+        assert each.returncode == 0, said
+        found.append(json.loads(out))
+    assert all(each["measured"] == each["candidates"] == len(rows(file)) for each in found)
+    assert sum(each["now"] for each in found) == len(rows(file)), "each by one of the two"
+    assert sorted(each.name for each in tmp_path.glob("a.tuned*")) == ["a.tuned"]
+    with sqlite3.connect(file) as base:
+        assert base.execute("SELECT name FROM sqlite_master").fetchall() == [("measured",)]
 
 
 def test_emulated_and_over_ssh(
