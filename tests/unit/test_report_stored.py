@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -187,6 +188,16 @@ def test_outputs_of_a_choice(chosen: Report) -> None:
     words, gone = outputs(chosen)
     assert words.endswith("in float32 on 1 input: relative error 2e-07.")
     assert gone is None
+
+
+def test_a_large_error_is_named() -> None:
+    """Whether or not anybody has set a limit of accuracy."""
+    found = Accuracy({"y": 9.2}, {}, 2.8, None, None, None, None, 8, promised=False)
+    noted = "; ".join(accuracy.measured_notes(found, "8 seeded inputs"))
+    assert "SQNR 9.2 dB" in noted
+    assert "outputs were off by up to 2.8; below 15 dB try the program" in noted
+    fine = accuracy.measured_notes(replace(found, outputs={"y": 40.0}), "8 seeded inputs")
+    assert not any("off by" in each for each in fine)
 
 
 def test_commands_carry_all_that_the_project_was_compiled_with(chosen: Report) -> None:
