@@ -28,7 +28,7 @@ from typing import Any, cast
 
 from cachesim.cases import Case, Spec
 from convtime.cases import Asked, Candidate, candidates
-from inorder.program import LINE_BYTES, Core, Cycles, Program, build
+from inorder.program import LINE_BYTES, Core, Cycles, Program, build, source
 from rich.console import Console
 from rich.table import Table
 
@@ -122,9 +122,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
             table = Table("kind", "convolution", "filters, input ahead", *WAYS, "instructions")
             for kind in asked.kinds or KINDS:
                 ways = list(cases(kind, board.target))
-                found = [
-                    Program(case, board, folder / "case").cycles(plugin, core) for _, case in ways
-                ]
+                programs = (
+                    Program(source(case, board), board, folder / "case") for _, case in ways
+                )
+                found = [program.cycles(plugin, core) for program in programs]
                 more = found[2].instructions / found[0].instructions - 1
                 table.add_row(kind, ways[0][1].label, ways[2][0], *map(cell, found), f"{more:+.1%}")
             Console(width=160).print(f"{board.name}: {core}", table)

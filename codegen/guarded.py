@@ -15,10 +15,12 @@ from importlib import resources
 
 WORKERS = "EC_WORKERS"  # several share the layers
 DISTANCES = "EC_DISTANCES"  # kernels fetch ahead by distances
+LOADS_IN_ORDER = "EC_LOADS_IN_ORDER"  # register tiles are those of cores in order
+_SAID = (DISTANCES, LOADS_IN_ORDER)  # by a header that defines them
 
 _GUARDED = re.compile(
     r"(?P<remark>^/\*(?:[^*]|\*(?!/))*\*/\n)?"
-    rf"^#ifdef (?P<kind>{WORKERS}|{DISTANCES})\n"
+    rf"^#ifdef (?P<kind>{'|'.join((WORKERS, *_SAID))})\n"
     r"(?P<so>.*?)(?:^#else\n(?P<otherwise>.*?))?^#endif\n(?P<blank>\n?)",
     re.MULTILINE | re.DOTALL,
 )
@@ -27,7 +29,8 @@ _MACRO = re.compile(r"^#define (\w+)\(([^)]*)\) ?(\w*)\n", re.MULTILINE)
 
 def kinds_of(texts: Sequence[str], *, workers: bool) -> Mapping[str, bool]:
     """Of which kinds a program with these headers is: a header of one kind's says so."""
-    return {WORKERS: workers, DISTANCES: any(f"#define {DISTANCES} " in text for text in texts)}
+    said = {kind: any(f"#define {kind} " in text for text in texts) for kind in _SAID}
+    return {WORKERS: workers, **said}
 
 
 def for_program(text: str, kinds: Mapping[str, bool]) -> str:

@@ -46,7 +46,8 @@ class Target:
     ``lanes``: float32 per vector, and the channel block x of NCHW[x]c.  ``registers``: vector
     registers, of ``lanes`` float32 each; portable C, whose machine is not known, is taken to have
     the words of NEON's.
-    ``runtime``: the row whose ISA header it uses, where that is not its own.
+    ``runtime``: the row whose ISA header it uses, where that is not its own; ``in_order_runtime``:
+    the ending of its name for cores in order, whose register tiles differ.
     ``flags``: what GCC and Clang need.  ``guard``: the macro they then define.
     ``cpu_flags``: words of /proc/cpuinfo that tell that the running CPU has it.
     ``flushes_subnormals``: its vector instructions may read a subnormal number as zero of its sign
@@ -54,7 +55,8 @@ class Target:
     ``caches``: those of the board, by level; the rows below have none, and none of what else a
     board states: ``clock_hz``, ``macs_per_cycle`` at its best, vectors and broadcasts that register
     tiles load meanwhile (``loads_per_cycle``; of a machine that was measured, in the time of a
-    vector multiply-add: ``loads_per_multiply_add``), bytes per second out of the memory
+    vector multiply-add: ``loads_per_multiply_add``), ``load_cycles`` of a vector in which no
+    multiply-add begins (None where they go on beside loads), bytes per second out of the memory
     behind the caches (``ram_bandwidth``) and out of that of constants (``constants_bandwidth``),
     each None where the board does not say.  ``memory_cycles``: core
     cycles of an access to the memory behind them, None where the board does not say;
@@ -76,6 +78,7 @@ class Target:
     registers: int
     depthwise_rows: int  # output pixels of the depthwise tile
     runtime: str = ""
+    in_order_runtime: str = ""
     flags: tuple[str, ...] = ()
     guard: str = ""
     cpu_flags: tuple[str, ...] = ()
@@ -85,6 +88,7 @@ class Target:
     macs_per_cycle: float | None = None
     loads_per_cycle: float | None = None
     loads_per_multiply_add: float | None = None
+    load_cycles: float | None = None
     ram_bandwidth: float | None = None
     constants_bandwidth: float | None = None
     memory_cycles: int | None = None
@@ -145,13 +149,30 @@ class Target:
             return 1.0
         return self.macs_per_cycle / (self.lanes * self.peak) / self.loads_per_cycle
 
+    @property
+    def lone_load_slots(self) -> float:
+        """Slots of a vector load in which no multiply-add begins; 0 where they go on beside it."""
+        rate = self.macs_per_cycle or self.lanes * self.peak
+        return (self.load_cycles or 0.0) * rate / (self.lanes * self.peak)
+
     def tile_slots(
-        self, kernel: MicroKernel, rows: int, vectors: int, decoding: float = 0.0
+        self,
+        kernel: MicroKernel,
+        rows: int,
+        vectors: int,
+        decoding: float = 0.0,
+        *,
+        together: bool = True,
     ) -> float:
         """Slots of a step of a register tile: its products and what decodes for them (``decoding``
-        slots), its loads, or the latency of a sum, whichever takes longest."""
+        slots), its loads, or the latency of a sum, whichever takes longest; products and loads one
+        after the other where the core does not do them side by side.  ``together``: groups of a row
+        lie so that one load brings several of them, if the kernel's do."""
         groups = -(-rows // kernel.row_multiple)
         products = groups * kernel.row_multiple * vectors / kernel.rate
+        if self.lone_load_slots:
+            loads = groups / (kernel.groups_per_load if together else 1) + vectors
+            return max(products + decoding + loads * self.lone_load_slots, kernel.latency)
         return max(products + decoding, (groups + vectors) * self.load_slots, kernel.latency)
 
     @property
@@ -163,7 +184,8 @@ class Target:
     @property
     def header(self) -> str:
         """File name of the ISA header."""
-        return f"ec_isa_{self.runtime or self.name}.h"
+        ending = self.in_order_runtime if self.in_order else ""
+        return f"ec_isa_{self.runtime or self.name}{ending}.h"
 
 
 @cache
@@ -255,6 +277,7 @@ _ROWS = (
     ),
     Target(
         name="neon",
+        in_order_runtime="_in_order",
         arch="aarch64",
         lanes=4,
         align=16,

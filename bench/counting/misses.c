@@ -1,28 +1,10 @@
 /* A plugin of QEMU's user emulation: the lines that a program's loads and stores bring into the caches
    of one core, each as large as "size:ways:line" in its arguments, nearest first; on the last line of
    standard error.  Least recently used lines go first, a store brings its line in, and nothing is
-   fetched ahead.  What it needs of qemu-plugin.h is declared here, as in plugin.c. */
-#include <inttypes.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
+   fetched ahead. */
+#include "emulator.h"
 
-typedef uint64_t plugin_id;
-struct qemu_plugin_tb;
-struct qemu_plugin_insn;
-enum { NO_REGISTERS = 0, READ_AND_WRITE = 3, MOST_LEVELS = 3 };
-extern size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *block);
-extern struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *block, size_t i);
-extern unsigned int qemu_plugin_mem_size_shift(uint32_t access);
-extern void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *instruction,
-                                             void (*call)(unsigned int, uint32_t, uint64_t, void *),
-                                             int registers, int kinds, void *data);
-extern void qemu_plugin_register_vcpu_tb_trans_cb(plugin_id id,
-                                                  void (*call)(plugin_id, struct qemu_plugin_tb *));
-extern void qemu_plugin_register_atexit_cb(plugin_id id, void (*call)(plugin_id, void *), void *data);
-
-__attribute__((visibility("default"))) int qemu_plugin_version = 1;
-
+enum { MOST_LEVELS = 3 };
 static struct level {
     uint64_t sets, ways, line, missed;
     uint64_t *lines; /* of each set, that of the last use first; one more than their number, 0: none */
@@ -66,8 +48,7 @@ static void finished(plugin_id id, void *data)
         fprintf(stderr, " %" PRIu64, levels[i].missed);
     fprintf(stderr, "\n");
 }
-__attribute__((visibility("default"))) int qemu_plugin_install(plugin_id id, const void *info,
-                                                               int argc, char **argv)
+EXPORTED int qemu_plugin_install(plugin_id id, const void *info, int argc, char **argv)
 {
     (void)info;
     for (; count < argc && count < MOST_LEVELS; count++) {

@@ -2,59 +2,39 @@
    instructions of a program, those of a table, and how many of them it waits for memory.
 
    In a cycle up to `width` instructions begin, in the order of the program.  One begins when what it reads is
-   there and the pipe that it needs is free; it keeps that pipe for some cycles, and what it writes is there
-   after its latency.  A load that the first cache holds has the latency of the table; one that it does not
-   hold brings the line in, from the second cache or the memory, with one of a few fill buffers, and the core
-   goes on until something reads the result.  Where all buffers are taken it waits for one, be it for a load or
+   there and the pipes that it needs are free; it keeps them for some cycles, and what it writes is there
+   after its latency.  There is a pipe of memory and two of vectors, each of half a vector.  Some begin only as
+   the first of their cycle, some let no other begin with them.
+
+   A load that the first cache holds has the latency of the table; one that it does not hold brings the line in,
+   from the second cache or the memory, with one of a few fill buffers, and the core goes on until something
+   reads the result.  Where all buffers are taken it waits for one, be it for a load or
    for a fetch ahead.  Lines come from the memory one after the other, as its bandwidth has it.  Stores bring
    their lines in without a buffer and without waiting, as from a store buffer that is never full.  A second
    core, to which every line is near, runs the same instructions: what the first takes longer is waiting.
 
    A prefetcher in hardware may follow some streams: lines that were missed, or that it brought in and which
    are met, three in a row at one distance of up to four lines; it asks for those next in the stream as long
-   as there is a buffer.
-
-   What it needs of qemu-plugin.h is declared here, as in ../counting/plugin.c. */
-#include <inttypes.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
+   as there is a buffer. */
+#include "../counting/emulator.h"
 #include <string.h>
-
-typedef uint64_t plugin_id;
-struct qemu_plugin_tb;
-struct qemu_plugin_insn;
-enum { NO_REGISTERS = 0, READ_AND_WRITE = 3 };
-extern size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *block);
-extern struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *block, size_t i);
-extern uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *instruction);
-extern unsigned int qemu_plugin_mem_size_shift(uint32_t access);
-extern void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *instruction,
-                                                   void (*call)(unsigned int, void *), int registers,
-                                                   void *data);
-extern void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *instruction,
-                                             void (*call)(unsigned int, uint32_t, uint64_t, void *),
-                                             int registers, int kinds, void *data);
-extern void qemu_plugin_register_vcpu_tb_trans_cb(plugin_id id,
-                                                  void (*call)(plugin_id, struct qemu_plugin_tb *));
-extern void qemu_plugin_register_atexit_cb(plugin_id id, void (*call)(plugin_id, void *), void *data);
-
-__attribute__((visibility("default"))) int qemu_plugin_version = 1;
 
 enum { REGISTERS = 65, NAMED = 12, LEVELS = 2, FILLS = 32, STREAMS = 16, LINE = 64 };
 enum kind { PLAIN, LOAD, STORE, FETCH_L1, FETCH_L2, KINDS };
-enum { INTEGER, MEMORY, VECTOR, PIPES };
+enum place { ANYWHERE, FIRST, ALONE };
+enum { HALVES = 2 };
 
-/* A row of the table.  busy: cycles of each pipe. */
+/* A row of the table.  memory: cycles of that pipe; halves: so many pipes of vectors, for `cycles`; what it
+   writes is there after the latency, one register `apart` cycles behind the other. */
 struct instruction {
     uint64_t address;
-    int kind, latency, busy[PIPES];
+    int kind, latency, apart, memory, halves, cycles, place;
     int reads[NAMED], read_count, writes[NAMED], write_count;
 };
 
 struct core {
-    uint64_t now, ready[REGISTERS], free[PIPES];
-    int begun; /* in this cycle */
+    uint64_t now, ready[REGISTERS], memory, halves[HALVES]; /* pipes: when they are free */
+    int begun;                                               /* in this cycle */
 };
 
 /* A line of a cache; `there` is when it arrives.  number: one more than the line's, 0: none. */
@@ -70,7 +50,8 @@ static struct level {
 static struct instruction *table;
 static size_t rows;
 static struct core real, ideal;
-static uint64_t memory_latency, memory_cycles, memory_free, width = 2;
+static uint64_t memory_latency, memory_cycles, memory_free;
+static const int width = 2;
 static uint64_t fills[FILLS], executed, fetched, fetched_anew, missed[LEVELS], waited_for_buffers;
 static int fill_count = 3, stream_count, stream_ahead;
 static struct stream {
@@ -226,21 +207,25 @@ static void meet(const struct instruction *i, uint64_t number)
 /* The instruction begins. */
 static void begin(struct core *core, const struct instruction *i)
 {
+    const int early = core->halves[1] < core->halves[0]; /* the pipe that is free first */
     uint64_t when = core->now;
     for (int r = 0; r < i->read_count; r++)
         when = later(when, core->ready[i->reads[r]]);
-    for (int pipe = 0; pipe < PIPES; pipe++)
-        if (i->busy[pipe])
-            when = later(when, core->free[pipe]);
-    if (when == core->now && core->begun >= (int)width)
+    if (i->memory)
+        when = later(when, core->memory);
+    if (i->halves)
+        when = later(when, core->halves[i->halves == HALVES ? !early : early]);
+    if (when == core->now && (core->begun >= width || (core->begun && i->place != ANYWHERE)))
         when++;
-    core->begun = when == core->now ? core->begun + 1 : 1;
+    core->begun = i->place == ALONE ? width : when == core->now ? core->begun + 1 : 1;
     core->now = when;
-    for (int pipe = 0; pipe < PIPES; pipe++)
-        if (i->busy[pipe])
-            core->free[pipe] = when + (uint64_t)i->busy[pipe];
+    if (i->memory)
+        core->memory = when + (uint64_t)i->memory;
+    for (int half = 0; half < HALVES; half++)
+        if (i->halves == HALVES || (i->halves && half == early))
+            core->halves[half] = when + (uint64_t)i->cycles;
     for (int w = 0; w < i->write_count; w++)
-        core->ready[i->writes[w]] = when + (uint64_t)i->latency;
+        core->ready[i->writes[w]] = when + (uint64_t)(i->latency + w * i->apart);
 }
 
 static void done(unsigned int cpu, void *data)
@@ -303,7 +288,8 @@ static int numbers(FILE *file, int *count, int *found)
             return 0;
     return 1;
 }
-/* Rows: address kind latency busy[3], how many registers are read, which, how many written, which. */
+/* Rows: address kind latency apart memory halves cycles place, how many registers are read, which, how many
+   are written, which. */
 static int read_table(const char *path)
 {
     FILE *file = fopen(path, "r");
@@ -311,8 +297,8 @@ static int read_table(const char *path)
         return 0;
     for (size_t n = 0; n < rows; n++) {
         struct instruction *i = &table[n];
-        if (fscanf(file, "%" SCNx64 " %d %d %d %d %d", &i->address, &i->kind, &i->latency, &i->busy[0],
-                   &i->busy[1], &i->busy[2]) != 6 ||
+        if (fscanf(file, "%" SCNx64 " %d %d %d %d %d %d %d", &i->address, &i->kind, &i->latency, &i->apart,
+                   &i->memory, &i->halves, &i->cycles, &i->place) != 8 ||
             !numbers(file, &i->read_count, i->reads) || !numbers(file, &i->write_count, i->writes))
             return 0;
     }
@@ -323,8 +309,7 @@ static int read_table(const char *path)
 
 /* Arguments: the table; of both caches sets:ways:latency; of the memory latency:cycles of a line; buffers;
    streams:lines ahead of the prefetcher. */
-__attribute__((visibility("default"))) int qemu_plugin_install(plugin_id id, const void *info, int argc,
-                                                               char **argv)
+EXPORTED int qemu_plugin_install(plugin_id id, const void *info, int argc, char **argv)
 {
     (void)info;
     for (int i = 0; i < argc; i++) /* as name=value */

@@ -19,7 +19,7 @@ from edgeconv.codegen.amalgamate import amalgamate
 from edgeconv.codegen.functions import FunctionTable, environment
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.ir.choice import ArgKind
-from inorder.aarch64 import as_loads, row
+from inorder.aarch64 import RULES, as_loads, row
 
 HERE = Path(__file__).parent
 LINE_BYTES = 64
@@ -74,7 +74,8 @@ class Cycles:
         return self.all - self.near
 
 
-def _source(case: Case, board: Board) -> str:
+def source(case: Case, board: Board) -> str:
+    """C of a program that calls the case's kernel once."""
     table = FunctionTable(environment(), "bench", board.target.lanes)
     name = table.call_of(case.layer, (True,) * len(case.layer.aliases))[0].name
     places, end, touched = [], SPARE, []
@@ -96,20 +97,21 @@ def _source(case: Case, board: Board) -> str:
 
 
 class Program:
-    """The built program of a case."""
+    """A program of C, of which all but ``main`` runs on the model."""
 
-    def __init__(self, case: Case, board: Board, folder: Path) -> None:
+    def __init__(self, text: str, board: Board, folder: Path) -> None:
         """Raises EdgeconvError where a tool is missing."""
         folder.mkdir(parents=True, exist_ok=True)
         self._board, self._folder, self._path = board, folder, folder / "kernel"
-        (folder / "kernel.c").write_text(_source(case, board), encoding="utf-8")
+        (folder / "kernel.c").write_text(text, encoding="utf-8")
         command = [*find_compiler(board).command, *BASE_FLAGS, *board.flags, "-w"]
         subprocess.run([*command, "-S", "kernel.c", "-o", "kernel.s"], cwd=folder, check=True)
-        text = (folder / "kernel.s").read_text(encoding="utf-8")
-        (folder / "loads.s").write_text(as_loads(text), encoding="utf-8")
+        assembly = (folder / "kernel.s").read_text(encoding="utf-8")
+        (folder / "loads.s").write_text(as_loads(assembly), encoding="utf-8")
         linked = [*command, "-static", "loads.s", "-o", str(self._path)]
         subprocess.run(linked, cwd=folder, check=True)
-        own = set(re.findall(r"^\s*\.type\s+([\w.]+),\s*[@%]function", text, re.MULTILINE))
+        found = re.findall(r"^\s*\.type\s+([\w.]+),\s*[@%]function", assembly, re.MULTILINE)
+        own = set(found)
         self._write_table(own - {"main"})
 
     def _write_table(self, own: set[str]) -> None:
@@ -122,13 +124,13 @@ class Program:
             text=True,
             check=True,
         )
-        near = self._board.caches[0].latency or 4
+        near, rules = self._board.caches[0].latency or 4, RULES[self._board.cpu]
         rows, taken = [], False
         for line in done.stdout.splitlines():
             if head := re.match(r"[0-9a-f]+ <([\w.]+)>:", line):
                 taken = head[1] in own
             elif taken and (found := re.match(r"\s*([0-9a-f]+):\s+(\S.*)", line)):
-                rows.append(str(row(int(found[1], 16), found[2], near)))
+                rows.append(str(row(int(found[1], 16), found[2], near, rules)))
         table = "\n".join([str(len(rows)), *rows, ""])
         (self._folder / "table").write_text(table, encoding="utf-8")
 

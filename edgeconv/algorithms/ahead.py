@@ -18,8 +18,9 @@ LINE_BYTES = 64  # EC_LINE_BYTES of ec_common.h
 HEADER = "ec_ahead.h"
 # A level counts where so much of the waiting is for it.
 SHARE = 1 / 8
-# Cycles that a fetch must spare: of filters one behind the other, at constant distances, and of an
-# input whose place has to be found.  In loops by GCC 12 they take 1.3 and 5 (bench/prefetch.py);
+# Cycles that a fetch must spare: of filters one behind the other, at constant distances; of those
+# of a block of four channels, where each begins anew, and of an input whose place has to be found.
+# In loops by GCC 12 they take 1.0, 8.5 and 5 (bench/prefetch.py: dense, 1x1 over 64 channels);
 # lines that are predicted to be waited for one by one overlap, or are nearer than predicted.
 STREAMED_CYCLES, FOUND_CYCLES = 2.0, 9.0
 # Cycles of a latency that pass between a load and the first use of it, as compilers order them.

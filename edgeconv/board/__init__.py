@@ -75,6 +75,7 @@ class Board:
     clock_hz: int | None
     macs_per_cycle: float | None  # float32 multiply-adds of one core, at its best
     loads_per_cycle: float | None  # vectors and broadcasts that register tiles load meanwhile
+    load_cycles: float | None  # of a vector load, in which no multiply-add begins
     own_rates: OwnRates | None  # of the running machine, as measured once
     fpu: str  # as -mfpu names it; "" where the architecture has one kind only
     float_abi: str  # as -mfloat-abi names it, or ""
@@ -102,6 +103,7 @@ class Board:
             macs_per_cycle=self.macs_per_cycle or measured,
             loads_per_cycle=self.loads_per_cycle,
             loads_per_multiply_add=self.loads_per_multiply_add,
+            load_cycles=self.load_cycles,
             ram_bandwidth=self.ram[0].bandwidth if self.ram else None,
             constants_bandwidth=constants[0].bandwidth if constants else None,
             caches=self.caches,
@@ -229,6 +231,7 @@ def _build(path: Path, data: Data, host: Host) -> Board:
         clock_hz=_clock(data, host if here else None),
         macs_per_cycle=data.get("macs_per_cycle"),
         loads_per_cycle=data.get("loads_per_cycle"),
+        load_cycles=data.get("load_cycles"),
         own_rates=own,
         fpu=data.get("fpu", ""),
         float_abi=data.get("float_abi", ""),

@@ -54,6 +54,7 @@ def _size(entry: Data) -> int:
 _RATES = {
     "macs_per_cycle": "the core's best instruction does, such as 4.0",
     "loads_per_cycle": "register tiles load, such as 1.0",
+    "load_cycles": "a vector load takes from multiply-adds, such as 2.0",
 }
 
 

@@ -57,6 +57,7 @@ class MicroKernel:
     register file, so that nothing spills.  ``row_multiple``: their rows come in multiples of this.
     ``rate``: so often is the group of a row multiplied by a vector of groups in a slot, the time of
     a vector multiply-add of float32.  ``latency``: slots until a sum can be added to.
+    ``groups_per_load``: so many groups of a strided row are one load where they lie side by side.
     ``vectorised``: the share of the slots so reckoned that remains where compilers make vectors of
     scalars.  ``unsigned``: rows are int8 that are packed as bytes 128 more; what that adds, sums
     must start without.  ``largest_pair``: what two neighbouring filters of the same sign may be
@@ -91,6 +92,7 @@ class MicroKernel:
     feature: str = ""
     flags: tuple[str, ...] = ()
     cpu_flags: tuple[str, ...] = ()
+    groups_per_load: int = 1
 
     @property
     def name(self) -> str:

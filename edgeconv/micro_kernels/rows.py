@@ -30,6 +30,7 @@ def _int8(
     feature: str = "",
     flags: tuple[str, ...] = (),
     cpu_flags: tuple[str, ...] = (),
+    groups_per_load: int = 1,
 ) -> MicroKernel:
     """A row of int8, which is widened where ``k`` is 2, summed in int32; of ``header``, if not the
     ISA's own of int8.  ``pack``: counted; bytes are copied by vectors, if nothing else is said."""
@@ -55,6 +56,7 @@ def _int8(
         feature=feature,
         flags=flags,
         cpu_flags=cpu_flags,
+        groups_per_load=groups_per_load,
     )
 
 
@@ -193,7 +195,10 @@ _MATRIX = ("-march=armv8.2-a+dotprod+i8mm",)  # of two -march compilers heed the
 _NEON = (
     # rows * vectors accumulators + rows pixels + vectors filters <= 32 registers
     MicroKernel(
-        *("neon", "tile", STRIDED), _tiles((8, 2), (7, 3), (5, 4), (14, 1), (2, 8)), latency=8
+        *("neon", "tile", STRIDED),
+        _tiles((8, 2), (7, 3), (5, 4), (14, 1), (2, 8)),
+        latency=8,
+        groups_per_load=4,
     ),
     # rows * vectors accumulators + vectors of pixels + one vector of filters <= 32 registers
     MicroKernel(
@@ -207,6 +212,7 @@ _NEON = (
         "neon",
         STRIDED,
         _tiles((7, 3), (8, 2)),  # of one vector Clang 14 spills the steps that are left over
+        groups_per_load=4,
         feature="int8_dot",
         flags=_DOT,
         cpu_flags=("asimddp",),

@@ -24,13 +24,14 @@ def tile_of(m: int, n: int, target: Target) -> Tile:
     lanes, latency = target.lanes, target.kernel(STRIPS).latency
 
     def slots(tile: Tile) -> float:
-        """Of a step of all tiles: multiply-adds, or the latency, and half of what loads take alone;
-        a last vector that is not full makes the kernel copy those beside it first."""
+        """Of a step of all tiles: multiply-adds, or the latency, and what loads take alone, half
+        of it where multiply-adds go on beside them; a last vector that is not full makes the kernel
+        copy those beside it first."""
         total = -(-n // lanes)
         pieces, stripes = -(-m // tile.rows), -(-total // tile.vectors)
         tail = total - (stripes - 1) * tile.vectors
         each = max(m / pieces * total / stripes, latency) * pieces * stripes
-        loads = target.load_slots * (m * stripes + total * pieces) / 2
+        loads = (target.lone_load_slots or target.load_slots / 2) * (m * stripes + total * pieces)
         return each + loads + (tail * pieces if n % lanes else 0)
 
     able = (Tile(min(tile.rows, m), tile.vectors) for tile in target.tiles)

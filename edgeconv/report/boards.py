@@ -56,6 +56,7 @@ def board_json(board: Board) -> dict[str, Any]:
         "clock_hz": board.clock_hz,
         "macs_per_cycle": board.macs_per_cycle,
         "loads_per_cycle": board.loads_per_cycle,
+        "load_cycles": board.load_cycles,
         "loads_per_multiply_add": board.loads_per_multiply_add,
         "measured": asdict(board.own_rates) if board.own_rates else None,
         "fpu": board.fpu,

@@ -99,6 +99,10 @@ EC_INLINE void ec_tile_alone(ec_tile *tile, const char *stored, int fmt, const e
         for (int j = 0; !EC_FILTERS_WAIT && j < nv; j++)                                           \
             ec_tile_alone(tile, stored + (LANE * nv + j) * vec, fmt, x, LANE, j, mr, nv, lo, hi);          \
     } while (0)
+#ifdef EC_LOADS_IN_ORDER
+
+#include "ec_tile_in_order.h"
+#endif
 
 EC_INLINE void ec_tile_mac(ec_tile *tile, const void *a, int a_as, ptrdiff_t a_row, ptrdiff_t a_k,
                            const void *b, int fmt, int kc, int mr, int nv, int lo, int hi)
@@ -111,6 +115,12 @@ EC_INLINE void ec_tile_mac(ec_tile *tile, const void *a, int a_as, ptrdiff_t a_r
         EC_NO_UNROLL
         for (; k + 4 <= kc; k += 4, pixels += 4 * stride, stored += 4 * nv * vec) {
             ec_vec x[EC_TILE_VECS];
+#ifdef EC_LOADS_IN_ORDER
+            if (fmt == EC_F32 && a_as == EC_F32 && lo == 0 && hi == mr) {
+                ec_tile_four(tile, pixels, pixel, stored, mr, nv);
+                continue;
+            }
+#endif
             EC_UNROLL
             for (int p = 0; p < mr; p++)
                 x[p] = p >= lo && p < hi ? ec_load_as(pixels + p * pixel, a_as) : ec_set1(0.0f);

@@ -9,7 +9,7 @@ import pytest
 from edgeconv import board as boards
 from edgeconv.algorithms.ahead import fetches, latency, rounds
 from edgeconv.codegen.amalgamate import amalgamate
-from edgeconv.codegen.guarded import DISTANCES, WORKERS, for_program
+from edgeconv.codegen.guarded import DISTANCES, LOADS_IN_ORDER, WORKERS, for_program
 from edgeconv.ir.work import Work
 from edgeconv.price.duration import EXPOSED, IN_ORDER, duration_of
 from edgeconv.price.flows import Flow
@@ -72,6 +72,12 @@ def test_parts_are_kept_or_left_out() -> None:
     assert for_program(text, {DISTANCES: True}) == "a\nb\nc\n"
     assert for_program(text, {DISTANCES: False}) == "a\nc\n"
     assert for_program(text, {WORKERS: True}) == text
+
+
+def test_register_tiles_are_those_of_the_core(target: Target) -> None:
+    assert "ec_tile_four" in "".join(amalgamate(target.header, ()))
+    assert "ec_tile_four" not in "".join(amalgamate(replace(target, in_order=False).header, ()))
+    assert LOADS_IN_ORDER not in "".join(amalgamate(TARGETS["neon"].header, ()))
 
 
 def test_waiting_counts_whole_unless_lines_are_fetched(target: Target) -> None:

@@ -52,6 +52,32 @@ def test_filters_that_are_loaded_four_at_a_time() -> None:
     assert neon.tile_slots(panels, 4, 9) == 36  # 10 loads
 
 
+def test_loads_that_stand_alone_add_to_products() -> None:
+    """A vector of filters and a quarter of the pixels' each step, two cycles each."""
+    neon = replace(TARGETS["neon"], macs_per_cycle=4.0, load_cycles=2.0)
+    strips = neon.kernel(STRIPS)
+    assert neon.lone_load_slots == 2
+    assert neon.tile_slots(strips, 8, 2) == 16 + 2 * (2 + 2)
+    assert neon.tile_slots(strips, 8, 2, decoding=6) == 16 + 6 + 2 * (2 + 2)
+    assert neon.tile_slots(strips, 8, 2, together=False) == 16 + 2 * (8 + 2)
+    assert neon.tile_slots(strips, 1, 1) == strips.latency
+    assert neon.tile_slots(neon.kernel(PANELS), 8, 3) == 24 + 2 * (2 + 3)
+    assert replace(neon, macs_per_cycle=1.0).lone_load_slots == 0.5
+    assert TARGETS["neon"].lone_load_slots == 0
+
+
+def test_tiles_follow_from_loads_that_stand_alone() -> None:
+    """Of 64 filters over rows of 28 pixels: 5x4 leaves nothing over, 7x3 loads less."""
+    size = (1, 28, 28)
+    problem = replace(FAR, in_c=64, out_c=64, in_size=size, out_size=size)
+    neon = replace(TARGETS["neon"], macs_per_cycle=4.0, caches=())
+    lone = replace(neon, load_cycles=2.0)
+    beside, alone = (direct_plan(problem, target) for target in (neon, lone))
+    assert (beside.largest_rows, beside.vectors) == (5, 4)
+    assert (alone.largest_rows, alone.vectors) == (7, 3)
+    assert alone.cost > 1.4 * beside.cost
+
+
 def balanced(rows: int, vectors: int) -> bool:
     """Whether two loads take less than the products."""
     return rows * vectors >= 2 * (rows + vectors)

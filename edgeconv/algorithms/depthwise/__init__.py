@@ -108,7 +108,10 @@ def _work(problem: ConvProblem, target: Target, rows: int) -> Work:
         + encoding(problem, target)
     )
     return Work(
-        slots=out_vectors * (taps + 2) + epilogue(problem, target) + decoded,
+        slots=out_vectors * (taps + 2)
+        + (weights + data) * target.lone_load_slots
+        + epilogue(problem, target)
+        + decoded,
         moves=weights + data + out_vectors if target.single_issue else 0.0,
         weight_bytes=width(filters_as) * target.lanes * weights,
         data_bytes=width(in_as) * target.lanes * data

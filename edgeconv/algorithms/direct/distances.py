@@ -18,7 +18,7 @@ from edgeconv.algorithms.ahead import (
 from edgeconv.algorithms.direct.tiles import FLOAT_BYTES, DirectPlan, tile_kinds
 from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.algorithms.strips import Segment
-from edgeconv.ir.layout import Order
+from edgeconv.ir.layout import CHANNELS_LAST, Order
 from edgeconv.ir.work import Crossing
 from edgeconv.targets import STRIPS, Target
 
@@ -35,7 +35,8 @@ def ahead_of(
     lines = _filter_lines(problem, plan, target)
     # Filters of passes over the channels are fetched by those before them.
     crossing = [0.0 if plan.channels else each.filters for each in traffic]
-    filters = latency(crossing, target, STREAMED_CYCLES * lines)
+    each_line = STREAMED_CYCLES if problem.in_layout == CHANNELS_LAST else FOUND_CYCLES
+    filters = latency(crossing, target, each_line * lines)
     of_channels = round(CHANNELS * plan.vectors * target.lanes * problem.filter_bytes)
     away = rounds(filters, CHANNELS * cycles)
     blocks, columns = _blocks(problem, plan, traffic, target)

@@ -63,12 +63,17 @@ def row_shapes(problem: ConvProblem) -> Iterator[tuple[int, int, int]]:
 
 
 def _strip_cost(
-    rows: int, vectors: int, depth: int, decode: tuple[float, float], target: Target
+    rows: int,
+    vectors: int,
+    depth: int,
+    decode: tuple[float, float],
+    target: Target,
+    together: bool,
 ) -> float:
     """Slots of one strip: per step its multiply-adds and what decodes for them (``decode`` for a
     vector of filters and for a pixel), its loads or the latency."""
-    decoding = vectors * decode[0] + rows * decode[1]
-    step = target.tile_slots(target.kernel(STRIPS), rows, vectors, decoding)
+    kernel, decoding = target.kernel(STRIPS), vectors * decode[0] + rows * decode[1]
+    step = target.tile_slots(kernel, rows, vectors, decoding, together=together)
     return depth * step + 2 * rows * vectors + STRIP_OVERHEAD
 
 
@@ -365,11 +370,12 @@ def _plan_cost(problem: ConvProblem, plan: DirectPlan, target: Target) -> float:
     counted = plan.in_blocks or sums_apart(problem)
     channels = channels_per_chunk(problem, plan, target) if counted else 0
     again = -(-problem.in_c // channels) - 1 if channels else 0
+    together = neighbours(problem, target)
     for count, vectors, channels_read in tile_kinds(problem, plan.vectors, target):
         cut = plan.segments if vectors == plan.vectors else plan.tail_segments
         decode = _decode_slots(cut, problem, plan, target), pixel
         total += count * sum(
-            s.count * _strip_cost(s.rows, vectors, channels_read * taps, decode, target)
+            s.count * _strip_cost(s.rows, vectors, channels_read * taps, decode, target, together)
             + s.count * again * (2 * s.rows * vectors + STRIP_OVERHEAD)
             for s in cut
         )

@@ -1,0 +1,51 @@
+/* Four channels of a register tile on cores of AArch64 that execute in order.  Filters are loaded so many
+   multiply-adds before those that read them that none waits: assembly that is volatile keeps that order, which
+   compilers do not.  Pixels come first, one behind the other, so that lines that they miss come together.
+   Included by ec_isa_neon.h. */
+
+enum { EC_MOST_EARLY = 4 };
+/* Vectors of filters that are loaded before those that are multiplied are done with. */
+EC_INLINE int ec_tile_early(int mr) { return mr >= 4 ? 2 : EC_MOST_EARLY; }
+
+EC_INLINE ec_vec ec_load_in_order(const char *p)
+{
+    ec_vec v;
+    __asm__ volatile("ldr %q0, %1" : "=w"(v) : "m"(*(const float(*)[EC_VL])p));
+    return v;
+}
+/* In place and in order: filters by lane n of x. */
+EC_INLINE void ec_add_in_order(ec_vec *sum, ec_vec filters, ec_vec x, int n)
+{
+    switch (n) {
+    case 0: __asm__ volatile("fmla %0.4s, %1.4s, %2.s[0]" : "+w"(*sum) : "w"(filters), "w"(x)); break;
+    case 1: __asm__ volatile("fmla %0.4s, %1.4s, %2.s[1]" : "+w"(*sum) : "w"(filters), "w"(x)); break;
+    case 2: __asm__ volatile("fmla %0.4s, %1.4s, %2.s[2]" : "+w"(*sum) : "w"(filters), "w"(x)); break;
+    default: __asm__ volatile("fmla %0.4s, %1.4s, %2.s[3]" : "+w"(*sum) : "w"(filters), "w"(x)); break;
+    }
+}
+
+/* Both in float32; all rows, the next `pixel` bytes behind the one before. */
+EC_INLINE void ec_tile_four(ec_tile *tile, const char *pixels, ptrdiff_t pixel, const char *stored, int mr,
+                            int nv)
+{
+    const int early = ec_tile_early(mr), ring = early + 1;
+    ec_vec x[EC_TILE_VECS], filters[EC_MOST_EARLY + 1];
+    EC_UNROLL
+    for (int i = 0; i < early; i++)
+        filters[i] = ec_load_in_order(stored + i * EC_VL * 4);
+    EC_UNROLL
+    for (int p = 0; p < mr; p++)
+        x[p] = ec_load_in_order(pixels + p * pixel);
+    EC_UNROLL
+    for (int lane = 0; lane < 4; lane++) {
+        EC_UNROLL
+        for (int j = 0; j < nv; j++) {
+            const int now = lane * nv + j, next = now + early;
+            if (next < 4 * nv)
+                filters[next % ring] = ec_load_in_order(stored + next * EC_VL * 4);
+            EC_UNROLL
+            for (int p = 0; p < mr; p++)
+                ec_add_in_order(&tile->acc[p * nv + j], filters[now % ring], x[p], lane);
+        }
+    }
+}
