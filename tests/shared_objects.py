@@ -30,7 +30,7 @@ _BESIDE = re.compile(r'^#include "(\w+\.h)"', re.MULTILINE)
 _FEATURES = re.compile(r"^#define _\w+_SOURCE", re.MULTILINE)  # ask the first header for more
 _GCC = re.compile(r"(.*-)?g?cc(-\d+)?")
 _OWN_MACRO = re.compile(r"-D([A-Za-z]\w*)(=.*)?")  # those of compilers and libraries begin with _
-_NO_MATTER = re.compile(rf"-I\.|-W[a-z-]+|-fstack-usage|{_OWN_MACRO.pattern}")
+_NO_MATTER = re.compile(rf"-I\.|-W[a-z=-]+|-fstack-usage|{_OWN_MACRO.pattern}")
 _WORTH_IT = 3  # compilations of a kind, after which a header is read for the next ones
 
 

@@ -144,7 +144,7 @@ EC_NEST void ec_gemm_tile(const ec_gemm spec, const ec_gemm_given given, const e
         ec_gemm_sum_rows(spec, *given.window, &tile, here, column, ahead, mr, nv);
         break;
     }
-#ifdef EC_INT8_H
+#ifdef EC_REQUANTISE_H
     if (spec.requantise.asked) { /* pixels are the rows */
         int32_t words[EC_TILE_VECS * EC_VL];
         ec_row_save(spec.micro_kernel, &tile, words, mr, nv);
