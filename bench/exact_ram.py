@@ -20,8 +20,9 @@ from unittest.mock import patch
 from rich.console import Console
 from rich.table import Table
 
-from edgeconv.deciding import decider, less_ram
+from edgeconv.deciding import formats, less_ram
 from edgeconv.deciding.decider import Decider
+from edgeconv.deciding.formats import Formats
 from edgeconv.deciding.planning import Allowed, Draft, Planner
 from edgeconv.errors import EdgeconvError
 from edgeconv.ir.graph import Graph
@@ -40,7 +41,7 @@ def before(planner: Planner, graph: Graph, draft: Draft, *, turns: bool) -> Draf
 def decided(options: CompileOptions) -> tuple[list[str], float | None, float]:
     """Arena, milliseconds and seconds; the price, and the gap."""
     began = time.process_time()
-    with Decider(options) as own, patch.object(own, "_searched", side_effect=EdgeconvError("")):
+    with Decider(options) as own, patch.object(Formats, "searched", side_effect=EdgeconvError("")):
         try:
             found = own.decide()
         except EdgeconvError:
@@ -60,7 +61,7 @@ def rows(model: Path, board: str, shares: list[int]) -> list[list[str]]:
     found = [[model.stem, board, "all", f"{arena:,}", f"{ms:.4f}" if ms else ""]]
     for share in shares:
         options = CompileOptions(model, board, ram=total - arena + arena * share // 100)
-        with patch.object(decider, "fastest_within", before):
+        with patch.object(formats, "fastest_within", before):
             old, old_price, _ = decided(options)
         new, price, gap = decided(options)
         gain = f"{old_price / price - 1:+.2%}" if price and old_price else ""

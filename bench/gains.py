@@ -46,7 +46,7 @@ from edgeconv.build import Given, run_command
 from edgeconv.build.places import Argument
 from edgeconv.build.project import Project
 from edgeconv.choose import bit_for_bit, prices
-from edgeconv.deciding import decider
+from edgeconv.deciding import formats
 from edgeconv.errors import EdgeconvError
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import ROW_MAJOR
@@ -137,7 +137,7 @@ def held_to(stage: Stage) -> Iterator[None]:
         if stage.apart:
             stack.enter_context(patch.object(passes, "optimise", optimise))
         if not stage.turns:
-            stack.enter_context(patch.object(decider, "by_price", lambda _, draft: draft))
+            stack.enter_context(patch.object(formats, "by_price", lambda _, draft: draft))
         yield
 
 

@@ -90,4 +90,6 @@ def in_turns(
 
 def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """From now on layers take turns where RAM is short, or a test says so, alone."""
-    monkeypatch.setattr("edgeconv.deciding.decider.by_price", lambda planner, draft: draft)
+    for module in ("formats", "made_int8"):
+        path = f"edgeconv.deciding.{module}.by_price"
+        monkeypatch.setattr(path, lambda planner, draft: draft)
