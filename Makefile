@@ -41,6 +41,7 @@ test-all: lint toolchains
 mutants: $(READY)
 	$(BIN)/python -m tests.mutants
 
+lint: export MYPY_NUM_WORKERS = $(JOBS)
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

@@ -107,8 +107,15 @@ def shared_objects(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def compiled_lightly() -> Iterator[None]:
-    """See `compilers.lightly`."""
+    """See `compilers.lightly`; of about the size of what is shipped."""
     with compilers.lightly():
+        yield
+
+
+@pytest.fixture(scope="module")
+def unoptimised() -> Iterator[None]:
+    """See `compilers.lightly`; for tests that ask nothing about sizes."""
+    with compilers.lightly("-O0"):
         yield
 
 

@@ -13,7 +13,7 @@ from tests.attention_models import ONE_WAY, TIMM, transformer
 from tests.command import BOARD
 from tests.onnx_models import save
 
-pytestmark = pytest.mark.usefixtures("compiled_lightly")
+pytestmark = pytest.mark.usefixtures("unoptimised")
 
 
 @pytest.mark.parametrize(("style", "threads"), [(TIMM, 1), (ONE_WAY, 2)])

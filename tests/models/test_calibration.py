@@ -29,7 +29,7 @@ from edgeconv.storage import formats
 from edgeconv.verify.inputs import write_tensors
 from tests import onnx_models
 
-pytestmark = pytest.mark.usefixtures("compiled_lightly")
+pytestmark = pytest.mark.usefixtures("unoptimised")
 
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits"
 LAYERS = ["stem", "depthwise", "pointwise", "left", "dense"]

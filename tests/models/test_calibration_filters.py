@@ -21,7 +21,7 @@ from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.targets import TARGETS
 from tests.kernels.builds import runs_here
 
-pytestmark = pytest.mark.usefixtures("compiled_lightly")
+pytestmark = pytest.mark.usefixtures("unoptimised")
 
 # A board of every instruction set.
 BOARDS = ("host", "generic-c", "x86-64-v3", "zen4", "jetson-tx1", "odroid-xu3", "power10-s1024")

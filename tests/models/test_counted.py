@@ -26,7 +26,7 @@ pytest.importorskip("onnxruntime", reason="it runs what is compared")
 from tests.models.counted_programs import check_computed
 from tests.onnx_runtime import results
 
-pytestmark = pytest.mark.usefixtures("compiled_lightly")
+pytestmark = pytest.mark.usefixtures("unoptimised")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -130,7 +130,7 @@ def test_sizes_that_nothing_relates(tmp_path: Path) -> None:
             assert "net_run: sizes found at run time differ" in done.stderr
 
 
-@pytest.mark.usefixtures("compiled_lightly")
+@pytest.mark.usefixtures("unoptimised")
 def test_inputs_that_do_not_belong_together(tmp_path: Path) -> None:
     """`verify` says which sizes differ, and takes others."""
     path = save(model("two", _TWO + "y = Add (a, b)", "int64[1, M] y"), tmp_path / "net.onnx")

@@ -14,6 +14,8 @@ from tests.onnx_models import save
 pytest.importorskip("onnxruntime", reason="it runs what is compared")
 from tests.models.counted_programs import check_computed
 
+pytestmark = pytest.mark.usefixtures("unoptimised")
+
 EDGES = {
     "infinite": (
         (

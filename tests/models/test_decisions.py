@@ -14,7 +14,7 @@ from edgeconv.pipeline import CompileOptions, compile_model, verify_project
 from edgeconv.verify import Verification
 from tests import onnx_models
 
-pytestmark = pytest.mark.usefixtures("compiled_lightly")
+pytestmark = pytest.mark.usefixtures("unoptimised")
 
 CHANNELS = 48
 

@@ -22,7 +22,7 @@ from edgeconv.frontend.running import prepared
 from edgeconv.pipeline import CompileOptions, compile_model
 from tests import onnx_models
 
-pytestmark = pytest.mark.usefixtures("compiled_lightly")
+pytestmark = pytest.mark.usefixtures("unoptimised")
 
 onnxruntime = pytest.importorskip("onnxruntime", reason="the reference engine of these tests")
 

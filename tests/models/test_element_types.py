@@ -12,6 +12,8 @@ from onnx import helper, numpy_helper
 from tests.command import Command
 from tests.onnx_models import save
 
+pytestmark = pytest.mark.usefixtures("unoptimised")
+
 CONSTANTS = ("bool", "uint8", "int32", "int64", "float16", "float64")
 
 

@@ -19,7 +19,7 @@ from edgeconv.pipeline import CompileOptions, compile_model, decide, verify_proj
 from tests import onnx_models
 from tests.compilers import SANITIZERS
 
-pytestmark = pytest.mark.usefixtures("compiled_lightly")
+pytestmark = pytest.mark.usefixtures("unoptimised")
 
 BOARD = "generic-c"
 THREE = (Bank("tcm", 2600, 1.0), Bank("sram", 2600, 2.0), Bank("sdram", None, 9.0))

@@ -27,7 +27,7 @@ from tests.models import drivers
 ROOT = Path(__file__).resolve().parents[2]
 DIGITS = ROOT / "examples" / "digits" / "digits-cnn.onnx"
 # Where nothing else is said: what the programs compute, and with which API.
-pytestmark = pytest.mark.usefixtures("compiled_lightly")
+pytestmark = pytest.mark.usefixtures("unoptimised")
 
 BOARDS = ("host", "generic-c")
 MODELS = ("digits", "net")

@@ -23,7 +23,7 @@ from tests import onnx_models
 from tests.models.random_quantised import network
 from tests.quantised_models import Network
 
-pytestmark = pytest.mark.usefixtures("compiled_lightly")
+pytestmark = pytest.mark.usefixtures("unoptimised")
 
 INT8 = {"*:output": "int8"}
 

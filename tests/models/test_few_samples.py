@@ -11,7 +11,7 @@ import pytest
 from edgeconv.errors import EdgeconvError
 from edgeconv.pipeline import CompileOptions, decide
 
-pytestmark = pytest.mark.usefixtures("compiled_lightly")
+pytestmark = pytest.mark.usefixtures("unoptimised")
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits"
 SAMPLES = np.load(DIGITS / "digits-cnn-calibration.npz")["image"]

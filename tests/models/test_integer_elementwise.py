@@ -14,6 +14,8 @@ from edgeconv.pipeline import CompileOptions, compile_model
 from tests import onnx_models
 from tests.quantised_models import Network
 
+pytestmark = pytest.mark.usefixtures("unoptimised")
+
 EVERYWHERE = {"table", "int8_binary", "int8_pool"}
 IN_INTEGERS = {*EVERYWHERE, "int8_resize", "int8_softmax"}
 

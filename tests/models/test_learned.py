@@ -21,6 +21,8 @@ from tests.onnx_suite.cases import Case
 from tests.onnx_suite.outcomes import PASS
 from tests.onnx_suite.programs import outcomes
 
+pytestmark = pytest.mark.usefixtures("unoptimised")
+
 onnxruntime = pytest.importorskip("onnxruntime", reason="the engine that knows these operators")
 
 _TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO")

@@ -25,6 +25,8 @@ from tests.ssh_server import AVAILABLE, Server, serving
 from tests.tools import available
 from tests.unit.test_probe import comes_to
 
+pytestmark = pytest.mark.usefixtures("unoptimised")
+
 PROBES = Path(__file__).resolve().parents[2] / "examples" / "probes"
 
 

@@ -23,6 +23,8 @@ from tests.tools import available
 pytest.importorskip("onnxruntime", reason="random networks are made with it")
 from tests.models.random_blocks import random_network
 
+pytestmark = pytest.mark.usefixtures("unoptimised")
+
 TOLERANCE = 1e-4
 SEEDS = range(30)
 MORE_SEEDS = range(30, 1000)

@@ -23,6 +23,8 @@ from tests.onnx_suite.programs import outcomes
 from tests.recurrent_models import Array, Recurrent, expected, keyword_spotter, side_by_side
 from tests.tools import available
 
+pytestmark = pytest.mark.usefixtures("unoptimised")
+
 BOTH = {"direction": "bidirectional"}
 BACK = {"direction": "reverse"}
 _EVERY = ("Y", "Y_h", "Y_c")

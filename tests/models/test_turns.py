@@ -24,7 +24,7 @@ from edgeconv.verify.run import run_program
 from tests import onnx_models
 from tests.turning import convolutions, in_turns, one_by_one
 
-pytestmark = pytest.mark.usefixtures("compiled_lightly")
+pytestmark = pytest.mark.usefixtures("unoptimised")
 
 Kinds = tuple[dict[str, Any], ...]
 DEPTHWISE = {"depthwise": True, "kernel": 3, "pad": 1, "relu": True}
