@@ -61,7 +61,7 @@ def suppress_where_nothing_applies() -> Iterator[None]:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("compiled_lightly")
+@pytest.mark.usefixtures("unoptimised")
 @pytest.mark.parametrize("board", BOARDS)
 def test_whole_networks(board: str, tmp_path: Path) -> None:
     """What integers compute is exact, and the rest is the model, layer by layer."""
@@ -88,7 +88,7 @@ def test_whole_networks(board: str, tmp_path: Path) -> None:
     assert counted >= 12
 
 
-@pytest.mark.usefixtures("compiled_lightly")
+@pytest.mark.usefixtures("unoptimised")
 @pytest.mark.parametrize("board", ["host", "generic-c"])
 def test_results_lie_over_their_inputs(board: str, tmp_path: Path) -> None:
     """The arena holds hardly more than the larger of both, and sanitizers find nothing."""

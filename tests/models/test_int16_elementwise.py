@@ -15,7 +15,7 @@ from edgeconv.pipeline import CompileOptions, compile_model
 from tests import onnx_models
 from tests.quantised_models import Network
 
-pytestmark = pytest.mark.usefixtures("compiled_lightly")
+pytestmark = pytest.mark.usefixtures("unoptimised")
 IN_INTEGERS = {"int16", "int16_function", "int16_pool"}
 SPREAD = 8 / 32768
 

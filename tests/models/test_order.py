@@ -19,7 +19,7 @@ pytest.importorskip("onnxruntime", reason="it runs what is compared")
 from tests.models.counted_graph import Values, expected
 from tests.models.counted_programs import check_in_c, check_rewritten, merged, rewritten
 
-pytestmark = pytest.mark.usefixtures("compiled_lightly")
+pytestmark = pytest.mark.usefixtures("unoptimised")
 
 # Of ONNX 18.  ONNX Runtime has no TopK of the last three.
 TYPES = ("float", "double", "float16", "int8", "int16", "int32", "int64", "uint8")

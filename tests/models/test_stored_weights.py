@@ -24,7 +24,7 @@ from tests import onnx_models
 from tests.command import BOARD, Command
 from tests.weight_images import with_flipped
 
-pytestmark = pytest.mark.usefixtures("compiled_lightly")
+pytestmark = pytest.mark.usefixtures("unoptimised")
 
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits-cnn.onnx"
 # dB at the output, of seeded inputs; measured 97.8, 55.5, 3.1 and 45.7.

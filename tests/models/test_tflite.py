@@ -17,7 +17,7 @@ from tests.tflite_cases import CASES, Case
 from tests.tflite_from_onnx import written
 from tests.tflite_models import Sketch, quantised_network
 
-pytestmark = pytest.mark.usefixtures("compiled_lightly")
+pytestmark = pytest.mark.usefixtures("unoptimised")
 
 ZOO = [
     Path(os.environ.get("EDGECONV_ZOO", "")) / f"mlperf-tiny-{name}-int8.onnx"

@@ -19,7 +19,7 @@ from edgeconv.pipeline import CompileOptions, compile_model
 from tests import onnx_models
 from tests.quantised_models import tiny
 
-pytestmark = pytest.mark.usefixtures("compiled_lightly")
+pytestmark = pytest.mark.usefixtures("unoptimised")
 
 LAYERS = 600
 MOST_SECONDS = 10  # of the compiler's time; GCC 12 took 32 with a function per convolution

@@ -17,7 +17,7 @@ from tests import onnx_models
 from tests.command import BOARD, Command
 from tests.tools import available
 
-pytestmark = pytest.mark.usefixtures("compiled_lightly")
+pytestmark = pytest.mark.usefixtures("unoptimised")
 
 VECTORS = "x86-64-v3"  # on which layers want other layouts than callers
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits-cnn.onnx"
