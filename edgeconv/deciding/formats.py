@@ -269,7 +269,7 @@ class Formats(Closing):
         except EdgeconvError as error:  # none are so accurate
             return unfit(UnfitError(error), tried.plain, self.planner)
         pairs = [self._sizes(each) for each in (least.ram, least.flash)]
-        if self.within(*found.nearest)._fitting(turns):
+        if found.nearest not in pairs and self.within(*found.nearest)._fitting(turns):
             pairs.append(found.nearest)
         nearest = min(pairs, key=lambda sizes: beyond(missed.limits, *sizes))
         ram, flash = pairs[0][0], pairs[1][1]

@@ -63,7 +63,8 @@ def least_of(
     best, decided = min(starts, key=size), False
     for _ in range(most):
         found = within(size(best) - 1)
-        if found is None and not decided:  # a start, which other decisions may be as good as
+        # A start; what is decided within as much may take less, which is asked of small networks.
+        if found is None and not decided and most > 1:
             found, decided = within(size(best)), True
             if found is None or size(found) == size(best):
                 return best, True

@@ -124,6 +124,7 @@ class _Of:
         # What is decided for as much as the smallest plan takes may take less.
         ({50: 44}, 9, (44, True)),
         ({50: 44, 43: 43}, 9, (43, True)),
+        ({50: 44}, 1, (50, True)),  # not asked where one attempt is all there is
     ],
 )
 def test_less_until_refused(fits: dict[int, int], attempts: int, found: tuple[int, bool]) -> None:
