@@ -37,6 +37,7 @@ from edgeconv import board as boards
 from edgeconv.algorithms.ahead import NOTHING, Ahead
 from edgeconv.algorithms.candidate import ConvCandidate
 from edgeconv.errors import EdgeconvError
+from edgeconv.ir.choice import Layer
 from edgeconv.targets import Target
 
 FLOAT_BYTES = 4
@@ -47,6 +48,10 @@ KINDS: Mapping[str, tuple[Spec, str]] = MappingProxyType(
         "3x3, 512": (Spec(512, (7, 7), 512, (3, 3)), "direct"),
         "1x1, 64": (Spec(64, (56, 56), 64, (1, 1)), "direct"),
         "1x1, 512": (Spec(512, (14, 14), 512, (1, 1)), "direct"),
+        "depthwise, 144": (Spec(144, (56, 56), 144, (3, 3), groups=144), "depthwise"),
+        "depthwise /2": (Spec(144, (56, 56), 144, (3, 3), stride=2, groups=144), "depthwise"),
+        "depthwise, 576": (Spec(576, (14, 14), 576, (3, 3), groups=576), "depthwise"),
+        "depthwise, 960": (Spec(960, (7, 7), 960, (3, 3), groups=960), "depthwise"),
         "dense": (Spec(1024, (1, 1), 1000, (1, 1)), "direct"),
     }
 )
@@ -71,10 +76,7 @@ def cases(kind: str, target: Target) -> Iterator[tuple[str, Case]]:
     chosen = distances(made)
     for by in WAYS.values():
         ahead = scaled(chosen, by) if by else NOTHING
-        own = cast("ConvCandidate[Any]", made.layer.candidate)
-        planned = replace(own, plan=replace(own.plan, ahead=ahead))
-        lower = algorithms.algorithms()[algorithm].lower
-        layer = lower(planned, made.layer.node, made.graph, target)
+        layer = with_distances(made, ahead, target)
         sizes = {blob.name: FLOAT_BYTES * blob.elements for blob in layer.blobs}
         sizes |= {name: FLOAT_BYTES * made.graph[name].elements for name in ("x", "y")}
         sizes[""] = layer.workspace_bytes
@@ -82,6 +84,16 @@ def cases(kind: str, target: Target) -> Iterator[tuple[str, Case]]:
             kind, convolution.label, algorithm, layer, (), tuple(sizes[a.ref] for a in layer.args)
         )
         yield f"{ahead.filters} B, {ahead.input} blocks", case
+
+
+def with_distances(made: Candidate, ahead: Ahead, target: Target) -> Layer:
+    """The kernel call with these; those of depthwise convolution are rows, of its input alone."""
+    if made.name == "depthwise":
+        return replace(made.layer, params={**made.layer.params, "in_ahead": ahead.input})
+    own = cast("ConvCandidate[Any]", made.layer.candidate)
+    planned = replace(own, plan=replace(own.plan, ahead=ahead))
+    lower = algorithms.algorithms()[made.name].lower
+    return lower(planned, made.layer.node, made.graph, target)
 
 
 def distances(made: Candidate) -> Ahead:

@@ -51,6 +51,27 @@ def test_what_is_fetched_changes_no_result(build: Build, folder: Path) -> None:
     check(replace(build, target=near), cases, folder)
 
 
+def test_depthwise_fetches_rows(build: Build, folder: Path) -> None:
+    """Rows of the same plane and of the next, strides, more blocks than one, several images."""
+    if build.target.lanes == 1:
+        pytest.skip("single elements are not fetched ahead")
+    target, lanes = in_order(build.target), build.target.lanes
+    deep = [
+        conv((2, 3 * lanes, 5, 19), 3 * lanes, (3, 3), (1, 1, 1, 1), groups=3 * lanes),
+        conv((1, lanes + 1, 9, 12), lanes + 1, (3, 3), (0, 0, 1, 1), (2, 2), groups=lanes + 1),
+        conv((1, 2 * lanes, 7, 7), 2 * lanes, (5, 5), (2, 2, 2, 2), groups=2 * lanes),
+    ]
+    cases = [
+        case
+        for spec in deep
+        for case in spec.cases(target)
+        if "ec_conv_depthwise.h" in case.layer.headers
+    ]
+    assert cases
+    assert all(case.layer.params["in_ahead"] for case in cases)
+    check(replace(build, target=target), cases, folder)
+
+
 def test_only_cores_in_order_are_asked(build: Build) -> None:
     target = replace(in_order(build.target), in_order=False)
     cases = [case for spec in specs(target) for case in spec.cases(target)]

@@ -10,6 +10,14 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from edgeconv.algorithms.ahead import (
+    FOUND_CYCLES,
+    HEADER,
+    LINE_BYTES,
+    fetches,
+    latency,
+    rounds,
+)
 from edgeconv.algorithms.axis import axes_of
 from edgeconv.algorithms.base import Algorithm
 from edgeconv.algorithms.candidate import ConvCandidate
@@ -120,12 +128,28 @@ def _work(problem: ConvProblem, target: Target, rows: int) -> Work:
     )
 
 
+def _ahead(problem: ConvProblem, plan: DepthwisePlan, target: Target) -> tuple[int, float]:
+    """Output rows between that which is computed and that whose input is fetched, on cores in
+    order, and lines that are fetched in all; 0 where nothing is."""
+    planes = problem.kernel[0] * problem.in_size[0]
+    if not fetches(target) or problem.in_ring or planes > 1:
+        return 0, 0.0
+    lines = problem.in_elements * problem.in_bytes / LINE_BYTES
+    crossing = [each.input for each in _traffic(problem, target)]
+    cycles = latency(crossing, target, FOUND_CYCLES * lines)
+    strips = problem.batch * -(-problem.in_c // target.lanes) * problem.out_size[1]
+    slot = target.lanes * target.peak / (target.macs_per_cycle or target.lanes * target.peak)
+    rows = rounds(cycles, slot * _work(problem, target, plan.rows).slots / strips)
+    return rows, lines if rows else 0.0
+
+
 def _lower(
     candidate: ConvCandidate[DepthwisePlan], node: Node, graph: Graph, target: Target
 ) -> Layer:
     problem, plan, lanes = candidate.problem, candidate.plan, target.lanes
     blocks = -(-problem.in_c // lanes)
     row = row_elements(lanes * math.prod(problem.kernel), problem.filters_as)
+    ahead, lines = _ahead(problem, plan, target)
     return conv_layer(
         candidate,
         Call(node, graph, target),
@@ -136,11 +160,17 @@ def _lower(
             **problem.window,
             **problem.rings,
             "segments": flatten(plan.strips),
+            **({"in_ahead": ahead} if ahead else {}),
         },
-        headers=("ec_strips.h", "ec_window.h", "ec_conv_depthwise.h"),
+        headers=(
+            *("ec_strips.h", "ec_window.h"),
+            *((HEADER,) if ahead else ()),
+            "ec_conv_depthwise.h",
+        ),
         filters=(blocks * row, lambda weights: pack_depthwise(weights, lanes, row)),
         aliases=residual_overwritten(node, graph),
         divides=problem.divides,
+        fetches=lines,
         plan={"mr": plan.rows, "nr": lanes},
     )
 
