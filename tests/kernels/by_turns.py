@@ -1,4 +1,4 @@
-"""Layouts by turns: where a case takes long to compile, every second operation is tried, in a few
+"""Layouts by turns: where a case takes long to compile, every third operation is tried, in a few
 of the layouts that it has, the next one in others.
 
 Every operation with every layout is what programs with sizes at run time try, which cost nothing.
@@ -12,7 +12,7 @@ from itertools import groupby
 
 from tests.kernels.harness import Case
 
-OPERATIONS = 2  # of a test's operations one in so many is taken, from the first on
+OPERATIONS = 3  # of a test's operations one in so many is taken, from the first on
 EVERY = 4  # of an operation's cases one in so many is taken, the number rounded up
 
 
