@@ -24,6 +24,8 @@ _OF_THE_LINKER = frozenset({".TOC.", "_GLOBAL_OFFSET_TABLE_"})
 _THREADS = "pthread_"
 # Of the compiler's own library: what 32-bit Arm has no instruction for, as the division of int64.
 _OF_THE_COMPILER = "__aeabi_"
+# And atomic operations of AArch64, by the instructions that the core turns out to have.
+_ATOMICS = "__aarch64_"
 _PARTS = {
     "flash": ("weights", "code", "rodata", "padding"),
     "ram": ("arena", "io", "data", "stack", "padding"),
@@ -66,7 +68,7 @@ def check_network(binary: Binary, report: Report, source: str) -> None:
         for name in undefined_symbols(path)
         if name not in allowed
         and not name.startswith(_OF_THE_COMPILER)
-        and not (threads and name.startswith(_THREADS))
+        and not (threads and name.startswith((_THREADS, _ATOMICS)))
     ]
     sizes = read_sections(path)
     for part, size in (("code", sizes.text), ("rodata", sizes.rodata + sizes.data)):

@@ -151,6 +151,21 @@ def test_a_network_of_a_hosted_program(tmp_path: Path) -> None:
         check_network(built, report, "net.c")
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_atomic_operations_may_be_the_compilers(threads: int, tmp_path: Path) -> None:
+    """GCC asks its own library for those of AArch64, where a program has threads."""
+    text = "unsigned __aarch64_ldadd4_acq_rel(unsigned, void *);\n"
+    text += "void f(void *p) { (void)__aarch64_ldadd4_acq_rel(1, p); }\n"
+    report: dict[str, Any] = {"program": {"name": "net"}, "threads": threads}
+    report |= {"flash": {"code": None, "rodata": None}, "ram": {"data": None}}
+    built = network(tmp_path, text)
+    if threads > 1:
+        check_network(built, report, "net.c")
+        return
+    with pytest.raises(EdgeconvError, match="__aarch64_ldadd4_acq_rel is called"):
+        check_network(built, report, "net.c")
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
