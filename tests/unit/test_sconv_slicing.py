@@ -142,6 +142,17 @@ def test_memory_is_as_far_as_the_board_says(name: str, cycles: int) -> None:
     assert sliced.level_costs[2] == pytest.approx(cycles * sliced.lines.memory)
 
 
+def test_what_no_tile_can_mend_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only for want of room are smaller tiles and larger caches tried."""
+
+    def refused(*_: object, **__: object) -> Slicing:
+        raise ValueError("of another kind")
+
+    monkeypatch.setattr("edgeconv.algorithms.sconv.plan.slice_convolution", refused)
+    with pytest.raises(ValueError, match="of another kind"):
+        make_plan(convolution(LAYERS["SqueezeNet-6"]), boards.load("zen4").target)
+
+
 def test_packing_is_part_of_the_choice_of_a_plan() -> None:
     """Section 7.7: of two schedules alike but for packing, the one that packs less is chosen."""
     sliced = slice_convolution(LAYERS["VGG16-2"], *X86)

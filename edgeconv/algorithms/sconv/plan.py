@@ -10,7 +10,7 @@ from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.algorithms.sconv.levels import Levels, memory_cycles
 from edgeconv.algorithms.sconv.search import Search
 from edgeconv.algorithms.sconv.shape import Shape
-from edgeconv.algorithms.sconv.slicing import Schedule, Slicing, slice_convolution
+from edgeconv.algorithms.sconv.slicing import NoRoomError, Schedule, Slicing, slice_convolution
 from edgeconv.cache import ASSUMED, Cache
 from edgeconv.encoding import FLOAT32
 from edgeconv.micro_kernels.base import MicroKernel, Tile
@@ -139,7 +139,7 @@ def _plan(
     wanted = (schedule,) if schedule else tuple(Schedule)
     try:
         slicings = [_sliced(problem, target, tile, caches, entry) for entry in wanted]
-    except ValueError:
+    except NoRoomError:
         return None
     levels = Levels.of_target(target, caches)
     best = min(slicings, key=lambda s: schedule_cycles(s, levels, prefetch=target.prefetch))

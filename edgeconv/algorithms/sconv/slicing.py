@@ -129,6 +129,10 @@ class Slicing:
         return self.packed_tiles * self.in_bytes
 
 
+class NoRoomError(ValueError):
+    """Tiles of one channel do not fit: smaller ones, or larger caches, might."""
+
+
 def slice_convolution(
     shape: Shape,
     n_win: int,
@@ -154,7 +158,7 @@ def slice_convolution(
     schedule is chosen unless ``schedule`` names one.  ``workspace_limit`` bounds
     `Slicing.workspace` (bytes).
 
-    Raises ValueError when tiles of one channel do not fit: smaller register tiles are the way out
+    Raises NoRoomError when tiles of one channel do not fit: smaller register tiles are the way out
     (`slice_first`).
     """
     levels = Levels.of(caches, share, memory_cycles)
@@ -206,7 +210,7 @@ def _channels(shape: Shape, n_win: int, n_f: int, levels: Levels, options: _Opti
     nc = options.search.largest(shape.in_c, fits)
     if nc == 0:
         limit = options.workspace_limit
-        raise ValueError(
+        raise NoRoomError(
             f"one channel of tiles of {n_win} pixels and {n_f} filters with {shape.taps} kernel "
             f"positions needs {(n_win + n_f) * step + out} bytes of the nearest memory and a "
             f"workspace of {n_win * step}: the limits are {levels.budgets[0]} and "
