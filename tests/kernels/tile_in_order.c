@@ -1,17 +1,18 @@
-/* Register tiles of cores in order against sums in double: channels side by side, pixels apart. */
+/* Register tiles against sums in double, channels side by side, pixels apart: on cores in order they load what
+   they multiply in an order of their own. */
 #include "ec_common.h"
 #include EC_ISA_HEADER
 #include <stdio.h>
 
-enum { DEPTH = 9, APART = 11, ROWS = 16, FILTERS = 32 };
-static float a[ROWS * APART], b[DEPTH * FILTERS], c[ROWS * FILTERS];
+enum { DEPTH = 9, APART = 11, ROWS = EC_TILE_VECS, FILTERS = EC_TILE_VECS * EC_VL };
+static float a[ROWS * APART], b[DEPTH * FILTERS], c[FILTERS];
 
 static int differ(int kc, int mr, int nr)
 {
     int wrong = 0;
     for (int p = 0; p < mr; p++)
         for (int j = 0; j < nr; j++) {
-            double sum = j;
+            double sum = j % 8;
             for (int k = 0; k < kc; k++)
                 sum += (double)a[p * APART + k] * b[k * nr + j];
             const double off = c[p * nr + j] - sum;
@@ -23,11 +24,11 @@ static int differ(int kc, int mr, int nr)
 #define X(MR, NV)                                                                                  \
     static int tile_##MR##_##NV(int kc)                                                            \
     {                                                                                              \
-        float bias[FILTERS];                                                                       \
+        float bias[NV * EC_VL];                                                                    \
         ec_vec rows[EC_TILE_VECS];                                                                 \
         ec_tile tile;                                                                              \
         for (int j = 0; j < NV * EC_VL; j++)                                                       \
-            bias[j] = (float)j;                                                                    \
+            bias[j] = (float)(j % 8);                                                              \
         ec_tile_init(&tile, bias, MR, NV);                                                         \
         ec_tile_mac(&tile, a, EC_F32, APART, 1, b, EC_F32, kc, MR, NV, 0, MR);                     \
         ec_tile_read(&tile, rows, MR, NV);                                                         \
