@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping
-from fractions import Fraction
 from typing import Any
 
 import ml_dtypes
@@ -20,6 +19,7 @@ from edgeconv.array_types import array_type
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.pointwise import Applied
+from tests.resize_weights import resize_weights
 
 Values = npt.NDArray[Any]
 Inputs = tuple[Values | None, ...]
@@ -255,73 +255,11 @@ def _reduce(inputs: Inputs, attrs: Mapping[str, Any], shape: tuple[int, ...]) ->
     return np.asarray(reduce(_need(inputs[0]), axis=attrs["axes"], keepdims=attrs["keepdims"]))
 
 
-HALF = Fraction(1, 2)
-
-
-def _source_position(i: int, size: int, out: int, scale: Fraction, mode: str) -> Fraction:
-    """Coordinate in the input of output element ``i`` (ONNX Resize, one dimension)."""
-    length = scale * size
-    table: dict[str, Callable[[], Fraction]] = {
-        "asymmetric": lambda: i / scale,
-        "half_pixel": lambda: (i + HALF) / scale - HALF,
-        "pytorch_half_pixel": lambda: (i + HALF) / scale - HALF if out > 1 else Fraction(0),
-        "tf_half_pixel_for_nn": lambda: (i + HALF) / scale,
-        "align_corners": lambda: Fraction(i * (size - 1), out - 1) if out > 1 else Fraction(0),
-        "half_pixel_symmetric": lambda: (
-            size * HALF * (1 - out / length) + (i + HALF) / scale - HALF
-        ),
-    }
-    return table[mode]()
-
-
-def _nearest(x: Fraction, mode: str) -> int:
-    table: dict[str, Callable[[Fraction], int]] = {
-        "floor": math.floor,
-        "ceil": math.ceil,
-        "round_prefer_floor": lambda v: math.ceil(v - HALF),
-        "round_prefer_ceil": lambda v: math.floor(v + HALF),
-    }
-    return table[mode](x)
-
-
-def _resize_weights(size: int, out: int, scale: float, attrs: Mapping[str, Any]) -> Values:
-    """Matrix (out, size) that resizes one dimension."""
-    weights = np.zeros((out, size))
-    mode, a = attrs["mode"], attrs["cubic_coeff_a"]
-    exact = Fraction(scale).limit_denominator(10**7)  # 1/3 and 0.7 themselves
-    for i in range(out):
-        position = _source_position(i, size, out, exact, attrs["coordinate_transformation_mode"])
-        if mode == "nearest":
-            weights[i, min(max(_nearest(position, attrs["nearest_mode"]), 0), size - 1)] = 1
-            continue
-        x = float(position)
-        low = math.floor(x)
-        reach = range(low, low + 2) if mode == "linear" else range(low - 1, low + 3)
-        taps = []
-        for j in reach:
-            d = abs(x - j)
-            if mode == "linear":
-                weight = 1 - d
-            elif d <= 1:
-                weight = ((a + 2) * d - (a + 3)) * d * d + 1
-            else:
-                weight = ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
-            inside = 0 <= j < size
-            taps.append((min(max(j, 0), size - 1), weight, inside))
-        if attrs["exclude_outside"]:
-            taps = [(j, weight, inside) for j, weight, inside in taps if inside]
-            total = sum(weight for _, weight, _ in taps)
-            taps = [(j, weight / total, inside) for j, weight, inside in taps]
-        for j, weight, _ in taps:
-            weights[i, j] += weight
-    return weights
-
-
 def _resize(inputs: Inputs, attrs: Mapping[str, Any], shape: tuple[int, ...]) -> Values:
     y = _need(inputs[0])
     for axis, (out, scale) in enumerate(zip(shape, attrs["scales"], strict=True)):
         if out != y.shape[axis] or scale != 1.0:
-            weights = _resize_weights(y.shape[axis], out, scale, attrs)
+            weights = resize_weights(y.shape[axis], out, scale, attrs)
             y = np.moveaxis(np.tensordot(weights, y, axes=(1, axis)), 0, axis)
     return y
 

@@ -15,6 +15,11 @@ OPERAND = 1 << 40
 IMAGE, PANEL, FILTERS, OUTPUT = (n * OPERAND for n in range(1, 5))
 
 
+def hierarchy(*sizes: int, line: int = 64) -> tuple[Cache, ...]:
+    """Caches of so many KiB, the nearest first."""
+    return tuple(Cache(n, size * 1024, line) for n, size in enumerate(sizes, 1))
+
+
 class LruCache:
     """``ways`` lines per set, all of the cache's with 0.  Counts the lines brought in and the
     changed lines that leave, by operand."""

@@ -41,7 +41,8 @@ from edgeconv.lowering.options import LayoutOption
 from edgeconv.targets import Target
 from tests.convbench.reference import Doubles, convolve
 from tests.convbench.table import Convolution
-from tests.kernels.harness import Build, Case, Program, compile_program, values_of
+from tests.kernels.cases import Build, Case
+from tests.kernels.programs import Program, compile_program, values_of
 
 # Of the largest magnitude, per square root of the reduction length, by algorithms without a bound
 # of their own.

@@ -31,7 +31,7 @@ from tests.convbench.sweep import (
 from tests.convbench.table import Convolution
 from tests.ir_interpreter import evaluate
 from tests.kernels import builds
-from tests.kernels.harness import Build
+from tests.kernels.cases import Build
 
 QUICK_ROWS, QUICK_OF_A_KIND = 30, 1  # tests/geometry has hundreds more in every run
 SLOW_MACS = 30_000_000  # of a row of the sample, too many for an emulator

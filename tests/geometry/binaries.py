@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from tests.geometry.draw import AFTER, CHANNELS, SIZES, WHOLE, Draws
-from tests.kernels.harness import Spec
+from tests.kernels.cases import Spec
 
 MOST_ELEMENTS = 10_000
 KINDS = ("add", "sub", "mul", "max", "max", "min", "min")

@@ -11,7 +11,7 @@ import numpy as np
 from edgeconv import algorithms
 from edgeconv.targets import Target
 from tests.geometry.draw import AFTER, CHANNELS, WHOLE, Draws, window
-from tests.kernels.harness import Case, Spec
+from tests.kernels.cases import Case, Spec
 from tests.kernels.test_sconv import SCHEDULES, TINY
 
 MOST_MACS = 150_000

@@ -10,7 +10,7 @@ from edgeconv import algorithms
 from edgeconv.ir.minimal_filter import Nested, minimal_filter, plain
 from edgeconv.targets import Target
 from tests.geometry.draw import AFTER, CHANNELS, SIZES, Draws
-from tests.kernels.harness import Case, Spec
+from tests.kernels.cases import Case, Spec
 from tests.kernels.test_sconv import TINY
 
 # By taps.  What divides by powers of two alone.

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tests.kernels.harness import Build, Case, check
+from tests.kernels.cases import Build, Case
+from tests.kernels.harness import check
 
 BATCH = 1000  # kernel calls in one program
 

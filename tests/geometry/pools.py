@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from tests.geometry.draw import AFTER, CHANNELS, WHOLE, Draws, Sizes, Window, window
-from tests.kernels.harness import Spec
+from tests.kernels.cases import Spec
 
 MOST_ELEMENTS = 20_000
 

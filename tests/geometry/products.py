@@ -8,7 +8,7 @@ import numpy as np
 
 from tests.geometry.convolutions import FILTERS
 from tests.geometry.draw import AFTER, CHANNELS, WHOLE, Draws, Sizes
-from tests.kernels.harness import Array, Spec
+from tests.kernels.cases import Array, Spec
 
 MOST_MACS = 150_000
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from tests.geometry.draw import AFTER, WHOLE, Draws
-from tests.kernels.harness import Spec
+from tests.kernels.cases import Spec
 
 MOST_ELEMENTS = 20_000
 SIZES = (1, 1, 2, 3, 4, 5, 7, 8, 13, 16, 17, 31, 64, 67, 130)

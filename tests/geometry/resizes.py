@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from tests.geometry.draw import AFTER, CHANNELS, SIZES, Draws, Sizes
-from tests.kernels.harness import Spec
+from tests.kernels.cases import Spec
 
 MOST_ELEMENTS = 20_000
 MODES = ("nearest", "nearest", "linear", "linear", "cubic")

@@ -24,7 +24,7 @@ from tests.geometry import (
 from tests.geometry.draw import Draws
 from tests.geometry.once import check_once
 from tests.kernels import builds
-from tests.kernels.harness import Build, Case, Spec
+from tests.kernels.cases import Build, Case, Spec
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ import pytest
 
 from edgeconv.targets import TARGETS
 from tests.geometry.sweep import KINDS, find_build, sweep
-from tests.kernels.harness import Build
+from tests.kernels.cases import Build
 
 SEED = 1
 

@@ -19,7 +19,7 @@ from edgeconv import host
 from edgeconv.build.toolchain import program_named
 from edgeconv.targets import TARGETS, Target
 from tests.kernels import by_turns
-from tests.kernels.harness import Build
+from tests.kernels.cases import Build
 
 COMPILERS = ("gcc", "clang")
 

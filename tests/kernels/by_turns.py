@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 from itertools import groupby
 
-from tests.kernels.harness import Case
+from tests.kernels.cases import Case
 
 OPERATIONS = 3  # of a test's operations one in so many is taken, from the first on
 EVERY = 4  # of an operation's cases one in so many is taken, the number rounded up

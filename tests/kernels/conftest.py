@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.kernels.builds import MORE_WAYS, WAYS, Way
-from tests.kernels.harness import Build
+from tests.kernels.cases import Build
 
 
 def _name(way: Way) -> str:

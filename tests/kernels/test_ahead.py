@@ -11,7 +11,8 @@ import pytest
 
 from edgeconv.cache import Cache
 from edgeconv.targets import Target
-from tests.kernels.harness import Build, Spec, check
+from tests.kernels.cases import Build, Spec
+from tests.kernels.harness import check
 from tests.kernels.test_conv import RELU, conv, tile
 
 pytestmark = pytest.mark.usefixtures("compiled_lightly")

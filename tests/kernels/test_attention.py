@@ -9,7 +9,8 @@ import numpy as np
 
 from edgeconv.lowering.nest import dense_strides
 from edgeconv.ops.attention import ATTENTION
-from tests.kernels.harness import Array, Build, Spec, check
+from tests.kernels.cases import Array, Build, Spec
+from tests.kernels.harness import check
 
 rng = np.random.default_rng(11)
 

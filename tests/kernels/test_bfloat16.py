@@ -23,7 +23,8 @@ from edgeconv.micro_kernels import micro_kernels
 from edgeconv.storage import formats
 from edgeconv.targets import TARGETS
 from tests.kernels import builds
-from tests.kernels.harness import Build, Case, Spec, check
+from tests.kernels.cases import Build, Case, Spec
+from tests.kernels.harness import check
 from tests.kernels.test_conv import RELU, conv, numbers
 
 BFLOAT16 = formats()["flyte16"]

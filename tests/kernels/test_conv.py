@@ -14,7 +14,8 @@ import numpy as np
 from edgeconv.ir.activation import NONE, Activation
 from edgeconv.targets import TARGETS, Target
 from tests.kernels import builds
-from tests.kernels.harness import Array, Build, Spec, check
+from tests.kernels.cases import Array, Build, Spec
+from tests.kernels.harness import check
 
 rng = np.random.default_rng(11)
 RELU = Activation("relu")

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from edgeconv.ir.activation import grid
-from tests.kernels.harness import Build, Spec, check
+from tests.kernels.cases import Build, Spec
+from tests.kernels.harness import check
 
 
 def test_grid(build: Build, folder: Path) -> None:

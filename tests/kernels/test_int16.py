@@ -14,7 +14,8 @@ import pytest
 from edgeconv.encoding import INT8, INT16, Encoding
 from edgeconv.ir.activation import grid
 from edgeconv.targets import HELIUM
-from tests.kernels.harness import Build, Case, Spec, check
+from tests.kernels.cases import Build, Case, Spec
+from tests.kernels.harness import check
 from tests.kernels.test_int8_packed import ISAS, able
 from tests.kernels.test_integer_layers import windows
 

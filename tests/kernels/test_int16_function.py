@@ -15,7 +15,8 @@ import pytest
 from edgeconv.encoding import INT8, INT16, Encoding
 from edgeconv.ir.activation import NONE, Activation, grid
 from edgeconv.lowering.activations import evaluate
-from tests.kernels.harness import Build, Case, Spec, check
+from tests.kernels.cases import Build, Case, Spec
+from tests.kernels.harness import check
 from tests.kernels.test_int8_packed import ISAS, able
 from tests.kernels.test_integer_pool import of_16_bits
 

@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from edgeconv.encoding import Encoding, int8
 from edgeconv.ir.activation import grid
-from tests.kernels.harness import Build, Case, Spec, check
+from tests.kernels.cases import Build, Case, Spec
+from tests.kernels.harness import check
 
 A, B = int8(0.0431, 17), int8(0.0173, -101)
 KINDS = {"add": int8(0.0489, -5), "sub": int8(0.0371, 30), "mul": int8(0.0219, -77)}

@@ -15,7 +15,8 @@ from edgeconv.algorithms.int8_depthwise import candidate as planning
 from edgeconv.algorithms.int8_depthwise.rows import ROWS, DotRow, row_of
 from edgeconv.targets import TARGETS
 from tests.kernels import builds
-from tests.kernels.harness import Build, Case, Spec, check
+from tests.kernels.cases import Build, Case, Spec
+from tests.kernels.harness import check
 from tests.kernels.test_int8_packed import as_float
 from tests.kernels.test_integer_layers import added_to, layer
 

@@ -18,7 +18,8 @@ from edgeconv.ir.activation import grid
 from edgeconv.micro_kernels import micro_kernels, of_isa
 from edgeconv.targets import TARGETS
 from tests.kernels import builds
-from tests.kernels.harness import Build, Case, Spec, check
+from tests.kernels.cases import Build, Case, Spec
+from tests.kernels.harness import check
 from tests.kernels.test_int8 import OTHER_ENCODING
 from tests.kernels.test_integer_layers import added_to, layer
 

@@ -11,7 +11,8 @@ import numpy as np
 from edgeconv.encoding import Encoding, int8
 from edgeconv.ir.activation import grid
 from edgeconv.ops.interpolation import tables, whole_weights
-from tests.kernels.harness import Build, Case, Spec, check
+from tests.kernels.cases import Build, Case, Spec
+from tests.kernels.harness import check
 
 X, Y = int8(0.043123456, 17), int8(0.035712345, -40)
 Shape = tuple[int, ...]

@@ -11,7 +11,8 @@ from edgeconv.encoding import Encoding, int8
 from edgeconv.ir.activation import grid
 from edgeconv.requantisation.pair import Affine
 from edgeconv.requantisation.softmax import softmax
-from tests.kernels.harness import Build, Case, Spec, check
+from tests.kernels.cases import Build, Case, Spec
+from tests.kernels.harness import check
 
 X, Y = int8(0.0917, 17), int8(1 / 256, -128)
 Integers = npt.NDArray[np.int64]

@@ -15,7 +15,8 @@ from edgeconv.lowering.byte_vectors import byte_vectors
 from edgeconv.lowering.calls import constants_as_blobs
 from edgeconv.lowering.lookups import looked_up, looked_up_as_floats
 from edgeconv.lowering.work import Call
-from tests.kernels.harness import Build, Case, Spec, check
+from tests.kernels.cases import Build, Case, Spec
+from tests.kernels.harness import check
 
 X, Y = int8(0.043, 17), int8(0.0211, -5)
 SILU = Pointwise(

@@ -19,7 +19,8 @@ from edgeconv.algorithms.int8_winograd.forms import FORMS
 from edgeconv.cache import Cache
 from edgeconv.ir.minimal_filter import Nested
 from edgeconv.micro_kernels.int16 import MICRO_KERNELS
-from tests.kernels.harness import Build, Case, Spec, check
+from tests.kernels.cases import Build, Case, Spec
+from tests.kernels.harness import check
 from tests.kernels.test_int8_packed import ISAS, Shape, again, as_float, build
 from tests.kernels.test_integer_layers import added_to, layer
 

@@ -16,7 +16,8 @@ from edgeconv.ir.activation import grid
 from edgeconv.storage import format_called
 from edgeconv.targets import HELIUM, TARGETS
 from tests.kernels.builds import WAYS
-from tests.kernels.harness import Build, Case, Spec, check
+from tests.kernels.cases import Build, Case, Spec
+from tests.kernels.harness import check
 
 Integers = npt.NDArray[np.int64]
 PIXELS, PAIR, QUAD = 3, 2, 4  # what the loops take at once

@@ -13,7 +13,8 @@ import numpy.typing as npt
 from edgeconv.encoding import Encoding, int8, int16
 from edgeconv.ir.activation import NONE, grid
 from edgeconv.lowering.byte_vectors import byte_vectors
-from tests.kernels.harness import Build, Case, Spec, check
+from tests.kernels.cases import Build, Case, Spec
+from tests.kernels.harness import check
 
 X, Y = int8(0.043123456, 17), int8(0.035712345, -40)
 WIDE, NARROW = int16(0.00043123456, -1700), int16(0.000357, 0)

@@ -17,7 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from edgeconv.ir.activation import Activation
-from tests.kernels.harness import Array, Build, Spec, execute
+from tests.kernels.cases import Array, Build, Spec
+from tests.kernels.harness import execute
 
 SPECIAL = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-45, -1e-45, 3.4e38, -3.4e38], np.float32)
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from tests import ROOT
 from tests.compilers import UNGUESSED
 
-ROOT = Path(__file__).resolve().parents[2]
 PRESETS: dict[str, dict[str, Any]] = {
     preset["name"]: preset
     for preset in json.loads((ROOT / "CMakePresets.json").read_text())["configurePresets"]

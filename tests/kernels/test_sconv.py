@@ -16,7 +16,8 @@ from edgeconv.algorithms.sconv.slicing import Schedule
 from edgeconv.cache import Cache
 from edgeconv.ir.activation import NONE, Activation
 from edgeconv.targets import PANELS, Target
-from tests.kernels.harness import Build, Case, Spec, check
+from tests.kernels.cases import Build, Case, Spec
+from tests.kernels.harness import check
 from tests.kernels.test_conv import RELU, conv
 
 TINY = (Cache(1, 6 * 1024, 64), Cache(2, 10 * 1024, 64), Cache(3, 24 * 1024, 64))

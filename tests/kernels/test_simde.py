@@ -10,8 +10,10 @@ import pytest
 
 from edgeconv.ir.activation import Activation
 from edgeconv.targets import TARGETS
+from tests import ROOT
 from tests.kernels import builds
-from tests.kernels.harness import ROOT, Array, Build, Spec, check
+from tests.kernels.cases import Array, Build, Spec
+from tests.kernels.harness import check
 
 AVX512 = TARGETS["avx512"]
 PROGRAM = Path(__file__).parent / "simde" / "print_ops.c"

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.kernels.harness import Array, Build, Spec, check
+from tests.kernels.cases import Array, Build, Spec
+from tests.kernels.harness import check
 
 rng = np.random.default_rng(1)
 

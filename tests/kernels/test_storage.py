@@ -15,10 +15,10 @@ from innerloop.stored import costs
 from edgeconv import host
 from edgeconv.storage import formats
 from edgeconv.targets import TARGETS
-from tests import stored_values
+from tests import ROOT, stored_values
 from tests.compilers import is_earlier_clang
 from tests.kernels import builds
-from tests.kernels.harness import ROOT, Array, Build
+from tests.kernels.cases import Array, Build
 from tests.stored_values import FLYTE_BITS
 
 PROGRAM = Path(__file__).parent / "storage.c"

@@ -24,7 +24,8 @@ from edgeconv.ir.activation import Activation
 from edgeconv.ir.layout import ROW_MAJOR, blocked
 from edgeconv.lowering.options import LayoutOption
 from edgeconv.targets import Target
-from tests.kernels.harness import Array, Build, Case, Spec, check
+from tests.kernels.cases import Array, Build, Case, Spec
+from tests.kernels.harness import check
 from tests.kernels.test_conv import RELU, conv, numbers, tile
 from tests.kernels.test_sconv import SCHEDULES, TINY, sconv, widest
 

@@ -20,7 +20,8 @@ from edgeconv.ir.activation import Activation
 from edgeconv.ir.layout import ROW_MAJOR, blocked
 from edgeconv.lowering.options import LayoutOption
 from edgeconv.targets import Target
-from tests.kernels.harness import Build, Case, Spec, check
+from tests.kernels.cases import Build, Case, Spec
+from tests.kernels.harness import check
 from tests.kernels.test_conv import RELU, conv, numbers, tile
 from tests.kernels.test_elementwise import channel_counts
 from tests.kernels.test_pool import spec_of

@@ -11,8 +11,8 @@ import pytest
 
 from edgeconv.build.toolchain import program_named
 from edgeconv.targets import TARGETS
+from tests import ROOT
 
-ROOT = Path(__file__).parents[2]
 NEON = replace(TARGETS["neon"], in_order=True)
 COMPILERS = (("aarch64-linux-gnu-gcc",), ("clang", "--target=aarch64-linux-gnu"))
 

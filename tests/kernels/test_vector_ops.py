@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 from edgeconv.targets import TARGETS, Target
+from tests import ROOT
 from tests.kernels import builds
-from tests.kernels.harness import ROOT, Array
+from tests.kernels.cases import Array
 
 PROGRAM = Path(__file__).parent / "vector_ops.c"
 

@@ -22,7 +22,8 @@ from edgeconv.cache import Cache
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.minimal_filter import Nested
 from edgeconv.targets import PANELS, Target
-from tests.kernels.harness import ULP, Build, Spec, check
+from tests.kernels.cases import Build, Spec
+from tests.kernels.harness import ULP, check
 from tests.kernels.test_conv import RELU, conv
 from tests.winograd_numbers import FLOAT64, filters, is_exact
 

@@ -20,11 +20,10 @@ from edgeconv.build.project import Project
 from edgeconv.build.toolchain import Compiler, probe
 from edgeconv.errors import EdgeconvError
 from edgeconv.pipeline import CompileOptions, compile_model, verify_project
-from tests import onnx_models
+from tests import ROOT, onnx_models
 from tests.compilers import SANITIZERS, UNGUESSED
 from tests.models import drivers
 
-ROOT = Path(__file__).resolve().parents[2]
 DIGITS = ROOT / "examples" / "digits" / "digits-cnn.onnx"
 # Where nothing else is said: what the programs compute, and with which API.
 pytestmark = pytest.mark.usefixtures("unoptimised")

@@ -16,13 +16,13 @@ import numpy.typing as npt
 import pytest
 
 from edgeconv import board as boards
+from tests import ROOT
 from tests.compilers import SANITIZERS
 from tests.tools import available
 
 ort = pytest.importorskip("onnxruntime", reason="ONNX Runtime is the examples' reference")
 pillow = pytest.importorskip("PIL.Image", reason="Pillow decodes the photographs")
 
-ROOT = Path(__file__).resolve().parents[2]
 DIGITS = ROOT / "examples" / "digits"
 DETECTOR = ROOT / "examples" / "face-detector"
 PHOTOS = ("faces-1", "faces-2")

@@ -28,11 +28,10 @@ from edgeconv.build.cross import cross
 from edgeconv.build.project import Project
 from edgeconv.host import detect
 from edgeconv.pipeline import CompileOptions, compile_model, verify_project
-from tests import compilers, onnx_models
+from tests import ROOT, compilers, onnx_models
 from tests.models import drivers
 from tests.tools import available
 
-ROOT = Path(__file__).resolve().parents[2]
 FRAMEWORKS = Path(__file__).parent / "frameworks"
 BOARD = "generic-c"
 EQUAL = "digits equal\nnet equal\n"

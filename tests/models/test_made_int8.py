@@ -10,10 +10,10 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from tests import ROOT
 from tests.command import Command, Done
 from tests.onnx_models import model, save
 
-ROOT = Path(__file__).resolve().parents[2]
 DIGITS = ROOT / "examples" / "digits"
 MODEL = DIGITS / "digits-cnn.onnx"
 CALIBRATION = DIGITS / "digits-cnn-calibration.npz"

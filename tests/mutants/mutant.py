@@ -10,14 +10,13 @@ import random
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from types import CodeType
 
 from universalmutator.mutator import mutants_regexp
 
+from tests import ROOT
 from tests.mutants.subjects import Subject
 
-ROOT = Path(__file__).resolve().parents[2]
 RULES = {
     ".py": ["universal.rules", "python.rules"],
     ".h": ["universal.rules", "c_like.rules", "c.rules"],

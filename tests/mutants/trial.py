@@ -19,7 +19,8 @@ from typing import NoReturn
 import pytest
 from hypothesis import Phase, settings
 
-from tests.mutants.mutant import ROOT, Mutant
+from tests import ROOT
+from tests.mutants.mutant import Mutant
 from tests.mutants.subjects import GEOMETRY_ISAS, Subject
 
 GEOMETRIES = "20"  # of each ISA

@@ -10,11 +10,10 @@ from typing import Any
 
 import pytest
 
-from tests import onnx_models
+from tests import ROOT, onnx_models
 from tests.command import Command
 from tests.toy import added
 
-ROOT = Path(__file__).resolve().parents[2]
 # What makes plans; their makers may be asked by the algorithm that they belong to alone.
 PLANNING = {"make_plan", "final_plan", "blocked_plan"}
 

@@ -13,9 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests import onnx_models
+from tests import ROOT, onnx_models
 
-ROOT = Path(__file__).resolve().parents[2]
 SHELL = ("bash", "sh", "env", "cat", "cut", "grep", "mktemp", "rm", "sort", "tail", "tr", "true")
 NATIVE = ("cc", "as", "ld")
 ARM = "arm-none-eabi-gcc"

@@ -16,9 +16,8 @@ import onnx
 import pytest
 from onnx import helper
 
-from tests import onnx_models
+from tests import ROOT, onnx_models
 
-ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "bench" / "convolutions.py"
 
 pytestmark = [

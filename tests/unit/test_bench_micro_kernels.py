@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from innerloop.native import ENOUGH, runnable
@@ -14,8 +13,7 @@ from innerloop.program import find_compiler, kernels
 
 from edgeconv.errors import Exit
 from edgeconv.targets import TARGETS
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests import ROOT
 
 pytestmark = pytest.mark.skipif(
     not hasattr(os, "sched_setaffinity"), reason="cores cannot be chosen here"

@@ -11,9 +11,9 @@ import click
 import pytest
 
 from edgeconv.cli import program
+from tests import ROOT
 from tests.command import parse
 
-ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(
     path
     for pattern in ("README.md", "SECURITY.md", "docs/*.md", "examples/*/README.md")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kernels.harness import ROOT
+from tests import ROOT
 
 PROGRAM = r"""
 #include <stddef.h>

@@ -14,7 +14,8 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests import ROOT
+
 LINKED = ("boards", "codegen", "runtime_c")
 DATA_SUFFIXES = (".c", ".h", ".S", ".j2", ".json", ".toml")
 

@@ -11,7 +11,6 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -28,8 +27,8 @@ from edgeconv.cache import Cache
 from edgeconv.encoding import Encoding
 from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, blocked
 from edgeconv.targets import TARGETS, Target
+from tests import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "bench" / "traffic.py"
 WAY = 4096  # bytes of 64 sets of one line
 CACHE = Cache(1, 8 * WAY, 64, ways=8)

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests import ROOT
+
 PACKAGE = ROOT / "edgeconv"
 PAGE = ROOT / "docs" / "architecture.md"
 DOCS = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
