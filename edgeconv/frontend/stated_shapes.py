@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import onnx
 
+from edgeconv.frontend.values import static_shape
+
 # Operators whose first input has the shape of their output.
 _ELEMENT_WISE = frozenset(
     {
@@ -57,6 +59,38 @@ def before(
             kind.tensor_type.shape.CopyFrom(known.tensor_type.shape)
             found[origin] = kind
     return found
+
+
+def with_stated_shapes(
+    names: Sequence[str], found: Mapping[str, onnx.TypeProto], stated: Mapping[str, onnx.TypeProto]
+) -> dict[str, onnx.TypeProto]:
+    """Types of those of ``names`` whose shape the model states and does not follow from what is
+    known; the elements are what is known of them (``found``)."""
+    return {
+        name: _with_elements(stated[name], found.get(name))
+        for name in names
+        if name in stated and _shape_is_stated(stated[name], found.get(name))
+    }
+
+
+def _shape_is_stated(stated: onnx.TypeProto, found: onnx.TypeProto | None) -> bool:
+    """The model states the shape of a value that does not follow from what is known."""
+    if static_shape(stated) is None:
+        return False
+    elements = stated.tensor_type.elem_type
+    if found is None:
+        return elements != ANY
+    same = elements in (ANY, found.tensor_type.elem_type)
+    return same and static_shape(found) is None
+
+
+def _with_elements(stated: onnx.TypeProto, found: onnx.TypeProto | None) -> onnx.TypeProto:
+    """The type that the model states, its elements what is known of them."""
+    kind = onnx.TypeProto()
+    kind.CopyFrom(stated)
+    if found is not None:
+        kind.tensor_type.elem_type = found.tensor_type.elem_type
+    return kind
 
 
 def _is_number(node: onnx.NodeProto) -> bool:

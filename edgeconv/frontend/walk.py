@@ -29,7 +29,7 @@ from edgeconv.frontend.problems import Problems, RejectedNodeError
 from edgeconv.frontend.schedule import label, live_values, ordered, reads
 from edgeconv.frontend.sequences import Sequences
 from edgeconv.frontend.sources import schema_of, source_of
-from edgeconv.frontend.stated_shapes import ANY, before
+from edgeconv.frontend.stated_shapes import before, with_stated_shapes
 from edgeconv.frontend.values import Values, static_shape
 from edgeconv.frontend.visit import INVALID, Scope, Visit, body_of
 from edgeconv.frontend.weights import Weights
@@ -272,11 +272,7 @@ class Walk(Values):
         if all(self.constant(name) is not None for name in names):
             self.refuse(visit, "its inputs are all constant, and it cannot be evaluated here")
             return True
-        kinds |= {
-            name: self._with_shape(name, kinds)
-            for name in used
-            if self._shape_is_stated(name, kinds)
-        }
+        kinds |= with_stated_shapes(used, kinds, self._stated)
         found = [static_shape(kinds[name]) if name in kinds else None for name in used]
         if None in found and self.late_pads.keep(visit):
             return True
@@ -298,25 +294,6 @@ class Walk(Values):
         if filled:
             self._import_node(visit, schema, filled)
         return True
-
-    def _shape_is_stated(self, name: str, kinds: Mapping[str, onnx.TypeProto]) -> bool:
-        """The model states the shape of a value that does not follow from what is known."""
-        stated, found = self._stated.get(name), kinds.get(name)
-        if stated is None or static_shape(stated) is None:
-            return False
-        elements = stated.tensor_type.elem_type
-        if found is None:
-            return elements != ANY
-        same = elements in (ANY, found.tensor_type.elem_type)
-        return same and static_shape(found) is None
-
-    def _with_shape(self, name: str, kinds: Mapping[str, onnx.TypeProto]) -> onnx.TypeProto:
-        """The type that the model states, its elements what is known of them."""
-        kind = onnx.TypeProto()
-        kind.CopyFrom(self._stated[name])
-        if name in kinds:
-            kind.tensor_type.elem_type = kinds[name].tensor_type.elem_type
-        return kind
 
     def _import_node(self, visit: Visit, schema: onnx.defs.OpSchema, wanted: Sequence[str]) -> None:
         """Append the canonical nodes that make the outputs ``wanted``."""
