@@ -9,7 +9,7 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 
 from edgeconv.codegen.c_names import c_float
-from edgeconv.codegen.guarded import for_program, kinds_of
+from edgeconv.codegen.guarded import for_program, kinds_of, says_a_kind
 from edgeconv.encoding import Encoding
 from edgeconv.micro_kernels import micro_kernels
 from edgeconv.requantisation import EXACT, TFLITE
@@ -115,7 +115,8 @@ def amalgamate(
     workers: bool = False,
     requantise: str = EXACT,
 ) -> Iterator[str]:
-    """The common header, the ISA header and the kernels in the given order, each once.
+    """The common header, the ISA header and the kernels in the given order, each once; first of
+    these what says of which kind the program is (`kinds_of`).
 
     ``stored``: something is stored in another format than float32.  A program without has a header
     of a few lines where the ISA's loads and stores of such formats would be.  ``tensors``: tensors
@@ -141,7 +142,11 @@ def amalgamate(
     paths = [posixpath.normpath(posixpath.join(folder, name)) for folder, name in wanted]
     texts = [_read(path, instead, guarded) for path in paths]
     kinds = kinds_of(texts, workers=workers)
-    for (folder, name), whole in zip(wanted, texts, strict=True):
+    sections = [*zip(wanted, texts, strict=True)]
+    # Kernels whose own layers fetch nothing have the fetches too, in a program in which others do:
+    # what says of which kind it is stands in front of all kernels.
+    sections[2:] = sorted(sections[2:], key=lambda section: not says_a_kind(section[1]))
+    for (folder, name), whole in sections:
         text = for_program(whole, kinds)
         own = posixpath.basename(name)
         if name == ON_INTEGERS:

@@ -29,8 +29,17 @@ _MACRO = re.compile(r"^#define (\w+)\(([^)]*)\) ?(\w*)\n", re.MULTILINE)
 
 def kinds_of(texts: Sequence[str], *, workers: bool) -> Mapping[str, bool]:
     """Of which kinds a program with these headers is: a header of one kind's says so."""
-    said = {kind: any(f"#define {kind} " in text for text in texts) for kind in _SAID}
+    said = {kind: any(_says(text, kind) for text in texts) for kind in _SAID}
     return {WORKERS: workers, **said}
+
+
+def says_a_kind(text: str) -> bool:
+    """Whether a header says of which kind the program is that has it."""
+    return any(_says(text, kind) for kind in _SAID)
+
+
+def _says(text: str, kind: str) -> bool:
+    return f"#define {kind} " in text
 
 
 def for_program(text: str, kinds: Mapping[str, bool]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -11,6 +12,7 @@ from edgeconv.algorithms.ahead import fetches, latency, rounds
 from edgeconv.codegen.amalgamate import amalgamate
 from edgeconv.codegen.guarded import DISTANCES, LOADS_IN_ORDER, WORKERS, for_program
 from edgeconv.ir.work import Work
+from edgeconv.lowering.calls import merge_headers
 from edgeconv.price.duration import EXPOSED, IN_ORDER, duration_of
 from edgeconv.price.flows import Flow
 from edgeconv.price.machine import machine_of
@@ -65,6 +67,16 @@ def test_programs_without_distances_have_none_of_it() -> None:
     assert "EC_DISTANCES" not in without
     ahead = (*headers[:-1], "ec_ahead.h", headers[-1])
     assert "filters_ahead" in "".join(amalgamate(TARGETS["neon"].header, ahead))
+
+
+def test_fetches_are_declared_in_front_of_all_kernels() -> None:
+    """A layer that fetches nothing comes first, and its header has fetches all the same."""
+    headers = ("ec_strips.h", "ec_window.h", "ec_conv_direct.h")
+    later = ("ec_strips.h", "ec_window.h", "ec_ahead.h", "ec_conv_depthwise.h")
+    text = "".join(amalgamate(TARGETS["neon"].header, merge_headers([headers, later])))
+    made, *uses = (found.start() for found in re.finditer(r"\bec_fetch_run\(", text))
+    assert text[:made].endswith("EC_INLINE void ")
+    assert len(uses) > 1
 
 
 def test_parts_are_kept_or_left_out() -> None:
