@@ -182,6 +182,16 @@ class Layer:
         """What a convolution moves behind each of the target's caches; none for other layers."""
         return self.candidate.traffic if self.candidate else ()
 
+    @property
+    def operands(self) -> tuple[Arg, ...]:
+        """The arguments that are no constants.  What several of them read, such as an input that is
+        the residual as well, is there once."""
+        found: dict[tuple[ArgKind, str], Arg] = {}
+        for arg in self.args:
+            if arg.kind is not ArgKind.WEIGHTS:
+                found.setdefault((arg.kind, arg.ref), arg)
+        return tuple(found.values())
+
 
 @dataclass(frozen=True, slots=True)
 class Search:

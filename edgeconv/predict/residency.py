@@ -65,8 +65,8 @@ def _step(layer: Layer, index: int, memory: MemoryMap) -> _Step:
     }
     covered = sorted(_span(memory.places[name]) for name in views)
     found = []
-    for arg in layer.args:
-        if arg.kind is ArgKind.WEIGHTS or (arg.kind is ArgKind.INPUT and arg.ref in views):
+    for arg in layer.operands:
+        if arg.kind is ArgKind.INPUT and arg.ref in views:
             continue
         workspace = arg.kind is ArgKind.WORKSPACE
         place = memory.workspaces[index] if workspace else memory.places[arg.ref]

@@ -73,8 +73,7 @@ def between_neighbours(
             if arg.kind is ArgKind.WORKSPACE
             else tensor_bytes(tensors[arg.ref]),
         )
-        for arg in layer.args
-        if arg.kind is not ArgKind.WEIGHTS
+        for arg in layer.operands
     ]
     around = own + sum(size for _, size in sizes)
     found = [Use(arg.kind, arg.ref, n, (Touched(n, around),), bank=0) for arg, n in sizes]

@@ -32,7 +32,7 @@ from edgeconv.predict.residency import uses
 from edgeconv.price.duration import COMPUTE, EXPOSED, LAYER_CYCLES, OVERHEAD, Duration
 from edgeconv.price.energy import joules
 from edgeconv.price.machine import MEMORY
-from edgeconv.price.operands import SURELY_HELD, Touched, Use, lost
+from edgeconv.price.operands import SURELY_HELD, Touched, Use, between_neighbours, lost
 from tests import onnx_models
 
 GHZ = 1_000_000_000
@@ -382,6 +382,38 @@ def test_operands_age_by_what_is_touched_between(tmp_path: Path) -> None:
         for use in own:
             assert sum(age.bytes for age in use.ages) == use.bytes
             assert all(0 < age.distance <= constants + plan.arena_bytes for age in use.ages)
+
+
+def test_an_input_that_is_the_residual_too_is_one_operand(tmp_path: Path) -> None:
+    """A convolution that adds what it reads, and one that adds another tensor of that size."""
+    rng = np.random.default_rng(3)
+    constants = {"w": rng.standard_normal((16, 16, 3, 3), dtype=np.float32)}
+    nodes = [
+        helper.make_node("Relu", ["x"], ["r"]),
+        helper.make_node("Sigmoid", ["x"], ["s"]),
+        helper.make_node("Conv", ["r", "w"], ["c"], name="conv", pads=[1, 1, 1, 1]),
+    ]
+    own, other = (
+        onnx_models.model(
+            [*nodes, helper.make_node("Add", ["c", added], ["y"])],
+            {"x": (1, 16, 16, 16)},
+            {"y": None, "r": None, "s": None},
+            constants,
+        )
+        for added in "rs"
+    )
+    size, distances, near = 4 * 16 * 16 * 16, [], []
+    for model, read in ((own, 1), (other, 2)):
+        choice, plan = decided(model, board(), tmp_path)
+        conv = next(i for i, layer in enumerate(choice.layers) if layer.node.name == "conv")
+        found = uses(choice, plan)[plan.order.index(conv)]
+        inputs = [use.bytes for use in found if use.kind is ArgKind.INPUT]
+        assert inputs == [size] * read
+        nearby = between_neighbours(choice.layers[conv], choice.graph.tensors, 0)
+        distances.append(nearby[0].ages[0].distance)
+        near.append([use.bytes for use in nearby if use.kind is ArgKind.INPUT])
+    assert near == [[size], [size] * 2]
+    assert distances[1] - distances[0] == size
 
 
 def test_every_activation_has_a_cost() -> None:
