@@ -22,6 +22,8 @@ DUAL_ISSUE = "dual issue"  # two instructions in a cycle, in order
 HELIUM = (
     "helium"  # of `features`: vectors of integers of Armv8.1-M, from which the rest gains nothing
 )
+# of `features`: a vector is computed in two halves, of which kernels leave out the upper one
+HALVES = "halves"
 QUANTISED = "quantised"  # the int8 of quantised results, whatever their scale and zero point
 
 
@@ -163,13 +165,15 @@ class Target:
         decoding: float = 0.0,
         *,
         together: bool = True,
+        halved: bool = False,
     ) -> float:
         """Slots of a step of a register tile: its products and what decodes for them (``decoding``
         slots), its loads, or the latency of a sum, whichever takes longest; products and loads one
         after the other where the core does not do them side by side.  ``together``: groups of a row
-        lie so that one load brings several of them, if the kernel's do."""
-        groups = -(-rows // kernel.row_multiple)
-        products = groups * kernel.row_multiple * vectors / kernel.rate
+        lie so that one load brings several of them, if the kernel's do.  ``halved``: of the last
+        vector one half is computed."""
+        groups, computed = -(-rows // kernel.row_multiple), vectors - halved / 2
+        products = groups * kernel.row_multiple * computed / kernel.rate
         if self.lone_load_slots:
             loads = groups / (kernel.groups_per_load if together else 1) + vectors
             return max(products + decoding + loads * self.lone_load_slots, kernel.latency)

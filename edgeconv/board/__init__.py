@@ -14,7 +14,7 @@ from typing import Any
 from edgeconv import board_folders
 from edgeconv.board import own_rates
 from edgeconv.board.checks import BARE_METAL
-from edgeconv.board.features import features_of, integer_features
+from edgeconv.board.features import features_of, integer_features, vector_features
 from edgeconv.board.file import invalid, read
 from edgeconv.board.own_rates import OwnRates
 from edgeconv.board.reached import over_ssh
@@ -237,7 +237,8 @@ def _build(path: Path, data: Data, host: Host) -> Board:
         float_abi=data.get("float_abi", ""),
         in_order=data.get("in_order", False),
         prefetch=data.get("prefetch", False),
-        features=features_of(path, data, TARGETS[isa], host if here else None),
+        features=features_of(path, data, TARGETS[isa], host if here else None)
+        | vector_features(isa, data["toolchain"].get("flags", ()), host if here else None),
         caches=own.measured(caches) if own and not stated else caches,
         memory=tuple(_memory(entry) for entry in data.get("memory", ())),
         energy=_energy(data["energy"]) if "energy" in data else None,

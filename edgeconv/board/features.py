@@ -10,8 +10,11 @@ from edgeconv.board.arch import DSP_ARCHITECTURES, DSP_OPTIONAL
 from edgeconv.board.file import invalid
 from edgeconv.host import Host
 from edgeconv.micro_kernels import micro_kernels, of_isa
-from edgeconv.targets import DSP, DUAL_ISSUE, HELIUM, Target
+from edgeconv.targets import DSP, DUAL_ISSUE, HALVES, HELIUM, Target
 
+# What turns on EC_HALF_VECTORS in ec_isa_avx512.h: by name, or by compilers that tune for the core
+# at hand, if that is a Zen 4 (family 19h of AMD; those of that family before it have no AVX-512).
+_BROADCASTS, _AS_HERE, _ZEN4 = "-DEC_BROADCAST_OPERANDS", "-mtune=native", ("AuthenticAMD", 0x19)
 _INTEGER_VECTORS = "+nomve.fp"
 _DUAL_ISSUE = "-mcpu=cortex-m7"
 _WITH_DSP = ("-mcpu=cortex-m33", "-mcpu=cortex-m35p", "-mcpu=star-mc1")
@@ -35,6 +38,13 @@ def features_of(
     for name in sorted(wanted - {kernel.feature for kernel in of_isa(row.name)}):
         raise invalid(path, name, "true", f"no kernel for {row.name} multiplies {name}")
     return wanted | (detected(row, host) - stated if host else frozenset())
+
+
+def vector_features(isa: str, flags: Sequence[str], host: Host | None) -> frozenset[str]:
+    """Whether kernels for ``isa`` compute half a vector where that is enough.  ``host``: the
+    running machine, where that is the board."""
+    tuned = _AS_HERE in flags and host is not None and host.family == _ZEN4
+    return frozenset({HALVES} if isa == "avx512" and (_BROADCASTS in flags or tuned) else ())
 
 
 def integer_features(arch: str, flags: Sequence[str]) -> frozenset[str]:

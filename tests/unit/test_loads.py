@@ -8,8 +8,9 @@ import pytest
 
 from edgeconv.algorithms.direct.plan import make_plan as direct_plan
 from edgeconv.algorithms.sconv.plan import make_plan as sconv_plan
+from edgeconv.encoding import FLOAT32, Encoding
 from edgeconv.ops.matmul import tile_of
-from edgeconv.targets import PANELS, STRIPS, TARGETS, Target
+from edgeconv.targets import HALVES, PANELS, STRIPS, TARGETS, Target
 from tests.unit.test_direct_plan import FAR
 
 AVX512 = TARGETS["avx512"]
@@ -41,6 +42,30 @@ def test_a_step_takes_the_longest_of_products_loads_and_latency() -> None:
         assert target.tile_slots(target.kernel(STRIPS), 9, 3) == 27
         assert target.tile_slots(target.kernel(STRIPS), 9, 3, decoding=6) == 33
         assert target.tile_slots(target.kernel(STRIPS), 1, 1) == target.kernel(STRIPS).latency
+
+
+def test_half_a_vector_takes_half_a_multiply_add() -> None:
+    """Nine pixels by 40 filters, 22.5 slots for 27; loads stay what they are."""
+    strips = AVX512.kernel(STRIPS)
+    assert AVX512.tile_slots(strips, 9, 3, halved=True) == 22.5
+    assert AVX512.tile_slots(strips, 2, 8, decoding=1, halved=True) == 16
+    assert AVX512.tile_slots(strips, 1, 8, halved=True) == 9  # loads
+
+
+def test_direct_convolution_costs_half_a_vector_where_filters_fill_no_more() -> None:
+    size = (1, 28, 28)
+    halves = replace(AVX512, features=frozenset({HALVES}))
+
+    def cost(out_c: int, target: Target, as_: Encoding = FLOAT32) -> float:
+        problem = replace(FAR, in_c=64, out_c=out_c, in_size=size, out_size=size, in_as=as_)
+        return direct_plan(problem, target).cost
+
+    for out_c in (24, 40, 72):
+        assert cost(out_c, halves) < cost(out_c, AVX512)
+        assert cost(out_c, halves, Encoding(16)) == cost(out_c, AVX512, Encoding(16))
+    for out_c in (9, 16, 32, 48, 60):
+        assert cost(out_c, halves) == cost(out_c, AVX512)
+    assert cost(24, halves) < 0.8 * cost(32, halves)
 
 
 def test_filters_that_are_loaded_four_at_a_time() -> None:

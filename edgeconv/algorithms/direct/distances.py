@@ -58,9 +58,10 @@ def _cuts(
 ) -> list[tuple[int, int, int, tuple[Segment, ...]]]:
     """Tiles of each kind: how many, vectors, channels, strips of a row."""
     found = []
-    for count, vectors, channels in tile_kinds(problem, plan.vectors, target):
-        tail = plan.tail_segments and vectors == plan.tail_vectors
-        found.append((count, vectors, channels, plan.tail_segments if tail else plan.segments))
+    for kind in tile_kinds(problem, plan.vectors, target):
+        tail = plan.tail_segments and kind.vectors == plan.tail_vectors
+        cut = plan.tail_segments if tail else plan.segments
+        found.append((kind.count, kind.vectors, kind.channels, cut))
     return found
 
 

@@ -22,6 +22,7 @@ from edgeconv.algorithms.direct.tiles import (
     INPUT_OF_L2,
     KEEP_SLOTS,
     DirectPlan,
+    TileKind,
     filters_are_far,
     may_decode,
     may_keep,
@@ -64,16 +65,19 @@ def row_shapes(problem: ConvProblem) -> Iterator[tuple[int, int, int]]:
 
 def _strip_cost(
     rows: int,
-    vectors: int,
-    depth: int,
+    kind: TileKind,
+    taps: int,
     decode: tuple[float, float],
     target: Target,
     together: bool,
 ) -> float:
     """Slots of one strip: per step its multiply-adds and what decodes for them (``decode`` for a
     vector of filters and for a pixel), its loads or the latency."""
-    kernel, decoding = target.kernel(STRIPS), vectors * decode[0] + rows * decode[1]
-    step = target.tile_slots(kernel, rows, vectors, decoding, together=together)
+    vectors, depth = kind.vectors, kind.channels * taps
+    decoding = vectors * decode[0] + rows * decode[1]
+    step = target.tile_slots(
+        target.kernel(STRIPS), rows, vectors, decoding, together=together, halved=kind.halved
+    )
     return depth * step + 2 * rows * vectors + STRIP_OVERHEAD
 
 
@@ -180,7 +184,7 @@ def decoded_bytes(problem: ConvProblem, plan: DirectPlan, target: Target, channe
     """
     if not plan.in_blocks:
         return 0
-    depth = channels or max(read for _, _, read in tile_kinds(problem, plan.vectors, target))
+    depth = channels or max(kind.channels for kind in tile_kinds(problem, plan.vectors, target))
     vectors = plan.vectors if plan.segments else plan.tail_vectors
     size = FLOAT_BYTES * depth * math.prod(problem.kernel) * vectors * target.lanes
     return size if size <= near(target)[0] else 0
@@ -289,9 +293,10 @@ def _memory(problem: ConvProblem, plan: DirectPlan, target: Target) -> float:
 def _tile_loads(problem: ConvProblem, plan: DirectPlan, target: Target) -> float:
     """Elements that strips load, which takes time where nothing runs beside a multiply-add."""
     taps, total = math.prod(problem.kernel), 0
-    for count, vectors, channels in tile_kinds(problem, plan.vectors, target):
-        cut = plan.segments if vectors == plan.vectors else plan.tail_segments
-        total += count * channels * taps * sum(s.count * (s.rows + vectors) for s in cut)
+    for kind in tile_kinds(problem, plan.vectors, target):
+        cut = plan.segments if kind.vectors == plan.vectors else plan.tail_segments
+        loads = sum(s.count * (s.rows + kind.vectors) for s in cut)
+        total += kind.count * kind.channels * taps * loads
     return float(problem.batch * plan.planes * plan.rows * total)
 
 
@@ -354,11 +359,11 @@ def _waiting(problem: ConvProblem, plan: DirectPlan, target: Target) -> float:
     if source.pixel_pitch * problem.strides[2] <= cache.line:
         return 0.0  # pixels side by side
     total = 0.0
-    for count, vectors, channels in tile_kinds(problem, plan.vectors, target):
-        cut = plan.segments if vectors == plan.vectors else plan.tail_segments
+    for kind in tile_kinds(problem, plan.vectors, target):
+        cut = plan.segments if kind.vectors == plan.vectors else plan.tail_segments
         for s in cut:
-            share = brought_again(source, s.rows, vectors * target.lanes, cache, problem)
-            total += count * channels * s.count * s.rows * share
+            share = brought_again(source, s.rows, kind.vectors * target.lanes, cache, problem)
+            total += kind.count * kind.channels * s.count * s.rows * share
     rows = problem.batch * plan.planes * plan.rows * math.prod(problem.kernel)
     return rows * total * cache.line * machine.caches[0].byte / machine.slot
 
@@ -371,12 +376,12 @@ def _plan_cost(problem: ConvProblem, plan: DirectPlan, target: Target) -> float:
     channels = channels_per_chunk(problem, plan, target) if counted else 0
     again = -(-problem.in_c // channels) - 1 if channels else 0
     together = neighbours(problem, target)
-    for count, vectors, channels_read in tile_kinds(problem, plan.vectors, target):
-        cut = plan.segments if vectors == plan.vectors else plan.tail_segments
+    for kind in tile_kinds(problem, plan.vectors, target):
+        cut = plan.segments if kind.vectors == plan.vectors else plan.tail_segments
         decode = _decode_slots(cut, problem, plan, target), pixel
-        total += count * sum(
-            s.count * _strip_cost(s.rows, vectors, channels_read * taps, decode, target, together)
-            + s.count * again * (2 * s.rows * vectors + STRIP_OVERHEAD)
+        total += kind.count * sum(
+            s.count * _strip_cost(s.rows, kind, taps, decode, target, together)
+            + s.count * again * (2 * s.rows * kind.vectors + STRIP_OVERHEAD)
             for s in cut
         )
     return problem.batch * plan.planes * plan.rows * total

@@ -11,8 +11,9 @@ from edgeconv.algorithms.ahead import Ahead
 from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.algorithms.strips import Segment
 from edgeconv.cache import ASSUMED
+from edgeconv.encoding import FLOAT32
 from edgeconv.ir.layout import CHANNELS_LAST
-from edgeconv.targets import Target
+from edgeconv.targets import HALVES, Target
 
 # Shares of a cache.  Of L1: the input that stays while every filter passes over it.  Of L2: the
 # input likewise, and what counts as near.
@@ -83,15 +84,28 @@ def filter_tiles(problem: ConvProblem, plan: DirectPlan, target: Target) -> list
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class TileKind:
+    """``count`` tiles of ``vectors`` of filters that read so many input ``channels``.  ``halved``:
+    filters fill no more than half of the last vector, and the core computes no more of it."""
+
+    count: int
+    vectors: int
+    channels: int
+    halved: bool
+
+
 @lru_cache(maxsize=4096)
-def tile_kinds(
-    problem: ConvProblem, vectors: int, target: Target
-) -> tuple[tuple[int, int, int], ...]:
-    """How many tiles of ``vectors`` have so many vectors and read so many input channels."""
+def tile_kinds(problem: ConvProblem, vectors: int, target: Target) -> tuple[TileKind, ...]:
+    """How many tiles of at most ``vectors`` there are of each kind."""
     plan = DirectPlan(vectors, 0, 1, 1, 1, 1, (), (), 0.0)
-    tiles = filter_tiles(problem, plan, target)
-    counts = Counter((tile.vectors, tile.c1 - tile.c0) for tile in tiles)
-    return tuple((count, *kind) for kind, count in counts.items())
+    may_halve = HALVES in target.features and problem.in_as == FLOAT32
+    counts: Counter[tuple[int, int, bool]] = Counter()
+    for tile in filter_tiles(problem, plan, target):
+        free = tile.filter + tile.vectors * target.lanes - problem.out_c  # lanes without a filter
+        halved = may_halve and 2 * free >= target.lanes
+        counts[tile.vectors, tile.c1 - tile.c0, halved] += 1
+    return tuple(TileKind(count, *kind) for kind, count in counts.items())
 
 
 def visits(plan: DirectPlan, cut: tuple[Segment, ...]) -> int:
