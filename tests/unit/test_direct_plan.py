@@ -20,7 +20,7 @@ from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.algorithms.strips import segments, widths
 from edgeconv.cache import Cache
 from edgeconv.codegen.amalgamate import runtime
-from edgeconv.encoding import INT8, Encoding
+from edgeconv.encoding import FLOAT32, INT8, Encoding
 from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Layout, blocked
 from edgeconv.ir.work import Crossing
 from edgeconv.targets import TARGETS, Target
@@ -171,6 +171,31 @@ def test_sums_wait_in_a_workspace_where_the_output_cannot_hold_them(bits: int) -
     plan = stored[0]
     assert stored[2] == 4 * plan.vectors * 16 * plan.chunk * 7
     assert stored[2] < 4 * 512 * 7 * 7
+
+
+def test_passes_have_the_filters_that_the_second_cache_brings_in_time() -> None:
+    """An eighth of L2 in place of five twelfths of L1; the whole depth is one pass, which fetches
+    the next filters and has no sums that wait.  Not where L2 is too slow, or the core in order."""
+    slow, fast = (
+        replace(TARGETS["avx512"], caches=(CACHES[0], replace(CACHES[1], bandwidth=each)))
+        for each in (8.0, 64.0)
+    )
+    point = replace(FAR, kernel=(1, 1, 1), pads=(0, 0, 0))
+    whole = replace(point, in_c=256, out_c=1024)
+    for problem in (FAR, point, whole):
+        plan, channels, _ = planned(problem, fast)
+        of_channel = 4 * math.prod(problem.kernel) * plan.vectors * 16
+        held, room = channels * of_channel, CACHES[1].size / 8
+        assert channels == problem.in_c or held <= room < held + 16 * of_channel
+        for machine in (slow, replace(fast, in_order=True)):
+            plan, less, _ = planned(problem, machine)
+            of_channel = 4 * math.prod(problem.kernel) * plan.vectors * 16
+            assert 16 <= less < channels
+            assert less * of_channel <= max(16 * of_channel, 20 << 10)
+    assert planned(whole, fast)[1:] == (256, 0)
+    late = replace(whole, finish=replace(whole.finish, residual_as=FLOAT32, late=True))
+    assert make_plan(late, fast).channels == 256
+    assert make_plan(late, slow).channels == 0
 
 
 def test_no_passes_where_workspaces_are_not_wanted() -> None:

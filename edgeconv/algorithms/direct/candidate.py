@@ -32,6 +32,7 @@ def evened(candidate: DirectCandidate, target: Target, workers: int) -> DirectCa
 
 def _of_plan(problem: ConvProblem, plan: DirectPlan, target: Target) -> DirectCandidate:
     parts = workspace(problem, plan, target, plan.channels)
+    passes = plan.channels < problem.in_c
     return ConvCandidate(
         algorithm="direct",
         problem=problem,
@@ -40,7 +41,7 @@ def _of_plan(problem: ConvProblem, plan: DirectPlan, target: Target) -> DirectCa
         work=_work(problem, plan, target, decodes=bool(parts["decoded"])),
         crossings=partial(traffic, problem, plan, target),
         # A residual may come in with the first of several passes.
-        summed_apart=plan.channels if problem.finish.residual_as else 0,
+        summed_apart=plan.channels if passes and problem.finish.residual_as else 0,
     )
 
 

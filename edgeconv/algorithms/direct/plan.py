@@ -17,6 +17,7 @@ from edgeconv.algorithms.direct.band import (
 )
 from edgeconv.algorithms.direct.footprint import Input, brought_again
 from edgeconv.algorithms.direct.tiles import (
+    FILTERS_OF_L2,
     FLOAT_BYTES,
     INPUT_OF_L1,
     INPUT_OF_L2,
@@ -38,9 +39,12 @@ from edgeconv.ir.layout import Order
 from edgeconv.price.machine import caches_of, machine_of
 from edgeconv.targets import STRIPS, Target
 
-# The share of L1 for the filters of one pass where input channels are taken in several: they stay
-# while every strip passes over them and the next ones are fetched.
-FILTERS_OF_L1 = 5 / 12
+# Shares for the filters of one pass over the channels, which stay while every strip passes over
+# them and the next ones are fetched: of L1, or of L2 where that keeps up with the multiply-adds.
+# In L2 both are what counts as near.
+FILTERS_OF_L1, CHUNK_OF_L2 = 5 / 12, FILTERS_OF_L2 / 2
+# The share of a strip's multiply-adds in which L2 brings the filters for them at the latest.
+BESIDE_MACS = 1 / 2
 # Slots that one strip costs beside its multiply-adds: start, epilogue and store.
 STRIP_OVERHEAD = 24
 # Costs that differ by less are equal, and the first tile that has them is taken.
@@ -125,13 +129,14 @@ def _chunk(problem: ConvProblem, rows: int, target: Target, *, in_blocks: bool) 
 
 
 def channels_per_chunk(problem: ConvProblem, plan: DirectPlan, target: Target) -> int:
-    """Input channels that meet a tile of filters at a time; 0 where that is all of them.
+    """Input channels that meet a tile of filters at a time; 0 where the next are not fetched.
 
     Filters that do not fit L2 come from far, and the first strip that needs them would wait.  In
-    passes of a few channels every strip helps to fetch those of the next pass instead.  Worth it
-    only where several strips share the fetching, and possible where channels are blocked: there
-    the filters of a pass follow each other.  Sums that cannot wait in the output need a workspace,
-    which near filters are only worth where those of all channels do not fit L1 once decoded.
+    passes every strip helps to fetch those of the next pass instead, or of the next tile where one
+    pass takes all channels.  Worth it only where several strips share the fetching, and possible
+    where channels are blocked: there the filters of a pass follow each other.  Sums that cannot
+    wait in the output need a workspace, which near filters are only worth where those of all
+    channels do not fit L1 once decoded.
     """
     taps = math.prod(problem.kernel)
     block = problem.in_layout.block
@@ -151,8 +156,24 @@ def channels_per_chunk(problem: ConvProblem, plan: DirectPlan, target: Target) -
     stay = not filters_are_far(problem, target) and per_block * -(-problem.in_c // block) <= l1
     if stay and sums_apart(problem):
         return 0
-    channels = max(1, int(FILTERS_OF_L1 * l1 / per_block)) * block
-    return channels if channels < problem.in_c else 0
+    room = _room_of_chunk(problem, plan, target)
+    channels = max(1, int(room / per_block)) * block
+    if target.in_order and channels >= problem.in_c:
+        return 0  # a distance fetches them
+    return min(channels, problem.in_c)
+
+
+def _room_of_chunk(problem: ConvProblem, plan: DirectPlan, target: Target) -> float:
+    """Bytes for the filters of one pass: more channels in one make for fewer sums that wait."""
+    l1, l2 = near(target)
+    apart = plan.in_blocks or sums_apart(problem)
+    stated = len(target.caches) > 1 and caches_of(target)[1].bandwidth
+    if apart or target.in_order or not stated:
+        return FILTERS_OF_L1 * l1
+    machine = machine_of(target)
+    brought = problem.filter_bytes * target.lanes * machine.caches[0].byte  # a vector of filters
+    beside = BESIDE_MACS * plan.largest_rows * machine.slot
+    return CHUNK_OF_L2 * l2 if brought <= beside else FILTERS_OF_L1 * l1
 
 
 def may_decode_blocks(problem: ConvProblem, target: Target) -> bool:
@@ -170,8 +191,8 @@ def sums_apart(problem: ConvProblem) -> bool:
 
 def sums_bytes(problem: ConvProblem, plan: DirectPlan, target: Target, channels: int) -> int:
     """Workspace for float32 sums of one tile of filters and the rows that pass under it; 0 where
-    the output holds them, or all channels come at once."""
-    if not channels or not sums_apart(problem):
+    the output holds them, or one pass has all channels."""
+    if not 0 < channels < problem.in_c or not sums_apart(problem):
         return 0
     pixels = plan.planes * plan.chunk * plan.row
     return FLOAT_BYTES * pixels * plan.vectors * target.lanes
@@ -199,8 +220,8 @@ def make_plan(problem: ConvProblem, target: Target) -> DirectPlan:
     # passes where an activation comes before it.  Costs count passes all the same: if they did not,
     # 1 of 40 quantised programs of the zoo would be another (ResNet-8 in flyte16 on 32-bit NEON).
     whole = problem.finish.late and not sums_apart(problem)
-    channels = 0 if whole else channels_per_chunk(problem, plan, target)
-    return replace(plan, channels=channels)
+    channels = channels_per_chunk(problem, plan, target)
+    return replace(plan, channels=0 if whole and channels < problem.in_c else channels)
 
 
 def _fastest_plan(problem: ConvProblem, target: Target) -> DirectPlan:

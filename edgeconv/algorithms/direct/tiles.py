@@ -42,8 +42,8 @@ class DirectPlan:
     decoded to memory before those rows meet them, a tile and pass at a time, rather than in
     registers for each strip.  ``band``: so many rows of the input are decoded to memory before the
     filters pass over them, 0 where micro-kernels decode them.  ``channels`` of the input meet a
-    tile of filters at a time, 0 where that is all of them.  ``ahead``: what is fetched ahead by
-    distances, None where the board says how far.
+    tile of filters at a time while the next filters are fetched, 0 where none are.  ``ahead``: what
+    is fetched ahead by distances, None where the board says how far.
     """
 
     vectors: int
