@@ -30,7 +30,7 @@ from edgeconv.ir.layout import Layout
 from edgeconv.requantisation import EXACT
 from edgeconv.verify.compare import Difference, compare
 from edgeconv.verify.exact.value import Value
-from edgeconv.verify.layers import Steps, original_name, pieces
+from edgeconv.verify.layers import Steps, original_name, pieces, unread_rows, with_rows
 
 Array = npt.NDArray[Any]
 # Beside the largest of a layer's sums: what adding up float32 numbers in another order makes of
@@ -129,6 +129,8 @@ def compare_pieces(
         found.append((f"output {name}", name, values))
         results.setdefault(name, values)
     own = beside(results, 0.0)
+    unread = {str(layers[n]["name"]): rows for n, rows in unread_rows(steps).items()}
+    found = [(n, name, with_rows(got, own[name], unread.get(n, ()))) for n, name, got in found]
     exact = _in_integers(found, own, exactly(results), in_integers(layers, results))
     judged = _judged(found, results, own, beside, unknown, exact)
     return replace(judged, requantise=requantise)

@@ -13,7 +13,7 @@ from edgeconv.ir.layout import Layout
 from edgeconv.storage import format_called
 from edgeconv.storage.base import StorageFormat
 from edgeconv.verify.compare import Difference, compare
-from edgeconv.verify.layers import Steps, original_name, pieces
+from edgeconv.verify.layers import Steps, original_name, pieces, unread_rows, with_rows
 
 Array = npt.NDArray[np.generic]
 Doubles = npt.NDArray[np.float64]
@@ -54,6 +54,7 @@ def compare_beside(
     """
     results: dict[str, Array] = {}
     stored: dict[str, StorageFormat] = {}
+    unread = {original_name(layers[n]): rows for n, rows in unread_rows(steps).items()}
     for layer, memory in zip(layers, pieces(layers, trace, steps), strict=True):
         name, shape = original_name(layer), tuple(layer["output_shape"])
         if name not in results:
@@ -61,6 +62,7 @@ def compare_beside(
             stored[name] = format_called(layer["storage"]["output"])
     for name, wanted in twin.beside(feeds, results).items():
         moved = _beyond_rounding(results[name], wanted, stored[name], truncate)
+        moved = with_rows(moved, wanted, unread.get(name, ()))
         yield compare(name, moved, wanted)
 
 

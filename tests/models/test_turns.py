@@ -20,6 +20,7 @@ from edgeconv.deciding import decide
 from edgeconv.options import CompileOptions
 from edgeconv.pipeline import bench_project, compile_model, verify_project
 from edgeconv.verify.inputs import ensure
+from edgeconv.verify.layers import first_difference, unread_rows
 from edgeconv.verify.run import run_program
 from tests import onnx_models
 from tests.turning import convolutions, in_turns, one_by_one
@@ -135,6 +136,27 @@ def test_results_in_fewer_bits(board: str, tmp_path: Path, monkeypatch: pytest.M
     found = verify_project(tmp_path / "turns", layers=True)
     assert found.passed
     assert len(found.layers) >= len(kinds)
+
+
+@pytest.mark.parametrize("stored", [{}, {"*:output": "flyte8"}], ids=["float32", "flyte8"])
+def test_rows_that_nobody_reads(
+    stored: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last of 26 rows lies behind all that strides of 3 come to: it is not computed, and not
+    held to be wrong."""
+    kinds = (THREE, {**POINT, "stride": 3})
+    model = onnx_models.save(convolutions(kinds, 20, (26, 19)), tmp_path / "net.onnx")
+    direct = {"*": "direct"}
+    options = CompileOptions(model, "generic-c", storage=stored, algorithms=direct)
+    with monkeypatch.context() as patch:
+        in_turns(patch, {"l0": len(kinds)}, 1)
+        compile_model(options, tmp_path / "turns")
+    (step,) = Project.open(tmp_path / "turns").report["steps"]
+    assert unread_rows([step]) == {0: (25,)}
+    found = verify_project(tmp_path / "turns", layers=True)
+    assert found.passed
+    tolerance = 1.0 if stored else 1e-4
+    assert first_difference(found.layers, tolerance) is None
 
 
 def test_one_spatial_dimension_has_no_rows(tmp_path: Path) -> None:
