@@ -38,6 +38,7 @@ from edgeconv.memory.sizes import Sizes
 from edgeconv.options import ANY_LAYOUT, CompileOptions
 from edgeconv.owned.folder import check_target, working
 from edgeconv.progress import Tell, nobody
+from edgeconv.real_path import real_path
 from edgeconv.report import document
 from edgeconv.report.document import Report
 from edgeconv.report.explain import explain
@@ -90,7 +91,7 @@ def compile_model(
     then ``directory`` is as it was: the model cannot be compiled, a budget is exceeded, the
     directory cannot be written, the C cannot be built.
     """
-    check_target(directory.resolve())
+    check_target(real_path(directory))
     with Decider(options, tell) as decider:
         decided = _compiled(decider, directory, tell, build=build)
     model_file.remember(decided.choice.graph.sha256, options.model)
@@ -306,7 +307,7 @@ def _write(decided: Decided, directory: Path, tell: Tell, *, build: bool) -> Dec
     tell("emitting")
     tree = source_tree(decided, tell)
     try:
-        kept = tree.write(directory.resolve(), _build_and_judge(tell) if build else _finish)
+        kept = tree.write(real_path(directory), _build_and_judge(tell) if build else _finish)
     except TooLargeError as error:
         error.planned = decided.sizes
         raise

@@ -20,6 +20,7 @@ from edgeconv.errors import EdgeconvError, refused
 from edgeconv.options import CompileOptions
 from edgeconv.pipeline import note_image, source_tree
 from edgeconv.progress import Tell, nobody
+from edgeconv.real_path import real_path
 from edgeconv.verify import model_file
 
 # What tells of a layer's code and place; times and the like do not.
@@ -82,7 +83,7 @@ def update_weights(
         with refused(_CANNOT_WRITE, output):
             whole_file.replace(output, stream.getvalue())
         return Update(Header.of(stream.getvalue()), output, decided.report)
-    notes = tree.write(directory.resolve(), lambda made: _finish(made, project.report))
+    notes = tree.write(real_path(directory), lambda made: _finish(made, project.report))
     model_file.remember(decided.choice.graph.sha256, options.model)
     updated = Project.open(directory)
     header = header_of(directory, updated.report["program"])

@@ -17,6 +17,7 @@ from edgeconv import limits, regular_file
 from edgeconv.closing import Closing
 from edgeconv.errors import EdgeconvError, UsageError
 from edgeconv.measured import claims
+from edgeconv.real_path import real_path
 
 APPLICATION = 0x65646763  # "edgc", in the header of the file
 SCHEMA = 1
@@ -83,13 +84,14 @@ class Store(Closing):
 
     def __init__(self, path: Path, *, create: bool = False) -> None:
         self.path = path
+        path = real_path(path)  # beside which the log of another program lies
         new = create and (not path.exists() or (path.is_file() and path.stat().st_size == 0))
         if not new:
             self._require_ours()
         with self._failing():
             how = "mode=rwc" if create else read_only(path)
             self._base = sqlite3.connect(
-                f"{path.resolve().as_uri()}?{how}",
+                f"{path.as_uri()}?{how}",
                 uri=True,
                 timeout=_WAIT_S,
                 isolation_level=None,

@@ -131,6 +131,17 @@ def test_working_directory_may_be_the_project(
     assert Path.cwd() == out, "the directory itself was kept"
 
 
+@pytest.mark.parametrize("below", [".", "below"])
+def test_a_link_to_itself(
+    edgeconv: Command, residual_model: Path, tmp_path: Path, below: str
+) -> None:
+    (tmp_path / "link").symlink_to("link")
+    out = tmp_path / "link" / below
+    said = edgeconv("compile", residual_model, "--board", BOARD, "-o", out).stderr
+    assert "internal" not in said
+    assert ("will not replace" if below == "." else "Too many levels") in said
+
+
 def test_link_to_a_project_stays_a_link(
     edgeconv: Command, residual_model: Path, tmp_path: Path
 ) -> None:

@@ -290,4 +290,15 @@ def test_a_log_that_a_killed_program_left_counts(path: Path, tmp_path: Path) -> 
     for each in (path, path.with_name(f"{path.name}-wal")):
         (folder / each.name).write_bytes(each.read_bytes())
     base.close()
+    link = tmp_path / "link.tuned"
+    link.symlink_to(folder / path.name)  # the log lies beside what it leads to
+    assert rows(link)["k0"].seconds == 7.0
     assert rows(folder / path.name)["k0"].seconds == 7.0
+
+
+def test_links_that_lead_nowhere(tmp_path: Path) -> None:
+    link = tmp_path / "link.tuned"
+    link.symlink_to(link)
+    for create, expected in ((False, "Too many levels"), (True, "unable to open")):
+        with pytest.raises(EdgeconvError, match=expected):
+            Store(link, create=create)

@@ -12,6 +12,7 @@ from edgeconv.build import find_emulator
 from edgeconv.build.project import Project
 from edgeconv.cli.run.asked import wanted as options_of
 from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.real_path import real_path
 from edgeconv.report import files, text
 from edgeconv.terminal import Progress, say, show
 
@@ -29,7 +30,7 @@ def run(
     """Compile, and build and verify where that is asked for."""
     wanted = replace(options_of(**asked), selftest=selftest)
     directory = directory or Path(wanted.prefix)
-    if report and report.resolve() != directory.resolve():
+    if report and real_path(report) != real_path(directory):
         files.check(report)  # before anything long
     unable = _unable(wanted.board) if verify else None
     if unable:
