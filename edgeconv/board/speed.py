@@ -3,12 +3,14 @@
 The one rule, for the planner of memory and for predictions: what states no bandwidth is half as
 fast as what comes before it.  Before a cache comes the one nearer to the core; before a region the
 one listed before it among those of its kind, flash or RAM; before the first region of either kind
-the last cache.  What has nothing before it answers a load in every cycle.  Of the running machine
-it is measured (`board.own_rates`), in bytes per cycle, whatever the clock.
+the last cache.  What has nothing before it answers a load in every cycle.  But no cache is slower
+than one behind it that states its bandwidth, since what comes from there comes through it.  Of the
+running machine it is measured (`board.own_rates`), in bytes per cycle, whatever the clock.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 from edgeconv.board import Board, Memory
@@ -41,8 +43,13 @@ def filled(stated: Iterable[float | None], first: float) -> list[float]:
 def cache_costs(target: Target) -> list[float]:
     """Seconds per byte out of every cache, nearest first; the first answers a vector load."""
     cycle = cycle_seconds(target)
-    stated = (cycle / cache.bandwidth if cache.bandwidth else None for cache in target.caches)
-    return filled(stated, load_cost(target) / target.lanes)
+    stated = [cycle / cache.bandwidth if cache.bandwidth else None for cache in target.caches]
+    costs = filled(stated, load_cost(target) / target.lanes)
+    for number, cost in enumerate(stated):
+        if cost is None:
+            behind = (each for each in stated[number:] if each)
+            costs[number] = min(costs[number], *behind, math.inf)
+    return costs
 
 
 def unstated_memory(target: Target) -> float:

@@ -58,3 +58,16 @@ def test_a_first_region_is_half_as_fast_as_the_last_cache() -> None:
         assert region_costs(cached, kind) == pytest.approx([2e-9 / 32])
     slower = replace(cached, caches=(replace(L1, bandwidth=None),))
     assert cache_costs(slower.target) == pytest.approx([0.25e-9])  # a load of one lane
+
+
+def test_a_cache_is_no_slower_than_one_behind_it() -> None:
+    """What comes from there comes through it; what it states itself stands."""
+    far = Cache(3, 4 << 20, 64, bandwidth=16.0)
+    between = replace(L1, level=2, bandwidth=None)
+    caches = (replace(L1, bandwidth=None), between, far)
+    cached = replace(boards.load("nrf52840"), clock_hz=GHZ, caches=caches)
+    assert cache_costs(cached.target) == pytest.approx([1e-9 / 16] * 3)
+    slow = replace(cached, caches=(L1, replace(between, bandwidth=8.0), far))
+    assert cache_costs(slow.target) == pytest.approx([1e-9 / 32, 1e-9 / 8, 1e-9 / 16])
+    near = replace(cached, caches=(replace(L1, bandwidth=64.0), between, replace(far, bandwidth=4)))
+    assert cache_costs(near.target) == pytest.approx([1e-9 / 64, 1e-9 / 32, 1e-9 / 4])
