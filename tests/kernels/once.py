@@ -18,14 +18,14 @@ import hashlib
 import re
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from pathlib import Path
 
 from edgeconv.codegen.amalgamate import amalgamate
 from edgeconv.codegen.guarded import WORKERS, for_program
-from edgeconv.targets import Target
+from edgeconv.targets import TARGETS, Target
 
 KERNELS = Path(__file__).resolve().parents[2] / "runtime_c" / "kernels"
 
@@ -76,8 +76,9 @@ _DEFINED = re.compile(r"^#define (\w+)|^\} (\w+);|(\bec_\w+)\([^;{}]*\)\s*\{", r
 _INSIDE = re.compile(r'^#include "(ec_\w+\.h)"\n', re.MULTILINE)
 _CONDITIONAL = re.compile(r'^#include "(/.*/isa/\w+\.h)"', re.MULTILINE)
 _OF_ISA = "../isa/"
+_FEATURE = re.compile(r"^#define (EC_\w+)(?: /\*.*)?$", re.MULTILINE)
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
-_OPTIONAL = re.compile(r"^#ifdef .*?^#endif", re.MULTILINE | re.DOTALL)
+_OPTIONAL = re.compile(r"^#ifdef (\w+).*?^#endif", re.MULTILINE | re.DOTALL)
 
 
 def as_functions(source: str, target: Target) -> str:
@@ -200,7 +201,8 @@ def _everywhere(target: Target) -> Mapping[str, str]:
     defined = {name: _names_defined(text) for name, text in texts.items()}
     offered = set(re.findall(r"\w+", _COMMENT.sub("", _primitives(target, ())[0])))
     everywhere = offered.union(*defined.values(), _for_some_cores(texts))
-    kept = {name for name in texts if _called(texts[name]) <= everywhere}
+    lacked = _features() - offered
+    kept = {name for name in texts if _called(_without(texts[name], lacked)) <= everywhere}
     needed = {name: _called(_OPTIONAL.sub("", texts[name])) & everywhere - offered for name in kept}
     while left_out := {
         name for name in kept if not needed[name] <= set().union(*map(defined.__getitem__, kept))
@@ -215,6 +217,18 @@ def _everywhere(target: Target) -> Mapping[str, str]:
         for name in sorted(kept)
     }
     return {name: texts[name] for name in TopologicalSorter(uses).static_order()}
+
+
+@functools.cache
+def _features() -> frozenset[str]:
+    """Macros by which the header of an ISA says what it has."""
+    headers = (KERNELS.parent / "isa" / target.header for target in TARGETS.values())
+    return frozenset(name for header in headers for name in _FEATURE.findall(header.read_text()))
+
+
+def _without(text: str, features: Set[str]) -> str:
+    """A header as an ISA has it that lacks these."""
+    return _OPTIONAL.sub(lambda found: "" if found[1] in features else found[0], text)
 
 
 def _for_some_cores(texts: Mapping[str, str]) -> set[str]:

@@ -24,3 +24,10 @@ def test_headers_have_one_order() -> None:
     done = subprocess.run(command, env=known, capture_output=True, text=True, check=True)
     here = [list(once._everywhere(target)) for target in TARGETS.values()]
     assert done.stdout.strip() == str(here)
+
+
+def test_every_isa_has_the_same_kernels_in_one_object() -> None:
+    """One that a single ISA left out would be compiled for every program by itself."""
+    kernels = {name: set(once._everywhere(target)) for name, target in TARGETS.items()}
+    assert all(found == kernels["avx512"] for found in kernels.values())
+    assert "ec_conv_direct.h" in kernels["avx512"]
