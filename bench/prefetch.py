@@ -29,6 +29,7 @@ from typing import Any, cast
 from cachesim.cases import Case, Spec
 from convtime.cases import Asked, Candidate, candidates
 from inorder.program import LINE_BYTES, Core, Cycles, Program, build, source
+from int8_counts import in_few_products
 from rich.console import Console
 from rich.table import Table
 
@@ -53,6 +54,9 @@ KINDS: Mapping[str, tuple[Spec, str]] = MappingProxyType(
         "depthwise, 576": (Spec(576, (14, 14), 576, (3, 3), groups=576), "depthwise"),
         "depthwise, 960": (Spec(960, (7, 7), 960, (3, 3), groups=960), "depthwise"),
         "dense": (Spec(1024, (1, 1), 1000, (1, 1)), "direct"),
+        "in few products, 64": (Spec(64, (56, 56), 64, (3, 3)), "winograd"),
+        "in few products, 128": (Spec(128, (28, 28), 128, (3, 3)), "winograd"),
+        "in few products, 256": (Spec(256, (14, 14), 256, (3, 3)), "winograd"),
     }
 )
 WAYS: Mapping[str, float] = MappingProxyType({"none": 0.0, "half": 0.5, "chosen": 1.0, "double": 2})
@@ -71,7 +75,8 @@ def cases(kind: str, target: Target) -> Iterator[tuple[str, Case]]:
     """The kind's convolution in every way, with the distances in words."""
     spec, algorithm = KINDS[kind]
     convolution = spec.convolution()
-    found = candidates(convolution, target, Asked())
+    few = in_few_products(convolution, target)
+    found = [*few, *candidates(convolution, target, Asked())]
     made = next(candidate for candidate in found if candidate.name == algorithm)
     chosen = distances(made)
     for by in WAYS.values():
@@ -83,13 +88,17 @@ def cases(kind: str, target: Target) -> Iterator[tuple[str, Case]]:
         case = Case(
             kind, convolution.label, algorithm, layer, (), tuple(sizes[a.ref] for a in layer.args)
         )
-        yield f"{ahead.filters} B, {ahead.input} blocks", case
+        of = "B" if made.name == "winograd" else "blocks"
+        yield f"{ahead.filters} B, {ahead.input} {of}", case
 
 
 def with_distances(made: Candidate, ahead: Ahead, target: Target) -> Layer:
-    """The kernel call with these; those of depthwise convolution are rows, of its input alone."""
-    if made.name == "depthwise":
-        return replace(made.layer, params={**made.layer.params, "in_ahead": ahead.input})
+    """The kernel call with these; those of depthwise convolution are rows, of its input alone, and
+    Winograd's bytes of tiles."""
+    own_names = {"depthwise": {"in_ahead": ahead.input}}
+    own_names["winograd"] = {"filters_ahead": ahead.filters, "tiles_ahead": ahead.input}
+    if made.name in own_names:
+        return replace(made.layer, params={**made.layer.params, **own_names[made.name]})
     own = cast("ConvCandidate[Any]", made.layer.candidate)
     planned = replace(own, plan=replace(own.plan, ahead=ahead))
     lower = algorithms.algorithms()[made.name].lower
@@ -98,7 +107,8 @@ def with_distances(made: Candidate, ahead: Ahead, target: Target) -> Layer:
 
 def distances(made: Candidate) -> Ahead:
     """Those that the board got."""
-    filters, blocks = (made.layer.params.get(name, 0) for name in ("filters_ahead", "in_ahead"))
+    of_input = "tiles_ahead" if made.name == "winograd" else "in_ahead"
+    filters, blocks = (made.layer.params.get(name, 0) for name in ("filters_ahead", of_input))
     assert isinstance(filters, int)
     assert isinstance(blocks, int)
     return Ahead(filters, blocks)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,8 @@ from edgeconv.build.compile import BASE_FLAGS
 from edgeconv.build.run import run_command
 from edgeconv.codegen.amalgamate import amalgamate
 from edgeconv.codegen.functions import FunctionTable, environment
+from edgeconv.codegen.routines import routines_header
+from edgeconv.encoding import Encoding
 from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.ir.choice import ArgKind
 from inorder.aarch64 import RULES, as_loads, row
@@ -74,9 +77,11 @@ class Cycles:
         return self.all - self.near
 
 
-def source(case: Case, board: Board) -> str:
-    """C of a program that calls the case's kernel once."""
-    table = FunctionTable(environment(), "bench", board.target.lanes)
+def source(case: Case, board: Board, scaled: Sequence[Encoding] = ()) -> str:
+    """C of a program that calls the case's kernel once.  ``scaled``: the encodings of its tensors
+    of int8, each once."""
+    made = environment()
+    table = FunctionTable(made, "bench", board.target.lanes)
     name = table.call_of(case.layer, (True,) * len(case.layer.aliases))[0].name
     places, end, touched = [], SPARE, []
     for arg, size in zip(case.layer.args, case.sizes, strict=True):
@@ -92,7 +97,15 @@ def source(case: Case, board: Board) -> str:
         places=", ".join(places),
         touched=" ".join(touched),
     )
-    headers = amalgamate(board.target.header, case.layer.headers)
+    headers = amalgamate(
+        board.target.header,
+        case.layer.headers,
+        stored=bool(scaled),
+        tensors=bool(scaled),
+        scaled=scaled,
+        routines=routines_header(made, case.layer.routines),
+        integer_routines=routines_header(made, case.layer.routines, integers=True),
+    )
     functions = (function.text for function in table.functions.values())
     return "\n".join(["#include <string.h>", *headers, *functions, main])
 

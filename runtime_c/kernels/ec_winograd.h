@@ -150,6 +150,29 @@ EC_NEST void ec_winograd_pack(const ec_winograd spec, const void *in, ec_winogra
         }
 }
 
+#ifdef EC_DISTANCES
+/* ec_winograd_mac of tiles that lie side by side, which are fetched by their distance, and so are filters that
+   no other tile has met. */
+EC_INLINE void ec_winograd_mac_ahead(const ec_winograd spec, ec_sums *sums, const char *a, const char *b,
+                                     int channels, int first, int nv)
+{
+    const ptrdiff_t a_k = 4 * (ptrdiff_t)spec.mr, b_k = 4 * (ptrdiff_t)nv * EC_VL;
+    EC_NO_UNROLL
+    for (int c = 0; c < channels; c += EC_AHEAD_CHANNELS) {
+        EC_UNROLL
+        for (int i = 0; i < EC_AHEAD_CHANNELS * a_k; i += EC_LINE_BYTES)
+            EC_PREFETCH_L1(a + c * a_k + spec.tiles_ahead + i);
+        if (first && spec.filters_ahead) {
+            EC_UNROLL
+            for (int i = 0; i < EC_AHEAD_CHANNELS * b_k; i += EC_LINE_BYTES)
+                EC_PREFETCH_L1(b + c * b_k + spec.filters_ahead + i);
+        }
+        ec_row_mac(spec.micro_kernel, sums, a + c * a_k, 4, a_k, b + c * b_k,
+                   ec_min_i(EC_AHEAD_CHANNELS, channels - c), spec.mr, nv);
+    }
+}
+#endif
+
 /* A register tile's products with so many channels of filters.  Those that the first one of a strip
    meets come from furthest away. */
 EC_INLINE void ec_winograd_mac(const ec_winograd spec, ec_sums *sums, const float *tiles,
@@ -157,6 +180,12 @@ EC_INLINE void ec_winograd_mac(const ec_winograd spec, ec_sums *sums, const floa
                                int first, int nv)
 {
     const char *const a = (const char *)tiles, *const b = (const char *)filters;
+#ifdef EC_DISTANCES
+    if (spec.tiles_ahead) {
+        ec_winograd_mac_ahead(spec, sums, a, b, channels, first, nv);
+        return;
+    }
+#endif
     switch (first ? spec.fetching : EC_FETCH_NOTHING) {
     case EC_FETCH_AHEAD: {
         const char *const next = b + EC_WINOGRAD_AHEAD;

@@ -28,6 +28,10 @@ typedef struct ec_winograd {
     int strip;                    /* tiles of a strip, a multiple of mr */
     int mr, nv;                   /* of the micro-kernel */
     int fetching;                 /* of filters: whether it is done ahead */
+#ifdef EC_DISTANCES
+    int filters_ahead;            /* bytes from the filters that are multiplied to those that are fetched */
+    int tiles_ahead;              /* meanwhile, and the same of tiles; 0: none are */
+#endif
     int line;                     /* words of a tile's channels in the panel, padding included */
     /* Where words are pairs: */
     int channels, out_c;          /* of a group */

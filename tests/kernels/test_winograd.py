@@ -21,6 +21,7 @@ from edgeconv.algorithms.winograd.phases import of_filters
 from edgeconv.cache import Cache
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.minimal_filter import Nested
+from edgeconv.micro_kernels.base import Lies
 from edgeconv.targets import PANELS, Target
 from tests.kernels.cases import Build, Spec
 from tests.kernels.harness import ULP, check
@@ -140,4 +141,19 @@ def test_filters_are_fetched_ahead(build: Build, folder: Path) -> None:
     chosen = [winograd(form, spec) for form in forms for spec in specs(form, target)]
     cases = [case for spec in chosen for case in spec.cases(target)]
     assert any(case.layer.params["prefetch"] for case in cases)
+    check(replace(build, target=target), cases, folder)
+
+
+def test_tiles_and_filters_are_fetched_by_distances(build: Build, folder: Path) -> None:
+    """On cores in order, where register tiles have their rows side by side; strides, too."""
+    caches = (Cache(1, 512, 64, 3), Cache(2, 1024, 64, 30))
+    target = replace(build.target, in_order=True, prefetch=True, caches=caches, memory_cycles=2000)
+    if target.lanes == 1 or target.kernel(PANELS).lies is not Lies.PACKED:
+        pytest.skip("nothing is fetched by distances")
+    chosen = [winograd(SQUARE[0], spec) for spec in specs(SQUARE[0], target)]
+    chosen.append(next(strided(build)))
+    cases = [case for spec in chosen for case in spec.cases(target)]
+    assert all(case.layer.params["tiles_ahead"] for case in cases)
+    assert any(case.layer.params["filters_ahead"] for case in cases)
+    assert not all(case.layer.params["filters_ahead"] for case in cases)
     check(replace(build, target=target), cases, folder)

@@ -9,6 +9,9 @@ import pytest
 
 from edgeconv import board as boards
 from edgeconv.algorithms.ahead import fetches, latency, rounds
+from edgeconv.algorithms.winograd.distances import CHANNELS, ahead_of
+from edgeconv.algorithms.winograd.forms import forms_for
+from edgeconv.algorithms.winograd.plan import make_plans
 from edgeconv.codegen.amalgamate import amalgamate
 from edgeconv.codegen.guarded import DISTANCES, LOADS_IN_ORDER, WORKERS, for_program
 from edgeconv.ir.work import Work
@@ -16,7 +19,8 @@ from edgeconv.lowering.calls import merge_headers
 from edgeconv.price.duration import EXPOSED, IN_ORDER, duration_of
 from edgeconv.price.flows import Flow
 from edgeconv.price.machine import machine_of
-from edgeconv.targets import TARGETS, Target
+from edgeconv.targets import PANELS, TARGETS, Target
+from tests.unit.test_direct_plan import FAR
 
 ASKED = ("raspberry-pi-3", "quartz64-a", "odroid-xu3-a7")
 LINES = 64.0 * 1000
@@ -104,3 +108,24 @@ def test_waiting_counts_whole_unless_lines_are_fetched(target: Target) -> None:
     assert fetched.seconds < waits.seconds
     hurried = machine_of(replace(target, in_order=False))
     assert duration_of(work, moved, (), hurried).exposed == EXPOSED
+
+
+@pytest.mark.parametrize(("channels", "far"), [(256, True), (16, False)])
+def test_tiles_of_winograd_are_fetched_on_cores_in_order(channels: int, far: bool) -> None:
+    """So many channels ahead that the memory answers meanwhile; filters where the second cache does
+    not hold them."""
+    (form, *_), *_ = forms_for(3, 3)
+    problem = replace(FAR, in_c=channels, out_c=channels, minimal_filters=(form,))
+    for name in ("raspberry-pi-3", "quartz64-a", "raspberry-pi-4"):
+        target = boards.load(name).target
+        plan = next(make_plans(problem, target))
+        ahead = ahead_of(problem, plan, target)
+        if not target.in_order:
+            assert not ahead.params
+            continue
+        assert ahead.params["prefetch"] is False
+        steps = ahead.tiles // (4 * plan.rows)
+        assert ahead.filters == (4 * steps * plan.vectors * target.lanes if far else 0)
+        cycles = target.tile_slots(target.kernel(PANELS), plan.rows, plan.vectors)  # 4 lanes each
+        assert target.memory_cycles
+        assert steps * cycles >= target.memory_cycles > (steps - CHANNELS) * cycles

@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from edgeconv.algorithms.ahead import HEADER
 from edgeconv.algorithms.candidate import ConvCandidate
 from edgeconv.algorithms.filter_order import FilterOrder
 from edgeconv.algorithms.layer import conv_layer
 from edgeconv.algorithms.packing import weights_of
 from edgeconv.algorithms.problem import ConvProblem, Geometry
 from edgeconv.algorithms.winograd.candidate import WinogradCandidate
+from edgeconv.algorithms.winograd.distances import ahead_of
 from edgeconv.algorithms.winograd.forms import described, error_of
 from edgeconv.algorithms.winograd.phases import Divided, of_filters
 from edgeconv.algorithms.winograd.plan import WinogradPlan, each_group, routine_of
@@ -157,6 +159,7 @@ def lower(candidate: WinogradCandidate, node: Node, graph: Graph, target: Target
     copies = ("ec_phases.h",) if divided.strided else ()
     more = {"phases": f"{phases[0]}x{phases[1]}"} if divided.strided else {}
     routines = {side: _routines(form, side) for side in ("input", "output")}
+    ahead = ahead_of(unit, plan, target)
 
     def pack(weights: Floats) -> Floats:
         two = weights.reshape(problem.out_c, problem.group_in_c, *problem.kernel[1:])
@@ -172,6 +175,7 @@ def lower(candidate: WinogradCandidate, node: Node, graph: Graph, target: Target
         "winograd",
         params={
             **loops(problem, unit, image, plan, target),
+            **ahead.params,
             "inputs": tuple(each.enumerator if each else "0" for each in routines["input"]),
             "outputs": tuple(each.enumerator if each else "0" for each in routines["output"]),
             "residual": bool(residual),
@@ -183,6 +187,7 @@ def lower(candidate: WinogradCandidate, node: Node, graph: Graph, target: Target
             "ec_window.h",
             *copies,
             "ec_micro_kernel.h",
+            *((HEADER,) if ahead.tiles else ()),
             "ec_winograd_spec.h",
             "ec_winograd.h",
         ),
@@ -190,5 +195,6 @@ def lower(candidate: WinogradCandidate, node: Node, graph: Graph, target: Target
         pointers=("filters", "panel"),
         routines=tuple(each for side in routines.values() for each in side if each),
         aliases=residual_overwritten(node, graph),
+        fetches=ahead.lines,
         plan=displayed(plan, lanes, **more),
     )
