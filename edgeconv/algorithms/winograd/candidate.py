@@ -14,6 +14,7 @@ from edgeconv.algorithms.winograd.phases import Divided, phases_of
 from edgeconv.algorithms.winograd.plan import (
     FLOAT_BYTES,
     MOVE_SLOTS,
+    Transforms,
     WinogradPlan,
     each_group,
     make_plans,
@@ -85,7 +86,8 @@ def evened(candidate: WinogradCandidate, target: Target, workers: int) -> Winogr
     if rows * each >= plan.strip:
         return None
     shorter = replace(plan, rows=rows, strip=rows * each)
-    own = with_cost(Divided(each_group(problem)).unit, shorter, target)
+    unit = Divided(each_group(problem)).unit
+    own = with_cost(unit, shorter, target, Transforms.of(plan.form))
     return candidate_of(problem, own, target)
 
 

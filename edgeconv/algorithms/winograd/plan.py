@@ -174,9 +174,11 @@ def make_plans(
     ``kernel``: that of float32, if nothing else is said.
     """
     row = kernel or target.kernel(PANELS)
-    forms = problem.minimal_filters
-    plans = [plan for form in forms for plan in _plans(problem, target, row, form, phases)]
-    priced = [with_cost(problem, plan, target) for plan in plans]
+    priced = []
+    for form in problem.minimal_filters:
+        transforms = Transforms.of(form)
+        for plan in _plans(problem, target, row, form, phases):
+            priced.append(with_cost(problem, plan, target, transforms))
     priced.sort(key=lambda plan: plan.cost)
     enough = (1 + STRIP_SLACK) * priced[0].cost
     room = min(p.workspace_floats(target.lanes) for p in priced if p.cost <= enough)
@@ -248,16 +250,32 @@ def transform_slots(form: Nested, side: str) -> float:
     return operations + MOVE_SLOTS * (2 * between + ends) + TILE_SLOTS
 
 
-def with_cost(problem: ConvProblem, plan: WinogradPlan, target: Target) -> WinogradPlan:
-    """``plan`` with the slots that it takes for all images."""
+class Transforms(NamedTuple):
+    """Slots of a vector of channels of a tile of the input, and of the output."""
+
+    input: float
+    output: float
+
+    @staticmethod
+    def of(form: Nested) -> Transforms:
+        """Those of a form: found once for its thousands of plans."""
+        return Transforms(transform_slots(form, "input"), transform_slots(form, "output"))
+
+
+def with_cost(
+    problem: ConvProblem, plan: WinogradPlan, target: Target, transforms: Transforms
+) -> WinogradPlan:
+    """``plan`` with the slots that it takes for all images; ``transforms``: of its form."""
     waiting = _waiting(problem, plan, target)
-    slots = _computed(problem, plan, target) + waiting.apart
+    slots = _computed(problem, plan, target, transforms) + waiting.apart
     longer, shorter = max(slots, waiting.hidden), min(slots, waiting.hidden)
     cost = longer + EXPOSED * shorter
     return replace(plan, slots=problem.batch * slots, cost=problem.batch * cost)
 
 
-def _computed(problem: ConvProblem, plan: WinogradPlan, target: Target) -> float:
+def _computed(
+    problem: ConvProblem, plan: WinogradPlan, target: Target, transforms: Transforms
+) -> float:
     """Slots of the instructions for an image."""
     lanes, kernel, form = target.lanes, plan.kernel, plan.form
     total = -(-problem.out_c // lanes)
@@ -281,8 +299,8 @@ def _computed(problem: ConvProblem, plan: WinogradPlan, target: Target) -> float
     blocks = -(-problem.in_c // lanes)
     transposed = 3 * plan.positions if plan.packed else 0
     taken = tiles + strips * (plan.held - plan.strip)
-    transformed = taken * blocks * (transform_slots(form, "input") + transposed)
-    finished = tiles * total * transform_slots(form, "output")
+    transformed = taken * blocks * (transforms.input + transposed)
+    finished = tiles * total * transforms.output
     return multiplied + transformed + finished
 
 
