@@ -54,6 +54,8 @@ def main() -> None:
             largest = max(layer["workspace_bytes"] for layer in layers)
             arena = project.report["ram"]["arena"]
             print(f"{name}: arena {arena:,}, largest workspace {largest:,} bytes; {count} of them")
+            if not (count or places[1:]):
+                raise SystemExit(f"{args.model.name} has no attention that a kernel computes")
         ratios = []
         for _ in range(args.rounds):
             one, out = (pipeline.bench_project(p, runs=args.runs, layers=True) for p in places)

@@ -12,7 +12,7 @@ from tests.fuzz.worker import Outcome, Runner, outcomes
 
 KEPT = Path(__file__).parent / "kept"
 SECONDS_VARIABLE = "EDGECONV_FUZZ_SECONDS"  # of the long run, all subjects together
-QUICK_CASES = 60
+QUICK_CASES = 30
 LONG_SECONDS = 600.0
 
 
