@@ -81,7 +81,7 @@ def priced(
         total[number] += row1 - row0
     found = []
     for i, (layer, own, operands) in enumerate(zip(layers, divides, whole, strict=True)):
-        rows = -(-total[i] // count[i])
+        rows = -(-total[i] // max(1, count[i])) or 1  # none where a share reads padding alone
         call, each = some_rows.of(layer, rows, from_ring=i > 0, to_ring=i < len(layers) - 1)
         read = (rows - 1) * own.stride + own.reach
         fresh = min(1.0, rows * own.stride / read)

@@ -19,6 +19,7 @@ from edgeconv.choose.turns import one_by_one, take_turns
 from edgeconv.deciding import Decider
 from edgeconv.deciding.planning import Decided
 from edgeconv.ir.choice import ArgKind, Choice, tensor_bytes
+from edgeconv.ir.step import Share
 from edgeconv.options import CompileOptions
 from edgeconv.predict import predict
 from edgeconv.price import machine_of
@@ -208,6 +209,20 @@ def test_workers_share_a_step_by_rows(model: Path) -> None:
     assert held >= 2 * tensor_bytes(two.choice.graph[ring])
     assert two.memory.arena_bytes < 2 * one.memory.arena_bytes
     assert two.predicted.price < 0.7 * one.predicted.price
+
+
+def test_a_worker_whose_rows_are_padding_alone(tmp_path: Path) -> None:
+    """He computes nothing of what lies between, which takes less than a row of it."""
+    kinds = ({"out": 32, "kernel": 1}, {"out": 16, "kernel": 1, "pad": 1})
+    path = onnx_models.save(convolutions(kinds, 16, (8, 8)), tmp_path / "net.onnx")
+    target = boards.load(BOARD).target
+    found = choose.select(passes.optimise(frontend.load(path)), target, algorithms={"*": "direct"})
+    rows, whole = SomeRows(found.graph, target), around(found, (0, 1), 0)
+    idle, busy = (
+        priced(found, (0, 1), 1, whole, rows, machine_of(target), Share(0, end, 0, 1))
+        for end in (1, 2)
+    )
+    assert idle[0].seconds < busy[0].seconds
 
 
 def test_explain_says_why(edgeconv: Command, model: Path) -> None:
