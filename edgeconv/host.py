@@ -31,8 +31,8 @@ _BASELINE_WORDS = {
 @dataclass(frozen=True, slots=True)
 class Host:
     """The running machine.  ``words``: every word of /proc/cpuinfo in lower case, which is where
-    the feature flags of all architectures are.  ``clock_hz``, ``memory`` in bytes, and ``family``,
-    by its maker's name and number (x86), are None where they are not known."""
+    the feature flags of all architectures are.  ``clock_hz`` and ``memory``, in bytes, are
+    None where they are not known."""
 
     arch: str
     cpu: str
@@ -41,7 +41,6 @@ class Host:
     cores: int
     caches: tuple[Cache, ...]
     memory: int | None = None
-    family: tuple[str, int] | None = None
 
     def has(self, words: tuple[str, ...]) -> bool:
         """Every one of ``words`` is in /proc/cpuinfo (compared without case)."""
@@ -67,7 +66,6 @@ def detect(root: Path = Path("/"), machine: str | None = None, cpu: int = 0) -> 
         cores=max(1, len(re.findall(r"^processor\s*:", text, re.M))),
         caches=tuple(sorted(_caches(root, cpu), key=lambda cache: cache.level)),
         memory=_memory(root),
-        family=_family(text),
     )
 
 
@@ -88,12 +86,6 @@ def read(path: Path) -> str:
 def _cpu_name(cpuinfo: str) -> str:
     match = re.search(r"^(?:model name|cpu)\s*:\s*(.+)$", cpuinfo, re.M)
     return match[1].strip() if match else ""
-
-
-def _family(cpuinfo: str) -> tuple[str, int] | None:
-    maker = re.search(r"^vendor_id\s*:\s*(\S+)$", cpuinfo, re.M)
-    number = re.search(r"^cpu family\s*:\s*([0-9]+)$", cpuinfo, re.M)
-    return (maker[1], int(number[1])) if maker and number else None
 
 
 def _clock(root: Path, cpuinfo: str, cpu: int) -> int | None:

@@ -22,8 +22,10 @@ DUAL_ISSUE = "dual issue"  # two instructions in a cycle, in order
 HELIUM = (
     "helium"  # of `features`: vectors of integers of Armv8.1-M, from which the rest gains nothing
 )
-# of `features`: a vector is computed in two halves, of which kernels leave out the upper one
+# of `features`, and a key of board files: a vector is computed in two halves, of which kernels
+# leave out the upper one
 HALVES = "halves"
+_HALF_VECTORS = "-DEC_HALF_VECTORS"  # what ISA headers call it
 QUANTISED = "quantised"  # the int8 of quantised results, whatever their scale and zero point
 
 
@@ -50,6 +52,7 @@ class Target:
     the words of NEON's.
     ``runtime``: the row whose ISA header it uses, where that is not its own; ``in_order_runtime``:
     the ending of its name for cores in order, whose register tiles differ.
+    ``halvable``: its header has kernels for cores that compute a vector in two halves.
     ``flags``: what GCC and Clang need.  ``guard``: the macro they then define.
     ``cpu_flags``: words of /proc/cpuinfo that tell that the running CPU has it.
     ``flushes_subnormals``: its vector instructions may read a subnormal number as zero of its sign
@@ -81,6 +84,7 @@ class Target:
     depthwise_rows: int  # output pixels of the depthwise tile
     runtime: str = ""
     in_order_runtime: str = ""
+    halvable: bool = False
     flags: tuple[str, ...] = ()
     guard: str = ""
     cpu_flags: tuple[str, ...] = ()
@@ -129,7 +133,8 @@ class Target:
     def feature_flags(self) -> tuple[str, ...]:
         """What compilers need for its features, beside ``flags``."""
         rows = (row for row in self.micro_kernels if row.feature)
-        return tuple(dict.fromkeys(flag for row in rows for flag in row.flags))
+        halves = (_HALF_VECTORS,) if HALVES in self.features else ()
+        return (*dict.fromkeys(flag for row in rows for flag in row.flags), *halves)
 
     @property
     def tiles(self) -> tuple[Tile, ...]:
@@ -256,6 +261,7 @@ _ROWS = (
             Decoding("int4", 0.8, 0, 0),
             Decoding(QUANTISED, 1.2, 1.2, 4),
         ),
+        halvable=True,
         flags=("-mavx512f", "-mavx512dq", "-mavx512vl", "-mavx512bw", "-mfma"),
         guard="__AVX512F__",
         cpu_flags=("avx512f", "avx512dq", "avx512vl", "avx512bw", "fma"),

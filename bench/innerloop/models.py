@@ -29,13 +29,13 @@ def _tuned(name: str) -> Model:
     return Model(name, (f"-mtune={name}",))
 
 
-_OPERANDS = "-DEC_BROADCAST_OPERANDS"  # Clang does not tell the program what it tunes for
+_HALVES = "-DEC_HALF_VECTORS"
 
 MODELS: Mapping[str, tuple[Model, ...]] = MappingProxyType(
     {
         "avx512": (
             _tuned("skylake-avx512"),
-            Model("znver4", ("-mtune=znver4", _OPERANDS), ("-mtune=znver3", _OPERANDS)),
+            Model("znver4", ("-mtune=znver4", _HALVES), ("-mtune=znver3", _HALVES)),
         ),
         "avx2": (_tuned("haswell"), Model("znver4", ("-mtune=znver4",), ("-mtune=znver3",))),
         "neon": tuple(

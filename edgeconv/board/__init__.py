@@ -238,7 +238,7 @@ def _build(path: Path, data: Data, host: Host) -> Board:
         in_order=data.get("in_order", False),
         prefetch=data.get("prefetch", False),
         features=features_of(path, data, TARGETS[isa], host if here else None)
-        | vector_features(isa, data["toolchain"].get("flags", ()), host if here else None),
+        | vector_features(path, data, TARGETS[isa], own),
         caches=own.measured(caches) if own and not stated else caches,
         memory=tuple(_memory(entry) for entry in data.get("memory", ())),
         energy=_energy(data["energy"]) if "energy" in data else None,

@@ -8,13 +8,11 @@ from typing import Any
 
 from edgeconv.board.arch import DSP_ARCHITECTURES, DSP_OPTIONAL
 from edgeconv.board.file import invalid
+from edgeconv.board.own_rates import OwnRates
 from edgeconv.host import Host
 from edgeconv.micro_kernels import micro_kernels, of_isa
 from edgeconv.targets import DSP, DUAL_ISSUE, HALVES, HELIUM, Target
 
-# What turns on EC_HALF_VECTORS in ec_isa_avx512.h: by name, or by compilers that tune for the core
-# at hand, if that is a Zen 4 (family 19h of AMD; those of that family before it have no AVX-512).
-_BROADCASTS, _AS_HERE, _ZEN4 = "-DEC_BROADCAST_OPERANDS", "-mtune=native", ("AuthenticAMD", 0x19)
 _INTEGER_VECTORS = "+nomve.fp"
 _DUAL_ISSUE = "-mcpu=cortex-m7"
 _WITH_DSP = ("-mcpu=cortex-m33", "-mcpu=cortex-m35p", "-mcpu=star-mc1")
@@ -40,11 +38,19 @@ def features_of(
     return wanted | (detected(row, host) - stated if host else frozenset())
 
 
-def vector_features(isa: str, flags: Sequence[str], host: Host | None) -> frozenset[str]:
-    """Whether kernels for ``isa`` compute half a vector where that is enough.  ``host``: the
-    running machine, where that is the board."""
-    tuned = _AS_HERE in flags and host is not None and host.family == _ZEN4
-    return frozenset({HALVES} if isa == "avx512" and (_BROADCASTS in flags or tuned) else ())
+def vector_features(
+    path: Path, data: Mapping[str, Any], row: Target, own: OwnRates | None
+) -> frozenset[str]:
+    """Whether the core computes vectors in two halves: what the file ``path`` says, else what was
+    measured of the running machine, if that is the board.
+
+    Raises EdgeconvError (exit status 2) where the file says so of an instruction set without
+    kernels for that.
+    """
+    if data.get(HALVES) and not row.halvable:
+        raise invalid(path, HALVES, "true", f"{row.name} has no kernels for halves of vectors")
+    halves = data.get(HALVES, own is not None and own.halves)
+    return frozenset({HALVES} if halves else ())
 
 
 def integer_features(arch: str, flags: Sequence[str]) -> frozenset[str]:

@@ -18,7 +18,7 @@ from typing import Any
 from edgeconv import regular_file, sizes, whole_file
 from edgeconv.cache import Cache
 
-SCHEMA = 2  # of the file; another one is none
+SCHEMA = 3  # of the file; another one is none
 # Vectors and broadcasts that a register tile loads while the core multiplies and adds a vector, and
 # vectors that it multiplies and adds in a cycle: to a power of two, so that two measurements of one
 # machine agree.
@@ -28,6 +28,7 @@ RATES = (0.25, 0.5, 1.0, 2.0, 4.0)
 # the order of magnitude does: 3 bytes a cycle, 6, 12; numbers between those that boards state.
 CACHE_BYTES, MEMORY_BYTES, CYCLES = (1.0, math.sqrt(2)), (3.0, 2.0), (3.0, 2.0)
 _SINGLE, _LISTS = ("loads_per_multiply_add", "multiply_adds_per_cycle"), ("bandwidth", "latency")
+_HALVES = "halves"
 _MOST_BYTES = 1 << 16
 _LEAST, _MOST = 2.0**-10, 2.0**20  # bytes per cycle, and cycles, of any machine
 
@@ -40,13 +41,14 @@ class OwnRates:
     and adds a vector.  ``multiply_adds_per_cycle``: of vectors.  ``bandwidth``: bytes per cycle
     that it reads in a row out of every cache from the second on, and out of memory; ``latency``:
     cycles from load to use, likewise; both empty where the system tells of no caches or they could
-    not be measured.
+    not be measured.  ``halves``: it computes a vector in two halves.
     """
 
     loads_per_multiply_add: float
     multiply_adds_per_cycle: float
     bandwidth: tuple[float, ...] = ()
     latency: tuple[float, ...] = ()
+    halves: bool = False
 
     def measured(self, caches: Sequence[Cache]) -> tuple[Cache, ...]:
         """``caches``, whose speeds nobody states, with theirs."""
@@ -61,8 +63,8 @@ class OwnRates:
     def described(self, caches: Sequence[Cache]) -> str:
         """In words, for one line."""
         text = (
-            f"{self.multiply_adds_per_cycle:g} multiply-adds of vectors a cycle,"
-            f" {self.loads_per_multiply_add:g} loads to each"
+            f"{self.multiply_adds_per_cycle:g} multiply-adds of vectors a cycle"
+            f"{' in halves' if self.halves else ''}, {self.loads_per_multiply_add:g} loads to each"
         )
         if len(self.bandwidth) != len(caches):
             return text
@@ -145,19 +147,19 @@ def coarse(value: float, powers: tuple[float, float]) -> float:
 def _rates(value: dict[str, Any] | None) -> OwnRates | None:
     if value is None:
         return None
-    single, lists = (value[name] for name in _SINGLE), (tuple(value[name]) for name in _LISTS)
-    return OwnRates(*single, *lists)
+    return OwnRates(**value | {name: tuple(value[name]) for name in _LISTS})
 
 
 def _is_one(value: object) -> bool:
     """Whether it is what `keep` writes."""
     if value is None:
         return True
-    if not isinstance(value, dict) or value.keys() != {*_SINGLE, *_LISTS}:
+    if not isinstance(value, dict) or value.keys() != {*_SINGLE, *_LISTS, _HALVES}:
         return False
     bandwidth, latency = (value[name] for name in _LISTS)
     return (
         all(type(value[name]) is float and value[name] in RATES for name in _SINGLE)
+        and type(value[_HALVES]) is bool
         and isinstance(bandwidth, list)
         and isinstance(latency, list)
         and len(bandwidth) == len(latency)

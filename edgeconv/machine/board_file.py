@@ -14,7 +14,7 @@ from edgeconv.cache import Cache
 from edgeconv.machine.measure import Level, Measured
 from edgeconv.machine.probe import Machine, printable
 from edgeconv.micro_kernels import of_isa
-from edgeconv.targets import Target
+from edgeconv.targets import HALVES, Target
 
 NATIVE_CC = ("cc", "gcc", "clang")
 INSTALL = "apt-get install gcc"
@@ -27,6 +27,7 @@ _COLUMN = 40  # comments are aligned up to here
 Row = tuple[str, str, str]
 
 _TILES = "measured, of the tile that loads most over packed panels"
+_HALVES = "measured: half a vector takes half the time"
 _ENERGY = """\
 # Energy is not measured: add what a power meter or a publication states.
 # [energy]
@@ -117,6 +118,7 @@ def _board(
                 "kernels fetch ahead in software: try true with `edgeconv bench`",
             ),
         ]
+    rows += [(HALVES, "true", _HALVES)] if measured and measured.halves else []
     rows += [(name, "true", "/proc/cpuinfo") for name in sorted(detected(target, machine.host))]
     return "", rows
 

@@ -12,8 +12,17 @@ from time import monotonic
 from edgeconv.board import Board
 from edgeconv.cache import Cache
 from edgeconv.machine import buffers
+from edgeconv.machine.halves import FORM, computes_halves
 from edgeconv.machine.probe import Machine
-from edgeconv.machine.programs import BANDWIDTH, FORK_JOIN, LATENCY, OTHERS, RATE, Programs
+from edgeconv.machine.programs import (
+    BANDWIDTH,
+    FORK_JOIN,
+    HALVES_RATE,
+    LATENCY,
+    OTHERS,
+    RATE,
+    Programs,
+)
 from edgeconv.price.operands import SURELY_HELD
 from edgeconv.progress import Share, Tell, nobody
 from edgeconv.targets import PANELS, Target
@@ -51,7 +60,7 @@ class Measured:
     ``caches``: with the numbers of ``levels``, which run parallel to it, in whole cycles and bytes
     per cycle, the last with what others bring into it; ``sizes_measured`` when the kernel tells no
     sizes.  ``fork_join``: seconds to set another core to work and to wait for it; None where there
-    is no other of the kind."""
+    is no other of the kind.  ``halves``: the core computes a vector in two."""
 
     clock: float
     macs_per_cycle: float
@@ -65,6 +74,7 @@ class Measured:
     rounds: int
     samples: int
     fork_join: float | None = None
+    halves: bool = False
 
 
 def measure(
@@ -91,6 +101,7 @@ def measure(
         stream = buffers.streamed(caches, machine.available)
         chase = buffers.chased(caches, stream)
         rate: dict[str, float] = {}
+        halved: dict[str, float] = {}
         read: dict[str, float] = {}
         load: dict[str, float] = {}
         joined: dict[str, float] = {}
@@ -100,6 +111,7 @@ def measure(
             done += 1
             tell(Share(f"measuring, round {done} of at most {rounds}", done - 1, rounds))
             keep_best(rate, programs.run(RATE, samples))
+            keep_best(halved, programs.run(HALVES_RATE, samples))
             keep_best(read, programs.run(BANDWIDTH, samples, stream))
             keep_best(load, programs.run(LATENCY, samples, chase))
             if len(caches) > 1:
@@ -107,6 +119,8 @@ def measure(
                 keep_best(stayed, programs.run(OTHERS, samples, last))
             if len(machine.measured) > 1:
                 keep_best(joined, programs.run(FORK_JOIN, samples))
+    halves = computes_halves(rate, halved, board.target)
+    rate = halved if halves else rate
     cycle, form = cycle_of(rate), fastest(rate)
     levels = {name: Level(1 / read[name], load[name], stream[name], chase[name]) for name in stream}
     memory = levels.pop(buffers.MEMORY)
@@ -131,6 +145,7 @@ def measure(
         rounds=done,
         samples=samples,
         fork_join=joined.get(FORK_JOIN),
+        halves=halves,
     )
 
 
@@ -146,8 +161,9 @@ def cycle_of(rate: Mapping[str, float]) -> float:
 
 
 def fastest(rate: Mapping[str, float]) -> str:
-    """The form of multiply-adds that takes the least time for one."""
-    return min((n for n in rate if not n.startswith(_CYCLE)), key=rate.__getitem__)
+    """The form of multiply-adds of whole vectors that takes the least time for one."""
+    whole = (name for name in rate if not name.startswith(_CYCLE) and name != FORM)
+    return min(whole, key=rate.__getitem__)
 
 
 def loads(rate: Mapping[str, float], cycle: float, target: Target) -> Iterator[float]:

@@ -18,8 +18,9 @@ from edgeconv.board.own_rates import (
 )
 from edgeconv.errors import EdgeconvError
 from edgeconv.machine import buffers, probe
+from edgeconv.machine.halves import computes_halves
 from edgeconv.machine.measure import cycle_of, fastest, keep_best, loads
-from edgeconv.machine.programs import BANDWIDTH, LATENCY, RATE, Programs
+from edgeconv.machine.programs import BANDWIDTH, HALVES_RATE, LATENCY, RATE, Programs
 from edgeconv.progress import Tell, nobody
 from edgeconv.targets import Target
 
@@ -48,13 +49,17 @@ def load(name: str, tell: Tell = nobody) -> Board:
 
 def _measured(board: Board) -> OwnRates | None:
     line = board.caches[0].line if board.caches else buffers.ASSUMED_LINE
-    names = (RATE, BANDWIDTH, LATENCY) if board.caches else (RATE,)
+    names = (RATE, HALVES_RATE, *((BANDWIDTH, LATENCY) if board.caches else ()))
     rate: dict[str, float] = {}
+    halved: dict[str, float] = {}
     try:
         with TemporaryDirectory(prefix="edgeconv-") as folder:
             programs = Programs(board, Path(folder), line, names=names)
             for _ in range(ROUNDS):
                 keep_best(rate, programs.run(RATE, SAMPLES))
+                keep_best(halved, programs.run(HALVES_RATE, SAMPLES))
+            halves = computes_halves(rate, halved, board.target)
+            rate = halved if halves else rate
             cycle = cycle_of(rate)
             bandwidth, latency = _memories(programs, cycle)
         vector = rate[fastest(rate)] * board.target.lanes * board.target.peak
@@ -63,6 +68,7 @@ def _measured(board: Board) -> OwnRates | None:
             multiply_adds_per_cycle=rounded(cycle / vector),
             bandwidth=bandwidth,
             latency=latency,
+            halves=halves,
         )
     except (EdgeconvError, OSError, ValueError, ZeroDivisionError, KeyError):
         return None

@@ -15,9 +15,11 @@ from edgeconv.errors import EdgeconvError
 from edgeconv.targets import PANELS
 
 FORK_JOIN = "fork_join"
-RATE = "rate"
+RATE, HALVES_RATE = "rate", "rate_of_halves"
 BANDWIDTH, LATENCY, OTHERS = "bandwidth", "latency", "others"
-NAMES = (RATE, BANDWIDTH, LATENCY, FORK_JOIN, OTHERS)
+NAMES = (RATE, HALVES_RATE, BANDWIDTH, LATENCY, FORK_JOIN, OTHERS)
+# Programs that are others', compiled with an option more.
+_VARIANTS = {HALVES_RATE: (RATE, "-DEC_HALF_VECTORS")}
 _TIMEOUT = 120.0  # seconds of one run; a slow board takes a few
 _SAMPLE = re.compile(r"^(\S+) (\S+)$", re.M)
 _EMPTY = "int main(void) { return 0; }\n"
@@ -55,23 +57,28 @@ class Programs:
             name: compile_project(
                 Path(str(resources.files("edgeconv.machine"))),
                 board,
-                sources=(f"{name}.c",),
+                sources=(f"{source}.c",),
                 out=folder / name,
-                extra_flags=flags,
+                extra_flags=(*flags, *more),
                 warnings_as_errors=strict,
                 compiler=self.compiler,
             )
             for name in names
+            for source, *more in (_VARIANTS.get(name, (name,)),)
+            if name != HALVES_RATE or board.target.halvable
         }
 
     def run(
         self, name: str, samples: int, buffers: Mapping[str, int] = MappingProxyType({})
     ) -> dict[str, float]:
-        """What the program measured -> the median of its samples, in seconds per unit.
+        """What the program measured -> the median of its samples, in seconds per unit; nothing by
+        one of halves where the instruction set has no kernels for these.
 
         ``buffers``: name -> bytes.  Raises EdgeconvError when the program fails.
         """
         arguments = (str(samples), *(f"{key}:{size}" for key, size in buffers.items()))
+        if name not in self._binaries:
+            return {}
         path = self._binaries[name].path
         done = run_binary(path, self.board, arguments, timeout=_TIMEOUT)
         if done.status != 0:

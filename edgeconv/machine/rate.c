@@ -67,6 +67,31 @@ static void vectors(void *context, long rounds)
         ec_store(data + (2 + i) * EC_VL, sum[i]);
 }
 
+#ifdef EC_FMA_HALF
+/* The same, every other one of half a vector: such cores as compute a vector in two halves take
+   three quarters of the time. */
+static void halves(void *context, long rounds)
+{
+    float *data = context;
+    const ec_vec y = ec_load(data + EC_VL);
+    ec_vec x = ec_load(data), sum[EC_TILE_VECS];
+    EC_UNROLL
+    for (int i = 0; i < EC_TILE_VECS; i++) {
+        sum[i] = ec_set1(0.0f);
+        EC_IN_REGISTER(sum[i]);
+    }
+    for (long r = 0; r < rounds; r++) {
+        EC_IN_REGISTER(x);
+        EC_UNROLL
+        for (int i = 0; i < EC_TILE_VECS; i++)
+            sum[i] = i % 2 ? ec_fma_half(data, y, sum[i]) : ec_fma(x, y, sum[i]);
+    }
+    EC_UNROLL
+    for (int i = 0; i < EC_TILE_VECS; i++)
+        ec_store(data + (2 + i) * EC_VL, sum[i]);
+}
+#endif
+
 /* The outer products of SConv's micro-kernel over packed panels, which is the one form that uses a
    matrix unit. */
 typedef struct panels {
@@ -130,6 +155,10 @@ int main(int argc, char **argv)
     ec_warm_up(vectors, data);
     sample_clock("vectors", data, samples);
     ec_sample("vectors", vectors, vectors, data, EC_TILE_VECS * EC_VL, samples);
+#ifdef EC_FMA_HALF
+    sample_clock("halves", data, samples);
+    ec_sample("halves", halves, halves, data, EC_TILE_VECS * EC_VL, samples);
+#endif
     for (size_t i = 0; i < sizeof TILES / sizeof *TILES; i++) {
         const int rows = TILES[i].rows, vecs = TILES[i].vecs;
         const double macs = (double)rows * vecs * EC_VL * DEPTH(rows, vecs);

@@ -7,16 +7,9 @@
 #define EC_ISA_NAME "avx512"
 #define EC_VL 16
 #define EC_TILE_VECS 28 /* of 32 registers; the rest hold filters and the broadcast pixel */
-/* On Zen 4, loading a pixel into 16 lanes takes a slot of the multiply-add unit (so says LLVM's model
-   of it), unless the multiply-add itself loads the pixel.  Compilers that do not know that core tune
-   for Zen 3 on it, which has no vector of 16 floats. */
-#if !defined(EC_BROADCAST_OPERANDS) &&                                                             \
-    (defined(__znver4__) || defined(__tune_znver4__) || defined(__tune_znver3__))
-#define EC_BROADCAST_OPERANDS
-#endif
-#ifdef EC_BROADCAST_OPERANDS
-#define EC_HALF_VECTORS /* that core takes a vector of sixteen floats in two halves */
-#endif
+/* EC_HALF_VECTORS, an option of the compiler: for cores that take a vector of sixteen floats in two
+   halves.  On Zen 4, loading a pixel into 16 lanes takes a slot of the multiply-add unit besides (so
+   says LLVM's model of it), unless the multiply-add itself loads the pixel. */
 
 typedef __m512 ec_vec;
 
@@ -31,6 +24,7 @@ EC_INLINE ec_vec ec_sub(ec_vec a, ec_vec b) { return _mm512_sub_ps(a, b); }
 EC_INLINE ec_vec ec_mul(ec_vec a, ec_vec b) { return _mm512_mul_ps(a, b); }
 EC_INLINE ec_vec ec_div(ec_vec a, ec_vec b) { return _mm512_div_ps(a, b); }
 EC_INLINE ec_vec ec_fma(ec_vec a, ec_vec b, ec_vec c) { return _mm512_fmadd_ps(a, b, c); }
+#define EC_FMA_HALF /* ec_fma_half */
 /* c + x b in the lower half of the lanes, anything in the others. */
 EC_INLINE ec_vec ec_fma_half(const float *x, ec_vec b, ec_vec c)
 {

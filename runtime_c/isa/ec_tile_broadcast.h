@@ -1,9 +1,8 @@
 /* ec_tile_mac for an ISA where loading a pixel into every lane costs no more than any load: the
    filters of a step wait in registers while its pixels pass by.  Included after ec_tile_lanes.h.
-   EC_BROADCAST_OPERANDS: a multiply-add that loads a pixel itself costs less than a register for it,
-   although each pixel is then loaded for every vector of filters.  A pixel that is decoded has a
-   register anyhow.
-   EC_HALF_VECTORS: a multiply-add of half the lanes, ec_fma_half, costs half as much. */
+   EC_HALF_VECTORS: a multiply-add of half the lanes, ec_fma_half, costs half as much, and one that
+   loads a pixel itself less than a register for it, although each pixel is then loaded for every
+   vector of filters.  A pixel that is decoded has a register anyhow. */
 
 /* One step of a tile of one row: filters that are decoded for it alone come one vector at a time. */
 EC_INLINE void ec_tile_row(ec_tile *tile, const char *a, int a_as, const char *stored, int fmt, int nv)
@@ -17,16 +16,11 @@ EC_INLINE void ec_tile_row(ec_tile *tile, const char *a, int a_as, const char *s
     }
 }
 
-#ifdef EC_BROADCAST_OPERANDS
+#ifdef EC_HALF_VECTORS
 /* x: the pixel.  half: anything may come into the upper half of the lanes. */
 EC_INLINE ec_vec ec_tile_fma(const void *x, ec_vec filters, ec_vec sum, int half)
 {
-#ifdef EC_HALF_VECTORS
-    if (half)
-        return ec_fma_half(x, filters, sum);
-#endif
-    (void)half;
-    return ec_fma(ec_set1_as(x, EC_F32), filters, sum);
+    return half ? ec_fma_half(x, filters, sum) : ec_fma(ec_set1_as(x, EC_F32), filters, sum);
 }
 #endif
 
@@ -50,7 +44,7 @@ EC_INLINE void ec_tile_add(ec_tile *tile, const void *a, int a_as, ptrdiff_t a_r
         EC_UNROLL
         for (int j = 0; j < nv; j++)
             filters[j] = ec_load_at(stored, j * EC_VL, fmt);
-#ifdef EC_BROADCAST_OPERANDS
+#ifdef EC_HALF_VECTORS
         EC_UNROLL
         for (int j = 0; a_as == EC_F32 && j < nv; j++) {
             EC_IN_ORDER();

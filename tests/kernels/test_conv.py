@@ -89,7 +89,7 @@ def test_channel_tails(build: Build, folder: Path) -> None:
 
 def test_pixels_as_operands(folder: Path) -> None:
     """Multiply-adds that load their pixel (Zen 4), of half a vector where channels fill no more."""
-    build = builds.find(TARGETS["avx512"], "gcc", ("-O1", "-DEC_BROADCAST_OPERANDS"))
+    build = builds.find(TARGETS["avx512"], "gcc", ("-O1", "-DEC_HALF_VECTORS"))
     counts = (1, 7, 8, 9, 16, 24, 25, 40, 72)
     run(
         build,

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from edgeconv.board.features import integer_features
-from edgeconv.targets import DSP, DUAL_ISSUE, HELIUM
+from edgeconv.board.features import integer_features, vector_features
+from edgeconv.board.own_rates import OwnRates
+from edgeconv.errors import EdgeconvError
+from edgeconv.targets import DSP, DUAL_ISSUE, HALVES, HELIUM, TARGETS
 
 
 @pytest.mark.parametrize(
@@ -27,3 +31,25 @@ def test_features_of_a_microcontroller(
     arch: str, flags: tuple[str, ...], features: set[str]
 ) -> None:
     assert integer_features(arch, flags) == features
+
+
+@pytest.mark.parametrize(
+    ("stated", "measured", "halves"),
+    [
+        ({}, None, False),
+        ({}, OwnRates(1.0, 2.0), False),
+        ({}, OwnRates(1.0, 1.0, halves=True), True),
+        ({HALVES: False}, OwnRates(1.0, 1.0, halves=True), False),
+        ({HALVES: True}, None, True),
+    ],
+)
+def test_halves_are_what_the_file_says_or_was_measured(
+    stated: dict[str, bool], measured: OwnRates | None, halves: bool
+) -> None:
+    found = vector_features(Path("mine.toml"), stated, TARGETS["avx512"], measured)
+    assert found == ({HALVES} if halves else set())
+
+
+def test_halves_need_kernels() -> None:
+    with pytest.raises(EdgeconvError, match="avx2 has no kernels for halves of vectors"):
+        vector_features(Path("mine.toml"), {HALVES: True}, TARGETS["avx2"], None)

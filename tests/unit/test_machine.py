@@ -22,11 +22,12 @@ from edgeconv.machine import NewBoard, new_board
 from edgeconv.machine import probe as probing
 from edgeconv.machine.board_file import render, three_digits
 from edgeconv.machine.buffers import MEMORY, SIZES, chased, find_caches, streamed
-from edgeconv.machine.measure import Level, Measured, others
+from edgeconv.machine.halves import computes_halves
+from edgeconv.machine.measure import Level, Measured, fastest, others
 from edgeconv.machine.probe import Machine
 from edgeconv.machine.programs import NAMES, Programs, medians
 from edgeconv.report.boards import new_board as printed
-from edgeconv.targets import PANELS, TARGETS
+from edgeconv.targets import HALVES, PANELS, TARGETS
 from tests.command import Command
 from tests.tools import available
 
@@ -92,6 +93,30 @@ def test_what_others_bring_into_a_cache() -> None:
     found = others(stayed, 4e-11, CACHES[2], 0.5e-9)
     assert found == pytest.approx(0.75 * 8 * MIB * 0.5e-9 / 4e-3)
     assert others(dict.fromkeys(stayed, 1e-11), 4e-11, CACHES[2], 0.5e-9) is None
+
+
+def rates(halves: float, tile: float) -> dict[str, float]:
+    """Of AVX-512, picoseconds of a multiply-add on registers being 10."""
+    tiles = TARGETS["avx512"].kernel(PANELS).tiles
+    forms = dict.fromkeys((f"{each.rows}x{each.vectors}" for each in tiles), tile)
+    return {"vectors": 10.0, "halves": halves, "cycle:halves": 1.0, **forms}
+
+
+@pytest.mark.parametrize(
+    ("halves", "tile", "with_operands", "found"),
+    [
+        (7.6, 16.0, 11.0, True),  # Zen 4
+        (9.9, 10.2, 12.0, False),  # Zen 5: whole vectors, and as many loads as multiply-adds
+        (10.0, 12.0, 11.0, False),
+        (7.6, 11.0, 12.0, False),
+    ],
+)
+def test_vectors_in_halves(halves: float, tile: float, with_operands: float, found: bool) -> None:
+    rate = rates(halves, tile)
+    halved = rates(halves, with_operands)
+    assert computes_halves(rate, halved, TARGETS["avx512"]) == found
+    assert fastest(rate) == "vectors"
+    assert not computes_halves({"vectors": 1.0}, {}, TARGETS["avx2"])
 
 
 def test_flat_memory_has_no_cache() -> None:
@@ -173,6 +198,17 @@ def test_every_number_has_a_source() -> None:
     without = [line for line in of_numbers if "#" not in line]
     assert without == ["schema = 1", "level = 1", "level = 2"]
     assert len(of_numbers) > 12
+
+
+def test_halves_are_written_and_read_back(tmp_path: Path) -> None:
+    host = replace(HOST, arch="x86_64", words=frozenset(TARGETS["avx512"].cpu_flags))
+    machine = replace(MACHINE, host=host)
+    level = Level(4e9, 150e-9, 128 * MIB, 128 * MIB)
+    path = tmp_path / "my-board.toml"
+    for halves in (False, True):
+        measured = replace(example(1.5e9, 8, 16, 4, level), halves=halves)
+        path.write_text(render("my-board", machine, TARGETS["avx512"], (), measured))
+        assert (HALVES in boards.check(path, host).target.features) == halves
 
 
 def test_sizes_that_were_measured_say_so(tmp_path: Path) -> None:

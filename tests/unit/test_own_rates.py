@@ -27,7 +27,7 @@ KEY = kept.processor(HOST.cpu, HOST.isa, HOST.caches)
 vectors = pytest.mark.skipif(HOST.target.lanes == 1, reason="no vectors here")
 CACHES = (Cache(1, 32 << 10, 64), Cache(2, 1 << 20, 64), Cache(3, 32 << 20, 64))
 RATES = OwnRates(0.5, 2.0, (32.0, 22.63, 6.0), (12.0, 48.0, 768.0))
-SINGLE = '"loads_per_multiply_add": 0.5, "multiply_adds_per_cycle": 1.0'
+SINGLE = '"halves": false, "loads_per_multiply_add": 0.5, "multiply_adds_per_cycle": 1.0'
 
 
 @pytest.fixture
@@ -82,9 +82,9 @@ def test_processors_of_one_name_differ_by_their_caches() -> None:
         b"[" * 70_000,
         b"[1]",
         b'{"schema": 1, "loads_per_multiply_add": {"KEY": 0.5}}',
-        b'{"schema": 2, "processors": [0.5]}',
+        b'{"schema": 3, "processors": [0.5]}',
         *(
-            f'{{"schema": 2, "processors": {{"KEY": {rates}}}}}'.encode()
+            f'{{"schema": 3, "processors": {{"KEY": {rates}}}}}'.encode()
             for rates in (
                 "0.5",
                 "[]",
@@ -103,6 +103,8 @@ def test_processors_of_one_name_differ_by_their_caches() -> None:
                 f'{{{SINGLE}, "bandwidth": [6.0], "latency": [12]}}'.replace("0.5", "0.3"),
                 f'{{{SINGLE}, "bandwidth": [], "latency": []}}'.replace("1.0", "true"),
                 f'{{{SINGLE}, "bandwidth": [], "latency": []}}'.replace("1.0", '"1.0"'),
+                f'{{{SINGLE}, "bandwidth": [], "latency": []}}'.replace("false", "0"),
+                f'{{{SINGLE}, "bandwidth": [], "latency": []}}'.replace('"halves": false, ', ""),
             )
         ),
     ],
