@@ -67,7 +67,8 @@ class Target:
     cycles of an access to the memory behind them, None where the board does not say;
     ``memory_bytes_per_cycle``: what was measured of one that states no bandwidth.  ``in_order``:
     the board's core waits at the first use of a load that missed.  ``prefetch``: it wants to be
-    told what will be read next.  ``features``: what it has beyond its
+    told what will be read next; ``prefetch_far``: where memory brings it more slowly than it is
+    multiplied, too.  ``features``: what it has beyond its
     ISA, as rows of the table of micro-kernels name it.  ``decodings``: what storage formats cost;
     one that is not there costs nothing.  ``workspaces``: kernels may take some for speed.
     ``workspace_price``: the part of a kernel's time that its workspace must save, beside one that
@@ -101,6 +102,7 @@ class Target:
     memory_bytes_per_cycle: float | None = None
     in_order: bool = False
     prefetch: bool = False
+    prefetch_far: bool = False
     decodings: tuple[Decoding, ...] = ()
     workspaces: bool = True
     workspace_price: float = 0.0

@@ -81,6 +81,7 @@ class Board:
     float_abi: str  # as -mfloat-abi names it, or ""
     in_order: bool  # whether the core waits at the first use of a load that missed
     prefetch: bool  # whether kernels fetch ahead in software
+    prefetch_far: bool  # and where memory brings operands more slowly than they are multiplied
     features: frozenset[str]  # what the core has beyond its ISA, by the keys of the file
     caches: tuple[Cache, ...]  # by level; those that hold data
     memory: tuple[Memory, ...]  # of each kind the fastest first
@@ -111,6 +112,7 @@ class Board:
             memory_bytes_per_cycle=own.memory_bandwidth if own else None,
             in_order=self.in_order,
             prefetch=self.prefetch,
+            prefetch_far=self.prefetch_far,
             features=self.features | integer_features(self.arch, self.toolchain.flags),
         )
 
@@ -237,6 +239,7 @@ def _build(path: Path, data: Data, host: Host) -> Board:
         float_abi=data.get("float_abi", ""),
         in_order=data.get("in_order", False),
         prefetch=data.get("prefetch", False),
+        prefetch_far=data.get("prefetch_far", own is not None and own.prefetch_far),
         features=features_of(path, data, TARGETS[isa], host if here else None)
         | vector_features(path, data, TARGETS[isa], own),
         caches=own.measured(caches) if own and not stated else caches,

@@ -18,17 +18,20 @@ from typing import Any
 from edgeconv import regular_file, sizes, whole_file
 from edgeconv.cache import Cache
 
-SCHEMA = 3  # of the file; another one is none
+SCHEMA = 4  # of the file; another one is none
 # Vectors and broadcasts that a register tile loads while the core multiplies and adds a vector, and
 # vectors that it multiplies and adds in a cycle: to a power of two, so that two measurements of one
 # machine agree.
 RATES = (0.25, 0.5, 1.0, 2.0, 4.0)
+# Fetching ahead pays if it takes so many parts of the time without; what it takes on cores that it
+# suits is .65 to .75 (Zen 5), so that two measurements agree.
+FETCHING_PAYS = 0.9
 # What all else is rounded to, a step at a time.  Caches answer by the core's clock, so that their
 # bandwidths come out nearly the same every time.  Of memory, which is shared, and of latencies only
 # the order of magnitude does: 3 bytes a cycle, 6, 12; numbers between those that boards state.
 CACHE_BYTES, MEMORY_BYTES, CYCLES = (1.0, math.sqrt(2)), (3.0, 2.0), (3.0, 2.0)
 _SINGLE, _LISTS = ("loads_per_multiply_add", "multiply_adds_per_cycle"), ("bandwidth", "latency")
-_HALVES = "halves"
+_YES_OR_NO = ("halves", "prefetch_far")
 _MOST_BYTES = 1 << 16
 _LEAST, _MOST = 2.0**-10, 2.0**20  # bytes per cycle, and cycles, of any machine
 
@@ -41,7 +44,9 @@ class OwnRates:
     and adds a vector.  ``multiply_adds_per_cycle``: of vectors.  ``bandwidth``: bytes per cycle
     that it reads in a row out of every cache from the second on, and out of memory; ``latency``:
     cycles from load to use, likewise; both empty where the system tells of no caches or they could
-    not be measured.  ``halves``: it computes a vector in two halves.
+    not be measured.  ``halves``: it computes a vector in two halves.  ``prefetch_far``:
+    what register tiles read from memory takes less time if it is fetched ahead, although memory
+    brings it more slowly than it is multiplied.
     """
 
     loads_per_multiply_add: float
@@ -49,6 +54,7 @@ class OwnRates:
     bandwidth: tuple[float, ...] = ()
     latency: tuple[float, ...] = ()
     halves: bool = False
+    prefetch_far: bool = False
 
     def measured(self, caches: Sequence[Cache]) -> tuple[Cache, ...]:
         """``caches``, whose speeds nobody states, with theirs."""
@@ -62,9 +68,11 @@ class OwnRates:
 
     def described(self, caches: Sequence[Cache]) -> str:
         """In words, for one line."""
+        halves = " in halves" if self.halves else ""
+        far = ", operands from memory fetched ahead" if self.prefetch_far else ""
         text = (
             f"{self.multiply_adds_per_cycle:g} multiply-adds of vectors a cycle"
-            f"{' in halves' if self.halves else ''}, {self.loads_per_multiply_add:g} loads to each"
+            f"{halves}, {self.loads_per_multiply_add:g} loads to each{far}"
         )
         if len(self.bandwidth) != len(caches):
             return text
@@ -154,12 +162,12 @@ def _is_one(value: object) -> bool:
     """Whether it is what `keep` writes."""
     if value is None:
         return True
-    if not isinstance(value, dict) or value.keys() != {*_SINGLE, *_LISTS, _HALVES}:
+    if not isinstance(value, dict) or value.keys() != {*_SINGLE, *_LISTS, *_YES_OR_NO}:
         return False
     bandwidth, latency = (value[name] for name in _LISTS)
     return (
         all(type(value[name]) is float and value[name] in RATES for name in _SINGLE)
-        and type(value[_HALVES]) is bool
+        and all(type(value[name]) is bool for name in _YES_OR_NO)
         and isinstance(bandwidth, list)
         and isinstance(latency, list)
         and len(bandwidth) == len(latency)

@@ -10,6 +10,7 @@ from textwrap import wrap
 
 from edgeconv import sizes
 from edgeconv.board.features import detected
+from edgeconv.board.own_rates import FETCHING_PAYS
 from edgeconv.cache import Cache
 from edgeconv.machine.measure import Level, Measured
 from edgeconv.machine.probe import Machine, printable
@@ -112,15 +113,18 @@ def _board(
             ("clock", _text(_frequency(measured.clock)), f"measured, vector code running{other}"),
             ("macs_per_cycle", _number(measured.macs_per_cycle), f"measured, {form}"),
             ("loads_per_cycle", _number(measured.loads_per_cycle), _TILES),
-            (
-                "prefetch",
-                "false",
-                "kernels fetch ahead in software: try true with `edgeconv bench`",
-            ),
+            *_prefetch(measured.fetching),
         ]
     rows += [(HALVES, "true", _HALVES)] if measured and measured.halves else []
     rows += [(name, "true", "/proc/cpuinfo") for name in sorted(detected(target, machine.host))]
     return "", rows
+
+
+def _prefetch(fetching: float) -> list[Row]:
+    source = f"measured, a tile that reads from memory: {three_digits(fetching)} of the time"
+    if fetching <= FETCHING_PAYS:
+        return [("prefetch", "true", source), ("prefetch_far", "true", _SAME)]
+    return [("prefetch", "false", f"{source}; try true with `edgeconv bench`")]
 
 
 def _cache(cache: Cache, level: Level, measured: Measured, cpu: int) -> list[Row]:

@@ -12,10 +12,12 @@ from time import monotonic
 from edgeconv.board import Board
 from edgeconv.cache import Cache
 from edgeconv.machine import buffers
+from edgeconv.machine.buffers import MEMORY
 from edgeconv.machine.halves import FORM, computes_halves
 from edgeconv.machine.probe import Machine
 from edgeconv.machine.programs import (
     BANDWIDTH,
+    FETCH,
     FORK_JOIN,
     HALVES_RATE,
     LATENCY,
@@ -60,7 +62,9 @@ class Measured:
     ``caches``: with the numbers of ``levels``, which run parallel to it, in whole cycles and bytes
     per cycle, the last with what others bring into it; ``sizes_measured`` when the kernel tells no
     sizes.  ``fork_join``: seconds to set another core to work and to wait for it; None where there
-    is no other of the kind.  ``halves``: the core computes a vector in two."""
+    is no other of the kind.  ``halves``: the core computes a vector in two.  ``fetching``: parts of
+    the time that a register tile takes for an operand out of memory which it takes for one that is
+    fetched ahead."""
 
     clock: float
     macs_per_cycle: float
@@ -75,6 +79,7 @@ class Measured:
     samples: int
     fork_join: float | None = None
     halves: bool = False
+    fetching: float = 1.0
 
 
 def measure(
@@ -102,6 +107,7 @@ def measure(
         chase = buffers.chased(caches, stream)
         rate: dict[str, float] = {}
         halved: dict[str, float] = {}
+        fetch: dict[str, float] = {}
         read: dict[str, float] = {}
         load: dict[str, float] = {}
         joined: dict[str, float] = {}
@@ -114,6 +120,7 @@ def measure(
             keep_best(halved, programs.run(HALVES_RATE, samples))
             keep_best(read, programs.run(BANDWIDTH, samples, stream))
             keep_best(load, programs.run(LATENCY, samples, chase))
+            keep_best(fetch, programs.run(FETCH, samples, {MEMORY: stream[MEMORY]}))
             if len(caches) > 1:
                 last = {OTHERS: chase[buffers.level_name(caches[-1].level)]}
                 keep_best(stayed, programs.run(OTHERS, samples, last))
@@ -123,15 +130,13 @@ def measure(
     rate = halved if halves else rate
     cycle, form = cycle_of(rate), fastest(rate)
     levels = {name: Level(1 / read[name], load[name], stream[name], chase[name]) for name in stream}
-    memory = levels.pop(buffers.MEMORY)
+    memory = levels.pop(MEMORY)
     found = [
         _in_cycles(cache, level, cycle)
         for cache, level in zip(caches, levels.values(), strict=True)
     ]
     if stayed:
-        found[-1] = replace(
-            found[-1], others=others(stayed, read[buffers.MEMORY], found[-1], cycle)
-        )
+        found[-1] = replace(found[-1], others=others(stayed, read[MEMORY], found[-1], cycle))
     return Measured(
         clock=1 / cycle,
         macs_per_cycle=cycle / rate[form],
@@ -146,6 +151,7 @@ def measure(
         samples=samples,
         fork_join=joined.get(FORK_JOIN),
         halves=halves,
+        fetching=fetch["fetched"] / fetch["read"],
     )
 
 

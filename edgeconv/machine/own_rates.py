@@ -11,6 +11,7 @@ from edgeconv.board import Board, own_rates
 from edgeconv.board.own_rates import (
     CACHE_BYTES,
     CYCLES,
+    FETCHING_PAYS,
     MEMORY_BYTES,
     OwnRates,
     coarse,
@@ -20,7 +21,7 @@ from edgeconv.errors import EdgeconvError
 from edgeconv.machine import buffers, probe
 from edgeconv.machine.halves import computes_halves
 from edgeconv.machine.measure import cycle_of, fastest, keep_best, loads
-from edgeconv.machine.programs import BANDWIDTH, HALVES_RATE, LATENCY, RATE, Programs
+from edgeconv.machine.programs import BANDWIDTH, FETCH, HALVES_RATE, LATENCY, RATE, Programs
 from edgeconv.progress import Tell, nobody
 from edgeconv.targets import Target
 
@@ -49,7 +50,7 @@ def load(name: str, tell: Tell = nobody) -> Board:
 
 def _measured(board: Board) -> OwnRates | None:
     line = board.caches[0].line if board.caches else buffers.ASSUMED_LINE
-    names = (RATE, HALVES_RATE, *((BANDWIDTH, LATENCY) if board.caches else ()))
+    names = (RATE, HALVES_RATE, *((BANDWIDTH, LATENCY, FETCH) if board.caches else ()))
     rate: dict[str, float] = {}
     halved: dict[str, float] = {}
     try:
@@ -61,7 +62,7 @@ def _measured(board: Board) -> OwnRates | None:
             halves = computes_halves(rate, halved, board.target)
             rate = halved if halves else rate
             cycle = cycle_of(rate)
-            bandwidth, latency = _memories(programs, cycle)
+            bandwidth, latency, fetching = _memories(programs, cycle)
         vector = rate[fastest(rate)] * board.target.lanes * board.target.peak
         return OwnRates(
             loads_per_multiply_add=rounded(loads_per_multiply_add(rate, board.target)),
@@ -69,6 +70,7 @@ def _measured(board: Board) -> OwnRates | None:
             bandwidth=bandwidth,
             latency=latency,
             halves=halves,
+            prefetch_far=fetching <= FETCHING_PAYS,
         )
     except (EdgeconvError, OSError, ValueError, ZeroDivisionError, KeyError):
         return None
@@ -80,14 +82,18 @@ def loads_per_multiply_add(rate: Mapping[str, float], target: Target) -> float:
     return max(loads(rate, rate[fastest(rate)] * target.lanes * target.peak, target))
 
 
-def _memories(programs: Programs, cycle: float) -> tuple[tuple[float, ...], tuple[float, ...]]:
+def _memories(
+    programs: Programs, cycle: float
+) -> tuple[tuple[float, ...], tuple[float, ...], float]:
     """Bytes per cycle and cycles of every cache but the first and of memory, as `OwnRates` has
-    them; none where there are no caches, or too little memory is free."""
+    them, and what fetching ahead is to be `Measured.fetching`; none and 1 where there are no
+    caches, or too little memory is free."""
     read: dict[str, float] = {}
     load: dict[str, float] = {}
+    fetch: dict[str, float] = {}
     caches = programs.board.caches
     if not caches:
-        return (), ()
+        return (), (), 1.0
     try:
         stream = buffers.streamed(caches, probe.available())
         chase = buffers.chased(caches, stream)
@@ -96,10 +102,13 @@ def _memories(programs: Programs, cycle: float) -> tuple[tuple[float, ...], tupl
         for _ in range(ROUNDS):
             keep_best(read, programs.run(BANDWIDTH, SAMPLES, stream))
             keep_best(load, programs.run(LATENCY, SAMPLES, chase))
+            far = {buffers.MEMORY: stream[buffers.MEMORY]}
+            keep_best(fetch, programs.run(FETCH, SAMPLES, far))
         steps = dict.fromkeys(stream, CACHE_BYTES) | {buffers.MEMORY: MEMORY_BYTES}
         return (
             tuple(coarse(cycle / read[name], each) for name, each in steps.items()),
             tuple(coarse(load[name] / cycle, CYCLES) for name in steps),
+            fetch["fetched"] / fetch["read"],
         )
     except (EdgeconvError, ValueError, ZeroDivisionError):
-        return (), ()
+        return (), (), 1.0

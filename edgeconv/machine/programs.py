@@ -17,7 +17,8 @@ from edgeconv.targets import PANELS
 FORK_JOIN = "fork_join"
 RATE, HALVES_RATE = "rate", "rate_of_halves"
 BANDWIDTH, LATENCY, OTHERS = "bandwidth", "latency", "others"
-NAMES = (RATE, HALVES_RATE, BANDWIDTH, LATENCY, FORK_JOIN, OTHERS)
+FETCH = "fetch"
+NAMES = (RATE, HALVES_RATE, BANDWIDTH, LATENCY, FETCH, FORK_JOIN, OTHERS)
 # Programs that are others', compiled with an option more.
 _VARIANTS = {HALVES_RATE: (RATE, "-DEC_HALF_VECTORS")}
 _TIMEOUT = 120.0  # seconds of one run; a slow board takes a few
@@ -50,6 +51,8 @@ class Programs:
             f"-I{runtime / 'isa'}",
             f'-DEC_ISA_HEADER="{board.target.header}"',
             f"-DEC_TILES={tiles}",
+            f"-DEC_TILE_ROWS={shapes[0].rows}",
+            f"-DEC_TILE_VECTORS={shapes[0].vectors}",
             f"-DEC_LINE={line}",
             "-pthread",
         )

@@ -211,6 +211,19 @@ def test_halves_are_written_and_read_back(tmp_path: Path) -> None:
         assert (HALVES in boards.check(path, host).target.features) == halves
 
 
+@pytest.mark.parametrize(("fetching", "pays"), [(0.65, True), (0.95, False), (1.2, False)])
+def test_fetching_ahead_is_stated_where_it_pays(
+    tmp_path: Path, fetching: float, pays: bool
+) -> None:
+    measured = example(1.5e9, 8, 16, 4, Level(4e9, 150e-9, 128 * MIB, 128 * MIB))
+    path = tmp_path / "my-board.toml"
+    text = render("my-board", MACHINE, TARGETS["neon"], (), replace(measured, fetching=fetching))
+    path.write_text(text)
+    board = boards.check(path, HOST)
+    assert (board.prefetch, board.prefetch_far) == (pays, pays)
+    assert f"{fetching} of the time" in text
+
+
 def test_sizes_that_were_measured_say_so(tmp_path: Path) -> None:
     measured = replace(
         example(1.5e9, 8, 16, 4, Level(4e9, 150e-9, 128 * MIB, 128 * MIB)), sizes_measured=True

@@ -26,8 +26,11 @@ HOST = boards.load("host")
 KEY = kept.processor(HOST.cpu, HOST.isa, HOST.caches)
 vectors = pytest.mark.skipif(HOST.target.lanes == 1, reason="no vectors here")
 CACHES = (Cache(1, 32 << 10, 64), Cache(2, 1 << 20, 64), Cache(3, 32 << 20, 64))
-RATES = OwnRates(0.5, 2.0, (32.0, 22.63, 6.0), (12.0, 48.0, 768.0))
-SINGLE = '"halves": false, "loads_per_multiply_add": 0.5, "multiply_adds_per_cycle": 1.0'
+RATES = OwnRates(0.5, 2.0, (32.0, 22.63, 6.0), (12.0, 48.0, 768.0), prefetch_far=True)
+SINGLE = (
+    '"halves": false, "prefetch_far": true, '
+    '"loads_per_multiply_add": 0.5, "multiply_adds_per_cycle": 1.0'
+)
 
 
 @pytest.fixture
@@ -82,9 +85,9 @@ def test_processors_of_one_name_differ_by_their_caches() -> None:
         b"[" * 70_000,
         b"[1]",
         b'{"schema": 1, "loads_per_multiply_add": {"KEY": 0.5}}',
-        b'{"schema": 3, "processors": [0.5]}',
+        b'{"schema": 4, "processors": [0.5]}',
         *(
-            f'{{"schema": 3, "processors": {{"KEY": {rates}}}}}'.encode()
+            f'{{"schema": 4, "processors": {{"KEY": {rates}}}}}'.encode()
             for rates in (
                 "0.5",
                 "[]",
@@ -105,6 +108,7 @@ def test_processors_of_one_name_differ_by_their_caches() -> None:
                 f'{{{SINGLE}, "bandwidth": [], "latency": []}}'.replace("1.0", '"1.0"'),
                 f'{{{SINGLE}, "bandwidth": [], "latency": []}}'.replace("false", "0"),
                 f'{{{SINGLE}, "bandwidth": [], "latency": []}}'.replace('"halves": false, ', ""),
+                f'{{{SINGLE}, "bandwidth": [], "latency": []}}'.replace("true", "null"),
             )
         ),
     ],
@@ -196,6 +200,7 @@ def test_what_is_measured_is_what_prices_see(cache: Path) -> None:
     assert machine.weights.byte == pytest.approx(cycle / 6)
     assert [level.byte for level in machine.caches] == pytest.approx([cycle / 32, cycle / 22.63])
     assert board.target.load_slots == 2
+    assert (before.target.prefetch_far, board.target.prefetch_far) == (False, True)
     assert before.target.load_slots == 1
 
 

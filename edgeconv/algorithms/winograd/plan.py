@@ -133,12 +133,15 @@ class WinogradPlan:
 
     def fetches(self, problem: ConvProblem, target: Target) -> bool:
         """Whether filters are fetched ahead: on a core that wants it, where they come from behind
-        the second cache, in no more time than they are multiplied.  Where they take longer nothing
-        hides them, and what fetches them costs time of its own."""
+        the second cache, in no more time than they are multiplied, or the core gains by it all the
+        same.  Where they take longer nothing hides them, and what fetches them costs time of its
+        own; but what it fetches comes faster than what loads wait for."""
         machine = machine_of(target)
         filters = FLOAT_BYTES * self.filter_floats(problem, target.lanes)
         if not target.prefetch or filters <= _second_cache(target):
             return False
+        if target.prefetch_far:
+            return True
         brought = machine.constant(max(filters, problem.run_constants))
         return FLOAT_BYTES * target.lanes * brought <= self.rows * machine.slot
 
