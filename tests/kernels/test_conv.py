@@ -131,6 +131,11 @@ def test_pointwise(build: Build, folder: Path) -> None:
     )
 
 
+def test_pointwise_with_filters_from_far(build: Build, folder: Path) -> None:
+    """More of them than stay in L2, so that strips fetch the next ones, in whatever layout."""
+    run(build, folder, conv((1, 149, 5, 7), 136, (1, 1), residual=True))
+
+
 def test_windows(build: Build, folder: Path) -> None:
     """Strides, dilations, asymmetric and wide padding, even and long kernels."""
     lanes = build.target.lanes

@@ -292,6 +292,22 @@ def test_pixels_of_a_tile_fit_the_ways_of_the_set_that_they_share(
 
 def test_sums_do_not_wait_in_an_output_with_channels_last() -> None:
     """Pixels lie apart there, and so would the sums that every pass reads and writes."""
-    target, blocks = boards.load("zen4").target, pointwise(blocked(16))
-    assert make_plan(blocks, target).channels
+    target, blocks = boards.load("zen4").target, replace(pointwise(blocked(16)), in_c=4096)
+    assert 0 < make_plan(blocks, target).channels < blocks.in_c
     assert not make_plan(replace(blocks, out_layout=CHANNELS_LAST), target).channels
+
+
+@pytest.mark.parametrize("in_layout", [blocked(16), CHANNELS_LAST])
+@pytest.mark.parametrize("out_layout", [blocked(16), CHANNELS_LAST])
+def test_the_next_filters_are_fetched_in_whatever_layout(
+    in_layout: Layout, out_layout: Layout
+) -> None:
+    """Those of the next tile, where one pass has all channels."""
+    target = boards.load("zen4").target
+    problem = replace(pointwise(blocked(16)), in_layout=in_layout, out_layout=out_layout)
+    assert make_plan(problem, target).channels == problem.in_c
+    wide = replace(problem, kernel=(1, 3, 3), pads=(0, 1, 1))
+    plan = make_plan(wide, target)
+    assert bool(plan.channels) == (in_layout == out_layout == blocked(16))
+    in_order = replace(target, in_order=True)
+    assert make_plan(problem, in_order).channels < problem.in_c  # a distance fetches them

@@ -23,8 +23,12 @@ from edgeconv.lowering.work import Call
 from edgeconv.targets import Target
 
 
-def _geometry_params(problem: ConvProblem, plan: DirectPlan) -> dict[str, Param]:
-    """Sizes and strides, with the rows as the plan walks them."""
+def _geometry_params(problem: ConvProblem, plan: DirectPlan, lanes: int) -> dict[str, Param]:
+    """Sizes and strides, with the rows as the plan walks them.
+
+    Where filters are fetched ahead, channels that lie side by side are taken by vectors, between
+    which that happens.
+    """
     source = Geometry.of(problem.in_layout, problem.in_c, problem.in_memory)
     target = Geometry.of(problem.out_layout, problem.out_c, problem.out_memory)
     in_size, out_size = problem.in_size, (plan.planes, plan.rows, plan.row)
@@ -33,6 +37,9 @@ def _geometry_params(problem: ConvProblem, plan: DirectPlan) -> dict[str, Param]
         in_size = out_size
         in_row, out_row = plan.row * source.pixel, plan.row * target.pixel
         in_plane, out_plane = plan.rows * in_row, plan.rows * out_row
+    block, block_stride = source.block, source.block_stride
+    if plan.channels and problem.in_layout.order is Order.CHANNELS_LAST:
+        block = block_stride = lanes
     return {
         "in_size": in_size,
         "out_size": out_size,
@@ -43,8 +50,8 @@ def _geometry_params(problem: ConvProblem, plan: DirectPlan) -> dict[str, Param]
         "images": problem.batch if problem.batch > 1 else 0,
         "in_image": source.batch,
         "out_image": target.batch,
-        "in_block": source.block,
-        "in_block_stride": source.block_stride,
+        "in_block": block,
+        "in_block_stride": block_stride,
         "in_strides": (in_plane, in_row, source.pixel),
         "out_strides": (out_plane, out_row, target.pixel),
     }
@@ -91,7 +98,7 @@ def lower(candidate: DirectCandidate, node: Node, graph: Graph, target: Target) 
     step = Geometry.of(problem.out_layout, problem.out_c, problem.out_memory)
     out_vec = step.block_stride if problem.out_layout.order is not Order.CHANNELS_LAST else lanes
     params: dict[str, Param] = {
-        **_geometry_params(problem, plan),
+        **_geometry_params(problem, plan, lanes),
         **problem.rings,
         "out_vec": out_vec,
         "rows_per_chunk": plan.chunk,

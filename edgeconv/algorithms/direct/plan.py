@@ -43,6 +43,8 @@ from edgeconv.targets import STRIPS, Target
 # them and the next ones are fetched: of L1, or of L2 where that keeps up with the multiply-adds.
 # In L2 both are what counts as near.
 FILTERS_OF_L1, CHUNK_OF_L2 = 5 / 12, FILTERS_OF_L2 / 2
+# So much more room has a pass that cannot be split: without it nothing is fetched.
+ROOM_OF_WHOLE = 2
 # The share of a strip's multiply-adds in which L2 brings the filters for them at the latest.
 BESIDE_MACS = 1 / 2
 # Slots that one strip costs beside its multiply-adds: start, epilogue and store.
@@ -134,19 +136,20 @@ def channels_per_chunk(problem: ConvProblem, plan: DirectPlan, target: Target) -
     Filters that do not fit L2 come from far, and the first strip that needs them would wait.  In
     passes every strip helps to fetch those of the next pass instead, or of the next tile where one
     pass takes all channels.  Worth it only where several strips share the fetching, and possible
-    where channels are blocked: there the filters of a pass follow each other.  Sums that cannot
-    wait in the output need a workspace, which near filters are only worth where those of all
-    channels do not fit L1 once decoded.
+    where channels are blocked: there the filters of a pass follow each other; so do those of
+    pointwise convolutions, whose channels may lie as they like.  Sums that cannot wait in the
+    output need a workspace, which near filters are only worth where those of all channels do not
+    fit L1 once decoded.
     """
     taps = math.prod(problem.kernel)
-    block = problem.in_layout.block
     last = Order.CHANNELS_LAST
     blocks = problem.in_layout.order is not last
+    block = problem.in_layout.block if blocks else target.lanes
     # Sums that wait in an output with channels last lie apart, mostly in a few sets of the cache.
-    blocks = blocks and (sums_apart(problem) or problem.out_layout.order is not last)
+    splits = blocks and (sums_apart(problem) or problem.out_layout.order is not last)
     far = plan.in_blocks or filters_are_far(problem, target)
     waits = not sums_apart(problem) or may_keep(target)
-    if problem.groups > 1 or not waits or not far or not blocks:
+    if problem.groups > 1 or not waits or not far or not (blocks or problem.is_pointwise):
         return 0
     if visits(plan, plan.segments) < 2:
         return 0
@@ -157,10 +160,11 @@ def channels_per_chunk(problem: ConvProblem, plan: DirectPlan, target: Target) -
     if stay and sums_apart(problem):
         return 0
     room = _room_of_chunk(problem, plan, target)
+    room *= 1 if splits else ROOM_OF_WHOLE
     channels = max(1, int(room / per_block)) * block
-    if target.in_order and channels >= problem.in_c:
-        return 0  # a distance fetches them
-    return min(channels, problem.in_c)
+    if channels < problem.in_c:
+        return channels if splits else 0
+    return 0 if target.in_order else problem.in_c  # there a distance fetches them
 
 
 def _room_of_chunk(problem: ConvProblem, plan: DirectPlan, target: Target) -> float:
