@@ -361,6 +361,8 @@ def test_filters_are_fetched_ahead_where_memory_keeps_up() -> None:
     assert plan.fetches(far, fast)
     assert not plan.fetches(far, slow)
     assert not plan.fetches(far, replace(fast, prefetch=False))
+    assert plan.fetches(far, replace(target, prefetch_far=True))
+    assert not plan.fetches(far, replace(target, prefetch=False, prefetch_far=True))
     assert not plan.fetches(replace(far, in_c=16, out_c=16), fast)  # the second cache holds them
 
 
