@@ -74,6 +74,7 @@ OWN_TABLE = "const ec_q8 ec_q8_table[] = {EC_Q8_TABLE};\n"
 _FUNCTION = re.compile(r"^(?:EC_INLINE|EC_SHARED|EC_NEST|EC_MATH)\s+([^;{}]*?)\s*\{", re.MULTILINE)
 _DEFINED = re.compile(r"^#define (\w+)|^\} (\w+);|(\bec_\w+)\([^;{}]*\)\s*\{", re.MULTILINE)
 _INSIDE = re.compile(r'^#include "(ec_\w+\.h)"\n', re.MULTILINE)
+HALF_VECTORS = "EC_HALF_VECTORS"
 _CONDITIONAL = re.compile(r'^#include "(/.*/isa/\w+\.h)"', re.MULTILINE)
 _OF_ISA = "../isa/"
 _FEATURE = re.compile(r"^#define (EC_\w+)(?: /\*.*)?$", re.MULTILINE)
@@ -221,9 +222,11 @@ def _everywhere(target: Target) -> Mapping[str, str]:
 
 @functools.cache
 def _features() -> frozenset[str]:
-    """Macros by which the header of an ISA says what it has."""
+    """Macros by which the header of an ISA says what it has, or a compiler's option what a core
+    has."""
     headers = (KERNELS.parent / "isa" / target.header for target in TARGETS.values())
-    return frozenset(name for header in headers for name in _FEATURE.findall(header.read_text()))
+    said = (name for header in headers for name in _FEATURE.findall(header.read_text()))
+    return frozenset((*said, HALF_VECTORS))
 
 
 def _without(text: str, features: Set[str]) -> str:
