@@ -137,9 +137,9 @@ def channels_per_chunk(problem: ConvProblem, plan: DirectPlan, target: Target) -
     passes every strip helps to fetch those of the next pass instead, or of the next tile where one
     pass takes all channels.  Worth it only where several strips share the fetching, and possible
     where channels are blocked: there the filters of a pass follow each other; so do those of
-    pointwise convolutions, whose channels may lie as they like.  Sums that cannot wait in the
-    output need a workspace, which near filters are only worth where those of all channels do not
-    fit L1 once decoded.
+    pointwise convolutions, whose channels may lie as they like where nothing is decoded to memory.
+    Sums that cannot wait in the output need a workspace, which near filters are only worth where
+    those of all channels do not fit L1 once decoded.
     """
     taps = math.prod(problem.kernel)
     last = Order.CHANNELS_LAST
@@ -149,7 +149,10 @@ def channels_per_chunk(problem: ConvProblem, plan: DirectPlan, target: Target) -
     splits = blocks and (sums_apart(problem) or problem.out_layout.order is not last)
     far = plan.in_blocks or filters_are_far(problem, target)
     waits = not sums_apart(problem) or may_keep(target)
-    if problem.groups > 1 or not waits or not far or not (blocks or problem.is_pointwise):
+    decoded = plan.in_blocks or problem.in_as != FLOAT32
+    if not blocks and (decoded or not problem.is_pointwise):
+        return 0
+    if problem.groups > 1 or not waits or not far:
         return 0
     if visits(plan, plan.segments) < 2:
         return 0
