@@ -24,7 +24,7 @@ from edgeconv.algorithms.winograd.candidate import candidates
 from edgeconv.algorithms.winograd.equations import routine
 from edgeconv.algorithms.winograd.error import relative_error
 from edgeconv.algorithms.winograd.forms import POINTS, accurate, error_of, forms_for
-from edgeconv.algorithms.winograd.plan import routine_of
+from edgeconv.algorithms.winograd.plan import FAR_STRIPS, routine_of
 from edgeconv.algorithms.winograd.probable import probable_bound, squared_roundings
 from edgeconv.algorithms.winograd.toom_cook import matrices
 from edgeconv.choose import select
@@ -361,8 +361,10 @@ def test_filters_are_fetched_ahead_where_memory_keeps_up() -> None:
     assert plan.fetches(far, fast)
     assert not plan.fetches(far, slow)
     assert not plan.fetches(far, replace(fast, prefetch=False))
-    assert plan.fetches(far, replace(target, prefetch_far=True))
-    assert not plan.fetches(far, replace(target, prefetch=False, prefetch_far=True))
+    assert plan.fetches(far, replace(slow, prefetch_far=True))
+    many = replace(far, batch=1 + FAR_STRIPS // plan.strips)
+    assert not plan.fetches(many, replace(slow, prefetch_far=True))
+    assert not plan.fetches(far, replace(slow, prefetch=False, prefetch_far=True))
     assert not plan.fetches(replace(far, in_c=16, out_c=16), fast)  # the second cache holds them
 
 

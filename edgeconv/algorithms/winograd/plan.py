@@ -30,6 +30,8 @@ STRIP_OF_L2, STRIP_OF_FILTERS = 3 / 4, 1 / 4
 # channels on 28x28, panels of 1.6 and 3.3 MB, and with 288 on 35x35 at stride 2, of 2 MB, times are
 # those of 30 to 60 GB/s, where a stream from L3 has 100.
 SHORT_RUNS = 2.0
+# Strips of which half at least meet filters that come from memory and not from the last cache.
+FAR_STRIPS = 2
 STRIP_SLACK = 0.02  # the part of its time that a layer may take longer for a shorter strip
 LINE_FLOATS = 16
 # Slots of one more load or store where transformations wait for memory, and of what else a tile
@@ -133,14 +135,15 @@ class WinogradPlan:
 
     def fetches(self, problem: ConvProblem, target: Target) -> bool:
         """Whether filters are fetched ahead: on a core that wants it, where they come from behind
-        the second cache, in no more time than they are multiplied, or the core gains by it all the
-        same.  Where they take longer nothing hides them, and what fetches them costs time of its
-        own; but what it fetches comes faster than what loads wait for."""
+        the second cache, in no more time than they are multiplied.  Where they take longer nothing
+        hides them, and what fetches them costs time of its own: that only cores do who gain by it
+        all the same, where filters come from memory for most strips; from the second strip on the
+        last cache may have them."""
         machine = machine_of(target)
         filters = FLOAT_BYTES * self.filter_floats(problem, target.lanes)
         if not target.prefetch or filters <= _second_cache(target):
             return False
-        if target.prefetch_far:
+        if target.prefetch_far and problem.batch * self.strips <= FAR_STRIPS:
             return True
         brought = machine.constant(max(filters, problem.run_constants))
         return FLOAT_BYTES * target.lanes * brought <= self.rows * machine.slot
