@@ -168,8 +168,12 @@ def _primitives(target: Target, names: tuple[str, ...]) -> tuple[str, Mapping[st
     before, found, after = texts[at - 1].partition(_TABLE)
     assert found
     own = "".join([*texts[: at - 1], _ROLLED, before, _FOREIGN_TABLE, after])
-    pairs = zip(names, texts[at:], strict=True)
-    return own, {name: text for name, text in pairs if name.startswith(_OF_ISA)}
+    # Found by their first line: what says of which kind a program is comes before the others.
+    titled = {name: f" {name.removeprefix(_OF_ISA)} " for name in names if name.startswith(_OF_ISA)}
+    return own, {
+        name: next(text for text in texts[at:] if title in text.partition("\n")[0])
+        for name, title in titled.items()
+    }
 
 
 @functools.cache
