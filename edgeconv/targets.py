@@ -135,7 +135,7 @@ class Target:
     def feature_flags(self) -> tuple[str, ...]:
         """What compilers need for its features, beside ``flags``."""
         rows = (row for row in self.micro_kernels if row.feature)
-        halves = (_HALF_VECTORS,) if HALVES in self.features else ()
+        halves = (_HALF_VECTORS,) if self.halvable and HALVES in self.features else ()
         return (*dict.fromkeys(flag for row in rows for flag in row.flags), *halves)
 
     @property

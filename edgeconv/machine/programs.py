@@ -19,7 +19,7 @@ RATE, HALVES_RATE = "rate", "rate_of_halves"
 BANDWIDTH, LATENCY, OTHERS = "bandwidth", "latency", "others"
 FETCH = "fetch"
 NAMES = (RATE, HALVES_RATE, BANDWIDTH, LATENCY, FETCH, FORK_JOIN, OTHERS)
-# Programs that are others', compiled with an option more.
+# Programs that are others', compiled with an option for cores in halves.
 _VARIANTS = {HALVES_RATE: (RATE, "-DEC_HALF_VECTORS")}
 _TIMEOUT = 120.0  # seconds of one run; a slow board takes a few
 _SAMPLE = re.compile(r"^(\S+) (\S+)$", re.M)
@@ -68,7 +68,7 @@ class Programs:
             )
             for name in names
             for source, *more in (_VARIANTS.get(name, (name,)),)
-            if name != HALVES_RATE or board.target.halvable
+            if name not in _VARIANTS or board.target.halvable
         }
 
     def run(
@@ -79,9 +79,9 @@ class Programs:
 
         ``buffers``: name -> bytes.  Raises EdgeconvError when the program fails.
         """
-        arguments = (str(samples), *(f"{key}:{size}" for key, size in buffers.items()))
-        if name not in self._binaries:
+        if name in _VARIANTS and not self.board.target.halvable:
             return {}
+        arguments = (str(samples), *(f"{key}:{size}" for key, size in buffers.items()))
         path = self._binaries[name].path
         done = run_binary(path, self.board, arguments, timeout=_TIMEOUT)
         if done.status != 0:

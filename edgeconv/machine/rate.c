@@ -45,12 +45,12 @@ static void chain(void *context, long rounds)
     *(volatile long *)context = one + (sum & 0);
 }
 
-/* Multiply-adds on registers alone. */
-static void vectors(void *context, long rounds)
+/* Multiply-adds on registers alone; halved: every other one of half a vector. */
+EC_INLINE void multiply(float *data, long rounds, int halved)
 {
-    float *data = context;
     ec_vec x = ec_load(data), sum[EC_TILE_VECS];
     const ec_vec y = ec_load(data + EC_VL);
+    (void)halved; /* where the ISA has none */
     EC_UNROLL
     for (int i = 0; i < EC_TILE_VECS; i++) {
         sum[i] = ec_set1(0.0f);
@@ -59,37 +59,26 @@ static void vectors(void *context, long rounds)
     for (long r = 0; r < rounds; r++) {
         EC_IN_REGISTER(x); /* a factor anew: the product must not move out of the loop */
         EC_UNROLL
-        for (int i = 0; i < EC_TILE_VECS; i++)
+        for (int i = 0; i < EC_TILE_VECS; i++) {
+#ifdef EC_FMA_HALF
+            if (halved && i % 2) {
+                sum[i] = ec_fma_half(data, y, sum[i]);
+                continue;
+            }
+#endif
             sum[i] = ec_fma(x, y, sum[i]);
+        }
     }
     EC_UNROLL
     for (int i = 0; i < EC_TILE_VECS; i++)
         ec_store(data + (2 + i) * EC_VL, sum[i]);
 }
 
+static void vectors(void *context, long rounds) { multiply(context, rounds, 0); }
+
 #ifdef EC_FMA_HALF
-/* The same, every other one of half a vector: such cores as compute a vector in two halves take
-   three quarters of the time. */
-static void halves(void *context, long rounds)
-{
-    float *data = context;
-    const ec_vec y = ec_load(data + EC_VL);
-    ec_vec x = ec_load(data), sum[EC_TILE_VECS];
-    EC_UNROLL
-    for (int i = 0; i < EC_TILE_VECS; i++) {
-        sum[i] = ec_set1(0.0f);
-        EC_IN_REGISTER(sum[i]);
-    }
-    for (long r = 0; r < rounds; r++) {
-        EC_IN_REGISTER(x);
-        EC_UNROLL
-        for (int i = 0; i < EC_TILE_VECS; i++)
-            sum[i] = i % 2 ? ec_fma_half(data, y, sum[i]) : ec_fma(x, y, sum[i]);
-    }
-    EC_UNROLL
-    for (int i = 0; i < EC_TILE_VECS; i++)
-        ec_store(data + (2 + i) * EC_VL, sum[i]);
-}
+/* Cores that compute a vector in two halves take three quarters of the time. */
+static void halves(void *context, long rounds) { multiply(context, rounds, 1); }
 #endif
 
 /* The outer products of SConv's micro-kernel over packed panels, which is the one form that uses a

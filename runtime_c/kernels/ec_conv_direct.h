@@ -5,7 +5,8 @@
    kernel rows outside the input are left out, and at the left and right border the tile rows whose
    pixel would lie outside are left out, kernel column by kernel column.
 
-   Input: NCHW[x]c, NCHW (x = 1) or NHWC (x = in_c), as the strides say.  Output: vectors of EC_VL
+   Input: NCHW[x]c, NCHW (x = 1) or NHWC (x = in_c; EC_VL where filters are fetched meanwhile), as the
+   strides say.  Output: vectors of EC_VL
    neighbouring channels, so NCHW[EC_VL]c or NHWC.  Weights: per tile of nv vectors of filters, for
    each input channel block, kernel position and channel of the block, nv * EC_VL filters.  Grouped
    convolutions go through the same loops: a tile reads the channels of the groups that its

@@ -120,6 +120,7 @@ def test_zen_4_computes_vectors_in_halves(name: str, halves: bool) -> None:
     board = boards.load(name, X86)
     assert (HALVES in board.target.features) == halves
     assert ("-DEC_HALF_VECTORS" in board.flags) == halves
+    assert "-DEC_HALF_VECTORS" not in replace(board, isa="avx2").flags  # which has no such kernels
 
 
 def test_a_board_without_the_instructions_is_emulated() -> None:

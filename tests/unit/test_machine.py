@@ -6,6 +6,7 @@ import re
 import tomllib
 from dataclasses import replace
 from functools import partial
+from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -339,6 +340,13 @@ def test_programs_of_other_architectures(name: str, tmp_path: Path) -> None:
     tiles = {f"{tile.rows}x{tile.vectors}" for tile in shapes} | {"vectors"}
     assert found["rate"].keys() == tiles | {f"cycle:{form}" for form in tiles}
     assert all(seconds > 0 for of_program in found.values() for seconds in of_program.values())
+
+
+def test_filters_are_fetched_as_winograds_products_fetch_them() -> None:
+    measured = Path(str(resources.files("edgeconv.machine") / "fetch.c")).read_text()
+    kernel = Path(str(resources.files("edgeconv.runtime_c") / "kernels/ec_winograd_spec.h"))
+    ahead, few = re.findall(r"EC_WINOGRAD_(?:AHEAD|FEW) = (\d+)", kernel.read_text())
+    assert re.findall(r"#define (?:AHEAD|FEW) (\d+)", measured) == [ahead, few]
 
 
 def test_a_program_that_fails(tmp_path: Path) -> None:
