@@ -24,7 +24,7 @@ SCHEMA = 4  # of the file; another one is none
 # machine agree.
 RATES = (0.25, 0.5, 1.0, 2.0, 4.0)
 # Fetching ahead pays if it takes so many parts of the time without; what it takes on cores that it
-# suits is .62 to .77 (Zen 5), so that two measurements agree.
+# suits is .71 to .77 (Zen 5), so that two measurements agree.
 FETCHING_PAYS = 0.9
 # What all else is rounded to, a step at a time.  Caches answer by the core's clock, so that their
 # bandwidths come out nearly the same every time.  Of memory, which is shared, and of latencies only
