@@ -28,7 +28,7 @@ from convtime.program import Arena, Library, Program
 from edgeconv import algorithms
 from edgeconv import board as boards
 from edgeconv.build import find_compiler
-from edgeconv.codegen.weights import encoded
+from edgeconv.codegen.equal_constants import encoded
 from edgeconv.errors import EdgeconvError
 from edgeconv.ir.choice import ArgKind, Layer
 from edgeconv.ir.graph import Graph

@@ -64,6 +64,7 @@ class EmitOptions:
     tolerance: float = DEFAULT_TOLERANCE
     cpus: tuple[int, ...] = ()
     any_layout: bool = False
+    constants_apart: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,7 @@ class _Emitter:
         self.env.filters.update(c_comment=c_comment, shortened=shortened, of_turns=of_turns)
         self.target = TARGETS[choice.isa]
         self.table = FunctionTable(self.env, self.name, self.target.lanes)
-        self.image = layout(choice, memory.order)
+        self.image = layout(choice, memory.order, apart=options.constants_apart)
         self.at = Addresses(
             choice, memory, self.image, self.name, options.renames, any_layout=options.any_layout
         )

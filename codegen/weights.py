@@ -15,9 +15,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import BinaryIO
 
+from edgeconv.codegen.equal_constants import encoded, originals
 from edgeconv.errors import EdgeconvError
 from edgeconv.ir.choice import Blob, Choice
-from edgeconv.storage import format_of
 
 MAGIC = b"ECWT"
 VERSION = 2  # 1: the CRC did not cover the header
@@ -94,26 +94,29 @@ class WeightImage:
         return [by_offset[offset] for offset in sorted(by_offset)]
 
 
-def layout(choice: Choice, order: Sequence[int]) -> WeightImage:
-    """Place the blobs of the layers in execution order."""
+def layout(choice: Choice, order: Sequence[int], *, apart: bool = False) -> WeightImage:
+    """Place the blobs of the layers in execution order, equal ones once (`equal_constants`).
+
+    ``apart``: each for itself, for constants of one layer that are to be replaced in place.
+    """
     places: dict[tuple[int, str], PlacedBlob] = {}
+    repeated = {} if apart else originals(choice, order)
     offset = HEADER.size
     digest = hashlib.sha256(choice.isa.encode())
     for index in order:
         layer = choice.layers[index]
         digest.update(repr((layer.algorithm, sorted(layer.params.items()))).encode())
         for blob in layer.blobs:
-            offset = -(-offset // ALIGN) * ALIGN
-            places[index, blob.name] = PlacedBlob(blob, offset)
-            digest.update(f"{blob.name} {offset} {blob.elements} {blob.storage}".encode())
-            offset += blob.bytes
+            key = index, blob.name
+            if key in repeated:
+                at = places[repeated[key]].offset
+            else:
+                at = -(-offset // ALIGN) * ALIGN
+                offset = at + blob.bytes
+            places[key] = PlacedBlob(blob, at)
+            digest.update(f"{blob.name} {at} {blob.elements} {blob.storage}".encode())
     total = -(-offset // ALIGN) * ALIGN
     return WeightImage(places, total, int.from_bytes(digest.digest()[:8], "little"))
-
-
-def encoded(blob: Blob) -> bytes:
-    """The constant as its kernel reads it."""
-    return format_of(blob.format).encode(blob.pack())
 
 
 def _payload(image: WeightImage) -> Iterator[bytes]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from edgeconv.budget.infeasible import HOLDERS, NAME_WIDTH, Holder, told
 from edgeconv.budget.tables import Limits
 from edgeconv.choose.storage import storable, tensor_formats, weight_formats
+from edgeconv.codegen.equal_constants import sample
 from edgeconv.codegen.weights import HEADER
 from edgeconv.element_types import FLOAT32
 from edgeconv.errors import EdgeconvError
@@ -61,13 +62,18 @@ def least_ram(graph: Graph, target: Target, io: str) -> Bound:
 
 
 def least_flash(graph: Graph) -> Bound:
-    """Of the weight image: its header, filters and biases."""
+    """Of the weight image: its header, filters and biases, those that nodes have in common once."""
     least = min(form.bits for form in weight_formats().values())
-    holders = []
+    holders, known = [], set[object]()
     for node in graph.nodes:
         if node.op not in WEIGHTED:
             continue
         filters, *bias = (graph[name] for name in node.inputs[1:] if name)
+        if filters.is_constant:
+            same = sample(filters.constant())
+            if same in known:
+                continue
+            known.add(same)
         bits = node.attrs["storage"].bits if "storage" in node.attrs else least
         size = -(-filters.size * bits // 8) + 4 * sum(t.size for t in bias if t.is_constant)
         holders.append(Holder(node.name, size if filters.is_constant else 0))

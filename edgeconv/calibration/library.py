@@ -57,7 +57,7 @@ class Library:
 
         Raises EdgeconvError as ``compile_project`` does.
         """
-        options = EmitOptions(NAME, board.name, "", board.flags)
+        options = EmitOptions(NAME, board.name, "", board.flags, constants_apart=True)
         tree = emit(choice, memory, options, report="")
         self.places: WeightImage = tree.image
         self.formats = np.full(max(len(choice.layers), 1), -1, np.intc)

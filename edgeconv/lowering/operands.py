@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
+import numpy as np
+
+from edgeconv.element_types import element_type
 from edgeconv.ir.choice import Blob
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.layout import ROW_MAJOR, Layout, Shape
@@ -42,6 +46,22 @@ def operand_layouts(node: Node, graph: Graph, target: Target) -> list[LayoutOpti
             reads = (*known, *((layout,) if node.epilogue.residual else ()))
             options.append(LayoutOption(reads, (layout,), padding(out, layout)))
     return options
+
+
+# Narrowest first; of 64 bits, since kernels read the numbers of both kinds as 64 bits.
+_NARROWER = {"whole": ("int8", "int16", "int32"), "natural": ("uint8", "uint16", "uint32")}
+
+
+def narrowed(tensor: Tensor) -> Tensor:
+    """A constant of 64-bit integers in the narrowest type that holds them all, as element-wise
+    kernels may read it instead; other tensors as they are."""
+    if tensor.data is None or tensor.element_bytes < 8 or not tensor.data.size:
+        return tensor
+    for name in _NARROWER.get(element_type(tensor.dtype).numbers, ()):
+        info = np.iinfo(name)
+        if info.min <= int(tensor.data.min()) and int(tensor.data.max()) <= info.max:
+            return replace(tensor, dtype=name, data=tensor.data.astype(name))
+    return tensor
 
 
 def operand(pointer: str, tensor: Tensor, out: Tensor) -> tuple[str | Blob, Sequence[int]]:

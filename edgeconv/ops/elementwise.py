@@ -18,7 +18,7 @@ from edgeconv.ir.choice import Layer, Param
 from edgeconv.ir.graph import Epilogue, Graph, Node, Tensor
 from edgeconv.lowering.calls import in_place, kernel_layer
 from edgeconv.lowering.nest import collapse, dense_strides, require_loops
-from edgeconv.lowering.operands import operand, operand_layouts
+from edgeconv.lowering.operands import narrowed, operand, operand_layouts
 from edgeconv.lowering.options import Stored
 from edgeconv.lowering.work import Call
 from edgeconv.ops.base import ImportContext, Importer, Operator, Source
@@ -205,7 +205,7 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
     """Loops over the output's memory; where the whole pattern is regular they merge into one."""
     out, call, function = graph[node.output], Call(node, graph, target), str(node.attrs["function"])
     tensors = [graph[name] for name in node.inputs]
-    pointers = dict(zip("abc", tensors, strict=False))
+    pointers = dict(zip("abc", map(narrowed, tensors), strict=False))
     read = {pointer: operand(pointer, tensor, out) for pointer, tensor in pointers.items()}
     names = [pointer if pointer in read else "a" for pointer in "abc"]
     sizes = out.layout.physical_shape(out.shape)

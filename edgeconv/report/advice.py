@@ -184,6 +184,7 @@ def _weights(network: Network) -> Iterator[Suggestion]:
     flash = network.report["flash"]
     steps = network.largest(lambda layer: layer["weight_bytes"], MOST_LAYERS)
     held = sum(network.layers[step]["weight_bytes"] for step in steps)
+    held = min(held, flash["weights"])  # less where layers have constants in common
     if not held:
         return
     yield Suggestion(

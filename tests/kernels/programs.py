@@ -13,10 +13,10 @@ from edgeconv.codegen.amalgamate import (
     micro_kernel_list,
     quantised_table,
 )
+from edgeconv.codegen.equal_constants import encoded
 from edgeconv.codegen.functions import FunctionTable, environment
 from edgeconv.codegen.pruning import pruned
 from edgeconv.codegen.routines import routines_header
-from edgeconv.codegen.weights import encoded
 from edgeconv.encoding import FLOAT32, Encoding
 from edgeconv.ir.choice import Alias, ArgKind, Layer, tensor_bytes
 from edgeconv.ir.straight_line import Routine

@@ -15,7 +15,7 @@ import pytest
 
 from edgeconv import pipeline
 from edgeconv.build.project import Project
-from edgeconv.codegen.weights import encoded
+from edgeconv.codegen.equal_constants import encoded
 from edgeconv.encoding import INT8
 from edgeconv.pipeline import CompileOptions, compile_model, decide
 from edgeconv.verify import Verification

@@ -20,7 +20,7 @@ from edgeconv.calibration.moments import Rows
 from edgeconv.calibration.rounding import Recipe, round_layer
 from edgeconv.calibration.samples import seeded
 from edgeconv.choose.storage import store_weights, stored_formats, truncate_weights
-from edgeconv.codegen.weights import encoded
+from edgeconv.codegen.equal_constants import encoded
 from edgeconv.ir.filters import Filters
 from edgeconv.ir.graph import Graph
 from edgeconv.pipeline import CompileOptions, compile_model, decide

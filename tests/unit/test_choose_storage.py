@@ -12,7 +12,7 @@ import pytest
 from edgeconv.algorithms.packing import has_units, in_units, rounded, rounded_weights, units_of
 from edgeconv.choose.storage import store_weights, stored_formats, weight_formats
 from edgeconv.codegen.emit import weight_image
-from edgeconv.codegen.weights import encoded
+from edgeconv.codegen.equal_constants import encoded
 from edgeconv.encoding import FLOAT32, INT4, INT8, Encoding
 from edgeconv.errors import EdgeconvError
 from edgeconv.ir.graph import Graph, Node, Tensor

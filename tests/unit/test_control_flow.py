@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,15 @@ from edgeconv import limits
 from edgeconv.errors import EdgeconvError
 from edgeconv.frontend import load
 from edgeconv.frontend.running import prepared
+from tests.command import BOARD, Command
 from tests.recurrent_models import expected
 
 Array = npt.NDArray[Any]
-_KINDS = {"float": onnx.TensorProto.FLOAT, "bool": onnx.TensorProto.BOOL}
+_KINDS = {
+    "float": onnx.TensorProto.FLOAT,
+    "bool": onnx.TensorProto.BOOL,
+    "int64": onnx.TensorProto.INT64,
+}
 
 
 def _value(name: str, shape: Sequence[int] | None, kind: str = "float") -> onnx.ValueInfoProto:
@@ -181,3 +187,38 @@ def test_many_trips_need_a_higher_limit(tmp_path: Path) -> None:
     onnx.save(_scan(), tmp_path / "net.onnx")
     with limits.given({"loop-trips": 4}), pytest.raises(EdgeconvError, match="loop-trips"):
         load(tmp_path / "net.onnx")
+
+
+def test_trips_have_their_constants_in_common(edgeconv: Command, tmp_path: Path) -> None:
+    """A recurrent layer that arrives as a Loop: as many bytes for any number of steps."""
+    sizes = set()
+    for trips in (2, 9):
+        onnx.save(_recurrent(trips), tmp_path / "net.onnx")
+        edgeconv.ok("compile", tmp_path / "net.onnx", "--board", BOARD, "-o", tmp_path / "net")
+        report = json.loads((tmp_path / "net" / "report.json").read_text())
+        sizes.add(report["flash"]["weights"])
+    assert len(sizes) == 1
+
+
+def _recurrent(trips: int) -> onnx.ModelProto:
+    random = np.random.default_rng(7)
+    nodes = [
+        helper.make_node("Gather", ["x", "i"], ["x_i"], axis=0),
+        helper.make_node("MatMul", ["x_i", "w"], ["of_input"]),
+        helper.make_node("Add", ["of_input", "b"], ["biased"]),
+        helper.make_node("MatMul", ["before", "r"], ["of_state"]),
+        helper.make_node("Add", ["biased", "of_state"], ["sum"]),
+        helper.make_node("Tanh", ["sum"], ["state"]),
+        helper.make_node("Identity", ["going"], ["goes_on"]),
+    ]
+    going = [_value("i", [], "int64"), _value("going", [], "bool"), _value("before", [1, 5])]
+    left = [_value("goes_on", [], "bool"), _value("state", [1, 5])]
+    drawn = {"w": (3, 5), "r": (5, 5), "b": (5,)}
+    constants = [
+        numpy_helper.from_array(random.standard_normal(shape).astype(np.float32), name)
+        for name, shape in drawn.items()
+    ]
+    body = helper.make_graph(nodes, "step", going, left, constants)
+    loop = helper.make_node("Loop", ["trips", "always", "first"], ["y"], body=body)
+    given = {"trips": np.int64(trips), "always": np.bool_(True), "first": np.ones((1, 5), "f")}
+    return _model([loop], [_value("x", [trips, 1, 3])], [_value("y", [1, 5])], given)

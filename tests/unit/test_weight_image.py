@@ -16,7 +16,7 @@ from edgeconv.codegen import weights
 from edgeconv.codegen.source_tree import SourceTree
 from edgeconv.errors import EdgeconvError
 from edgeconv.ir.choice import Blob, Choice, Layer
-from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.work import Work
 from tests.weight_images import with_flipped
 
@@ -84,6 +84,53 @@ def test_layout_hash_is_of_places_not_values() -> None:
     _, reordered = image_bytes(a_choice(*VALUES), (2, 0, 1))
     assert image.layout_hash == retrained.layout_hash
     assert image.layout_hash != reordered.layout_hash
+
+
+def of_nodes(*constants: np.ndarray, bias: np.ndarray | None = None) -> Choice:
+    """A choice of one layer per constant, which its node reads and packs as it is; with ``bias``
+    each has that one beside it."""
+    choice = a_choice(*constants)
+    tensors, layers = {}, []
+    for i, (layer, value) in enumerate(zip(choice.layers, constants, strict=True)):
+        tensors[f"c{i}"] = Tensor(f"c{i}", value.shape, str(value.dtype), data=value)
+        node = replace(layer.node, inputs=("x", f"c{i}"))
+        more = (Blob("bias", bias.size, partial(np.asarray, bias)),) if bias is not None else ()
+        layers.append(replace(layer, node=node, blobs=(*layer.blobs, *more)))
+    graph = Graph("g", (), tensors, (), ())
+    return replace(choice, graph=graph, layers=tuple(layers))
+
+
+def test_constants_of_unrolled_steps_lie_in_the_image_once() -> None:
+    """Copies of the array that the steps read, as an import makes one for every step, and what is
+    packed beside it, such as biases of zero that the model does not have."""
+    step, other = np.arange(40, dtype=np.float32), np.arange(40, dtype=np.float32) + 1
+    choice = of_nodes(step, other, step.copy(), bias=np.zeros(3, np.float32))
+    data, image = image_bytes(choice)
+    at = {key: placed.offset for key, placed in image.places.items()}
+    assert at[0, "w"] == at[2, "w"] != at[1, "w"]
+    assert at[0, "bias"] == at[2, "bias"] != at[1, "bias"]
+    assert len(data) == weights.HEADER.size + 2 * (3 * weights.ALIGN + weights.ALIGN)
+    for index, values in enumerate((step, other, step)):
+        stored = np.frombuffer(data, np.float32, 40, at[index, "w"])
+        np.testing.assert_array_equal(stored, values)
+    _, retrained = image_bytes(of_nodes(step * 2, other * 3, step * 2, bias=np.ones(3, "f")))
+    assert retrained.layout_hash == image.layout_hash
+
+
+def test_what_is_equal_before_training_is_not_shared() -> None:
+    """Slopes of one value throughout, in two layers; biases beside filters that differ."""
+    slopes = np.full(40, 0.25, np.float32)
+    _, image = image_bytes(of_nodes(slopes, slopes.copy()), (0, 1))
+    assert image.places[0, "w"].offset != image.places[1, "w"].offset
+    filters = np.arange(40, dtype=np.float32)
+    _, image = image_bytes(of_nodes(filters, -filters, bias=np.ones(3, np.float32)), (0, 1))
+    assert image.places[0, "bias"].offset != image.places[1, "bias"].offset
+
+
+def test_constants_that_are_replaced_in_place_lie_apart() -> None:
+    step = np.arange(40, dtype=np.float32)
+    image = weights.layout(of_nodes(step, step), (0, 1), apart=True)
+    assert image.places[0, "w"].offset != image.places[1, "w"].offset
 
 
 def test_wrong_size_is_refused() -> None:
