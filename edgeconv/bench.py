@@ -77,10 +77,11 @@ def bench(
 ) -> Timing:
     """Build the project and time ``runs`` inferences on the threads that it has.
 
-    ``layers`` times each layer as well, in a program that reads the clock between them.  Firmware,
-    which a probe runs, counts the cycles of one inference.  Raises EdgeconvError: the board is
-    emulated here, where times mean nothing, or states no clock to tell cycles by, or has none
-    between layers (exit status 2); or as ``Project.build`` and ``run_binary`` do.
+    ``layers`` times each layer as well, in another program, which reads the clock between them and
+    prints: what that takes is in no time of the whole.  Firmware, which a probe runs, counts the
+    cycles of one inference.  Raises EdgeconvError: the board is emulated here, where times mean
+    nothing, or states no clock to tell cycles by, or has none between layers (exit status 2); or as
+    ``Project.build`` and ``run_binary`` do.
     """
     board = project.board()
     if not board.run.on_board:
@@ -97,19 +98,25 @@ def bench(
     if board.run.kind is RunKind.PROBE:
         return _on_probe(project, board, layers, tell)
     tell("building")
-    binary = project.build(trace=layers, times=layers)
+    binary = project.build()
+    traced = project.build(trace=True, times=True) if layers else None
     ensure(project)
     tell("timing")
+    seconds = times_printed.of_runs(_printed(project, binary, runs))[WARM_UP:]
+    if len(seconds) != runs:
+        raise _not_said(binary, f"times of {len(seconds)} of {runs} runs")
+    times = _layer_times(project, traced, _printed(project, traced, runs)) if traced else ()
+    return _timing(project, binary, seconds, times)
+
+
+def _printed(project: Project, binary: Binary, runs: int) -> str:
+    """What ``binary`` says of ``runs`` runs and those before that do not count."""
     arguments: list[Argument] = ["--input", Given(project.input_file), "--output", "/dev/null"]
     arguments += ["--runs", str(runs + WARM_UP)]
     limit = project.patience(runs + WARM_UP)
-    done = run_binary(binary.path, board, arguments, cwd=project.directory, timeout=limit)
+    done = run_binary(binary.path, binary.board, arguments, cwd=project.directory, timeout=limit)
     _require_success(binary, done)
-    seconds = times_printed.of_runs(done.stdout)[WARM_UP:]
-    if len(seconds) != runs:
-        raise _not_said(binary, f"times of {len(seconds)} of {runs} runs")
-    times = _layer_times(project, binary, done.stdout) if layers else ()
-    return _timing(project, binary, seconds, times)
+    return done.stdout
 
 
 def _on_probe(project: Project, board: Board, layers: bool, tell: Tell) -> Timing:
