@@ -37,8 +37,10 @@ def is_whole(value: object) -> bool:
 
 def missing_key(error: ValidationError) -> str:
     """The first key that an object lacks; "" where the error is another one."""
-    if error.validator != "required":
-        return ""
     found: Any = error.instance
     needed: Any = error.validator_value
+    if error.validator == "dependentRequired":
+        needed = [key for given, keys in needed.items() if given in found for key in keys]
+    elif error.validator != "required":
+        return ""
     return str(next(key for key in needed if key not in found))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,10 @@ from edgeconv import element_types
 from edgeconv import report as report_module
 from edgeconv.build import report_file
 from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.report.html import page
+from edgeconv.report.text import render
+from edgeconv.visible import VisibleConsole
+from tests import onnx_models, quantised_models
 from tests.command import Command
 from tests.fuzz.subjects import reports
 
@@ -74,6 +80,36 @@ def test_key_that_is_missing_is_named(edgeconv: Command, built_project: Path, ke
         assert done.status == 2
         assert f"$.{key}: is missing" in done.stderr
     assert not Path("page.html").exists()
+
+
+def keys_in(value: Any, place: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Where every key of a document is; of equal objects in a list, of the first."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield (*place, key)
+            yield from keys_in(inner, (*place, key))
+    elif isinstance(value, list) and value:
+        yield from keys_in(value[0], (*place, 0))
+
+
+def test_without_any_key_it_is_damaged_or_shown(edgeconv: Command, tmp_path: Path) -> None:
+    """That of an int8 model's firmware: it has keys that other projects do not have."""
+    model = onnx_models.save(quantised_models.joined(), tmp_path / "net.onnx")
+    edgeconv.ok("compile", model, "--board", "mps2-an500", "-o", tmp_path / "net")
+    text = (tmp_path / "net" / "report.json").read_text()
+    path, refused = tmp_path / "report.json", set()
+    for place in keys_in(json.loads(text)):
+        report = owner = json.loads(text)
+        for key in place[:-1]:
+            owner = owner[key]
+        del owner[place[-1]]
+        path.write_text(json.dumps(report))
+        with suppress(EdgeconvError):
+            VisibleConsole(file=io.StringIO()).print(render(found := report_file.read(path)))
+            page.render(found)
+            continue
+        refused.add(place[-1])
+    assert refused >= {"regions", "padding", "zero_point", "scale", "firmware"}
 
 
 @pytest.mark.parametrize(
