@@ -8,8 +8,10 @@ from collections.abc import Mapping
 from edgeconv.algorithms.winograd.lower import promised_error
 from edgeconv.choose.storage import EVERY_LAYER, INT8, OUTPUT, ROUNDED
 from edgeconv.choose.winograd import NAME as WINOGRAD
+from edgeconv.element_types import FLOAT32
 from edgeconv.ir.candidate import EXACTLY, FLOAT
 from edgeconv.ir.choice import Choice
+from edgeconv.ir.filters import WEIGHTED
 from edgeconv.measured import Times, kernel_key
 from edgeconv.measured.times import ON_BOARD
 from edgeconv.names import shortened
@@ -33,6 +35,22 @@ def integers_of(choice: Choice) -> frozenset[str]:
     """The tensors that are stored as the integers of a quantised model."""
     tensors = choice.graph.activations()
     return frozenset(tensor.name for tensor in tensors if tensor.storage.scale)
+
+
+def left_notes(choice: Choice, wanted: Mapping[str, str]) -> tuple[str, ...]:
+    """Says which weights keep their format where one is asked for of every layer."""
+    if wanted.get(EVERY_LAYER, FLOAT32) == FLOAT32:
+        return ()
+    left: Counter[str] = Counter()
+    for layer in choice.layers:
+        weights = next((blob for blob in layer.blobs if blob.name == "weights"), None)
+        if layer.node.op not in WEIGHTED and weights is not None and weights.dtype == FLOAT32:
+            left[layer.node.op] += weights.bytes
+    return tuple(
+        f"weights of {op} layers stay {FLOAT32} ({size:,} bytes): formats are for "
+        f"{' and '.join(WEIGHTED)}"
+        for op, size in left.items()
+    )
 
 
 def tuned_notes(choice: Choice, times: Times | None, *, timed: bool) -> tuple[str, ...]:

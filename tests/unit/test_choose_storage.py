@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
 from edgeconv.algorithms.packing import has_units, in_units, rounded, rounded_weights, units_of
@@ -20,6 +21,7 @@ from edgeconv.pipeline import CompileOptions, decide
 from edgeconv.storage import formats
 from tests import onnx_models
 from tests.command import BOARD, Command
+from tests.recurrent_models import Recurrent
 
 CONVOLUTIONS = ("direct", "depthwise", "sconv", "dense")
 
@@ -244,3 +246,13 @@ def test_traffic_follows_the_format(tmp_path: Path) -> None:
     for before, after in zip(moved["float32"], moved["flyte16"], strict=True):
         # Decoding in blocks takes the input past them in other pieces.
         assert before - after == pytest.approx(filters / 2, rel=0.1)
+
+
+def test_weights_that_keep_their_format_are_said(edgeconv: Command, tmp_path: Path) -> None:
+    """Of a recurrent layer ``*`` does not mean the recurrence weights, which no kernel decodes."""
+    model, _ = Recurrent("GRU", (3, 1, 4, 4)).built()
+    onnx.save(model, tmp_path / "gru.onnx")
+    compiled = ("compile", tmp_path / "gru.onnx", "--board", BOARD, "-o", tmp_path / "gru")
+    note = "weights of Recurrent layers stay float32 (192 bytes): formats are for Conv and Dense"
+    assert note not in edgeconv.ok(*compiled).stderr
+    assert note in edgeconv.ok(*compiled, "--storage", "*=int8").stderr

@@ -11,6 +11,7 @@ import click
 import pytest
 
 from edgeconv.cli import program
+from edgeconv.targets import TARGETS
 from tests import ROOT
 from tests.command import parse
 
@@ -112,3 +113,13 @@ def test_links_lead_somewhere(page: Path) -> None:
         target = (page.parent / path).resolve() if path else page
         assert target.exists(), f"{page.name}: {link}"
         assert not anchor or anchor in anchors(target), f"{page.name}: {link}"
+
+
+def test_the_page_of_boards_names_every_isa() -> None:
+    row = next(
+        line
+        for line in (ROOT / "docs" / "boards.md").read_text(encoding="utf-8").splitlines()
+        if line.startswith("| `isa`,")
+    )
+    named = re.findall(r"`(\w+)`", row.partition("is one of")[2])
+    assert sorted(named) == sorted(TARGETS)

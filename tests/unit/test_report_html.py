@@ -265,10 +265,15 @@ def test_stack_without_a_bound_is_no_fit(full: Report) -> None:
     report = copy.deepcopy(full)
     report["ram"] |= {"stack_bound": None, "stack_source": "net_run calls itself"}
     report["budget"] = {"ram": 1 << 30, "flash": None, "fits": True}
+    report["program"]["firmware"] = True
     shown = Page(page.render(report))
     assert "Fits without its stack" in shown.words
     assert "No bound of the stack: net_run calls itself." in shown.words
     assert "not built yet" not in shown.words
+    report["program"]["firmware"] = False
+    shown = Page(page.render(report))
+    assert "Fits without its stack" not in shown.words
+    assert "net_run calls itself. The operating system provides it." in shown.words
 
 
 def test_stack_names_the_calls_that_take_it(full: Report) -> None:

@@ -61,9 +61,10 @@ def verdict(report: Report) -> Verdict:
         return Verdict("open", "No budget to judge against", (rule,))
     unknown = [name for side in limited for name in _unknown(report, side)]
     if "ram" in limited and (why := unbounded_stack(report)):
-        return Verdict(
-            "open", "Fits without its stack", (*judged, f"No bound of the stack: {why}.")
-        )
+        unbounded = f"No bound of the stack: {why}."
+        if report["program"]["firmware"]:
+            return Verdict("open", "Fits without its stack", (*judged, unbounded))
+        return Verdict("fits", "Fits", (*judged, f"{unbounded} The operating system provides it."))
     if unknown:
         so_far = f"Not counted yet: {', '.join(unknown)}."
         return Verdict("open", "Fits so far", (*judged, so_far), unbuilt(report))
