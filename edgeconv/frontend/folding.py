@@ -74,7 +74,11 @@ def evaluate(
         return None
     if node.op_type in _SCALED and len(node.input) > 2 and node.input[2]:
         scale, zero = values[node.input[1]], values[node.input[2]]
-        if scale is None or zero is None or scale.shape != zero.shape:
+        if scale is None or zero is None:
+            return None
+        if scale.size == zero.size == 1:  # of one element whatever their ranks: of the whole tensor
+            values = {**values, node.input[1]: scale.reshape(()), node.input[2]: zero.reshape(())}
+        elif scale.shape != zero.shape:
             return None  # the evaluator would broadcast one of them
     opset = max(opsets[""], _FIRST_OPSET.get(node.op_type, 0))
     opsets = {**opsets, "": opset}

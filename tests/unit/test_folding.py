@@ -48,3 +48,20 @@ def test_the_mean_of_nothing_is_nothing(opset: int) -> None:
     found = evaluate(node, schema, {"": opset}, values)
     assert found is not None
     np.testing.assert_array_equal(found[0], np.zeros((2, 1), np.float32))
+
+
+@pytest.mark.parametrize("shapes", [((1,), ()), ((), (1,)), ((1,), (1,))])
+def test_one_scale_and_one_zero_point_are_of_the_whole_tensor(
+    shapes: tuple[tuple[int, ...], tuple[int, ...]],
+) -> None:
+    """Quantisers write a bias's scale as [1] beside a zero point of no dimensions."""
+    node = helper.make_node("DequantizeLinear", ["x", "scale", "zero"], ["y"])
+    schema = onnx.defs.get_schema("DequantizeLinear", 13)
+    values = {
+        "x": np.array([-3, 0, 5], np.int32),
+        "scale": np.full(shapes[0], 0.5, np.float32),
+        "zero": np.full(shapes[1], 1, np.int32),
+    }
+    found = evaluate(node, schema, {"": 17}, values)
+    assert found is not None
+    np.testing.assert_array_equal(found[0], np.array([-2, -0.5, 2], np.float32))
