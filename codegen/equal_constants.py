@@ -61,7 +61,8 @@ def _source(layer: Layer, graph: Graph) -> object:
 
 def sample(values: Array) -> object:
     """Equal for equal arrays, and for few others; of one value throughout, for the array itself."""
-    if (values == values.reshape(-1)[:1]).all():
+    flat = values.reshape(-1)
+    if (flat == flat[:1]).all():
         return id(values)
-    some = values.reshape(-1)[:: max(1, values.size // _SAMPLED)]
+    some = flat[:: max(1, flat.size // _SAMPLED)]
     return values.shape, values.dtype.str, some.tobytes()

@@ -109,7 +109,8 @@ class Values:
         computed = is_element_type(dtype)
         if report and not computed:
             self.problems.value(type_name, name)
-        if not known or not kind.HasField("tensor_type") or shape is None:
+        negative = min(shape or (), default=0) < 0  # of what is refused; nothing is known of it
+        if not known or not kind.HasField("tensor_type") or shape is None or negative:
             self._unknown.add(name)
             return False
         self._types[name] = kind

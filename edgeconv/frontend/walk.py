@@ -270,7 +270,7 @@ class Walk(Values):
         kinds = self._infer(visit, schema)
         used = [name for name in node.output if name in visit.live]
         if all(self.constant(name) is not None for name in names):
-            self.refuse(visit, "its inputs are all constant, and it cannot be evaluated here")
+            self.refuse(visit, self._unevaluated(names))
             return True
         kinds |= with_stated_shapes(used, kinds, self._stated)
         found = [static_shape(kinds[name]) if name in kinds else None for name in used]
@@ -294,6 +294,15 @@ class Walk(Values):
         if filled:
             self._import_node(visit, schema, filled)
         return True
+
+    def _unevaluated(self, names: Sequence[str]) -> str:
+        """Why a node of constants alone is refused: a value without elements is one, too."""
+        for name in names:
+            value = self.constant(name)
+            if value is not None and value.size == 0:
+                shape = "x".join(map(str, value.shape))
+                return f"its input {name!r} has no elements ({shape}), where it needs some"
+        return "its inputs are all constant, and it cannot be evaluated here"
 
     def _import_node(self, visit: Visit, schema: onnx.defs.OpSchema, wanted: Sequence[str]) -> None:
         """Append the canonical nodes that make the outputs ``wanted``."""
