@@ -100,12 +100,14 @@ def switch(
 
 
 def recover(directory: Path) -> None:
-    """Undo what a killed run began in ``directory``; without effect where nothing was.
+    """Undo what a killed run began in ``directory``, and remove what it had staged there; without
+    effect where nothing was.
 
-    Raises EdgeconvError where that cannot be done.
+    Raises EdgeconvError where it cannot be undone.
     """
     try:
         if not _there(directory / JOURNAL):
+            _remove_staged(directory / STATE)
             return
         with locked(directory), deferred():
             if _there(directory / JOURNAL):  # still
@@ -119,6 +121,14 @@ def recover(directory: Path) -> None:
             got=str(reason),
             hint="make the folder writable and try again, or compile to another folder",
         ) from error
+
+
+def _remove_staged(state: Path) -> None:
+    """What runs that are no more staged in ``state``, unless another one is at work there."""
+    with suppress(EdgeconvError, OSError):
+        if any(entry.name.startswith(staging.PREFIX) for entry in os.scandir(state)):
+            with locked(state, 0), deferred():
+                staging.sweep(state)
 
 
 def _carry_out(directory: Path, staged: Path, change: Change) -> None:

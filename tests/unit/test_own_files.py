@@ -278,6 +278,20 @@ def test_staging_of_a_killed_run_is_swept_and_of_a_living_one_is_not(
     assert entries(tmp_path) == {"net.onnx", "one", "two", similar.name}
 
 
+def test_reading_commands_remove_what_a_killed_run_staged(
+    edgeconv: Command, residual_model: Path, tmp_path: Path
+) -> None:
+    edgeconv.ok("compile", residual_model, "--board", BOARD, "-o", tmp_path / "net")
+    state = tmp_path / "net" / ".edgeconv"
+    with other_process(STAGE, state) as other:
+        edgeconv.ok("report", tmp_path / "net")
+        assert len(entries(state)) == 2, "its run lives"
+        other.kill()
+        other.wait()
+        edgeconv.ok("report", tmp_path / "net")
+    assert entries(state) == {"manifest.json"}
+
+
 def test_compilations_into_one_folder_do_not_disturb_each_other(
     residual_model: Path, tmp_path: Path
 ) -> None:
