@@ -202,8 +202,7 @@ class _Emitter:
             "outputs": self.outputs,
             "banks": list(self.at.banks.values()),
             "arenas": self.at.arenas,
-            "link": self.options.link,
-            "vector_align": vector_align(self.options.link.interrupts) if self.options.link else 0,
+            **self._linking(),
             "image": self.image,
             "image_magic": int.from_bytes(MAGIC, "little"),
             "image_version": VERSION,
@@ -217,6 +216,18 @@ class _Emitter:
         }
         program = self.env.get_template("model.c.j2").render(context)
         return context | {"program": program, "runtime": self._runtime(calls, program)}
+
+    def _linking(self) -> dict[str, object]:
+        """What templates of firmware see of the plan for the linker."""
+        link = self.options.link
+        if link is None:
+            return {"link": None}
+        banks = (bank.name for bank in self.at.banks.values())
+        return {
+            "link": link,
+            "unloaded": link.unloaded(banks, io=self.choice.io != "arena"),
+            "vector_align": vector_align(link.interrupts),
+        }
 
     def _runtime(self, calls: Sequence[Call], program: str) -> str:
         """The headers that ``calls`` need, as far as ``program`` comes to what is in them."""

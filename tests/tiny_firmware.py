@@ -57,9 +57,9 @@ SECTIONS
         firmware_stack_top = .;
     } > TCM
     .data : ALIGN(4) { *(.data .data.*) } > TCM AT > FLASH
-    .net_arena (NOLOAD) : ALIGN(16) { KEEP(*(.bss.net_arena)) } > TCM
-    .net_arena_sram (NOLOAD) : ALIGN(16) { KEEP(*(.bss.net_arena_sram)) } > SRAM
-    .bss (NOLOAD) : { *(.bss .bss.* COMMON) } > TCM
+    .net_arena (NOLOAD) : ALIGN(16) { KEEP(*(.bss.net_arena)) } > TCM AT > TCM
+    .net_arena_sram (NOLOAD) : ALIGN(16) { KEEP(*(.bss.net_arena_sram)) } > SRAM AT > SRAM
+    .bss (NOLOAD) : { *(.bss .bss.* COMMON) } > TCM AT > TCM
     /DISCARD/ : { *(.ARM.exidx* .comment) }
 }
 """

@@ -1,4 +1,4 @@
-"""What an ELF program puts where: sections with their addresses, by region of a board."""
+"""What an ELF program puts where: sections and program headers, and which region has it."""
 
 from __future__ import annotations
 
@@ -27,24 +27,52 @@ class Allocated:
     executable: bool
 
 
+@dataclass(frozen=True, slots=True)
+class ProgramHeader:
+    """What a loader is told to load (PT_LOAD): ``stored`` bytes of the file, from ``offset`` on, to
+    the address ``load``, and zeros behind them up to ``size`` bytes.  ``address``: at run time."""
+
+    address: int
+    load: int
+    size: int
+    stored: int
+    offset: int
+
+    def load_of(self, offset: int) -> int | None:
+        """Where the byte at ``offset`` of the file is loaded to; None for one that
+        another header has, or none."""
+        inside = self.offset <= offset < self.offset + self.stored
+        return self.load + offset - self.offset if inside else None
+
+
+def program_headers(path: Path) -> tuple[ProgramHeader, ...]:
+    """Those of a linked program that are not empty, in file order."""
+    with open_elf(path) as elf:
+        return tuple(
+            ProgramHeader(s["p_vaddr"], s["p_paddr"], s["p_memsz"], s["p_filesz"], s["p_offset"])
+            for s in elf.iter_segments("PT_LOAD")
+            if s["p_memsz"]
+        )
+
+
 def allocated(path: Path) -> tuple[Allocated, ...]:
     """The sections of a linked program that take memory, in file order; empty ones left out."""
+    loaded = program_headers(path)
     with open_elf(path) as elf:
-        segments = [s for s in elf.iter_segments("PT_LOAD") if s["p_memsz"]]
         found = []
         for section in elf.iter_sections():
             if not (section["sh_flags"] & SH_FLAGS.SHF_ALLOC and section["sh_size"]):
                 continue
-            address = section["sh_addr"]
             load = None
             if section["sh_type"] != "SHT_NOBITS":
-                load = next(
-                    address - s["p_vaddr"] + s["p_paddr"]
-                    for s in segments
-                    if s["p_vaddr"] <= address < s["p_vaddr"] + s["p_memsz"]
-                )
+                # By place in the file: of headers without bytes there, one may begin in front
+                # of this section in memory and have room for it.
+                places = (header.load_of(section["sh_offset"]) for header in loaded)
+                load = next((place for place in places if place is not None), None)
             executable = bool(section["sh_flags"] & SH_FLAGS.SHF_EXECINSTR)
-            found.append(Allocated(section.name, address, load, section["sh_size"], executable))
+            found.append(
+                Allocated(section.name, section["sh_addr"], load, section["sh_size"], executable)
+            )
         return tuple(found)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from edgeconv.board import Board, Memory
-from edgeconv.build.allocation import allocated, parts_by_region, region_at
+from edgeconv.build.allocation import allocated, parts_by_region, program_headers, region_at
 from edgeconv.build.compile import Binary
 from edgeconv.build.elf import Symbol, read_sections, symbols, undefined_symbols
 from edgeconv.build.stack import C_LIBRARY
@@ -38,7 +38,8 @@ def check_image(binary: Binary, report: Report) -> None:
     """The firmware ``binary`` is what ``report`` says.
 
     Nothing is undefined; every section lies within one region of the board, where it runs as where
-    it is loaded from, and only flash is loaded from; weights, every part of the arena and the stack
+    it is loaded from, and only flash is loaded from; loaders write nothing but those contents to
+    flash; weights, every part of the arena and the stack
     have the reported sizes and lie in the reported regions; every part of every region has the
     reported bytes (null: not reported yet).  Raises EdgeconvError with one line per violation.
     """
@@ -46,6 +47,7 @@ def check_image(binary: Binary, report: Report) -> None:
     known = symbols(path)
     found = [f"{symbol} is undefined" for symbol in _undefined(binary, known)]
     found += _sections(path, board)
+    found += _program_headers(path, board)
     found += _weights(known, board, name, report)
     found += _arena(known, board, name, report)
     found += _stack(known, board, report)
@@ -99,6 +101,19 @@ def _sections(path: Path, board: Board) -> Iterator[str]:
                 yield f"{section.name} has contents at start, which {home.name} ({home.kind}) loses"
         elif run and run.is_flash:
             yield f"{section.name} is written to, {run.name} is flash"
+
+
+def _program_headers(path: Path, board: Board) -> Iterator[str]:
+    """What a loader writes, zeros behind the bytes of the file included: debuggers and emulators
+    write those to the load address."""
+    for header in program_headers(path):
+        what = f"the header of {header.address:#x}"
+        run, home = region_at(board, header.address), region_at(board, header.load)
+        yield from _within(f"{what}, run", header.address, header.size, run)
+        yield from _within(f"{what}, loaded", header.load, header.size, home)
+        zeros = header.size - header.stored
+        if zeros and home and home.is_flash:
+            yield f"{what} has {zeros:,} bytes filled with zeros in {home.name}, which is flash"
 
 
 def _within(what: str, address: int, size: int, region: Memory | None) -> Iterator[str]:

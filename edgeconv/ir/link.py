@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 SYSTEM_VECTORS = 16  # entries of a vector table before those of external interrupts
@@ -54,3 +54,9 @@ class LinkPlan:
     setup: tuple[tuple[str, int, int], ...] = ()
     clock_hz: int | None = None
     guard: int = GUARD_BYTES
+
+    def unloaded(self, banks: Iterable[str], *, io: bool) -> frozenset[str]:
+        """The regions that hold something without contents at start: stack and variables,
+        ``banks`` of the arena, and with ``io`` the caller's inputs and outputs."""
+        used = (self.data, *(self.banks[bank] for bank in banks))
+        return frozenset((*used, self.io) if io else used)

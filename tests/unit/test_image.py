@@ -11,6 +11,7 @@ import pytest
 
 from edgeconv import board as boards
 from edgeconv.board import Board
+from edgeconv.build.allocation import allocated, program_headers
 from edgeconv.build.compile import Binary
 from edgeconv.build.elf import read_sections, symbols
 from edgeconv.build.image import check_image, check_network
@@ -105,6 +106,11 @@ def test_sizes_other_than_reported(report: Any, message: str, firmware: Firmware
         ("net_arena)) } > TCM", "net_arena)) } > SRAM", "no part of the arena lies in TCM"),
         ("} > TCM AT > FLASH", "} > TCM", ".data has contents at start, which TCM (tcm) loses"),
         ("COMMON) } > TCM", "COMMON) } > FLASH", ".bss is written to, Flash is flash"),
+        (
+            "net_arena)) } > TCM AT > TCM",
+            "net_arena)) } > TCM",
+            "the header of 0x20000100 has 2,060 bytes filled with zeros in Flash, which is flash",
+        ),
         ("firmware_stack_top", "other_top", "firmware_stack_top is not defined"),
         ("0x24000000", "0x25000000", ".net_arena_sram at 0x25000000, 1,024 bytes, lies in no"),
         (". += 256", ". += 128", "the stack: 128 bytes, reported are 256"),
@@ -114,6 +120,24 @@ def test_places_other_than_planned(old: str, new: str, message: str, firmware: F
     assert old in SCRIPT
     found = contradictions(firmware(SCRIPT.replace(old, new)))
     assert any(line.startswith(message) for line in found), found
+
+
+def test_contents_are_loaded_by_the_segment_that_has_them(firmware: Firmware) -> None:
+    """Flash lies above RAM, so that a segment without bytes in the file comes first; it runs from
+    the stack to the variables and has the addresses of the initial values, too."""
+    headers = "PHDRS { ram PT_LOAD; flash PT_LOAD; data PT_LOAD; }\nSECTIONS"
+    script = SCRIPT.replace("ORIGIN = 0x00000000", "ORIGIN = 0x60000000")
+    script = script.replace("SECTIONS", headers, 1)
+    ends = {"> FLASH\n": "flash", "AT > FLASH\n": "data", "> TCM\n": "ram", "> SRAM\n": "ram"}
+    for end, segment in sorted(ends.items(), key=lambda item: len(item[0]), reverse=True):
+        script = script.replace(end, f"{end[:-1]} :{segment}\n")
+    image = firmware(script)
+    (data,) = (section for section in allocated(image) if section.name == ".data")
+    first = program_headers(image)[0]
+    assert first.stored == 0
+    assert first.address <= data.address < first.address + first.size
+    assert data.load is not None
+    assert data.load >= 0x6000_0000
 
 
 def test_a_region_that_is_smaller_than_the_script_says(firmware: Firmware) -> None:
