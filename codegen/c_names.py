@@ -9,18 +9,8 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from textwrap import wrap
 
+from edgeconv.codegen.reserved_names import KEYWORDS, is_reserved
 from edgeconv.names import untaken
-
-# C11 and C++ both: the header is included from C++ too.
-_KEYWORDS = """
-auto break case char const continue default do double else enum extern float for goto if
-inline int long register restrict return short signed sizeof static struct switch typedef
-union unsigned void volatile while main and and_eq bitand bitor bool catch class compl delete
-explicit export false friend mutable namespace new not not_eq operator or or_eq private
-protected public template this throw true try typename using virtual xor xor_eq
-"""
-KEYWORDS = frozenset(_KEYWORDS.split())
-
 
 # Exporters join the names of whatever they fused; the end of such a name tells most.
 MOST_NAME = 40
@@ -47,15 +37,11 @@ def _in_ascii(name: str) -> str:
     return "".join(f"_u{ord(c):x}_" if c > "~" and c.isalnum() else c for c in kept).lower()
 
 
-# Files of a project that are not called after the network.
-_FILES = frozenset({"main", "startup", "firmware", "app"})
-
-
 def prefix(name: str) -> str:
-    """``name`` as the prefix of a project's files and symbols: an identifier that names no file
-    of its own."""
+    """``name`` as the prefix of a project's files and symbols: an identifier that stands for
+    nothing else where they go (``reserved_names``)."""
     text = identifier(name)
-    return f"{text}_" if text in _FILES else text
+    return f"{text}_" if is_reserved(text) else text
 
 
 def unique_identifiers(names: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:

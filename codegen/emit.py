@@ -11,7 +11,7 @@ from edgeconv import __version__
 from edgeconv.arguments import DEFAULT_TOLERANCE
 from edgeconv.codegen.addresses import Addresses
 from edgeconv.codegen.amalgamate import amalgamate
-from edgeconv.codegen.c_names import c_comment, identifier
+from edgeconv.codegen.c_names import c_comment, prefix
 from edgeconv.codegen.comments import comment, of_trace, of_turns
 from edgeconv.codegen.cross import Cross
 from edgeconv.codegen.functions import MANY, Function, FunctionTable, environment
@@ -98,7 +98,7 @@ def emit(choice: Choice, memory: MemoryMap, options: EmitOptions, report: str) -
 class _Emitter:
     def __init__(self, choice: Choice, memory: MemoryMap, options: EmitOptions) -> None:
         self.choice, self.memory, self.options = choice, memory, options
-        self.name = identifier(options.name)
+        self.name = prefix(options.name)
         self.upper = self.name.upper()
         self.env = environment()
         self.env.filters.update(c_comment=c_comment, shortened=shortened, of_turns=of_turns)

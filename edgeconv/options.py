@@ -95,7 +95,7 @@ class CompileOptions:
             raise UsageError(
                 "--name",
                 got=repr(self.name),
-                rule="a prefix is a lower-case C identifier, and no file of every project",
+                rule="a prefix is a lower-case C identifier, and no header or target of others",
                 hint=f"{c_prefix(self.name)!r} would do",
             )
         return self.name

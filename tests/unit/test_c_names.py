@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgeconv.codegen.c_names import (
-    KEYWORDS,
     MOST_NAME,
     c_comment,
     c_float,
@@ -21,6 +20,7 @@ from edgeconv.codegen.c_names import (
     prefix,
     unique_identifiers,
 )
+from edgeconv.codegen.reserved_names import KEYWORDS
 
 
 def as_float32(number: float) -> float:
