@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from edgeconv.board import arch
+from edgeconv.board import arch, exactness
 from edgeconv.ir.link import LEAST_VECTOR_ALIGN, vector_align
 from edgeconv.names import did_you_mean
 from edgeconv.quantities import parse
@@ -205,6 +205,19 @@ def _stated_once(data: Data) -> Iterator[Problem]:
             yield Problem(f"toolchain.flags[{number}]", repr(flag), rule, "remove it here")
 
 
+def _exact(data: Data) -> Iterator[Problem]:
+    """Neither options nor the arguments of a compiler's command change arithmetic."""
+    toolchain = data["toolchain"]
+    for number, flag in enumerate(toolchain.get("flags", ())):
+        if exactness.inexact([flag]):
+            field = f"toolchain.flags[{number}]"
+            yield Problem(field, repr(flag), exactness.RULE, exactness.HINT)
+    for number, command in enumerate(toolchain["cc"]):
+        if found := exactness.inexact(shlex.split(command)):
+            field = f"toolchain.cc[{number}]"
+            yield Problem(field, repr(found), exactness.RULE, exactness.HINT)
+
+
 def _commands(data: Data) -> Iterator[Problem]:
     """Compilers are command lines."""
     for number, command in enumerate(data["toolchain"]["cc"]):
@@ -272,6 +285,7 @@ _CHECKS: tuple[Callable[[Data], Iterator[Problem]], ...] = (
     _addresses,
     _stack_fits,
     _commands,
+    _exact,
     _stated_once,
     _reached,
     _float_abi_fits,

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from edgeconv.board import Board, RunKind
+from edgeconv.board import Board, RunKind, exactness
 from edgeconv.build.output import output_of
 from edgeconv.build.try_build import Sample, sample_of, try_build
 from edgeconv.errors import EdgeconvError, Exit, UsageError
@@ -67,10 +67,10 @@ def probe(command: str) -> Compiler | None:
 
 def command_lines(board: Board) -> Iterator[tuple[str, ...]]:
     """Of the compilers to try for ``board``, best first.  Raises EdgeconvError (exit status 2)
-    where CC is none."""
+    where CC is none, or changes arithmetic."""
     chosen = os.environ.get(COMPILER_VARIABLE, "").strip()
     if chosen and board.run.kind is RunKind.NATIVE:
-        yield _words(chosen)
+        yield _exact(_words(chosen))
     yield from (tuple(shlex.split(command)) for command in board.toolchain.cc)
 
 
@@ -85,6 +85,18 @@ def _words(chosen: str) -> tuple[str, ...]:
             rule=str(error),
             hint="quote it as in a shell",
         ) from error
+
+
+def _exact(words: tuple[str, ...]) -> tuple[str, ...]:
+    if found := exactness.inexact(words):
+        raise UsageError(
+            "a compiler's option changes arithmetic",
+            where=f"environment variable {COMPILER_VARIABLE}",
+            got=repr(found),
+            rule=exactness.RULE,
+            hint=exactness.HINT,
+        )
+    return words
 
 
 def _examine(command: tuple[str, ...], sample: Sample) -> tuple[Compiler | None, str]:

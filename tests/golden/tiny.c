@@ -4,6 +4,9 @@
    board    generic-c, portable kernels
    arena    1728 bytes (lower bound of this order: 1728)
    weights  1472 bytes; 5868 multiply-accumulates per run */
+#ifdef __cplusplus
+#error "compile tiny.c as C; tiny.h can be included from C++"
+#endif
 #if defined(ARDUINO) && defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O3") /* Arduino builds everything with -Os, and has no options per library */
 #endif
@@ -12,6 +15,10 @@
 
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "the weight image of tiny is little-endian"
+#endif
+#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__) || \
+    defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) || defined(__NO_SIGNED_ZEROS__)
+#error "compile tiny.c without -ffast-math and any of its options: it relies on IEEE 754"
 #endif
 
 /* The arena.  Steps count the calls of tiny_run; lives are from first write to last read.
