@@ -73,4 +73,4 @@ def show(shown: RenderableType, document: Any, *, as_json: bool) -> None:
         return
     console = VisibleConsole(highlight=False, emoji=False)
     console.width = min(console.width, WIDTH) if console.is_terminal else WIDTH
-    console.print(shown)
+    console.print(shown, crop=False)  # a table may need more, and a terminal breaks lines

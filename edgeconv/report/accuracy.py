@@ -16,7 +16,7 @@ from edgeconv.fitting import Found
 from edgeconv.options import CompileOptions
 from edgeconv.report.document import Report
 from edgeconv.report.numbers import finite
-from edgeconv.report.text import plain_table
+from edgeconv.report.plain import plain_table
 from edgeconv.storage.base import FLOAT32
 
 POOR_DB = 15.0

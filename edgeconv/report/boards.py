@@ -13,7 +13,7 @@ from rich.table import Table
 from edgeconv.board import Board, Energy
 from edgeconv.doctor import BoardCheck, Check
 from edgeconv.machine import NewBoard
-from edgeconv.report.text import plain_table
+from edgeconv.report.plain import plain_table
 from edgeconv.sizes import human
 
 

@@ -11,7 +11,7 @@ from rich.markup import escape
 
 from edgeconv.names import path_ends
 from edgeconv.report.numbers import significant
-from edgeconv.report.text import plain_table
+from edgeconv.report.plain import plain_table
 
 Report = Mapping[str, Any]
 NAME_WIDTH = 30

@@ -20,9 +20,10 @@ from edgeconv.names import did_you_mean
 from edgeconv.report.fusion import fusion
 from edgeconv.report.movement import movement
 from edgeconv.report.movement_text import convolution_tables
+from edgeconv.report.plain import plain_table
 from edgeconv.report.regions import extent
 from edgeconv.report.slicing import slicing
-from edgeconv.report.text import minimal_filtering, plain_table
+from edgeconv.report.text import minimal_filtering
 from edgeconv.storage.base import FLOAT32
 from edgeconv.targets import Target
 

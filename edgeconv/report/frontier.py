@@ -12,7 +12,7 @@ from rich.table import Table
 from edgeconv.budget.frontier import Point
 from edgeconv.choose.storage import OUTPUT
 from edgeconv.report.numbers import finite, significant
-from edgeconv.report.text import plain_table
+from edgeconv.report.plain import plain_table
 from edgeconv.sizes import human
 
 

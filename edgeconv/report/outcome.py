@@ -13,7 +13,8 @@ from rich.table import Table
 from edgeconv.bench import Timing
 from edgeconv.names import path_ends
 from edgeconv.report.numbers import finite
-from edgeconv.report.text import NAME_WIDTH, plain_table
+from edgeconv.report.plain import plain_table
+from edgeconv.report.text import NAME_WIDTH
 from edgeconv.requantisation import EXACT
 from edgeconv.verify import Difference, Verification
 from edgeconv.verify.pieces import Pieces

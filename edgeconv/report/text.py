@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.markup import escape
@@ -17,6 +17,7 @@ from edgeconv.memory.sizes import Excess, Sizes
 from edgeconv.names import path_ends
 from edgeconv.report.advice import suggestions
 from edgeconv.report.network import Network
+from edgeconv.report.plain import ByRoom, plain_table
 from edgeconv.report.stored_advice import faster_ways
 from edgeconv.sizes import human
 from edgeconv.storage.base import FLOAT32
@@ -82,16 +83,24 @@ def region_table(report: Mapping[str, Any]) -> list[RenderableType]:
     rows = [*report["ram"].get("regions", ()), *report["flash"].get("regions", ())]
     if not rows:
         return []
-    table = plain_table("region", *(f">{title}" for title in _PARTS.values()), ">free", ">of")
-    for region in rows:
-        free = region["size"] - region["used"]
-        table.add_row(
-            escape(region["name"]),
-            *(_part(region, part) for part in _PARTS),
-            f"[red]{free:,}[/]" if free < 0 else f"{free:,}",
-            human(region["size"]),
-        )
-    return ["", table]
+    wide = plain_table("region", *(f">{title}" for title in _PARTS.values()), ">free", ">of")
+    cells = [_region_cells(region) for region in rows]
+    for row in cells:
+        wide.add_row(*row)
+    names = (f">{name}" for name, *_ in cells)
+    narrow = plain_table("region", *names)
+    titles = (*_PARTS.values(), "free", "of")
+    for title, *row in zip(titles, *(row[1:] for row in cells), strict=True):
+        narrow.add_row(title, *row)
+    return ["", ByRoom(wide, narrow)]
+
+
+def _region_cells(region: Mapping[str, Any]) -> list[str]:
+    """Name, parts, what is free, and size of a memory region."""
+    free = region["size"] - region["used"]
+    left = f"[red]{free:,}[/]" if free < 0 else f"{free:,}"
+    parts = (_part(region, part) for part in _PARTS)
+    return [escape(region["name"]), *parts, left, human(region["size"])]
 
 
 _PARTS = {
@@ -177,19 +186,6 @@ def _advice(report: Mapping[str, Any]) -> list[RenderableType]:
     for suggestion in found:
         table.add_row(escape(suggestion.title), escape(suggestion.saving))
     return ["", table]
-
-
-def plain_table(*headings: str) -> Table:
-    """A table without frames, which reads the same in a terminal and in a pipe; ``>`` in front of
-    a heading aligns its column to the right, ``<`` or nothing to the left."""
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for heading in headings:
-        justify: Literal["left", "right"] = "right" if heading.startswith(">") else "left"
-        table.add_column(
-            heading[1:] if heading.startswith(("<", ">")) else heading, justify=justify
-        )
-    table.show_header = any(column.header for column in table.columns)
-    return table
 
 
 def budget_lines(sizes: Sizes, *, known: bool = False) -> tuple[str, ...]:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from io import StringIO
 from typing import Any
+
+import pytest
 
 from edgeconv.memory.sizes import FLASH_PARTS, RAM_PARTS
 from edgeconv.report.regions import placed
+from edgeconv.report.text import region_table
+from edgeconv.visible import VisibleConsole
 
 
 def row(name: str, **parts: int | None) -> dict[str, Any]:
@@ -33,3 +38,34 @@ def test_nothing_is_kept_free_in_flash() -> None:
     parts = {"FLASH": {"weights": 100, "code": 60, "rodata": 8}}
     filled = {"weights": 100, "code": 60, "rodata": 8, "padding": 0}
     assert placed(rows, parts, FLASH_PARTS) == [row("FLASH", **filled, used=168)]
+
+
+ROWS = {
+    "arena": 110_592, "io": 110_608, "data": 24, "stack": 496, "weights": 843_648, "code": 20_996,
+    "rodata": 1_740, "padding": 40,
+}  # fmt: skip
+
+
+def shown(width: int) -> str:
+    """The table of six regions, as the mps3-an547 has them, on a console of ``width`` columns."""
+    names = ("ITCM", "QSPI", "DTCM", "ISRAM", "FPGA SRAM", "DDR4")
+    rows = [{"name": n, "size": 16_777_216, "used": 1_087_144, **ROWS} for n in names]
+    text = StringIO()
+    console = VisibleConsole(file=text, width=width, highlight=False)
+    table = region_table({"ram": {"regions": rows}, "flash": {"regions": []}})
+    for part in table:
+        console.print(part, crop=False)
+    return text.getvalue()
+
+
+@pytest.mark.parametrize("width", [40, 60, 72, 80, 90, 100, 120])
+def test_no_digit_is_cut_on_a_narrow_console(width: int) -> None:
+    text = shown(width)
+    free = 16_777_216 - 1_087_144
+    for number in (*ROWS.values(), free):
+        assert text.split().count(f"{number:,}") == 6, text
+    assert text.count("16.0 MiB") == 6
+    assert "…" not in text
+    if width >= 80:
+        assert max(map(len, text.splitlines())) <= width
+    assert (text.split()[1] == "arena") == (width >= 100), "regions are columns where that fits"

@@ -1,0 +1,55 @@
+"""Tables of a report on consoles that are too narrow for them: no digit is cut or folded away."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.measure import Measurement
+from rich.table import Table
+
+
+class PlainTable(Table):
+    """Its columns that are aligned to the right, of numbers, are as wide as they need, also where
+    the console is not: then lines are longer than it."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for column in self.columns:
+            if column.justify == "right":
+                cells = (column.header, *column.cells)
+                column.min_width = max(_width(cell, console, options) for cell in cells)
+        # What remains for names folds; a column has room for one letter and the space behind it.
+        least = sum(1 + (column.min_width or 1) for column in self.columns)
+        room = options.update(width=max(options.max_width, least))
+        yield from super().__rich_console__(console, room)
+
+
+def _width(cell: RenderableType, console: Console, options: ConsoleOptions) -> int:
+    unbounded = options.update(width=1 << 16)
+    return Measurement.get(console, unbounded, cell).maximum
+
+
+@dataclass(frozen=True, slots=True)
+class ByRoom:
+    """``wide`` where the console is wide enough for it, else ``narrow``."""
+
+    wide: Table
+    narrow: Table
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        fits = _width(self.wide, console, options) <= options.max_width
+        yield self.wide if fits else self.narrow
+
+
+def plain_table(*headings: str) -> PlainTable:
+    """A table without frames, which reads the same in a terminal and in a pipe; ``>`` in front of
+    a heading aligns its column to the right, ``<`` or nothing to the left."""
+    table = PlainTable(box=None, pad_edge=False, header_style="dim")
+    for heading in headings:
+        justify: Literal["left", "right"] = "right" if heading.startswith(">") else "left"
+        table.add_column(
+            heading[1:] if heading.startswith(("<", ">")) else heading, justify=justify
+        )
+    table.show_header = any(column.header for column in table.columns)
+    return table
