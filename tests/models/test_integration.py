@@ -169,6 +169,25 @@ def test_weights_are_a_dependency(networks: Networks, product: Path) -> None:
     assert (folder / "build" / "digits_main").read_bytes() != before
 
 
+@pytest.mark.parametrize("io", ["caller", "arena"])
+def test_the_target_that_runs_needs_no_files(io: str, product: Path) -> None:
+    """Those that verify writes; a program that is given files says which one is not there."""
+    need("cmake")
+    model = onnx_models.save(onnx_models.classifier(), product / "digits.onnx")
+    folder = product / "digits"
+    compile_model(CompileOptions(model, BOARD, name="digits", io=io), folder)
+    run("cmake", "--preset", "release", cwd=folder)
+    said = run("cmake", "--build", "--preset", "release", "--target", "digits_run", cwd=folder)
+    assert re.search(r"^run 0\.\d{9}$", said, re.MULTILINE)
+    assert "equal" not in said
+    command = [folder / "build" / "digits_main", "--input", "digits_input.bin"]
+    done = subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (2, "digits_input.bin: missing or too short\n")
+    assert verify_project(folder, model=model).passed
+    said = run("cmake", "--build", "--preset", "release", "--target", "digits_run", cwd=folder)
+    assert "equal: largest error" in said
+
+
 def test_make_as_documented(networks: Networks, product: Path) -> None:
     need("make")
     put({"digits": networks["digits"]}, product)
