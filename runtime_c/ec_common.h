@@ -12,8 +12,22 @@ void *(memmove)(void *to, const void *from, size_t bytes);
 void *(memset)(void *to, int value, size_t bytes);
 int(memcmp)(const void *left, const void *right, size_t bytes);
 
+/* Words of GCC and Clang, which are written here and in the headers of ISAs alone: other compilers take
+   portable C, the same numbers at whatever speed they find themselves. */
+#if defined(__GNUC__) || defined(__clang__)
+#define EC_ATTRIBUTES(...) __attribute__((__VA_ARGS__))
+#define EC_IS_CONSTANT(x) __builtin_constant_p(x)
+#define EC_COPY(to, from, bytes) __builtin_memcpy((to), (from), (bytes)) /* with -ffreestanding memcpy is a call */
+#define EC_UNKNOWN(x) __asm__("" : "+r"(x)) /* from here on compilers do not know the integer or pointer x */
+#else
+#define EC_ATTRIBUTES(...)
+#define EC_IS_CONSTANT(x) 0
+#define EC_COPY(to, from, bytes) memcpy((to), (from), (bytes))
+#define EC_UNKNOWN(x) ((void)(x))
+#endif
+
 /* Kernels are written once and specialised by constant arguments, so they must be inlined. */
-#define EC_INLINE static inline __attribute__((always_inline, unused))
+#define EC_INLINE static inline EC_ATTRIBUTES(always_inline, unused)
 
 /* A loop nest, which calls much: inlined like the rest, but where constants take no branch away, because
    nothing is optimised, or not before all is instrumented.  There it exists once. */
@@ -25,7 +39,7 @@ int(memcmp)(const void *left, const void *right, size_t bytes);
 #if defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && !defined(EC_INSTRUMENTED)
 #define EC_NEST EC_INLINE
 #else
-#define EC_NEST static __attribute__((unused))
+#define EC_NEST static EC_ATTRIBUTES(unused)
 #endif
 
 /* In a program of several threads, what a worker is given beside, and what its share of a loop is rather
@@ -39,26 +53,38 @@ int(memcmp)(const void *left, const void *right, size_t bytes);
 #endif
 
 /* What gains nothing from constant arguments exists once, for all callers. */
-#define EC_SHARED static __attribute__((noinline, unused))
+#define EC_SHARED static EC_ATTRIBUTES(noinline, unused)
 
 /* Unroll a loop whose trip count is a constant once the function is inlined. */
 #if defined(__clang__)
 #define EC_UNROLL _Pragma("clang loop unroll(full)")
 #define EC_NO_UNROLL _Pragma("clang loop unroll(disable)")
-#else
+#elif defined(__GNUC__)
 #define EC_UNROLL _Pragma("GCC unroll 64")
 #define EC_NO_UNROLL _Pragma("GCC unroll 1")
+#else
+#define EC_UNROLL
+#define EC_NO_UNROLL
 #endif
 
 /* Keeps the compiler from hoisting the loads of one unrolled step above those of the step before:
    with every vector register taken by an accumulator, that only makes it spill. */
+#if defined(__GNUC__) || defined(__clang__)
 #define EC_IN_ORDER() __asm__ volatile("" ::: "memory")
+#else
+#define EC_IN_ORDER() ((void)0)
+#endif
 
 /* Bring a cache line near without waiting for it; any address may be named. */
 #define EC_LINE_BYTES 64
 #define EC_LINE_FLOATS 16
+#if defined(__GNUC__) || defined(__clang__)
 #define EC_PREFETCH(p) __builtin_prefetch((p), 0, 2)
 #define EC_PREFETCH_L1(p) __builtin_prefetch((p), 0, 3) /* as near as it gets */
+#else
+#define EC_PREFETCH(p) ((void)(p))
+#define EC_PREFETCH_L1(p) ((void)(p))
+#endif
 
 EC_INLINE int ec_min_i(int a, int b) { return a < b ? a : b; }
 EC_INLINE int ec_max_i(int a, int b) { return a > b ? a : b; }
@@ -67,18 +93,17 @@ EC_INLINE int ec_ring(int y, int rows) { return rows ? y % rows : y; }
 /* Quotient rounded up, for b > 0 and any a. */
 EC_INLINE int ec_ceil_div(int a, int b) { return a > 0 ? (a + b - 1) / b : -(-a / b); }
 
-/* The bits of a float and back, as a copy so that no aliasing rule is broken.  The builtin, because
-   with -ffreestanding memcpy is a call. */
+/* The bits of a float and back, as a copy so that no aliasing rule is broken. */
 EC_INLINE uint32_t ec_bits(float x)
 {
     uint32_t bits;
-    __builtin_memcpy(&bits, &x, sizeof bits);
+    EC_COPY(&bits, &x, sizeof bits);
     return bits;
 }
 EC_INLINE float ec_from_bits(uint32_t bits)
 {
     float x;
-    __builtin_memcpy(&x, &bits, sizeof x);
+    EC_COPY(&x, &bits, sizeof x);
     return x;
 }
 

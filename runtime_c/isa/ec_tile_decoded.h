@@ -7,7 +7,7 @@
 EC_INLINE void ec_tile_mac(ec_tile *tile, const void *a, int a_as, ptrdiff_t a_row, ptrdiff_t a_k,
                            const void *b, int fmt, int kc, int mr, int nv, int lo, int hi)
 {
-    const int alone = __builtin_constant_p(kc) && kc == 1;
+    const int alone = EC_IS_CONSTANT(kc) && kc == 1;
     const ptrdiff_t pixel = a_row * EC_STORED_BYTES(a_as);
     const char *pixels = a, *stored = b;
     if (a_as == EC_F32 || a_k != 1 || alone) {
@@ -30,7 +30,7 @@ EC_INLINE void ec_tile_mac(ec_tile *tile, const void *a, int a_as, ptrdiff_t a_r
                     ec_store(decoded + p * EC_VL, ec_load_as_n(pixels + p * pixel, n, a_as));
         }
 #if !defined(__clang__) && EC_VL == 4
-        __asm__("" : "+r"(n)); /* or GCC takes a loop of few rounds apart, and spills */
+        EC_UNKNOWN(n); /* or GCC takes a loop of few rounds apart, and spills */
 #endif
         ec_tile_sum(tile, decoded, EC_F32, EC_VL, 1, stored, fmt, n, mr, nv, lo, hi);
         pixels += EC_VL * EC_STORED_BYTES(a_as);

@@ -44,9 +44,8 @@ EC_INLINE void ec_gather_along(const ec_along *spec, const void *in, const void 
 {
     const int count = ec_nest_count(&spec->nest);
     for (int i = 0; i < count; i++)
-        __builtin_memcpy((char *)out + (ptrdiff_t)i * spec->bytes,
-                         (const char *)in + ec_along_at(spec, index, i) * spec->bytes,
-                         (size_t)spec->bytes);
+        EC_COPY((char *)out + (ptrdiff_t)i * spec->bytes,
+                (const char *)in + ec_along_at(spec, index, i) * spec->bytes, (size_t)spec->bytes);
 }
 
 /* The elements were copied to out before. */

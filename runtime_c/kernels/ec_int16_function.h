@@ -60,10 +60,12 @@ EC_INLINE int32_t ec_int16_of_one(const ec_int16_function *by, const int32_t *li
 /* The same function with its factors in registers: compilers take products of 64 bits with constants apart. */
 EC_INLINE ec_int16_function ec_int16_kept(ec_int16_function by)
 {
+#if defined(__GNUC__) || defined(__clang__)
     if (by.kind == EC_INT16_SUM)
         __asm__("" : "+r"(by.by_a[0]), "+r"(by.by_a[1]), "+r"(by.by_b[0]), "+r"(by.by_b[1]));
     else
         __asm__("" : "+r"(by.words[0]), "+r"(by.words[1]));
+#endif
     return by;
 }
 

@@ -27,7 +27,7 @@ EC_INLINE int32_t ec_int16_rounded(const ec_int16_result as, int64_t p)
     int32_t q = (int32_t)(p >> as.shift);
     if (as.tie)
         q -= ((p & (((int64_t)1 << as.shift) - 1)) < as.tie) & (q - as.zero) & 1;
-#ifdef __ARM_FEATURE_SAT
+#if defined(__ARM_FEATURE_SAT) && (defined(__GNUC__) || defined(__clang__))
     if (__builtin_constant_p(as.low) && as.low == INT16_MIN && as.high == INT16_MAX) {
         __asm__("ssat %0, #16, %0" : "+r"(q) : : "cc");
         return q;

@@ -20,7 +20,7 @@ EC_INLINE void ec_integer_average_of(const ec_pool *spec, const ec_int8_average 
             for (int k = at->kx.from; k < at->kx.to; k++) {
                 const void *met = row + k * next * bytes;
                 if (EC_VL == 1)
-                    __asm__("" : "+r"(met)); /* or GCC 12 makes vectors of these bytes, and wrong sums */
+                    EC_UNKNOWN(met); /* or GCC 12 makes vectors of these bytes, and wrong sums */
                 if (bytes == 2) {
                     EC_UNROLL
                     for (int j = 0; j < vectors; j++)

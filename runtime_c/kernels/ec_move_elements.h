@@ -23,8 +23,8 @@ EC_INLINE void ec_move_elements_run(const ec_move_elements *spec, const void *in
             memcpy(to, from, (size_t)spec->n * (size_t)bytes);
         else
             for (int k = 0; k < spec->n; k++)
-                __builtin_memcpy(to + k * spec->out_stride * bytes,
-                                 from + k * spec->in_stride * bytes, (size_t)bytes);
+                EC_COPY(to + k * spec->out_stride * bytes, from + k * spec->in_stride * bytes,
+                        (size_t)bytes);
     }
 }
 

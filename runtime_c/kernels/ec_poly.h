@@ -5,7 +5,7 @@
 /* On scalars a function is long against what calls it, dozens of times over in an unrolled epilogue:
    one copy of it then.  On vectors the calls would spill every accumulator. */
 #if EC_VL == 1
-#define EC_MATH static __attribute__((noinline, unused))
+#define EC_MATH EC_SHARED
 #else
 #define EC_MATH EC_INLINE
 #endif

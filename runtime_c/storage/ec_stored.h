@@ -50,8 +50,11 @@ EC_INLINE ec_q8 ec_q8_of(int fmt)
 
 /* Rounds a product before it is added to anything.  With -ffp-contract=fast compilers make one
    multiply-add of both, and what is added is not the number that memory holds.  Where there are such
-   instructions the register passes through assembly, of which compilers know nothing. */
-#if defined(__AVX512F__)
+   instructions the register passes through assembly, of which compilers know nothing.  Others make one
+   of what stands in one expression at most (C11 6.5p8), and the product is one of its own. */
+#if !defined(__GNUC__) && !defined(__clang__)
+#define EC_ROUNDED(product) ((void)(product))
+#elif defined(__AVX512F__)
 #define EC_ROUNDED(product) __asm__("" : "+v"(product))
 #elif defined(__FMA__)
 #define EC_ROUNDED(product) __asm__("" : "+x"(product))
