@@ -6,7 +6,7 @@ import math
 import re
 import struct
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from textwrap import wrap
 
 from edgeconv.codegen.reserved_names import KEYWORDS, is_reserved
@@ -44,13 +44,17 @@ def prefix(name: str) -> str:
     return f"{text}_" if is_reserved(text) else text
 
 
-def unique_identifiers(names: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:
-    """name -> identifier, numbered where two names would collide, or one with those ``taken``;
-    stable in the given order."""
+def unique_identifiers(
+    names: Iterable[str],
+    taken: Iterable[str] = (),
+    identify: Callable[[str], str] = identifier,
+) -> dict[str, str]:
+    """name -> identifier as ``identify`` makes it, numbered where two names would collide, or one
+    with those ``taken``; stable in the given order."""
     found: dict[str, str] = {}
     taken = set(taken)
     for name in names:
-        text = untaken(identifier(name), taken, between="_", first=2)
+        text = untaken(identify(name), taken, between="_", first=2)
         taken.add(text)
         found[name] = text
     return found

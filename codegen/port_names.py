@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 
 from edgeconv.codegen.c_names import identifier, unique_identifiers
 from edgeconv.errors import UsageError
@@ -10,6 +11,9 @@ from edgeconv.names import did_you_mean
 
 Names = dict[str, str]  # of tensors, to identifiers
 _OPTION = "--rename"
+# TensorFlow names a tensor after the signature that a SavedModel is served by and the operation
+# that makes it, and counts that one's results: "serving_default_image:0" is the input "image".
+_OF_TENSORFLOW = re.compile(r"(?:serving_default_)?(?P<name>.+?)(?::0)?", re.DOTALL)
 
 
 def port_names(
@@ -23,7 +27,7 @@ def port_names(
     """
     kinds = (inputs, outputs)
     given: tuple[Names, Names] = ({}, {})
-    plain = tuple(unique_identifiers(names) for names in kinds)
+    plain = tuple(_identifiers(names) for names in kinds)
     for old, new in renames.items():
         _check_identifier(new)
         exact = any(old in names for names in kinds)
@@ -31,7 +35,7 @@ def port_names(
             (kind, name)
             for kind, names in enumerate(kinds)
             for name in names
-            if old == (name if exact else plain[kind][name])
+            if old in ((name,) if exact else (plain[kind][name], identifier(name)))
         ]
         if not found:
             known = [*inputs, *outputs, *(text for each in plain for text in each.values())]
@@ -49,8 +53,19 @@ def port_names(
 
 def _completed(names: Sequence[str], given: Names) -> Names:
     """``given``, and for the others of ``names`` identifiers that are still free."""
-    others = unique_identifiers((name for name in names if name not in given), taken=given.values())
+    others = _identifiers((name for name in names if name not in given), taken=given.values())
     return {name: given[name] if name in given else others[name] for name in names}
+
+
+def _identifiers(names: Iterable[str], taken: Iterable[str] = ()) -> Names:
+    """Those of tensors, each of its own."""
+    return unique_identifiers(names, taken, identify=_identifier)
+
+
+def _identifier(name: str) -> str:
+    """Without what TensorFlow adds to every name."""
+    found = _OF_TENSORFLOW.fullmatch(name)
+    return identifier(found["name"] if found else name)
 
 
 def _check_identifier(new: str) -> None:

@@ -17,12 +17,36 @@ INPUTS, OUTPUTS = ("serving_default_x:0", "mask"), ("StatefulPartitionedCall:0",
 
 def test_names_of_their_own() -> None:
     inputs, outputs = port_names(INPUTS, OUTPUTS, {})
-    assert inputs == {"serving_default_x:0": "serving_default_x_0", "mask": "mask"}
-    assert list(outputs.values()) == ["statefulpartitionedcall_0", "mask", "p_1"]
+    assert inputs == {"serving_default_x:0": "x", "mask": "mask"}
+    assert list(outputs.values()) == ["statefulpartitionedcall", "mask", "p_1"]
 
 
-@pytest.mark.parametrize("old", ["StatefulPartitionedCall:0", "statefulpartitionedcall_0"])
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("serving_default_keras_tensor_0:0", "keras_tensor_0"),
+        ("serving_default_images", "images"),
+        ("image:0", "image"),
+        ("call:1", "call_1"),
+        ("serving_default_", "serving_default"),
+        (":0", "n0"),
+        ("x:0:0", "x_0"),
+    ],
+)
+def test_what_tensorflow_adds_is_left_out(name: str, found: str) -> None:
+    assert port_names([name], [], {})[0] == {name: found}
+
+
+def test_names_that_are_one_without_it_are_numbered() -> None:
+    names = ["x", "x:0", "serving_default_x:0"]
+    assert list(port_names(names, [], {})[0].values()) == ["x", "x_2", "x_3"]
+
+
+@pytest.mark.parametrize(
+    "old", ["StatefulPartitionedCall:0", "statefulpartitionedcall", "statefulpartitionedcall_0"]
+)
 def test_a_name_is_the_model_s_or_c_s(old: str) -> None:
+    """Or the one in C with all that is in the model."""
     inputs, outputs = port_names(INPUTS, OUTPUTS, {old: "scores"})
     assert outputs[OUTPUTS[0]] == "scores"
     assert inputs == port_names(INPUTS, OUTPUTS, {})[0]
@@ -35,7 +59,7 @@ def test_inputs_and_outputs_of_one_name_are_renamed_together() -> None:
 
 def test_a_new_name_goes_before_those_that_follow_from_the_model() -> None:
     _, outputs = port_names(INPUTS, OUTPUTS, {"p=1": "mask"})
-    assert outputs == {OUTPUTS[0]: "statefulpartitionedcall_0", "mask": "mask_2", "p=1": "mask"}
+    assert outputs == {OUTPUTS[0]: "statefulpartitionedcall", "mask": "mask_2", "p=1": "mask"}
 
 
 @pytest.mark.parametrize(
