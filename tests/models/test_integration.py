@@ -180,7 +180,7 @@ def test_the_target_that_runs_needs_no_files(io: str, product: Path) -> None:
     said = run("cmake", "--build", "--preset", "release", "--target", "digits_run", cwd=folder)
     assert re.search(r"^run 0\.\d{9}$", said, re.MULTILINE)
     assert "equal" not in said
-    command = [folder / "build" / "digits_main", "--input", "digits_input.bin"]
+    command = [str(folder / "build" / "digits_main"), "--input", "digits_input.bin"]
     done = subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (2, "digits_input.bin: missing or too short\n")
     assert verify_project(folder, model=model).passed
