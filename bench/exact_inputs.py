@@ -34,7 +34,7 @@ from edgeconv.verify.exact import expected
 from edgeconv.verify.inputs import seeded, write_tensors
 from edgeconv.verify.layers import original_name, pieces, tensors_of
 from edgeconv.verify.pieces import in_integers
-from edgeconv.verify.run import run_program
+from edgeconv.verify.program import run_program
 
 Row = Callable[[tuple[object, ...]], object]
 

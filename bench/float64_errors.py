@@ -23,7 +23,7 @@ from onnx.reference import ReferenceEvaluator
 
 from edgeconv.build.project import Project
 from edgeconv.verify.inputs import seeded, write_tensors
-from edgeconv.verify.run import run_program
+from edgeconv.verify.program import run_program
 
 _OPTIMISED = {
     "ONNX Runtime": ort.GraphOptimizationLevel.ORT_ENABLE_ALL,

@@ -24,7 +24,7 @@ from edgeconv.options import CompileOptions
 from edgeconv.pipeline import compile_model
 from edgeconv.verify.compare import assumed_spacing, compare
 from edgeconv.verify.inputs import seeded, write_tensors
-from edgeconv.verify.run import run_program
+from edgeconv.verify.program import run_program
 
 Values = Mapping[str, npt.NDArray[Any]]
 LEVELS = onnxruntime.GraphOptimizationLevel

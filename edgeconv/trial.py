@@ -19,7 +19,8 @@ from edgeconv.calibration.samples import Samples
 from edgeconv.calibration.sqnr import Accuracy, Baseline
 from edgeconv.progress import Share, Tell, nobody
 from edgeconv.verify.inputs import write_tensors
-from edgeconv.verify.run import how, run_program
+from edgeconv.verify.program import run_program
+from edgeconv.verify.run import how
 
 Values = dict[str, npt.NDArray[np.float32]]
 

@@ -64,6 +64,11 @@ def verification(result: Verification) -> Group:
     if result.pieces:
         lines += _by_piece(result, result.pieces)
     lines += _of_decisions(result)
+    if result.runs > 1 and not result.unwritten:
+        lines.append(
+            f"{result.runs} runs, whose arena and outputs held other garbage before: the same bits"
+        )
+    lines += [f"[red]differs[/]: {escape(each.words())}" for each in result.unwritten]
     lines += [_verdict(result)]
     return Group(*lines)
 
@@ -144,6 +149,8 @@ def verification_json(result: Verification) -> dict[str, Any]:
         "rounded": [_difference_json(output) for output in result.rounded],
         "pieces": _pieces_json(result.pieces),
         "decided": [_difference_json(each) for each in result.read],
+        "runs": result.runs,
+        "unwritten": [asdict(each) for each in result.unwritten],
         "layers": [
             {
                 "name": layer.name,
@@ -213,6 +220,9 @@ def _layer_table(result: Verification) -> Table:
 
 
 def _verdict(result: Verification) -> str:
+    if result.unwritten:
+        names = ", ".join(each.name for each in result.unwritten[:_MOST_NAMED])
+        return f"[red]DIFFERENT[/] from run to run for the same inputs: {escape(names)}"
     limit = f"tolerance {result.tolerance:g} of the largest output"
     quantised = any(output.spacing for output in result.outputs)
     if result.pieces:

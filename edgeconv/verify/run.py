@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,13 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from edgeconv.arguments import DEFAULT_TOLERANCE
-from edgeconv.array_types import array_type
 from edgeconv.board import RunKind
-from edgeconv.build import Given, Made, find_emulator, run_binary
+from edgeconv.build import find_emulator
 from edgeconv.build.compile import Binary
 from edgeconv.build.firmware import RESET, worst_stack
 from edgeconv.build.loading import graph_of
-from edgeconv.build.places import Argument
 from edgeconv.build.project import Project
 from edgeconv.errors import EdgeconvError
 from edgeconv.frontend import Cut, reference_beside, reference_outputs
@@ -35,12 +32,13 @@ from edgeconv.verify.exact import expected
 from edgeconv.verify.exact.value import Value
 from edgeconv.verify.inputs import from_npz, seeded, tensor_bytes
 from edgeconv.verify.layers import LayerResult
+from edgeconv.verify.leftovers import Unwritten, run_from_garbage
 from edgeconv.verify.pieces import Pieces, compare_pieces
+from edgeconv.verify.program import Outputs
 from edgeconv.verify.sizes import explained
 from edgeconv.verify.stored import Twin, compare_beside
 
 _STACK = re.compile(r"^stack ([0-9]+)$", re.MULTILINE)
-Outputs = dict[str, npt.NDArray[np.generic]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +51,8 @@ class Verification:
     network, every layer against the model from the numbers that the layer read; then these are
     judged.  ``stack_bytes``: the most that the stack held, where the program measures it, as
     firmware does; ``stack_bound``: what it may hold at most.  ``promised``: the error at the
-    outputs that compile promised, of a program with layers by minimal filtering.
+    outputs that compile promised, of a program with layers by minimal filtering.  ``unwritten``:
+    the outputs that depend on what memory held before the run, of ``runs`` from other bytes each.
     """
 
     outputs: tuple[Difference, ...]
@@ -67,10 +66,14 @@ class Verification:
     pieces: Pieces | None = None
     promised: float | None = None
     read: tuple[Difference, ...] = ()
+    unwritten: tuple[Unwritten, ...] = ()
+    runs: int = 1
 
     @property
     def passed(self) -> bool:
-        """Everything that is judged is within the tolerance."""
+        """Everything that is judged is within the tolerance, and depends on the inputs alone."""
+        if self.unwritten:
+            return False
         if self.pieces:
             near = all(difference.within(self.tolerance) for difference in self.read)
             return near and not self.pieces.defects(self.tolerance)
@@ -85,6 +88,8 @@ class Verification:
 
     def one_line(self) -> str:
         """What is furthest from what it is judged by."""
+        if self.unwritten:
+            return self.unwritten[0].words()
         worst = max(self.judged, key=lambda difference: difference.relative)
         steps = f", {worst.spacings:.3g} of a quantisation step" if worst.spacing else ""
         what = "tensor" if self.pieces or self.rounded else "output"
@@ -153,7 +158,8 @@ def verify(
     way = how(binary)
     tell(f"running {way if binary.board.run.on_board else f'under {way}'}")
     with explained(project, model, feeds, seeded=inputs is None):
-        got, printed = run_program(project, binary, layers=traced)
+        started = run_from_garbage(project, binary, feeds, layers=traced)
+    got = started.outputs
     spacings = _spacings(project, results_of_model)
     assumed = {port.name for port in project.outputs if spacings[port.name] and not port.spacing}
     trace = project.build_directory / "layers.bin"
@@ -189,7 +195,7 @@ def verify(
         steps = project.report.get("steps", ())
         read = in_front_of(decided, project.report["layers"], trace, reference.values, steps)
     trace.unlink(missing_ok=True)
-    stack = _STACK.search(printed)
+    stack = _STACK.search(started.printed)
     bound = worst_stack(binary.path, (RESET,), binary.objects.values())[0] if stack else None
     return Verification(
         tuple(
@@ -209,6 +215,8 @@ def verify(
         pieces,
         promised_error(project),
         read,
+        started.unwritten,
+        started.runs,
     )
 
 
@@ -286,64 +294,3 @@ def how(binary: Binary) -> str:
         return "natively"
     program = Path(run.command[0]).name
     return f"on the board, through {program}" if run.on_board else program
-
-
-def run_program(
-    project: Project, binary: Binary, *, layers: bool = False, inputs: Path | None = None
-) -> tuple[Outputs, str]:
-    """The program's outputs by name for ``inputs``, or for what is in its input file, and what it
-    printed.
-
-    ``layers``: it leaves build/layers.bin too.  Raises EdgeconvError when it fails.
-    """
-    inputs = inputs or project.input_file
-    output = project.build_directory / "output.bin"
-    trace = project.build_directory / "layers.bin"
-    arguments: list[Argument] = ["--output", Made(output), "--input", Given(inputs)]
-    if layers:
-        arguments += ["--layers", Made(trace)]
-    folder = project.directory
-    made = {"output": output, "layers": trace} if layers else {"output": output}
-    written = dict(made)
-    if project.is_firmware:  # which takes no arguments: its files have fixed names
-        folder = project.build_directory
-        written = {what: folder / f"{project.name}_{what}.bin" for what in made}
-        if inputs != project.run_file:
-            shutil.copyfile(inputs, project.run_file)
-    for path in written.values():  # what a killed run has left would pass for this one's
-        path.unlink(missing_ok=True)
-    done = run_binary(binary.path, binary.board, arguments, cwd=folder, timeout=project.patience())
-    if done.status != 0:
-        raise EdgeconvError(
-            "the program failed",
-            where=str(binary.path),
-            got=f"exit status {done.status}",
-            rule=(done.stderr.strip() or done.stdout.strip()).partition("\n")[0],
-        )
-    for what, path in written.items():
-        if not path.is_file():
-            raise EdgeconvError(
-                f"the program wrote no {what}",
-                where=str(binary.path),
-                rule="it ended as if all were well",
-                hint="does what runs it pass on its arguments, and serve its files?",
-            )
-        path.replace(made[what])
-    data = output.read_bytes()
-    output.unlink()
-    sizes = [port.bytes for port in project.outputs]
-    if len(data) != sum(sizes):
-        raise EdgeconvError(
-            "the program wrote a wrong number of outputs",
-            where=str(binary.path),
-            got=f"{len(data)} bytes",
-            rule=f"expected {sum(sizes)}",
-        )
-    ends = zip(project.outputs, np.cumsum(sizes).tolist(), strict=True)
-    outputs: Outputs = {}
-    for port, end in ends:
-        stored = array_type(port.dtype).newbyteorder("<")
-        values = np.frombuffer(data[end - port.bytes : end], stored)
-        whole = port.layout.unpack(values.astype(array_type(port.dtype)), port.shape)
-        outputs[port.name] = np.ascontiguousarray(whole).reshape(port.shape)
-    return outputs, done.stdout + done.stderr

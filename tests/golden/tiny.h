@@ -73,8 +73,8 @@ typedef struct tiny_model {
 } tiny_model;
 
 /* Checks the arena and the image (its CRC unless TINY_NO_CRC is defined), and remembers both.
-   The arena's contents need not survive between runs.  One model per thread, each with an arena of
-   its own, may run at the same time; they may share the weights. */
+   The arena's contents need not survive between runs, nor be cleared before the first one.
+   One model per thread, each with an arena of its own, may run at the same time; they may share the weights. */
 int tiny_init(tiny_model *model, const void *weights, size_t weights_bytes, void *arena,
               size_t arena_bytes);
 

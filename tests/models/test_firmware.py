@@ -176,9 +176,10 @@ def test_a_fault_ends_the_run(name: str, small: Path, tmp_path: Path) -> None:
     project, _ = pipeline.compile_model(CompileOptions(small, name), tmp_path / "out")
     main = project.directory / "main.c"
     text = main.read_text()
-    assert text.count("count_cycles();\n    if") == 1
-    trap = '__asm__ volatile("udf #0");\n    if'
-    main.write_text(text.replace("count_cycles();\n    if", f"count_cycles();\n    {trap}"))
+    counting = "    count_cycles();\n"
+    assert text.count(counting) == 1
+    trap = '    __asm__ volatile("udf #0");\n'
+    main.write_text(text.replace(counting, f"{counting}{trap}"))
     done = run_binary(project.build(run_here=True).path, board, cwd=project.directory, timeout=60)
     assert done.status == 102
     assert "fault" in done.stdout + done.stderr

@@ -20,7 +20,7 @@ from edgeconv.errors import UsageError
 from edgeconv.options import CompileOptions
 from edgeconv.pipeline import bench_project, compile_model
 from edgeconv.verify.inputs import ensure
-from edgeconv.verify.run import run_program
+from edgeconv.verify.program import run_program
 from tests import onnx_models
 from tests.tools import available
 

@@ -21,7 +21,7 @@ from edgeconv.options import CompileOptions
 from edgeconv.pipeline import bench_project, compile_model, verify_project
 from edgeconv.verify.inputs import ensure
 from edgeconv.verify.layers import first_difference, unread_rows
-from edgeconv.verify.run import run_program
+from edgeconv.verify.program import run_program
 from tests import onnx_models
 from tests.turning import convolutions, in_turns, one_by_one
 

@@ -13,7 +13,7 @@ from edgeconv.errors import EdgeconvError
 from edgeconv.options import CompileOptions
 from edgeconv.pipeline import compile_model
 from edgeconv.verify.inputs import write_tensors
-from edgeconv.verify.run import run_program
+from edgeconv.verify.program import run_program
 from tests.onnx_suite.cases import Array, Case
 from tests.onnx_suite.outcomes import CRASH, PASS, WRONG, Outcome, difference, not_compiled
 

@@ -15,7 +15,7 @@ from edgeconv import bench
 from edgeconv.build import report_file, run_binary, times
 from edgeconv.build.output import Completed
 from edgeconv.build.project import Project
-from edgeconv.verify.run import run_program
+from edgeconv.verify.program import run_program
 from tests import onnx_models
 from tests.command import BOARD, Command
 from tests.toy import added
