@@ -48,6 +48,7 @@ from edgeconv.trial import try_on
 from edgeconv.twin import Twin, require_weights, stores
 from edgeconv.verify import (
     Verification,
+    bounds,
     decisions_of,
     explains,
     is_quantised,
@@ -134,7 +135,8 @@ def verify_project(
         result = run(twin=twin, by_piece=by_piece)
         if not (result.passed or by_piece or twin) and tolerance is None:
             found = decisions_of(project, source)
-            if explains(found, result.outputs, limit):
+            bounded = explains(found, result.larger, bounds.TOLERANCE)
+            if bounded and explains(found, result.outputs, limit):
                 tell("comparing layer by layer: outputs depend on decisions")
                 result = run(decided=found)
         report = project.report if layers else _measured(project)

@@ -17,6 +17,7 @@ from edgeconv.report.plain import plain_table
 from edgeconv.report.text import NAME_WIDTH
 from edgeconv.requantisation import EXACT
 from edgeconv.verify import Difference, Verification
+from edgeconv.verify.bounds import LARGER, TOLERANCE
 from edgeconv.verify.pieces import Pieces
 
 _TIES = (
@@ -69,8 +70,20 @@ def verification(result: Verification) -> Group:
             f"{result.runs} runs, whose arena and outputs held other garbage before: the same bits"
         )
     lines += [f"[red]differs[/]: {escape(each.words())}" for each in result.unwritten]
+    lines += _of_larger(result)
     lines += [_verdict(result)]
     return Group(*lines)
+
+
+def _of_larger(result: Verification) -> list[str]:
+    """Outputs of inputs that reach the bounds of the network."""
+    if not result.larger:
+        return []
+    worst = max(result.larger, key=lambda difference: difference.relative)
+    mark = "[red]differs[/]: " if result.beyond_bounds else ""
+    what = f"on inputs {LARGER:g} times as large, for the bounds of the network"
+    limit = f"at most {TOLERANCE:g}"
+    return [f"{mark}{what}: {escape(worst.name)} is off by {worst.relative:.2g}, {limit}"]
 
 
 def _of_decisions(result: Verification) -> list[str]:
@@ -151,6 +164,7 @@ def verification_json(result: Verification) -> dict[str, Any]:
         "decided": [_difference_json(each) for each in result.read],
         "runs": result.runs,
         "unwritten": [asdict(each) for each in result.unwritten],
+        "larger": [_difference_json(each) for each in result.larger],
         "layers": [
             {
                 "name": layer.name,
@@ -223,6 +237,9 @@ def _verdict(result: Verification) -> str:
     if result.unwritten:
         names = ", ".join(each.name for each in result.unwritten[:_MOST_NAMED])
         return f"[red]DIFFERENT[/] from run to run for the same inputs: {escape(names)}"
+    if result.beyond_bounds:
+        names = ", ".join(each.name for each in result.beyond_bounds[:_MOST_NAMED])
+        return f"[red]DIFFERENT[/] on larger inputs, which reach bounds: {escape(names)}"
     limit = f"tolerance {result.tolerance:g} of the largest output"
     quantised = any(output.spacing for output in result.outputs)
     if result.pieces:

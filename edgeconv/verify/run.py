@@ -24,6 +24,7 @@ from edgeconv.frontend import Cut, reference_beside, reference_outputs
 from edgeconv.ir.candidate import EXACTLY
 from edgeconv.ir.decisions import Decisions
 from edgeconv.progress import Tell, nobody
+from edgeconv.verify import bounds
 from edgeconv.verify import layers as by_layer
 from edgeconv.verify.compare import Difference, assumed_spacing, compare
 from edgeconv.verify.counted import alike, as_found, filled, uncounted
@@ -53,6 +54,7 @@ class Verification:
     firmware does; ``stack_bound``: what it may hold at most.  ``promised``: the error at the
     outputs that compile promised, of a program with layers by minimal filtering.  ``unwritten``:
     the outputs that depend on what memory held before the run, of ``runs`` from other bytes each.
+    ``larger``: outputs of larger inputs, which reach bounds (`bounds`), where these were run.
     """
 
     outputs: tuple[Difference, ...]
@@ -68,16 +70,22 @@ class Verification:
     read: tuple[Difference, ...] = ()
     unwritten: tuple[Unwritten, ...] = ()
     runs: int = 1
+    larger: tuple[Difference, ...] = ()
 
     @property
     def passed(self) -> bool:
         """Everything that is judged is within the tolerance, and depends on the inputs alone."""
-        if self.unwritten:
+        if self.unwritten or self.beyond_bounds:
             return False
         if self.pieces:
             near = all(difference.within(self.tolerance) for difference in self.read)
             return near and not self.pieces.defects(self.tolerance)
         return all(difference.within(self.tolerance) for difference in self.judged)
+
+    @property
+    def beyond_bounds(self) -> tuple[Difference, ...]:
+        """The outputs of larger inputs that are too far off."""
+        return tuple(each for each in self.larger if not each.within(bounds.TOLERANCE))
 
     @property
     def judged(self) -> tuple[Difference, ...]:
@@ -90,6 +98,9 @@ class Verification:
         """What is furthest from what it is judged by."""
         if self.unwritten:
             return self.unwritten[0].words()
+        if self.beyond_bounds:
+            off = self.beyond_bounds[0]
+            return f"output {off.name!r} of larger inputs: relative error {off.relative:.3g}"
         worst = max(self.judged, key=lambda difference: difference.relative)
         steps = f", {worst.spacings:.3g} of a quantisation step" if worst.spacing else ""
         what = "tensor" if self.pieces or self.rounded else "output"
@@ -162,6 +173,11 @@ def verify(
     got = started.outputs
     spacings = _spacings(project, results_of_model)
     assumed = {port.name for port in project.outputs if spacings[port.name] and not port.spacing}
+    larger: tuple[Difference, ...] = ()
+    in_floats = not (twin or by_piece or is_quantised(project))
+    if inputs is None and in_floats and started.between and bounds.has_bounds(project, model):
+        tell("running the reference on larger inputs")
+        larger = bounds.compare_larger(project, model, *started.between)
     trace = project.build_directory / "layers.bin"
     rounded = _rounded(project, trace, twin, feeds, got, expected, spacings) if twin else []
     pieces = None
@@ -217,6 +233,7 @@ def verify(
         read,
         started.unwritten,
         started.runs,
+        larger,
     )
 
 

@@ -84,7 +84,7 @@ def test_a_copy_that_lacks_a_row(board: str, io: str, tmp_path: Path) -> None:
     black = black_below(tmp_path, 1)
     right = verified(project, black)
     assert right.passed
-    assert right.runs == (3 if board == "generic-c" else 2)
+    assert right.runs == 3
     changed(project, rf"\.rows = {ROWS}\b", f".rows = {ROWS - 1}")
     wrong = verified(project, black)
     assert not wrong.passed

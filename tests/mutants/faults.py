@@ -18,8 +18,9 @@ _ARGUMENT = re.compile(r"(?<=, )(\d+)(?=[,)])")
 _NUMBER = re.compile(r"(?<![\w.])(\d+\.\d*|\d+\.?\d*e-?\d+)(?=f\b)")
 _ADDRESS = re.compile(r"\bAT(?:_\w+)?\((\w+)(?=[) ])")
 _CONSTANT = re.compile(r"\bWT\((\w+)(?=\))")
+_PLACE = re.compile(r"\b(\w+(?:_AT|_WORKSPACE)_\w+) = (\d+)(?=[,\n])")
 _CALL = re.compile(r"(?<=\n)    +(?!DONE|return)\w+\([^;{}]*\);(?=\n)")
-_ROWS = re.compile(r"(?<=[+*<] )(\d+)\b")
+_ROWS = re.compile(r"(?<=[+*<=] )(\d+)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,15 @@ def _less(found: re.Match[str]) -> str:
     return found[0][: -len(number)] + str(int(number) - 1)
 
 
+def _more(found: re.Match[str]) -> str:
+    number = found.groups()[-1]
+    return found[0][: -len(number)] + str(int(number) + 1)
+
+
+def _lower(found: re.Match[str]) -> str:
+    return f"{found[1]} = {max(0, int(found[2]) - 64)}"
+
+
 def _other(found: re.Match[str]) -> str:
     """The next whole number, or a fiftieth more."""
     number = float(found[0])
@@ -60,40 +70,44 @@ def _zeros(found: re.Match[str]) -> str:
     return "{0}"
 
 
-# Where it is: in the functions of layers, or in the one that calls them.  What it is, and what
-# becomes of it.
-KINDS: Mapping[str, tuple[bool, re.Pattern[str], Callable[[re.Match[str]], str]]] = (
-    MappingProxyType(
-        {
-            "an extent one less": (True, _MEMBER, _less),
-            "an argument one less": (True, _ARGUMENT, _less),
-            "another number": (True, _NUMBER, _other),
-            "no epilogue": (True, _EPILOGUE, _zeros),
-            "a tensor 4 bytes further": (False, _ADDRESS, _further),
-            "a constant 4 bytes further": (False, _CONSTANT, _further),
-            "a call left out": (False, _CALL, _nothing),
-            "rows of a turn one less": (False, _ROWS, _less),
-        }
-    )
+# Where it is: in the table of the arena, in the functions of layers, or in the one that calls them.
+# What it is, and what becomes of it.
+ARENA, LAYERS, RUN = "arena", "layers", "run"
+KINDS: Mapping[str, tuple[str, re.Pattern[str], Callable[[re.Match[str]], str]]] = MappingProxyType(
+    {
+        "a place 64 bytes lower": (ARENA, _PLACE, _lower),
+        "an extent one less": (LAYERS, _MEMBER, _less),
+        "an extent one more": (LAYERS, _MEMBER, _more),
+        "an argument one less": (LAYERS, _ARGUMENT, _less),
+        "another number": (LAYERS, _NUMBER, _other),
+        "no epilogue": (LAYERS, _EPILOGUE, _zeros),
+        "a tensor 4 bytes further": (RUN, _ADDRESS, _further),
+        "a constant 4 bytes further": (RUN, _CONSTANT, _further),
+        "a call left out": (RUN, _CALL, _nothing),
+        "rows of a turn one less": (RUN, _ROWS, _less),
+    }
 )
 
 
 def faults(program: str, name: str) -> Iterator[Fault]:
     """Those of the emitted ``program`` of the network ``name``."""
+    arena = program.index("/* The arena.")
     begin = program.index("/* One function per distinct layer plan")
     run = program.index(f"\nint {name}_run(")
     end = program.index("\n}\n", run)
     # Comments keep their places, and hold nothing that looks like C.
     plain = _COMMENT.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), program)
     plain = re.sub(r"(?m)^#.*$", lambda found: " " * len(found[0]), plain)
-    for kind, (in_layers, pattern, change) in KINDS.items():
-        first, last = (begin, run) if in_layers else (run, end)
+    ranges = {ARENA: (arena, begin), LAYERS: (begin, run), RUN: (run, end)}
+    for kind, (where, pattern, change) in KINDS.items():
+        first, last = ranges[where]
         for found in pattern.finditer(plain, first, last):
             if change is _less and int(found.groups()[-1]) == 0:
                 continue
-            if not in_layers and not _may_be(kind, _line(plain, found.start())):
+            if where == RUN and not _may_be(kind, _line(plain, found.start())):
                 continue
-            now = change(found)
+            if (now := change(found)) == found[0]:
+                continue
             text = program[: found.start()] + now + program[found.end() :]
             line = program.count("\n", 0, found.start()) + 1
             yield Fault(kind, line, " ".join(found[0].split()), now, text)

@@ -1,7 +1,7 @@
 """What ``edgeconv verify`` notices of faults made in emitted C.
 
-    python -m tests.mutants.on_programs MODEL.onnx [--board generic-c] [--every N] [--inputs X.npz]
-                                        [--verbose] [-- OPTIONS OF edgeconv compile]
+    python -m tests.mutants.on_programs MODEL.onnx [--board generic-c] [--only KIND] [--every N]
+                                        [--inputs X.npz] [--verbose] [-- OPTIONS OF compile]
 
 Every N-th fault of ``faults`` is made in the emitted program, which is then verified.  What does
 not compile counts for nothing.  What verify does not notice is told apart by runs on other inputs:
@@ -112,6 +112,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("model", type=Path)
     parser.add_argument("--board", default="generic-c")
     parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("--only", default="", metavar="KIND", help="of faults: words of its name")
     parser.add_argument("--inputs", type=Path)
     parser.add_argument("--verbose", action="store_true", help="every fault, as it is judged")
     parser.add_argument("options", nargs="*", help="of edgeconv compile, after --")
@@ -124,8 +125,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         trial = Trial(folder, given.inputs)
         if not trial.verified():
             sys.exit("the program is not right without a fault")
+        chosen = [fault for fault in trial.faults() if given.only in fault.kind]
         counts: dict[str, Counter[str]] = {kind: Counter() for kind in KINDS}
-        for fault, outcome in tried(trial, trial.faults()[:: given.every]):
+        for fault, outcome in tried(trial, chosen[:: given.every]):
             counts[fault.kind][outcome] += 1
             if given.verbose or outcome == MISSED:
                 print(f"{outcome}: {fault}", flush=True)
