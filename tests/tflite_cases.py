@@ -71,7 +71,7 @@ class Case:
     def _constant(self, sketch: Sketch, name: str, values: Values, whole: bool, index: int) -> int:
         if values.dtype != np.float32 or not whole:
             return sketch.constant(name, values, values.dtype.name)
-        if index == 2:  # a bias
+        if index == (3 if self.kind == "TRANSPOSE_CONV" else 2):  # a bias
             unit = self.scales[0] * 0.0078125
             kind = "int64" if self.dtype == "int16" else "int32"
             return sketch.constant(name, np.rint(values / unit), kind, scale=[unit], zero=[0])
@@ -194,6 +194,33 @@ def _windows() -> list[Case]:
         {"keep_num_dims": True},
         label="kept",
     )
+    return found
+
+
+def _transposed() -> list[Case]:
+    """Results smaller than input times stride, with filters of even sizes, with what no window
+    reaches, and with a bias."""
+    found = []
+    for padding, size, given, kernel, strides in (
+        ("SAME", (8, 10), (4, 5), (3, 3), (2, 2)),
+        ("SAME", (7, 9), (4, 5), (4, 2), (2, 2)),
+        ("SAME", (4, 5), (4, 5), (3, 2), (1, 1)),
+        ("SAME", (12, 5), (4, 5), (2, 3), (3, 1)),
+        ("VALID", (9, 11), (4, 5), (3, 3), (2, 2)),
+        ("VALID", (10, 14), (4, 5), (3, 2), (2, 3)),
+    ):
+        operands = [_whole(1, *size, 3), _numbers(3, *kernel, 2), (1, *given, 2)]
+        options = {"padding": padding, "stride_h": strides[0], "stride_w": strides[1]}
+        label = f"{padding} {size[0]}x{size[1]}"
+        found += _both("TRANSPOSE_CONV", operands, [(1, *size, 3)], options, label=label)
+        label = f"{label} bias"
+        more = [*operands, _numbers(3)]
+        found += _both("TRANSPOSE_CONV", more, [(1, *size, 3)], options, label=label)
+    options["activation"] = "RELU"
+    found.append(Case("TRANSPOSE_CONV", more, [(1, *size, 3)], options, label="RELU"))
+    for dtype, scales, offset in (("uint8", (0.03125, 0.046875), 120), ("int16", (1e-4, 3e-4), 0)):
+        other: dict[str, Any] = {"dtype": dtype, "scales": scales, "offset": offset}
+        found.append(Case("TRANSPOSE_CONV", more, [(1, *size, 3)], options, **other))
     return found
 
 
@@ -363,7 +390,7 @@ def _reductions() -> list[Case]:
 
 CASES = [
     *(*_windows(), *_other_integers(), *_elementwise(), *_movement(), *_reductions()),
-    *_rounded_otherwise(),
+    *(*_rounded_otherwise(), *_transposed()),
 ]
 
 
@@ -389,9 +416,11 @@ def run(path: Path, inputs: Mapping[str, Values]) -> dict[str, Values]:
 
 def main() -> int:
     """Write the expected outputs anew."""
+    from tests.tflite_typed_cases import TYPED_CASES  # noqa: PLC0415 - which are made of these
+
     found: dict[str, Values] = {}
     with tempfile.TemporaryDirectory() as folder:
-        for case in CASES:
+        for case in (*CASES, *TYPED_CASES):
             path = Path(folder) / f"{case.kind}.tflite"
             path.write_bytes(case.write())
             try:

@@ -14,17 +14,30 @@ from flatbuffers import number_types
 from edgeconv.tflite_format.schema import ACTIVATIONS, OPERATORS, OPTIONS, TYPES
 
 Values = npt.NDArray[Any]
+Numbers = tuple[Sequence[int], str]  # a vector, and its letter of `struct`
+_VECTORS = {"i": 1, "H": 2, "B": 3}  # of indices, by their number in their union
 IDENTIFIER = b"TFL3"
 ADDED = {"SAME": 0, "VALID": 1, **{name: number for number, name in enumerate(ACTIVATIONS)}}
 _NUMBERS = {
     "b": number_types.Int8Flags,
     "B": number_types.Uint8Flags,
+    "H": number_types.Uint16Flags,
     "?": number_types.BoolFlags,
     "i": number_types.Int32Flags,
     "I": number_types.Uint32Flags,
     "q": number_types.Int64Flags,
     "f": number_types.Float32Flags,
 }
+
+
+@dataclass
+class Sparse:
+    """How a constant is stored: the order of its dimensions, those that have blocks, and for each
+    level its size, or segments and indices."""
+
+    order: Sequence[int]
+    blocks: Sequence[int]
+    levels: Sequence[int | tuple[Numbers, Numbers]]
 
 
 @dataclass
@@ -46,6 +59,7 @@ class Sketch:
         signature: Sequence[int] = (),
         data: bytes = b"",
         variable: bool = False,
+        sparse: Sparse | None = None,
     ) -> int:
         """The index of a new tensor."""
         own = {k: v for k, v in locals().items() if k != "self"}
@@ -59,12 +73,17 @@ class Sketch:
         return self.tensor(name, array.shape, dtype, data=stored, **more)
 
     def operator(
-        self, kind: str, inputs: Sequence[int], outputs: Sequence[int], **options: Any
+        self,
+        kind: str,
+        inputs: Sequence[int],
+        outputs: Sequence[int],
+        own: bytes = b"",
+        **options: Any,
     ) -> None:
-        """``kind``: the schema's name, or another of a custom operator."""
+        """``kind``: the schema's name, or another of a custom operator with its ``own`` options."""
         numbers = {k: ADDED.get(v, v) if isinstance(v, str) else v for k, v in options.items()}
         self.operators.append(
-            {"kind": kind, "inputs": inputs, "outputs": outputs, "options": numbers}
+            {"kind": kind, "inputs": inputs, "outputs": outputs, "options": numbers, "own": own}
         )
 
     def bytes(self, inputs: Sequence[int], outputs: Sequence[int], subgraphs: int = 1) -> bytes:
@@ -122,7 +141,27 @@ class _Writer:
             fields.append(
                 (4, "@", self.table((2, "@", scale), (3, "@", zero), (6, "i", of["axis"])))
             )
+        if of["sparse"]:
+            fields.append((6, "@", self.sparsity(of["sparse"])))
         return self.table(*fields)
+
+    def sparsity(self, of: Sparse) -> int:
+        levels = self.offsets([self.level(each) for each in of.levels])
+        order, blocks = self.numbers(of.order, "i"), self.numbers(of.blocks, "i")
+        return self.table((0, "@", order), (1, "@", blocks), (2, "@", levels))
+
+    def level(self, of: int | tuple[Numbers, Numbers]) -> int:
+        if isinstance(of, int):
+            return self.table((0, "b", 0), (1, "i", of))
+        kinds = [_VECTORS[code] for _, code in of]
+        segments, indices = (self.table((0, "@", self.numbers(*each))) for each in of)
+        return self.table(
+            (0, "b", 1),
+            (2, "B", kinds[0]),
+            (3, "@", segments),
+            (4, "B", kinds[1]),
+            (5, "@", indices),
+        )
 
     def operator(self, of: dict[str, Any], codes: Sequence[str]) -> int:
         fields = [
@@ -140,6 +179,8 @@ class _Writer:
                 else:
                     own.append((of_field.number, of_field.code, value))
             fields += [(3, "B", layout.kind), (4, "@", self.table(*own))]
+        if of["own"]:
+            fields.append((5, "@", self.data(of["own"])))
         return self.table(*fields)
 
     def code(self, kind: str) -> int:

@@ -10,13 +10,18 @@ from onnx import helper
 
 from edgeconv.ir.layout import Shape
 
+_IMAGE = 4  # dimensions
+_BEYOND = 1 << 63  # what shape inference cannot count
+
 Spelling = tuple[onnx.defs.OpSchema, onnx.NodeProto]
 
 
 def inferable(schema: onnx.defs.OpSchema, node: onnx.NodeProto, shape: Shape | None) -> Spelling:
     """``node`` of ``schema``, or a node whose outputs have the shapes that those of ``node`` have.
 
-    ``shape``: of the first input, None if unknown.
+    ``shape``: of the first input, None if unknown.  Raises ValueError for sizes that contradict the
+    operator where its inference would calculate with them, in 64 bits and without a look at what
+    is left over.
     """
     known = _WAYS_OF_LEARNED if schema.domain == "ai.onnx.ml" else {} if schema.domain else _WAYS
     way = None if shape is None else known.get(schema.name)
@@ -73,6 +78,38 @@ def _compared(schema: onnx.defs.OpSchema, node: onnx.NodeProto, _: Shape) -> Spe
     return onnx.defs.get_schema(schema.name, 16), node
 
 
+def _depth_to_space(schema: onnx.defs.OpSchema, node: onnx.NodeProto, shape: Shape) -> Spelling:
+    """Whole blocks of channels."""
+    block = _block_size(node)
+    if len(shape) == _IMAGE and shape[1] % block**2:
+        raise ValueError(
+            f"{shape[1]} channels where a multiple of {block**2}, blocksize^2, is needed"
+        )
+    return schema, node
+
+
+def _space_to_depth(schema: onnx.defs.OpSchema, node: onnx.NodeProto, shape: Shape) -> Spelling:
+    """Whole blocks of pixels, and channels that can be counted."""
+    block = _block_size(node)
+    if len(shape) != _IMAGE:
+        return schema, node
+    if shape[2] % block or shape[3] % block:
+        raise ValueError(
+            f"{shape[2]}x{shape[3]} pixels where multiples of blocksize {block} are needed"
+        )
+    if shape[1] * block**2 >= _BEYOND:
+        raise ValueError(f"{shape[1]} channels in blocks of {block}x{block}: beyond 63 bits")
+    return schema, node
+
+
+def _block_size(node: onnx.NodeProto) -> int:
+    """Raises ValueError for what is no size."""
+    block = next((a.i for a in node.attribute if a.name == "blocksize"), 0)
+    if block < 1:
+        raise ValueError(f"blocksize {block} where a positive number is needed")
+    return int(block)
+
+
 def _trees(schema: onnx.defs.OpSchema, node: onnx.NodeProto, _: Shape) -> Spelling:
     """By version 3, the first that infers a shape."""
     return onnx.defs.get_schema(schema.name, 3, schema.domain), node
@@ -83,10 +120,12 @@ _WAYS_OF_LEARNED: dict[str, Callable[[onnx.defs.OpSchema, onnx.NodeProto, Shape]
 }
 _WAYS: dict[str, Callable[[onnx.defs.OpSchema, onnx.NodeProto, Shape], Spelling]] = {
     "AveragePool": _pool,
+    "DepthToSpace": _depth_to_space,
     "GreaterOrEqual": _compared,
     "GroupNormalization": _same,
     "LessOrEqual": _compared,
     "MaxPool": _pool,
     "MeanVarianceNormalization": _same,
     "Slice": _slice,
+    "SpaceToDepth": _space_to_depth,
 }

@@ -74,7 +74,8 @@ def load(
     if missing:
         raise _invalid(path, f"output {missing[0]!r}", "no node writes it")
     walk.counting.max_sizes = dict(max_sizes)
-    walk.run(graph.node, Scope(opsets), named)
+    effects = () if cut_at else file.effects  # a part of a model is asked for its outputs alone
+    walk.run(graph.node, Scope(opsets), [*named, *effects])
     walk.counting.check_limits()
     walk.late_pads.refuse(named)
     counted = walk.finish_counted(named, Scope(opsets))

@@ -49,7 +49,8 @@ class ModelFile:
     """A parsed model whose large tensors refer to ``content``, the mapped file.
 
     ``translated``: it was no ONNX model; ``notes`` say what of the file ``model`` does not have, or
-    has in another form.
+    has in another form.  ``effects``: values of it that stand for what nodes do beside their
+    results.
     """
 
     path: Path
@@ -57,6 +58,7 @@ class ModelFile:
     content: mmap.mmap
     translated: bool = False
     notes: tuple[str, ...] = ()
+    effects: tuple[str, ...] = ()
 
 
 def read(path: Path) -> ModelFile:
@@ -80,7 +82,7 @@ def _translated(path: Path, content: mmap.mmap) -> ModelFile:
         what = "not a readable TensorFlow Lite model"
         rule = "every offset, size and index in it lies within the file"
         raise EdgeconvError(what, where=str(path), got=str(error), rule=rule) from None
-    return ModelFile(path, found.model, content, translated=True, notes=found.notes)
+    return ModelFile(path, found.model, content, True, found.notes, found.effects)
 
 
 def _parsed(path: Path, content: mmap.mmap) -> ModelFile:

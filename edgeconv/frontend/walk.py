@@ -198,8 +198,8 @@ class Walk(Values):
         if wrong := signature.mistyped(schema, visit.node, kinds):
             raise visit.invalid(wrong, "inputs are of the types that the operator takes")
         shape = static_shape(kinds[names[0]]) if names else None
-        schema, node = inferable(schema, visit.node, shape)
         try:
+            schema, node = inferable(schema, visit.node, shape)
             return shape_inference.infer_node_outputs(
                 schema,
                 node,

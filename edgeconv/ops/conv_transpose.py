@@ -159,6 +159,8 @@ def _import_conv_transpose(source: Source, ctx: ImportContext) -> Sequence[Node]
     y = _padded(y, (0, 0, *(max(0, end) for end in ends)))
     y = _sliced(y, out, (0, 0, *of.crop))
     bias = optional_input(source, 2)
+    if bias and (have := ctx.tensor(bias).shape) != (out[1],):
+        raise ctx.reject(source, f"bias {list(have)}", f"bias is [{out[1]}]")
     return formula.finish(with_bias(y, Term(formula, bias)) if bias else y)
 
 

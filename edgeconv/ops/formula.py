@@ -66,9 +66,16 @@ class Formula:
         return Term(self, output)
 
     def finish(self, result: Term) -> list[Node]:
-        """All nodes; the one that computes ``result`` writes the source's output."""
+        """All nodes; the one that computes ``result`` writes the source's output.
+
+        Raises what `ImportContext.reject` makes where operands that broadcast to more than the
+        operator allows have made it another number of elements."""
         output, last = self.source.outputs[0], self.nodes[-1] if self.nodes else None
-        if last and last.output == result.name and result.shape == self.ctx.tensor(output).shape:
+        have, want = (self.ctx.tensor(name) for name in (result.name, output))
+        if have.size != want.size:
+            got = f"operands that make a result of {list(have.shape)}"
+            raise self.ctx.reject(self.source, got, f"the operator's is {list(want.shape)}")
+        if last and last.output == result.name and have.shape == want.shape:
             self.nodes.pop()
         else:
             last = Node("", "Reshape", (result.name,), ())

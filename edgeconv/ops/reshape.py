@@ -29,8 +29,6 @@ def _import_depth_to_space(source: Source, ctx: ImportContext) -> Sequence[Node]
     n, c, h, w = ctx.tensor(source.inputs[0]).shape
     block = int(source.attrs["blocksize"])
     small = c // block**2
-    if c % block**2:
-        raise ctx.reject(source, f"{c} channels", f"they are a multiple of {block**2}, blocksize^2")
     if source.attrs.get("mode", "DCR") == "DCR":
         split, perm = (n, block, block, small, h, w), (0, 3, 4, 1, 5, 2)
     else:
@@ -41,8 +39,6 @@ def _import_depth_to_space(source: Source, ctx: ImportContext) -> Sequence[Node]
 def _import_space_to_depth(source: Source, ctx: ImportContext) -> Sequence[Node]:
     n, c, h, w = ctx.tensor(source.inputs[0]).shape
     block = int(source.attrs["blocksize"])
-    if h % block or w % block:
-        raise ctx.reject(source, f"{h}x{w} pixels", f"both are multiples of blocksize {block}")
     split = (n, c, h // block, block, w // block, block)
     depth_first = source.attrs.get("mode", "DCR") == "DCR"
     perm = (0, 3, 5, 1, 2, 4) if depth_first else (0, 1, 3, 5, 2, 4)

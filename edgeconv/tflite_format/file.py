@@ -10,6 +10,7 @@ from edgeconv import limits
 from edgeconv.names import untaken
 from edgeconv.tflite_format.flatbuffer import Buffer, Content, DamagedError, Place, Table
 from edgeconv.tflite_format.schema import OPERATORS, OPTIONS, TYPES, Layout
+from edgeconv.tflite_format.sparsity import Sparsity, read_sparsity
 
 Options = Mapping[str, Any]
 
@@ -22,7 +23,7 @@ _VERSION, _CODES, _SUBGRAPHS, _BUFFERS = 0, 1, 2, 4
 _TENSORS, _INPUTS, _OUTPUTS, _OPERATORS = 0, 1, 2, 3
 _SHAPE, _TYPE, _BUFFER, _NAME, _QUANTISATION, _VARIABLE, _SPARSITY, _SIGNATURE = range(8)
 _SCALE, _ZERO, _AXIS = 2, 3, 6
-_CODE, _OPERANDS, _RESULTS, _OPTIONS_KIND, _OPTIONS = range(5)
+_CODE, _OPERANDS, _RESULTS, _OPTIONS_KIND, _OPTIONS, _OWN_OPTIONS = range(6)
 _OLD_CODE, _CUSTOM, _, _NEW_CODE = range(4)
 _DATA, _FAR, _FAR_SIZE = range(3)
 _UNDERSTOOD = 3  # the version of the schema
@@ -37,7 +38,8 @@ class Tensor:
     stored, free dimensions as 1; ``free``: the axes of those.  ``dtype``: numpy's name of the
     element type.  ``data``: where in the file the bytes of a constant lie.  ``scale``, ``zero``:
     one number, or one per index of ``axis``; () where elements are no integers of a scale.
-    ``stays``: its value is kept from one run to the next.  ``dense``: elements lie in order.
+    ``stays``: its value is kept from one run to the next.  ``sparsity``: how a constant is stored
+    of which not all elements are; None where they lie in order.
     """
 
     name: str
@@ -49,7 +51,7 @@ class Tensor:
     zero: tuple[int, ...]
     axis: int
     stays: bool
-    dense: bool
+    sparsity: Sparsity | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,8 @@ class Operator:
     """One operator: ``kind`` is its name in the schema, or its own where it is ``custom``.
 
     ``inputs`` and ``outputs`` are indices of tensors, ``ABSENT`` where an operand is left out.
-    ``options`` has those that `schema.OPTIONS` names.
+    ``options`` has those that `schema.OPTIONS` names; ``own``: where in the file those of a custom
+    operator lie.
     """
 
     kind: str
@@ -65,6 +68,7 @@ class Operator:
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     options: Options
+    own: Place | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +105,7 @@ def read(content: Content, where: str) -> Model:
     limits.held("model-nodes", max(root.length(_BUFFERS), root.length(_CODES)), where)
     buffers = [_place(each, len(content)) for each in root.tables(_BUFFERS)]
     codes = [_kind(each) for each in root.tables(_CODES)]
-    tensors = _named([_tensor(each, buffers) for each in graph.tables(_TENSORS)])
+    tensors = _named([_tensor(each, buffers, where) for each in graph.tables(_TENSORS)])
     operators = [_operator(each, codes, len(tensors)) for each in graph.tables(_OPERATORS)]
     inputs, outputs = graph.numbers(_INPUTS, "i"), graph.numbers(_OUTPUTS, "i")
     for index in (*inputs, *outputs):
@@ -111,7 +115,7 @@ def read(content: Content, where: str) -> Model:
 
 def _place(buffer: Table, end: int) -> Place | None:
     """Where a buffer's bytes lie: within the FlatBuffer, or behind it in a large file."""
-    found = buffer.data(_DATA)
+    found = buffer.vector(_DATA, 1)
     far, size = buffer.scalar(_FAR, "Q", 0), buffer.scalar(_FAR_SIZE, "Q", 0)
     if far > 1:
         if far + size > end:
@@ -128,13 +132,14 @@ def _kind(code: Table) -> tuple[str, bool]:
     return (OPERATORS[number] if 0 <= number < len(OPERATORS) else f"operator {number}"), False
 
 
-def _tensor(table: Table, buffers: Sequence[Place | None]) -> Tensor:
+def _tensor(table: Table, buffers: Sequence[Place | None], where: str) -> Tensor:
     shape, signature = table.numbers(_SHAPE, "i"), table.numbers(_SIGNATURE, "i")
     if len(signature) != len(shape):
         signature = shape
     if min(shape, default=0) < 0:
         raise DamagedError(f"a tensor of shape {list(shape)}")
     kind, buffer = table.scalar(_TYPE, "b", 0), table.scalar(_BUFFER, "I", 0)
+    sparsity = table.table(_SPARSITY)
     _check_index(buffer, max(len(buffers), 1), "buffers")
     return Tensor(
         table.text(_NAME),
@@ -144,7 +149,7 @@ def _tensor(table: Table, buffers: Sequence[Place | None]) -> Tensor:
         buffers[buffer] if buffers else None,
         *_scaling(table.table(_QUANTISATION), shape),
         table.scalar(_VARIABLE, "?", False),
-        table.table(_SPARSITY) is None,
+        None if sparsity is None else read_sparsity(sparsity, shape, where),
     )
 
 
@@ -187,7 +192,8 @@ def _operator(table: Table, codes: Sequence[tuple[str, bool]], tensors: int) -> 
     for index in outputs:
         _check_index(index, tensors, "tensors")
     layout = None if custom else OPTIONS.get(kind)
-    return Operator(kind, custom, inputs, outputs, _options(table, kind, layout) if layout else {})
+    options = _options(table, kind, layout) if layout else {}
+    return Operator(kind, custom, inputs, outputs, options, table.vector(_OWN_OPTIONS, 1))
 
 
 def _options(table: Table, kind: str, layout: Layout) -> Options:

@@ -98,10 +98,10 @@ class Table:
         place = self._place(field)
         return self._buffer.numbers(self._buffer.target(place), code) if place else ()
 
-    def data(self, field: int) -> Place | None:
-        """Where the bytes of a vector lie, and how many there are."""
+    def vector(self, field: int, size: int) -> Place | None:
+        """Where the elements of a vector lie, each of ``size`` bytes, and how many there are."""
         place = self._place(field)
-        return self._buffer.vector(self._buffer.target(place), 1) if place else None
+        return self._buffer.vector(self._buffer.target(place), size) if place else None
 
     def text(self, field: int) -> str:
         """A string, "" where it is absent."""

@@ -95,6 +95,7 @@ OPTIONS: Mapping[str, Layout] = MappingProxyType(
                 "dilation_h": Field(6, "i", 1),
             },
         ),
+        "TRANSPOSE_CONV": Layout(49, {**_STRIDES, **_activated(3)}),
         "AVERAGE_POOL_2D": _POOL,
         "MAX_POOL_2D": _POOL,
         "FULLY_CONNECTED": Layout(

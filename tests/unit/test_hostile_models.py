@@ -36,6 +36,47 @@ NODES: dict[str, tuple[Callable[[], onnx.ModelProto], str]] = {
     "reduce axis": (lambda: one("ReduceMean", (2, 3), axes=[-5]), "axis"),
     "reshape to more": (lambda: one("Reshape", (2, 3, 4), {"s": i64(255, 2, 3)}), "elements"),
     "depth to space": (lambda: one("DepthToSpace", (1, 6, 2, 2), blocksize=2), "multiple of 4"),
+    "depth to space of nothing": (  # whose 64 bits overflow, and leave no channels
+        lambda: one("DepthToSpace", (1, 6, 2, 2), blocksize=1 << 32),
+        "multiple of 18446744073709551616",
+    ),
+    "depth to space of few": (
+        lambda: one("DepthToSpace", (1, 6, 2, 2), blocksize=1 << 16),
+        "multiple of 4294967296",
+    ),
+    "space to depth beyond": (
+        lambda: one("SpaceToDepth", (1, 2, 0, 0), blocksize=1 << 32),
+        "beyond 63 bits",
+    ),
+    "space to depth by 0": (lambda: one("SpaceToDepth", (1, 2, 4, 4), blocksize=0), "positive"),
+    "wide addend of Gemm": (
+        lambda: one("Gemm", (15, 16), {"w": np.ones((16, 1), np.float32), "c": f32(*range(5))}),
+        "the operator's is [15, 1]",
+    ),
+    "deep addend of Gemm": (
+        lambda: one(
+            "Gemm",
+            (15, 16),
+            {"w": np.ones((16, 4), np.float32), "c": np.ones((3, 1, 1), np.float32)},
+        ),
+        "the operator's is [15, 4]",
+    ),
+    "wide bias of LayerNormalization": (
+        lambda: one("LayerNormalization", (2, 3, 1), {"scale": f32(1), "b": f32(1, 2, 3)}),
+        "the operator's is [2, 3, 1]",
+    ),
+    "wide bias of ConvTranspose": (
+        lambda: one(
+            "ConvTranspose", (1, 3, 6, 6), {"w": np.ones((3, 1, 3, 3), np.float32), "b": f32(1, 2)}
+        ),
+        "bias is [1]",
+    ),
+    "one bias of ConvTranspose for all": (
+        lambda: one(
+            "ConvTranspose", (1, 3, 6, 6), {"w": np.ones((3, 4, 3, 3), np.float32), "b": f32(1)}
+        ),
+        "bias is [4]",
+    ),
     "space to depth": (lambda: one("SpaceToDepth", (1, 2, 3, 4), blocksize=2), "multiples of"),
     "far axis": (  # which crashed the shape inference of onnx, and Python with it
         lambda: one("LayerNormalization", (3, 5), {"w": np.ones((3, 5), np.float32)}, axis=1 << 31),

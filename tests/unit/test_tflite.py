@@ -18,25 +18,18 @@ from edgeconv.frontend.fingerprint import sha256
 from edgeconv.tensor_names import tensor_names
 from edgeconv.tflite_format import DamagedError, read
 from edgeconv.tflite_format.schema import OPERATORS, OPTIONS, TYPES
+from tests.tflite_files import refused, saved
 from tests.tflite_models import Sketch, quantised_network
 
 Write = Callable[[bytes], Path]
 
 
+_BLOCKS = ("DEPTH_TO_SPACE", "SPACE_TO_DEPTH")
+
+
 @pytest.fixture
 def write(tmp_path: Path) -> Write:
-    def written(data: bytes) -> Path:
-        path = tmp_path / "net.tflite"
-        path.write_bytes(data)
-        return path
-
-    return written
-
-
-def refused(path: Path) -> str:
-    with pytest.raises(EdgeconvError) as error:
-        load(path)
-    return "\n".join([str(error.value), *error.value.details])
+    return lambda data: saved(data, tmp_path)
 
 
 def chain(*kinds: str, **more: Any) -> Sketch:
@@ -180,7 +173,10 @@ def test_what_follows_from_a_refusal_is_not_listed(write: Write) -> None:
     [
         (chain("RELU", dtype="int32"), "computes with int32 without a scale"),
         (chain("RELU", dtype="float64"), "computes with float64 without a scale"),
-        (chain("DENSIFY"), "DENSIFY: 1 node .1.: its weights are sparse"),
+        (chain("DENSIFY"), "DENSIFY: 1 node .1.: what it reads is no constant"),
+        (chain("READ_VARIABLE"), "reads a variable, which keeps its value"),
+        (chain("IF"), "which graph runs is known too late"),
+        (chain("PAD", dtype="string"), "input 1 is missing|pads string"),
         (chain("RELU", variable=True), "keeps its value from run to run"),
         (chain("ADD"), "got Node|Add"),
         (chain("CONV_2D"), "input 1 is missing"),
@@ -188,6 +184,90 @@ def test_what_follows_from_a_refusal_is_not_listed(write: Write) -> None:
 )
 def test_reasons(sketch: Sketch, reason: str, write: Write) -> None:
     assert re.search(reason, refused(write(sketch.bytes([0], [1]))))
+
+
+def with_a_state() -> Sketch:
+    """y = ReLU(x), s' = s + y, where s is a variable that another graph fills at first."""
+    sketch = Sketch()
+    for name in ("x", "y", "s", "new"):
+        sketch.tensor(name, (1, 4))
+    handle = sketch.tensor("handle", (), "resource")
+    sketch.operator("CALL_ONCE", [], [])
+    sketch.operator("VAR_HANDLE", [], [handle])
+    sketch.operator("RELU", [0], [1])
+    sketch.operator("READ_VARIABLE", [handle], [2])
+    sketch.operator("ADD", [2, 1], [3], activation="NONE")
+    sketch.operator("ASSIGN_VARIABLE", [handle, 3], [])
+    return sketch
+
+
+def test_operators_without_outputs_are_listed_and_cut_off(write: Write) -> None:
+    path = write(with_a_state().bytes([0], [1, 3]))
+    said = refused(path)
+    for kind, why in (
+        ("CALL_ONCE", "runs a graph before the first run"),
+        ("VAR_HANDLE", "names a variable"),
+        ("READ_VARIABLE", "reads a variable"),
+        ("ASSIGN_VARIABLE", "writes a variable"),
+    ):
+        assert re.search(f"tflite.{kind}: 1 node .*: {why}", said), kind
+    assert "--output y" in said
+    assert load(path, cut_at=Cut(outputs=("y",))).outputs == ("y",)
+    inside = load(path, cut_at=Cut(("x", "s"), ("y", "new")))
+    assert inside.outputs == ("y", "new")
+
+
+def test_what_has_an_effect_only_is_no_part_of_the_network(write: Write) -> None:
+    """A variable that is written and never read: the outputs are the same, the file is not."""
+    sketch = Sketch()
+    x, y = sketch.tensor("x", (1, 4)), sketch.tensor("y", (1, 4))
+    handle = sketch.tensor("handle", (), "resource")
+    sketch.operator("RELU", [x], [y])
+    sketch.operator("VAR_HANDLE", [], [handle])
+    sketch.operator("ASSIGN_VARIABLE", [handle, y], [])
+    path = write(sketch.bytes([x], [y]))
+    assert "tflite.ASSIGN_VARIABLE: 1 node" in refused(path)
+    assert load(path, cut_at=Cut(outputs=("y",))).outputs == ("y",)
+
+
+@pytest.mark.parametrize(
+    ("kind", "shape"),
+    [
+        *((kind, shape) for kind in _BLOCKS for shape in ((1, 4, 4, 12), (1, 0, 4, 12))),
+        ("SPACE_TO_DEPTH", (1, 4, 4, 0)),
+    ],
+)
+@pytest.mark.parametrize("block", [1 << 16, (1 << 31) - 1, 5, 0, -(1 << 31)])
+def test_blocks_that_no_tensor_has(
+    kind: str, shape: tuple[int, ...], block: int, write: Write
+) -> None:
+    """Sizes whose square is beyond 32 bits or beyond 63; whole blocks of what is empty are none."""
+    sketch = Sketch()
+    x, y = sketch.tensor("x", shape), sketch.tensor("y", (1, 8, 8, 3))
+    one, other = sketch.tensor("1", (1,)), sketch.tensor("2", (1,))
+    sketch.operator(kind, [x], [y], block_size=block)
+    sketch.operator("RELU", [one], [other])
+    path = write(sketch.bytes([x, one], [y, other]))
+    assert re.search("blocksize|blocks|multiple", refused(path))
+
+
+def test_zeros_that_pad_are_integers_of_the_type(write: Write) -> None:
+    sketch = Sketch()
+    x = sketch.tensor("x", (1, 4), "int8", scale=[0.5], zero=[255])
+    pads = sketch.constant("pads", [[0, 0], [1, 1]], "int32")
+    y = sketch.tensor("y", (1, 6), "int8", scale=[0.5], zero=[255])
+    sketch.operator("PAD", [x, pads], [y])
+    assert "a zero point of 'x' that is no int8" in refused(write(sketch.bytes([x], [y])))
+
+
+def test_constants_that_are_outputs(write: Write) -> None:
+    sketch = Sketch()
+    x, y = sketch.tensor("x", (1, 4)), sketch.tensor("y", (1, 4))
+    handle = sketch.tensor("c", (1,), "resource", data=bytes(8))
+    sketch.operator("RELU", [x], [y])
+    path = write(sketch.bytes([x], [y, handle]))
+    assert "tflite.constant: 1 node (c): reads constants of resource" in refused(path)
+    assert load(path, cut_at=Cut(outputs=("y",))).outputs == ("y",)
 
 
 def test_more_than_one_subgraph_is_said(write: Write) -> None:
@@ -229,6 +309,8 @@ def test_damage_is_told(write: Write) -> None:
         (lambda s: s.operators[0].update(outputs=[0]), "CONV_2D writes 'x' again"),
         (lambda s: s.operators[0].update(outputs=[]), "CONV_2D with outputs"),
         (lambda s: s.tensors[0].update(scale=[float("nan")]), "scale"),
+        (lambda s: s.operators[0].update(inputs=[0, 1, 0]), "a bias [1, 12, 10, 3] for 8 output"),
+        (lambda s: s.operators[0].update(inputs=[0, 1, 1]), "a bias [8, 3, 3, 3] for 8 output"),
     ],
 )
 def test_what_cannot_be_is_refused(

@@ -9,11 +9,12 @@ import pytest
 
 from edgeconv.frontend import load, reference_outputs
 from tests.tflite_cases import CASES, EXPECTED, Case
+from tests.tflite_typed_cases import TYPED_CASES
 
 _ROUNDINGS = 1  # TFLite rounds more than once on its way to a result
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", [*CASES, *TYPED_CASES], ids=lambda case: case.name)
 def test_an_operator_is_what_its_own_runtime_makes_of_it(case: Case, tmp_path: Path) -> None:
     path = tmp_path / "case.tflite"
     path.write_bytes(case.write())

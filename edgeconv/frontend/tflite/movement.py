@@ -13,11 +13,14 @@ from edgeconv.frontend.tflite.writing import (
     Translator,
     UnsupportedError,
     Writing,
+    alike,
     has,
+    zero_points,
 )
 from edgeconv.tflite_format import Operator, Tensor
 
 _LAST = (1 << 63) - 1  # beyond the last element
+_NUMBERS = ("float32", "int8", "uint8", "int16", "int32", "int64")
 _STRIDED_MASKS = ("begin", "end", "ellipsis", "new_axis", "shrink")
 
 
@@ -34,6 +37,13 @@ def reshape(out: Writing, operator: Operator) -> None:
         )
         sizes = out.value(given)
     out.move(operator, out.add("Reshape", [x, sizes], main=True))
+
+
+def densify(out: Writing, operator: Operator) -> None:
+    """DENSIFY: a sparse constant, all of whose elements are read."""
+    if out.tensor(operator, 0).data is None:
+        raise UnsupportedError("what it reads is no constant")
+    out.move(operator, out.stored(operator, 0))
 
 
 def squeeze(out: Writing, operator: Operator) -> None:
@@ -61,7 +71,7 @@ def concat(out: Writing, operator: Operator) -> None:
     """CONCATENATION; of integers of different scales in real numbers."""
     tensors = [out.tensor(operator, index) for index in range(len(operator.inputs))]
     target = out.model.tensors[operator.outputs[0]]
-    moves = not operator.options["activation"] and all(_alike(t, target) for t in tensors)
+    moves = not operator.options["activation"] and all(alike(t, target) for t in tensors)
     take = out.stored if moves else out.real
     operands = [take(operator, index) for index in range(len(tensors))]
     y = out.add("Concat", operands, main=True, axis=operator.options["axis"])
@@ -169,14 +179,17 @@ def strided_slice(out: Writing, operator: Operator) -> None:
 def pad(out: Writing, operator: Operator) -> None:
     """PAD with zeros, PADV2 with a number: integers with what stands for it."""
     tensor = out.tensor(operator, 0)
-    filling = (
-        out.stored(operator, 2)
-        if has(operator, 2)
-        else out.value(tensor.zero[0] if tensor.scale else 0, np.dtype(tensor.dtype))
-    )
+    filling = out.stored(operator, 2) if has(operator, 2) else _zero(out, tensor)
     pads = _pairs(out.whole(operator, 1, "padding"), len(tensor.shape))
     inputs = [out.stored(operator, 0), out.value(pads), filling]
     out.move(operator, out.add("Pad", inputs, main=True))
+
+
+def _zero(out: Writing, tensor: Tensor) -> str:
+    """What stands for 0 among the numbers of ``tensor``."""
+    if tensor.dtype not in _NUMBERS:
+        raise UnsupportedError(f"pads {tensor.dtype}")
+    return out.value(zero_points(tensor)[0] if tensor.scale else 0, np.dtype(tensor.dtype))
 
 
 def mirror_pad(out: Writing, operator: Operator) -> None:
@@ -233,7 +246,3 @@ def _pairs(values: Sequence[int], rank: int) -> list[int]:
     if len(values) != 2 * rank:
         raise UnsupportedError(f"{len(values)} numbers of padding for {rank} dimensions")
     return [*values[0::2], *values[1::2]]
-
-
-def _alike(one: Tensor, other: Tensor) -> bool:
-    return (one.dtype, one.scale, one.zero) == (other.dtype, other.scale, other.zero)

@@ -9,9 +9,10 @@ from types import MappingProxyType
 import onnx
 from onnx import helper
 
+from edgeconv.frontend.tflite import comparisons as truths
 from edgeconv.frontend.tflite import elementwise as each
 from edgeconv.frontend.tflite import movement as moving
-from edgeconv.frontend.tflite import reductions, windows
+from edgeconv.frontend.tflite import reductions, transposed, windows
 from edgeconv.frontend.tflite.writing import Translator, UnsupportedError, Writing, element
 from edgeconv.tflite_format import DamagedError, Model, Operator, Tensor, read
 from edgeconv.tflite_format.file import ABSENT
@@ -25,6 +26,7 @@ _TRANSLATORS: Mapping[str, Translator] = MappingProxyType(
     {
         "CONV_2D": windows.conv,
         "DEPTHWISE_CONV_2D": windows.depthwise_conv,
+        "TRANSPOSE_CONV": transposed.transpose_conv,
         "FULLY_CONNECTED": windows.fully_connected,
         "AVERAGE_POOL_2D": windows.pool("AveragePool"),
         "MAX_POOL_2D": windows.pool("MaxPool"),
@@ -72,7 +74,24 @@ _TRANSLATORS: Mapping[str, Translator] = MappingProxyType(
         "L2_NORMALIZATION": each.l2_normalisation,
         "QUANTIZE": each.quantise,
         "DEQUANTIZE": each.dequantise,
+        "DENSIFY": moving.densify,
         "CAST": each.cast,
+        **{
+            kind: truths.compared(known)
+            for kind, known in (
+                ("EQUAL", "Equal"),
+                ("LESS", "Less"),
+                ("LESS_EQUAL", "LessOrEqual"),
+                ("GREATER", "Greater"),
+                ("GREATER_EQUAL", "GreaterOrEqual"),
+            )
+        },
+        "NOT_EQUAL": truths.not_equal,
+        "LOGICAL_AND": truths.logical("And", 2),
+        "LOGICAL_OR": truths.logical("Or", 2),
+        "LOGICAL_NOT": truths.logical("Not", 1),
+        "SELECT": truths.select,
+        "SELECT_V2": truths.select_v2,
         "RESHAPE": moving.reshape,
         "SQUEEZE": moving.squeeze,
         "EXPAND_DIMS": moving.expand_dims,
@@ -103,12 +122,18 @@ _TRANSLATORS: Mapping[str, Translator] = MappingProxyType(
         "BATCH_MATMUL": reductions.batch_matmul,
     }
 )
+_CUSTOM: Mapping[str, Translator] = MappingProxyType(
+    {"Convolution2DTransposeBias": transposed.convolution_2d_transpose_bias}
+)
+_VARIABLE = "a variable, which keeps its value from run to run"
 _RECURRENT = "recurrent layers, which keep a state, are not computed"
 _WHY = MappingProxyType(
     {
-        "DENSIFY": "its weights are sparse: convert the model without sparsity",
-        "TRANSPOSE_CONV": "not computed: resize, then convolve",
-        **dict.fromkeys(("IF", "WHILE", "CALL", "CALL_ONCE"), "which graph runs is known too late"),
+        **dict.fromkeys(("IF", "WHILE", "CALL"), "which graph runs is known too late"),
+        "CALL_ONCE": "runs a graph before the first run, to fill variables and tables",
+        "VAR_HANDLE": f"names {_VARIABLE}",
+        "READ_VARIABLE": f"reads {_VARIABLE}",
+        "ASSIGN_VARIABLE": f"writes {_VARIABLE}",
         **dict.fromkeys(("SVDF", "RNN", "LSTM"), _RECURRENT),
         **dict.fromkeys(
             ("UNIDIRECTIONAL_SEQUENCE_LSTM", "UNIDIRECTIONAL_SEQUENCE_RNN"), _RECURRENT
@@ -119,10 +144,14 @@ _WHY = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Translated:
-    """``model`` and ``notes`` on what of the file it does not have."""
+    """``model`` and ``notes`` on what of the file it does not have.
+
+    ``effects``: values that stand for what operators without outputs do; none of ``model``'s.
+    """
 
     model: onnx.ModelProto
     notes: tuple[str, ...]
+    effects: tuple[str, ...] = ()
 
 
 def translate(content: Content, where: str) -> Translated:
@@ -134,20 +163,21 @@ def translate(content: Content, where: str) -> Translated:
     Raises DamagedError for what is no such model, EdgeconvError beyond a limit.
     """
     file = read(content, where)
-    out = Writing(file, content)
+    out = Writing(file, content, where)
     written = {index for index, tensor in enumerate(file.tensors) if tensor.data is not None}
     written.update(file.inputs)
     for operator in file.operators:
         twice = next((index for index in operator.outputs if index in written), None)
         if twice is not None:
             raise DamagedError(f"{operator.kind} writes {file.tensors[twice].name!r} again")
-        if len(set(operator.outputs)) < len(operator.outputs) or not operator.outputs:
+        nothing = not operator.outputs and _translator(operator) is not None
+        if len(set(operator.outputs)) < len(operator.outputs) or nothing:
             raise DamagedError(f"{operator.kind} with outputs {list(operator.outputs)}")
         written.update(operator.outputs)
         _write(out, operator)
     for index in file.outputs:
         if file.tensors[index].data is not None:
-            out.store(index)
+            _store(out, index)
     fixed = not any(file.tensors[index].free for index in file.inputs)
     graph = helper.make_graph(
         out.nodes,
@@ -161,19 +191,31 @@ def translate(content: Content, where: str) -> Translated:
         graph, opset_imports=[helper.make_opsetid("", _OPSET)], ir_version=_IR
     )
     more = f"{file.subgraphs} subgraphs, of which the first is compiled"
-    return Translated(model, (more,) if file.subgraphs > 1 else ())
+    return Translated(model, (more,) if file.subgraphs > 1 else (), tuple(out.effects))
+
+
+def _translator(operator: Operator) -> Translator | None:
+    return (_CUSTOM if operator.custom else _TRANSLATORS).get(operator.kind)
+
+
+def _store(out: Writing, index: int) -> None:
+    """A constant that is an output."""
+    try:
+        out.store(index)
+    except UnsupportedError as error:
+        out.refuse_constant(index, DOMAIN, {REASON: str(error)})
 
 
 def _write(out: Writing, operator: Operator) -> None:
     """The nodes of ``operator``, or one of its own that says why there are none."""
     out.begin(operator)
     try:
-        translator = None if operator.custom else _TRANSLATORS.get(operator.kind)
+        translator = _translator(operator)
         if translator is None:
             why = "a custom operator" if operator.custom else _WHY.get(operator.kind)
             raise UnsupportedError(why or "not supported")
         if any(out.model.tensors[i].stays for i in operator.inputs if i != ABSENT):
-            raise UnsupportedError("reads a variable, which keeps its value from run to run")
+            raise UnsupportedError(f"reads {_VARIABLE}")
         translator(out, operator)
     except UnsupportedError as error:
         out.refuse(operator, DOMAIN, {REASON: str(error)})

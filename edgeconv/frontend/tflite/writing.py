@@ -16,12 +16,15 @@ import numpy.typing as npt
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from edgeconv import limits
 from edgeconv.frontend.own_bytes import refer
+from edgeconv.frontend.tflite.sparse import densified
 from edgeconv.names import untaken
 from edgeconv.tflite_format import DamagedError, Model, Operator, Tensor
 from edgeconv.tflite_format.file import ABSENT
 from edgeconv.tflite_format.flatbuffer import Content
 from edgeconv.tflite_format.schema import ACTIVATIONS
+from edgeconv.tflite_format.sparsity import Sparsity
 
 Values = npt.NDArray[Any]
 
@@ -43,13 +46,19 @@ class UnsupportedError(Exception):
 
 
 class Writing:
-    """The graph so far: ``nodes`` and ``initializers``."""
+    """The graph so far: ``nodes`` and ``initializers``.
 
-    def __init__(self, model: Model, content: Content) -> None:
+    ``effects``: what stands for the results of operators that have none, as of those that write a
+    variable; ``where``: the file, in errors of limits.
+    """
+
+    def __init__(self, model: Model, content: Content, where: str) -> None:
         self.model = model
         self.nodes: list[onnx.NodeProto] = []
         self.initializers: list[onnx.TensorProto] = []
-        self._content = content
+        self.effects: list[str] = []
+        self._content, self._where = content, where
+        self._densified = 0  # bytes
         self._taken = {tensor.name for tensor in model.tensors}
         self._stored: set[int] = set()  # constants of the file that are initializers
         self._reals: dict[int, str] = {}
@@ -59,7 +68,8 @@ class Writing:
 
     def begin(self, operator: Operator) -> None:
         """What follows is of ``operator``."""
-        self._label = self.model.tensors[operator.outputs[0]].name
+        named = (self.model.tensors[place].name for place in operator.outputs)
+        self._label = next(named, operator.kind)
         self._own = {}
         self._written.update(operator.outputs)
 
@@ -76,33 +86,54 @@ class Writing:
         return name
 
     def store(self, place: int) -> None:
-        """Have the constant at that place among the tensors; of other tensors nothing."""
+        """Have the constant at that place among the tensors; of other tensors nothing.
+
+        Raises UnsupportedError for a type that ONNX does not have."""
         tensor = self.model.tensors[place]
         empty = place not in self._written and 0 in tensor.shape
         if (tensor.data is None and not empty) or place in self._stored:
             return
         if not element(tensor):
             raise UnsupportedError(f"reads constants of {tensor.dtype}")
-        if not tensor.dense:
-            raise UnsupportedError("reads sparse constants")
         self._stored.add(place)
-        first, length = self._bytes(tensor)
         made = TensorProto(name=tensor.name, dims=tensor.shape, data_type=element(tensor))
-        if length > _SMALL:
-            refer(made, first, length)
+        if tensor.sparsity is None:
+            first, length = self._bytes(tensor)
+            if length > _SMALL:
+                refer(made, first, length)
+            else:
+                made.raw_data = self._content[first : first + length]
         else:
-            made.raw_data = self._content[first : first + length]
+            made.raw_data = self._dense(tensor, tensor.sparsity).tobytes()
         self.initializers.append(made)
+
+    def _dense(self, tensor: Tensor, sparsity: Sparsity) -> Values:
+        """All elements of a constant of which some are stored."""
+        if tensor.dtype in _BITS or not element(tensor):
+            raise UnsupportedError(f"reads sparse constants of {tensor.dtype}")
+        kind = np.dtype(tensor.dtype).newbyteorder("<")
+        first, length = tensor.data or (0, 0)
+        if length % kind.itemsize:
+            raise DamagedError(f"constant {tensor.name!r} with {length} bytes of {tensor.dtype}")
+        limits.held("tensor-rank", len(tensor.shape), self._where)
+        self._densified += math.prod(tensor.shape) * kind.itemsize
+        limits.held("folded-bytes", self._densified, self._where)
+        stored = np.frombuffer(self._content[first : first + length], kind)
+        return densified(stored, tensor.shape, sparsity, self._content)
 
     def refuse(self, operator: Operator, domain: str, attributes: Mapping[str, str]) -> None:
         """A node of ``domain`` in the place of an operator that is not translated."""
         tensors = self.model.tensors
         reads = [tensors[place] for place in operator.inputs if place != ABSENT]
+        outputs = [tensors[place].name for place in operator.outputs]
+        if not outputs:
+            outputs = [self._fresh("effect")]
+            self.effects += outputs
         self.nodes.append(
             helper.make_node(
                 operator.kind,
                 [tensor.name for tensor in reads if tensor.data is None and not tensor.stays],
-                [tensors[place].name for place in operator.outputs],
+                outputs,
                 self._label,
                 domain=domain,
                 **attributes,
@@ -136,9 +167,23 @@ class Writing:
             raise UnsupportedError(f"{what} computed at run time")
         if tensor.dtype not in ("float32", "int32", "int64", *QUANTISED[:3]):
             raise UnsupportedError(f"{what} of {tensor.dtype}")
+        if tensor.sparsity is not None:
+            return self._dense(tensor, tensor.sparsity)
         first, length = self._bytes(tensor)
         kind = np.dtype(tensor.dtype).newbyteorder("<")
         return np.frombuffer(self._content[first : first + length], kind).reshape(tensor.shape)
+
+    def custom_options(self, operator: Operator) -> bytes:
+        """Those of a custom operator, whose form is its own."""
+        first, length = operator.own or (0, 0)
+        return self._content[first : first + length]
+
+    def refuse_constant(self, place: int, domain: str, attributes: Mapping[str, str]) -> None:
+        """A node of ``domain`` in the place of a constant that ONNX does not have."""
+        tensor = self.model.tensors[place]
+        made = helper.make_node("constant", [], [tensor.name], tensor.name, domain=domain)
+        made.attribute.extend(helper.make_attribute(k, v) for k, v in attributes.items())
+        self.nodes.append(made)
 
     def whole(self, operator: Operator, index: int, what: str) -> list[int]:
         """The integers of operand ``index``, in one row."""
@@ -227,15 +272,10 @@ class Writing:
 
     def _scaling(self, tensor: Tensor) -> list[str]:
         """Scale and zero point: one number, or one per index of the axis."""
-        bits = _BITS.get(tensor.dtype, 0) or 8 * np.dtype(tensor.dtype).itemsize
-        low = 0 if tensor.dtype.startswith("u") else -(1 << (bits - 1))
-        if not all(low <= zero < low + (1 << bits) for zero in tensor.zero):
-            raise DamagedError(f"a zero point of {tensor.name!r} that is no {tensor.dtype}")
+        zeros = zero_points(tensor)
         shape = () if len(tensor.scale) == 1 else (len(tensor.scale),)
         zero = self._fresh("zero")
-        self.initializers.append(
-            helper.make_tensor(zero, _ELEMENTS[tensor.dtype], shape, list(tensor.zero))
-        )
+        self.initializers.append(helper.make_tensor(zero, _ELEMENTS[tensor.dtype], shape, zeros))
         return [self.value(np.reshape(tensor.scale, shape), np.float32), zero]
 
     def _fresh(self, hint: str, label: str = "") -> str:
@@ -265,6 +305,20 @@ def has(operator: Operator, index: int) -> bool:
 def is_quantised(tensor: Tensor) -> bool:
     """Whether its integers stand for real numbers."""
     return tensor.dtype in QUANTISED and bool(tensor.scale)
+
+
+def alike(one: Tensor, other: Tensor) -> bool:
+    """Whether equal elements of both are equal numbers."""
+    return (one.dtype, one.scale, one.zero) == (other.dtype, other.scale, other.zero)
+
+
+def zero_points(tensor: Tensor) -> list[int]:
+    """Those of its integers.  Raises DamagedError for one that its type does not have."""
+    bits = _BITS.get(tensor.dtype, 0) or 8 * np.dtype(tensor.dtype).itemsize
+    low = 0 if tensor.dtype.startswith("u") else -(1 << (bits - 1))
+    if not all(low <= zero < low + (1 << bits) for zero in tensor.zero):
+        raise DamagedError(f"a zero point of {tensor.name!r} that is no {tensor.dtype}")
+    return list(tensor.zero)
 
 
 def element(tensor: Tensor) -> int:
