@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
@@ -10,12 +11,16 @@ from edgeconv import sizes
 from edgeconv.errors import EdgeconvError, UsageError
 
 Value = TypeVar("Value")
+Number = int | float  # a bool is an int
 
 DEFAULT_RUNS = 20  # of `bench`
 DEFAULT_TOLERANCE = 1e-4  # of `verify`: largest error over largest output
 STRATEGIES = ("narrowing", "model", "genetic", "random")  # of `tune`
 _NONE = "none"
 _DIGITS = 18  # of a size: 64 bits hold them
+_TRUTHS = {"true": True, "false": False}
+_WHOLE = re.compile(r"[+-]?[0-9]{1,20}")
+_REAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]{1,4})?|[+-]?(inf|nan)", re.ASCII)
 NOTHING = (-1,)  # the shape that is stated of a sequence or an optional that holds nothing
 NEAREST, TRUNCATE = ROUNDINGS = ("nearest", "truncate")  # of stored numbers
 
@@ -49,6 +54,29 @@ def most(got: str) -> tuple[str, int]:
     if not (size.isascii() and size.isdigit() and 0 < len(digits) <= _DIGITS):
         raise _invalid(got, f"a size is a whole number from 1 on, of {_DIGITS} digits at most")
     return name, int(digits)
+
+
+def value(got: str) -> tuple[str, str]:
+    """``NAME=16000``, ``NAME=0,0,1,1``: the name, and its numbers as they stand, for `numbers`."""
+    name, text = pair(got)
+    numbers(text)
+    return name, text
+
+
+def numbers(got: str) -> tuple[Number, ...]:
+    """Whole numbers, real ones, ``true`` and ``false``, separated by commas."""
+    found = []
+    for word in got.split(","):
+        if word in _TRUTHS:
+            found.append(_TRUTHS[word])
+        elif _WHOLE.fullmatch(word):
+            found.append(int(word))
+        elif _REAL.fullmatch(word):
+            found.append(float(word))
+        else:
+            rule = "values are numbers, true or false, separated by commas: NAME=16000 or NAME=0,1"
+            raise _invalid(got, rule)
+    return tuple(found)
 
 
 def shape_word(shape: Iterable[int]) -> str:

@@ -45,6 +45,18 @@ class EdgeconvError(Exception):
         self.code = self.code if code is None else code
         super().__init__(self.one_line())
 
+    def with_hint(self, hint: str) -> EdgeconvError:
+        """The same with another way out."""
+        return EdgeconvError(
+            self.what,
+            where=self.where,
+            got=self.got,
+            rule=self.rule,
+            hint=hint,
+            details=self.details,
+            code=self.code,
+        )
+
     def to_json(self) -> dict[str, Any]:
         """All of it, for programs; "" of parts that it does not have."""
         return {

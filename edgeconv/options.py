@@ -116,6 +116,8 @@ class CompileOptions:
             yield from ("--rename", f"{old}={new}")
         for name, shape in sorted(self.input_shapes.items()):
             yield from ("--input-shape", f"{name}={shape_word(shape)}")
+        for name, text in self.cut.values:
+            yield from ("--input-value", f"{name}={text}")
         for name, most in sorted(self.max_sizes.items()):
             yield from ("--max-size", f"{name}={most}")
         for layer, algorithm in sorted(self.algorithms.items()):

@@ -30,13 +30,25 @@ def tensor_names(path: Path) -> tuple[str, ...]:
             raise ValueError(f"{path} is no model") from None
 
 
+def input_names(path: Path) -> tuple[str, ...]:
+    """The inputs of the model, without those that are constants.  Raises as `tensor_names`."""
+    with map_file(path) as content:
+        try:
+            if tflite_format.is_tflite(content):
+                model = tflite_format.read(content, str(path))
+                return tuple(model.tensors[index].name for index in model.inputs)
+            return tuple(_names(content, str(path), results=False))
+        except (MalformedError, UnicodeDecodeError, tflite_format.DamagedError):
+            raise ValueError(f"{path} is no model") from None
+
+
 def _of_tflite(content: mmap.mmap, where: str) -> tuple[str, ...]:
     model = tflite_format.read(content, where)
     written = [index for operator in model.operators for index in operator.outputs]
     return tuple(model.tensors[index].name for index in (*model.inputs, *written))
 
 
-def _names(content: mmap.mmap, where: str) -> Iterator[str]:
+def _names(content: mmap.mmap, where: str, *, results: bool = True) -> Iterator[str]:
     deadline = limits.Deadline.of("model-seconds", where)
     found: dict[str, None] = {}
     constants: set[str] = set()
@@ -48,7 +60,7 @@ def _names(content: mmap.mmap, where: str) -> Iterator[str]:
             if number == _NODE:
                 nodes = limits.held("model-nodes", nodes + 1, where)
                 deadline.check()
-                found |= dict.fromkeys(_texts(content, value, after, _OUTPUT))
+                found |= dict.fromkeys(_texts(content, value, after, _OUTPUT) if results else ())
             elif number == _INPUT:
                 found |= dict.fromkeys(_texts(content, value, after, _VALUE_NAME))
             elif number == _INITIALIZER:

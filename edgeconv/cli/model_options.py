@@ -14,11 +14,22 @@ from edgeconv.arguments import (
     most,
     named,
     pair,
-    shape,
     size_of,
     tolerance,
 )
-from edgeconv.cli.words import ALGORITHM, BOARD, FILE, STORAGE, TENSOR, TEXT, Word, argument, option
+from edgeconv.cli.words import (
+    ALGORITHM,
+    BOARD,
+    FILE,
+    INPUT_SHAPE,
+    INPUT_VALUE,
+    STORAGE,
+    TENSOR,
+    TEXT,
+    Word,
+    argument,
+    option,
+)
 
 OBJECTIVES = ("latency", "memory", "energy")
 
@@ -55,9 +66,15 @@ def model_options() -> tuple[click.Parameter, ...]:
         ),
         _by_name(
             "--input-shape input_shapes",
-            Word(shape),
+            INPUT_SHAPE,
             "NAME=1x3x224x224",
             "shape of an input that the model leaves free",
+        ),
+        _by_name(
+            "--input-value input_values",
+            INPUT_VALUE,
+            "NAME=VALUE",
+            "make an input of known value a constant: NAME=16000, or NAME=0,0,1,1 of several",
         ),
         _by_name(
             "--max-size max_sizes",

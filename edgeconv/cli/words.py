@@ -12,10 +12,10 @@ import click
 from click.shell_completion import CompletionItem
 
 from edgeconv import board_folders, limits
-from edgeconv.arguments import pair
+from edgeconv.arguments import pair, shape, value
 from edgeconv.cli.later import later
 from edgeconv.errors import EdgeconvError
-from edgeconv.tensor_names import tensor_names
+from edgeconv.tensor_names import input_names, tensor_names
 
 Complete = Callable[[str], Iterable[str]]
 
@@ -66,8 +66,8 @@ def _of_pairs(values: Callable[[], Iterable[str]], *names: str) -> Complete:
     def complete(word: str) -> Iterable[str]:
         name, found, _ = word.rpartition("=")
         for before in (name,) if found else names:
-            for value in values():
-                yield f"{before}={value}"
+            for each in values():
+                yield f"{before}={each}"
 
     return complete
 
@@ -90,10 +90,20 @@ def flag(names: str, about: str, **more: Any) -> click.Option:
     return click.Option(names.split(), is_flag=True, help=about, **more)
 
 
-class TensorName(click.ParamType[str]):
-    """A tensor of the model that is named before it."""
+class TensorName(click.ParamType[Any]):
+    """A tensor of the model that is named before it; with a ``read``, an input and what it reads
+    behind a ``=``."""
 
-    name = "tensor"
+    def __init__(self, read: Callable[[str], Any] | None = None) -> None:
+        self.name = getattr(read, "__name__", "tensor")
+        self._read = read
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return self._read(value) if self._read and isinstance(value, str) else value
+
+    def _known(self, path: Path) -> Iterable[str]:
+        """The words that a model has of this kind."""
+        return [f"{name}=" for name in input_names(path)] if self._read else tensor_names(path)
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
@@ -103,7 +113,7 @@ class TensorName(click.ParamType[str]):
         # An option without its value ends the parse, and the model stays among the words.
         model = ctx.params.get("model") or next(iter(ctx.args), None)
         try:
-            names = tensor_names(Path(model)) if model else ()
+            names = self._known(Path(model)) if model else ()
         except (EdgeconvError, OSError, ValueError):  # as above
             return []
         known = [name for name in names if name.startswith(incomplete)]
@@ -113,6 +123,7 @@ class TensorName(click.ParamType[str]):
 _HARMLESS = re.compile(r"[A-Za-z0-9_./+@%,][A-Za-z0-9_./+@%,:=-]*")
 FILE, FOLDER = File(), File("dir")
 TEXT, TENSOR = Word(str), TensorName()
+INPUT_SHAPE, INPUT_VALUE = TensorName(shape), TensorName(value)
 LIMIT = Word(limits.parse, lambda _: (f"{name}=" for name in limits.TABLE))
 BOARD = Word(str, lambda _: sorted(board_folders.files()))
 ALGORITHM = Word(pair, _of_pairs(later("edgeconv.algorithms:algorithms"), "*"))

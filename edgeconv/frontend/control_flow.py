@@ -8,7 +8,8 @@ that says; both branches of such an If are computed, and one of them chosen.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -17,6 +18,7 @@ import onnx
 from onnx import helper
 
 from edgeconv import limits
+from edgeconv.errors import EdgeconvError
 from edgeconv.frontend import inlining, walking
 from edgeconv.frontend.counted import Counting
 from edgeconv.frontend.definitions import DEFINED_IN
@@ -26,6 +28,7 @@ from edgeconv.frontend.visit import Visit
 from edgeconv.frontend.weights import Weights
 from edgeconv.ir.layout import Shape
 
+_DECIDING = {"If": 1, "Loop": 2}  # operands that say what runs: by operator, the first
 _AT_RUN_TIME = "its condition is computed at run time"
 
 
@@ -61,8 +64,13 @@ class ControlFlow:
         try:
             way(visit)
         except _RefusedError as error:
-            self._walk.refuse(visit, str(error))
+            reasons = (str(error), self._values_to_state(visit))
+            self._walk.refuse(visit, "; ".join(filter(None, reasons)))
         return True
+
+    def _values_to_state(self, visit: Visit) -> str:
+        """Inputs which, were they known, would say what runs, and how often."""
+        return self._walk.values_to_state(visit.node.input[: _DECIDING.get(visit.node.op_type, 0)])
 
     def _if(self, visit: Visit) -> None:
         branches = {attribute.name: attribute.g for attribute in visit.node.attribute}
@@ -78,12 +86,13 @@ class ControlFlow:
             self._branch(visit, branch)
             return
         prefix = self._walk.prefix_of(visit)
-        both = [
-            self._body(
-                visit, branches[f"{which}_branch"], (), f"{prefix}/{which}", visit.node.output
-            )
-            for which in ("then", "else")
-        ]
+        with self._told(visit):
+            both = [
+                self._body(
+                    visit, branches[f"{which}_branch"], (), f"{prefix}/{which}", visit.node.output
+                )
+                for which in ("then", "else")
+            ]
         scalar = self._scalar(visit, name)
         held, counting = self._walk.sequences.elements, self._walk.counting
         for pair, output in zip(zip(*both, strict=True), visit.node.output, strict=True):
@@ -95,6 +104,15 @@ class ControlFlow:
                 held[output] = tuple(chosen)
             else:
                 self._nodes(visit, [("Where", (scalar, *parts[0]), output, {})])
+
+    @contextmanager
+    def _told(self, visit: Visit) -> Iterator[None]:
+        """What is wrong with a branch that may not be meant, with the way to leave it out."""
+        try:
+            yield
+        except EdgeconvError as error:
+            hint = "; ".join(filter(None, (error.hint, self._values_to_state(visit))))
+            raise error.with_hint(hint) from None
 
     def _alike(self, pair: Sequence[str]) -> list[tuple[str, ...]]:
         """Results of two branches, tensor by tensor where they are sequences: of equal shapes."""

@@ -10,6 +10,7 @@ from typing import Any
 import onnx
 
 from edgeconv.errors import UsageError
+from edgeconv.frontend import input_values
 from edgeconv.frontend.schedule import label, live_values, ordered, reads
 from edgeconv.names import did_you_mean
 
@@ -19,24 +20,33 @@ class Cut:
     """The tensors that a part of a model begins with and ends with.
 
     ``inputs``: all that the part is given, in this order; empty for the model's own.  ``outputs``:
-    the same of what it returns.
+    the same of what it returns.  ``values``: inputs of the model that are constants of the part,
+    with their numbers as `edgeconv.arguments.numbers` reads them.
     """
 
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
+    values: tuple[tuple[str, str], ...] = ()
 
     def __bool__(self) -> bool:
+        return bool(self.inputs or self.outputs or self.values)
+
+    @property
+    def ends(self) -> bool:
+        """It begins or ends inside of the model."""
         return bool(self.inputs or self.outputs)
 
     @classmethod
     def of(cls, noted: Mapping[str, Any] | None) -> Cut:
         """The cut that a report notes (``to_json``), or none."""
         noted = noted or {}
-        return cls(tuple(noted.get("inputs", ())), tuple(noted.get("outputs", ())))
+        values = tuple(sorted(noted.get("values", {}).items()))
+        return cls(tuple(noted.get("inputs", ())), tuple(noted.get("outputs", ())), values)
 
-    def to_json(self) -> dict[str, list[str]]:
+    def to_json(self) -> dict[str, Any]:
         """What a report notes of it."""
-        return {"inputs": list(self.inputs), "outputs": list(self.outputs)}
+        noted = {"inputs": list(self.inputs), "outputs": list(self.outputs)}
+        return {**noted, "values": dict(self.values)} if self.values else noted
 
 
 WHOLE = Cut()
@@ -53,13 +63,16 @@ def apply(
     that was computed before has the type that ``types`` says, else that the model states, else that
     follows from its operators: its shape may be unknown.
 
+    Inputs with a value become constants first (`input_values.fix`).
+
     Raises EdgeconvError (exit status 2): a name is none of a tensor of the model or given twice, an
     input is a constant or no output depends on it, or an output depends on an input of the model
     that is not among ``cut.inputs``.
     """
-    if not cut:
-        return
     graph = model.graph
+    input_values.fix(graph, dict(cut.values))
+    if not cut.ends:
+        return
     kinds = _kinds(model) | {
         name: onnx.ValueInfoProto(name=name, type=kind) for name, kind in types.items()
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import onnx
@@ -16,13 +17,30 @@ _FREE = -1
 Dim = int | str  # a size, or the symbol of a free dimension ("" when it has none)
 
 
-def fix_shapes(
-    inputs: Sequence[onnx.ValueInfoProto], wanted: Mapping[str, Shape], path: Path
-) -> tuple[dict[str, Shape], list[str]]:
-    """The shape of every input, and notes on the dimensions that were assumed.
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """``shapes`` of the inputs; ``notes`` on dimensions that were assumed.  ``claimed``: what the
+    model states of those inputs that are given another shape, in words; "" where none is."""
 
-    ``wanted`` gives shapes by input name; they must agree with what the model fixes, and bind its
-    symbols for the other inputs too.  A first dimension that stays free is the batch: 1.
+    shapes: dict[str, Shape]
+    notes: list[str]
+    claimed: str
+
+
+def fix_shapes(
+    inputs: Sequence[onnx.ValueInfoProto],
+    wanted: Mapping[str, Shape],
+    path: Path,
+    *,
+    binding: bool = False,
+) -> Fixed:
+    """The shape of every input.
+
+    ``wanted`` gives shapes by input name, and binds the model's symbols for the other inputs too.
+    They agree with what the model fixes beside dimensions that it leaves free.  Where it leaves
+    none free it has the sizes that its exporter happened to see, and those that are given count:
+    what does not follow from them is refused where it stands.  ``binding``: sizes that are stated
+    are meant, all of them.  A first dimension that stays free is the batch: 1.
     Raises EdgeconvError: an unknown name or a conflict has exit status 2, a free dimension 1.
     """
     names = [value.name for value in inputs]
@@ -37,8 +55,13 @@ def fix_shapes(
             )
     declared = {value.name: _declared(value) for value in inputs}
     symbols: dict[str, int] = {}
+    claims: list[str] = []
     for name, shape in wanted.items():
-        _bind(name, declared[name], shape, symbols)
+        dims = declared[name]
+        if not binding and _is_another(dims, shape):
+            claims.append(f"{_words(dims or ())} for {name!r}")
+        else:
+            _bind(name, dims, shape, symbols)
     shapes: dict[str, Shape] = {}
     notes: list[str] = []
     free: dict[str, str] = {}  # input -> what it lacks
@@ -69,7 +92,20 @@ def fix_shapes(
         shapes[name] = tuple(d for d in known if isinstance(d, int))
     if free:
         raise _free(free, examples)
-    return shapes, notes
+    claimed = f"the model states {', '.join(claims)}" if claims else ""
+    if claimed:
+        notes.append(f"{claimed}; --input-shape replaces it, and no other size it states counts")
+    return Fixed(shapes, notes, claimed)
+
+
+def _is_another(dims: tuple[Dim, ...] | None, shape: Shape) -> bool:
+    """Whether ``shape`` is one of as many dimensions, where the model leaves none free."""
+    stated = dims is not None and len(dims) == len(shape) and min(shape, default=0) >= 0
+    return stated and dims != shape and not any(isinstance(dim, str) for dim in dims or ())
+
+
+def _words(dims: tuple[Dim, ...]) -> str:
+    return "x".join(str(dim) or "?" for dim in dims)
 
 
 def _declared(value: onnx.ValueInfoProto) -> tuple[Dim, ...] | None:
@@ -106,7 +142,7 @@ def _bind(name: str, dims: tuple[Dim, ...] | None, shape: Shape, symbols: dict[s
         raise _conflict(name, given, "dimensions are not negative")
     if dims is None:
         return
-    model = "x".join(str(d) or "?" for d in dims)
+    model = _words(dims)
     if len(dims) != len(shape):
         raise _conflict(name, given, f"the model's input has {len(dims)} dimensions ({model})")
     for dim, size in zip(dims, shape, strict=True):

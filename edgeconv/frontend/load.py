@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -12,11 +13,11 @@ import onnx
 from onnx import helper
 
 from edgeconv.element_types import is_element_type
-from edgeconv.errors import EdgeconvError
-from edgeconv.frontend import cut, model_file, rejections, structured
+from edgeconv.errors import EdgeconvError, UsageError
+from edgeconv.frontend import cut, input_values, model_file, rejections, structured
 from edgeconv.frontend.audit import audit
 from edgeconv.frontend.cut import WHOLE, Cut
-from edgeconv.frontend.input_shapes import fix_shapes
+from edgeconv.frontend.input_shapes import Fixed, fix_shapes
 from edgeconv.frontend.modernising import modernised
 from edgeconv.frontend.names import COPY, opset_of, opset_versions
 from edgeconv.frontend.schedule import value_names
@@ -63,19 +64,23 @@ def load(
     audit(file.model, path)
     said += file.notes if file.translated else (*file.notes, *rejections.notes(file.model))
     weights.map_all(file.model)
+    _check_once_stated(cut_at, input_shapes)
     digest = model_file.digest(weights.files())
     cut.apply(file.model, cut_at, _types_inside(file, weights, opsets, input_shapes, cut_at.inputs))
     graph = file.model.graph
     named = [value.name for value in graph.output]
     if not named:
         raise _invalid(path, "no outputs", "a model must have an output")
-    walk, inputs, notes = _begun(file, weights, input_shapes)
+    walk, inputs, fixed = _begun(file, weights, input_shapes)
     missing = [name for name in named if name not in value_names(graph)]
     if missing:
         raise _invalid(path, f"output {missing[0]!r}", "no node writes it")
     walk.counting.max_sizes = dict(max_sizes)
-    effects = () if cut_at else file.effects  # a part of a model is asked for its outputs alone
-    walk.run(graph.node, Scope(opsets), [*named, *effects])
+    effects = (
+        () if cut_at.ends else file.effects
+    )  # a part of a model is asked for its outputs alone
+    with _told(fixed.claimed):
+        walk.run(graph.node, Scope(opsets), [*named, *effects])
     walk.counting.check_limits()
     walk.late_pads.refuse(named)
     counted = walk.finish_counted(named, Scope(opsets))
@@ -87,38 +92,73 @@ def load(
             walk.problems.output(constant.dtype.name, name)
         if name in walk.rounded:
             walk.problems.sums(name)
-    walk.problems.check(path, lambda: _where_to_cut(walk, inputs, named))
-    notes = [*said, *notes, *walk.dequantised.notes, *walk.counting.notes()]
+    with _told(fixed.claimed):
+        walk.problems.check(path, lambda: _where_to_cut(walk, inputs, named))
+    notes = [
+        *said,
+        *input_values.notes(dict(cut_at.values)),
+        *fixed.notes,
+        *walk.dequantised.notes,
+        *walk.counting.notes(),
+    ]
     finished = _finished(path, walk, inputs, outputs, notes, digest)
     return replace(finished, counted=tuple(counted))
 
 
 def _begun(
     file: model_file.ModelFile, weights: Weights, input_shapes: Mapping[str, Shape]
-) -> tuple[Walk, list[str], list[str]]:
-    """The walk over a model before its first node; the names of its inputs; notes on them."""
+) -> tuple[Walk, list[str], Fixed]:
+    """The walk over a model before its first node; the names of its inputs, and their shapes."""
     graph = file.model.graph
+    constants = {tensor.name for tensor in graph.initializer}
+    constants |= {sparse.values.name for sparse in graph.sparse_initializer}
+    inputs = [value for value in graph.input if value.name not in constants]
+    held = structured.given(inputs, input_shapes, value_names(graph), file.path)
+    inputs = held.tensors
+    fixed = fix_shapes(inputs, held.shapes, file.path, binding=file.translated)
     stated = {value.name: value.type for value in (*graph.value_info, *graph.output)}
+    if fixed.claimed:  # and so are the shapes of what is computed from it
+        stated = {}
     walk = Walk(weights, file.model.functions, value_names(graph), stated)
     for tensor in graph.initializer:
         walk.define(tensor.name, weights.array(tensor))
     for sparse in graph.sparse_initializer:
         walk.define(sparse.values.name, weights.dense(sparse))
-    inputs = [value for value in graph.input if value.name not in walk.tensors]
-    held = structured.given(inputs, input_shapes, value_names(graph), file.path)
     walk.sequences.elements |= held.sequences
     walk.sequences.absent |= held.absent
-    inputs = held.tensors
-    shapes, notes = fix_shapes(inputs, held.shapes, file.path)
     for value in inputs:
         kind = onnx.TypeProto()
         kind.CopyFrom(value.type)
         del kind.tensor_type.shape.dim[:]
         kind.tensor_type.shape.dim.extend(
-            onnx.TensorShapeProto.Dimension(dim_value=dim) for dim in shapes[value.name]
+            onnx.TensorShapeProto.Dimension(dim_value=dim) for dim in fixed.shapes[value.name]
         )
         walk.declare(value.name, kind)
-    return walk, [value.name for value in inputs], notes
+    return walk, [value.name for value in inputs], fixed
+
+
+@contextmanager
+def _told(claimed: str) -> Iterator[None]:
+    """What does not follow from other sizes than the model states, with those."""
+    try:
+        yield
+    except EdgeconvError as error:
+        if not claimed:
+            raise
+        raise error.with_hint("; ".join(filter(None, (error.hint, claimed)))) from None
+
+
+def _check_once_stated(cut_at: Cut, input_shapes: Mapping[str, Shape]) -> None:
+    """EdgeconvError where an input has a value, and is stated to be something else too."""
+    for name, text in cut_at.values:
+        for option, others in (("--input-shape", input_shapes), ("--input", cut_at.inputs)):
+            if name in others:
+                raise UsageError(
+                    input_values.OPTION,
+                    where=f"input {name!r}",
+                    got=f"{text}, and {option}",
+                    rule="an input of known value is none of the program",
+                )
 
 
 def _where_to_cut(walk: Walk, inputs: Sequence[str], outputs: Sequence[str]) -> str:

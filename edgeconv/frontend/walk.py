@@ -17,6 +17,7 @@ from edgeconv.frontend import (
     fold_bounds,
     folding,
     inlining,
+    input_values,
     signature,
 )
 from edgeconv.frontend.control_flow import ControlFlow
@@ -172,6 +173,10 @@ class Walk(Values):
             else:
                 self._unknown.add(name)
 
+    def values_to_state(self, names: Sequence[str]) -> str:
+        """Which inputs make ``names`` constants, if few numbers do: a way out, "" for none."""
+        return input_values.way_out(names, self.nodes, self.tensors)
+
     def stated(self, name: str) -> onnx.TypeProto | None:
         """The type that the model itself states of a value."""
         return self._stated.get(name)
@@ -277,7 +282,8 @@ class Walk(Values):
         if None in found and self.late_pads.keep(visit):
             return True
         if None in found:
-            self.refuse(visit, UNKNOWN_SHAPE)
+            known = filter(None, (UNKNOWN_SHAPE, self.values_to_state(names)))
+            self.refuse(visit, "; ".join(known))
             return True
         for shape in found:
             if min(shape or (), default=0) < 0:

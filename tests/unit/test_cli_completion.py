@@ -110,6 +110,9 @@ def test_tensors_of_the_model(
         begun = f"{line} --output {results[0]} {option} {results[-1][:1]}"
         wanted = {name for name in known if name.startswith(results[-1][:1])}
         assert offered(edgeconv, monkeypatch, begun) == plain(wanted)
+    ports = {f"{port.name}=" for port in model.graph.input}
+    for option in ("--input-shape", "--input-value"):
+        assert offered(edgeconv, monkeypatch, f"{line} {option} ") == plain(ports)
     assert offered(edgeconv, monkeypatch, "edgeconv compile --output ") == set()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from edgeconv.frontend.cut import Cut
@@ -12,6 +13,7 @@ def wanted(
     *,
     input: tuple[str, ...],  # noqa: A002 - as the option is called
     output: tuple[str, ...],
+    input_values: Mapping[str, str],
     weights: str,
     objective: str | None,
     io: str | None,
@@ -19,7 +21,7 @@ def wanted(
 ) -> CompileOptions:
     """What `model_options` were given.  ``others`` are fields of `CompileOptions` as they are."""
     return CompileOptions(
-        cut=Cut(tuple(input), tuple(output)),
+        cut=Cut(tuple(input), tuple(output), tuple(sorted(input_values.items()))),
         weights_as_c=weights == "c",
         objective=objective or "",
         io=io or "",
