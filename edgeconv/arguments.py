@@ -65,7 +65,7 @@ def value(got: str) -> tuple[str, str]:
 
 def numbers(got: str) -> tuple[Number, ...]:
     """Whole numbers, real ones, ``true`` and ``false``, separated by commas."""
-    found = []
+    found: list[Number] = []
     for word in got.split(","):
         if word in _TRUTHS:
             found.append(_TRUTHS[word])

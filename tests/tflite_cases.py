@@ -46,6 +46,11 @@ class Case:
 
     def write(self) -> bytes:
         """The model."""
+        sketch, inputs, outputs = self.sketch()
+        return sketch.bytes(inputs, outputs)
+
+    def sketch(self) -> tuple[Sketch, list[int], list[int]]:
+        """The model as it is before it is written, its inputs and outputs."""
         sketch, inputs, operands = Sketch(), [], []
         whole = self.dtype != "float32"
         zero = self.zero if self.dtype != "int16" else 0
@@ -66,7 +71,7 @@ class Case:
             more = {"scale": [scale], "zero": [own]} if whole else {}
             outputs.append(sketch.tensor(f"output_{index}", shape, self.dtype, **more))
         sketch.operator(self.kind, operands, outputs, **self.options)
-        return sketch.bytes(inputs, outputs)
+        return sketch, inputs, outputs
 
     def _constant(self, sketch: Sketch, name: str, values: Values, whole: bool, index: int) -> int:
         if values.dtype != np.float32 or not whole:

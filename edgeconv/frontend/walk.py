@@ -282,8 +282,8 @@ class Walk(Values):
         if None in found and self.late_pads.keep(visit):
             return True
         if None in found:
-            known = filter(None, (UNKNOWN_SHAPE, self.values_to_state(names)))
-            self.refuse(visit, "; ".join(known))
+            reasons = (UNKNOWN_SHAPE, self.values_to_state(names))
+            self.refuse(visit, "; ".join(filter(None, reasons)))
             return True
         for shape in found:
             if min(shape or (), default=0) < 0:
