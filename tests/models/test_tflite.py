@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from edgeconv.updating import update_weights
 from tests.tflite_cases import CASES, Case
 from tests.tflite_from_onnx import written
 from tests.tflite_models import Sketch, quantised_network
+from tests.tflite_typed_cases import TYPED_CASES
 
 pytestmark = pytest.mark.usefixtures("unoptimised")
 
@@ -23,6 +25,12 @@ ZOO = [
     Path(os.environ.get("EDGECONV_ZOO", "")) / f"mlperf-tiny-{name}-int8.onnx"
     for name in ("ad", "kws", "resnet8", "vww")
 ]
+
+
+WHOLE = (
+    *("CONV_2D int16", "RESIZE_BILINEAR int8 7x8 01", "PRELU int8"),
+    *("TRANSPOSE_CONV int8 SAME 7x9 bias", "SELECT_V2 float32 int8 operands"),
+)
 
 
 def saved(data: bytes, folder: Path, name: str = "net.tflite") -> Path:
@@ -64,7 +72,7 @@ def test_a_part_of_a_network_and_new_weights(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "case",
-    [c for c in CASES if c.name in ("CONV_2D int16", "RESIZE_BILINEAR int8 7x8 01", "PRELU int8")],
+    [case for case in (*CASES, *TYPED_CASES) if case.name in WHOLE],
     ids=lambda case: case.name,
 )
 def test_operators_verify(case: Case, tmp_path: Path) -> None:
@@ -82,7 +90,8 @@ def test_a_float32_network_with_integer_weights_verifies(tmp_path: Path) -> None
         "w", rng.integers(-127, 128, (6, 3, 3, 4)), "int8", scale=scale, zero=[0] * 6
     )
     b = sketch.constant("b", rng.standard_normal(6), "float32")
-    options = {"padding": "SAME", "stride_w": 2, "stride_h": 2, "activation": "RELU6"}
+    options: dict[str, Any] = {"padding": "SAME", "stride_w": 2, "stride_h": 2}
+    options["activation"] = "RELU6"
     sketch.operator("CONV_2D", [x, w, b], [y], **options)
     path = saved(sketch.bytes([x], [y]), tmp_path)
     compile_model(CompileOptions(path, "generic-c"), tmp_path / "net")
