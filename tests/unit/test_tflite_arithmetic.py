@@ -281,7 +281,7 @@ def _mixed() -> bytes:
     axes = sketch.constant("axes", [1, 2], "int32")
     sketch.operator("MEAN", [larger, axes], [means], keep_dims=True)
     averages = sketch.tensor("averages", (1, 3, 2, 8), "int8", **grid)
-    window = {"kernel_w": 2, "kernel_h": 2, "stride_w": 2, "stride_h": 2}
+    window: dict[str, Any] = {"kernel_w": 2, "kernel_h": 2, "stride_w": 2, "stride_h": 2}
     sketch.operator("AVERAGE_POOL_2D", [product], [averages], padding="VALID", **window)
     weights = rng.integers(-127, 128, (5, 48))
     w = sketch.constant("dense/w", weights, "int8", scale=[0.006], zero=[0])
