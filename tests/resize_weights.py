@@ -29,7 +29,26 @@ def _source_position(i: int, size: int, out: int, scale: Fraction, mode: str) ->
     return table[mode]()
 
 
+def _single_position(i: int, size: int, out: int, scale: float, mode: str) -> float:
+    """The same as ONNX Runtime computes it: in float32, operation by operation."""
+    single, half = np.float32, np.float32(0.5)
+    by = single(scale)
+    if mode == "asymmetric":
+        return float(single(i) / by)
+    if mode == "align_corners":
+        return float(single(i) * single(size - 1) / single(max(out - 1, 1)))
+    quotient = (single(i) + half) / by
+    if mode == "half_pixel_symmetric":
+        adjustment = single(out) / (by * single(size))
+        return float(single(size) / single(2) * (single(1) - adjustment) + (quotient - half))
+    if mode == "pytorch_half_pixel" and out == 1:
+        return 0.0
+    return float(quotient if mode == "tf_half_pixel_for_nn" else quotient - half)
+
+
 def _nearest(x: Fraction, mode: str) -> int:
+    halves = abs(x - math.floor(x) - HALF) < Fraction(1, 10**6)
+    x = math.floor(x) + HALF if halves else x
     table: dict[str, Callable[[Fraction], int]] = {
         "floor": math.floor,
         "ceil": math.ceil,
@@ -48,6 +67,9 @@ def resize_weights(
     exact = Fraction(scale).limit_denominator(10**7)  # 1/3 and 0.7 themselves
     for i in range(out):
         position = _source_position(i, size, out, exact, attrs["coordinate_transformation_mode"])
+        if attrs.get("single"):
+            coordinates = attrs["coordinate_transformation_mode"]
+            position = Fraction(_single_position(i, size, out, scale, coordinates))
         if mode == "nearest":
             weights[i, min(max(_nearest(position, attrs["nearest_mode"]), 0), size - 1)] = 1
             continue

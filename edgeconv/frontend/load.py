@@ -100,6 +100,7 @@ def load(
         *fixed.notes,
         *walk.dequantised.notes,
         *walk.counting.notes(),
+        *walk.stated_otherwise.notes(),
     ]
     finished = _finished(path, walk, inputs, outputs, notes, digest)
     return replace(finished, counted=tuple(counted))

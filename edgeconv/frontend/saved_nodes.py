@@ -182,10 +182,16 @@ def _pad(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> None:
 
 
 def _resize(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> None:
+    """By sizes where they say all; positions by scales are those that single precision has."""
     attrs = dict(node.attrs)
-    scales = written.constant(f"{y}/scales", np.array(attrs.pop("scales"), np.float32))
+    scales, exactly = attrs.pop("scales"), not attrs.pop("single", False)
     attrs["exclude_outside"] = int(attrs["exclude_outside"])
-    written.node("Resize", (inputs[0], "", scales), y, **attrs)
+    shape, out = (written.graph[name].shape for name in (node.inputs[0], node.output))
+    ratios = tuple(have / size for have, size in zip(out, shape, strict=True))
+    by_sizes = exactly and scales == ratios
+    given = np.array(out, np.int64) if by_sizes else np.array(scales, np.float32)
+    name = written.constant(f"{y}/{'sizes' if by_sizes else 'scales'}", given)
+    written.node("Resize", (inputs[0], "", *([""] if by_sizes else []), name), y, **attrs)
 
 
 def _softmax(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> None:

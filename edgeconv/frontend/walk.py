@@ -23,6 +23,7 @@ from edgeconv.frontend import (
 from edgeconv.frontend.control_flow import ControlFlow
 from edgeconv.frontend.counted import Counting
 from edgeconv.frontend.definitions import DEFINED_BESIDE, DEFINED_IN, Definitions, row_of
+from edgeconv.frontend.held_shapes import StatedOtherwise, by_definition, with_shapes
 from edgeconv.frontend.inference import inferable
 from edgeconv.frontend.late_pads import UNKNOWN_SHAPE, LatePads
 from edgeconv.frontend.names import call_key, function_key, opset_versions, qualified
@@ -70,6 +71,7 @@ class Walk(Values):
         self._names: set[str] = set()
         self._prefixes: dict[str, str] = {}  # by node
         self.own: list[Visit] = []
+        self.stated_otherwise = StatedOtherwise()
         self._widening = Widening(self)
         self._definitions = Definitions(self.constant, self._dtype, self._shape, reserved)
         self._deadline = limits.Deadline.of("model-seconds", "the model")
@@ -215,6 +217,12 @@ class Walk(Values):
         except INVALID as error:
             raise visit.invalid(str(error)) from None
 
+    def _shapes(self, visit: Visit, schema: onnx.defs.OpSchema) -> dict[str, Shape]:
+        """Those of the outputs that the operator's importer has a formula of."""
+        if not all(name in self.tensors for name in reads(visit.node)):
+            return {}
+        return by_definition(visit.node, visit.name, schema, self)
+
     def _call_function(self, visit: Visit) -> bool:
         """A function of the model itself: its nodes in place of the call."""
         node, scope = visit.node, visit.scope
@@ -249,13 +257,22 @@ class Walk(Values):
         known = {name: value for name, value in values.items() if value is not None}
         if len(known) < len(values):
             return False
-        size = fold_bounds.allowed(node, known, self._infer(visit, visit.schema), self._folded)
+        kinds = self._infer(visit, visit.schema)
+        try:
+            shapes = self._shapes(visit, visit.schema)
+        except RejectedNodeError as error:
+            self._reject(visit, error)
+            self._unknown.update(filter(None, node.output))
+            return True
+        size = fold_bounds.allowed(node, known, with_shapes(kinds, shapes), self._folded)
         if size is None:
             return False
         self._folded += size
         results = folding.evaluate(node, visit.schema, visit.scope.opsets, known)
         if results is None:
             return False
+        if any(have.shape != want for have, want in zip(results, shapes.values(), strict=False)):
+            return False  # the evaluator has another definition
         for name, value in zip(filter(None, node.output), results, strict=True):
             self.define(name, value)
         self.dequantised.note(node, self.constant)
@@ -277,6 +294,12 @@ class Walk(Values):
         if all(self.constant(name) is not None for name in names):
             self.refuse(visit, self._unevaluated(names))
             return True
+        try:
+            kinds = with_shapes(kinds, self._shapes(visit, schema))
+        except RejectedNodeError as error:
+            self._reject(visit, error)
+            self._unknown.update(filter(None, node.output))
+            return True
         kinds |= with_stated_shapes(used, kinds, self._stated)
         found = [static_shape(kinds[name]) if name in kinds else None for name in used]
         if None in found and self.late_pads.keep(visit):
@@ -288,6 +311,7 @@ class Walk(Values):
         for shape in found:
             if min(shape or (), default=0) < 0:
                 raise visit.invalid(f"an output of shape {shape}", "sizes are not negative")
+        self.stated_otherwise.note(node, used, found, self._stated)
         computable = all(name in self.tensors for name in names)
         for name in used:
             computable &= self.declare(name, kinds[name])

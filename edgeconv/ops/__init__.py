@@ -5,9 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping
 from functools import cache
+from typing import TypeVar
 
-from edgeconv.ops.base import Importer, Operator
+from edgeconv.ops.base import Importer, Operator, ShapeRule
 from edgeconv.registry import scan
+
+_Row = TypeVar("_Row")
 
 
 @cache
@@ -42,6 +45,12 @@ def typed_importers() -> dict[str, Importer]:
     return {op: importers()[op] for op in _ANY_TYPE if op in importers()} | found
 
 
+@cache
+def shape_rules() -> dict[str, ShapeRule]:
+    """ONNX op_type (default domain) -> the shape of its outputs by its definition."""
+    return _by_type(operator.shapes for operator in operators().values())
+
+
 # Those that are compiled for float64 as it is; what others read is converted to float32.
 _DOUBLE = _ANY_TYPE - {"DequantizeLinear", "QuantizeLinear", "MaxPool", "Dropout"} | {
     *("Add", "Sub", "Mul", "Div", "Neg", "Abs", "Sign", "Min", "Max", "Clip", "Relu", "Where"),
@@ -55,11 +64,11 @@ def computes_doubles(op_type: str) -> bool:
     return op_type in _DOUBLE
 
 
-def _by_type(tables: Iterable[Mapping[str, Importer]]) -> dict[str, Importer]:
-    found: dict[str, Importer] = {}
+def _by_type(tables: Iterable[Mapping[str, _Row]]) -> dict[str, _Row]:
+    found: dict[str, _Row] = {}
     for table in tables:
-        for op_type, importer in table.items():
+        for op_type, row in table.items():
             if op_type in found:
                 raise ValueError(f"ONNX operator {op_type} has two importers")
-            found[op_type] = importer
+            found[op_type] = row
     return found

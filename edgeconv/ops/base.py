@@ -69,6 +69,9 @@ class ImportContext(Protocol):
 
 
 Importer = Callable[[Source, ImportContext], Sequence[Node]]
+# The shape of every output of an ONNX node by its operator's definition, as far as it is static;
+# rejects a node that has none.  Asked before the outputs are tensors of the context.
+ShapeRule = Callable[[Source, ImportContext], Shape | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,7 @@ class Operator:
     canonical nodes, usually one node whose ``op`` is this operator; an importer may also build
     other operators (Flatten makes a Reshape).
     ``typed``: the same for nodes of which an input or output at run time is no float32.
+    ``shapes``: ONNX op_type -> what its importer makes, to which onnx's inference is held.
     ``layouts``: the options, best first.  ``lower``: node with decided layouts -> kernel call.
     ``macs``: multiply-accumulates of the node.  ``fuses``: the kernel applies ``node.epilogue``.
     ``stored``: what it does with tensors that are not float32 in memory.
@@ -87,6 +91,7 @@ class Operator:
     name: str
     onnx: Mapping[str, Importer] = field(default_factory=dict)
     typed: Mapping[str, Importer] = field(default_factory=dict)
+    shapes: Mapping[str, ShapeRule] = field(default_factory=dict)
     lower: Lower | None = None
     layouts: Layouts = row_major_only
     macs: Callable[[Node, Graph], int] = lambda node, graph: 0

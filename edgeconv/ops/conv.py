@@ -15,7 +15,8 @@ from edgeconv.ops.importing import Window, ints, optional_input, window_of
 from edgeconv.ops.run_time_filters import convolved, with_bias
 
 
-def _import_conv(source: Source, ctx: ImportContext) -> Sequence[Node]:
+def _window(source: Source, ctx: ImportContext) -> Window:
+    """That of a node whose operands fit together.  Rejects others."""
     x, w = (ctx.tensor(name) for name in source.inputs[:2])
     if len(x.shape) < 3 or len(w.shape) != len(x.shape):
         got = f"input {list(x.shape)}, weights {list(w.shape)}"
@@ -34,7 +35,17 @@ def _import_conv(source: Source, ctx: ImportContext) -> Sequence[Node]:
         raise ctx.reject(source, f"bias {list(have)}", f"bias is [{w.shape[0]}]")
     window = window_of(source, ctx, kernel)
     _require_fitting(window, x.shape[2:], source, ctx)
-    formula = Formula(source, ctx)
+    return window
+
+
+def _shape(source: Source, ctx: ImportContext) -> Shape:
+    x, w = (ctx.tensor(name).shape for name in source.inputs[:2])
+    return (*x[:1], *w[:1], *_window(source, ctx).counts(x[2:]))
+
+
+def _import_conv(source: Source, ctx: ImportContext) -> Sequence[Node]:
+    window, groups = _window(source, ctx), int(source.attrs["group"])
+    formula, bias = Formula(source, ctx), optional_input(source, 2)
     return formula.finish(convolution(formula, source.inputs[:2], bias, window, groups))
 
 
@@ -54,9 +65,7 @@ def convolution(
     where filters and bias are constants."""
     source, ctx = formula.source, formula.ctx
     x, filters = (Term(formula, name) for name in operands)
-    sizes = zip(x.shape[2:], window.spans, window.strides, window.begins, window.ends, strict=True)
-    pixels = ((size + b + e - span) // stride + 1 for size, span, stride, b, e in sizes)
-    shape = (x.shape[0], filters.shape[0], *pixels)
+    shape = (x.shape[0], filters.shape[0], *window.counts(x.shape[2:]))
     added = bias if ctx.constant(bias) is not None else ""
     if ctx.constant(filters.name) is None:
         y = convolved(x, filters, window, groups, shape)
@@ -75,6 +84,7 @@ def _macs(node: Node, graph: Graph) -> int:
 OPERATOR = Operator(
     name="Conv",
     onnx={"Conv": _import_conv},
+    shapes={"Conv": _shape},
     lower=algorithms.lower,
     layouts=algorithms.layouts,
     macs=_macs,

@@ -26,31 +26,65 @@ from edgeconv.ops.run_time_filters import with_bias
 
 @dataclass(frozen=True, slots=True)
 class _Transposed:
-    """``kernel``: dilated.  ``taps``: of each phase.  ``crop``: outputs left out at the begin."""
+    """``kernel``: dilated.  ``taps``: of each phase.  ``crop``: outputs left out at the begin.
+    ``out``: the shape of the output."""
 
     groups: int
     kernel: Shape
     strides: Shape
     dilations: Shape
     crop: Shape
+    out: Shape
 
     @property
     def taps(self) -> Shape:
         return tuple(-(-k // s) for k, s in zip(self.kernel, self.strides, strict=True))
 
 
-def _pads_before(source: Source, ctx: ImportContext, full: Shape, out: Shape) -> Shape:
-    """Outputs left out at the begin of each dimension, of ``full`` ones."""
-    rank = len(out)
-    auto_pad = source.attrs.get("auto_pad", "NOTSET")
+def _pixels(source: Source, ctx: ImportContext, sizes: Shape, full: Shape) -> Shape:
+    """Of the output, of whose ``full`` extent the rest is left out.
+
+    SAME_UPPER and SAME_LOWER: the input's times the strides, or all that there is where that is
+    less; what is added by output_padding is left out like the rest (the definition, and ONNX
+    Runtime; onnx's shape inference adds it).
+    """
+    rank, auto_pad = len(full), source.attrs.get("auto_pad", "NOTSET")
+    strides = ints(source.attrs.get("strides") or [1] * rank)
+    if stated := source.attrs.get("output_shape"):
+        if len(stated) != rank or min(stated) < 1:
+            rule = f"{rank} positive entries are needed for {rank} spatial dimensions"
+            raise ctx.reject(source, f"output_shape {list(stated)}", rule)
+        reach = [n + stride - 1 for n, stride in zip(full, strides, strict=True)]
+        if any(want > most for want, most in zip(stated, reach, strict=True)):
+            got = f"output_shape {list(stated)}, kernels reach {list(full)}"
+            raise ctx.reject(source, got, "less than a stride lies beyond them")
+        return ints(stated)
+    if auto_pad in ("SAME_UPPER", "SAME_LOWER"):
+        wanted = (size * stride for size, stride in zip(sizes, strides, strict=True))
+        return tuple(min(pair) for pair in zip(wanted, full, strict=True))
+    pads = _pads(source, ctx, rank)
+    each = zip(full, pads[:rank], pads[rank:], strict=True)
+    return tuple(have - begin - end for have, begin, end in each)
+
+
+def _pads(source: Source, ctx: ImportContext, rank: int) -> Shape:
+    """Outputs left out at the begin of every dimension, then those at the end, where they are
+    stated."""
     pads = ints(source.attrs.get("pads") or [0] * (2 * rank))
+    if len(pads) != 2 * rank or min(pads) < 0:
+        rule = f"{2 * rank} entries are needed, none of them negative"
+        raise ctx.reject(source, f"pads {list(pads)}", rule)
+    return (0,) * (2 * rank) if source.attrs.get("auto_pad") == "VALID" else pads
+
+
+def _crop(source: Source, ctx: ImportContext, full: Shape, out: Shape) -> Shape:
+    """Outputs left out at the begin of each dimension, of ``full`` ones."""
+    auto_pad = source.attrs.get("auto_pad", "NOTSET")
     if auto_pad in ("SAME_UPPER", "SAME_LOWER") or source.attrs.get("output_shape"):
         totals = [max(0, have - want) for have, want in zip(full, out, strict=True)]
         upper = auto_pad == "SAME_UPPER"
         return tuple(total // 2 if upper else total - total // 2 for total in totals)
-    if min(pads, default=0) < 0:
-        raise ctx.reject(source, f"pads {list(pads)}", "padding must not be negative")
-    return (0,) * rank if auto_pad == "VALID" else pads[:rank]
+    return _pads(source, ctx, len(out))[: len(out)]
 
 
 def _geometry(source: Source, ctx: ImportContext) -> _Transposed:
@@ -72,8 +106,16 @@ def _geometry(source: Source, ctx: ImportContext) -> _Transposed:
     spans = tuple((k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True))
     each = zip(x[2:], strides, spans, extra, strict=True)
     full = tuple((size - 1) * stride + span + more for size, stride, span, more in each)
-    crop = _pads_before(source, ctx, full, ctx.tensor(source.outputs[0]).shape[2:])
-    return _Transposed(groups, spans, strides, dilations, crop)
+    pixels = _pixels(source, ctx, x[2:], full)
+    if min(pixels) < 1:
+        got = f"{list(pixels)} of {list(full)} pixels"
+        raise ctx.reject(source, got, "pads leave a pixel of every dimension")
+    crop = _crop(source, ctx, full, pixels)
+    return _Transposed(groups, spans, strides, dilations, crop, (x[0], w[1] * groups, *pixels))
+
+
+def _shape(source: Source, ctx: ImportContext) -> Shape:
+    return _geometry(source, ctx).out
 
 
 def _constant_phases(w: Values, of: _Transposed) -> Values:
@@ -145,7 +187,7 @@ def _interleaved(y: Term, of: _Transposed, out_c: int) -> Term:
 
 def _import_conv_transpose(source: Source, ctx: ImportContext) -> Sequence[Node]:
     formula, of = Formula(source, ctx), _geometry(source, ctx)
-    w, out = ctx.constant(source.inputs[1]), ctx.tensor(source.outputs[0]).shape
+    w, out = ctx.constant(source.inputs[1]), of.out
     if w is not None:
         filters = ctx.add_constant(f"{source.inputs[1]}/phases", _constant_phases(w, of))
     else:
@@ -164,4 +206,8 @@ def _import_conv_transpose(source: Source, ctx: ImportContext) -> Sequence[Node]
     return formula.finish(with_bias(y, Term(formula, bias)) if bias else y)
 
 
-OPERATOR = Operator(name="ConvTranspose", onnx={"ConvTranspose": _import_conv_transpose})
+OPERATOR = Operator(
+    name="ConvTranspose",
+    onnx={"ConvTranspose": _import_conv_transpose},
+    shapes={"ConvTranspose": _shape},
+)

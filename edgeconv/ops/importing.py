@@ -137,6 +137,11 @@ class Window:
         """Padding behind the last one."""
         return self.pads[len(self.kernel) :]
 
+    def counts(self, sizes: Shape) -> Shape:
+        """Windows that fit into padded dimensions of ``sizes``."""
+        each = zip(sizes, self.spans, self.strides, self.begins, self.ends, strict=True)
+        return tuple((n + b + e - span) // stride + 1 for n, span, stride, b, e in each)
+
     def attrs(self) -> dict[str, Shape]:
         """As attributes of a node."""
         return {
@@ -147,10 +152,22 @@ class Window:
         }
 
 
-def _same_padding(source: Source, size: int, kernel: int, stride: int) -> tuple[int, int]:
-    """Begin and end padding for ceil(size / stride) outputs; ``kernel`` is the dilated span."""
-    total = max(0, (-(-size // stride) - 1) * stride + kernel - size)
-    small, large = total // 2, total - total // 2
+def _same_padding(
+    source: Source, ctx: ImportContext, size: int, span: int, stride: int
+) -> tuple[int, int]:
+    """Begin and end padding for ceil(size / stride) outputs; ``span`` is that of the kernel.
+
+    Rejects strides that leave out more than one element.  The formula of auto_pad is negative
+    there.  Frameworks that pad this way (TensorFlow) take no padding and skip elements at the end;
+    ONNX Runtime crops at both ends, or refuses.  One element too few is skipped at the end by all
+    of them.
+    """
+    total = (-(-size // stride) - 1) * stride + span - size
+    if total < -1:
+        got = f"{source.attrs['auto_pad']} of {size} elements, {span} of kernel, stride {stride}"
+        rule = "auto_pad is ambiguous where the windows leave out more than one element"
+        raise ctx.reject(source, got, rule, "state pads instead of auto_pad")
+    small, large = max(0, total) // 2, max(0, total) - max(0, total) // 2
     return (small, large) if source.attrs["auto_pad"] == "SAME_UPPER" else (large, small)
 
 
@@ -163,8 +180,7 @@ def window_of(source: Source, ctx: ImportContext, kernel: Shape) -> Window:
     auto_pad = source.attrs.get("auto_pad", "NOTSET")
     pads = ints(source.attrs.get("pads") or [0] * (2 * rank))
     where = f"node {source.name!r} ({source.op_type})"
-    out = ctx.tensor(source.outputs[0]).shape[2:]
-    limits.held("window-elements", max((*spatial, *out), default=0), where, "too large to compile")
+    limits.held("window-elements", max(spatial, default=0), where, "too large to compile")
     for name, value, entries in (
         ("kernel_shape", kernel, rank),
         ("strides", strides, rank),
@@ -183,7 +199,7 @@ def window_of(source: Source, ctx: ImportContext, kernel: Shape) -> Window:
     elif auto_pad in ("SAME_UPPER", "SAME_LOWER"):
         spans = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
         pairs = [
-            _same_padding(source, size, span, stride)
+            _same_padding(source, ctx, size, span, stride)
             for size, span, stride in zip(spatial, spans, strides, strict=True)
         ]
         pads = (*(begin for begin, _ in pairs), *(end for _, end in pairs))

@@ -1,7 +1,8 @@
 """ONNX Resize in one dimension: which input elements make an output element, with which weights.
 
 The equations are those of the ONNX operator's definition.  Positions are rational numbers: one that
-lies on an element or half way between two is to be recognised as such.
+lies on an element or half way between two is to be recognised as such.  Where a model states
+scales, the nearest element is that of float32's quotients, as in ONNX Runtime.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,19 +24,21 @@ _HALF = Fraction(1, 2)
 # Denominators that are told apart; the ratio of any two sizes up to it survives as a float.
 _DENOMINATOR = 10**7
 
-# (output position, scale, input size, output size) -> position in the input
-_POSITION: Mapping[str, Callable[[int, Fraction, int, int], Fraction]] = {
-    "asymmetric": lambda i, scale, size, out: i / scale,
-    "half_pixel": lambda i, scale, size, out: (i + _HALF) / scale - _HALF,
-    "pytorch_half_pixel": lambda i, scale, size, out: (
-        (i + _HALF) / scale - _HALF if out > 1 else Fraction(0)
+_Divide = Callable[[Fraction], Fraction]  # by the scale
+
+# (output position, division by the scale, scale, input size, output size) -> position in the input
+_POSITION: Mapping[str, Callable[[int, _Divide, Fraction, int, int], Fraction]] = {
+    "asymmetric": lambda i, by, scale, size, out: by(Fraction(i)),
+    "half_pixel": lambda i, by, scale, size, out: by(i + _HALF) - _HALF,
+    "pytorch_half_pixel": lambda i, by, scale, size, out: (
+        by(i + _HALF) - _HALF if out > 1 else Fraction(0)
     ),
-    "tf_half_pixel_for_nn": lambda i, scale, size, out: (i + _HALF) / scale,
-    "align_corners": lambda i, scale, size, out: (
+    "tf_half_pixel_for_nn": lambda i, by, scale, size, out: by(i + _HALF),
+    "align_corners": lambda i, by, scale, size, out: (
         Fraction(i * (size - 1), out - 1) if out > 1 else Fraction(0)
     ),
-    "half_pixel_symmetric": lambda i, scale, size, out: (
-        size * _HALF * (1 - out / (scale * size)) + (i + _HALF) / scale - _HALF
+    "half_pixel_symmetric": lambda i, by, scale, size, out: (
+        size * _HALF * (1 - out / (scale * size)) + by(i + _HALF) - _HALF
     ),
 }
 # Whether TensorFlow Lite calls that corners aligned, or centres half a pixel in.
@@ -43,11 +47,12 @@ PLACES: Mapping[str, tuple[bool, bool]] = {
     "align_corners": (True, False),
     "half_pixel": (False, True),
 }
+_TIE = Fraction(1, 10**6)  # up to which a position is half way between two elements
 _ROUND: Mapping[str, Callable[[Fraction], int]] = {
     "floor": math.floor,
     "ceil": math.ceil,
-    "round_prefer_floor": lambda x: math.ceil(x - _HALF),
-    "round_prefer_ceil": lambda x: math.floor(x + _HALF),
+    "round_prefer_floor": lambda x: math.ceil(x - _HALF - _TIE),
+    "round_prefer_ceil": lambda x: math.floor(x + _HALF + _TIE),
 }
 
 
@@ -77,15 +82,24 @@ def _taps(x: Fraction, size: int, attrs: Mapping[str, Any]) -> Taps:
     return [(min(max(k, 0), size - 1), weight) for k, weight in taps]
 
 
+def _single_quotient(scale: float, x: Fraction) -> Fraction:
+    return Fraction(float(np.float32(float(x)) / np.float32(scale)))
+
+
 def tables(
     size: int, out: int, scale: float, attrs: Mapping[str, Any]
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
-    """Indices and weights of shape (taps, out) that resize ``size`` elements to ``out``."""
+    """Indices and weights of shape (taps, out) that resize ``size`` elements to ``out``.
+
+    ``attrs`` may say "single": the quotients by ``scale`` are those of float32, which decide
+    between neighbours, instead of those of the simplest fraction that ``scale`` can stand for.
+    """
     if size == out and scale == 1.0:
         return np.arange(out, dtype=np.int32)[None], np.ones((1, out), np.float32)
     position = _POSITION[attrs["coordinate_transformation_mode"]]
     exact = Fraction(scale).limit_denominator(_DENOMINATOR)
-    taps = [_taps(position(i, exact, size, out), size, attrs) for i in range(out)]
+    by = partial(_single_quotient, scale) if attrs.get("single") else lambda x: x / exact
+    taps = [_taps(position(i, by, exact, size, out), size, attrs) for i in range(out)]
     index = np.array([[k for k, _ in tap] for tap in taps], np.int32)
     weight = np.array([[w for _, w in tap] for tap in taps], np.float32)
     return np.ascontiguousarray(index.T), np.ascontiguousarray(weight.T)

@@ -46,6 +46,19 @@ def _pads(source: Source, ctx: ImportContext) -> Shape:
     return tuple(pads)
 
 
+def _shape(source: Source, ctx: ImportContext) -> Shape | None:
+    """None where pads or axes are computed at run time."""
+    if source.version >= 11 and any_computed(source, ctx, 1, 3):
+        return None
+    shape, pads = ctx.tensor(source.inputs[0]).shape, _pads(source, ctx)
+    both = zip(shape, pads[: len(shape)], pads[len(shape) :], strict=True)
+    padded_shape = tuple(before + size + behind for size, before, behind in both)
+    if min(padded_shape, default=0) < 0:
+        got = f"pads {list(pads)} of input {list(shape)}"
+        raise ctx.reject(source, got, "no more is cropped than there is")
+    return padded_shape
+
+
 def _import_pad(source: Source, ctx: ImportContext) -> Sequence[Node]:
     mode = source.attrs["mode"]
     if source.version >= 11 and any_computed(source, ctx, 1, 2, 3):
@@ -178,4 +191,10 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
     )
 
 
-OPERATOR = Operator(name="Pad", onnx={"Pad": _import_pad}, lower=lower, layouts=layouts)
+OPERATOR = Operator(
+    name="Pad",
+    onnx={"Pad": _import_pad},
+    shapes={"Pad": _shape},
+    lower=lower,
+    layouts=layouts,
+)

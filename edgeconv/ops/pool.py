@@ -49,30 +49,37 @@ def _check_windows(source: Source, ctx: ImportContext, window: Window, out: Shap
             raise ctx.reject(source, got, "every window must cover at least one input element")
 
 
-def _check_same(source: Source, ctx: ImportContext, window: Window, out: Shape) -> None:
-    """Reject SAME where strides leave out more than one element.
+def _counts(source: Source, ctx: ImportContext, window: Window) -> Shape:
+    """Windows of each dimension.
 
-    The formula of auto_pad is negative there.  Frameworks that pad this way (TensorFlow) take no
-    padding and skip elements at the end; ONNX Runtime crops at both ends in AveragePool since
-    version 19 and refuses all else.  One element too few is skipped at the end by all of them.
+    With ``ceil_mode`` those count that begin before the padding at the end and reach beyond it.  A
+    kernel larger than its padded input, by less than a stride, has one window, of what there is of
+    it, as onnx's shape inference and ONNX Runtime round towards zero.  Rejects a larger one.
     """
-    if not source.attrs.get("auto_pad", "").startswith("SAME"):
-        return
-    spatial = ctx.tensor(source.inputs[0]).shape[2:]
-    for axis, (size, count) in enumerate(zip(spatial, out, strict=True)):
-        span = (window.kernel[axis] - 1) * window.dilations[axis] + 1
-        if (count - 1) * window.strides[axis] + span < size - 1:
-            got = f"{source.attrs['auto_pad']} of input {list(spatial)}, "
-            got += f"kernel {list(window.kernel)}, strides {list(window.strides)}"
-            rule = "auto_pad is ambiguous where the windows leave out more than one element"
-            raise ctx.reject(source, got, rule, "state pads instead of auto_pad")
+    spatial, ceil = ctx.tensor(source.inputs[0]).shape[2:], flag(source, ctx, "ceil_mode")
+    counts = []
+    for axis, (size, stride) in enumerate(zip(spatial, window.strides, strict=True)):
+        before = size + window.begins[axis]
+        room = before + window.ends[axis] - window.spans[axis]
+        count = (-(-room // stride) if ceil else math.trunc(room / stride)) + 1
+        if ceil and (count - 1) * stride >= before:
+            count -= 1
+        if size and count < 1:
+            got = f"{window.spans[axis]} pixels of kernel over {room + window.spans[axis]}"
+            raise ctx.reject(source, f"{got} of axis {axis + 2}", "a kernel fits into its input")
+        counts.append(count)
+    return tuple(counts)
+
+
+def _shape(source: Source, ctx: ImportContext) -> Shape:
+    window = window_of(source, ctx, ints(source.attrs["kernel_shape"]))
+    return (*ctx.tensor(source.inputs[0]).shape[:2], *_counts(source, ctx, window))
 
 
 def _local(source: Source, ctx: ImportContext, mode: str) -> Sequence[Node]:
     window = window_of(source, ctx, ints(source.attrs["kernel_shape"]))
     whole = ctx.tensor(next(filter(None, source.outputs))).shape
     out = whole[2:]
-    _check_same(source, ctx, window, out)
     _check_windows(source, ctx, window, out)
     counted = flag(source, ctx, "count_include_pad")
     made = make_node(source, "Pool", mode=mode, **window.attrs(), count_include_pad=counted)
@@ -94,24 +101,32 @@ def _import_typed_max(source: Source, ctx: ImportContext) -> Sequence[Node]:
 
 
 def _import_lp(source: Source, ctx: ImportContext) -> Sequence[Node]:
-    """(sum of |x|^p)^(1/p); the sum is a convolution by ones, of each channel by itself."""
+    """(sum of |x|^p)^(1/p); the sum is a convolution by ones, of each channel by itself.  What lies
+    behind the padding counts as nothing, as the padding does."""
     p, formula = float(source.attrs.get("p", 2)), Formula(source, ctx)
     x = Term(formula, source.inputs[0])
     if p <= 0:
         raise ctx.reject(source, f"p {p:g}", "p is positive")
     kernel, channels = source.attrs.get("kernel_shape"), x.shape[1]
-    window = window_of(source, ctx, ints(kernel) if kernel else x.shape[2:])
+    window = _reaching(source, ctx, ints(kernel) if kernel else x.shape[2:])
     ones = formula.constant(np.ones((channels, 1, *window.kernel), np.float32), "ones")
     size = x.apply("abs")
     powers = size if p == 1 else size * size if p == 2 else size.binary("pow", p)
     sums = convolution(formula, (powers.name, ones.name), "", window, channels)
-    if sums.shape != ctx.tensor(source.outputs[0]).shape:
-        got = f"an output {list(ctx.tensor(source.outputs[0]).shape)}"
-        raise ctx.reject(source, got, "windows lie within the padded input (ceil_mode 0)")
     if p == 1:
         return formula.finish(sums)
     root = sums.apply("sqrt") if p == 2 else sums.binary("pow", 1 / p)
     return formula.finish(root)
+
+
+def _reaching(source: Source, ctx: ImportContext, kernel: Shape) -> Window:
+    """The window of ``source``, padded at the end as far as the last one reaches."""
+    spatial, window = ctx.tensor(source.inputs[0]).shape[2:], window_of(source, ctx, kernel)
+    each = zip(_counts(source, ctx, window), window.strides, window.spans, strict=True)
+    reach = ((count - 1) * stride + span for count, stride, span in each)
+    inside = zip(reach, spatial, window.begins, strict=True)
+    ends = (max(0, end - size - begin) for end, size, begin in inside)
+    return replace(window, pads=(*window.begins, *ends))
 
 
 def _global(source: Source, ctx: ImportContext, mode: str) -> Sequence[Node]:
@@ -278,6 +293,7 @@ OPERATOR = Operator(
         "GlobalAveragePool": lambda source, ctx: _global(source, ctx, "average"),
     },
     typed={"MaxPool": _import_typed_max},
+    shapes=dict.fromkeys(("AveragePool", "LpPool", "MaxPool"), _shape),
     lower=lower,
     layouts=layouts,
     fuses=True,

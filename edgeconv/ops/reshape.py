@@ -25,9 +25,44 @@ def _import_view(source: Source, ctx: ImportContext) -> Sequence[Node]:
     return [make_node(source, "Reshape", source.inputs[:1])]
 
 
+def _deep(source: Source, ctx: ImportContext) -> tuple[Shape, int]:
+    """Shape of the input of DepthToSpace, and its blocksize."""
+    shape, block = _blocked(source, ctx)
+    if shape[1] % block**2:
+        rule = f"they are a multiple of {block**2}, blocksize^2"
+        raise ctx.reject(source, f"{shape[1]} channels", rule)
+    return shape, block
+
+
+def _wide(source: Source, ctx: ImportContext) -> tuple[Shape, int]:
+    """Shape of the input of SpaceToDepth, and its blocksize."""
+    shape, block = _blocked(source, ctx)
+    if shape[2] % block or shape[3] % block:
+        got = f"{shape[2]}x{shape[3]} pixels"
+        raise ctx.reject(source, got, f"both are multiples of blocksize {block}")
+    return shape, block
+
+
+def _blocked(source: Source, ctx: ImportContext) -> tuple[Shape, int]:
+    shape, block = ctx.tensor(source.inputs[0]).shape, int(source.attrs["blocksize"])
+    if len(shape) != 4 or not 0 < block <= max(shape):
+        got = f"blocksize {block} of {list(shape)}"
+        raise ctx.reject(source, got, "blocks are parts of an image of 4 dimensions")
+    return shape, block
+
+
+def _shape_of_space(source: Source, ctx: ImportContext) -> Shape:
+    (n, c, h, w), block = _deep(source, ctx)
+    return n, c // block**2, h * block, w * block
+
+
+def _shape_of_depth(source: Source, ctx: ImportContext) -> Shape:
+    (n, c, h, w), block = _wide(source, ctx)
+    return n, c * block**2, h // block, w // block
+
+
 def _import_depth_to_space(source: Source, ctx: ImportContext) -> Sequence[Node]:
-    n, c, h, w = ctx.tensor(source.inputs[0]).shape
-    block = int(source.attrs["blocksize"])
+    (n, c, h, w), block = _deep(source, ctx)
     small = c // block**2
     if source.attrs.get("mode", "DCR") == "DCR":
         split, perm = (n, block, block, small, h, w), (0, 3, 4, 1, 5, 2)
@@ -37,8 +72,7 @@ def _import_depth_to_space(source: Source, ctx: ImportContext) -> Sequence[Node]
 
 
 def _import_space_to_depth(source: Source, ctx: ImportContext) -> Sequence[Node]:
-    n, c, h, w = ctx.tensor(source.inputs[0]).shape
-    block = int(source.attrs["blocksize"])
+    (n, c, h, w), block = _wide(source, ctx)
     split = (n, c, h // block, block, w // block, block)
     depth_first = source.attrs.get("mode", "DCR") == "DCR"
     perm = (0, 3, 5, 1, 2, 4) if depth_first else (0, 1, 3, 5, 2, 4)
@@ -79,4 +113,5 @@ OPERATOR = Operator(
         "DepthToSpace": _import_depth_to_space,
         "SpaceToDepth": _import_space_to_depth,
     },
+    shapes={"DepthToSpace": _shape_of_space, "SpaceToDepth": _shape_of_depth},
 )

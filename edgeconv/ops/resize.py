@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from edgeconv import limits
 from edgeconv.element_types import FLOAT32
 from edgeconv.errors import EdgeconvError
 from edgeconv.ir.choice import Blob, Layer, Param
@@ -24,17 +22,10 @@ from edgeconv.lowering.work import Call
 from edgeconv.ops import int8_resize
 from edgeconv.ops.base import ImportContext, Operator, Source
 from edgeconv.ops.formula import Formula, Term
-from edgeconv.ops.importing import (
-    attribute_or_input,
-    axes_of,
-    constant_input,
-    ints,
-    make_node,
-    optional_input,
-)
+from edgeconv.ops.importing import make_node
 from edgeconv.ops.interpolation import tables
 from edgeconv.ops.resize_along import CROPS, along_axes, constant_scales
-from edgeconv.ops.run_time_bounds import any_computed
+from edgeconv.ops.resize_sizes import resized_axes, resized_shape, scales_of, states_scales
 from edgeconv.targets import Target
 
 _MOST = 3
@@ -47,81 +38,6 @@ _COORDINATES = (
 )
 
 
-def _exact(scale: float, size: int, out: int) -> float:
-    """The number that ``scale`` is the float32 rounding of: out / size, else the simplest fraction.
-
-    The float32 nearest to 1/3 divides 1 into a little less than 3, the one nearest to 0.7 divides
-    3.5 into a little more than 5: an element would come from its neighbour.
-    """
-    rounded = np.float32(scale)
-    near = (Fraction(scale).limit_denominator(10**digits) for digits in range(1, 8))
-    candidates = (out / size, *(float(fraction) for fraction in near))
-    return next((number for number in candidates if np.float32(number) == rounded), scale)
-
-
-def _from_sizes(source: Source, sizes: Shape, axes: Shape, shape: Shape, out: Shape) -> list[float]:
-    """Scales that lead to ``sizes``, under the aspect ratio policy of opset 18."""
-    policy = source.attrs.get("keep_aspect_ratio_policy", "stretch")
-    ratios = [size / shape[axis] for size, axis in zip(sizes, axes, strict=True)]
-    if policy == "stretch":
-        return [have / size for have, size in zip(out, shape, strict=True)]
-    common = min(ratios) if policy == "not_larger" else max(ratios)
-    return [common if axis in axes else 1.0 for axis in range(len(shape))]
-
-
-def _stated_scales(
-    source: Source, ctx: ImportContext, axes: Shape, shape: Shape, out: Shape
-) -> list[float]:
-    """Those to sizes of run time, by the shape that the model states of the result: under a policy
-    that keeps the aspect ratio one axis decides the scale of all."""
-    if source.attrs.get("keep_aspect_ratio_policy", "stretch") == "stretch":
-        return [have / size for have, size in zip(out, shape, strict=True)]
-
-    def leads(ratio: Fraction) -> bool:
-        return all(math.floor(ratio * shape[a] + Fraction(1, 2)) == out[a] for a in axes)
-
-    ratios = {ratio for a in axes if leads(ratio := Fraction(out[a], shape[a]))}
-    if len(ratios) != 1:
-        got = f"sizes of run time that keep the aspect ratio, {list(shape)} to {list(out)}"
-        raise ctx.reject(source, got, "the shapes say which axis decides the scale")
-    return [float(min(ratios)) if axis in axes else 1.0 for axis in range(len(shape))]
-
-
-def _axes(source: Source, ctx: ImportContext) -> Shape:
-    rank = len(ctx.tensor(source.inputs[0]).shape)
-    return axes_of(source, ctx, source.attrs.get("axes") or range(rank), rank)
-
-
-def _scales(source: Source, ctx: ImportContext) -> tuple[float, ...] | None:
-    """One scale per dimension, from scales or sizes and the axes they belong to; None where the
-    scales are computed at run time."""
-    shape, out = (ctx.tensor(n).shape for n in (source.inputs[0], source.outputs[0]))
-    where = f"node {source.name!r} ({source.op_type})"
-    limits.held("window-elements", max((*shape, *out), default=0), where, "too large to compile")
-    axes = _axes(source, ctx)
-    if source.version >= 11:
-        sizes = optional_input(source, 3)
-        known = ctx.constant(sizes) if sizes else None
-        if sizes and known is None:
-            return tuple(_stated_scales(source, ctx, axes, shape, out))
-        if known is not None and known.size:
-            return tuple(_from_sizes(source, ints(known), axes, shape, out))
-        if any_computed(source, ctx, 2):
-            return None
-        given = constant_input(source, ctx, 2, "scales")
-    elif "scales" not in source.attrs and any_computed(source, ctx, 1):
-        return None
-    else:
-        given = attribute_or_input(source, ctx, "scales", 1)
-    if given is None or given.size != len(axes):
-        got = "none" if given is None else str(given.tolist())
-        raise ctx.reject(source, f"scales {got}", f"one per axis is needed ({len(axes)})")
-    full = [1.0] * len(shape)
-    for axis, scale in zip(axes, given.tolist(), strict=True):
-        full[axis] = _exact(scale, shape[axis], out[axis])
-    return tuple(full)
-
-
 def _legacy_nearest(source: Source, ctx: ImportContext, scales: Sequence[float]) -> str:
     """Rounding of Upsample and Resize-10: up when shrinking, down when growing (ONNX Runtime)."""
     shrinks, grows = (any(test(s, 1.0) for s in scales) for test in (float.__lt__, float.__gt__))
@@ -132,7 +48,11 @@ def _legacy_nearest(source: Source, ctx: ImportContext, scales: Sequence[float])
     return "ceil" if shrinks else "floor"
 
 
-def _modes(source: Source, ctx: ImportContext, scales: Sequence[float]) -> dict[str, Any]:
+def _modes(
+    source: Source, ctx: ImportContext, scales: Sequence[float], *, antialias: bool
+) -> dict[str, Any]:
+    """What a position is made of.  Between two neighbours, without a wider filter, the one that
+    lies outside has the value of the one inside: excluding it changes nothing."""
     attrs, mode = source.attrs, source.attrs["mode"]
     mode = "linear" if mode == "bilinear" else mode
     if mode not in ("nearest", "linear", "cubic"):
@@ -142,29 +62,34 @@ def _modes(source: Source, ctx: ImportContext, scales: Sequence[float]) -> dict[
     if coordinates not in _COORDINATES:
         known = ", ".join(_COORDINATES)
         raise ctx.reject(source, f"coordinate_transformation_mode {coordinates}", f"known: {known}")
-    nearest = _legacy_nearest(source, ctx, scales) if legacy else attrs["nearest_mode"]
+    nearest = "floor"
+    if mode == "nearest":
+        nearest = _legacy_nearest(source, ctx, scales) if legacy else attrs["nearest_mode"]
     return {
         "mode": mode,
         "coordinate_transformation_mode": coordinates,
-        "nearest_mode": nearest if mode == "nearest" else "floor",
+        "nearest_mode": nearest,
         "cubic_coeff_a": float(attrs.get("cubic_coeff_a", -0.75)),
-        "exclude_outside": bool(attrs.get("exclude_outside", 0)) and mode == "cubic",
+        "exclude_outside": bool(attrs.get("exclude_outside", 0)) and (mode == "cubic" or antialias),
     }
 
 
 def _import_resize(source: Source, ctx: ImportContext) -> Sequence[Node]:
-    """By tables that are worked out here, where the scales are known; regions of the input, wider
-    filters for smaller images and scales that lead to no whole size need no speed so far."""
-    scales, formula = _scales(source, ctx), Formula(source, ctx)
+    """By tables that are worked out here, where the scales are known; regions of the input, and
+    wider filters for smaller images, need no speed so far."""
+    formula, nearest = Formula(source, ctx), source.attrs["mode"] == "nearest"
     shape, out = (ctx.tensor(n).shape for n in (source.inputs[0], source.outputs[0]))
+    single = nearest and states_scales(source, ctx)
+    scales = _copying(source, shape, out, scales_of(source, ctx, exactly=not single))
     stated = scales or tuple(have / size for have, size in zip(out, shape, strict=True))
-    modes = _modes(source, ctx, stated)
-    coordinates = modes["coordinate_transformation_mode"]
-    smaller = any(scale < 1 for scale in stated) and modes["mode"] != "nearest"
+    smaller = any(scale < 1 for scale in stated) and not nearest
     antialias = bool(source.attrs.get("antialias", 0)) and smaller
-    if scales and coordinates != CROPS and not antialias and not _fractional(scales, shape, modes):
-        return [make_node(source, "Resize", source.inputs[:1], **modes, scales=scales)]
-    x, axes = Term(formula, source.inputs[0]), _axes(source, ctx)
+    modes = _modes(source, ctx, stated, antialias=antialias)
+    coordinates = modes["coordinate_transformation_mode"]
+    if scales and coordinates != CROPS and not antialias:
+        attrs = {**modes, "scales": scales, **({"single": True} if single else {})}
+        return [make_node(source, "Resize", source.inputs[:1], **attrs)]
+    x, axes = Term(formula, source.inputs[0]), resized_axes(source, ctx)
     position = 2 if source.version >= 11 else 1
     by = constant_scales(x, scales, axes) if scales else Term(formula, source.inputs[position])
     roi = Term(formula, source.inputs[1]) if coordinates == CROPS else None
@@ -173,20 +98,27 @@ def _import_resize(source: Source, ctx: ImportContext) -> Sequence[Node]:
     return formula.finish(along_axes(x, by, roi, axes, out, attrs))
 
 
+def _copying(
+    source: Source, shape: Shape, out: Shape, scales: tuple[float, ...] | None
+) -> tuple[float, ...] | None:
+    """``scales``, 1 where elements are copied: by a scale that leads to the same shape, and with
+    antialias along each axis of the same size, as in ONNX Runtime."""
+    if source.attrs.get("coordinate_transformation_mode") == CROPS:
+        return scales
+    if shape == out:
+        return (1.0,) * len(shape)
+    if scales is None or not source.attrs.get("antialias", 0):
+        return scales
+    sizes = zip(scales, shape, out, strict=True)
+    return tuple(1.0 if have == size else scale for scale, size, have in sizes)
+
+
 def _import_typed(source: Source, ctx: ImportContext) -> Sequence[Node]:
     """Sizes are integers, where they are computed; what is resized is float32."""
     dtype = ctx.tensor(source.inputs[0]).dtype
     if dtype != FLOAT32:
         raise ctx.reject(source, dtype, "real numbers are interpolated", "cast to float")
     return _import_resize(source, ctx)
-
-
-def _fractional(scales: Sequence[float], shape: Shape, modes: Mapping[str, Any]) -> bool:
-    """Corners are aligned with those of an image of no whole size, as ONNX has it."""
-    return modes["coordinate_transformation_mode"] == "align_corners" and any(
-        not math.isclose(scale * size, round(scale * size), rel_tol=1e-6)
-        for scale, size in zip(scales, shape, strict=True)
-    )
 
 
 def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
@@ -313,6 +245,7 @@ OPERATOR = Operator(
     name="Resize",
     onnx={"Resize": _import_resize, "Upsample": _import_resize},
     typed={"Resize": _import_typed, "Upsample": _import_typed},
+    shapes={"Resize": resized_shape, "Upsample": resized_shape},
     lower=lower,
     layouts=layouts,
     fuses=True,

@@ -33,7 +33,8 @@ def along_axes(
     ends."""
     formula, crops = x.formula, attrs["coordinate_transformation_mode"] == CROPS
     for entry, axis in enumerate(axes):
-        if x.shape[axis] == out[axis] == 1 and not crops:
+        same = x.shape[axis] == out[axis]
+        if same and (attrs["antialias"] or out[axis] == 1) and not crops:
             continue
         shape = (*x.shape[:axis], out[axis], *x.shape[axis + 1 :])
         inputs = (x, scales, roi) if crops and roi else (x, scales)
@@ -47,9 +48,15 @@ def constant_scales(x: Term, scales: tuple[float, ...], axes: Shape) -> Term:
     return x.formula.constant(np.array([scales[axis] for axis in axes], np.float32), "scales")
 
 
-def _taps(node: Node, size: int, count: int) -> int:
+def _taps(node: Node, graph: Graph) -> int:
+    """As many as the filter reaches: with ``antialias`` it is as wide as the scale is small, which
+    sizes that keep an aspect ratio are not in proportion to."""
     support = {"nearest": 0, "linear": 1, "cubic": 2}[str(node.attrs["mode"])]
-    wide = size / count if node.attrs["antialias"] and size > count else 1.0
+    axis, wide = int(node.attrs["axis"]), 1.0
+    if node.attrs["antialias"]:
+        wide = max(wide, graph[node.inputs[0]].shape[axis] / graph[node.output].shape[axis])
+        if (scales := graph[node.inputs[1]].data) is not None:
+            wide = max(wide, 1 / float(scales[int(node.attrs["entry"])]))
     return 2 * math.ceil(support * wide)
 
 
@@ -57,6 +64,7 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
     """For each place along the axis its elements, weighed, of all that is around the axis."""
     shape, axis, call = graph[node.inputs[0]].shape, node.attrs["axis"], Call(node, graph, target)
     count, mode = graph[node.output].shape[axis], str(node.attrs["mode"])
+    taps = _taps(node, graph)
     params: dict[str, Param] = {
         "outer": math.prod(shape[:axis]),
         "size": shape[axis],
@@ -64,7 +72,7 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
         "inner": math.prod(shape[axis + 1 :]),
         "coordinates": str(node.attrs["coordinate_transformation_mode"]),
         "interpolation": str(node.attrs["nearest_mode"]) if mode == "nearest" else mode,
-        "taps": _taps(node, shape[axis], count),
+        "taps": taps,
         "antialiased": int(node.attrs["antialias"]),
         "excludes_outside": int(node.attrs["exclude_outside"]),
         "cubic": Number(float(node.attrs["cubic_coeff_a"])),
@@ -74,7 +82,7 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
         "crops": len(node.inputs) > 2,
     }
     pointers = dict(zip(("in", "scales", "roi"), node.inputs, strict=False))
-    slots = max(_taps(node, shape[axis], count), 1) * call.out_vectors
+    slots = max(taps, 1) * call.out_vectors
     return kernel_layer(
         call,
         "resize_along",

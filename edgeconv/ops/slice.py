@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import accumulate
+
+import numpy as np
 
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.ir.layout import Layout, Order
+from edgeconv.ir.layout import Layout, Order, Shape
 from edgeconv.lowering.images import layouts_of
 from edgeconv.lowering.moves import Move, move_layer, plan_move
 from edgeconv.lowering.nest import dense_strides
@@ -24,11 +27,26 @@ from edgeconv.ops.importing import (
 from edgeconv.ops.run_time_bounds import any_computed, slice_by
 from edgeconv.targets import Target
 
+# Ends that stand for none, whichever way a slice goes: numpy's x[::-1] has no number for it.
+_NO_END = frozenset({np.iinfo(np.int32).max, np.iinfo(np.int64).max})
 
-def _import_slice(source: Source, ctx: ImportContext) -> Sequence[Node]:
-    """Clamping is that of Python's slices, as ONNX defines it."""
-    if any_computed(source, ctx, 1, 2, 3, 4):  # where they end is what the shape says
-        return slice_by(source, ctx)
+
+@dataclass(frozen=True, slots=True)
+class _Slices:
+    """Of every axis the first place, how far the next one is, and the number of places."""
+
+    starts: Shape
+    strides: Shape
+    counts: Shape
+
+
+def _slices_of(source: Source, ctx: ImportContext) -> _Slices:
+    """By constant bounds.
+
+    A slice that goes backwards begins within the axis, and ends there or before it.  With the
+    largest int32 or int64 for an end it goes up to the first element, as in ONNX Runtime; read as a
+    place, as onnx's shape inference has it, that would leave nothing.
+    """
     shape = ctx.tensor(source.inputs[0]).shape
     first = attribute_or_input(source, ctx, "starts", 1)
     last = attribute_or_input(source, ctx, "ends", 2)
@@ -37,17 +55,30 @@ def _import_slice(source: Source, ctx: ImportContext) -> Sequence[Node]:
     given = attribute_or_input(source, ctx, "axes", 3)
     axes = axes_of(source, ctx, range(first.size) if given is None else ints(given), len(shape))
     jumps = constant_input(source, ctx, 4, "steps")
-    steps = [1] * len(shape)
-    starts = [0] * len(shape)
     stride = (1,) * first.size if jumps is None else ints(jumps)
     if not first.size == last.size == len(axes) == len(stride):
         got = f"{first.size} starts, {last.size} ends, {len(axes)} axes, {len(stride)} steps"
         raise ctx.reject(source, got, "each axis has a start, an end and a step")
+    ranges = [range(size) for size in shape]
     for begin, end, axis, step in zip(ints(first), ints(last), axes, stride, strict=True):
         if step == 0:
             raise ctx.reject(source, "step 0", "steps must not be zero")
-        starts[axis], _, steps[axis] = slice(begin, end, step).indices(shape[axis])
-    return [make_node(source, "Slice", source.inputs[:1], starts=tuple(starts), steps=tuple(steps))]
+        begin = max(begin, -shape[axis]) if step < 0 else begin
+        ranges[axis] = ranges[axis][begin : None if end in _NO_END else end : step]
+    columns = ((each.start, each.step, len(each)) for each in ranges)
+    return _Slices(*zip(*columns, strict=True)) if shape else _Slices((), (), ())
+
+
+def _shape(source: Source, ctx: ImportContext) -> Shape | None:
+    """None where a bound is computed at run time."""
+    return None if any_computed(source, ctx, 1, 2, 3, 4) else _slices_of(source, ctx).counts
+
+
+def _import_slice(source: Source, ctx: ImportContext) -> Sequence[Node]:
+    if any_computed(source, ctx, 1, 2, 3, 4):  # where they end is what the shape says
+        return slice_by(source, ctx)
+    of = _slices_of(source, ctx)
+    return [make_node(source, "Slice", source.inputs[:1], starts=of.starts, steps=of.strides)]
 
 
 def _import_split(source: Source, ctx: ImportContext) -> Sequence[Node]:
@@ -129,6 +160,7 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
 OPERATOR = Operator(
     name="Slice",
     onnx={"Slice": _import_slice, "Split": _import_split},
+    shapes={"Slice": _shape},
     lower=lower,
     layouts=layouts,
 )

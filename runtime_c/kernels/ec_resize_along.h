@@ -34,29 +34,38 @@ EC_INLINE double ec_floor_of(double x)
     return whole > x ? whole - 1.0 : whole;
 }
 
+/* x / scale; that of float32 decides which element is nearest, as in ONNX Runtime. */
+EC_INLINE double ec_quotient(const ec_resize_along *spec, double x, double scale)
+{
+    const double quotient = x / scale;
+    return spec->interpolation < EC_LINEAR ? (double)(float)quotient : quotient;
+}
+
 /* Where output i lies in the input, by the equations of ONNX's Resize: elements have a middle, or the corners
    of [start, end] of the image are those of the output. */
-EC_INLINE double ec_middle(int i, double scale) { return (i + 0.5) / scale - 0.5; }
-
-EC_INLINE double ec_between_corners(const ec_resize_along *spec, int i, double scale, double start, double end)
+EC_INLINE double ec_middle(const ec_resize_along *spec, int i, double scale)
 {
-    const double last = spec->size - 1.0, out = scale * spec->size;
-    return start * last + (end - start) * last * (out != 1.0 ? i / (out - 1.0) : 0.5);
+    return ec_quotient(spec, i + 0.5, scale) - 0.5;
+}
+
+EC_INLINE double ec_between_corners(const ec_resize_along *spec, int i, double start, double end)
+{
+    const double last = spec->size - 1.0;
+    return start * last + (end - start) * last * (spec->count > 1 ? i / (spec->count - 1.0) : 0.5);
 }
 
 EC_INLINE double ec_position(const ec_resize_along *spec, int i, double scale, double start, double end)
 {
     (void)start, (void)end;
     switch (spec->coordinates) {
-    case EC_ASYMMETRIC: return i / scale;
-    case EC_PYTORCH_HALF_PIXEL: return scale * spec->size != 1.0 ? ec_middle(i, scale) : 0.0;
+    case EC_ASYMMETRIC: return ec_quotient(spec, i, scale);
+    case EC_PYTORCH_HALF_PIXEL: return spec->count > 1 ? ec_middle(spec, i, scale) : 0.0;
     case EC_HALF_PIXEL_SYMMETRIC:
-        return 0.5 * spec->size * (1.0 - spec->count / (scale * spec->size)) + ec_middle(i, scale);
-    case EC_ALIGN_CORNERS:
-        return scale * spec->size != 1.0 ? ec_between_corners(spec, i, scale, 0.0, 1.0) : 0.0;
-    case EC_TF_HALF_PIXEL_FOR_NN: return (i + 0.5) / scale;
-    case EC_TF_CROP_AND_RESIZE: return ec_between_corners(spec, i, scale, start, end);
-    default: return ec_middle(i, scale); /* EC_HALF_PIXEL */
+        return 0.5 * spec->size * (1.0 - spec->count / (scale * spec->size)) + ec_middle(spec, i, scale);
+    case EC_ALIGN_CORNERS: return spec->count > 1 ? ec_between_corners(spec, i, 0.0, 1.0) : 0.0;
+    case EC_TF_HALF_PIXEL_FOR_NN: return ec_quotient(spec, i + 0.5, scale);
+    case EC_TF_CROP_AND_RESIZE: return ec_between_corners(spec, i, start, end);
+    default: return ec_middle(spec, i, scale); /* EC_HALF_PIXEL */
     }
 }
 
@@ -71,13 +80,14 @@ EC_INLINE double ec_filter(const ec_resize_along *spec, double distance)
                      : 0.0;
 }
 
-/* The nearest element, which may lie outside. */
+/* The nearest element, which may lie outside; up to EC_TIE a position is half way between two. */
+#define EC_TIE 1e-6
 EC_INLINE double ec_nearest_to(const ec_resize_along *spec, double x)
 {
     switch (spec->interpolation) {
     case EC_CEIL: return -ec_floor_of(-x);
-    case EC_ROUND_PREFER_FLOOR: return -ec_floor_of(0.5 - x);
-    case EC_ROUND_PREFER_CEIL: return ec_floor_of(x + 0.5);
+    case EC_ROUND_PREFER_FLOOR: return -ec_floor_of(0.5 + EC_TIE - x);
+    case EC_ROUND_PREFER_CEIL: return ec_floor_of(x + 0.5 + EC_TIE);
     default: return ec_floor_of(x);
     }
 }
@@ -124,6 +134,8 @@ EC_INLINE void ec_interpolate(const ec_resize_along *spec, const float *in, doub
         ec_add_weighed(spec, in, ec_within(at, spec->size), (float)(weight / total), out, i, !begun);
         begun = 1;
     }
+    if (!begun) /* all excluded, by a scale of run time that does not lead to so many outputs */
+        ec_fill_along(spec, out, i);
 }
 
 EC_INLINE void ec_resize_by(const ec_resize_along *spec, const float *in, float scale, float start, float end,

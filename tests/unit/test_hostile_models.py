@@ -162,7 +162,7 @@ NODES: dict[str, tuple[Callable[[], onnx.ModelProto], str]] = {
         lambda: one(
             "Conv", (1, 1, 8, 8), {"w": np.ones((1, 1, 3, 3), np.float32)}, pads=[1 << 31] * 4
         ),
-        "tensor-elements",
+        "window-elements",
     ),
     "large kernel": (
         lambda: one(

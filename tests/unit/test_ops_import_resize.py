@@ -74,3 +74,47 @@ def test_resize_with_axes(policy: str, tmp_path: Path) -> None:
         axes=[2, 3], keep_aspect_ratio_policy=policy, mode="linear",
     )  # fmt: skip
     check_model(source, {"x0": (1, 2, 5, 6)}, tmp_path)
+
+
+_SIZE = 22
+_FRACTIONAL = (0.7, 1.2, 16 / 7, 4.2, 1.01)  # 22 by 1.01 are 22 again: copied
+
+
+@pytest.mark.parametrize("scale", _FRACTIONAL)
+@pytest.mark.parametrize("coordinates", ["asymmetric", "half_pixel", "align_corners"])
+@pytest.mark.parametrize("mode", ["linear", "cubic", "floor", "ceil", "round_prefer_ceil"])
+def test_resize_by_scales_that_give_no_whole_size(
+    mode: str, coordinates: str, scale: float, tmp_path: Path
+) -> None:
+    """As in ONNX Runtime: the corner is that of the elements there are, and of two neighbours the
+    quotient in float32 decides."""
+    attrs: dict[str, Any] = {"mode": mode, "coordinate_transformation_mode": coordinates}
+    if mode not in ("linear", "cubic"):
+        attrs |= {"mode": "nearest", "nearest_mode": mode}
+    shape = (1, 1, _SIZE, 6)
+    source = node_model("Resize", 19, [shape], [None, f32(1, 1, scale, scale)], **attrs)
+    check_model(source, {"x0": shape}, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("op_type", "opset", "size", "scale", "want"),
+    [
+        ("Upsample", 9, 15, 2.6, 39),
+        ("Resize", 10, 20, 0.7, 14),
+        ("Resize", 19, 20, 0.7, 14),
+        ("Resize", 19, 24, 5 / 3, 40),
+    ],
+)
+def test_sizes_are_products_in_float32(
+    op_type: str, opset: int, size: int, scale: float, want: int, tmp_path: Path
+) -> None:
+    """Where onnx's inference of shapes has one element less."""
+    constants = [f32(1, 1, scale, 1)] if opset < 11 else [None, f32(1, 1, scale, 1)]
+    source = node_model(op_type, opset, [(1, 1, size, 4)], constants, mode="linear")
+    graph = check_model(source, {"x0": (1, 1, size, 4)}, tmp_path)
+    assert graph[graph.outputs[0]].shape == (1, 1, want, 4)
+
+
+def test_linear_of_opset_10_shrinks_and_grows(tmp_path: Path) -> None:
+    source = node_model("Resize", 10, [(1, 2, 6, 5)], [f32(1, 1, 1.5, 0.5)], mode="linear")
+    check_model(source, {"x0": (1, 2, 6, 5)}, tmp_path)
