@@ -25,7 +25,26 @@ def inferable(schema: onnx.defs.OpSchema, node: onnx.NodeProto, shape: Shape | N
     """
     known = _WAYS_OF_LEARNED if schema.domain == "ai.onnx.ml" else {} if schema.domain else _WAYS
     way = None if shape is None else known.get(schema.name)
-    return (schema, node) if way is None or shape is None else way(schema, node, shape)
+    if way is not None and shape is not None:
+        schema, node = way(schema, node, shape)
+    return schema, _spelled_out(schema, node)
+
+
+def _spelled_out(schema: onnx.defs.OpSchema, node: onnx.NodeProto) -> onnx.NodeProto:
+    """``node`` with the defaults of its operator: inference takes others for some of them, as two
+    sides for STFT, whose default is one."""
+    given = {attribute.name for attribute in node.attribute}
+    defaults = [
+        attribute.default_value
+        for name, attribute in schema.attributes.items()
+        if name not in given and attribute.default_value.type
+    ]
+    if not defaults:
+        return node
+    spelled = onnx.NodeProto()
+    spelled.CopyFrom(node)
+    spelled.attribute.extend(defaults)
+    return spelled
 
 
 def _slice(schema: onnx.defs.OpSchema, node: onnx.NodeProto, shape: Shape) -> Spelling:

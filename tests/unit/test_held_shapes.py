@@ -10,12 +10,15 @@ import onnx
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from onnx import numpy_helper
 
 from edgeconv.errors import EdgeconvError
 from edgeconv.frontend import load
+from edgeconv.frontend.inference import inferable
 from edgeconv.ir.layout import Shape
 from tests.imported_models import I64, check_model, node_model, weights
 from tests.onnx_models import save
+from tests.onnx_suite.cases import Case, cases
 
 pytest.importorskip("onnxruntime", reason="the reference engine of these tests")
 
@@ -187,3 +190,68 @@ def test_constants_are_evaluated_by_the_same_definition(tmp_path: Path) -> None:
     with pytest.raises(EdgeconvError) as caught:
         shape_of(source, tmp_path)
     assert "cannot be evaluated here" in "\n".join(caught.value.details)
+
+
+@pytest.mark.parametrize("given", [{}, {"onesided": 1}, {"onesided": 0}])
+@pytest.mark.parametrize("windowed", [True, False])
+def test_spectra_have_one_side_unless_asked(
+    given: dict[str, int], windowed: bool, tmp_path: Path
+) -> None:
+    """onnx's inference takes two sides where nothing is said."""
+    length = np.array(16, I64)
+    window = [np.hanning(16).astype(np.float32)] if windowed else [None, length]
+    source = node_model("STFT", 17, [(1, 64, 1)], [np.array(8, I64), *window], **given)
+    source.graph.node.append(onnx.helper.make_node("Flatten", ["y0"], ["z"], "flat"))
+    source.graph.output[0].name = "z"
+    sides = 16 if given.get("onesided") == 0 else 9
+    assert shape_of(source, tmp_path) == (1, 7 * sides * 2)
+
+
+def _inferred(case: Case, node: onnx.NodeProto) -> dict[str, bytes] | None:
+    """Types of the outputs of ``node``, which stands in ``case``; None where it has none."""
+    opsets = {o.domain: o.version for o in case.model.opset_import}
+    schema = onnx.defs.get_schema(node.op_type, opsets[node.domain], node.domain)
+    given = dict(zip((v.name for v in case.model.graph.input), case.data[0][0], strict=True))
+    data = {
+        name: numpy_helper.from_array(value, name)
+        for name, value in given.items()
+        if isinstance(value, np.ndarray) and value.dtype != object and value.size <= 1024
+    }
+    kinds = {value.name: value.type for value in case.model.graph.input}
+    first = given.get(node.input[0]) if node.input else None
+    shape = first.shape if isinstance(first, np.ndarray) else None
+    imports = [onnx.helper.make_opsetid(domain, version) for domain, version in opsets.items()]
+    schema, node = inferable(schema, node, shape)
+    try:
+        found = onnx.shape_inference.infer_node_outputs(
+            schema, node, kinds, data, opset_imports=imports
+        )
+    except (onnx.shape_inference.InferenceError, RuntimeError, ValueError):
+        return None
+    return {name: kind.SerializeToString() for name, kind in found.items()}
+
+
+def test_defaults_written_out_change_no_shape() -> None:
+    """Of every operator that ONNX ships a case for, every attribute that has a default."""
+    wrong, tried = set(), set()
+    for case in cases().values():
+        if len(case.model.graph.node) != 1:
+            continue
+        node = case.model.graph.node[0]
+        opsets = {o.domain: o.version for o in case.model.opset_import}
+        schema = onnx.defs.get_schema(node.op_type, opsets[node.domain], node.domain)
+        for name, attribute in schema.attributes.items():
+            if not attribute.default_value.type or (node.op_type, name) in tried:
+                continue
+            tried.add((node.op_type, name))
+            bare, spelled = onnx.NodeProto(), onnx.NodeProto()
+            bare.CopyFrom(node)
+            kept = [each for each in node.attribute if each.name != name]
+            del bare.attribute[:]
+            bare.attribute.extend(kept)
+            spelled.CopyFrom(bare)
+            spelled.attribute.append(attribute.default_value)
+            if _inferred(case, bare) != _inferred(case, spelled):
+                wrong.add((node.op_type, name))
+    assert len(tried) > 150
+    assert not wrong
