@@ -86,12 +86,30 @@ def _import_pad(source: Source, ctx: ImportContext) -> Sequence[Node]:
         x = formula.add("Slice", (x,), shape, starts=starts, steps=ones)
     if not any(grown):
         return formula.finish(x)
-    if mode in ("reflect", "wrap"):
-        limits = tuple(size - (mode == "reflect") for size in shape) * 2
-        if any(pad > limit for pad, limit in zip(grown, limits, strict=True)):
-            got = f"pads {list(pads)} of input {list(shape)}"
-            raise ctx.reject(source, got, f"mode {mode} cannot pad by more than the dimension")
+    if mode == "reflect" and any(
+        pad >= size for pad, size in zip(grown, (*shape, *shape), strict=True) if pad
+    ):
+        got = f"pads {list(pads)} of input {list(shape)}"
+        raise ctx.reject(source, got, "mode reflect pads by less than the dimension")
+    if mode == "wrap":
+        x, grown = _wrapped(x, grown)
+        if not any(grown):
+            return formula.finish(x)
     return formula.finish(padded(x, grown, mode, value))
+
+
+def _wrapped(x: Term, pads: Shape) -> tuple[Term, Shape]:
+    """``x`` gathered along every axis that wraps more than once; what is left to pad."""
+    formula, left, rank = x.formula, list(pads), len(x.shape)
+    for axis, size in enumerate(x.shape):
+        before, behind = pads[axis], pads[rank + axis]
+        if max(before, behind) <= size:
+            continue
+        places = formula.typed_constant(np.arange(-before, size + behind) % size, "places")
+        shape = (*x.shape[:axis], before + size + behind, *x.shape[axis + 1 :])
+        x = formula.add("Gather", (x, places), shape, axis=axis)
+        left[axis] = left[rank + axis] = 0
+    return x, tuple(left)
 
 
 def padded(x: Term, pads: Shape, mode: str, value: float) -> Term:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, reject, settings
 from hypothesis import strategies as st
@@ -109,3 +110,24 @@ def test_same_that_leaves_out_one_element(
     maximum = node_model("MaxPool", 12, [shape], **attrs)  # which ONNX Runtime refuses
     (node,) = load(save(maximum, tmp_path / "maximum.onnx")).nodes
     assert node.attrs["pads"] == (0, 0, 0, 0)
+
+
+@quick
+@given(window=windows(), p=st.sampled_from([1, 2, 3]))
+def test_lp_pool_with_ceil_mode(
+    window: tuple[tuple[int, ...], dict[str, Any]], p: int, tmp_path: Path
+) -> None:
+    """What the last windows have beyond the padding counts as nothing."""
+    sizes, attrs = window
+    assume("auto_pad" not in attrs or all(s == 1 for s in attrs["strides"]))
+    source = node_model("LpPool", 18, [(1, 2, *sizes)], p=p, ceil_mode=1, **attrs)
+    check_model(source, {"x0": (1, 2, *sizes)}, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "pads", [[0, 0, 7, 3, 0, 0, 2, 9], [0, -1, 4, 1, 0, 3, 0, 8], [0, 0, 3, 0, 0, 0, 3, 0]]
+)
+def test_pad_wraps_more_than_once(pads: list[int], tmp_path: Path) -> None:
+    shape = (1, 2, 3, 4)
+    source = node_model("Pad", 19, [shape], [np.array(pads, np.int64)], mode="wrap")
+    check_model(source, {"x0": shape}, tmp_path)
