@@ -82,9 +82,9 @@ def _local(source: Source, ctx: ImportContext, mode: str) -> Sequence[Node]:
     out = whole[2:]
     _check_windows(source, ctx, window, out)
     counted = flag(source, ctx, "count_include_pad")
-    made = make_node(source, "Pool", mode=mode, **window.attrs(), count_include_pad=counted)
     if not any(source.outputs[1:]):
-        return [made]
+        return _pooled(source, ctx, window, mode, counted=counted)
+    made = make_node(source, "Pool", mode=mode, **window.attrs(), count_include_pad=counted)
     if (dtype := ctx.tensor(source.inputs[0]).dtype) != FLOAT32:
         got = f"Indices of {dtype}"
         raise ctx.reject(source, got, "places are those of real numbers", "cast to float")
@@ -93,6 +93,38 @@ def _local(source: Source, ctx: ImportContext, mode: str) -> Sequence[Node]:
     x = Term(formula, source.inputs[0])
     indices = largest_at(formula, x, window, whole, columns_first=columns_first)
     return [made, *indices] if source.outputs[0] else indices
+
+
+def _pooled(
+    source: Source, ctx: ImportContext, window: Window, mode: str, *, counted: bool
+) -> Sequence[Node]:
+    """By a Pool of as many dimensions as its kernels have; dimensions beyond, along which windows
+    are single elements, are seen as channels."""
+    attrs = {"mode": mode, "count_include_pad": counted}
+    formula = Formula(source, ctx)
+    x, rank = Term(formula, source.inputs[0]), len(window.kernel)
+    each = zip(window.kernel, window.strides, window.begins, window.ends, strict=True)
+    single = [d for d, entries in enumerate(each) if entries == (1, 1, 0, 0)]
+    if rank <= MOST_SPATIAL or rank - len(single) > MOST_SPATIAL:
+        return [make_node(source, "Pool", **window.attrs(), **attrs)]
+    apart = [d for d in range(rank) if d not in single] or [single.pop()]
+    order = [0, 1, *(2 + d for d in single), *(2 + d for d in apart)]
+    count, n = 2 + len(single), x.shape[0]
+    inner, out = x.transpose(*order), ctx.tensor(source.outputs[0]).shape
+    channels = math.prod(inner.shape[1:count])
+    flat = inner.reshape(n, channels, *inner.shape[count:])
+    kept = _of_dimensions(window, apart)
+    sizes = tuple(out[2 + d] for d in apart)
+    y = formula.add("Pool", (flat,), (n, channels, *sizes), **kept.attrs(), **attrs)
+    y = y.reshape(*inner.shape[:count], *sizes)
+    return formula.finish(y.transpose(*(order.index(d) for d in range(2 + rank))))
+
+
+def _of_dimensions(window: Window, chosen: Sequence[int]) -> Window:
+    """The window along those spatial dimensions alone."""
+    parts = (window.kernel, window.strides, window.dilations, window.begins, window.ends)
+    kernel, strides, dilations, begins, ends = (tuple(p[d] for d in chosen) for p in parts)
+    return Window(kernel, strides, dilations, (*begins, *ends))
 
 
 def _import_typed_max(source: Source, ctx: ImportContext) -> Sequence[Node]:

@@ -21,14 +21,15 @@ from edgeconv.lowering.options import LayoutOption
 from edgeconv.lowering.work import Call
 from edgeconv.ops import int8_resize
 from edgeconv.ops.base import ImportContext, Operator, Source
+from edgeconv.ops.elementwise import COPY, elementwise
 from edgeconv.ops.formula import Formula, Term
-from edgeconv.ops.importing import make_node
 from edgeconv.ops.interpolation import tables
 from edgeconv.ops.resize_along import CROPS, along_axes, constant_scales
 from edgeconv.ops.resize_sizes import resized_axes, resized_shape, scales_of, states_scales
 from edgeconv.targets import Target
 
 _MOST = 3
+_INTERPOLATED = frozenset({"int8", "uint8", "int16", "uint16"})  # float32 has them all
 _NEAREST = ("ec_lanes.h", "ec_resize_sizes.h", "ec_resize_nearest.h")
 _TAP_SLOTS = 2  # of an output vector, by counting in the kernel
 _COORDINATES = (
@@ -75,27 +76,42 @@ def _modes(
 
 
 def _import_resize(source: Source, ctx: ImportContext) -> Sequence[Node]:
-    """By tables that are worked out here, where the scales are known; regions of the input, and
-    wider filters for smaller images, need no speed so far."""
-    formula, nearest = Formula(source, ctx), source.attrs["mode"] == "nearest"
-    shape, out = (ctx.tensor(n).shape for n in (source.inputs[0], source.outputs[0]))
+    formula = Formula(source, ctx)
+    return formula.finish(_resized(Term(formula, source.inputs[0])))
+
+
+def _resized(x: Term) -> Term:
+    """``x`` resized as the formula's source says: by tables that are worked out here, where the
+    scales are known; regions of the input, and wider filters for smaller images, need no speed so
+    far."""
+    formula, out = x.formula, x.formula.ctx.tensor(x.formula.source.outputs[0]).shape
+    source, scales, attrs = formula.source, *_ways(formula, x.shape, out)
+    coordinates = attrs["coordinate_transformation_mode"]
+    if scales and coordinates != CROPS and not attrs.get("antialias"):
+        return formula.add("Resize", (x,), out, **attrs, scales=scales)
+    axes, position = resized_axes(source, formula.ctx), 2 if source.version >= 11 else 1
+    by = constant_scales(x, scales, axes) if scales else Term(formula, source.inputs[position])
+    roi = Term(formula, source.inputs[1]) if coordinates == CROPS else None
+    beyond = float(source.attrs.get("extrapolation_value", 0.0))
+    along = {name: value for name, value in attrs.items() if name != "single"}
+    along |= {"antialias": bool(attrs.get("antialias")), "extrapolation_value": beyond}
+    return along_axes(x, by, roi, axes, out, along)
+
+
+def _ways(
+    formula: Formula, shape: Shape, out: Shape
+) -> tuple[tuple[float, ...] | None, dict[str, Any]]:
+    """The scales, None where they are computed at run time, and how to interpolate."""
+    source, ctx = formula.source, formula.ctx
+    nearest = source.attrs["mode"] == "nearest"
     single = nearest and states_scales(source, ctx)
     scales = _copying(source, shape, out, scales_of(source, ctx, exactly=not single))
     stated = scales or tuple(have / size for have, size in zip(out, shape, strict=True))
     smaller = any(scale < 1 for scale in stated) and not nearest
     antialias = bool(source.attrs.get("antialias", 0)) and smaller
     modes = _modes(source, ctx, stated, antialias=antialias)
-    coordinates = modes["coordinate_transformation_mode"]
-    if scales and coordinates != CROPS and not antialias:
-        attrs = {**modes, "scales": scales, **({"single": True} if single else {})}
-        return [make_node(source, "Resize", source.inputs[:1], **attrs)]
-    x, axes = Term(formula, source.inputs[0]), resized_axes(source, ctx)
-    position = 2 if source.version >= 11 else 1
-    by = constant_scales(x, scales, axes) if scales else Term(formula, source.inputs[position])
-    roi = Term(formula, source.inputs[1]) if coordinates == CROPS else None
-    beyond = float(source.attrs.get("extrapolation_value", 0.0))
-    attrs = {**modes, "antialias": antialias, "extrapolation_value": beyond}
-    return formula.finish(along_axes(x, by, roi, axes, out, attrs))
+    said = {"single": single, "antialias": antialias}
+    return scales, {**modes, **{name: True for name, given in said.items() if given}}
 
 
 def _copying(
@@ -114,11 +130,37 @@ def _copying(
 
 
 def _import_typed(source: Source, ctx: ImportContext) -> Sequence[Node]:
-    """Sizes are integers, where they are computed; what is resized is float32."""
+    """Sizes are integers, where they are computed; what is resized may be, too.
+
+    Nearest elements move as they are.  Integers of up to 16 bits are interpolated in float32, and
+    lose their fraction, as in ONNX Runtime.
+    """
     dtype = ctx.tensor(source.inputs[0]).dtype
-    if dtype != FLOAT32:
-        raise ctx.reject(source, dtype, "real numbers are interpolated", "cast to float")
-    return _import_resize(source, ctx)
+    if dtype == FLOAT32:
+        return _import_resize(source, ctx)
+    formula, out = Formula(source, ctx), ctx.tensor(source.outputs[0]).shape
+    x = Term(formula, source.inputs[0])
+    scales, attrs = _ways(formula, x.shape, out)
+    crops = attrs["coordinate_transformation_mode"] == CROPS
+    if attrs["mode"] == "nearest" and scales and not crops:
+        return formula.finish(_moved(x, out, scales, attrs))
+    if dtype not in _INTERPOLATED or attrs["mode"] == "cubic":
+        rule = "real numbers are interpolated, and linearly integers of up to 16 bits"
+        raise ctx.reject(source, dtype, rule, "cast to float")
+    real = _resized(elementwise(formula, COPY, (x,), FLOAT32))
+    return formula.finish(elementwise(formula, COPY, (real,), dtype))
+
+
+def _moved(x: Term, out: Shape, scales: tuple[float, ...], attrs: Mapping[str, Any]) -> Term:
+    """The nearest elements of any type, axis by axis."""
+    for axis, (size, scale) in enumerate(zip(out, scales, strict=True)):
+        if x.shape[axis] == size and scale == 1:
+            continue
+        index, _ = tables(x.shape[axis], size, scale, attrs)
+        places = x.formula.typed_constant(index[0].astype(np.int64), f"nearest{axis}")
+        shape = (*x.shape[:axis], size, *x.shape[axis + 1 :])
+        x = x.formula.add("Gather", (x, places), shape, axis=axis)
+    return x
 
 
 def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:

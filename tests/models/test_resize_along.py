@@ -39,7 +39,11 @@ def _filtered() -> onnx.ModelProto:
         }  # fmt: skip
         nodes.append(helper.make_node("Resize", ["x", "", "", f"s{size}"], [name], name, **attrs))
     for mode in _MODES:  # by 2/9, of which 7 rows are 1.56 and come to 2: further than by 2/7
-        kept = {"keep_aspect_ratio_policy": "not_larger", "axes": [2, 3], "antialias": 1}
+        kept: dict[str, Any] = {
+            "keep_aspect_ratio_policy": "not_larger",
+            "axes": [2, 3],
+            "antialias": 1,
+        }
         inputs = ["x", "", "", "within"]
         nodes.append(helper.make_node("Resize", inputs, [f"{mode}_ratio"], mode=mode, **kept))
     constants: dict[str, Values] = {f"s{i}": np.array(size) for i, size in enumerate(_SIZES)}
@@ -100,3 +104,38 @@ def test_scales_of_run_time(tmp_path: Path) -> None:
     case = Case("scales", source, [([_X, by], expected)], 1e-4, 1e-5)
     (found,) = outcomes([case], tmp_path, "host")
     assert found.kind == PASS, found.reasons
+
+
+def _of_integers(dtype: type[np.integer[Any]], mode: str) -> Case:
+    """By sizes and by scales, the latter to no whole size; where numbers are weighed, with weights
+    that float32 has exactly, since others decide on which side of an integer a sum comes to lie."""
+    info = np.iinfo(dtype)
+    x = np.random.default_rng(4).integers(info.min, info.max, (1, 2, 6, 5), dtype, endpoint=True)
+    attrs = {"mode": mode, "coordinate_transformation_mode": "half_pixel"}
+    scales = np.array([1, 1, 2, 0.5] if mode == "linear" else [1, 1, 1.7, 0.6], np.float32)
+    nodes = [
+        helper.make_node("Resize", ["x", "", "scales"], ["by_scales"], **attrs),
+        helper.make_node("Resize", ["x", "", "", "sizes"], ["by_sizes"], **attrs),
+    ]
+    constants = {
+        "scales": scales,
+        "sizes": np.array([1, 2, 12, 10]),
+    }
+    outputs: dict[str, tuple[int, ...] | None] = dict.fromkeys(("by_scales", "by_sizes"))
+    kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    source = model(nodes, {"x": x.shape}, outputs, constants, opset=19, input_type=kind)
+    for output in source.graph.output:
+        output.type.tensor_type.elem_type = kind
+    return Case(f"{mode}_{x.dtype}", source, [([x], _expected(source, {"x": x}))], 0, 0)
+
+
+def test_integers(tmp_path: Path) -> None:
+    """Images of bytes, as jax2onnx leaves them."""
+    cases = [
+        _of_integers(np.uint8, "nearest"),
+        _of_integers(np.int32, "nearest"),
+        _of_integers(np.uint8, "linear"),
+        _of_integers(np.int8, "linear"),
+    ]
+    for found in outcomes(cases, tmp_path, "host"):
+        assert found.kind == PASS, (found.name, found.reasons)

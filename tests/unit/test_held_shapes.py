@@ -164,7 +164,7 @@ def _stated(source: onnx.ModelProto, *shape: int) -> onnx.ModelProto:
 
 
 def test_another_shape_is_noted_where_one_is_stated(tmp_path: Path) -> None:
-    attrs = {"auto_pad": "SAME_LOWER", "strides": [2], "output_padding": [1]}
+    attrs: dict[str, Any] = {"auto_pad": "SAME_LOWER", "strides": [2], "output_padding": [1]}
     source = node_model("ConvTranspose", 11, [(1, 1, 3)], [weights(1, 1, 3)], **attrs)
     assert load(save(_stated(source, 1, 1, 6), tmp_path / "same.onnx")).notes == ()
     (note,) = load(save(_stated(source, 1, 1, 7), tmp_path / "other.onnx")).notes

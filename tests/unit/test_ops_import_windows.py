@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, reject, settings
 from hypothesis import strategies as st
+from numpy.lib.stride_tricks import sliding_window_view
 
 from edgeconv.errors import EdgeconvError
 from edgeconv.frontend import load
 from tests.imported_models import check_model, node_model, weights
+from tests.ir_interpreter import evaluate
 from tests.onnx_models import save
 
 pytest.importorskip("onnxruntime", reason="the reference engine of these tests")
@@ -131,3 +133,33 @@ def test_pad_wraps_more_than_once(pads: list[int], tmp_path: Path) -> None:
     shape = (1, 2, 3, 4)
     source = node_model("Pad", 19, [shape], [np.array(pads, np.int64)], mode="wrap")
     check_model(source, {"x0": shape}, tmp_path)
+
+
+@pytest.mark.parametrize("op_type", ["MaxPool", "AveragePool"])
+@pytest.mark.parametrize(
+    ("sizes", "kernel", "pads"),
+    [
+        ((2, 5, 6, 3), (1, 2, 3, 1), (0, 1, 1, 0, 0, 0, 1, 0)),  # images, channels behind
+        ((4, 1, 3, 1, 2), (2, 1, 2, 1, 1), (0,) * 10),
+        ((2, 1, 3, 2), (1, 1, 1, 1), (0,) * 8),
+    ],
+)
+def test_windows_over_many_dimensions(
+    op_type: str, sizes: tuple[int, ...], kernel: tuple[int, ...], pads: tuple[int, ...],
+    tmp_path: Path,
+) -> None:  # fmt: skip
+    """By numpy: both reference engines take three dimensions, too."""
+    shape, strides = (1, 2, *sizes), [min(k, 2) for k in kernel]
+    attrs: dict[str, Any] = {"kernel_shape": kernel, "strides": strides, "pads": pads}
+    source = node_model(op_type, 19, [shape], **attrs)
+    x = np.random.default_rng(2).standard_normal(shape, dtype=np.float32)
+    border = [(0, 0), (0, 0), *zip(pads[: len(sizes)], pads[len(sizes) :], strict=True)]
+    wide = np.pad(x, border, constant_values=np.nan)
+    taken = sliding_window_view(wide, (1, 1, *kernel))
+    for axis, stride in enumerate(strides):
+        taken = np.take(taken, range(0, taken.shape[2 + axis], stride), 2 + axis)
+    over = tuple(range(-len(shape), 0))
+    want = np.nanmax(taken, over) if op_type == "MaxPool" else np.nanmean(taken, over)
+    graph = load(save(source, tmp_path / "model.onnx"))
+    assert all(len(node.attrs["kernel"]) <= 3 for node in graph.nodes if node.op == "Pool")
+    np.testing.assert_allclose(evaluate(graph, {"x0": x})["y0"], want, rtol=1e-5, atol=1e-6)
