@@ -90,7 +90,7 @@ def _import_pad(source: Source, ctx: ImportContext) -> Sequence[Node]:
         pad >= size for pad, size in zip(grown, (*shape, *shape), strict=True) if pad
     ):
         got = f"pads {list(pads)} of input {list(shape)}"
-        raise ctx.reject(source, got, "mode reflect pads by less than the dimension")
+        raise ctx.reject(source, got, "mode reflect cannot pad by more than the dimension")
     if mode == "wrap":
         x, grown = _wrapped(x, grown)
         if not any(grown):

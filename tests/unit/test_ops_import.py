@@ -300,10 +300,6 @@ def refusal(source: onnx.ModelProto, folder: Path) -> str:
             "p 3; p is 1 or 2",
         ),
         (
-            node_model("Pad", 19, [(1, 3)], [np.array([0, 4, 0, 0], I64)], mode="wrap"),
-            "mode wrap cannot pad by more than the dimension",
-        ),
-        (
             node_model("Resize", 13, [(1, 1, 4, 4)], [None, f32(1, 1, 2, 2)], mode="area"),
             "mode is nearest, linear or cubic",
         ),
