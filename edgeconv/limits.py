@@ -61,6 +61,7 @@ _TABLE = (
     ),
     Limit("folded-bytes", 4 << 30, "bytes", "all values that are evaluated when compiling"),
     Limit("folded-operations", 1 << 35, "operations", "evaluating one node when compiling"),
+    Limit("evaluator-seconds", 600, "seconds", "onnx's evaluator, which runs a model for `verify`"),
     Limit("array-file-bytes", 16 << 30, "bytes", "an .npz file"),
     Limit("array-expanded-bytes", 16 << 30, "bytes", "the arrays of an .npz file, unpacked"),
     Limit("array-members", 4096, "arrays", "an .npz file"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from edgeconv.frontend.cut import WHOLE, Cut
 from edgeconv.frontend.load import load
 from edgeconv.frontend.reference import (
+    AS_WRITTEN,
+    IN_FLOAT64,
     ReferenceRun,
     prepared_beside,
     reference_beside,
@@ -12,6 +14,8 @@ from edgeconv.frontend.reference import (
 )
 
 __all__ = [
+    "AS_WRITTEN",
+    "IN_FLOAT64",
     "WHOLE",
     "Cut",
     "ReferenceRun",

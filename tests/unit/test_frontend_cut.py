@@ -78,7 +78,7 @@ def whole() -> dict[str, np.ndarray]:
     ],
     ids=str,
 )
-@pytest.mark.parametrize("engine", ["_onnxruntime", "_onnx_reference"])
+@pytest.mark.parametrize("engine", ["ONNX Runtime", "onnx.reference"])
 def test_part_computes_what_the_whole_does_there(
     path: Path,
     whole: dict[str, np.ndarray],
@@ -86,13 +86,15 @@ def test_part_computes_what_the_whole_does_there(
     engine: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    if engine == "_onnxruntime":
+    if engine == "ONNX Runtime":
         pytest.importorskip("onnxruntime")
-    monkeypatch.setattr(reference, "_onnxruntime", getattr(reference, engine))
+    monkeypatch.setattr(reference, "has_runtime", lambda: engine == "ONNX Runtime")
     graph = load(path, cut_at=cut)
     assert graph.inputs == (cut.inputs or ("image",))
     feeds = {name: whole[name] for name in graph.inputs}
-    found = reference_outputs(path, feeds, cut.outputs, cut_at=cut).values
+    run = reference_outputs(path, feeds, cut.outputs, cut_at=cut)
+    assert run.engine.startswith(engine)
+    found = run.values
     assert list(found) == list(cut.outputs)
     values = evaluate(graph, feeds)
     for name, ours in zip(cut.outputs, graph.outputs, strict=True):

@@ -1,0 +1,169 @@
+"""The process in which a reference engine runs models: `engines` starts it, and speaks to it.
+
+What an engine does to its process, from coloured lines on stderr to a crash, stays here.  This file
+is run as it is, by the path that it has, and imports nothing of edgeconv: the engine is all that it
+waits for.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from multiprocessing.connection import Connection
+from typing import Any
+
+Values = Mapping[str, Any]  # arrays by name
+Run = Callable[[Values], list[Any]]
+
+ONNXRUNTIME, EVALUATOR, EVALUATOR_WIDE = "onnxruntime", "onnx.reference", "onnx.reference float64"
+DONE, REFUSED, NO_MEMORY = "done", "refused", "no memory"
+
+
+def onnxruntime_of(
+    data: bytes, constants: Values, folder: str, names: Sequence[str]
+) -> tuple[str, Run]:
+    """ONNX Runtime with the model ``data``, whose data files lie in ``folder``; it reads all
+    ``constants`` there."""
+    import onnxruntime  # noqa: PLC0415 - the one engine that is asked for
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    # Quantised models as they are written.  Otherwise some become integer operators, of which one
+    # takes biases to be of the product of the scales, whatever scale the model states.
+    options.add_session_config_entry("session.disable_quant_qdq", "1")
+    options.add_session_config_entry("session.model_external_initializers_file_folder_path", folder)
+    # Nor may it make one pair of two, which drops what the first one rounds.
+    session = onnxruntime.InferenceSession(
+        data,
+        options,
+        providers=["CPUExecutionProvider"],
+        disabled_optimizers=["DoubleQDQPairsRemover"],
+    )
+
+    def run(feeds: Values) -> list[Any]:
+        found: list[Any] = session.run(list(names), dict(feeds))
+        return found
+
+    return f"ONNX Runtime {onnxruntime.__version__}", run
+
+
+def evaluator_of(
+    data: bytes, constants: Values, folder: str, names: Sequence[str]
+) -> tuple[str, Run]:
+    """The evaluator of the onnx package with the model ``data``, and those of its ``constants``
+    that are not in there."""
+    import onnx  # noqa: PLC0415 - the one engine that is asked for
+    from onnx.reference import ReferenceEvaluator  # noqa: PLC0415
+
+    run = _evaluated(ReferenceEvaluator, data, constants, names)
+    return f"onnx.reference {onnx.__version__}", run
+
+
+def wide_evaluator_of(
+    data: bytes, constants: Values, folder: str, names: Sequence[str]
+) -> tuple[str, Run]:
+    """The same in float64: constants, inputs and whatever a node makes are widened to it, so that
+    the next node computes with it."""
+    import numpy as np  # noqa: PLC0415 - the one engine that is asked for
+    import onnx  # noqa: PLC0415
+    from onnx.reference import ReferenceEvaluator  # noqa: PLC0415
+
+    known = onnx.TensorProto.DataType.Value
+    narrow = ("bfloat16", "float8", "float4", "float6")  # of ml_dtypes, whose kind is no "f"
+
+    def wide(value: Any) -> Any:
+        if isinstance(value, list):
+            return [wide(each) for each in value]
+        dtype = getattr(value, "dtype", None)
+        if dtype is None or not (dtype.kind == "f" or dtype.name.startswith(narrow)):
+            return value
+        return np.asarray(value).astype(np.float64)
+
+    def widened(run: Callable[..., Sequence[Any]]) -> Callable[..., tuple[Any, ...]]:
+        return lambda *given, **more: tuple(wide(each) for each in run(*given, **more))
+
+    class WideEvaluator(ReferenceEvaluator):  # type: ignore[misc]
+        """Of models, and of the subgraphs and functions in them."""
+
+        def __init__(self, *given: Any, **more: Any) -> None:
+            super().__init__(*given, **more)
+            self.rt_inits_ = {name: wide(value) for name, value in self.rt_inits_.items()}
+            for node in self.rt_nodes_:
+                if node.op_type == "Cast" and node.to == known("FLOAT"):
+                    node.to = known("DOUBLE")
+                node.run = widened(node.run)
+
+    own = {name: wide(value) for name, value in constants.items()}
+    run = _evaluated(WideEvaluator, data, own, names)
+    engine = f"onnx.reference {onnx.__version__} in float64"
+    return engine, lambda feeds: run({name: wide(value) for name, value in feeds.items()})
+
+
+def _evaluated(evaluator: Any, data: bytes, constants: Values, names: Sequence[str]) -> Run:
+    import numpy as np  # noqa: PLC0415 - the one engine that is asked for
+    import onnx  # noqa: PLC0415
+
+    prepared = evaluator(onnx.ModelProto.FromString(data))
+
+    def run(feeds: Values) -> list[Any]:
+        with np.errstate(all="ignore"):
+            found = prepared.run(None, {**constants, **feeds}, intermediate=True)
+        return [v if isinstance(v, list) else np.asarray(v) for v in map(found.get, names)]
+
+    return run
+
+
+ENGINES = {
+    ONNXRUNTIME: onnxruntime_of,
+    EVALUATOR: evaluator_of,
+    EVALUATOR_WIDE: wide_evaluator_of,
+}
+
+
+def serve(connection: Connection) -> None:
+    """Answer what is asked, until nobody can ask any more."""
+    sessions: dict[int, Run] = {}
+    while True:
+        try:
+            what, number, *given = connection.recv()
+        except EOFError:
+            return
+        try:
+            if what == "open":
+                engine, *model = given
+                name, sessions[number] = ENGINES[engine](*model)
+                answer: tuple[str, Any] = (DONE, name)
+            elif what == "run":
+                answer = (DONE, sessions[number](*given))
+            else:
+                answer = (DONE, sessions.pop(number, None) and None)
+        except MemoryError:
+            answer = (NO_MEMORY, None)
+        except Exception as error:  # engines raise types of their own
+            answer = (REFUSED, f"{error}" or type(error).__name__)
+        connection.send(answer)
+
+
+def _end_with(connection: Connection) -> None:
+    """End the process where that at the other end is gone, whatever the engine is doing."""
+    gone = select.poll()
+    gone.register(connection.fileno(), 0)  # what hangs up is told of without being asked for
+    gone.poll()
+    os._exit(1)
+
+
+def main() -> None:
+    """Serve at the socket whose number is the first argument."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for who asks, which ends this
+    connection = Connection(int(sys.argv[1]))
+    sys.path[:] = connection.recv()
+    threading.Thread(target=_end_with, args=[connection], daemon=True).start()
+    serve(connection)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,110 @@
+"""Reference engines in a process of their own: what becomes of one that crashes, hangs, writes to
+the terminal or is interrupted."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from onnx import helper
+
+from edgeconv import limits
+from edgeconv.errors import EdgeconvError
+from edgeconv.frontend import AS_WRITTEN, engine_process, engines, reference_outputs
+from edgeconv.frontend.engines import RefusedError, Session
+from tests import onnx_models
+
+FEEDS = {"x": np.array([[-1, 2, 3]], np.float32)}
+COLOURED = "\\x1b[0;31m2026-01-01 [E:onnxruntime] no such kernel\\x1b[m"
+# In place of ONNX Runtime.
+FAULTS = {
+    "crashes": "os.kill(os.getpid(), signal.SIGSEGV)",
+    "raises": "raise RuntimeError('no such kernel')",
+    "exits": "os._exit(3)",
+}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    nodes = [helper.make_node("Relu", ["x"], ["y"])]
+    return onnx_models.save(
+        onnx_models.model(nodes, {"x": (1, 3)}, {"y": None}), tmp_path / "net.onnx"
+    )
+
+
+def engine_that(
+    does: str, path: Path, monkeypatch: pytest.MonkeyPatch, engine: str = "onnxruntime"
+) -> None:
+    """From now on an engine does that, and writes a coloured line before."""
+    program = path.parent / "engine.py"
+    program.write_text(
+        f"""import os, runpy, signal, sys, time
+found = runpy.run_path({str(engine_process.__file__)!r})
+def faulty(*_):
+    for stream in (1, 2):
+        os.write(stream, b"{COLOURED}\\n")
+    {does}
+found["ENGINES"][{engine!r}] = faulty
+found["main"]()
+"""
+    )
+    monkeypatch.setattr(engines, "_PROGRAM", program)
+    monkeypatch.setattr(engines, "_shared", engines._Shared())
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_where_one_engine_fails_the_other_is_asked_and_named(
+    fault: str, path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("onnxruntime")
+    engine_that(FAULTS[fault], path, monkeypatch)
+    found = reference_outputs(path, FEEDS)
+    np.testing.assert_array_equal(found.values["y"], [[0, 2, 3]])
+    assert found.engine.startswith("onnx.reference")
+    said = {"crashes": "SIGSEGV", "raises": "no such kernel", "exits": "exit status 3"}[fault]
+    assert found.refused.startswith("ONNX Runtime refuses the model")
+    assert said in found.refused
+    assert capfd.readouterr() == ("", "")
+
+
+def test_where_all_fail_the_error_names_them(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine_that(FAULTS["crashes"], path, monkeypatch, AS_WRITTEN)
+    with pytest.raises(EdgeconvError, match="the reference engine refuses the model") as caught:
+        reference_outputs(path, FEEDS, engine=AS_WRITTEN)
+    assert "onnx.reference refuses the model: it crashed: SIGSEGV" in caught.value.got
+    assert reference_outputs(path, FEEDS).values["y"].shape == (1, 3)  # by another process
+
+
+def test_a_limit_of_seconds_ends_an_evaluator(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine_that("time.sleep(60)", path, monkeypatch, AS_WRITTEN)
+    with limits.given({"evaluator-seconds": 1}), pytest.raises(EdgeconvError) as caught:
+        reference_outputs(path, FEEDS, engine=AS_WRITTEN)
+    assert "still running after 1 s" in caught.value.got
+    assert "evaluator-seconds" in caught.value.hint
+    assert engines._shared.process is not None
+    assert not engines._shared.process.alive
+
+
+def test_ctrl_c_ends_the_engine_too(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine_that("time.sleep(60)", path, monkeypatch, AS_WRITTEN)
+    arrives = threading.Timer(1, os.kill, [os.getpid(), signal.SIGINT])
+    arrives.start()
+    with pytest.raises(KeyboardInterrupt):
+        reference_outputs(path, FEEDS, engine=AS_WRITTEN)
+    assert engines._shared.process is not None
+    assert not engines._shared.process.alive
+
+
+def test_a_model_is_gone_with_its_process(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engines, "_shared", engines._Shared())
+    session = Session(AS_WRITTEN, path.read_bytes(), {}, path.parent, ["y"])
+    np.testing.assert_array_equal(session.run(FEEDS)[0], [[0, 2, 3]])
+    assert engines._shared.process is not None
+    engines._shared.process.end()
+    with pytest.raises(RefusedError):
+        session.run(FEEDS)
+    session.close()
