@@ -28,7 +28,7 @@ from edgeconv.codegen.workers import SharedStep, ranges, shared_step
 from edgeconv.encoding import FLOAT32, Encoding
 from edgeconv.ir.choice import Choice, Layer, tensor_bytes
 from edgeconv.ir.graph import CHECK
-from edgeconv.ir.grids import spacings_of
+from edgeconv.ir.grids import rounds
 from edgeconv.ir.link import LinkPlan, vector_align
 from edgeconv.ir.memory import MemoryMap
 from edgeconv.ir.step import Step
@@ -186,7 +186,7 @@ class _Emitter:
             "align": self.choice.align,
             "arena_rows": self.at.arena_rows(),
             "tolerance": np.format_float_scientific(self.options.tolerance, trim="-", exp_digits=1),
-            "quantised": bool(spacings_of(self.choice.graph)),
+            "quantised": rounds(self.choice.graph),
             "typed": any(port.c_type != "float" for port in (*self.inputs, *self.outputs)),
             "run_parameters": self.run_parameters,
             "threads": self.threads,

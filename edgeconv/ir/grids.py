@@ -41,6 +41,19 @@ def spacings_of(graph: Graph) -> dict[str, float]:
     return {name: known.alpha for name, known in rounded_to(graph).items()}
 
 
+def rounds(graph: Graph) -> bool:
+    """Whether what the network computes is rounded to grids: then neighbouring values are as right.
+
+    Not where integers come in alone, as the pixels of an image do.
+    """
+    given = {*graph.inputs, *(t.name for t in graph.tensors.values() if t.is_constant)}
+    for node in graph.nodes:
+        sources = moved(node) if moves(node) else node.inputs[:1]
+        if (node.op == "Dequantise" or moves(node)) and given.issuperset(sources):
+            given.add(node.output)
+    return not given.issuperset(rounded_to(graph))
+
+
 def encodings_of(graph: Graph) -> dict[str, Encoding]:
     """Run-time float32 tensor -> the encoding that loses nothing, for those rounded to eight bits
     or 16.

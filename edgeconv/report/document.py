@@ -15,7 +15,7 @@ from edgeconv.ir.candidate import EXACTLY, FLOAT, INTEGERS
 from edgeconv.ir.choice import Choice, Layer, Search, tensor_bytes
 from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph, Tensor
-from edgeconv.ir.grids import spacings_of
+from edgeconv.ir.grids import rounds, spacings_of
 from edgeconv.ir.layout import ROW_MAJOR
 from edgeconv.ir.memory import MemoryMap
 from edgeconv.ir.ports import PortFacts, port_facts
@@ -79,7 +79,7 @@ def build_report(
             "file": facts.model_file,
             "sha256": graph.sha256,
             "macs": sum(layer["macs"] for layer in layers),
-            "quantised": bool(spacings),
+            "quantised": rounds(graph),
             **({"cut": facts.cut.to_json()} if facts.cut else {}),
             **({"max_sizes": dict(facts.max_sizes)} if facts.max_sizes else {}),
         },
@@ -165,7 +165,7 @@ def with_accuracy(report: Mapping[str, Any], verification: Verification) -> Repo
     Where accuracy was measured on samples already that stays, and what is left beside rounding is
     noted with it.
     """
-    outputs = verification.outputs
+    outputs = verification.errors
     accuracy: Report = {
         "sqnr_db": finite(min(output.sqnr_db for output in outputs)),
         "max_abs_error": finite(max(output.max_abs for output in outputs)),

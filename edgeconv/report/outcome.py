@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -18,6 +18,7 @@ from edgeconv.report.text import NAME_WIDTH
 from edgeconv.requantisation import EXACT
 from edgeconv.verify import Difference, Verification
 from edgeconv.verify.bounds import LARGER, TOLERANCE
+from edgeconv.verify.opinion import Opinion
 from edgeconv.verify.pieces import Pieces
 
 _TIES = (
@@ -25,15 +26,21 @@ _TIES = (
     "and in the reference, and later layers may widen that"
 )
 _MOST_NAMED = 5  # layers that differ
+_OTHER_SHAPE = ("another shape", "", "", "", "")
 
 
 def verification(result: Verification) -> Group:
     """One line per output, one per layer where those were compared, and the verdict."""
-    lines: list[RenderableType] = [f"reference: {escape(result.runtime)}; program ran {result.ran}"]
+    since = f", since {result.refused}" if result.refused else ""
+    reference = f"reference: {escape(result.runtime + since)}"
+    lines: list[RenderableType] = [f"{reference}; program ran {result.ran}"]
     if result.layers:
         lines += [_layer_table(result), ""]
     table = plain_table("output", ">relative error", ">largest error", "at", ">ULP", ">SQNR")
     for output in result.outputs:
+        if output.shapes:
+            table.add_row(escape(output.name), *_OTHER_SHAPE)
+            continue
         at = f"[{', '.join(map(str, output.worst))}]"
         table.add_row(
             escape(output.name),
@@ -43,7 +50,7 @@ def verification(result: Verification) -> Group:
             f"{output.max_ulp:.0f}",
             f"{output.sqnr_db:.1f} dB",
         )
-    lines.append(table)
+    lines += [table, *_shapes(result)]
     for output in result.outputs:
         if output.spacing:
             of = (
@@ -64,6 +71,8 @@ def verification(result: Verification) -> Group:
         lines.append(f"with minimal filtering {words}; found: {worst:.2g}")
     if result.pieces:
         lines += _by_piece(result, result.pieces)
+    lines += _of_sets(result)
+    lines += _of_float64(result)
     lines += _of_decisions(result)
     if result.runs > 1 and not result.unwritten:
         lines.append(
@@ -86,9 +95,56 @@ def _of_larger(result: Verification) -> list[str]:
     return [f"{mark}{what}: {escape(worst.name)} is off by {worst.relative:.2g}, {limit}"]
 
 
+def _shapes(result: Verification) -> Iterator[str]:
+    """Outputs of another shape than the reference's, with both."""
+    for output in result.outputs:
+        if output.shapes:
+            mine, theirs = map(_shape, output.shapes)
+            said = f"the program's shape is {mine}, and {theirs} by {result.runtime}"
+            yield escape(f"{output.name}: {said}")
+
+
+def _shape(sizes: Sequence[int]) -> str:
+    return "x".join(map(str, sizes)) or "that of a scalar"
+
+
+def _of_sets(result: Verification) -> list[str]:
+    """Outputs whose rows came in another order."""
+    if not result.reordered:
+        return []
+    names = escape(", ".join(result.reordered))
+    return [f"{names}: compared as a set of detections, which come in another order"]
+
+
+def _of_float64(result: Verification) -> Iterator[str]:
+    """What the second opinion says of outputs that differ, with the errors of both."""
+    asked = result.opinion
+    if asked is None:
+        return
+    if asked.absent:
+        yield f"no second opinion: {escape(asked.absent)}"
+        return
+    for output in result.outputs:
+        if output.within(result.tolerance) or output.name not in asked.program:
+            continue
+        mine, theirs = asked.program[output.name], asked.reference[output.name]
+        errors = f"the program is off by {_off(mine)}, {result.runtime} by {_off(theirs)}"
+        said = "the program is wrong, or rounding is enlarged"
+        if asked.agrees(output.name, result.tolerance):
+            said = "the program is right"
+        elif asked.same_order(output.name):
+            said = "errors of one order, so that its layers are judged"
+        yield escape(f"{output.name}: by {asked.engine} {errors} of its largest: {said}")
+
+
+def _off(difference: Difference) -> str:
+    return "its shape" if difference.shapes else f"{difference.relative:.2g}"
+
+
 def _of_decisions(result: Verification) -> list[str]:
     """What decisions read, where outputs depend on them and differ."""
     apart = [each for each in result.outputs if not each.within(result.tolerance)]
+    apart = [each for each in apart if each.name not in result.settled]
     if not result.read or not apart:
         return []
     worst = max(result.read, key=lambda difference: difference.relative)
@@ -104,6 +160,7 @@ def _by_piece(result: Verification, pieces: Pieces) -> list[str]:
         name: found
         for name, found in pieces.differences.items()
         if not found.within(result.tolerance)
+        and name not in pieces.in_float64
         and (pieces.requantise == EXACT or name not in pieces.exact)
     }
     defects = set(pieces.defects(result.tolerance))
@@ -113,6 +170,9 @@ def _by_piece(result: Verification, pieces: Pieces) -> list[str]:
         near = f"{pieces.ties} of {pieces.numbers:,} numbers, within float32's error of the middle "
         words = f"{near}between two steps, went the other way; {words}"
     lines = [f"each of {len(pieces.differences)} results, from what its layer read: {words}"]
+    if pieces.in_float64:
+        names = ", ".join(pieces.in_float64[:_MOST_NAMED])
+        lines.append(escape(f"as near to float64 as {result.runtime}, or nearer: {names}"))
     for name, found in list(differ.items())[:_MOST_NAMED]:
         at = f"[{', '.join(map(str, found.worst))}]"
         lines.append(
@@ -175,6 +235,20 @@ def verification_json(result: Verification) -> dict[str, Any]:
             for layer in result.layers
         ],
         "first_difference": first.name if first else result.first_defect or None,
+        "reordered": list(result.reordered),
+        "refused": result.refused or None,
+        "opinion": _opinion_json(result.opinion),
+    }
+
+
+def _opinion_json(opinion: Opinion | None) -> dict[str, Any] | None:
+    if opinion is None:
+        return None
+    return {
+        "engine": opinion.engine or None,
+        "absent": opinion.absent or None,
+        "program": [_difference_json(each) for each in opinion.program.values()],
+        "reference": [_difference_json(each) for each in opinion.reference.values()],
     }
 
 
@@ -247,6 +321,9 @@ def _verdict(result: Verification) -> str:
     limit += " or one quantisation step" if quantised else ""
     if result.rounded and result.passed:
         return f"[green]equal[/] to the model with rounded weights within {limit}"
+    if result.settled and result.passed:
+        names = escape(", ".join(result.settled))
+        return f"[green]equal[/] within {limit}, {names} to the model in float64"
     if result.passed:
         return f"[green]equal[/] within {limit}"
     first = result.first_difference
@@ -264,6 +341,10 @@ def _verdict_by_piece(result: Verification) -> str:
             what = f"what decisions read is too far off: {far[0]}"
         return f"[red]DIFFERENT[/] from the model; {escape(what)}"
     equal = "[green]equal[/] to the model, layer by layer"
+    if result.enlarges_rounding and result.opinion:
+        return (
+            f"{equal}; the network enlarges rounding, {escape(result.runtime)}'s as the program's"
+        )
     if not any(output.spacing for output in result.outputs):
         return equal
     apart = max(result.outputs, key=lambda output: output.spacings)
@@ -279,6 +360,7 @@ def _difference_json(difference: Difference) -> dict[str, Any]:
         **{measure: finite(getattr(difference, measure)) for measure in measures},
         "step": difference.spacing or None,
         "worst": list(difference.worst),
+        **({"shapes": [list(each) for each in difference.shapes]} if difference.shapes else {}),
     }
 
 
@@ -291,6 +373,7 @@ def _pieces_json(pieces: Pieces | None) -> dict[str, Any] | None:
         },
         "ties": pieces.ties,
         "numbers": pieces.numbers,
+        "in_float64": list(pieces.in_float64),
         "unknown": pieces.unknown,
         "exact": {name: asdict(found) for name, found in pieces.exact.items()},
     }

@@ -5,7 +5,8 @@ from __future__ import annotations
 from edgeconv.verify.compare import Difference, compare
 from edgeconv.verify.decided import decisions_of, explains
 from edgeconv.verify.layers import LayerResult
-from edgeconv.verify.run import Verification, is_quantised, promised_error, verify
+from edgeconv.verify.run import is_quantised, promised_error, verify
+from edgeconv.verify.verification import Verification
 
 __all__ = [
     "Difference",

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from edgeconv.ir.layout import Shape
+
 Floats = npt.NDArray[np.float32]
 Array = npt.NDArray[np.generic]
 _ROUNDING = 1e-5  # multiples of a step are rounded to float32: neighbours may be that much farther
@@ -25,7 +27,8 @@ class Difference:
     with the largest difference, () for a scalar.  ``spacing``: of a quantised tensor the distance
     between neighbouring values, 0 of others; where it is ``assumed``, of a tensor that the model
     computes from quantised ones and does not quantise itself, what eight bits would have.
-    ``whole``: of integers or tests, of which no difference is a rounding.
+    ``whole``: of integers or tests, of which no difference is a rounding.  ``shapes``: the result's
+    and the reference's where these differ, and no number has another to be compared with.
     """
 
     name: str
@@ -37,6 +40,7 @@ class Difference:
     spacing: float = 0.0
     assumed: bool = False
     whole: bool = False
+    shapes: tuple[Shape, Shape] | None = None
 
     @property
     def relative(self) -> float:
@@ -56,12 +60,14 @@ class Difference:
 
 
 def compare(name: str, got: Array, reference: Array, spacing: float = 0.0) -> Difference:
-    """Compare two arrays of one shape; ValueError when the shapes differ.
+    """Compare two arrays; those of different shapes are infinitely far apart.
 
     ``spacing``: that of the grid of the reference, 0 where it has none.
     """
     if got.shape != reference.shape:
-        raise ValueError(f"{name}: shape {got.shape} against {reference.shape}")
+        shapes = got.shape, reference.shape
+        infinite = math.inf, 0.0, math.inf, -math.inf
+        return Difference(name, *infinite, (), spacing, shapes=shapes)
     if not got.size:
         return Difference(name, 0.0, 0.0, 0.0, math.inf, (), spacing)
     mine, theirs = got.astype(np.float64), reference.astype(np.float64)
@@ -87,7 +93,10 @@ def compare(name: str, got: Array, reference: Array, spacing: float = 0.0) -> Di
 
 def assumed_spacing(reference: npt.NDArray[np.generic]) -> float:
     """The spacing of an eight-bit grid over the values of a tensor that a quantised network
-    computes and does not quantise itself."""
+    computes and does not quantise itself; 0 of integers and tests, which no rounding moves: an
+    index is another one or it is not."""
+    if reference.dtype.kind in "iub":
+        return 0.0
     values = np.abs(reference[np.isfinite(reference)].astype(np.float64))
     return float(values.max(initial=0.0)) / 127
 

@@ -83,6 +83,19 @@ def compare_layers(
     return results
 
 
+def nearer(
+    results: Iterable[LayerResult], others: Iterable[LayerResult], tolerance: float
+) -> list[LayerResult]:
+    """``results``, and ``others`` in place of those that are beyond ``tolerance`` while these are
+    not: the same layers, compared with another reference."""
+
+    def within(result: LayerResult) -> bool:
+        return result.difference is not None and result.difference.within(tolerance)
+
+    pairs = zip(results, others, strict=True)
+    return [other if within(other) and not within(one) else one for one, other in pairs]
+
+
 def first_difference(results: Iterable[LayerResult], tolerance: float) -> LayerResult | None:
     """The first layer beyond ``tolerance``."""
     return next(

@@ -13,6 +13,9 @@ with v what the piece computes in front of a QuantizeLinear Q.  Anything else is
 Of what is computed in integers there is one right number: what the model says in exact arithmetic.
 Such a result must be that, all of it.  Where the reference's float32 sums make another one of it,
 the bound on their error has to reach from one to the other.
+
+Where a layer differs from the reference's piece, the same piece in float64 is asked: the program
+may be the nearer one.
 """
 
 from __future__ import annotations
@@ -31,11 +34,13 @@ from edgeconv.requantisation import EXACT
 from edgeconv.verify.compare import Difference, compare
 from edgeconv.verify.exact.value import Value
 from edgeconv.verify.layers import Steps, original_name, pieces, unread_rows, with_rows
+from edgeconv.verify.opinion import same_order
 
 Array = npt.NDArray[Any]
 # Beside the largest of a layer's sums: what adding up float32 numbers in another order makes of
 # them.  Sums of 25,088 products, the most of the networks measured, differ by a fifth of it.
 NEAR = 1e-5
+_FLOAT32_BYTES = 4
 _FLOAT64 = 1e-9  # of a bound, which is computed in float64
 # Operators between a layer and a tensor of the model that change no number.
 _MOVING = frozenset(
@@ -49,6 +54,17 @@ Beside = Callable[[Mapping[str, Array], float], Mapping[str, Array]]
 
 
 Exactly = Callable[[Mapping[str, Array]], Mapping[str, Value]]
+
+
+@dataclass(frozen=True, slots=True)
+class Second:
+    """``in_float64``: what the model's pieces make of results there; nothing where no engine does.
+    ``as_written``: the same by that engine in the model's own types.  ``tolerance``: of what is
+    asked about."""
+
+    in_float64: Callable[[Mapping[str, Array]], Mapping[str, Array]]
+    as_written: Callable[[Mapping[str, Array]], Mapping[str, Array]]
+    tolerance: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +88,8 @@ class InIntegers:
 class Pieces:
     """``differences``: of every result of the program, beyond what rounding the other way explains,
     by the layer's name.  ``ties``: numbers that were rounded the other way, of ``numbers`` in all;
-    ``unknown``: layers whose results the model does not have.  ``exact``: those of the results that
+    ``unknown``: layers whose results the model does not have.  ``in_float64``: the layers that were
+    held to float64, since the reference is off.  ``exact``: those of the results that
     are held to exact arithmetic too.  ``requantise``: where that is TensorFlow Lite's instead, to
     nothing else: a row of `ARITHMETICS`."""
 
@@ -82,6 +99,7 @@ class Pieces:
     unknown: int
     exact: Mapping[str, InIntegers] = field(default_factory=dict)
     requantise: str = EXACT
+    in_float64: tuple[str, ...] = ()
 
     def defects(self, tolerance: float) -> list[str]:
         """The layers whose results are no right ones, in execution order."""
@@ -89,7 +107,9 @@ class Pieces:
             name
             for name, found in self.differences.items()
             if (
-                (name not in self.exact or self.requantise == EXACT) and not found.within(tolerance)
+                (name not in self.exact or self.requantise == EXACT)
+                and name not in self.in_float64
+                and not found.within(tolerance)
             )
             or (name in self.exact and not self.exact[name].right)
         ]
@@ -104,6 +124,7 @@ def compare_pieces(
     exactly: Exactly,
     steps: Steps = (),
     requantise: str = EXACT,
+    second: Second | None = None,
 ) -> Pieces:
     """Compare what is in ``trace`` (execution order) and the program's ``outputs`` with the model.
 
@@ -113,6 +134,7 @@ def compare_pieces(
     whatever is rounded (``frontend.reference_beside``).
     ``exactly``: what the model makes of results in exact arithmetic, as far as it is known; asked
     where a layer computes in integers.
+    ``second``: what its pieces make of results in float64, asked where some differ.
     Raises EdgeconvError when the trace does not have the length that the layers state.
     """
     results: dict[str, Array] = {}
@@ -131,9 +153,37 @@ def compare_pieces(
     own = beside(results, 0.0)
     unread = {str(layers[n]["name"]): rows for n, rows in unread_rows(steps).items()}
     found = [(n, name, with_rows(got, own[name], unread.get(n, ()))) for n, name, got in found]
-    exact = _in_integers(found, own, exactly(results), in_integers(layers, results))
-    judged = _judged(found, results, own, beside, unknown, exact)
-    return replace(judged, requantise=requantise)
+    integers = in_integers(layers, results)
+    exact = _in_integers(found, own, exactly(results), integers, unread)
+    judged = replace(_judged(found, results, own, beside, unknown, exact), requantise=requantise)
+    return _settled(judged, found, results, own, second, unread) if second else judged
+
+
+def _settled(
+    judged: Pieces,
+    found: Sequence[tuple[str, str, Array]],
+    results: Mapping[str, Array],
+    own: Mapping[str, Array],
+    second: Second,
+    unread: Mapping[str, Sequence[int]],
+) -> Pieces:
+    """``judged``, but that layers which differ from ``own`` are held to float64 where they are what
+    that makes, or as near to it as other float32 results."""
+    differ = set(judged.defects(second.tolerance)) - judged.exact.keys()
+    wide = second.in_float64(results) if differ else {}
+    written = second.as_written(results) if wide else {}
+    nearer: dict[str, Difference] = {}
+    for layer, name, got in found:
+        if layer not in differ or name not in wide:
+            continue
+        right = wide[name].astype(got.dtype) if got.dtype.itemsize < _FLOAT32_BYTES else wide[name]
+        difference = compare(name, with_rows(got, right, unread.get(layer, ())), right)
+        others = (each[name] for each in (own, written) if name in each)
+        measured = [compare(name, each, right) for each in others]
+        if difference.within(second.tolerance) or same_order(difference, measured):
+            nearer[layer] = difference
+    differences = {**judged.differences, **nearer}
+    return replace(judged, differences=differences, in_float64=tuple(nearer))
 
 
 def in_integers(layers: Sequence[Mapping[str, Any]], known: Collection[str]) -> frozenset[str]:
@@ -167,14 +217,16 @@ def _in_integers(
     own: Mapping[str, Array],
     expected: Mapping[str, Value],
     names: Collection[str],
+    unread: Mapping[str, Sequence[int]],
 ) -> dict[str, InIntegers]:
     """Of every result the judgement, by the layer's name; none of a function that is no rational
-    number and was not rounded."""
+    number and was not rounded.  ``unread``: by layer the rows that nobody computes."""
     judged = {}
     for layer, name, got in found:
         if name in names and name in expected and not np.any(expected[name].real.error):
             value = expected[name]
             exact, theirs = value.near().astype(got.dtype), own[name]
+            got = with_rows(got, exact, unread.get(layer, ()))
             apart = theirs != exact
             beyond = np.zeros_like(apart)
             if apart.any():

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from edgeconv.arguments import DEFAULT_TOLERANCE
+from edgeconv.array_types import array_type
 from edgeconv.board import RunKind
 from edgeconv.build import find_emulator
 from edgeconv.build.compile import Binary
@@ -20,7 +22,14 @@ from edgeconv.build.firmware import RESET, worst_stack
 from edgeconv.build.loading import graph_of
 from edgeconv.build.project import Project
 from edgeconv.errors import EdgeconvError
-from edgeconv.frontend import Cut, reference_beside, reference_outputs
+from edgeconv.frontend import (
+    AS_WRITTEN,
+    IN_FLOAT64,
+    Cut,
+    ReferenceRun,
+    reference_beside,
+    reference_outputs,
+)
 from edgeconv.ir.candidate import EXACTLY
 from edgeconv.ir.decisions import Decisions
 from edgeconv.progress import Tell, nobody
@@ -29,95 +38,20 @@ from edgeconv.verify import layers as by_layer
 from edgeconv.verify.compare import Difference, assumed_spacing, compare
 from edgeconv.verify.counted import alike, as_found, filled, uncounted
 from edgeconv.verify.decided import in_front_of
+from edgeconv.verify.detections import in_order_of
 from edgeconv.verify.exact import expected
 from edgeconv.verify.exact.value import Value
 from edgeconv.verify.inputs import from_npz, seeded, tensor_bytes
 from edgeconv.verify.layers import LayerResult
-from edgeconv.verify.leftovers import Unwritten, run_from_garbage
-from edgeconv.verify.pieces import Pieces, compare_pieces
+from edgeconv.verify.leftovers import run_from_garbage
+from edgeconv.verify.opinion import second_opinion, stated
+from edgeconv.verify.pieces import Second, compare_pieces
 from edgeconv.verify.program import Outputs
 from edgeconv.verify.sizes import explained
 from edgeconv.verify.stored import Twin, compare_beside
+from edgeconv.verify.verification import Verification
 
 _STACK = re.compile(r"^stack ([0-9]+)$", re.MULTILINE)
-
-
-@dataclass(frozen=True, slots=True)
-class Verification:
-    """Outcome.  ``runtime`` computed the reference; ``ran`` is "natively" or names the emulator.
-
-    ``layers`` is empty unless they were asked for.  ``rounded``: where weights are rounded, the
-    outputs against those of the same network with such weights in float32, which tell a rounded
-    weight from a defect; empty where the outputs themselves are judged.  ``pieces``: of a quantised
-    network, every layer against the model from the numbers that the layer read; then these are
-    judged.  ``stack_bytes``: the most that the stack held, where the program measures it, as
-    firmware does; ``stack_bound``: what it may hold at most.  ``promised``: the error at the
-    outputs that compile promised, of a program with layers by minimal filtering.  ``unwritten``:
-    the outputs that depend on what memory held before the run, of ``runs`` from other bytes each.
-    ``larger``: outputs of larger inputs, which reach bounds (`bounds`), where these were run.
-    """
-
-    outputs: tuple[Difference, ...]
-    layers: tuple[LayerResult, ...]
-    tolerance: float
-    runtime: str
-    ran: str
-    rounded: tuple[Difference, ...] = ()
-    stack_bytes: int | None = None
-    stack_bound: int | None = None
-    pieces: Pieces | None = None
-    promised: float | None = None
-    read: tuple[Difference, ...] = ()
-    unwritten: tuple[Unwritten, ...] = ()
-    runs: int = 1
-    larger: tuple[Difference, ...] = ()
-
-    @property
-    def passed(self) -> bool:
-        """Everything that is judged is within the tolerance, and depends on the inputs alone."""
-        if self.unwritten or self.beyond_bounds:
-            return False
-        if self.pieces:
-            near = all(difference.within(self.tolerance) for difference in self.read)
-            return near and not self.pieces.defects(self.tolerance)
-        return all(difference.within(self.tolerance) for difference in self.judged)
-
-    @property
-    def beyond_bounds(self) -> tuple[Difference, ...]:
-        """The outputs of larger inputs that are too far off."""
-        return tuple(each for each in self.larger if not each.within(bounds.TOLERANCE))
-
-    @property
-    def judged(self) -> tuple[Difference, ...]:
-        """The differences that the tolerance applies to."""
-        if self.pieces:
-            return (*self.read, *self.pieces.differences.values())
-        return self.rounded or self.outputs
-
-    def one_line(self) -> str:
-        """What is furthest from what it is judged by."""
-        if self.unwritten:
-            return self.unwritten[0].words()
-        if self.beyond_bounds:
-            off = self.beyond_bounds[0]
-            return f"output {off.name!r} of larger inputs: relative error {off.relative:.3g}"
-        worst = max(self.judged, key=lambda difference: difference.relative)
-        steps = f", {worst.spacings:.3g} of a quantisation step" if worst.spacing else ""
-        what = "tensor" if self.pieces or self.rounded else "output"
-        return f"{what} {worst.name!r}: relative error {worst.relative:.3g}{steps}"
-
-    @property
-    def first_difference(self) -> LayerResult | None:
-        """The first layer beyond the tolerance, if layers were compared and are judged."""
-        if self.rounded or self.pieces:
-            return None
-        return by_layer.first_difference(self.layers, self.tolerance)
-
-    @property
-    def first_defect(self) -> str:
-        """The first layer that does not compute what the model's piece does; "" where all do."""
-        defects = self.pieces.defects(self.tolerance) if self.pieces else []
-        return defects[0] if defects else ""
 
 
 def verify(
@@ -161,11 +95,8 @@ def verify(
     if twin:
         tell("running the same network with rounded weights in float32")
     expected = twin.outputs(feeds) if twin else results_of_model
-    files = {
-        project.input_file: given,
-        project.expected_file: tensor_bytes(expected, project.outputs),
-    }
-    project.put({path.name: data for path, data in files.items()})
+    project.put({project.input_file.name: given})
+    _put_expected(project, expected)
     way = how(binary)
     tell(f"running {way if binary.board.run.on_board else f'under {way}'}")
     with explained(project, model, feeds, seeded=inputs is None):
@@ -173,6 +104,25 @@ def verify(
     got = started.outputs
     spacings = _spacings(project, results_of_model)
     assumed = {port.name for port in project.outputs if spacings[port.name] and not port.spacing}
+    ordered, reordered = in_order_of(results_of_model, got, project.outputs, tolerance)
+    outputs = tuple(
+        replace(
+            compare(name, ordered[name], results_of_model[name], spacings[name]),
+            assumed=name in assumed,
+        )
+        for name in got
+    )
+    in_float64: Outputs = {}
+    opinion = None
+    if not (twin or by_piece or all(each.within(tolerance) for each in outputs)):
+        tell("asking for a second opinion, in float64")
+        ask = partial(_asked, model, feeds, (*wanted, *inner), project.cut)
+        opinion, in_float64 = second_opinion(ask, got, results_of_model, project.outputs, tolerance)
+        right = stated(filled(in_float64, project.outputs), project.outputs)
+        agreed = {name for name in got if opinion.agrees(name, tolerance)}
+        _put_expected(
+            project, {n: right[n] if n in agreed else v for n, v in results_of_model.items()}
+        )
     larger: tuple[Difference, ...] = ()
     in_floats = not (twin or by_piece or is_quantised(project))
     if inputs is None and in_floats and started.between and bounds.has_bounds(project, model):
@@ -196,6 +146,11 @@ def verify(
             exactly,
             taken,
             project.requantise,
+            Second(
+                partial(_asked_beside, model, project.cut, feeds, IN_FLOAT64),
+                partial(_asked_beside, model, project.cut, feeds, AS_WRITTEN),
+                tolerance,
+            ),
         )
     results: list[LayerResult] = []
     if layers:
@@ -206,6 +161,11 @@ def verify(
             steps=project.report.get("steps", ()),
             quantised=is_quantised(project),
         )
+        if in_float64:
+            again = by_layer.compare_layers(
+                project.report["layers"], trace, in_float64, steps=project.report.get("steps", ())
+            )
+            results = by_layer.nearer(results, again, tolerance)
     read: tuple[Difference, ...] = ()
     if decided:
         steps = project.report.get("steps", ())
@@ -214,13 +174,7 @@ def verify(
     stack = _STACK.search(started.printed)
     bound = worst_stack(binary.path, (RESET,), binary.objects.values())[0] if stack else None
     return Verification(
-        tuple(
-            replace(
-                compare(name, got[name], results_of_model[name], spacings[name]),
-                assumed=name in assumed,
-            )
-            for name in got
-        ),
+        outputs,
         tuple(results),
         tolerance,
         reference.engine,
@@ -231,10 +185,35 @@ def verify(
         pieces,
         promised_error(project),
         read,
-        started.unwritten,
-        started.runs,
-        larger,
+        unwritten=started.unwritten,
+        runs=started.runs,
+        larger=larger,
+        opinion=opinion,
+        reordered=reordered,
+        refused=reference.refused,
     )
+
+
+def _put_expected(project: Project, values: Mapping[str, npt.NDArray[Any]]) -> None:
+    """What main.c compares with; nothing where the reference has other shapes than the program."""
+    if all(values[port.name].shape == port.shape for port in project.outputs):
+        typed = {p.name: values[p.name].astype(array_type(p.dtype)) for p in project.outputs}
+        project.put({project.expected_file.name: tensor_bytes(typed, project.outputs)})
+
+
+def _asked(
+    model: Path, feeds: Outputs, wanted: Sequence[str], cut_at: Cut, engine: str
+) -> ReferenceRun:
+    return reference_outputs(model, feeds, wanted, cut_at=cut_at, engine=engine)
+
+
+def _asked_beside(
+    model: Path, cut_at: Cut, feeds: Outputs, engine: str, results: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """The pieces of the model by ``engine``; nothing where that does not run them."""
+    with suppress(EdgeconvError):
+        return reference_beside(model, feeds, results, cut_at=cut_at, engine=engine)
+    return {}
 
 
 def _beside(

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from onnx import TensorProto, helper
 
 from edgeconv import choose, frontend, passes
 from edgeconv.choose.storage import EVERY_RESULT, lossless, storable, store_tensors
@@ -17,7 +18,7 @@ from edgeconv.errors import EdgeconvError
 from edgeconv.ir.activation import Activation, grid
 from edgeconv.ir.choice import tensor_bytes
 from edgeconv.ir.graph import Epilogue, Graph, Tensor
-from edgeconv.ir.grids import encodings_of, integers_for
+from edgeconv.ir.grids import encodings_of, integers_for, rounds
 from edgeconv.storage import format_called, format_of, formats
 from edgeconv.targets import TARGETS
 from tests import onnx_models
@@ -220,3 +221,34 @@ def test_integers_in_and_out_are_views(tmp_path: Path) -> None:
         layer = next(entry for entry in choice.layers if entry.node.op == "Dequantise")
         assert (layer.algorithm == "view") is view
         assert layer.free_if_aliased is view
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+def test_pixels_that_come_in_as_integers_are_no_rounding(scaled: bool, tmp_path: Path) -> None:
+    """What a camera gives a network in float32."""
+    whole = helper.make_node("Cast", ["x"], ["f"], to=TensorProto.FLOAT)
+    if scaled:
+        whole = helper.make_node("DequantizeLinear", ["x", "s", "z"], ["f"])
+    nodes = [
+        whole,
+        helper.make_node("Transpose", ["f"], ["t"], perm=[0, 3, 1, 2]),
+        helper.make_node("Conv", ["t", "w"], ["c"]),
+        helper.make_node("Sigmoid", ["c"], ["y"]),
+    ]
+    constants = {
+        "w": np.ones((2, 3, 1, 1), np.float32),
+        "s": np.float32(1 / 255),
+        "z": np.uint8(0),
+    }
+    model = onnx_models.model(
+        nodes, {"x": (1, 4, 4, 3)}, {"y": None}, constants, input_type=TensorProto.UINT8
+    )
+    graph = frontend.load(onnx_models.save(model, tmp_path / "net.onnx"))
+    assert not rounds(graph)
+    assert not rounds(passes.optimise(graph))
+
+
+def test_a_quantised_network_rounds(tmp_path: Path) -> None:
+    graph = frontend.load(onnx_models.save(tiny()[0], tmp_path / "net.onnx"))
+    assert rounds(graph)
+    assert rounds(passes.optimise(graph))

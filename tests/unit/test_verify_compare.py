@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from edgeconv.verify import compare
-from edgeconv.verify.compare import Floats
+from edgeconv.verify.compare import Floats, assumed_spacing
 
 FLOATS = arrays.arrays(
     np.float32, st.integers(1, 6), elements=st.floats(width=32, allow_nan=True, allow_infinity=True)
@@ -77,6 +77,14 @@ def test_scalars_and_empty_tensors() -> None:
     assert compare("y", np.zeros((0, 3), np.float32), np.zeros((0, 3), np.float32)).within(0)
 
 
-def test_shapes_must_agree() -> None:
-    with pytest.raises(ValueError, match="shape"):
-        compare("y", f32(1, 2), f32(1))
+def test_another_shape_is_infinitely_far() -> None:
+    found = compare("y", f32(1, 2), f32(1), spacing=0.5)
+    assert found.shapes == ((2,), (1,))
+    assert not found.within(1e9)
+
+
+def test_no_spacing_is_assumed_of_integers() -> None:
+    """An index is another one or it is not, however large the largest."""
+    assert assumed_spacing(f32(-127, 3)) == 1
+    assert assumed_spacing(np.array([8400, 3])) == 0
+    assert assumed_spacing(np.array([True])) == 0

@@ -1,0 +1,116 @@
+"""A second opinion, where the program and the reference differ: the model in float64.
+
+Both compute in float32, and either may be the one that is off: an approximation of a function whose
+values are small, a conversion that an optimiser dropped, sums whose rounding the network enlarges.
+Of each output three distances tell these apart, as the largest over its elements,
+
+    program - reference,    program - float64,    reference - float64,
+
+the first two in parts of the output's largest magnitude, held to the tolerance.  Where neither is
+within it, rounding has been enlarged or there is a defect.  What float32 can do at best is measured
+then: by the reference, and by onnx's evaluator with the types that the model states, of which the
+nearer to float64 counts, since the other one may be off for another reason.  A right program's
+distance from float64 is of the same order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy.typing as npt
+
+from edgeconv.array_types import array_type
+from edgeconv.build.project import Port
+from edgeconv.element_types import FLOAT32, FLOAT64, element_type
+from edgeconv.errors import EdgeconvError
+from edgeconv.frontend import AS_WRITTEN, IN_FLOAT64, ReferenceRun
+from edgeconv.verify.compare import Difference, compare
+from edgeconv.verify.counted import filled
+from edgeconv.verify.detections import in_order_of
+
+Values = npt.NDArray[Any]
+SAME_ORDER = 10  # times the reference's error: the largest of a right program
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """``engine``: what computed in float64; "" where nothing did, and ``absent`` says why.
+    ``program``, ``reference``: by name the distances of the program's outputs and of the
+    reference's from it; ``written``: those of onnx's evaluator with the model's own types, where
+    they were asked for."""
+
+    engine: str = ""
+    absent: str = ""
+    program: Mapping[str, Difference] = field(default_factory=dict)
+    reference: Mapping[str, Difference] = field(default_factory=dict)
+    written: Mapping[str, Difference] = field(default_factory=dict)
+
+    def agrees(self, name: str, tolerance: float) -> bool:
+        """Whether an output of the program is what float64 makes of it."""
+        return name in self.program and self.program[name].within(tolerance)
+
+    def same_order(self, name: str) -> bool:
+        """Whether the program's output is as near to float64 as float32 is known to come."""
+        measured = [each[name] for each in (self.reference, self.written) if name in each]
+        return name in self.program and same_order(self.program[name], measured)
+
+
+def second_opinion(
+    ask: Callable[[str], ReferenceRun],
+    got: Mapping[str, Values],
+    reference: Mapping[str, Values],
+    outputs: Sequence[Port],
+    tolerance: float,
+) -> tuple[Opinion, dict[str, Values]]:
+    """What float64 says of the program's outputs and of the ``reference``'s, and all its values.
+
+    ``ask``: has an engine of `frontend.reference_outputs` run the model.
+    """
+    try:
+        found = ask(IN_FLOAT64)
+    except EdgeconvError as error:
+        return Opinion(absent=error.got), {}
+    values = dict(found.values)
+    mine, theirs = (distances(each, values, outputs, tolerance) for each in (got, reference))
+    opinion = Opinion(found.engine, "", mine, theirs)
+    far = any(not mine[n].within(tolerance) for n in mine if not theirs[n].within(tolerance))
+    with suppress(EdgeconvError):
+        written = ask(AS_WRITTEN).values if far else {}
+        measured = distances(filled(written, outputs), values, outputs, tolerance)
+        return replace(opinion, written=measured), values
+    return opinion, values
+
+
+def same_order(mine: Difference, measured: Sequence[Difference]) -> bool:
+    """Whether a distance from float64 is of the order of the smallest of those that were
+    ``measured`` of other float32 results; of finite ones, and no integers."""
+    least = min((each.max_abs for each in measured), default=0.0)
+    return not mine.whole and mine.max_abs < math.inf and mine.max_abs <= SAME_ORDER * least
+
+
+def distances(
+    values: Mapping[str, Values],
+    from_values: Mapping[str, Values],
+    outputs: Sequence[Port],
+    tolerance: float,
+) -> dict[str, Difference]:
+    """By name those of the outputs in ``values`` from what float64 makes of them."""
+    wanted = stated(filled(from_values, outputs), outputs)
+    named = [port.name for port in outputs if port.name in wanted and port.name in values]
+    some = {**wanted, **{name: values[name] for name in named}}
+    mine, _ = in_order_of(wanted, some, outputs, tolerance)
+    return {name: compare(name, mine[name], wanted[name]) for name in named}
+
+
+def stated(values: Mapping[str, Values], outputs: Sequence[Port]) -> dict[str, Values]:
+    """``values`` of float64, those of outputs narrower than float32 rounded to what they are."""
+    found = dict(values)
+    for port in outputs:
+        real = element_type(port.dtype).is_real and port.dtype not in (FLOAT32, FLOAT64)
+        if real and port.name in found:
+            found[port.name] = found[port.name].astype(array_type(port.dtype))
+    return found
