@@ -86,7 +86,7 @@ def wide_evaluator_of(
     def widened(run: Callable[..., Sequence[Any]]) -> Callable[..., tuple[Any, ...]]:
         return lambda *given, **more: tuple(wide(each) for each in run(*given, **more))
 
-    class WideEvaluator(ReferenceEvaluator):  # type: ignore[misc]
+    class WideEvaluator(ReferenceEvaluator):
         """Of models, and of the subgraphs and functions in them."""
 
         def __init__(self, *given: Any, **more: Any) -> None:

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from ml_dtypes import finfo
 
 from edgeconv.ir.layout import Shape
 
 Floats = npt.NDArray[np.float32]
 Array = npt.NDArray[np.generic]
+_FLOAT32_BYTES = 4
 _ROUNDING = 1e-5  # multiples of a step are rounded to float32: neighbours may be that much farther
 
 
@@ -29,6 +31,8 @@ class Difference:
     computes from quantised ones and does not quantise itself, what eight bits would have.
     ``whole``: of integers or tests, of which no difference is a rounding.  ``shapes``: the result's
     and the reference's where these differ, and no number has another to be compared with.
+    ``beyond``: of a type narrower than float32 the largest difference without a step of that type,
+    since float32 numbers a rounding apart may become neighbours in it; None of others.
     """
 
     name: str
@@ -41,6 +45,7 @@ class Difference:
     assumed: bool = False
     whole: bool = False
     shapes: tuple[Shape, Shape] | None = None
+    beyond: float | None = None
 
     @property
     def relative(self) -> float:
@@ -55,7 +60,8 @@ class Difference:
     def within(self, tolerance: float) -> bool:
         """Whether the relative difference is at most ``tolerance``, or the absolute the grid's;
         of integers none without a grid."""
-        near = not self.whole and self.relative <= tolerance
+        far = self.max_abs if self.beyond is None else self.beyond
+        near = not self.whole and (far / self.largest if self.largest > 0 else far) <= tolerance
         return near or self.max_abs <= self.spacing * (1 + _ROUNDING)
 
 
@@ -88,7 +94,20 @@ def compare(name: str, got: Array, reference: Array, spacing: float = 0.0) -> Di
         tuple(int(i) for i in worst),
         spacing,
         whole=reference.dtype.kind in "iub",
+        beyond=_beyond(distance, theirs, reference.dtype),
     )
+
+
+def _beyond(
+    distance: npt.NDArray[np.float64], values: npt.NDArray[np.float64], dtype: np.dtype[np.generic]
+) -> float | None:
+    """The largest distance without a step of a narrow type, None of any other."""
+    if dtype.kind in "iub" or dtype.itemsize >= _FLOAT32_BYTES:
+        return None
+    info = finfo(dtype)
+    _, exponent = np.frexp(np.where(np.isfinite(values), values, 0))
+    steps = np.maximum(np.ldexp(float(info.eps), exponent - 1), float(info.smallest_subnormal))
+    return float(np.maximum(distance - steps * (1 + _ROUNDING), 0.0).max())
 
 
 def assumed_spacing(reference: npt.NDArray[np.generic]) -> float:

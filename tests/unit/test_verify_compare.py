@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from edgeconv.array_types import array_type
 from edgeconv.verify import compare
 from edgeconv.verify.compare import Floats, assumed_spacing
 
@@ -81,6 +82,25 @@ def test_another_shape_is_infinitely_far() -> None:
     found = compare("y", f32(1, 2), f32(1), spacing=0.5)
     assert found.shapes == ((2,), (1,))
     assert not found.within(1e9)
+
+
+@pytest.mark.parametrize(
+    ("name", "step"), [("float16", 2**-10), ("bfloat16", 2**-7), ("float8_e4m3fn", 2**-3)]
+)
+def test_neighbours_of_a_narrow_type_are_a_rounding_apart(name: str, step: float) -> None:
+    """Numbers in front of it that differ by float32's rounding may go to either."""
+    dtype = array_type(name)
+    values = np.array([1, 0.25, 0], dtype)
+    for place, size in ((0, step), (1, step / 4)):
+        near, far = values.copy(), values.copy()
+        near[place] += dtype.type(size)
+        far[place] += dtype.type(2 * size)
+        assert compare("y", near, values).within(1e-4)
+        assert compare("y", near, values).max_abs == size
+        assert not compare("y", far, values).within(1e-4)
+    lost = values.copy()
+    lost[0] = dtype.type(np.nan)
+    assert not compare("y", lost, values).within(1e-4)
 
 
 def test_no_spacing_is_assumed_of_integers() -> None:
