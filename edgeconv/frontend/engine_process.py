@@ -107,7 +107,8 @@ def _evaluated(evaluator: Any, data: bytes, constants: Values, names: Sequence[s
     import numpy as np  # noqa: PLC0415 - the one engine that is asked for
     import onnx  # noqa: PLC0415
 
-    prepared = evaluator(onnx.ModelProto.FromString(data))
+    model = onnx.ModelProto.FromString(data)
+    prepared = evaluator(model, new_ops=_mended(model))
 
     def run(feeds: Values) -> list[Any]:
         with np.errstate(all="ignore"):
@@ -115,6 +116,25 @@ def _evaluated(evaluator: Any, data: bytes, constants: Values, names: Sequence[s
         return [v if isinstance(v, list) else np.asarray(v) for v in map(found.get, names)]
 
     return run
+
+
+def _mended(model: Any) -> list[Any]:
+    """Operators of older opsets that the evaluator (of onnx 1.23) does not have or has otherwise
+    than ONNX does, by what their newer ones are."""
+    from onnx.defs import get_schema  # noqa: PLC0415 - the one engine that is asked for
+    from onnx.reference.ops import op_batch_normalization, op_dequantize_linear  # noqa: PLC0415
+
+    opsets = [each.version for each in model.opset_import if each.domain in ("", "ai.onnx")]
+    opset = max(opsets, default=1)
+    # Those with a momentum are computed as in training, by the statistics of the input.
+    rows = [("BatchNormalization", 9, 14, op_batch_normalization)]
+    rows += [("DequantizeLinear", 10, 19, op_dequantize_linear)]
+    found = []
+    for name, first, newer, module in rows:
+        kernel = getattr(module, f"{name}_{newer}", None)
+        if first <= opset < newer and kernel is not None:
+            found.append(type(name, (kernel,), {"op_schema": get_schema(name, newer)}))
+    return found
 
 
 ENGINES = {

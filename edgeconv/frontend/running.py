@@ -41,7 +41,7 @@ def prepared(graph: Graph) -> Run:
     import onnxruntime  # noqa: PLC0415 - optional
 
     options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
+    options.log_severity_level = 4  # what it raises is said by who catches it
     try:
         data = model_of(graph).SerializeToString()
         session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])

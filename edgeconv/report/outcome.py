@@ -132,6 +132,8 @@ def _of_float64(result: Verification) -> Iterator[str]:
         said = "the program is wrong, or rounding is enlarged"
         if asked.agrees(output.name, result.tolerance):
             said = "the program is right"
+        elif asked.near(output.name, result.tolerance):
+            said = "more than rounding: the two engines read the model in different ways"
         elif asked.same_order(output.name):
             said = "errors of one order, so that its layers are judged"
         yield escape(f"{output.name}: by {asked.engine} {errors} of its largest: {said}")

@@ -34,7 +34,7 @@ from edgeconv.requantisation import EXACT
 from edgeconv.verify.compare import Difference, compare
 from edgeconv.verify.exact.value import Value
 from edgeconv.verify.layers import Steps, original_name, pieces, unread_rows, with_rows
-from edgeconv.verify.opinion import same_order
+from edgeconv.verify.opinion import is_rounding, largest_of, same_order
 
 Array = npt.NDArray[Any]
 # Beside the largest of a layer's sums: what adding up float32 numbers in another order makes of
@@ -172,15 +172,17 @@ def _settled(
     differ = set(judged.defects(second.tolerance)) - judged.exact.keys()
     wide = second.in_float64(results) if differ else {}
     written = second.as_written(results) if wide else {}
+    largest = largest_of((*results.values(), *wide.values())) if wide else 0.0
     nearer: dict[str, Difference] = {}
     for layer, name, got in found:
         if layer not in differ or name not in wide:
             continue
         right = wide[name].astype(got.dtype) if got.dtype.itemsize < _FLOAT32_BYTES else wide[name]
         difference = compare(name, with_rows(got, right, unread.get(layer, ())), right)
-        others = (each[name] for each in (own, written) if name in each)
-        measured = [compare(name, each, right) for each in others]
-        if difference.within(second.tolerance) or same_order(difference, measured):
+        theirs = compare(name, own[name], right)
+        others = [compare(name, written[name], right)] if name in written else []
+        near = difference.within(second.tolerance) and is_rounding(theirs, largest, others)
+        if near or same_order(difference, [theirs, *others]):
             nearer[layer] = difference
     differences = {**judged.differences, **nearer}
     return replace(judged, differences=differences, in_float64=tuple(nearer))

@@ -116,8 +116,11 @@ def verify(
     opinion = None
     if not (twin or by_piece or all(each.within(tolerance) for each in outputs)):
         tell("asking for a second opinion, in float64")
-        ask = partial(_asked, model, feeds, (*wanted, *inner), project.cut)
-        opinion, in_float64 = second_opinion(ask, got, results_of_model, project.outputs, tolerance)
+        everything = (*wanted, *by_layer.tensors_of(project.report["layers"]))
+        ask = partial(_asked, model, feeds, everything, project.cut)
+        opinion, in_float64 = second_opinion(
+            ask, feeds, got, results_of_model, project.outputs, tolerance
+        )
         right = stated(filled(in_float64, project.outputs), project.outputs)
         agreed = {name for name in got if opinion.agrees(name, tolerance)}
         _put_expected(

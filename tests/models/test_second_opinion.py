@@ -24,7 +24,9 @@ CHANNELS = 64
 def quiet() -> onnx.ModelProto:
     """Scores of 1e-7: of a sigmoid there ONNX Runtime 1.32 has a part of 0.1 as an error."""
     nodes = [make("Add", ["x", "b"], ["a"]), make("Sigmoid", ["a"], ["y"])]
-    return onnx_models.model(nodes, {"x": (1, 4, 5, 5)}, {"y": None}, {"b": np.float32(-16)})
+    return onnx_models.model(
+        nodes, {"x": (1, 4, 5, 5)}, {"y": None}, {"b": np.array(-16, np.float32)}
+    )
 
 
 def narrow() -> onnx.ModelProto:

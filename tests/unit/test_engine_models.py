@@ -10,7 +10,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from edgeconv.frontend import IN_FLOAT64, reference_outputs
+from edgeconv.frontend import AS_WRITTEN, IN_FLOAT64, reference_outputs
 from tests import onnx_models
 from tests.onnx_models import Values
 
@@ -28,7 +28,7 @@ def test_equal_names_of_nodes(tmp_path: Path) -> None:
     path = onnx_models.save(
         onnx_models.model(nodes, {"x": (2, 3)}, {"y": None}), tmp_path / "net.onnx"
     )
-    found = reference_outputs(path, {"x": np.float32([[1, -2, 3], [4, 5, -6]])})
+    found = reference_outputs(path, {"x": np.array([[1, -2, 3], [4, 5, -6]], np.float32)})
     assert found.engine.startswith("ONNX Runtime")
     np.testing.assert_array_equal(found.values["y"], [[-1, 0, -3], [-4, -5, 0]])
 
@@ -93,7 +93,7 @@ def test_functions_of_an_older_opset(tmp_path: Path) -> None:
     model.opset_import.append(helper.make_opsetid("own", 1))
     model.functions.append(function)
     found = reference_outputs(
-        onnx_models.save(model, tmp_path / "net.onnx"), {"x": np.float32([[-1, 0.25, 1]])}
+        onnx_models.save(model, tmp_path / "net.onnx"), {"x": np.array([[-1, 0.25, 1]], np.float32)}
     )
     np.testing.assert_array_equal(found.values["y"], [[-0.5, 0.25, 0.5]])
     assert found.engine.startswith("onnx.reference")
@@ -125,6 +125,23 @@ def test_resize_of_axes_counted_from_the_back(tmp_path: Path) -> None:
         np.testing.assert_array_equal(each, values[0])
 
 
+@pytest.mark.parametrize("engine", [AS_WRITTEN, IN_FLOAT64])
+def test_operators_of_older_opsets(engine: str, tmp_path: Path) -> None:
+    """The statistics of a normalisation are those that were trained, and integers are scaled."""
+    nodes = [
+        make("BatchNormalization", ["x", "s", "b", "m", "v"], ["n"], momentum=0.9),
+        make("QuantizeLinear", ["n", "scale", "zero"], ["q"]),
+        make("DequantizeLinear", ["q", "scale", "zero"], ["y"]),
+    ]
+    constants = {name: np.abs(normal(3)) for name in "sbmv"}
+    constants |= {"scale": np.array(0.125, np.float32), "zero": np.array(3, np.int8)}
+    x = normal(2, 3, 4, 4)
+    model = onnx_models.model(nodes, {"x": x.shape}, {"y": None}, constants, opset=10)
+    path = onnx_models.save(model, tmp_path / "net.onnx")
+    values = [reference_outputs(path, {"x": x}, engine=each).values["y"] for each in (None, engine)]
+    np.testing.assert_array_equal(values[1], values[0])
+
+
 def test_float64_has_no_rounding_of_float32(tmp_path: Path) -> None:
     """Constants in every place that a model has for them, and an operator that makes float32."""
     pieces = [
@@ -136,9 +153,9 @@ def test_float64_has_no_rounding_of_float32(tmp_path: Path) -> None:
         make("Cast", ["m"], ["k"], to=TensorProto.FLOAT),
         make("Div", ["k", "w"], ["y"]),
     ]
-    constants = {"shape": np.array([1, 3]), "w": np.float32(3)}
+    constants = {"shape": np.array([1, 3]), "w": np.array(3, np.float32)}
     model = onnx_models.model(pieces, {"x": (1, 3)}, {"y": None}, constants)
-    x = np.float32([[0.1, 0.2, 0.3]])
+    x = np.array([[0.1, 0.2, 0.3]], np.float32)
     path = onnx_models.save(model, tmp_path / "net.onnx")
     found = reference_outputs(path, {"x": x}, engine=IN_FLOAT64)
     assert found.engine.endswith("in float64")
@@ -156,7 +173,7 @@ def test_float64_rounds_where_the_model_converts(like: bool, tmp_path: Path) -> 
         convert = make("Cast", ["x"], ["h"], to=TensorProto.BFLOAT16)
     nodes = [convert, make("Mul", ["h", "t"], ["m"]), make("Cast", ["m"], ["y"], to=1)]
     model = onnx_models.model(nodes, {"x": (1, 3)}, {"y": None}, {"t": narrow})
-    x = np.float32([[1.001, 3.14159, -7.77]])
+    x = np.array([[1.001, 3.14159, -7.77]], np.float32)
     path = onnx_models.save(model, tmp_path / "net.onnx")
     found = reference_outputs(path, {"x": x}, engine=IN_FLOAT64).values["y"]
     rounded = x.astype(ml_dtypes.bfloat16).astype(np.float64)

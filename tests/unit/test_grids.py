@@ -237,8 +237,8 @@ def test_pixels_that_come_in_as_integers_are_no_rounding(scaled: bool, tmp_path:
     ]
     constants = {
         "w": np.ones((2, 3, 1, 1), np.float32),
-        "s": np.float32(1 / 255),
-        "z": np.uint8(0),
+        "s": np.array(1 / 255, np.float32),
+        "z": np.array(0, np.uint8),
     }
     model = onnx_models.model(
         nodes, {"x": (1, 4, 4, 3)}, {"y": None}, constants, input_type=TensorProto.UINT8

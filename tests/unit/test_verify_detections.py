@@ -27,10 +27,10 @@ def found() -> dict[str, Values]:
     boxes[0, :3] = [[0, 0, 10, 10], [20, 20, 30, 30], [0, 0, 640, 640]]
     return {
         BOXES: boxes,
-        SCORES: np.float32([0.9, 0.5, 0.5000001, 0]),
+        SCORES: np.array([0.9, 0.5, 0.5000001, 0], np.float32),
         CLASSES: np.array([7, 2, 3, 0]),
         "count": np.array([3]),
-        "features": np.float32([1, 2, 3, 4]),
+        "features": np.array([1, 2, 3, 4], np.float32),
     }
 
 
@@ -53,7 +53,7 @@ def test_another_order_is_no_difference() -> None:
 
 
 def test_what_is_no_detection_keeps_its_order() -> None:
-    got = found() | {"features": np.float32([2, 1, 3, 4])}
+    got = found() | {"features": np.array([2, 1, 3, 4], np.float32)}
     assert differing(got)[0] == {"features"}
 
 
