@@ -149,18 +149,18 @@ def serve(connection: Connection) -> None:
     sessions: dict[int, Run] = {}
     while True:
         try:
-            what, number, *given = connection.recv()
+            forgotten, what, number, *given = connection.recv()
         except EOFError:
             return
+        for each in forgotten:
+            sessions.pop(each, None)
         try:
             if what == "open":
                 engine, *model = given
                 name, sessions[number] = ENGINES[engine](*model)
                 answer: tuple[str, Any] = (DONE, name)
-            elif what == "run":
-                answer = (DONE, sessions[number](*given))
             else:
-                answer = (DONE, sessions.pop(number, None) and None)
+                answer = (DONE, sessions[number](*given))
         except MemoryError:
             answer = (NO_MEMORY, None)
         except Exception as error:  # engines raise types of their own

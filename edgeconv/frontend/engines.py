@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import count
@@ -57,6 +58,7 @@ class Session(Closing):
     ) -> None:
         self._process = _running()
         self._number = next(Session._numbers)
+        self._forget = weakref.finalize(self, self._process.forgotten.append, self._number)
         asked = ("open", self._number, engine, data, dict(constants), str(folder), list(names))
         self.engine: str = self._process.ask(asked, seconds)
 
@@ -69,15 +71,16 @@ class Session(Closing):
         return found
 
     def close(self) -> None:
-        """Forget the model."""
-        if self._process.alive:
-            self._process.ask(("close", self._number), None)
+        """Forget the model, as is done with one that nobody can ask any more."""
+        self._forget()
 
 
 class _Process:
-    """One that answers one question after the other."""
+    """One that answers one question after the other.  ``forgotten``: models that nobody asks
+    about any more, which it is told with the next question."""
 
     def __init__(self) -> None:
+        self.forgotten: list[int] = []
         self._connection, other = Pipe()
         self._written = tempfile.TemporaryFile()  # noqa: SIM115 - as long as the process
         with other:
@@ -99,7 +102,8 @@ class _Process:
         if self._connection.closed:
             raise RefusedError("its process has ended")
         try:
-            self._send(question)
+            forgotten, self.forgotten[:] = list(self.forgotten), []
+            self._send((forgotten, *question))
             if not self._connection.poll(seconds):
                 raise TooLongError(f"still running after {seconds:g} s")
             kind, answer = self._connection.recv()

@@ -151,7 +151,7 @@ class _Asked:
 
 @dataclass(slots=True)
 class _Engines:
-    """The first engine that runs what is asked for; closed where it is forgotten, too."""
+    """The first engine that runs what is asked for."""
 
     asked: _Asked
     only: str | None = None

@@ -27,7 +27,7 @@ from edgeconv.report.numbers import finite
 from edgeconv.report.regions import arena_map, placed, region_rows, sizes_of
 from edgeconv.report.turns import turns
 from edgeconv.requantisation import EXACT
-from edgeconv.verify.run import Verification
+from edgeconv.verify.verification import Verification
 
 Report = dict[str, Any]
 

@@ -95,4 +95,5 @@ def _order(tables: Sequence[_Rows], tolerance: float) -> npt.NDArray[np.int64]:
 
 
 def _farthest(tables: Sequence[_Rows], mine: Any, theirs: Any) -> npt.NDArray[np.float64]:
-    return np.maximum.reduce([table.far(mine, theirs) for table in tables])
+    far: npt.NDArray[np.float64] = np.maximum.reduce([each.far(mine, theirs) for each in tables])
+    return far

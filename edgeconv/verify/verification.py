@@ -83,7 +83,8 @@ class Verification:
         """Whether each output that is apart is so by no more than float32's own error."""
         far = [each.name for each in self.outputs if not each.within(self.tolerance)]
         left = [name for name in far if name not in self.settled]
-        return bool(left and self.opinion) and all(map(self.opinion.same_order, left))
+        asked = self.opinion
+        return bool(left and asked and all(asked.same_order(name) for name in left))
 
     @property
     def errors(self) -> tuple[Difference, ...]:

@@ -108,3 +108,16 @@ def test_a_model_is_gone_with_its_process(path: Path, monkeypatch: pytest.Monkey
     with pytest.raises(RefusedError):
         session.run(FEEDS)
     session.close()
+
+
+def test_models_that_nobody_asks_about_are_forgotten(path: Path) -> None:
+    """With the next question: never between a question and its answer."""
+    sessions = [Session(AS_WRITTEN, path.read_bytes(), {}, path.parent, ["y"]) for _ in range(3)]
+    process = engines._shared.process
+    assert process is not None
+    process.forgotten.clear()
+    sessions.pop().close()
+    del sessions[0]
+    assert len(process.forgotten) == 2
+    np.testing.assert_array_equal(sessions[0].run(FEEDS)[0], [[0, 2, 3]])
+    assert not process.forgotten

@@ -23,6 +23,7 @@ from edgeconv.storage import format_called, format_of, formats
 from edgeconv.targets import TARGETS
 from tests import onnx_models
 from tests.ir_builder import GraphBuilder
+from tests.onnx_models import Values
 from tests.quantised_models import tiny
 
 HOST = TARGETS["portable"]
@@ -235,7 +236,7 @@ def test_pixels_that_come_in_as_integers_are_no_rounding(scaled: bool, tmp_path:
         helper.make_node("Conv", ["t", "w"], ["c"]),
         helper.make_node("Sigmoid", ["c"], ["y"]),
     ]
-    constants = {
+    constants: dict[str, Values] = {
         "w": np.ones((2, 3, 1, 1), np.float32),
         "s": np.array(1 / 255, np.float32),
         "z": np.array(0, np.uint8),
