@@ -135,7 +135,7 @@ def _of_float64(result: Verification) -> Iterator[str]:
         elif asked.near(output.name, result.tolerance):
             said = "more than rounding: the two engines read the model in different ways"
         elif asked.same_order(output.name):
-            said = "errors of one order, so that its layers are judged"
+            said = "errors of one order" + (", so its layers are judged" if result.pieces else "")
         yield escape(f"{output.name}: by {asked.engine} {errors} of its largest: {said}")
 
 

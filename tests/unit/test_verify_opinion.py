@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from io import StringIO
 
 import numpy as np
 import pytest
@@ -11,9 +12,11 @@ import pytest
 from edgeconv.build.project import Port
 from edgeconv.errors import EdgeconvError
 from edgeconv.frontend import AS_WRITTEN, IN_FLOAT64, ReferenceRun
+from edgeconv.report import outcome
 from edgeconv.verify.compare import compare
 from edgeconv.verify.opinion import Opinion, second_opinion
 from edgeconv.verify.verification import Verification
+from edgeconv.visible import VisibleConsole
 from tests.onnx_models import Values
 
 TOLERANCE = 1e-4
@@ -51,6 +54,26 @@ def test_the_reference_is_off() -> None:
     assert found.passed
     assert found.settled == ("y",)
     assert found.errors[0].max_abs < 2e-6 < 3e-4 < found.outputs[0].max_abs
+
+
+def said(result: Verification) -> str:
+    console = VisibleConsole(width=400, file=StringIO(), record=True)
+    console.print(outcome.verification(result))
+    return console.export_text()
+
+
+def test_the_verdict_has_both_errors_in_one_line() -> None:
+    right = next(
+        line for line in said(judged(off(1e-5), off(4e-4))).splitlines() if "by onnx" in line
+    )
+    assert right.startswith(
+        "y: by onnx.reference in float64 the program is off by 1e-05, engine by"
+    )
+    assert right.endswith("0.0004 of its largest: the program is right")
+    assert "the program is wrong" in said(judged(off(1e-2), off(1e-6), off(1e-6)))
+    assert "errors of one order" in said(judged(off(2e-3), off(-1e-3), off(5e-4)))
+    assert "in different ways" in said(judged(off(1e-6), off(0.2), off(1e-6)))
+    assert "the program's shape is 5, and 8 by engine" in said(judged(off(0)[:5], off(0)))
 
 
 @pytest.mark.parametrize("error", [2e-4, 1e-2, math.nan, math.inf])
