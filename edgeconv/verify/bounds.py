@@ -64,7 +64,7 @@ def compare_larger(
     if all(each.within(TOLERANCE) for each in judged):
         return tuple(judged)
     opinion, _ = second_opinion(
-        lambda engine: ask(engine=engine), got, reference, project.outputs, TOLERANCE
+        lambda engine: ask(engine=engine), feeds, got, reference, project.outputs, TOLERANCE
     )
     return tuple(
         each
