@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from edgeconv.ir.choice import Choice
+from edgeconv.ir.choice import Choice, tensor_bytes
 from edgeconv.ir.memory import BankUse, MemoryMap, Place, Region
-
-FLOAT_BYTES = 4
 
 
 def own_places(choice: Choice) -> MemoryMap:
@@ -19,12 +17,12 @@ def own_places(choice: Choice) -> MemoryMap:
     places: dict[str, Place] = {}
     for region, names in ((Region.OUTPUT, graph.outputs), (Region.INPUT, graph.inputs)):
         for index, name in enumerate(names):
-            size = graph[name].elements * FLOAT_BYTES
+            size = tensor_bytes(graph[name])
             places[name] = Place(region, 0, size, -1, steps, index)
     top = 0
     for tensor in graph.activations():
         if tensor.name not in places:
-            size = tensor.elements * FLOAT_BYTES
+            size = tensor_bytes(tensor)
             places[tensor.name] = Place(Region.ARENA, top, size, -1, steps)
             top += _aligned(size, choice.align)
     workspaces = dict(_workspaces(choice, top))

@@ -73,6 +73,19 @@ def test_runs_what_is_emitted(model: Path, engine: Engine, tmp_path: Path) -> No
     assert np.array_equal(mine, emitted)
 
 
+def test_elements_of_eight_bytes_have_their_place(tmp_path: Path) -> None:
+    """The indices between the nodes of a Hardmax."""
+    make = onnx.helper.make_node
+    nodes = [make("Hardmax", ["x"], ["y"]), make("ArgMax", ["x"], ["at"], axis=1)]
+    path = onnx_models.save(
+        onnx_models.model(nodes, {"x": (40, 3)}, {"y": None, "at": None}), tmp_path / "hard.onnx"
+    )
+    x = np.random.default_rng(5).standard_normal((40, 3), dtype=np.float32)
+    with Engine(passes.optimise(frontend.load(path))) as built:
+        got = built.run({"x": x})
+    np.testing.assert_array_equal(got["y"], np.eye(3, dtype=np.float32)[x.argmax(axis=1)])
+
+
 def test_every_tensor_can_be_looked_at(model: Path, engine: Engine) -> None:
     sample = seeded(engine.graph)[0]
     got = engine.run(sample, capture=engine.tensors)
