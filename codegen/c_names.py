@@ -61,19 +61,26 @@ def unique_identifiers(
 
 
 def c_float(value: float | str) -> str:
-    """A finite float32 as a decimal literal that reads back as the same float32."""
-    number = struct.unpack("<f", struct.pack("<f", float(value)))[0]
-    if not math.isfinite(number):
+    """The float32 nearest to ``value`` as C: a decimal literal that reads back as the same number,
+    of infinities and NaN the quotient that they are."""
+    number = _nearest_float32(float(value))
+    if math.isnan(number):
+        return "(0.0f / 0.0f)"
+    if math.isinf(number):
         return "(1.0f / 0.0f)" if number > 0 else "(-1.0f / 0.0f)"
     text = next(t for d in range(6, 10) if _same_float32(t := f"{number:.{d}g}", number))
     return f"{text}f" if any(c in text for c in ".en") else f"{text}.0f"
 
 
-def _same_float32(text: str, number: float) -> bool:
+def _nearest_float32(value: float) -> float:
     try:
-        return bool(struct.unpack("<f", struct.pack("<f", float(text)))[0] == number)
-    except OverflowError:
-        return False
+        return float(struct.unpack("<f", struct.pack("<f", value))[0])
+    except OverflowError:  # rounds to beyond the largest
+        return math.copysign(math.inf, value)
+
+
+def _same_float32(text: str, number: float) -> bool:
+    return _nearest_float32(float(text)) == number
 
 
 def c_list(values: Sequence[int | float]) -> str:

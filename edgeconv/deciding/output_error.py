@@ -13,12 +13,11 @@ from edgeconv.algorithms.problem import problem_of
 from edgeconv.algorithms.winograd.emulation import convolved
 from edgeconv.element_types import FLOAT32
 from edgeconv.frontend.running import prepared
-from edgeconv.ir.activation import Activation
+from edgeconv.ir.activation import Activation, clamp
 from edgeconv.ir.decisions import Decisions, decisions
 from edgeconv.ir.graph import Epilogue, Graph, Node
 from edgeconv.ir.minimal_filter import Nested
 from edgeconv.names import untaken
-from edgeconv.passes.clamp import clamp
 from edgeconv.verify.compare import compare
 
 Array = npt.NDArray[Any]

@@ -40,8 +40,43 @@ def _gather_elements(node: onnx.NodeProto, data: Values, indices: Values) -> Val
     return np.take_along_axis(data[rest], indices, axis)
 
 
+def _log_sum_exp(node: onnx.NodeProto, data: Values, axes: Values | None = None) -> Values:
+    """ReduceLogSumExp; onnx.reference makes NaN of an infinite largest element."""
+    attrs = {each.name: helper.get_attribute_value(each) for each in node.attribute}
+    given = attrs.get("axes", () if axes is None else axes)
+    if len(given) == 0 and attrs.get("noop_with_empty_axes"):
+        return data
+    along = tuple(int(axis) for axis in given) or None
+    numbers = data.astype(np.float64)
+    largest = np.nan_to_num(numbers.max(along, keepdims=True, initial=-np.inf), nan=np.nan)
+    with np.errstate(all="ignore"):
+        result = np.log(np.exp(numbers - largest).sum(along, keepdims=True)) + largest
+        kept = bool(attrs.get("keepdims", 1))
+        return (result if kept else result.squeeze(along)).astype(data.dtype)
+
+
+def _clip(node: onnx.NodeProto, data: Values, *given: Values | None) -> Values:
+    """Clip; onnx.reference leaves infinities alone where a bound is absent, which is by ONNX the
+    last number of the type.  A bound that is NaN bounds nothing, as `unary` has it."""
+    attrs = {each.name: helper.get_attribute_value(each) for each in node.attribute}
+    named = dict(zip(("min", "max"), given, strict=False)) | attrs
+    real = data.dtype in (np.float32, np.float64)
+    ends = (np.finfo(data.dtype).min, np.finfo(data.dtype).max) if real else (None, None)
+    for name, end, bounded in zip(("min", "max"), ends, (np.fmax, np.fmin), strict=True):
+        bound = named.get(name)
+        bound = end if bound is None else bound
+        if bound is not None:
+            within = bounded(data, np.asarray(bound, data.dtype))
+            data = within if data.dtype.kind in "iub" else np.where(data != data, data, within)
+    return data
+
+
 # Where onnx.reference fails: operator -> what makes its only output of the node and its inputs.
-_OWN: dict[str, Callable[..., Values]] = {"GatherElements": _gather_elements}
+_OWN: dict[str, Callable[..., Values]] = {
+    "Clip": _clip,
+    "GatherElements": _gather_elements,
+    "ReduceLogSumExp": _log_sum_exp,
+}
 
 
 def needed_inputs(node: onnx.NodeProto, reads: Sequence[str]) -> list[str]:
@@ -91,7 +126,7 @@ def evaluate(
     )
     try:
         if node.op_type in _OWN:
-            return [_OWN[node.op_type](node, *(values[name] for name in node.input))]
+            return [_OWN[node.op_type](node, *(values.get(name) for name in node.input))]
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
             results = ReferenceEvaluator(graph, opsets=opsets).run(None, dict(values))

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+
+import numpy as np
+
+# What float32 holds: ONNX's default bounds of Clip, which infinities are brought to.
+LARGEST = float(np.finfo(np.float32).max)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +50,23 @@ class Activation:
 
 
 NONE = Activation()
+
+
+def bounds(function: Activation) -> tuple[float, float] | None:
+    """(low, high) of an activation that is min(max(x, low), high), infinite on a side without a
+    bound; None for the others."""
+    if function.kind == "relu":
+        return 0.0, math.inf
+    if function.kind == "clip":
+        return function.alpha, function.beta
+    return None
+
+
+def clamp(low: float, high: float) -> Activation:
+    """The activation min(max(x, low), high)."""
+    if (low, high) == (-math.inf, math.inf):
+        return NONE
+    return Activation("relu") if (low, high) == (0.0, math.inf) else Activation("clip", low, high)
 
 
 def grid(spacing: float, low: float, high: float) -> Activation:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from edgeconv.encoding import INT8, Encoding
-from edgeconv.ir.activation import NONE, Activation
+from edgeconv.ir.activation import LARGEST, NONE, Activation
 from edgeconv.ir.choice import Blob
 from edgeconv.ir.pointwise import Applied, Combined, Pointwise
 from edgeconv.lowering.activations import evaluate
@@ -111,7 +111,10 @@ def _leaky(function: Activation, x: Numbers) -> Numbers:
 
 
 def _clip(function: Activation, x: Numbers) -> Numbers:
-    low, high = (Fraction(bound) for bound in (function.alpha, function.beta))
+    if function.alpha == math.inf or function.beta == -math.inf:
+        raise NoTableError
+    ends = (min(max(bound, -LARGEST), LARGEST) for bound in (function.alpha, function.beta))
+    low, high = map(Fraction, ends)
     return [min(max(value, low), high) for value in x]
 
 
@@ -138,7 +141,8 @@ COMBINED = frozenset(_KINDS)  # kinds of a Binary node that a table may contain
 
 
 def _applied(function: Activation, x: Numbers) -> Numbers:
-    if function.kind in _RATIONAL and math.isfinite(function.alpha + function.beta):
+    rational = function.kind == "clip" or math.isfinite(function.alpha + function.beta)
+    if function.kind in _RATIONAL and rational:
         return _RATIONAL[function.kind](function, x)
     with np.errstate(all="ignore"):
         near = np.asarray(evaluate(function, np.array(x, np.float64)), np.float64)
@@ -148,11 +152,11 @@ def _applied(function: Activation, x: Numbers) -> Numbers:
 
 
 def _combined(made: Combined, values: list[Numbers]) -> Numbers:
-    a, b = (
-        values[operand] if isinstance(operand, int) else [Fraction(operand)] * RESULTS
-        for operand in (made.a, made.b)
-    )
     try:
+        a, b = (
+            values[operand] if isinstance(operand, int) else [Fraction(operand)] * RESULTS
+            for operand in (made.a, made.b)
+        )
         return [_KINDS[made.kind](p, q) for p, q in zip(a, b, strict=True)]
-    except ZeroDivisionError as error:
+    except (ArithmeticError, ValueError) as error:  # by 0, or of what is no number
         raise NoTableError from error

@@ -8,12 +8,13 @@ A function is a row of ``FUNCTIONS``; its meaning is in ec_elementwise.h.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from edgeconv.element_types import BOOL, element_type
+from edgeconv.element_types import BOOL, FLOAT32, element_type
 from edgeconv.ir.choice import Layer, Param
 from edgeconv.ir.graph import Epilogue, Graph, Node, Tensor
 from edgeconv.lowering.calls import in_place, kernel_layer
@@ -181,9 +182,15 @@ def _with_number(function: str, attribute: str) -> Importer:
 def _import_shrink(source: Source, ctx: ImportContext) -> Sequence[Node]:
     """x + bias below -lambd, x - bias above lambd, else 0."""
     limit, bias = float(source.attrs["lambd"]), float(source.attrs["bias"])
-    if bias not in (0.0, limit):
-        raise ctx.reject(source, f"bias {bias:g}, lambd {limit:g}", "bias is 0 or lambd")
-    return _with_number("soft_shrink" if bias else "hard_shrink", "lambd")(source, ctx)
+    if bias in (0.0, limit):
+        return _with_number("soft_shrink" if bias else "hard_shrink", "lambd")(source, ctx)
+    if not (limit >= 0.0 and math.isfinite(bias)):
+        rule = "lambd is not negative and bias finite, or bias is 0 or lambd"
+        raise ctx.reject(source, f"bias {bias:g}, lambd {limit:g}", rule)
+    formula = Formula(source, ctx)
+    x, edge = Term(formula, source.inputs[0]), formula.constant(limit, "lambd")
+    far = elementwise(formula, "hard_shrink", (x, edge), FLOAT32)
+    return formula.finish(far - elementwise(formula, "sign", (far,), FLOAT32) * bias)
 
 
 def numbers_of(function: str, operands: Sequence[Tensor], out: Tensor) -> str:

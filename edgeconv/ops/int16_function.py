@@ -15,7 +15,7 @@ import numpy as np
 from edgeconv.algorithms.sums import bounds_in, rounds_to
 from edgeconv.algorithms.wide_functions import products_of, wide_line, wide_product, wide_sides
 from edgeconv.encoding import INT16, Encoding
-from edgeconv.ir.activation import NONE, Activation
+from edgeconv.ir.activation import LARGEST, NONE, Activation
 from edgeconv.ir.choice import Blob, Layer, Param
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.work import Work
@@ -108,7 +108,7 @@ def _one(function: Activation, x: Encoding, y: Encoding, low: int, high: int) ->
         if function.kind == "relu":
             low = max(low, zero)
         elif function.kind == "clip":
-            ends = np.array([function.alpha, function.beta], np.float64)
+            ends = np.clip([function.alpha, function.beta], -LARGEST, LARGEST)
             low, high = map(int, rounded(numbers(ends), y.scale[0], zero, low, high))
         if x.scale == y.scale:
             return Function("moved", Moved(zero - x.zero[0], low, high))

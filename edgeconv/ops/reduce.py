@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from edgeconv.element_types import FLOAT32
+from edgeconv.ir.activation import LARGEST
 from edgeconv.ir.choice import Layer, Param
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import ROW_MAJOR, Layout, Order, Shape
@@ -44,8 +45,12 @@ def _log_sum(x: Term, axes: Shape, keep: bool) -> Term:
 
 
 def _log_sum_exp(x: Term, axes: Shape, keep: bool) -> Term:
-    """log(sum(exp(x))) = log(sum(exp(x - max))) + max, which does not overflow."""
-    largest = x.reduce("max", axes)
+    """log(sum(exp(x))) = log(sum(exp(x - max))) + max, which does not overflow.
+
+    A largest element that is infinite is brought to the finite numbers: infinity - infinity is not
+    a number, but x - max stays infinite as x is, and so does the sum or its logarithm.
+    """
+    largest = x.reduce("max", axes).apply("clip", -LARGEST, LARGEST)
     whole = (x - largest).apply("exp").reduce("sum", axes).apply("log") + largest
     shape = [size for axis, size in enumerate(x.shape) if axis not in axes]
     return whole if keep else whole.reshape(*shape)

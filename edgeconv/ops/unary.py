@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
-from edgeconv.ir.activation import Activation
+from edgeconv.ir.activation import LARGEST, Activation, clamp
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.lowering.calls import in_place, kernel_layer
@@ -19,10 +18,8 @@ from edgeconv.lowering.work import Call
 from edgeconv.ops import int16_function
 from edgeconv.ops.base import ImportContext, Operator, Source
 from edgeconv.ops.formula import Formula, Term, spelled_out
-from edgeconv.ops.importing import make_node, make_unary, single_number
+from edgeconv.ops.importing import make_unary, single_number
 from edgeconv.targets import Target
-
-_LARGEST = float(np.finfo(np.float32).max)
 
 _PARAMETERLESS = (
     *("Relu", "Sigmoid", "Tanh", "Softplus", "Erf", "Exp", "Log", "Sqrt"),
@@ -52,15 +49,18 @@ def _import_parametric(source: Source, ctx: ImportContext) -> Sequence[Node]:
 
 
 def _clip_bounds(source: Source, ctx: ImportContext) -> tuple[float, float, str, str]:
-    """Constant bounds (the float range where there is none) and the names of run-time bounds."""
+    """Constant bounds (the float range where there is none) and the names of run-time bounds.
+
+    NaN bounds nothing: ONNX leaves that open, and ONNX Runtime has it so.
+    """
     if source.version < 11:
         return float(source.attrs["min"]), float(source.attrs["max"]), "", ""
-    values, names = [-_LARGEST, _LARGEST], ["", ""]
+    values, names = [-LARGEST, LARGEST], ["", ""]
     for which, name in enumerate(source.inputs[1:3]):
         bound = ctx.constant(name) if name else None
         if bound is not None:
             number = single_number(source, ctx, bound, "a bound")
-            values[which] = min(max(number, -_LARGEST), _LARGEST)
+            values[which] = (-math.inf, math.inf)[which] if math.isnan(number) else number
         else:
             names[which] = name
     return values[0], values[1], names[0], names[1]
@@ -74,16 +74,14 @@ def _import_clip(source: Source, ctx: ImportContext) -> Sequence[Node]:
         highest = Term(formula, high_name) if high_name else high
         x = Term(formula, source.inputs[0])
         return formula.finish(x.binary("max", lowest).binary("min", highest))
-    if high >= _LARGEST and low in (0.0, -_LARGEST):
-        if low != 0.0:
-            return [make_node(source, "Identity", source.inputs[:1])]
-        return [make_unary(source, Activation("relu"))]
-    return [make_unary(source, Activation("clip", low, high))]
+    return [make_unary(source, clamp(low, high))]
 
 
 def _celu(source: Source, x: Term) -> Term:
+    """max(0, x) + min(0, alpha (exp(x / alpha) - 1)), of which no part leaves the range of x."""
     alpha = float(source.attrs["alpha"])
-    return (x * (1.0 / alpha)).apply("elu", 1.0) * alpha
+    below = (x.apply("clip", -math.inf, 0.0) / alpha).apply("elu", 1.0) * alpha
+    return x.apply("relu") + below
 
 
 def _import_celu(source: Source, ctx: ImportContext) -> Sequence[Node]:

@@ -1,4 +1,4 @@
-"""Activations that only limit their argument, and what two activations in a row amount to."""
+"""What two activations in a row amount to."""
 
 from __future__ import annotations
 
@@ -6,26 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from edgeconv.ir.activation import Activation
+from edgeconv.ir.activation import Activation, bounds, clamp
 from edgeconv.lowering.activations import FUNCTIONS
-
-LARGEST = float(np.finfo(np.float32).max)  # ONNX's default bounds of Clip; as good as none
-
-
-def bounds(function: Activation) -> tuple[float, float] | None:
-    """(low, high) of an activation that is min(max(x, low), high); None for the others."""
-    if function.kind == "relu":
-        return 0.0, LARGEST
-    if function.kind == "clip":
-        return max(function.alpha, -LARGEST), min(function.beta, LARGEST)
-    return None
-
-
-def clamp(low: float, high: float) -> Activation:
-    """The activation min(max(x, low), high)."""
-    if low == 0 and high >= LARGEST:
-        return Activation("relu")
-    return Activation("clip", max(low, -LARGEST), min(high, LARGEST))
 
 
 def _index(value: float, grid: Activation) -> float:

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from edgeconv.ir.activation import NONE, Activation
+from edgeconv.ir.activation import LARGEST, NONE, Activation, bounds
 from edgeconv.ir.edit import Editor
 from edgeconv.ir.graph import Node, origins
 from edgeconv.lowering.activations import FUNCTIONS
 from edgeconv.passes.base import Pass, at_each
-from edgeconv.passes.clamp import LARGEST, bounds
 
 _KEEPS_VALUES = frozenset({"Concat", "Gather", "Identity", "Pool", "Reshape", "Slice", "Transpose"})
 _MAX_DEPTH = 8

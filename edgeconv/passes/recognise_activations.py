@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
-from edgeconv.ir.activation import Activation
+from edgeconv.ir.activation import Activation, bounds, clamp
 from edgeconv.ir.edit import Editor
 from edgeconv.ir.graph import Epilogue, Node
 from edgeconv.passes.base import Pass, at_each
-from edgeconv.passes.clamp import LARGEST, bounds, clamp, compose
+from edgeconv.passes.clamp import compose
 from edgeconv.passes.polynomial import close, linear_root, plain_binary, polynomial
 
 Match = tuple[str, Activation]  # the node equals this activation of this tensor
@@ -121,7 +121,7 @@ def _extremum(node: Node, editor: Editor) -> Match | None:
     for x, other in (node.inputs, node.inputs[::-1]):
         limit = editor.scalar(other)
         if limit is not None and not math.isnan(limit):
-            return x, clamp(limit, LARGEST) if largest else clamp(-LARGEST, limit)
+            return x, clamp(limit, math.inf) if largest else clamp(-math.inf, limit)
         slope = polynomial(editor, other, x)
         if slope is None or len(slope) != 2 or slope[0] != 0:
             continue

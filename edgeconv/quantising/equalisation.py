@@ -25,9 +25,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from edgeconv.ir.activation import LARGEST, bounds
 from edgeconv.ir.filters import WEIGHTED, Filters
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.passes.clamp import LARGEST, bounds
 
 Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from edgeconv.ir.activation import NONE, Activation
+from edgeconv.ir.activation import NONE, Activation, bounds
 from edgeconv.ir.edit import Editor
 from edgeconv.ir.graph import Epilogue, Graph, Node
-from edgeconv.passes.clamp import bounds
 
 
 def unfused(graph: Graph) -> Graph:

@@ -80,6 +80,9 @@ def masks(lanes: int) -> list[Spec]:
         (np.where(numbers(m, n) > 0.5, -np.inf, 0).astype(np.float32), (0, n, 1)),
     ):
         mask[..., 0] = np.where(np.isinf(mask[..., 0]), 0, mask[..., 0])  # a key for each query
+        if mask.shape == (m, n):  # but for two, which have none: 0 / 0
+            mask[[0, m - 1]] = -np.inf
+            mask[1, n - 1], mask[2, 0] = np.inf, np.nan
         inputs, attrs = operands(sizes, (2,), mask=steps, scale=0.5)
         specs.append(spec({**inputs, "mask": mask}, limited(attrs, 1), shape))
     for behind in (0, n - m, 3):

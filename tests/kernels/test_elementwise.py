@@ -94,6 +94,29 @@ def test_binary_broadcasting(build: Build, folder: Path) -> None:
     check(build, [case for spec in specs for case in spec.cases(build.target)], folder)
 
 
+def test_numbers_of_activations_that_are_not_finite(build: Build, folder: Path) -> None:
+    """As literals: NaN, infinities, a zero with a sign; as elements too."""
+    inf, nan, largest = np.inf, np.nan, 3.4028234663852886e38
+    x = np.array([-inf, -largest, -1, 0, 1, largest, inf, nan, 2], np.float32)
+    functions = [
+        Activation("clip", low, high)
+        for low, high in (
+            (-inf, 1.0),
+            (1.0, inf),
+            (-largest, largest),
+            (-inf, -inf),
+            (2.0**-126, 2.0),
+        )
+    ]
+    functions += [
+        Activation(kind, alpha, 0.5)
+        for kind in ("leaky_relu", "elu", "hard_sigmoid")
+        for alpha in (nan, inf, -0.0)
+    ]
+    specs = [Spec("Unary", {"x": x}, x.shape, before=each, tolerance=1) for each in functions]
+    check(build, [case for spec in specs for case in spec.cases(build.target)], folder)
+
+
 def test_binary_kinds(build: Build, folder: Path) -> None:
     specs = []
     for kind in ("add", "div", "min", "max", "prelu"):
@@ -114,6 +137,9 @@ def test_powers(build: Build, folder: Path) -> None:
         specs.append(
             Spec("Binary", {"a": a, "b": b}, a.shape, {"kind": "pow"}, ("b",), tolerance=40)
         )
+    for exponent in (np.inf, -np.inf, np.nan):  # even, as C has it
+        b, edges = np.array(exponent, np.float32), np.array([1, -1, 2, -2, 0.5, 0], np.float32)
+        specs.append(Spec("Binary", {"a": edges, "b": b}, edges.shape, {"kind": "pow"}, ("b",)))
     exponents = rng.integers(-4, 5, a.shape).astype(np.float32)
     specs.append(Spec("Binary", {"a": a, "b": exponents}, a.shape, {"kind": "pow"}, tolerance=40))
     check(build, [case for spec in specs for case in spec.cases(build.target)], folder)

@@ -51,6 +51,24 @@ def test_softmax(build: Build, folder: Path) -> None:
     run(build, folder, specs)
 
 
+def test_rows_that_are_not_finite(build: Build, folder: Path) -> None:
+    """Infinities and NaN in all places, in the first vector or behind it: numpy's values."""
+    inf, nan, specs = np.inf, np.nan, []
+    for n in sorted({1, 3, build.target.lanes, 2 * build.target.lanes + 3}):
+        rows = [np.full(n, each, np.float32) for each in (-inf, inf, nan)]
+        for place, number in product({0, n - 1}, (-inf, inf, nan)):
+            for others in (numbers(n), np.full(n, -inf, np.float32)):
+                rows.append(others.copy())
+                rows[-1][place] = number
+        along = np.stack(rows)
+        for log, (x, axis) in product(
+            (False, True), ((along, 1), (np.ascontiguousarray(along.T), 0))
+        ):
+            attributes = {"axis": axis, "log": log}
+            specs.append(Spec("Softmax", {"x": x}, x.shape, attributes, tolerance=40, scale=1))
+    run(build, folder, specs)
+
+
 def test_far_from_zero(build: Build, folder: Path) -> None:
     """Rows of every number of lanes, alone and behind a vector, whose largest element is not 0, the
     first, the last or one that another lane would stand for."""

@@ -38,6 +38,12 @@ def test_floats_read_back_as_the_same_float32(number: float) -> None:
 def test_infinities_are_constant_expressions() -> None:
     assert c_float(math.inf) == "(1.0f / 0.0f)"
     assert c_float(-math.inf) == "(-1.0f / 0.0f)"
+    assert c_float(math.nan) == "(0.0f / 0.0f)"
+
+
+def test_what_float32_does_not_hold_is_infinite() -> None:
+    assert c_float(3.5e38) == c_float(1e300) == c_float(math.inf)
+    assert c_float(-3.5e38) == c_float(-math.inf)
 
 
 @given(st.text())

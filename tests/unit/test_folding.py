@@ -65,3 +65,49 @@ def test_one_scale_and_one_zero_point_are_of_the_whole_tensor(
     found = evaluate(node, schema, {"": 17}, values)
     assert found is not None
     np.testing.assert_array_equal(found[0], np.array([-2, -0.5, 2], np.float32))
+
+
+LOWEST = float(np.finfo(np.float32).min)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("opset", [13, 18])
+def test_log_sum_exp_of_what_is_not_finite(opset: int) -> None:
+    """The evaluator subtracts the largest element also where that is infinite."""
+    inf, nan = np.inf, np.nan
+    rows = np.array([[-inf, -inf], [inf, 0], [-inf, 1], [nan, 1], [3.4e38, 3.4e38]], np.float32)
+    older = opset < 18
+    node = helper.make_node(
+        "ReduceLogSumExp",
+        ["x"] if older else ["x", "axes"],
+        ["y"],
+        keepdims=0,
+        **({"axes": [1]} if older else {}),
+    )
+    values = {"x": rows} if older else {"x": rows, "axes": np.array([1])}
+    found = evaluate(node, onnx.defs.get_schema("ReduceLogSumExp", opset), {"": opset}, values)
+    assert found is not None
+    np.testing.assert_array_equal(
+        found[0], np.array([-inf, inf, 1, nan, 3.4e38], np.float32), strict=True
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "ends"),
+    [
+        ([], (LOWEST, -LOWEST)),
+        (["least"], (-1.0, -LOWEST)),
+        (["", "most"], (LOWEST, 2.0)),
+        (["nan", "inf"], (-np.inf, np.inf)),
+    ],
+)
+def test_absent_bounds_of_clip_are_the_last_numbers(
+    given: list[str], ends: tuple[float, float]
+) -> None:
+    bounds = {"least": -1.0, "most": 2.0, "nan": np.nan, "inf": np.inf}
+    values = {name: np.array(number, np.float32) for name, number in bounds.items()}
+    values["x"] = np.array([-np.inf, 0, np.inf], np.float32)
+    node = helper.make_node("Clip", ["x", *given], ["y"])
+    found = evaluate(node, onnx.defs.get_schema("Clip", 13), {"": 17}, values)
+    assert found is not None
+    np.testing.assert_array_equal(found[0], np.array([ends[0], 0, ends[1]], np.float32))

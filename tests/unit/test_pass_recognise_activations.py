@@ -10,7 +10,6 @@ import pytest
 
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.graph import Epilogue
-from edgeconv.passes.clamp import LARGEST
 from edgeconv.passes.recognise_activations import run
 from tests.ir_builder import GraphBuilder, assert_same_results, ops
 
@@ -149,8 +148,8 @@ SPELLINGS: dict[str, tuple[Activation, Spelling]] = {
         lambda b, x: b.binary("prelu", x, b.constant(np.full((3, 1), 0.25))),
     ),
     "max(x, 0)": (Activation("relu"), lambda b, x: b.binary("max", x, 0)),
-    "max(2, x)": (Activation("clip", 2, LARGEST), lambda b, x: b.binary("max", 2, x)),
-    "min(x, 6)": (Activation("clip", -LARGEST, 6), lambda b, x: b.binary("min", x, 6)),
+    "max(2, x)": (Activation("clip", 2, math.inf), lambda b, x: b.binary("max", 2, x)),
+    "min(x, 6)": (Activation("clip", -math.inf, 6), lambda b, x: b.binary("min", x, 6)),
     "min(max(x, 0), 6)": (
         Activation("clip", 0, 6),
         lambda b, x: b.binary("min", b.unary(x, "relu"), 6),

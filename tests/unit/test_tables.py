@@ -71,3 +71,15 @@ def test_what_is_not_finite_is_no_table() -> None:
     assert table_of(of_activations(Activation("log")), x, y) is None
     assert table_of(Pointwise((Combined("div", 1.0, 0),)), x, y) is None
     assert table_of(Pointwise((Combined("div", 1.0, 0),)), int8(0.5, -128), y) is None
+    assert table_of(of_activations(Activation("clip", math.inf, math.inf)), x, y) is None
+    for scalar in (math.inf, math.nan):
+        assert table_of(Pointwise((Combined("add", 0, scalar),)), x, y) is None
+
+
+def test_bounds_on_one_side() -> None:
+    x, y = int8(0.5, 0), int8(1.0, 0)
+    for low, high in ((-math.inf, 3.0), (3.0, math.inf)):
+        found = table_of(of_activations(Activation("clip", low, high)), x, y)
+        wanted = [rounded(Fraction(min(max(int(q) / 2, low), high)), 1.0, 0) for q in STORED]
+        assert found is not None
+        assert found.tolist() == wanted
