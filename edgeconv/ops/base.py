@@ -31,6 +31,11 @@ class Source:
     outputs: tuple[str, ...]
     attrs: Mapping[str, Any]
 
+    @property
+    def read(self) -> str:
+        """The first output that something reads."""
+        return next(filter(None, self.outputs))
+
 
 class ImportContext(Protocol):
     """What the frontend offers an importer while it walks the model in order."""

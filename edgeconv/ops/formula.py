@@ -34,12 +34,12 @@ class Formula:
 
     def constant(self, value: float | Array, suffix: str = "") -> Term:
         """A float32 constant, called after its value where there is no better name."""
-        hint = f"{self.source.outputs[0]}/{suffix or format(value, 'g')}"
+        hint = f"{self.source.read}/{suffix or format(value, 'g')}"
         return Term(self, self.ctx.add_constant(hint, np.asarray(value, dtype=np.float32)))
 
     def typed_constant(self, value: Array, suffix: str) -> Term:
         """A constant of the type that ``value`` has."""
-        return Term(self, self.ctx.add_constant(f"{self.source.outputs[0]}/{suffix}", value))
+        return Term(self, self.ctx.add_constant(f"{self.source.read}/{suffix}", value))
 
     def add(
         self,
@@ -61,7 +61,7 @@ class Formula:
         name = untaken(f"{self.source.name}/{suffix}", {node.name for node in self.nodes})
         reads = tuple(each.name if isinstance(each, Term) else each for each in operands)
         like = Tensor("", shape, dtype or self.ctx.tensor(reads[0]).dtype)
-        output = self.ctx.add_tensor(f"{self.source.outputs[0]}/{suffix}", shape, like)
+        output = self.ctx.add_tensor(f"{self.source.read}/{suffix}", shape, like)
         self.nodes.append(Node(name, op, reads, (output,), attrs, epilogue))
         return Term(self, output)
 

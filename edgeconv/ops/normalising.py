@@ -48,7 +48,7 @@ def import_layer_normalization(source: Source, ctx: ImportContext) -> Sequence[N
     x, scale, *bias = formula.inputs()
     axes = tuple(range(axis_of(source, ctx, source.attrs["axis"], len(x.shape)), len(x.shape)))
     made = standardised(x, axes)
-    _, mean, inverse = (*source.outputs, "", "")[:3]
+    y, mean, inverse = (*source.outputs, "", "")[:3]
     if mean:
         node = Node(f"{source.name}/Mean", "Identity", (made.mean.name,), (mean,))
         formula.nodes.append(node)
@@ -56,6 +56,8 @@ def import_layer_normalization(source: Source, ctx: ImportContext) -> Sequence[N
         reciprocal = made.deviation.apply("reciprocal").name
         node = Node(f"{source.name}/InvStdDev", "Identity", (reciprocal,), (inverse,))
         formula.nodes.append(node)
+    if not y:
+        return formula.nodes
     scaled = made.numbers * scale
     return formula.finish(scaled + bias[0] if bias else scaled)
 

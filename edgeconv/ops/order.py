@@ -69,7 +69,7 @@ def _import_top(source: Source, ctx: ImportContext) -> Sequence[Node]:
     open.  k is what the outputs' shape says."""
     formula, axis = Formula(source, ctx), _axis(source, ctx)
     x = Term(formula, source.inputs[0])
-    shape = ctx.tensor(next(filter(None, source.outputs))).shape
+    shape = ctx.tensor(source.read).shape
     largest = bool(source.attrs.get("largest", 1))
     attrs = {"axis": axis, "function": "greater" if largest else "less"}
     values, indices = (*source.outputs, "")[:2]

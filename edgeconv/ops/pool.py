@@ -78,7 +78,7 @@ def _shape(source: Source, ctx: ImportContext) -> Shape:
 
 def _local(source: Source, ctx: ImportContext, mode: str) -> Sequence[Node]:
     window = window_of(source, ctx, ints(source.attrs["kernel_shape"]))
-    whole = ctx.tensor(next(filter(None, source.outputs))).shape
+    whole = ctx.tensor(source.read).shape
     out = whole[2:]
     _check_windows(source, ctx, window, out)
     counted = flag(source, ctx, "count_include_pad")
