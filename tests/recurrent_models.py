@@ -98,7 +98,9 @@ class _Builder:
         return name
 
     def _lengths(self, steps: int, batch: int) -> str:
-        self.feeds["lengths"] = self.rng.integers(1, steps + 1, batch).astype(np.int32)
+        lengths = self.rng.integers(1, steps + 1, batch).astype(np.int32)
+        lengths[0] = 0 if batch > 1 else steps
+        self.feeds["lengths"] = lengths
         return "lengths"
 
 

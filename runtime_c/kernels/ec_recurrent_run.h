@@ -19,7 +19,8 @@ EC_INLINE void ec_cell_once(const ec_recurrent *spec, const ec_cell_state at, co
 }
 
 /* mr sequences from number `first` on; `lengths`: how many steps each has, NULL where all have `length`, else mr is 1.
-   A sequence that goes backwards begins with its last step; of steps behind its end the output is zero. */
+   A sequence that goes backwards begins with its last step; of steps behind its end the output is zero, and so are the
+   last states of one without steps, whatever it began with: ONNX leaves that open, ONNX Runtime has it so. */
 EC_INLINE void ec_recurrent_rows(const ec_recurrent *spec, ec_cell_state at, const float *weights,
                                  const int32_t *lengths, int first, int mr)
 {
@@ -34,6 +35,11 @@ EC_INLINE void ec_recurrent_rows(const ec_recurrent *spec, ec_cell_state at, con
         at.x = x + ((ptrdiff_t)t * spec->batch + first) * x_stride;
         at.y = y + t * y_stride;
         ec_cell_once(spec, at, weights, mr);
+    }
+    if (lengths && length == 0) {
+        memset(at.h, 0, (size_t)spec->hidden * sizeof *at.h);
+        if (spec->cell == EC_CELL_LSTM)
+            memset(at.c, 0, (size_t)spec->hidden * sizeof *at.c);
     }
     for (int t = length; lengths && spec->every && t < spec->length; t++)
         memset(y + t * y_stride, 0, (size_t)spec->hidden * sizeof *y);
