@@ -52,7 +52,8 @@ def _log_sum_exp(node: onnx.NodeProto, data: Values, axes: Values | None = None)
     with np.errstate(all="ignore"):
         result = np.log(np.exp(numbers - largest).sum(along, keepdims=True)) + largest
         kept = bool(attrs.get("keepdims", 1))
-        return (result if kept else result.squeeze(along)).astype(data.dtype)
+        found: Values = (result if kept else result.squeeze(along)).astype(data.dtype)
+    return found
 
 
 def _clip(node: onnx.NodeProto, data: Values, *given: Values | None) -> Values:

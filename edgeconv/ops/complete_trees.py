@@ -61,9 +61,9 @@ def complete_trees(
     rows: int, depth: int, targets: int, tables: Mapping[str, Array], target: Target
 ) -> CompleteTrees | None:
     """Of the walk's ``tables`` (`tree_tables`), all of them sums; None where leaves have rows of
-    numbers, trees are deeper, give several targets numbers, compare for equality, have so few nodes
-    that they would take several times as many bytes, or where a target that flushes subnormal
-    numbers would go another way than walks do."""
+    numbers, trees are deeper, give several targets numbers, compare for equality, or with infinity,
+    which NaN is taken for, have so few nodes that they would take several times as many bytes, or
+    where a target that flushes subnormal numbers would go another way than walks do."""
     if target.lanes == 1 or not 1 <= depth <= _DEEPEST:
         return None
     walk = sum(tables[name].nbytes for name in ("split", "feature", "next"))
@@ -72,7 +72,7 @@ def complete_trees(
     vectors, slots = _cheapest(rows, depth, len(tables["root"]), target.lanes)
     feature = tables["feature"].astype(np.int64)
     inner = feature >= 0
-    if (feature[inner] & EQUAL).any():
+    if (feature[inner] & EQUAL).any() or not (tables["split"][inner] < np.inf).all():
         return None
     nodes_at = [*_by_depth(feature, tables["next"].astype(np.int64), tables["root"], depth)]
     leaves = nodes_at.pop()

@@ -80,8 +80,8 @@ class Ensemble:
             if not 0 <= self.features[i] < features:
                 got = f"feature {self.features[i]} at node {node} of tree {tree}"
                 raise reject(got, f"the input has {features} features")
-            if not np.isfinite(self.splits[i]):
-                raise reject(f"a split of {self.splits[i]}", "splits are finite")
+            if np.isnan(self.splits[i]):
+                raise reject(f"a split of {self.splits[i]}", "splits are numbers")
         if strange := [key for key in self.target_keys if key not in known]:
             raise reject(f"a number of node {strange[0][1]}, which tree {strange[0][0]} lacks", "")
         if self.target_ids and not 0 <= min(self.target_ids) <= max(self.target_ids) < targets:
@@ -192,8 +192,8 @@ def _comparison(ensemble: Ensemble, i: int, kind: Real) -> tuple[Any, int]:
     split = _at_most(number, kind)
     if equal and float(split) != number:
         split = kind(np.nan)
-    elif less and float(split) == number:
-        split = np.nextafter(split, kind(-np.inf))
+    elif less and float(split) == number:  # of which there is none below -infinity
+        split = np.nextafter(split, kind(-np.inf)) if number > -np.inf else kind(np.nan)
     succeeds = bool(ensemble.missing[i]) or ensemble.modes[i] == "BRANCH_NEQ"
     code = 4 * int(ensemble.features[i]) + EQUAL * equal + MISSING * (succeeds != contrary)
     return split, code

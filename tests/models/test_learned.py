@@ -66,6 +66,9 @@ def _encoding(rng: np.random.Generator) -> Made:
     yield "LabelEncoder", {"X": whole}, ["Y"], apart
     reals = {"keys_floats": [0.5, float("nan"), 2.0], "values_int64s": [1, 2, 3]}
     yield "LabelEncoder", {"X": real}, ["Y"], reals
+    categories = {"cats_int64s": [4, -1, 0, 9], "zeros": 1}
+    for x in (whole, np.nan_to_num(real) * np.float32(1.1), whole[0].astype(np.float64)):
+        yield "OneHotEncoder", {"X": x}, ["Y"], categories
 
 
 def _linear(rng: np.random.Generator) -> Made:
@@ -288,7 +291,7 @@ _STUMP = {
         ({"nodes_truenodeids": [7, 0, 0]}, "node 7 of tree 0; branches go on with nodes"),
         ({"nodes_truenodeids": [0, 0, 0]}, "a cycle in tree 0"),
         ({"nodes_modes": ["BRANCH_ODD", "LEAF", "LEAF"]}, "mode 'BRANCH_ODD'"),
-        ({"nodes_values": [float("nan"), 0.0, 0.0]}, "splits are finite"),
+        ({"nodes_values": [float("nan"), 0.0, 0.0]}, "splits are numbers"),
         ({"nodes_nodeids": [0, 1, 1]}, "a node twice"),
         ({"nodes_values": [0.5]}, "attributes of several lengths"),
         ({"target_ids": [0, 3]}, "a target out of range"),
@@ -323,6 +326,8 @@ _MACHINE: dict[str, Any] = {
             {"keys_floats": [1.0], "values_floats": [1.0, 2.0]},
             "each key has a value",
         ),
+        ("OneHotEncoder", {"cats_int64s": [1, 2, 1]}, "3 cats_int64s; there are some, each once"),
+        ("OneHotEncoder", {"cats_strings": ["a"]}, "strings are not computed"),
         ("LinearRegressor", {"coefficients": [1.0] * 3}, "3 coefficients for 1 rows"),
         ("SVMRegressor", {"coefficients": [1.0], "rho": [0.0]}, "1 coefficients"),
         ("SVMClassifier", {"coefficients": [1.0] * 4}, "no support vectors"),

@@ -137,8 +137,9 @@ def _passes(mode: str, x: Array, split: float, missing: int) -> Array:
 
 def test_features_of_float64_are_compared_as_they_are(tmp_path: Path) -> None:
     """As ONNX Runtime does with splits of float64."""
-    x = _near()
-    nodes = [(mode, split, bit) for mode in _EVERY for split in (_NEAR, 0.0) for bit in (0, 1)]
+    x = np.append(_near(), [np.inf, -np.inf])
+    splits = (_NEAR, 0.0, np.inf, -np.inf)
+    nodes = [(mode, split, bit) for mode in _EVERY for split in splits for bit in (0, 1)]
     calls: list[Call] = [
         ("TreeEnsembleRegressor", {"X": x[:, None]}, ["Y"], _one_split(*node)) for node in nodes
     ]
@@ -155,7 +156,19 @@ def test_splits_of_float64_part_features_of_float32_exactly() -> None:
     """A number of float32 passes the split of the table where it passes the model's."""
     rng = np.random.default_rng(5)
     x = np.concatenate([_near(), [np.inf, -np.inf, 1e38]]).astype(np.float32)
-    for split in (_NEAR, -_NEAR, 0.0, 0.5, 1e-50, -1e-50, 1e300, -1e300, *rng.normal(size=20)):
+    for split in (
+        _NEAR,
+        -_NEAR,
+        0.0,
+        0.5,
+        1e-50,
+        -1e-50,
+        1e300,
+        -1e300,
+        np.inf,
+        -np.inf,
+        *rng.normal(size=20),
+    ):
         near = np.float32(min(max(split, -1e38), 1e38))
         own = np.append(x, [near, *(np.nextafter(near, np.float32(n)) for n in (-3e38, 3e38))])
         for mode in _EVERY:
@@ -180,6 +193,22 @@ def test_splits_of_float64_part_features_of_float32_exactly() -> None:
             found = tables.split[tables.next[0] + ~passed.astype(bool)]
             wanted = _passes(mode, own.astype(np.float64), split, 0)
             np.testing.assert_array_equal(found, wanted, f"{mode} {split}")
+
+
+def test_trees_that_compare_with_infinity_are_walked() -> None:
+    """Filled up they would take NaN for it."""
+    tables = {
+        "split": np.array([0.5, 1.0, 2.0] * 8, np.float32),
+        "feature": np.array([0, -1, -1] * 8),
+        "next": np.array([[3 * tree + 1, 0, 0] for tree in range(8)]).reshape(-1),
+        "root": np.arange(0, 24, 3),
+    }
+    target = TARGETS["avx2"]
+    assert complete_trees(64, 1, 1, tables, target) is not None
+    tables["split"][6] = -np.inf
+    assert complete_trees(64, 1, 1, tables, target) is not None
+    tables["split"][6] = np.inf
+    assert complete_trees(64, 1, 1, tables, target) is None
 
 
 def _failed(outcome: Outcome) -> str:

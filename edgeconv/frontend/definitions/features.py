@@ -153,6 +153,23 @@ def _default(d: Definition, values: Values) -> Values:
     return np.asarray([d.number("default_float", -0.0)], values.dtype)
 
 
+def _one_hot(d: Definition) -> None:
+    """1 in the column of the category that an element is, of real numbers the whole part.
+
+    Elements that are none have zeros, also where ``zeros`` is 0 and engines raise an error."""
+    categories = d.numbers("cats_int64s", int)
+    if d.attr("cats_strings") or d.dtype(0) in ("object", "str", ""):
+        raise d.rejected("categories that are strings", _STRINGS)
+    if not categories or len(set(categories)) < len(categories):
+        raise d.rejected(f"{len(categories)} cats_int64s", "there are some, each once")
+    whole = d.input(0)
+    if d.dtype(0) != "int64":
+        whole = d.add("Cast", [whole], to=TensorProto.INT64)
+    last = d.add("Unsqueeze", [whole, d.add_constant("axes", np.array([-1]))])
+    same = d.add("Equal", [last, d.add_constant("categories", np.asarray(categories, np.int64))])
+    d.add("Cast", [same], d.node.output[0], to=TensorProto.FLOAT)
+
+
 def _encoder(d: Definition) -> None:
     """The value of the first key that an element is equal to; NaN counts as equal to NaN."""
     keys, values = _listed(d, "keys"), _listed(d, "values")
@@ -218,6 +235,7 @@ ROWS: Mapping[str, Row] = {
         ("ArrayFeatureExtractor", "X Y", _extractor, ""),
         ("FeatureVectorizer", "", _vectoriser, "X"),
         ("LabelEncoder", "X", _encoder, ""),
+        ("OneHotEncoder", "X", _one_hot, ""),
         ("ZipMap", "X", _refused_map, ""),
     )
 }
