@@ -89,7 +89,7 @@ CONSTANTS: dict[str, Values] = {
 KINDS = {"reductions": reductions, "scalars": scalars}
 
 
-@pytest.fixture(scope="module", params=KINDS.values(), ids=KINDS.keys())
+@pytest.fixture(scope="module", params=[*KINDS.values()], ids=[*KINDS])
 def network(request: pytest.FixtureRequest) -> onnx.ModelProto:
     calls = dict(request.param())
     nodes = [
