@@ -77,12 +77,13 @@ def test_log_sum_exp_of_what_is_not_finite(opset: int) -> None:
     inf, nan = np.inf, np.nan
     rows = np.array([[-inf, -inf], [inf, 0], [-inf, 1], [nan, 1], [3.4e38, 3.4e38]], np.float32)
     older = opset < 18
+    axes: dict[str, Any] = {"axes": [1]} if older else {}
     node = helper.make_node(
         "ReduceLogSumExp",
         ["x"] if older else ["x", "axes"],
         ["y"],
         keepdims=0,
-        **({"axes": [1]} if older else {}),
+        **axes,
     )
     values = {"x": rows} if older else {"x": rows, "axes": np.array([1])}
     found = evaluate(node, onnx.defs.get_schema("ReduceLogSumExp", opset), {"": opset}, values)
