@@ -43,9 +43,13 @@ def planned(
 
 
 def within(found: Sequence[ConvCandidate[Any]], node: Node) -> list[ConvCandidate[Any]]:
-    """Those of at most as much workspace as the node's attribute ``workspace`` allows."""
+    """Those of at most as much workspace as the node's attribute ``workspace`` allows; where all
+    take more, those that take least: some kernels in integers do without in no way."""
     limit = node.attrs.get("workspace")
-    return [each for each in found if limit is None or each.workspace_bytes <= limit]
+    if limit is None:
+        return list(found)
+    most = max(limit, min((each.workspace_bytes for each in found), default=0))
+    return [each for each in found if each.workspace_bytes <= most]
 
 
 def applicable(
@@ -74,7 +78,7 @@ def _needs(node: Node, graph: Graph) -> Stored:
 def candidates(node: Node, graph: Graph, target: Target) -> list[ConvCandidate[Any]]:
     """Those that the layout search may pick from: those of the algorithm that the node's attribute
     ``algorithm`` names, else all applicable ones that round nothing; within the bytes of its
-    attribute ``workspace``, unless the named algorithm takes more in any case.
+    attribute ``workspace``, unless all of these take more in any case.
 
     Raises EdgeconvError when the named one does not exist or cannot compute this convolution.
     """
@@ -96,7 +100,7 @@ def candidates(node: Node, graph: Graph, target: Target) -> list[ConvCandidate[A
             rule=algorithm.requires,
             hint=f"here: {', '.join(dict.fromkeys(entry.algorithm for entry in fitting))}",
         )
-    return within(chosen, node) or chosen[-1:]
+    return within(chosen, node)
 
 
 def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:

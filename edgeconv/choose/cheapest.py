@@ -12,9 +12,11 @@ from edgeconv.choose.pbqp import Optimum, minimise
 from edgeconv.choose.prices import Prices
 from edgeconv.choose.program import Pick, Program
 from edgeconv.choose.room import Room
-from edgeconv.encoding import Encoding
+from edgeconv.encoding import FLOAT32, Encoding
+from edgeconv.errors import EdgeconvError
 from edgeconv.ir.choice import Search
-from edgeconv.ir.graph import Graph
+from edgeconv.ir.graph import Graph, Node
+from edgeconv.requantisation import EXACT
 
 
 def cheapest(
@@ -31,19 +33,28 @@ def cheapest(
     ``flash``: bytes that constants may take, ``room``: what there is of the arena; they are no
     limits where nothing is within them.  Nothing costs less, unless the time ended (`Search.gap`):
     then it is the cheapest of what the program found by then and of coordinate descents, which know
-    no room.
+    no room.  Raises EdgeconvError, naming the node, where one has no way at all.
     """
     program = Program(graph, prices, free, flash, room, ports)
     optimum = minimise(program.problem)
     if optimum.bound == np.inf:
         program = Program(graph, prices, free, ports=ports)
         optimum = minimise(program.problem)
+    for node, picks in zip(graph.nodes, program.picks, strict=True):
+        if not picks:
+            raise _without_way(node, graph)
     found = []
     if optimum.picked is not None:
         picks = zip(program.picks, optimum.picked, strict=False)  # behind the nodes: their tensors
         found = [_assigned(graph, prices, [own[number] for own, number in picks], ports)]
     if optimum.picked is None or (optimum.gap > 0 and room is None):
         found += _descended(graph, prices, free, ports)
+    if not found:
+        raise EdgeconvError(
+            "no kernels fit together",
+            rule="every node has some, but what one writes as integers another reads as float32",
+            hint="--storage LAYER:output=float32 for the results between them",
+        )
     best = min(found, key=Assignment.total)
     return best, _search(program, optimum, best.total())
 
@@ -59,12 +70,36 @@ def _assigned(
 def _descended(
     graph: Graph, prices: Prices, free: Mapping[str, Encoding], ports: frozenset[str]
 ) -> list[Assignment]:
-    found = [Assignment(graph, prices, alone, ports)]
-    if free:
-        found.append(Assignment(_stored(graph, free), prices, alone, ports))
+    """From every tensor as it is, and from all in the encodings ``free``, where nodes have ways."""
+    starts = (graph, _stored(graph, free)) if free else (graph,)
+    found = [
+        Assignment(start, prices, alone, ports)
+        for start in starts
+        if all(prices.ways(node, start) for node in start.nodes)
+    ]
     for each in found:
         each.descend()
     return found
+
+
+def _without_way(node: Node, graph: Graph) -> EdgeconvError:
+    """What to tell of a node that no kernel computes as everything about it is asked for."""
+    stored = {n: graph[n].storage for n in (*node.reads(), *node.outputs) if n}
+    rounded = [name for name, storage in stored.items() if storage != FLOAT32]
+    asked = {
+        f"--algorithm {node.name}={node.attrs.get('algorithm')}": "algorithm" in node.attrs,
+        "--storage of its filters": "storage" in node.attrs,
+        f"--storage of {', '.join(map(repr, rounded))}": bool(rounded),
+        f"--requantise {graph.requantise}": graph.requantise != EXACT,
+    }
+    given = [option for option, holds in asked.items() if holds]
+    return EdgeconvError(
+        "no kernel computes a node as it is asked for",
+        where=node.name,
+        got=node.op,
+        rule=f"none is within {', '.join(given)}" if given else "none takes its tensors",
+        hint="leave one of these out, or cut the network in front of it with --output",
+    )
 
 
 def _stored(graph: Graph, encodings: Mapping[str, Encoding]) -> Graph:

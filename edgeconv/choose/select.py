@@ -135,8 +135,9 @@ def select(
     ``integers`` names the layers whose results are stored as the int8 that a quantised model has
     rounded them to (``*``: all; None: those where that is cheaper), unless ``storage`` says
     otherwise.  ``workspace`` maps layer names (``*``: all others) to the bytes of
-    workspace that their convolutions and products may take.  ``machine``: what prices are asked of,
-    the target's unless given; where it states energies, these are made small instead of times.
+    workspace that their convolutions and products may take, where any take so few.  ``machine``:
+    what prices are asked of, the target's unless given; where it states energies, these are made
+    small instead of times.
     ``minimal_filters``: the forms of Winograd that layers may be computed in, by name; None: those
     alone that ``algorithms`` asks it of, in all forms that are accurate enough for a layer.
     ``flash``: bytes that the constants of all layers may take; more where nothing takes so few.

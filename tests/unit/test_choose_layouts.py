@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -13,6 +14,7 @@ from edgeconv.choose.cheapest import cheapest
 from edgeconv.choose.layouts import assign
 from edgeconv.choose.pbqp import Optimum
 from edgeconv.choose.prices import Prices, Way
+from edgeconv.errors import EdgeconvError
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.check import check
 from edgeconv.ir.graph import Epilogue, Graph, Node, Tensor
@@ -216,3 +218,31 @@ def test_without_time_for_an_exact_choice_there_is_one_and_its_gap(
     assert found.total() >= best.total()
     assert search.gap == pytest.approx(1 - best.total() / 2 / found.total())
     assert (search.left_nodes, search.left_edges) == (3, 3)
+
+
+def test_a_node_without_any_way_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With what was asked for that left none."""
+    graph = branches()
+    last = graph.nodes[-1]
+    ways = Prices.ways
+
+    def without(prices: Prices, node: Node, of: Graph) -> Sequence[Way]:
+        return () if node.name == last.name else ways(prices, node, of)
+
+    monkeypatch.setattr(Prices, "ways", without)
+    rounding = replace(graph, requantise="tflite")
+    with pytest.raises(EdgeconvError) as caught:
+        cheapest(rounding, Prices(rounding, AVX512), {})
+    error = caught.value
+    assert (error.where, error.got) == (last.name, last.op)
+    assert "--requantise tflite" in error.rule
+    assert error.hint
+
+
+def test_no_ways_that_go_together_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = branches()
+    never = Optimum(None, np.inf, np.inf)
+    monkeypatch.setattr("edgeconv.choose.cheapest.minimise", lambda _: never)
+    monkeypatch.setattr("edgeconv.choose.cheapest._descended", lambda *_: [])
+    with pytest.raises(EdgeconvError, match="no kernels fit together"):
+        cheapest(graph, Prices(graph, AVX512), {})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,13 +13,14 @@ from onnx import helper
 from edgeconv import board as boards
 from edgeconv import choose, frontend, memory, passes
 from edgeconv.algorithms import algorithms as known
-from edgeconv.algorithms import planned
+from edgeconv.algorithms import candidates, planned
 from edgeconv.algorithms.problem import problem_of
 from edgeconv.deciding import Decided, Decider
 from edgeconv.encoding import Encoding
+from edgeconv.ir.candidate import EXACTLY
 from edgeconv.memory.room import room_for_workspaces
 from edgeconv.pipeline import CompileOptions
-from tests import onnx_models
+from tests import onnx_models, tflite_models
 
 BOARD = "generic-c"
 CHANNELS, SIZE = 8, 16
@@ -119,3 +121,36 @@ def test_room_is_what_tensors_leave(narrowing: Path) -> None:
     found = room_for_workspaces(choice, plan, 2 * image)
     assert found["c0"] == 0  # its input and its output
     assert "c3" not in found
+
+
+@pytest.fixture(scope="module")
+def quantised(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Convolutions of int8 behind one another, as a .tflite file."""
+    path = tmp_path_factory.mktemp("quantised") / "net.tflite"
+    path.write_bytes(tflite_models.quantised_network())
+    return path
+
+
+@pytest.mark.parametrize("board", ["generic-c", "stm32h743", "zen4"])
+@pytest.mark.parametrize(
+    "asked",
+    [{"objective": "memory"}, {"ram": 3000}, {"ram": 6000}, {"storage": {"*:output": "int8"}}],
+    ids=str,
+)
+def test_layers_whose_kernels_all_take_workspace_get_the_least(
+    board: str, asked: dict[str, Any], quantised: Path
+) -> None:
+    """In TensorFlow Lite's arithmetic convolutions are computed in integers alone, which takes some
+    on every target."""
+    options = CompileOptions(quantised, board, requantise="tflite", **asked)
+    with Decider(options) as decider:
+        found = decider.plain()
+    convolutions = [layer for layer in found.choice.layers if layer.node.op == "Conv"]
+    assert len(convolutions) == 3
+    for layer in convolutions:
+        assert layer.candidate is not None
+        assert layer.candidate.compute in EXACTLY, layer.node.name
+        if "objective" in asked:
+            free = replace(layer.node, attrs={**layer.node.attrs, "workspace": None})
+            every = candidates(free, found.choice.graph, decider.board.target)
+            assert layer.workspace_bytes == min(each.workspace_bytes for each in every)
