@@ -17,7 +17,7 @@ from edgeconv.choose.storage import EVERY_LAYER, OUTPUT
 from edgeconv.closing import Closing
 from edgeconv.codegen.port_names import port_names
 from edgeconv.deciding.formats import Formats
-from edgeconv.deciding.least import SOON_DECIDED
+from edgeconv.deciding.least import soon_decided
 from edgeconv.deciding.less_ram import ways
 from edgeconv.deciding.made_int8 import MadeInt8
 from edgeconv.deciding.minimal_filtering import MinimalFiltering
@@ -31,7 +31,6 @@ from edgeconv.fitting import AtBest, UnfitError, offered
 from edgeconv.ir.graph import Graph
 from edgeconv.machine import own_rates
 from edgeconv.memory.sizes import Overhead, Sizes
-from edgeconv.ops import operators
 from edgeconv.options import CompileOptions
 from edgeconv.price.measured import Measured
 from edgeconv.progress import Tell, nobody
@@ -147,7 +146,7 @@ class Decider(Closing):
         options, board, budgets = self.options, self.board, self.planner.budgets
         has = Limits(board.ram_bytes, board.flash_bytes) if board.bare_metal else Limits()
         limits = Limits(budgets.ram, budgets.flash)
-        if limits == Limits() or _macs(self.graph) < SOON_DECIDED:
+        if limits == Limits() or soon_decided(self.graph):
             return
         together = with_attention(self.graph, board.target, least_ram=True)
         bounds = [least_ram(each, board.target, self.planner.io) for each in (self.graph, together)]
@@ -190,7 +189,3 @@ def _in_integers(graph: Graph, planner: Planner) -> Graph:
     if EVERY_LAYER in asked:
         return graph
     return in_integers(graph, planner.board.target, planner.machine, frozenset(asked))
-
-
-def _macs(graph: Graph) -> int:
-    return sum(operators()[node.op].macs(node, graph) for node in graph.nodes)

@@ -3,6 +3,7 @@ is short, a search for formats where that is not enough."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 
@@ -13,16 +14,23 @@ from edgeconv.choice_notes import computing_notes, integers_of
 from edgeconv.closing import Closing
 from edgeconv.deciding.faster import with_faster
 from edgeconv.deciding.fusing import by_price
-from edgeconv.deciding.least import Least, attempts, least_of, unfit
+from edgeconv.deciding.least import (
+    Least,
+    attempts,
+    least_of,
+    smaller,
+    soon_decided,
+    unfit,
+)
 from edgeconv.deciding.less_flash import less_flash
 from edgeconv.deciding.less_ram import fastest_within, taking_turns, ways
 from edgeconv.deciding.objective import predictable, require_prediction
 from edgeconv.deciding.planning import Allowed, Decided, Draft, Planner
 from edgeconv.deciding.unasked import with_filtering
 from edgeconv.errors import EdgeconvError, Exit, UsageError
-from edgeconv.fitting import Found, MissedError, Search, UnfitError, Wishes
+from edgeconv.fitting import Found, MissedError, Search, UnfitError, Wishes, offered
 from edgeconv.ir.graph import Graph
-from edgeconv.ops import operators
+from edgeconv.memory.sizes import Budgets
 from edgeconv.progress import Tell
 from edgeconv.report import accuracy
 
@@ -70,7 +78,8 @@ class Formats(Closing):
         return predictable(self.options, self.board)
 
     def decide(self, turns: bool) -> Decided:
-        """The decisions; where the budgets lead to none, those of the least memory if they fit.
+        """The decisions; where the budgets lead to none, those that smaller ones do (`smaller`),
+        or those of the least memory if they fit.
 
         Where there is nothing to choose formats from, what exceeds the budgets least.  Raises
         UnfitError where no formats fit.
@@ -79,12 +88,17 @@ class Formats(Closing):
         if tried.decided and not planner.exceeded(tried.decided):
             return tried.decided
         least = self._least(turns)
+        asked = self._smaller(least) if tried.missed else []
+        for less in asked:
+            self.tell(f"looking for formats within {_option_words(less)}")
+            if found := self.within(less.ram, less.flash)._fitting(turns):
+                return self._again(found)
         for each in (least.ram, least.flash):
             again = self._again(each)
             if not planner.exceeded(again):
                 return again
         if tried.missed:
-            raise self._unfit(tried, least, turns) from None
+            raise self._unfit(tried, least, asked, turns) from None
         budgets = Limits(planner.budgets.ram, planner.budgets.flash)
         return self._again(least.nearest(budgets))
 
@@ -109,18 +123,51 @@ class Formats(Closing):
             plain = replace(plain, notes=(*plain.notes, *unused))
             decided = with_faster(planner, self.graph, planner.decided(plain))
             return Tried(plain, with_filtering(planner, self.graph, decided))
+        if not (wished or calibrated or self._choices(plain)):
+            return Tried(plain, planner.decided(plain))
         try:
-            searched = self.searched(plain)
+            self.searched(plain)
         except EdgeconvError as error:
             if error.code is Exit.MISSING_TOOL and not (wished or calibrated):
                 noted = (*plain.notes, _NO_COMPILER.format(error.what))
                 return Tried(plain, planner.decided(replace(plain, notes=noted)))
             raise
-        try:
-            found = searched.search.find(planner.budgets.ram, planner.budgets.flash)
-        except MissedError as error:
-            return Tried(plain, None, error)
-        return Tried(plain, self.with_found(searched, found))
+        return self._searched_among(plain)
+
+    def _choices(self, plain: Draft) -> bool:
+        """Whether any filters or results have formats to choose from; else nothing is measured."""
+        kept = integers_of(plain.choice)
+        offers = offered(self.graph, self.board, self.options.storage, kept)
+        every = (*offers.weights.values(), *offers.results.values())
+        return any(len(forms) > 1 for forms in every)
+
+    def _searched_among(self, plain: Draft) -> Tried:
+        """The formats that are found with the kernels of ``plain``; where RAM has a limit and none
+        are, with those that take less of it: what decodes filters may take a workspace that what
+        computes in float32 does without."""
+        planner, missed = self.planner, list[MissedError]()
+        tried = list[Allowed]()
+        for draft in self._ever_smaller(plain):
+            if draft.settled in tried:
+                continue
+            tried.append(draft.settled)
+            searched, ram = self.searched(draft), planner.ram_beside(draft)
+            try:
+                found = searched.search.find(ram, planner.budgets.flash)
+            except MissedError as error:
+                missed.append(error)
+                continue
+            return Tried(plain, self.with_found(searched, found))
+        return Tried(plain, None, missed[0])
+
+    def _ever_smaller(self, plain: Draft) -> Iterator[Draft]:
+        """``plain``, and the same network with kernels of less and less RAM."""
+        yield plain
+        if self.planner.budgets.ram is not None:
+            for allowed in ways(self.graph, self.board):
+                draft = self.planner.draft(self.graph, allowed, self.options.storage)
+                if not computing_notes(draft.choice):
+                    yield draft
 
     def searched(self, plain: Draft) -> Searched:
         """The search for formats with the kernels of ``plain``."""
@@ -200,7 +247,7 @@ class Formats(Closing):
 
     def _least(self, turns: bool) -> Least:
         """What takes the least RAM, and what the least flash, whatever the budgets are."""
-        most = attempts(sum(operators()[n.op].macs(n, self.graph) for n in self.graph.nodes))
+        most = attempts(self.graph)
         starts = [*self._starts(self.within(ram=1), Objective.RAM, turns)]
         starts += self._starts(self.within(flash=1), Objective.FLASH, turns)
         ram, of_ram = least_of(
@@ -230,6 +277,8 @@ class Formats(Closing):
             # Else nobody knows how accurate they are.
             turning = [taking_turns(free, each) for each in drafts if turns]
             starts += map(free.decided, (*drafts, *turning))
+        if not (options.limited or self._choices(drafts[0])):
+            return starts
         try:
             searched = short.searched(drafts[0])
             starts.append(short.with_found(searched, searched.search.least(objective)))
@@ -260,23 +309,50 @@ class Formats(Closing):
             again = self._noted(again, found, self._searched[0].search)
         return replace(again, notes=decided.notes)
 
-    def _unfit(self, tried: Tried, least: Least, turns: bool) -> UnfitError:
-        """What budgets would do, each of which something was decided for."""
-        missed = tried.missed
+    def _smaller(self, least: Least) -> list[Budgets]:
+        """Budgets within ours to ask of a small network before it is refused."""
+        if not soon_decided(self.graph):
+            return []
+        (ram, _), (_, flash) = self._sizes(least.ram), self._sizes(least.flash)
+        free = self.within()
+        plain = free.planner.decided(free.drafts(self.graph)[0])
+        enough = tuple(_WORKSPACES * size for size in self._sizes(plain))
+        return list(smaller(self.planner.budgets, (ram, flash), (enough[0], enough[1])))
+
+    def _unfit(
+        self, tried: Tried, least: Least, asked: Sequence[Budgets], turns: bool
+    ) -> UnfitError:
+        """What budgets would do, each of which something was decided for; those ``asked`` lead to
+        nothing."""
+        missed, budgets = tried.missed, self.planner.budgets
         assert missed
+        limits = replace(missed.limits, ram=budgets.ram)
         try:
-            found = missed.search.smallest(missed.limits)
+            found = missed.search.smallest(limits)
         except EdgeconvError as error:  # none are so accurate
             return unfit(UnfitError(error), tried.plain, self.planner)
         pairs = [self._sizes(each) for each in (least.ram, least.flash)]
         if found.nearest not in pairs and self.within(*found.nearest)._fitting(turns):
             pairs.append(found.nearest)
-        nearest = min(pairs, key=lambda sizes: beyond(missed.limits, *sizes))
+        nearest = min(pairs, key=lambda sizes: beyond(limits, *sizes))
         ram, flash = pairs[0][0], pairs[1][1]
         found = replace(found, ram=ram, flash=flash, nearest=nearest, exact=least.exact)
-        return unfit(UnfitError(refusal(found), nearest), tried.plain, self.planner)
+        why = refusal(found)
+        if asked:
+            none = f"nothing was found within {', '.join(map(_option_words, asked))} either"
+            why = EdgeconvError(
+                why.what, got=why.got, rule=why.rule, hint=why.hint, details=(*why.details, none)
+            )
+        return unfit(UnfitError(why, nearest), tried.plain, self.planner)
 
 
+def _option_words(budgets: Budgets) -> str:
+    """Budgets as the command line takes them."""
+    given = (("--ram", budgets.ram), ("--flash", budgets.flash))
+    return " ".join(f"{option} {size}" for option, size in given if size is not None)
+
+
+_WORKSPACES = 2  # times what is needed in float32: more than formats with their workspaces take
 _NO_COMPILER = "float32 does not fit, and other formats cannot be measured here: {}"
 _UNUSED = (
     "--calibration was not needed: everything fits as it is, and neither --min-sqnr nor --max-drop "

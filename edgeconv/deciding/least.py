@@ -8,8 +8,9 @@ it does not depend on the budgets that were asked for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from edgeconv.budget.infeasible import beyond
 from edgeconv.budget.tables import Limits
@@ -17,10 +18,15 @@ from edgeconv.choice_notes import integers_of
 from edgeconv.deciding.planning import Decided, Draft, Planner
 from edgeconv.errors import EdgeconvError
 from edgeconv.fitting import UnfitError
+from edgeconv.ir.graph import Graph
 from edgeconv.memory.link import kept_free
+from edgeconv.memory.sizes import Budgets
+from edgeconv.ops import operators
 from edgeconv.report.text import budget_lines
 
-SOON_DECIDED = 2_000_000  # multiply-adds of a network in which a search for formats takes no second
+# Multiply-adds of a network, and elements of its tensors, with which a search for formats takes no
+# second.
+_SOON_DECIDED = 2_000_000
 _ATTEMPTS = 24  # at a byte less
 _LARGE_ATTEMPTS = 1  # of larger networks, of which each takes seconds
 
@@ -46,9 +52,42 @@ class Least:
         return min((self.ram, self.flash), key=excess)
 
 
-def attempts(macs: int) -> int:
-    """Those that a network of so many multiply-adds is worth."""
-    return _ATTEMPTS if macs < SOON_DECIDED else _LARGE_ATTEMPTS
+def soon_decided(graph: Graph) -> bool:
+    """Whether the network is so small that many formats of it can be planned and measured."""
+    macs = sum(operators()[node.op].macs(node, graph) for node in graph.nodes)
+    return max(macs, sum(tensor.size for tensor in graph.tensors.values())) < _SOON_DECIDED
+
+
+def attempts(graph: Graph) -> int:
+    """Those that a network is worth."""
+    return _ATTEMPTS if soon_decided(graph) else _LARGE_ATTEMPTS
+
+
+def smaller(budgets: Budgets, least: tuple[int, int], enough: tuple[int, int]) -> Iterator[Budgets]:
+    """Sizes that memories have (powers of two, and one and a half of these) within ``budgets``, or
+    one of these with the other budget, the largest first.  Those below the ``least`` bytes of RAM
+    and flash lead to nothing, those beyond what is ``enough`` for everything to nothing else.
+
+    Where this is asked whenever ``budgets`` themselves lead to nothing, what is found for such
+    sizes is found for larger ones too: what is asked depends on nothing else.
+    """
+    sides = [
+        [None] if most is None else [most, *_sizes(low, min(most - 1, high))]
+        for most, low, high in zip((budgets.ram, budgets.flash), least, enough, strict=True)
+        if most is None or most >= low
+    ]
+    if len(sides) < len(least):
+        return
+    for ram, flash in product(*sides):
+        if (ram, flash) != (budgets.ram, budgets.flash):
+            yield Budgets(ram, flash)
+
+
+def _sizes(low: int, most: int) -> list[int | None]:
+    """Those of memories from ``low`` to ``most``, the largest first."""
+    powers = [1 << exponent for exponent in range(1, most.bit_length())]
+    every = {*powers, *(power * 3 // 2 for power in powers)}
+    return [*sorted((size for size in every if low <= size <= most), reverse=True)]
 
 
 def least_of(

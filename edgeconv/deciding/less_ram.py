@@ -77,10 +77,10 @@ def with_room(planner: Planner, graph: Graph, draft: Draft) -> Draft | None:
 
 
 def _room(planner: Planner, draft: Draft) -> int:
-    """Bytes that the budget leaves for an arena."""
-    ram = draft.sizes.ram
-    assert ram.budget is not None
-    return ram.budget - planner.overhead.ram - ram.total + draft.memory.arena_bytes
+    """Bytes that the budget, and what a board has, leave for an arena."""
+    ram, most = draft.sizes.ram, planner.ram_beside(draft)
+    assert most is not None
+    return most - planner.overhead.ram - ram.total + draft.memory.arena_bytes
 
 
 def tightened(planner: Planner, graph: Graph, draft: Draft) -> Draft | None:

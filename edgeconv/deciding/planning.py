@@ -34,6 +34,7 @@ from edgeconv.ir.choice import Choice
 from edgeconv.ir.graph import Graph
 from edgeconv.ir.memory import MemoryMap
 from edgeconv.measured import load
+from edgeconv.memory.link import unusable
 from edgeconv.memory.sizes import Budgets, Overhead, Sizes, planned_sizes
 from edgeconv.options import ANY_LAYOUT, CompileOptions
 from edgeconv.predict import Prediction, predict
@@ -135,6 +136,16 @@ class Planner:
             self._budget(options.ram, board.ram_bytes),
             self._budget(options.flash, board.flash_bytes),
         )
+
+    def ram_beside(self, draft: Draft) -> int | None:
+        """Bytes of RAM that there are for what is like ``draft``: the budget, of which a board
+        without an operating system keeps some free for stack and variables."""
+        board, budget, ram = self.board, self.budgets.ram, draft.sizes.ram
+        if budget is None or not ram.regions:
+            return budget
+        has = sum(region.size - region.kept_free for region in ram.regions)
+        own = ram.parts["model_struct"]  # which is among the variables
+        return min(budget, has - sum(map(unusable, board.ram)) + own)
 
     def _budget(self, given: int | None, has: int | None) -> int | None:
         """What the user allows; no more than a board without an operating system has."""

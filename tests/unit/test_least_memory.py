@@ -9,10 +9,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from onnx import NodeProto, helper
 
-from edgeconv.deciding.least import least_of
+from edgeconv.budget.tables import Limits
+from edgeconv.deciding.formats import Formats, Tried
+from edgeconv.deciding.least import least_of, smaller, soon_decided
+from edgeconv.deciding.planning import Draft
 from edgeconv.errors import EdgeconvError
+from edgeconv.fitting import MissedError
+from edgeconv.frontend import load
+from edgeconv.memory.sizes import Budgets
 from edgeconv.pipeline import CompileOptions, decide
 from edgeconv.report.text import budget_lines
 from tests import onnx_models
@@ -134,3 +142,97 @@ def test_less_until_refused(fits: dict[int, int], attempts: int, found: tuple[in
     starts: Any = [_Of(70), _Of(50)]
     best, exact = least_of(starts, lambda each: each.size, within, attempts)  # type: ignore[attr-defined]
     assert (best.size, exact) == found  # type: ignore[attr-defined]
+
+
+_MEMORIES = st.sampled_from([size << 10 for size in (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)])
+_PAIRS = st.tuples(_MEMORIES, _MEMORIES)
+
+
+@given(found=st.sets(_PAIRS), one=_PAIRS, other=_PAIRS)
+def test_what_fits_a_budget_fits_a_larger_one(
+    found: set[tuple[int, int]], one: tuple[int, int], other: tuple[int, int]
+) -> None:
+    """Whatever the budgets are for which a search finds something: those of less are asked too."""
+
+    def fits(ram: int, flash: int) -> bool:
+        less = smaller(Budgets(ram, flash), (0, 0), (32 << 10, 32 << 10))
+        return (ram, flash) in found or any((each.ram, each.flash) in found for each in less)
+
+    larger = max(one[0], other[0]), max(one[1], other[1])
+    assert fits(*larger) >= (fits(*one) or fits(*other))
+
+
+def test_budgets_within_others_are_sizes_of_memories() -> None:
+    enough = 10**7, 10**7
+    asked = list(smaller(Budgets(ram=5000, flash=None), (1500, 10**6), enough))
+    assert asked == [Budgets(ram) for ram in (4096, 3072, 2048, 1536)]
+    asked = list(smaller(Budgets(ram=5000, flash=700), (3000, 600), enough))
+    assert asked == [Budgets(4096, 700), Budgets(3072, 700)]
+    asked = list(smaller(Budgets(ram=5000, flash=700), (3000, 600), (3500, 10**7)))
+    assert asked == [Budgets(3072, 700)]
+    assert list(smaller(Budgets(ram=5000, flash=900_000), (1500, 10**6), enough)) == []
+
+
+def digits(ram: int, flash: int = 28 << 10) -> CompileOptions:
+    """A classifier whose filters are decoded to a workspace where there is one."""
+    model = Path(__file__).parents[2] / "examples/digits/digits-cnn.onnx"
+    return CompileOptions(model, "microbit", ram=ram, flash=flash)
+
+
+def test_more_ram_costs_no_accuracy() -> None:
+    """16 KiB is all RAM that the board has, of which the stack has a part.  Kernels for filters in
+    float32 fit that, those that the same way of choosing takes for others do not."""
+    for size in (12, 16):
+        found = decide(digits(size << 10)).found
+        assert found
+        assert found.accuracy.sqnr_db > 40
+
+
+def test_what_fits_less_is_found_where_the_budgets_lead_to_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    search = Formats._searched_among
+
+    def missing(self: Formats, plain: Draft) -> Tried:
+        budgets = self.planner.budgets
+        if (budgets.ram or 0) > 12 << 10:
+            limits = Limits(budgets.ram, budgets.flash)
+            return Tried(plain, None, MissedError(self.searched(plain).search, limits))
+        return search(self, plain)
+
+    monkeypatch.setattr(Formats, "_searched_among", missing)
+    made = decide(digits(16 << 10))
+    assert made.found
+    assert made.found.accuracy.sqnr_db > 40
+    assert made.sizes.ram.total <= 12 << 10
+    assert made.sizes.flash.total <= 28 << 10
+    assert made.sizes.ram.budget == 16 << 10
+
+
+def joined(channels: int, folder: Path) -> Path:
+    """Four times the input, one behind the other: nothing that has formats to choose from."""
+    nodes = [helper.make_node("Concat", ["x"] * 4, ["y"], "join", axis=1)]
+    model = onnx_models.model(nodes, {"x": (1, channels, 64, 64)}, {"y": None}, {})
+    return onnx_models.save(model, folder / "net.onnx")
+
+
+def test_nothing_is_measured_where_there_are_no_formats_to_choose_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def measured(*_: object, **__: object) -> None:
+        raise AssertionError("measured")
+
+    monkeypatch.setattr("edgeconv.fitting.search.Engine", measured)
+    made = decide(CompileOptions(joined(1, tmp_path), "microbit"))
+    (line,) = [line for line in budget_lines(made.sizes) if line.startswith("ram")]
+    assert str(made.sizes.ram.total) in line
+
+
+def test_large_tensors_make_a_network_large_without_any_multiply_adds(tmp_path: Path) -> None:
+    """A result of 56 MiB is refused by its bound, before kernels are chosen."""
+    model = joined(896, tmp_path)
+    assert not soon_decided(load(model))
+    told: list[str] = []
+    with pytest.raises(EdgeconvError, match="takes at least 73,400,320 bytes of RAM"):
+        decide(CompileOptions(model, "mps3-an547", ram=64 << 20), told.append)
+    assert "choosing layouts and kernels" not in told
