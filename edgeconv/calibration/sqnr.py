@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
+from edgeconv.calibration.confidence import upper
 from edgeconv.calibration.engine import Engine, Floats, Rounding
 from edgeconv.calibration.samples import Samples, images_of
 from edgeconv.errors import EdgeconvError, UsageError
@@ -29,18 +30,34 @@ _NO_RISK = 1e-12  # of an image: smaller ones say nothing, and may be no numbers
 
 @dataclass(slots=True)
 class Power:
-    """Sums of squares: of the reference, and of what differs from it."""
+    """Sums of squares by sample: of the reference, and of what differs from it."""
 
-    signal: float = 0.0
-    noise: float = 0.0
+    signals: list[float] = field(default_factory=list)
+    noises: list[float] = field(default_factory=list)
 
     def add(self, got: Floats, reference: Floats) -> None:
-        """Values that are not finite where the reference is count as infinite noise."""
+        """Another sample.  Values that are not finite where the reference is count as infinite
+        noise."""
         wanted = reference.astype(np.float64)
         with np.errstate(invalid="ignore", over="ignore"):
             noise = float(np.square(got - wanted).sum())
-            self.signal += float(np.square(wanted).sum())
-        self.noise += noise if math.isfinite(noise) else math.inf
+            self.signals.append(float(np.square(wanted).sum()))
+        self.noises.append(noise if math.isfinite(noise) else math.inf)
+
+    @property
+    def signal(self) -> float:
+        """Of all samples."""
+        return sum(self.signals)
+
+    @property
+    def noise(self) -> float:
+        """Of all samples."""
+        return sum(self.noises)
+
+    @property
+    def bound(self) -> float | None:
+        """What the ratio of other samples is below (`confidence.upper`)."""
+        return upper(self.signals, self.noises)
 
     @property
     def ratio(self) -> float:
@@ -65,6 +82,8 @@ class Accuracy:
     None without labels.  ``at_risk``: share of images to expect with another top class, were errors
     like these normally distributed around the scores in float32: a figure that few samples give
     already, where the other two are still zero.  ``promised``: measured on samples of the user's.
+    ``at_least_db``: what the SQNR of many samples like these is no less than, at the worst output,
+    by `confidence.CONFIDENCE`; None where nothing is promised, or there are too few to tell.
     """
 
     outputs: Mapping[str, float]
@@ -76,11 +95,17 @@ class Accuracy:
     at_risk: float | None
     samples: int
     promised: bool
+    at_least_db: float | None = None
 
     @property
     def sqnr_db(self) -> float:
         """Of the worst output."""
         return min(self.outputs.values(), default=math.inf)
+
+    def keeps(self, least_db: float) -> bool:
+        """Whether the SQNR is as high as that, of other samples too where these tell of others."""
+        known = self.sqnr_db if self.at_least_db is None else self.at_least_db
+        return known >= least_db
 
     def loses_at_most(self, share: float) -> bool:
         """Whether no more of the labels are lost, nor are to be expected to be."""
@@ -129,12 +154,36 @@ class Baseline:
         activations: Mapping[str, Rounding] | None = None,
     ) -> float:
         """Noise over signal at the output where that is largest."""
+        return self.noises(parameters, activations)[0]
+
+    def noises(
+        self,
+        parameters: Mapping[str, Filters] | None = None,
+        activations: Mapping[str, Rounding] | None = None,
+    ) -> tuple[float, float]:
+        """The noise on the samples, and what it is no more than on others, where the samples tell
+        of others; else the same."""
+        powers = self._powers(parameters, activations)
+        noise, bound = max((power.ratio for power in powers), default=0.0), self._bound(powers)
+        return noise, noise if bound is None else bound
+
+    def _powers(
+        self, parameters: Mapping[str, Filters] | None, activations: Mapping[str, Rounding] | None
+    ) -> list[Power]:
+        """Of every output."""
         powers = {name: Power() for name in self.engine.graph.outputs}
         for sample, wanted in zip(self.samples, self._outputs, strict=True):
             got = self.engine.run(sample, parameters=parameters, activations=activations)
             for name, power in powers.items():
                 power.add(got[name], wanted[name])
-        return max((power.ratio for power in powers.values()), default=0.0)
+        return [*powers.values()]
+
+    def _bound(self, powers: Iterable[Power]) -> float | None:
+        """The largest of outputs; None where samples tell nothing of others."""
+        bounds = [power.bound for power in powers]
+        if not self.samples.promised or self.samples.alike or None in bounds:
+            return None
+        return max((bound for bound in bounds if bound is not None), default=0.0)
 
     def accuracy(
         self,
@@ -176,6 +225,7 @@ class Baseline:
             for name, power in powers.items():
                 power.add(got[name], wanted[name])
         agreement, top1, drop, risk = self._classes(found)
+        bound = self._bound(powers.values())
         return Accuracy(
             outputs={name: power.sqnr_db for name, power in powers.items()},
             per_layer={},
@@ -186,6 +236,7 @@ class Baseline:
             at_risk=risk,
             samples=len(self.samples),
             promised=self.samples.promised,
+            at_least_db=None if bound is None else sqnr_db(1.0, bound),
         )
 
     def _classes(

@@ -214,5 +214,5 @@ class MadeInt8(Closing):
 def _within(measured: Accuracy, options: CompileOptions) -> bool:
     """Whether the limits of accuracy are kept."""
     least, most = options.min_sqnr, options.max_drop
-    loud = least is not None and measured.sqnr_db < least
+    loud = least is not None and not measured.keeps(least)
     return not loud and (most is None or measured.loses_at_most(most))

@@ -87,6 +87,11 @@ class Measured:
         noise = min(self._baseline.noise(*self._variant(formats)), LOUDEST)
         return max(noise - self.own, 0.0)
 
+    def bounded(self, formats: Mapping[str, str]) -> float:
+        """The same, of other samples too: what a limit of noise is held to."""
+        _, noise = self._baseline.noises(*self._variant(formats))
+        return max(min(noise, LOUDEST) - self.own, 0.0)
+
     def accuracy(self, formats: Mapping[str, str]) -> Accuracy:
         """The same in full."""
         return self._baseline.accuracy(*self._variant(formats))
@@ -115,15 +120,15 @@ class Measured:
         """
         alone = self.chosen(formats)
         parameters, activations = self._variant(formats)
-        noise = self._baseline.noise(parameters, activations)
+        noise, bound = self._baseline.noises(parameters, activations)
         if self.in_turn and alone:
             filters, _ = by_kind(self.graph, formats)
             turned = round_in_turn(
                 self.engine, self.learning, filters, activations=activations, tell=self.tell
             )
             after = parameters_of(turned)
-            quieter = self._baseline.noise(after, activations)
-            if quieter < noise:
+            quieter, below = self._baseline.noises(after, activations)
+            if quieter < noise and below <= bound:
                 return turned, quieter
         return alone, noise
 

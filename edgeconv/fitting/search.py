@@ -264,7 +264,7 @@ class Search:
 
     def _fit(self, known: Tables, limits: Limits, objective: Objective) -> Fitted:
         """The best choice by ``objective``; MissedError where none is within ``limits``."""
-        found = fit(known, limits, objective, self._exact(limits), self.measured.noise)
+        found = fit(known, limits, objective, self._exact(limits), self.measured.bounded)
         if isinstance(found, Miss):
             raise MissedError(self, found.limits)
         return found
@@ -296,6 +296,7 @@ class Search:
         low, high, asked = LEAST_DB, MOST_DB, FIRST_DB
         best: Fitted | None = None
         missed = False
+        measure = self.measured.noise if limits.noise is None else self.measured.bounded
         while high - low > CLOSE_DB:
             noise = min(noise_of(asked), limits.noise or 1.0)
             found = fit(
@@ -303,7 +304,7 @@ class Search:
                 replace(limits, noise=noise),
                 objective,
                 self._exact(limits),
-                self.measured.noise,
+                measure,
             )
             if isinstance(found, Miss):  # too little noise is left for the budgets
                 missed, high = True, asked

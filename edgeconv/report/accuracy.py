@@ -10,6 +10,7 @@ from typing import Any
 from rich.console import Group
 from rich.markup import escape
 
+from edgeconv.calibration.confidence import CONFIDENCE, FEWEST
 from edgeconv.calibration.sqnr import Accuracy
 from edgeconv.choose.storage import OUTPUT
 from edgeconv.fitting import Found
@@ -54,6 +55,8 @@ def with_measured(
         **_document(measured),
         "source": source,
         "promised": measured.promised,
+        "at_least_db": finite(measured.at_least_db),
+        "confidence": None if measured.at_least_db is None else CONFIDENCE,
     }
     choice = {
         "objective": options.objective,
@@ -123,6 +126,11 @@ def notes(found: Found, source: str, *, alike: bool = False) -> tuple[str, ...]:
 def measured_notes(measured: Accuracy, source: str, *, alike: bool = False) -> tuple[str, ...]:
     """What was ``measured``, and what it is worth."""
     lines = [f"accuracy: {_words(measured)}, on {measured.samples} of {source}"]
+    if measured.at_least_db is not None and math.isfinite(measured.at_least_db):
+        lines.append(
+            f"at least {measured.at_least_db:.1f} dB on other inputs like these samples, with "
+            f"{CONFIDENCE:.0%} confidence from {measured.samples} of them"
+        )
     if not measured.promised:
         lines.append(
             "without --calibration nothing is promised about accuracy: other inputs than seeded "
@@ -134,7 +142,7 @@ def measured_notes(measured: Accuracy, source: str, *, alike: bool = False) -> t
         few = "all samples are the same" if alike else few
         lines.append(
             f"{few}: that says little about other inputs, and filters were rounded by as little; "
-            "--calibration should have dozens that differ"
+            f"--calibration should have dozens that differ, {2 * FEWEST} at least for any promise"
         )
     if measured.sqnr_db < POOR_DB:
         lines.append(

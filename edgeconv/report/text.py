@@ -277,6 +277,9 @@ def _verified(report: Mapping[str, Any]) -> list[str]:
         word = "verified" if accuracy.get("passed", True) else "DIFFERS from the model"
         return [f"{word}: {text} on {accuracy['samples']} input(s)"]
     promised = "" if accuracy["promised"] else "; nothing is promised of other inputs"
+    if accuracy.get("confidence") and accuracy.get("at_least_db") is not None:
+        least, sure = accuracy["at_least_db"], accuracy["confidence"]
+        promised = f"; at least {least:.1f} dB on others like them, with {sure:.0%} confidence"
     lines = [f"accuracy: {text} on {accuracy['samples']} of {accuracy['source']}{promised}"]
     verified = accuracy.get("verified")
     if not accuracy.get("passed", True):

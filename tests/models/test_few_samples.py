@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from edgeconv.calibration.confidence import CONFIDENCE
 from edgeconv.errors import EdgeconvError
-from edgeconv.pipeline import CompileOptions, decide
+from edgeconv.pipeline import CompileOptions, compile_model, decide, try_project
 
 pytestmark = pytest.mark.usefixtures("unoptimised")
 
@@ -50,6 +51,26 @@ def test_few_samples_do_and_it_is_said(
 ) -> None:
     notes = "\n".join(decided(images, tmp_path))
     assert (words in notes) if words else "says little" not in notes
+    assert ("with 95% confidence" in notes) == (not words)
+
+
+def test_what_is_asked_for_holds_on_others(tmp_path: Path) -> None:
+    """Eight samples, four of them to measure on: what measures 60.7 dB there has 55.3 on others."""
+    np.savez(tmp_path / "x.npz", image=SAMPLES[8:16])
+    options = CompileOptions(
+        DIGITS / "digits-cnn.onnx",
+        "host",
+        calibration=tmp_path / "x.npz",
+        min_sqnr=60.0,
+        objective="memory",
+    )
+    project, notes = compile_model(options, tmp_path / "digits")
+    promised = project.report["accuracy"]
+    assert promised["at_least_db"] >= 60
+    assert promised["confidence"] == CONFIDENCE
+    assert f"at least {promised['at_least_db']:.1f} dB" in "\n".join(notes)
+    found, _, _ = try_project(tmp_path / "digits", DIGITS / "digits-cnn-testset.npz")
+    assert found.sqnr_db >= 60
 
 
 def test_samples_of_no_usable_size_are_refused(tmp_path: Path) -> None:

@@ -83,7 +83,13 @@ def _on_samples(report: Report) -> bool:
 
 
 def _promise(report: Report) -> str:
-    if report["accuracy"]["promised"]:
+    found = report["accuracy"]
+    if found.get("confidence") and found.get("at_least_db") is not None:
+        return (
+            f"Measured on samples of yours: other inputs like them have at least "
+            f"{found['at_least_db']:.1f} dB, with {found['confidence']:.0%} confidence."
+        )
+    if found["promised"]:
         return "Measured on samples of yours: as good as they stand for what the network will see."
     return "Nothing is promised of other inputs: these are random, and real ones may fare worse."
 
