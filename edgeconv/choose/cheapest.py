@@ -40,8 +40,8 @@ def cheapest(
     if optimum.bound == np.inf:
         program = Program(graph, prices, free, ports=ports)
         optimum = minimise(program.problem)
-    for node, picks in zip(graph.nodes, program.picks, strict=True):
-        if not picks:
+    for node, ways in zip(graph.nodes, program.picks, strict=True):
+        if not ways:
             raise _without_way(node, graph)
     found = []
     if optimum.picked is not None:
