@@ -8,7 +8,7 @@ limit for a block of code, `--limit NAME=VALUE` for a command.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -50,6 +50,12 @@ _TABLE = (
     Limit("loop-trips", 1024, "trips", "a Loop or Scan, whose body is written out so often"),
     Limit("model-depth", 32, "levels", "functions and subgraphs within each other", most=100),
     Limit("model-seconds", 600, "seconds", "reading a model and evaluating its constant part"),
+    Limit(
+        "search-seconds",
+        1800,
+        "seconds",
+        "searching storage formats for a model, of processor time: other work adds nothing",
+    ),
     Limit("name-length", 4096, "characters", "a name in a model or an array file"),
     Limit("tensor-rank", 16, "dimensions", "a tensor", most=32),
     Limit("tensor-elements", 1 << 32, "elements", "a tensor, and each dimension of one"),
@@ -113,21 +119,32 @@ def exceeded(name: str, got: str, where: str, what: str = "too large to read") -
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """A limit of seconds, counted from when this is made."""
+    """A limit of seconds by ``clock``, counted from when this is made."""
 
     name: str
     where: str
     end: float
+    clock: Callable[[], float]
 
     @classmethod
-    def of(cls, name: str, where: str) -> Deadline:
-        """The time that the limit ``name`` leaves for reading ``where``."""
-        return cls(name, where, monotonic() + limit(name))
+    def of(cls, name: str, where: str, clock: Callable[[], float] | None = None) -> Deadline:
+        """The time that the limit ``name`` leaves for what is done about ``where``; of the wall's
+        clock unless another is given."""
+        clock = clock or monotonic
+        return cls(name, where, clock() + limit(name), clock)
 
     def check(self) -> None:
-        """Raise EdgeconvError when the time is over."""
-        if monotonic() > self.end:
-            raise exceeded(self.name, f"more than {limit(self.name)}", self.where, "takes too long")
+        """Raise TooLongError when the time is over."""
+        if self.clock() > self.end:
+            got = f"more than {limit(self.name)}"
+            raise TooLongError(exceeded(self.name, got, self.where, "takes too long"))
+
+
+class TooLongError(EdgeconvError):
+    """The time of a `Deadline` is over."""
+
+    def __init__(self, why: EdgeconvError) -> None:
+        super().__init__(why.what, where=why.where, got=why.got, rule=why.rule, hint=why.hint)
 
 
 @contextmanager

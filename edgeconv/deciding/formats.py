@@ -3,9 +3,10 @@ is short, a search for formats where that is not enough."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from time import process_time
 
 from edgeconv.budget.infeasible import beyond, refusal
 from edgeconv.budget.tables import Limits, Objective
@@ -28,8 +29,18 @@ from edgeconv.deciding.objective import predictable, require_prediction
 from edgeconv.deciding.planning import Allowed, Decided, Draft, Planner
 from edgeconv.deciding.unasked import with_filtering
 from edgeconv.errors import EdgeconvError, Exit, UsageError
-from edgeconv.fitting import Found, MissedError, Search, UnfitError, Wishes, offered
+from edgeconv.fitting import (
+    Found,
+    Lower,
+    MissedError,
+    Planned,
+    Search,
+    UnfitError,
+    Wishes,
+    offered,
+)
 from edgeconv.ir.graph import Graph
+from edgeconv.limits import Deadline, TooLongError, limit
 from edgeconv.memory.sizes import Budgets
 from edgeconv.progress import Tell
 from edgeconv.report import accuracy
@@ -60,6 +71,7 @@ class Formats(Closing):
         self.planner, self.graph, self.tell = planner, graph, tell
         self.options, self.board = planner.options, planner.board
         self._searched: list[Searched] = []  # which all share what the first has measured
+        self._deadline: list[Deadline] = []  # of all searches, once there is one
 
     def close(self) -> None:
         """Let go of the network that was measured, if it was."""
@@ -171,7 +183,7 @@ class Formats(Closing):
 
     def searched(self, plain: Draft) -> Searched:
         """The search for formats with the kernels of ``plain``."""
-        options, planner = self.options, self.planner
+        options = self.options
         if computing := computing_notes(plain.choice):
             raise UsageError(
                 "storage formats are searched for in float32 only",
@@ -180,8 +192,12 @@ class Formats(Closing):
             )
         if options.limited:
             require_prediction(plain, self.board, self.objective)
+        if not self._deadline:
+            most = limit(_SECONDS)
+            self.tell(f"searching storage formats, for {most} s of processor time at most")
+            self._deadline.append(Deadline.of(_SECONDS, options.model.name, process_time))
         among = plain.settled
-        lower, kept = planner.lower(among), integers_of(plain.choice)
+        lower, kept = self._lower(among), integers_of(plain.choice)
         for each in self._searched:
             if each.among == among:
                 return Searched(each.search.planned_by(lower), among)
@@ -205,6 +221,21 @@ class Formats(Closing):
             )
         self._searched.append(Searched(search, among))
         return self._searched[-1]
+
+    def _lower(self, among: Allowed) -> Lower:
+        """Plans with these kernels, while there is time."""
+        planned = self.planner.lower(among)
+
+        def lower(graph: Graph, storage: Mapping[str, str]) -> Planned:
+            self._require_time()
+            return planned(graph, storage)
+
+        return lower
+
+    def _require_time(self) -> None:
+        """Raises TooLongError where searches have taken the time that there is for them."""
+        for deadline in self._deadline:
+            deadline.check()
 
     def with_found(self, searched: Searched, found: Found) -> Decided:
         """The decisions with the formats that were found."""
@@ -282,6 +313,8 @@ class Formats(Closing):
         try:
             searched = short.searched(drafts[0])
             starts.append(short.with_found(searched, searched.search.least(objective)))
+        except TooLongError:
+            raise
         except EdgeconvError:  # none can be measured, or none are so accurate
             pass
         return starts
@@ -289,7 +322,10 @@ class Formats(Closing):
     def _fitting(self, turns: bool) -> Decided | None:
         """The decisions that the budgets lead to, if there are any that keep them."""
         try:
+            self._require_time()
             found = self.attempt(turns).decided
+        except TooLongError:
+            raise
         except EdgeconvError:  # none can be measured, or none were found in time
             return None
         return None if found is None or self.planner.exceeded(found) else found
@@ -329,6 +365,8 @@ class Formats(Closing):
         limits = replace(missed.limits, ram=budgets.ram)
         try:
             found = missed.search.smallest(limits)
+        except TooLongError:
+            raise
         except EdgeconvError as error:  # none are so accurate
             return unfit(UnfitError(error), tried.plain, self.planner)
         pairs = [self._sizes(each) for each in (least.ram, least.flash)]
@@ -352,6 +390,7 @@ def _option_words(budgets: Budgets) -> str:
     return " ".join(f"{option} {size}" for option, size in given if size is not None)
 
 
+_SECONDS = "search-seconds"  # a row of `limits`
 _WORKSPACES = 2  # times what is needed in float32: more than formats with their workspaces take
 _NO_COMPILER = "float32 does not fit, and other formats cannot be measured here: {}"
 _UNUSED = (

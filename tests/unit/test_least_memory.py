@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import NodeProto, helper
 
+from edgeconv import limits
 from edgeconv.budget.tables import Limits
 from edgeconv.deciding.formats import Formats, Tried
 from edgeconv.deciding.least import least_of, smaller, soon_decided
@@ -196,8 +197,8 @@ def test_what_fits_less_is_found_where_the_budgets_lead_to_nothing(
     def missing(self: Formats, plain: Draft) -> Tried:
         budgets = self.planner.budgets
         if (budgets.ram or 0) > 12 << 10:
-            limits = Limits(budgets.ram, budgets.flash)
-            return Tried(plain, None, MissedError(self.searched(plain).search, limits))
+            missed = Limits(budgets.ram, budgets.flash)
+            return Tried(plain, None, MissedError(self.searched(plain).search, missed))
         return search(self, plain)
 
     monkeypatch.setattr(Formats, "_searched_among", missing)
@@ -236,3 +237,17 @@ def test_large_tensors_make_a_network_large_without_any_multiply_adds(tmp_path: 
     with pytest.raises(EdgeconvError, match="takes at least 73,400,320 bytes of RAM"):
         decide(CompileOptions(model, "mps3-an547", ram=64 << 20), told.append)
     assert "choosing layouts and kernels" not in told
+
+
+def test_a_search_ends_with_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A refusal that names the limit, which is told beforehand; no decision depends on it."""
+    clock = iter(range(0, 10**6, 40))  # seconds from one plan to the next
+    monkeypatch.setattr("edgeconv.deciding.formats.process_time", lambda: next(clock))
+    told: list[str] = []
+    with limits.given({"search-seconds": 60}), pytest.raises(EdgeconvError) as caught:
+        decide(digits(12 << 10), told.append)
+    assert "searching storage formats, for 60 s of processor time at most" in told
+    error = caught.value
+    assert (error.what, error.where) == ("takes too long", "digits-cnn.onnx")
+    assert "--limit search-seconds=N" in error.hint
+    assert sum(line.startswith("planning with") for line in told) < 4
