@@ -230,7 +230,7 @@ def test_the_frontier_has_what_compile_finds() -> None:
         flash=26_000,
     )
     points, _ = pipeline.frontier_of(options)
-    wanted = replace(options, min_sqnr=30.0, objective="memory")
+    wanted = replace(options, min_sqnr=31.0, objective="memory")
     found = pipeline.decide(wanted)
     ram, flash = found.report["ram"]["total"], found.report["flash"]["total"]
     assert found.found is not None
