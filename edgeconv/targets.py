@@ -17,8 +17,11 @@ from edgeconv.micro_kernels import of_isa
 from edgeconv.micro_kernels.base import MicroKernel, Tile
 
 STRIPS, PANELS = "tile", "f32"  # the rows that every ISA has, over strips and over packed panels
+SCALAR = "scalar"  # the row of microcontrollers
 DSP = "dsp"  # of `features`: products of pairs of int16, and sums of them (Armv7E-M and later)
 DUAL_ISSUE = "dual issue"  # two instructions in a cycle, in order
+# The same: instructions of 16 bits alone, which reach eight registers; float32 in functions
+THUMB_1, SOFT_FLOAT = "thumb-1", "soft float"
 HELIUM = (
     "helium"  # of `features`: vectors of integers of Armv8.1-M, from which the rest gains nothing
 )
@@ -26,6 +29,7 @@ HELIUM = (
 # leave out the upper one
 HALVES = "halves"
 _HALF_VECTORS = "-DEC_HALF_VECTORS"  # what ISA headers call it
+_SOFT_RATE = 0.00377  # of `__aeabi_fmul` and `__aeabi_fadd` on a Cortex-M0: boards/microbit.toml
 QUANTISED = "quantised"  # the int8 of quantised results, whatever their scale and zero point
 
 
@@ -161,8 +165,7 @@ class Target:
     @property
     def lone_load_slots(self) -> float:
         """Slots of a vector load in which no multiply-add begins; 0 where they go on beside it."""
-        rate = self.macs_per_cycle or self.lanes * self.peak
-        return (self.load_cycles or 0.0) * rate / (self.lanes * self.peak)
+        return (self.load_cycles or 0.0) * self.rate / (self.lanes * self.peak)
 
     def tile_slots(
         self,
@@ -185,6 +188,23 @@ class Target:
             loads = groups / (kernel.groups_per_load if together else 1) + vectors
             return max(products + decoding + loads * self.lone_load_slots, kernel.latency)
         return max(products + decoding, (groups + vectors) * self.load_slots, kernel.latency)
+
+    @property
+    def is_scalar(self) -> bool:
+        """Whether it is the row of microcontrollers: loops run as they are written."""
+        return self.name == SCALAR
+
+    @property
+    def slot_cycles(self) -> float:
+        """Cycles of a slot."""
+        return self.lanes * self.peak / self.rate
+
+    @property
+    def rate(self) -> float:
+        """Float32 multiply-adds in a cycle; where the board does not say one per lane, or those
+        that the functions of a core without FPU do."""
+        soft = _SOFT_RATE if SOFT_FLOAT in self.features else self.lanes * self.peak
+        return self.macs_per_cycle or soft
 
     @property
     def single_issue(self) -> bool:
@@ -237,7 +257,7 @@ _ROWS = (
         slack=1 / 16,
     ),
     Target(
-        name="scalar",  # a microcontroller: nothing is vectorised, and RAM is worth more than time
+        name=SCALAR,  # a microcontroller: nothing is vectorised, and RAM is worth more than time
         runtime="portable",
         arch="any",
         lanes=1,

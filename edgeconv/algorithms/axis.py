@@ -39,6 +39,14 @@ class Axis:
         return self.read_by(1) / (self.out * self.kernel)
 
     @property
+    def within(self) -> float:
+        """The share of the outputs whose whole window lies in the input."""
+        reach = (self.kernel - 1) * self.dilation
+        first = -(-self.pad // self.stride)
+        last = (self.size - 1 - reach + self.pad) // self.stride
+        return max(0, min(last, self.out - 1) - first + 1) / self.out
+
+    @property
     def sharing(self) -> int:
         """Outputs from one that reads an input position to the next one that does."""
         return self.dilation // math.gcd(self.dilation, self.stride)

@@ -13,7 +13,7 @@ from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Layout, Order, Shape
 from edgeconv.ir.minimal_filter import Nested
 from edgeconv.ir.step import Divides
-from edgeconv.lowering.work import epilogue_slots
+from edgeconv.lowering.work import functions_of
 
 Triple = tuple[int, int, int]
 
@@ -48,11 +48,11 @@ class Geometry:
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """What the epilogue is to a plan: ``slots`` per vector of results, the format of the residual
-    (None without one), and whether that is added behind an activation (``late``).  ``twice``:
-    there are two activations and no residual."""
+    """What the epilogue is to a plan: the ``functions`` of a result (`functions_of`), the format of
+    the residual (None without one), and whether that is added behind an activation (``late``).
+    ``twice``: there are two activations and no residual."""
 
-    slots: int = 0
+    functions: tuple[str, ...] = ()
     residual_as: Encoding | None = None
     late: bool = False
     twice: bool = False
@@ -62,9 +62,9 @@ class Finish:
         """The epilogue of ``node``."""
         epilogue = node.epilogue
         if not epilogue.residual:
-            return Finish(epilogue_slots(epilogue), twice=not epilogue.is_only_before)
+            return Finish(functions_of(epilogue), twice=not epilogue.is_only_before)
         residual_as = graph[epilogue.residual].storage
-        return Finish(epilogue_slots(epilogue), residual_as, epilogue.before != NONE)
+        return Finish(functions_of(epilogue), residual_as, epilogue.before != NONE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from edgeconv.algorithms.axis import axes_of
 from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.ir.work import Work
 from edgeconv.lowering.calls import FLOAT_BYTES
-from edgeconv.lowering.work import width
+from edgeconv.lowering.work import finish_slots, width
 from edgeconv.targets import Target
 
 
@@ -20,7 +20,7 @@ def taps_met(problem: ConvProblem) -> float:
 
 def epilogue(problem: ConvProblem, target: Target) -> float:
     """Slots of activations and residual, over all outputs."""
-    return problem.finish.slots * (problem.out_elements / target.lanes)
+    return finish_slots(problem.finish.functions, target) * (problem.out_elements / target.lanes)
 
 
 def encoding(problem: ConvProblem, target: Target) -> float:

@@ -14,7 +14,7 @@ from typing import Any
 from edgeconv import board_folders
 from edgeconv.board import own_rates
 from edgeconv.board.checks import BARE_METAL
-from edgeconv.board.features import features_of, integer_features, vector_features
+from edgeconv.board.features import core_features, features_of, vector_features
 from edgeconv.board.file import invalid, read
 from edgeconv.board.own_rates import OwnRates
 from edgeconv.board.reached import over_ssh
@@ -113,7 +113,8 @@ class Board:
             in_order=self.in_order,
             prefetch=self.prefetch,
             prefetch_far=self.prefetch_far,
-            features=self.features | integer_features(self.arch, self.toolchain.flags),
+            features=self.features
+            | core_features(self.arch, self.toolchain.flags, has_fpu=self.has_fpu),
         )
 
     @property
@@ -145,6 +146,11 @@ class Board:
         fpu = (f"-mfpu={self.fpu}",) if self.fpu not in ("", "none") else ()
         abi = (f"-mfloat-abi={self.float_abi}",) if self.float_abi else ()
         return (*isa, *self.target.feature_flags, *self.toolchain.flags, *fpu, *abi)
+
+    @property
+    def has_fpu(self) -> bool:
+        """Compilers use one, of what architecture it ever is."""
+        return self.fpu not in ("", "none") and self.float_abi != "soft"
 
     @property
     def bare_metal(self) -> bool:

@@ -48,6 +48,7 @@ _ROWS = (
 )
 # Names of firmware's architectures, as -march of GCC has them.
 MICROCONTROLLERS = tuple(row.name for row in _ROWS if row.profile == MICROCONTROLLER)
+THUMB_1_ARCHITECTURES = ("armv6-m", "armv8-m.base")  # instructions of 16 bits, with few exceptions
 DSP_ARCHITECTURES = ("armv7e-m", "armv8.1-m.main")
 DSP_OPTIONAL = "armv8-m.main"  # some of its cores have it, as their maker chose
 

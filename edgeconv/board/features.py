@@ -6,12 +6,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from edgeconv.board.arch import DSP_ARCHITECTURES, DSP_OPTIONAL
+from edgeconv.board.arch import (
+    DSP_ARCHITECTURES,
+    DSP_OPTIONAL,
+    MICROCONTROLLERS,
+    THUMB_1_ARCHITECTURES,
+)
 from edgeconv.board.file import invalid
 from edgeconv.board.own_rates import OwnRates
 from edgeconv.host import Host
 from edgeconv.micro_kernels import micro_kernels, of_isa
-from edgeconv.targets import DSP, DUAL_ISSUE, HALVES, HELIUM, Target
+from edgeconv.targets import DSP, DUAL_ISSUE, HALVES, HELIUM, SOFT_FLOAT, THUMB_1, Target
 
 _INTEGER_VECTORS = "+nomve.fp"
 _DUAL_ISSUE = "-mcpu=cortex-m7"
@@ -53,14 +58,17 @@ def vector_features(
     return frozenset({HALVES} if halves else ())
 
 
-def integer_features(arch: str, flags: Sequence[str]) -> frozenset[str]:
-    """What a microcontroller multiplies integers by, as its architecture and its compiler's flags
-    say: Helium, where these leave vectors of integers but none of float32, which compilers would
-    flush subnormal numbers with; and whether the core begins two instructions at a time."""
+def core_features(arch: str, flags: Sequence[str], *, has_fpu: bool) -> frozenset[str]:
+    """What the core of a microcontroller is, as its architecture, its compiler's flags and its FPU
+    say.  What it multiplies integers by: Helium, where flags leave vectors of integers but none of
+    float32, which compilers would flush subnormal numbers with.  Whether it begins two instructions
+    at a time, has the instructions of 16 bits alone, or computes float32 in functions."""
     found = {
         DSP: _has_dsp(arch, flags),
         DUAL_ISSUE: any(flag.startswith(_DUAL_ISSUE) for flag in flags),
         HELIUM: any(flag.endswith(_INTEGER_VECTORS) for flag in flags),
+        THUMB_1: arch in THUMB_1_ARCHITECTURES,
+        SOFT_FLOAT: arch in MICROCONTROLLERS and not has_fpu,
     }
     return frozenset(name for name, has in found.items() if has)
 

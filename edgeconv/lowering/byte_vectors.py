@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from edgeconv.ir.work import Work
-from edgeconv.targets import DSP, DUAL_ISSUE, HELIUM, Target
+from edgeconv.targets import DSP, DUAL_ISSUE, HELIUM, THUMB_1, Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +40,8 @@ _HELIUM = ByteVectors("helium", 16, 16)
 _WORD = ByteVectors("dsp", 4, 13)
 _PLAIN = ByteVectors("portable", 1, 1)
 # Cycles of a byte that is loaded, looked up and stored, a quarter of the loop's end among them.
-# Sources: those of `algorithms.integer.cycles`.
-_SINGLE, _DUAL, _OTHER = 4.75, 3.0, 6.0
+# Sources: those of `algorithms.integer.cycles`; the loop in C counted as it is.
+_SINGLE, _DUAL, _OTHER, _NARROW = 4.75, 3.0, 6.0, 7.7
 
 
 def byte_vectors(target: Target) -> ByteVectors:
@@ -57,6 +57,7 @@ def lookups(elements: int, target: Target) -> Work:
     vectors = elements / row.count
     if row in (_PLAIN, _WORD):
         cycles = _OTHER if DSP not in target.features else _SINGLE
+        cycles = _NARROW if THUMB_1 in target.features else cycles
         cycles = _DUAL if DUAL_ISSUE in target.features else cycles
         return Work(0.0, cycles * elements, 0.0, 2.0 * elements)
     moves = 2 * vectors if target.single_issue else 0.0

@@ -19,6 +19,7 @@ from edgeconv.ir.layout import Layout
 from edgeconv.ir.step import Divides
 from edgeconv.ir.work import Work
 from edgeconv.lowering.activations import FUNCTIONS
+from edgeconv.lowering.loops import in_loops
 from edgeconv.lowering.work import Call
 from edgeconv.storage import format_of
 
@@ -285,7 +286,10 @@ def kernel_layer(
             *((Arg(ArgKind.WORKSPACE, workspace),) if workspace_bytes else ()),
         ),
         headers=merge_headers([(*before, *headers), (*functions, *headers[-1:])]),
-        work=replace(work, weight_bytes=sum(blob.bytes for blob in blobs)),
+        work=replace(
+            in_loops(work, algorithm, graph[node.output].elements, call.epilogue, call.target),
+            weight_bytes=sum(blob.bytes for blob in blobs),
+        ),
         blobs=blobs,
         aliases=tuple(aliases),
         workspace_bytes=workspace_bytes,

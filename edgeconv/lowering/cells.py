@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from edgeconv.ir.activation import Activation
 from edgeconv.lowering.activations import FUNCTIONS
+from edgeconv.lowering.loops import function_cycles
+from edgeconv.targets import Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,10 @@ def headers(function: Activation) -> tuple[str, ...]:
     return own.headers if own else FUNCTIONS[function.kind].headers
 
 
-def slots(function: Activation) -> int:
-    """Vector instructions."""
+def slots(function: Activation, target: Target) -> float:
+    """Vector instructions, or on a core without vectors the time that it takes in these."""
     own = _OWN.get(function.kind)
+    if target.is_scalar:
+        kind = "tanh" if own and own.headers == _TANH.headers else function.kind
+        return function_cycles(kind, target) / target.slot_cycles
     return own.slots if own else FUNCTIONS[function.kind].slots

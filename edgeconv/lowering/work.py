@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from edgeconv.encoding import Encoding
 from edgeconv.ir.graph import Epilogue, Graph, Node, Tensor
 from edgeconv.ir.work import Work
 from edgeconv.lowering.activations import FUNCTIONS
+from edgeconv.lowering.loops import function_cycles, pair_cycles
 from edgeconv.targets import Decoding, Target
+
+ADDED = "residual"  # among the functions of an epilogue: a residual
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +74,16 @@ class Call:
     @property
     def epilogue(self) -> float:
         """Slots of activations and residual, over all outputs."""
-        return epilogue_slots(self.node.epilogue) * self.out_vectors
+        return finish_slots(functions_of(self.node.epilogue), self.target) * self.out_vectors
 
-    def elementwise(self) -> Work:
-        """One instruction per output beside the activations; every operand is loaded once."""
-        return self.streams(self.out_vectors)
+    def elementwise(self, function: str = "") -> Work:
+        """One instruction per output beside the activations; every operand is loaded once.  On a
+        core without vectors what ``function`` takes, where the node's is no activation."""
+        work = self.streams(self.out_vectors)
+        if not (function and self.target.is_scalar):
+            return work
+        cycles = pair_cycles(function, self.target) * self.output.elements
+        return replace(work, slots=work.slots - self.out_vectors, moves=cycles)
 
     def copies(self) -> Work:
         """Every operand is copied: as bytes, where it has the format of the output."""
@@ -110,7 +119,18 @@ def width(storage: Encoding) -> float:
     return storage.bits / 8
 
 
-def epilogue_slots(epilogue: Epilogue) -> int:
-    """Slots of activations and residual per vector of results."""
-    before, after = FUNCTIONS[epilogue.before.kind], FUNCTIONS[epilogue.after.kind]
-    return before.slots + after.slots + bool(epilogue.residual)
+def functions_of(epilogue: Epilogue) -> tuple[str, ...]:
+    """The kinds of what it computes, without what computes nothing."""
+    kinds = (epilogue.before.kind, epilogue.after.kind, *((ADDED,) if epilogue.residual else ()))
+    return tuple(kind for kind in kinds if kind != "none")
+
+
+def finish_slots(functions: Sequence[str], target: Target) -> float:
+    """Slots of these functions (`functions_of`) per vector of results."""
+    if target.is_scalar:
+        cycles = (
+            pair_cycles("add", target) if kind == ADDED else function_cycles(kind, target)
+            for kind in functions
+        )
+        return sum(cycles) / target.slot_cycles
+    return sum(1 if kind == ADDED else FUNCTIONS[kind].slots for kind in functions)

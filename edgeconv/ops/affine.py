@@ -144,7 +144,7 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
         operands={"x": x.name, "scale": scale, "shift": shift},
         params=_loops(x.shape, out.layout),
         headers=("ec_affine.h",),
-        work=call.elementwise(),
+        work=call.elementwise("affine"),
         aliases=in_place(node, graph, (x.name, node.epilogue.residual)),
     )
 

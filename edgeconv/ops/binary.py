@@ -138,7 +138,7 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
         },
         headers=("ec_nest.h", "ec_binary.h"),
         functions=_POW_FUNCTIONS if kind == "pow" else (),
-        work=call.elementwise(),
+        work=call.elementwise(kind),
         aliases=in_place(node, graph, (*names.values(), node.epilogue.residual)),
     )
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import ROW_MAJOR, Layout, Order, Shape
+from edgeconv.ir.work import Work
 from edgeconv.lowering.calls import kernel_layer
 from edgeconv.lowering.images import layouts_of, pixels
+from edgeconv.lowering.loops import PerCore
 from edgeconv.lowering.moves import flat_copy
 from edgeconv.lowering.nest import is_blocked
 from edgeconv.lowering.options import LayoutOption
@@ -16,6 +19,8 @@ from edgeconv.lowering.work import Call
 from edgeconv.ops.base import Operator
 from edgeconv.targets import Target
 
+_BYTE, _WORD = 8, 32  # bits of what is copied as it is
+_HALF_WORD = PerCore(530, 12, 12)  # of an int16 beside the copy, there and back
 _NAMES = {Order.ROW_MAJOR: "nchw", Order.CHANNELS_LAST: "nhwc", Order.BLOCKED: "blocks"}
 
 
@@ -57,9 +62,22 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
             "block": max(have.block, want.block),
         },
         headers=("ec_lanes.h", "ec_copy.h", "ec_transpose.h", "ec_convert.h"),
-        work=call.streams(),
+        work=_work(call),
         epilogue=False,
     )
+
+
+def _work(call: Call) -> Work:
+    """As bytes where the kernel does so; others pass through float32 one by one."""
+    storage, target = call.output.storage, call.target
+    if not target.is_scalar:
+        return call.streams()
+    if storage.bits in (_BYTE, _WORD):
+        return call.copies()
+    if not storage.scale:
+        return call.streams()
+    decoded = _HALF_WORD.on(target) / target.slot_cycles * call.output.elements
+    return replace(call.copies(), decoding=decoded)
 
 
 OPERATOR = Operator(name="Convert", lower=lower, layouts=layouts)

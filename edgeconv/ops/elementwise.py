@@ -243,7 +243,7 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
             **params,
         },
         headers=ELEMENTWISE,
-        work=call.elementwise(),
+        work=call.elementwise(function),
         aliases=in_place(node, graph, node.inputs),
         epilogue=False,
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from types import MappingProxyType
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from edgeconv.ir.work import Work
 from edgeconv.lowering.activations import evaluate
 from edgeconv.lowering.calls import element_bytes, in_place, kernel_layer
 from edgeconv.lowering.integers import in_int16, with_int16
+from edgeconv.lowering.loops import PerCore
 from edgeconv.lowering.work import Call
 from edgeconv.requantisation import EXACT
 from edgeconv.requantisation.curve import Curve, curve
@@ -33,8 +35,19 @@ from edgeconv.targets import Target
 
 _KINDS = frozenset({"add", "sub", "mul"})
 _HEADERS = ("ec_nest.h", "ec_int16_scaling.h", "ec_int16_function.h")
-# Instructions of an element on a Cortex-M4, counted, the loop's among them.
-_CYCLES = {"sum": 24.0, "product": 18.0, "line": 22.0, "sides": 25.0, "moved": 7.0, "curve": 23.0}
+# Instructions of an element on a Cortex-M4, counted, the loop's among them, and slots of vectors.
+_SLOTS = {"sum": 24.0, "product": 18.0, "line": 22.0, "sides": 25.0, "moved": 7.0, "curve": 23.0}
+# Cycles on a core without vectors, as `PerCore` has them.
+_CYCLES: Mapping[str, PerCore] = MappingProxyType(
+    {
+        "sum": PerCore(215, 28, 28),
+        "product": PerCore(195, 21, 22),
+        "line": PerCore(200, 26, 25),
+        "sides": PerCore(215, 29, 28),
+        "moved": PerCore(40, 9, 8),
+        "curve": PerCore(60, 28, 25),
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +168,9 @@ def _layer(
     call, tensors = Call(node, graph, target), node.inputs
     zeros = [graph[name].storage.zero[0] for name in tensors]
     sizes = [element_bytes(graph, name) for name in tensors]
-    cycles = _CYCLES[found.kind] * graph[node.output].elements
+    scalar = target.is_scalar
+    each = _CYCLES[found.kind].on(target, reals=False) if scalar else _SLOTS[found.kind]
+    cycles = each * graph[node.output].elements
     moved = call.in_bytes + call.out_bytes
     alone = target.single_issue
     layer = kernel_layer(

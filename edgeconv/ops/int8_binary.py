@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from types import MappingProxyType
 
 from edgeconv.algorithms.int8_depthwise.rows import integers_header
 from edgeconv.algorithms.sums import bounds_in, rounds_to
@@ -16,6 +18,7 @@ from edgeconv.ir.work import Work
 from edgeconv.lowering.calls import in_place, kernel_layer
 from edgeconv.lowering.images import pixels
 from edgeconv.lowering.integers import all_int8, in_integers
+from edgeconv.lowering.loops import PerCore
 from edgeconv.lowering.work import Call
 from edgeconv.requantisation import ARITHMETICS, Fixed
 from edgeconv.requantisation.by_value import ByValue
@@ -26,11 +29,20 @@ from edgeconv.targets import Target
 KINDS = frozenset({"add", "sub", "mul"})
 # Slots of a vector, counted in ec_int8_pair.h: loads that widen, arithmetic, a share of the store.
 _PAIR_SUM, _PRODUCT, _LINEAR = 7.0, 14.0, 5.0
-_CYCLES = 12.0  # of an element on a core without vectors
+_CYCLES = 12.0  # of an element of portable C
 _WORDS = 512
 _WORD_BYTES = 4
 _SCALING = ("start", "multiplier", "shift")
 Form = PairSum | Fixed | Twice | ByValue
+# Cycles of an element on a core without vectors, as `PerCore` has them.
+_LOOPS: Mapping[type[Form], PerCore] = MappingProxyType(
+    {
+        PairSum: PerCore(76, 41, 31),
+        Fixed: PerCore(137, 43, 33),
+        Twice: PerCore(210, 64, 50),
+        ByValue: PerCore(56, 29, 23),
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +179,9 @@ def _numbers(form: Form, graph: Graph, operands: Operands) -> dict[str, Param]:
 def _work(form: Form, call: Call) -> Work:
     slots = {PairSum: _PAIR_SUM, Fixed: _PRODUCT, Twice: _PRODUCT, ByValue: _LINEAR}[type(form)]
     moved = call.in_bytes + call.out_bytes
+    if call.target.is_scalar:
+        cycles = _LOOPS[type(form)].on(call.target, reals=False)
+        return Work(0.0, cycles * call.output.elements, 0.0, moved)
     if call.target.single_issue:
         return Work(0.0, _CYCLES * call.output.elements, 0.0, moved)
     return Work(slots * call.out_vectors, 0.0, 0.0, moved)

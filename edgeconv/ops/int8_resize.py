@@ -18,6 +18,7 @@ from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.work import Work
 from edgeconv.lowering.calls import kernel_layer
 from edgeconv.lowering.integers import all_int8, in_integers
+from edgeconv.lowering.loops import PerCore
 from edgeconv.lowering.work import Call
 from edgeconv.ops.integer_pool import numbers_of, words_of
 from edgeconv.ops.interpolation import PLACES, tables, whole_weights
@@ -31,7 +32,11 @@ Words = npt.NDArray[np.int32]
 _Dimension = tuple[Words, Words, int]  # indices, weights, what these add up to
 # Slots, counted in the kernel: of a vector under a tap, of one that is finished, and of a pixel.
 _TAP, _RESULT, _PIXEL = 4.0, 10.0, 8.0
-_CYCLES = 6.0  # of a tap of an element on a core without vectors
+_CYCLES = 6.0  # of a tap of an element of portable C
+# Cycles of a core without vectors, as `PerCore` has them, where an element has so many taps: of an
+# element, and of a pixel beside its channels.
+_TAPS = 4
+_ELEMENT_CYCLES, _PIXEL_CYCLES = PerCore(205, 52, 40), PerCore(670, 250, 205)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +149,11 @@ def _work(call: Call, taps: int) -> Work:
     shape = call.output.shape
     pixels = shape[0] * math.prod(shape[2:])
     moved = float(taps * call.output.elements + call.out_bytes)
+    if call.target.is_scalar:
+        element = _ELEMENT_CYCLES.on(call.target, reals=False) * shape[1]
+        pixel = _PIXEL_CYCLES.on(call.target, reals=False)
+        cycles = pixels * (pixel + element) * max(1.0, taps / _TAPS)
+        return Work(0.0, cycles, 0.0, moved)
     if call.target.single_issue:
         return Work(0.0, _CYCLES * taps * call.output.elements, 0.0, moved)
     vectors = -(-shape[1] // call.target.lanes)

@@ -16,6 +16,7 @@ from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Layout
 from edgeconv.ir.work import Work
 from edgeconv.lowering.calls import in_place, kernel_layer
 from edgeconv.lowering.integers import in_integers, is_int8
+from edgeconv.lowering.loops import PerCore
 from edgeconv.lowering.options import LayoutOption
 from edgeconv.lowering.tables import RESULTS
 from edgeconv.lowering.work import Call
@@ -27,6 +28,10 @@ from edgeconv.targets import Target
 
 # By counting in the kernel: of an element, compared, looked up twice and scaled, and of a row.
 _ELEMENT, _ROW = 10.0, 120.0
+# Cycles of a core without vectors, as `PerCore` has them: of an element and of a row, of integers
+# and where results are float32.
+_WHOLE = PerCore(153, 63, 46), PerCore(750, 175, 120)
+_REALS = PerCore(760, 63, 46), PerCore(1500, 175, 120)
 _MOST = 4095  # elements of a row whose powers add up in 32 bits with 19 behind the point
 _NUMBERS = ("inverse", "right", "zero", "low", "high")  # of a form and of ec_int8_softmax
 
@@ -125,6 +130,12 @@ def loops(node: Node, graph: Graph, layout: Layout) -> tuple[int, int, int]:
 def _work(call: Call, rows: int) -> Work:
     count = _ELEMENT * call.output.elements + _ROW * rows
     moved = call.in_bytes + call.out_bytes
+    if call.target.is_scalar:
+        whole = call.output.storage != FLOAT32
+        loops = _WHOLE if whole else _REALS
+        element, row = (each.on(call.target, reals=not whole) for each in loops)
+        cycles = element * call.output.elements + row * rows
+        return Work(0.0, cycles, 0.0, moved)
     if call.target.single_issue:
         return Work(0.0, 2 * count, 0.0, moved)
     return Work(count, 0.0, 0.0, moved)

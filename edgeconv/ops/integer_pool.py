@@ -18,6 +18,7 @@ from edgeconv.ir.work import Work
 from edgeconv.lowering.byte_vectors import byte_vectors
 from edgeconv.lowering.calls import kernel_layer
 from edgeconv.lowering.integers import all_int8, in_int16, in_integers, with_int16
+from edgeconv.lowering.loops import PerCore
 from edgeconv.lowering.work import Call
 from edgeconv.requantisation import ARITHMETICS, EXACT, Fixed
 from edgeconv.requantisation.averages import Average, Even, Halves, Linear
@@ -25,13 +26,19 @@ from edgeconv.requantisation.forms import Words
 from edgeconv.requantisation.pair import Affine
 from edgeconv.requantisation.tflite_averages import Away, Doubled
 from edgeconv.requantisation.wide import Wide
-from edgeconv.targets import Target
+from edgeconv.targets import THUMB_1, Target
 
 _MOST_COUNTED = 256  # numbers of a window where windows differ: a table has a place for each count
 # Slots, counted: of a vector under a kernel position, of one that is finished, and of a window.
 _MAX, _SUM, _RESULT, _WINDOW = 2.0, 2.0, 14.0, 12.0
-_EACH = 16.0  # of a result of 64 bits of fixed point, which are finished one by one
-_CYCLES, _WINDOW_CYCLES = 3.0, 60.0  # of a core without vectors: of a vector, of a window
+# Of a result of 64 bits of fixed point, which are finished one by one; cycles on a Cortex-M0.
+_EACH, _NARROW_EACH = 16.0, 130.0
+_CYCLES, _WINDOW_CYCLES = 3.0, 60.0  # of portable C: of a vector, of a window
+# Cycles of a core without vectors, as `PerCore` has them: of a window, of each of its pixels, of a
+# vector there, and of one that is finished; of averages, and of maxima by words and one by one.
+_AVERAGE = (PerCore(60, 60, 60), PerCore(26, 14, 14), PerCore(7.5, 3, 3), PerCore(15, 15, 15))
+_BY_WORD = (PerCore(130, 130, 150), PerCore(4, 4, 8), PerCore(3, 3, 3), PerCore(10, 10, 20))
+_BY_BYTE = (PerCore(60, 60, 60), PerCore(60, 20, 20), PerCore(17, 6, 6), PerCore(30, 46, 46))
 _SCALINGS = {  # behind EC_INT8_
     Away: "away",
     Doubled: "doubled",
@@ -183,7 +190,13 @@ def _work(call: Call, maximum: bool) -> Work:
     wide = max(1, byte_vectors(call.target).count // bytes_each) if maximum else call.target.lanes
     vectors = -(-shape[1] // wide)
     moved = float(taps * windows * shape[1] * bytes_each + call.out_bytes)
-    alone = shape[1] * _EACH if with_int16(call.node, call.graph) and not maximum else 0.0
+    finished = _NARROW_EACH if THUMB_1 in call.target.features else _EACH
+    alone = shape[1] * finished if with_int16(call.node, call.graph) and not maximum else 0.0
+    if call.target.is_scalar:
+        loops = (_BY_BYTE if wide == 1 else _BY_WORD) if maximum else _AVERAGE
+        window, pixel, tap, result = (each.on(call.target, reals=False) for each in loops)
+        cycles = window + alone + taps * (pixel + vectors * tap) + vectors * result
+        return Work(0.0, windows * cycles, 0.0, moved)
     if call.target.single_issue:
         cycles = windows * (_WINDOW_CYCLES + alone + vectors * (_CYCLES * taps + 8))
         return Work(0.0, cycles, 0.0, moved)

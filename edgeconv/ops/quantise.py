@@ -16,6 +16,7 @@ from edgeconv.encoding import Encoding, integers
 from edgeconv.ir.choice import Alias, Blob, Layer, Number, Param
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.quantisation import integers_of
+from edgeconv.ir.work import Work
 from edgeconv.lowering.calls import c_type_of, kernel_layer
 from edgeconv.lowering.work import Call
 from edgeconv.ops.base import ImportContext, Operator, Source
@@ -105,9 +106,15 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
             "integer": c_type_of((y if quantises else x).dtype),
         },
         headers=("ec_lanes.h", "ec_quantise.h"),
-        work=call.elementwise(),
+        work=_work(call, "quantise" if quantises else "dequantise"),
         epilogue=False,
     )
+
+
+def _work(call: Call, function: str) -> Work:
+    """To integers or from them, which is all that these kernels do."""
+    work = call.elementwise(function)
+    return replace(work, slots=0.0, decoding=0.0) if call.target.is_scalar else work
 
 
 def _scaling(encoding: Encoding) -> dict[str, Param]:

@@ -86,7 +86,7 @@ def _work(node: Node, call: Call, rows: int, weight_bytes: float) -> Work:
     cell, directions = CELLS[node.attrs["cell"]], len(node.attrs["directions"])
     functions: tuple[Activation, ...] = node.attrs["functions"]
     each = sum(
-        count * cells.slots(functions[3 * d + i])
+        count * cells.slots(functions[3 * d + i], call.target)
         for d in range(directions)
         for i, count in enumerate(cell.applied)
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from edgeconv.ir.choice import Blob, Layer, Param
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.grids import moves
 from edgeconv.ir.layout import CHANNELS_LAST, Layout, Order, Shape
+from edgeconv.ir.work import Work
 from edgeconv.lowering.calls import FLOAT_BYTES, kernel_layer, residual_in_place
 from edgeconv.lowering.images import same_everywhere, volume
 from edgeconv.lowering.integers import wants_integers, with_integers
@@ -235,7 +237,7 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
     }
     indices = Blob("index", index.size, lambda: index, dtype="int32")
     if _only_copies(node, graph):
-        return _copied(call, indices, params)
+        return _copied(call, indices, params, lanes)
     # The nearest element is copied.
     each: float = 0 if node.attrs["mode"] == "nearest" else _TAP_SLOTS * math.prod(taps)
     each += (math.prod(taps) - 1) * call.stored(graph[node.inputs[0]]).vector
@@ -262,7 +264,7 @@ def _only_copies(node: Node, graph: Graph) -> bool:
     return moves(node) and same
 
 
-def _copied(call: Call, index: Blob, params: Mapping[str, Param]) -> Layer:
+def _copied(call: Call, index: Blob, params: Mapping[str, Param], inner: int) -> Layer:
     return kernel_layer(
         call,
         "resize_copies",
@@ -270,9 +272,18 @@ def _copied(call: Call, index: Blob, params: Mapping[str, Param]) -> Layer:
         operands={"in": call.node.inputs[0], "index": index},
         params=params,
         headers=_NEAREST,
-        work=call.copies(),
+        work=_by_piece(call, inner),
         epilogue=False,
     )
+
+
+def _by_piece(call: Call, inner: int) -> Work:
+    """Copies of so many elements at a time: cores without vectors call a function for each."""
+    work = call.copies()
+    if not call.target.is_scalar:
+        return work
+    pieces = call.output.elements / inner
+    return replace(work, moves=2 * pieces + call.out_bytes / FLOAT_BYTES)
 
 
 def _pixel_sizes(node: Node, graph: Graph) -> dict[str, Param]:

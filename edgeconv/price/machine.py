@@ -109,10 +109,9 @@ def machine_of(target: Target) -> Machine:
         cost = 1 / bandwidth if bandwidth else unstated_memory(target)
         return Level(MEMORY, max(fastest, cost))
 
-    rate = target.macs_per_cycle or target.lanes * target.peak
     ram = memory(target.ram_bandwidth)
     return Machine(
-        slot=cycle * target.lanes * target.peak / rate,
+        slot=cycle * target.slot_cycles,
         cycle=cycle,
         load=load,
         in_order=target.single_issue or target.in_order,

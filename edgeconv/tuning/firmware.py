@@ -21,10 +21,10 @@ from edgeconv.ir.choice import Choice
 from edgeconv.ir.memory import MemoryMap
 from edgeconv.memory.link import link_plan
 
-_NAME = "tune"
+NAME = "tune"
 _NO_FILE = 101  # firmware.h: the image could not read its input
-_FLAGS = (f"-D{_NAME.upper()}_TRACE", "-DFIRMWARE_SEMIHOSTING", "-DFIRMWARE_TICKS")
-_LAYER = re.compile(r"^layer ([0-9]{1,10})\s+ticks ([0-9]{1,10})$", re.MULTILINE)
+_FLAGS = (f"-D{NAME.upper()}_TRACE", "-DFIRMWARE_SEMIHOSTING", "-DFIRMWARE_TICKS")
+LAYER = re.compile(r"^layer ([0-9]{1,10})\s+ticks ([0-9]{1,10})$", re.MULTILINE)
 _PER_INSTRUCTION = 1e-9  # seconds of the emulated clock, with:
 _COUNTING = ("-icount", "shift=0,align=off,sleep=off")
 INSTRUCTIONS = "instructions counted"
@@ -54,22 +54,39 @@ def seconds_of_layers(
     clock = board.clock_hz
     if clock is None:
         raise EdgeconvError("cannot count", where=f"board {board.name}", rule="it states no clock")
+    image = ticking_image(choice, memory, board, compiler, folder)
+    printed = printed_ticks(image, _counting(board), folder, inputs, timeout)
+    for number, ticks in LAYER.findall(printed):
+        seconds = int(ticks) / clock
+        cycles = seconds / _PER_INSTRUCTION if _is_emulated(board) else int(ticks)
+        yield int(number), cycles / clock
+
+
+def ticking_image(
+    choice: Choice, memory: MemoryMap, board: Board, compiler: Compiler, folder: Path
+) -> Path:
+    """Firmware that prints the ticks of every layer, built in ``folder``; ``NAME_run`` and
+    ``NAME_trace``, called behind every layer, are among its symbols."""
     link = link_plan(board, memory, weight_image(choice, memory).bytes)
-    project = folder / _NAME
-    emit(choice, memory, EmitOptions(_NAME, board.name, "", board.flags, link=link), "{}").write(
+    project = folder / NAME
+    emit(choice, memory, EmitOptions(NAME, board.name, "", board.flags, link=link), "{}").write(
         project
     )
-    image = compile_project(
+    return compile_project(
         project,
         board,
-        sources=(f"{_NAME}.c", f"{_NAME}_weights.S", "main.c", "startup.c"),
-        out=folder / f"{_NAME}.elf",
+        sources=(f"{NAME}.c", f"{NAME}_weights.S", "main.c", "startup.c"),
+        out=folder / f"{NAME}.elf",
         extra_flags=_FLAGS,
         compiler=compiler,
         linker_script=f"{board.name}.ld",
-    )
-    (folder / f"{_NAME}_input.bin").write_bytes(inputs)
-    done = run_binary(image.path, _counting(board), cwd=folder, timeout=timeout)
+    ).path
+
+
+def printed_ticks(image: Path, board: Board, folder: Path, inputs: bytes, timeout: float) -> str:
+    """What an image of `ticking_image` prints on ``board``; raises as `seconds_of_layers`."""
+    (folder / f"{NAME}_input.bin").write_bytes(inputs)
+    done = run_binary(image, board, cwd=folder, timeout=timeout)
     if done.status == _NO_FILE:
         raise PlaceError(
             "the image was not given its input",
@@ -79,10 +96,7 @@ def seconds_of_layers(
         )
     if done.status:
         raise EdgeconvError("the image failed", got=done.stderr.strip() or f"status {done.status}")
-    for number, ticks in _LAYER.findall(done.stdout + done.stderr):
-        seconds = int(ticks) / clock
-        cycles = seconds / _PER_INSTRUCTION if _is_emulated(board) else int(ticks)
-        yield int(number), cycles / clock
+    return done.stdout + done.stderr
 
 
 def _is_emulated(board: Board) -> bool:

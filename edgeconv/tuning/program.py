@@ -101,7 +101,7 @@ def _timed(candidates: Sequence[Job], board: Board, compiler: Compiler, runs: in
         with own_folder() as folder:
             limit = _SECONDS + _EMULATED * predicted
             spent = seconds_of_layers(
-                choice, memory, board, compiler, Path(folder), _inputs(graph), limit
+                choice, memory, board, compiler, Path(folder), random_inputs(graph), limit
             )
             times = {number: [0.0, seconds] for number, seconds in spent}
         return _all_there(_medians(candidates, named, positions, times, 1), candidates, board)
@@ -118,7 +118,7 @@ def _timed(candidates: Sequence[Job], board: Board, compiler: Compiler, runs: in
             compiler=compiler,
         )
         given = Path(folder) / "input.bin"
-        given.write_bytes(_inputs(graph))
+        given.write_bytes(random_inputs(graph))
         arguments: list[Argument] = ["--input", Given(given), "--output", "/dev/null"]
         done = run_binary(
             binary.path,
@@ -251,7 +251,8 @@ def _renamed(node: Node, names: Mapping[str, str], name: str) -> Node:
     )
 
 
-def _inputs(graph: Graph) -> bytes:
+def random_inputs(graph: Graph) -> bytes:
+    """Of every input of a network, one after the other, the same every time."""
     rng = np.random.default_rng(0)
     return b"".join(
         random(graph[name].shape, graph[name].dtype, rng).tobytes() for name in graph.inputs

@@ -6,20 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from edgeconv.board.features import integer_features, vector_features
+from edgeconv.board.features import core_features, vector_features
 from edgeconv.board.own_rates import OwnRates
 from edgeconv.errors import EdgeconvError
-from edgeconv.targets import DSP, DUAL_ISSUE, HALVES, HELIUM, TARGETS
+from edgeconv.targets import DSP, DUAL_ISSUE, HALVES, HELIUM, SOFT_FLOAT, TARGETS, THUMB_1
 
 
 @pytest.mark.parametrize(
     ("arch", "flags", "features"),
     [
-        ("armv6-m", ("-mcpu=cortex-m0",), set()),
+        ("armv6-m", ("-mcpu=cortex-m0",), {THUMB_1}),
         ("armv7-m", ("-mcpu=cortex-m3",), set()),
         ("armv7e-m", ("-mcpu=cortex-m4",), {DSP}),
         ("armv7e-m", ("-mcpu=cortex-m7",), {DSP, DUAL_ISSUE}),
-        ("armv8-m.base", ("-mcpu=cortex-m23",), set()),
+        ("armv8-m.base", ("-mcpu=cortex-m23",), {THUMB_1}),
         ("armv8-m.main", ("-mcpu=cortex-m33",), {DSP}),
         ("armv8-m.main", ("-mcpu=cortex-m33+nodsp",), set()),
         ("armv8-m.main", ("-march=armv8-m.main",), set()),
@@ -30,7 +30,12 @@ from edgeconv.targets import DSP, DUAL_ISSUE, HALVES, HELIUM, TARGETS
 def test_features_of_a_microcontroller(
     arch: str, flags: tuple[str, ...], features: set[str]
 ) -> None:
-    assert integer_features(arch, flags) == features
+    assert core_features(arch, flags, has_fpu=True) == features
+    assert core_features(arch, flags, has_fpu=False) == features | {SOFT_FLOAT}
+
+
+def test_a_processor_under_an_operating_system_has_none_of_them() -> None:
+    assert not core_features("armv7l", (), has_fpu=False)
 
 
 @pytest.mark.parametrize(

@@ -6,28 +6,59 @@ import math
 from dataclasses import dataclass
 
 from edgeconv.algorithms.candidate import ConvCandidate
-from edgeconv.algorithms.integer.cycles import FOURS_BLOCK, FOURS_RESULTS, cycles_of
+from edgeconv.algorithms.integer.cycles import FOURS_BLOCK
 from edgeconv.algorithms.integer.packing import padded
 from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.ir.candidate import INT16
 from edgeconv.ir.work import Work
 from edgeconv.micro_kernels.base import Lies, MicroKernel
 from edgeconv.micro_kernels.int16 import PREFIX
-from edgeconv.targets import DSP, HELIUM, Target
+from edgeconv.targets import DSP, DUAL_ISSUE, HELIUM, THUMB_1, Target
 
 PIXELS, FILTERS, QUAD = 3, 2, 4  # of a tile without vectors, and numbers that lie side by side
 FOUR, EIGHT = 4, 8  # filters of a tile with Helium, and numbers
 _BYTES = 2
 # Slots of a result: products of 64 bits, offset, shift and bounds, one by one with vectors too;
-# what a residual takes besides, and cycles of a core without vectors, of both.
+# what a residual takes besides.
 _RESULT_SLOTS, _RESIDUAL_SLOTS = 9.0, 8.0
-_RESULT_CYCLES, _RESIDUAL_CYCLES = 22.0, 24.0
-_PACKED_CYCLES = 3.0  # of a number of a window
-# Of a depthwise layer: a product, and a result's share of what is around; with SMLABB and SMLATT,
-# with Helium, and in plain C.
-_TAP_CYCLES = {DSP: 3.0, HELIUM: 1.5, "": 6.0}
-_AROUND_CYCLES = 14.0
 _TAP_SLOTS = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Loops:
+    """Cycles of a core without vectors.  ``block``: of the products of a tile of filters by the
+    pixels of a panel, of as many numbers as lie side by side; ``tile``: what such a tile of sums
+    takes besides, its results included; of each window that is gathered, of every tap of it and of
+    every number.  Of a depthwise layer a ``product``, and ``result`` for what is around.
+    ``residual``: of a result that one is added to."""
+
+    block: float
+    tile: float
+    window: float
+    tap: float
+    number: float
+    product: float
+    result: float
+    residual: float
+
+
+# Counted as those of `algorithms.integer.cycles` are; of a Cortex-M7, and but for the products of
+# an M55, an instruction a cycle.
+_NARROW = _Loops(206, 1850, 420, 70, 33, 14.5, 240, 150)
+_THUMB_2 = _Loops(95, 430, 270, 82, 2, 6, 27, 24)
+_SINGLE = _Loops(42, 440, 290, 82, 2, 9.5, 22, 24)
+_DUAL = _Loops(31, 335, 185, 68, 2, 7, 18, 24)
+_HELIUM = _Loops(FOURS_BLOCK, 250, 20, 74, 1, 2.5, 47, 24)
+_PORTABLE = _Loops(96, 162, 0, 0, 3, 6, 36, 24)
+
+
+def _loops_of(target: Target) -> _Loops:
+    if not target.is_scalar:
+        return _PORTABLE
+    if THUMB_1 in target.features:
+        return _NARROW
+    rows = {HELIUM: _HELIUM, DUAL_ISSUE: _DUAL, DSP: _SINGLE}
+    return next((row for feature, row in rows.items() if feature in target.features), _THUMB_2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,17 +106,18 @@ def _plain(problem: ConvProblem, target: Target) -> ConvCandidate[Int16Plan]:
     alone = helium or pixels < PIXELS
     plan = Int16Plan("dense" if alone else "convolve", numbers, problem.chunk // block * block)
     tiles = -(-problem.group_out_c // together) * problem.groups * problem.batch
-    if helium:
-        cycles = pixels * tiles * (numbers / EIGHT * FOURS_BLOCK + FOURS_RESULTS)
+    loops, taps = _loops_of(target), math.prod(problem.kernel)
+    strips = pixels if alone else -(-pixels // PIXELS)
+    cycles = strips * tiles * (numbers / block * loops.block + loops.tile)
+    if alone and not helium:  # a pixel's products, which load as many filters, and its results
+        cycles = strips * tiles * (numbers / block * loops.block / 2 + loops.tile / PIXELS)
+    if alone and is_plain(problem, numbers):
+        room = 0
     else:
-        core = cycles_of(target)
-        strips = pixels if alone else -(-pixels // PIXELS)
-        each = core.dot / 2 if alone else core.tile
-        cycles = strips * tiles * (numbers / QUAD * each + 30)
-    plain = alone and is_plain(problem, numbers)
-    cycles += 0.0 if plain else _PACKED_CYCLES * pixels * numbers * problem.groups * problem.batch
-    room = 0 if plain else _BYTES * numbers * (1 if alone else PIXELS)
-    return _found(problem, plan, room, Work(0.0, cycles + _finishing(problem), 0.0, 0.0))
+        window = loops.window + taps * loops.tap + numbers * loops.number
+        cycles += window * pixels * problem.groups * problem.batch
+        room = _BYTES * numbers * (1 if alone else PIXELS)
+    return _found(problem, plan, room, Work(0.0, cycles + _added(problem, loops), 0.0, 0.0))
 
 
 def is_plain(problem: ConvProblem, numbers: int) -> bool:
@@ -94,18 +126,18 @@ def is_plain(problem: ConvProblem, numbers: int) -> bool:
     return own and numbers == numbers_of(problem) and problem.in_bytes == _BYTES
 
 
-def _finishing(problem: ConvProblem) -> float:
-    added = problem.finish.residual_as is not None
-    return _results(problem) * (_RESULT_CYCLES + (_RESIDUAL_CYCLES if added else 0.0))
+def _added(problem: ConvProblem, loops: _Loops) -> float:
+    """Cycles of adding the residual."""
+    return loops.residual * _results(problem) if problem.finish.residual_as is not None else 0.0
 
 
 def _depthwise(problem: ConvProblem, target: Target) -> ConvCandidate[Int16Plan]:
     taps, results = math.prod(problem.kernel), _results(problem)
     plan = Int16Plan("depthwise", taps, 0)
     if target.lanes == 1:
-        best = next((each for each in (HELIUM, DSP) if each in target.features), "")
-        around = _AROUND_CYCLES + taps * _TAP_CYCLES[best]
-        return _found(problem, plan, 0, Work(0.0, results * around + _finishing(problem), 0.0, 0.0))
+        loops = _loops_of(target)
+        cycles = results * (loops.result + taps * loops.product) + _added(problem, loops)
+        return _found(problem, plan, 0, Work(0.0, cycles, 0.0, 0.0))
     slots = results / target.lanes * taps * _TAP_SLOTS + _slots(problem)
     return _found(problem, plan, 0, Work(slots, 0.0, 0.0, 0.0))
 

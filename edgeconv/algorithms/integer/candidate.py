@@ -5,16 +5,25 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+from edgeconv.algorithms.axis import axes_of
 from edgeconv.algorithms.candidate import ConvCandidate
 from edgeconv.algorithms.integer.cycles import (
+    EIGHTS_AROUND,
     EIGHTS_COLUMN,
+    EIGHTS_LAST,
     EIGHTS_ROW,
     EIGHTS_TAP,
     EIGHTS_TAPS,
     EIGHTS_WINDOW,
     FOURS_BLOCK,
+    FOURS_EDGE,
+    FOURS_LAST,
+    FOURS_PIXEL,
     FOURS_RESULTS,
+    FOURS_ROW,
+    Windows,
     cycles_of,
+    plain_cycles_of,
 )
 from edgeconv.algorithms.integer.packing import (
     DEPTHWISE_CHANNELS,
@@ -71,7 +80,8 @@ def candidates(problem: ConvProblem, target: Target) -> tuple[ConvCandidate[Inte
         in_c=problem.in_c // problem.groups,
         out_c=problem.out_c // problem.groups,
     )
-    found = helium_dense(group) if helium else _dense(group, target)
+    apart = problem.groups > 1
+    found = helium_dense(group) if helium else _dense(group, target, apart=apart)
     return (_one_by_one(found, problem),)
 
 
@@ -98,10 +108,13 @@ def helium_dense(problem: ConvProblem) -> ConvCandidate[IntegerPlan]:
     row = problem.out_size[2] * problem.out_c
     plan = IntegerPlan("convolve_fours_add" if added else "convolve_fours", helium=True)
     copied = not plan.reads_again(problem)
+    within = _within(problem)
+    copying = within * FOURS_ROW + (1 - within) * FOURS_EDGE
     cycles = pixels * (
         fours * (FOURS_BLOCK * blocks + FOURS_RESULTS)
-        + 60
-        + (40.0 * problem.kernel[1] if copied else 0)
+        + FOURS_PIXEL
+        + (FOURS_LAST if problem.out_c % FOUR else 0.0)
+        + (problem.kernel[1] * copying if copied else 0.0)
     )
     cycles += 6.0 * problem.batch * problem.out_size[1] * row if added else 0.0
     passes = float(pixels * fours * (FOUR * SIXTEEN * blocks + 32))
@@ -127,18 +140,23 @@ def _helium_depthwise(problem: ConvProblem) -> ConvCandidate[IntegerPlan]:
     else:
         kernel = "depthwise_eights"
         window, column = EIGHTS_TAPS + EIGHTS_TAP * taps, EIGHTS_ROW * height
-    cycles = windows * window + rows * eights * batches * (column * taken + 80)
+    cycles = windows * window + rows * eights * batches * (column * taken + EIGHTS_AROUND)
+    cycles += EIGHTS_LAST * windows / eights if problem.out_c % EIGHTS_CHANNELS else 0.0
     constants = windows * _bytes_of_words(EIGHTS_CHANNELS, taps)
     return _found_depthwise(problem, kernel, (cycles, constants, 8.0 * taps * windows), helium=True)
 
 
-def _dense(problem: ConvProblem, target: Target) -> ConvCandidate[IntegerPlan]:
+def _dense(problem: ConvProblem, target: Target, *, apart: bool) -> ConvCandidate[IntegerPlan]:
+    """``apart``: between the channels of two pixels lie others."""
     core = cycles_of(target)
     quads = -(-problem.in_c * math.prod(problem.kernel) // QUAD)
     pixels = problem.batch * math.prod(problem.out_size)
-    panels, pairs = -(-pixels // PIXELS), -(-problem.out_c // 2)
+    # Fewer than a panel has are computed one by one, as panels of that pixel alone.
+    few = pixels < PIXELS
+    panels, pairs = pixels if few else -(-pixels // PIXELS), -(-problem.out_c // 2)
+    packed = PIXELS * pixels if few else pixels
     cycles = panels * pairs * (quads * core.tile + core.tile_results)
-    cycles += pixels * quads * core.widened
+    cycles += packed * (quads * core.widened + _gathering(problem, core.windows, apart=apart))
     window = quads * QUAD
     passes = panels * 2 * pairs * (window + 8)  # bytes of filters and their words
     added = problem.finish.residual_as is not None
@@ -155,6 +173,26 @@ def _dense(problem: ConvProblem, target: Target) -> ConvCandidate[IntegerPlan]:
     )
 
 
+def _gathering(problem: ConvProblem, windows: Windows, *, apart: bool) -> float:
+    """What a window takes beside a load and a store of each of its numbers, the mean over all."""
+    channels, (height, width) = problem.in_c, problem.kernel[1:]
+    if problem.is_pointwise and channels % QUAD == 0 and not apart:
+        return windows.pixel
+    beside = apart or problem.dilations[2] > 1  # pixels are taken one by one
+    within = 0.0 if beside else _within(problem)
+    row = windows.row + width * channels % QUAD * windows.beyond
+    if channels % QUAD:
+        over = height * width * (windows.edge_tap + channels * windows.edge_number)
+    else:
+        over = height * windows.edge_row
+    return windows.whole + within * height * row + (1 - within) * over
+
+
+def _within(problem: ConvProblem) -> float:
+    """The share of the windows that lie in the input."""
+    return math.prod(axis.within for axis in axes_of(problem))
+
+
 def _depthwise(problem: ConvProblem, target: Target) -> ConvCandidate[IntegerPlan]:
     """Four channels at a time."""
     core, (taken, batches) = cycles_of(target), _columns_taken(problem)
@@ -163,12 +201,13 @@ def _depthwise(problem: ConvProblem, target: Target) -> ConvCandidate[IntegerPla
     windows = float(rows * problem.out_size[2] * fours)
     if _is_3x3(problem):
         kernel, window, column = "depthwise_3x3", core.window, core.column
+        row = core.row_of_four
     else:
         pairs, lone = divmod(height, 2)
         kernel = "depthwise"
         window = core.taps + width * (pairs * core.pair_tap + lone * core.lone_tap)
-        column = pairs * core.pair_column + lone * core.lone_column
-    cycles = windows * window + rows * fours * batches * taken * column
+        column, row = pairs * core.pair_column + lone * core.lone_column, core.row_of_taps
+    cycles = windows * window + rows * fours * batches * (taken * column + row)
     constants = windows * _bytes_of_words(DEPTHWISE_CHANNELS, taps)
     return _found_depthwise(problem, kernel, (cycles, constants, 8.0 * taps * windows))
 
@@ -224,7 +263,7 @@ def dense_candidate(problem: ConvProblem, target: Target) -> ConvCandidate[Integ
         return replace(
             helium_dense(problem), plan=IntegerPlan("dense_fours", helium=True), workspace={}
         )
-    core = cycles_of(target)
+    core = cycles_of(target) if problem.in_c % QUAD == 0 else plain_cycles_of(target)
     rows, fours = math.prod(problem.out_size), -(-problem.out_c // QUAD)
     quads = -(-problem.in_c // QUAD)
     cycles = rows * fours * (quads * core.dot + core.dot_results)

@@ -1,0 +1,165 @@
+"""What loops take on cores without vectors, where most instructions are not arithmetic: loads and
+stores, addresses, ends of loops, branches, and functions in place of an FPU.
+
+Counted under QEMU, see `PerCore`: ``python bench/firmware_cycles.py MODEL.onnx --board B --layers``
+prints what a network's layers execute.  Vector ISAs have the slots of `lowering.work` instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+from edgeconv.ir.work import Work
+from edgeconv.targets import DUAL_ISSUE, HELIUM, SOFT_FLOAT, THUMB_1, Target
+
+
+@dataclass(frozen=True, slots=True)
+class PerCore:
+    """Cycles of what is counted, by core.
+
+    ``narrow``: a Cortex-M0, whose float32 is libgcc's of GCC 12, with the cycles of its Technical
+    Reference Manual, Table 3-1.  ``single``: a Cortex-M4, its manual's Table 3-1 and, of the FPU,
+    7-1; the Cortex-M33, of which Arm publishes no timing, has its model in LLVM 19.
+    ``instructions``: Cortex-M7 and M55, of which Arm publishes no timing of scalar instructions
+    either: one a cycle, where a Cortex-M7 may begin two.
+    """
+
+    narrow: float
+    single: float
+    instructions: float
+
+    def on(self, target: Target, *, reals: bool = True) -> float:
+        """Those of the core that ``target`` is; ``reals``: float32 is what takes them."""
+        if THUMB_1 in target.features or (reals and SOFT_FLOAT in target.features):
+            return self.narrow
+        issues = target.features & {DUAL_ISSUE, HELIUM}
+        return self.instructions if issues else self.single
+
+
+# Of an element, with its load, its store and its share of the loop's end.
+FUNCTIONS: Mapping[str, PerCore] = MappingProxyType(
+    {
+        "none": PerCore(0, 0, 0),
+        "relu": PerCore(80, 14, 9),
+        "clip": PerCore(118, 17, 12),
+        "leaky_relu": PerCore(160, 13, 9),
+        "hard_sigmoid": PerCore(450, 20, 14),
+        "hard_swish": PerCore(615, 21, 15),
+        "abs": PerCore(14, 9, 6),
+        "neg": PerCore(16, 10, 6),
+        "floor": PerCore(446, 28, 23),
+        "ceil": PerCore(450, 30, 26),
+        "round": PerCore(325, 19, 16),
+        "grid": PerCore(1200, 49, 30),
+        "sqrt": PerCore(3250, 60, 46),
+        "reciprocal": PerCore(550, 24, 24),
+        "exp": PerCore(3930, 130, 86),
+        "log": PerCore(4400, 122, 79),
+        "sigmoid": PerCore(4560, 146, 89),
+        "silu": PerCore(4700, 149, 91),
+        "gelu_tanh": PerCore(5400, 163, 100),
+        "elu": PerCore(3980, 130, 86),
+        "tanh": PerCore(4970, 155, 92),
+        "erf": PerCore(4450, 128, 79),
+        "gelu": PerCore(4940, 135, 84),
+        "softplus": PerCore(9200, 276, 173),
+    }
+)
+_UNKNOWN = PerCore(5000, 160, 110)  # as much as the longest of them but one
+
+# The same of functions of two or more, and of those of float32 alone.
+_PAIRS: Mapping[str, PerCore] = MappingProxyType(
+    {
+        **dict.fromkeys(("add", "sub"), PerCore(130, 12, 7)),
+        **dict.fromkeys(("mul", "square", "first"), PerCore(177, 12, 7)),
+        **dict.fromkeys(("max", "min"), PerCore(122, 17, 11)),
+        **dict.fromkeys(("div", "reciprocal"), PerCore(550, 25, 22)),
+        **dict.fromkeys(
+            ("equal", "less", "less_equal", "greater", "greater_equal"), PerCore(86, 15, 11)
+        ),
+        **dict.fromkeys(("copy", "where", "not"), PerCore(18, 14, 10)),
+        **dict.fromkeys(("sin", "cos"), PerCore(2100, 94, 71)),
+        "cube": PerCore(320, 16, 9),
+        "root": PerCore(3250, 60, 46),
+        "sign": PerCore(113, 16, 11),
+        "prelu": PerCore(165, 13, 9),
+        "affine": PerCore(290, 14, 7),
+        "quantise": PerCore(1230, 62, 39),
+        "dequantise": PerCore(480, 16, 11),
+        "pow": PerCore(9800, 340, 237),
+    }
+)
+_SAME = PerCore(1, 1, 1)
+_NONE = PerCore(0, 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """What the work of a kernel call becomes.  ``element``: all of an element of the result, but
+    the epilogue's functions and what storage formats take, in place of what is stated; or ``move``:
+    of a load or store, and ``slot``: of an instruction that is stated, where it takes longer than a
+    multiply-add."""
+
+    element: PerCore | None = None
+    move: PerCore = _SAME
+    slot: PerCore = _NONE
+
+
+_AS_STATED = Loop()
+_OTHERS = Loop(move=PerCore(12, 6.5, 5.5), slot=PerCore(400, 9, 6))  # that nothing is known of
+LOOPS: Mapping[str, Loop] = MappingProxyType(
+    {
+        # Cycles are what these state, or as many multiply-adds as instructions.
+        **dict.fromkeys(
+            ("int8_pool", "int16_pool", "table", "int8_binary", "int8_resize", "int8_softmax"),
+            _AS_STATED,
+        ),
+        **dict.fromkeys(("int16_function", "view", "matmul", "attention"), _AS_STATED),
+        **dict.fromkeys(("elementwise", "quantise", "dequantise"), _AS_STATED),
+        "convert": Loop(PerCore(16, 14, 9)),
+        "concat": Loop(PerCore(30, 5, 4)),
+        "copy": Loop(PerCore(14, 9, 7)),
+        "pad": Loop(PerCore(30, 6, 5)),
+        "gather": Loop(move=PerCore(6, 4, 3)),
+        "resize_copies": Loop(move=PerCore(36, 4.5, 4)),
+        "softmax": Loop(PerCore(7900, 243, 166)),
+        "log_softmax": Loop(PerCore(5200, 160, 110)),
+        "pool_rows": Loop(move=PerCore(1, 7, 8)),
+        "pool_lanes": Loop(move=PerCore(2, 5.5, 6.5)),
+        "pool_global_lanes": Loop(move=PerCore(2, 2, 3)),
+        "pool_global_rows": Loop(move=PerCore(2, 2, 3)),
+        "reduce_rows": Loop(move=PerCore(2, 2, 3)),
+        "reduce_columns": Loop(move=PerCore(6, 6, 6)),
+        "order": Loop(move=PerCore(6, 6, 6)),
+        "lrn": Loop(slot=PerCore(410, 9.2, 6.2)),
+        "resize_linear": Loop(slot=PerCore(265, 6.4, 3.9)),
+        "resize_cubic": Loop(slot=PerCore(265, 6.4, 4.1)),
+    }
+)
+
+
+def function_cycles(kind: str, target: Target) -> float:
+    """Of an activation of an element on a core without vectors."""
+    return FUNCTIONS.get(kind, _UNKNOWN).on(target)
+
+
+def pair_cycles(kind: str, target: Target) -> float:
+    """Of an element of a function of one to three tensors there, its moves included."""
+    return _PAIRS.get(kind, _UNKNOWN).on(target)
+
+
+def in_loops(work: Work, kernel: str, elements: float, epilogue: float, target: Target) -> Work:
+    """``work`` of a call of ``kernel`` for ``elements`` of a result, of which ``epilogue`` slots
+    are functions whose instructions are counted already: as stated where the target has vectors.
+    """
+    if not target.is_scalar:
+        return work
+    loop = LOOPS.get(kernel, _OTHERS)
+    if loop.element is not None:
+        stored = epilogue + work.decoding
+        return replace(work, slots=stored, moves=loop.element.on(target) * elements)
+    longer = max(0.0, loop.slot.on(target) - target.slot_cycles)
+    moves = loop.move.on(target) * work.moves + longer * max(0.0, work.slots - epilogue)
+    return replace(work, moves=moves)
