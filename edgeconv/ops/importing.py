@@ -152,20 +152,25 @@ class Window:
         }
 
 
+# Elements that ONNX Runtime skips at the end where the formula of auto_pad is negative; pools: one.
+_SKIPPED = dict.fromkeys(("Conv", "ConvInteger", "QLinearConv"), 2)
+
+
 def _same_padding(
     source: Source, ctx: ImportContext, size: int, span: int, stride: int
 ) -> tuple[int, int]:
     """Begin and end padding for ceil(size / stride) outputs; ``span`` is that of the kernel.
 
-    Rejects strides that leave out more than one element.  The formula of auto_pad is negative
-    there.  Frameworks that pad this way (TensorFlow) take no padding and skip elements at the end;
-    ONNX Runtime crops at both ends, or refuses.  One element too few is skipped at the end by all
-    of them.
+    Rejects strides that leave out more elements than all engines skip at the end, which is where
+    the formula of auto_pad is negative.  Frameworks that pad this way (TensorFlow) take no padding
+    there and skip any number; ONNX Runtime crops at both ends, or refuses.
     """
     total = (-(-size // stride) - 1) * stride + span - size
-    if total < -1:
+    skipped = _SKIPPED.get(source.op_type, 1)
+    if total < -skipped:
         got = f"{source.attrs['auto_pad']} of {size} elements, {span} of kernel, stride {stride}"
-        rule = "auto_pad is ambiguous where the windows leave out more than one element"
+        many = "one element" if skipped == 1 else f"{skipped} elements"
+        rule = f"auto_pad is ambiguous where the windows leave out more than {many}"
         raise ctx.reject(source, got, rule, "state pads instead of auto_pad")
     small, large = max(0, total) // 2, max(0, total) - max(0, total) // 2
     return (small, large) if source.attrs["auto_pad"] == "SAME_UPPER" else (large, small)

@@ -141,7 +141,7 @@ REFUSED = {
         "no more is cropped than there is",
     ),
     "SAME that leaves out pixels": (
-        node_model("Conv", 11, [(1, 1, 7)], [weights(1, 1, 1)], strides=[4], auto_pad="SAME_UPPER"),
+        node_model("Conv", 11, [(1, 1, 8)], [weights(1, 1, 1)], strides=[4], auto_pad="SAME_UPPER"),
         "auto_pad is ambiguous",
     ),
 }  # fmt: skip

@@ -62,7 +62,12 @@ def test_conv_windows(
     w = weights(4, 4 // groups, *attrs["kernel_shape"])
     shape = (2, 4, *sizes)
     source = node_model("Conv", 11, [shape], [w, weights(4)], group=groups, **attrs)
-    check_model(source, {"x0": shape}, tmp_path)
+    try:
+        check_model(source, {"x0": shape}, tmp_path)
+    except EdgeconvError as error:
+        if "leave out more than 2 elements" not in "".join(error.details):
+            raise
+        reject()
 
 
 @quick
