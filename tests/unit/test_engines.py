@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -89,14 +91,31 @@ def test_a_limit_of_seconds_ends_an_evaluator(path: Path, monkeypatch: pytest.Mo
     assert not engines._shared.process.alive
 
 
+ASK = """
+import sys; from pathlib import Path; import numpy as np
+from edgeconv.frontend import AS_WRITTEN, engines, reference_outputs
+engines._PROGRAM = Path(sys.argv[1])
+reference_outputs(Path(sys.argv[2]), {"x": np.zeros((1, 3), np.float32)}, engine=AS_WRITTEN)
+"""
+
+
 def test_ctrl_c_ends_the_engine_too(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    engine_that("time.sleep(60)", path, monkeypatch, AS_WRITTEN)
-    arrives = threading.Timer(1, os.kill, [os.getpid(), signal.SIGINT])
-    arrives.start()
-    with pytest.raises(KeyboardInterrupt):
-        reference_outputs(path, FEEDS, engine=AS_WRITTEN)
-    assert engines._shared.process is not None
-    assert not engines._shared.process.alive
+    """Of a process of its own, which waits for its engine."""
+    started = path.parent / "started"
+    note = f"open({str(started)!r}, 'w').write(str(os.getpid()) + ' ')"
+    engine_that(f"{note}; time.sleep(60)", path, monkeypatch, AS_WRITTEN)
+    asks = [sys.executable, "-c", ASK, str(engines._PROGRAM), str(path)]
+    with subprocess.Popen(asks, stderr=subprocess.DEVNULL) as asking:
+        until = time.monotonic() + 60
+        while not (started.exists() and started.read_text().endswith(" ")):
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        engine = int(started.read_text())
+        os.kill(engine, 0)
+        asking.send_signal(signal.SIGINT)
+        assert asking.wait(30) == -signal.SIGINT
+    with pytest.raises(ProcessLookupError):
+        os.kill(engine, 0)
 
 
 def test_a_model_is_gone_with_its_process(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
