@@ -9,6 +9,7 @@ from edgeconv.algorithms.axis import axes_of
 from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.ir.work import Work
 from edgeconv.lowering.calls import FLOAT_BYTES
+from edgeconv.lowering.loops import write_slots
 from edgeconv.lowering.work import finish_slots, width
 from edgeconv.targets import Target
 
@@ -27,7 +28,7 @@ def encoding(problem: ConvProblem, target: Target) -> float:
     """Slots that encode the output and decode the residual."""
     residual_as = problem.finish.residual_as
     read = target.decoding(residual_as).vector if residual_as else 0.0
-    return problem.out_elements / target.lanes * (target.decoding(problem.out_as).write + read)
+    return problem.out_elements / target.lanes * (write_slots(problem.out_as, target) + read)
 
 
 def tiled(

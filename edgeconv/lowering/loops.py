@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from edgeconv.encoding import Encoding
 from edgeconv.ir.work import Work
 from edgeconv.targets import DUAL_ISSUE, HELIUM, SOFT_FLOAT, THUMB_1, Target
 
@@ -91,6 +92,7 @@ _PAIRS: Mapping[str, PerCore] = MappingProxyType(
         "pow": PerCore(9800, 340, 237),
     }
 )
+_ROUNDED = PerCore(1300, 23, 16)  # of a real number that is stored as an integer
 _SAME = PerCore(1, 1, 1)
 _NONE = PerCore(0, 0, 0)
 
@@ -138,6 +140,13 @@ LOOPS: Mapping[str, Loop] = MappingProxyType(
         "resize_cubic": Loop(slot=PerCore(265, 6.4, 4.1)),
     }
 )
+
+
+def write_slots(storage: Encoding, target: Target) -> float:
+    """Slots that round an element of a vector to ``storage`` and store it."""
+    if target.is_scalar and storage.scale:
+        return _ROUNDED.on(target) / target.slot_cycles
+    return target.decoding(storage).write
 
 
 def function_cycles(kind: str, target: Target) -> float:

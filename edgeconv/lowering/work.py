@@ -9,7 +9,7 @@ from edgeconv.encoding import Encoding
 from edgeconv.ir.graph import Epilogue, Graph, Node, Tensor
 from edgeconv.ir.work import Work
 from edgeconv.lowering.activations import FUNCTIONS
-from edgeconv.lowering.loops import function_cycles, pair_cycles
+from edgeconv.lowering.loops import function_cycles, pair_cycles, write_slots
 from edgeconv.targets import Decoding, Target
 
 ADDED = "residual"  # among the functions of an epilogue: a residual
@@ -69,7 +69,7 @@ class Call:
         """Slots that encode the output and decode the residual."""
         residual = self.node.epilogue.residual
         read = self.stored(self.graph[residual]).vector if residual else 0.0
-        return self.out_vectors * (self.stored(self.output).write + read)
+        return self.out_vectors * (write_slots(self.output.storage, self.target) + read)
 
     @property
     def epilogue(self) -> float:
@@ -88,7 +88,7 @@ class Call:
     def copies(self) -> Work:
         """Every operand is copied: as bytes, where it has the format of the output."""
         others = [tensor for tensor in self.inputs if tensor.storage != self.output.storage]
-        encoded = self.stored(self.output).write
+        encoded = write_slots(self.output.storage, self.target)
         decoded = sum(
             tensor.elements / self.target.lanes * (self.stored(tensor).vector + encoded)
             for tensor in others

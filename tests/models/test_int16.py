@@ -24,7 +24,8 @@ from tests.models.test_emitted_banks import run_sanitized
 def test_keywords(board: str, tmp_path: Path) -> None:
     """SMLAD, SMLABB and VMLADAVA: every result of a convolution is that of exact arithmetic."""
     model = onnx_models.save(keywords("int16", 12, 1, (13, 9)), tmp_path / "keywords.onnx")
-    compile_model(CompileOptions(model, board), tmp_path / "out", build=True)
+    options = CompileOptions(model, board, algorithms={"*": "int16"})
+    compile_model(options, tmp_path / "out", build=True)
     layers = Project.open(tmp_path / "out").report["layers"]
     found = [layer["algorithm"] for layer in layers if layer["macs"]]
     assert found == ["int16"] * 4

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from edgeconv.algorithms.axis import axes_of
 from edgeconv.algorithms.candidate import ConvCandidate
 from edgeconv.algorithms.integer.cycles import FOURS_BLOCK
 from edgeconv.algorithms.integer.packing import padded
@@ -28,28 +29,31 @@ _TAP_SLOTS = 3.0
 class _Loops:
     """Cycles of a core without vectors.  ``block``: of the products of a tile of filters by the
     pixels of a panel, of as many numbers as lie side by side; ``tile``: what such a tile of sums
-    takes besides, its results included; of each window that is gathered, of every tap of it and of
-    every number.  Of a depthwise layer a ``product``, and ``result`` for what is around.
-    ``residual``: of a result that one is added to."""
+    takes besides, its results included.  Of a ``window`` that is gathered, of each ``piece`` of it
+    that lies together, of every ``quad`` that is copied at once and of every other ``number``.
+    Of a depthwise layer a ``product``, and ``result`` for what is around.  ``residual``: of a
+    result that one is added to."""
 
     block: float
     tile: float
     window: float
-    tap: float
+    piece: float
+    quad: float
     number: float
     product: float
     result: float
     residual: float
 
 
-# Counted as those of `algorithms.integer.cycles` are; of a Cortex-M7, and but for the products of
-# an M55, an instruction a cycle.
-_NARROW = _Loops(206, 1850, 420, 70, 33, 14.5, 240, 150)
-_THUMB_2 = _Loops(95, 430, 270, 82, 2, 6, 27, 24)
-_SINGLE = _Loops(42, 440, 290, 82, 2, 9.5, 22, 24)
-_DUAL = _Loops(31, 335, 185, 68, 2, 7, 18, 24)
-_HELIUM = _Loops(FOURS_BLOCK, 250, 20, 74, 1, 2.5, 47, 24)
-_PORTABLE = _Loops(96, 162, 0, 0, 3, 6, 36, 24)
+# Counted as those of `algorithms.integer.cycles` are, in functions that layers of different numbers
+# of filters share; where all have as many, GCC makes them take a third less.  Of a Cortex-M7, and
+# but for the products of an M55, an instruction a cycle.
+_NARROW = _Loops(208, 1720, 400, 66, 145, 42, 14.5, 240, 150)
+_THUMB_2 = _Loops(81, 470, 175, 83, 21, 23, 6, 27, 24)
+_SINGLE = _Loops(31, 470, 180, 84, 20, 22, 9.5, 22, 24)
+_DUAL = _Loops(22, 360, 108, 72, 16, 18.5, 7, 18, 24)
+_HELIUM = _Loops(FOURS_BLOCK, 255, 60, 85, 2, 8, 3, 47, 24)
+_PORTABLE = _Loops(96, 162, 0, 0, 12, 3, 6, 36, 24)
 
 
 def _loops_of(target: Target) -> _Loops:
@@ -106,7 +110,7 @@ def _plain(problem: ConvProblem, target: Target) -> ConvCandidate[Int16Plan]:
     alone = helium or pixels < PIXELS
     plan = Int16Plan("dense" if alone else "convolve", numbers, problem.chunk // block * block)
     tiles = -(-problem.group_out_c // together) * problem.groups * problem.batch
-    loops, taps = _loops_of(target), math.prod(problem.kernel)
+    loops = _loops_of(target)
     strips = pixels if alone else -(-pixels // PIXELS)
     cycles = strips * tiles * (numbers / block * loops.block + loops.tile)
     if alone and not helium:  # a pixel's products, which load as many filters, and its results
@@ -114,10 +118,29 @@ def _plain(problem: ConvProblem, target: Target) -> ConvCandidate[Int16Plan]:
     if alone and is_plain(problem, numbers):
         room = 0
     else:
-        window = loops.window + taps * loops.tap + numbers * loops.number
-        cycles += window * pixels * problem.groups * problem.batch
+        gathered = _gathered(problem, block, loops)
+        cycles += gathered * pixels * problem.groups * problem.batch
         room = _BYTES * numbers * (1 if alone else PIXELS)
     return _found(problem, plan, room, Work(0.0, cycles + _added(problem, loops), 0.0, 0.0))
+
+
+def _gathered(problem: ConvProblem, block: int, loops: _Loops) -> float:
+    """Cycles of a window, the mean over those whose columns lie in the input, of which each row is
+    a piece, and others, of which each pixel is."""
+    channels, width = problem.group_in_c, problem.kernel[2]
+    beside = problem.groups > 1 or problem.dilations[2] > 1
+    within = 0.0 if beside else axes_of(problem)[2].within
+    rows = _pieces(problem.kernel[1], width * channels, block, loops)
+    return within * rows + (1 - within) * _pieces(problem.kernel[1] * width, channels, block, loops)
+
+
+def _pieces(count: int, length: int, block: int, loops: _Loops) -> float:
+    """Those of a window in so many pieces: quads where one begins with a quad, else numbers."""
+    numbers, quads = -(count * length) % block, 0
+    for piece in range(count):
+        whole = length // QUAD if piece * length % QUAD == 0 else 0
+        quads, numbers = quads + whole, numbers + length - QUAD * whole
+    return loops.window + count * loops.piece + quads * loops.quad + numbers * loops.number
 
 
 def is_plain(problem: ConvProblem, numbers: int) -> bool:
