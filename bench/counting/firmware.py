@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
 
 from counting.program import build_plugin
 from edgeconv.board import Board
@@ -82,8 +83,9 @@ def _places(image: Path) -> Iterator[str]:
     """Where the functions lie that the plugin is to know, as it takes them."""
     with image.open("rb") as stream:
         table = ELFFile(stream).get_section_by_name(".symtab")
-        (run,) = table.get_symbol_by_name(f"{NAME}_run")
-        (trace,) = table.get_symbol_by_name(f"{NAME}_trace")
+        assert isinstance(table, SymbolTableSection)
+        (run,) = table.get_symbol_by_name(f"{NAME}_run") or ()
+        (trace,) = table.get_symbol_by_name(f"{NAME}_trace") or ()
         begin = run["st_value"] & ~1
         yield f"run={begin:x}"
         yield f"end={begin + run['st_size']:x}"

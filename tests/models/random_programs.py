@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import onnx
@@ -105,7 +106,7 @@ def model_of(program: Program, folder: Path) -> tuple[Path, list[str]]:
     model = random_network(program.seed, _NODES)
     onnx.save(model, path)
     if program.kind == "samples":
-        rng, samples = np.random.default_rng(program.seed), {}
+        rng, samples = np.random.default_rng(program.seed), dict[str, Any]()
         constants = {tensor.name for tensor in model.graph.initializer}
         for value in (each for each in model.graph.input if each.name not in constants):
             shape = [dim.dim_value for dim in value.type.tensor_type.shape.dim]
