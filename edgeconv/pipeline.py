@@ -94,7 +94,7 @@ def compile_model(
     """
     check_target(real_path(directory))
     with Decider(options, tell) as decider:
-        decided = _compiled(decider, directory, tell, build=build)
+        decided = _within_budgets(decider, directory, tell, build=build)
     model_file.remember(decided.choice.graph.sha256, options.model)
     return Project.open(directory), decided.notes
 
@@ -226,6 +226,26 @@ def _working_on(directory: Path, ssh: str = "") -> Iterator[Project]:
     Project.open(directory)  # it is one: only then is there something to lock
     with working(directory):
         yield Project.open(directory, ssh=ssh)
+
+
+def _within_budgets(decider: Decider, directory: Path, tell: Tell, *, build: bool) -> Decided:
+    """As `_compiled`; where what was built exceeds budgets that were kept without its code, within
+    less RAM too."""
+    try:
+        return _compiled(decider, directory, tell, build=build)
+    except (UnfitError, TooLargeError, FirmwareTooLargeError) as error:
+        tried = []
+        for less in decider.within_less() if build else ():
+            tried.append(f"--ram {less.planner.budgets.ram}")
+            tell(f"looking for a program within {tried[-1]}")
+            try:
+                return _compiled(less, directory, tell, build=True)
+            except EdgeconvError:
+                continue
+        if tried:
+            none = f"nothing was built within {', '.join(tried)} either"
+            error.details = (*error.details, none)
+        raise
 
 
 def _compiled(decider: Decider, directory: Path, tell: Tell, *, build: bool) -> Decided:

@@ -3,6 +3,8 @@ formats where that is not enough."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from copy import copy
 from dataclasses import replace
 
 from edgeconv import frontend, passes
@@ -55,6 +57,7 @@ class Decider(Closing):
     ) -> None:
         self.options, self.tell = options, tell
         self._learnt: list[Overhead] = []
+        self._asked: Decider | None = None  # whose budgets reports are to be of
         self.board = own_rates.load(options.board, tell)
         bare_metal = self.board.bare_metal
         filtering = MinimalFiltering(options, tell, bare_metal=bare_metal)
@@ -80,6 +83,23 @@ class Decider(Closing):
         self._integers.close()
         self._formats.close()
 
+    def within_less(self) -> Iterator[Decider]:
+        """Others of the same model for less RAM, the largest first, of which nothing built is
+        known: kernels that take less of it have less code.  Their reports are of our budgets.  None
+        where weights alone exceed these, or the network is large.  Not to be closed."""
+        for ram in self._formats.less_ram():
+            other = copy(self)
+            other._formats = self._formats.within(ram, self.planner.budgets.flash)
+            other.planner = other._formats.planner
+            other.planner.overhead, other._learnt, other._asked = Overhead(), [], self
+            yield other
+
+    def _reported(self, decided: Decided) -> Decided:
+        """``decided`` with the budgets that were asked for."""
+        if self._asked is None or decided.files:
+            return decided
+        return self._asked._formats.again(decided)
+
     def learn(self, built: Sizes, planned: Sizes) -> bool:
         """Take the overhead from the sizes of a built program; whether that is news.
 
@@ -102,14 +122,14 @@ class Decider(Closing):
         of a small program takes is learnt from it."""
         searched = self._formats.searched(self._plain())
         ram = self.board.ram_bytes if self.board.bare_metal else None  # or it cannot be linked
-        return self._formats.with_found(searched, searched.search.lightest(ram))
+        return self._reported(self._formats.with_found(searched, searched.search.lightest(ram)))
 
     def nearest(self) -> Decided:
         """The decisions that exceed the budgets by the smallest part, within --min-sqnr, as far as
         it is known what the program takes beside its data."""
         searched, budgets = self._formats.searched(self._plain()), self.planner.budgets
         found = searched.search.nearest(budgets.ram, budgets.flash)
-        return self._formats.with_found(searched, found)
+        return self._reported(self._formats.with_found(searched, found))
 
     def decide(self, turns: bool = True) -> Decided:
         """The decisions; formats are searched for where the user sets a limit of accuracy, gives
@@ -119,7 +139,7 @@ class Decider(Closing):
         if made and not (self._integers.compared and self._may_be_better(made)):
             return made
         if not made:
-            return self._formats.decide(turns)
+            return self._reported(self._formats.decide(turns))
         try:
             other = self._formats.attempt(turns).decided
         except UnfitError:

@@ -41,7 +41,7 @@ from edgeconv.fitting import (
 )
 from edgeconv.ir.graph import Graph
 from edgeconv.limits import Deadline, TooLongError, limit
-from edgeconv.memory.sizes import Budgets
+from edgeconv.memory.sizes import Budgets, Overhead
 from edgeconv.progress import Tell
 from edgeconv.report import accuracy
 
@@ -102,17 +102,17 @@ class Formats(Closing):
         least = self._least(turns)
         asked = self._smaller(least) if tried.missed else []
         for less in asked:
-            self.tell(f"looking for formats within {_option_words(less)}")
+            self.tell(f"looking for formats within {less.words}")
             if found := self.within(less.ram, less.flash)._fitting(turns):
-                return self._again(found)
+                return self.again(found)
         for each in (least.ram, least.flash):
-            again = self._again(each)
+            again = self.again(each)
             if not planner.exceeded(again):
                 return again
         if tried.missed:
             raise self._unfit(tried, least, asked, turns) from None
         budgets = Limits(planner.budgets.ram, planner.budgets.flash)
-        return self._again(least.nearest(budgets))
+        return self.again(least.nearest(budgets))
 
     def attempt(self, turns: bool) -> Tried:
         """The decisions that the budgets lead to."""
@@ -149,9 +149,7 @@ class Formats(Closing):
     def _choices(self, plain: Draft) -> bool:
         """Whether any filters or results have formats to choose from; else nothing is measured."""
         kept = integers_of(plain.choice)
-        offers = offered(self.graph, self.board, self.options.storage, kept)
-        every = (*offers.weights.values(), *offers.results.values())
-        return any(len(forms) > 1 for forms in every)
+        return offered(self.graph, self.board, self.options.storage, kept).any
 
     def _searched_among(self, plain: Draft) -> Tried:
         """The formats that are found with the kernels of ``plain``; where RAM has a limit and none
@@ -176,10 +174,12 @@ class Formats(Closing):
         """``plain``, and the same network with kernels of less and less RAM."""
         yield plain
         if self.planner.budgets.ram is not None:
-            for allowed in ways(self.graph, self.board):
-                draft = self.planner.draft(self.graph, allowed, self.options.storage)
-                if not computing_notes(draft.choice):
-                    yield draft
+            yield from (each for each in self._by_way() if not computing_notes(each.choice))
+
+    def _by_way(self) -> Iterator[Draft]:
+        """The network with the kernels of each of `ways`."""
+        for allowed in ways(self.graph, self.board):
+            yield self.planner.draft(self.graph, allowed, self.options.storage)
 
     def searched(self, plain: Draft) -> Searched:
         """The search for formats with the kernels of ``plain``."""
@@ -335,7 +335,7 @@ class Formats(Closing):
         sizes = decided.sizes.beside(self.planner.overhead)
         return sizes.ram.total, sizes.flash.total
 
-    def _again(self, decided: Decided) -> Decided:
+    def again(self, decided: Decided) -> Decided:
         """The same decisions, which were made for other budgets."""
         planner, found = self.planner, decided.found
         storage = found.storage if found else self.options.storage
@@ -344,6 +344,20 @@ class Formats(Closing):
         if found:
             again = self._noted(again, found, self._searched[0].search)
         return replace(again, notes=decided.notes)
+
+    def less_ram(self) -> list[int]:
+        """Sizes of memories below the budget of RAM, down to half of what float32 takes at least,
+        to ask of a small network with which formats do fit, but for what code takes."""
+        budgets = self.planner.budgets
+        if budgets.ram is None or not soon_decided(self.graph):
+            return []
+        free = self.within(budgets.ram, budgets.flash)
+        free.planner.overhead = Overhead()
+        if free._fitting(turns=True) is None:
+            return []
+        sizes = [each.sizes.ram.total for each in self._by_way()]
+        asked = smaller(Budgets(budgets.ram), (min(sizes) // 2, 0), (_WORKSPACES * max(sizes), 0))
+        return [each.ram for each in asked if each.ram is not None]
 
     def _smaller(self, least: Least) -> list[Budgets]:
         """Budgets within ours to ask of a small network before it is refused."""
@@ -377,17 +391,11 @@ class Formats(Closing):
         found = replace(found, ram=ram, flash=flash, nearest=nearest, exact=least.exact)
         why = refusal(found)
         if asked:
-            none = f"nothing was found within {', '.join(map(_option_words, asked))} either"
+            none = f"nothing was found within {', '.join(each.words for each in asked)} either"
             why = EdgeconvError(
                 why.what, got=why.got, rule=why.rule, hint=why.hint, details=(*why.details, none)
             )
         return unfit(UnfitError(why, nearest), tried.plain, self.planner)
-
-
-def _option_words(budgets: Budgets) -> str:
-    """Budgets as the command line takes them."""
-    given = (("--ram", budgets.ram), ("--flash", budgets.flash))
-    return " ".join(f"{option} {size}" for option, size in given if size is not None)
 
 
 _SECONDS = "search-seconds"  # a row of `limits`

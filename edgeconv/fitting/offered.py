@@ -55,6 +55,12 @@ class Offered:
     results: Offers
     storable: tuple[str, ...]
 
+    @property
+    def any(self) -> bool:
+        """Whether something has formats to choose from."""
+        every = (*self.weights.values(), *self.results.values())
+        return any(len(forms) > 1 for forms in every)
+
 
 def offered(
     graph: Graph,

@@ -30,6 +30,12 @@ class Budgets:
     ram: int | None = None
     flash: int | None = None
 
+    @property
+    def words(self) -> str:
+        """As the command line takes them."""
+        given = (("--ram", self.ram), ("--flash", self.flash))
+        return " ".join(f"{option} {size}" for option, size in given if size is not None)
+
 
 @dataclass(frozen=True, slots=True)
 class RegionUse:

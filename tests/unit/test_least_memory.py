@@ -13,16 +13,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import NodeProto, helper
 
-from edgeconv import limits
+from edgeconv import limits, pipeline
 from edgeconv.budget.tables import Limits
+from edgeconv.deciding import Decided, Decider
 from edgeconv.deciding.formats import Formats, Tried
 from edgeconv.deciding.least import least_of, smaller, soon_decided
 from edgeconv.deciding.planning import Draft
 from edgeconv.errors import EdgeconvError
-from edgeconv.fitting import MissedError
+from edgeconv.fitting import MissedError, UnfitError
 from edgeconv.frontend import load
 from edgeconv.memory.sizes import Budgets
 from edgeconv.pipeline import CompileOptions, decide
+from edgeconv.progress import nobody
 from edgeconv.report.text import budget_lines
 from tests import onnx_models
 
@@ -251,3 +253,34 @@ def test_a_search_ends_with_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (error.what, error.where) == ("takes too long", "digits-cnn.onnx")
     assert "--limit search-seconds=N" in error.hint
     assert sum(line.startswith("planning with") for line in told) < 4
+
+
+@pytest.mark.parametrize("most", [16, 8], ids=["something is built", "nothing is"])
+def test_less_ram_is_tried_where_code_is_too_large(
+    most: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Kernels that take less RAM have less code: what is built for 16 KiB is found with 32 too."""
+    tried: list[int] = []
+
+    def built(decider: Decider, *_: object, **__: object) -> Decided:
+        ram = decider.planner.budgets.ram or 0
+        tried.append(ram >> 10)
+        if most == 8 or ram > most << 10:
+            raise UnfitError(EdgeconvError("does not fit"))
+        return decider.decide()
+
+    monkeypatch.setattr(pipeline, "_compiled", built)
+    options = replace(digits(32 << 10, 32 << 10), board="mps2-an386")
+    with Decider(options) as decider:
+        if most == 8:
+            with pytest.raises(UnfitError) as caught:
+                pipeline._within_budgets(decider, tmp_path, nobody, build=True)
+            assert any("within --ram 24576, --ram 16384, " in line for line in caught.value.details)
+            assert tried == [32, 24, 16, 12, 8]
+            return
+        made = pipeline._within_budgets(decider, tmp_path, nobody, build=True)
+    assert tried == [32, 24, 16]
+    assert made.sizes.ram.total <= 16 << 10
+    assert made.sizes.flash.total <= 32 << 10
+    assert made.report["budget"]["ram"] == 32 << 10
+    assert made.found
