@@ -84,8 +84,11 @@ def _places(image: Path) -> Iterator[str]:
     with image.open("rb") as stream:
         table = ELFFile(stream).get_section_by_name(".symtab")
         assert isinstance(table, SymbolTableSection)
-        (run,) = table.get_symbol_by_name(f"{NAME}_run") or ()
-        (trace,) = table.get_symbol_by_name(f"{NAME}_trace") or ()
+        run, trace = (
+            symbol
+            for name in (f"{NAME}_run", f"{NAME}_trace")
+            for symbol in table.get_symbol_by_name(name) or ()
+        )
         begin = run["st_value"] & ~1
         yield f"run={begin:x}"
         yield f"end={begin + run['st_size']:x}"
