@@ -17,7 +17,13 @@ from tests.command import parse
 
 PAGES = sorted(
     path
-    for pattern in ("README.md", "SECURITY.md", "docs/*.md", "examples/*/README.md")
+    for pattern in (
+        "README.md",
+        "SECURITY.md",
+        "docs/*.md",
+        "examples/*/README.md",
+        "findings/*.md",
+    )
     for path in ROOT.glob(pattern)
 )
 SYNOPSES = ROOT / "docs" / "architecture.md"
