@@ -15,6 +15,8 @@ from edgeconv.encoding import Encoding
 from edgeconv.ir.work import Work
 from edgeconv.targets import DUAL_ISSUE, HELIUM, SOFT_FLOAT, THUMB_1, Target
 
+_DUAL_CYCLES = 17.5 / 20  # of an instruction
+
 
 @dataclass(frozen=True, slots=True)
 class PerCore:
@@ -24,7 +26,8 @@ class PerCore:
     Reference Manual, Table 3-1.  ``single``: a Cortex-M4, its manual's Table 3-1 and, of the FPU,
     7-1; the Cortex-M33, of which Arm publishes no timing, has its model in LLVM 19.
     ``instructions``: Cortex-M7 and M55, of which Arm publishes no timing of scalar instructions
-    either: one a cycle, where a Cortex-M7 may begin two.
+    either: one a cycle, and on a Cortex-M7, which may begin two, as many as in the loop of
+    `algorithms.integer.cycles` that LLVM's model has 17.5 cycles for, of 20 instructions.
     """
 
     narrow: float
@@ -35,42 +38,43 @@ class PerCore:
         """Those of the core that ``target`` is; ``reals``: float32 is what takes them."""
         if THUMB_1 in target.features or (reals and SOFT_FLOAT in target.features):
             return self.narrow
-        issues = target.features & {DUAL_ISSUE, HELIUM}
-        return self.instructions if issues else self.single
+        if DUAL_ISSUE in target.features:
+            return _DUAL_CYCLES * self.instructions
+        return self.instructions if HELIUM in target.features else self.single
 
 
-# Of an element, with its load, its store and its share of the loop's end.
+# Of an element, its load, its store and the loop's end aside, which `AROUND` is for a loop of them.
 FUNCTIONS: Mapping[str, PerCore] = MappingProxyType(
     {
         "none": PerCore(0, 0, 0),
-        "relu": PerCore(80, 14, 9),
-        "clip": PerCore(118, 17, 12),
-        "leaky_relu": PerCore(160, 13, 9),
-        "hard_sigmoid": PerCore(450, 20, 14),
-        "hard_swish": PerCore(615, 21, 15),
-        "abs": PerCore(14, 9, 6),
-        "neg": PerCore(16, 10, 6),
-        "floor": PerCore(446, 28, 23),
-        "ceil": PerCore(450, 30, 26),
-        "round": PerCore(325, 19, 16),
-        "grid": PerCore(1200, 49, 30),
-        "sqrt": PerCore(3250, 60, 46),
-        "reciprocal": PerCore(550, 24, 24),
-        "exp": PerCore(3930, 130, 86),
-        "log": PerCore(4400, 122, 79),
-        "sigmoid": PerCore(4560, 146, 89),
-        "silu": PerCore(4700, 149, 91),
-        "gelu_tanh": PerCore(5400, 163, 100),
-        "elu": PerCore(3980, 130, 86),
-        "tanh": PerCore(4970, 155, 92),
-        "erf": PerCore(4450, 128, 79),
-        "gelu": PerCore(4940, 135, 84),
-        "softplus": PerCore(9200, 276, 173),
+        "relu": PerCore(70, 9, 4),
+        "clip": PerCore(108, 12, 7),
+        "leaky_relu": PerCore(150, 8, 4),
+        "hard_sigmoid": PerCore(440, 15, 9),
+        "hard_swish": PerCore(605, 16, 10),
+        "abs": PerCore(4, 4, 2),
+        "neg": PerCore(6, 5, 2),
+        "floor": PerCore(436, 23, 18),
+        "ceil": PerCore(440, 25, 21),
+        "round": PerCore(315, 14, 11),
+        "grid": PerCore(1190, 44, 25),
+        "sqrt": PerCore(3240, 55, 41),
+        "reciprocal": PerCore(540, 19, 19),
+        "exp": PerCore(3920, 125, 81),
+        "log": PerCore(4390, 117, 74),
+        "sigmoid": PerCore(4550, 141, 84),
+        "silu": PerCore(4690, 144, 86),
+        "gelu_tanh": PerCore(5390, 158, 95),
+        "elu": PerCore(3970, 125, 81),
+        "tanh": PerCore(4960, 150, 87),
+        "erf": PerCore(4440, 123, 74),
+        "gelu": PerCore(4930, 130, 79),
+        "softplus": PerCore(9190, 271, 168),
     }
 )
 _UNKNOWN = PerCore(5000, 160, 110)  # as much as the longest of them but one
 
-# The same of functions of two or more, and of those of float32 alone.
+# Functions of two or more, and those of float32 alone, with all of the loop.
 _PAIRS: Mapping[str, PerCore] = MappingProxyType(
     {
         **dict.fromkeys(("add", "sub"), PerCore(130, 12, 7)),
@@ -92,7 +96,9 @@ _PAIRS: Mapping[str, PerCore] = MappingProxyType(
         "pow": PerCore(9800, 340, 237),
     }
 )
-_ROUNDED = PerCore(1300, 23, 16)  # of a real number that is stored as an integer
+AROUND = PerCore(14, 8, 7)
+# Of a real number on a grid that is stored as an integer of 8 bits, and of 16.
+_BYTES, _HALVES = PerCore(1300, 12, 8), PerCore(1300, 23, 20)
 _SAME = PerCore(1, 1, 1)
 _NONE = PerCore(0, 0, 0)
 
@@ -145,7 +151,8 @@ LOOPS: Mapping[str, Loop] = MappingProxyType(
 def write_slots(storage: Encoding, target: Target) -> float:
     """Slots that round an element of a vector to ``storage`` and store it."""
     if target.is_scalar and storage.scale:
-        return _ROUNDED.on(target) / target.slot_cycles
+        rounded = _BYTES if storage.bits <= 8 else _HALVES
+        return rounded.on(target) / target.slot_cycles
     return target.decoding(storage).write
 
 

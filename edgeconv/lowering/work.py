@@ -9,7 +9,7 @@ from edgeconv.encoding import Encoding
 from edgeconv.ir.graph import Epilogue, Graph, Node, Tensor
 from edgeconv.ir.work import Work
 from edgeconv.lowering.activations import FUNCTIONS
-from edgeconv.lowering.loops import function_cycles, pair_cycles, write_slots
+from edgeconv.lowering.loops import AROUND, function_cycles, pair_cycles, write_slots
 from edgeconv.targets import Decoding, Target
 
 ADDED = "residual"  # among the functions of an epilogue: a residual
@@ -80,10 +80,11 @@ class Call:
         """One instruction per output beside the activations; every operand is loaded once.  On a
         core without vectors what ``function`` takes, where the node's is no activation."""
         work = self.streams(self.out_vectors)
-        if not (function and self.target.is_scalar):
+        if not self.target.is_scalar:
             return work
-        cycles = pair_cycles(function, self.target) * self.output.elements
-        return replace(work, slots=work.slots - self.out_vectors, moves=cycles)
+        cycles = pair_cycles(function, self.target) if function else AROUND.on(self.target)
+        moves = cycles * self.output.elements
+        return replace(work, slots=work.slots - self.out_vectors, moves=moves)
 
     def copies(self) -> Work:
         """Every operand is copied: as bytes, where it has the format of the output."""
