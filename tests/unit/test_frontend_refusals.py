@@ -64,7 +64,7 @@ def test_kernels_that_do_not_fit(pads: tuple[int, int], stride: int, loaded: Loa
 
 @pytest.mark.parametrize("op", ["Conv", "ConvTranspose", "MaxPool", "AveragePool", "LpPool"])
 def test_windows_over_nothing(op: str, loaded: Load) -> None:
-    """Shapes that inference makes negative: the model is refused, with the input that is empty."""
+    """Shapes that inference makes negative: the model is refused by what is empty or too small."""
     inputs = ["x", "w"] if "Conv" in op else ["x"]
     weights = {"w": np.ones((3, 3, 3, 3, 3), np.float32)} if "Conv" in op else {}
     node = make(op, inputs, ["y"], name="node", kernel_shape=[3] * 3)
@@ -72,7 +72,9 @@ def test_windows_over_nothing(op: str, loaded: Load) -> None:
     with pytest.raises(EdgeconvError) as refused:
         loaded(given)
     said = f"{refused.value} {refused.value.details}"
-    assert "has no elements (1x3x2x0x4)" in said or "sizes are not negative" in said
+    assert any(
+        words in said for words in ("has no elements (1x3x2x0x4)", "3 pixels of kernel over 2")
+    )
 
 
 def test_no_outputs(loaded: Load) -> None:
