@@ -85,6 +85,5 @@ def test_emitted_c_is_no_cpp(source: Path) -> None:
     if not compiler:
         pytest.skip("no compiler of C++ (apt-get install g++)")
     said = compiled(source, compiler, "-O0", "-x", "c++")
-    assert 'error: #error "compile net.c as C; net.h can be included from C++"' in said
     first = next(line for line in said.splitlines() if "error:" in line)
-    assert "#error" in first
+    assert '"compile net.c as C; net.h can be included from C++"' in first
