@@ -35,7 +35,7 @@ _PATIENCE_S = 900
 RIGHT, REFUSED = "right", "refused"
 # Of status 1 what no program is expected to be made of.
 _REFUSALS = ("cannot be compiled", "does not fit", "would not be bit for bit")
-_STORED = ("int8", "int4", "flyte16", "flyte24", "float16")
+_STORED = ("int8", "flyte8", "flyte16", "flyte24")
 
 
 @dataclass(frozen=True)
