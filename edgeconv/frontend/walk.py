@@ -217,11 +217,17 @@ class Walk(Values):
         except INVALID as error:
             raise visit.invalid(str(error)) from None
 
-    def _shapes(self, visit: Visit, schema: onnx.defs.OpSchema) -> dict[str, Shape]:
-        """Those of the outputs that the operator's importer has a formula of."""
+    def _shapes(self, visit: Visit, schema: onnx.defs.OpSchema) -> dict[str, Shape] | None:
+        """Those of the outputs that the operator's importer has a formula of; None where that
+        rejects the node, which is noted."""
         if not all(name in self.tensors for name in reads(visit.node)):
             return {}
-        return by_definition(visit.node, visit.name, schema, self)
+        try:
+            return by_definition(visit.node, visit.name, schema, self)
+        except RejectedNodeError as error:
+            self._reject(visit, error)
+            self._unknown.update(filter(None, visit.node.output))
+            return None
 
     def _call_function(self, visit: Visit) -> bool:
         """A function of the model itself: its nodes in place of the call."""
@@ -258,11 +264,8 @@ class Walk(Values):
         if len(known) < len(values):
             return False
         kinds = self._infer(visit, visit.schema)
-        try:
-            shapes = self._shapes(visit, visit.schema)
-        except RejectedNodeError as error:
-            self._reject(visit, error)
-            self._unknown.update(filter(None, node.output))
+        shapes = self._shapes(visit, visit.schema)
+        if shapes is None:
             return True
         size = fold_bounds.allowed(node, known, with_shapes(kinds, shapes), self._folded)
         if size is None:
@@ -294,12 +297,10 @@ class Walk(Values):
         if all(self.constant(name) is not None for name in names):
             self.refuse(visit, self._unevaluated(names))
             return True
-        try:
-            kinds = with_shapes(kinds, self._shapes(visit, schema))
-        except RejectedNodeError as error:
-            self._reject(visit, error)
-            self._unknown.update(filter(None, node.output))
+        shapes = self._shapes(visit, schema)
+        if shapes is None:
             return True
+        kinds = with_shapes(kinds, shapes)
         kinds |= with_stated_shapes(used, kinds, self._stated)
         found = [static_shape(kinds[name]) if name in kinds else None for name in used]
         if None in found and self.late_pads.keep(visit):
