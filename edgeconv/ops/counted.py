@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -35,6 +36,9 @@ def _import_trilu(source: Source, ctx: ImportContext) -> Sequence[Node]:
     ahead = elementwise(formula, "sub", places, _COUNT)
     k = optional_input(source, 1)
     limit = Term(formula, k) if k else formula.typed_constant(np.zeros((), _COUNT), "k")
+    if math.prod(limit.shape) != 1:
+        rule = "k, the diagonal, is one number"
+        raise ctx.reject(source, f"k of shape {list(limit.shape)}", rule)
     kept = elementwise(formula, test, (ahead, limit.reshape() if limit.shape else limit), BOOL)
     zero = formula.typed_constant(np.zeros((), dtype), "zero")
     return formula.finish(elementwise(formula, CHOICE, (kept, x, zero), dtype))

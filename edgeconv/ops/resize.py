@@ -105,6 +105,9 @@ def _ways(
 ) -> tuple[tuple[float, ...] | None, dict[str, Any]]:
     """The scales, None where they are computed at run time, and how to interpolate."""
     source, ctx = formula.source, formula.ctx
+    if len(out) != len(shape):  # both as the model states them
+        rule = "a result has as many dimensions as what is resized"
+        raise ctx.reject(source, f"{list(shape)} to {list(out)}", rule)
     nearest = source.attrs["mode"] == "nearest"
     single = nearest and states_scales(source, ctx)
     scales = _copying(source, shape, out, scales_of(source, ctx, exactly=not single))

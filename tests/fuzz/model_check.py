@@ -46,12 +46,24 @@ def compared(path: Path, graph: Graph) -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         values = evaluate(graph, inputs)
+    if any(name.endswith("/stated") for node in graph.nodes for name in node.inputs):
+        return "sizes that the model states"  # where ONNX Runtime follows the values
     if any(np.isnan(values[n.inputs[0]]).any() for n in graph.nodes if n.op in ("Pool", "Reduce")):
         return "NaN in a window"  # which ONNX Runtime loses in places, see docs/algorithms.md
     for name in graph.outputs:
         if name in reference:
-            _compare(name, np.asarray(values[name]), np.asarray(reference[name]))
+            want = np.asarray(reference[name])
+            if (kind := array_type(graph[name].dtype)).itemsize == want.itemsize:
+                want = want.view(kind)  # small floats come as their bytes
+            if not _mean_of_nothing(graph, want):
+                _compare(name, np.asarray(values[name]), want)
     return "equal"
+
+
+def _mean_of_nothing(graph: Graph, want: np.ndarray) -> bool:
+    """Whether ``want`` may be 0 / 0 as an integer, which has no value."""
+    empty = any(graph[name].size == 0 for name in graph.inputs)
+    return empty and want.dtype.kind == "i" and (want == np.iinfo(want.dtype).min).any()
 
 
 def _values(rng: np.random.Generator, graph: Graph, name: str) -> np.ndarray:
