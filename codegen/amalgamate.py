@@ -12,7 +12,7 @@ from edgeconv.codegen.c_names import c_float
 from edgeconv.codegen.guarded import for_program, kinds_of, says_a_kind
 from edgeconv.encoding import Encoding
 from edgeconv.micro_kernels import micro_kernels
-from edgeconv.requantisation import EXACT, TFLITE
+from edgeconv.requantisation.scalings import FIXED, OFFSETS, TIES, TWICE
 from edgeconv.storage import format_of
 from edgeconv.targets import PANELS
 
@@ -23,12 +23,15 @@ _STANDARD = re.compile(r"^#include <[^>]+>\n", re.MULTILINE)
 # or where no tensor has.
 NOTHING_STORED = {"ec_stored_": "ec_stored_float32.h"}
 TENSORS_IN_FLOAT32 = {"ec_tile_decoded": "ec_tile_float32.h"}
-# What is included for headers whose names begin so, by how results in integers are rounded.
+# What is included for headers whose names begin so, by how sums in integers are scaled.
 SCALINGS: Mapping[str, Mapping[str, str]] = {
-    EXACT: {},
-    TFLITE: {
-        "ec_scaling.h": "ec_scaling_twice.h",
-        "ec_int8_scaling.h": "ec_int8_scaling_twice.h",
+    FIXED: {},
+    **{
+        scaling: {
+            "ec_scaling.h": f"ec_scaling_{scaling}.h",
+            "ec_int8_scaling.h": f"ec_int8_scaling_{scaling}.h",
+        }
+        for scaling in (OFFSETS, TIES, TWICE)
     },
 }
 ROUTINES = "routines"
@@ -113,7 +116,7 @@ def amalgamate(
     routines: str = "",
     integer_routines: str = "",
     workers: bool = False,
-    requantise: str = EXACT,
+    scaling: str = FIXED,
 ) -> Iterator[str]:
     """The common header, the ISA header and the kernels in the given order, each once; first of
     these what says of which kind the program is (`kinds_of`).
@@ -125,7 +128,7 @@ def amalgamate(
     once.  ``routines``: C on the ISA's vectors that kernels call (`routines_header`), and those on
     vectors of integers.
     ``workers``: several share the layers.
-    ``requantise``: how results in integers are rounded, a row of ``SCALINGS``.
+    ``scaling``: of sums in integers, a row of ``SCALINGS``.
     """
     if stored and truncate:
         yield _TRUNCATE
@@ -134,7 +137,7 @@ def amalgamate(
     names = list(dict.fromkeys(kernels))
     if listed := micro_kernel_list(names):
         yield listed
-    instead = {**SCALINGS[requantise], **({} if stored else NOTHING_STORED)}
+    instead = {**SCALINGS[scaling], **({} if stored else NOTHING_STORED)}
     instead = instead if stored and tensors else instead | TENSORS_IN_FLOAT32
     wanted = [("", "ec_common.h"), ("isa", isa_header)]
     wanted += [("kernels", name) for name in names]

@@ -26,6 +26,7 @@ from edgeconv.codegen.turns import Turns, row_variables, turns_of
 from edgeconv.codegen.weights import CRC_AT, MAGIC, VERSION, WeightImage, layout
 from edgeconv.codegen.workers import SharedStep, ranges, shared_step
 from edgeconv.encoding import FLOAT32, Encoding
+from edgeconv.ir.check import InvariantError
 from edgeconv.ir.choice import Choice, Layer, tensor_bytes
 from edgeconv.ir.graph import CHECK
 from edgeconv.ir.grids import rounds
@@ -34,6 +35,8 @@ from edgeconv.ir.memory import MemoryMap
 from edgeconv.ir.step import Step
 from edgeconv.lowering.calls import merge_headers
 from edgeconv.names import shortened
+from edgeconv.requantisation import TFLITE
+from edgeconv.requantisation.scalings import FIXED, TWICE
 from edgeconv.targets import TARGETS
 
 
@@ -244,9 +247,16 @@ class _Emitter:
             routines=routines_header(self.env, routines),
             integer_routines=routines_header(self.env, routines, integers=True),
             workers=self.threads > 1,
-            requantise=self.choice.graph.requantise,
+            scaling=self._scaling(),
         )
         return pruned("\n".join(headers), program)
+
+    def _scaling(self) -> str:
+        """That of the sums of all layers in integers."""
+        found = {layer.scaling for layer in self.choice.layers if layer.scaling}
+        if len(found) > 1:
+            raise InvariantError(f"sums are scaled in several ways: {', '.join(sorted(found))}")
+        return next(iter(found), TWICE if self.choice.graph.requantise == TFLITE else FIXED)
 
     def _scaled(self) -> list[Encoding]:
         """Those of the results that are stored as int8, in the order of their tensors."""

@@ -12,7 +12,8 @@ import numpy.typing as npt
 from edgeconv.algorithms.ahead import LINE_BYTES
 from edgeconv.algorithms.candidate import ConvCandidate
 from edgeconv.algorithms.packing import bias_blob, filters_blob, storage_params
-from edgeconv.algorithms.sums import form_of, requantised, result_of
+from edgeconv.algorithms.scaling import scaled_form, scaling_of
+from edgeconv.algorithms.sums import requantised, result_of
 from edgeconv.ir.choice import Alias, Arg, ArgKind, Blob, Layer, Param
 from edgeconv.ir.step import Divides
 from edgeconv.ir.straight_line import Routine
@@ -112,8 +113,7 @@ def integer_layer(
     and report.json show.
     """
     node, graph, problem = call.node, call.graph, candidate.problem
-    form, result = form_of(node, graph), result_of(node, graph)
-    assert form is not None, node.name
+    form, result = scaled_form(node, graph), result_of(node, graph)
     assert result is not None, node.name
     residual, (count, words_of) = node.epilogue.residual, words
     blob = Blob("channels", count, lambda: words_of(form), dtype="int32")
@@ -144,5 +144,6 @@ def integer_layer(
         divides=divides,
         candidate=candidate,
         plan=plan,
+        scaling=scaling_of(graph),
         routines=routines,
     )

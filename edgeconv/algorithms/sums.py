@@ -2,7 +2,7 @@
 
 An input of int8, filters of int8 in units, and a result that nothing but rounding to int8 and
 bounds stand in front of, stored as that or as float32: then a layer can be computed exactly, in
-integers alone (`Fixed`, or `Twice` where a network is to be TensorFlow Lite's).  With a residual of
+integers alone (`Fixed`, `PerChannel`, or `Twice` where a network is to be TensorFlow Lite's).  With a residual of
 int8 that holds in front of it, and both are added in integers (`PairSum`); so it does where the
 result is rounded again to another grid, as a branch of a Concat may be.  A bias is a number of
 units as `in_units` has it.
@@ -21,12 +21,14 @@ from edgeconv.encoding import FLOAT32, INT8, Encoding, int8
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.grids import integers_for, last_activation
-from edgeconv.requantisation import ARITHMETICS, Fixed, Form, Sums
+from edgeconv.requantisation import ARITHMETICS, Form, PerChannel, Sums
 from edgeconv.requantisation.pair import Affine, PairSum
 from edgeconv.requantisation.reals import in_units
+from edgeconv.requantisation.twice import Twice
 
 Integers = npt.NDArray[np.int64]
 _LARGEST = 2**31 - 1
+_NONE_SPARE = -1  # a sum is not to be shifted
 _MOST_RIGHT = 31  # bits that a word can be shifted by
 _MOST = 4096  # layers whose forms are kept, with the constants they were made from
 _known: dict[Hashable, tuple[object, Form | None, Facts]] = {}
@@ -59,7 +61,8 @@ class Facts:
 
     ``pair``: the most that filters of channels 2 i and 2 i + 1 at a position are together in
     magnitude, where two of unlike sign count alone.  ``spare_bits``: by so many bits a sum, and
-    what is made of it once and exactly, can be shifted to the left and still fits 32.
+    what is made of it once and exactly, can be shifted to the left and still fits 32; -1 where its
+    last bit decides, as of halves of a step.
     """
 
     pair: int = 0
@@ -101,11 +104,11 @@ def _found(node: Node, graph: Graph) -> tuple[Form | None, Facts]:
 def _facts(node: Node, graph: Graph, form: Form) -> Facts:
     filters, low = multiples(node, graph), graph[node.inputs[0]].storage.low
     pair = pair_in(filters)
-    if not isinstance(form, Fixed):
-        return Facts(pair)
+    if isinstance(form, Twice) or (isinstance(form, PerChannel) and form.with_ties):
+        return Facts(pair, _NONE_SPARE)
     reach = _reach(form.start.astype(np.int64), filters.reshape(len(filters), -1), low)
     # The upper word of a product, which a shift makes larger as well, and what is added to it.
-    words = (reach * form.multiplier.astype(np.int64) >> 32) + 1 + abs(form.offset)
+    words = (reach * form.multiplier.astype(np.int64) >> 32) + 1 + form.most_added
     most = max(int(reach.max(initial=0)), int(words.max(initial=0)))
     bits = min(_LARGEST.bit_length() - most.bit_length(), _MOST_RIGHT - form.right)
     return Facts(pair, max(0, bits))

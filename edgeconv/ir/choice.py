@@ -158,6 +158,7 @@ class Layer:
     ``divides``: its function can compute some rows alone, None where it computes all at once.
     ``routines``: linear functions of vectors that are made for it, beside its headers.
     ``workspace_bytes``: of one worker; they hold nothing between calls.
+    ``scaling``: of sums in integers (``requantisation.scalings``), "" where there are none.
     """
 
     node: Node
@@ -171,6 +172,7 @@ class Layer:
     aliases: tuple[Alias, ...] = ()
     workspace_bytes: int = 0
     macs: int = 0
+    scaling: str = ""
     free_if_aliased: bool = False
     divides: Divides | None = None
     candidate: Candidate | None = None

@@ -107,7 +107,9 @@ def common(seen: Seen) -> Activation:
 def informative(seen: Seen) -> Activation:
     """The grid of the least Kullback-Leibler divergence from the numbers to those on it, both ends
     drawn in alike."""
-    counts, edges = np.histogram(seen.values, _BINS)
+    counts, edges = np.histogram(
+        seen.values.astype(np.float64), _BINS
+    )  # float32 may have fewer numbers
     middles = ((edges[:-1] + edges[1:]) / 2).astype(np.float32)
     grids = [between(seen.low * p, seen.high * p) for p in _CUTS]
     return min(grids, key=lambda each: _divergence(counts, middles, each))

@@ -10,6 +10,7 @@ from edgeconv.requantisation.arithmetic import (
 )
 from edgeconv.requantisation.exact import Sums, requantised, thresholds
 from edgeconv.requantisation.forms import Fixed, fixed, most_right
+from edgeconv.requantisation.per_channel import PerChannel, per_channel
 
 __all__ = [
     "ARITHMETICS",
@@ -19,9 +20,11 @@ __all__ = [
     "Arithmetic",
     "Fixed",
     "Form",
+    "PerChannel",
     "Sums",
     "fixed",
     "most_right",
+    "per_channel",
     "requantised",
     "thresholds",
 ]

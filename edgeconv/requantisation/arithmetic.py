@@ -15,6 +15,7 @@ from edgeconv.requantisation.by_value import ByValue, by_value, product
 from edgeconv.requantisation.exact import Integers, Reals, Sums
 from edgeconv.requantisation.forms import Fixed, fixed
 from edgeconv.requantisation.pair import Affine, PairSum, pair_sum
+from edgeconv.requantisation.per_channel import PerChannel, per_channel
 from edgeconv.requantisation.softmax import Softmax, softmax
 from edgeconv.requantisation.tflite_softmax import TfliteSoftmax, tflite_softmax
 from edgeconv.requantisation.tflite_wide import tflite_wide
@@ -23,20 +24,18 @@ from edgeconv.requantisation.wide import Wide, wide
 
 EXACT, TFLITE = "exact", "tflite"
 _WHOLE = Affine(1.0, 0)
-Form = Fixed | Twice
+Form = Fixed | PerChannel | Twice
 
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """``words``: how many kernels read of every channel.  ``unit``: what the sums of a layer count
-    in, of the input's scale, the filters', and whether it is fully connected.  ``sums``: how sums
+    """``unit``: what the sums of a layer count in, of the input's scale, the filters', and whether it is fully connected.  ``sums``: how sums
     become a result; ``wide``: those of int16 with int8.  ``pair``, ``product``, ``by_value``: of
     operands, result and its bounds; ``by_value`` of a kind before.  ``average``: of window sizes,
     operand, result and bounds; ``mean``: of all that is averaged where that is no pool;
     ``interpolation``: of what the weights of a linear Resize add up to.  ``softmax``: of the same
     without sizes."""
 
-    words: int
     unit: Callable[[float, Reals, bool], Reals]
     sums: Callable[[Sums], Form | None]
     wide: Callable[[Sums, Integers], Wide | None]
@@ -93,9 +92,8 @@ def _exact_mean(count: int, x: Affine, y: Affine, low: int, high: int) -> Averag
 
 ARITHMETICS: Mapping[str, Arithmetic] = {
     EXACT: Arithmetic(
-        2,
         _exact_unit,
-        fixed,
+        lambda sums: fixed(sums) or per_channel(sums),
         wide,
         pair_sum,
         product,
@@ -106,7 +104,6 @@ ARITHMETICS: Mapping[str, Arithmetic] = {
         softmax,
     ),
     TFLITE: Arithmetic(
-        3,
         lambda x, filters, dense: tflite.units(x, filters, dense=dense),
         twice,
         tflite_wide,

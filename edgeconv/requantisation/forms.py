@@ -13,7 +13,8 @@ and belongs to ``Sums.bias``, as -unit z_in sum_i w_i.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +29,13 @@ _WIDEST = 2**61  # with a product of two words in 63 bits
 _MOST_RIGHT = 22  # an offset has eight bits before the point
 # Multipliers tried, beside the nearest one.
 _NEAR = (0, *(sign * 2**bit for bit in range(7) for sign in (1, -1)))
+
+
+class Form(Protocol):
+    """What kernels compute of sums."""
+
+    def of(self, sums: Integers) -> Integers:
+        """The results for sums of shape (channels, any number), without what they start with."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,6 +61,17 @@ class Fixed:
         """What kernels read of every channel."""
         return self.start, self.multiplier
 
+    @property
+    def most_added(self) -> int:
+        """The magnitude of the offset."""
+        return abs(self.offset)
+
+    def times(self, bits: int) -> Fixed:
+        """The form of sums 2^bits as large, but for ``start``: (2^s sum * multiplier >> 32) + 2^s
+        offset is 2^s times as much in front of floor, and floor(floor(x) / 2^n) = floor(x / 2^n).
+        """
+        return replace(self, right=self.right + bits, offset=self.offset << bits)
+
     def of(self, sums: Integers) -> Integers:
         """The results for sums of shape (channels, any number), without start, as kernels compute
         them."""
@@ -62,7 +81,7 @@ class Fixed:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Points:
+class Points:
     """Sums just below (``under``) and at (``over``) each threshold, brought to what sums reach, and
     the results there: by channel and threshold."""
 
@@ -72,13 +91,18 @@ class _Points:
     above: Integers
 
     @staticmethod
-    def of(sums: Sums) -> _Points:
+    def of(sums: Sums) -> Points:
         edges = thresholds(sums)
         least, most = sums.least[:, None], sums.most[:, None]
         under, over = np.clip(edges - 1, least, most), np.clip(edges, least, most)
-        return _Points(under, results(sums, edges, under), over, results(sums, edges, over))
+        return Points(under, results(sums, edges, under), over, results(sums, edges, over))
 
-    def hold(self, form: Fixed) -> Truths:
+    def only(self, channel: int) -> Points:
+        """Those of one channel."""
+        one = slice(channel, channel + 1)
+        return Points(self.under[one], self.below[one], self.over[one], self.above[one])
+
+    def hold(self, form: Form) -> Truths:
         """By channel: ``form`` gives these results."""
         held = (form.of(self.under) == self.below) & (form.of(self.over) == self.above)
         everywhere: Truths = held.all(axis=1)
@@ -90,7 +114,7 @@ def fixed(sums: Sums) -> Fixed | None:
 
     There is none where a bias needs a fraction of a unit, and where scales differ too much.
     """
-    points, scale = _Points.of(sums), sums.unit / sums.spacing
+    points, scale = Points.of(sums), sums.unit / sums.spacing
     right = most_right(scale)
     if right < 1:
         return None
@@ -101,7 +125,7 @@ def fixed(sums: Sums) -> Fixed | None:
     highest = _LARGEST - np.maximum(sums.most, 0)
     start, multiplier = np.zeros_like(sums.least), np.ones_like(sums.least)
     missing = np.ones(len(scale), np.bool_)
-    for tried in _multipliers(scale, right):
+    for tried in multipliers(scale, right):
         if not missing.any():
             break
         at = (
@@ -121,7 +145,7 @@ def most_right(scale: Reals) -> int:
     return min(_MOST_RIGHT, -1 - int(np.frexp(scale.max(initial=0))[1]))
 
 
-def _multipliers(scale: Reals, right: int) -> Iterator[Integers]:
+def multipliers(scale: Reals, right: int) -> Iterator[Integers]:
     """Those to try: the nearest, others around it, and larger ones, which serve where a channel
     hardly changes, and its bias is beyond 32 bits in units so small."""
     nearest = np.rint(np.ldexp(scale, 32 + right)).astype(np.int64)
@@ -139,7 +163,7 @@ def _ceil(amounts: Integers, half: int, factor: Integers) -> Integers:
 
 def _between(
     sums: Sums,
-    points: _Points,
+    points: Points,
     at_least: Integers,
     at_most: Integers,
     bounds: tuple[Integers | int, Integers | int],

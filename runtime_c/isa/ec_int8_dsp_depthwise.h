@@ -126,10 +126,10 @@ EC_NAKED void ec_int8_taps_dsp(ec_int8_taps_job *job __attribute__((unused)))
         "ldr r12, [sp]\n"
         "ldm r1, {r6-r9}\n"
         "ldrd r10, r11, [r12, #48]\n"
-        EC_INT8_REQUANTISE("r2", "r6", "r10", "r11", "[r1, #16]")
-        EC_INT8_REQUANTISE("r3", "r7", "r10", "r11", "[r1, #20]")
-        EC_INT8_REQUANTISE("r4", "r8", "r10", "r11", "[r1, #24]")
-        EC_INT8_REQUANTISE("r5", "r9", "r10", "r11", "[r1, #28]")
+        EC_INT8_REQUANTISE("r2", "r6", "r10", "r11", "r1, #16", "16")
+        EC_INT8_REQUANTISE("r3", "r7", "r10", "r11", "r1, #20", "16")
+        EC_INT8_REQUANTISE("r4", "r8", "r10", "r11", "r1, #24", "16")
+        EC_INT8_REQUANTISE("r5", "r9", "r10", "r11", "r1, #28", "16")
         "ldrd r0, r1, [r12, #36]\n"
         "ldr r6, [r12, #44]\n"
         "strb r2, [r0]\n"

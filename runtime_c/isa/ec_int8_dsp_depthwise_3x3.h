@@ -71,10 +71,10 @@ EC_NAKED void ec_int8_depthwise_dsp(const ec_int8_depthwise_job *job __attribute
         EC_INT8_COLUMN EC_INT8_COLUMN EC_INT8_COLUMN
         "ldm r1, {r6-r9}\n"
         "ldrd r10, r11, [sp, #4]\n"
-        EC_INT8_REQUANTISE("r2", "r6", "r10", "r11", "[r1, #16]")
-        EC_INT8_REQUANTISE("r3", "r7", "r10", "r11", "[r1, #20]")
-        EC_INT8_REQUANTISE("r4", "r8", "r10", "r11", "[r1, #24]")
-        EC_INT8_REQUANTISE("r5", "r9", "r10", "r11", "[r1, #28]")
+        EC_INT8_REQUANTISE("r2", "r6", "r10", "r11", "r1, #16", "16")
+        EC_INT8_REQUANTISE("r3", "r7", "r10", "r11", "r1, #20", "16")
+        EC_INT8_REQUANTISE("r4", "r8", "r10", "r11", "r1, #24", "16")
+        EC_INT8_REQUANTISE("r5", "r9", "r10", "r11", "r1, #28", "16")
         "ldr r6, [sp, #12]\n"
         "ldr r7, [sp]\n"
         "strb r2, [r12]\n"

@@ -56,10 +56,10 @@ EC_NAKED void ec_int8_dot_dsp(const ec_int8_dot_job *job __attribute__((unused))
         "ldm r0!, {r6-r9}\n"
         EC_INT8_SKIP("r0", "#16")
         "str r0, [sp, #8]\n"
-        EC_INT8_REQUANTISE("r2", "r6", "r10", "r11", "[r0, #-16]")
-        EC_INT8_REQUANTISE("r3", "r7", "r10", "r11", "[r0, #-12]")
-        EC_INT8_REQUANTISE("r4", "r8", "r10", "r11", "[r0, #-8]")
-        EC_INT8_REQUANTISE("r5", "r9", "r10", "r11", "[r0, #-4]")
+        EC_INT8_REQUANTISE("r2", "r6", "r10", "r11", "r0, #0-16*" EC_INT8_BEYOND, "16")
+        EC_INT8_REQUANTISE("r3", "r7", "r10", "r11", "r0, #4-16*" EC_INT8_BEYOND, "16")
+        EC_INT8_REQUANTISE("r4", "r8", "r10", "r11", "r0, #8-16*" EC_INT8_BEYOND, "16")
+        EC_INT8_REQUANTISE("r5", "r9", "r10", "r11", "r0, #12-16*" EC_INT8_BEYOND, "16")
         "ldr r10, [sp, #12]\n"
         "ldr lr, [sp, #28]\n"
         "strb r3, [lr, #1]\n"

@@ -13,6 +13,14 @@ typedef struct ec_int8_tile_job {
     const int8_t *filters;
 } ec_int8_tile_job;
 
+/* The sums of three pixels of one filter, with what EC_INT8_BESIDES left in r10 and r12; r0 is free. */
+#define EC_INT8_ONE_OF_THREE(sum, multiplier, filter)                                             \
+    EC_INT8_REQUANTISE_NEXT(sum, multiplier, "r10", "r11", "r12", "r0", "lr, #" filter "-8*" EC_INT8_BEYOND, "8")
+#define EC_INT8_THREE_OF_ONE(first, second, third, multiplier, filter)                            \
+    EC_INT8_ONE_OF_THREE(first, multiplier, filter)                                               \
+    EC_INT8_ONE_OF_THREE(second, multiplier, filter)                                              \
+    EC_INT8_ONE_OF_THREE(third, multiplier, filter)
+
 EC_NAKED void ec_int8_tile_dsp(const ec_int8_tile_job *job __attribute__((unused)))
 {
     __asm__ volatile(
@@ -46,12 +54,10 @@ EC_NAKED void ec_int8_tile_dsp(const ec_int8_tile_job *job __attribute__((unused
         "add lr, lr, #16\n"
         EC_INT8_SKIP("lr", "#8")
         "str lr, [sp, #8]\n"
-        EC_INT8_REQUANTISE("r2", "r8", "r10", "r11", "[lr, #-8]")
-        EC_INT8_REQUANTISE("r3", "r8", "r10", "r11", "[lr, #-8]")
-        EC_INT8_REQUANTISE("r4", "r8", "r10", "r11", "[lr, #-8]")
-        EC_INT8_REQUANTISE("r5", "r9", "r10", "r11", "[lr, #-4]")
-        EC_INT8_REQUANTISE("r6", "r9", "r10", "r11", "[lr, #-4]")
-        EC_INT8_REQUANTISE("r7", "r9", "r10", "r11", "[lr, #-4]")
+        EC_INT8_BESIDES("r10", "r12", "lr, #-8*" EC_INT8_BEYOND, "8")
+        EC_INT8_THREE_OF_ONE("r2", "r3", "r4", "r8", "0")
+        EC_INT8_BESIDES("r10", "r12", "lr, #4-8*" EC_INT8_BEYOND, "8")
+        EC_INT8_THREE_OF_ONE("r5", "r6", "r7", "r9", "4")
         "ldrd r12, r0, [sp, #16]\n"
         "strb r3, [r12, r0]\n"
         "strb r4, [r12, r0, lsl #1]\n"

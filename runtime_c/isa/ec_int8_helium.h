@@ -74,7 +74,7 @@ EC_NAKED void ec_int8_fours_helium(const ec_int8_fours_job *job __attribute__((u
         "letp lr, 2b\n"
         "vmov q0[2], q0[0], r2, r6\n"
         "vmov q0[3], q0[1], r4, r8\n"
-        EC_INT8_OF_SUMS("q0", "[r5], #16", "[r5], #16")
+        EC_INT8_OF_FOUR("q0")
         "vstrb.32 q0, [r7], #4\n"
         "cmp r7, r9\n"
         "bne 1b\n"
@@ -117,8 +117,8 @@ EC_NAKED void ec_int8_eights_3x3_helium(const ec_int8_eights_3x3_job *job __attr
         "vldrw.32 q1, [r1, #16]\n"
         EC_INT8_TAP("0") EC_INT8_TAP("8") EC_INT8_TAP("16") EC_INT8_TAP("24") EC_INT8_TAP("32")
         EC_INT8_TAP("40") EC_INT8_TAP("48") EC_INT8_TAP("56") EC_INT8_TAP("64")
-        EC_INT8_OF_SUMS("q0", "[r1, #32]", "[r1, #64]")
-        EC_INT8_OF_SUMS("q1", "[r1, #48]", "[r1, #80]")
+        EC_INT8_OF_SUMS("q0", "[r1, #32]", "[r1, #64]", "[r1, #96]")
+        EC_INT8_OF_SUMS("q1", "[r1, #48]", "[r1, #80]", "[r1, #112]")
         "vmovnt.i32 q0, q1\n"
         "vstrb.16 q0, [r3]\n"
         "add r3, r3, r5\n"
@@ -166,8 +166,8 @@ EC_NAKED void ec_int8_eights_helium(const ec_int8_eights_job *job __attribute__(
         "vadd.i32 q0, q0, q4\n"
         "vadd.i32 q1, q1, q2\n"
         "le lr, 2b\n"
-        EC_INT8_OF_SUMS("q0", "[r1, #32]", "[r1, #64]")
-        EC_INT8_OF_SUMS("q1", "[r1, #48]", "[r1, #80]")
+        EC_INT8_OF_SUMS("q0", "[r1, #32]", "[r1, #64]", "[r1, #96]")
+        EC_INT8_OF_SUMS("q1", "[r1, #48]", "[r1, #80]", "[r1, #112]")
         "vmovnt.i32 q0, q1\n"
         "vstrb.16 q0, [r3]\n"
         "add r3, r3, r5\n"

@@ -16,6 +16,7 @@ EC_INLINE ec_ivec ec_imul_high(ec_ivec a, ec_ivec b)
 EC_INLINE ec_ivec ec_imul(ec_ivec a, ec_ivec b) { return _mm512_mullo_epi32(a, b); }
 EC_INLINE ec_ivec ec_iadd(ec_ivec a, ec_ivec b) { return _mm512_add_epi32(a, b); }
 EC_INLINE ec_ivec ec_isub(ec_ivec a, ec_ivec b) { return _mm512_sub_epi32(a, b); }
+EC_INLINE ec_ivec ec_iand(ec_ivec a, ec_ivec b) { return _mm512_and_si512(a, b); }
 EC_INLINE ec_ivec ec_itimes(int factor, ec_ivec v) /* a constant */
 {
     if (factor > 0 && (factor & (factor - 1)) == 0)

@@ -11,6 +11,7 @@ EC_INLINE ec_ivec ec_imul_high(ec_ivec a, ec_ivec b) { return vshrq_n_s32(vqdmul
 EC_INLINE ec_ivec ec_imul(ec_ivec a, ec_ivec b) { return vmulq_s32(a, b); }
 EC_INLINE ec_ivec ec_iadd(ec_ivec a, ec_ivec b) { return vaddq_s32(a, b); }
 EC_INLINE ec_ivec ec_isub(ec_ivec a, ec_ivec b) { return vsubq_s32(a, b); }
+EC_INLINE ec_ivec ec_iand(ec_ivec a, ec_ivec b) { return vandq_s32(a, b); }
 EC_INLINE ec_ivec ec_itimes(int factor, ec_ivec v) { return ec_imul(v, ec_iset1(factor)); }
 EC_INLINE ec_ivec ec_ishift_right(ec_ivec a, int bits) { return vshlq_s32(a, vdupq_n_s32(-bits)); }
 EC_INLINE ec_ivec ec_ishift_right_by(ec_ivec a, ec_ivec bits) { return vshlq_s32(a, vnegq_s32(bits)); }

@@ -11,6 +11,7 @@ EC_INLINE ec_ivec ec_imul_high(ec_ivec a, ec_ivec b) { return vec_mulh(a, b); }
 EC_INLINE ec_ivec ec_imul(ec_ivec a, ec_ivec b) { return a * b; }
 EC_INLINE ec_ivec ec_iadd(ec_ivec a, ec_ivec b) { return a + b; }
 EC_INLINE ec_ivec ec_isub(ec_ivec a, ec_ivec b) { return a - b; }
+EC_INLINE ec_ivec ec_iand(ec_ivec a, ec_ivec b) { return a & b; }
 EC_INLINE ec_ivec ec_itimes(int factor, ec_ivec v) { return ec_imul(v, ec_iset1(factor)); }
 EC_INLINE ec_ivec ec_ishift_right(ec_ivec a, int bits) { return vec_sra(a, vec_splats((unsigned)bits)); }
 EC_INLINE ec_ivec ec_ishift_right_by(ec_ivec a, ec_ivec bits) { return vec_sra(a, (__vector unsigned)bits); }

@@ -24,7 +24,7 @@ EC_INLINE ec_ivec ec_int8_of_pair(const ec_int8_pair spec, ec_ivec a, ec_ivec b)
     if (spec.product) {
         const ec_ivec from_a = ec_iadd(a, ec_iset1(-spec.zero_a)), from_b = ec_iadd(b, ec_iset1(-spec.zero_b));
         const ec_ivec started = ec_iadd(ec_imul(from_a, from_b), ec_iset1(spec.start));
-        return ec_scaled(started, ec_scaling_of(spec.multiplier, spec.shift), spec.offset, spec.right);
+        return ec_scaled(started, ec_scaling_of(spec.multiplier, spec.shift, spec.offset), spec.offset, spec.right);
     }
     const ec_ivec number = ec_iadd(ec_imul(a, ec_iset1(spec.by_a)), ec_imul(b, ec_iset1(spec.by_b)));
     return ec_ishift_right(ec_iadd(number, ec_iset1(spec.offset)), spec.right);

@@ -3,8 +3,8 @@
        q = min(max((high_word(sum * multiplier[channel]) + offset) >> right, low), high)
 
    high_word: the upper 32 bits of the product of 64, floor(product / 2^32); >> of negative numbers is arithmetic.
-   Whoever chooses the numbers proves that nothing overflows and that q is what the model says.  ec_int8_scaling_twice.h
-   is the other one of these.  Needs ec_int8_channels.h, which includes it. */
+   Whoever chooses the numbers proves that nothing overflows and that q is what the model says.  ec_int8_scaling_offsets.h,
+   ec_int8_scaling_ties.h and ec_int8_scaling_twice.h are the others of these.  Needs ec_int8_channels.h, which includes it. */
 #ifndef EC_INT8_SCALING_H
 #define EC_INT8_SCALING_H
 
@@ -20,28 +20,36 @@ EC_INLINE int8_t ec_int8_of_sum(ec_int8_result result, int32_t sum, const int32_
 }
 
 #ifdef EC_INT8_DSP
-/* Registers are named in these; `offset` has that of the result, and `right`.  EC_INT8_SKIP: over `bytes` of what a
-   scaling has besides multipliers; `besides`: where that of the channel lies.  1 in C where a loop in assembly can do it. */
+/* Registers are named in these; `offset` has that of the result, and `right`.  EC_INT8_IN_ASSEMBLY: a loop in assembly
+   can do it.  What a scaling has besides multipliers is EC_INT8_BEYOND words of a channel, which EC_INT8_SKIP passes over,
+   `bytes` for each; that of the channel lies `at` a register and a number of bytes, each word `apart` bytes on.  Where
+   sums of one channel follow each other, EC_INT8_BESIDES loads it, to `offset` and `spare`, and EC_INT8_REQUANTISE_NEXT is
+   for each of them, which writes over `spent`. */
 #define EC_INT8_IN_ASSEMBLY(result) 1
 #define EC_INT8_OFFSET(result) ((result).offset)
+#define EC_INT8_BEYOND "0"
 #define EC_INT8_SKIP(at, bytes) ""
-#define EC_INT8_REQUANTISE(sum, multiplier, offset, right, besides)                               \
+#define EC_INT8_BESIDES(offset, spare, at, apart) ""
+#define EC_INT8_REQUANTISE_NEXT(sum, multiplier, offset, right, spare, spent, at, apart)          \
+    EC_INT8_REQUANTISE(sum, multiplier, offset, right, at, apart)
+#define EC_INT8_REQUANTISE(sum, multiplier, offset, right, at, apart)                             \
     "smmla " sum ", " sum ", " multiplier ", " offset "\n"                                        \
     "asr " sum ", " sum ", " right "\n"                                                           \
     "ssat " sum ", #8, " sum "\n"
 #endif
 
 #ifdef EC_INT8_HELIUM
-/* Sums in `sums` become what is stored: multipliers at `from`, r10 offset, r11 right, negative, q6 and q7
+/* Sums in `sums` become what is stored: multipliers at `first`, r10 offset, r11 right, negative, q6 and q7
    bounds.  Leaves q2 to be written over. */
-#define EC_INT8_OF_SUMS(sums, from, besides)                                                      \
-    "vldrw.32 q2, " from "\n"                                                                     \
+#define EC_INT8_OF_SUMS(sums, first, second, third)                                               \
+    "vldrw.32 q2, " first "\n"                                                                    \
     "vmulh.s32 " sums ", " sums ", q2\n"                                                          \
     "vadd.i32 " sums ", " sums ", r10\n"                                                          \
     "vshl.s32 " sums ", r11\n"                                                                    \
     "vmax.s32 " sums ", " sums ", q6\n"                                                           \
     "vmin.s32 " sums ", " sums ", q7\n"
 #define EC_INT8_EIGHTS_FILTERS "#64" /* bytes of the words of eight channels */
+#define EC_INT8_OF_FOUR(sums) EC_INT8_OF_SUMS(sums, "[r5], #16", "", "") /* their scalings begin at r5, which is moved on */
 #endif
 
 #endif

@@ -24,14 +24,18 @@ EC_INLINE int8_t ec_int8_of_sum(ec_int8_result result, int32_t sum, const int32_
    last bit of the shift, a half being what is added in front of it, with the offset: so that there has to be a shift. */
 #define EC_INT8_IN_ASSEMBLY(result) ((result).right > 0)
 #define EC_INT8_OFFSET(result) (2 * (result).offset + 1)
+#define EC_INT8_BEYOND "1"
 #define EC_INT8_SKIP(at, bytes) "add " at ", " at ", " bytes "\n"
-#define EC_INT8_REQUANTISE(sum, multiplier, offset, right, besides)                               \
+#define EC_INT8_BESIDES(offset, spare, at, apart) ""
+#define EC_INT8_REQUANTISE_NEXT(sum, multiplier, offset, right, spare, spent, at, apart)          \
+    EC_INT8_REQUANTISE(sum, multiplier, offset, right, at, apart)
+#define EC_INT8_REQUANTISE(sum, multiplier, offset, right, at, apart)                             \
     "smull " right ", " sum ", " sum ", " multiplier "\n"                                         \
     "adds " right ", " right ", #0x40000000\n"                                                    \
     "adc " sum ", " sum ", #0\n"                                                                  \
     "adds " right ", " right ", " right "\n"                                                      \
     "adc " sum ", " sum ", " sum "\n"                                                             \
-    "ldr " right ", " besides "\n"                                                                \
+    "ldr " right ", [" at "]\n"                                                                   \
     "add " sum ", " sum ", " sum ", asr #31\n"                                                    \
     "asr " sum ", " sum ", " right "\n"                                                           \
     "add " sum ", " sum ", " offset "\n"                                                          \
@@ -39,12 +43,12 @@ EC_INLINE int8_t ec_int8_of_sum(ec_int8_result result, int32_t sum, const int32_
 #endif
 
 #ifdef EC_INT8_HELIUM
-/* As in ec_int8_scaling.h, shifts at `besides`.  VRSHL rounds halves up, so that one is taken from what is negative
+/* As in ec_int8_scaling.h, shifts at `second`.  VRSHL rounds halves up, so that one is taken from what is negative
    and to be shifted at all.  Leaves q2 and q3 to be written over. */
-#define EC_INT8_OF_SUMS(sums, from, besides)                                                      \
-    "vldrw.32 q2, " from "\n"                                                                     \
+#define EC_INT8_OF_SUMS(sums, first, second, third)                                               \
+    "vldrw.32 q2, " first "\n"                                                                    \
     "vqrdmulh.s32 " sums ", " sums ", q2\n"                                                       \
-    "vldrw.32 q2, " besides "\n"                                                                  \
+    "vldrw.32 q2, " second "\n"                                                                   \
     "vmvn q2, q2\n"                                                                               \
     "vand q3, " sums ", q2\n"                                                                     \
     "vshr.s32 q3, q3, #31\n"                                                                      \
@@ -54,6 +58,7 @@ EC_INLINE int8_t ec_int8_of_sum(ec_int8_result result, int32_t sum, const int32_
     "vmax.s32 " sums ", " sums ", q6\n"                                                           \
     "vmin.s32 " sums ", " sums ", q7\n"
 #define EC_INT8_EIGHTS_FILTERS "#96" /* bytes of the words of eight channels */
+#define EC_INT8_OF_FOUR(sums) EC_INT8_OF_SUMS(sums, "[r5], #16", "[r5], #16", "") /* their scalings begin at r5, which is moved on */
 #endif
 
 #endif

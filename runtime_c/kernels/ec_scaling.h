@@ -2,7 +2,8 @@
 
        floor((high_word(sum * multiplier) + offset) / 2^right)
 
-   Needs ec_integers_<isa>.h; without that there is nothing here.  ec_scaling_twice.h is the other one of these. */
+   Needs ec_integers_<isa>.h; without that there is nothing here.  ec_scaling_offsets.h,
+   ec_scaling_ties.h and ec_scaling_twice.h are the others of these. */
 #ifdef EC_INTEGERS_H
 #ifndef EC_SCALING_H
 #define EC_SCALING_H
@@ -18,9 +19,9 @@ EC_INLINE ec_scaling ec_scaling_at(const int32_t *multiplier, ptrdiff_t apart)
 }
 
 /* Of one channel. */
-EC_INLINE ec_scaling ec_scaling_of(int multiplier, int shift)
+EC_INLINE ec_scaling ec_scaling_of(int multiplier, int shift, int offset)
 {
-    (void)shift;
+    (void)shift, (void)offset;
     return ec_iset1(multiplier);
 }
 

@@ -28,8 +28,9 @@ EC_INLINE ec_scaling ec_scaling_at(const int32_t *multiplier, ptrdiff_t apart)
 }
 
 /* Of one channel. */
-EC_INLINE ec_scaling ec_scaling_of(int multiplier, int less)
+EC_INLINE ec_scaling ec_scaling_of(int multiplier, int less, int offset)
 {
+    (void)offset;
     return ec_scaling_from(ec_iset1(multiplier), ec_iset1(less));
 }
 

@@ -6,11 +6,12 @@ from edgeconv.algorithms.candidate import ConvCandidate
 from edgeconv.algorithms.int8_depthwise.candidate import DepthwisePlan
 from edgeconv.algorithms.int8_depthwise.packing import Words, channel_words, word_count
 from edgeconv.algorithms.layer import integer_layer
+from edgeconv.algorithms.scaling import scaling_words
 from edgeconv.algorithms.sums import multiples
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.lowering.work import Call
-from edgeconv.requantisation import ARITHMETICS, Form
+from edgeconv.requantisation import Form
 from edgeconv.targets import Target
 
 
@@ -19,7 +20,7 @@ def lower(
 ) -> Layer:
     """The kernel call of a Conv node whose layouts are decided."""
     problem, plan, lanes = candidate.problem, candidate.plan, target.lanes
-    each = ARITHMETICS[graph.requantise].words
+    each = scaling_words(graph)
     once = node.epilogue.is_only_before and graph[node.output].storage.affine
 
     def words(form: Form) -> Words:

@@ -13,12 +13,13 @@ from edgeconv.algorithms.layer import Words, integer_layer
 from edgeconv.algorithms.rows.candidate import RowsCandidate
 from edgeconv.algorithms.rows.params import HEADERS, displayed, gemm_params
 from edgeconv.algorithms.rows.plan import RowsPlan
+from edgeconv.algorithms.scaling import scaling_words
 from edgeconv.algorithms.sums import multiples
 from edgeconv.ir.choice import KernelEpilogue, Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.lowering.calls import storage_of
 from edgeconv.lowering.work import Call
-from edgeconv.requantisation import ARITHMETICS, Form
+from edgeconv.requantisation import Form
 from edgeconv.targets import Target
 
 Integers = npt.NDArray[np.integer[Any]]
@@ -47,7 +48,7 @@ def lower(candidate: RowsCandidate, node: Node, graph: Graph, target: Target) ->
     """The kernel call of a Conv node whose layouts are decided."""
     problem, plan, lanes = candidate.problem, candidate.plan, target.lanes
     order, room = plan.order(problem, lanes), room_for(problem.out_c)
-    each = ARITHMETICS[graph.requantise].words
+    each = scaling_words(graph)
 
     def words(form: Form) -> Words:
         filters = multiples(node, graph)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from edgeconv.algorithms.int8_packed.lower import channel_words, room_for
@@ -17,7 +15,8 @@ from edgeconv.algorithms.int8_winograd.forms import (
     transformed,
 )
 from edgeconv.algorithms.layer import Words, integer_layer
-from edgeconv.algorithms.sums import form_of, multiples, requantised
+from edgeconv.algorithms.scaling import scaled_form, scaling_words
+from edgeconv.algorithms.sums import multiples, requantised
 from edgeconv.algorithms.winograd.candidate import WinogradCandidate
 from edgeconv.algorithms.winograd.lower import displayed, loops, order_of
 from edgeconv.algorithms.winograd.plan import each_group
@@ -25,15 +24,9 @@ from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.minimal_filter import Nested
 from edgeconv.lowering.work import Call
-from edgeconv.requantisation import Fixed, Form
+from edgeconv.requantisation import Form
+from edgeconv.requantisation.twice import Twice
 from edgeconv.targets import Target
-
-
-def _shifted(form: Fixed, nested: Nested) -> Fixed:
-    """How results come of sums 2^shift times as large: (2^s sum * multiplier >> 32) + 2^s offset is
-    2^s times as much in front of floor, and floor(floor(x) / 2^n) = floor(x / 2^n)."""
-    bits = shift_of(nested)
-    return replace(form, right=form.right + bits, offset=form.offset << bits)
 
 
 def lower(candidate: WinogradCandidate, node: Node, graph: Graph, target: Target) -> Layer:
@@ -42,21 +35,20 @@ def lower(candidate: WinogradCandidate, node: Node, graph: Graph, target: Target
     nested, room = plan.form, room_for(problem.out_c)
     unit = each_group(in_words(problem, plan.kernel))
     order = order_of(problem, plan, unit.in_c, target.lanes)
-    form = form_of(node, graph)
-    assert isinstance(form, Fixed), node.name
+    form, each = _shifted(scaled_form(node, graph), nested), scaling_words(graph)
     routines = {
         side: tuple(routine_of(each, side) for each in (nested.down, nested.across))
         for side in ("input", "output")
     }
 
     def words(form: Form) -> Words:
-        assert isinstance(form, Fixed), node.name
+        form = _shifted(form, nested)
         filters = multiples(node, graph)
         two = filters.reshape(problem.out_c, problem.group_in_c, *problem.kernel[1:])
         packed = order.pack(np.pad(transformed(nested, two), _even(problem.group_in_c)))
         # What the zero point adds is in it; all of it modulo 2^32, as sums are.
         start = (form.start.astype(np.int64) * scale_of(nested)).astype(np.int32)
-        return channel_words((start, form.multiplier), packed.view(np.int32))
+        return channel_words((start, *form.words[1:]), packed.view(np.int32))
 
     return integer_layer(
         candidate,
@@ -65,7 +57,7 @@ def lower(candidate: WinogradCandidate, node: Node, graph: Graph, target: Target
         params={
             **loops(problem, unit, problem, plan, target),
             "channels": problem.group_in_c,
-            "requantise": requantised(node, graph, _shifted(form, nested)),
+            "requantise": requantised(node, graph, form),
             "inputs": tuple(each.enumerator for each in routines["input"]),
             "outputs": tuple(each.enumerator for each in routines["output"]),
             "in_pixel": problem.in_c,
@@ -73,18 +65,25 @@ def lower(candidate: WinogradCandidate, node: Node, graph: Graph, target: Target
             "out_c": problem.group_out_c,
             "start_at": start_at(nested),
             "inverse": inverse_of(nested),
-            "words_at": (room, 2 * room),
+            "words_at": (room, each * room),
+            "apart": room if each > 2 else 0,  # from multipliers to what else scalings have
         },
         headers=(
             plan.kernel.header,
             *("ec_window.h", "ec_micro_kernel.h", "ec_requantise.h", "ec_winograd_spec.h"),
             *("ec_int8_winograd.h", "ec_winograd.h"),
         ),
-        words=(2 * room + order.elements // plan.kernel.k, words),
+        words=(each * room + order.elements // plan.kernel.k, words),
         workspace="panel",
         plan={**displayed(plan, target.lanes), "compute": candidate.compute},
         routines=tuple(each for side in routines.values() for each in side),
     )
+
+
+def _shifted(form: Form, nested: Nested) -> Form:
+    """How results come of sums 2^shift times as large."""
+    assert not isinstance(form, Twice)
+    return form.times(shift_of(nested))
 
 
 def _even(channels: int) -> tuple[tuple[int, int], ...]:

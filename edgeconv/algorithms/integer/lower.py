@@ -29,7 +29,8 @@ from edgeconv.algorithms.integer.packing import (
     words_of,
 )
 from edgeconv.algorithms.packing import filters_blob
-from edgeconv.algorithms.sums import form_of, multiples, pair_of
+from edgeconv.algorithms.scaling import scaled_form, scaling_of
+from edgeconv.algorithms.sums import multiples, pair_of
 from edgeconv.ir.choice import Arg, ArgKind, Blob, Layer, Param
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.lowering.calls import (
@@ -64,7 +65,7 @@ _RESIDUAL_HEADERS = {
 def lower(candidate: ConvCandidate[IntegerPlan], node: Node, graph: Graph, target: Target) -> Layer:
     """The kernel call of a Conv node."""
     del target
-    problem, form = candidate.problem, _form(node, graph)
+    problem, form = candidate.problem, scaled_form(node, graph)
     blobs, headers = _constants(candidate.plan, node, graph, form)
     added = _added(node, graph)
     return Layer(
@@ -96,6 +97,7 @@ def lower(candidate: ConvCandidate[IntegerPlan], node: Node, graph: Graph, targe
         divides=problem.divides,
         candidate=candidate,
         plan={"right": form.right},
+        scaling=scaling_of(graph),
     )
 
 
@@ -104,7 +106,7 @@ def lower_dense(
 ) -> Layer:
     """The kernel call of a Dense node."""
     del target
-    problem, form = candidate.problem, _form(node, graph)
+    problem, form = candidate.problem, scaled_form(node, graph)
     helium = candidate.plan.helium
     filters = _sixteens(node, graph) if helium else _filters(node, graph, FOUR)
     blobs = (filters, _channels(form, FOUR))
@@ -125,6 +127,7 @@ def lower_dense(
         macs=problem.macs,
         candidate=candidate,
         plan={"right": form.right},
+        scaling=scaling_of(graph),
     )
 
 
@@ -192,12 +195,6 @@ def _sums(plan: IntegerPlan) -> tuple[str, ...]:
     """Headers of what adds a residual."""
     own = _RESIDUAL_HEADERS.get(plan.kernel)
     return ("ec_int8_tile.h", *_SUMS, own) if own else _SUMS
-
-
-def _form(node: Node, graph: Graph) -> Form:
-    form = form_of(node, graph)
-    assert form is not None, node.name
-    return form
 
 
 def _added(node: Node, graph: Graph) -> tuple[int, ...]:

@@ -1,0 +1,37 @@
+"""How the sums of a network's layers are scaled: one scaling for all, since kernels have but one."""
+
+from __future__ import annotations
+
+from edgeconv.algorithms.sums import form_of
+from edgeconv.ir.graph import Graph, Node
+from edgeconv.requantisation import TFLITE, Form
+from edgeconv.requantisation.scalings import TWICE, WORDS, scaled_as, scaling_for
+
+SUMMED = frozenset({"Conv", "Dense"})
+_MOST = 8  # graphs whose scalings are kept
+_known: dict[int, tuple[Graph, str]] = {}
+
+
+def scaling_of(graph: Graph) -> str:
+    """That of all layers of ``graph`` that can be computed in integers, whether they are or not:
+    so every layer knows it before the others are chosen."""
+    if graph.requantise == TFLITE:
+        return TWICE
+    if id(graph) not in _known:
+        if len(_known) >= _MOST:
+            _known.pop(next(iter(_known)))
+        forms = (form_of(node, graph) for node in graph.nodes if node.op in SUMMED)
+        _known[id(graph)] = graph, scaling_for(form for form in forms if form)
+    return _known[id(graph)][1]
+
+
+def scaling_words(graph: Graph) -> int:
+    """How many words kernels read of every channel."""
+    return WORDS[scaling_of(graph)]
+
+
+def scaled_form(node: Node, graph: Graph) -> Form:
+    """The form of a Conv or Dense node that has one, in the words of the network's scaling."""
+    form = form_of(node, graph)
+    assert form is not None, node.name
+    return scaled_as(form, scaling_of(graph))
