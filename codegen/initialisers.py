@@ -57,7 +57,7 @@ def window(
 def requantisation(values: Sequence[int | float]) -> str:
     """The initialiser of an ec_requantise; 0 without values."""
     alone = ("asked", "offset", "right", "low", "high")
-    added = ("by_sum", "by_residual", "sum_offset", "sum_right", "sum_low", "sum_high")
+    added = ("by_sum", "by_residual", "sum_offset", "sum_right", "sum_low", "sum_high", "sum_ties")
     return inline((*alone, "has_residual", *added, "as_float", "zero", "scale", "apart"), values)
 
 

@@ -1,11 +1,11 @@
-"""How the sums of a network's layers are scaled: one scaling for all, since kernels have but one."""
+"""How the sums of a network's layers are scaled: all alike, since kernels have but one scaling."""
 
 from __future__ import annotations
 
-from edgeconv.algorithms.sums import form_of
+from edgeconv.algorithms.sums import form_of, pair_of
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.requantisation import TFLITE, Form
-from edgeconv.requantisation.scalings import TWICE, WORDS, scaled_as, scaling_for
+from edgeconv.requantisation.scalings import TIES, TWICE, WORDS, scaled_as, scaling_for
 
 SUMMED = frozenset({"Conv", "Dense"})
 _MOST = 8  # graphs whose scalings are kept
@@ -20,8 +20,13 @@ def scaling_of(graph: Graph) -> str:
     if id(graph) not in _known:
         if len(_known) >= _MOST:
             _known.pop(next(iter(_known)))
-        forms = (form_of(node, graph) for node in graph.nodes if node.op in SUMMED)
-        _known[id(graph)] = graph, scaling_for(form for form in forms if form)
+        summed = [node for node in graph.nodes if node.op in SUMMED and form_of(node, graph)]
+        pairs = (pair_of(node, graph) for node in summed if not node.epilogue.is_only_before)
+        if any(pair and pair.ties for pair in pairs):
+            found = TIES
+        else:
+            found = scaling_for(form for node in summed if (form := form_of(node, graph)))
+        _known[id(graph)] = graph, found
     return _known[id(graph)][1]
 
 

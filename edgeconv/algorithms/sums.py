@@ -164,10 +164,10 @@ def requantised(node: Node, graph: Graph, form: Form) -> tuple[int, ...]:
     """The members of ec_requantise but for the scale: how sums become the result of a Conv node."""
     alone = (1, form.offset, form.right, form.low, form.high)
     pair = None if node.epilogue.is_only_before else pair_of(node, graph)
-    added = (0,) * 7
+    added = (0,) * 8
     if pair:
         factors = bool(node.epilogue.residual), pair.by_a, pair.by_b
-        added = (*factors, pair.offset, pair.right, pair.low, pair.high)
+        added = (*factors, pair.offset, pair.right, pair.low, pair.high, pair.ties)
     result = result_of(node, graph)
     if graph[node.output].storage.affine or result is None:
         return (*alone, *added, 0, 0)

@@ -9,6 +9,7 @@ from functools import lru_cache
 from types import MappingProxyType
 
 from edgeconv.algorithms.int8_depthwise.rows import integers_header
+from edgeconv.algorithms.scaling import scaling_of
 from edgeconv.algorithms.sums import bounds_in, rounds_to
 from edgeconv.encoding import Encoding
 from edgeconv.ir.choice import Blob, Layer, Param
@@ -23,6 +24,7 @@ from edgeconv.lowering.work import Call
 from edgeconv.requantisation import ARITHMETICS, Fixed
 from edgeconv.requantisation.by_value import ByValue
 from edgeconv.requantisation.pair import Affine, PairSum
+from edgeconv.requantisation.scalings import TIES
 from edgeconv.requantisation.twice import Twice
 from edgeconv.targets import Target
 
@@ -89,7 +91,10 @@ def form_of(node: Node, graph: Graph) -> Form | None:
     a, b = graph[operands.a].storage, graph[operands.b].storage
     low, high = bounds_in(node.epilogue.before, y)
     affine = _affine(a), _affine(b), _affine(y)
-    return _form(graph.requantise, kind, operands.by_channel, *affine, low, high)
+    found = _form(graph.requantise, kind, operands.by_channel, *affine, low, high)
+    # Kernels know of ties where those of convolutions do.
+    tied = isinstance(found, PairSum) and found.ties and scaling_of(graph) != TIES
+    return None if tied else found
 
 
 @lru_cache(maxsize=4096)
@@ -168,6 +173,7 @@ def _numbers(form: Form, graph: Graph, operands: Operands) -> dict[str, Param]:
     numbers: dict[str, Param] = {"right": form.right, "low": form.low, "high": form.high}
     if isinstance(form, PairSum):
         numbers |= {"by_a": form.by_a, "by_b": form.by_b, "offset": form.offset}
+        numbers |= {"ties": form.ties}
     elif isinstance(form, Fixed | Twice):
         zeros = (graph[name].storage.zero[0] for name in (operands.a, operands.b))
         numbers |= dict(zip(("zero_a", "zero_b"), zeros, strict=True))

@@ -6,9 +6,10 @@ Integers a and b stand for (a - zero_a) scale_a and (b - zero_b) scale_b, their 
 
 stores: real arithmetic, one rounding, as `exact` has it.  Kernels compute
 
-    q = min(max((a by_a + b by_b + offset) >> right, low), high)
+    p = a by_a + b by_b + offset,    q = min(max((p + bit) >> right, low), high)
 
-and there are 65,536 pairs of a and b, all of which are looked at.
+bit: number ``right`` of p where ``ties`` is 1, so that a half of a step, p being of bits 1 there, is
+raised in front of an odd number alone; else 0.  There are 65,536 pairs of a and b, all of which are looked at.
 """
 
 from __future__ import annotations
@@ -49,11 +50,13 @@ class PairSum:
     right: int
     low: int
     high: int
+    ties: int = 0
 
     def of(self, a: Integers, b: Integers) -> Integers:
         """The results, as the kernel computes them."""
         total = a * self.by_a + b * self.by_b + self.offset
-        found: Integers = np.clip(total >> self.right, self.low, self.high)
+        bit = (total >> self.right) & self.ties
+        found: Integers = np.clip((total + bit) >> self.right, self.low, self.high)
         return found
 
 
@@ -77,7 +80,7 @@ def pair_sum(
     a: Affine, b: Affine, result: Affine, low: int, high: int, says: Says = added
 ) -> PairSum | None:
     """What kernels compute instead; None where nothing was found that is the same for all pairs, as
-    where ties are exact: kernels round them up.  ``says``: what it has to be, of all pairs; None
+    where a half of a step is to become even and factors are no powers of two.  ``says``: what it has to be, of all pairs; None
     where that has no meaning."""
     wanted = says(a, b, result, low, high)
     if wanted is None:
@@ -90,7 +93,25 @@ def pair_sum(
             size = 128 * (abs(whole_a) + abs(whole_b))
             if offset is not None and size + abs(offset) <= _LARGEST:
                 return PairSum(whole_a, whole_b, offset, right, low, high)
-    return None
+    return _to_even(a, b, result, wanted, (low, high))
+
+
+def _to_even(
+    a: Affine, b: Affine, result: Affine, wanted: Integers, bounds: tuple[int, int]
+) -> PairSum | None:
+    """Where both factors are whole numbers of 2^-right, and the zero point of the result is even:
+    it is added in front of the shift, where it must not change which numbers are odd."""
+    factors = [Fraction(each.scale) / Fraction(result.scale) for each in (a, b)]
+    right = max(1, *(each.denominator.bit_length() - 1 for each in factors))
+    by_a, by_b = (each * 2**right for each in factors)
+    if by_a.denominator != 1 or by_b.denominator != 1 or right > _MOST_RIGHT or result.zero % 2:
+        return None
+    offset = int(((2 * result.zero + 1) << (right - 1)) - 1 - a.zero * by_a - b.zero * by_b)
+    if 128 * (abs(by_a) + abs(by_b)) + abs(offset) >= _LARGEST:
+        return None
+    found = PairSum(int(by_a), int(by_b), offset, right, *bounds, ties=1)
+    same = np.array_equal(found.of(_STORED[:, None], _STORED[None, :]), wanted)
+    return found if same else None
 
 
 def _offset(

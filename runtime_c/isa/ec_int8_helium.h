@@ -26,11 +26,12 @@ EC_INLINE void ec_int8_copy_helium(int8_t *to, const int8_t *from, int n)
 }
 
 /* See ec_int8_add: four pairs. */
-EC_INLINE void ec_int8_add_helium(ec_int8_result result, int32_t by_a, int32_t by_b, const int8_t *a,
-                                  const int8_t *b, int8_t *out)
+EC_INLINE void ec_int8_add_helium(ec_int8_result result, int32_t by_a, int32_t by_b, int ties,
+                                  const int8_t *a, const int8_t *b, int8_t *out)
 {
     const int32x4_t from_a = vmlaq_n_s32(vdupq_n_s32(result.offset), vldrbq_s32(a), by_a);
-    const int32x4_t whole = vshlq_r_s32(vmlaq_n_s32(from_a, vldrbq_s32(b), by_b), -result.right);
+    const int32x4_t sum = vmlaq_n_s32(from_a, vldrbq_s32(b), by_b);
+    const int32x4_t whole = vshlq_r_s32(EC_INT8_TO_EVEN(sum, result.right, ties), -result.right);
     vstrbq_s32(out, vmaxq_s32(vminq_s32(whole, vdupq_n_s32(result.high)), vdupq_n_s32(result.low)));
 }
 

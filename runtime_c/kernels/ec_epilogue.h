@@ -30,7 +30,7 @@ typedef struct ec_requantise {
     int has_residual, by_sum, by_residual, sum_offset, sum_right, sum_low, sum_high;
     int as_float, zero;
     float scale;
-    int apart;
+    int apart, sum_ties;
 } ec_requantise;
 
 /* Epilogue on one vector and store of its first n lanes as the elements of out from number `at` on;

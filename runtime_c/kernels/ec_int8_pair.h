@@ -11,11 +11,11 @@
 
 #include "ec_scaling.h"
 
-/* Of a sum a * by_a + b * by_b + offset.  Of a product (a - zero_a) * (b - zero_b) + start, scaled
+/* Of a sum a * by_a + b * by_b + offset; ties: 1 where halves of a step are to become even (ec_scaling_ties.h).  Of a product (a - zero_a) * (b - zero_b) + start, scaled
    (ec_scaling.h).  Where b is one for many, of a linear function of a: a * factors[b] + offsets[b]. */
 typedef struct ec_int8_pair {
     int right, low, high, offset;
-    int by_a, by_b;
+    int by_a, by_b, ties;
     int product, zero_a, zero_b, start, multiplier, shift;
 } ec_int8_pair;
 
@@ -27,7 +27,7 @@ EC_INLINE ec_ivec ec_int8_of_pair(const ec_int8_pair spec, ec_ivec a, ec_ivec b)
         return ec_scaled(started, ec_scaling_of(spec.multiplier, spec.shift, spec.offset), spec.offset, spec.right);
     }
     const ec_ivec number = ec_iadd(ec_imul(a, ec_iset1(spec.by_a)), ec_imul(b, ec_iset1(spec.by_b)));
-    return ec_ishift_right(ec_iadd(number, ec_iset1(spec.offset)), spec.right);
+    return ec_ishift_right(ec_to_even(ec_iadd(number, ec_iset1(spec.offset)), spec.right, spec.ties), spec.right);
 }
 
 /* n pairs. */

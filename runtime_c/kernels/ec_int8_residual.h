@@ -9,7 +9,7 @@
 typedef struct ec_int8_residual {
     int32_t by_sum, by_residual;
     ec_int8_result result;
-    int rows;
+    int rows, ties;
 } ec_int8_residual;
 
 /* A row of sums and the residual's become that of the output. */
@@ -17,7 +17,7 @@ EC_INLINE void ec_int8_add_row(const ec_int8_conv *spec, const ec_int8_residual 
                                const int8_t *residual, int8_t *out, int y)
 {
     const ptrdiff_t at = ec_ring(y, spec->window.out_ring) * spec->out_row;
-    ec_int8_add(&add->result, add->by_sum, add->by_residual, sums, residual + at, out + at,
+    ec_int8_add(&add->result, add->by_sum, add->by_residual, add->ties, sums, residual + at, out + at,
                 spec->window.out_w * spec->out_c);
 }
 
@@ -32,7 +32,7 @@ EC_SHARED void ec_int8_convolve_add(const ec_int8_conv *spec, const ec_int8_resi
     for (int y = row0; y < row1;) {
         const int at = ec_ring(y, ring), rows = ec_min_i(ec_min_i(add->rows, row1 - y), ring ? ring - at : row1 - y);
         ec_int8_pixels(spec, in, filters, channels, sums, workspace, y, rows * width);
-        ec_int8_add(&add->result, add->by_sum, add->by_residual, sums, residual + at * spec->out_row,
+        ec_int8_add(&add->result, add->by_sum, add->by_residual, add->ties, sums, residual + at * spec->out_row,
                     out + at * spec->out_row, rows * width * spec->out_c);
         y += rows;
     }

@@ -16,6 +16,13 @@ EC_INLINE int8_t ec_int8_of_sum(ec_int8_result result, int32_t sum, const int32_
     return (int8_t)ec_min_i(ec_max_i((word + scaling[apart]) >> result.right, result.low), result.high);
 }
 
+/* A number in front of its shift, no half of which is to become even. */
+EC_INLINE int32_t ec_int8_to_even(int32_t number, int right, int ties)
+{
+    (void)right, (void)ties;
+    return number;
+}
+
 #ifdef EC_INT8_DSP
 /* As in ec_int8_scaling.h; `offset` takes that of the channel. */
 #define EC_INT8_IN_ASSEMBLY(result) 1
@@ -42,6 +49,7 @@ EC_INLINE int8_t ec_int8_of_sum(ec_int8_result result, int32_t sum, const int32_
     "vshl.s32 " sums ", r11\n"                                                                    \
     "vmax.s32 " sums ", " sums ", q6\n"                                                           \
     "vmin.s32 " sums ", " sums ", q7\n"
+#define EC_INT8_TO_EVEN(numbers, right, ties) ((void)(ties), (numbers))
 #define EC_INT8_EIGHTS_FILTERS "#96" /* bytes of the words of eight channels */
 #define EC_INT8_OF_FOUR(sums) EC_INT8_OF_SUMS(sums, "[r5], #16", "[r5], #16", "") /* their scalings begin at r5, which is moved on */
 #endif

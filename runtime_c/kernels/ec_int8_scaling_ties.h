@@ -20,6 +20,9 @@ EC_INLINE int8_t ec_int8_of_sum(ec_int8_result result, int32_t sum, const int32_
     return (int8_t)ec_min_i(ec_max_i((word + scaling[apart]) >> result.right, result.low), result.high);
 }
 
+/* A number in front of its shift, with its bit `right` added where ties is 1. */
+EC_INLINE int32_t ec_int8_to_even(int32_t number, int right, int ties) { return number + ((number >> right) & ties); }
+
 #ifdef EC_INT8_DSP
 /* As in ec_int8_scaling.h; `offset` takes that of the channel.  LSRS leaves the last bit that it shifts out in the carry
    flag, none of 33. */
@@ -64,6 +67,8 @@ EC_INLINE int8_t ec_int8_of_sum(ec_int8_result result, int32_t sum, const int32_
     "vshl.s32 " sums ", r11\n"                                                                    \
     "vmax.s32 " sums ", " sums ", q6\n"                                                           \
     "vmin.s32 " sums ", " sums ", q7\n"
+#define EC_INT8_TO_EVEN(numbers, right, ties)                                                      \
+    vaddq_s32(numbers, vandq_s32(vshlq_r_s32(numbers, -(right)), vdupq_n_s32(ties)))
 #define EC_INT8_EIGHTS_FILTERS "#128" /* bytes of the words of eight channels */
 #define EC_INT8_OF_FOUR(sums) EC_INT8_OF_SUMS(sums, "[r5], #16", "[r5], #32", "[r5, #32]") /* their scalings begin at r5, which is moved on */
 #endif

@@ -19,6 +19,13 @@ EC_INLINE int8_t ec_int8_of_sum(ec_int8_result result, int32_t sum, const int32_
     return (int8_t)ec_min_i(ec_max_i(whole + result.offset, result.low), result.high);
 }
 
+/* A number in front of its shift, no half of which is to become even. */
+EC_INLINE int32_t ec_int8_to_even(int32_t number, int right, int ties)
+{
+    (void)right, (void)ties;
+    return number;
+}
+
 #ifdef EC_INT8_DSP
 /* As in ec_int8_scaling.h.  Twice the product, 2^30 having been added, has the word as its upper one; SSAT takes the
    last bit of the shift, a half being what is added in front of it, with the offset: so that there has to be a shift. */
@@ -57,6 +64,7 @@ EC_INLINE int8_t ec_int8_of_sum(ec_int8_result result, int32_t sum, const int32_
     "vadd.i32 " sums ", " sums ", r10\n"                                                          \
     "vmax.s32 " sums ", " sums ", q6\n"                                                           \
     "vmin.s32 " sums ", " sums ", q7\n"
+#define EC_INT8_TO_EVEN(numbers, right, ties) ((void)(ties), (numbers))
 #define EC_INT8_EIGHTS_FILTERS "#96" /* bytes of the words of eight channels */
 #define EC_INT8_OF_FOUR(sums) EC_INT8_OF_SUMS(sums, "[r5], #16", "[r5], #16", "") /* their scalings begin at r5, which is moved on */
 #endif

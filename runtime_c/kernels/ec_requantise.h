@@ -16,7 +16,7 @@ EC_INLINE ec_ivec ec_requantised(const ec_requantise as, ec_ivec sum, const ec_s
         q = ec_iadd(ec_imul(ec_ibetween(q, as.low, as.high), ec_iset1(as.by_sum)), ec_iset1(as.sum_offset));
         if (as.has_residual)
             q = ec_iadd(q, ec_imul(ec_iload_s8(residual + at, n), ec_iset1(as.by_residual)));
-        q = ec_ishift_right(q, as.sum_right);
+        q = ec_ishift_right(ec_to_even(q, as.sum_right, as.sum_ties), as.sum_right);
     }
     return q;
 }

@@ -43,5 +43,11 @@ EC_INLINE ec_ivec ec_scaled(ec_ivec sum, const ec_scaling by, int offset, int ri
     return ec_ishift_right(ec_iadd(ec_imul_high(ec_iadd(sum, bit), by.multiplier), by.offset), right);
 }
 
+/* Numbers in front of their shift, with their bit `right` added where ties is 1. */
+EC_INLINE ec_ivec ec_to_even(ec_ivec number, int right, int ties)
+{
+    return ec_iadd(number, ec_iand(ec_ishift_right(number, right), ec_iset1(ties)));
+}
+
 #endif
 #endif

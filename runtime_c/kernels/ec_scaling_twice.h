@@ -45,5 +45,12 @@ EC_INLINE ec_ivec ec_scaled(ec_ivec sum, const ec_scaling by, int offset, int ri
     return ec_iadd(whole, ec_iset1(offset));
 }
 
+/* Numbers in front of their shift, no half of which is to become even. */
+EC_INLINE ec_ivec ec_to_even(ec_ivec number, int right, int ties)
+{
+    (void)right, (void)ties;
+    return number;
+}
+
 #endif
 #endif

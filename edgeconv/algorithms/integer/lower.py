@@ -203,7 +203,7 @@ def _added(node: Node, graph: Graph) -> tuple[int, ...]:
         return ()
     pair = pair_of(node, graph)
     assert pair is not None, node.name
-    return pair.by_a, pair.by_b, pair.offset, pair.right, pair.low, pair.high
+    return pair.by_a, pair.by_b, pair.offset, pair.right, pair.low, pair.high, pair.ties
 
 
 def _result(form: Form, padding: int) -> dict[str, Param]:
