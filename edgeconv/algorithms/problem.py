@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from edgeconv.algorithms.scaling import scaling_of
 from edgeconv.algorithms.sums import NO_FACTS, Facts, facts_of, form_of, two_fit
 from edgeconv.algorithms.wide_sums import wide_sums_of
 from edgeconv.encoding import FLOAT32, Encoding
@@ -224,7 +225,10 @@ def sums_of(node: Node, graph: Graph) -> tuple[bool, bool, Facts, bool]:
     whole, epilogue = form_of(node, graph) is not None, node.epilogue
     stored = graph[node.output].storage.affine and (epilogue.residual or epilogue.is_only_before)
     fit = whole and two_fit(node, graph)
-    return whole and bool(stored), whole, facts_of(node, graph), fit
+    facts = facts_of(node, graph)
+    if whole:
+        facts = replace(facts, scaling=scaling_of(graph))
+    return whole and bool(stored), whole, facts, fit
 
 
 def problem_of(node: Node, graph: Graph) -> ConvProblem:

@@ -2,10 +2,10 @@
 
 An input of int8, filters of int8 in units, and a result that nothing but rounding to int8 and
 bounds stand in front of, stored as that or as float32: then a layer can be computed exactly, in
-integers alone (`Fixed`, `PerChannel`, or `Twice` where a network is to be TensorFlow Lite's).  With a residual of
-int8 that holds in front of it, and both are added in integers (`PairSum`); so it does where the
-result is rounded again to another grid, as a branch of a Concat may be.  A bias is a number of
-units as `in_units` has it.
+integers alone (`Fixed`, `PerChannel`, or `Twice` where a network is to be TensorFlow Lite's). With
+a residual of int8 that holds in front of it, and both are added in integers (`PairSum`); so it does
+where the result is rounded again to another grid, as a branch of a Concat may be. A bias is a
+number of units as `in_units` has it.
 """
 
 from __future__ import annotations
@@ -62,11 +62,13 @@ class Facts:
     ``pair``: the most that filters of channels 2 i and 2 i + 1 at a position are together in
     magnitude, where two of unlike sign count alone.  ``spare_bits``: by so many bits a sum, and
     what is made of it once and exactly, can be shifted to the left and still fits 32; -1 where its
-    last bit decides, as of halves of a step.
+    last bit decides, as of halves of a step.  ``scaling``: that of the network
+    (``scaling.scaling_of``), "" where it is not looked at.
     """
 
     pair: int = 0
     spare_bits: int = 0
+    scaling: str = ""
 
 
 NO_FACTS = Facts()

@@ -29,18 +29,18 @@ Form = Fixed | PerChannel | Twice
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """``unit``: what the sums of a layer count in, of the input's scale, the filters', and whether it is fully connected.  ``sums``: how sums
-    become a result; ``wide``: those of int16 with int8.  ``pair``, ``product``, ``by_value``: of
-    operands, result and its bounds; ``by_value`` of a kind before.  ``average``: of window sizes,
-    operand, result and bounds; ``mean``: of all that is averaged where that is no pool;
-    ``interpolation``: of what the weights of a linear Resize add up to.  ``softmax``: of the same
-    without sizes."""
+    """``unit``: what the sums of a layer count in, of the input's scale, the filters', and
+    whether it is fully connected. ``sums``: how sums become a result; ``wide``: those of int16
+    with int8. ``pair``, ``product``, ``by_value``: of operands, result and its bounds;
+    ``by_value`` of a kind before. ``average``: of window sizes, operand, result and bounds;
+    ``mean``: of all that is averaged where that is no pool; ``interpolation``: of what the
+    weights of a linear Resize add up to. ``softmax``: of the same without sizes."""
 
     unit: Callable[[float, Reals, bool], Reals]
     sums: Callable[[Sums], Form | None]
     wide: Callable[[Sums, Integers], Wide | None]
     pair: Callable[[Affine, Affine, Affine, int, int], PairSum | None]
-    product: Callable[[Affine, Affine, Affine, int, int], Form | None]
+    product: Callable[[Affine, Affine, Affine, int, int], Fixed | Twice | None]
     by_value: Callable[[str, Affine, Affine, Affine, int, int], ByValue | None]
     average: Callable[[Sequence[int], Affine, Affine, int, int], Average | None]
     mean: Callable[[int, Affine, Affine, int, int], Average | None]

@@ -26,6 +26,8 @@ import numpy.typing as npt
 
 Integers = npt.NDArray[np.int64]
 Reals = npt.NDArray[np.float64]
+Truths = npt.NDArray[np.bool_]
+_EXACT = 2.0**27  # with 24 bits behind the point a difference of two is exact in float64
 # Beyond so many ulps a float64 quotient cannot have crossed an integer: four roundings make it.
 _ULPS = 16 * float(np.finfo(np.float64).eps)
 
@@ -65,12 +67,25 @@ def thresholds(sums: Sums) -> Integers:
     found = np.ceil(first).astype(np.int64)
     near = np.abs(at - np.rint(at)) <= _ULPS * (size + 1)
     inside = (at >= sums.least[:, None] - 2.0) & (at <= sums.most[:, None] + 2.0)
-    for channel, i in zip(*np.nonzero(near & inside), strict=True):
+    sure = near & inside & _powers(sums)[:, None]
+    down = whole <= 0 if sums.away else whole % 2 == 1
+    found += sure & (at == np.rint(at)) & down[None, :]
+    for channel, i in zip(*np.nonzero(near & inside & ~sure), strict=True):
         bias, unit = Fraction(float(sums.bias[channel])), Fraction(float(sums.unit[channel]))
         exact = ((int(whole[i]) - Fraction(1, 2)) * Fraction(sums.spacing) - bias) / unit
-        down = whole[i] <= 0 if sums.away else whole[i] % 2 == 1
-        tied = exact.denominator == 1 and down
+        tied = exact.denominator == 1 and down[i]
         found[channel, i] = ceil(exact) + tied
+    return found
+
+
+def _powers(sums: Sums) -> Truths:
+    """Of which channels a threshold is exact in float64: the unit is a power of two, and the bias a
+    whole number of these, as half the spacing is where edges are."""
+    mantissa, _ = np.frexp(sums.unit)
+    units, half = sums.bias / sums.unit, 0.5 * sums.spacing / sums.unit
+    whole = (units == np.rint(units)) & (np.abs(units) < _EXACT) & (half < _EXACT)
+    short = sums.spacing == float(np.float32(sums.spacing))
+    found: Truths = (mantissa == 0.5) & whole & short
     return found
 
 

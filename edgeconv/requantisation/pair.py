@@ -8,8 +8,9 @@ stores: real arithmetic, one rounding, as `exact` has it.  Kernels compute
 
     p = a by_a + b by_b + offset,    q = min(max((p + bit) >> right, low), high)
 
-bit: number ``right`` of p where ``ties`` is 1, so that a half of a step, p being of bits 1 there, is
-raised in front of an odd number alone; else 0.  There are 65,536 pairs of a and b, all of which are looked at.
+bit: number ``right`` of p where ``ties`` is 1, so that a half of a step, where all bits of p below
+are 1, is raised in front of an odd number alone; else 0.  There are 65,536 pairs of a and b, all of
+which are looked at.
 """
 
 from __future__ import annotations
@@ -80,8 +81,8 @@ def pair_sum(
     a: Affine, b: Affine, result: Affine, low: int, high: int, says: Says = added
 ) -> PairSum | None:
     """What kernels compute instead; None where nothing was found that is the same for all pairs, as
-    where a half of a step is to become even and factors are no powers of two.  ``says``: what it has to be, of all pairs; None
-    where that has no meaning."""
+    where halves of a step are to become even and factors are no multiples of a power of two.
+    ``says``: what it has to be, of all pairs; None where that has no meaning."""
     wanted = says(a, b, result, low, high)
     if wanted is None:
         return None

@@ -7,8 +7,8 @@ the interval about m / 255 wide.  With an offset the starts whose remainder fits
 that of start m mod 2^32 takes every value of 2^32.
 
 Halves of a step are sums where the factor is 2^-k and the bias a whole number.  With n = floor(v /
-2^k), which is what bits k and above of v say, a half is to be raised where n is odd and not where it
-is even: so bit k is added to v, one less than it was, and the threshold is the same behind both.
+2^k), which is what bits k and above of v say, a half is to be raised where n is odd and not where
+it is even: so bit k is added to v, which starts one lower, and the threshold is the same for both.
 """
 
 from __future__ import annotations
@@ -116,9 +116,16 @@ def per_channel(sums: Sums) -> PerChannel | None:
         if found is None:
             return None
         start[channel], multiplier[channel], own[channel], tie[channel] = found
-    words = (each.astype(np.int32) for each in (start, multiplier, own, tie))
-    with_ties = bool((tie != NO_TIE).any())
-    form = PerChannel(*words, right, sums.low, sums.high, with_ties)
+    form = PerChannel(
+        start.astype(np.int32),
+        multiplier.astype(np.int32),
+        own.astype(np.int32),
+        tie.astype(np.int32),
+        right,
+        sums.low,
+        sums.high,
+        with_ties=bool((tie != NO_TIE).any()),
+    )
     return form if _holds(form, sums, points) else None
 
 

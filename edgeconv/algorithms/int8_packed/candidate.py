@@ -9,11 +9,13 @@ from edgeconv.ir.candidate import INTEGERS
 from edgeconv.ir.work import Work
 from edgeconv.micro_kernels.base import MicroKernel
 from edgeconv.micro_kernels.int16 import PREFIX as INT16
+from edgeconv.requantisation.scalings import OFFSETS, TIES
 from edgeconv.targets import Target
 
 # Slots from a vector of sums to bytes: two products, merged, offset, shift, bounds, load and store.
 REQUANTISE_SLOTS = 8.0
 AGAIN_SLOTS = 5.0  # what is rounded to another grid: multiplied, offset, shifted and bounded
+BESIDES_SLOTS = {OFFSETS: 1.0, TIES: 5.0}  # an offset is loaded; a bit is taken and added
 RESIDUAL_SLOTS = 9.0  # it is loaded, both are multiplied, added, shifted and bounded
 
 
@@ -54,6 +56,7 @@ def requantise_slots(problem: ConvProblem, target: Target) -> float:
     """Slots from sums to all results."""
     added, again = problem.finish.residual_as is not None, problem.finish.twice
     each = REQUANTISE_SLOTS + (RESIDUAL_SLOTS if added else AGAIN_SLOTS if again else 0.0)
+    each += BESIDES_SLOTS.get(problem.sum_facts.scaling, 0.0)
     return each * problem.out_elements / target.lanes
 
 

@@ -23,6 +23,7 @@ from edgeconv.algorithms.integer.cycles import (
     FOURS_ROW,
     Windows,
     cycles_of,
+    helium_besides,
     plain_cycles_of,
 )
 from edgeconv.algorithms.integer.packing import (
@@ -107,11 +108,11 @@ def helium_dense(problem: ConvProblem) -> ConvCandidate[IntegerPlan]:
     added = problem.finish.residual_as is not None
     row = problem.out_size[2] * problem.out_c
     plan = IntegerPlan("convolve_fours_add" if added else "convolve_fours", helium=True)
-    copied = not plan.reads_again(problem)
+    copied, more = not plan.reads_again(problem), helium_besides(problem.sum_facts.scaling)
     within = _within(problem)
     copying = within * FOURS_ROW + (1 - within) * FOURS_EDGE
     cycles = pixels * (
-        fours * (FOURS_BLOCK * blocks + FOURS_RESULTS)
+        fours * (FOURS_BLOCK * blocks + FOURS_RESULTS + more)
         + FOURS_PIXEL
         + (FOURS_LAST if problem.out_c % FOUR else 0.0)
         + (problem.kernel[1] * copying if copied else 0.0)
@@ -140,6 +141,7 @@ def _helium_depthwise(problem: ConvProblem) -> ConvCandidate[IntegerPlan]:
     else:
         kernel = "depthwise_eights"
         window, column = EIGHTS_TAPS + EIGHTS_TAP * taps, EIGHTS_ROW * height
+    window += 2 * helium_besides(problem.sum_facts.scaling)
     cycles = windows * window + rows * eights * batches * (column * taken + EIGHTS_AROUND)
     cycles += EIGHTS_LAST * windows / eights if problem.out_c % EIGHTS_CHANNELS else 0.0
     constants = windows * _bytes_of_words(EIGHTS_CHANNELS, taps)
@@ -148,7 +150,7 @@ def _helium_depthwise(problem: ConvProblem) -> ConvCandidate[IntegerPlan]:
 
 def _dense(problem: ConvProblem, target: Target, *, apart: bool) -> ConvCandidate[IntegerPlan]:
     """``apart``: between the channels of two pixels lie others."""
-    core = cycles_of(target)
+    core = cycles_of(target, problem.sum_facts.scaling)
     quads = -(-problem.in_c * math.prod(problem.kernel) // QUAD)
     pixels = problem.batch * math.prod(problem.out_size)
     # Fewer than a panel has are computed one by one, as panels of that pixel alone.
@@ -181,11 +183,14 @@ def _gathering(problem: ConvProblem, windows: Windows, *, apart: bool) -> float:
     beside = apart or problem.dilations[2] > 1  # pixels are taken one by one
     within = 0.0 if beside else _within(problem)
     row = windows.row + width * channels % QUAD * windows.beyond
-    if channels % QUAD:
-        over = height * width * (windows.edge_tap + channels * windows.edge_number)
+    edge_row = height * (windows.edge_row + width * channels % QUAD * windows.beyond)
+    if channels % QUAD:  # columns outside are told pixel by pixel, rows outside as such
+        columns = 0.0 if beside else axes_of(problem)[2].within
+        pixels = height * width * (windows.edge_tap + channels * windows.edge_number)
+        over = (columns - within) * edge_row + (1 - columns) * pixels
     else:
-        over = height * windows.edge_row
-    return windows.whole + within * height * row + (1 - within) * over
+        over = (1 - within) * edge_row
+    return windows.whole + within * height * row + over
 
 
 def _within(problem: ConvProblem) -> float:
@@ -195,7 +200,10 @@ def _within(problem: ConvProblem) -> float:
 
 def _depthwise(problem: ConvProblem, target: Target) -> ConvCandidate[IntegerPlan]:
     """Four channels at a time."""
-    core, (taken, batches) = cycles_of(target), _columns_taken(problem)
+    core, (taken, batches) = (
+        cycles_of(target, problem.sum_facts.scaling),
+        _columns_taken(problem),
+    )
     fours, rows = -(-problem.out_c // DEPTHWISE_CHANNELS), problem.batch * problem.out_size[1]
     (height, width), taps = problem.kernel[1:], math.prod(problem.kernel)
     windows = float(rows * problem.out_size[2] * fours)
@@ -263,7 +271,9 @@ def dense_candidate(problem: ConvProblem, target: Target) -> ConvCandidate[Integ
         return replace(
             helium_dense(problem), plan=IntegerPlan("dense_fours", helium=True), workspace={}
         )
-    core = cycles_of(target) if problem.in_c % QUAD == 0 else plain_cycles_of(target)
+    scaling = problem.sum_facts.scaling
+    whole = problem.in_c % QUAD == 0
+    core = cycles_of(target, scaling) if whole else plain_cycles_of(target, scaling)
     rows, fours = math.prod(problem.out_size), -(-problem.out_c // QUAD)
     quads = -(-problem.in_c // QUAD)
     cycles = rows * fours * (quads * core.dot + core.dot_results)
