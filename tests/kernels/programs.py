@@ -22,6 +22,7 @@ from edgeconv.ir.choice import Alias, ArgKind, Layer, tensor_bytes
 from edgeconv.ir.straight_line import Routine
 from edgeconv.lowering.calls import merge_headers
 from edgeconv.storage import format_of
+from edgeconv.requantisation.scalings import FIXED
 from edgeconv.targets import Target
 from tests import ROOT
 from tests.kernels import once
@@ -121,6 +122,13 @@ class Program:
         )
         return f"call_{name}"
 
+    @property
+    def scaling(self) -> str:
+        """That of the sums of all its layers in integers, which have the same one."""
+        found = {layer.scaling for run in self.runs if (layer := run.case.layer).scaling} or {FIXED}
+        assert len(found) == 1, found
+        return found.pop()
+
     def kernel_headers(self) -> tuple[str, ...]:
         """The headers that its layers name, in order."""
         return merge_headers(self.headers)
@@ -138,6 +146,7 @@ class Program:
             scaled=self._scaled(),
             routines=routines_header(environment(), self.routines),
             integer_routines=routines_header(environment(), self.routines, integers=True),
+            scaling=self.scaling,
         )
         own = self._own(target)
         return pruned("\n".join(kernels), own) + own
@@ -204,8 +213,9 @@ def compile_program(
     """The binary, beside its source in ``folder``; RuntimeError with the compiler's message."""
     source, binary = folder / "kernels.c", folder / "kernels"
     command = [*build.compiler, *options, *build.target.flags]
-    command += once.options(build.compiler[0]) if build.compiled_once else ()
-    if build.compiled_once and not program.routines:
+    compiled_once = build.compiled_once and program.scaling == FIXED
+    command += once.options(build.compiler[0]) if compiled_once else ()
+    if compiled_once and not program.routines:
         calling = once.calling(command)
         kernels = once.compiled_kernels(
             command, build.target, program.kernel_headers(), calling=calling
@@ -214,7 +224,7 @@ def compile_program(
         command = [*calling, "-include", str(kernels.header), str(source), str(kernels.object)]
     else:
         target = build.target
-        if build.compiled_once:
+        if compiled_once:
             source.write_text(once.as_functions(program.including(target), target))
         else:
             source.write_text(program.emitted(target))

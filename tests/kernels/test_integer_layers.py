@@ -56,10 +56,13 @@ def layer(
     *,
     extremes: int | None = None,
     most: int = 128,
+    scales: str = "whole",
 ) -> tuple[Spec, npt.NDArray[np.float32]]:
     """A Conv, or without a window a Dense, and what it must compute; with ``extremes``, of inputs
     and filters that are -128 or 127, and that zero point.  ``most``: of filters in magnitude, of
-    extremes but for one in each."""
+    extremes but for one in each.  ``scales``: "whole", biases are multiples of units;
+    "fractions", they are not; "powers", all scales are powers of two, and sums may be halves of a
+    step."""
     rng = np.random.default_rng(abs(hash((x, w, groups))) % 2**32)
     zero, scale = int(rng.integers(-128, 128)), float(np.float32(rng.uniform(0.01, 0.1)))
     units = (2.0 ** rng.uniform(-9, -6, w[0])).astype(np.float32)
@@ -69,11 +72,15 @@ def layer(
         zero, q = extremes, np.where(q < 0, -128, 127)
         integers = np.where(integers < 0, -most, 127)
         integers.reshape(w[0], -1)[:, 0] = -128
-    bias = (rng.integers(-9000, 9000, w[0]) * (units * np.float32(scale))).astype(np.float32)
+    if scales == "powers":
+        scale, units = 2.0**-5, (2.0 ** rng.integers(-8, -5, w[0])).astype(np.float32)
+    multiples = rng.integers(-9000, 9000, w[0]) + (rng.random(w[0]) if scales == "fractions" else 0)
+    bias = (multiples * (units * np.float32(scale))).astype(np.float32)
     unit = units.astype(np.float64) * scale
-    whole = np.rint(bias / unit) * unit  # a bias is stated in units
+    stated = bias.astype(np.float64) if scales == "fractions" else np.rint(bias / unit) * unit
     depth = int(np.prod(w[1:]))
     spacing = float(np.float32(unit.mean() * 60 * 60 * depth**0.5 / 40))
+    spacing = 2.0 ** round(np.log2(spacing)) if scales == "powers" else spacing
     low = int(rng.choice([0, -128, -100]))
     if window is None:
         attrs: dict[str, Any] = {}
@@ -91,7 +98,7 @@ def layer(
         taps = integers.reshape(groups, w[0] // groups, w[1], -1)
         parted = seen.reshape(*seen.shape[:3], groups, w[1], -1)
         sums = np.einsum("nyxgck,gfck->nyxgf", parted, taps).reshape(*seen.shape[:3], w[0])
-    wanted = exact(sums, unit, whole, spacing, low)
+    wanted = exact(sums, unit, stated, spacing, low)
     spec = Spec(
         "Dense" if window is None else "Conv",
         {
