@@ -27,11 +27,13 @@ TYPES = {
 class Network:
     """A model under construction; ``weights`` are the integers of each layer, by node name.
 
-    ``domain``: of QuantizeLinear and DequantizeLinear."""
+    ``domain``: of QuantizeLinear and DequantizeLinear.  ``scales_as``: "powers", scales are powers
+    of two; "fractions", most biases are float32 and no whole number of units."""
 
     dtype: str = "int8"
     opset: int = 15
     domain: str = ""
+    scales_as: str = ""
     nodes: list[onnx.NodeProto] = field(default_factory=list)
     constants: dict[str, onnx.TensorProto] = field(default_factory=dict)
     weights: dict[str, Values] = field(default_factory=dict)
@@ -55,9 +57,15 @@ class Network:
         self, name: str, scale: float | Values, zero: int | Values, dtype: str
     ) -> list[str]:
         return [
-            self.constant(f"{name}_scale", np.asarray(scale, np.float32)),
+            self.constant(f"{name}_scale", self.scale(scale)),
             self.constant(f"{name}_zero", np.asarray(zero, dtype)),
         ]
+
+    def scale(self, scale: float | Values) -> Values:
+        """The scale near ``scale`` that the network has."""
+        if self.scales_as == "powers":
+            scale = 2.0 ** np.round(np.log2(scale))
+        return np.asarray(scale, np.float32)
 
     def quantise(self, x: str, scale: float, zero: int, **attrs: Any) -> str:
         """QuantizeLinear of the network's activation type."""
@@ -90,7 +98,7 @@ class Network:
         fan_in = np.prod(shape) / (shape[0] if axis in (0, None) else shape[-1])
         scale = (self.rng.uniform(0.5, 1.5, count) / (info.max * fan_in**0.5)).astype(np.float32)
         scale = scale[0] if axis is None else scale
-        self.weights[name], self.scales[name] = values.astype(np.int64) - zero, np.asarray(scale)
+        self.weights[name], self.scales[name] = values.astype(np.int64) - zero, self.scale(scale)
         zeros = np.full(np.shape(scale), zero, dtype)
         inputs = [self.constant(name, values), *self.scaling(name, scale, zeros, dtype)]
         attrs = {} if axis is None else {"axis": axis}
@@ -100,6 +108,9 @@ class Network:
         """An int32 bias of one scale per channel, or one in all."""
         scale = np.asarray(scale, np.float32)
         values = self.rng.integers(-500, 500, channels).astype(np.int32)
+        if self.scales_as == "fractions" and self.rng.random() < 0.6:
+            real = (values + self.rng.random(channels)) * scale
+            return self.constant(name, real.astype(np.float32))
         inputs = [self.constant(name, values), self.constant(f"{name}_scale", scale)]
         if zero_point:
             inputs.append(self.constant(f"{name}_zero", np.zeros(scale.shape, np.int32)))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from edgeconv.algorithms.sums import form_of, pair_of
+from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.requantisation import TFLITE, Form
-from edgeconv.requantisation.scalings import TIES, TWICE, WORDS, scaled_as, scaling_for
+from edgeconv.requantisation.scalings import TIES, TWICE, WORDS, scaled_as, scaling_for, widest
 
 SUMMED = frozenset({"Conv", "Dense"})
 _MOST = 8  # graphs whose scalings are kept
@@ -13,8 +16,8 @@ _known: dict[int, tuple[Graph, str]] = {}
 
 
 def scaling_of(graph: Graph) -> str:
-    """That of all layers of ``graph`` that can be computed in integers, whether they are or not:
-    so every layer knows it before the others are chosen."""
+    """The one that has the words of all layers of ``graph`` that can be computed in integers,
+    whether they are or not, and of the one that is stated."""
     if graph.requantise == TFLITE:
         return TWICE
     if id(graph) not in _known:
@@ -26,8 +29,14 @@ def scaling_of(graph: Graph) -> str:
             found = TIES
         else:
             found = scaling_for(form for node in summed if (form := form_of(node, graph)))
+        found = widest(each for each in (found, graph.scaling) if each)
         _known[id(graph)] = graph, found
     return _known[id(graph)][1]
+
+
+def common_scaling(layers: Iterable[Layer]) -> str:
+    """The one that has the words of all ``layers``; "" where none is computed in integers."""
+    return widest(layer.scaling for layer in layers if layer.scaling)
 
 
 def scaling_words(graph: Graph) -> int:

@@ -12,7 +12,6 @@ from typing import Any
 
 from edgeconv.algorithms import applicable
 from edgeconv.algorithms.problem import filters_as
-from edgeconv.algorithms.scaling import SUMMED, scaling_of
 from edgeconv.choose.bit_for_bit import following
 from edgeconv.element_types import FLOAT32
 from edgeconv.encoding import FLOAT32 as FLOAT
@@ -99,7 +98,7 @@ class Known:
             *(epilogue.before, epilogue.after, numbers.get(epilogue.residual)),
             tuple(numbers.get(name) for name in node.inputs),
             tuple(numbers.get(name) for name in node.outputs),
-            *(tensors, graph.requantise, scaling_of(graph) if node.op in SUMMED else ""),
+            *(tensors, graph.requantise, graph.scaling),
         )
         try:
             hash(key)

@@ -9,6 +9,7 @@ from math import inf
 from edgeconv.algorithms import algorithms as known
 from edgeconv.algorithms import applicable
 from edgeconv.algorithms.base import Algorithm
+from edgeconv.algorithms.scaling import common_scaling
 from edgeconv.choose.bit_for_bit import require
 from edgeconv.choose.layouts import assign
 from edgeconv.choose.prices import DESCRIBED, Described, Known
@@ -172,6 +173,10 @@ def select(
     decided, search = assign(limited, target, machine, free, flash, known, room, ports)
     check(decided, "choose")
     layers = tuple(lowered(node, decided, target) for node in decided.nodes)
+    scaling = common_scaling(layers)
+    if any(layer.scaling not in ("", scaling) for layer in layers):
+        decided = replace(decided, scaling=scaling)
+        layers = tuple(lowered(node, decided, target) for node in decided.nodes)
     made = Choice(decided, layers, target.name, target.align, io, search=search)
     require(made)
     return made

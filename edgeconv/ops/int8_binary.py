@@ -9,7 +9,6 @@ from functools import lru_cache
 from types import MappingProxyType
 
 from edgeconv.algorithms.int8_depthwise.rows import integers_header
-from edgeconv.algorithms.scaling import scaling_of
 from edgeconv.algorithms.sums import bounds_in, rounds_to
 from edgeconv.encoding import Encoding
 from edgeconv.ir.choice import Blob, Layer, Param
@@ -91,10 +90,7 @@ def form_of(node: Node, graph: Graph) -> Form | None:
     a, b = graph[operands.a].storage, graph[operands.b].storage
     low, high = bounds_in(node.epilogue.before, y)
     affine = _affine(a), _affine(b), _affine(y)
-    found = _form(graph.requantise, kind, operands.by_channel, *affine, low, high)
-    # Kernels know of ties where those of convolutions do.
-    tied = isinstance(found, PairSum) and found.ties and scaling_of(graph) != TIES
-    return None if tied else found
+    return _form(graph.requantise, kind, operands.by_channel, *affine, low, high)
 
 
 @lru_cache(maxsize=4096)
@@ -158,7 +154,8 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
         workspace_bytes=workspace,
         epilogue=False,
     )
-    return in_integers(layer)
+    tied = isinstance(form, PairSum) and form.ties
+    return replace(in_integers(layer), scaling=TIES if tied else "")
 
 
 def _images(b: Shape, shape: Shape, room: int) -> dict[str, Param]:

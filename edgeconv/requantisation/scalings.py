@@ -21,10 +21,13 @@ _EXACT = (FIXED, OFFSETS, TIES)
 
 def scaling_for(forms: Iterable[Form]) -> str:
     """The one with the fewest words that has all of ``forms``."""
-    needed = [_needed(form) for form in forms]
-    if TWICE in needed:
-        return TWICE
-    return max(needed, key=_EXACT.index, default=FIXED)
+    return widest(_needed(form) for form in forms) or FIXED
+
+
+def widest(scalings: Iterable[str]) -> str:
+    """The one of ``scalings`` that has the words of all; "" of none."""
+    known = set(scalings)
+    return TWICE if TWICE in known else max(known, key=_EXACT.index, default="")
 
 
 def scaled_as(form: Form, scaling: str) -> Form:

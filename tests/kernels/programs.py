@@ -21,8 +21,8 @@ from edgeconv.encoding import FLOAT32, Encoding
 from edgeconv.ir.choice import Alias, ArgKind, Layer, tensor_bytes
 from edgeconv.ir.straight_line import Routine
 from edgeconv.lowering.calls import merge_headers
-from edgeconv.storage import format_of
 from edgeconv.requantisation.scalings import FIXED
+from edgeconv.storage import format_of
 from edgeconv.targets import Target
 from tests import ROOT
 from tests.kernels import once

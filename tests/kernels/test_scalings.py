@@ -14,29 +14,27 @@ from edgeconv.targets import TARGETS
 from tests.kernels.builds import WAYS
 from tests.kernels.cases import Build, Case, Spec
 from tests.kernels.harness import check
-from tests.kernels.test_int8_packed import ISAS, able
+from tests.kernels.test_int8_packed import ISAS, Shape, Window, able
 from tests.kernels.test_integer_layers import added_to, layer
 
 Made = tuple[Spec, npt.NDArray[np.float32]]
 SCALES = {OFFSETS: "fractions", TIES: "powers"}
 WITHOUT_VECTORS = [way for way in WAYS if TARGETS[way.target].lanes == 1]
 scaled = pytest.mark.parametrize("scaling", SCALES)
-SAME = {"pads": (1, 1, 1, 1)}
+SAME: Window = {"pads": (1, 1, 1, 1)}
 
 
 def made_of(scaling: str) -> list[Made]:
     """Convolutions, depthwise ones, dense layers, and a residual."""
     scales = SCALES[scaling]
-    shapes = [
+    shapes: list[tuple[Shape, Shape, Window, int]] = [
         ((1, 8, 3, 5), (7, 8, 1, 1), {}, 1),
         ((2, 3, 5, 4), (5, 3, 3, 3), SAME, 1),
-        ((1, 12, 4, 4), (10, 12, 3, 3), SAME, 1),
         ((1, 20, 4, 5), (20, 1, 3, 3), SAME, 20),
         ((1, 9, 7, 8), (9, 1, 5, 5), {"pads": (2, 2, 2, 2), "strides": (2, 1)}, 9),
-        ((2, 5, 9, 1), (5, 1, 4, 1), {"pads": (2, 0, 1, 0)}, 5),
     ]
     made = [layer(x, w, window, groups, scales=scales) for x, w, window, groups in shapes]
-    made += [layer((2, n), (9, n), None, scales=scales) for n in (5, 64)]
+    made += [layer((2, n), (9, n), None, scales=scales) for n in (64,)]
     first = layer((1, 4, 7, 5), (6, 4, 3, 3), SAME, scales=scales)
     doubled = (0.5, 2.0) if scaling == TIES else (0.71, 1.37)
     return [*made, added_to(*first, scales=doubled)]
@@ -64,4 +62,6 @@ def test_with_vectors(scaling: str, isa: str, folder: Path) -> None:
     cases = [in_integers(made, build, scaling) for made in made_of(scaling)]
     found = {case.layer.algorithm for each in cases for case in each}
     assert found >= {"int8_packed", "int8_depthwise"}
+    # Bits that decide halves are not where sums are shifted.
+    assert not ("int8_winograd" in found and scaling == TIES)
     check(build, [case for each in cases for case in each], folder)

@@ -10,12 +10,12 @@ import onnx
 from tests.quantised_models import Network
 
 
-def network(seed: int, dtype: str = "") -> onnx.ModelProto:
+def network(seed: int, dtype: str = "", scales_as: str = "") -> onnx.ModelProto:
     """``image`` (1, c, n, n) -> ``scores`` (1, 5) of the same type: ``dtype``, int16 or uint16, or
-    one of eight bits."""
+    one of eight bits.  ``scales_as``: as `Network` has it."""
     rng = np.random.default_rng(seed)
     own = str(rng.choice(["int8", "uint8"]))
-    net = Network(dtype or own, opset=21 if dtype else 15, seed=seed)
+    net = Network(dtype or own, opset=21 if dtype else 15, seed=seed, scales_as=scales_as)
     steps = 256 if dtype else 1  # of what eight bits have as one
     low = int(np.iinfo(net.dtype).min)
     channels, size = int(rng.integers(1, 9)) * 2, int(rng.integers(5, 11))
@@ -25,6 +25,7 @@ def network(seed: int, dtype: str = "") -> onnx.ModelProto:
         return low + steps * int(rng.choice([0, 128, int(rng.integers(0, 256)), 255]))
 
     scale = float(rng.choice([1 / 32, rng.uniform(0.01, 0.1)])) / steps
+    scale = float(net.scale(scale))
     x = net.dequantise("image", scale, zero())
     shape = (channels, size)
     for index in range(int(rng.integers(2, 5))):
@@ -33,7 +34,7 @@ def network(seed: int, dtype: str = "") -> onnx.ModelProto:
         if shape == kept[0] and rng.random() < 0.7:
             total = net.node("Add", [x, before] if rng.random() < 0.5 else [before, x], f"s{index}")
             total = net.node("Relu", [total], f"sr{index}") if rng.random() < 0.5 else total
-            scale = (scale + kept[1]) * float(rng.uniform(0.6, 1.1))
+            scale = float(net.scale((scale + kept[1]) * rng.uniform(0.6, 1.1)))
             x = net.pair(total, scale, zero())
     flat = net.node("Flatten", [x], "flat")
     features = shape[0] * shape[1] ** 2
@@ -85,5 +86,5 @@ def _convolution(
     y = net.node("Conv", [x, w, *bias], f"y{name}", **attrs)
     if rng.random() < 0.5:
         y = net.node("Relu", [y], f"r{name}")
-    scale = scale * float(rng.uniform(0.3, 1.0))
+    scale = float(net.scale(scale * rng.uniform(0.3, 1.0)))
     return net.pair(y, scale, zero()), (out, (size + 2 * pad - reach) // stride + 1), scale

@@ -11,7 +11,7 @@ import pytest
 
 from edgeconv import pipeline
 from edgeconv.algorithms import layer as integer_layers
-from edgeconv.algorithms.sums import form_of
+from edgeconv.algorithms.scaling import scaled_form
 from edgeconv.build.project import Project
 from edgeconv.errors import EdgeconvError
 from edgeconv.ir.graph import Graph, Node
@@ -52,18 +52,25 @@ def verified(model: Path, folder: Path, board: str = "generic-c") -> Verificatio
 
 # Seeds whose networks have residuals, zero points at both ends, groups, uint8 and int8.
 @pytest.mark.parametrize(
-    ("seed", "board"),
+    ("seed", "board", "scales_as"),
     [
-        *((seed, "generic-c") for seed in (1, 5)),
+        *((seed, "generic-c", "") for seed in (1, 5)),
+        (4, "mps2-an386", "fractions"),
+        (5, "mps3-an547", "fractions"),
+        (4, "mps3-an547", "powers"),
+        (5, "mps2-an386", "powers"),
         *(
-            pytest.param(seed, board, marks=pytest.mark.slow)
-            for board in ("host", "mps2-an386", "mps3-an547", "jetson-tx1")
+            pytest.param(seed, board, scales_as, marks=pytest.mark.slow)
+            for board in ("host", "generic-c", "mps2-an386", "mps3-an547", "jetson-tx1", "microbit")
             for seed in range(8)
+            for scales_as in ("", "fractions", "powers")
         ),
     ],
 )
-def test_random_networks_are_exact(seed: int, board: str, tmp_path: Path) -> None:
-    result = verified(onnx_models.save(network(seed), tmp_path / "net.onnx"), tmp_path / "p", board)
+def test_random_networks_are_exact(seed: int, board: str, scales_as: str, tmp_path: Path) -> None:
+    """Biases may be no whole numbers of units, and scales powers of two."""
+    model = onnx_models.save(network(seed, scales_as=scales_as), tmp_path / "net.onnx")
+    result = verified(model, tmp_path / "p", board)
     assert result.passed, result.first_defect
     assert result.pieces is not None
     assert all(each.right and not each.wrong for each in result.pieces.exact.values())
@@ -73,11 +80,9 @@ def test_random_networks_are_exact(seed: int, board: str, tmp_path: Path) -> Non
     assert known - {"z_node"} <= result.pieces.exact.keys()
 
 
-def _with_multipliers_off(node: Node, graph: Graph) -> Form | None:
+def _with_multipliers_off(node: Node, graph: Graph) -> Form:
     """By sixteen millionths: less than what float32's sums leave open of the largest."""
-    form = form_of(node, graph)
-    if form is None:
-        return None
+    form = scaled_form(node, graph)
     return replace(form, multiplier=(form.multiplier * (1 + 2.0**-16)).astype(np.int32))
 
 
@@ -88,7 +93,7 @@ def test_a_wrong_kernel_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert right.passed
     assert right.pieces is not None
     assert len(right.pieces.exact) >= 4
-    monkeypatch.setattr(integer_layers, "form_of", _with_multipliers_off)
+    monkeypatch.setattr(integer_layers, "scaled_form", _with_multipliers_off)
     wrong = verified(model, tmp_path / "wrong")
     assert not wrong.passed
     assert wrong.pieces is not None
@@ -100,9 +105,9 @@ def test_a_wrong_kernel_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert document["pieces"]["exact"][found[0]]["wrong"] > 0
 
 
-def _with_one_off_by_one(node: Node, graph: Graph) -> Form | None:
-    form = form_of(node, graph)
-    if form is None or node.name != "y0_node":
+def _with_one_off_by_one(node: Node, graph: Graph) -> Form:
+    form = scaled_form(node, graph)
+    if node.name != "y0_node":
         return form
     multiplier = form.multiplier.copy()
     multiplier[7] += 1
@@ -115,7 +120,7 @@ def test_one_multiplier_that_is_off_by_one_is_found(
     """Which no number of a run would tell: the words are held to those that are proven."""
     model = onnx_models.save(pointwise(), tmp_path / "net.onnx")
     with monkeypatch.context() as patch:
-        patch.setattr(integer_layers, "form_of", _with_one_off_by_one)
+        patch.setattr(integer_layers, "scaled_form", _with_one_off_by_one)
         compile_model(CompileOptions(model, "generic-c", storage=INT8), tmp_path / "p")
     with pytest.raises(EdgeconvError, match="filters are not those of the model") as error:
         pipeline.verify_project(tmp_path / "p", model=model)

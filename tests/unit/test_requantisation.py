@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Iterator
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,8 +15,6 @@ from edgeconv.requantisation import (
     requantised,
     thresholds,
 )
-
-RUNTIME = Path(__file__).parents[2] / "runtime_c"
 
 
 def sums_of(
@@ -111,41 +106,3 @@ def test_channels_that_hardly_count() -> None:
     form = fixed(sums)
     assert form
     assert np.array_equal(form.of(values), requantised(sums, values))
-
-
-def _cases() -> Iterator[tuple[str, list[int], list[int]]]:
-    """A form, a start and a multiplier in C, sums at both sides of its thresholds, and results."""
-    far = sums_of(0.00131, 1.31, 1.1, -128, (-128, 127), 2**18)
-    for sums in (far, sums_of(0.02, 0.013, 0.7, 5, (-90, 100), 9000)):
-        form = fixed(sums)
-        assert form
-        edges = thresholds(sums)[0]
-        values = np.unique(np.clip([edges - 1, edges], sums.least, sums.most))
-        wanted = requantised(sums, values[None])[0].tolist()
-        fields = f"{{{form.offset}, {form.right}, {form.low}, {form.high}}}"
-        constants = f"{fields}, {form.start[0]}, {form.multiplier[0]}"
-        yield constants, values.tolist(), wanted
-
-
-def test_kernels_compute_the_form(tmp_path: Path) -> None:
-    """``ec_int8_channels.h`` as the form says."""
-    cases = list(_cases())
-    lines = [f"{{{form}, {value}}}," for form, values, _ in cases for value in values]
-    source = tmp_path / "forms.c"
-    source.write_text(
-        '#include "ec_common.h"\n#include "ec_int8_channels.h"\n#include <stdio.h>\n'
-        "static const struct { ec_int8_result as; int32_t start, multiplier, sum; } cases[] = {\n"
-        + "\n".join(lines)
-        + "};\nint main(void) {\n"
-        "    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)\n"
-        '        printf("%d\\n", ec_int8_of_sum(cases[i].as, cases[i].sum + cases[i].start,\n'
-        "                                       &cases[i].multiplier, 1));\n"
-        "    return 0;\n}\n"
-    )
-    program = tmp_path / "forms"
-    options = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function"]
-    folders = [f"-I{RUNTIME}", f"-I{RUNTIME / 'kernels'}"]
-    command = ["gcc", *options, "-fsanitize=undefined", *folders, str(source), "-o", str(program)]
-    subprocess.run(command, check=True)
-    found = subprocess.run([str(program)], check=True, capture_output=True, text=True).stdout
-    assert [int(line) for line in found.split()] == [q for *_, wanted in cases for q in wanted]
