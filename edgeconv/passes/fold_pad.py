@@ -136,5 +136,5 @@ PASS = Pass(
     requires="a constant Pad of spatial dimensions, by zero in front of Conv and of average Pool "
     "that counts it, by the lowest number (or zero where nothing is negative) in front of max Pool",
     ensures="the padding is an attribute of the readers; the Pad is gone",
-    after=("remove_identity",),
+    after=("move_pads", "remove_identity"),
 )
