@@ -7,6 +7,7 @@ and what is moved lies on one grid from the start: inputs and results of a Conca
 
 from __future__ import annotations
 
+from edgeconv.ir.activation import Activation
 from edgeconv.ir.edit import Editor
 from edgeconv.ir.graph import Node
 from edgeconv.ir.grids import moves
@@ -18,11 +19,17 @@ from edgeconv.passes.remove_requantisation import rounding
 _MOVES = frozenset({"Concat", "Reshape", "Transpose"})
 
 
-def _keeps_all(node: Node, editor: Editor) -> bool:
+def _keeps_all(node: Node, grid: Activation, editor: Editor) -> bool:
+    if node.op == "Pad":  # whose number stays what it is
+        return _adds_zero(node) and grid.beta <= 0 <= grid.gamma
     if node.op != "Resize":
         return node.op in _MOVES
     sizes = zip(editor.shape(node.inputs[0]), editor.shape(node.output), strict=True)
     return moves(node) and all(size <= out for size, out in sizes)
+
+
+def _adds_zero(pad: Node) -> bool:
+    return bool(pad.attrs["mode"] == "constant" and pad.attrs["value"] == 0)
 
 
 def _rounded(name: str, unary: Node, near: int, editor: Editor) -> str:
@@ -45,10 +52,11 @@ def run(position: int, editor: Editor) -> None:
     """Move a Unary that rounds in front of movement; it then is there to pass further movement."""
     unary = editor.node(position)
     writer = editor.private_writer(unary.inputs[0], position)
-    if writer is None or not rounding(unary):
+    grid = rounding(unary)
+    if writer is None or grid is None:
         return
     node = editor.node(writer)
-    if not _keeps_all(node, editor) or not node.epilogue.is_empty:
+    if not _keeps_all(node, grid, editor) or not node.epilogue.is_empty:
         return
     # A Concat with a constant in it is float32 (encodings_of), unlike the result of the Unary.
     if any(editor.constant(name) is not None for name in node.inputs):
@@ -63,7 +71,7 @@ PASS = Pass(
     name="requantised_movement",
     run=run,
     requires="a Unary that only rounds to a grid and alone reads the result of a Concat, Reshape, "
-    "Transpose or enlarging Resize to the nearest of run-time tensors",
+    "Transpose, Pad with zeros or enlarging Resize to the nearest of run-time tensors",
     ensures="each of them goes through such a Unary first; the one behind is gone",
     after=("remove_requantisation",),
 )

@@ -16,17 +16,27 @@ from edgeconv.passes.base import Pass, Stage, at_each
 from edgeconv.passes.remove_requantisation import changes_nothing
 from edgeconv.requantisation import EXACT
 
-# Operators with kernels of integers that round.
 _MOST_BITS = 16  # of integers that memory holds
+_PASSED = frozenset({"Reshape", "Transpose"})
+# Operators with kernels of integers that round.
 _ROUND = frozenset({*WEIGHTED, "Binary", "Pool", "Reduce", "Resize", "Softmax"})
+
+
+def _computed(position: int, editor: Editor) -> int | None:
+    """Position of what writes, for the node at ``position`` alone, what that reads; in front of
+    movement, which a rounding passes (`requantised_movement`)."""
+    writer = editor.private_writer(editor.node(position).inputs[0], position)
+    while writer is not None and editor.node(writer).op in _PASSED:
+        if not editor.node(writer).epilogue.is_empty:
+            return None
+        writer = editor.private_writer(editor.node(writer).inputs[0], writer)
+    return writer
 
 
 @at_each("Quantise")
 def _after_kernels(position: int, editor: Editor) -> None:
-    """The Quantise at ``position`` may read one of _ROUND that nobody else does."""
-    node = editor.node(position)
-    encoding, name = integers_of(node), node.inputs[0]
-    writer = editor.private_writer(name, position)
+    """The Quantise at ``position`` may read one of _ROUND that nobody else does, moved or not."""
+    encoding, writer = integers_of(editor.node(position)), _computed(position, editor)
     if writer is None or not encoding.is_per_tensor or encoding.bits > _MOST_BITS:
         return
     layer, rounding = editor.node(writer), rounding_to(encoding)
@@ -86,9 +96,9 @@ PASS = Pass(
     name="round_before_quantise",
     run=run,
     requires="a Quantise of 16 bits at most, per tensor, that alone reads the result of a Conv, "
-    "Dense, Binary, Pool, Reduce, Resize or Softmax which was not rounded so, nor to a grid that "
-    "it would change nothing of; where results are to be TensorFlow Lite's, of what anything "
-    "computed",
+    "Dense, Binary, Pool, Reduce, Resize or Softmax, reshaped or transposed maybe, which was not "
+    "rounded so, nor to a grid that it would change nothing of; where results are to be TensorFlow "
+    "Lite's, of what anything computed",
     ensures="a Unary in between rounds it to the Quantise's grid",
     stage=Stage.FUSE,
     after=("fuse_activation",),

@@ -108,3 +108,24 @@ def test_what_a_concat_joins_is_int8(tmp_path: Path) -> None:
         "Pool",
         third.op,
     ]
+
+
+def test_a_pad_with_zeros() -> None:
+    """What is rounded is smaller then, and the Pad next to what it can be folded into."""
+    b = GraphBuilder()
+    x = b.pad(conv(b, b.input(1, 3, 5, 5)), (0, 0, 1, 0, 0, 0, 0, 1))
+    before = b.graph(rounded(b, x))
+    after = fuse_activation(run(before))
+    assert ops(after) == ["Conv", "Pad"]
+    assert_same_results(before, after)
+
+
+def test_a_pad_with_a_number_that_rounding_changes() -> None:
+    """To another, or to a bound."""
+    b = GraphBuilder()
+    x, pads = b.input(1, 3, 5, 5), (0, 0, 1, 0, 0, 0, 0, 1)
+    over = b.node(
+        "Unary", (b.pad(x, pads),), (1, 3, 6, 6), epilogue=Epilogue(before=grid(0.7, 1, 6))
+    )
+    before = b.graph(rounded(b, b.pad(x, pads, 0.3)), over)
+    assert run(before) is before

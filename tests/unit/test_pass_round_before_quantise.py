@@ -7,9 +7,10 @@ from dataclasses import replace
 from edgeconv.encoding import Encoding, integers
 from edgeconv.ir.activation import grid
 from edgeconv.ir.graph import Epilogue
+from edgeconv.passes import optimise
 from edgeconv.passes.fuse_activation import run as fuse_activation
 from edgeconv.passes.round_before_quantise import run
-from tests.ir_builder import GraphBuilder, ops
+from tests.ir_builder import GraphBuilder, assert_same_results, ops
 
 STORED = replace(integers("int8"), scale=(0.5,), zero=(3,))
 GRID = grid(0.5, -131, 124)
@@ -25,6 +26,24 @@ def test_a_layer_is_rounded_to_the_grid_that_its_integers_have() -> None:
     assert ops(after) == ["Conv", "Quantise"]
     assert after.nodes[0].epilogue == Epilogue(before=GRID)
     assert run(after) is after
+
+
+def test_a_layer_whose_result_is_moved_first() -> None:
+    """As the output of a channels-last model."""
+    b = GraphBuilder()
+    moved = b.reshape(b.transpose(b.conv(b.input(1, 3, 5, 5), 4), 0, 2, 3, 1), 1, 25, 4)
+    before = b.graph(quantise(b, moved))
+    after = optimise(before)
+    assert ops(after) == ["Conv", "Transpose", "Reshape", "Quantise"]
+    assert after.nodes[0].epilogue == Epilogue(before=GRID)
+    assert_same_results(before, after)
+
+
+def test_a_layer_whose_moved_result_others_read_stays() -> None:
+    b = GraphBuilder()
+    conv = b.conv(b.input(1, 3, 5, 5), 4)
+    before = b.graph(quantise(b, b.transpose(conv, 0, 2, 3, 1)), conv)
+    assert run(before) is before
 
 
 def test_behind_what_the_layer_does_already() -> None:
