@@ -11,6 +11,7 @@ from typing import Any
 from edgeconv.algorithms.base import Algorithm
 from edgeconv.algorithms.candidate import ConvCandidate
 from edgeconv.algorithms.problem import ConvProblem, problem_of
+from edgeconv.algorithms.widening import widened
 from edgeconv.encoding import FLOAT32
 from edgeconv.errors import UsageError
 from edgeconv.ir.candidate import EXACTLY, FLOAT
@@ -104,11 +105,31 @@ def candidates(node: Node, graph: Graph, target: Target) -> list[ConvCandidate[A
 
 
 def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
-    """Layout options of all algorithms that have a candidate, each with its name for `lower`."""
+    """Layout options of all algorithms that have a candidate, each with its name for `lower`; those
+    of integers also of filters that are `widened`."""
+    wide = widened(node)
+    if wide is None:
+        return _options(node, graph, target)
+    options = [] if wide.attrs.get("algorithm") in _exact() else _options(node, graph, target)
+    return [*options, *_options(wide, graph, target, _exact())]
+
+
+def _exact() -> frozenset[str]:
+    """The algorithms that compute in integers."""
+    return frozenset(name for name, entry in algorithms().items() if entry.compute in EXACTLY)
+
+
+def _options(
+    node: Node, graph: Graph, target: Target, only: frozenset[str] = frozenset()
+) -> list[LayoutOption]:
+    """The layout options of ``node``, of the algorithms ``only`` if any are given: with those the
+    format of its filters too."""
     able = dict.fromkeys(entry.algorithm for entry in candidates(node, graph, target))
+    given = {"storage": node.attrs["storage"]} if only else {}
     return [
-        replace(option, attrs={"algorithm": name})
+        replace(option, attrs={"algorithm": name, **given})
         for name in able
+        if not only or name in only
         for option in algorithms()[name].layouts(node, graph, target)
     ]
 

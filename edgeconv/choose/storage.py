@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from edgeconv.algorithms import algorithms
+from edgeconv.algorithms.widening import AS_ASKED, holds_integers_of
 from edgeconv.encoding import Encoding
 from edgeconv.errors import EdgeconvError, UsageError
 from edgeconv.ir.filters import WEIGHTED
@@ -81,9 +82,14 @@ def truncate_weights(graph: Graph) -> Graph:
 
 def _in_format(node: Node, form: StorageFormat, graph: Graph) -> Node:
     """``node`` with its filters in ``form``: no longer the multiples that the model has, where it
-    has them in another one, nor its own numbers, unless the format has all of them."""
-    if "storage" in node.attrs and node.attrs["storage"].element == form.encoding:
-        return node
+    has them in one that does not have these integers, nor its own numbers, unless the format has
+    all of them."""
+    known: Encoding | None = node.attrs.get("storage")
+    if known and known.element == form.encoding:
+        return replace(node, attrs={**node.attrs, AS_ASKED: True})
+    if known and known.scale and holds_integers_of(form.encoding, known):
+        kept = form.encoding.scaled(known.scale)
+        return replace(node, attrs={**node.attrs, "storage": kept, AS_ASKED: True})
     attrs = {k: v for k, v in node.attrs.items() if k != "exact"}
     if form.name != FLOAT32 and _holds(form, graph[node.inputs[1]].constant()):
         attrs["exact"] = True

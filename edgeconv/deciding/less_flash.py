@@ -1,4 +1,4 @@
-"""Less flash with the same formats: filters of fewer layers transformed when compiling."""
+"""Less flash with the same numbers: fewer filters transformed or widened when compiling."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ def less_flash(planner: Planner, graph: Graph, draft: Draft) -> Draft:
     constants fit, and without minimal filtering of float32 where none do.
 
     Filters are transformed when compiling, and are up to 64/9 times as large then, those of int8
-    up to eight times.
+    up to eight times; those of four bits are widened to int8 to be multiplied as they are.
     """
-    in_integers = any(layer.algorithm == _IN_INTEGERS for layer in draft.choice.layers)
+    layers = draft.choice.layers
+    in_integers = any(layer.algorithm == _IN_INTEGERS for layer in layers)
+    in_integers = in_integers or _widened(draft.choice, graph)
     if not planner.exceeded(draft, "flash") or not (in_integers or _filtered(draft.choice)):
         return draft
     flash, storage = draft.sizes.flash, planner.options.storage
@@ -40,6 +42,13 @@ def less_flash(planner: Planner, graph: Graph, draft: Draft) -> Draft:
 def _filtered(choice: Choice) -> frozenset[str]:
     """The layers that are computed by minimal filtering."""
     return frozenset(layer.node.name for layer in choice.layers if layer.algorithm == NAME)
+
+
+def _widened(choice: Choice, graph: Graph) -> bool:
+    """Whether some filters have more bits than in ``graph``."""
+    stored = {node.name: node.attrs.get("storage") for node in graph.nodes}
+    pairs = ((node.attrs.get("storage"), stored.get(node.name)) for node in choice.graph.nodes)
+    return any(now and asked and now.bits > asked.bits for now, asked in pairs)
 
 
 def _constants(choice: Choice) -> int:

@@ -22,6 +22,7 @@ from edgeconv.algorithms.integer.lower import lower_dense as lower_integers
 from edgeconv.algorithms.problem import ConvProblem, Finish, filters_as, sums_of
 from edgeconv.algorithms.sums import NO_FACTS
 from edgeconv.algorithms.wide_sums import wide_sums_of
+from edgeconv.algorithms.widening import widened
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import CHANNELS_LAST
@@ -131,16 +132,23 @@ def dense_problem(node: Node, graph: Graph) -> ConvProblem:
 def _layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
     """The logical order, in integers where there is a kernel for that, or in float32."""
     (option,) = row_major_only(node, graph, target)
-    problem = dense_problem(node, graph)
-    if problem.wide:
-        names = [INT16] if int16_candidates(problem, target) else []
-    elif target.lanes == 1:
-        names = [INTEGER] if problem.integers else []
-    else:
-        names = [each.algorithm for each in packed_candidates(problem, target)]
+    wide = widened(node)
+    names = _kernels(wide or node, graph, target)
     if not names:
         return (option,)
-    return tuple(replace(option, attrs={"algorithm": name}) for name in (*names, "dense"))
+    given = {"storage": wide.attrs["storage"]} if wide else {}
+    found = [replace(option, attrs={"algorithm": name, **given}) for name in names]
+    return (*found, replace(option, attrs={"algorithm": "dense"}))
+
+
+def _kernels(node: Node, graph: Graph, target: Target) -> list[str]:
+    """What computes ``node`` in integers."""
+    problem = dense_problem(node, graph)
+    if problem.wide:
+        return [INT16] if int16_candidates(problem, target) else []
+    if target.lanes == 1:
+        return [INTEGER] if problem.integers else []
+    return [each.algorithm for each in packed_candidates(problem, target)]
 
 
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
