@@ -18,7 +18,7 @@ import numpy.typing as npt
 from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.grids import rounded_to
-from edgeconv.ir.quantisation import integers_of
+from edgeconv.ir.quantisation import INTEGERS, integers_of
 from edgeconv.requantisation import TFLITE
 from edgeconv.requantisation.reals import Reals, UndecidedError, multiples, numbers
 from edgeconv.verify.exact import tflite
@@ -76,6 +76,8 @@ def _constant(graph: Graph, name: str) -> Value:
     data = graph[name].data
     if data is None:
         raise NoExactValueError
+    if str(data.dtype) in INTEGERS:
+        return Value(multiples(data.astype(np.int64)), lambda: np.zeros(data.shape))
     return constant(data, data.shape)
 
 

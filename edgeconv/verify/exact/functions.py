@@ -72,6 +72,13 @@ def dequantised(q: Value, scale: float | Reals, zero: int | Integers) -> Value:
     return result_of(real, 1, lambda: q.off * scale)
 
 
+def extreme(a: Value, b: Value, *, largest: bool) -> Value:
+    """The larger, or the smaller, of integers of two tensors of one shape."""
+    chosen = np.maximum if largest else np.minimum
+    whole: Integers = chosen(_whole(a), _whole(b))
+    return Value(multiples(whole), lambda: np.maximum(a.off, b.off))
+
+
 def _whole(q: Value) -> Integers:
     """The integers of a tensor of those."""
     term = q.real.terms[0]

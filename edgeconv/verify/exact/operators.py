@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.ir.quantisation import integers_of
+from edgeconv.ir.quantisation import INTEGERS, integers_of
 from edgeconv.ops.interpolation import tables, whole_weights
 from edgeconv.requantisation.reals import (
     Integers,
@@ -22,7 +22,7 @@ from edgeconv.requantisation.reals import (
     numbers,
 )
 from edgeconv.requantisation.softmax import error
-from edgeconv.verify.exact.functions import added, dequantised, quantised, scaled
+from edgeconv.verify.exact.functions import added, dequantised, extreme, quantised, scaled
 from edgeconv.verify.exact.movement import broadcast, moved, moves
 from edgeconv.verify.exact.value import (
     ULP,
@@ -171,6 +171,15 @@ def _binary(node: Node, operands: Operands, graph: Graph) -> Value:
     raise NoExactValueError
 
 
+def _elementwise(node: Node, operands: Operands, graph: Graph) -> Value:
+    """Bounds of integers."""
+    shape, function = graph[node.output].shape, node.attrs["function"]
+    if function not in ("max", "min") or graph[node.output].dtype not in INTEGERS:
+        raise NoExactValueError
+    a, b = (broadcast(x, shape) for x in operands)
+    return extreme(a, b, largest=function == "max")
+
+
 def _pool(node: Node, operands: Operands, graph: Graph) -> Value:
     x, out, attrs = operands[0], graph[node.output].shape[2:], node.attrs
     term, factors = single(x)
@@ -284,6 +293,7 @@ _RULES: Mapping[str, Rule] = {
     "Conv": _conv,
     "Dense": _dense,
     "Dequantise": _dequantise,
+    "Elementwise": _elementwise,
     "Pool": _pool,
     "Quantise": _quantise,
     "Reduce": _mean,
