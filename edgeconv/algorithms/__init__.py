@@ -110,8 +110,7 @@ def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
     wide = widened(node)
     if wide is None:
         return _options(node, graph, target)
-    options = [] if wide.attrs.get("algorithm") in _exact() else _options(node, graph, target)
-    return [*options, *_options(wide, graph, target, _exact())]
+    return [*_options(node, graph, target), *_options(wide, graph, target, _exact())]
 
 
 def _exact() -> frozenset[str]:

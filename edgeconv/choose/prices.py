@@ -12,10 +12,12 @@ from typing import Any
 
 from edgeconv.algorithms import applicable
 from edgeconv.algorithms.problem import filters_as
+from edgeconv.algorithms.widening import widened
 from edgeconv.choose.bit_for_bit import following
 from edgeconv.element_types import FLOAT32
 from edgeconv.encoding import FLOAT32 as FLOAT
 from edgeconv.errors import EdgeconvError
+from edgeconv.ir.candidate import EXACTLY
 from edgeconv.ir.choice import Layer, tensor_bytes
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Layout
@@ -310,8 +312,12 @@ def algorithms_of(node: Node, graph: Graph, target: Target) -> dict[str, float]:
     """The algorithms that could compute a convolution and the seconds of each, conversions aside:
     those that compute in other types than float32 too, the cheapest first."""
     prices, found = Prices(graph, target), {}
-    for name in dict.fromkeys(entry.algorithm for entry in applicable(node, graph, target)):
-        asked = replace(node, attrs={**node.attrs, "algorithm": name})
+    wide = widened(node)
+    exact = applicable(wide, graph, target) if wide else []
+    given = {each.algorithm: node for each in applicable(node, graph, target)}
+    given |= {each.algorithm: wide for each in exact if wide and each.compute in EXACTLY}
+    for name, of in given.items():
+        asked = replace(of, attrs={**of.attrs, "algorithm": name})
         options = operators()[node.op].layouts(asked, graph, target)
         found[name] = prices.cost(asked, graph, options[0])
     return dict(sorted(found.items(), key=lambda each: each[1]))

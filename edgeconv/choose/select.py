@@ -10,6 +10,7 @@ from edgeconv.algorithms import algorithms as known
 from edgeconv.algorithms import applicable
 from edgeconv.algorithms.base import Algorithm
 from edgeconv.algorithms.scaling import common_scaling
+from edgeconv.algorithms.widening import widened
 from edgeconv.choose.bit_for_bit import require
 from edgeconv.choose.layouts import assign
 from edgeconv.choose.prices import DESCRIBED, Described, Known
@@ -80,6 +81,8 @@ def _in_integers(wanted: Mapping[str, str]) -> dict[str, str]:
 
 def _with(node: Node, entry: Algorithm) -> Node:
     """``node`` to be computed by ``entry``, its filters in what that needs."""
+    if entry.compute in EXACTLY:
+        node = widened(node) or node
     attrs = {**node.attrs, "algorithm": entry.name}
     if entry.compute not in (FLOAT, *EXACTLY):
         attrs = {"storage": OPERANDS[entry.compute], **attrs}

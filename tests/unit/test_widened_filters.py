@@ -11,6 +11,7 @@ import pytest
 
 from edgeconv import board, choose, frontend, passes
 from edgeconv.algorithms.sums import multiples
+from edgeconv.choose.prices import algorithms_of
 from edgeconv.choose.storage import EVERY_RESULT, store_weights
 from edgeconv.ir.candidate import INTEGERS
 from edgeconv.ir.choice import Layer
@@ -101,3 +102,19 @@ def test_what_the_user_asks_for(tmp_path: Path) -> None:
     )
     narrow = weighted(graph, "mps2-an500", storage={"*": "int4"})
     assert [each.node.attrs["storage"].bits for each in narrow] == [4, 4, 4]
+
+
+@pytest.mark.parametrize("layer", ["*", "y2_node"])
+def test_an_algorithm_of_integers_that_is_asked_for(tmp_path: Path, layer: str) -> None:
+    graph = optimised(network()[0], tmp_path)
+    found = weighted(graph, "mps2-an500", algorithms={layer: "integer"})
+    assert [each.algorithm for each in found] == ["integer"] * 3
+
+
+def test_what_explain_lists(tmp_path: Path) -> None:
+    """Integers too, of a layer that is left in four bits."""
+    graph = optimised(network()[0], tmp_path)
+    target = board.load("mps2-an500").target
+    chosen = choose.select(graph, target, integers=EVERY_RESULT, storage={"y2_node": "int4"})
+    free = {n.name: n for n in graph.nodes}["y2_node"]
+    assert "integer" in algorithms_of(free, chosen.graph, target)
