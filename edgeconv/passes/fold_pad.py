@@ -1,17 +1,23 @@
 """Fold a Pad over the spatial dimensions into the padding of the Conv or Pool behind it.
 
 A convolution and an average pool that counts its padding pad with zeros.  A max pool ignores its
-padding, so that -infinity may go there, and zero too when no input is negative.
+padding, so that -infinity may go there, zero too when no input is negative, and of rounded numbers
+the lowest that there is.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from edgeconv.ir.activation import LARGEST, NONE, Activation, bounds
 from edgeconv.ir.edit import Editor
 from edgeconv.ir.graph import Node, origins
+from edgeconv.ir.grids import last_activation
+from edgeconv.ir.quantisation import integers_of, rounding_to
 from edgeconv.lowering.activations import FUNCTIONS
 from edgeconv.passes.base import Pass, at_each
 
@@ -96,9 +102,21 @@ def _pool(pad: Node, pads: Sequence[int], reader: Node, editor: Editor) -> dict[
         counts_all = reader.attrs["count_include_pad"] or not any(reader.attrs["pads"])
         foldable = pad.attrs["value"] == 0 and counts_all
         return {**merged, "count_include_pad": True} if foldable else None
-    value = pad.attrs["value"]
-    ignorable = value <= -LARGEST or (value <= 0 and never_negative(editor, pad.inputs[0]))
-    return merged if ignorable else None
+    value, source = pad.attrs["value"], pad.inputs[0]
+    ignorable = value <= -LARGEST or (value <= 0 and never_negative(editor, source))
+    return merged if ignorable or value <= _lowest(editor, source) else None
+
+
+def _lowest(editor: Editor, name: str) -> float:
+    """The smallest number of the grid that ``name`` was rounded to; -infinity where it was not."""
+    node = editor.producer(name)
+    if node is not None and node.op == "Dequantise" and integers_of(node).is_per_tensor:
+        last = rounding_to(integers_of(node))
+    else:
+        last = last_activation(node) if node is not None else NONE
+    if last.kind != "grid":
+        return -math.inf
+    return float(np.float32(last.beta) * np.float32(last.alpha))
 
 
 _READERS: Mapping[str, Callable[[Node, Sequence[int], Node, Editor], dict[str, Any] | None]] = {
@@ -134,7 +152,8 @@ PASS = Pass(
     name="fold_pad",
     run=run,
     requires="a constant Pad of spatial dimensions, by zero in front of Conv and of average Pool "
-    "that counts it, by the lowest number (or zero where nothing is negative) in front of max Pool",
+    "that counts it, by the lowest number (also of a grid, or zero where nothing is negative) in "
+    "front of max Pool",
     ensures="the padding is an attribute of the readers; the Pad is gone",
     after=("move_pads", "remove_identity"),
 )

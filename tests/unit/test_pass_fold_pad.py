@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from edgeconv.ir.activation import Activation
+from edgeconv.ir.activation import Activation, grid
 from edgeconv.ir.graph import Epilogue, Graph
 from edgeconv.passes.fold_pad import run
 from tests.ir_builder import GraphBuilder, assert_same_results, ops
@@ -152,3 +152,15 @@ def test_what_must_stay() -> None:
         *_pools(b, x),
     )
     assert run(before) is before
+
+
+@pytest.mark.parametrize("above", [0, 1])
+def test_max_pool_over_the_lowest_number_of_a_grid(above: int) -> None:
+    """As a padded max pool of integers comes from some converters."""
+    b = GraphBuilder()
+    x = b.input(1, 2, 6, 6)
+    whole = b.node("Unary", (x,), (1, 2, 6, 6), epilogue=Epilogue(before=grid(0.5, -2, 5)))
+    before = b.graph(b.pool(b.pad(whole, UNEVEN, 0.5 * (above - 2)), "max", 3, 2))
+    after = run(before)
+    assert ("Pad" in ops(after)) == bool(above)
+    assert_same_results(before, after)
