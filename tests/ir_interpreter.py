@@ -319,6 +319,14 @@ def _table(inputs: Inputs, attrs: Mapping[str, Any], shape: tuple[int, ...]) -> 
     return values[-1]
 
 
+def _whole_power(a: Values, b: Values) -> Values:
+    """Of negative powers the whole part: 0 but of 1 and -1; of 0 there is none."""
+    if not np.issubdtype(b.dtype, np.signedinteger):
+        return np.asarray(np.power(a, b))
+    below = np.broadcast_to(np.abs(a) == 1, np.broadcast_shapes(a.shape, b.shape))
+    return np.where((b < 0) & ~below, 0, np.power(a, np.abs(b)))
+
+
 _ELEMENTWISE: dict[str, Callable[..., Any]] = {
     "copy": lambda a: a,
     "sign": np.sign,
@@ -334,7 +342,7 @@ _ELEMENTWISE: dict[str, Callable[..., Any]] = {
     "not": np.logical_not,
     "where": np.where,
     "greater_equal": np.greater_equal,
-    "power": np.power,
+    "power": _whole_power,
     **{name: getattr(np, name) for name in ("sin", "cos", "tan", "sinh", "cosh")},
     **{f"a{name}": getattr(np, f"arc{name}") for name in ("sin", "cos", "tan")},
     **{f"a{name}": getattr(np, f"arc{name}") for name in ("sinh", "cosh", "tanh")},

@@ -137,6 +137,9 @@ class ControlFlow:
     def _scan(self, visit: Visit) -> None:
         """Of opset 9 and later one sequence at a time."""
         node, attrs = visit.node, _attributes(visit.node)
+        if not 1 <= (scanned := int(attrs["num_scan_inputs"])) <= len(node.input):
+            got = f"num_scan_inputs {scanned} of {len(node.input)} inputs"
+            raise visit.invalid(got, "something is scanned, an input")
         if visit.schema is not None and visit.schema.since_version < 9:
             self._scan_each(visit, attrs)
             return
@@ -208,6 +211,9 @@ class ControlFlow:
         node, body = visit.node, _attributes(visit.node)["body"]
         trips, condition, *states = node.input
         known = self._walk.constant(trips) if trips else None
+        if known is not None and known.size != 1:
+            got = f"a trip count of shape {list(known.shape)}"
+            raise visit.invalid(got, "the count of trips is one number")
         most = None if known is None else max(int(known.reshape(-1)[0]), 0)
         prefix = self._walk.prefix_of(visit)
         active = condition  # "": as long as there are trips

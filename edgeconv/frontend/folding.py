@@ -72,12 +72,40 @@ def _clip(node: onnx.NodeProto, data: Values, *given: Values | None) -> Values:
     return data
 
 
+_FARTHEST = 2.0**30  # in steps; beyond the last of every integer that is quantised to
+
+
+def _within_int32(node: onnx.NodeProto, data: Values, scale: Values) -> Values:
+    """``data`` of a QuantizeLinear to integers, bounded by numbers that saturate as it does.
+
+    onnx.reference counts steps in int32, of which what has more of them, an infinity too, is the
+    least one."""
+    attrs = {each.name: helper.get_attribute_value(each) for each in node.attribute}
+    most = np.finfo(data.dtype).max if data.dtype.kind == "f" else np.iinfo(data.dtype).max
+    bound = np.minimum(np.abs(scale.astype(np.float64)) * _FARTHEST, float(most))
+    axis = attrs.get("axis", 1)
+    if block := attrs.get("block_size", 0):
+        size = data.shape[axis]
+        bound = np.repeat(bound, block, axis).take(range(size), axis)
+    elif scale.size > 1:
+        bound = bound.reshape(-1, *(1,) * (data.ndim - 1 - axis % data.ndim))
+    return np.clip(data, -bound, bound).astype(data.dtype)
+
+
 # Where onnx.reference fails: operator -> what makes its only output of the node and its inputs.
 _OWN: dict[str, Callable[..., Values]] = {
     "Clip": _clip,
     "GatherElements": _gather_elements,
     "ReduceLogSumExp": _log_sum_exp,
 }
+
+
+def _to_integers(node: onnx.NodeProto, values: Mapping[str, Values | None]) -> bool:
+    """Whether a QuantizeLinear makes integers, which saturate."""
+    zero = values.get(node.input[2]) if len(node.input) > 2 and node.input[2] else None
+    to = next((each.i for each in node.attribute if each.name == "output_dtype"), 0)
+    kind = helper.tensor_dtype_to_np_dtype(to) if to else np.dtype(np.uint8)
+    return (kind if zero is None else zero.dtype).name.startswith(("int", "uint"))
 
 
 def needed_inputs(node: onnx.NodeProto, reads: Sequence[str]) -> list[str]:
@@ -130,6 +158,10 @@ def evaluate(
             return [_OWN[node.op_type](node, *(values.get(name) for name in node.input))]
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
+            if node.op_type == "QuantizeLinear" and _to_integers(node, values):
+                data, scale = (values[name] for name in node.input[:2])
+                if data is not None and scale is not None:
+                    values = {**values, node.input[0]: _within_int32(node, data, scale)}
             results = ReferenceEvaluator(graph, opsets=opsets).run(None, dict(values))
     except Exception:  # whatever an operator of the reference raises: it is then not folded
         return None

@@ -72,7 +72,7 @@ def load(
     if not named:
         raise _invalid(path, "no outputs", "a model must have an output")
     walk, inputs, fixed = _begun(file, weights, input_shapes)
-    missing = [name for name in named if name not in value_names(graph)]
+    missing = [name for name in named if not name or name not in value_names(graph)]
     if missing:
         raise _invalid(path, f"output {missing[0]!r}", "no node writes it")
     walk.counting.max_sizes = dict(max_sizes)
@@ -114,6 +114,8 @@ def _begun(
     constants = {tensor.name for tensor in graph.initializer}
     constants |= {sparse.values.name for sparse in graph.sparse_initializer}
     inputs = [value for value in graph.input if value.name not in constants]
+    if not all(value.name for value in inputs):
+        raise _invalid(file.path, "an input without a name", "operators take it for an absent one")
     held = structured.given(inputs, input_shapes, value_names(graph), file.path)
     inputs = held.tensors
     fixed = fix_shapes(inputs, held.shapes, file.path, binding=file.translated)

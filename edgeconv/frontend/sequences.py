@@ -183,6 +183,9 @@ class Sequences:
         value = self._walk.constant(given) if given else np.asarray(default)
         if value is None:
             raise _RefusedError("its position is computed at run time")
+        if value.size != 1:
+            got = f"a position of shape {list(value.shape)}"
+            raise visit.invalid(got, "a position is one number")
         held = len(self._of(visit))
         place = int(value.reshape(-1)[0])
         place = place + held if place < 0 else place

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import lru_cache
+from types import MappingProxyType
 
 import onnx
 from onnx import TensorProto
@@ -18,6 +20,34 @@ _FLAGS = frozenset(
         *("count_include_pad", "antialias", "exclude_outside", "exclusive", "reverse", "allowzero"),
     }
 )
+# Attributes that are one of several words.  "" is what engines take for the first.
+_PADDED = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID", "")
+_SUMMED = ("none", "mean", "sum")
+_SCATTERED = ("none", "add", "mul", "max", "min")
+_BLOCKS = ("DCR", "CRD")
+_WORDS: Mapping[tuple[str, str], tuple[str, ...]] = MappingProxyType(
+    {
+        ("BitShift", "direction"): ("LEFT", "RIGHT"),
+        ("Cast", "round_mode"): ("up", "down", "nearest"),
+        ("CastLike", "round_mode"): ("up", "down", "nearest"),
+        ("ConvTranspose", "auto_pad"): _PADDED,
+        ("DepthToSpace", "mode"): _BLOCKS,
+        ("Gelu", "approximate"): ("none", "tanh"),
+        ("NegativeLogLikelihoodLoss", "reduction"): _SUMMED,
+        ("Pad", "mode"): ("constant", "reflect", "edge", "wrap"),
+        ("RoiAlign", "coordinate_transformation_mode"): ("half_pixel", "output_half_pixel"),
+        ("RoiAlign", "mode"): ("avg", "max"),
+        ("ScatterElements", "reduction"): _SCATTERED,
+        ("ScatterND", "reduction"): _SCATTERED,
+        ("SoftmaxCrossEntropyLoss", "reduction"): _SUMMED,
+        ("SpaceToDepth", "mode"): _BLOCKS,
+        ("TensorScatter", "mode"): ("linear", "circular"),
+    }
+)
+_ONNX = ("", "ai.onnx")
+_TERM = r"[A-Za-z ]*(\.\.\.)?[A-Za-z ]*"
+# Of Einsum.  Other characters keep onnx's shape inference busy for ever.
+_EQUATION = re.compile(rf"{_TERM}(,{_TERM})*(->{_TERM})?")
 _AXES = frozenset({"axis", "axes", "perm", "batch_axis", "time_axis"})
 _MOST_AXIS = 1000  # far beyond every rank; onnx's shape inference crashes at 2^31
 
@@ -31,10 +61,22 @@ def check(node: onnx.NodeProto, opsets: Mapping[str, int]) -> None:
             raise ValueError(f"{attribute.name} {values[0]}, which is neither 0 nor 1")
         if attribute.name in _AXES and max(map(abs, values)) > _MOST_AXIS:
             raise ValueError(f"{attribute.name} {max(values, key=abs)}, which no tensor has")
+        if node.domain in _ONNX and not attribute.ref_attr_name:
+            _check_text(node.op_type, attribute.name, attribute.s.decode(errors="replace"))
     context = onnx.checker.C.CheckerContext()
     context.ir_version = onnx.IR_VERSION
     context.opset_imports = dict(opsets)
     onnx.checker.check_node(_checkable(node), context)
+
+
+def _check_text(op_type: str, name: str, text: str) -> None:
+    """Raise ValueError for an attribute that is none of its words, or no equation."""
+    words = _WORDS.get((op_type, name), (text,))
+    if text not in words:
+        raise ValueError(f"{name} {text!r}, which is none of {', '.join(filter(None, words))}")
+    if (op_type, name) == ("Einsum", "equation") and not _EQUATION.fullmatch(text):
+        rule = "letters name dimensions, '...' those left, '->' the result"
+        raise ValueError(f"{name} {text!r}; {rule}")
 
 
 def mistyped(

@@ -11,13 +11,14 @@ import numpy as np
 from edgeconv.ir.graph import Node
 from edgeconv.ops.base import ImportContext, Importer, Operator, Source
 from edgeconv.ops.formula import Formula, Term
-from edgeconv.ops.importing import flag
+from edgeconv.ops.importing import check_stated, flag
 from edgeconv.ops.pad import padded
 
 
 def _import_center_crop_pad(source: Source, ctx: ImportContext) -> Sequence[Node]:
     """What is left out or added is shared by both ends; of an odd number the end gets more."""
     formula, out = Formula(source, ctx), ctx.tensor(source.outputs[0]).shape
+    check_stated(source, ctx)
     x = Term(formula, source.inputs[0])
     starts = tuple(max(0, size - n) // 2 for size, n in zip(x.shape, out, strict=True))
     kept = tuple(map(min, x.shape, out))

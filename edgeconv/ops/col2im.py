@@ -23,7 +23,9 @@ def _import(source: Source, ctx: ImportContext) -> Sequence[Node]:
     shapes say."""
     x, out = (ctx.tensor(name).shape for name in (source.inputs[0], source.outputs[0]))
     dtype, rank = ctx.tensor(source.inputs[0]).dtype, len(out) - 2
-    if dtype != "float32" or len(x) != 3 or rank > _MOST or x[1] % out[1]:
+    block = ctx.tensor(source.inputs[2]).shape
+    fits = len(x) == 3 and 1 <= rank <= _MOST and block == (rank,)
+    if dtype != "float32" or not fits or (x[0], x[1] % out[1]) != (out[0], 0):
         got = f"input {list(x)} of {dtype}, image {list(out)}"
         rule = f"columns are float32, images have up to {_MOST} dimensions"
         raise ctx.reject(source, got, rule)
@@ -32,6 +34,9 @@ def _import(source: Source, ctx: ImportContext) -> Sequence[Node]:
         "dilations": ints(source.attrs.get("dilations") or [1] * rank),
         "pads": ints(source.attrs.get("pads") or [0] * (2 * rank)),
     }
+    if [len(attrs[name]) for name in ("strides", "dilations", "pads")] != [rank, rank, 2 * rank]:
+        rule = f"an image of {rank} dimensions has a stride, a dilation and two pads for each"
+        raise ctx.reject(source, str(attrs), rule)
     if min((*attrs["strides"], *attrs["dilations"])) < 1 or min(attrs["pads"]) < 0:
         raise ctx.reject(
             source, str(attrs), "strides and dilations are positive, pads not negative"

@@ -82,7 +82,11 @@ def _import_range(source: Source, ctx: ImportContext) -> Sequence[Node]:
 def _import_constant_of_shape(source: Source, ctx: ImportContext) -> Sequence[Node]:
     """Of the shape that the model states."""
     out, value = ctx.tensor(source.outputs[0]), source.attrs.get("value")
-    number = np.zeros((), np.float32) if value is None else np.asarray(value).reshape(-1)[0]
+    given = np.zeros((), np.float32) if value is None else np.asarray(value)
+    if given.size != 1:
+        got = f"a value of shape {list(given.shape)}"
+        raise ctx.reject(source, got, "the value is one number")
+    number = given.reshape(-1)[0]
     return stated(source, ctx, np.full(out.shape, number))
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -127,7 +128,14 @@ class Term:
         return self.formula.add("Reduce", (self,), shape, suffix or kind, **attrs)
 
     def reshape(self, *shape: int) -> Term:
-        """The same elements in the same order."""
+        """The same elements in the same order.
+
+        Raises what `ImportContext.reject` makes of an operand with another number of elements."""
+        if math.prod(self.shape) != math.prod(shape):
+            formula, rule = self.formula, f"it has as many elements as {list(shape)}"
+            raise formula.ctx.reject(
+                formula.source, f"{self.name!r} of shape {list(self.shape)}", rule
+            )
         return self.formula.add("Reshape", (self,), shape)
 
     def transpose(self, *perm: int) -> Term:

@@ -85,6 +85,19 @@ def axes_of(source: Source, ctx: ImportContext, values: Iterable[int], rank: int
     return axes
 
 
+def check_stated(
+    source: Source, ctx: ImportContext, output: str = "", axes: Iterable[int] | None = None
+) -> None:
+    """Reject an ``output`` (the first) that the model states with another number of dimensions than
+    the first input has, or with another size along an axis beside ``axes`` (None: any may be)."""
+    shape, out = (ctx.tensor(n).shape for n in (source.inputs[0], output or source.outputs[0]))
+    rank = len(shape)
+    kept = set[int]() if axes is None else {*range(rank)} - {*axes}
+    if len(out) != rank or any(shape[axis] != out[axis] for axis in kept):
+        rule = "a result has as many dimensions as what it is made of, those beside of one size"
+        raise ctx.reject(source, f"{list(shape)} to {list(out)}", rule)
+
+
 def flag(source: Source, ctx: ImportContext, name: str, default: int = 0) -> bool:
     """An attribute that is 0 or 1.  Rejects other numbers, on whose meaning engines differ."""
     value = source.attrs.get(name, default)

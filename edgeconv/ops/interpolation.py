@@ -48,7 +48,7 @@ PLACES: Mapping[str, tuple[bool, bool]] = {
     "half_pixel": (False, True),
 }
 _TIE = Fraction(1, 10**6)  # up to which a position is half way between two elements
-_ROUND: Mapping[str, Callable[[Fraction], int]] = {
+NEAREST: Mapping[str, Callable[[Fraction], int]] = {
     "floor": math.floor,
     "ceil": math.ceil,
     "round_prefer_floor": lambda x: math.ceil(x - _HALF - _TIE),
@@ -68,7 +68,7 @@ def _taps(x: Fraction, size: int, attrs: Mapping[str, Any]) -> Taps:
     """Input elements and weights for position ``x``; outside, the nearest border element counts."""
     mode = attrs["mode"]
     if mode == "nearest":
-        return [(min(max(_ROUND[attrs["nearest_mode"]](x), 0), size - 1), 1.0)]
+        return [(min(max(NEAREST[attrs["nearest_mode"]](x), 0), size - 1), 1.0)]
     low = math.floor(x)
     beyond = float(x - low)
     if mode == "linear":

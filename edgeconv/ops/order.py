@@ -17,7 +17,7 @@ from edgeconv.lowering.work import Call
 from edgeconv.ops.base import ImportContext, Importer, Operator, Source
 from edgeconv.ops.elementwise import CHOICE, COPY, ELEMENTWISE, elementwise
 from edgeconv.ops.formula import Formula, Term
-from edgeconv.ops.importing import axis_of, flag, ints
+from edgeconv.ops.importing import axis_of, check_stated, flag, single_number
 from edgeconv.ops.reduced_axes import Reduction, reduced
 from edgeconv.targets import Target
 
@@ -70,6 +70,11 @@ def _import_top(source: Source, ctx: ImportContext) -> Sequence[Node]:
     formula, axis = Formula(source, ctx), _axis(source, ctx)
     x = Term(formula, source.inputs[0])
     shape = ctx.tensor(source.read).shape
+    for output in filter(None, source.outputs):
+        check_stated(source, ctx, output, (axis,))
+        if not shape[axis] == ctx.tensor(output).shape[axis] <= x.shape[axis]:
+            got = f"{shape[axis]} of {list(x.shape)} along axis {axis}"
+            raise ctx.reject(source, got, "there are as many elements, and both outputs have them")
     largest = bool(source.attrs.get("largest", 1))
     attrs = {"axis": axis, "function": "greater" if largest else "less"}
     values, indices = (*source.outputs, "")[:2]
@@ -100,8 +105,12 @@ def _import_cumulative(function: str) -> Importer:
             return formula.add("Cumulative", (x, start), x.shape, "sums", axis=of, **attrs)
 
         if axis is not None:
-            return formula.finish(along(axis_of(source, ctx, ints(axis)[0], rank)))
+            number = int(single_number(source, ctx, axis, "axis"))
+            return formula.finish(along(axis_of(source, ctx, number, rank)))
         given, result = Term(formula, source.inputs[1]), along(0)
+        if math.prod(given.shape) != 1:
+            rule = "axis is one number"
+            raise ctx.reject(source, f"axis of shape {list(given.shape)}", rule)
         for of in range(1, rank):  # an axis of run time picks one of all results
             places = (np.asarray(at, np.int32) for at in (of, of - rank))
             tests = [

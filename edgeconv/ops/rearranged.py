@@ -15,7 +15,7 @@ from edgeconv.ir.layout import Shape
 from edgeconv.ops.base import ImportContext, Importer, Operator, Source
 from edgeconv.ops.elementwise import CHOICE, COPY, elementwise
 from edgeconv.ops.formula import Formula, Term
-from edgeconv.ops.importing import axis_of, ints, optional_input
+from edgeconv.ops.importing import axis_of, check_stated, ints, optional_input
 from edgeconv.ops.pad import padded
 from edgeconv.ops.run_time_bounds import index_of, number
 
@@ -122,6 +122,7 @@ def _import_max_unpool(source: Source, ctx: ImportContext) -> Sequence[Node]:
     x, places = (Term(formula, name) for name in source.inputs[:2])
     kernel = ints(source.attrs["kernel_shape"])
     rank = len(kernel)
+    check_stated(source, ctx, axes=range(2, rank + 2))
     strides = ints(source.attrs.get("strides") or [1] * rank)
     pads = ints(source.attrs.get("pads") or [0] * (2 * rank))
     each = zip(x.shape[2:], strides, kernel, pads[:rank], pads[rank:], strict=True)

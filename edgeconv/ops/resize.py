@@ -25,7 +25,7 @@ from edgeconv.ops import int8_resize
 from edgeconv.ops.base import ImportContext, Operator, Source
 from edgeconv.ops.elementwise import COPY, elementwise
 from edgeconv.ops.formula import Formula, Term
-from edgeconv.ops.interpolation import tables
+from edgeconv.ops.interpolation import NEAREST, tables
 from edgeconv.ops.resize_along import CROPS, along_axes, constant_scales
 from edgeconv.ops.resize_sizes import resized_axes, resized_shape, scales_of, states_scales
 from edgeconv.targets import Target
@@ -68,6 +68,9 @@ def _modes(
     nearest = "floor"
     if mode == "nearest":
         nearest = _legacy_nearest(source, ctx, scales) if legacy else attrs["nearest_mode"]
+        if nearest not in NEAREST:
+            rule = f"known: {', '.join(NEAREST)}"
+            raise ctx.reject(source, f"nearest_mode {nearest!r}", rule)
     return {
         "mode": mode,
         "coordinate_transformation_mode": coordinates,
@@ -108,6 +111,8 @@ def _ways(
     if len(out) != len(shape):  # both as the model states them
         rule = "a result has as many dimensions as what is resized"
         raise ctx.reject(source, f"{list(shape)} to {list(out)}", rule)
+    if 0 in shape:
+        raise ctx.reject(source, f"{list(shape)} to {list(out)}", "of no element there is no other")
     nearest = source.attrs["mode"] == "nearest"
     single = nearest and states_scales(source, ctx)
     scales = _copying(source, shape, out, scales_of(source, ctx, exactly=not single))

@@ -6,6 +6,7 @@ lies outside of the data becomes a place inside, as the mode of the padding says
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -16,7 +17,7 @@ from edgeconv.ir.layout import Shape
 from edgeconv.ops.base import ImportContext, Source
 from edgeconv.ops.elementwise import CHOICE, COPY, elementwise
 from edgeconv.ops.formula import Formula, Term
-from edgeconv.ops.importing import axes_of, ints, optional_input
+from edgeconv.ops.importing import axes_of, check_stated, ints, optional_input
 
 _INDEX = "int64"
 
@@ -42,6 +43,7 @@ def slice_by(source: Source, ctx: ImportContext) -> Sequence[Node]:
     formula, out = Formula(source, ctx), ctx.tensor(source.outputs[0]).shape
     x = Term(formula, source.inputs[0])
     shape, axes = x.shape, optional_input(source, 3)
+    check_stated(source, ctx)
     starts = _by_axis(formula, Term(formula, source.inputs[1]), axes, len(shape), 0)
     steps = optional_input(source, 4)
     jumps = _by_axis(formula, Term(formula, steps), axes, len(shape), 1) if steps else {}
@@ -63,7 +65,11 @@ def pad_by(source: Source, ctx: ImportContext, mode: str) -> Sequence[Node]:
     formula, out = Formula(source, ctx), ctx.tensor(source.outputs[0]).shape
     x, pads = (Term(formula, name) for name in source.inputs[:2])
     dtype, shape = ctx.tensor(x.name).dtype, x.shape
-    count = ctx.tensor(pads.name).size // 2
+    check_stated(source, ctx)
+    count, odd = divmod(math.prod(pads.shape), 2)
+    if odd or len(pads.shape) != 1:
+        rule = "each axis has a begin and an end, in one row"
+        raise ctx.reject(source, f"pads of shape {list(pads.shape)}", rule)
     begins = formula.add(
         "Slice", (pads,), (count,), "begins", Epilogue(), _INDEX, starts=(0,), steps=(1,)
     )
@@ -78,6 +84,9 @@ def pad_by(source: Source, ctx: ImportContext, mode: str) -> Sequence[Node]:
         return formula.finish(x)
     given = optional_input(source, 2)
     border = Term(formula, given) if given else formula.typed_constant(np.zeros((), dtype), "zero")
+    if math.prod(border.shape) != 1:
+        got = f"constant_value of shape {list(border.shape)}"
+        raise ctx.reject(source, got, "constant_value is one number")
     border = border.reshape() if border.shape else border
     return formula.finish(elementwise(formula, CHOICE, (inside, x, border), dtype))
 
@@ -122,6 +131,10 @@ def _by_axis(
     count = ctx.tensor(values.name).size
     known = ctx.constant(axes) if axes else np.arange(count)
     wide = index_of(formula, COPY, values)
+    named_axes = math.prod(ctx.tensor(axes).shape) if axes else min(count, rank)
+    if named_axes != count or len(values.shape) != 1:
+        got = f"numbers of shape {list(values.shape)} for {named_axes} axes"
+        raise ctx.reject(source, got, "each axis has its own, in one row")
     if known is not None:
         named = axes_of(source, ctx, ints(known), rank)
         return {axis: _entry(wide, i) for i, axis in enumerate(named)}

@@ -20,6 +20,7 @@ from edgeconv.ops.importing import (
     attribute_or_input,
     axes_of,
     axis_of,
+    check_stated,
     constant_input,
     ints,
     make_node,
@@ -101,6 +102,14 @@ def _stated_sizes(source: Source, ctx: ImportContext, axis: int) -> tuple[int, .
     if not all(source.outputs):
         rule = "the size of a part that nothing reads is not known"
         raise ctx.reject(source, "sizes computed at run time", rule, "make split a constant")
+    for output in source.outputs:
+        check_stated(source, ctx, output, (axis,))
+    size, sizes = (
+        ctx.tensor(source.inputs[0]).shape[axis],
+        [ctx.tensor(name).shape[axis] for name in source.outputs],
+    )
+    if sum(sizes) != size:
+        raise ctx.reject(source, f"parts of {sizes}", f"they add up to the {size} that there are")
     return tuple(ctx.tensor(name).shape[axis] for name in source.outputs)
 
 

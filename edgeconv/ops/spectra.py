@@ -20,7 +20,7 @@ from edgeconv.ir.graph import Node
 from edgeconv.ops.base import ImportContext, Importer, Operator, Source
 from edgeconv.ops.elementwise import CHOICE, elementwise
 from edgeconv.ops.formula import Formula, Term
-from edgeconv.ops.importing import axis_of, flag, ints, optional_input
+from edgeconv.ops.importing import axis_of, flag, optional_input, single_number
 from edgeconv.ops.run_time_bounds import index_of, number
 
 Matrix = npt.NDArray[np.float64]
@@ -79,7 +79,7 @@ def _length(source: Source, ctx: ImportContext, index: int, size: int) -> int | 
     """The input that says how long a signal is; ``size`` where it is absent, None of run time."""
     name = optional_input(source, index)
     value = ctx.constant(name) if name else np.asarray(size)
-    return None if value is None else ints(value)[0]
+    return None if value is None else int(single_number(source, ctx, value, "a length"))
 
 
 def _import_dft(source: Source, ctx: ImportContext) -> Sequence[Node]:
@@ -89,7 +89,10 @@ def _import_dft(source: Source, ctx: ImportContext) -> Sequence[Node]:
     inverse, half = flag(source, ctx, "inverse"), flag(source, ctx, "onesided")
     at = optional_input(source, 2) if source.version >= 20 else ""
     known = ctx.constant(at) if at else np.asarray(source.attrs.get("axis", -2))
-    axes = range(rank - 1) if known is None else [axis_of(source, ctx, ints(known)[0], rank)]
+    axes: Sequence[int] = range(rank - 1)
+    if known is not None:
+        at_axis = int(single_number(source, ctx, known, "the axis"))
+        axes = [axis_of(source, ctx, at_axis, rank)]
     found = {}
     for axis in axes:
         given = x.shape[axis] if not (inverse and half) else 2 * (x.shape[axis] - 1)
@@ -122,6 +125,9 @@ def _import_stft(source: Source, ctx: ImportContext) -> Sequence[Node]:
     half = flag(source, ctx, "onesided", 1)
     length = ctx.tensor(window).size if window else _length(source, ctx, 3, 0)
     if length is not None:
+        if length < 1 or out[2] != (length // 2 + 1 if half else length):
+            got = f"frames of {length} numbers, {out[2]} frequencies"
+            raise ctx.reject(source, got, "a frame has all of its frequencies, or half")
         return formula.finish(_spectra(formula, length))
     lengths = (2 * out[2] - 2, 2 * out[2] - 1) if half else (out[2],)
     found = [(each, _spectra(formula, each)) for each in lengths]
@@ -140,6 +146,9 @@ def _spectra(formula: Formula, length: int) -> Term:
     out, signal = ctx.tensor(source.outputs[0]).shape, Term(formula, source.inputs[0])
     if len(signal.shape) == 2:
         signal = signal.reshape(*signal.shape, 1)
+    if len(signal.shape) != 3:
+        rule = "it is [batch, numbers, 1], or 2 of complex ones"
+        raise ctx.reject(source, f"a signal of shape {list(signal.shape)}", rule)
     batch, _, channels = signal.shape
     counted = formula.typed_constant(np.arange(out[1]).reshape(-1, 1), "frame")
     within = formula.typed_constant(np.arange(length), "within")

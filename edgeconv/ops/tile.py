@@ -9,14 +9,19 @@ from edgeconv.ir.graph import Graph, Node
 from edgeconv.lowering.moves import move_layer, plan_move
 from edgeconv.lowering.nest import dense_strides
 from edgeconv.ops.base import ImportContext, Operator, Source
-from edgeconv.ops.importing import make_node
+from edgeconv.ops.importing import check_stated, make_node
 from edgeconv.targets import Target
 
 
 def _import_tile(source: Source, ctx: ImportContext) -> Sequence[Node]:
     """Repeats of run time are what the shape says that the model states."""
+    check_stated(source, ctx)
     shapes = (ctx.tensor(name).shape for name in (source.inputs[0], source.outputs[0]))
-    repeats = tuple(out // size for size, out in zip(*shapes, strict=True))
+    x, wide = shapes
+    if any(out % size if size else out for size, out in zip(x, wide, strict=True)):
+        rule = "repeats are whole numbers"
+        raise ctx.reject(source, f"{list(x)} to {list(wide)}", rule)
+    repeats = tuple(out // size if size else 1 for size, out in zip(x, wide, strict=True))
     if all(count == 1 for count in repeats):
         return [make_node(source, "Identity", source.inputs[:1])]
     return [make_node(source, "Tile", source.inputs[:1], repeats=repeats)]

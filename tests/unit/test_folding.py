@@ -112,3 +112,25 @@ def test_absent_bounds_of_clip_are_the_last_numbers(
     found = evaluate(node, onnx.defs.get_schema("Clip", 13), {"": 17}, values)
     assert found is not None
     np.testing.assert_array_equal(found[0], np.array([ends[0], 0, ends[1]], np.float32))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("form", ["tensor", "axis", "blocks"])
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int16, np.uint16])
+def test_what_is_far_beyond_the_grid_saturates(form: str, kind: Any) -> None:
+    """At the end that is next to it, as in engines; onnx's evaluator counts steps in int32."""
+    rows = np.array([[3e9, -3e9, 1e30, -np.inf], [np.inf, 40.0, -40.0, 0.0]], np.float32)
+    scale, attrs = {
+        "tensor": (np.float32(0.5), {}),
+        "axis": (np.array([0.5, 1e-3], np.float32), {"axis": 0}),
+        "blocks": (np.full((2, 2), 0.5, np.float32), {"axis": 1, "block_size": 2}),
+    }[form]
+    zero = np.full(np.shape(scale), 7, kind)
+    node = helper.make_node("QuantizeLinear", ["x", "scale", "zero"], ["y"], **attrs)
+    schema = onnx.defs.get_schema("QuantizeLinear", 21)
+    found = evaluate(node, schema, {"": 21}, {"x": rows, "scale": scale, "zero": zero})
+    assert found is not None
+    wide = np.repeat(scale, 2, 1) if form == "blocks" else np.reshape(scale, (-1, 1))
+    low, high = np.iinfo(kind).min, np.iinfo(kind).max
+    exact = np.clip(np.rint(rows.astype(np.float64) / wide) + 7, low, high)
+    np.testing.assert_array_equal(found[0], exact.astype(kind))

@@ -120,7 +120,7 @@ def _layer_normalization(work: Work) -> list[Counted]:
 
 def _cumulative(work: Work) -> list[Counted]:
     dims = work.dims(work.inputs[0])
-    axis = int(work.needed(1, "axes").reshape(-1)[0])
+    axis = int(work.one(1, "axis"))
     if work.attrs.get("reverse", 0) and isinstance(dims[axis % len(dims)], Size):
         neutral = int(work.node.op_type == "CumProd")
         work.replace(0, work.masked(work.inputs[0], neutral))

@@ -147,7 +147,7 @@ def _constant_of_shape(work: Work) -> list[Counted]:
 
 
 def _range(work: Work) -> list[Counted]:
-    start, end, move = (work.needed(i, "bounds").reshape(-1)[0] for i in range(3))
+    start, end, move = (work.one(i, "bound") for i in range(3))
     if isinstance(start, Size) or move != 1:
         raise RefusedError("it counts otherwise than by ones from a number that is known")
     size = work.not_below_zero(end - start)
@@ -235,6 +235,8 @@ def _pad(work: Work) -> list[Counted]:
     value = work.walk.constant(work.given(2)) if work.given(2) else np.zeros(1)
     if value is None:
         raise RefusedError("what it pads with is computed at run time")
+    if value.size != 1:
+        raise RefusedError(f"what it pads with has the shape {list(value.shape)}")
     number = value.reshape(-1)[0]
     begins, ends = pads[: len(dims)], pads[len(dims) :]
     if any(isinstance(begin, Size) or begin < 0 for begin in begins):

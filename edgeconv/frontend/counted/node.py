@@ -135,6 +135,13 @@ class Work:
             raise RefusedError(f"its {what} are computed at run time")
         return found
 
+    def one(self, index: int, what: str) -> Any:
+        """The only one of an input, which is ``what``."""
+        found = self.needed(index, what)
+        if found.size != 1:
+            raise RefusedError(f"its {what} has the shape {list(found.shape)} and is one number")
+        return found.reshape(-1)[0]
+
     def plain(self, name: str) -> str:
         """The tensor that holds a value."""
         if name in self._counted:

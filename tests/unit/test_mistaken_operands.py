@@ -1,0 +1,175 @@
+"""Operands and attributes that an operator cannot have are refused by a word, whatever the model
+states of the result."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+import pytest
+
+from edgeconv.errors import EdgeconvError
+from edgeconv.frontend import load
+from tests.onnx_models import save
+
+_HEAD = '<ir_version: 9, opset_import: ["" : 20]>'
+
+# What is between inputs and result, and what is said of it.
+CASES = {
+    "value of Pad": (
+        "(float[2,3] x, int64[4] p, float[2] v) => (float[4,5] y) { y = Pad(x, p, v) }",
+        "constant_value is one number",
+    ),
+    "odd pads": (
+        "(float[2,3] x, int64[3] p) => (float[4,5] y) { y = Pad(x, p) }",
+        "pads of shape [3]",
+    ),
+    "pads without axes": (
+        "(float[2,3] x, int64[2] p) => (float[4,5] y) <int64[2] a = {0, 1}> { y = Pad(x, p, , a) }",
+        "numbers of shape [1] for 2 axes",
+    ),
+    "rank of Pad": (
+        "(float[2,3] x, int64[4] p) => (float[20] y) { y = Pad(x, p) }",
+        "[2, 3] to [20]",
+    ),
+    "starts of Slice": (
+        (
+            "(float[2,3] x, int64[1] s, int64[2] e) => (float[1,2] y)"
+            " <int64[2] a = {0, 1}> { y = Slice(x, s, e, a) }"
+        ),
+        "numbers of shape [1] for 2 axes",
+    ),
+    "rank of Slice": (
+        "(float[2,3] x, int64[2] s, int64[2] e) => (float[2] y) { y = Slice(x, s, e) }",
+        "[2, 3] to [2]",
+    ),
+    "rank of Col2Im": (
+        "(float[1,5,15] x, int64[2] i, int64[2] b) => (float[2] y) { y = Col2Im(x, i, b) }",
+        "columns are float32",
+    ),
+    "no axis of CumSum": (
+        "(float[5] x) => (float[5] y) <int64[0] a = {}> { y = CumSum(x, a) }",
+        "axis is one number",
+    ),
+    "axes of CumSum": (
+        "(float[5] x, int64[2] a) => (float[5] y) { y = CumSum(x, a) }",
+        "axis is one number",
+    ),
+    "window of STFT": (
+        "(float[1,128,1] x, int64 s, float[0] w) => (float[1,15,9,2] y) { y = STFT(x, s, w) }",
+        "frames of 0 numbers",
+    ),
+    "bins of STFT": (
+        "(float[1,128,1] x, int64 s, float[16] w) => (float[1,15,12,2] y) { y = STFT(x, s, w) }",
+        "frames of 16 numbers, 12 frequencies",
+    ),
+    "Resize of nothing": (
+        "(int64[2] s) => (float[1,3] y) <float[0,4] x = {}> { y = Resize(x, , , s) }",
+        "[0, 4] to [1, 3]",
+    ),
+    "nearest of Resize": (
+        (
+            "(float[4,4] x, int64[2] s) => (float[8,8] y)"
+            ' { y = Resize<mode = "nearest", nearest_mode = "">(x, , , s) }'
+        ),
+        "nearest_mode ''",
+    ),
+    "reduction of ScatterElements": (
+        (
+            "(float[1,5] x, int64[1,2] i, float[1,2] u) => (float[1,5] y)"
+            ' { y = ScatterElements<axis = 1, reduction = "">(x, i, u) }'
+        ),
+        "reduction ''",
+    ),
+    "mode of DepthToSpace": (
+        (
+            "(float[1,4,2,2] x) => (float[1,1,4,4] y)"
+            ' { y = DepthToSpace<blocksize = 2, mode = "RDC">(x) }'
+        ),
+        "none of DCR, CRD",
+    ),
+    "mode of Pad": (
+        '(float[2,3] x, int64[4] p) => (float[4,5] y) { y = Pad<mode = "symmetric">(x, p) }',
+        "none of constant, reflect, edge, wrap",
+    ),
+    "approximation of Gelu": (
+        '(float[5] x) => (float[5] y) { y = Gelu<approximate = "erf">(x) }',
+        "none of none, tanh",
+    ),
+    "equation of Einsum": (
+        '(float[3,5,5] x) => (float[3,5] y) { y = Einsum<equation = "a:Vii">(x) }',
+        "letters name dimensions",
+    ),
+    "four dots of Einsum": (
+        '(float[3,5,5] x) => (float[3,5] y) { y = Einsum<equation = "....aii">(x) }',
+        "letters name dimensions",
+    ),
+    "trips of Loop": (
+        (
+            "(float[2] x) => (float[2] y) <int64[0] n = {}, bool c = {1}>"
+            " { y = Loop(n, c, x) <body = b (int64 i, bool k, float[2] v) => (bool m, float[2] w)"
+            " { m = Identity(k)  w = Relu(v) }> }"
+        ),
+        "the count of trips is one number",
+    ),
+    "position in a sequence": (
+        (
+            "(float[2] x) => (float[2] y) <int64[0] i = {}>"
+            " { s = SequenceConstruct(x, x)  y = SequenceAt(s, i) }"
+        ),
+        "a position is one number",
+    ),
+    "inputs of Scan": (
+        (
+            "(float[2] s, float[3,2] x) => (float[2] y, float[3,2] z)"
+            " { y, z = Scan(s, x) <num_scan_inputs = 4294967296, body = b (float[2] a, float[2] n)"
+            " => (float[2] t, float[2] o) { t = Add(a, n)  o = Identity(t) }> }"
+        ),
+        "num_scan_inputs 4294967296 of 2 inputs",
+    ),
+}
+# Results that depend on numbers of run time, of a shape that the model states.
+STATED = (
+    "(float[2,3] x, int64[2] r) => (float[4] y) { y = Tile(x, r) }",
+    "(float[2,3] x, int64[2] r) => (float[5,6] y) { y = Tile(x, r) }",
+    "(float[2,3] x, int64[1] k) => (float[2] y, int64[2] i) { y, i = TopK(x, k) }",
+    "(float[2,3] x, int64[1] k) => (float[1,2] y, int64[1,2] i) { y, i = TopK(x, k) }",
+    "(float[2,3] x, int64[1] k) => (float[2,5] y, int64[2,5] i) { y, i = TopK(x, k) }",
+    "(float[2,3] x, int64[1] k) => (float[2,2] y, int64[2,3] i) { y, i = TopK(x, k) }",
+    "(float[6,1] x, int64[2] s) => (float[2] y, float[4] z) { y, z = Split(x, s) }",
+    "(float[6,1] x, int64[2] s) => (float[2,2] y, float[4,1] z) { y, z = Split(x, s) }",
+    "(float[6,1] x, int64[2] s) => (float[2,1] y, float[5,1] z) { y, z = Split(x, s) }",
+    "(float[6,5] x, int64[1] s) => (float[4] y) { y = CenterCropPad<axes = [0]>(x, s) }",
+    (
+        "(float[1,1,2,2] x, int64[1,1,2,2] i, int64[4] s) => (float[3,3] y)"
+        " { y = MaxUnpool<kernel_shape = [2, 2]>(x, i, s) }"
+    ),
+)
+
+
+@pytest.mark.parametrize("text", STATED)
+def test_shapes_that_the_operator_cannot_make(text: str, tmp_path: Path) -> None:
+    source = onnx.parser.parse_model(f"{_HEAD} g {text}")
+    with pytest.raises(EdgeconvError):
+        load(save(source, tmp_path / "model.onnx"))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_an_operator_cannot_have(case: str, tmp_path: Path) -> None:
+    text, said = CASES[case]
+    source = onnx.parser.parse_model(f"{_HEAD} g {text}")
+    with pytest.raises(EdgeconvError) as refused:
+        load(save(source, tmp_path / "model.onnx"))
+    assert said in "\n".join((str(refused.value), *refused.value.details))
+
+
+@pytest.mark.parametrize("end", ["input", "output"])
+def test_an_end_without_a_name(end: str, tmp_path: Path) -> None:
+    """The name of what is absent."""
+    text = "(float[1,1,2] u, float[1,3,2] x, float[1,4,2] w, float[1,4,4] r) => (float[1,1,3,4] y)"
+    source = onnx.parser.parse_model(f"{_HEAD} g {text} {{ y, h = RNN<hidden_size = 4>(x, w, r) }}")
+    getattr(source.graph, end)[0].name = ""
+    if end == "output":
+        source.graph.node[0].output[0] = ""
+    with pytest.raises(EdgeconvError, match="the model is invalid"):
+        load(save(source, tmp_path / "model.onnx"))
