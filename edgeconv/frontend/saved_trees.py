@@ -11,11 +11,12 @@ from edgeconv.frontend.saved_nodes import Values, Written
 from edgeconv.ir.graph import Graph, Node
 
 DOMAIN, VERSION = "ai.onnx.ml", 3
+_OF_DOMAIN = frozenset({"Coupling", "Trees"})
 
 
 def versions_of(graph: Graph) -> dict[str, int]:
     """Of domains beside ONNX's own that a file of ``graph`` needs."""
-    return {DOMAIN: VERSION} if any(node.op == "Trees" for node in graph.nodes) else {}
+    return {DOMAIN: VERSION} if any(node.op in _OF_DOMAIN for node in graph.nodes) else {}
 
 
 def trees(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> None:

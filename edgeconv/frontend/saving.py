@@ -20,6 +20,7 @@ from edgeconv.array_types import array_type
 from edgeconv.encoding import FLOAT32, INT4, INT8, Encoding
 from edgeconv.frontend.saved_activations import activation, table
 from edgeconv.frontend.saved_counted import SAVED_COUNTED
+from edgeconv.frontend.saved_coupling import coupling
 from edgeconv.frontend.saved_elements import SAVED_ELEMENTS, opset_of
 from edgeconv.frontend.saved_nodes import SAVED, Save, Written
 from edgeconv.frontend.saved_recurrent import recurrent
@@ -35,6 +36,7 @@ WRITERS: Mapping[str, Save] = MappingProxyType(
         **SAVED,
         **SAVED_ELEMENTS,
         **SAVED_COUNTED,
+        "Coupling": coupling,
         "Recurrent": recurrent,
         "Table": table,
         "Trees": trees,

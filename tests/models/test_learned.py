@@ -101,19 +101,19 @@ def _linear(rng: np.random.Generator) -> Made:
 
 
 def _support_vectors(rng: np.random.Generator) -> Made:
-    """Classes of several vectors and of none; scores of pairs, and probabilities of two classes
-    next to 1/2, where their iteration does not begin, and far from it."""
+    """Classes of several vectors and of none; scores of pairs, and probabilities next to 1/2, where
+    their iteration does not begin, and far from it."""
     x = rng.normal(size=(40, 4)).astype(np.float32)
-    for each in ([2, 3], [1, 2, 3], [2, 0, 1, 2]):
+    for each in ([2, 3], [1, 2, 3], [2, 0, 1, 2], [1, 3, 2, 2, 1], [2, 1, 3, 1, 2, 2]):
         total, pairs = sum(each), len(each) * (len(each) - 1) // 2
         machine = {
-            "kernel_type": "RBF",
+            "kernel_type": "LINEAR" if len(each) == 5 else "RBF",
             "kernel_params": [0.25, 0.0, 3.0],
             "vectors_per_class": each,
             "support_vectors": [float(n) for n in rng.normal(size=4 * total)],
             "coefficients": [float(n) for n in rng.normal(size=total * (len(each) - 1))],
             "rho": [float(n) / 4 for n in rng.normal(size=pairs)],
-            "classlabels_ints": [7, -3, 5, 20][: len(each)],
+            "classlabels_ints": [7, -3, 5, 20, 1, 9][: len(each)],
         }
         yield "SVMClassifier", {"X": x}, ["Y", "Z"], machine
         if len(each) == 2:
@@ -121,6 +121,11 @@ def _support_vectors(rng: np.random.Generator) -> Made:
                 likely = {**machine, "prob_a": [a], "prob_b": [b]}
                 yield "SVMClassifier", {"X": x}, ["Y", "Z"], likely
         else:
+            moved = [float(n) for n in rng.normal(size=pairs)]
+            for slope, transform in ((0.02, "NONE"), (1, "SOFTMAX"), (25, "LOGISTIC")):
+                steep = [float(n) for n in -slope * np.exp(rng.normal(size=pairs))]
+                likely = {**machine, "prob_a": steep, "prob_b": moved, "post_transform": transform}
+                yield "SVMClassifier", {"X": x}, ["Y", "Z"], likely
             likely = {**machine, "kernel_type": "POLY", "post_transform": "SOFTMAX"}
             yield "SVMClassifier", {"X": x}, ["Y", "Z"], likely
 
@@ -187,8 +192,11 @@ def test_as_onnx_runtime(
     assert outcome.kind == PASS, "; ".join(outcome.reasons)
 
 
-def test_trees_are_saved_as_they_were(tmp_path: Path) -> None:
-    model, inputs = learned_model(_forests(np.random.default_rng(7)))
+@pytest.mark.parametrize("made", [_forests, _support_vectors])
+def test_they_are_saved_as_they_were(
+    made: Callable[[np.random.Generator], Made], tmp_path: Path
+) -> None:
+    model, inputs = learned_model(made(np.random.default_rng(7)))
     path = tmp_path / "model.onnx"
     onnx.save(model, path)
     graph = frontend.load(path)
@@ -335,6 +343,19 @@ _MACHINE: dict[str, Any] = {
         ("SVMClassifier", _MACHINE | {"rho": [0.0, 1.0]}, "2 coefficients, 2 rho"),
         ("SVMClassifier", _MACHINE | {"post_transform": "LOGISTIC"}, "engines disagree on it"),
         ("SVMClassifier", _MACHINE | {"prob_a": [1.0]}, "1 prob_a and 0 prob_b"),
+        (
+            "SVMClassifier",
+            _MACHINE
+            | {
+                "classlabels_ints": [0, 1, 2],
+                "vectors_per_class": [1, 1, 0],
+                "coefficients": [1.0] * 4,
+                "rho": [0.0] * 3,
+                "prob_a": [1.0] * 2,
+                "prob_b": [1.0] * 3,
+            },
+            "2 prob_a and 3 prob_b; each of 3 pairs of classes has one",
+        ),
         ("SVMClassifier", _MACHINE | {"kernel_type": "LAPLACE"}, "kernel_type 'LAPLACE'"),
     ],
 )

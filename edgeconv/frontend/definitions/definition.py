@@ -171,6 +171,13 @@ class Definition:
         self.nodes.append(helper.make_node(op, list(inputs), [output], name, **attrs))
         return output
 
+    def add_second(self, op: str, inputs: Sequence[str], **attrs: Any) -> str:
+        """Add a node of two outputs of which nothing reads the first; the name of the second."""
+        unread = self._fresh(f"{self.node.output[0]}/unread")
+        output = self.add(op, inputs, **attrs)
+        self.nodes[-1].output.insert(0, unread)
+        return output
+
     def add_constant(self, hint: str, value: Values | np.generic) -> str:
         """Add a constant; returns its name."""
         name = self._fresh(f"{self.node.output[0]}/{hint}")

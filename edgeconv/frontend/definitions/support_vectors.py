@@ -12,12 +12,15 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
-from onnx import TensorProto
+import onnx
+from onnx import TensorProto, helper
 
 from edgeconv.frontend.definitions.definition import Definition, Row, Values
+from edgeconv.frontend.definitions.ensembles import DOMAIN
 from edgeconv.frontend.definitions.features import features, labels
 from edgeconv.frontend.definitions.fused import number, text
 from edgeconv.frontend.definitions.learned import LABELS, transformed, two_dimensional, two_of
+from edgeconv.ops.coupling import MOST_CLASSES, attributes_of
 
 _KERNELS = ("LINEAR", "POLY", "RBF", "SIGMOID")
 
@@ -86,8 +89,7 @@ def _support_classifier(d: Definition) -> None:
         return
     kind = text(d, "post_transform") or "NONE"
     if d.attr("prob_a") is not None:
-        scores = _probability(d, scores, count)
-        transformed(d, scores, count, kind, d.output(1))
+        transformed(d, _coupled(d, scores, count), count, kind, d.output(1))
     elif count == 2 and kind != "NONE":
         got = f"post_transform {kind!r} of the score of two classes"
         raise d.rejected(got, "engines disagree on it", "write the model with post_transform NONE")
@@ -135,68 +137,36 @@ def _votes(d: Definition, scores: str, pairs: Sequence[tuple[int, int]], count: 
     return d.add("Gemm", [counts, d.add_constant("won", won), d.add_constant("lost", lost)])
 
 
-_CLOSE = 0.005 / 2  # residual at which ONNX Runtime, as libsvm, ends its iteration, of two classes
-_ROUNDS = 2  # after which no residual of two classes is above that, tried for 2,000 probabilities
-_LEAST = 1e-7  # probability of a class of a pair
-
-
-def _probability(d: Definition, score: str, count: int) -> str:
-    """Probabilities of two classes: Platt's r = 1 / (1 + exp(a s + b)) and 1 - r, by the iteration
-    of Wu, Lin and Weng (2004, Algorithm 2), which begins at 1/2 and ends within `_CLOSE`."""
+def _coupled(d: Definition, scores: str, count: int) -> str:
+    """[samples, classes]: Platt's 1 / (1 + exp(a s + b)) of every pair, coupled: what is left is a
+    classifier of the log odds -(a s + b), which `ops/coupling.py` compiles."""
     a, b = d.numbers("prob_a"), d.numbers("prob_b")
-    if count > 2:
-        got = f"prob_a of {count} classes"
-        rule = "probabilities of more than two classes are those of a longer iteration"
+    pairs = count * (count - 1) // 2
+    if len(a) != pairs or len(b) != pairs:
+        rule = f"each of {pairs} pair{'s' * (pairs > 1)} of classes has one"
+        raise d.rejected(f"{len(a)} prob_a and {len(b)} prob_b", rule)
+    if count > MOST_CLASSES:
+        got, rule = f"prob_a of {count} classes", f"up to {MOST_CLASSES} classes are coupled"
         raise d.rejected(got, rule, "end the network at its label, or convert it without them")
-    if len(a) != 1 or len(b) != 1:
-        raise d.rejected(f"{len(a)} prob_a and {len(b)} prob_b", "a pair of classes has one each")
-    scaled = d.add("Mul", [score, number(d, "prob_a", -a[0])])
-    moved = d.add("Sub", [scaled, number(d, "prob_b", b[0])])
-    bounds = [number(d, "least", _LEAST), number(d, "most", 1 - _LEAST)]
-    first = d.add("Clip", [d.add("Sigmoid", [moved]), *bounds])
-    second = d.add("Sub", [number(d, "one", 1.0), first])
-    p = [number(d, "half", 0.5)] * 2
-    diagonal = [d.add("Mul", [second, second]), d.add("Mul", [first, first])]
-    beside = d.add("Neg", [d.add("Mul", [first, second])])
-    for _ in range(_ROUNDS):
-        p = _improved(d, p, diagonal, beside)
-    return d.add("Concat", p, axis=-1)
+    factors = d.add_constant("prob_a", -np.asarray(a, np.float32))
+    scaled = d.add("Mul", [scores, factors])
+    odds = d.add("Sub", [scaled, d.add_constant("prob_b", np.asarray(b, np.float32))])
+    return d.add_second("SVMClassifier", [odds], domain=DOMAIN, **attributes_of(count))
 
 
-def _improved(d: Definition, p: Sequence[str], diagonal: Sequence[str], beside: str) -> list[str]:
-    """One round of it, for rows that are not within `_CLOSE` yet: p_t moves so that its residual
-    vanishes, and both are divided by their sum.  Q = [[diagonal, beside], [beside, diagonal]]."""
-    one, two = number(d, "one", 1.0), number(d, "two", 2.0)
-
-    def dot(a: Sequence[str], b: Sequence[str]) -> str:
-        return d.add("Add", [d.add("Mul", list(each)) for each in zip(a, b, strict=True)])
-
-    products = [dot([diagonal[0], beside], p), dot([beside, diagonal[1]], p)]
-    total = dot(p, products)
-    residuals = [d.add("Abs", [d.add("Sub", [each, total])]) for each in products]
-    far = d.add("GreaterOrEqual", [d.add("Max", residuals), number(d, "close", _CLOSE)])
-    moved = list(p)
-    for t in range(2):
-        step = d.add("Div", [d.add("Sub", [total, products[t]]), diagonal[t]])
-        scale = d.add("Add", [one, step])
-        moved[t] = d.add("Add", [moved[t], step])
-        twice = d.add("Mul", [two, products[t]])
-        gain = d.add("Add", [d.add("Mul", [step, diagonal[t]]), twice])
-        total = d.add("Add", [total, d.add("Mul", [step, gain])])
-        total = d.add("Div", [d.add("Div", [total, scale]), scale])
-        column = [diagonal[t], beside] if t == 0 else [beside, diagonal[t]]
-        pairs = zip(products, column, strict=True)
-        products = [
-            d.add("Div", [d.add("Add", [q, d.add("Mul", [step, c])]), scale]) for q, c in pairs
-        ]
-        moved = [d.add("Div", [each, scale]) for each in moved]
-    return [d.add("Where", [far, new, old]) for new, old in zip(moved, p, strict=True)]
+def _is_more(node: onnx.NodeProto) -> bool:
+    """Whether a classifier is more than the coupling of its features."""
+    found = {each.name: helper.get_attribute_value(each) for each in node.attribute}
+    if set(found.get("prob_a", ())) != {-1.0} or found.get("kernel_type") != b"LINEAR":
+        return True
+    count = len(found.get("classlabels_ints", ()))
+    if not 2 <= count <= MOST_CLASSES:
+        return True
+    own = {k: v.encode() if isinstance(v, str) else v for k, v in attributes_of(count).items()}
+    return found != own
 
 
 ROWS: Mapping[str, Row] = {
-    name: Row("X", write, integers=False)
-    for name, write in (
-        ("SVMRegressor", _support_regressor),
-        ("SVMClassifier", _support_classifier),
-    )
+    "SVMRegressor": Row("X", _support_regressor, integers=False),
+    "SVMClassifier": Row("X", _support_classifier, integers=False, when=_is_more),
 }
