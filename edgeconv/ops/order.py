@@ -94,6 +94,8 @@ def _import_cumulative(function: str) -> Importer:
         formula, axis = Formula(source, ctx), ctx.constant(source.inputs[1])
         x = Term(formula, source.inputs[0])
         rank, dtype = len(x.shape), ctx.tensor(x.name).dtype
+        if not rank:
+            raise ctx.reject(source, "a scalar", "a scalar has no axes")
         start = formula.typed_constant(np.asarray(int(function == "mul"), dtype), "start")
         attrs = {
             "function": function,

@@ -39,6 +39,9 @@ def _import_compress(source: Source, ctx: ImportContext) -> Sequence[Node]:
         x, axis = x.reshape(math.prod(x.shape)), 0
     else:
         axis = axis_of(source, ctx, int(source.attrs["axis"]), len(x.shape))
+        check_stated(source, ctx, axes=(axis,))
+    if len(out) != len(x.shape):
+        raise ctx.reject(source, f"{list(x.shape)} to {list(out)}", "without an axis it is one row")
     places = _first_true(condition, out[axis])
     return formula.finish(formula.add("Pick", (x, places), out, "chosen", axis=axis))
 
@@ -47,6 +50,9 @@ def _import_non_zero(source: Source, ctx: ImportContext) -> Sequence[Node]:
     """Their indices, a row for each dimension; as many as the model states."""
     formula, out = Formula(source, ctx), ctx.tensor(source.outputs[0]).shape
     x, rows = Term(formula, source.inputs[0]), []
+    if len(out) != 2 or out[0] != len(x.shape):
+        got = f"{list(out)} of {list(x.shape)}"
+        raise ctx.reject(source, got, "each dimension has a row of indices")
     zero = formula.typed_constant(np.zeros((), array_type(ctx.tensor(x.name).dtype)), "zero")
     nothing = elementwise(formula, "equal", (x.reshape(math.prod(x.shape)), zero), BOOL)
     place = _first_true(elementwise(formula, "not", (nothing,), BOOL), out[1])

@@ -30,7 +30,11 @@ def second_cache(level: int, size: str, line: str = "32B") -> str:
     ("old", "new", "expected"),
     [
         ("= 1.0", "= nan", ": macs_per_cycle: got nan; must be finite; write what"),
-        ("= 1.0", "= inf", ": macs_per_cycle: got inf; must be finite; write what"),
+        ("= 1.0", "= inf", ": macs_per_cycle: got Infinity; must be at most 1000000; float32"),
+        ("= 1.0", "= 1e308", ": macs_per_cycle: got 1e+308; must be at most 1000000; float32"),
+        ("= 1.0", "= 1e-320", ": macs_per_cycle: got 1e-320; must be at least 1e-06; float32"),
+        ("= 1.0", "= 1.0\nload_cycles = 1e308", ": load_cycles: got 1e+308; must be at most"),
+        ("= 1.0", "= 1.0\nloads_per_cycle = 1e308", ": loads_per_cycle: got 1e+308; must be at"),
         ("= 1.0", "= -inf", ": macs_per_cycle: got -Infinity; must be more than 0; float32"),
         ('"480MHz"', '"1e999GHz"', ": clock: got '1e999GHz'; is too large; write it like"),
         ('"480MHz"', '"0.2Hz"', ": clock: got '0.2Hz'; a clock has at least 1Hz"),

@@ -139,6 +139,10 @@ STATED = (
     "(float[6,1] x, int64[2] s) => (float[2] y, float[4] z) { y, z = Split(x, s) }",
     "(float[6,1] x, int64[2] s) => (float[2,2] y, float[4,1] z) { y, z = Split(x, s) }",
     "(float[6,1] x, int64[2] s) => (float[2,1] y, float[5,1] z) { y, z = Split(x, s) }",
+    "(float[3,3,2] x, bool[2] c) => (float[3,1] y) { y = Compress<axis = -1>(x, c) }",
+    "(float[3,3] x, bool[2] c) => (float[2,3] y) { y = Compress(x, c) }",
+    "(float[3,3] x) => (int64[3,4] y) { y = NonZero(x) }",
+    "(float x, int64 a) => (float y) { y = CumSum(x, a) }",
     "(float[6,5] x, int64[1] s) => (float[4] y) { y = CenterCropPad<axes = [0]>(x, s) }",
     (
         "(float[1,1,2,2] x, int64[1,1,2,2] i, int64[4] s) => (float[3,3] y)"

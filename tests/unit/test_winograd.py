@@ -376,3 +376,12 @@ def test_filters_that_come_from_memory_are_few() -> None:
     far = replace(near, run_constants=100 << 20)
     floats = [candidates(each, target)[0].plan.filter_floats(near, 16) for each in (near, far)]
     assert floats[1] < floats[0]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("size", [3e38, np.inf])
+def test_filters_that_overflow_have_no_bound(size: float) -> None:
+    """A form whose error is no number must not pass for one within a limit."""
+    filters = np.full((2, 3, 3, 3), size, np.float32)
+    assert {relative_error(form, filters) for each in forms_for(3, 3) for form in each} == {np.inf}
+    assert accurate(filters, 1e-3) == ()
