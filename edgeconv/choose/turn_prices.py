@@ -54,6 +54,8 @@ class SomeRows:
             shape = tensors[name].shape
             shape = (*shape[:-2], height, shape[-1])
             tensors[name] = replace(tensors[name], shape=shape, ring=height if ring else 0)
+        if "pads" not in node.attrs:  # a change of layout
+            return node, tensors
         rank = len(tensors[node.output].shape) - 2
         pads = list(node.attrs["pads"])
         pads[rank - 2] = pads[-2] = 0

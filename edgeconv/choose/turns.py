@@ -109,6 +109,20 @@ def take_turns(
     return replace(choice, graph=graph, layers=layers, steps=steps)
 
 
+def turns_like(choice: Choice, target: Target, other: Choice) -> Choice:
+    """``choice``, whose layers are steps of their own, with the steps that layers of the same names
+    have in ``other``, where they can be these; layers between them are in the step too."""
+    index = {layer.node.name: i for i, layer in enumerate(choice.layers)}
+    joined = {first + 1 for first, _, _ in joins(choice)}  # to the one before
+    for step in other.steps:
+        names = (other.layers[i].node.name for i in step.layers)
+        found = [index[name] for name in names if name in index]
+        numbers = range(min(found, default=0), max(found, default=0) + 1)
+        if step.turn and len(numbers) > 1 and joined.issuperset(numbers[1:]):
+            choice = take_turns(choice, target, numbers[0], len(numbers), step.turn) or choice
+    return choice
+
+
 def apart(layers: Sequence[Layer]) -> bool:
     """Whether workers can take turns with ``layers``: the workspaces of two of them may share
     bytes, which one worker would need for the one and another for the other."""

@@ -24,7 +24,13 @@ from edgeconv.deciding.least import (
     unfit,
 )
 from edgeconv.deciding.less_flash import less_flash
-from edgeconv.deciding.less_ram import fastest_within, taking_turns, ways
+from edgeconv.deciding.less_ram import (
+    all_taking_turns,
+    fastest_of_the_least,
+    fastest_within,
+    taking_turns,
+    ways,
+)
 from edgeconv.deciding.objective import predictable, require_prediction
 from edgeconv.deciding.planning import Allowed, Decided, Draft, Planner
 from edgeconv.deciding.unasked import with_filtering
@@ -126,8 +132,8 @@ class Formats(Closing):
         if turns and wanted and not (wished or calibrated):
             # Where integers are computed it may be other kernels that take turns with less.
             others = (each for each in drafts[1:] if integers_of(each.choice))
-            turning = [taking_turns(planner, each) for each in (plain, *others)]
-            plain = min(turning, key=lambda each: each.sizes.ram.total)
+            turning = all_taking_turns(planner, (plain, *others))
+            plain = fastest_of_the_least(planner, turning)
             short = short and planner.exceeded(plain)
         if not (wished or calibrated or short):
             plain = by_price(planner, plain) if turns and not wanted else plain

@@ -3,19 +3,24 @@ models that stay integers, and layers that take turns by rows."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from edgeconv import memory
 from edgeconv.board import Board
+from edgeconv.choose import turns_like
 from edgeconv.choose.room import Room
 from edgeconv.choose.storage import EVERY_LAYER, EVERY_RESULT, lossless
 from edgeconv.deciding.fusing import by_price
 from edgeconv.deciding.planning import Allowed, Draft, Planner
+from edgeconv.ir.choice import Choice
 from edgeconv.ir.graph import Graph
 from edgeconv.memory.by_turns import by_turns
 from edgeconv.predict import predict
 
 _ATTEMPTS = 4  # at rooms: bytes that no node needs alone, and gaps between blocks
+_LITTLE_MORE = 1.05  # of RAM, for which a program may be so many times as fast as the smallest
+_CLEARLY_LESS = 1.3
 _TIGHTENINGS = 6  # plans tried for a budget that leaves room for some workspaces
 
 
@@ -44,7 +49,8 @@ def fastest_within(planner: Planner, graph: Graph, draft: Draft, *, turns: bool)
     if turns:
         without = replace(draft.allowed, workspace={EVERY_LAYER: 0})
         every = (*found, draft, planner.draft(graph, without, planner.options.storage))
-        turning = [way(planner, each) for each in every for way in (by_price, taking_turns)]
+        turning = [by_price(planner, each) for each in every]
+        turning += all_taking_turns(planner, every)
         found += [each for each in turning if not planner.exceeded(each, "ram")]
 
     def price(each: Draft) -> float:
@@ -106,16 +112,59 @@ def tightened(planner: Planner, graph: Graph, draft: Draft) -> Draft | None:
 
 def taking_turns(planner: Planner, draft: Draft) -> Draft:
     """``draft`` with layers that take turns, where they then need less RAM and fit if they must."""
-    options, board = planner.options, planner.board
-    choice, plan = by_turns(
-        draft.choice, board.target, lambda made: memory.fit(made, board, options.ram)
-    )
+    return _kept(planner, draft, _in_turns(planner, draft.choice))
+
+
+def all_taking_turns(planner: Planner, drafts: Sequence[Draft]) -> list[Draft]:
+    """The same of each of ``drafts``, which are of one network with different kernels.
+
+    What one saves by kernels that write over what they have read hides what longer steps would
+    save: so each also begins with the steps that the others come to.
+    """
+    target = planner.board.target
+    turned = [_in_turns(planner, each.choice) for each in drafts]
+    made = []
+    for draft, own in zip(drafts, turned, strict=True):
+        found = [own]
+        if not any(step.turn for step in draft.choice.steps):
+            begun = (
+                turns_like(draft.choice, target, other) for other in turned if other is not own
+            )
+            found += (_in_turns(planner, each) for each in begun if each is not draft.choice)
+        made.append(min((_kept(planner, draft, each) for each in found), key=_ram))
+    return made
+
+
+def _ram(draft: Draft) -> int:
+    return draft.sizes.ram.total
+
+
+def _in_turns(planner: Planner, choice: Choice) -> Choice:
+    board, ram = planner.board, planner.options.ram
+    return by_turns(choice, board.target, lambda made: memory.fit(made, board, ram))[0]
+
+
+def _kept(planner: Planner, draft: Draft, choice: Choice) -> Draft:
+    """``draft`` with ``choice``, which has steps, where that needs less RAM and fits if it must."""
     if choice is draft.choice:
         return draft
-    made = planner.placed(choice, draft.allowed, options.storage)
+    made = planner.placed(choice, draft.allowed, planner.options.storage)
+    saved = draft.memory.arena_bytes - made.memory.arena_bytes
     if planner.exceeded(made):
         return draft
     turns = [len(step.layers) for step in choice.steps if step.turn]
-    saved = draft.memory.arena_bytes - plan.arena_bytes
     note = f"{sum(turns)} layers take turns by rows, in {len(turns)} step(s): {saved} bytes less"
     return replace(made, notes=(*made.notes, note))
+
+
+def fastest_of_the_least(planner: Planner, drafts: Sequence[Draft]) -> Draft:
+    """The one of least RAM, but where another that needs little more takes clearly less time."""
+    least = min(drafts, key=_ram)
+
+    def price(each: Draft) -> float:
+        return predict(each.choice, each.memory, planner.board).price
+
+    fits = not planner.exceeded(least)
+    near = [each for each in drafts if _ram(each) <= _LITTLE_MORE * _ram(least)]
+    fastest = min((each for each in near if not (fits and planner.exceeded(each))), key=price)
+    return fastest if _CLEARLY_LESS * price(fastest) < price(least) else least

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from edgeconv.choose import joins, take_turns
 from edgeconv.ir.candidate import EXACTLY
-from edgeconv.ir.choice import Choice
+from edgeconv.ir.choice import Choice, Layer
 from edgeconv.ir.memory import MemoryMap, Place, Region
 from edgeconv.ir.step import Step
 from edgeconv.targets import Target
@@ -68,10 +68,15 @@ def _at_the_peak(
 def _slower(choice: Choice) -> Iterator[tuple[int, int, str]]:
     """As `joins`: the steps of layers of integers that take turns with more than one row."""
     for step in choice.steps:
-        candidates = [choice.layers[i].candidate for i in step.layers]
-        if step.turn > 1 and all(each and each.compute in EXACTLY for each in candidates):
+        if step.turn > 1 and all(_by_any_row(choice.layers[i]) for i in step.layers):
             name = choice.layers[step.layers[0]].node.output  # lives as long as all rings
             yield step.layers[0], len(step.layers), name
+
+
+def _by_any_row(layer: Layer) -> bool:
+    """A row costs as much alone as with others: it is computed in integers, or copied."""
+    candidate = layer.candidate
+    return candidate.compute in EXACTLY if candidate else layer.node.op == "Convert"
 
 
 def _loads(choice: Choice, memory: MemoryMap) -> tuple[int, ...]:

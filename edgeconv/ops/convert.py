@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from edgeconv.ir.choice import Layer
-from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.choice import Layer, Param
+from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.layout import ROW_MAJOR, Layout, Order, Shape
+from edgeconv.ir.step import Divides
 from edgeconv.ir.work import Work
 from edgeconv.lowering.calls import kernel_layer
 from edgeconv.lowering.images import layouts_of, pixels
@@ -19,6 +20,7 @@ from edgeconv.lowering.work import Call
 from edgeconv.ops.base import Operator
 from edgeconv.targets import Target
 
+_IMAGE = 4  # dimensions of what has rows
 _BYTE, _WORD = 8, 32  # bits of what is copied as it is
 _HALF_WORD = PerCore(530, 12, 12)  # of an int16 beside the copy, there and back
 _NAMES = {Order.ROW_MAJOR: "nchw", Order.CHANNELS_LAST: "nhwc", Order.BLOCKED: "blocks"}
@@ -60,11 +62,31 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
             "channels": shape[1],
             "pixels": pixels(shape),
             "block": max(have.block, want.block),
+            **_rows(x, out),
         },
         headers=("ec_lanes.h", "ec_copy.h", "ec_transpose.h", "ec_convert.h"),
         work=_work(call),
         epilogue=False,
+        divides=_divides(x, out, target),
     )
+
+
+def _rows(x: Tensor, out: Tensor) -> dict[str, Param]:
+    """Pixels of a row, and the rows that memory holds of both."""
+    width = x.shape[-1]
+    held = {"in_rows": x.ring, "out_rows": out.ring}
+    height = pixels(x.shape) // width if width else 0
+    return {"width": width, **{name: rows or height for name, rows in held.items()}}
+
+
+def _divides(x: Tensor, out: Tensor, target: Target) -> Divides | None:
+    """Of one image whose channels come to lie last.  Vectors transpose as many pixels as they have
+    lanes, whichever rows these are in."""
+    orders = x.layout.order, out.layout.order
+    image = len(x.shape) == _IMAGE and x.shape[0] == 1
+    if orders != (Order.ROW_MAJOR, Order.CHANNELS_LAST) or not image or not target.is_scalar:
+        return None
+    return Divides(x.shape[-2])
 
 
 def _work(call: Call) -> Work:

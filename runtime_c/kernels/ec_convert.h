@@ -12,6 +12,18 @@ EC_INLINE void ec_nchw_to_nhwc(const void *in, void *out, int images, int channe
                             (char *)out + i * image, channels, channels, fmt);
 }
 
+/* The rows [row0, row1) of one image, of whose rows memory holds so many at a time: row y lies at
+   y modulo that. */
+EC_INLINE void ec_nchw_to_nhwc_rows(const void *in, void *out, int channels, int width, int in_rows,
+                                    int out_rows, int fmt, int row0, int row1)
+{
+    const ptrdiff_t row = (ptrdiff_t)width * channels;
+    for (int y = row0; y < row1; y++)
+        ec_transpose_matrix(ec_at(in, (ptrdiff_t)(y % in_rows) * width, fmt), (ptrdiff_t)in_rows * width,
+                            channels, width, ec_place(out, y % out_rows * row, fmt), channels, channels,
+                            fmt);
+}
+
 EC_INLINE void ec_nhwc_to_nchw(const void *in, void *out, int images, int channels, int pixels,
                                int fmt EC_WORKER(, int from, int to))
 {
