@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
+from edgeconv.algorithms.no_integers import Reason
 from edgeconv.algorithms.winograd.lower import promised_error
 from edgeconv.choose.storage import EVERY_LAYER, INT8, OUTPUT, ROUNDED
 from edgeconv.choose.winograd import NAME as WINOGRAD
@@ -35,6 +36,23 @@ def integers_of(choice: Choice) -> frozenset[str]:
     """The tensors that are stored as the integers of a quantised model."""
     tensors = choice.graph.activations()
     return frozenset(tensor.name for tensor in tensors if tensor.storage.scale)
+
+
+def float32_notes(choice: Choice, whys: Mapping[str, Reason]) -> tuple[str, ...]:
+    """Says for each reason which layers of a quantised model are computed in float32: the first,
+    and how many more."""
+    operators = {layer.node.name: layer.node.op for layer in choice.layers}
+    layers: dict[Reason, list[str]] = {}
+    for name, why in whys.items():
+        layers.setdefault(why, []).append(name)
+    return tuple(
+        f"{operators[first]} {shortened(first)!r}{_more(len(others))} computed in float32: {why}"
+        for why, (first, *others) in layers.items()
+    )
+
+
+def _more(count: int) -> str:
+    return f" and {count} more are" if count else " is"
 
 
 def left_notes(choice: Choice, wanted: Mapping[str, str]) -> tuple[str, ...]:

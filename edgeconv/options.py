@@ -43,6 +43,7 @@ class CompileOptions:
     ``rounding``: how numbers are brought to a format, one of ROUNDINGS.
     ``requantise``: how results in integers are rounded, a row of `ARITHMETICS`: as the model says,
     or as TensorFlow Lite's kernels do.
+    ``require_int8``: a layer of a quantised model that would be computed in float32 is an error.
     """
 
     model: Path
@@ -69,6 +70,7 @@ class CompileOptions:
     selftest: bool = False
     threads: int = 1
     tuned: tuple[Path, ...] = ()
+    require_int8: bool = False
 
     @property
     def truncate(self) -> bool:
@@ -103,6 +105,7 @@ class CompileOptions:
     def command(self) -> str:
         """The command line that says the same from any directory: what the banner quotes."""
         words = ["edgeconv", "compile", self.model.name, "--board", self.board, *self._optional()]
+        words += ["--require-int8"] if self.require_int8 else []
         words += ["--selftest"] if self.selftest else []
         return shlex.join(words)
 

@@ -42,6 +42,7 @@ from edgeconv.real_path import real_path
 from edgeconv.report import document
 from edgeconv.report.document import Report
 from edgeconv.report.explain import explain
+from edgeconv.report.integers import require_int8
 from edgeconv.report.regions import sizes_of
 from edgeconv.report.text import budget_lines
 from edgeconv.trial import try_on
@@ -329,6 +330,8 @@ def _write(decided: Decided, directory: Path, tell: Tell, *, build: bool) -> Dec
     """Puts the project into ``directory``, as ``compile_model`` has it; notes what was kept."""
     if build:
         find_compiler(decided.board)  # before anything long
+    if decided.options.require_int8:
+        require_int8(decided.report)
     tell("emitting")
     tree = source_tree(decided, tell)
     try:

@@ -45,7 +45,7 @@ def in_integers(
 ) -> Graph:
     """``graph`` with those of its dynamically quantised layers in integers that ``target`` computes
     faster so; layers whose names are in ``kept`` stay in float32."""
-    for name in _differences(graph):
+    for name in quantised_at_run_time(graph):
         made = _with_integers(graph, name, target, kept.isdisjoint)
         if made and _cost(made, graph, target, machine) < _cost(graph, made, target, machine):
             graph = made
@@ -55,12 +55,12 @@ def in_integers(
 def as_decided(graph: Graph, target: Target, layers: Collection[str]) -> Graph:
     """``graph`` with these of its dynamically quantised layers in integers, as `in_integers` had
     it."""
-    for name in _differences(graph) if layers else ():
+    for name in quantised_at_run_time(graph) if layers else ():
         graph = _with_integers(graph, name, target, lambda names: names[0] in layers) or graph
     return graph
 
 
-def _differences(graph: Graph) -> list[str]:
+def quantised_at_run_time(graph: Graph) -> list[str]:
     """The tensors of integers less their zero point that a product may read."""
     editor = Editor(graph)
     return [node.output for node in graph.nodes if _integers(node, editor)]

@@ -30,6 +30,10 @@ COMPILE = Command(
     flag("--build", "compile the C too; code counts against --flash"),
     flag("--verify", "build, run, and compare with the model"),
     flag(
+        "--require-int8",
+        "refuse a quantised model of which a layer would be computed in float32, naming each",
+    ),
+    flag(
         "--selftest",
         "add PREFIX_selftest to the library: weights, RAM, an inference of known result",
     ),

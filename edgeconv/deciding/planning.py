@@ -14,6 +14,7 @@ from edgeconv.board.team import team_of
 from edgeconv.budget.tables import Objective
 from edgeconv.choice_notes import (
     computing_notes,
+    float32_notes,
     integer_notes,
     integers_of,
     left_notes,
@@ -23,6 +24,7 @@ from edgeconv.choice_notes import (
     tuned_notes,
 )
 from edgeconv.choose.attention import with_attention
+from edgeconv.choose.in_float32 import Asked, in_float32
 from edgeconv.choose.prices import Known
 from edgeconv.choose.room import Room
 from edgeconv.choose.sharing import share_out
@@ -276,9 +278,12 @@ class Planner:
         )
         choice, plan, sizes = draft.choice, draft.memory, draft.sizes
         predicted = predict(choice, plan, board)
-        report = document.build_report(choice, plan, board, sizes, predicted, facts)
+        asked = Asked(options.algorithms, options.storage)
+        whys = in_float32(choice, board.target, asked)
+        report = document.build_report(choice, plan, board, sizes, predicted, facts, whys)
         report = self.filtering.into(report, choice)
         own = {each.name: getattr(draft, each.name) for each in fields(Draft)}
+        own["notes"] = (*draft.notes, *float32_notes(choice, whys))
         return Decided(**own, options=options, board=board, predicted=predicted, report=report)
 
 

@@ -15,6 +15,7 @@ import onnx
 from onnx import helper
 
 from edgeconv.encoding import INT4, INT8, Encoding
+from edgeconv.ir.filters import ALONG_IN_C, IN_BLOCKS, UNITS_LIE
 
 Values = npt.NDArray[Any]
 Constant = Callable[[str], Values | None]
@@ -47,7 +48,8 @@ class Dequantised:
             self._blocked.add(node.output[0])
 
     def attributes(self, name: str, axis: int, channels: int, layer: str) -> dict[str, Any]:
-        """``storage`` of the node ``layer``, which has ``name`` as its filters.
+        """Attributes ``storage`` and ``exact`` of the node ``layer``, which has ``name`` as its
+        filters, or where their scales lie instead of one per output channel.
 
         ``axis`` is that of the output channels, of which there are ``channels``.
         """
@@ -55,10 +57,10 @@ class Dequantised:
         if name in self._blocked:
             self.notes.append(f"{layer}: weights are stored as float32: scales in blocks")
         if found is None:
-            return {}
+            return {UNITS_LIE: IN_BLOCKS} if name in self._blocked else {}
         if not found.is_per_tensor and found.axis != axis:
             self.notes.append(f"{layer}: weights are stored as float32: scales along in_c")
-            return {}
+            return {UNITS_LIE: ALONG_IN_C}
         units = found.scale * channels if found.is_per_tensor else found.scale
         return {"storage": found.scaled(units), "exact": True}
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from types import MappingProxyType
 from typing import Any
 
+from edgeconv.algorithms.no_integers import Reason
 from edgeconv.bench import Timing
 from edgeconv.board import Board
 from edgeconv.build.footprint import Footprint
 from edgeconv.build.report_file import SCHEMA
+from edgeconv.choose.in_float32 import in_integers, is_quantised
 from edgeconv.frontend.cut import WHOLE, Cut
 from edgeconv.ir.candidate import EXACTLY, FLOAT, INTEGERS
 from edgeconv.ir.choice import Choice, Layer, Search, tensor_bytes
@@ -30,6 +33,7 @@ from edgeconv.requantisation import EXACT
 from edgeconv.verify.verification import Verification
 
 Report = dict[str, Any]
+NO_REASONS: Mapping[str, Reason] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +63,12 @@ def build_report(
     sizes: Sizes,
     predicted: Prediction,
     facts: Facts,
+    whys: Mapping[str, Reason] = NO_REASONS,
 ) -> Report:
-    """The report of a network that has not been built yet: code sizes and times are null."""
+    """The report of a network that has not been built yet: code sizes and times are null.
+
+    ``whys``: by name the layers that are computed in float32 though the model is quantised.
+    """
     graph = choice.graph
     spacings, ports = spacings_of(graph), port_facts(graph)
     shared = {step.layers[0]: step for step in choice.steps if step.shares and not step.turn}
@@ -68,6 +76,7 @@ def build_report(
         {
             **_layer(choice.layers[index], graph, memory, expected),
             **_sharing(shared.get(index)),
+            **_in_float32(whys.get(choice.layers[index].node.name)),
             "step": spacings.get(choice.layers[index].node.output),
         }
         for index, expected in zip(memory.order, predicted.layers, strict=True)
@@ -124,6 +133,7 @@ def build_report(
         "energy": {"predicted_mj": predicted.mj, "source": predicted.energy_source},
         "roofline": _roofline(predicted.roofline),
         "layers": layers,
+        **({"integers": _integers(choice)} if is_quantised(graph) else {}),
         **turns(choice, memory),
     }
 
@@ -265,6 +275,25 @@ def _layer(layer: Layer, graph: Graph, memory: MemoryMap, predicted: LayerPredic
         "output": output.name,
         "output_shape": list(output.shape),
         "output_dtype": output.dtype,
+    }
+
+
+def _in_float32(why: Reason | None) -> Report:
+    """Of a layer that is computed in float32 though the model is quantised."""
+    if why is None:
+        return {}
+    return {"in_float32": {"reason": why.name, "why": why.why, "way_out": why.way_out}}
+
+
+def _integers(choice: Choice) -> Report:
+    """How many multiply-accumulates are those of integers, in how many of the layers with any."""
+    layers = [layer for layer in choice.layers if layer.macs]
+    whole = [layer for layer in layers if in_integers(layer)]
+    return {
+        "macs": sum(layer.macs for layer in whole),
+        "of_macs": sum(layer.macs for layer in layers),
+        "layers": len(whole),
+        "of_layers": len(layers),
     }
 
 

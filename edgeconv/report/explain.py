@@ -18,6 +18,7 @@ from edgeconv.ir.memory import MemoryMap, Place, Region
 from edgeconv.memory.room import covered
 from edgeconv.names import did_you_mean
 from edgeconv.report.fusion import fusion
+from edgeconv.report.integers import float32_lines, integers_lines
 from edgeconv.report.movement import movement
 from edgeconv.report.movement_text import convolution_tables
 from edgeconv.report.plain import plain_table
@@ -63,7 +64,7 @@ def explain(
         "isa": report["isa"],
         "ram": report["ram"],
         "flash": report["flash"],
-        **{name: report[name] for name in ("winograd", "search") if name in report},
+        **{name: report[name] for name in ("winograd", "search", "integers") if name in report},
         "arena": {
             "bytes": memory.arena_bytes,
             "lower_bound": memory.lower_bound,
@@ -103,6 +104,8 @@ def render(document: Mapping[str, Any]) -> Group:
         f"execution order: {order}",
         *_search_lines(document),
         *minimal_filtering(document),
+        *integers_lines(document),
+        *float32_lines(document["layers"]),
     ]
     lines: list[RenderableType] = [*head, "", *_peak_lines(arena["peak"])]
     for layer in document["layers"]:

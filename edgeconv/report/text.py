@@ -16,6 +16,7 @@ from edgeconv.ir.candidate import EXACTLY, INT16, INTEGERS
 from edgeconv.memory.sizes import Excess, Sizes
 from edgeconv.names import path_ends
 from edgeconv.report.advice import suggestions
+from edgeconv.report.integers import integers_lines
 from edgeconv.report.network import Network
 from edgeconv.report.plain import ByRoom, plain_table
 from edgeconv.report.stored_advice import faster_ways
@@ -245,6 +246,7 @@ def _computed(report: Mapping[str, Any]) -> list[str]:
     cost = "not measured yet" if sqnr is None else f"{sqnr:.1f} dB"
     whole = {name: found.pop(name) for name in EXACTLY if name in found}
     lines = [f"compute: {name} in {count} layer(s), {_SUMS[name]}" for name, count in whole.items()]
+    lines += integers_lines(report)
     return lines + [
         f"compute: {name} in {count} convolution(s), sums in float32; SQNR of the network {cost}"
         for name, count in found.items()

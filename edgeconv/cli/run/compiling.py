@@ -23,12 +23,13 @@ def run(
     build: bool,
     verify: bool,
     report: Path | None,
+    require_int8: bool,
     selftest: bool,
     as_json: bool,
     **asked: Any,
 ) -> Exit:
     """Compile, and build and verify where that is asked for."""
-    wanted = replace(options_of(**asked), selftest=selftest)
+    wanted = replace(options_of(**asked), require_int8=require_int8, selftest=selftest)
     directory = directory or Path(wanted.prefix)
     if report and real_path(report) != real_path(directory):
         files.check(report)  # before anything long

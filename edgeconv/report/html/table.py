@@ -47,6 +47,7 @@ def columns(network: Network) -> list[Column]:
         for level in levels or [network.level]
     ]
     sqnr = Column("sqnr_db", "SQNR, dB", _decibels, unknown=unsampled)
+    float32 = Column("in_float32.why", "in float32, because", str, numeric=False)
     measured = any(layer.get("sqnr_db") is not None for layer in network.layers)
     traffic[0] = Column(traffic[0].key, traffic[0].title, _count, unknown=unpredicted)
     return [
@@ -73,6 +74,7 @@ def columns(network: Network) -> list[Column]:
         Column("layout_in", "layout in", str, numeric=False),
         Column("layout_out", "layout out", str, numeric=False),
         Column("storage", "storage: weights, output", _storage, numeric=False),
+        *([float32] if any("in_float32" in layer for layer in network.layers) else []),
         *([sqnr] if measured or network.rounds else []),
         Column("plan", "plan", _plan, numeric=False),
     ]

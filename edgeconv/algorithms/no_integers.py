@@ -1,0 +1,213 @@
+"""Why the sums of a layer of a quantised model are not computed in integers: a table of reasons.
+
+Whether they are is decided in `sums` and `wide_sums`; nothing is decided here.  Where neither has a
+form, the first row whose predicate holds says why, and the last one always does.  The predicates
+are those that decide there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import isfinite
+
+from edgeconv.algorithms.sums import form_of, rounded_to
+from edgeconv.algorithms.wide_sums import wide_sums_of
+from edgeconv.encoding import FLOAT32, INT8, INT16
+from edgeconv.ir.activation import NONE, Activation
+from edgeconv.ir.filters import ALONG_IN_C, IN_BLOCKS, UNITS_LIE
+from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.grids import integers_for, last_activation
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """``name``: in report.json.  ``why``: behind "is computed in float32:".  ``way_out``: what
+    would change it, "" where nothing does."""
+
+    name: str
+    why: str
+    way_out: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.why}; {self.way_out}" if self.way_out else self.why
+
+
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    """``roundings``: tensor -> what it was rounded to last, as `ir.grids.rounded_to` has it."""
+
+    node: Node
+    graph: Graph
+    roundings: Mapping[str, Activation]
+
+    @property
+    def input_rounding(self) -> Activation | None:
+        return self.roundings.get(self.node.inputs[0])
+
+
+_Rule = tuple[Reason, Callable[[_Layer], bool]]
+
+
+def no_integers(node: Node, graph: Graph, roundings: Mapping[str, Activation]) -> Reason | None:
+    """Why no stored integers make the result of a Conv or Dense node; None where they do."""
+    if form_of(node, graph) is not None or wide_sums_of(node, graph) is not None:
+        return None
+    layer = _Layer(node, graph, roundings)
+    return next(reason for reason, holds in _RULES if holds(layer))
+
+
+def _units_lie(how: str) -> Callable[[_Layer], bool]:
+    return lambda layer: not _has_units(layer) and layer.node.attrs.get(UNITS_LIE) == how
+
+
+def _has_units(layer: _Layer) -> bool:
+    stored = layer.node.attrs.get("storage")
+    return stored is not None and bool(stored.scale)
+
+
+def _filter_bits(layer: _Layer) -> int:
+    element = layer.node.attrs["storage"].element
+    return int(element.bits) if element != INT8 else 8
+
+
+def _has_several_scales(layer: _Layer) -> bool:
+    rounding = layer.input_rounding
+    return rounding is not None and not (isfinite(rounding.beta) and isfinite(rounding.gamma))
+
+
+def _has_no_integers(layer: _Layer) -> bool:
+    rounding = layer.input_rounding
+    return rounding is not None and integers_for(rounding) is None
+
+
+def _is_stored_as_float32(layer: _Layer) -> bool:
+    return not layer.graph[layer.node.inputs[0]].storage.scale
+
+
+def _is_never_rounded(layer: _Layer) -> bool:
+    return last_activation(layer.node).kind != "grid"
+
+
+def _has_activation(layer: _Layer) -> bool:
+    return layer.node.epilogue.before.kind not in ("none", "grid")
+
+
+def _adds_unrounded(layer: _Layer) -> bool:
+    return bool(layer.node.epilogue.residual) and layer.node.epilogue.before == NONE
+
+
+def _adds_float32(layer: _Layer) -> bool:
+    residual = layer.node.epilogue.residual
+    return bool(residual) and layer.graph[residual].storage.element not in (INT8, INT16)
+
+
+def _has_other_result(layer: _Layer) -> bool:
+    y = layer.graph[layer.node.output].storage
+    return y == FLOAT32 and rounded_to(layer.node, layer.graph) is None
+
+
+_PER_TENSOR = "quantise it per tensor"
+_RULES: tuple[_Rule, ...] = (
+    (
+        Reason(
+            "filter-scales",
+            "its filters have scales along the input channels",
+            "quantise them per tensor or per output channel",
+        ),
+        _units_lie(ALONG_IN_C),
+    ),
+    (
+        Reason(
+            "filter-blocks",
+            "its filters have scales in blocks",
+            "quantise them per tensor or per output channel",
+        ),
+        _units_lie(IN_BLOCKS),
+    ),
+    (
+        Reason(
+            "filters",
+            "its filters are in memory as float32",
+            "quantise weights to int8, with one scale or one per output channel",
+        ),
+        lambda layer: not _has_units(layer),
+    ),
+    (
+        Reason(
+            "filter-bits",
+            "its filters less their zero points need more than 8 bits",
+            "quantise weights symmetrically",
+        ),
+        lambda layer: _filter_bits(layer) > INT8.bits,
+    ),
+    (
+        Reason(
+            "small-filters",
+            "its filters have fewer than 8 bits",
+            "quantise weights to int8",
+        ),
+        lambda layer: _filter_bits(layer) < INT8.bits,
+    ),
+    (
+        Reason(
+            "input",
+            "its input is not quantised",
+            "quantise activations too: QuantizeLinear and DequantizeLinear in front of it",
+        ),
+        lambda layer: layer.input_rounding is None and _is_stored_as_float32(layer),
+    ),
+    (
+        Reason("input-scales", "its input has several scales", _PER_TENSOR),
+        _has_several_scales,
+    ),
+    (
+        Reason(
+            "input-range",
+            "no int8 or int16 has all numbers of its input, and 0",
+            "quantise it to 8 or 16 bits with a zero point among them",
+        ),
+        lambda layer: _has_no_integers(layer) and _is_stored_as_float32(layer),
+    ),
+    (
+        Reason("input-storage", "its input is in memory as float32"),
+        _is_stored_as_float32,
+    ),
+    (
+        Reason(
+            "result",
+            "its result is not quantised",
+            "quantise it: QuantizeLinear and DequantizeLinear behind the layer",
+        ),
+        _is_never_rounded,
+    ),
+    (
+        Reason(
+            "sum-not-rounded",
+            "a sum with another tensor stands in front of the rounding of its result",
+            "quantise the result of the layer in front of the addition",
+        ),
+        _adds_unrounded,
+    ),
+    (
+        Reason(
+            "activation",
+            "another activation than ReLU or Clip stands in front of the rounding of its result",
+            "quantise what the activation reads",
+        ),
+        _has_activation,
+    ),
+    (
+        Reason("residual", "what is added to its result is in memory as float32", "quantise it"),
+        _adds_float32,
+    ),
+    (
+        Reason("result-range", "no int8 or int16 has all numbers of its result", _PER_TENSOR),
+        _has_other_result,
+    ),
+    (
+        Reason("no-form", "no form in integers is exact for its scales and bias"),
+        lambda _: True,
+    ),
+)
+REASONS: tuple[Reason, ...] = tuple(reason for reason, _ in _RULES)

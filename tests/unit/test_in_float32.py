@@ -1,0 +1,162 @@
+"""Layers of quantised models that are computed in float32: each has its reason, and no other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+
+from edgeconv.choice_notes import float32_notes
+from edgeconv.choose.in_float32 import EVERY_REASON, in_integers
+from edgeconv.deciding import Decided, Decider
+from edgeconv.options import CompileOptions
+from tests import quantised_models
+from tests.command import Command
+from tests.models import random_quantised
+
+SCALAR, VECTORS, WITHOUT_FPU = "mps2-an500", "generic-c", "microbit"
+NAMES = frozenset(reason.name for reason in EVERY_REASON)
+# `random_quantised` draws every operator and type within these.
+SEEDS = range(40)
+
+
+def decided(
+    model: onnx.ModelProto, folder: Path, board: str = WITHOUT_FPU, **asked: Any
+) -> Decided:
+    onnx.save(model, folder / "net.onnx")
+    with Decider(CompileOptions(folder / "net.onnx", board, **asked)) as decider:
+        return decider.decide()
+
+
+def reasons(found: Decided) -> dict[str, str]:
+    """By layer in float32 with multiply-accumulates its reason's name."""
+    layers = found.report["layers"]
+    return {each["name"]: each["in_float32"]["reason"] for each in layers if "in_float32" in each}
+
+
+@pytest.mark.parametrize("board", [SCALAR, VECTORS, WITHOUT_FPU])
+@pytest.mark.parametrize("dtype", ["", "int16"])
+def test_float32_has_a_reason_and_integers_have_none(
+    board: str, dtype: str, tmp_path: Path
+) -> None:
+    """Of random networks; and what is said to be faster in float32 can be asked for in integers."""
+    for seed in SEEDS if board == SCALAR else SEEDS[:12]:
+        found = decided(random_quantised.network(seed, dtype), tmp_path, board)
+        named = reasons(found)
+        layers = [layer for layer in found.choice.layers if layer.macs]
+        assert named.keys() == {each.node.name for each in layers if not in_integers(each)}, seed
+        assert NAMES.issuperset(named.values())
+        assert found.report["integers"]["of_layers"] == len(layers)
+        convs = {each.node.name for each in layers if each.node.op == "Conv"}
+        faster = [name for name, why in named.items() if why == "faster" and name in convs]
+        if faster and board == SCALAR:
+            algorithm = "int16" if dtype else "integer"
+            asked = dict.fromkeys(faster, algorithm)
+            again = decided(random_quantised.network(seed, dtype), tmp_path, algorithms=asked)
+            assert not set(faster) & reasons(again).keys(), seed
+
+
+def one_layer(kind: str) -> onnx.ModelProto:
+    """A convolution between two roundings, of which ``kind`` says what is otherwise."""
+    net = quantised_models.Network(opset=21)
+    q = net.dequantise("image", 0.02, 3)
+    if kind == "input":
+        q = net.node("Sigmoid", [q], "sigmoid")
+    axis = 1 if kind == "filter-scales" else 0
+    zero = 40 if kind == "filter-bits" else 0
+    dtype = {"filter-bits": "uint8", "small-filters": "int4"}.get(kind, "int8")
+    w = net.filters("w", (8, 4, 3, 3), axis=axis, dtype=dtype, zero=zero)
+    if kind == "filters":
+        w = net.constant("real", net.rng.normal(size=(8, 4, 3, 3)).astype("float32"))
+    y = net.node("Conv", [q, w], "y", pads=[1, 1, 1, 1])
+    if kind == "activation":
+        y = net.node("Sigmoid", [y], "activation")
+    if kind == "result":
+        y = net.node("Sigmoid", [y], "end")
+        net.node("Identity", [y], "scores")
+        return net.model({"image": ("int8", (1, 4, 6, 6))}, {"scores": ("float32", (1, 8, 6, 6))})
+    net.node("Identity", [net.quantise(y, 0.05, -5)], "scores")
+    return net.model({"image": ("int8", (1, 4, 6, 6))}, {"scores": ("int8", (1, 8, 6, 6))})
+
+
+def test_what_is_as_it_should_be_has_no_reason(tmp_path: Path) -> None:
+    found = decided(one_layer(""), tmp_path)
+    assert not reasons(found)
+    assert found.report["integers"]["macs"] == found.report["model"]["macs"] > 0
+    assert not [note for note in found.notes if "float32" in note]
+
+
+@pytest.mark.parametrize("kind", ["input", "filters", "filter-scales", "activation", "result"])
+def test_a_model_has_the_reason_that_it_was_given(kind: str, tmp_path: Path) -> None:
+    found = decided(one_layer(kind), tmp_path)
+    assert list(reasons(found).values()) == [kind]
+    (why,) = (each for each in EVERY_REASON if each.name == kind)
+    (note,) = (note for note in found.notes if "is computed in float32" in note)
+    assert note.endswith(f"'y_node' is computed in float32: {why}")
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"algorithms": {"*": "direct"}}, "--algorithm"),
+        ({"storage": {"*": "flyte16"}}, "--storage"),
+        ({"storage": {"*:output": "float32"}}, "--storage"),
+    ],
+)
+def test_what_the_user_asked_for_is_the_reason(
+    asked: Mapping[str, Any], words: str, tmp_path: Path
+) -> None:
+    found = decided(one_layer(""), tmp_path, **asked)
+    (layer,) = (each for each in found.report["layers"] if each["op"] == "Conv")
+    assert layer["in_float32"]["reason"] == "asked"
+    assert layer["in_float32"]["why"].startswith(words)
+
+
+def test_layers_of_one_reason_are_one_note(tmp_path: Path) -> None:
+    model, _ = quantised_models.tiny()
+    choice = decided(model, tmp_path).choice
+    names = [layer.node.name for layer in choice.layers if layer.macs]
+    first, *others = (replace(EVERY_REASON[0], name=name) for name in ("one", "other", "other"))
+    whys = dict(zip(names, (first, *others), strict=True))
+    notes = float32_notes(choice, whys)
+    assert notes == (
+        f"Conv 'y1_node' is computed in float32: {first}",
+        f"Conv 'y2_node' and 1 more are computed in float32: {others[0]}",
+    )
+
+
+def test_a_float32_model_has_no_reasons(tmp_path: Path) -> None:
+    model = one_layer("filters")
+    del model.graph.node[:]
+    model.graph.node.append(onnx.helper.make_node("Conv", ["image", "real"], ["scores"], "conv"))
+    for port in (model.graph.input[0], model.graph.output[0]):
+        port.type.tensor_type.elem_type = onnx.TensorProto.FLOAT
+    for size in model.graph.output[0].type.tensor_type.shape.dim[2:]:
+        size.dim_value = 4
+    found = decided(model, tmp_path)
+    assert not reasons(found)
+    assert "integers" not in found.report
+
+
+def test_require_int8_refuses_before_anything_is_written(edgeconv: Command, tmp_path: Path) -> None:
+    onnx.save(one_layer("activation"), tmp_path / "net.onnx")
+    options = ("--board", WITHOUT_FPU, "-o", tmp_path / "net", "--require-int8")
+    done = edgeconv("compile", tmp_path / "net.onnx", *options)
+    assert done.status == 1
+    assert "Conv 'y_node': another activation" in done.stderr
+    assert not (tmp_path / "net").exists()
+    onnx.save(one_layer(""), tmp_path / "net.onnx")
+    edgeconv.ok("compile", tmp_path / "net.onnx", *options)
+    assert (tmp_path / "net").exists()
+
+
+def test_explain_lists_every_layer(edgeconv: Command, tmp_path: Path) -> None:
+    onnx.save(one_layer("activation"), tmp_path / "net.onnx")
+    done = edgeconv.ok("explain", tmp_path / "net.onnx", "--board", SCALAR)
+    text = " ".join(done.stdout.split())
+    assert "0 of 10,368 multiply-accumulates (0 %) in integers, 0 of 1 layers" in text
+    assert "in float32: Conv y_node" in text.replace("'", "")
