@@ -15,7 +15,7 @@ from edgeconv.algorithms.sums import form_of, rounded_to
 from edgeconv.algorithms.wide_sums import wide_sums_of
 from edgeconv.encoding import FLOAT32, INT8, INT16
 from edgeconv.ir.activation import NONE, Activation
-from edgeconv.ir.filters import ALONG_IN_C, IN_BLOCKS, UNITS_LIE
+from edgeconv.ir.filters import ALONG_IN_C, IN_BLOCKS, SCALES_LIE
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.grids import integers_for, last_activation
 
@@ -57,11 +57,11 @@ def no_integers(node: Node, graph: Graph, roundings: Mapping[str, Activation]) -
     return next(reason for reason, holds in _RULES if holds(layer))
 
 
-def _units_lie(how: str) -> Callable[[_Layer], bool]:
-    return lambda layer: not _has_units(layer) and layer.node.attrs.get(UNITS_LIE) == how
+def _scales_lie(how: str) -> Callable[[_Layer], bool]:
+    return lambda layer: not _has_scales(layer) and layer.node.attrs.get(SCALES_LIE) == how
 
 
-def _has_units(layer: _Layer) -> bool:
+def _has_scales(layer: _Layer) -> bool:
     stored = layer.node.attrs.get("storage")
     return stored is not None and bool(stored.scale)
 
@@ -115,7 +115,7 @@ _RULES: tuple[_Rule, ...] = (
             "its filters have scales along the input channels",
             "quantise them per tensor or per output channel",
         ),
-        _units_lie(ALONG_IN_C),
+        _scales_lie(ALONG_IN_C),
     ),
     (
         Reason(
@@ -123,7 +123,7 @@ _RULES: tuple[_Rule, ...] = (
             "its filters have scales in blocks",
             "quantise them per tensor or per output channel",
         ),
-        _units_lie(IN_BLOCKS),
+        _scales_lie(IN_BLOCKS),
     ),
     (
         Reason(
@@ -131,7 +131,7 @@ _RULES: tuple[_Rule, ...] = (
             "its filters are in memory as float32",
             "quantise weights to int8, with one scale or one per output channel",
         ),
-        lambda layer: not _has_units(layer),
+        lambda layer: not _has_scales(layer),
     ),
     (
         Reason(

@@ -62,9 +62,9 @@ class Asked:
 
 
 def is_quantised(graph: Graph) -> bool:
-    """It rounds what it computes, or has filters that are whole multiples of units."""
+    """It rounds what it computes, or has filters that are whole multiples of scales."""
     weighted = (node for node in graph.nodes if node.op in WEIGHTED)
-    return rounds(graph) or any(node.attrs.get("exact") and _units(node) for node in weighted)
+    return rounds(graph) or any(node.attrs.get("exact") and _has_scales(node) for node in weighted)
 
 
 def in_integers(layer: Layer) -> bool:
@@ -148,7 +148,7 @@ def _undecided(node: Node) -> Node:
     return replace(node, attrs=attrs)
 
 
-def _units(node: Node) -> bool:
+def _has_scales(node: Node) -> bool:
     return bool(node.attrs["storage"].scale) if "storage" in node.attrs else False
 
 
@@ -157,8 +157,7 @@ def _kernels(node: Node, graph: Graph, target: Target) -> frozenset[str]:
     allowed is too small for all of them."""
     free = _undecided(node)
     if node.op == "Dense":
-        layouts = operators()[node.op].layouts
-        options = layouts(free, graph, target) if layouts else ()
+        options = operators()[node.op].layouts(free, graph, target)
         names = {str(option.attrs.get("algorithm")) for option in options}
         return frozenset(
             name for name in names if name in algorithms() and algorithms()[name].compute in EXACTLY

@@ -13,6 +13,7 @@ from edgeconv.choose.room import Room
 from edgeconv.choose.storage import EVERY_LAYER, EVERY_RESULT, lossless
 from edgeconv.deciding.fusing import by_price
 from edgeconv.deciding.planning import Allowed, Draft, Planner
+from edgeconv.ir.candidate import EXACTLY
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.graph import Graph
 from edgeconv.memory.by_turns import by_turns
@@ -118,21 +119,25 @@ def taking_turns(planner: Planner, draft: Draft) -> Draft:
 def all_taking_turns(planner: Planner, drafts: Sequence[Draft]) -> list[Draft]:
     """The same of each of ``drafts``, which are of one network with different kernels.
 
-    What one saves by kernels that write over what they have read hides what longer steps would
-    save: so each also begins with the steps that the others come to.
+    What kernels in integers save by writing over what they have read hides what longer steps would
+    save: so those also begin with the steps that the others come to.
     """
     target = planner.board.target
     turned = [_in_turns(planner, each.choice) for each in drafts]
     made = []
     for draft, own in zip(drafts, turned, strict=True):
         found = [own]
-        if not any(step.turn for step in draft.choice.steps):
+        if _in_integers(draft.choice) and not any(step.turn for step in draft.choice.steps):
             begun = (
                 turns_like(draft.choice, target, other) for other in turned if other is not own
             )
             found += (_in_turns(planner, each) for each in begun if each is not draft.choice)
         made.append(min((_kept(planner, draft, each) for each in found), key=_ram))
     return made
+
+
+def _in_integers(choice: Choice) -> bool:
+    return any(each.candidate and each.candidate.compute in EXACTLY for each in choice.layers)
 
 
 def _ram(draft: Draft) -> int:

@@ -15,7 +15,7 @@ import onnx
 from onnx import helper
 
 from edgeconv.encoding import INT4, INT8, Encoding
-from edgeconv.ir.filters import ALONG_IN_C, IN_BLOCKS, UNITS_LIE
+from edgeconv.ir.filters import ALONG_IN_C, IN_BLOCKS, SCALES_LIE
 
 Values = npt.NDArray[Any]
 Constant = Callable[[str], Values | None]
@@ -57,10 +57,10 @@ class Dequantised:
         if name in self._blocked:
             self.notes.append(f"{layer}: weights are stored as float32: scales in blocks")
         if found is None:
-            return {UNITS_LIE: IN_BLOCKS} if name in self._blocked else {}
+            return {SCALES_LIE: IN_BLOCKS} if name in self._blocked else {}
         if not found.is_per_tensor and found.axis != axis:
             self.notes.append(f"{layer}: weights are stored as float32: scales along in_c")
-            return {UNITS_LIE: ALONG_IN_C}
+            return {SCALES_LIE: ALONG_IN_C}
         units = found.scale * channels if found.is_per_tensor else found.scale
         return {"storage": found.scaled(units), "exact": True}
 

@@ -14,7 +14,7 @@ from edgeconv.ir.graph import Graph, Node, Tensor
 WEIGHTED = ("Conv", "Dense")  # operators whose kernels decode their filters
 # The same of inputs that are quantised at run time, whose filters are the model's integers.
 DYNAMIC = {"Conv": "DynamicConv", "Dense": "DynamicDense"}
-UNITS_LIE = "units_lie"  # attribute of one whose filters have scales, but none of output channels
+SCALES_LIE = "scales_lie"  # attribute of one whose filters have scales, but none of output channels
 ALONG_IN_C, IN_BLOCKS = "along in_c", "in blocks"
 Floats = npt.NDArray[np.float32]
 

@@ -1,0 +1,87 @@
+"""Where RAM is short, integers are not given up for it: they need as little as float32."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from edgeconv.deciding import Decided, Decider
+from edgeconv.options import CompileOptions
+from tests.command import Command
+from tests.quantised_models import Network
+
+BOARD = "mps2-an500"
+SIZE, CHANNELS = 96, 12
+IMAGE = 3 * SIZE * SIZE
+
+
+def inverted_bottlenecks() -> onnx.ModelProto:
+    """``image`` (1, 3, 96, 96) int8, channels first -> ``y`` int8: a convolution, then twice an
+    expansion, a depthwise convolution and a projection, as MobileNetV2 begins."""
+    net = Network()
+    y, scales = net.dequantise("image", 0.021, 3), [0.021]
+
+    def conv(y: str, name: str, shape: tuple[int, ...], scale: float, **attrs: Any) -> str:
+        w = net.filters(f"w{name}", shape)
+        unit = net.scales[f"w{name}"] * np.float32(scales[-1])
+        scales.append(scale)
+        return net.pair(
+            net.node("Conv", [y, w, net.bias(f"b{name}", shape[0], unit)], name, **attrs), scale, -5
+        )
+
+    around = {"pads": [1, 1, 1, 1]}
+    y = conv(y, "first", (CHANNELS, 3, 3, 3), 0.033, strides=[2, 2], **around)
+    for i, stride in enumerate((2, 1)):
+        wide = 6 * CHANNELS
+        y = conv(y, f"wide{i}", (wide, CHANNELS, 1, 1), 0.029)
+        window = {**around, "group": wide, "strides": [stride, stride]}
+        y = conv(y, f"depthwise{i}", (wide, 1, 3, 3), 0.037, **window)
+        y = conv(y, f"narrow{i}", (CHANNELS, wide, 1, 1), 0.031)
+    net.node("Identity", [net.quantise(y, 0.031, -5)], "y")
+    shape = (1, CHANNELS, SIZE // 4, SIZE // 4)
+    return net.model({"image": ("int8", (1, 3, SIZE, SIZE))}, {"y": ("int8", shape)})
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("model") / "net.onnx"
+    onnx.save(inverted_bottlenecks(), path)
+    return path
+
+
+def decided(model: Path, **asked: Any) -> Decided:
+    with Decider(CompileOptions(model, BOARD, io="caller", **asked)) as decider:
+        return decider.decide()
+
+
+def test_the_least_memory_is_that_of_integers(model: Path) -> None:
+    """With none of the image copied as a whole, and all in integers, the program needs no more than
+    a twentieth beyond what float32 comes to."""
+    found = decided(model, objective="memory")
+    integers = found.report["integers"]
+    assert integers["layers"] == integers["of_layers"] == 7
+    floats = decided(model, objective="memory", algorithms={"*": "direct"})
+    assert found.sizes.ram.total <= 1.05 * floats.sizes.ram.total
+    converts = [layer for layer in found.choice.layers if layer.node.op == "Convert"]
+    assert any(found.choice.graph[layer.node.output].ring for layer in converts)
+    assert found.memory.arena_bytes < IMAGE
+
+
+def test_no_budget_is_much_slower_than_a_little_larger_one(model: Path) -> None:
+    """At the least that there is, and a little above it."""
+    least, most = (decided(model, objective=each) for each in ("memory", "latency"))
+    for budget in (least.sizes.ram.total, int(1.05 * least.sizes.ram.total)):
+        found = decided(model, ram=budget)
+        assert found.sizes.ram.total <= budget
+        assert found.predicted.price <= 1.3 * most.predicted.price
+
+
+def test_its_image_is_changed_row_by_row(model: Path, edgeconv: Command, tmp_path: Path) -> None:
+    """The program computes the model, and its function takes rows."""
+    options = ("--board", BOARD, "--objective", "memory", "--io", "caller", "-o", tmp_path / "net")
+    edgeconv.ok("compile", model, *options, "--verify")
+    assert "ec_nchw_to_nhwc_rows(" in (tmp_path / "net" / "net.c").read_text()
