@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from edgeconv.board import Board, Energy
+from edgeconv.board.left_out import left_out
 from edgeconv.doctor import BoardCheck, Check
 from edgeconv.machine import NewBoard
 from edgeconv.report.plain import plain_table
@@ -39,8 +40,16 @@ def board_details(board: Board) -> Group:
 
 
 def checked(board: Board) -> Group:
-    """``board_details`` of a file that was found valid, which the first line says."""
-    return Group(f"{escape(str(board.path))} is a valid board file", board_details(board))
+    """``board_details`` of a file that was found valid, which the first line says; then what keys
+    that it leaves out cost."""
+    missing = [f"left out: {each.key}: {each.costs}" for each in left_out(board)]
+    valid = f"{escape(str(board.path))} is a valid board file"
+    return Group(valid, board_details(board), *map(escape, missing))
+
+
+def checked_json(board: Board) -> dict[str, Any]:
+    """The same as one JSON document."""
+    return {**board_json(board), "left_out": [asdict(each) for each in left_out(board)]}
 
 
 def board_json(board: Board) -> dict[str, Any]:

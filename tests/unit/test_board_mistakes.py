@@ -264,3 +264,23 @@ def test_boards_check_says_that_a_file_is_valid(
     assert rest
     assert main(["boards", "check", str(path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["name"] == "tiny"
+
+
+def test_boards_check_says_what_keys_that_are_left_out_cost(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, rate = tmp_path / "tiny.toml", "macs_per_cycle = 1.0\n"
+    costs = {}
+    for number, first in enumerate(("", rate)):
+        path.write_text(first + "\n".join(_without_rate(FIRMWARE)))
+        assert main(["boards", "check", str(path), "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)["left_out"]
+        costs[number] = {each["key"]: each["costs"] for each in found}
+    assert "whether integers or float32 are faster may be told wrong" in costs[0]["macs_per_cycle"]
+    assert costs[0].keys() - costs[1].keys() == {"macs_per_cycle"}
+    assert main(["boards", "check", str(path)]) == 0
+    assert "left out: bandwidth of [[memory]]: a memory is taken" in capsys.readouterr().out
+
+
+def _without_rate(text: str) -> list[str]:
+    return [line for line in text.splitlines() if not line.startswith("macs_per_cycle")]

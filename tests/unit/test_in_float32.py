@@ -10,6 +10,7 @@ from typing import Any
 import onnx
 import pytest
 
+from edgeconv import board as boards
 from edgeconv.choice_notes import float32_notes
 from edgeconv.choose.in_float32 import EVERY_REASON, in_integers
 from edgeconv.deciding import Decided, Decider
@@ -152,6 +153,18 @@ def test_require_int8_refuses_before_anything_is_written(edgeconv: Command, tmp_
     onnx.save(one_layer(""), tmp_path / "net.onnx")
     edgeconv.ok("compile", tmp_path / "net.onnx", *options)
     assert (tmp_path / "net").exists()
+
+
+def test_a_board_that_states_no_rate_computes_in_integers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shipped = boards.load(WITHOUT_FPU).path.read_text()
+    lines = [line for line in shipped.splitlines() if not line.startswith("macs_per_cycle")]
+    assert len(lines) < len(shipped.splitlines())
+    text = "\n".join(lines).replace(f'name = "{WITHOUT_FPU}"', 'name = "silent"', 1)
+    (tmp_path / "silent.toml").write_text(text)
+    monkeypatch.setenv("EDGECONV_BOARDS", str(tmp_path))
+    assert not reasons(decided(one_layer(""), tmp_path, "silent"))
 
 
 def test_explain_lists_every_layer(edgeconv: Command, tmp_path: Path) -> None:

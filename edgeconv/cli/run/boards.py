@@ -50,7 +50,7 @@ def check(*, file: Path, as_json: bool) -> Exit:
     """A board file against the schema."""
     board = board_files.check_new(file)
     try_flags(board)
-    show(tables.checked(board), tables.board_json(board), as_json=as_json)
+    show(tables.checked(board), tables.checked_json(board), as_json=as_json)
     return Exit.OK
 
 
