@@ -79,7 +79,7 @@ def test_synopses_name_every_option() -> None:
     documented: dict[str, set[str]] = {}
     for command in commands(SYNOPSES):
         name = command.split()[1]
-        documented[name] = set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", command))
+        documented[name] = set(re.findall(r"(?<![\w-])--?[a-z][a-z0-9-]*", command))
     actual = program.commands
     assert documented.keys() == actual.keys()
     for name, found in actual.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -173,3 +174,9 @@ def test_explain_lists_every_layer(edgeconv: Command, tmp_path: Path) -> None:
     text = " ".join(done.stdout.split())
     assert "0 of 10,368 multiply-accumulates (0 %) in integers, 0 of 1 layers" in text
     assert "in float32: Conv y_node" in text.replace("'", "")
+
+
+def test_the_page_lists_every_reason() -> None:
+    page = Path(__file__).parents[2] / "docs" / "quantised.md"
+    section = page.read_text().partition("| `reason` |")[2].partition("\n\n")[0]
+    assert set(re.findall(r"`([a-z-]+)`", section)) >= NAMES
