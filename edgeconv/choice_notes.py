@@ -10,7 +10,7 @@ from edgeconv.algorithms.winograd.lower import promised_error
 from edgeconv.choose.storage import EVERY_LAYER, INT8, OUTPUT, ROUNDED
 from edgeconv.choose.winograd import NAME as WINOGRAD
 from edgeconv.element_types import FLOAT32
-from edgeconv.ir.candidate import EXACTLY, FLOAT
+from edgeconv.ir.candidate import FLOAT, IN_WHOLE_NUMBERS
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.filters import WEIGHTED
 from edgeconv.measured import Times, kernel_key
@@ -115,7 +115,7 @@ def minimal_filter_notes(choice: Choice, promised: float) -> tuple[str, ...]:
 def computing_notes(choice: Choice) -> tuple[str, ...]:
     """Says how many layers round what they compute with, and how to see its cost."""
     computing = (layer.candidate.compute for layer in choice.layers if layer.candidate)
-    found = Counter(name for name in computing if name not in (FLOAT, *EXACTLY))
+    found = Counter(name for name in computing if name not in (FLOAT, *IN_WHOLE_NUMBERS))
     return tuple(
         f"{count} convolution(s) multiply {name}: `edgeconv verify` tells the network's SQNR"
         for name, count in found.items()

@@ -14,7 +14,7 @@ from edgeconv.algorithms.problem import ConvProblem, problem_of
 from edgeconv.algorithms.widening import widened
 from edgeconv.encoding import FLOAT32
 from edgeconv.errors import UsageError
-from edgeconv.ir.candidate import EXACTLY, FLOAT
+from edgeconv.ir.candidate import EXACTLY, FLOAT, IN_WHOLE_NUMBERS
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.lowering.options import LayoutOption, Stored
@@ -86,7 +86,7 @@ def candidates(node: Node, graph: Graph, target: Target) -> list[ConvCandidate[A
     wanted = node.attrs.get("algorithm")
     if wanted is None:
         fitting = applicable(node, graph, target)
-        lossless = [entry for entry in fitting if entry.compute in (FLOAT, *EXACTLY)]
+        lossless = [entry for entry in fitting if entry.compute in (FLOAT, *IN_WHOLE_NUMBERS)]
         if graph.requantise != EXACT:  # which no float32 is
             lossless = [entry for entry in lossless if entry.compute in EXACTLY] or lossless
         return within(lossless, node)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+from edgeconv.algorithms.real_sums import real_sums_of
 from edgeconv.algorithms.scaling import scaling_of
 from edgeconv.algorithms.sums import NO_FACTS, Facts, facts_of, form_of, two_fit
 from edgeconv.algorithms.wide_sums import wide_sums_of
@@ -82,6 +83,7 @@ class ConvProblem:
     of constants that a run of the network reads, as far as that is known.
     ``wide``, ``chunk``: integers of 16 bits make the result (``wide_sums.wide_sums_of``), and how
     many products of them fit int32, 0 for all of a window.
+    ``real_sums``: float32 is made of sums of stored integers (``real_sums.real_sums_of``).
     """
 
     batch: int
@@ -111,6 +113,7 @@ class ConvProblem:
     run_constants: int = 0
     wide: bool = False
     chunk: int = 0
+    real_sums: bool = False
 
     @property
     def in_memory(self) -> Triple:
@@ -220,21 +223,33 @@ def filters_as(node: Node) -> Encoding:
     return found.element
 
 
-def sums_of(node: Node, graph: Graph) -> tuple[bool, bool, Facts, bool]:
-    """``integers``, ``whole_sums``, ``sum_facts`` and ``two_fit`` of a Conv or Dense node."""
-    whole, epilogue = form_of(node, graph) is not None, node.epilogue
-    stored = graph[node.output].storage.affine and (epilogue.residual or epilogue.is_only_before)
-    fit = whole and two_fit(node, graph)
-    facts = facts_of(node, graph)
-    if whole:
-        facts = replace(facts, scaling=scaling_of(graph))
-    return whole and bool(stored), whole, facts, fit
+@dataclass(frozen=True, slots=True)
+class SumsAs:
+    """The fields of these names of a `ConvProblem`."""
+
+    integers: bool = False
+    whole_sums: bool = False
+    sum_facts: Facts = NO_FACTS
+    two_fit: bool = False
+    real_sums: bool = False
+
+    @staticmethod
+    def of(node: Node, graph: Graph, *, whole: bool = True) -> SumsAs:
+        """Those of a Conv or Dense node; ``whole``: its kernels make integers of sums."""
+        real, epilogue = real_sums_of(node, graph), node.epilogue
+        if not whole or form_of(node, graph) is None:
+            return SumsAs(False, False, real.facts, real.two_fit, True) if real else SumsAs()
+        added = epilogue.residual or epilogue.is_only_before
+        integers = graph[node.output].storage.affine and bool(added)
+        fit = two_fit(node, graph)
+        facts = replace(facts_of(node, graph), scaling=scaling_of(graph))
+        return SumsAs(integers, True, facts, fit, real is not None)
 
 
 def problem_of(node: Node, graph: Graph) -> ConvProblem:
     """The problem of a Conv node whose tensors' layouts are decided."""
     x, w, y = graph[node.inputs[0]], graph[node.inputs[1]], graph[node.output]
-    integers, whole_sums, sum_facts, fit = sums_of(node, graph)
+    sums = SumsAs.of(node, graph)
     wide = wide_sums_of(node, graph)
     rank = len(x.shape) - 2
     return ConvProblem(
@@ -257,12 +272,13 @@ def problem_of(node: Node, graph: Graph) -> ConvProblem:
         schedule=str(node.attrs.get("schedule", "")),
         in_ring=x.ring,
         out_ring=y.ring,
-        integers=integers,
-        whole_sums=whole_sums,
-        sum_facts=sum_facts,
-        two_fit=fit,
+        integers=sums.integers,
+        whole_sums=sums.whole_sums,
+        sum_facts=sums.sum_facts,
+        two_fit=sums.two_fit,
         minimal_filters=node.attrs.get("minimal_filters", ()),
         run_constants=node.attrs.get("run_constants", 0),
         wide=wide is not None,
         chunk=wide.chunk if wide else 0,
+        real_sums=sums.real_sums,
     )

@@ -19,8 +19,8 @@ from edgeconv.algorithms.int16.lower import lower as lower_int16
 from edgeconv.algorithms.integer import ALGORITHM as IN_INTEGERS
 from edgeconv.algorithms.integer.candidate import dense_candidate
 from edgeconv.algorithms.integer.lower import lower_dense as lower_integers
-from edgeconv.algorithms.problem import ConvProblem, Finish, filters_as, sums_of
-from edgeconv.algorithms.sums import NO_FACTS
+from edgeconv.algorithms.integer.real import dense_real_candidates, lower_real
+from edgeconv.algorithms.problem import ConvProblem, Finish, SumsAs, filters_as
 from edgeconv.algorithms.wide_sums import wide_sums_of
 from edgeconv.algorithms.widening import widened
 from edgeconv.ir.choice import Layer
@@ -99,9 +99,7 @@ def dense_problem(node: Node, graph: Graph) -> ConvProblem:
     """y[m, n] = sum_k x[m, k] w[n, k] + b[n]: the rows m are pixels, k and n channels."""
     x, w = graph[node.inputs[0]], graph[node.inputs[1]]
     rows = (1, 1, math.prod(x.shape[:-1]))
-    residual = node.epilogue.residual
-    nothing = False, False, NO_FACTS, False
-    integers, whole, facts, fit = nothing if residual else sums_of(node, graph)
+    sums = SumsAs.of(node, graph, whole=not node.epilogue.residual)
     wide = wide_sums_of(node, graph)
     return ConvProblem(
         batch=1,
@@ -120,12 +118,13 @@ def dense_problem(node: Node, graph: Graph) -> ConvProblem:
         in_as=x.storage,
         out_as=graph[node.output].storage,
         finish=Finish.of(node, graph),
-        integers=integers,
-        whole_sums=whole,
-        sum_facts=facts,
-        two_fit=fit,
+        integers=sums.integers,
+        whole_sums=sums.whole_sums,
+        sum_facts=sums.sum_facts,
+        two_fit=sums.two_fit,
         wide=wide is not None,
         chunk=wide.chunk if wide else 0,
+        real_sums=sums.real_sums,
     )
 
 
@@ -147,13 +146,16 @@ def _kernels(node: Node, graph: Graph, target: Target) -> list[str]:
     if problem.wide:
         return [INT16] if int16_candidates(problem, target) else []
     if target.lanes == 1:
-        return [INTEGER] if problem.integers else []
+        real = dense_real_candidates(problem, target)
+        return [INTEGER] if problem.integers or real else []
     return [each.algorithm for each in packed_candidates(problem, target)]
 
 
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
     """By direct convolution, or in integers where the node says so."""
     problem, wanted = dense_problem(node, graph), node.attrs.get("algorithm")
+    if wanted == INTEGER and not problem.integers:
+        return lower_real(dense_real_candidates(problem, target)[0], node, graph, target)
     if wanted == INTEGER:
         return lower_integers(dense_candidate(problem, target), node, graph, target)
     if wanted == INT16:

@@ -12,7 +12,8 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from edgeconv.algorithms.int8_packed.run_time import lower_run_time, run_time_candidates
+from edgeconv.algorithms.int8_packed import run_time as packed
+from edgeconv.algorithms.integer import real
 from edgeconv.algorithms.problem import ConvProblem, problem_of
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.filters import DYNAMIC
@@ -69,16 +70,24 @@ _PROBLEMS: dict[str, Callable[[Node, Graph], ConvProblem]] = {
 
 
 def _lower(node: Node, graph: Graph, target: Target) -> Layer:
+    """By packed rows where the target has a kernel; else, of a network that was decided for another
+    core, by the loops for those without vectors."""
     problem = _PROBLEMS[node.op](node, graph)
-    (candidate,) = run_time_candidates(problem, node, graph, target)
+    rows = packed.run_time_candidates(problem, node, graph, target)
+    if not rows:
+        (plain,) = real.run_time_candidates(problem, node, graph, target)
+        return real.lower_real(plain, node, graph, target)
+    candidate = rows[0]
     if node.op == DYNAMIC["Dense"]:  # as a Dense, it is taken to move every operand once
         candidate = replace(candidate, crossings=tuple)
-    return lower_run_time(candidate, node, graph, target)
+    return packed.lower_run_time(candidate, node, graph, target)
 
 
 def computable(node: Node, graph: Graph, target: Target) -> bool:
     """Whether ``target`` has a kernel for a DynamicDense or DynamicConv."""
-    return bool(run_time_candidates(_PROBLEMS[node.op](node, graph), node, graph, target))
+    problem = _PROBLEMS[node.op](node, graph)
+    candidates = real.run_time_candidates if target.lanes == 1 else packed.run_time_candidates
+    return bool(candidates(problem, node, graph, target))
 
 
 def _macs(node: Node, graph: Graph) -> int:

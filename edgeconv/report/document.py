@@ -14,7 +14,7 @@ from edgeconv.build.footprint import Footprint
 from edgeconv.build.report_file import SCHEMA
 from edgeconv.choose.in_float32 import in_integers, is_quantised
 from edgeconv.frontend.cut import WHOLE, Cut
-from edgeconv.ir.candidate import EXACTLY, FLOAT, INTEGERS
+from edgeconv.ir.candidate import FLOAT, IN_WHOLE_NUMBERS, INTEGERS
 from edgeconv.ir.choice import Choice, Layer, Search, tensor_bytes
 from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph, Tensor
@@ -244,7 +244,7 @@ def _layer(layer: Layer, graph: Graph, memory: MemoryMap, predicted: LayerPredic
     source, output = _first_activation(layer, graph), graph[node.output]
     # Of a convolution the format of its filters: its bias is always float32.
     stored = [str(blob.storage) for blob in layer.blobs if blob.name == "filters"]
-    if layer.blobs and layer.candidate and layer.candidate.compute in EXACTLY:
+    if layer.blobs and layer.candidate and layer.candidate.compute in IN_WHOLE_NUMBERS:
         stored = [INTEGERS]  # maybe among other words
     compute = layer.candidate.compute if layer.candidate else FLOAT
     storages = stored or sorted({str(blob.storage) for blob in layer.blobs})

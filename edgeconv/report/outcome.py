@@ -185,13 +185,27 @@ def _by_piece(result: Verification, pieces: Pieces) -> list[str]:
 
 def _in_integers(runtime: str, pieces: Pieces) -> list[str]:
     """What is held to exact arithmetic, and where the reference's sums fall otherwise."""
+    return [*_exactly(runtime, pieces), *_summed(pieces), *_named_wrong(pieces)]
+
+
+def _summed(pieces: Pieces) -> list[str]:
+    """What integers are summed for and float32 is made of."""
+    found = pieces.summed.values()
+    if not found:
+        return []
+    wrong, numbers = sum(each.wrong for each in found), sum(each.numbers for each in found)
+    words = f"{len(found)} of them are float32 made of integer sums: {wrong} of {numbers:,} numbers"
+    return [f"{words} are further from exact arithmetic than float32's roundings reach"]
+
+
+def _exactly(runtime: str, pieces: Pieces) -> list[str]:
     if not pieces.exact:
         return []
     found = pieces.exact.values()
     if pieces.requantise != EXACT:
         wrong, numbers = sum(each.wrong for each in found), sum(each.numbers for each in found)
         words = f"{len(found)} of them are computed in integers: {wrong} of {numbers:,} numbers are"
-        return [f"{words} not those of TensorFlow Lite's reference kernels", *_named_wrong(pieces)]
+        return [f"{words} not those of TensorFlow Lite's reference kernels"]
     apart, beyond = sum(each.apart for each in found), sum(each.unexplained for each in found)
     words = (
         f"{len(found)} of them are computed in integers: {sum(each.wrong for each in found)} of "
@@ -200,11 +214,12 @@ def _in_integers(runtime: str, pieces: Pieces) -> list[str]:
     words += f"of {escape(runtime)}, which sums float32, {apart} are not"
     if apart:
         words += f", {apart - beyond} of them proven ties: the bound on their error reaches across"
-    return [words, *_named_wrong(pieces)]
+    return [words]
 
 
 def _named_wrong(pieces: Pieces) -> Iterator[str]:
-    for name, each in [(n, e) for n, e in pieces.exact.items() if not e.right][:_MOST_NAMED]:
+    held = (*pieces.exact.items(), *pieces.summed.items())
+    for name, each in [(n, e) for n, e in held if not e.right][:_MOST_NAMED]:
         what = f"{each.wrong} of {each.numbers:,} numbers are not what the model says"
         if not each.wrong:
             what = f"{each.unexplained} numbers of the reference are beyond float32's error"
@@ -378,4 +393,5 @@ def _pieces_json(pieces: Pieces | None) -> dict[str, Any] | None:
         "in_float64": list(pieces.in_float64),
         "unknown": pieces.unknown,
         "exact": {name: asdict(found) for name, found in pieces.exact.items()},
+        "summed": {name: asdict(found) for name, found in pieces.summed.items()},
     }

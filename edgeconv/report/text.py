@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from edgeconv.encoding import kind_of
-from edgeconv.ir.candidate import EXACTLY, INT16, INTEGERS
+from edgeconv.ir.candidate import IN_WHOLE_NUMBERS, INT16, INTEGERS, REAL
 from edgeconv.memory.sizes import Excess, Sizes
 from edgeconv.names import path_ends
 from edgeconv.report.advice import suggestions
@@ -235,7 +235,7 @@ def _time_and_energy(report: Mapping[str, Any]) -> list[str]:
     return ["", *map(escape, lines)] if lines else []
 
 
-_SUMS = {INTEGERS: "sums in int32", INT16: "sums in int32 or int64"}
+_SUMS = {INTEGERS: "sums in int32", INT16: "sums in int32 or int64", REAL: "sums in int32"}
 
 
 def _computed(report: Mapping[str, Any]) -> list[str]:
@@ -244,7 +244,7 @@ def _computed(report: Mapping[str, Any]) -> list[str]:
     accuracy = report["accuracy"]
     sqnr = accuracy["sqnr_db"] if accuracy else None
     cost = "not measured yet" if sqnr is None else f"{sqnr:.1f} dB"
-    whole = {name: found.pop(name) for name in EXACTLY if name in found}
+    whole = {name: found.pop(name) for name in IN_WHOLE_NUMBERS if name in found}
     lines = [f"compute: {name} in {count} layer(s), {_SUMS[name]}" for name, count in whole.items()]
     lines += integers_lines(report)
     return lines + [

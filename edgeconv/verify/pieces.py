@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from edgeconv.ir.candidate import EXACTLY
+from edgeconv.ir.candidate import EXACTLY, IN_WHOLE_NUMBERS
 from edgeconv.ir.layout import Layout
 from edgeconv.requantisation import EXACT
 from edgeconv.verify.compare import Difference, compare
@@ -37,6 +37,7 @@ from edgeconv.verify.layers import Steps, original_name, pieces, unread_rows, wi
 from edgeconv.verify.opinion import is_rounding, largest_of, same_order
 
 Array = npt.NDArray[Any]
+Truths = npt.NDArray[np.bool_]
 # Beside the largest of a layer's sums: what adding up float32 numbers in another order makes of
 # them.  Sums of 25,088 products, the most of the networks measured, differ by a fifth of it.
 NEAR = 1e-5
@@ -91,7 +92,8 @@ class Pieces:
     ``unknown``: layers whose results the model does not have.  ``in_float64``: the layers that were
     held to float64, since the reference is off.  ``exact``: those of the results that
     are held to exact arithmetic too.  ``requantise``: where that is TensorFlow Lite's instead, to
-    nothing else: a row of `ARITHMETICS`."""
+    nothing else: a row of `ARITHMETICS`.  ``summed``: those whose sums are integers and whose
+    results float32, which are ``wrong`` beyond the bound on float32's error."""
 
     differences: Mapping[str, Difference]
     ties: int
@@ -100,6 +102,7 @@ class Pieces:
     exact: Mapping[str, InIntegers] = field(default_factory=dict)
     requantise: str = EXACT
     in_float64: tuple[str, ...] = ()
+    summed: Mapping[str, InIntegers] = field(default_factory=dict)
 
     def defects(self, tolerance: float) -> list[str]:
         """The layers whose results are no right ones, in execution order."""
@@ -111,7 +114,7 @@ class Pieces:
                 and name not in self.in_float64
                 and not found.within(tolerance)
             )
-            or (name in self.exact and not self.exact[name].right)
+            or any(name in held and not held[name].right for held in (self.exact, self.summed))
         ]
 
 
@@ -153,9 +156,12 @@ def compare_pieces(
     own = beside(results, 0.0)
     unread = {str(layers[n]["name"]): rows for n, rows in unread_rows(steps).items()}
     found = [(n, name, with_rows(got, own[name], unread.get(n, ()))) for n, name, got in found]
-    integers = in_integers(layers, results)
-    exact = _in_integers(found, own, exactly(results), integers, unread)
-    judged = replace(_judged(found, results, own, beside, unknown, exact), requantise=requantise)
+    integers, real = in_integers(layers, results), exactly(results)
+    others = in_integers(layers, results, IN_WHOLE_NUMBERS) - integers
+    exact = _in_integers(found, own, real, integers, unread)
+    summed = _in_integers(found, own, real, others, unread, rounded=True)
+    judged = _judged(found, results, own, beside, unknown, exact)
+    judged = replace(judged, requantise=requantise, summed=summed)
     return _settled(judged, found, results, own, second, unread) if second else judged
 
 
@@ -188,9 +194,13 @@ def _settled(
     return replace(judged, differences=differences, in_float64=tuple(nearer))
 
 
-def in_integers(layers: Sequence[Mapping[str, Any]], known: Collection[str]) -> frozenset[str]:
-    """The tensors of ``known`` that layers compute in integers from others of them: nothing in
-    between has more to do than to move numbers."""
+def in_integers(
+    layers: Sequence[Mapping[str, Any]],
+    known: Collection[str],
+    computing_as: Collection[str] = EXACTLY,
+) -> frozenset[str]:
+    """The tensors of ``known`` that layers of one of these types compute from others of them:
+    nothing in between has more to do than to move numbers."""
     writers = {str(layer["output"]): layer for layer in layers}
 
     def between(layer: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -205,7 +215,7 @@ def in_integers(layers: Sequence[Mapping[str, Any]], known: Collection[str]) -> 
     found = set()
     for layer in layers:
         computing = [each for each in between(layer) if not _only_moves(each)]
-        if computing and all(each.get("compute") in EXACTLY for each in computing):
+        if computing and all(each.get("compute") in computing_as for each in computing):
             found.add(original_name(layer))
     return frozenset(found & set(known))
 
@@ -220,22 +230,32 @@ def _in_integers(
     expected: Mapping[str, Value],
     names: Collection[str],
     unread: Mapping[str, Sequence[int]],
+    *,
+    rounded: bool = False,
 ) -> dict[str, InIntegers]:
     """Of every result the judgement, by the layer's name; none of a function that is no rational
-    number and was not rounded.  ``unread``: by layer the rows that nobody computes."""
+    number and was not rounded.  ``unread``: by layer the rows that nobody computes.  ``rounded``:
+    by float32, within the bound on whose error results are right."""
     judged = {}
     for layer, name, got in found:
         if name in names and name in expected and not np.any(expected[name].real.error):
             value = expected[name]
             exact, theirs = value.near().astype(got.dtype), own[name]
             got = with_rows(got, exact, unread.get(layer, ()))
-            apart = theirs != exact
-            beyond = np.zeros_like(apart)
-            if apart.any():
-                beyond = apart & (np.abs(theirs - value.near()) > value.off * (1 + _FLOAT64))
-            counts = (int(np.count_nonzero(each)) for each in (got != exact, apart, beyond))
+            wrong, apart = got != exact, theirs != exact
+            beyond = _beyond_bound(theirs, apart, value)
+            wrong = _beyond_bound(got, wrong, value) if rounded else wrong
+            counts = (int(np.count_nonzero(each)) for each in (wrong, apart, beyond))
             judged[layer] = InIntegers(got.size, *counts)
     return judged
+
+
+def _beyond_bound(got: Array, differing: Truths, value: Value) -> Truths:
+    """Which of the numbers that are ``differing`` no roundings of float32 explain."""
+    if not differing.any():
+        return differing
+    beyond: Truths = np.abs(got - value.near()) > value.off * (1 + _FLOAT64)
+    return differing & beyond
 
 
 def _judged(

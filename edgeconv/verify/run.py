@@ -30,7 +30,7 @@ from edgeconv.frontend import (
     reference_beside,
     reference_outputs,
 )
-from edgeconv.ir.candidate import EXACTLY
+from edgeconv.ir.candidate import IN_WHOLE_NUMBERS
 from edgeconv.ir.decisions import Decisions
 from edgeconv.progress import Tell, nobody
 from edgeconv.verify import bounds
@@ -230,7 +230,7 @@ def _exactly(
     project: Project, model: Path, feeds: Outputs, results: Mapping[str, Any]
 ) -> Mapping[str, Value]:
     """In exact arithmetic, where some layer computes so."""
-    if not any(layer.get("compute") in EXACTLY for layer in project.report["layers"]):
+    if not any(layer.get("compute") in IN_WHOLE_NUMBERS for layer in project.report["layers"]):
         return {}
     graph = graph_of(project, model)
     return expected(replace(graph, requantise=project.requantise), {**feeds, **results})

@@ -290,26 +290,6 @@ static void addition(void)
     }
 }
 
-/* A window that reads at least a pixel; padding up to a kernel's. */
-static ec_window window_of(int kernel, int dilate)
-{
-    for (;;) {
-        ec_window w = {.in_h = draw(1, 8), .in_w = draw(1, 8), .stride_h = draw(1, 3), .stride_w = draw(1, 3),
-                       .dilation_h = draw(1, 2), .dilation_w = dilate ? draw(1, 2) : 1};
-        w.kernel_h = kernel ? kernel : draw(1, 4);
-        w.kernel_w = kernel ? kernel : draw(1, 4);
-        w.pad_h = draw(0, w.kernel_h - 1);
-        w.pad_w = draw(0, w.kernel_w - 1);
-        const int reach_h = (w.kernel_h - 1) * w.dilation_h + 1, reach_w = (w.kernel_w - 1) * w.dilation_w + 1;
-        const int after_h = draw(0, w.kernel_h - 1), after_w = draw(0, w.kernel_w - 1);
-        if (w.in_h + w.pad_h + after_h < reach_h || w.in_w + w.pad_w + after_w < reach_w)
-            continue;
-        w.out_h = (w.in_h + w.pad_h + after_h - reach_h) / w.stride_h + 1;
-        w.out_w = (w.in_w + w.pad_w + after_w - reach_w) / w.stride_w + 1;
-        return w;
-    }
-}
-
 int main(void)
 {
     const ec_window dot = {.in_h = 4, .in_w = 3, .out_h = 4, .out_w = 3, .kernel_h = 1, .kernel_w = 1,

@@ -18,7 +18,7 @@ static int8_t number(int kind) /* 0: random, 1: extremes alone, 2: the least alo
 static void *bytes_of(size_t bytes) { return calloc(1, bytes ? bytes : 1); }
 
 static long different, compared, between;
-static void compare(const int8_t *found, const int8_t *wanted, int n)
+static inline void compare(const int8_t *found, const int8_t *wanted, int n)
 {
     for (int i = 0; i < n; i++) {
         different += found[i] != wanted[i];
@@ -90,27 +90,54 @@ static layer layer_of(int in_c, int out_c, int groups, ec_window window)
     return l;
 }
 
-static void define(layer *of, int groups)
+/* Of output pixel (y, x) and filter o. */
+static int64_t sum_of(const layer *of, int groups, int y, int x, int o)
+{
+    const ec_window w = of->spec.window;
+    const int in_c = of->spec.in_c, inner = in_c / groups;
+    int64_t sum = of->start[o];
+    for (int ky = 0; ky < w.kernel_h; ky++)
+        for (int kx = 0; kx < w.kernel_w; kx++)
+            for (int c = 0; c < inner; c++) {
+                const int in_y = y * w.stride_h - w.pad_h + ky * w.dilation_h;
+                const int in_x = x * w.stride_w - w.pad_w + kx * w.dilation_w;
+                const int outside = in_y < 0 || in_y >= w.in_h || in_x < 0 || in_x >= w.in_w;
+                const int at = (in_y * w.in_w + in_x) * in_c + o / (of->spec.out_c / groups) * inner + c;
+                sum += (int64_t)(outside ? of->spec.padding : of->in[at]) *
+                       of->filters[((o * w.kernel_h + ky) * w.kernel_w + kx) * inner + c];
+            }
+    return sum;
+}
+
+static inline void define(layer *of, int groups)
 {
     layer *const l = of;
-    const ec_window w = l->spec.window;
-    const int in_c = l->spec.in_c, out_c = l->spec.out_c, inner = in_c / groups;
-    for (int y = 0; y < w.out_h; y++)
-        for (int x = 0; x < w.out_w; x++)
-            for (int o = 0; o < out_c; o++) {
-                int64_t sum = l->start[o];
-                for (int ky = 0; ky < w.kernel_h; ky++)
-                    for (int kx = 0; kx < w.kernel_w; kx++)
-                        for (int c = 0; c < inner; c++) {
-                            const int in_y = y * w.stride_h - w.pad_h + ky * w.dilation_h;
-                            const int in_x = x * w.stride_w - w.pad_w + kx * w.dilation_w;
-                            const int outside = in_y < 0 || in_y >= w.in_h || in_x < 0 || in_x >= w.in_w;
-                            const int at = (in_y * w.in_w + in_x) * in_c + o / (out_c / groups) * inner + c;
-                            sum += (int64_t)(outside ? l->spec.padding : l->in[at]) *
-                                   l->filters[((o * w.kernel_h + ky) * w.kernel_w + kx) * inner + c];
-                        }
-                l->wanted[(y * w.out_w + x) * out_c + o] = defined(l->spec.result, sum, l->multiplier[o]);
-            }
+    const int width = l->spec.window.out_w, out_c = l->spec.out_c;
+    for (int y = 0; y < l->spec.window.out_h; y++)
+        for (int x = 0; x < width; x++)
+            for (int o = 0; o < out_c; o++)
+                l->wanted[(y * width + x) * out_c + o] =
+                    defined(l->spec.result, sum_of(l, groups, y, x, o), l->multiplier[o]);
+}
+
+/* A window that reads at least a pixel; padding up to a kernel's. */
+static ec_window window_of(int kernel, int dilate)
+{
+    for (;;) {
+        ec_window w = {.in_h = draw(1, 8), .in_w = draw(1, 8), .stride_h = draw(1, 3), .stride_w = draw(1, 3),
+                       .dilation_h = draw(1, 2), .dilation_w = dilate ? draw(1, 2) : 1};
+        w.kernel_h = kernel ? kernel : draw(1, 4);
+        w.kernel_w = kernel ? kernel : draw(1, 4);
+        w.pad_h = draw(0, w.kernel_h - 1);
+        w.pad_w = draw(0, w.kernel_w - 1);
+        const int reach_h = (w.kernel_h - 1) * w.dilation_h + 1, reach_w = (w.kernel_w - 1) * w.dilation_w + 1;
+        const int after_h = draw(0, w.kernel_h - 1), after_w = draw(0, w.kernel_w - 1);
+        if (w.in_h + w.pad_h + after_h < reach_h || w.in_w + w.pad_w + after_w < reach_w)
+            continue;
+        w.out_h = (w.in_h + w.pad_h + after_h - reach_h) / w.stride_h + 1;
+        w.out_w = (w.in_w + w.pad_w + after_w - reach_w) / w.stride_w + 1;
+        return w;
+    }
 }
 
 /* Number j of kernel row ky, as ec_int8_panel.h orders them. */
@@ -155,7 +182,7 @@ static int8_t *pack_fours(const layer *of)
 /* By how many bytes the input must lie behind the result for that to be written over it: windows of pixels
    behind the one that is written are read later, of which `again` says that its own one is, too; and so is the
    input's pixel itself where it is a residual. */
-static int apart_of(const layer *of, int again, int added)
+static inline int apart_of(const layer *of, int again, int added)
 {
     const ec_window w = of->spec.window;
     const int pixels = w.out_h * w.out_w;
@@ -177,7 +204,7 @@ static int apart_of(const layer *of, int again, int added)
     return apart;
 }
 /* The same where rows of some channels are read, then written: whole pixels. */
-static int rows_apart(const layer *of)
+static inline int rows_apart(const layer *of)
 {
     const ec_window w = of->spec.window;
     int apart = 0;
@@ -188,7 +215,7 @@ static int rows_apart(const layer *of)
     return apart;
 }
 /* A block in which the result may lie where it begins, and the input, which is copied to it. */
-static int8_t *over_input(const layer *of, int apart, int8_t **in)
+static inline int8_t *over_input(const layer *of, int apart, int8_t **in)
 {
     int8_t *const out = bytes_of((size_t)ec_max_i(of->out_bytes, apart + of->in_bytes));
     *in = out + apart;
@@ -201,7 +228,7 @@ static void release(layer *of)
     free(of->in), free(of->filters), free(of->out), free(of->wanted), free(of->start), free(of->multiplier);
 }
 
-static int8_t floored(ec_int8_result result, int64_t number)
+static inline int8_t floored(ec_int8_result result, int64_t number)
 {
     const int64_t unit = (int64_t)1 << result.right, whole = number / unit - (number % unit < 0);
     return (int8_t)(whole < result.low ? result.low : whole > result.high ? result.high : whole);

@@ -14,7 +14,10 @@ import pytest
 from tests import ROOT
 from tests.compilers import SANITIZERS
 
-PROGRAM = Path(__file__).parent / "int8_cortex_m.c"
+HERE = Path(__file__).parent
+PROGRAM, REAL = HERE / "int8_cortex_m.c", HERE / "int8_real.c"
+PROGRAMS = {"int8": PROGRAM, "float32": REAL}  # by what results are
+of_each = pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
 STRICT = ("-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I", str(ROOT / "runtime_c"))
 ARM = "arm-linux-gnueabihf-gcc"
 RUNS = {
@@ -39,16 +42,17 @@ SYSTEM = ("-nographic", "-semihosting-config", "enable=on,target=native")
 CORES = ("cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55")
 
 
+@of_each
 @pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
 def test_every_result_is_the_defined_one(
-    run: tuple[tuple[str, ...], tuple[str, ...]], tmp_path: Path
+    run: tuple[tuple[str, ...], tuple[str, ...]], program: Path, tmp_path: Path
 ) -> None:
     compiler, emulator = run
-    for program in (compiler[0], *emulator[:1]):
-        if not shutil.which(program):
-            pytest.skip(f"{program} is not installed")
+    for needed in (compiler[0], *emulator[:1]):
+        if not shutil.which(needed):
+            pytest.skip(f"{needed} is not installed")
     binary = tmp_path / "int8"
-    subprocess.run([*compiler, *STRICT, str(PROGRAM), "-o", str(binary)], check=True)
+    subprocess.run([*compiler, *STRICT, str(program), "-o", str(binary)], check=True)
     judge([*emulator, str(binary)])
 
 
@@ -65,14 +69,17 @@ def judge(command: list[str]) -> None:
     "core",
     [pytest.param(n, marks=[pytest.mark.slow] if n in ALIKE else []) for n in FIRMWARE],
 )
-def test_every_result_is_the_defined_one_on_a_cortex_m(core: str, tmp_path: Path) -> None:
+@of_each
+def test_every_result_is_the_defined_one_on_a_cortex_m(
+    core: str, program: Path, tmp_path: Path
+) -> None:
     """Whole machines: Thumb alone, and Helium for the Cortex-M55."""
     compiler, emulator = shutil.which("arm-none-eabi-gcc"), shutil.which("qemu-system-arm")
     if not compiler or not emulator:
         pytest.skip("arm-none-eabi-gcc or qemu-system-arm is not installed")
-    here, image = PROGRAM.parent, tmp_path / "int8.elf"
+    image = tmp_path / "int8.elf"
     command = [compiler, f"-mcpu={core}", "-mthumb", "-O3", *ALONE, *STRICT]
-    command += ["-T", str(here / "cortex_m.ld"), str(here / "cortex_m_start.c"), str(PROGRAM)]
+    command += ["-T", str(HERE / "cortex_m.ld"), str(HERE / "cortex_m_start.c"), str(program)]
     has_float = core in ("cortex-m4", "cortex-m7", "cortex-m55")
     command += [f"-mfloat-abi={'hard' if has_float else 'soft'}", "-lgcc", "-o", str(image)]
     subprocess.run(command, check=True)
@@ -86,9 +93,12 @@ def test_kernels_compile_for_every_core(core: str, level: str, tmp_path: Path) -
     compiler = shutil.which("arm-none-eabi-gcc")
     if not compiler:
         pytest.skip("arm-none-eabi-gcc is not installed")
-    lines = PROGRAM.read_text(encoding="utf-8").splitlines()
     source = tmp_path / "kernels.c"
-    includes = [line for line in lines if line.startswith(('#include "ec_', '#include "kernels/'))]
+    lines = dict.fromkeys(
+        REAL.read_text("utf-8").splitlines() + PROGRAM.read_text("utf-8").splitlines()
+    )
+    ours = ('#include "ec_', '#include "isa/', '#include "kernels/')
+    includes = [line for line in lines if line.startswith(ours)]
     source.write_text("\n".join([*includes, "int nothing;", ""]), encoding="utf-8")
     command = [compiler, f"-mcpu={core}", "-mthumb", "-ffreestanding", level, *STRICT]
     subprocess.run([*command, "-c", str(source), "-o", str(tmp_path / "kernels.o")], check=True)

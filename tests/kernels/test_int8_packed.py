@@ -21,7 +21,7 @@ from tests.kernels import builds
 from tests.kernels.cases import Build, Case, Spec
 from tests.kernels.harness import check
 from tests.kernels.test_int8 import OTHER_ENCODING
-from tests.kernels.test_integer_layers import added_to, layer
+from tests.kernels.test_integer_layers import DENSE, Shaped, added_to, layer, real_cases
 
 MATRICES = "int8_matrix"  # Arm's products of matrices, which are chosen where a core has them
 ISAS = sorted({row.isa for row in micro_kernels().values() if row.sums == "int32"})
@@ -170,6 +170,21 @@ def test_results_in_float32(build: Build, folder: Path) -> None:
     made = [layer((1, 4, 3, 3), (many, 4, 3, 3), same), layer((1, 7, 1, 5), (many, 7, 1, 1), {})]
     made = [as_float(each) for each in (*made, *(added_to(*each) for each in made))]
     check(build, [case for each in made for case in packed(each, build)], folder)
+
+
+def test_real_results(every: Build, folder: Path) -> None:
+    """Scales are known, nothing is rounded to a grid: sums become float32."""
+    lanes, same = every.target.lanes, {"pads": (1, 1, 1, 1)}
+    shapes: list[Shaped] = [
+        *(((1, 4, 1, n), (lanes, 4, 1, 1), {}, 1) for n in (1, 8, 15)),
+        *(((1, 8, 2, 3), (n, 8, 1, 1), {}, 1) for n in (1, lanes + 1, 3 * lanes + 1)),
+        ((2, 3, 5, 4), (5, 3, 3, 3), same, 1),
+        ((2, 8, 4, 5), (6, 4, 3, 3), same, 2),
+        ((1, 5, 7, 7), (4, 5, 3, 2), {"pads": (2, 0, 1, 1), "dilations": (2, 3)}, 1),
+        *DENSE,
+    ]
+    if lanes > 1:
+        check(every, real_cases(shapes, every, "int8_packed"), folder)
 
 
 def again(made: tuple[Spec, npt.NDArray[np.float32]]) -> tuple[Spec, npt.NDArray[np.float32]]:

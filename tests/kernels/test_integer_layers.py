@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,8 @@ import numpy.typing as npt
 import pytest
 
 from edgeconv.encoding import int8
-from edgeconv.ir.activation import grid
+from edgeconv.ir.activation import NONE, Activation, grid
+from edgeconv.ir.candidate import REAL
 from edgeconv.storage import format_called
 from edgeconv.targets import HELIUM, TARGETS
 from tests.kernels.builds import WAYS
@@ -48,6 +50,17 @@ def exact(
     return (found * spacing).astype(np.float32)
 
 
+@dataclass(frozen=True)
+class Sums:
+    """A layer without a rounding of its result, and its ``sums``, channels last, which count in
+    units of ``unit`` by channel; ``bias``: beside them."""
+
+    spec: Spec
+    sums: Integers
+    unit: npt.NDArray[Any]
+    bias: npt.NDArray[Any]
+
+
 def layer(
     x: tuple[int, ...],
     w: tuple[int, ...],
@@ -58,11 +71,35 @@ def layer(
     most: int = 128,
     scales: str = "whole",
 ) -> tuple[Spec, npt.NDArray[np.float32]]:
-    """A Conv, or without a window a Dense, and what it must compute; with ``extremes``, of inputs
-    and filters that are -128 or 127, and that zero point.  ``most``: of filters in magnitude, of
-    extremes but for one in each.  ``scales``: "whole", biases are multiples of units;
-    "fractions", they are not; "powers", all scales are powers of two, and sums may be halves of a
-    step."""
+    """As `summed`, rounded to 256 steps, and what it must compute."""
+    found = summed(x, w, window, groups, extremes=extremes, most=most, scales=scales)
+    depth = int(np.prod(w[1:]))
+    spacing = float(np.float32(found.unit.mean() * 60 * 60 * depth**0.5 / 40))
+    spacing = 2.0 ** round(np.log2(spacing)) if scales == "powers" else spacing
+    low = int(np.random.default_rng(abs(hash((x, w))) % 2**32).choice([0, -128, -100]))
+    wanted = exact(found.sums, found.unit, found.bias, spacing, low)
+    spec = replace(
+        found.spec,
+        before=grid(spacing, low, low + 255),
+        storage={**found.spec.storage, "out": str(int8(spacing, -128 - low))},
+    )
+    return spec, wanted if window is None else np.moveaxis(wanted, -1, 1)
+
+
+def summed(
+    x: tuple[int, ...],
+    w: tuple[int, ...],
+    window: dict[str, Any] | None,
+    groups: int = 1,
+    *,
+    extremes: int | None = None,
+    most: int = 128,
+    scales: str = "whole",
+) -> Sums:
+    """A Conv, or without a window a Dense; with ``extremes``, of inputs and filters that are -128
+    or 127, and that zero point.  ``most``: of filters in magnitude, of extremes but for one in
+    each.  ``scales``: "whole", biases are multiples of units; "fractions", they are not; "powers",
+    all scales are powers of two, and sums may be halves of a step."""
     rng = np.random.default_rng(abs(hash((x, w, groups))) % 2**32)
     zero, scale = int(rng.integers(-128, 128)), float(np.float32(rng.uniform(0.01, 0.1)))
     units = (2.0 ** rng.uniform(-9, -6, w[0])).astype(np.float32)
@@ -77,11 +114,7 @@ def layer(
     multiples = rng.integers(-9000, 9000, w[0]) + (rng.random(w[0]) if scales == "fractions" else 0)
     bias = (multiples * (units * np.float32(scale))).astype(np.float32)
     unit = units.astype(np.float64) * scale
-    stated = bias.astype(np.float64) if scales == "fractions" else np.rint(bias / unit) * unit
-    depth = int(np.prod(w[1:]))
-    spacing = float(np.float32(unit.mean() * 60 * 60 * depth**0.5 / 40))
-    spacing = 2.0 ** round(np.log2(spacing)) if scales == "powers" else spacing
-    low = int(rng.choice([0, -128, -100]))
+    whole = bias.astype(np.float64) if scales == "fractions" else np.rint(bias / unit) * unit
     if window is None:
         attrs: dict[str, Any] = {}
         sums = (q - zero) @ integers.T
@@ -98,7 +131,6 @@ def layer(
         taps = integers.reshape(groups, w[0] // groups, w[1], -1)
         parted = seen.reshape(*seen.shape[:3], groups, w[1], -1)
         sums = np.einsum("nyxgck,gfck->nyxgf", parted, taps).reshape(*seen.shape[:3], w[0])
-    wanted = exact(sums, unit, stated, spacing, low)
     spec = Spec(
         "Dense" if window is None else "Conv",
         {
@@ -109,10 +141,9 @@ def layer(
         shape,
         attrs={**attrs, "storage": "int8", "units": tuple(map(float, units))},
         constants=("w", "b"),
-        before=grid(spacing, low, low + 255),
-        storage={"x": str(int8(scale, zero)), "out": str(int8(spacing, -128 - low))},
+        storage={"x": str(int8(scale, zero))},
     )
-    return spec, wanted if window is None else np.moveaxis(wanted, -1, 1)
+    return Sums(spec, sums, unit, whole)
 
 
 def in_integers(spec: Spec, wanted: npt.NDArray[np.float32], build: Build) -> list[Case]:
@@ -237,15 +268,67 @@ def added_to(
     return with_residual, (steps * total).astype(np.float32)
 
 
+def real(found: Sums, rng: np.random.Generator, *, before: Activation = NONE) -> Spec:
+    """``found`` with a bias that is no whole number of units for every other channel, and a float32
+    result, maybe behind an activation."""
+    beside = rng.uniform(-1, 1, len(found.unit)) * found.unit * 1000
+    bias = np.where(np.arange(len(beside)) % 2, found.bias, beside).astype(np.float32)
+    return replace(found.spec, inputs={**found.spec.inputs, "b": bias}, before=before)
+
+
+Shaped = tuple[tuple[int, ...], tuple[int, ...], dict[str, Any] | None, int]
+
+
+def real_cases(shapes: Sequence[Shaped], build: Build, algorithm: str) -> list[Case]:
+    """Layers whose results are float32: as they are, behind an activation, added to others, stored
+    as int8 behind what is no bound.  The sum is exact: its product with a unit, the bias and what
+    is added take a rounding each."""
+    rng, found = np.random.default_rng(7), []
+    for i, (x, w, window, groups) in enumerate(shapes):
+        before = (NONE, Activation("relu"), Activation("hard_swish"))[i % 3]
+        spec = real(summed(x, w, window, groups), rng, before=before)
+        size = float(np.abs(spec.expected()).max())
+        spec = replace(spec, tolerance=4.0, scale=size)
+        if i % 4 == 1:
+            residual = rng.uniform(-size, size, spec.shape).astype(np.float32)
+            spec = replace(spec, residual=residual, after=Activation("relu"), scale=2 * size)
+        if i % 4 == 2:
+            spacing = float(np.float32(size / 100))
+            stored = {**spec.storage, "out": str(int8(spacing, 0))}
+            spec = replace(spec, after=grid(spacing, -128, 127), storage=stored)
+        cases = spec.cases(build.target)
+        own = [case for case in cases if case.layer.algorithm == algorithm]
+        assert own, spec.attrs
+        found += own
+    assert {case.layer.candidate.compute for case in found if case.layer.candidate} == {REAL}
+    return found
+
+
+DENSE: list[Shaped] = [
+    (x, w, None, 1)
+    for x, w in (((3, 5), (3, 5)), ((1, 64), (12, 64)), ((2, 9), (1, 9)), ((1, 3), (5, 3)))
+]
+
+
+@plain
+def test_real_results(build: Build, folder: Path) -> None:
+    check(build, real_cases([*SHAPES, *DENSE], build, "integer"), folder)
+
+
+@plain
+def test_real_results_packed_for_helium(build: Build, folder: Path) -> None:
+    helium = replace(build, target=replace(build.target, features=frozenset({HELIUM})))
+    check(build, real_cases([*SHAPES, *DENSE], helium, "integer"), folder)
+
+
 def test_what_is_not_computed_so() -> None:
-    """Float32 stays where the result is float32, units are not stated, or a float32 is added."""
+    """Float32 stays where units are not stated, and the input is float32 in memory."""
     spec, wanted = layer((1, 4, 2, 3), (2, 4, 1, 1), {})
     target = TARGETS["scalar"]
-    named = {name: value for name, value in spec.storage.items() if name != "out"}
+    named = {name: value for name, value in spec.storage.items() if name != "x"}
     others = (
         replace(spec, storage=named),
         replace(spec, attrs={key: v for key, v in spec.attrs.items() if key != "units"}),
-        replace(spec, residual=np.zeros(spec.shape, np.float32)),
     )
     for other in others:
         assert all(case.layer.algorithm != "integer" for case in other.cases(target, wanted))

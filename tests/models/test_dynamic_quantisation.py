@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import warnings
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,13 @@ import pytest
 from onnx import TensorProto, helper
 
 from edgeconv import board as boards
-from edgeconv import frontend, passes, pipeline
+from edgeconv import choose, frontend, passes, pipeline
 from edgeconv.build import run_binary
 from edgeconv.build.project import Project
 from edgeconv.choose.run_time_scales import in_integers
 from edgeconv.frontend import reference_outputs
 from edgeconv.frontend.running import prepared
+from edgeconv.ir.candidate import REAL
 from edgeconv.pipeline import CompileOptions, compile_model
 from tests import onnx_models
 
@@ -207,6 +209,60 @@ def test_products_in_integers(board: str, tmp_path: Path) -> None:
     result = pipeline.verify_project(folder, model=model)
     assert result.passed
     assert all(output.assumed for output in result.outputs)  # none is rounded to eight bits
+
+
+@pytest.mark.parametrize("board", ["microbit", "mps2-an386", "mps2-an500", "mps3-an547"])
+def test_products_in_integers_without_vectors(board: str, tmp_path: Path) -> None:
+    """Decided for a Cortex-M0, M4, M7 and M55 alike; no float32 product of weights is left."""
+    model = onnx_models.save(of_bytes(), tmp_path / "net.onnx")
+    whole = in_integers(passes.optimise(frontend.load(model)), boards.load(board).target)
+    operators = [each.op for each in whole.nodes]
+    assert operators.count("DynamicDense") == 2
+    assert operators.count("DynamicConv") == 1
+    assert not {"Dense", "Conv"} & set(operators)
+
+
+def depthwise() -> onnx.ModelProto:
+    """A convolution of one filter per channel, quantised at run time."""
+    rng = np.random.default_rng(3)
+    nodes = [
+        node("DynamicQuantizeLinear", ["x"], ["q", "s", "z"]),
+        node("ConvInteger", ["q", "w", "z"], ["taps"], pads=[1, 1, 1, 1], group=12),
+        node("Cast", ["taps"], ["real"], to=TensorProto.FLOAT),
+        node("Mul", ["s", "w_scale"], ["unit"]),
+        node("Mul", ["real", "unit"], ["y"]),
+    ]
+    constants = {
+        "w": rng.integers(-127, 128, (12, 1, 3, 3)).astype(np.int8),
+        "w_scale": np.asarray(np.float32(0.013)),
+    }
+    return onnx_models.model(nodes, {"x": [1, 12, 9, 8]}, {"y": None}, constants, opset=13)
+
+
+def test_what_is_decided_for_another_core_is_lowered(tmp_path: Path) -> None:
+    """As samples are run here of a network for a microcontroller, whose kernel vectors have not."""
+    model = onnx_models.save(depthwise(), tmp_path / "net.onnx")
+    graph = in_integers(passes.optimise(frontend.load(model)), boards.load("microbit").target)
+    choice = choose.select(graph, boards.load("zen4").target)
+    (layer,) = (each for each in choice.layers if each.node.op == "DynamicConv")
+    assert layer.algorithm == "integer"
+
+
+@pytest.mark.parametrize(
+    "board", ["mps3-an547", pytest.param("mps2-an386", marks=pytest.mark.slow)]
+)
+def test_products_in_integers_of_firmware(board: str, tmp_path: Path) -> None:
+    """Every layer is what the model says, from the numbers that it read."""
+    for needed in ("arm-none-eabi-gcc", "qemu-system-arm"):
+        if not shutil.which(needed):
+            pytest.skip(f"{needed} is not installed")
+    model = onnx_models.save(of_bytes(), tmp_path / "net.onnx")
+    compile_model(CompileOptions(model, board), tmp_path / "net")
+    report = Project.open(tmp_path / "net").report
+    computed = {each["op"]: each.get("compute") for each in report["layers"]}
+    assert computed["DynamicDense"] == computed["DynamicConv"] == REAL
+    result = pipeline.verify_project(tmp_path / "net", model=model)
+    assert result.passed
 
 
 def test_what_is_in_integers_is_written_as_onnx(tmp_path: Path) -> None:

@@ -11,6 +11,8 @@ import pytest
 
 from edgeconv import pipeline
 from edgeconv.algorithms import layer as integer_layers
+from edgeconv.algorithms.integer import real as real_layers
+from edgeconv.algorithms.real_sums import RealSums, real_sums_of
 from edgeconv.algorithms.scaling import scaled_form
 from edgeconv.build.project import Project
 from edgeconv.errors import EdgeconvError
@@ -103,6 +105,41 @@ def test_a_wrong_kernel_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     document = verification_json(wrong)
     assert document["first_difference"] == found[0]
     assert document["pieces"]["exact"][found[0]]["wrong"] > 0
+
+
+def with_float32_result() -> onnx.ModelProto:
+    """``x`` (3, 24), rounded to int8 -> ``result`` (3, 10), float32, of a Gemm with a bias of no
+    whole number of units."""
+    net = Network(seed=5)
+    y = net.pair("x", 0.0317, 5)
+    w = net.filters("w", (10, 24))
+    bias = net.constant("b", np.linspace(-1, 1, 10, dtype=np.float32))
+    net.node("Gemm", [y, w, bias], "result", transB=1)
+    return net.model({"x": ("float32", (3, 24))}, {"result": ("float32", (3, 10))})
+
+
+def _with_units_off(node: Node, graph: Graph) -> RealSums | None:
+    """By sixteen millionths: a sixth of what any float32 result may be off by."""
+    sums = real_sums_of(node, graph)
+    return replace(sums, unit=sums.unit * np.float32(1 + 2.0**-16)) if sums else None
+
+
+def test_float32_of_sums_is_within_its_roundings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = onnx_models.save(with_float32_result(), tmp_path / "net.onnx")
+    right = verified(model, tmp_path / "right", "mps2-an386")
+    assert right.passed
+    assert right.pieces is not None
+    judged = {(each.numbers, each.wrong) for each in right.pieces.summed.values()}
+    assert judged == {(30, 0)}  # of the layer, and of the output that it is
+    monkeypatch.setattr(real_layers, "real_sums_of", _with_units_off)
+    wrong = verified(model, tmp_path / "wrong", "mps2-an386")
+    assert not wrong.passed
+    assert wrong.pieces is not None
+    assert all(found.within(1e-4) for found in wrong.pieces.differences.values())
+    assert all(each.wrong > 0 for each in wrong.pieces.summed.values())
+    assert wrong.pieces.summed
 
 
 def _with_one_off_by_one(node: Node, graph: Graph) -> Form:

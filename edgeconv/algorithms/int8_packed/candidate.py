@@ -5,7 +5,8 @@ from __future__ import annotations
 from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.algorithms.rows.candidate import RowsCandidate, rows_candidate
 from edgeconv.algorithms.rows.plan import WORD_BYTES, RowsPlan, make_plan
-from edgeconv.ir.candidate import INTEGERS
+from edgeconv.algorithms.work import encoding, epilogue
+from edgeconv.ir.candidate import INTEGERS, REAL
 from edgeconv.ir.work import Work
 from edgeconv.micro_kernels.base import MicroKernel
 from edgeconv.micro_kernels.int16 import PREFIX as INT16
@@ -16,19 +17,42 @@ from edgeconv.targets import Target
 REQUANTISE_SLOTS = 8.0
 AGAIN_SLOTS = 5.0  # what is rounded to another grid: multiplied, offset, shifted and bounded
 BESIDES_SLOTS = {OFFSETS: 1.0, TIES: 5.0}  # an offset is loaded; a bit is taken and added
+_FINISH_SLOTS = 4.0  # of a vector of sums: to float32, by its unit, the bias, and the store
 RESIDUAL_SLOTS = 9.0  # it is loaded, both are multiplied, added, shifted and bounded
 
 
 def candidates(problem: ConvProblem, target: Target) -> tuple[RowsCandidate, ...]:
-    """The cheapest plan, where the layer is one of whole numbers and the core multiplies int8; of a
-    convolution of one filter per channel `int8_depthwise` is what multiplies."""
+    """The cheapest plan, where the sums of the layer are whole numbers and the core multiplies
+    int8; of a convolution of one filter per channel `int8_depthwise` is what multiplies."""
     able = able_rows(problem, target)
     whole = problem.in_ring == problem.out_ring == 0
-    if not able or not problem.whole_sums or not whole or problem.is_depthwise:
+    real = not problem.whole_sums
+    if not able or not whole or problem.is_depthwise:
+        return ()
+    if real and not (problem.real_sums and target.lanes > 1 and problem.group_in_c > 1):
         return ()
     plan = make_plan(problem, target, able, lambda kernel: kernel.pack)
+    if real:
+        around = epilogue(problem, target) + encoding(problem, target)
+        work = real_work(problem, plan, target, around)
+        return (rows_candidate("int8_packed", REAL, problem, plan, target, work),)
     work = _work(problem, plan, target)
     return (rows_candidate("int8_packed", INTEGERS, problem, plan, target, work),)
+
+
+def real_work(problem: ConvProblem, plan: RowsPlan, target: Target, around: float) -> Work:
+    """Products as planned, then float32, with ``around`` slots of the epilogue and formats."""
+    lanes = target.lanes
+    finished = _FINISH_SLOTS * problem.out_elements / lanes + around
+    weights = WORD_BYTES / plan.kernel.k * problem.macs / plan.largest_rows
+    data = WORD_BYTES / plan.kernel.k * problem.macs / (plan.vectors * lanes)
+    return Work(
+        slots=plan.cost + finished,
+        moves=0.0,
+        weight_bytes=weights,
+        data_bytes=data + problem.in_elements + problem.out_bytes * problem.out_elements,
+        decoding=finished,
+    )
 
 
 def int8_rows(target: Target) -> tuple[MicroKernel, ...]:

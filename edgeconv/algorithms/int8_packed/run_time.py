@@ -15,18 +15,18 @@ import numpy as np
 import numpy.typing as npt
 
 from edgeconv.algorithms.filter_order import multiplied
-from edgeconv.algorithms.int8_packed.candidate import able_rows
+from edgeconv.algorithms.int8_packed.candidate import able_rows, real_work
+from edgeconv.algorithms.int8_packed.lower import room_for
 from edgeconv.algorithms.packing import pack_bias
 from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.algorithms.rows.candidate import RowsCandidate, rows_candidate
 from edgeconv.algorithms.rows.params import HEADERS, displayed, gemm_params
-from edgeconv.algorithms.rows.plan import WORD_BYTES, RowsPlan, make_plan
+from edgeconv.algorithms.rows.plan import WORD_BYTES, make_plan
 from edgeconv.algorithms.sums import Facts, multiples, pair_in, two_fit
 from edgeconv.encoding import int8
-from edgeconv.ir.candidate import INTEGERS
+from edgeconv.ir.candidate import REAL
 from edgeconv.ir.choice import Arg, ArgKind, Blob, Layer
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.ir.work import Work
 from edgeconv.lowering.calls import (
     activation_headers,
     blob_arg,
@@ -41,7 +41,6 @@ from edgeconv.lowering.work import Call
 from edgeconv.targets import Target
 
 STORED = int8(1.0, -128)  # what DynamicQuantizeLinear makes, 0 to 255, as memory holds it
-_FINISH_SLOTS = 4.0  # of a vector of sums: to float32, by its unit, the bias, and the store
 _LARGEST = 2**31 - 1
 
 
@@ -58,37 +57,18 @@ def run_time_candidates(
     if not able:
         return ()
     plan = make_plan(fits, target, able, lambda kernel: kernel.pack)
-    work = _work(fits, plan, Call(node, graph, target))
-    found = rows_candidate("int8_packed", INTEGERS, fits, plan, target, work)
-    channels = 3 * WORD_BYTES * _room(problem.out_c)
+    call = Call(node, graph, target)
+    work = real_work(fits, plan, target, call.epilogue + call.encoded)
+    found = rows_candidate("int8_packed", REAL, fits, plan, target, work)
+    channels = 3 * WORD_BYTES * room_for(problem.out_c)
     return (replace(found, workspace={**found.workspace, "channels": channels}),)
-
-
-def _work(problem: ConvProblem, plan: RowsPlan, call: Call) -> Work:
-    """Products as planned, then float32."""
-    lanes = call.target.lanes
-    finished = _FINISH_SLOTS * problem.out_elements / lanes + call.epilogue + call.encoded
-    weights = WORD_BYTES / plan.kernel.k * problem.macs / plan.largest_rows
-    data = WORD_BYTES / plan.kernel.k * problem.macs / (plan.vectors * lanes)
-    return Work(
-        slots=plan.cost + finished,
-        moves=0.0,
-        weight_bytes=weights,
-        data_bytes=data + problem.in_elements + problem.out_bytes * problem.out_elements,
-        decoding=finished,
-    )
-
-
-def _room(channels: int) -> int:
-    """Words of all channels: whole lines, and one beyond."""
-    return (channels // 16 + 2) * 16
 
 
 def lower_run_time(candidate: RowsCandidate, node: Node, graph: Graph, target: Target) -> Layer:
     """The kernel call of a node whose inputs are the integers, filters, bias, zero point and unit
     (one number, or one per output channel), layouts decided."""
     problem, plan, lanes = candidate.problem, candidate.plan, target.lanes
-    order, room = plan.order(problem, lanes), _room(problem.out_c)
+    order, room = plan.order(problem, lanes), room_for(problem.out_c)
     x, _, bias, zero, unit = node.inputs
 
     def words() -> npt.NDArray[np.int32]:

@@ -62,13 +62,13 @@ class IntegerPlan:
 
 
 def is_image(problem: ConvProblem) -> bool:
-    """Two dimensions at most, of integers."""
-    return problem.integers and problem.in_size[0] == problem.out_size[0] == problem.kernel[0] == 1
+    """Two dimensions at most."""
+    return problem.in_size[0] == problem.out_size[0] == problem.kernel[0] == 1
 
 
 def candidates(problem: ConvProblem, target: Target) -> tuple[ConvCandidate[IntegerPlan], ...]:
     """One, where the layer is one of whole numbers and nothing is vectorised."""
-    if target.lanes > 1 or not is_image(problem):
+    if target.lanes > 1 or not problem.integers or not is_image(problem):
         return ()
     helium = HELIUM in target.features
     if problem.groups > 1 and problem.group_in_c == 1:
@@ -108,14 +108,13 @@ def helium_dense(problem: ConvProblem) -> ConvCandidate[IntegerPlan]:
     added = problem.finish.residual_as is not None
     row = problem.out_size[2] * problem.out_c
     plan = IntegerPlan("convolve_fours_add" if added else "convolve_fours", helium=True)
-    copied, more = not plan.reads_again(problem), helium_besides(problem.sum_facts.scaling)
-    within = _within(problem)
-    copying = within * FOURS_ROW + (1 - within) * FOURS_EDGE
+    copied, copying = windows_copied(problem)
+    more = helium_besides(problem.sum_facts.scaling)
     cycles = pixels * (
         fours * (FOURS_BLOCK * blocks + FOURS_RESULTS + more)
         + FOURS_PIXEL
         + (FOURS_LAST if problem.out_c % FOUR else 0.0)
-        + (problem.kernel[1] * copying if copied else 0.0)
+        + copying
     )
     cycles += 6.0 * problem.batch * problem.out_size[1] * row if added else 0.0
     passes = float(pixels * fours * (FOUR * SIXTEEN * blocks + 32))
@@ -128,6 +127,14 @@ def helium_dense(problem: ConvProblem) -> ConvCandidate[IntegerPlan]:
         },
         (cycles, passes, float(pixels * fours * window)),
     )
+
+
+def windows_copied(problem: ConvProblem) -> tuple[bool, float]:
+    """Whether windows are copied, for Helium, and the cycles of that for a pixel."""
+    if problem.kernel == (1, 1, 1) and not any(problem.pads):
+        return False, 0.0
+    within = _within(problem)
+    return True, problem.kernel[1] * (within * FOURS_ROW + (1 - within) * FOURS_EDGE)
 
 
 def _helium_depthwise(problem: ConvProblem) -> ConvCandidate[IntegerPlan]:
@@ -158,7 +165,7 @@ def _dense(problem: ConvProblem, target: Target, *, apart: bool) -> ConvCandidat
     panels, pairs = pixels if few else -(-pixels // PIXELS), -(-problem.out_c // 2)
     packed = PIXELS * pixels if few else pixels
     cycles = panels * pairs * (quads * core.tile + core.tile_results)
-    cycles += packed * (quads * core.widened + _gathering(problem, core.windows, apart=apart))
+    cycles += packed * (quads * core.widened + gathering(problem, core.windows, apart=apart))
     window = quads * QUAD
     passes = panels * 2 * pairs * (window + 8)  # bytes of filters and their words
     added = problem.finish.residual_as is not None
@@ -175,7 +182,7 @@ def _dense(problem: ConvProblem, target: Target, *, apart: bool) -> ConvCandidat
     )
 
 
-def _gathering(problem: ConvProblem, windows: Windows, *, apart: bool) -> float:
+def gathering(problem: ConvProblem, windows: Windows, *, apart: bool) -> float:
     """What a window takes beside a load and a store of each of its numbers, the mean over all."""
     channels, (height, width) = problem.in_c, problem.kernel[1:]
     if problem.is_pointwise and channels % QUAD == 0 and not apart:

@@ -26,7 +26,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from edgeconv.requantisation.scalings import OFFSETS, TIES
-from edgeconv.targets import DSP, DUAL_ISSUE, THUMB_1, Target
+from edgeconv.targets import DSP, DUAL_ISSUE, HELIUM, THUMB_1, Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +112,46 @@ FOURS_BLOCK, FOURS_RESULTS, FOURS_PIXEL, FOURS_LAST = 10.0, 22.0, 90.0, 50.0
 FOURS_ROW, FOURS_EDGE = 45.0, 85.0
 EIGHTS_WINDOW, EIGHTS_COLUMN = 98.0, 12.0
 EIGHTS_TAPS, EIGHTS_TAP, EIGHTS_ROW, EIGHTS_AROUND, EIGHTS_LAST = 40.0, 9.0, 11.0, 140.0, 100.0
+
+
+@dataclass(frozen=True, slots=True)
+class RealCycles:
+    """Of layers whose sums become float32 (ec_int8_real.h).  ``tile``: of the six sums of a tile,
+    and ``four``: of those of four filters, beside their products.  Of a depthwise layer ``window``
+    and ``tap`` of four channels, ``lone`` and ``lone_tap`` of one.  ``result``: of a sum that
+    becomes float32 and is stored, the epilogue aside.
+
+    The least with which no layer of some fifteen, of each kind and of odd sizes, takes more than is
+    predicted, as counted under QEMU: cycles of the manuals of Cortex-M0 and M4, of a Cortex-M7 and
+    M55 instructions as `lowering.loops.PerCore` counts them.
+    """
+
+    tile: float
+    four: float
+    window: float
+    tap: float
+    lone: float
+    lone_tap: float
+    result: float
+
+
+_REAL_SINGLE = RealCycles(60, 54, 0, 22, 0, 13, 17)
+_REAL_DUAL = RealCycles(58, 9, 0, 19.2, 0, 8.5, 5)
+_REAL_HELIUM = RealCycles(0, 26, 0, 15, 0, 9, 10)
+_REAL_THUMB_2 = RealCycles(60, 60, 20, 30, 15, 15, 320)
+_REAL_THUMB_1 = RealCycles(101, 1170, 40, 86, 100, 10, 320)
+_REAL_PORTABLE = RealCycles(60, 40, 30, 24, 20, 10, 8)
+
+
+def real_cycles_of(target: Target) -> RealCycles:
+    """Those of the core that ``target`` is."""
+    if not target.is_scalar:
+        return _REAL_PORTABLE
+    if THUMB_1 in target.features:
+        return _REAL_THUMB_1
+    rows = {HELIUM: _REAL_HELIUM, DUAL_ISSUE: _REAL_DUAL, DSP: _REAL_SINGLE}
+    found = (row for feature, row in rows.items() if feature in target.features)
+    return next(found, _REAL_THUMB_2)
 
 
 @dataclass(frozen=True, slots=True)

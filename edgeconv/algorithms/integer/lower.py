@@ -108,7 +108,7 @@ def lower_dense(
     del target
     problem, form = candidate.problem, scaled_form(node, graph)
     helium = candidate.plan.helium
-    filters = _sixteens(node, graph) if helium else _filters(node, graph, FOUR)
+    filters = filters_in_sixteens(node, graph) if helium else filters_in_quads(node, graph, FOUR)
     blobs = (filters, _channels(form, FOUR))
     return Layer(
         node=node,
@@ -139,9 +139,9 @@ def _constants(
         return (_depthwise(plan, node, graph, form),), _DEPTHWISE_HEADERS[plan.kernel]
     groups = node.attrs["groups"]
     if plan.helium:
-        constants = _sixteens(node, graph, groups), _channels(form, FOUR, groups)
+        constants = filters_in_sixteens(node, graph, groups), _channels(form, FOUR, groups)
         return constants, ("ec_int8_fours.h",)
-    constants = _filters(node, graph, PAIR, groups), _channels(form, PAIR, groups)
+    constants = filters_in_quads(node, graph, PAIR, groups), _channels(form, PAIR, groups)
     return constants, ("ec_int8_tile.h",)
 
 
@@ -216,7 +216,8 @@ def _result(form: Form, padding: int) -> dict[str, Param]:
     }
 
 
-def _filters(node: Node, graph: Graph, together: int, groups: int = 1) -> Blob:
+def filters_in_quads(node: Node, graph: Graph, together: int, groups: int = 1) -> Blob:
+    """Those of a Conv or Dense node, so many ``together``, as `in_quads`."""
     out_c, *window = graph[node.inputs[1]].shape
     elements = groups * padded(out_c // groups, together) * padded(math.prod(window), QUAD)
     return filters_blob(
@@ -227,7 +228,8 @@ def _filters(node: Node, graph: Graph, together: int, groups: int = 1) -> Blob:
     )
 
 
-def _sixteens(node: Node, graph: Graph, groups: int = 1) -> Blob:
+def filters_in_sixteens(node: Node, graph: Graph, groups: int = 1) -> Blob:
+    """The same as `in_sixteens`."""
     out_c, *window = graph[node.inputs[1]].shape
     elements = groups * padded(out_c // groups, FOUR) * padded(math.prod(window), SIXTEEN)
     return filters_blob(

@@ -1,0 +1,84 @@
+"""Layers of a quantised model whose sums are whole numbers and whose results are real ones.
+
+An input of int8 and filters of int8 in units, and a result that is float32, or that more stands in
+front of than `sums` knows: then products are summed in int32, exactly, and
+
+    y = epilogue((start[c] + sum_i q_i w_i[c]) * unit[c] + bias[c])
+
+is computed in float32 of these: of the sum itself nothing is rounded but what is beyond 2^24.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from edgeconv.algorithms.sums import Facts, Integers, filter_rows, multiples, pair_in, two_fit
+from edgeconv.encoding import INT8, Encoding
+from edgeconv.ir.graph import Graph, Node
+from edgeconv.requantisation import EXACT
+from edgeconv.requantisation.reals import in_units
+
+Floats = npt.NDArray[np.float32]
+_LARGEST = 2**31 - 1
+_MOST = 4096  # layers whose sums are kept, with the constants they were made from
+_known: dict[Hashable, tuple[object, RealSums | None]] = {}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RealSums:
+    """Of every output channel ``start``, int32, ``unit`` and ``bias``: see above.  ``facts``,
+    ``two_fit``: as `sums.facts_of` and `sums.two_fit`."""
+
+    start: npt.NDArray[np.int32]
+    unit: Floats
+    bias: Floats
+    facts: Facts
+    two_fit: bool
+
+
+def real_sums_of(node: Node, graph: Graph) -> RealSums | None:
+    """Those of a Conv or Dense node; None where it is not as above, or sums do not fit int32."""
+    x = graph[node.inputs[0]].storage
+    filters: Encoding | None = node.attrs.get("storage")
+    if filters is None or filters.element != INT8 or not filters.scale or min(filters.scale) <= 0:
+        return None
+    if x.element != INT8 or not x.is_per_tensor or graph.requantise != EXACT:
+        return None
+    constants = tuple(graph[name].data for name in node.inputs[1:] if name)
+    key = (*map(id, constants), filters, x)
+    if key not in _known:
+        if len(_known) >= _MOST:
+            _known.clear()
+        _known[key] = constants, _found(node, graph)
+    return _known[key][1]
+
+
+def _found(node: Node, graph: Graph) -> RealSums | None:
+    x, w = graph[node.inputs[0]].storage, filter_rows(node, graph)
+    unit = x.scale[0] * np.asarray(node.attrs["storage"].scale, np.float64)
+    unit = np.broadcast_to(unit, (len(w),))
+    name = node.inputs[2] if len(node.inputs) > 2 else ""
+    bias = graph[name].constant().astype(np.float64).reshape(-1) if name else np.zeros(len(w))
+    whole, rest = in_units(bias, unit)
+    zero = -x.zero[0] * w.sum(axis=1)
+    reach = largest_sum(w, -x.low)
+    fits = reach + np.abs(whole + zero) <= _LARGEST
+    start = np.where(fits, whole + zero, zero)
+    if int((reach + np.abs(start)).max(initial=0)) > _LARGEST:
+        return None
+    left = np.where(fits, rest, bias)
+    single = unit.astype(np.float32)
+    fit = two_fit(node, graph)
+    facts = Facts(pair_in(multiples(node, graph)))
+    return RealSums(start.astype(np.int32), single, left.astype(np.float32), facts, fit)
+
+
+def largest_sum(filters: Integers, magnitude: int) -> Integers:
+    """By filter (out_c, numbers) the most that a part of its sum is in magnitude, of inputs of at
+    most this ``magnitude``."""
+    found: Integers = magnitude * np.abs(filters).sum(axis=1)
+    return found

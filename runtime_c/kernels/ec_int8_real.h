@@ -1,0 +1,170 @@
+/* Layers of int8, channels last, whose results are real numbers: sums in int32, then
+
+       y = epilogue((start[channel] + sum) * unit[channel] + bias[channel])
+
+   start: what is left of zero points, and a bias that is a whole number of units; nothing of a sum overflows.
+   Filters lie as in ec_int8_tile.h, ec_int8_dot.h and, in sixteens, ec_int8_fours.h.
+   Needs ec_epilogue.h and ec_int8_sums.h. */
+#ifndef EC_INT8_REAL_H
+#define EC_INT8_REAL_H
+
+/* What sums become, of the channels of a group.  units_at: floats from a channel's bias to its unit.  `out` and
+   `residual` begin with the tensor, whose element number `at` is the first of the group. */
+typedef struct ec_int8_reals {
+    const int32_t *start;
+    const float *bias;
+    ptrdiff_t units_at;
+    const void *residual;
+    void *out;
+    ptrdiff_t at;
+} ec_int8_reals;
+
+/* The results of n channels from number c on at element `at` of the tensor. */
+EC_INLINE void ec_int8_real_finish(const ec_epilogue epilogue, const ec_int8_reals as, const int32_t *sums, int c, int n,
+                                   ptrdiff_t at)
+{
+    for (int i = 0; i < n; i++) {
+        const float sum = (float)(as.start[c + i] + sums[i]);
+        const float *const own = as.bias + c + i;
+        ec_finish(epilogue, ec_fma(ec_set1(sum), ec_set1(own[as.units_at]), ec_set1(own[0])), as.residual, as.out,
+                  at + i, 1);
+    }
+}
+
+/* The pixels [from, EC_INT8_PIXELS) of a panel, or the first alone where it holds that only, under all filters. */
+EC_INLINE void ec_int8_real_filters(const ec_int8_conv *spec, const ec_epilogue epilogue, const ec_int8_reals as,
+                                    const int16_t *panel, const int8_t *filters, ptrdiff_t at, int from, int count)
+{
+    const int quads = ec_int8_quads(spec);
+    for (int c = 0; c < spec->out_c; c += 2, filters += 8 * quads) {
+        int32_t sums[2 * EC_INT8_PIXELS];
+        ec_int8_tile_sums(panel, filters, quads, sums);
+        for (int p = from; p < count; p++) {
+            const int32_t both[2] = {sums[p], sums[EC_INT8_PIXELS + p]};
+            ec_int8_real_finish(epilogue, as, both, c, ec_min_i(2, spec->out_c - c), at + p * spec->out_pixel + c);
+        }
+    }
+}
+
+/* Rows [row0, row1) of the output, three pixels at a time; the last three of a row overlap those before, whose windows
+   are kept.  workspace: a panel. */
+EC_INLINE void ec_int8_real_convolve(const ec_int8_conv *spec, const ec_epilogue epilogue, const ec_int8_reals as,
+                                     const int8_t *in, const int8_t *filters, void *workspace, int row0, int row1)
+{
+    const ec_window *w = &spec->window;
+    int16_t *const panel = workspace;
+    const int together = spec->out_row == w->out_w * spec->out_pixel && !w->out_ring ? row1 - row0 : 1;
+    const int pixels = together * w->out_w, few = pixels < EC_INT8_PIXELS, wide = few ? 1 : EC_INT8_PIXELS;
+    for (int y = row0; y < row1; y += together) {
+        const int8_t *const row = ec_int8_is_pointwise(spec, pixels)
+                                      ? in + ec_ring(y, w->in_ring) * spec->in_row : NULL;
+        const ptrdiff_t at = as.at + ec_ring(y, w->out_ring) * spec->out_row;
+        for (int i = 0; i < pixels; i += wide) {
+            const int first = few ? i : ec_min_i(i, pixels - EC_INT8_PIXELS);
+            if (first < i)
+                ec_int8_keep_pixels(panel, ec_int8_quads(spec), i - first);
+            ec_int8_pack_panel(spec, in, row, panel, y, first, !few, i - first);
+            ec_int8_real_filters(spec, epilogue, as, panel, filters, at + first * spec->out_pixel, i - first, wide);
+        }
+    }
+}
+
+/* A window of n numbers under all filters, four at a time. */
+EC_INLINE void ec_int8_real_pixel(const ec_epilogue epilogue, const ec_int8_reals as, const int8_t *in, int n,
+                                  const int8_t *filters, int out_c, ptrdiff_t at, int sixteens)
+{
+    const ptrdiff_t four = 4 * (ptrdiff_t)ec_ceil_div(n, sixteens ? 16 : 4) * (sixteens ? 16 : 4);
+    for (int c = 0; c < out_c; c += 4, filters += four) {
+        int32_t sums[4];
+        if (sixteens)
+            ec_int8_fours_sums(in, n, filters, sums);
+        else
+            ec_int8_dot_sums(in, n, filters, sums);
+        ec_int8_real_finish(epilogue, as, sums, c, ec_min_i(4, out_c - c), at + c);
+    }
+}
+
+/* `rows` of in_c numbers to as many of out_c. */
+EC_INLINE void ec_int8_real_dense(const ec_epilogue epilogue, const ec_int8_reals as, const int8_t *in, int in_c,
+                                  const int8_t *filters, int out_c, int rows, int sixteens)
+{
+    for (int row = 0; row < rows; row++)
+        ec_int8_real_pixel(epilogue, as, in + row * in_c, in_c, filters, out_c, (ptrdiff_t)row * out_c, sixteens);
+}
+
+#ifdef EC_INT8_FOURS_H
+/* Rows [row0, row1) of the output, pixel by pixel, filters in sixteens.  workspace: a window, unless the kernel is 1 x 1
+   and nothing padded. */
+EC_INLINE void ec_int8_real_convolve_fours(const ec_int8_conv *spec, const ec_epilogue epilogue, const ec_int8_reals as,
+                                           const int8_t *in, const int8_t *filters, void *workspace, int row0, int row1)
+{
+    const ec_window *w = &spec->window;
+    const int copied = w->kernel_h * w->kernel_w > 1 || w->pad_h || w->pad_w;
+    for (int y = row0; y < row1; y++) {
+        const int8_t *from = in + ec_ring(y * w->stride_h, w->in_ring) * spec->in_row;
+        ptrdiff_t at = as.at + ec_ring(y, w->out_ring) * spec->out_row;
+        for (int x = 0; x < w->out_w; x++, from += w->stride_w * spec->in_pixel, at += spec->out_pixel) {
+            if (copied)
+                ec_int8_copy_window(spec, in, workspace, y, x);
+            ec_int8_real_pixel(epilogue, as, copied ? (const int8_t *)workspace : from,
+                               w->kernel_h * w->kernel_w * spec->in_c, filters, spec->out_c, at, 1);
+        }
+    }
+}
+#endif
+
+/* n <= 4 output channels from number c on of output pixel (y, x), `each` of which have one of the input.
+   Filters: of every kernel position the channels side by side, `side` of them, with zeros behind. */
+EC_INLINE void ec_int8_real_window(const ec_int8_conv *spec, const int8_t *in, const int8_t *filters, int side, int y, int x,
+                                   int c, int n, int each, int32_t *sums)
+{
+    const ec_window *w = &spec->window;
+    const int in_y = y * w->stride_h - w->pad_h, in_x = x * w->stride_w - w->pad_w;
+    const int bottom = in_y + (w->kernel_h - 1) * w->dilation_h, right = in_x + (w->kernel_w - 1) * w->dilation_w;
+    const ptrdiff_t apart = w->dilation_w * spec->in_pixel;
+    for (int i = 0; i < n; i++)
+        sums[i] = 0;
+    filters += c;
+    if (in_y >= 0 && in_x >= 0 && bottom < w->in_h && right < w->in_w && !w->in_ring) {
+        const int8_t *row = in + in_y * spec->in_row + in_x * spec->in_pixel + c / each;
+        for (int ky = 0; ky < w->kernel_h; ky++, row += w->dilation_h * spec->in_row) {
+            const int8_t *from = row;
+            for (int kx = 0; kx < w->kernel_w; kx++, from += apart, filters += side)
+                ec_int8_add_tap(sums, from, filters, n);
+        }
+        return;
+    }
+    const int8_t outside[4] = {(int8_t)spec->padding, (int8_t)spec->padding, (int8_t)spec->padding,
+                               (int8_t)spec->padding};
+    for (int ky = 0; ky < w->kernel_h; ky++)
+        for (int kx = 0; kx < w->kernel_w; kx++, filters += side) {
+            const int at_y = in_y + ky * w->dilation_h, at_x = in_x + kx * w->dilation_w;
+            const int inside = at_y >= 0 && at_y < w->in_h && at_x >= 0 && at_x < w->in_w;
+            const ptrdiff_t from = ec_ring(at_y, w->in_ring) * spec->in_row + at_x * spec->in_pixel + c / each;
+            ec_int8_add_tap(sums, inside ? in + from : outside, filters, n);
+        }
+}
+
+/* Rows [row0, row1) of a depthwise layer, one filter per channel or several. */
+EC_INLINE void ec_int8_real_depthwise(const ec_int8_conv *spec, const ec_epilogue epilogue, const ec_int8_reals as,
+                                      const int8_t *in, const int8_t *filters, int row0, int row1)
+{
+    const ec_window *w = &spec->window;
+    const int each = spec->out_c / spec->in_c, side = (spec->out_c + 3) / 4 * 4;
+    for (int y = row0; y < row1; y++)
+        for (int x = 0; x < w->out_w; x++) {
+            const ptrdiff_t at = as.at + ec_ring(y, w->out_ring) * spec->out_row + x * spec->out_pixel;
+            int32_t sums[4];
+            int c = 0;
+            for (; each == 1 && c + 4 <= spec->out_c; c += 4) {
+                ec_int8_real_window(spec, in, filters, side, y, x, c, 4, 1, sums);
+                ec_int8_real_finish(epilogue, as, sums, c, 4, at + c);
+            }
+            for (; c < spec->out_c; c++) {
+                ec_int8_real_window(spec, in, filters, side, y, x, c, 1, each, sums);
+                ec_int8_real_finish(epilogue, as, sums, c, 1, at + c);
+            }
+        }
+}
+
+#endif

@@ -1,0 +1,78 @@
+/* Sums of int8 by int8 in int32, as they are: what layers are made of whose results are real numbers
+   (ec_int8_real.h).  Needs ec_int8_channels.h, ec_window.h and ec_int8_panel.h. */
+#ifndef EC_INT8_SUMS_H
+#define EC_INT8_SUMS_H
+
+#ifdef EC_INT8_HELIUM
+#include "../isa/ec_int8_helium_sums.h"
+#elif defined(EC_INT8_DSP)
+#include "../isa/ec_int8_dsp_sums.h"
+#endif
+
+/* A panel by two filters, quad by quad: sums[filter * EC_INT8_PIXELS + pixel]. */
+EC_INLINE void ec_int8_tile_sums(const int16_t *panel, const int8_t *filters, int quads, int32_t *sums)
+{
+#if defined(EC_INT8_DSP) && !defined(EC_INT8_HELIUM)
+    ec_int8_tile_sums_dsp(panel, filters, quads, sums);
+#else
+    int32_t first[EC_INT8_PIXELS] = {0}, second[EC_INT8_PIXELS] = {0};
+    for (int k = 0; k < 4 * quads; k++) {
+        const int8_t *const f = filters + k / 4 * 8 + k % 4;
+        const int16_t *const x = panel + ec_int8_place(k);
+        for (int p = 0; p < EC_INT8_PIXELS; p++) {
+            first[p] += x[4 * p] * f[0];
+            second[p] += x[4 * p] * f[4];
+        }
+    }
+    for (int p = 0; p < EC_INT8_PIXELS; p++)
+        sums[p] = first[p], sums[EC_INT8_PIXELS + p] = second[p];
+#endif
+}
+
+/* A row of n numbers by four filters, quad by quad. */
+EC_INLINE void ec_int8_dot_sums(const int8_t *in, int n, const int8_t *filters, int32_t *sums)
+{
+    int k = 0;
+    sums[0] = sums[1] = sums[2] = sums[3] = 0;
+#if defined(EC_INT8_DSP) && !defined(EC_INT8_HELIUM)
+    if (n >= 4)
+        ec_int8_dot_sums_dsp(in, filters, n / 4, sums);
+    k = n / 4 * 4;
+#endif
+    for (; k < n; k++)
+        for (int i = 0; i < 4; i++)
+            sums[i] += in[k] * filters[k / 4 * 16 + 4 * i + k % 4];
+}
+
+/* The same of filters that lie in sixteens. */
+EC_INLINE void ec_int8_fours_sums(const int8_t *in, int n, const int8_t *filters, int32_t *sums)
+{
+#ifdef EC_INT8_HELIUM
+    ec_int8_fours_sums_helium(in, n, filters, sums);
+#else
+    sums[0] = sums[1] = sums[2] = sums[3] = 0;
+    for (int k = 0; k < n; k++)
+        for (int i = 0; i < 4; i++)
+            sums[i] += in[k] * filters[k / 16 * 64 + 16 * i + k % 16];
+#endif
+}
+
+/* Adds the products of n <= 4 channels at a kernel position. */
+EC_INLINE void ec_int8_add_tap(int32_t *sums, const int8_t *in, const int8_t *filters, int n)
+{
+#ifdef EC_INT8_HELIUM
+    if (n == 4) {
+        ec_int8_add_tap_helium(sums, in, filters);
+        return;
+    }
+#elif defined(EC_INT8_DSP)
+    if (n == 4) {
+        ec_int8_add_tap_dsp(sums, in, filters);
+        return;
+    }
+#endif
+    for (int i = 0; i < n; i++)
+        sums[i] += in[i] * filters[i];
+}
+
+#endif

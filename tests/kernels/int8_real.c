@@ -1,0 +1,127 @@
+/* Layers of int8 whose results are real numbers against their sums in int64: units are powers of two, so that a result
+   is its sum, rounded once.  Writes how many results differ, how many were compared, and how many of these are not 0. */
+#include "ec_common.h"
+#include "isa/ec_isa_portable.h"
+#include "kernels/ec_lanes.h"
+#include "kernels/ec_activation.h"
+#include "kernels/ec_epilogue.h"
+#include "kernels/ec_window.h"
+#include "kernels/ec_int8_channels.h"
+#include "kernels/ec_int8_panel.h"
+#include "kernels/ec_int8_fours.h"
+#include "kernels/ec_int8_sums.h"
+#include "kernels/ec_int8_real.h"
+#include "int8_layers.h"
+
+static const ec_epilogue nothing = {0};
+
+/* A layer of `groups` and its results. */
+typedef struct real {
+    layer of;
+    float *scaling, *wanted, *out;
+    int32_t *start;
+    ec_int8_reals as;
+} real;
+
+static real real_of(int in_c, int out_c, int groups, ec_window window)
+{
+    real made = {.of = layer_of(in_c, out_c, groups, window)};
+    const int room = (out_c + 3) / 4 * 4, width = window.out_w;
+    made.scaling = bytes_of(8 * (size_t)room);
+    made.start = bytes_of(4 * (size_t)room);
+    made.wanted = bytes_of(4 * (size_t)made.of.out_bytes);
+    made.out = bytes_of(4 * (size_t)made.of.out_bytes);
+    for (int c = 0; c < out_c; c++)
+        made.scaling[room + c] = 1.0f / (float)(1 << c % 9), made.start[c] = made.of.start[c];
+    for (int y = 0; y < window.out_h; y++)
+        for (int x = 0; x < width; x++)
+            for (int c = 0; c < out_c; c++) {
+                const int64_t sum = sum_of(&made.of, groups, y, x, c);
+                made.wanted[(y * width + x) * out_c + c] = (float)sum * made.scaling[room + c];
+            }
+    made.as = (ec_int8_reals){.start = made.start, .bias = made.scaling, .units_at = room, .out = made.out};
+    return made;
+}
+
+static void judge(const real *found)
+{
+    for (int i = 0; i < found->of.out_bytes; i++) {
+        different += !(found->out[i] == found->wanted[i]);
+        between += found->wanted[i] != 0.0f;
+        found->out[i] = -1.5f;
+    }
+    compared += found->of.out_bytes;
+}
+
+static void let_go(real *made)
+{
+    free(made->scaling), free(made->start), free(made->wanted), free(made->out), release(&made->of);
+}
+
+static void convolution(int in_c, int out_c, ec_window window)
+{
+    real l = real_of(in_c, out_c, 1, window);
+    int8_t *filters;
+    int32_t *channels;
+    pack(&l.of, 2, &filters, &channels);
+    void *const workspace = bytes_of((size_t)(24 * ec_int8_quads(&l.of.spec) + l.of.per_filter));
+    const int cut = draw(0, window.out_h);
+    ec_int8_real_convolve(&l.of.spec, nothing, l.as, l.of.in, filters, workspace, 0, cut);
+    ec_int8_real_convolve(&l.of.spec, nothing, l.as, l.of.in, filters, workspace, cut, window.out_h);
+    judge(&l);
+    free(filters), free(channels);
+    filters = pack_fours(&l.of);
+    ec_int8_real_convolve_fours(&l.of.spec, nothing, l.as, l.of.in, filters, workspace, 0, cut);
+    ec_int8_real_convolve_fours(&l.of.spec, nothing, l.as, l.of.in, filters, workspace, cut, window.out_h);
+    judge(&l);
+    free(filters), free(workspace), let_go(&l);
+}
+
+static void fully_connected(int in_c, int out_c, int rows)
+{
+    const ec_window w = {.in_h = rows, .in_w = 1, .out_h = rows, .out_w = 1, .kernel_h = 1, .kernel_w = 1,
+                         .stride_h = 1, .stride_w = 1, .dilation_h = 1, .dilation_w = 1};
+    real l = real_of(in_c, out_c, 1, w);
+    int8_t *filters;
+    int32_t *channels;
+    pack(&l.of, 4, &filters, &channels);
+    ec_int8_real_dense(nothing, l.as, l.of.in, in_c, filters, out_c, rows, 0);
+    judge(&l);
+    free(filters), free(channels);
+    filters = pack_fours(&l.of);
+    ec_int8_real_dense(nothing, l.as, l.of.in, in_c, filters, out_c, rows, 1);
+    judge(&l);
+    free(filters), let_go(&l);
+}
+
+static void depthwise(int in_c, int each, ec_window window)
+{
+    real l = real_of(in_c, in_c * each, in_c, window);
+    const int out_c = in_c * each, side = (out_c + 3) / 4 * 4, taps = window.kernel_h * window.kernel_w;
+    int8_t *const filters = bytes_of((size_t)(side * taps));
+    for (int c = 0; c < out_c; c++)
+        for (int k = 0; k < taps; k++)
+            filters[k * side + c] = l.of.filters[c * taps + k];
+    const int cut = draw(0, window.out_h);
+    ec_int8_real_depthwise(&l.of.spec, nothing, l.as, l.of.in, filters, 0, cut);
+    ec_int8_real_depthwise(&l.of.spec, nothing, l.as, l.of.in, filters, cut, window.out_h);
+    judge(&l);
+    free(filters), let_go(&l);
+}
+
+int main(void)
+{
+    const ec_window dot = {.in_h = 4, .in_w = 3, .out_h = 4, .out_w = 3, .kernel_h = 1, .kernel_w = 1,
+                           .stride_h = 1, .stride_w = 1, .dilation_h = 1, .dilation_w = 1};
+    for (int in_c = 1; in_c <= 40; in_c++) /* every remainder of the loops */
+        for (int out_c = 1; out_c <= 9; out_c++) {
+            convolution(in_c, out_c, dot);
+            fully_connected(in_c, out_c, draw(1, 3));
+        }
+    for (int i = 0; i < 300; i++) {
+        convolution(draw(1, 9), draw(1, 9), window_of(0, 1));
+        depthwise(draw(1, 9), draw(1, 3), window_of(0, 1));
+    }
+    printf("%ld %ld %ld\n", different, compared, between);
+    return different != 0;
+}
