@@ -137,8 +137,8 @@ class ControlFlow:
     def _scan(self, visit: Visit) -> None:
         """Of opset 9 and later one sequence at a time."""
         node, attrs = visit.node, _attributes(visit.node)
-        if not 1 <= (scanned := int(attrs["num_scan_inputs"])) <= len(node.input):
-            got = f"num_scan_inputs {scanned} of {len(node.input)} inputs"
+        if not 1 <= (most := int(attrs["num_scan_inputs"])) <= len(node.input):
+            got = f"num_scan_inputs {most} of {len(node.input)} inputs"
             raise visit.invalid(got, "something is scanned, an input")
         if visit.schema is not None and visit.schema.since_version < 9:
             self._scan_each(visit, attrs)

@@ -120,11 +120,12 @@ def test_absent_bounds_of_clip_are_the_last_numbers(
 def test_what_is_far_beyond_the_grid_saturates(form: str, kind: Any) -> None:
     """At the end that is next to it, as in engines; onnx's evaluator counts steps in int32."""
     rows = np.array([[3e9, -3e9, 1e30, -np.inf], [np.inf, 40.0, -40.0, 0.0]], np.float32)
-    scale, attrs = {
-        "tensor": (np.float32(0.5), {}),
+    forms: dict[str, tuple[Any, dict[str, Any]]] = {
+        "tensor": (np.asarray(0.5, np.float32), {}),
         "axis": (np.array([0.5, 1e-3], np.float32), {"axis": 0}),
         "blocks": (np.full((2, 2), 0.5, np.float32), {"axis": 1, "block_size": 2}),
-    }[form]
+    }
+    scale, attrs = forms[form]
     zero = np.full(np.shape(scale), 7, kind)
     node = helper.make_node("QuantizeLinear", ["x", "scale", "zero"], ["y"], **attrs)
     schema = onnx.defs.get_schema("QuantizeLinear", 21)
