@@ -10,6 +10,7 @@ from types import MappingProxyType
 import onnx
 from onnx import TensorProto
 
+_VARIADIC = onnx.defs.OpSchema.FormalParameterOption.Variadic
 _GRAPH, _TENSOR = onnx.AttributeProto.GRAPH, onnx.AttributeProto.TENSOR
 
 
@@ -88,6 +89,9 @@ def mistyped(
     ``kinds``: the types of the inputs by name.
     """
     parameters, allowed = _parameters(schema)
+    several = schema.inputs and schema.inputs[-1].option == _VARIADIC
+    if several and "" in node.input[len(schema.inputs) - 1 :]:
+        return f"{schema.inputs[-1].name} of which one is absent"
     bound: dict[str, str] = {}
     for position, name in enumerate(node.input):
         kind = kinds.get(name)

@@ -119,6 +119,10 @@ CASES = {
         ),
         "a position is one number",
     ),
+    "parts of Concat": (
+        "(float[2] x) => (float[4] y) { y = Concat<axis = 0>(x, , x) }",
+        "inputs of which one is absent",
+    ),
     "inputs of Scan": (
         (
             "(float[2] s, float[3,2] x) => (float[2] y, float[3,2] z)"

@@ -46,7 +46,7 @@ NOT_COVERED = {
     *("GRU", "LSTM", "RNN"),
     *("AffineGrid", "CenterCropPad", "ConstantOfShape", "STFT"),
     *("BlackmanWindow", "HammingWindow", "HannWindow", "Einsum", "GlobalLpPool"),
-    "ai.onnx.ml.TreeEnsembleRegressor",
+    *("ai.onnx.ml.SVMClassifier", "ai.onnx.ml.TreeEnsembleRegressor"),
     *("Compress", "NonMaxSuppression", "NonZero", "TfIdfVectorizer", "Unique"),
 }
 
