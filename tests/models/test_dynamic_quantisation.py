@@ -232,7 +232,7 @@ def depthwise() -> onnx.ModelProto:
         node("Mul", ["s", "w_scale"], ["unit"]),
         node("Mul", ["real", "unit"], ["y"]),
     ]
-    constants = {
+    constants: dict[str, Any] = {
         "w": rng.integers(-127, 128, (12, 1, 3, 3)).astype(np.int8),
         "w_scale": np.asarray(np.float32(0.013)),
     }
