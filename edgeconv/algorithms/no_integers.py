@@ -1,8 +1,8 @@
 """Why the sums of a layer of a quantised model are not computed in integers: a table of reasons.
 
-Whether they are is decided in `sums` and `wide_sums`; nothing is decided here.  Where neither has a
-form, the first row whose predicate holds says why, and the last one always does.  The predicates
-are those that decide there.
+Whether they are is decided in `sums`, `real_sums` and `wide_sums`; nothing is decided here.  Where
+none of these has a form, the first row whose predicate holds says why, and the last one always
+does.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import isfinite
 
+from edgeconv.algorithms.real_sums import real_sums_of
 from edgeconv.algorithms.sums import form_of, rounded_to
 from edgeconv.algorithms.wide_sums import wide_sums_of
 from edgeconv.encoding import FLOAT32, INT8, INT16
@@ -50,8 +51,9 @@ _Rule = tuple[Reason, Callable[[_Layer], bool]]
 
 
 def no_integers(node: Node, graph: Graph, roundings: Mapping[str, Activation]) -> Reason | None:
-    """Why no stored integers make the result of a Conv or Dense node; None where they do."""
-    if form_of(node, graph) is not None or wide_sums_of(node, graph) is not None:
+    """Why the products of a Conv or Dense node are not summed as the integers that they are; None
+    where they can be."""
+    if any(found(node, graph) is not None for found in (form_of, wide_sums_of, real_sums_of)):
         return None
     layer = _Layer(node, graph, roundings)
     return next(reason for reason, holds in _RULES if holds(layer))

@@ -1,7 +1,8 @@
 """Which layers of a quantised model are computed in float32 after all, and why.
 
 Nothing is decided here: a layer is asked what it would be with all that the model rounds stored as
-integers, by the predicates and the planners that decide (`algorithms.no_integers`, candidates).
+integers, by those who decide (`form_of`, candidates), and where that is nothing, which condition
+of theirs does not hold (`algorithms.no_integers`).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from edgeconv.algorithms.no_integers import REASONS, Reason, no_integers
 from edgeconv.choose.run_time_scales import quantised_at_run_time
 from edgeconv.choose.storage import EVERY_LAYER, INSERTED, INT8, OUTPUT, ROUNDED, lossless
 from edgeconv.encoding import FLOAT32
-from edgeconv.ir.candidate import EXACTLY
+from edgeconv.ir.candidate import IN_WHOLE_NUMBERS
 from edgeconv.ir.choice import Choice, Layer
 from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph, Node
@@ -36,7 +37,7 @@ _NEIGHBOUR = Reason(
 )
 _LAST = Reason(
     "last-result",
-    "its result is a float32 output of the model, which kernels in integers do not write here",
+    "its result is a float32 output of the model, for which there is no kernel in integers here",
     "quantise the model's output",
 )
 _KERNEL = Reason("no-kernel", "there is no kernel in integers for its window or core")
@@ -69,7 +70,7 @@ def is_quantised(graph: Graph) -> bool:
 
 def in_integers(layer: Layer) -> bool:
     """Its multiply-accumulates are whole numbers'."""
-    return layer.candidate is not None and layer.candidate.compute in EXACTLY
+    return layer.candidate is not None and layer.candidate.compute in IN_WHOLE_NUMBERS
 
 
 def in_float32(choice: Choice, target: Target, asked: Asked) -> dict[str, Reason]:
@@ -139,7 +140,7 @@ class _Asking:
     def _asked_of_algorithms(self, layer: str) -> bool:
         wanted = self._asked.algorithms
         name = wanted.get(layer, wanted.get(EVERY_LAYER))
-        return name is not None and algorithms()[name].compute not in EXACTLY
+        return name is not None and algorithms()[name].compute not in IN_WHOLE_NUMBERS
 
 
 def _undecided(node: Node) -> Node:
@@ -160,10 +161,12 @@ def _kernels(node: Node, graph: Graph, target: Target) -> frozenset[str]:
         options = operators()[node.op].layouts(free, graph, target)
         names = {str(option.attrs.get("algorithm")) for option in options}
         return frozenset(
-            name for name in names if name in algorithms() and algorithms()[name].compute in EXACTLY
+            name
+            for name in names
+            if name in algorithms() and algorithms()[name].compute in IN_WHOLE_NUMBERS
         )
     every = applicable(free, graph, target)
-    whole = [each for each in every if each.compute in EXACTLY]
-    fitting = [each for each in within(every, node) if each.compute in EXACTLY]
+    whole = [each for each in every if each.compute in IN_WHOLE_NUMBERS]
+    fitting = [each for each in within(every, node) if each.compute in IN_WHOLE_NUMBERS]
     names = {each.algorithm for each in whole}
     return frozenset(names | {"ram"} if names and not fitting else names)

@@ -165,7 +165,8 @@ def _dense(problem: ConvProblem, target: Target, *, apart: bool) -> ConvCandidat
     panels, pairs = pixels if few else -(-pixels // PIXELS), -(-problem.out_c // 2)
     packed = PIXELS * pixels if few else pixels
     cycles = panels * pairs * (quads * core.tile + core.tile_results)
-    cycles += packed * (quads * core.widened + gathering(problem, core.windows, apart=apart))
+    windows = (None if apart or problem.in_c % QUAD == 0 else core.few) or core.windows
+    cycles += packed * (quads * core.widened + gathering(problem, windows, apart=apart))
     window = quads * QUAD
     passes = panels * 2 * pairs * (window + 8)  # bytes of filters and their words
     added = problem.finish.residual_as is not None

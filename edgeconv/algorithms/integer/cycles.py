@@ -57,7 +57,8 @@ class Cycles:
     Of four channels of a depthwise layer of another kernel: ``taps`` of a window's results,
     ``pair_tap`` and ``lone_tap`` of the products of a column of two rows and of one,
     ``pair_column`` and ``lone_column`` of the numbers of these that are packed.  ``row_of_four``
-    and ``row_of_taps``: of four channels of a row of either.
+    and ``row_of_taps``: of four channels of a row of either.  ``few``: of windows whose channels
+    are no whole quads, where they take something else.
     """
 
     tile: float
@@ -76,6 +77,7 @@ class Cycles:
     row_of_four: float = 0.0
     row_of_taps: float = 0.0
     windows: Windows = Windows()
+    few: Windows | None = None
 
 
 # 20 instructions, four of them LDRD, and a quarter of the loop's end; 43; LDR, two SXTB16, STRD and
@@ -85,10 +87,12 @@ class Cycles:
 _SINGLE = Cycles(
     *(29.5, 63, 8.5, 112, 26, 26, 50, 17, 74, 16, 11, 24, 12, 75, 250),
     windows=Windows(100, 260, 50, 8, 115, 48, 16),
+    few=Windows(100, 115, 18, 9, 70, 5, 23),
 )
 _DUAL = Cycles(
     *(17.5, 42, 5.5, 64, 17, 18.5, 34, 12, 43, 8.5, 6.5, 15, 6, 50, 160),
     windows=Windows(70, 150, 37, 8, 78, 36, 13),
+    few=Windows(70, 80, 14, 7, 55, 4, 18),
 )
 _THUMB_2 = Cycles(
     *(122, 122, 14, 328, 50, 97, 75, 28, 214, 55, 38, 44, 14),
