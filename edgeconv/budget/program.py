@@ -19,7 +19,9 @@ from edgeconv.milp import solve
 
 SECONDS = 60.0
 GAP = 1e-4  # between the value found and its bound, relative: within it the search ends
-TIE_SECONDS, TIE_GAP = 2.0, 1e-2  # of the search for the best of equally good assignments
+# Of the search for the best of equally good assignments: nodes of the tree, not seconds, so that it
+# ends alike on every machine.
+TIE_NODES, TIE_GAP = 300, 1e-2
 REPAIRS = 20  # assignments cut off because only the tolerance admits them
 RESCALES = 4  # of the noise, until its largest and its total have the same magnitude
 
@@ -86,7 +88,7 @@ def _in_turn(
     first: Answer | None = None
     for rank, objective in enumerate(objectives):
         if rank:
-            search.ends = min(search.ends, time.monotonic() + TIE_SECONDS)
+            search.nodes = TIE_NODES
         try:
             found = search.best(objective, TIE_GAP if rank else gap)
         except UnfinishedError:
@@ -113,12 +115,14 @@ class UnfinishedError(EdgeconvError):
 
 @dataclass
 class _Search:
-    """``ends``: time.monotonic() at which to stop.  ``caps``: objectives and what they stay at."""
+    """``ends``: time.monotonic() at which to stop.  ``nodes``: of the branch-and-bound tree, after
+    which to stop, if any.  ``caps``: objectives and what they stay at."""
 
     rows: Rows
     cuts: list[Cut]
     ends: float
     caps: list[tuple[Objective | None, float]] = field(default_factory=list)
+    nodes: int | None = None
 
     def best(self, objective: Objective | None, gap: float) -> Answer | None:
         """The best by ``objective``, by the relative excess for None; exactly within the limits."""
@@ -148,6 +152,7 @@ class _Search:
                 upper=rows.upper(objective, scale),
                 seconds=max(seconds, 0.01),
                 gap=gap,
+                nodes=self.nodes,
             )
             finished = finished and solution.finished
             if solution.values is None:
