@@ -285,7 +285,7 @@ static void addition(void)
             b[j] = (int8_t)(j - 128);
             wanted[j] = floored(result, (int64_t)a[j] * by_a + (int64_t)b[j] * by_b + result.offset);
         }
-        ec_int8_add(&result, by_a, by_b, a, b, i % 2 ? a : b, 256);
+        ec_int8_add(&result, by_a, by_b, 0, a, b, i % 2 ? a : b, 256);
         compare(i % 2 ? a : b, wanted, 256);
     }
 }
