@@ -90,10 +90,9 @@ def test_bare_metal_keeps_integers(tmp_path: Path) -> None:
     def arena(board: str, **options: Any) -> int:
         return int(decide(CompileOptions(model, board, **options)).report["ram"]["arena"])
 
-    # Kernels that compute in integers take a workspace, where RAM is not all that counts.
     small, large = arena("stm32h743", objective="memory"), arena("generic-c")
     assert small < 0.5 * large
-    assert small < arena("stm32h743") < 0.6 * large
+    assert small <= arena("stm32h743") < 0.6 * large
     floats = {"*:output": "float32"}
     assert arena("stm32h743", storage=floats, objective="memory") > 2 * small
     decided = decide(CompileOptions(model, "generic-c", ram=large))
