@@ -113,7 +113,7 @@ int main(void)
         const ec_int8_result as = {-7, 0, -100, 120};
         const int vector = ec_scaled(cases[i].sum, ec_scaling_at(words, 1), -7, 0);
         printf("%%d %%d ", ec_int8_of_sum(as, cases[i].sum, words, 1), vector);
-        const ec_scaling same = ec_scaling_of(words[0], words[1]);
+        const ec_scaling same = ec_scaling_of(words[0], words[1], 0);
         if (words[1] >= 0 && ec_scaled(cases[i].sum, same, -7, 1) != vector)
             return 1;
         const int right = words[1] + 1;
