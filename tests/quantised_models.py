@@ -193,17 +193,21 @@ def joined() -> onnx.ModelProto:
     return net.model({"image": ("int8", (1, 3, 9, 9))}, {"scores": ("float32", (1, 5))})
 
 
-def deep(layers: int = 12, channels: int = 32, seed: int = 5, axis: int = 0) -> onnx.ModelProto:
+def deep(
+    layers: int = 12, channels: int = 32, seed: int = 5, *, real: bool = False
+) -> onnx.ModelProto:
     """Pointwise and depthwise convolutions in turn, per channel, and a dense layer of coarse steps:
     what one number of an early layer does reaches all of the output.  ``image`` (1, 32, 8, 8) int8
-    -> ``scores`` (1, 16) int8.  ``axis``: of the scales of filters; along 1 they are float32."""
+    -> ``scores`` (1, 16) int8.  ``real``: filters are float32."""
     net = Network(seed=seed)
     y = net.dequantise("image", 1 / 32, 0)
     for i in range(layers):
         depthwise = i % 2 == 1
         shape = (channels, 1 if depthwise else channels, *((3, 3) if depthwise else (1, 1)))
         attrs = {"group": channels, "pads": [1, 1, 1, 1]} if depthwise else {}
-        w = net.filters(f"w{i}", shape, axis=axis)
+        w = net.filters(f"w{i}", shape)
+        if real:
+            w = net.constant(f"r{i}", net.rng.normal(0, 0.1, shape).astype(np.float32))
         bias = net.bias(f"b{i}", channels, 1e-4)
         y = net.pair(net.node("Conv", [y, w, bias], f"y{i}", **attrs), *_DEEP_GRID)
     flat = net.node("Flatten", [y], "flat")

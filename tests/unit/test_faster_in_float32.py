@@ -13,7 +13,7 @@ from tests.quantised_models import deep
 
 
 def test_it_is_said_with_the_numbers_of_the_other_way(tmp_path: Path) -> None:
-    path = onnx_models.save(deep(layers=4, axis=1), tmp_path / "net.onnx")
+    path = onnx_models.save(deep(layers=4, real=True), tmp_path / "net.onnx")
     found = decide(CompileOptions(path, "stm32h743"))
     now, (first, *_) = found.report["time"]["predicted_ms"], found.report["time"]["faster"]
     storage = dict(words.rsplit("=", 1) for words in first["storage"])
