@@ -16,7 +16,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from edgeconv.algorithms.sums import Facts, Integers, filter_rows, multiples, pair_in, two_fit
+from edgeconv.algorithms.sums import (
+    Facts,
+    Integers,
+    are_scales,
+    filter_rows,
+    multiples,
+    pair_in,
+    two_fit,
+)
 from edgeconv.encoding import INT8, Encoding
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.requantisation import EXACT
@@ -44,7 +52,7 @@ def real_sums_of(node: Node, graph: Graph) -> RealSums | None:
     """Those of a Conv or Dense node; None where it is not as above, or sums do not fit int32."""
     x = graph[node.inputs[0]].storage
     filters: Encoding | None = node.attrs.get("storage")
-    if filters is None or filters.element != INT8 or not filters.scale or min(filters.scale) <= 0:
+    if filters is None or filters.element != INT8 or not are_scales((*x.scale, *filters.scale)):
         return None
     if x.element != INT8 or not x.is_per_tensor or graph.requantise != EXACT:
         return None
@@ -53,7 +61,8 @@ def real_sums_of(node: Node, graph: Graph) -> RealSums | None:
     if key not in _known:
         if len(_known) >= _MOST:
             _known.clear()
-        _known[key] = constants, _found(node, graph)
+        filters_are = np.isfinite(graph[node.inputs[1]].constant()).all()
+        _known[key] = constants, _found(node, graph) if filters_are else None
     return _known[key][1]
 
 

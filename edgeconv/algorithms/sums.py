@@ -10,9 +10,10 @@ number of units as `in_units` has it.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from math import inf
 
 import numpy as np
 import numpy.typing as npt
@@ -98,7 +99,8 @@ def _found(node: Node, graph: Graph) -> tuple[Form | None, Facts]:
     if key not in _known:
         if len(_known) >= _MOST:
             _known.clear()
-        form = _form(node, graph, y)
+        finite = all(data is None or np.isfinite(data).all() for data in constants)
+        form = _form(node, graph, y) if finite and are_scales(y.scale) else None
         _known[key] = constants, form, _facts(node, graph, form) if form else NO_FACTS
     return _known[key][1:]
 
@@ -195,7 +197,12 @@ def _pair(arithmetic: str, x: Affine, r: Affine, y: Affine, low: int, high: int)
 
 def _is_whole(x: Encoding, filters: Encoding) -> bool:
     scaled = x.element == INT8 and x.is_per_tensor
-    return scaled and filters.element == INT8 and bool(filters.scale) and min(filters.scale) > 0
+    return scaled and filters.element == INT8 and are_scales((*x.scale, *filters.scale))
+
+
+def are_scales(scales: Sequence[float]) -> bool:
+    """There are some, and all are finite and above 0, as files may have others."""
+    return bool(scales) and all(0 < scale < inf for scale in scales)
 
 
 def rounds_to(rounding: Activation, y: Encoding) -> bool:

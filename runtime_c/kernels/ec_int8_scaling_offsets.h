@@ -2,7 +2,8 @@
 
        q = min(max((high_word(sum * multiplier[channel]) + offset[channel]) >> right, low), high)
 
-   As ec_int8_scaling.h otherwise.  Needs ec_int8_channels.h, which includes it. */
+   >> of negative numbers is arithmetic.  Whoever chooses the numbers proves that nothing overflows and that q is what the
+   model says.  Needs ec_int8_channels.h, which includes it. */
 #ifndef EC_INT8_SCALING_H
 #define EC_INT8_SCALING_H
 
@@ -24,7 +25,9 @@ EC_INLINE int32_t ec_int8_to_even(int32_t number, int right, int ties)
 }
 
 #ifdef EC_INT8_DSP
-/* As in ec_int8_scaling.h; `offset` takes that of the channel. */
+/* Registers are named in these.  EC_INT8_BESIDES loads what a channel has besides its multiplier, EC_INT8_BEYOND words
+   each `apart` bytes on, of which EC_INT8_SKIP passes over `bytes` each; EC_INT8_REQUANTISE_NEXT is for the sums of that
+   channel, EC_INT8_REQUANTISE for one, and loads by itself. */
 #define EC_INT8_IN_ASSEMBLY(result) 1
 #define EC_INT8_OFFSET(result) 0
 #define EC_INT8_BEYOND "1"
@@ -40,7 +43,8 @@ EC_INLINE int32_t ec_int8_to_even(int32_t number, int right, int ties)
 #endif
 
 #ifdef EC_INT8_HELIUM
-/* As in ec_int8_scaling.h, offsets at `second`. */
+/* Sums in `sums` become what is stored: multipliers at `first`, offsets at `second`, r11 right, negative, q6 and q7
+   bounds.  Leaves q2 to be written over. */
 #define EC_INT8_OF_SUMS(sums, first, second, third)                                               \
     "vldrw.32 q2, " first "\n"                                                                    \
     "vmulh.s32 " sums ", " sums ", q2\n"                                                          \

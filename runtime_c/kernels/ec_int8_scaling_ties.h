@@ -5,7 +5,8 @@
 
    bit: number tie[channel] - 1 of the sum, which is the lowest one of floor(result), so that a half of a step is raised in
    front of an odd number alone (edgeconv/requantisation/per_channel.py); 0 where tie is 33, as where no sum is a half.
-   As ec_int8_scaling.h otherwise.  Needs ec_int8_channels.h, which includes it. */
+   >> of negative numbers is arithmetic.  Whoever chooses the numbers proves that nothing overflows and that q is what the
+   model says.  Needs ec_int8_channels.h, which includes it. */
 #ifndef EC_INT8_SCALING_H
 #define EC_INT8_SCALING_H
 
@@ -24,8 +25,10 @@ EC_INLINE int8_t ec_int8_of_sum(ec_int8_result result, int32_t sum, const int32_
 EC_INLINE int32_t ec_int8_to_even(int32_t number, int right, int ties) { return number + ((number >> right) & ties); }
 
 #ifdef EC_INT8_DSP
-/* As in ec_int8_scaling.h; `offset` takes that of the channel.  LSRS leaves the last bit that it shifts out in the carry
-   flag, none of 33. */
+/* Registers are named in these.  EC_INT8_BESIDES loads what a channel has besides its multiplier, EC_INT8_BEYOND words
+   each `apart` bytes on, of which EC_INT8_SKIP passes over `bytes` each; EC_INT8_REQUANTISE_NEXT is for the sums of that
+   channel, EC_INT8_REQUANTISE for one, and loads by itself.  LSRS leaves the last bit that it
+   shifts out in the carry flag, none of 33. */
 #define EC_INT8_IN_ASSEMBLY(result) 1
 #define EC_INT8_OFFSET(result) 0
 #define EC_INT8_BEYOND "2"
@@ -50,8 +53,9 @@ EC_INLINE int32_t ec_int8_to_even(int32_t number, int right, int ties) { return 
 #endif
 
 #ifdef EC_INT8_HELIUM
-/* As in ec_int8_scaling.h, offsets at `second` and ties at `third`: VSHL shifts to the right by what is negative, here of
-   twice the sum, so that the bit comes last.  Leaves q2 and q3 to be written over. */
+/* Sums in `sums` become what is stored: multipliers at `first`, offsets at `second`, ties at `third`, r11 right, negative,
+   q6 and q7 bounds.  VSHL shifts to the right by what is negative, here twice the sum, so that the bit comes last.  Leaves
+   q2 and q3 to be written over. */
 #define EC_INT8_OF_SUMS(sums, first, second, third)                                               \
     "vldrw.32 q2, " third "\n"                                                                    \
     "vneg.s32 q2, q2\n"                                                                           \

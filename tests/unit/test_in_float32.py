@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
 import pytest
 
@@ -126,6 +127,17 @@ def test_what_the_user_asked_for_is_the_reason(
     (layer,) = (each for each in found.report["layers"] if each["op"] == "Conv")
     assert layer["in_float32"]["reason"] == "asked"
     assert layer["in_float32"]["why"].startswith(words)
+
+
+@pytest.mark.parametrize("scale", [3e38, float("nan"), float("inf"), 0.0, -1.0])
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_filters_that_are_no_numbers_have_no_integers(scale: float, tmp_path: Path) -> None:
+    """Nor what multiplies them beyond float32."""
+    model = one_layer("")
+    (port,) = (each for each in model.graph.initializer if each.name == "w_scale")
+    port.CopyFrom(onnx.numpy_helper.from_array(np.full(8, scale, np.float32), "w_scale"))
+    (layer,) = (each for each in decided(model, tmp_path).report["layers"] if each["op"] == "Conv")
+    assert layer.get("compute") is None
 
 
 def test_layers_of_one_reason_are_one_note(tmp_path: Path) -> None:
