@@ -52,9 +52,14 @@ def real_sums_of(node: Node, graph: Graph) -> RealSums | None:
     """Those of a Conv or Dense node; None where it is not as above, or sums do not fit int32."""
     x = graph[node.inputs[0]].storage
     filters: Encoding | None = node.attrs.get("storage")
-    if filters is None or filters.element != INT8 or not are_scales((*x.scale, *filters.scale)):
+    if filters is None or filters.element != INT8 or not are_scales(filters.scale):
         return None
-    if x.element != INT8 or not x.is_per_tensor or graph.requantise != EXACT:
+    if (
+        x.element != INT8
+        or not x.is_per_tensor
+        or not are_scales(x.scale)
+        or graph.requantise != EXACT
+    ):
         return None
     constants = tuple(graph[name].data for name in node.inputs[1:] if name)
     key = (*map(id, constants), filters, x)

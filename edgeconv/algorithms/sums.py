@@ -197,7 +197,7 @@ def _pair(arithmetic: str, x: Affine, r: Affine, y: Affine, low: int, high: int)
 
 def _is_whole(x: Encoding, filters: Encoding) -> bool:
     scaled = x.element == INT8 and x.is_per_tensor
-    return scaled and filters.element == INT8 and are_scales((*x.scale, *filters.scale))
+    return scaled and filters.element == INT8 and are_scales(x.scale) and are_scales(filters.scale)
 
 
 def are_scales(scales: Sequence[float]) -> bool:
