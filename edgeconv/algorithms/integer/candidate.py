@@ -165,7 +165,9 @@ def _dense(problem: ConvProblem, target: Target, *, apart: bool) -> ConvCandidat
     panels, pairs = pixels if few else -(-pixels // PIXELS), -(-problem.out_c // 2)
     packed = PIXELS * pixels if few else pixels
     cycles = panels * pairs * (quads * core.tile + core.tile_results)
-    windows = (None if apart or problem.in_c % QUAD == 0 else core.few) or core.windows
+    # Of an input that is a ring of rows most windows are taken row by row.
+    whole = apart or problem.in_ring or problem.in_c % QUAD == 0
+    windows = (None if whole else core.few) or core.windows
     cycles += packed * (quads * core.widened + gathering(problem, windows, apart=apart))
     window = quads * QUAD
     passes = panels * 2 * pairs * (window + 8)  # bytes of filters and their words
