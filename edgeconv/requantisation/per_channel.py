@@ -136,7 +136,7 @@ def _channel(sums: Sums, channel: int) -> Sums:
 
 
 def _halves(sums: Sums) -> Integers:
-    """Of each channel k where the factor is 2^-k and sums can be halves of a step, else 0."""
+    """k by channel where the factor is 2^-k and sums can be halves of a step, else 0."""
     mantissa, exponent = np.frexp(sums.unit / sums.spacing)
     power = (mantissa == 0.5) & (np.ldexp(sums.unit, 1 - exponent) == sums.spacing)
     units = sums.bias / sums.unit  # exact where the factor is: float32 by a float32 product
