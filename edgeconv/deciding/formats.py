@@ -26,6 +26,7 @@ from edgeconv.deciding.least import (
 from edgeconv.deciding.less_flash import less_flash
 from edgeconv.deciding.less_ram import (
     all_taking_turns,
+    faster_for_little_more,
     fastest_of_the_least,
     fastest_within,
     taking_turns,
@@ -134,6 +135,7 @@ class Formats(Closing):
             others = (each for each in drafts[1:] if integers_of(each.choice))
             turning = all_taking_turns(planner, (plain, *others))
             plain = fastest_of_the_least(planner, turning)
+            plain = plain if short else faster_for_little_more(planner, self.graph, plain)
             short = short and planner.exceeded(plain)
         if not (wished or calibrated or short):
             plain = by_price(planner, plain) if turns and not wanted else plain

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from edgeconv import memory
 from edgeconv.board import Board
@@ -22,6 +23,7 @@ from edgeconv.predict import predict
 _ATTEMPTS = 4  # at rooms: bytes that no node needs alone, and gaps between blocks
 _LITTLE_MORE = 1.05  # of RAM, for which a program may be so many times as fast as the smallest
 _CLEARLY_LESS = 1.3
+_SLOWER = 1.05  # than without a limit of RAM: worth more plans
 _TIGHTENINGS = 6  # plans tried for a budget that leaves room for some workspaces
 
 
@@ -53,11 +55,15 @@ def fastest_within(planner: Planner, graph: Graph, draft: Draft, *, turns: bool)
         turning = [by_price(planner, each) for each in every]
         turning += all_taking_turns(planner, every)
         found += [each for each in turning if not planner.exceeded(each, "ram")]
-
-    def price(each: Draft) -> float:
-        return predict(each.choice, each.memory, planner.board).price
-
+    price = partial(predicted_price, planner)
+    if turns and all(price(each) > _SLOWER * price(draft) for each in found):
+        found += filter(None, [tightened(planner, graph, draft, turns=True)])
     return min(found, key=price, default=None)
+
+
+def predicted_price(planner: Planner, draft: Draft) -> float:
+    """What one run of ``draft`` is predicted to take, in seconds, or in multiply-accumulates."""
+    return predict(draft.choice, draft.memory, planner.board).price
 
 
 def with_room(planner: Planner, graph: Graph, draft: Draft) -> Draft | None:
@@ -90,24 +96,30 @@ def _room(planner: Planner, draft: Draft) -> int:
     return most - planner.overhead.ram - ram.total + draft.memory.arena_bytes
 
 
-def tightened(planner: Planner, graph: Graph, draft: Draft) -> Draft | None:
+def tightened(planner: Planner, graph: Graph, draft: Draft, *, turns: bool = False) -> Draft | None:
     """``draft``, made of ``graph``, with less workspace for those layers alone that the budget has
-    no room for beside their tensors; None where that does not fit.
+    no room for beside their tensors, and with ``turns`` beside the rows that are left of these
+    where layers take turns; None where that does not fit.
 
     Kernels with less of it may have other layouts, so that it is planned again, with as much less
     as was still too much.
     """
     workspace, room = dict(draft.allowed.workspace), _room(planner, draft)
+    tried = draft
     for _ in range(_TIGHTENINGS):
-        more = memory.room_for_workspaces(draft.choice, draft.memory, room)
+        if turns and not any(step.turn for step in tried.choice.steps):
+            tried = _with_steps(planner, tried, _in_turns(planner, tried.choice))
+            if not planner.exceeded(tried, "ram"):
+                return tried
+        more = memory.room_for_workspaces(tried.choice, tried.memory, room)
         if all(workspace.get(name) == size for name, size in more.items()):
-            room -= max(1, draft.memory.arena_bytes - room)  # offsets leave gaps
+            room -= max(1, tried.memory.arena_bytes - room)  # offsets leave gaps
             continue
         workspace |= more
         allowed = replace(draft.allowed, workspace=dict(workspace))
-        draft = planner.draft(graph, allowed, planner.options.storage)
-        if not planner.exceeded(draft, "ram"):
-            return draft
+        tried = planner.draft(graph, allowed, planner.options.storage)
+        if not planner.exceeded(tried, "ram"):
+            return tried
     return None
 
 
@@ -151,25 +163,43 @@ def _in_turns(planner: Planner, choice: Choice) -> Choice:
 
 def _kept(planner: Planner, draft: Draft, choice: Choice) -> Draft:
     """``draft`` with ``choice``, which has steps, where that needs less RAM and fits if it must."""
+    made = _with_steps(planner, draft, choice)
+    return draft if planner.exceeded(made) else made
+
+
+def _with_steps(planner: Planner, draft: Draft, choice: Choice) -> Draft:
+    """``draft`` with ``choice``, the same layers in steps that need less RAM."""
     if choice is draft.choice:
         return draft
     made = planner.placed(choice, draft.allowed, planner.options.storage)
     saved = draft.memory.arena_bytes - made.memory.arena_bytes
-    if planner.exceeded(made):
-        return draft
     turns = [len(step.layers) for step in choice.steps if step.turn]
     note = f"{sum(turns)} layers take turns by rows, in {len(turns)} step(s): {saved} bytes less"
     return replace(made, notes=(*made.notes, note))
 
 
 def fastest_of_the_least(planner: Planner, drafts: Sequence[Draft]) -> Draft:
-    """The one of least RAM, but where another that needs little more takes clearly less time."""
-    least = min(drafts, key=_ram)
-
-    def price(each: Draft) -> float:
-        return predict(each.choice, each.memory, planner.board).price
-
+    """The one of least RAM, of several the fastest; but another that needs little more where that
+    takes clearly less time."""
+    price = partial(predicted_price, planner)
+    least = min(drafts, key=lambda each: (_ram(each), price(each)))
     fits = not planner.exceeded(least)
     near = [each for each in drafts if _ram(each) <= _LITTLE_MORE * _ram(least)]
     fastest = min((each for each in near if not (fits and planner.exceeded(each))), key=price)
     return fastest if _CLEARLY_LESS * price(fastest) < price(least) else least
+
+
+def faster_for_little_more(planner: Planner, graph: Graph, least: Draft) -> Draft:
+    """``least``, made of ``graph``, or where that takes much more time than kernels without any
+    limit what is found within little more RAM: the kernels of `ways` are all of one kind, where
+    only layers at the peak of the arena need that kind."""
+    draft = planner.draft(graph, ways(graph, planner.board)[0], planner.options.storage)
+    if predicted_price(planner, least) <= _CLEARLY_LESS * predicted_price(planner, draft):
+        return least
+    budgets = planner.budgets
+    ram = int(_LITTLE_MORE * least.sizes.beside(planner.overhead).ram.total)
+    near = planner.within(min(ram, budgets.ram or ram), budgets.flash)
+    fitting = near.placed(draft.choice, draft.allowed, near.options.storage)
+    if near.exceeded(fitting, "ram"):
+        fitting = fastest_within(near, graph, fitting, turns=True) or least
+    return fastest_of_the_least(planner, (least, fitting))

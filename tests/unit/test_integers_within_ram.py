@@ -46,6 +46,37 @@ def inverted_bottlenecks() -> onnx.ModelProto:
     return net.model({"image": ("int8", (1, 3, SIZE, SIZE))}, {"y": ("int8", shape)})
 
 
+def residual() -> onnx.ModelProto:
+    """``image`` (1, 3, 16, 16) float32 -> ``y`` float32: two blocks of ResNet, of which the second
+    halves the image, a pool and a dense layer."""
+    net = Network(scales_as="powers")
+    scale = 2.0**-5
+
+    def conv(x: str, name: str, shape: tuple[int, ...], stride: int = 1) -> str:
+        w = net.filters(f"w{name}", shape)
+        bias = net.bias(f"b{name}", shape[0], net.scales[f"w{name}"] * np.float32(scale))
+        around = [shape[2] // 2] * 4
+        return net.node("Conv", [x, w, bias], name, pads=around, strides=[stride] * 2)
+
+    def rectified(x: str) -> str:
+        return net.pair(net.node("Relu", [x], f"{x}_relu"), scale, -128)
+
+    def added(x: str, y: str, name: str) -> str:
+        return rectified(net.node("Add", [net.pair(x, scale, 5), y], name))
+
+    first = rectified(conv(net.pair("image", scale, 0), "first", (8, 3, 3, 3)))
+    inner = rectified(conv(first, "inner", (8, 8, 3, 3)))
+    block = added(conv(inner, "outer", (8, 8, 3, 3)), first, "block")
+    short = net.pair(conv(block, "short", (16, 8, 1, 1), 2), scale, 5)
+    half = added(conv(block, "half", (16, 8, 3, 3), 2), short, "halved")
+    pooled = net.node("MaxPool", [half], "pooled", kernel_shape=[2, 2], strides=[2, 2])
+    flat = net.node("Flatten", [net.pair(pooled, scale, -128)], "flat")
+    w = net.filters("wdense", (10, 256))
+    dense = net.node("Gemm", [flat, w], "dense", transB=1)
+    net.node("Softmax", [net.pair(dense, scale, 0)], "y")
+    return net.model({"image": ("float32", (1, 3, 16, 16))}, {"y": ("float32", (1, 10))})
+
+
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("model") / "net.onnx"
@@ -53,8 +84,8 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def decided(model: Path, **asked: Any) -> Decided:
-    with Decider(CompileOptions(model, BOARD, io="caller", **asked)) as decider:
+def decided(model: Path, io: str = "caller", **asked: Any) -> Decided:
+    with Decider(CompileOptions(model, BOARD, io=io, **asked)) as decider:
         return decider.decide()
 
 
@@ -78,6 +109,20 @@ def test_no_budget_is_much_slower_than_a_little_larger_one(model: Path) -> None:
         found = decided(model, ram=budget)
         assert found.sizes.ram.total <= budget
         assert found.predicted.price <= 1.3 * most.predicted.price
+
+
+def test_steps_of_layers_in_integers_take_less_than_float32(tmp_path: Path) -> None:
+    """Without any budget the first layer is faster in float32, whose workspace alone keeps the
+    others from fitting: within a budget that other kernels keep it is computed otherwise."""
+    path = tmp_path / "residual.onnx"
+    onnx.save(residual(), path)
+    most, least = (decided(path, objective=each, io="arena") for each in ("latency", "memory"))
+    assert most.report["integers"]["layers"] < most.report["integers"]["of_layers"]
+    assert least.report["integers"]["layers"] == least.report["integers"]["of_layers"]
+    assert least.sizes.ram.total < most.sizes.ram.total
+    assert least.predicted.price <= 1.1 * most.predicted.price
+    found = decided(path, ram=least.sizes.ram.total, io="arena")
+    assert found.predicted.price <= least.predicted.price
 
 
 def test_its_image_is_changed_row_by_row(model: Path, edgeconv: Command, tmp_path: Path) -> None:
