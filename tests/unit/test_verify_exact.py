@@ -146,6 +146,20 @@ def check(graph: Graph, given: Mapping[str, Values]) -> None:
     assert len(found) >= 4
 
 
+def test_an_average_that_is_reshaped_before_it_is_rounded(tmp_path: Path) -> None:
+    net = Network()
+    x = net.dequantise("image", 0.05, 3)
+    y = net.node("Flatten", [net.node("GlobalAveragePool", [x], "y")], "flat")
+    net.node("Identity", [net.quantise(y, 0.02, -7)], "scores")
+    model = net.model({"image": ("int8", (1, 4, 3, 3))}, {"scores": ("int8", (1, 4))})
+    graph = load(onnx_models.save(model, tmp_path / "net.onnx"))
+    steps = np.arange(36, dtype=np.int8).reshape(1, 4, 3, 3)
+    found = expected(graph, {"image": steps, "scores": np.zeros((1, 4), np.int8)})
+    real = (steps.reshape(4, 9).sum(1) - 27) * np.float64(np.float32(0.05)) / 9
+    wanted = np.rint(real / np.float64(np.float32(0.02))) - 7
+    np.testing.assert_array_equal(found["scores"].near()[0], wanted)
+
+
 def test_float32_is_within_its_bound(tmp_path: Path) -> None:
     """Sums in float32, in the order of this machine, and what is rounded of them."""
     for seed in range(6):

@@ -27,7 +27,8 @@ def taken(x: Value, at: Indices, shape: tuple[int, ...]) -> Value:
     terms = []
     for term in x.real.terms:
         factors = tuple(f if f.size == 1 else of(f, 1) for f in term.factors)
-        over = term.over if np.size(term.over) == 1 else of(np.asarray(term.over), 1)
+        over = np.asarray(term.over)
+        over = over.reshape(()) if over.size == 1 else of(over, 1)
         scalars = tuple(f.reshape(()) if f.size == 1 else f for f in factors)
         terms.append(Term(of(term.whole), scalars, over))
     error = of(x.real.error) if np.any(x.real.error) else 0.0
