@@ -160,7 +160,11 @@ _RULES: tuple[_Rule, ...] = (
         lambda layer: layer.input_rounding is None and _is_stored_as_float32(layer),
     ),
     (
-        Reason("input-scales", "its input has several scales", _PER_TENSOR),
+        Reason(
+            "input-scales",
+            "its input has a scale for each channel, and it adds up channels",
+            _PER_TENSOR,
+        ),
         _has_several_scales,
     ),
     (

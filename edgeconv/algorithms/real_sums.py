@@ -26,6 +26,7 @@ from edgeconv.algorithms.sums import (
     two_fit,
 )
 from edgeconv.encoding import INT8, Encoding
+from edgeconv.ir.channel_scales import CHANNEL_SCALES, scales_of
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.requantisation import EXACT
 from edgeconv.requantisation.reals import in_units
@@ -62,7 +63,7 @@ def real_sums_of(node: Node, graph: Graph) -> RealSums | None:
     ):
         return None
     constants = tuple(graph[name].data for name in node.inputs[1:] if name)
-    key = (*map(id, constants), filters, x)
+    key = (*map(id, constants), filters, node.attrs.get(CHANNEL_SCALES), x)
     if key not in _known:
         if len(_known) >= _MOST:
             _known.clear()
@@ -73,10 +74,8 @@ def real_sums_of(node: Node, graph: Graph) -> RealSums | None:
 
 def _found(node: Node, graph: Graph) -> RealSums | None:
     x, w = graph[node.inputs[0]].storage, filter_rows(node, graph)
-    unit = x.scale[0] * np.asarray(node.attrs["storage"].scale, np.float64)
-    unit = np.broadcast_to(unit, (len(w),))
-    name = node.inputs[2] if len(node.inputs) > 2 else ""
-    bias = graph[name].constant().astype(np.float64).reshape(-1) if name else np.zeros(len(w))
+    scales = scales_of(node, graph)
+    unit, bias = x.scale[0] * scales.of_sums, np.asarray(scales.bias, np.float64)
     whole, rest = in_units(bias, unit)
     zero = -x.zero[0] * w.sum(axis=1)
     reach = largest_sum(w, -x.low)
@@ -84,8 +83,8 @@ def _found(node: Node, graph: Graph) -> RealSums | None:
     start = np.where(fits, whole + zero, zero)
     if int((reach + np.abs(start)).max(initial=0)) > _LARGEST:
         return None
-    left = np.where(fits, rest, bias)
-    single = unit.astype(np.float32)
+    left = np.where(fits, rest, bias) / scales.of_results
+    single = (unit / scales.of_results).astype(np.float32)
     fit = two_fit(node, graph)
     facts = Facts(pair_in(multiples(node, graph)))
     return RealSums(start.astype(np.int32), single, left.astype(np.float32), facts, fit)

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from edgeconv.encoding import FLOAT32, INT8, Encoding, int8
 from edgeconv.ir.activation import Activation
+from edgeconv.ir.channel_scales import CHANNEL_SCALES, scales_of
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.grids import integers_for, last_activation
 from edgeconv.requantisation import ARITHMETICS, Form, PerChannel, Sums
@@ -95,7 +96,8 @@ def _found(node: Node, graph: Graph) -> tuple[Form | None, Facts]:
     if not node.epilogue.is_only_before and pair_of(node, graph) is None:
         return None, NO_FACTS
     constants = tuple(graph[name].data for name in node.inputs[1:] if name)
-    key = (*map(id, constants), stored, x, y, node.epilogue.before, graph.requantise, node.op)
+    given = stored, node.attrs.get(CHANNEL_SCALES)
+    key = (*map(id, constants), *given, x, y, node.epilogue.before, graph.requantise, node.op)
     if key not in _known:
         if len(_known) >= _MOST:
             _known.clear()
@@ -223,16 +225,15 @@ def sums_in(node: Node, graph: Graph, y: Encoding) -> tuple[Sums, Integers, Inte
     products, in units; and the filters as integers, a row for each sum."""
     x, arithmetic = graph[node.inputs[0]].storage, ARITHMETICS[graph.requantise]
     w = filter_rows(node, graph)
-    scales = np.asarray(node.attrs["storage"].scale, np.float64)
-    unit = arithmetic.unit(x.scale[0], scales, node.op == "Dense")
-    name = node.inputs[2] if len(node.inputs) > 2 else ""
-    bias = graph[name].constant().astype(np.float64) if name else np.zeros(len(w))
-    units, rest = in_units(bias, unit)
+    scales = scales_of(node, graph)
+    unit = arithmetic.unit(x.scale[0], scales.of_sums, node.op == "Dense")
+    units, rest = in_units(np.asarray(scales.bias, np.float64), unit)
     whole = units - x.zero[0] * w.sum(axis=1)
     least = np.minimum(w * x.low, w * x.high).sum(axis=1)
     most = np.maximum(w * x.low, w * x.high).sum(axis=1)
     low, high = bounds_in(node.epilogue.before, y)
-    sums = Sums(unit, rest, least + whole, most + whole, y.scale[0], y.zero[0], low, high)
+    spacing = y.scale[0] * scales.of_results
+    sums = Sums(unit, rest, least + whole, most + whole, spacing, y.zero[0], low, high)
     return sums, whole, w
 
 

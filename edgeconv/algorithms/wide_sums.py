@@ -14,6 +14,7 @@ import numpy as np
 
 from edgeconv.algorithms.sums import bounds_in, filter_rows, rounds_to, sums_in
 from edgeconv.encoding import INT8, INT16, Encoding
+from edgeconv.ir.channel_scales import CHANNEL_SCALES
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.grids import integers_for
 from edgeconv.requantisation import ARITHMETICS, EXACT
@@ -49,7 +50,8 @@ def wide_sums_of(node: Node, graph: Graph) -> WideSums | None:
         return None
     constants = tuple(graph[name].data for name in node.inputs[1:] if name)
     residual = graph[node.epilogue.residual].storage if node.epilogue.residual else None
-    how = node.epilogue.before, node.epilogue.after, graph.requantise, node.op
+    scales = node.attrs.get(CHANNEL_SCALES)
+    how = node.epilogue.before, node.epilogue.after, graph.requantise, node.op, scales
     key = (*map(id, constants), stored, x, y, residual, *how)
     if key not in _known:
         if len(_known) >= _MOST:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from edgeconv.encoding import FLOAT32, Encoding
+from edgeconv.ir.channel_scales import CHANNEL_SCALES
 from edgeconv.ir.graph import Graph, Node, Tensor
 
 WEIGHTED = ("Conv", "Dense")  # operators whose kernels decode their filters
@@ -64,7 +65,7 @@ def _replaced(node: Node, filters: Filters, tensors: dict[str, Tensor]) -> Node:
     if filters.bias is not None:
         old = inputs[2] if len(inputs) > 2 and inputs[2] else "bias"
         inputs[2:3] = [_add(tensors, f"{old} of {node.name}", filters.bias)]
-    attrs = {k: v for k, v in node.attrs.items() if k not in ("storage", "exact")}
+    attrs = {k: v for k, v in node.attrs.items() if k not in ("storage", "exact", CHANNEL_SCALES)}
     if filters.storage != FLOAT32:
         attrs["storage"] = filters.storage
     return replace(node, inputs=tuple(inputs), attrs=attrs)

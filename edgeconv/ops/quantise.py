@@ -59,6 +59,8 @@ def _encoding(source: Source, ctx: ImportContext, dtype: str) -> Encoding:
         got = f"scale {list(scale.shape)}, zero point {list(zero.shape)}"
         raise ctx.reject(source, got, "both have the same shape")
     scales, zeros = tuple(map(float, scale)), tuple(map(int, zero))
+    if len({*zip(scales, zeros, strict=True)}) == 1:  # of every channel the same
+        scales, zeros, axis = scales[:1], zeros[:1], 0
     return replace(integers(dtype), scale=scales, zero=zeros, axis=axis)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from edgeconv.ir.channel_scales import CHANNEL_SCALES
 from edgeconv.ir.edit import Editor
 from edgeconv.ir.graph import Array, Node
 from edgeconv.passes.units import rescaled
@@ -62,7 +63,10 @@ class Weights:
 
     @staticmethod
     def of(node: Node, editor: Editor) -> Weights | None:
-        """None when they are not constant."""
+        """None when they are not constant, or have scales of channels in them, which say exactly
+        what they are."""
+        if CHANNEL_SCALES in node.attrs:
+            return None
         weights = editor.constant(node.inputs[1])
         has_bias = len(node.inputs) > 2 and bool(node.inputs[2])
         bias = editor.constant(node.inputs[2]) if has_bias else None

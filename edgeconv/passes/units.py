@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from edgeconv.ir.channel_scales import CHANNEL_SCALES
 from edgeconv.ir.graph import Node
 
 Reals = npt.NDArray[np.float64]
@@ -46,4 +47,6 @@ def permuted(node: Node, order: npt.NDArray[np.integer[Any]]) -> dict[str, Any]:
     attrs = dict(node.attrs)
     if has_units(node):
         attrs["storage"] = attrs["storage"].scaled(np.asarray(attrs["storage"].scale)[order])
+    if CHANNEL_SCALES in attrs:
+        attrs[CHANNEL_SCALES] = attrs[CHANNEL_SCALES].permuted(order)
     return attrs

@@ -17,7 +17,7 @@ The result is monotone in the sum, so that ``high - low`` thresholds for each ch
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil
 
@@ -38,20 +38,31 @@ class Sums:
 
     ``unit`` > 0 and ``bias``, one per channel: the sum stands for unit * sum + bias, both exact in
     float64.  ``least`` and ``most``, one per channel: between which sums lie, whatever the input.
-    ``spacing``, ``zero``: scale and zero point of the result, exact in float64; ``low`` and
-    ``high``: its bounds, those of an activation included.  ``away``: ties go away from 0 instead of
-    to the even number.
+    ``spacing``, ``zero``: scale, of all channels or one per channel, and zero point of the result,
+    exact in float64; ``low`` and ``high``: its bounds, those of an activation included.  ``away``:
+    ties go away from 0 instead of to the even number.
     """
 
     unit: Reals
     bias: Reals
     least: Integers
     most: Integers
-    spacing: float
+    spacing: float | Reals
     zero: int
     low: int
     high: int
     away: bool = False
+
+    @property
+    def spacings(self) -> Reals:
+        """That of every channel."""
+        return np.broadcast_to(np.asarray(self.spacing, np.float64), self.unit.shape)
+
+    def only(self, channel: int) -> Sums:
+        """Those of one channel."""
+        one = slice(channel, channel + 1)
+        ends = {name: getattr(self, name)[one] for name in ("unit", "bias", "least", "most")}
+        return replace(self, spacing=self.spacings[one], **ends)
 
 
 def thresholds(sums: Sums) -> Integers:
@@ -59,10 +70,10 @@ def thresholds(sums: Sums) -> Integers:
     of all integers: it may lie outside of ``least`` to ``most``, and is at most two outside."""
     # A tie between steps j - 1 and j goes to the even one, or to j if that is above 0.
     whole = np.arange(sums.low + 1, sums.high + 1, dtype=np.int64) - sums.zero
-    edge = (whole - 0.5) * sums.spacing
+    edge = (whole - 0.5) * sums.spacings[:, None]
     with np.errstate(over="ignore"):
-        at = (edge[None, :] - sums.bias[:, None]) / sums.unit[:, None]
-        size = (np.abs(edge)[None, :] + np.abs(sums.bias)[:, None]) / sums.unit[:, None]
+        at = (edge - sums.bias[:, None]) / sums.unit[:, None]
+        size = (np.abs(edge) + np.abs(sums.bias)[:, None]) / sums.unit[:, None]
     first = np.clip(at, sums.least[:, None] - 1.0, sums.most[:, None] + 2.0)
     found = np.ceil(first).astype(np.int64)
     near = np.abs(at - np.rint(at)) <= _ULPS * (size + 1)
@@ -71,8 +82,9 @@ def thresholds(sums: Sums) -> Integers:
     down = whole <= 0 if sums.away else whole % 2 == 1
     found += sure & (at == np.rint(at)) & down[None, :]
     for channel, i in zip(*np.nonzero(near & inside & ~sure), strict=True):
-        bias, unit = Fraction(float(sums.bias[channel])), Fraction(float(sums.unit[channel]))
-        exact = ((int(whole[i]) - Fraction(1, 2)) * Fraction(sums.spacing) - bias) / unit
+        every = (each[channel] for each in (sums.bias, sums.unit, sums.spacings))
+        bias, unit, spacing = (Fraction(float(number)) for number in every)
+        exact = ((int(whole[i]) - Fraction(1, 2)) * spacing - bias) / unit
         tied = exact.denominator == 1 and down[i]
         found[channel, i] = ceil(exact) + tied
     return found
@@ -82,9 +94,9 @@ def _powers(sums: Sums) -> Truths:
     """Of which channels a threshold is exact in float64: the unit is a power of two, and the bias a
     whole number of these, as half the spacing is where edges are."""
     mantissa, _ = np.frexp(sums.unit)
-    units, half = sums.bias / sums.unit, 0.5 * sums.spacing / sums.unit
+    units, half = sums.bias / sums.unit, 0.5 * sums.spacings / sums.unit
     whole = (units == np.rint(units)) & (np.abs(units) < _EXACT) & (half < _EXACT)
-    short = sums.spacing == float(np.float32(sums.spacing))
+    short = sums.spacings == sums.spacings.astype(np.float32)
     found: Truths = (mantissa == 0.5) & whole & short
     return found
 

@@ -108,7 +108,7 @@ def per_channel(sums: Sums) -> PerChannel | None:
     start, own = np.zeros_like(sums.least), np.zeros_like(sums.least)
     multiplier, tie = np.ones_like(sums.least), np.full_like(sums.least, NO_TIE)
     for channel in range(len(scale)):
-        alone = _channel(sums, channel)
+        alone = sums.only(channel)
         if places[channel]:
             found = _with_halves(alone, int(places[channel]), right)
         else:
@@ -127,12 +127,6 @@ def per_channel(sums: Sums) -> PerChannel | None:
         with_ties=bool((tie != NO_TIE).any()),
     )
     return form if _holds(form, sums, points) else None
-
-
-def _channel(sums: Sums, channel: int) -> Sums:
-    one = slice(channel, channel + 1)
-    ends = {name: getattr(sums, name)[one] for name in ("unit", "bias", "least", "most")}
-    return replace(sums, **ends)
 
 
 def _halves(sums: Sums) -> Integers:

@@ -39,7 +39,7 @@ def shortly_multiplied(x: Integers, multiplier: Integers | int, right: Integers 
 def tflite_wide(sums: Sums, whole: Integers) -> Wide | None:
     """As `wide`, of these factors.  None where a bias is no whole number of units, a result has a
     zero point, or the kernels' own integers overflow."""
-    pairs = [short_multiplier(float(unit) / sums.spacing) for unit in sums.unit]
+    pairs = [short_multiplier(float(each)) for each in sums.unit / sums.spacings]
     factor = np.array([np.ldexp(float(multiplier), -right) for multiplier, right in pairs])
     reach = np.maximum(np.abs(sums.least), np.abs(sums.most))
     overflows = reach.max(initial=0) >= _SUM or (reach * factor).max(initial=0) >= _RESULT

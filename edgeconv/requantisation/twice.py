@@ -95,7 +95,7 @@ class Twice:
 def twice(sums: Sums) -> Twice | None:
     """The form of ``sums``: None where a bias is no whole number of units, a factor 1 or more, or a
     sum out of reach."""
-    factors = [quantised_multiplier(float(unit) / sums.spacing) for unit in sums.unit]
+    factors = [quantised_multiplier(float(each)) for each in sums.unit / sums.spacings]
     multiplier, shift = (np.array(each, np.int32) for each in zip(*factors, strict=True))
     reach = max(abs(int(sums.least.min(initial=0))), int(sums.most.max(initial=0)))
     if sums.bias.any() or shift.min(initial=0) < 0 or reach >= REACH:

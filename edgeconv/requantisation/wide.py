@@ -106,7 +106,7 @@ def _narrow(form: Wide, least: Integers, most: Integers) -> bool:
 
 def _line(sums: Sums, whole: int, channel: int) -> Line:
     """What the model says but for ties, which go up, and bounds, of a kernel's sum."""
-    spacing, unit = Fraction(sums.spacing), Fraction(float(sums.unit[channel]))
+    spacing, unit = (Fraction(float(each[channel])) for each in (sums.spacings, sums.unit))
     bias = Fraction(float(sums.bias[channel])) + unit * whole
     return Line.through(unit / spacing, bias / spacing + sums.zero + Fraction(1, 2))
 

@@ -22,6 +22,7 @@ from edgeconv.requantisation.reals import (
     numbers,
 )
 from edgeconv.requantisation.softmax import error
+from edgeconv.verify.exact.by_channel import by_channel, of_filters, or_one
 from edgeconv.verify.exact.functions import added, dequantised, extreme, quantised, scaled
 from edgeconv.verify.exact.movement import broadcast, moved, moves
 from edgeconv.verify.exact.value import (
@@ -63,17 +64,6 @@ def _along(
     return np.array(scale, np.float64).reshape(dims), np.array(zero, np.int64).reshape(dims)
 
 
-def single(x: Value) -> tuple[Term, tuple[Reals, ...]]:
-    """The only term of a tensor that has one scale, and its factors."""
-    term = x.real.terms[0]
-    alone = len(x.real.terms) == 1 and np.size(term.over) == 1 and not np.any(x.real.error)
-    if not alone or int(np.reshape(term.over, -1)[0]) != 1:
-        raise NoExactValueError
-    if any(factor.size != 1 for factor in term.factors):
-        raise NoExactValueError
-    return term, tuple(factor.reshape(()) for factor in term.factors)
-
-
 def filters_of(node: Node, graph: Graph) -> tuple[Reals, Reals]:
     """Those of a Conv or Dense as whole numbers, and the unit of each output channel."""
     encoding = node.attrs.get("storage")
@@ -97,8 +87,11 @@ def _summed(
 ) -> Value:
     """``total`` of an input and filters, and the bias; ``channels``: the shape of one number per
     output channel."""
-    term, factors = single(x)
+    axis = 1 if node.op == "Conv" else len(x.shape) - 1
+    term, given = by_channel(x, axis)
     w, units = filters_of(node, graph)
+    groups = int(node.attrs.get("groups", 1))
+    factors = tuple(of_filters(each, groups, len(w), axis) for each in given)
     terms_of_sum = int(np.prod(w.shape[1:]))
     reach = float(np.abs(term.whole).max(initial=0)) * np.abs(w).max(initial=0.0) * terms_of_sum
     if reach >= _EXACT:
@@ -182,7 +175,8 @@ def _elementwise(node: Node, operands: Operands, graph: Graph) -> Value:
 
 def _pool(node: Node, operands: Operands, graph: Graph) -> Value:
     x, out, attrs = operands[0], graph[node.output].shape[2:], node.attrs
-    term, factors = single(x)
+    term, given = by_channel(x, 1)
+    factors = tuple(map(or_one, given))
     whole = term.whole.astype(np.float64)
     if attrs["mode"] == "max":
         most = np.max([view for _, view in taps(whole, attrs, out, -np.inf)], axis=0)
@@ -212,7 +206,11 @@ def _pool(node: Node, operands: Operands, graph: Graph) -> Value:
 def _mean(node: Node, operands: Operands, graph: Graph) -> Value:
     x, shape = operands[0], graph[node.output].shape
     axes = tuple(node.attrs["axes"])
-    term, factors = single(x)
+    term, given = by_channel(x, 0 if 1 in axes else 1)
+    kept = len(shape) == len(x.shape)
+    factors = tuple(
+        each if kept or each.ndim == 0 else each.squeeze(axes) for each in map(or_one, given)
+    )
     if node.attrs["kind"] not in ("mean", "sum"):
         raise NoExactValueError
     count = int(np.prod([x.shape[axis] for axis in axes]))
@@ -230,7 +228,8 @@ def _mean(node: Node, operands: Operands, graph: Graph) -> Value:
 def _resize(node: Node, operands: Operands, graph: Graph) -> Value:
     """Linear, of weights that are whole numbers, dimension by dimension."""
     x, shape = operands[0], graph[node.output].shape
-    term, factors = single(x)
+    term, given = by_channel(x, 1)
+    factors = tuple(map(or_one, given))
     if node.attrs["mode"] != "linear" or node.attrs["exclude_outside"]:
         raise NoExactValueError
     every, over, taps = [], 1, 1

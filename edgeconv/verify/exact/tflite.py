@@ -27,8 +27,9 @@ from edgeconv.requantisation.reals import Integers, Reals, in_units, multiples
 from edgeconv.requantisation.tflite_softmax import tflite_softmax
 from edgeconv.requantisation.tflite_wide import short_multiplier, shortly_multiplied
 from edgeconv.requantisation.twice import multiplied, quantised_multiplier
+from edgeconv.verify.exact.by_channel import single
 from edgeconv.verify.exact.movement import moved, moves
-from edgeconv.verify.exact.operators import filters_of, single
+from edgeconv.verify.exact.operators import filters_of
 from edgeconv.verify.exact.value import NoExactValueError, Value
 from edgeconv.verify.exact.windows import convolved, counted, taps
 

@@ -1,0 +1,212 @@
+"""Activations of one scale per channel, in front of depthwise layers and through what treats
+channels apart: the layers around them are computed in integers, as the file says, exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from edgeconv import choose, frontend, passes
+from edgeconv.algorithms.no_integers import no_integers
+from edgeconv.algorithms.sums import form_of
+from edgeconv.choose.storage import EVERY_RESULT
+from edgeconv.ir.channel_scales import CHANNEL_SCALES, ChannelScales
+from edgeconv.ir.edit import Editor
+from edgeconv.ir.graph import Graph
+from edgeconv.ir.grids import rounded_to
+from edgeconv.passes import read_channels, round_channels
+from edgeconv.targets import TARGETS
+from edgeconv.verify.exact import expected
+from tests import onnx_models
+from tests.models.in_integers import held_to_file
+from tests.quantised_models import Network, Values
+
+Made = Callable[[ChannelScales], ChannelScales]
+SCALES = np.array([0.011, 0.0173, 0.0071, 0.0125, 0.0301, 0.0093], np.float32)
+C = len(SCALES)
+
+
+def _pair(net: Network, x: str, zero: int, axis: int = 1, scales: Values = SCALES) -> str:
+    """``x`` rounded to one scale per channel."""
+    zeros = np.full(scales.shape, zero, net.dtype)
+    given = net.scaling(f"{x}_c", scales, zeros, net.dtype)
+    q = net.node("QuantizeLinear", [x, *given], f"{x}_cq", axis=axis)
+    return net.node("DequantizeLinear", [q, *given], f"{x}_cdq", axis=axis)
+
+
+def separable(between: str = "", *, zero: int = 0, dtype: str = "uint8") -> onnx.ModelProto:
+    """Pointwise, maybe an activation or a pool, rounded per channel, what is ``between``, and a
+    depthwise layer; biases of no whole number of units."""
+    net = Network(dtype, opset=17, scales_as="fractions", seed=2)
+    low = int(np.iinfo(dtype).min)
+    y = net.pair("x", 0.03, low + 100)
+    w = net.filters("w", (C, 4, 1, 1))
+    unit = net.scales["w"] * np.float32(0.03)
+    y = net.node("Conv", [y, w, net.bias("b", C, unit)], "y")
+    if between in ("Relu", "Clip"):
+        y = net.node("Relu", [y], "r") if between == "Relu" else _clip(net, y)
+    if between == "average":
+        y = net.node("AveragePool", [y], "a", kernel_shape=[2, 2])
+    y = _pair(net, y, zero, axis=-3 if between == "negative axis" else 1)
+    size = (5, 7)
+    if between == "MaxPool":
+        y = net.node("MaxPool", [y], "p", kernel_shape=[2, 2])
+    if between == "Pad":
+        pads = net.constant("pads", np.array([0, 0, 1, 1, 0, 0, 1, 1], np.int64))
+        y = net.node("Pad", [y, pads], "p")
+    if between == "Transpose":
+        y = net.node("Transpose", [y], "t", perm=[0, 1, 3, 2])
+        size = (7, 5)
+    if between == "Reshape":
+        y = net.node("Reshape", [y, net.constant("s", np.array([1, C, 7, 5], np.int64))], "t")
+        size = (7, 5)
+    w = net.filters("d", (2 * C, 1, 2, 3))
+    pads = [0, 0, 0, 0] if between == "Pad" else [1, 1, 1, 1]
+    d = net.node("Conv", [y, w, net.bias("e", 2 * C, 1e-4)], "d_", group=C, pads=pads)
+    out = net.pair(d, 0.02, low + 128)
+    net.node("Identity", [out], "out")
+    less = {"MaxPool": 1, "average": 1}.get(between, 0)
+    shape = (1, 2 * C, size[0] - less + 1, size[1] - less)
+    return net.model({"x": ("float32", (1, 4, 5, 7))}, {"out": ("float32", shape)})
+
+
+def _clip(net: Network, y: str) -> str:
+    """Bounds that are the ends of the widest of the grids, as ReLU6 and its calibration make."""
+    ends = [np.float32(0), np.float32(255 * 0.0301)]
+    return net.node("Clip", [y, *(net.constant(f"c{e}", np.asarray(e)) for e in ends)], "c")
+
+
+_BETWEEN = (
+    *("", "Relu", "Clip", "average", "negative axis"),
+    *("MaxPool", "Pad", "Transpose", "Reshape"),
+)
+
+
+@pytest.mark.parametrize("between", _BETWEEN)
+@pytest.mark.parametrize(("dtype", "zero"), [("uint8", 0), ("int8", 0), ("uint8", 128)])
+def test_both_layers_are_in_integers(between: str, dtype: str, zero: int, tmp_path: Path) -> None:
+    model = separable(between, zero=zero, dtype=dtype)
+    path = onnx_models.save(model, tmp_path / "net.onnx")
+    graph = _chosen(path)
+    layers = [node for node in graph.nodes if node.op == "Conv"]
+    assert len(layers) == 2
+    assert all(CHANNEL_SCALES in node.attrs for node in layers)
+    average = between == "average"  # of what was not rounded
+    assert [form_of(node, graph) is not None for node in layers] == [not average, True]
+    found = held_to_file(path)
+    # Steps that are not the file's integers, but less a zero point, are held to it by what follows.
+    known = 1 if zero else 2
+    assert (len(found.exact), found.wrong) == (known - average, [])
+
+
+def _chosen(path: Path) -> Graph:
+    graph = passes.optimise(frontend.load(path))
+    assert round_channels.run(graph) is graph
+    assert read_channels.run(graph) is graph
+    return choose.select(graph, TARGETS["scalar"], integers=EVERY_RESULT).graph
+
+
+def test_integers_keep_their_name(tmp_path: Path) -> None:
+    """So that `verify` knows them; with a zero point they are no longer the same numbers."""
+    path = onnx_models.save(separable("Relu"), tmp_path / "net.onnx")
+    assert "r_cq" in {node.output for node in _chosen(path).nodes}
+    path = onnx_models.save(separable("Relu", zero=3), tmp_path / "net.onnx")
+    assert "r_cq" not in {node.output for node in _chosen(path).nodes}
+
+
+def _unlike_bounds() -> onnx.ModelProto:
+    """A Clip whose upper bound is another step in every channel."""
+    net = Network("uint8", opset=17)
+    y = net.node("Conv", [net.pair("x", 0.03, 9), net.filters("w", (C, 4, 1, 1))], "y")
+    ends = (net.constant(f"end{e}", np.float32(e)) for e in (0.0, 0.5))
+    y = _pair(net, net.node("Clip", [y, *ends], "c"), 0)
+    d = net.node("Conv", [y, net.filters("d", (C, 1, 3, 3))], "d_", group=C)
+    net.node("Identity", [net.pair(d, 0.02, 128)], "out")
+    return net.model({"x": ("float32", (1, 4, 5, 7))}, {"out": ("float32", (1, C, 3, 5))})
+
+
+def _mixing(*, groups: int = 1) -> onnx.ModelProto:
+    """A convolution that adds up channels of several scales; with ``groups`` of one each."""
+    net = Network("uint8", opset=17)
+    scales = np.repeat(SCALES[: C // 2], 2) if groups > 1 else SCALES
+    y = _pair(net, "x", 0, scales=scales)
+    w = net.filters("w", (4 if groups == 1 else C, C // groups, 1, 1))
+    net.node("Identity", [net.pair(net.node("Conv", [y, w], "y", group=groups), 0.02, 128)], "out")
+    out_c = 4 if groups == 1 else C
+    return net.model({"x": ("float32", (1, C, 5, 7))}, {"out": ("float32", (1, out_c, 5, 7))})
+
+
+def test_layers_that_add_up_channels_have_a_reason(tmp_path: Path) -> None:
+    path = onnx_models.save(_mixing(), tmp_path / "net.onnx")
+    graph = _chosen(path)
+    (layer,) = (node for node in graph.nodes if node.op == "Conv")
+    reason = no_integers(layer, graph, rounded_to(graph))
+    assert reason is not None
+    assert reason.name == "input-scales"
+    assert "channels" in reason.why
+
+
+def test_groups_of_channels_of_one_scale(tmp_path: Path) -> None:
+    found = held_to_file(onnx_models.save(_mixing(groups=3), tmp_path / "net.onnx"))
+    assert (len(found.exact), found.wrong, found.reasons) == (1, [], {})
+
+
+def test_bounds_that_differ_in_steps_are_left(tmp_path: Path) -> None:
+    """The layer in front stays float32, the depthwise one does not."""
+    found = held_to_file(onnx_models.save(_unlike_bounds(), tmp_path / "net.onnx"))
+    assert (len(found.exact), found.wrong) == (1, [])
+
+
+def test_a_form_of_other_scales_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is shown above is none of scales rounded to float32 with the filters."""
+    path = onnx_models.save(separable("Relu"), tmp_path / "net.onnx")
+    rescale = read_channels.rescale
+
+    def off(position: int, editor: Editor, made: Made) -> Callable[[], None] | None:
+        def larger(own: ChannelScales) -> ChannelScales:
+            scales = made(own)
+            return replace(scales, input=tuple(1.01 * scale for scale in scales.input))
+
+        return rescale(position, editor, larger)
+
+    monkeypatch.setattr(read_channels, "rescale", off)
+    assert held_to_file(path).wrong
+
+
+def test_exact_arithmetic_of_depthwise_layers(tmp_path: Path) -> None:
+    """One number at a time, in float64, which has all of these products."""
+    model = frontend.load(onnx_models.save(separable(), tmp_path / "net.onnx"))
+    steps = np.random.default_rng(1).integers(0, 256, (1, C, 5, 7)).astype(np.uint8)
+    x = np.zeros((1, 4, 5, 7), np.float32)
+    found = expected(model, {"x": x, "y_cq": steps, "out": np.zeros((1, 2 * C, 6, 7), np.float32)})
+    node = next(node for node in model.nodes if node.output == "d_")
+    units = np.asarray(node.attrs["storage"].scale, np.float64)
+    filters = np.rint(model[node.inputs[1]].constant()[:, 0] / units[:, None, None])
+    padded = np.pad(steps[0].astype(np.float64), ((0, 0), (1, 1), (1, 1)))
+    wanted = np.zeros((2 * C, 6, 7))
+    bias = model[node.inputs[2]].constant().astype(np.float64)
+    for out in range(2 * C):
+        for i in range(2):
+            for j in range(3):
+                wanted[out] += padded[out // 2, i : i + 6, j : j + 7] * filters[out, i, j]
+        wanted[out] *= units[out] * np.float64(SCALES[out // 2])
+        wanted[out] += bias[out]
+    scale, zero = np.float64(np.float32(0.02)), 128
+    rounded = (np.clip(np.rint(wanted / scale) + zero, 0, 255) - zero) * scale
+    np.testing.assert_allclose(found["out"].near()[0], rounded, rtol=1e-12)
+
+
+def test_scales_that_are_all_alike_are_one(tmp_path: Path) -> None:
+    """Also in front of layers that add up channels."""
+    net = Network("uint8", opset=17)
+    y = _pair(net, "x", 7, scales=np.full(C, 0.02, np.float32))
+    y = net.node("Conv", [y, net.filters("w", (4, C, 1, 1))], "y")
+    net.node("Identity", [net.pair(y, 0.02, 128)], "out")
+    model = net.model({"x": ("float32", (1, C, 5, 7))}, {"out": ("float32", (1, 4, 5, 7))})
+    found = held_to_file(onnx_models.save(model, tmp_path / "net.onnx"))
+    assert (len(found.exact), found.wrong) == (1, [])

@@ -1,0 +1,21 @@
+"""Networks of every form that quantisers write, in integers, against exact arithmetic of the file;
+thousands are run by ``python -m tests.models.in_integers``."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.models import in_integers
+
+
+def test_none_is_wrong() -> None:
+    found = [in_integers.outcome(seed) for seed in range(16)]
+    assert not any(each.wrong for each in found)
+    assert all(all(each.reasons.values()) for each in found)
+    assert sum(len(each.exact) for each in found) > 20
+
+
+def test_a_wrong_form_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = in_integers.multiples
+    monkeypatch.setattr(in_integers, "multiples", lambda node, graph: right(node, graph) + 1)
+    assert any(in_integers.outcome(seed).wrong for seed in range(3))
