@@ -187,10 +187,12 @@ class _Network:
         q = self._integers(node.inputs[0], x).astype(np.float64) - x.zero[0]
         zeros = x.zero[0] * w.reshape(len(w), -1).sum(axis=1)
         if node.op == "Dense":
-            return np.rint(q @ w.T + zeros).astype(np.int64)
-        out = self.graph[node.output].shape[2:]
-        total = convolved(q, w, node.attrs, out)
-        return np.rint(total + zeros.reshape(-1, *(1,) * len(out))).astype(np.int64)
+            total = q @ w.T + zeros
+        else:
+            out = self.graph[node.output].shape[2:]
+            total = convolved(q, w, node.attrs, out) + zeros.reshape(-1, *(1,) * len(out))
+        sums: Integers = np.rint(total).astype(np.int64)
+        return sums
 
     def _pair(self, node: Node) -> Value | None:
         form = int8_binary.form_of(node, self.graph)

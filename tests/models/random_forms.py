@@ -78,8 +78,8 @@ class Maker:
 
     def scale(self, near: Values | float) -> Values:
         wide = np.asarray(near, np.float64)
-        wide = 2.0 ** np.round(np.log2(wide)) if self.powers else wide
-        return wide.astype(np.float32)
+        scale = 2.0 ** np.round(np.log2(wide)) if self.powers else wide
+        return np.asarray(scale, np.float32)
 
     def scaling(self, scale: Values, zero: Values | None, *, one: bool) -> list[str]:
         """Constants of a scale and a zero point, absent for None; ``one``: both may be [] or [1],
@@ -262,11 +262,12 @@ class Maker:
         other = self.rounded(Tensor(conv, x.shape, x.size))
         op = self.pick("Add", "Add", "Add", "Mul", "Concat")
         if op == "Concat":
-            y = self.node("Concat", [x.name, other.name], "joined", axis=1)
-            return self.rounded(Tensor(y, (1, 2 * channels, *x.shape[2:]), x.size))
-        y = Tensor(self.node(op, [x.name, other.name], "two"), x.shape, x.size)
-        y, positive = self.activation(y)
-        return self.rounded(y, positive=positive)
+            joined = self.node("Concat", [x.name, other.name], "joined", axis=1)
+            return self.rounded(Tensor(joined, (1, 2 * channels, *x.shape[2:]), x.size))
+        two = Tensor(self.node(op, [x.name, other.name], "two"), x.shape, x.size)
+        made, positive = self.activation(two)
+        channels_apart = self.chance(0.4 * self.per_channel)
+        return self.rounded(made, channels=channels_apart, positive=positive)
 
     def block(self, x: Tensor) -> Tensor:
         """Some layers of a network."""
@@ -279,9 +280,9 @@ class Maker:
             return self.pair(x)
         if kind == "pool" and min(x.shape[2:]) > 3:
             window = {"kernel_shape": [3, 3], "strides": [2, 2]}
-            y = self.node(self.pick("MaxPool", "AveragePool"), [x.name], "pool", **window)
+            pool = self.node(self.pick("MaxPool", "AveragePool"), [x.name], "pool", **window)
             sizes = ((n - 3) // 2 + 1 for n in x.shape[2:])
-            return self.rounded(Tensor(y, (*x.shape[:2], *sizes), x.size))
+            return self.rounded(Tensor(pool, (*x.shape[:2], *sizes), x.size))
         if kind == "resize" and max(x.shape[2:]) < 9:
             return self.rounded(self.resized(x, self.pick("nearest", "linear")))
         return self.rounded_layer(x)

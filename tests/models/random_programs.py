@@ -1,9 +1,11 @@
 """Random programs: random networks compiled for random boards with random options, and verified.
 
 python -m tests.models.random_programs [--first SEED] [--count N] [--seconds S] [--only SEED]
+                                       [--forms] [--boards NAME ...]
 
-Networks are of float32, quantised (QDQ), or made int8 by samples.  What a budget or an option rules
-out is refused, which is no mistake; every other program must be called right by ``verify``.
+Networks are of float32, quantised (QDQ), or made int8 by samples; with --forms they are those of
+`random_forms`, compiled without options, for one board after the other.  What a budget or an option
+rules out is refused, which is no mistake; every other program must be called right by ``verify``.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,13 +28,14 @@ from edgeconv import board as boards
 from edgeconv.board import Board, RunKind
 from edgeconv.build import find_compiler, find_emulator
 from edgeconv.errors import EdgeconvError
-from tests.models import random_quantised
+from tests.models import random_forms, random_quantised
 from tests.models.random_blocks import random_network
 
 _NODES = 14  # of float32 networks: what is left of a failure can be read
 _SAMPLES = 4
 _PATIENCE_S = 900
 RIGHT, REFUSED = "right", "refused"
+FORMS = "forms"
 # Of status 1 what no program is expected to be made of.
 _REFUSALS = ("cannot be compiled", "does not fit", "would not be bit for bit")
 _STORED = ("int8", "flyte8", "flyte16", "flyte24")
@@ -97,9 +100,17 @@ def draw(seed: int, among: Sequence[Board]) -> Program:
     return Program(seed, kind, board.name, tuple(options))
 
 
+def of_forms(seed: int, among: Sequence[Board]) -> Program:
+    """The program of a network of `random_forms`."""
+    return Program(seed, FORMS, among[seed % len(among)].name, ())
+
+
 def model_of(program: Program, folder: Path) -> tuple[Path, list[str]]:
     """The network's file, and the options that name files beside it."""
     path, more = folder / "net.onnx", list[str]()
+    if program.kind == FORMS:
+        onnx.save(random_forms.network(program.seed), path)
+        return path, more
     if program.kind == "qdq":
         onnx.save(random_quantised.network(program.seed), path)
         return path, more
@@ -144,13 +155,19 @@ def outcome(program: Program) -> tuple[str, str]:
     return f"status {done.returncode}", said[-1500:]
 
 
-def sweep(first: int, count: int, seconds: float) -> Iterator[tuple[Program, str, str]]:
+def sweep(
+    first: int,
+    count: int,
+    seconds: float,
+    among: Sequence[Board],
+    drawn: Callable[[int, Sequence[Board]], Program] = draw,
+) -> Iterator[tuple[Program, str, str]]:
     """Programs, what became of each, and what was said."""
-    among, until = runnable(), time.monotonic() + seconds
+    until = time.monotonic() + seconds
     for seed in range(first, first + count):
         if time.monotonic() > until:
             return
-        program = draw(seed, among)
+        program = drawn(seed, among)
         yield program, *outcome(program)
 
 
@@ -161,10 +178,14 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=60)
     parser.add_argument("--seconds", type=float, default=float("inf"))
     parser.add_argument("--only", type=int)
+    parser.add_argument("--forms", action="store_true")
+    parser.add_argument("--boards", nargs="*", default=())
     given = parser.parse_args()
     first, count = (given.first, given.count) if given.only is None else (given.only, 1)
     found, reasons = Counter[str](), Counter[str]()
-    for program, result, said in sweep(first, count, given.seconds):
+    among = [boards.load(name) for name in given.boards] or runnable()
+    drawn = of_forms if given.forms else draw
+    for program, result, said in sweep(first, count, given.seconds, among, drawn):
         found[result] += 1
         if result == REFUSED:
             reasons[said.partition("error: ")[2][:60]] += 1

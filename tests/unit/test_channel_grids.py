@@ -20,6 +20,7 @@ from edgeconv.ir.edit import Editor
 from edgeconv.ir.graph import Graph
 from edgeconv.ir.grids import rounded_to
 from edgeconv.passes import read_channels, round_channels
+from edgeconv.passes.channel_grids import rescale
 from edgeconv.targets import TARGETS
 from edgeconv.verify.exact import expected
 from tests import onnx_models
@@ -66,8 +67,8 @@ def separable(between: str = "", *, zero: int = 0, dtype: str = "uint8") -> onnx
         y = net.node("Reshape", [y, net.constant("s", np.array([1, C, 7, 5], np.int64))], "t")
         size = (7, 5)
     w = net.filters("d", (2 * C, 1, 2, 3))
-    pads = [0, 0, 0, 0] if between == "Pad" else [1, 1, 1, 1]
-    d = net.node("Conv", [y, w, net.bias("e", 2 * C, 1e-4)], "d_", group=C, pads=pads)
+    around = [0, 0, 0, 0] if between == "Pad" else [1, 1, 1, 1]
+    d = net.node("Conv", [y, w, net.bias("e", 2 * C, 1e-4)], "d_", group=C, pads=around)
     out = net.pair(d, 0.02, low + 128)
     net.node("Identity", [out], "out")
     less = {"MaxPool": 1, "average": 1}.get(between, 0)
@@ -123,7 +124,7 @@ def _unlike_bounds() -> onnx.ModelProto:
     """A Clip whose upper bound is another step in every channel."""
     net = Network("uint8", opset=17)
     y = net.node("Conv", [net.pair("x", 0.03, 9), net.filters("w", (C, 4, 1, 1))], "y")
-    ends = (net.constant(f"end{e}", np.float32(e)) for e in (0.0, 0.5))
+    ends = (net.constant(f"end{e}", np.asarray(e, np.float32)) for e in (0.0, 0.5))
     y = _pair(net, net.node("Clip", [y, *ends], "c"), 0)
     d = net.node("Conv", [y, net.filters("d", (C, 1, 3, 3))], "d_", group=C)
     net.node("Identity", [net.pair(d, 0.02, 128)], "out")
@@ -165,7 +166,6 @@ def test_bounds_that_differ_in_steps_are_left(tmp_path: Path) -> None:
 def test_a_form_of_other_scales_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is shown above is none of scales rounded to float32 with the filters."""
     path = onnx_models.save(separable("Relu"), tmp_path / "net.onnx")
-    rescale = read_channels.rescale
 
     def off(position: int, editor: Editor, made: Made) -> Callable[[], None] | None:
         def larger(own: ChannelScales) -> ChannelScales:
@@ -186,7 +186,8 @@ def test_exact_arithmetic_of_depthwise_layers(tmp_path: Path) -> None:
     found = expected(model, {"x": x, "y_cq": steps, "out": np.zeros((1, 2 * C, 6, 7), np.float32)})
     node = next(node for node in model.nodes if node.output == "d_")
     units = np.asarray(node.attrs["storage"].scale, np.float64)
-    filters = np.rint(model[node.inputs[1]].constant()[:, 0] / units[:, None, None])
+    weights = model[node.inputs[1]].constant().astype(np.float64)[:, 0]
+    filters = np.rint(weights / units[:, None, None])
     padded = np.pad(steps[0].astype(np.float64), ((0, 0), (1, 1), (1, 1)))
     wanted = np.zeros((2 * C, 6, 7))
     bias = model[node.inputs[2]].constant().astype(np.float64)

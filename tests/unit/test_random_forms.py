@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 
+from edgeconv.algorithms.sums import multiples
 from tests.models import in_integers
 
 
@@ -16,6 +17,5 @@ def test_none_is_wrong() -> None:
 
 
 def test_a_wrong_form_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = in_integers.multiples
-    monkeypatch.setattr(in_integers, "multiples", lambda node, graph: right(node, graph) + 1)
+    monkeypatch.setattr(in_integers, "multiples", lambda node, graph: multiples(node, graph) + 1)
     assert any(in_integers.outcome(seed).wrong for seed in range(3))

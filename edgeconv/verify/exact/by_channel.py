@@ -37,11 +37,10 @@ def _of_channels(factor: Reals, whole: Integers, axis: int) -> Reals:
         return factor.reshape(())
     others = tuple(i for i in range(whole.ndim) if i != axis)
     known = np.where(whole != 0, np.broadcast_to(factor, whole.shape), np.nan)
-    least, most = np.fmin.reduce(known, others), np.fmax.reduce(known, others)
-    if not np.array_equal(least, most, equal_nan=True):
+    least: Reals = np.fmin.reduce(known, others, keepdims=True)
+    if not np.array_equal(least, np.fmax.reduce(known, others, keepdims=True), equal_nan=True):
         raise NoExactValueError
-    shape = [-1 if i == axis else 1 for i in range(whole.ndim)]
-    return least.reshape(shape)
+    return least
 
 
 def or_one(factor: Reals) -> Reals:
