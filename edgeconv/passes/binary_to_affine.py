@@ -13,6 +13,7 @@ from edgeconv.ir.layout import Shape
 from edgeconv.passes.base import Pass, at_each
 from edgeconv.passes.scaling import of_binary
 
+AS_WRITTEN = "as_written"  # attribute of a division that is none by the reciprocal
 _FOLDS = frozenset({"Affine", "Conv"})
 
 
@@ -47,6 +48,8 @@ def _may_fold(position: int, editor: Editor) -> bool:
 def _scale_shift(position: int, editor: Editor) -> tuple[str, Array, Array] | None:
     """(tensor, scale, shift) when the node is such arithmetic on a tensor of rank 3 or more."""
     node = editor.node(position)
+    if AS_WRITTEN in node.attrs:
+        return None
     shape = editor.shape(node.output)
     for which, name in enumerate(node.inputs):
         value = editor.constant(name)

@@ -15,6 +15,8 @@ from edgeconv import choose, frontend, passes
 from edgeconv.algorithms.no_integers import no_integers
 from edgeconv.algorithms.sums import form_of
 from edgeconv.choose.storage import EVERY_RESULT
+from edgeconv.encoding import int8
+from edgeconv.ir.activation import grid
 from edgeconv.ir.channel_scales import CHANNEL_SCALES, ChannelScales
 from edgeconv.ir.edit import Editor
 from edgeconv.ir.graph import Graph
@@ -211,3 +213,26 @@ def test_scales_that_are_all_alike_are_one(tmp_path: Path) -> None:
     model = net.model({"x": ("float32", (1, C, 5, 7))}, {"out": ("float32", (1, 4, 5, 7))})
     found = held_to_file(onnx_models.save(model, tmp_path / "net.onnx"))
     assert (len(found.exact), found.wrong) == (1, [])
+
+
+@pytest.mark.parametrize("of_sum", [False, True])
+def test_what_no_layer_makes_is_divided(of_sum: bool, tmp_path: Path) -> None:
+    """The network's input, and a sum that is read elsewhere, too: one kernel call that writes
+    integers, by a division as the file has it, in whichever layout."""
+    net = Network("uint8", opset=17)
+    x = net.node("Add", ["x", "x"], "s") if of_sum else "x"
+    y = net.node("Conv", [_pair(net, x, 128), net.filters("d", (C, 1, 3, 3))], "y", group=C)
+    net.node("Identity", [net.pair(y, 0.02, 128)], "out")
+    outputs = {
+        "out": ("float32", (1, C, 3, 5)),
+        **({"s": ("float32", (1, C, 5, 7))} if of_sum else {}),
+    }
+    model = net.model({"x": ("float32", (1, C, 5, 7))}, outputs)
+    graph = _chosen(onnx_models.save(model, tmp_path / "net.onnx"))
+    kept = [node for node in graph.nodes if node.op not in ("Convert", "Conv")]
+    assert [node.op for node in kept] == ["Binary"] * (2 if of_sum else 1)
+    division = kept[-1]
+    assert division.attrs["kind"] == "div"
+    np.testing.assert_array_equal(graph[division.inputs[1]].constant().reshape(-1), SCALES)
+    assert division.epilogue.before == grid(1.0, -128, 127)
+    assert graph[division.output].storage == int8(1.0, 0)
