@@ -18,7 +18,8 @@ from edgeconv.encoding import FLOAT32, INT8, INT16
 from edgeconv.ir.activation import NONE, Activation
 from edgeconv.ir.filters import ALONG_IN_C, IN_BLOCKS, SCALES_LIE
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.ir.grids import integers_for, last_activation
+from edgeconv.ir.grids import integers_for, last_activation, moves
+from edgeconv.ir.quantisation import integers_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,20 @@ def _filter_bits(layer: _Layer) -> int:
 def _has_several_scales(layer: _Layer) -> bool:
     rounding = layer.input_rounding
     return rounding is not None and not (isfinite(rounding.beta) and isfinite(rounding.gamma))
+
+
+def _has_several_zeros(layer: _Layer) -> bool:
+    writers, name = layer.graph.producers(), layer.node.inputs[0]
+    while (writer := writers.get(name)) is not None and writer.op != "Dequantise":
+        if writer.op != "Pool" and not moves(writer):
+            return False
+        name = writer.inputs[0]
+    return writer is not None and len(set(integers_of(writer).zero)) > 1
+
+
+def _keeps_channels(layer: _Layer) -> bool:
+    """Every sum is of one channel."""
+    return layer.node.op == "Conv" and layer.graph[layer.node.inputs[1]].shape[1] == 1
 
 
 def _has_no_integers(layer: _Layer) -> bool:
@@ -158,6 +173,22 @@ _RULES: tuple[_Rule, ...] = (
             "quantise activations too: QuantizeLinear and DequantizeLinear in front of it",
         ),
         lambda layer: layer.input_rounding is None and _is_stored_as_float32(layer),
+    ),
+    (
+        Reason(
+            "input-zeros",
+            "its input has a zero point for each channel",
+            "quantise it with one zero point",
+        ),
+        _has_several_zeros,
+    ),
+    (
+        Reason(
+            "input-joined",
+            "its input has several scales, and is joined or split in front of it",
+            _PER_TENSOR,
+        ),
+        lambda layer: _has_several_scales(layer) and _keeps_channels(layer),
     ),
     (
         Reason(

@@ -144,14 +144,40 @@ def _mixing(*, groups: int = 1) -> onnx.ModelProto:
     return net.model({"x": ("float32", (1, C, 5, 7))}, {"out": ("float32", (1, out_c, 5, 7))})
 
 
-def test_layers_that_add_up_channels_have_a_reason(tmp_path: Path) -> None:
-    path = onnx_models.save(_mixing(), tmp_path / "net.onnx")
-    graph = _chosen(path)
+def _of_zeros() -> onnx.ModelProto:
+    """A depthwise layer of an input with a zero point for each channel."""
+    net = Network("uint8", opset=17)
+    given = net.scaling("c", SCALES, np.arange(100, 100 + C, dtype=np.uint8), net.dtype)
+    y = net.node("QuantizeLinear", ["x", *given], "q", axis=1)
+    y = net.node("DequantizeLinear", [y, *given], "dq", axis=1)
+    y = net.node("MaxPool", [y], "p", kernel_shape=[2, 2])
+    d = net.node("Conv", [y, net.filters("d", (C, 1, 2, 2))], "d_", group=C, pads=[1, 1, 1, 1])
+    net.node("Identity", [net.pair(d, 0.02, 128)], "out")
+    return net.model({"x": ("float32", (1, C, 5, 7))}, {"out": ("float32", (1, C, 5, 7))})
+
+
+def _joined() -> onnx.ModelProto:
+    """A depthwise layer of two tensors with scales per channel, joined."""
+    net = Network("uint8", opset=17)
+    y = net.node("Concat", [_pair(net, "a", 0), _pair(net, "b", 0)], "both", axis=1)
+    d = net.node("Conv", [y, net.filters("d", (2 * C, 1, 3, 3))], "d_", group=2 * C)
+    net.node("Identity", [net.pair(d, 0.02, 128)], "out")
+    inputs = dict.fromkeys("ab", ("float32", (1, C, 5, 7)))
+    return net.model(inputs, {"out": ("float32", (1, 2 * C, 3, 5))})
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [(_mixing, "input-scales"), (_of_zeros, "input-zeros"), (_joined, "input-joined")],
+)
+def test_what_stays_in_float32_has_a_reason(
+    model: Callable[[], onnx.ModelProto], name: str, tmp_path: Path
+) -> None:
+    graph = _chosen(onnx_models.save(model(), tmp_path / "net.onnx"))
     (layer,) = (node for node in graph.nodes if node.op == "Conv")
     reason = no_integers(layer, graph, rounded_to(graph))
     assert reason is not None
-    assert reason.name == "input-scales"
-    assert "channels" in reason.why
+    assert reason.name == name
 
 
 def test_groups_of_channels_of_one_scale(tmp_path: Path) -> None:
