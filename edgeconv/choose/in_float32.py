@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from edgeconv.algorithms import algorithms, applicable, within
 from edgeconv.algorithms.no_integers import REASONS, Reason, no_integers
+from edgeconv.algorithms.widening import widened
 from edgeconv.choose.run_time_scales import quantised_at_run_time
 from edgeconv.choose.storage import EVERY_LAYER, INSERTED, INT8, OUTPUT, ROUNDED, lossless
 from edgeconv.encoding import FLOAT32
@@ -110,7 +111,8 @@ class _Asking:
             return _FILTERS_ASKED
         if node.inputs[0] in self._run_time:
             return _RUN_TIME
-        return no_integers(node, self._stored, self._roundings) or self._left(node)
+        asked = widened(node) or node  # which kernels are offered as well
+        return no_integers(asked, self._stored, self._roundings) or self._left(asked)
 
     def _left(self, node: Node) -> Reason:
         """Of one that stored integers would make the result of."""

@@ -2,7 +2,7 @@
 
 Scales are free, or powers of two, of shape [], [1] or per channel; zero points are there, in either
 shape, or absent; biases are int32, int8 or float32, of whole numbers of units or not; filters have
-8, 4 or 2 bits, symmetric or not, per tensor, or per channel; activations have 8 or 16
+8, 4 or 2 bits, symmetric or not, per tensor, per channel or in blocks; activations have 8 or 16
 bits, one scale or one per channel, and bounds of fewer bits.
 """
 
@@ -93,9 +93,11 @@ class Maker:
 
     # What is rounded.
 
-    def rounded(self, x: Tensor, *, channels: bool = False, positive: bool = False) -> Tensor:
+    def rounded(
+        self, x: Tensor, *, channels: bool = False, positive: bool = False, moves: bool = True
+    ) -> Tensor:
         """``x`` through QuantizeLinear and DequantizeLinear, with bounds between them maybe.
-        ``channels``: of a scale for each."""
+        ``channels``: of a scale for each.  ``moves``: integers may be moved, to another shape."""
         info = np.iinfo(self.dtype)
         if channels:
             near = x.size * self.rng.uniform(0.3, 1.2, x.shape[1])
@@ -111,10 +113,26 @@ class Maker:
         attrs = {"axis": self.pick(1, 1 - len(x.shape))} if channels else {}
         given = self.scaling(scale, zeros, one=not channels)
         q = self.node("QuantizeLinear", [x.name, *given], "q", **attrs)
+        moves &= not self.bits16
         if self.chance(0.15) and not self.bits16:
             q = self.bounded(q, zero)
+        shape = x.shape
+        if self.chance(0.15) and moves and len(shape) == 4 and min(shape[2:]) > 2:
+            q, shape = self.integers_moved(q, shape, zero)
         y = self.node("DequantizeLinear", [q, *given], "dq", **attrs)
-        return Tensor(y, x.shape, x.size, scale)
+        return Tensor(y, shape, x.size, scale)
+
+    def integers_moved(
+        self, q: str, shape: tuple[int, ...], zero: int
+    ) -> tuple[str, tuple[int, ...]]:
+        """The largest, or zeros around them, in integers."""
+        n, c, height, width = shape
+        if self.chance(0.5):
+            y = self.node("MaxPool", [q], "qpool", kernel_shape=[2, 2])
+            return y, (n, c, height - 1, width - 1)
+        widths = self.constant("pads", np.array([0, 0, 1, 0, 0, 0, 1, 0], np.int64))
+        by = self.constant("by", np.array(zero, self.dtype))
+        return self.node("Pad", [q, widths, by], "qpad"), (n, c, height + 2, width)
 
     def bounded(self, q: str, zero: int) -> str:
         """Fewer bits than the type has."""
@@ -138,16 +156,19 @@ class Maker:
         channels, per = shape[axis], self.chance(0.6)
         size = 1.0 / (max(info.max, 2) * fan_in**0.5)
         scale = self.scale(size * self.rng.uniform(0.5, 1.5, channels if per else ()))
+        blocks = shape[1 - axis] % 2 == 0 and own is not None and self.chance(0.04)
+        if blocks:
+            shaped = tuple(n // 2 if i == 1 - axis else n for i, n in enumerate(shape))
+            scale = np.broadcast_to(np.asarray(scale.mean(), np.float32), shaped).copy()
         absent = zero == 0 and self.chance(0.3)
         zeros = None if absent else np.full(scale.shape, zero, dtype)
         if own is None and per and zeros is not None:
             zeros = self.rng.integers(100, 150, channels).astype(dtype)
-        given = self.scaling(scale, zeros, one=not per)
+        given = self.scaling(scale, zeros, one=scale.ndim == 0)
         attrs = {"axis": self.pick(axis, axis - len(shape))} if per else {}
-        name = self.constant("w", values)
-        return self.node("DequantizeLinear", [name, *given], "wdq", **attrs), np.broadcast_to(
-            scale, (channels,)
-        )
+        attrs = {"axis": 1 - axis, "block_size": 2} if blocks else attrs
+        y = self.node("DequantizeLinear", [self.constant("w", values), *given], "wdq", **attrs)
+        return y, np.broadcast_to(scale.reshape(-1)[:1] if blocks else scale, (channels,))
 
     def bias(self, channels: int, each: Values, size: float) -> list[str]:
         """Of units ``each``, of numbers of about ``size``; or none."""
@@ -259,7 +280,7 @@ class Maker:
         w, scales = self.filters((channels, channels, 1, 1), channels)
         each = scales * (np.max(x.scale) if x.scale is not None else 0.01)
         conv = self.node("Conv", [x.name, w, *self.bias(channels, each, x.size)], "conv")
-        other = self.rounded(Tensor(conv, x.shape, x.size))
+        other = self.rounded(Tensor(conv, x.shape, x.size), moves=False)
         op = self.pick("Add", "Add", "Add", "Mul", "Concat")
         if op == "Concat":
             joined = self.node("Concat", [x.name, other.name], "joined", axis=1)

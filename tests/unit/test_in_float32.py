@@ -140,6 +140,14 @@ def test_filters_that_are_no_numbers_have_no_integers(scale: float, tmp_path: Pa
     assert layer.get("compute") is None
 
 
+def test_filters_that_are_widened_are_not_too_small(tmp_path: Path) -> None:
+    """Where float32 is faster that is the reason, unless their format is asked for."""
+    model = one_layer("small-filters")
+    assert set(reasons(decided(model, tmp_path, VECTORS)).values()) == {"faster"}
+    asked = decided(model, tmp_path, VECTORS, storage={"*": "int4"})
+    assert set(reasons(asked).values()) == {"asked"}
+
+
 def test_layers_of_one_reason_are_one_note(tmp_path: Path) -> None:
     model, _ = quantised_models.tiny()
     choice = decided(model, tmp_path).choice
